@@ -1,0 +1,128 @@
+//! What an endpoint wants done, as plain values in order.
+
+use units::{MsgId, MsgKey, Time, TimerId};
+
+/// One thing that an endpoint wants its environment to do or to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Call `on_timer(timer)` at `at`, and not at any earlier deadline. [`Time::NEVER`] disarms.
+    Arm {
+        /// Which timer.
+        timer: TimerId,
+        /// When.
+        at: Time,
+    },
+    /// The payload of the packet just received, or a part of it, belongs here. Never twice.
+    Place {
+        /// The message.
+        key: MsgKey,
+        /// Its position in the message.
+        offset: u64,
+        /// How many bytes.
+        len: u32,
+    },
+    /// Every byte of a message to this host has been placed: tell the application, once.
+    Delivered(MsgKey),
+    /// The sender knows that its message has been delivered whole.
+    Acked(MsgId),
+    /// A message will not complete.
+    Failed(MsgKey, Why),
+    /// Something worth counting happened.
+    Count(Stat),
+}
+
+/// Why a message failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The application cancelled it.
+    Cancelled,
+    /// The peer did not answer for as long as the transport is willing to try.
+    TimedOut,
+    /// The peer refused it (a connection id inside its time-wait, no listener).
+    Refused,
+}
+
+/// What transports count. One word per line of `summary.json`; a transport uses those that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stat {
+    /// A data packet was sent again, for whatever reason.
+    Retransmission,
+    /// A retransmission timer expired and caused something to be sent again.
+    Timeout,
+    /// Loss was inferred from acknowledgements.
+    FastRetransmit,
+    /// Data that had already been received came again.
+    Duplicate,
+    /// A packet for a message that is over, or was never known, was ignored.
+    Rejected,
+}
+
+impl Stat {
+    /// How many there are, for tables indexed by `stat as usize`.
+    pub const COUNT: usize = 5;
+}
+
+/// The effects of one call, in order. Reused between calls: pushing allocates only to warm up.
+#[derive(Debug, Default)]
+pub struct Effects(Vec<Effect>);
+
+impl Effects {
+    /// No effects yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Fire `timer` at `at`.
+    pub fn arm(&mut self, timer: TimerId, at: Time) {
+        self.0.push(Effect::Arm { timer, at });
+    }
+
+    /// Do not fire `timer`.
+    pub fn disarm(&mut self, timer: TimerId) {
+        self.arm(timer, Time::NEVER);
+    }
+
+    /// Place `len` bytes of payload at `offset` of `key`.
+    pub fn place(&mut self, key: MsgKey, offset: u64, len: u32) {
+        self.0.push(Effect::Place { key, offset, len });
+    }
+
+    /// Tell the application that `key` is whole.
+    pub fn delivered(&mut self, key: MsgKey) {
+        self.0.push(Effect::Delivered(key));
+    }
+
+    /// Tell the application that its message `id` was delivered.
+    pub fn acked(&mut self, id: MsgId) {
+        self.0.push(Effect::Acked(id));
+    }
+
+    /// Tell the application that `key` will not complete.
+    pub fn failed(&mut self, key: MsgKey, why: Why) {
+        self.0.push(Effect::Failed(key, why));
+    }
+
+    /// Count `stat` once.
+    pub fn count(&mut self, stat: Stat) {
+        self.0.push(Effect::Count(stat));
+    }
+
+    /// The effects so far, oldest first.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Effect] {
+        &self.0
+    }
+
+    /// Forget all effects, keep the memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

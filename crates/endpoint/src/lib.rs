@@ -1,0 +1,25 @@
+//! The contract between a transport, an application, and whatever runs them.
+//!
+//! A transport implements [`Endpoint`]: everything it does on one host, all flows together, without
+//! I/O and without a clock of its own. An application implements [`App`]. An environment (the
+//! simulated fabric, the host runtime, a NIC pipeline) calls both and carries packets.
+//!
+//! Deliberately absent: sockets, event queues, statistics, any named transport.
+
+mod app;
+mod draw;
+mod effects;
+mod observer;
+mod packet;
+pub mod payload;
+mod ranges;
+mod transport;
+
+pub use app::{App, AppCx, AppEffect, AppEvent};
+pub use draw::{Draw, Purpose};
+pub use effects::{Effect, Effects, Stat, Why};
+pub use observer::{Drop, MessageRecord, Observer, PacketEvent};
+pub use packet::{Flags, HDR_MAX, Packet, Scratch, Span};
+pub use ranges::RangeSet;
+pub use transport::{Cx, Endpoint, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED};
+pub use units::{MsgId, MsgKey, TimerId};

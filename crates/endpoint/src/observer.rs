@@ -1,0 +1,75 @@
+//! [`Observer`]: what an environment reports while it runs.
+
+use units::{Dur, HostId, MsgKey, Time};
+
+use crate::Packet;
+
+/// Receives what happens during a run. Environments are generic over it, so that what the empty
+/// observer ignores costs nothing.
+pub trait Observer {
+    /// Whether `packet` is to be called. Constant, so that `false` compiles the calls away.
+    const PACKETS: bool = false;
+
+    /// A message is over: delivered, failed, or unfinished when the run ended.
+    fn message(&mut self, record: &MessageRecord) {
+        let _ = record;
+    }
+
+    /// Something happened to a packet, at `at`. `link` is the directed link (see
+    /// `fabric::Topology`) that the packet has crossed or is about to enter.
+    fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
+        let _ = (at, link, event, pkt);
+    }
+}
+
+/// The observer that ignores everything.
+impl Observer for () {}
+
+/// What can happen to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketEvent {
+    /// A host has begun to transmit it.
+    Sent,
+    /// It has arrived at the far end of a link.
+    Arrived,
+    /// Its payload was cut off at the queue of the link.
+    Trimmed,
+    /// Its header was turned back at the queue of the link.
+    Bounced,
+    /// It was marked at the queue of the link.
+    Marked,
+    /// It is gone.
+    Dropped(Drop),
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drop {
+    /// The queue was full.
+    Full,
+    /// The link is down.
+    Dead,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageRecord {
+    /// Which.
+    pub key: MsgKey,
+    /// The receiving host.
+    pub dst: HostId,
+    /// Bytes, or [`crate::UNBOUNDED`].
+    pub len: u64,
+    /// When the application submitted it.
+    pub submitted: Time,
+    /// When its last byte was placed; `None` if that has not happened.
+    pub delivered: Option<Time>,
+    /// When the sender learnt of it; `None` if that has not happened.
+    pub acked: Option<Time>,
+    /// How long it takes alone in the same fabric; zero for an unbounded one.
+    pub ideal: Dur,
+    /// Bytes placed so far, or at the end of the run.
+    pub placed: u64,
+    /// Bytes placed inside the measurement window.
+    pub placed_in_window: u64,
+}

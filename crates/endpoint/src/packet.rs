@@ -1,0 +1,133 @@
+//! [`Packet`]: one type for every packet of every transport.
+
+use units::{HostId, MsgId, Time};
+
+/// Bytes of transport header that a packet can hold.
+pub const HDR_MAX: usize = 64;
+
+/// Which bytes of which message a packet is about. Payload itself is not carried in simulation.
+/// For data, the message is one of the packet's source; for control, what it answers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The message.
+    pub msg: MsgId,
+    /// Position of the payload in the message.
+    pub offset: u64,
+    /// Payload bytes; kept when the payload is trimmed away, so that the span is still named.
+    pub len: u32,
+}
+
+/// Properties that switches read and write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// The payload has been cut off.
+    pub const TRIMMED: Self = Self(1);
+    /// The header has been sent back to its sender; source and destination are swapped.
+    pub const BOUNCED: Self = Self(2);
+    /// The transport understands congestion marks (ECT).
+    pub const ECT: Self = Self(4);
+    /// A switch has marked congestion (CE).
+    pub const CE: Self = Self(8);
+    /// Carries no payload by nature (an acknowledgement, a pull, a grant).
+    pub const CONTROL: Self = Self(16);
+
+    /// Whether every flag of `other` is set.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Set every flag of `other`.
+    pub const fn set(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// These flags and those of `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Room for the environment that carries the packet; endpoints neither read nor write it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scratch {
+    /// When the packet arrives at the far end of the link it is on.
+    pub due: Time,
+    /// Identity of the packet for digests and traces.
+    pub key: u32,
+    /// Time spent waiting in queues so far, nanoseconds.
+    pub queued_ns: u32,
+}
+
+/// A packet, two cache lines. The first is all that a switch touches, and authoritative for
+/// addresses, class, marks, trimming and bouncing. The second is the transport header.
+#[repr(C, align(128))]
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// What the payload is.
+    pub span: Span,
+    /// The environment's own.
+    pub scratch: Scratch,
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// Path index where the source chooses the path; otherwise entropy for hashing switches.
+    pub path: u32,
+    /// Not zero: the sender wants `on_sent` with this token when the packet has left.
+    pub token: u32,
+    /// Bytes on the wire, every header included.
+    pub wire_len: u16,
+    /// Transport protocol: the IP protocol number, or one of the experimental numbers.
+    pub proto: u8,
+    /// Bytes of `hdr` in use.
+    pub hdr_len: u8,
+    /// Traffic class, for priority queues and PFC. Zero is the lowest.
+    pub class: u8,
+    /// Switch-visible properties.
+    pub flags: Flags,
+    /// The environment's own: by which port the packet entered the switch it is in.
+    pub ingress: u16,
+    /// The transport header as on the wire, after IP.
+    pub hdr: [u8; HDR_MAX],
+}
+
+const _: () = assert!(size_of::<Packet>() == 128, "two cache lines");
+const _: () = assert!(std::mem::offset_of!(Packet, hdr) == 64, "line 0 is what switches touch");
+
+impl Packet {
+    /// A cleared packet, as `poll_tx` receives it.
+    pub const EMPTY: Self = Self {
+        span: Span { msg: MsgId(0), offset: 0, len: 0 },
+        scratch: Scratch { due: Time::ZERO, key: 0, queued_ns: 0 },
+        src: HostId(0),
+        dst: HostId(0),
+        path: 0,
+        token: 0,
+        wire_len: 0,
+        proto: 0,
+        hdr_len: 0,
+        class: 0,
+        flags: Flags(0),
+        ingress: 0,
+        hdr: [0; HDR_MAX],
+    };
+
+    /// Whether the packet carries payload now (not control, not trimmed, not bounced).
+    #[must_use]
+    pub const fn carries_payload(&self) -> bool {
+        const NONE: u8 = Flags::TRIMMED.0 | Flags::BOUNCED.0 | Flags::CONTROL.0;
+        self.flags.0 & NONE == 0
+    }
+
+    /// The header bytes in use.
+    #[must_use]
+    pub fn header(&self) -> &[u8] {
+        &self.hdr[..usize::from(self.hdr_len).min(HDR_MAX)]
+    }
+}

@@ -1,0 +1,196 @@
+//! [`Endpoint`], the calls it receives, and the context it receives them in.
+
+use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
+
+use crate::{Draw, Effects, Packet};
+
+/// One host's whole transport: all its flows, both directions. Object-safe and free of I/O.
+///
+/// # The caller's contract
+///
+/// 1. `cx.now` never goes back.
+/// 2. After each `on_*` the caller applies `cx.fx` in order, empties it, and then calls `poll_tx`
+///    for every port that is free, until each answers something other than [`Tx::Sent`] or is busy.
+/// 3. A timer has one deadline; arming it again replaces the deadline. Timers with equal deadlines
+///    fire in id order. A timer is disarmed when it fires.
+/// 4. [`Tx::NotBefore`]`(t)` must have `t > cx.now`; the port is polled again at `t` or after the
+///    next `on_*`, whichever is first.
+/// 5. A packet handed to `on_packet` is read-only and gone when the call returns.
+pub trait Endpoint: Send {
+    /// The application hands over a message. After [`Submit::Full`] the caller keeps the message
+    /// and offers it again after the next `Acked` or `Failed`.
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit;
+
+    /// A packet for this host has arrived whole (trimmed and bounced ones included).
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet);
+
+    /// The deadline of `id` has come.
+    fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId);
+
+    /// This port is free: choose what it sends now, as late as the wire allows. On [`Tx::Sent`],
+    /// `slot` holds the packet; otherwise its contents are ignored. `slot` arrives cleared.
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx;
+
+    /// The application no longer wants this message delivered. What was sent was sent.
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        let _ = (cx, id);
+    }
+
+    /// The application takes data again: `cx.room` has grown.
+    fn on_room(&mut self, cx: &mut Cx<'_>) {
+        let _ = cx;
+    }
+
+    /// A packet whose [`Packet::token`] was not zero has left the port; `at` is the end of its
+    /// serialisation.
+    fn on_sent(&mut self, cx: &mut Cx<'_>, token: u32, at: Time) {
+        let _ = (cx, token, at);
+    }
+}
+
+/// The length of a message that never ends (a "long flow" of the papers).
+pub const UNBOUNDED: u64 = u64::MAX;
+
+/// What an application hands over: bytes for another host, delivered whole, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Msg {
+    /// The submitting host's counter.
+    pub id: MsgId,
+    /// The receiving host.
+    pub dst: HostId,
+    /// Bytes, or [`UNBOUNDED`].
+    pub len: u64,
+    /// Messages of one non-zero channel between two hosts are delivered in order of submission.
+    /// Zero: no order.
+    pub channel: u32,
+    /// Application priority, zero the most urgent. A transport may ignore it.
+    pub prio: u8,
+    /// The message this one answers, for transports that match requests and replies.
+    pub reply_to: Option<MsgKey>,
+}
+
+/// Whether a transport has taken a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submit {
+    /// The transport owns it now.
+    Taken,
+    /// No room: offer it again after the next `Acked` or `Failed`.
+    Full,
+}
+
+/// The answer of `poll_tx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tx {
+    /// The slot holds a packet: transmit it now.
+    Sent,
+    /// Nothing before this instant (pacing). Later than now.
+    NotBefore(Time),
+    /// Nothing until something else happens at this host.
+    Idle,
+}
+
+/// A free transmit port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TxPort {
+    /// Which network interface.
+    pub nic: u8,
+    /// Bit `p` is set if a packet of class `p` may start now (PFC pauses clear bits).
+    pub open: u8,
+}
+
+/// What an endpoint is told with every call, and where it puts what it wants done.
+pub struct Cx<'a> {
+    /// The time of this call.
+    pub now: Time,
+    /// `on_packet` only: when the packet's last bit arrived (a hardware stamp; at most `now`).
+    pub rx_at: Time,
+    /// The host this endpoint runs on.
+    pub me: HostId,
+    /// Bytes that the application will take now; `u64::MAX` where it always takes everything.
+    pub room: u64,
+    /// What a host knows of its network.
+    pub net: &'a NetView<'a>,
+    /// This host's random draws.
+    pub draw: Draw,
+    /// What this call wants done, in order.
+    pub fx: &'a mut Effects,
+}
+
+/// What a host may know of its network: its own interfaces and the shape of the fabric.
+pub struct NetView<'a> {
+    /// The host that asks.
+    pub me: HostId,
+    /// The rate of each of its interfaces.
+    pub nics: &'a [Rate],
+    /// The largest `wire_len` that every link carries, bytes.
+    pub mtu: u16,
+    /// The fabric's shape.
+    pub routes: &'a dyn Routes,
+}
+
+impl NetView<'_> {
+    /// The rate of interface `nic`.
+    #[must_use]
+    pub fn rate(&self, nic: u8) -> Rate {
+        self.nics[usize::from(nic)]
+    }
+
+    /// How many paths lead to `dst`, at least 1. Indices `0..paths` never renumber.
+    #[must_use]
+    pub fn paths(&self, dst: HostId) -> u32 {
+        self.routes.paths(self.me, dst)
+    }
+
+    /// Whether path `path` to `dst` is believed to work. At least one always is.
+    #[must_use]
+    pub fn path_up(&self, dst: HostId, path: u32) -> bool {
+        self.routes.path_up(self.me, dst, path)
+    }
+
+    /// A number that changes whenever some `path_up` may have: path lists are rebuilt then.
+    #[must_use]
+    pub fn routes_version(&self) -> u32 {
+        self.routes.version()
+    }
+
+    /// Links on the way to `dst`.
+    #[must_use]
+    pub fn hops(&self, dst: HostId) -> u32 {
+        self.routes.hops(self.me, dst)
+    }
+
+    /// The time for one packet of `mtu` bytes to `dst` and one of 64 bytes back, nothing else
+    /// on the way.
+    #[must_use]
+    pub fn base_rtt(&self, dst: HostId) -> Dur {
+        self.routes.base_rtt(self.me, dst)
+    }
+}
+
+/// The shape of a fabric, as [`NetView`] needs it. Implemented by environments.
+pub trait Routes {
+    /// See [`NetView::paths`].
+    fn paths(&self, src: HostId, dst: HostId) -> u32;
+    /// See [`NetView::path_up`].
+    fn path_up(&self, src: HostId, dst: HostId, path: u32) -> bool {
+        let _ = (src, dst, path);
+        true
+    }
+    /// See [`NetView::routes_version`].
+    fn version(&self) -> u32 {
+        0
+    }
+    /// See [`NetView::hops`].
+    fn hops(&self, src: HostId, dst: HostId) -> u32;
+    /// See [`NetView::base_rtt`].
+    fn base_rtt(&self, src: HostId, dst: HostId) -> Dur;
+}
+
+/// How a transport cuts a message into packets: what the ideal completion time needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Payload bytes of a full packet.
+    pub payload: u16,
+    /// Bytes on the wire beside the payload, every header included.
+    pub overhead: u16,
+}
