@@ -1,0 +1,3 @@
+//! The `trimline` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The same endpoints on a real clock and real packets.

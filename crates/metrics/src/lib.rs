@@ -1,0 +1,1 @@
+//! Streaming statistics and result files.

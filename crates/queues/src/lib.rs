@@ -1,0 +1,1 @@
+//! Switch queue disciplines over small descriptors; storage belongs to the caller.

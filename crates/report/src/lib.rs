@@ -1,0 +1,1 @@
+//! Result files to one self-contained HTML page.

@@ -1,0 +1,1 @@
+//! Scenario files, the registry of transports and environments, runs.

@@ -1,0 +1,1 @@
+//! Endpoint pair, fault wires, swarm seeds, the conformance suite. Dev-dependency only.

@@ -1,0 +1,1 @@
+//! Size distributions, arrivals, traffic matrices, trace readers, applications.
