@@ -1,1 +1,8 @@
-//! Scenario files, the registry of transports and environments, runs.
+//! Scenario files, the registry, runs and their results. See `Scenario`.
+
+mod diagnostic;
+mod document;
+mod reader;
+
+pub use diagnostic::{Diagnostic, Source};
+pub use document::Document;

@@ -1,0 +1,199 @@
+//! [`Diagnostic`]: what is wrong with an input, where, and what would be right.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+
+/// A text that came from outside: a file, or one `--set` option.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// What to call it in messages: the path as the user wrote it, or `--set`.
+    pub name: String,
+    /// Its whole text.
+    pub text: String,
+}
+
+/// One error in an input: message, place, hint. The process that prints it exits with 2.
+#[derive(Debug, Clone)]
+pub struct Diagnostic {
+    message: String,
+    hint: Option<String>,
+    place: Option<Place>,
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    source: Arc<Source>,
+    span: Range<usize>,
+    label: String,
+}
+
+impl Diagnostic {
+    /// An error without a place in a text, such as an output directory that cannot be written.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, place: None }
+    }
+
+    /// Say what would be right.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Say where: `span` counts bytes of `source`, `label` is written beneath it.
+    #[must_use]
+    pub fn at(mut self, source: &Arc<Source>, span: Range<usize>, label: &str) -> Self {
+        let end = span.end.min(source.text.len());
+        let span = span.start.min(end)..end;
+        self.place = Some(Place { source: Arc::clone(source), span, label: label.to_owned() });
+        self
+    }
+
+    /// File, line and column, the latter two counted from one (columns in characters).
+    #[must_use]
+    pub fn location(&self) -> Option<(&str, usize, usize)> {
+        let place = self.place.as_ref()?;
+        let before = &place.source.text.as_bytes()[..place.span.start];
+        let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
+        let last = before.rsplit(|&b| b == b'\n').next().unwrap_or_default();
+        let column = 1 + String::from_utf8_lossy(last).chars().count();
+        Some((&place.source.name, line, column))
+    }
+
+    /// The whole message for a terminal (`colour`) or for anything else, several lines.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let theme =
+            if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let mut out = String::new();
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
+        match handler.render_report(&mut out, &Report::of(self)) {
+            Ok(()) => out,
+            Err(fmt::Error) => format!("{self}\n"),
+        }
+    }
+}
+
+/// One line: `file:line:column: message; hint`.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((file, line, column)) = self.location() {
+            write!(f, "{file}:{line}:{column}: ")?;
+        }
+        f.write_str(&self.message)?;
+        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// What `miette` draws.
+#[derive(Debug)]
+struct Report {
+    message: String,
+    hint: Option<String>,
+    source: Option<NamedSource<String>>,
+    label: Option<LabeledSpan>,
+}
+
+impl Report {
+    fn of(d: &Diagnostic) -> Self {
+        let source =
+            d.place.as_ref().map(|p| NamedSource::new(&p.source.name, p.source.text.clone()));
+        let label = d
+            .place
+            .as_ref()
+            .map(|p| LabeledSpan::new(Some(p.label.clone()), p.span.start, p.span.len()));
+        Self { message: d.message.clone(), hint: d.hint.clone(), source, label }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Report {}
+
+impl miette::Diagnostic for Report {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.hint.as_ref().map(|h| Box::new(h) as _)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|s| s as _)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.label.clone().map(|l| Box::new(std::iter::once(l)) as _)
+    }
+}
+
+/// The name among `known` that `wrong` was probably meant to be.
+#[must_use]
+pub(crate) fn nearest<'a>(
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wrong.to_lowercase(), name), name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// The hint for a name that does not exist: the nearest one, or all of them.
+#[must_use]
+pub(crate) fn did_you_mean(wrong: &str, known: &[&str]) -> String {
+    match nearest(wrong, known.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`? There is {}", listed(known)),
+        None => format!("there is {}", listed(known)),
+    }
+}
+
+/// "`a`, `b` and `c`".
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    match quoted.split_last() {
+        None => "nothing to choose from".to_owned(),
+        Some((one, [])) => format!("only {one}"),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_lines_and_columns_from_one_in_characters() {
+        let source = Arc::new(Source { name: "x.toml".into(), text: "a = 1\né = 2\n".into() });
+        let at = |span| Diagnostic::new("m").at(&source, span, "here").to_string();
+        assert_eq!(at(0..1), "x.toml:1:1: m");
+        assert_eq!(at(8..9), "x.toml:2:2: m", "é is two bytes and one column");
+        assert_eq!(at(500..900), "x.toml:3:1: m", "a span outside the text is clamped");
+    }
+
+    #[test]
+    fn renders_place_label_and_hint() {
+        let source = Arc::new(Source { name: "x.toml".into(), text: "seed = -1\n".into() });
+        let text =
+            Diagnostic::new("negative seed").at(&source, 7..9, "here").hint("use 1").render(false);
+        for part in ["negative seed", "x.toml:1:8", "seed = -1", "here", "use 1"] {
+            assert!(text.contains(part), "{part:?} is missing in\n{text}");
+        }
+        assert!(!text.contains('\u{1b}'), "no colour asked for");
+    }
+
+    #[test]
+    fn finds_the_nearest_name_or_none() {
+        assert_eq!(nearest("lnik_rate", ["link_rate", "link_delay", "k"]), Some("link_rate"));
+        assert_eq!(nearest("zebra", ["link_rate", "link_delay", "k"]), None);
+    }
+}

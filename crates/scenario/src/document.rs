@@ -1,0 +1,249 @@
+//! [`Document`]: a scenario file as a tree in which every value knows where it was written, and
+//! `--set`, which edits that tree.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::{Diagnostic, Source};
+
+/// Where something was written.
+#[derive(Debug, Clone)]
+pub(crate) struct At {
+    pub(crate) source: Arc<Source>,
+    pub(crate) span: Range<usize>,
+}
+
+impl At {
+    /// An error about what is written here.
+    pub(crate) fn error(&self, message: impl Into<String>, label: &str) -> Diagnostic {
+        Diagnostic::new(message).at(&self.source, self.span.clone(), label)
+    }
+}
+
+/// A value and its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) at: At,
+}
+
+/// A TOML value. Dates have no use in a scenario; they stay text and fail where they are read.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+impl Value {
+    /// What the value is, for messages: "a text", "a number", ...
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a text",
+            Self::Integer(_) => "a whole number",
+            Self::Float(_) => "a number with a fraction",
+            Self::Boolean(_) => "true or false",
+            Self::Array(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// The keys of a table, each with its own place and its value.
+pub(crate) type Table = BTreeMap<String, (At, Node)>;
+
+/// A scenario file, `--set` edits included.
+#[derive(Debug, Clone)]
+pub struct Document {
+    pub(crate) root: Node,
+}
+
+impl Document {
+    /// Read `text`; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// What is not TOML, and where.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Diagnostic> {
+        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
+        if text.trim().is_empty() {
+            return Err(Diagnostic::new("the scenario is empty")
+                .at(&source, 0..0, "nothing here")
+                .hint("start from one of the files in scenarios/"));
+        }
+        match DeTable::parse(text) {
+            Ok(table) => {
+                let at = At { source: Arc::clone(&source), span: 0..0 };
+                Ok(Self { root: Node { value: of_table(table.get_ref(), &source)?, at } })
+            }
+            Err(e) => Err(not_toml(&source, &e)),
+        }
+    }
+
+    /// Apply one `--set path=value`. The path is dotted (`transport.initial_window`); a list takes
+    /// an index (`traffic.0.size`), which may be left out where the list has one entry. The value
+    /// is TOML; what is not is a text, so that quotes may be left out (`queue.capacity=72000B`).
+    ///
+    /// # Errors
+    /// A missing `=`, an empty or impossible path.
+    pub fn set(&mut self, edit: &str) -> Result<(), Diagnostic> {
+        let source = Arc::new(Source { name: "--set".to_owned(), text: edit.to_owned() });
+        let Some((path, text)) = edit.split_once('=') else {
+            return Err(Diagnostic::new("--set without a value")
+                .at(&source, 0..edit.len(), "no `=` here")
+                .hint("write --set path=value, for example --set transport.initial_window=23"));
+        };
+        let start = path.len() + 1;
+        let at = At { source: Arc::clone(&source), span: start..edit.len() };
+        // Blanks in place of the path, so that places inside the value are places in the option.
+        let padded = " ".repeat(start) + text;
+        let value = match DeValue::parse(padded.trim_end()) {
+            Ok(value) => of_value(value.get_ref(), &at)?,
+            Err(_) => Value::Text(text.trim().to_owned()),
+        };
+        let mut place = &mut self.root;
+        let mut from = 0;
+        for key in path.split('.') {
+            let here = At { source: Arc::clone(&source), span: from..from + key.len() };
+            place = step(place, key.trim(), here)?;
+            from += key.len() + 1;
+        }
+        *place = Node { value, at };
+        Ok(())
+    }
+}
+
+/// The node `key` below `node`, made if it is not there.
+fn step<'a>(node: &'a mut Node, key: &str, at: At) -> Result<&'a mut Node, Diagnostic> {
+    if key.is_empty() {
+        return Err(at.error("--set with an empty path", "a key is missing here").hint(
+            "write --set path=value with a dotted path, for example --set queue.capacity=72000B",
+        ));
+    }
+    match &mut node.value {
+        Value::Array(items) => {
+            let count = items.len();
+            let index = key.parse::<usize>();
+            let missing = at
+                .error(format!("no entry `{key}` in a list of {count}"), "not an entry")
+                .hint("lists take an index from 0, for example --set traffic.0.size=90KB");
+            match index {
+                Ok(i) => items.get_mut(i).ok_or(missing),
+                Err(_) => match items.as_mut_slice() {
+                    [only] => step(only, key, at),
+                    _ => Err(missing),
+                },
+            }
+        }
+        Value::Table(table) => {
+            let empty = Node { value: Value::Table(Table::new()), at: at.clone() };
+            Ok(&mut table.entry(key.to_owned()).or_insert((at, empty)).1)
+        }
+        other => {
+            let message = format!("`{key}` is below {}, which has no keys", other.kind());
+            Err(at.error(message, "nothing to set").hint("leave out the last part of the path"))
+        }
+    }
+}
+
+fn not_toml(source: &Arc<Source>, error: &toml::de::Error) -> Diagnostic {
+    let end = source.text.len();
+    let span = error.span().unwrap_or(end..end);
+    let message = format!("this is not TOML: {}", error.message().replace('\n', ", "));
+    Diagnostic::new(message).at(source, span, "here").hint(
+        "a line is `key = value`, `[table]` or `# comment`; texts stand in \"quotes\", also \
+         sizes and rates: \"72000B\"",
+    )
+}
+
+fn of_spanned(value: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Result<Node, Diagnostic> {
+    let at = At { source: Arc::clone(source), span: value.span() };
+    Ok(Node { value: of_value(value.get_ref(), &at)?, at })
+}
+
+fn of_value(value: &DeValue<'_>, at: &At) -> Result<Value, Diagnostic> {
+    Ok(match value {
+        DeValue::String(text) => Value::Text(text.clone().into_owned()),
+        DeValue::Integer(n) => Value::Integer(
+            i64::from_str_radix(&n.as_str().replace('_', ""), n.radix()).map_err(|_| {
+                at.error("this number is too large", "beyond 64 bits").hint("use a smaller one")
+            })?,
+        ),
+        DeValue::Float(x) => Value::Float(
+            x.as_str()
+                .replace('_', "")
+                .parse()
+                .map_err(|_| at.error("this is not a number", "here").hint("write it like 0.6"))?,
+        ),
+        DeValue::Boolean(b) => Value::Boolean(*b),
+        DeValue::Datetime(date) => Value::Text(date.to_string()),
+        DeValue::Array(items) => {
+            let nodes = items.iter().map(|item| of_spanned(item, &at.source));
+            Value::Array(nodes.collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => of_table(table, &at.source)?,
+    })
+}
+
+fn of_table(table: &DeTable<'_>, source: &Arc<Source>) -> Result<Value, Diagnostic> {
+    let mut out = Table::new();
+    for (key, value) in table {
+        let at = At { source: Arc::clone(source), span: key.span() };
+        out.insert(key.get_ref().clone().into_owned(), (at, of_spanned(value, source)?));
+    }
+    Ok(Value::Table(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at<'a>(document: &'a Document, path: &[&str]) -> &'a Node {
+        path.iter().fold(&document.root, |node, key| match &node.value {
+            Value::Table(table) => &table[*key].1,
+            Value::Array(items) => &items[key.parse::<usize>().unwrap()],
+            other => panic!("{} has no {key}", other.kind()),
+        })
+    }
+
+    #[test]
+    fn values_know_their_place() {
+        let document = Document::parse("x.toml", "[a]\nb = \"c\"\n").unwrap();
+        let node = at(&document, &["a", "b"]);
+        assert_eq!(node.at.span, 8..11);
+        assert_eq!(node.at.error("m", "").to_string(), "x.toml:2:5: m");
+    }
+
+    #[test]
+    fn set_replaces_adds_and_guesses_texts() {
+        let mut d = Document::parse("x", "seed = 1\n[[traffic]]\nsize = \"1B\"\n").unwrap();
+        d.set("seed=7").unwrap();
+        d.set("traffic.size=135KB").unwrap();
+        d.set("traffic.0.kind=\"incast\"").unwrap();
+        d.set("new.table.x=0.5").unwrap();
+        assert!(matches!(at(&d, &["seed"]).value, Value::Integer(7)));
+        assert!(matches!(&at(&d, &["traffic", "0", "size"]).value, Value::Text(t) if t == "135KB"));
+        assert!(
+            matches!(&at(&d, &["traffic", "0", "kind"]).value, Value::Text(t) if t == "incast")
+        );
+        assert!(matches!(at(&d, &["new", "table", "x"]).value, Value::Float(0.5)));
+        let place = at(&d, &["seed"]).at.error("m", "").to_string();
+        assert_eq!(place, "--set:1:6: m", "errors in the value name --set");
+    }
+
+    #[test]
+    fn set_says_what_is_wrong_with_the_path() {
+        let mut d = Document::parse("x", "seed = 1\n[[t]]\n[[t]]\n").unwrap();
+        let mut error = |edit: &str| d.set(edit).unwrap_err().to_string();
+        assert!(error("seed").starts_with("--set:1:1: --set without a value"));
+        assert!(error("a..b=1").starts_with("--set:1:3: --set with an empty path"));
+        assert!(error("t.2.x=1").starts_with("--set:1:3: no entry `2` in a list of 2"));
+        assert!(error("seed.x=1").starts_with("--set:1:6: `x` is below a whole number"));
+    }
+}

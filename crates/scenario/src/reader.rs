@@ -1,0 +1,314 @@
+//! [`Reader`]: reads one table of a scenario, checks it, and writes down what it read.
+//!
+//! Reading a key is its only definition. Whatever was not asked for when [`Reader::finish`] is
+//! called is an unknown key; whatever was read, defaults included, is in the resolved scenario.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use units::{Bytes, Dur, Rate, Time};
+
+use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
+use crate::document::{At, Node, Table, Value};
+
+/// A table being read.
+pub(crate) struct Reader<'d> {
+    table: &'d Table,
+    /// The table's own place, for keys that are missing.
+    at: At,
+    /// What to call the table in messages: `[topology]`.
+    name: String,
+    asked: Vec<&'static str>,
+    resolved: toml::Table,
+}
+
+/// A type that a key can have.
+pub(crate) trait Knob: Sized {
+    /// A value of this type as one writes it, for hints.
+    const EXAMPLE: &'static str;
+    /// The value, or why it is none.
+    fn read(value: &Value) -> Result<Self, String>;
+    /// The value as `read` takes it back.
+    fn show(&self) -> toml::Value;
+}
+
+impl<'d> Reader<'d> {
+    /// Read the table `node`; `name` is what messages call it.
+    pub(crate) fn new(node: &'d Node, at: &At, name: &str) -> Result<Self, Diagnostic> {
+        let Value::Table(table) = &node.value else {
+            let message = format!("{name} must be a table, not {}", node.value.kind());
+            return Err(node.at.error(message, "not a table"));
+        };
+        let resolved = toml::Table::new();
+        Ok(Self { table, at: at.clone(), name: name.to_owned(), asked: Vec::new(), resolved })
+    }
+
+    fn node(&mut self, key: &'static str) -> Option<&'d Node> {
+        self.asked.push(key);
+        self.table.get(key).map(|(_, node)| node)
+    }
+
+    /// The value of `key` if it is there.
+    pub(crate) fn maybe<K: Knob>(&mut self, key: &'static str) -> Result<Option<K>, Diagnostic> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        let value = K::read(&node.value).map_err(|why| {
+            let message = format!("`{key}` in {}: {why}", self.name);
+            let example = K::EXAMPLE;
+            node.at.error(message, "here").hint(format!("write it like `{key} = {example}`"))
+        })?;
+        self.resolved.insert(key.to_owned(), value.show());
+        Ok(Some(value))
+    }
+
+    /// The value of `key`, which changes the science and therefore has no default.
+    pub(crate) fn need<K: Knob>(&mut self, key: &'static str) -> Result<K, Diagnostic> {
+        match self.maybe(key)? {
+            Some(value) => Ok(value),
+            None => Err(self.missing(key, &format!("add `{key} = {}`", K::EXAMPLE))),
+        }
+    }
+
+    /// The value of `key`, or `default`, which the resolved scenario then spells out.
+    pub(crate) fn or<K: Knob>(&mut self, key: &'static str, default: K) -> Result<K, Diagnostic> {
+        if let Some(value) = self.maybe(key)? {
+            return Ok(value);
+        }
+        self.resolved.insert(key.to_owned(), default.show());
+        Ok(default)
+    }
+
+    /// Check that the value just read for `key` lies in `range`.
+    pub(crate) fn within<K: PartialOrd + Display>(
+        &self,
+        key: &'static str,
+        value: K,
+        range: RangeInclusive<K>,
+    ) -> Result<K, Diagnostic> {
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        let (low, high) = range.into_inner();
+        let message = format!("`{key}` in {} is {value}", self.name);
+        Err(self.error(key, message, "out of range").hint(format!("from {low} to {high}")))
+    }
+
+    /// The entry of `registry` whose name is the value of `key`. No default.
+    pub(crate) fn choose<'r, E>(
+        &mut self,
+        key: &'static str,
+        registry: &'r [E],
+        name_of: impl Fn(&E) -> &'static str,
+    ) -> Result<&'r E, Diagnostic> {
+        let names: Vec<&str> = registry.iter().map(&name_of).collect();
+        let Some(wanted) = self.maybe::<String>(key)? else {
+            return Err(
+                self.missing(key, &format!("add `{key} = \"...\"`: one of {}", names.join(", ")))
+            );
+        };
+        registry.iter().find(|e| name_of(e) == wanted).ok_or_else(|| {
+            let message = format!("unknown {key} `{wanted}` in {}", self.name);
+            self.error(key, message, "no such name").hint(did_you_mean(&wanted, &names))
+        })
+    }
+
+    /// The table below `key`, to be given back with [`Reader::keep`].
+    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, Diagnostic> {
+        self.asked.push(key);
+        let Some((at, node)) = self.table.get(key) else { return Ok(None) };
+        Reader::new(node, at, &self.child(key)).map(Some)
+    }
+
+    /// The tables below `key`, written `[[key]]`, or `[key]` for a single one.
+    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'d>>, Diagnostic> {
+        self.asked.push(key);
+        let Some((at, node)) = self.table.get(key) else { return Ok(Vec::new()) };
+        let name = self.child(key);
+        match &node.value {
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .map(|(i, item)| {
+                    // An array of tables has no place of its own for an empty entry.
+                    let at = if item.at.span.is_empty() { at } else { &item.at };
+                    Reader::new(item, at, &format!("{name} (number {i})"))
+                })
+                .collect(),
+            _ => Ok(vec![Reader::new(node, at, &name)?]),
+        }
+    }
+
+    fn child(&self, key: &str) -> String {
+        match self.name.strip_prefix('[').and_then(|n| n.strip_suffix(']')) {
+            Some(parent) => format!("[{parent}.{key}]"),
+            None => format!("[{key}]"),
+        }
+    }
+
+    /// Put what `child` read into this table's resolved form.
+    pub(crate) fn keep(&mut self, key: &'static str, child: toml::Table) {
+        self.resolved.insert(key.to_owned(), toml::Value::Table(child));
+    }
+
+    /// The same for a list of tables.
+    pub(crate) fn keep_all(&mut self, key: &'static str, children: Vec<toml::Table>) {
+        let children = children.into_iter().map(toml::Value::Table).collect();
+        self.resolved.insert(key.to_owned(), toml::Value::Array(children));
+    }
+
+    /// Replace the resolved value of `key`, say a path by the absolute one.
+    pub(crate) fn resolve(&mut self, key: &'static str, value: &impl Knob) {
+        self.resolved.insert(key.to_owned(), value.show());
+    }
+
+    /// Whether `key` is written.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// Whether `key` was written in a `--set` option.
+    pub(crate) fn is_set_by_option(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|(_, node)| node.at.source.name == "--set")
+    }
+
+    /// An error about the value of `key`, or about the table if the key is not written.
+    pub(crate) fn error(&self, key: &str, message: impl Into<String>, label: &str) -> Diagnostic {
+        match self.table.get(key) {
+            Some((_, node)) => node.at.error(message, label),
+            None => self.at.error(message, label),
+        }
+    }
+
+    /// An error about the table as a whole.
+    pub(crate) fn error_here(&self, message: impl Into<String>, label: &str) -> Diagnostic {
+        self.at.error(message, label)
+    }
+
+    /// `key` is not there. A misspelt one is a likelier explanation than a forgotten one.
+    pub(crate) fn missing(&self, key: &'static str, hint: &str) -> Diagnostic {
+        let unread = self.table.keys().map(String::as_str).filter(|k| !self.asked.contains(k));
+        if let Some((wrong, (at, _))) =
+            nearest(key, unread).and_then(|wrong| self.table.get_key_value(wrong))
+        {
+            let message = format!("unknown key `{wrong}` in {}", self.name);
+            return at.error(message, "unknown").hint(format!("did you mean `{key}`?"));
+        }
+        let message = format!("`{key}` is missing in {}", self.name);
+        self.at.error(message, "in this table").hint(format!("{hint}; it has no default"))
+    }
+
+    /// The table is read: every key that nobody asked for is an error. Returns the resolved form.
+    pub(crate) fn finish(self) -> Result<toml::Table, Diagnostic> {
+        for (key, (at, _)) in self.table {
+            if !self.asked.contains(&key.as_str()) {
+                let message = format!("unknown key `{key}` in {}", self.name);
+                return Err(at.error(message, "unknown").hint(did_you_mean(key, &self.asked)));
+            }
+        }
+        Ok(self.resolved)
+    }
+}
+
+/// A knob whose values are written as texts and parsed by `FromStr`.
+macro_rules! quantity {
+    ($type:ty, $example:literal) => {
+        impl Knob for $type {
+            const EXAMPLE: &'static str = concat!("\"", $example, "\"");
+            fn read(value: &Value) -> Result<Self, String> {
+                match value {
+                    Value::Text(text) => text.parse().map_err(|e: units::UnitError| e.to_string()),
+                    Value::Integer(0) => Ok(Self(0)),
+                    Value::Integer(n) if *n < 0 => Err(format!("{n} is negative")),
+                    Value::Integer(n) => Err(format!("{n} has no unit")),
+                    other => Err(format!("a quantity with a unit is wanted, not {}", other.kind())),
+                }
+            }
+            fn show(&self) -> toml::Value {
+                toml::Value::String(self.to_string())
+            }
+        }
+    };
+}
+
+quantity!(Dur, "1us");
+quantity!(Time, "5ms");
+quantity!(Bytes, "9000B");
+quantity!(Rate, "10Gbps");
+
+/// A knob that is a whole number.
+macro_rules! integer {
+    ($type:ty) => {
+        impl Knob for $type {
+            const EXAMPLE: &'static str = "1";
+            fn read(value: &Value) -> Result<Self, String> {
+                match value {
+                    Value::Integer(n) if *n < 0 => Err(format!("{n} is negative")),
+                    Value::Integer(n) => {
+                        Self::try_from(*n).map_err(|_| format!("{n} is more than {}", Self::MAX))
+                    }
+                    other => Err(format!("a whole number is wanted, not {}", other.kind())),
+                }
+            }
+            fn show(&self) -> toml::Value {
+                // What was read from an i64 fits one; a larger default has no place in a file.
+                toml::Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+        }
+    };
+}
+
+integer!(u8);
+integer!(u16);
+integer!(u32);
+integer!(u64);
+
+impl Knob for f64 {
+    const EXAMPLE: &'static str = "0.6";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Float(x) if x.is_finite() => Ok(*x),
+            Value::Integer(n) => Ok(*n as f64),
+            Value::Float(x) => Err(format!("{x} is not a finite number")),
+            other => Err(format!("a number is wanted, not {}", other.kind())),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::Float(*self)
+    }
+}
+
+impl Knob for bool {
+    const EXAMPLE: &'static str = "true";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Boolean(b) => Ok(*b),
+            other => Err(format!("true or false is wanted, not {}", other.kind())),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::Boolean(*self)
+    }
+}
+
+impl Knob for String {
+    const EXAMPLE: &'static str = "\"...\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) => Ok(text.clone()),
+            other => Err(format!("a text in \"quotes\" is wanted, not {}", other.kind())),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(self.clone())
+    }
+}
+
+impl Knob for PathBuf {
+    const EXAMPLE: &'static str = "\"traffic.cm\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        String::read(value).map(Self::from)
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(self.to_string_lossy().into_owned())
+    }
+}
