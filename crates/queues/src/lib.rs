@@ -1,1 +1,214 @@
-//! Switch queue disciplines over small descriptors; storage belongs to the caller.
+//! Switch queue disciplines, one output port each, over small descriptors.
+//!
+//! A discipline decides order, trimming, marking and loss; it never sees a packet. The caller owns
+//! packet storage, applies each [`Fate`] to its packets, and keeps the time. The simulator and the
+//! software switch run this same code.
+//!
+//! The packet being transmitted counts against its queue's capacity until [`Queue::finish`]: it is
+//! still in the port's memory. (In ndp.md terms: with 72 000 B and 9064 B packets, seven fit, the
+//! one in service included.)
+//!
+//! Deliberately absent: clocks, links, packet contents, shared buffers (a later issue).
+
+mod drop_tail;
+mod ndp;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use drop_tail::{DropTail, DropTailSpec};
+pub use ndp::{Ndp, NdpSpec};
+use units::Bytes;
+
+/// What a discipline knows of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Desc {
+    /// The caller's name for the packet.
+    pub handle: u32,
+    /// Bytes on the wire.
+    pub len: u16,
+    /// What may be done to it.
+    pub kind: Kind,
+    /// Whether it may be marked instead of lost (ECT).
+    pub ect: bool,
+}
+
+/// What may be done to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Carries payload: may be trimmed.
+    Data,
+    /// Data whose payload is gone: may be bounced.
+    Header,
+    /// Never carried payload, or has been bounced already: may only be dropped.
+    Control,
+}
+
+/// What a discipline has decided about a packet that did not simply join the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Cut its payload: it is now `len` bytes long (as in the descriptor given along).
+    Trim,
+    /// Set CE on it; it is in the queue.
+    Mark,
+    /// It is not in the queue: send its header back to its sender.
+    Bounce,
+    /// It is not in the queue: it is lost.
+    Drop,
+}
+
+/// How much a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// So many packets of any size.
+    Packets(u32),
+    /// So many bytes on the wire.
+    Bytes(u32),
+}
+
+/// Contents of a queue against its capacity, the packet in service included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    capacity: Capacity,
+    packets: u32,
+    bytes: u32,
+}
+
+impl Room {
+    pub(crate) const fn new(capacity: Capacity) -> Self {
+        Self { capacity, packets: 0, bytes: 0 }
+    }
+
+    pub(crate) fn fits(&self, len: u16) -> bool {
+        match self.capacity {
+            Capacity::Packets(most) => self.packets < most,
+            Capacity::Bytes(most) => self.bytes + u32::from(len) <= most,
+        }
+    }
+
+    pub(crate) fn take(&mut self, len: u16) {
+        self.packets += 1;
+        self.bytes += u32::from(len);
+    }
+
+    pub(crate) fn give_back(&mut self, len: u16) {
+        self.packets -= 1;
+        self.bytes -= u32::from(len);
+    }
+}
+
+/// A discipline and its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum QueueSpec {
+    /// First in, first out; what does not fit is lost.
+    DropTail(DropTailSpec),
+    /// Two queues, trimming and bouncing (SIGCOMM'17, section 3.1).
+    Ndp(NdpSpec),
+}
+
+/// One output port's queue.
+#[derive(Clone, Debug)]
+pub enum Queue {
+    /// See [`DropTail`].
+    DropTail(DropTail),
+    /// See [`Ndp`].
+    Ndp(Ndp),
+}
+
+impl Queue {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(spec: &QueueSpec) -> Self {
+        match spec {
+            QueueSpec::DropTail(spec) => Self::DropTail(DropTail::new(*spec)),
+            QueueSpec::Ndp(spec) => Self::Ndp(Ndp::new(*spec)),
+        }
+    }
+
+    /// A packet arrives. `coin` gives 64 uniform bits, at most once per call; `fate` is told of
+    /// every packet that did not simply join the queue: the arriving one, or one that made room.
+    pub fn enqueue(
+        &mut self,
+        packet: Desc,
+        coin: impl FnOnce() -> u64,
+        fate: &mut impl FnMut(Fate, Desc),
+    ) {
+        match self {
+            Self::DropTail(queue) => queue.enqueue(packet, fate),
+            Self::Ndp(queue) => queue.enqueue(packet, coin, fate),
+        }
+    }
+
+    /// The port is free: which packet goes next. It counts as queued until `finish`.
+    pub fn dequeue(&mut self) -> Option<Desc> {
+        match self {
+            Self::DropTail(queue) => queue.dequeue(),
+            Self::Ndp(queue) => queue.dequeue(),
+        }
+    }
+
+    /// The packet that `dequeue` gave has been transmitted.
+    pub fn finish(&mut self, packet: Desc) {
+        match self {
+            Self::DropTail(queue) => queue.finish(packet),
+            Self::Ndp(queue) => queue.finish(packet),
+        }
+    }
+
+    /// Bytes held, the packet in service included.
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        match self {
+            Self::DropTail(queue) => queue.bytes(),
+            Self::Ndp(queue) => queue.bytes(),
+        }
+    }
+}
+
+impl fmt::Display for Capacity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(n) => write!(f, "{n} packets"),
+            Self::Bytes(n) => write!(f, "{n}B"),
+        }
+    }
+}
+
+/// Why a capacity could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityError(String);
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for CapacityError {}
+
+impl FromStr for Capacity {
+    type Err = CapacityError;
+
+    /// `"8 packets"` or a size such as `"72000B"`. At least one packet or byte, below 4 GB.
+    fn from_str(text: &str) -> Result<Self, CapacityError> {
+        let bad = |why: &str| CapacityError(format!("{text:?} {why}"));
+        let count = text.trim().strip_suffix("packets").or(text.trim().strip_suffix("packet"));
+        let capacity = match count {
+            Some(n) => Self::Packets(
+                n.trim()
+                    .parse()
+                    .map_err(|_| bad("is not a number of packets: write it like \"8 packets\""))?,
+            ),
+            None => {
+                let bytes: Bytes = text.parse().map_err(|e: units::UnitError| {
+                    CapacityError(format!("{e}, or like \"8 packets\""))
+                })?;
+                Self::Bytes(u32::try_from(bytes.0).map_err(|_| bad("is 4 GB or more"))?)
+            }
+        };
+        match capacity {
+            Self::Packets(0) | Self::Bytes(0) => Err(bad("holds nothing")),
+            some => Ok(some),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Drop-tail, with an optional threshold at which packets are marked.
+
+use std::collections::VecDeque;
+
+use crate::{Capacity, Desc, Fate, Room};
+
+/// Parameters of [`DropTail`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DropTailSpec {
+    /// What fits, the packet in service included.
+    pub capacity: Capacity,
+    /// Mark an arriving ECT packet when the queue already holds more than this (DCTCP's K:
+    /// SIGCOMM'10, section 3.1). `None`: never mark.
+    pub ecn_threshold: Option<Capacity>,
+}
+
+/// First in, first out; what does not fit is lost.
+#[derive(Clone, Debug)]
+pub struct DropTail {
+    fifo: VecDeque<Desc>,
+    room: Room,
+    ecn_threshold: Option<Capacity>,
+}
+
+impl DropTail {
+    pub(crate) fn new(spec: DropTailSpec) -> Self {
+        Self {
+            fifo: VecDeque::new(),
+            room: Room::new(spec.capacity),
+            ecn_threshold: spec.ecn_threshold,
+        }
+    }
+
+    pub(crate) fn enqueue(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+        if !self.room.fits(packet.len) {
+            fate(Fate::Drop, packet);
+            return;
+        }
+        if packet.ect && self.above_threshold() {
+            fate(Fate::Mark, packet);
+        }
+        self.room.take(packet.len);
+        self.fifo.push_back(packet);
+    }
+
+    fn above_threshold(&self) -> bool {
+        match self.ecn_threshold {
+            None => false,
+            Some(Capacity::Packets(k)) => self.room.packets > k,
+            Some(Capacity::Bytes(k)) => self.room.bytes > k,
+        }
+    }
+
+    pub(crate) fn dequeue(&mut self) -> Option<Desc> {
+        self.fifo.pop_front()
+    }
+
+    pub(crate) fn finish(&mut self, packet: Desc) {
+        self.room.give_back(packet.len);
+    }
+
+    pub(crate) fn bytes(&self) -> u32 {
+        self.room.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    fn packet(handle: u32, len: u16) -> Desc {
+        Desc { handle, len, kind: Kind::Data, ect: true }
+    }
+
+    fn offer(queue: &mut DropTail, packet: Desc) -> Vec<Fate> {
+        let mut fates = Vec::new();
+        queue.enqueue(packet, &mut |fate, _| fates.push(fate));
+        fates
+    }
+
+    #[test]
+    fn the_packet_in_service_counts_until_it_is_finished() {
+        let spec = DropTailSpec { capacity: Capacity::Packets(2), ecn_threshold: None };
+        let mut queue = DropTail::new(spec);
+        assert!(offer(&mut queue, packet(1, 100)).is_empty());
+        let served = queue.dequeue().unwrap();
+        assert!(offer(&mut queue, packet(2, 100)).is_empty());
+        assert_eq!(offer(&mut queue, packet(3, 100)), [Fate::Drop]);
+        queue.finish(served);
+        assert!(offer(&mut queue, packet(3, 100)).is_empty());
+        assert_eq!(queue.dequeue().map(|p| p.handle), Some(2));
+        assert_eq!(queue.bytes(), 200);
+    }
+
+    #[test]
+    fn bytes_fill_exactly_and_small_packets_still_fit() {
+        let spec = DropTailSpec { capacity: Capacity::Bytes(250), ecn_threshold: None };
+        let mut queue = DropTail::new(spec);
+        assert!(offer(&mut queue, packet(1, 200)).is_empty());
+        assert_eq!(offer(&mut queue, packet(2, 51)), [Fate::Drop]);
+        assert!(offer(&mut queue, packet(3, 50)).is_empty());
+    }
+
+    #[test]
+    fn marks_above_the_threshold_and_only_who_can_be_marked() {
+        let spec = DropTailSpec {
+            capacity: Capacity::Packets(9),
+            ecn_threshold: Some(Capacity::Packets(1)),
+        };
+        let mut queue = DropTail::new(spec);
+        assert!(offer(&mut queue, packet(1, 100)).is_empty());
+        assert!(offer(&mut queue, packet(2, 100)).is_empty(), "holds 1, not more than 1");
+        assert_eq!(offer(&mut queue, packet(3, 100)), [Fate::Mark]);
+        assert!(offer(&mut queue, Desc { ect: false, ..packet(4, 100) }).is_empty());
+    }
+}

@@ -1,0 +1,260 @@
+//! The NDP queue (SIGCOMM'17, section 3.1): a short queue of full packets, a queue of headers and
+//! control served ten times as often, trimming instead of loss, and headers turned back to their
+//! senders when even those do not fit.
+
+use std::collections::VecDeque;
+
+use crate::{Capacity, Desc, Fate, Kind, Room};
+
+/// Parameters of [`Ndp`]. The paper's values in parentheses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NdpSpec {
+    /// Full packets, the one in service included (8 packets; the authors' simulator: 72 000 B).
+    pub data_capacity: Capacity,
+    /// Headers and control (the same memory as the data queue: 72 000 B).
+    pub header_capacity: Capacity,
+    /// Headers and control served while data waits, per round (10). At least 1.
+    pub header_weight: u8,
+    /// Data packets served while headers wait, per round (1). At least 1.
+    pub data_weight: u8,
+    /// Probability that the arriving packet is trimmed rather than the last one queued (0.5).
+    /// From 0 to 1.
+    pub trim_arriving: f64,
+    /// Length of a trimmed packet, bytes (64).
+    pub trim_to: u16,
+    /// Whether headers that do not fit are returned to their senders (yes).
+    pub bounce: bool,
+}
+
+/// A port's two queues.
+#[derive(Clone, Debug)]
+pub struct Ndp {
+    data: VecDeque<Desc>,
+    headers: VecDeque<Desc>,
+    data_room: Room,
+    header_room: Room,
+    /// Position in the round of `header_weight + data_weight` services; moves only while both
+    /// queues are non-empty.
+    turn: u16,
+    header_weight: u16,
+    round: u16,
+    /// Trim the arriving packet if 63 coin bits are below this.
+    trim_arriving_below: u64,
+    trim_to: u16,
+    bounce: bool,
+}
+
+/// At most so many queued packets are trimmed to make room for one (they may be smaller than it).
+const VICTIMS_MAX: u32 = 2;
+
+impl Ndp {
+    pub(crate) fn new(spec: NdpSpec) -> Self {
+        let header_weight = u16::from(spec.header_weight.max(1));
+        Self {
+            data: VecDeque::new(),
+            headers: VecDeque::new(),
+            data_room: Room::new(spec.data_capacity),
+            header_room: Room::new(spec.header_capacity),
+            turn: 0,
+            header_weight,
+            round: header_weight + u16::from(spec.data_weight.max(1)),
+            trim_arriving_below: (spec.trim_arriving.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64,
+            trim_to: spec.trim_to,
+            bounce: spec.bounce,
+        }
+    }
+
+    /// The order of steps is ndp.md section 3.2.
+    pub(crate) fn enqueue(
+        &mut self,
+        packet: Desc,
+        coin: impl FnOnce() -> u64,
+        fate: &mut impl FnMut(Fate, Desc),
+    ) {
+        if packet.kind != Kind::Data {
+            self.enqueue_header(packet, fate);
+        } else if self.data_room.fits(packet.len) {
+            self.enqueue_data(packet);
+        } else if coin() >> 1 < self.trim_arriving_below || !self.make_room(packet.len, fate) {
+            self.trim(packet, fate);
+        } else {
+            self.enqueue_data(packet);
+        }
+    }
+
+    fn enqueue_data(&mut self, packet: Desc) {
+        self.data_room.take(packet.len);
+        self.data.push_back(packet);
+    }
+
+    /// Trim from the tail of the data queue until `len` fits. The packet in service is not in the
+    /// FIFO and so never a victim. Says whether there was any victim: with mixed sizes the queue
+    /// may then exceed its capacity by less than a packet, as in the authors' code.
+    fn make_room(&mut self, len: u16, fate: &mut impl FnMut(Fate, Desc)) -> bool {
+        let mut victims = 0;
+        while victims < VICTIMS_MAX && !self.data_room.fits(len) {
+            let Some(victim) = self.data.pop_back() else { break };
+            self.data_room.give_back(victim.len);
+            self.trim(victim, fate);
+            victims += 1;
+        }
+        victims > 0
+    }
+
+    fn trim(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+        let header = Desc { len: self.trim_to.min(packet.len), kind: Kind::Header, ..packet };
+        fate(Fate::Trim, header);
+        self.enqueue_header(header, fate);
+    }
+
+    fn enqueue_header(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+        if self.header_room.fits(packet.len) {
+            self.header_room.take(packet.len);
+            self.headers.push_back(packet);
+        } else if packet.kind == Kind::Header && self.bounce {
+            fate(Fate::Bounce, packet);
+        } else {
+            fate(Fate::Drop, packet);
+        }
+    }
+
+    /// Weighted round robin by packets (ndp.md section 3.3).
+    pub(crate) fn dequeue(&mut self) -> Option<Desc> {
+        if self.headers.is_empty() {
+            return self.data.pop_front();
+        }
+        if self.data.is_empty() {
+            return self.headers.pop_front();
+        }
+        self.turn += 1;
+        if self.turn == self.round {
+            self.turn = 0;
+        }
+        let queue = if self.turn < self.header_weight { &mut self.headers } else { &mut self.data };
+        queue.pop_front()
+    }
+
+    pub(crate) fn finish(&mut self, packet: Desc) {
+        let room =
+            if packet.kind == Kind::Data { &mut self.data_room } else { &mut self.header_room };
+        room.give_back(packet.len);
+    }
+
+    pub(crate) fn bytes(&self) -> u32 {
+        self.data_room.bytes + self.header_room.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAPER: NdpSpec = NdpSpec {
+        data_capacity: Capacity::Bytes(72_000),
+        header_capacity: Capacity::Bytes(72_000),
+        header_weight: 10,
+        data_weight: 1,
+        trim_arriving: 0.5,
+        trim_to: 64,
+        bounce: true,
+    };
+    const TRIM_ARRIVING: u64 = 0;
+    const TRIM_TAIL: u64 = u64::MAX;
+
+    fn data(handle: u32) -> Desc {
+        Desc { handle, len: 9064, kind: Kind::Data, ect: false }
+    }
+
+    fn control(handle: u32) -> Desc {
+        Desc { handle, len: 64, kind: Kind::Control, ect: false }
+    }
+
+    fn offer(queue: &mut Ndp, packet: Desc, coin: u64) -> Vec<(Fate, u32)> {
+        let mut fates = Vec::new();
+        queue.enqueue(packet, || coin, &mut |fate, p| fates.push((fate, p.handle)));
+        fates
+    }
+
+    fn full(spec: NdpSpec) -> (Ndp, Desc) {
+        let mut queue = Ndp::new(spec);
+        queue.enqueue_data(data(0));
+        let served = queue.dequeue().unwrap();
+        for handle in 1..7 {
+            assert!(offer(&mut queue, data(handle), TRIM_ARRIVING).is_empty());
+        }
+        (queue, served)
+    }
+
+    #[test]
+    fn seven_packets_fit_72000_bytes_and_eight_fit_eight_packets() {
+        let (mut queue, _) = full(PAPER);
+        assert_eq!(offer(&mut queue, data(7), TRIM_ARRIVING), [(Fate::Trim, 7)]);
+        let (mut queue, _) = full(NdpSpec { data_capacity: Capacity::Packets(8), ..PAPER });
+        assert!(offer(&mut queue, data(7), TRIM_ARRIVING).is_empty());
+        assert_eq!(offer(&mut queue, data(8), TRIM_ARRIVING), [(Fate::Trim, 8)]);
+    }
+
+    #[test]
+    fn the_coin_chooses_between_the_arriving_packet_and_the_tail_never_the_one_in_service() {
+        let (mut queue, _) = full(PAPER);
+        assert_eq!(offer(&mut queue, data(7), TRIM_TAIL), [(Fate::Trim, 6)]);
+        assert_eq!(queue.data.back().map(|p| p.handle), Some(7));
+
+        let one = NdpSpec { data_capacity: Capacity::Packets(1), ..PAPER };
+        let mut queue = Ndp::new(one);
+        queue.enqueue_data(data(0));
+        let _in_service = queue.dequeue();
+        assert_eq!(offer(&mut queue, data(1), TRIM_TAIL), [(Fate::Trim, 1)]);
+    }
+
+    #[test]
+    fn at_most_two_victims_make_room_for_a_larger_packet() {
+        let spec = NdpSpec { data_capacity: Capacity::Bytes(10_000), ..PAPER };
+        let mut queue = Ndp::new(spec);
+        for handle in 0..10 {
+            queue.enqueue_data(Desc { len: 1000, ..data(handle) });
+        }
+        assert_eq!(offer(&mut queue, data(10), TRIM_TAIL), [(Fate::Trim, 9), (Fate::Trim, 8)]);
+        assert!(queue.data_room.bytes < 10_000 + 9064);
+    }
+
+    /// Invariant I2 of ndp.md: while both queues are non-empty, any 11 departures hold 1 of data.
+    #[test]
+    fn ten_headers_are_served_for_each_data_packet() {
+        let (mut queue, _) = full(PAPER);
+        for handle in 100..200 {
+            queue.enqueue(control(handle), || 0, &mut |_, _| ());
+        }
+        let served: Vec<Kind> = (0..66).map(|_| queue.dequeue().unwrap().kind).collect();
+        for window in served.windows(11) {
+            assert_eq!(window.iter().filter(|&&k| k == Kind::Data).count(), 1);
+        }
+    }
+
+    #[test]
+    fn headers_bounce_once_and_control_drops_when_the_header_queue_is_full() {
+        let spec = NdpSpec { header_capacity: Capacity::Packets(1), ..PAPER };
+        let (mut queue, _) = full(spec);
+        assert_eq!(offer(&mut queue, data(7), TRIM_ARRIVING), [(Fate::Trim, 7)]);
+        let both = [(Fate::Trim, 8), (Fate::Bounce, 8)];
+        assert_eq!(offer(&mut queue, data(8), TRIM_ARRIVING), both);
+        assert_eq!(offer(&mut queue, control(9), TRIM_ARRIVING), [(Fate::Drop, 9)]);
+        let (mut queue, _) = full(NdpSpec { bounce: false, ..spec });
+        offer(&mut queue, control(9), TRIM_ARRIVING);
+        let lost = [(Fate::Trim, 8), (Fate::Drop, 8)];
+        assert_eq!(offer(&mut queue, data(8), TRIM_ARRIVING), lost);
+    }
+
+    #[test]
+    fn every_byte_taken_is_given_back() {
+        let (mut queue, served) = full(PAPER);
+        queue.finish(served);
+        for n in 0..500 {
+            offer(&mut queue, data(n), if n % 3 == 0 { TRIM_TAIL } else { TRIM_ARRIVING });
+        }
+        while let Some(packet) = queue.dequeue() {
+            queue.finish(packet);
+        }
+        assert_eq!((queue.bytes(), queue.data_room.packets, queue.header_room.packets), (0, 0, 0));
+    }
+}
