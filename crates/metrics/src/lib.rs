@@ -1,1 +1,43 @@
 //! Streaming statistics and result files.
+//!
+//! | file | written by | holds |
+//! |---|---|---|
+//! | `summary.json` | [`Summary`] | the run in one page of numbers |
+//! | `manifest.json` | [`Manifest`] | what was run, and the command that runs it again |
+//! | `flows.parquet` | [`FlowRow`] | one row per message |
+//! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
+//! | `links.parquet` | [`LinkRow`] | one row per directed link |
+//! | `queues.parquet` | [`QueueRow`] | every change of a queue, with `--trace queues` |
+//! | `packets.pcapng` | [`PcapngWriter`] | every packet on every link, with `--trace packets` |
+//! | `trace.perfetto.json` | [`PerfettoWriter`] | the same on a time line, with `--trace perfetto` |
+//!
+//! All of them go through [`OutputDir`], which publishes a run's files together or not at all.
+
+mod error;
+mod flow;
+mod flow_stats;
+mod link;
+mod manifest;
+mod output;
+mod pcapng;
+mod perfetto;
+mod series;
+mod statistics;
+mod summary;
+mod table;
+
+pub use error::FileError;
+pub use flow::{FlowRow, read_flows, write_flows};
+pub use flow_stats::{Window, fold_flows};
+pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
+pub use manifest::{Manifest, Versions};
+pub use output::{OutputDir, StagedFile};
+pub use pcapng::{Interface, PcapngWriter};
+pub use perfetto::PerfettoWriter;
+pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
+pub use statistics::{Moments, QueueHistogram, nearest_rank};
+pub use summary::{
+    Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, QueueBytes,
+    RESULT_SCHEMA, SizeBucket, Summary,
+};
+pub use table::{Column, Row, TableWriter};

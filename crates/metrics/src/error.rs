@@ -1,0 +1,83 @@
+//! [`FileError`]: what went wrong with a result file, for the user.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+use pcap_file::PcapError;
+
+/// A result file or directory that could not be read or written. `Display` is one line with the
+/// path, the cause and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot {action} {}: {cause} ({hint})", path.display())]
+pub struct FileError {
+    /// The verb: `create`, `write`, `read`, ...
+    pub action: &'static str,
+    /// The file or directory, under its final name.
+    pub path: PathBuf,
+    /// Why not.
+    pub cause: String,
+    /// What the user can do about it.
+    pub hint: String,
+}
+
+impl FileError {
+    pub(crate) fn new(
+        action: &'static str,
+        path: &Path,
+        cause: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { action, path: path.to_owned(), cause: cause.into(), hint: hint.into() }
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path, error: &io::Error) -> Self {
+        let (cause, hint) = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                ("the disk is full", "free some space, or choose another directory with --out")
+            }
+            io::ErrorKind::PermissionDenied => (
+                "permission denied",
+                "choose a directory that you may write with --out, or change its permissions",
+            ),
+            io::ErrorKind::ReadOnlyFilesystem => {
+                ("the file system is read-only", "choose another directory with --out")
+            }
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => (
+                "a file of that name is in the way",
+                "choose another directory with --out, or move the file",
+            ),
+            io::ErrorKind::NotFound => {
+                ("there is no such file or directory", "check the path, or run the scenario again")
+            }
+            _ => return Self::new(action, path, error.to_string(), "check the path and the disk"),
+        };
+        Self::new(action, path, cause, hint)
+    }
+
+    /// A parquet error; an I/O error inside it is reported as such.
+    pub(crate) fn parquet(action: &'static str, path: &Path, error: &ParquetError) -> Self {
+        if let ParquetError::External(inner) = error
+            && let Some(io) = inner.downcast_ref::<io::Error>()
+        {
+            return Self::io(action, path, io);
+        }
+        Self::new(action, path, error.to_string(), "run the scenario again to make the file anew")
+    }
+
+    /// A pcapng error; an I/O error inside it is reported as such.
+    pub(crate) fn pcapng(path: &Path, error: &PcapError) -> Self {
+        match error {
+            PcapError::IoError(io) => Self::io("write", path, io),
+            other => Self::new("write", path, other.to_string(), "this is a defect: report it"),
+        }
+    }
+
+    /// A JSON error; an I/O error inside it is reported as such.
+    pub(crate) fn json(action: &'static str, path: &Path, error: serde_json::Error) -> Self {
+        if error.is_io() {
+            return Self::io(action, path, &io::Error::from(error));
+        }
+        Self::new(action, path, error.to_string(), "run the scenario again to make the file anew")
+    }
+}

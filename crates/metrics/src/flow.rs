@@ -1,0 +1,161 @@
+//! [`FlowRow`]: a message and what became of it, one row of `flows.parquet`.
+
+use std::path::Path;
+
+use units::{Dur, Time};
+
+use crate::table::read_table;
+use crate::{Column, FileError, Row, StagedFile, TableWriter};
+
+/// A message and what became of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowRow {
+    /// The sending host.
+    pub src: u32,
+    /// The receiving host.
+    pub dst: u32,
+    /// The sending host's counter of messages, from zero.
+    pub msg: u64,
+    /// Its size in bytes; `None` if it is unbounded.
+    pub size: Option<u64>,
+    /// When the application submitted it.
+    pub start: Time,
+    /// When its last byte was placed at the receiver; `None` if that has not happened.
+    pub finish: Option<Time>,
+    /// When the sender learnt that it is complete; `None` if that has not happened.
+    pub acked: Option<Time>,
+    /// How long it takes alone in the same fabric; zero for an unbounded one.
+    pub ideal: Dur,
+    /// Bytes placed at the receiver by the end of the run.
+    pub placed: u64,
+    /// Bytes placed at the receiver inside the measurement window.
+    pub placed_in_window: u64,
+    /// Whether it was submitted inside the measurement window.
+    pub measured: bool,
+}
+
+impl FlowRow {
+    /// Completion time: from submission to the last byte placed at the receiver.
+    #[must_use]
+    pub fn fct(&self) -> Option<Dur> {
+        Some(self.finish?.since(self.start))
+    }
+
+    /// Completion time over ideal completion time; `None` while unfinished or without an ideal.
+    #[must_use]
+    pub fn slowdown(&self) -> Option<f64> {
+        let fct = self.fct()?;
+        (self.ideal > Dur::ZERO).then(|| fct.0 as f64 / self.ideal.0 as f64)
+    }
+}
+
+impl Row for FlowRow {
+    fn columns() -> Vec<Column<Self>> {
+        vec![
+            Column::int(
+                "src",
+                "sending host, from 0",
+                |r: &Self| u64::from(r.src),
+                |r, v| r.src = id(v),
+            ),
+            Column::int(
+                "dst",
+                "receiving host, from 0",
+                |r: &Self| u64::from(r.dst),
+                |r, v| r.dst = id(v),
+            ),
+            Column::int(
+                "msg",
+                "the sending host's counter of messages, from 0",
+                |r: &Self| r.msg,
+                |r, v| r.msg = v,
+            ),
+            Column::maybe_int(
+                "size_bytes",
+                "message size; null if unbounded",
+                |r: &Self| r.size,
+                |r, v| r.size = v,
+            ),
+            Column::int(
+                "start_ps",
+                "when the application submitted it, since the start of the run",
+                |r: &Self| r.start.0,
+                |r, v| r.start = Time(v),
+            ),
+            Column::maybe_int(
+                "finish_ps",
+                "when its last byte was placed at the receiver; null if unfinished",
+                |r: &Self| r.finish.map(|t| t.0),
+                |r, v| r.finish = v.map(Time),
+            ),
+            Column::maybe_int(
+                "acked_ps",
+                "when the sender learnt that it is complete; null if it did not",
+                |r: &Self| r.acked.map(|t| t.0),
+                |r, v| r.acked = v.map(Time),
+            ),
+            Column::int(
+                "ideal_ps",
+                "completion time of the same message alone in the same fabric; 0 if unbounded",
+                |r: &Self| r.ideal.0,
+                |r, v| r.ideal = Dur(v),
+            ),
+            Column::maybe_int(
+                "fct_ps",
+                "completion time: finish_ps - start_ps; null if unfinished",
+                |r: &Self| r.fct().map(|d| d.0),
+                |_, _| {},
+            ),
+            Column::maybe_real(
+                "slowdown",
+                "fct_ps / ideal_ps; null if unfinished or unbounded",
+                Self::slowdown,
+                |_, _| {},
+            ),
+            Column::int(
+                "placed_bytes",
+                "bytes placed at the receiver by the end of the run",
+                |r: &Self| r.placed,
+                |r, v| r.placed = v,
+            ),
+            Column::int(
+                "placed_in_window_bytes",
+                "bytes placed at the receiver inside the measurement window",
+                |r: &Self| r.placed_in_window,
+                |r, v| r.placed_in_window = v,
+            ),
+            Column::flag(
+                "measured",
+                "whether it was submitted inside the measurement window",
+                |r: &Self| r.measured,
+                |r, v| r.measured = v,
+            ),
+        ]
+    }
+}
+
+/// A host id of a file; one that does not fit can only come from another program.
+fn id(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Writes `flows.parquet`: one row per message, sorted by (src, msg).
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_flows(file: StagedFile, rows: &mut [FlowRow]) -> Result<(), FileError> {
+    rows.sort_unstable_by_key(|r| (r.src, r.msg));
+    let mut table = TableWriter::new(file)?;
+    for row in rows {
+        table.push(*row)?;
+    }
+    table.finish()
+}
+
+/// All rows of a `flows.parquet`, in file order.
+///
+/// # Errors
+/// The file is missing, broken, or lacks a column.
+pub fn read_flows(path: &Path) -> Result<Vec<FlowRow>, FileError> {
+    read_table(path)
+}

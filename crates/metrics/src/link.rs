@@ -1,0 +1,157 @@
+//! [`LinkRow`] of `links.parquet` and [`QueueRow`] of `queues.parquet`.
+
+use std::path::Path;
+
+use units::{Rate, Time};
+
+use crate::table::read_table;
+use crate::{Column, FileError, Row, StagedFile, TableWriter};
+
+/// A directed link and the queue in front of it, over the whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkRow {
+    /// Its name in the topology, for example `tor 3 -> host 27`.
+    pub name: String,
+    /// The level of the fabric that it leaves and the direction, for example `tor-down`.
+    pub tier: String,
+    /// Its rate.
+    pub rate: Rate,
+    /// Bytes transmitted during the run, headers included.
+    pub tx_bytes: u64,
+    /// Share of the measurement window during which it was transmitting, 0 to 1.
+    pub utilization: Option<f64>,
+    /// The longest that its queue has been, in bytes.
+    pub max_queue_bytes: u64,
+    /// Packets dropped at its queue.
+    pub dropped: u64,
+    /// Packets whose payload was cut off at its queue.
+    pub trimmed: u64,
+    /// Headers returned to their senders from its queue.
+    pub bounced: u64,
+    /// Packets marked with congestion experienced at its queue.
+    pub marked: u64,
+}
+
+impl Row for LinkRow {
+    fn columns() -> Vec<Column<Self>> {
+        vec![
+            Column::text("name", "the directed link", |r: &Self| r.name.clone(), |r, v| r.name = v),
+            Column::text(
+                "tier",
+                "the level that it leaves and the direction",
+                |r: &Self| r.tier.clone(),
+                |r, v| r.tier = v,
+            ),
+            Column::int("rate_bps", "its rate", |r: &Self| r.rate.0, |r, v| r.rate = Rate(v)),
+            Column::int(
+                "tx_bytes",
+                "bytes transmitted during the run, headers included",
+                |r: &Self| r.tx_bytes,
+                |r, v| r.tx_bytes = v,
+            ),
+            Column::maybe_real(
+                "utilization",
+                "share of the measurement window during which it was transmitting, 0 to 1",
+                |r: &Self| r.utilization,
+                |r, v| r.utilization = v,
+            ),
+            Column::int(
+                "max_queue_bytes",
+                "the longest that its queue has been",
+                |r: &Self| r.max_queue_bytes,
+                |r, v| r.max_queue_bytes = v,
+            ),
+            Column::int(
+                "dropped",
+                "packets dropped at its queue",
+                |r: &Self| r.dropped,
+                |r, v| r.dropped = v,
+            ),
+            Column::int(
+                "trimmed",
+                "packets whose payload was cut off at its queue",
+                |r: &Self| r.trimmed,
+                |r, v| r.trimmed = v,
+            ),
+            Column::int(
+                "bounced",
+                "headers returned to their senders from its queue",
+                |r: &Self| r.bounced,
+                |r, v| r.bounced = v,
+            ),
+            Column::int(
+                "marked",
+                "packets marked with congestion experienced at its queue",
+                |r: &Self| r.marked,
+                |r, v| r.marked = v,
+            ),
+        ]
+    }
+}
+
+/// Writes `links.parquet`, in the order given.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_links(
+    file: StagedFile,
+    rows: impl IntoIterator<Item = LinkRow>,
+) -> Result<(), FileError> {
+    let mut table = TableWriter::new(file)?;
+    for row in rows {
+        table.push(row)?;
+    }
+    table.finish()
+}
+
+/// All rows of a `links.parquet`.
+///
+/// # Errors
+/// The file is missing, broken, or lacks a column.
+pub fn read_links(path: &Path) -> Result<Vec<LinkRow>, FileError> {
+    read_table(path)
+}
+
+/// The length of a queue after a change; write with [`TableWriter`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueRow {
+    /// When it changed.
+    pub at: Time,
+    /// The directed link that the queue stands before: a row number of `links.parquet`.
+    pub link: u32,
+    /// Bytes waiting from then on.
+    pub bytes: u64,
+}
+
+impl Row for QueueRow {
+    fn columns() -> Vec<Column<Self>> {
+        vec![
+            Column::int(
+                "at_ps",
+                "when the queue changed, since the start of the run",
+                |r: &Self| r.at.0,
+                |r, v| r.at = Time(v),
+            ),
+            Column::int(
+                "link",
+                "the directed link: row number in links.parquet, from 0",
+                |r: &Self| u64::from(r.link),
+                |r, v| r.link = u32::try_from(v).unwrap_or(u32::MAX),
+            ),
+            Column::int(
+                "bytes",
+                "bytes waiting from then on",
+                |r: &Self| r.bytes,
+                |r, v| r.bytes = v,
+            ),
+        ]
+    }
+}
+
+/// All rows of a `queues.parquet`.
+///
+/// # Errors
+/// The file is missing, broken, or lacks a column.
+pub fn read_queues(path: &Path) -> Result<Vec<QueueRow>, FileError> {
+    read_table(path)
+}

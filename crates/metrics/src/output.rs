@@ -1,0 +1,245 @@
+//! [`OutputDir`]: a run's files appear together when it is complete, or not at all.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::FileError;
+
+/// Where files wait until they are complete: inside the directory, so that it is the same file
+/// system even if the directory is a mount point.
+const STAGE: &str = ".trimline-unfinished";
+
+/// The suffix of a file that is still being written.
+const PARTIAL: &str = "partial";
+
+/// Held locked by the run that writes to the stage.
+const LOCK: &str = "lock";
+
+/// Published last: where it stands, the others of the same run do too.
+const LAST: &str = "summary.json";
+
+/// What a run may write. Those of an earlier run that this one does not write are removed.
+const RESULT_FILES: [&str; 9] = [
+    "summary.json",
+    "manifest.json",
+    "flows.parquet",
+    "series.parquet",
+    "links.parquet",
+    "report.html",
+    "packets.pcapng",
+    "trace.perfetto.json",
+    "queues.parquet",
+];
+
+/// The directory that a run writes to.
+///
+/// Files are written to a hidden directory inside and moved into place by
+/// [`commit`](Self::commit). Dropped without it, the directory is left as it was found. What a
+/// killed run leaves is removed by the next one.
+#[derive(Debug)]
+pub struct OutputDir {
+    dir: PathBuf,
+    stage: PathBuf,
+    /// Directories that did not exist before, outermost first.
+    created: Vec<PathBuf>,
+    /// Keeps other runs out.
+    _lock: File,
+}
+
+impl OutputDir {
+    /// Prepares `dir`: creates it if need be, and checks that it can be written.
+    ///
+    /// # Errors
+    /// It cannot be created or written, or another run is writing to it.
+    pub fn create(dir: impl Into<PathBuf>) -> Result<Self, FileError> {
+        let dir = dir.into();
+        let stage = dir.join(STAGE);
+        let failed = |e: &io::Error| FileError::io("write results to", &dir, e);
+        let created: Vec<PathBuf> = dir
+            .ancestors()
+            .take_while(|a| !a.as_os_str().is_empty() && !a.exists())
+            .map(Path::to_owned)
+            .collect();
+        fs::create_dir_all(&dir).map_err(|e| failed(&e))?;
+        let prepared = fs::create_dir_all(&stage)
+            .map_err(|e| failed(&e))
+            .and_then(|()| lock(&stage, &dir))
+            .and_then(|lock| probe(&stage).map(|()| lock).map_err(|e| failed(&e)));
+        match prepared {
+            Ok(lock) => Ok(Self { dir, stage, created, _lock: lock }),
+            Err(error) => {
+                // Neither can remove what another run uses: its stage is not empty.
+                let _ = fs::remove_dir(&stage);
+                created.iter().for_each(|d| drop(fs::remove_dir(d)));
+                Err(error)
+            }
+        }
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where finished files wait for [`commit`](Self::commit): to make a report of them.
+    #[must_use]
+    pub fn staged(&self) -> &Path {
+        &self.stage
+    }
+
+    /// Starts a file, for example `flows.parquet`.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    pub fn file(&self, name: &str) -> Result<StagedFile, FileError> {
+        let path = self.dir.join(name);
+        let staged = self.stage.join(name);
+        let file = File::create(staged.with_added_extension(PARTIAL))
+            .map_err(|e| FileError::io("write", &path, &e))?;
+        Ok(StagedFile { path, staged, file: BufWriter::with_capacity(1 << 16, file) })
+    }
+
+    /// Writes a whole file of text, for example `report.html`.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn text(&self, name: &str, text: &str) -> Result<(), FileError> {
+        let mut file = self.file(name)?;
+        let written = file.write_all(text.as_bytes());
+        written.map_err(|e| FileError::io("write", file.path(), &e))?;
+        file.finish()
+    }
+
+    /// Moves all files into place, `summary.json` last, and removes what an earlier run left of
+    /// the files that this one did not write.
+    ///
+    /// # Errors
+    /// A file is unfinished, or the directory cannot be written any more.
+    pub fn commit(self) -> Result<(), FileError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |e| FileError::io("publish", &path, &e)
+        };
+        let mut names = self.staged_names().map_err(failed(&self.stage))?;
+        if let Some(name) = names.iter().find(|n| n.ends_with(PARTIAL)) {
+            let hint = "this is a defect: report it";
+            return Err(FileError::new("publish", &self.dir.join(name), "unfinished", hint));
+        }
+        names.sort_by_key(|name| (name == LAST, name.clone()));
+        for name in RESULT_FILES {
+            let path = self.dir.join(name);
+            if (name == LAST || !names.iter().any(|n| n == name)) && path.exists() {
+                fs::remove_file(&path).map_err(failed(&path))?;
+            }
+        }
+        for name in &names {
+            let path = self.dir.join(name);
+            fs::rename(self.stage.join(name), &path).map_err(failed(&path))?;
+        }
+        Ok(())
+    }
+
+    fn staged_names(&self) -> io::Result<Vec<String>> {
+        let entries: io::Result<Vec<_>> = fs::read_dir(&self.stage)?.collect();
+        let names = entries?.into_iter().map(|e| e.file_name().to_string_lossy().into_owned());
+        Ok(names.filter(|n| n != LOCK).collect())
+    }
+}
+
+impl Drop for OutputDir {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here, and after a commit there is nothing to lose.
+        let _ = fs::remove_dir_all(&self.stage);
+        // A directory that holds files is not removed.
+        self.created.iter().for_each(|dir| drop(fs::remove_dir(dir)));
+    }
+}
+
+/// Locks the stage, then clears it of what a killed run left. The lock dies with its process.
+fn lock(stage: &Path, dir: &Path) -> Result<File, FileError> {
+    let failed = |e: io::Error| FileError::io("write results to", dir, &e);
+    let lock = File::create(stage.join(LOCK)).map_err(failed)?;
+    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        let hint = "wait for it to end, or choose another directory with --out";
+        let cause = "another run is writing to it";
+        return Err(FileError::new("write results to", dir, cause, hint));
+    }
+    for entry in fs::read_dir(stage).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name() != LOCK {
+            fs::remove_file(entry.path()).map_err(failed)?;
+        }
+    }
+    Ok(lock)
+}
+
+/// Writes and removes a small file, so that a full disk shows before the run and not after it.
+fn probe(stage: &Path) -> io::Result<()> {
+    let path = stage.join("probe");
+    let mut file = File::create(&path)?;
+    let written = file.write_all(&[b' '; 4096]).and_then(|()| file.sync_all());
+    fs::remove_file(&path)?;
+    written
+}
+
+/// A file on its way into an [`OutputDir`]. Unless it is [finished](Self::finish), the directory
+/// refuses to commit.
+#[derive(Debug)]
+pub struct StagedFile {
+    /// Where it will be; named in errors.
+    path: PathBuf,
+    /// Where it waits once it is finished.
+    staged: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl StagedFile {
+    /// Where the file will be.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes what is buffered through to the disk and marks the file as complete.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn finish(mut self) -> Result<(), FileError> {
+        // A file system may report only now that it is full.
+        let written = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
+        let partial = self.staged.with_added_extension(PARTIAL);
+        written
+            .and_then(|()| fs::rename(partial, &self.staged))
+            .map_err(|e| FileError::io("write", &self.path, &e))
+    }
+}
+
+impl Write for StagedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+pub(crate) fn write_json(
+    out: &OutputDir,
+    name: &str,
+    value: &impl Serialize,
+) -> Result<(), FileError> {
+    let path = out.dir().join(name);
+    let text = serde_json::to_string_pretty(value);
+    out.text(name, &(text.map_err(|e| FileError::json("write", &path, e))? + "\n"))
+}
+
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
+    let text = fs::read_to_string(path).map_err(|e| FileError::io("read", path, &e))?;
+    serde_json::from_str(&text).map_err(|e| FileError::json("read", path, e))
+}

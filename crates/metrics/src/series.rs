@@ -1,0 +1,274 @@
+//! [`Series`]: the run over time, `series.parquet`. However long the run, at most [`MAX_POINTS`].
+
+use std::path::Path;
+
+use units::Time;
+
+use crate::statistics::nearest_rank;
+use crate::table::read_rows;
+use crate::{Column, FileError, StagedFile, TableWriter};
+
+/// The most points a series keeps: enough for any plot.
+pub const MAX_POINTS: usize = 2000;
+
+/// Prefix of the columns that hold a tier's utilization.
+const TIER: &str = "util_";
+
+/// Lengths of all switch queues at one instant, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueSample {
+    /// Median over ports.
+    pub p50: u64,
+    /// 99th percentile over ports.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
+    /// All together.
+    pub total: u64,
+}
+
+impl QueueSample {
+    /// The sample of these ports; `lengths` is sorted on the way.
+    #[must_use]
+    pub fn of(lengths: &mut [u64]) -> Self {
+        lengths.sort_unstable();
+        Self {
+            p50: nearest_rank(lengths, 500).unwrap_or(0),
+            p99: nearest_rank(lengths, 990).unwrap_or(0),
+            max: lengths.last().copied().unwrap_or(0),
+            total: lengths.iter().sum(),
+        }
+    }
+}
+
+/// One sample of a run; rates are means since the sample before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeriesRow {
+    /// When.
+    pub at: Time,
+    /// The switch queues.
+    pub queues: QueueSample,
+    /// Payload placed at receivers, in Gb/s.
+    pub goodput_gbps: f64,
+    /// Messages submitted and not yet completed.
+    pub in_flight: u64,
+    /// Mean utilization of the links of each tier, 0 to 1, in the order of [`Series::tiers`].
+    pub tier_utilization: Vec<f64>,
+}
+
+impl SeriesRow {
+    /// Takes in the samples of the next `weight` intervals, after `own` of this one's.
+    fn merge(&mut self, next: &Self, own: u64, weight: u64) {
+        let (a, b) = (own as f64, weight as f64);
+        let mean = |x: f64, y: f64| (x * a + y * b) / (a + b);
+        let whole = |x: u64, y: u64| (x * own + y * weight) / (own + weight);
+        self.at = next.at;
+        self.queues = QueueSample {
+            p50: whole(self.queues.p50, next.queues.p50),
+            p99: self.queues.p99.max(next.queues.p99),
+            max: self.queues.max.max(next.queues.max),
+            total: whole(self.queues.total, next.queues.total),
+        };
+        self.goodput_gbps = mean(self.goodput_gbps, next.goodput_gbps);
+        self.in_flight = whole(self.in_flight, next.in_flight);
+        for (own, next) in self.tier_utilization.iter_mut().zip(&next.tier_utilization) {
+            *own = mean(*own, *next);
+        }
+    }
+}
+
+/// Samples of a run, taken at equal intervals. Beyond [`MAX_POINTS`], neighbours are merged two by
+/// two: means of means and counts, the larger of the 99th percentiles and of the maxima.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    tiers: Vec<String>,
+    rows: Vec<SeriesRow>,
+    /// Samples in each row but the last.
+    stride: u64,
+    /// Samples in the last row.
+    last: u64,
+}
+
+impl Series {
+    /// An empty series of a fabric with these tiers of links, for example `tor-up`.
+    #[must_use]
+    pub fn new(tiers: Vec<String>) -> Self {
+        Self { tiers, rows: Vec::new(), stride: 1, last: 1 }
+    }
+
+    /// The names of the tiers.
+    #[must_use]
+    pub fn tiers(&self) -> &[String] {
+        &self.tiers
+    }
+
+    /// The samples, in order of time.
+    #[must_use]
+    pub fn rows(&self) -> &[SeriesRow] {
+        &self.rows
+    }
+
+    /// Appends the next sample. A tier that it says nothing of counts as idle.
+    pub fn push(&mut self, mut row: SeriesRow) {
+        row.tier_utilization.resize(self.tiers.len(), 0.0);
+        match self.rows.last_mut() {
+            Some(open) if self.last < self.stride => {
+                open.merge(&row, self.last, 1);
+                self.last += 1;
+            }
+            _ => {
+                self.rows.push(row);
+                self.last = 1;
+            }
+        }
+        if self.rows.len() > MAX_POINTS {
+            self.halve();
+        }
+    }
+
+    /// Merges rows two by two. All but the last are full; the last has one sample, since it was
+    /// just pushed.
+    fn halve(&mut self) {
+        let mut merged: Vec<SeriesRow> = Vec::with_capacity(MAX_POINTS);
+        for (i, row) in self.rows.drain(..).enumerate() {
+            match merged.last_mut() {
+                Some(open) if i % 2 == 1 => open.merge(&row, self.stride, self.stride),
+                _ => merged.push(row),
+            }
+        }
+        self.rows = merged;
+        self.stride *= 2;
+    }
+
+    /// Writes `series.parquet`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, file: StagedFile) -> Result<(), FileError> {
+        let mut table = TableWriter::with_columns(file, columns(&self.tiers))?;
+        for row in &self.rows {
+            table.push(row.clone())?;
+        }
+        table.finish()
+    }
+}
+
+/// Reads a `series.parquet`; the tiers are its columns that begin with `util_`.
+///
+/// # Errors
+/// The file is missing, broken, or lacks a column.
+pub fn read_series(path: &Path) -> Result<Series, FileError> {
+    let mut tiers: Vec<String> = Vec::new();
+    let find = |names: &[String]| {
+        tiers = names.iter().filter_map(|n| n.strip_prefix(TIER)).map(str::to_owned).collect();
+        columns(&tiers)
+    };
+    let rows = read_rows(path, find, SeriesRow::default)?;
+    Ok(Series { tiers, rows, stride: 1, last: 1 })
+}
+
+fn columns(tiers: &[String]) -> Vec<Column<SeriesRow>> {
+    type R = SeriesRow;
+    let mut columns = vec![
+        Column::int(
+            "at_ps",
+            "time of the sample, since the start of the run",
+            |r: &R| r.at.0,
+            |r, v| r.at = Time(v),
+        ),
+        Column::int(
+            "queue_p50_bytes",
+            "median over switch ports",
+            |r: &R| r.queues.p50,
+            |r, v| r.queues.p50 = v,
+        ),
+        Column::int(
+            "queue_p99_bytes",
+            "99th percentile over switch ports; the largest of the samples merged into the row",
+            |r: &R| r.queues.p99,
+            |r, v| r.queues.p99 = v,
+        ),
+        Column::int(
+            "queue_max_bytes",
+            "longest switch queue; the largest of the samples merged into the row",
+            |r: &R| r.queues.max,
+            |r, v| r.queues.max = v,
+        ),
+        Column::int(
+            "queue_total_bytes",
+            "all switch queues together",
+            |r: &R| r.queues.total,
+            |r, v| r.queues.total = v,
+        ),
+        Column::maybe_real(
+            "goodput_gbps",
+            "payload placed at receivers since the row before",
+            |r: &R| Some(r.goodput_gbps),
+            |r, v| r.goodput_gbps = v.unwrap_or(0.0),
+        ),
+        Column::int(
+            "in_flight",
+            "messages submitted and not yet completed",
+            |r: &R| r.in_flight,
+            |r, v| r.in_flight = v,
+        ),
+    ];
+    columns.extend(tiers.iter().enumerate().map(|(i, tier)| {
+        Column::maybe_real(
+            format!("{TIER}{tier}"),
+            "mean utilization of the tier's links since the row before, 0 to 1",
+            move |r: &R| r.tier_utilization.get(i).copied(),
+            move |r, v| {
+                r.tier_utilization.resize(r.tier_utilization.len().max(i + 1), 0.0);
+                if let (Some(cell), Some(v)) = (r.tier_utilization.get_mut(i), v) {
+                    *cell = v;
+                }
+            },
+        )
+    }));
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(i: u64) -> SeriesRow {
+        SeriesRow {
+            at: Time(i + 1),
+            queues: QueueSample::of(&mut [0, i % 7, i]),
+            goodput_gbps: i as f64,
+            in_flight: 5,
+            tier_utilization: vec![0.5],
+        }
+    }
+
+    #[test]
+    fn thinning_keeps_means_and_maxima() {
+        for samples in [1, 1999, 2000, 2001, 4000, 4001, 9999, 100_000u64] {
+            let mut series = Series::new(vec!["tor-up".to_owned()]);
+            (0..samples).for_each(|i| series.push(sample(i)));
+            let rows = series.rows();
+            assert!(rows.len() <= MAX_POINTS, "{samples} samples, {} rows", rows.len());
+            assert!(samples < 2000 || rows.len() >= MAX_POINTS / 2, "{samples}, {}", rows.len());
+            let last = rows.last().unwrap();
+            assert_eq!(last.at, Time(samples), "the last sample is in");
+            assert_eq!(last.queues.max, samples - 1);
+            let weights = (rows.len() as u64 - 1) * series.stride;
+            let full: f64 = rows[..rows.len() - 1].iter().map(|r| r.goodput_gbps).sum();
+            let sum = full * series.stride as f64 + last.goodput_gbps * series.last as f64;
+            let expected = (samples * (samples - 1) / 2) as f64;
+            assert!((sum - expected).abs() <= 1e-6 * expected.max(1.0), "{samples}: {sum}");
+            assert_eq!(weights + series.last, samples);
+            assert!(rows.iter().all(|r| r.in_flight == 5 && r.tier_utilization == [0.5]));
+        }
+    }
+
+    #[test]
+    fn queue_sample_by_hand() {
+        let mut lengths: Vec<u64> = (1..=200).rev().collect();
+        let sample = QueueSample::of(&mut lengths);
+        assert_eq!(sample, QueueSample { p50: 100, p99: 198, max: 200, total: 20_100 });
+        assert_eq!(QueueSample::of(&mut []), QueueSample::default());
+    }
+}

@@ -1,0 +1,209 @@
+//! [`Summary`]: the keys of `summary.json`. They are stable: a change of name or meaning bumps
+//! [`RESULT_SCHEMA`]. Every key is always there; `null` means that there is nothing to state.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::FileError;
+use crate::OutputDir;
+use crate::output::{read_json, write_json};
+
+/// Version of `summary.json` and of the columns of the parquet files.
+pub const RESULT_SCHEMA: u32 = 1;
+
+/// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
+/// messages are payload, without headers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// [`RESULT_SCHEMA`].
+    pub schema: u32,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The seed of every draw.
+    pub seed: u64,
+    /// The run's digest in hexadecimal: same scenario, seed and engine version, same digest.
+    pub digest: String,
+    /// Simulated time at the end of the run, in microseconds.
+    pub sim_time_us: f64,
+    /// Real time that the run took, in seconds.
+    pub wall_s: f64,
+    /// Events processed.
+    pub events: u64,
+    /// Packets that crossed a link, once per link.
+    pub packet_hops: u64,
+    /// What the messages say.
+    #[serde(flatten)]
+    pub flows: FlowStats,
+    /// What happened to packets, over the whole run.
+    pub packets: Packets,
+    /// Lengths of the switch queues.
+    pub queue_bytes: QueueBytes,
+    /// What a reader should know before trusting the numbers; empty if nothing.
+    pub warnings: Vec<String>,
+}
+
+impl Summary {
+    /// Writes `summary.json`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, out: &OutputDir) -> Result<(), FileError> {
+        write_json(out, "summary.json", self)
+    }
+
+    /// Reads a `summary.json`.
+    ///
+    /// # Errors
+    /// The file is missing, broken or of another schema.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let summary: Self = read_json(path)?;
+        if summary.schema != RESULT_SCHEMA {
+            let cause = format!("its schema is {}, not {RESULT_SCHEMA}", summary.schema);
+            let hint = "run the scenario again with this version";
+            return Err(FileError::new("read", path, cause, hint));
+        }
+        Ok(summary)
+    }
+}
+
+/// The part of the summary that [`fold_flows`](crate::fold_flows) makes from the messages.
+///
+/// A message is *measured* if it was submitted inside the measurement window. `fct_us`,
+/// `slowdown` and `slowdown_by_size` are over measured messages that completed, however late;
+/// percentiles are exact nearest ranks; `stdev` is the sample's (divided by n - 1).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowStats {
+    /// Messages of the whole run.
+    pub messages: Messages,
+    /// Completion times, from submission to the last byte placed, in microseconds.
+    pub fct_us: FctUs,
+    /// Completion time over that of the same message alone in the same fabric.
+    pub slowdown: Distribution,
+    /// Slowdown by message size.
+    pub slowdown_by_size: Vec<SizeBucket>,
+    /// The last completion of any message of the run, measured or not, in microseconds since the
+    /// start of the run.
+    pub last_completion_us: Option<f64>,
+    /// Payload bits placed at receivers inside the measurement window, over its length.
+    pub goodput_gbps: Option<f64>,
+    /// `goodput_gbps` over the sum of the link rates of the receivers in use: the hosts that some
+    /// message in flight during the window is addressed to.
+    pub utilization: Option<f64>,
+    /// The measurement window.
+    pub measured: Measured,
+    /// Goodput of the long flows: those unbounded, and those in flight from the start of the
+    /// window to its end. Each one's payload bits placed inside the window over the part of the
+    /// window since its submission.
+    pub flow_goodput_gbps: FlowGoodput,
+}
+
+/// Counts of messages, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Messages {
+    /// Handed to a transport, unbounded ones included.
+    pub submitted: u64,
+    /// Placed whole at their receivers.
+    pub completed: u64,
+}
+
+/// Completion times in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FctUs {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// Standard deviation.
+    pub stdev: Option<f64>,
+}
+
+/// Mean and percentiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}
+
+/// Slowdown of the messages of `from_bytes <= size < to_bytes`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SizeBucket {
+    /// Smallest size.
+    pub from_bytes: u64,
+    /// The first size that is too large; `null` if none is.
+    pub to_bytes: Option<u64>,
+    /// Messages.
+    pub count: u64,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}
+
+/// The measurement window and what it left behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Its start, in microseconds since the start of the run.
+    pub from_us: f64,
+    /// Its end, in microseconds since the start of the run.
+    pub to_us: f64,
+    /// Bounded messages submitted inside it that had not completed when the run ended.
+    pub unfinished: u64,
+}
+
+/// Goodput per long flow, in Gb/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowGoodput {
+    /// Slowest flow.
+    pub min: Option<f64>,
+    /// 10th percentile.
+    pub p10: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Fastest flow.
+    pub max: Option<f64>,
+}
+
+/// Counts of packets, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packets {
+    /// Packets with payload that hosts have sent, retransmissions included.
+    pub data_sent: u64,
+    /// Packets without payload that hosts have sent.
+    pub control_sent: u64,
+    /// Packets with payload that hosts have sent again.
+    pub retransmitted: u64,
+    /// Packets whose payload a switch cut off.
+    pub trimmed: u64,
+    /// Headers that a switch returned to their sender.
+    pub bounced: u64,
+    /// Packets lost at a queue or on a dead link.
+    pub dropped: u64,
+    /// Packets that a switch marked with congestion experienced.
+    pub ecn_marked: u64,
+    /// PFC pause frames sent.
+    pub pfc_pauses: u64,
+}
+
+/// Lengths of the switch queues, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueBytes {
+    /// 99th percentile over all switch ports and samples, within 0.1 %.
+    pub p99: Option<u64>,
+    /// The longest that any has been, exact.
+    pub max: Option<u64>,
+}
