@@ -1,1 +1,17 @@
-//! Endpoint pair, fault wires, swarm seeds, the conformance suite. Dev-dependency only.
+//! What tests of transports need: a small network on a simulated clock ([`Net`]), wires that
+//! misbehave on request ([`fault`]), and a suite that every transport must pass
+//! ([`conformance`]). Dev-dependency only.
+//!
+//! The harness checks the contract of [`endpoint::Endpoint`] at every call, from the caller's
+//! side, and panics with the time and the host when an endpoint breaks it.
+
+mod bottleneck;
+pub mod conformance;
+pub mod fault;
+mod ledger;
+mod net;
+
+pub use bottleneck::Bottleneck;
+pub use fault::Verdict;
+pub use ledger::{Ledger, Record};
+pub use net::{Link, Net, Sent};
