@@ -3,3 +3,4 @@
 
 pub mod frame;
 pub mod shim;
+pub mod tcp;
