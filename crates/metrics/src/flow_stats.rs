@@ -63,7 +63,7 @@ pub fn fold_flows(
             to_us: window.to.as_us_f64(),
             unfinished: unfinished.count() as u64,
         },
-        flow_goodput_gbps: flow_goodput(rows, window),
+        flow_goodput_gbps: flow_goodput(&long_flow_goodputs(rows, window)),
     };
     let warnings = warnings(rows, &done, &stats, window);
     (stats, warnings)
@@ -132,7 +132,9 @@ fn utilization(
     (gbps > 0.0).then(|| goodput_gbps / gbps)
 }
 
-fn flow_goodput(rows: &[FlowRow], window: Window) -> FlowGoodput {
+/// The goodput of each long flow, in Gb/s, ascending; see [`FlowStats::flow_goodput_gbps`].
+#[must_use]
+pub fn long_flow_goodputs(rows: &[FlowRow], window: Window) -> Vec<f64> {
     let long = |r: &&FlowRow| {
         let spans = r.start <= window.from && r.finish.is_none_or(|t| t > window.to);
         window.meets(r) && (r.size.is_none() || spans)
@@ -140,15 +142,16 @@ fn flow_goodput(rows: &[FlowRow], window: Window) -> FlowGoodput {
     let rate = |r: &FlowRow| {
         goodput(r.placed_in_window, Window { from: window.from.max(r.start), to: window.to })
     };
-    let values: Vec<f64> = rows.iter().filter(long).filter_map(rate).collect();
-    let moments: Moments = values.iter().copied().collect();
-    let values = sorted(values);
+    sorted(rows.iter().filter(long).filter_map(rate).collect())
+}
+
+fn flow_goodput(ascending: &[f64]) -> FlowGoodput {
     FlowGoodput {
-        min: values.first().copied(),
-        p10: nearest_rank(&values, 100),
-        p50: nearest_rank(&values, 500),
-        mean: moments.mean(),
-        max: values.last().copied(),
+        min: ascending.first().copied(),
+        p10: nearest_rank(ascending, 100),
+        p50: nearest_rank(ascending, 500),
+        mean: ascending.iter().copied().collect::<Moments>().mean(),
+        max: ascending.last().copied(),
     }
 }
 

@@ -28,7 +28,7 @@ mod table;
 
 pub use error::FileError;
 pub use flow::{FlowRow, read_flows, write_flows};
-pub use flow_stats::{Window, fold_flows};
+pub use flow_stats::{Window, fold_flows, long_flow_goodputs};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
 pub use output::{OutputDir, StagedFile};

@@ -155,3 +155,37 @@ impl Row for QueueRow {
 pub fn read_queues(path: &Path) -> Result<Vec<QueueRow>, FileError> {
     read_table(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OutputDir;
+
+    #[test]
+    fn links_and_queues_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(dir.path()).unwrap();
+        let link = |name: &str, utilization| LinkRow {
+            name: name.to_owned(),
+            tier: "tor-down".to_owned(),
+            rate: Rate(10_000_000_000),
+            tx_bytes: 1 << 40,
+            utilization,
+            max_queue_bytes: 72_000,
+            dropped: 1,
+            trimmed: 2,
+            bounced: 3,
+            marked: 4,
+        };
+        let links = vec![link("tor 3 → host 27", Some(0.92)), link("", None)];
+        write_links(out.file("links.parquet").unwrap(), links.clone()).unwrap();
+        let queue = |i: u32| QueueRow { at: Time(u64::from(i)), link: i % 5, bytes: 9064 };
+        let mut table = TableWriter::new(out.file("queues.parquet").unwrap()).unwrap();
+        (0..70_000).try_for_each(|i| table.push(queue(i))).unwrap();
+        table.finish().unwrap();
+        out.commit().unwrap();
+        assert_eq!(read_links(&dir.path().join("links.parquet")).unwrap(), links);
+        let queues = read_queues(&dir.path().join("queues.parquet")).unwrap();
+        assert_eq!(queues, (0..70_000).map(queue).collect::<Vec<_>>());
+    }
+}

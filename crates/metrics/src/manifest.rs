@@ -71,3 +71,20 @@ impl Manifest {
         read_json(path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(dir.path()).unwrap();
+        let scenario = serde_json::json!({"transport": {"kind": "ndp", "iw": 30}});
+        let command = "trimline run x.toml --seed 18446744073709551615";
+        let manifest = Manifest::new(scenario, u64::MAX, "0.1.0", None, 1, command);
+        manifest.write(&out).unwrap();
+        out.commit().unwrap();
+        assert_eq!(Manifest::read(&dir.path().join("manifest.json")).unwrap(), manifest);
+    }
+}

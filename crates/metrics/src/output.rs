@@ -44,7 +44,7 @@ const RESULT_FILES: [&str; 9] = [
 pub struct OutputDir {
     dir: PathBuf,
     stage: PathBuf,
-    /// Directories that did not exist before, outermost first.
+    /// Directories that did not exist before, innermost first.
     created: Vec<PathBuf>,
     /// Keeps other runs out.
     _lock: File,
@@ -65,19 +65,16 @@ impl OutputDir {
             .map(Path::to_owned)
             .collect();
         fs::create_dir_all(&dir).map_err(|e| failed(&e))?;
-        let prepared = fs::create_dir_all(&stage)
-            .map_err(|e| failed(&e))
-            .and_then(|()| lock(&stage, &dir))
-            .and_then(|lock| probe(&stage).map(|()| lock).map_err(|e| failed(&e)));
-        match prepared {
-            Ok(lock) => Ok(Self { dir, stage, created, _lock: lock }),
-            Err(error) => {
-                // Neither can remove what another run uses: its stage is not empty.
-                let _ = fs::remove_dir(&stage);
-                created.iter().for_each(|d| drop(fs::remove_dir(d)));
-                Err(error)
-            }
-        }
+        let locked =
+            fs::create_dir_all(&stage).map_err(|e| failed(&e)).and_then(|()| lock(&stage, &dir));
+        let lock = locked.inspect_err(|_| {
+            // Neither removes what another run uses: its stage is not empty.
+            let _ = fs::remove_dir(&stage);
+            created.iter().for_each(|d| drop(fs::remove_dir(d)));
+        })?;
+        let out = Self { dir, stage, created, _lock: lock };
+        probe(&out.stage).map_err(|e| FileError::io("write results to", &out.dir, &e))?;
+        Ok(out)
     }
 
     /// The directory itself.
@@ -242,4 +239,185 @@ pub(crate) fn write_json(
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
     let text = fs::read_to_string(path).map_err(|e| FileError::io("read", path, &e))?;
     serde_json::from_str(&text).map_err(|e| FileError::json("read", path, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::{QueueRow, TableWriter};
+
+    /// All names in a directory, sorted.
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn files_appear_at_commit_and_not_before() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = base.path().join("a/b");
+        let out = OutputDir::create(&dir).unwrap();
+        out.text("summary.json", "{}").unwrap();
+        out.text("report.html", "<p>").unwrap();
+        assert_eq!(names(&dir), [STAGE]);
+        out.commit().unwrap();
+        assert_eq!(names(&dir), ["report.html", "summary.json"]);
+        assert_eq!(fs::read_to_string(dir.join("report.html")).unwrap(), "<p>");
+    }
+
+    #[test]
+    fn without_commit_all_is_as_before() {
+        let base = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(base.path().join("a/b")).unwrap();
+        out.text("summary.json", "{}").unwrap();
+        drop(out);
+        assert_eq!(names(base.path()), Vec::<String>::new(), "created directories are gone");
+
+        fs::write(base.path().join("summary.json"), "old").unwrap();
+        let out = OutputDir::create(base.path()).unwrap();
+        out.text("summary.json", "new").unwrap();
+        drop(out);
+        assert_eq!(names(base.path()), ["summary.json"]);
+        assert_eq!(fs::read_to_string(base.path().join("summary.json")).unwrap(), "old");
+    }
+
+    #[test]
+    fn an_earlier_run_is_replaced_and_other_files_are_left() {
+        let base = tempfile::tempdir().unwrap();
+        for name in ["summary.json", "packets.pcapng", "notes.txt"] {
+            fs::write(base.path().join(name), "old").unwrap();
+        }
+        let out = OutputDir::create(base.path()).unwrap();
+        out.text("summary.json", "new").unwrap();
+        out.commit().unwrap();
+        assert_eq!(names(base.path()), ["notes.txt", "summary.json"]);
+        assert_eq!(fs::read_to_string(base.path().join("summary.json")).unwrap(), "new");
+    }
+
+    #[test]
+    fn an_unfinished_file_stops_the_commit() {
+        let base = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(base.path()).unwrap();
+        out.text("manifest.json", "{}").unwrap();
+        drop(out.file("flows.parquet").unwrap());
+        assert_eq!(out.commit().unwrap_err().cause, "unfinished");
+        assert_eq!(names(base.path()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn one_run_at_a_time_and_a_killed_one_does_not_count() {
+        let base = tempfile::tempdir().unwrap();
+        let first = OutputDir::create(base.path()).unwrap();
+        first.text("summary.json", "first").unwrap();
+        let error = OutputDir::create(base.path()).unwrap_err();
+        assert_eq!(error.cause, "another run is writing to it");
+        first.commit().unwrap();
+        assert_eq!(fs::read_to_string(base.path().join("summary.json")).unwrap(), "first");
+
+        // What a killed run leaves: a stage that nobody has locked.
+        fs::create_dir(base.path().join(STAGE)).unwrap();
+        fs::write(base.path().join(STAGE).join("queues.parquet.partial"), "x").unwrap();
+        OutputDir::create(base.path()).unwrap().commit().unwrap();
+        assert_eq!(names(base.path()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let base = tempfile::tempdir().unwrap();
+        let file = base.path().join("out");
+        fs::write(&file, "").unwrap();
+        for dir in [file.clone(), file.join("deeper")] {
+            let error = OutputDir::create(&dir).unwrap_err().to_string();
+            assert!(error.contains(dir.to_str().unwrap()), "{error}");
+            assert!(error.contains("a file of that name is in the way"), "{error}");
+            assert!(error.contains("--out"), "{error}");
+        }
+        assert_eq!(names(base.path()), ["out"]);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_is_an_error() {
+        let dir = Path::new("/proc/trimline");
+        if !Path::new("/proc/self").exists() {
+            println!("skipped: no /proc here");
+            return;
+        }
+        let error = OutputDir::create(dir).unwrap_err();
+        assert_eq!((error.action, error.path.as_path()), ("write results to", dir));
+    }
+
+    /// A staged file that is really `/dev/full`, where every write fails.
+    fn full() -> Option<StagedFile> {
+        let file = File::options().write(true).open("/dev/full").ok()?;
+        let (path, staged) = ("out/queues.parquet".into(), "/nonexistent/queues".into());
+        Some(StagedFile { path, staged, file: BufWriter::new(file) })
+    }
+
+    #[test]
+    fn every_writer_says_that_the_disk_is_full() {
+        let (Some(table), Some(pcapng), Some(perfetto)) = (full(), full(), full()) else {
+            println!("skipped: no /dev/full here");
+            return;
+        };
+        let mut table = TableWriter::new(table).unwrap();
+        table.push(QueueRow::default()).unwrap();
+        let pcapng = crate::PcapngWriter::new(pcapng, []).unwrap();
+        let perfetto = crate::PerfettoWriter::new(perfetto, []).unwrap();
+        for result in [table.finish(), pcapng.finish(), perfetto.finish()] {
+            let error = result.unwrap_err().to_string();
+            let expected = "cannot write out/queues.parquet: the disk is full (free some space, \
+                 or choose another directory with --out)";
+            assert_eq!(error, expected);
+        }
+    }
+
+    /// Mounted for the life of the value.
+    struct Mount(tempfile::TempDir);
+
+    impl Mount {
+        fn tmpfs(size: &str) -> Option<Self> {
+            let dir = tempfile::tempdir().ok()?;
+            let options = format!("size={size}");
+            let mount = Command::new("mount")
+                .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+                .arg(dir.path())
+                .output();
+            mount.is_ok_and(|m| m.status.success()).then(|| Self(dir))
+        }
+    }
+
+    impl Drop for Mount {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg(self.0.path()).status();
+        }
+    }
+
+    #[test]
+    fn a_disk_that_fills_up_leaves_nothing() {
+        let Some(disk) = Mount::tmpfs("64k") else {
+            println!("skipped: cannot mount a tmpfs (not root, or a closed sandbox)");
+            return;
+        };
+        let disk = disk.0.path();
+        let dir = disk.join("out");
+        let out = OutputDir::create(&dir).unwrap();
+        out.text("manifest.json", "{}").unwrap();
+        let error = out.text("report.html", &"x".repeat(1 << 20)).unwrap_err();
+        assert_eq!(
+            (error.path, error.cause.as_str()),
+            (dir.join("report.html"), "the disk is full")
+        );
+        drop(out);
+        assert_eq!(names(disk), Vec::<String>::new());
+
+        fs::write(disk.join("filler"), vec![0; 1 << 20]).unwrap_err();
+        let error = OutputDir::create(&dir).unwrap_err();
+        assert_eq!(error.cause, "the disk is full", "seen before the run");
+        assert_eq!(names(disk), ["filler"]);
+    }
 }

@@ -92,3 +92,43 @@ impl PcapngWriter {
         self.capture.into_inner().finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pcap_file::pcapng::{Block, PcapNgReader};
+
+    use super::*;
+    use crate::OutputDir;
+
+    #[test]
+    fn reads_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(dir.path()).unwrap();
+        let link = |name: &str| Interface { name: name.to_owned(), rate: Rate(10_000_000_000) };
+        let links = [link("host 0 -> tor 0"), link("tor 0 -> host 1")];
+        let mut capture = PcapngWriter::new(out.file("packets.pcapng").unwrap(), links).unwrap();
+        // Later than 2^32 ns, an odd length, and cut short.
+        let at = Time(5_000_000_001_999);
+        capture.packet(at, 1, &[0xab; 65], 9064).unwrap();
+        assert!(capture.packet(at, 2, &[], 0).is_err(), "no such interface");
+        capture.finish().unwrap();
+        let file = std::fs::File::open(out.staged().join("packets.pcapng")).unwrap();
+        let mut reader = PcapNgReader::new(file).unwrap();
+        let mut packets = 0;
+        while let Some(block) = reader.next_block() {
+            if let Block::EnhancedPacket(packet) = block.unwrap() {
+                assert_eq!(packet.timestamp, Duration::from_nanos(5_000_000_001));
+                assert_eq!((packet.interface_id, packet.original_len), (1, 9064));
+                assert_eq!(packet.data.as_ref(), [0xab; 65]);
+                packets += 1;
+            }
+        }
+        assert_eq!(packets, 1);
+        let [_, link] = reader.interfaces() else { panic!("two interfaces") };
+        assert_eq!(link.linktype, DataLink::ETHERNET);
+        let options = &link.options;
+        assert!(options.contains(&InterfaceDescriptionOption::IfName("tor 0 -> host 1".into())));
+        assert!(options.contains(&InterfaceDescriptionOption::IfTsResol(NANOSECONDS)));
+        assert!(options.contains(&InterfaceDescriptionOption::IfSpeed(10_000_000_000)));
+    }
+}

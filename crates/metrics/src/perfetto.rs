@@ -111,3 +111,43 @@ impl PerfettoWriter {
 fn micros(ps: u64) -> String {
     format!("{}.{:06}", ps / 1_000_000, ps % 1_000_000)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::OutputDir;
+
+    #[test]
+    fn reads_back_as_json() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(dir.path()).unwrap();
+        let file = out.file("trace.perfetto.json").unwrap();
+        let links = ["a \"quoted\" link".to_owned()];
+        let mut trace = PerfettoWriter::new(file, links).unwrap();
+        trace.slice(Time(1_000_001), Dur(7_251_200), 0, "data 3:7", 9064).unwrap();
+        trace.instant(Time(2_000_000), 0, "trimmed").unwrap();
+        trace.queue(Time(3_000_000), 0, 72_000).unwrap();
+        trace.finish().unwrap();
+        let text = std::fs::read_to_string(out.staged().join("trace.perfetto.json")).unwrap();
+        assert!(text.contains("\"ts\":1.000001,\"dur\":7.251200"), "exact picoseconds: {text}");
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let events = value["traceEvents"].as_array().unwrap();
+        let phases: Vec<&str> = events.iter().map(|e| e["ph"].as_str().unwrap()).collect();
+        assert_eq!(phases, ["M", "M", "X", "i", "C"]);
+        assert_eq!(events[0]["args"]["name"], "a \"quoted\" link");
+        assert_eq!(events[4]["name"], "queue a \"quoted\" link");
+        assert_eq!(events[4]["args"]["bytes"], 72_000);
+    }
+
+    #[test]
+    fn an_empty_trace_is_valid() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(dir.path()).unwrap();
+        PerfettoWriter::new(out.file("t").unwrap(), []).unwrap().finish().unwrap();
+        let text = std::fs::read_to_string(out.staged().join("t")).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["traceEvents"], Value::Array(Vec::new()));
+    }
+}

@@ -271,4 +271,20 @@ mod tests {
         assert_eq!(sample, QueueSample { p50: 100, p99: 198, max: 200, total: 20_100 });
         assert_eq!(QueueSample::of(&mut []), QueueSample::default());
     }
+
+    #[test]
+    fn reads_back_with_its_tiers() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = crate::OutputDir::create(dir.path()).unwrap();
+        let mut series = Series::new(vec!["host-up".to_owned(), "tor-down".to_owned()]);
+        for i in 0..10 {
+            series.push(SeriesRow { tier_utilization: vec![0.25, i as f64], ..sample(i) });
+        }
+        series.push(SeriesRow { tier_utilization: vec![0.5], ..sample(10) });
+        series.write(out.file("series.parquet").unwrap()).unwrap();
+        out.commit().unwrap();
+        let read = read_series(&dir.path().join("series.parquet")).unwrap();
+        assert_eq!(read, series);
+        assert_eq!(read.rows()[10].tier_utilization, [0.5, 0.0], "what is not said is idle");
+    }
 }

@@ -59,6 +59,9 @@ pub fn nearest_rank<T: Copy>(ascending: &[T], permille: u32) -> Option<T> {
     ascending.get(index.min(ascending.len().checked_sub(1)?)).copied()
 }
 
+/// Longer queues, a terabyte, count as this long in the percentile.
+const LONGEST_QUEUE: u64 = 1 << 40;
+
 /// Queue lengths over all ports and samples: too many to keep, so a histogram with three
 /// significant digits. The maximum is exact.
 #[derive(Clone, Debug)]
@@ -71,8 +74,8 @@ impl QueueHistogram {
     /// An empty one.
     #[must_use]
     pub fn new() -> Self {
-        // Three digits is within the 0..=5 that the constructor accepts.
-        let counts = Histogram::new(3).expect("3 significant digits are allowed");
+        // Constants within what the constructor accepts.
+        let counts = Histogram::new_with_bounds(1, LONGEST_QUEUE, 3).expect("valid bounds");
         Self { counts, max: None }
     }
 

@@ -207,3 +207,86 @@ pub struct QueueBytes {
     /// The longest that any has been, exact.
     pub max: Option<u64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn summary() -> Summary {
+        Summary {
+            schema: RESULT_SCHEMA,
+            scenario: "incast".to_owned(),
+            seed: u64::MAX,
+            digest: "00ff".to_owned(),
+            sim_time_us: 11_055.0,
+            wall_s: 0.25,
+            events: 1,
+            packet_hops: 2,
+            flows: FlowStats {
+                slowdown_by_size: vec![SizeBucket::default()],
+                ..FlowStats::default()
+            },
+            packets: Packets::default(),
+            queue_bytes: QueueBytes::default(),
+            warnings: vec!["too short".to_owned()],
+        }
+    }
+
+    /// Every key as a path, sorted.
+    fn keys(value: &Value, prefix: &str, into: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    keys(value, &format!("{prefix}.{key}"), into);
+                }
+            }
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                items.iter().for_each(|item| keys(item, &format!("{prefix}[]"), into));
+            }
+            _ => into.push(prefix.trim_start_matches('.').to_owned()),
+        }
+    }
+
+    /// The contract of design.md section 5. A change here is a change of `RESULT_SCHEMA`.
+    #[test]
+    fn keys_are_stable() {
+        let mut found = Vec::new();
+        keys(&serde_json::to_value(summary()).unwrap(), "", &mut found);
+        found.sort_unstable();
+        let mut expected: Vec<&str> = "schema scenario seed digest sim_time_us wall_s events
+            packet_hops messages.submitted messages.completed
+            fct_us.mean fct_us.p50 fct_us.p90 fct_us.p99 fct_us.max fct_us.stdev
+            slowdown.mean slowdown.p50 slowdown.p99 last_completion_us goodput_gbps utilization
+            packets.data_sent packets.control_sent packets.retransmitted packets.trimmed
+            packets.bounced packets.dropped packets.ecn_marked packets.pfc_pauses
+            queue_bytes.p99 queue_bytes.max measured.from_us measured.to_us measured.unfinished
+            flow_goodput_gbps.min flow_goodput_gbps.p10 flow_goodput_gbps.p50
+            flow_goodput_gbps.mean flow_goodput_gbps.max
+            slowdown_by_size[].from_bytes slowdown_by_size[].to_bytes slowdown_by_size[].count
+            slowdown_by_size[].mean slowdown_by_size[].p50 slowdown_by_size[].p99 warnings"
+            .split_whitespace()
+            .collect();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn reads_back_or_says_why_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("summary.json");
+        let write = |summary: &Summary| {
+            let out = OutputDir::create(dir.path()).unwrap();
+            summary.write(&out).unwrap();
+            out.commit().unwrap();
+        };
+        assert!(Summary::read(&path).unwrap_err().cause.contains("no such file"));
+        write(&summary());
+        assert_eq!(Summary::read(&path).unwrap(), summary());
+        write(&Summary { schema: 7, ..summary() });
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 1");
+        std::fs::write(&path, "{\"schema\": 1,").unwrap();
+        assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
+    }
+}

@@ -377,3 +377,55 @@ pub(crate) fn read_rows<R>(
     }
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LinkRow, OutputDir, QueueRow, read_flows, read_links, read_queues, write_links};
+
+    fn links(dir: &Path) -> PathBuf {
+        let out = OutputDir::create(dir).unwrap();
+        write_links(out.file("links.parquet").unwrap(), [LinkRow::default()]).unwrap();
+        out.commit().unwrap();
+        dir.join("links.parquet")
+    }
+
+    #[test]
+    fn a_missing_column_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = read_flows(&links(dir.path())).unwrap_err();
+        assert_eq!(error.cause, "it has no column \"src\" of the right type");
+        assert!(error.to_string().contains("links.parquet"), "{error}");
+    }
+
+    #[test]
+    fn a_cut_off_file_is_an_error_at_every_length() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = links(dir.path());
+        let whole = std::fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let error = read_links(&path).unwrap_err();
+            assert_eq!((error.action, &error.path), ("read", &path), "{length} bytes: {error}");
+        }
+    }
+
+    #[test]
+    fn an_integer_beyond_the_column_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(dir.path()).unwrap();
+        let mut table = TableWriter::new(out.file("queues.parquet").unwrap()).unwrap();
+        table.push(QueueRow { bytes: u64::MAX, ..QueueRow::default() }).unwrap();
+        let error = table.finish().unwrap_err();
+        assert!(error.cause.contains("18446744073709551615 does not fit"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_table_reads_back_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = OutputDir::create(dir.path()).unwrap();
+        let file = out.file("queues.parquet").unwrap();
+        TableWriter::<QueueRow>::new(file).unwrap().finish().unwrap();
+        assert_eq!(read_queues(&out.staged().join("queues.parquet")).unwrap(), []);
+    }
+}
