@@ -1,1 +1,33 @@
 //! The same endpoints on a real clock and real packets.
+//!
+//! A [`Host`] runs one [`endpoint::Endpoint`] and one [`endpoint::App`] over a UDP socket. It is an
+//! environment like the simulated fabric, and keeps the same contract: an endpoint cannot tell
+//! which of the two it runs in. One thread, one loop, no async runtime.
+//!
+//! | file | what |
+//! |---|---|
+//! | `runtime` | [`Host`]: the loop; calls the endpoint and the application, applies their effects |
+//! | `link` | packets to datagrams and back, the socket, faults on purpose |
+//! | `inbox` | messages being reassembled; each byte is placed once |
+//! | `timers` | one deadline per timer |
+//! | `clock` | the monotonic clock as [`units::Time`] |
+//! | `content` | where payload comes from and goes to |
+//!
+//! Deliberately absent: transports (they come as `Box<dyn Endpoint>`), threads, rate pacing (the
+//! socket is as fast as it is; a transport paces itself with `NotBefore`), and sending signals
+//! between applications of different hosts.
+
+mod clock;
+mod config;
+mod content;
+mod error;
+mod inbox;
+mod link;
+mod runtime;
+mod timers;
+
+pub use config::{AddressBook, Config};
+pub use content::{Content, Pattern};
+pub use error::{Breach, Error};
+pub use link::{Fate, Faults, bind, seeded_faults};
+pub use runtime::{Counters, Host};

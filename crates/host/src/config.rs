@@ -1,0 +1,69 @@
+//! What a host is told about itself and its network.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use endpoint::Routes;
+use units::{Dur, HostId, Rate};
+
+/// Where each host listens. A packet is believed only if it comes from its host's address.
+pub type AddressBook = BTreeMap<HostId, SocketAddr>;
+
+/// What a host is told about itself and its network.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// This host.
+    pub me: HostId,
+    /// The others.
+    pub peers: AddressBook,
+    /// Seed of the endpoint's and the application's draws.
+    pub seed: u64,
+    /// The nominal rate of the interface. Endpoints read it (a pull pacer derives its interval
+    /// from it); the host itself does not hold packets back.
+    pub rate: Rate,
+    /// The largest `wire_len`, bytes.
+    pub mtu: u16,
+    /// The round-trip time that endpoints are told to expect when nothing else is on the way.
+    pub base_rtt: Dur,
+    /// The longest message that is sent or received, bytes. A packet beyond it is refused, so
+    /// that a forged offset cannot claim memory.
+    pub max_message: u64,
+    /// The most bytes of unfinished messages that are kept; a packet beyond it is refused.
+    pub max_buffered: u64,
+    /// The most datagrams received, and the most sent, in one turn of the loop.
+    pub batch: usize,
+}
+
+impl Config {
+    /// Loopback between processes: nominally 10 Gb/s, 9 KB packets with 64 B of headers, 50 us of
+    /// round-trip time (two wake-ups of a sleeping process), messages of at most 64 MiB.
+    #[must_use]
+    pub fn loopback(me: HostId, peers: AddressBook, seed: u64) -> Self {
+        Self {
+            me,
+            peers,
+            seed,
+            rate: Rate(10_000_000_000),
+            mtu: 9064,
+            base_rtt: Dur::from_us(50),
+            max_message: 64 << 20,
+            max_buffered: 256 << 20,
+            batch: 32,
+        }
+    }
+}
+
+/// Every host is one link and one path away.
+impl Routes for Config {
+    fn paths(&self, _src: HostId, _dst: HostId) -> u32 {
+        1
+    }
+
+    fn hops(&self, _src: HostId, _dst: HostId) -> u32 {
+        1
+    }
+
+    fn base_rtt(&self, _src: HostId, _dst: HostId) -> Dur {
+        self.base_rtt
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a host stops. Nothing that arrives from the network is an error: it is counted.
+
+use std::io;
+
+use thiserror::Error;
+use units::{HostId, MsgKey, Time};
+use wire::shim::ShimError;
+
+/// Why a host stops.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The socket failed for good.
+    #[error("the UDP socket failed: {0}")]
+    Io(#[from] io::Error),
+    /// The endpoint broke the contract. A bug in the transport.
+    #[error("the transport broke its contract: {0}")]
+    Contract(#[from] Breach),
+    /// The application signalled another host; there is no channel for that here.
+    #[error("the application signals {0}: only the simulator carries signals between hosts")]
+    RemoteSignal(HostId),
+}
+
+/// How an endpoint broke the contract of [`endpoint::Endpoint`].
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Breach {
+    /// `Place` named bytes that the packet just received does not carry, or no packet was.
+    #[error("{len} bytes at {offset} of {key} are not in the packet just received")]
+    PlacedElsewhere {
+        /// The message named.
+        key: MsgKey,
+        /// The place named.
+        offset: u64,
+        /// Its length.
+        len: u32,
+    },
+    /// `Place` named bytes that had been placed before, or belong to a message already delivered.
+    #[error("{len} bytes at {offset} of {key} were placed before")]
+    PlacedTwice {
+        /// The message.
+        key: MsgKey,
+        /// The place.
+        offset: u64,
+        /// Its length.
+        len: u32,
+    },
+    /// `Delivered` of a message with a hole.
+    #[error("{0} is called delivered, but bytes of it are missing")]
+    DeliveredWithHole(MsgKey),
+    /// `Delivered` of a message delivered before.
+    #[error("{0} is called delivered again")]
+    DeliveredTwice(MsgKey),
+    /// `NotBefore` of an instant that is not later than now.
+    #[error("NotBefore({at}) at {now}")]
+    NotLater {
+        /// The time of the call.
+        now: Time,
+        /// The instant named.
+        at: Time,
+    },
+    /// A packet to a host that is not in the address book.
+    #[error("a packet from {src} to {dst}, where neither or only one is known")]
+    Address {
+        /// The packet's source.
+        src: HostId,
+        /// The packet's destination.
+        dst: HostId,
+    },
+    /// A packet longer than the MTU.
+    #[error("a packet of {wire_len} bytes, the MTU is {mtu}")]
+    Mtu {
+        /// Its length on the wire.
+        wire_len: u16,
+        /// The MTU.
+        mtu: u16,
+    },
+    /// A packet that no datagram can carry.
+    #[error("a packet that does not fit a datagram: {0}")]
+    Datagram(#[from] ShimError),
+}

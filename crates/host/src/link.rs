@@ -1,0 +1,407 @@
+//! The network interface in software: packets to datagrams and back, over one UDP socket.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::ops::Range;
+
+use endpoint::{Draw, Flags, HDR_MAX, Packet, Purpose, Span};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
+use units::{Dur, HostId, MsgKey};
+use wire::shim::{Datagram, MAX_HEADER, ShimRepr};
+
+use crate::{AddressBook, Breach, Config, Content, Counters};
+
+const _: () = assert!(MAX_HEADER == HDR_MAX, "a datagram carries the whole header of a packet");
+
+/// The most payload of a UDP datagram over IPv4: 65535 less the IP and UDP headers.
+const DATAGRAM_MAX: usize = 65_507;
+/// Socket buffers asked for. The kernel grants at most `net.core.{r,w}mem_max`.
+const SOCKET_BUFFER: usize = 8 << 20;
+/// Shorter waits are spun: the kernel wakes a sleeper up to 50 us late (timer slack, prctl(2)).
+const SPIN_BELOW: Dur = Dur::from_us(20);
+
+/// What happens to a datagram on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is sent.
+    Pass,
+    /// It is lost.
+    Drop,
+    /// It is sent two times.
+    Twice,
+}
+
+/// Decides the fate of the `n`-th datagram that a host sends.
+pub type Faults = Box<dyn FnMut(u64) -> Fate + Send>;
+
+/// Faults of which `drop` of a thousand datagrams are lost and `twice` are duplicated, the same
+/// ones for the same seed and host.
+#[must_use]
+pub fn seeded_faults(seed: u64, host: HostId, drop: u16, twice: u16) -> Faults {
+    const FATE: Purpose = Purpose::new("datagram fate");
+    let draw = Draw::new(seed, Purpose::new("udp link"), u64::from(host.0));
+    Box::new(move |n| match draw.below(FATE, n, 1_000) {
+        x if x < u64::from(drop) => Fate::Drop,
+        x if x < u64::from(drop) + u64::from(twice) => Fate::Twice,
+        _ => Fate::Pass,
+    })
+}
+
+/// A socket on `addr` with large buffers.
+///
+/// # Errors
+/// The address is not this machine's, or taken.
+pub fn bind(addr: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(addr)?;
+    set_socket_recv_buffer_size(&socket, SOCKET_BUFFER)?;
+    set_socket_send_buffer_size(&socket, SOCKET_BUFFER)?;
+    Ok(socket)
+}
+
+/// What one look at the socket gave.
+pub(crate) enum Received {
+    /// Nothing is waiting.
+    Nothing,
+    /// A datagram that was counted and ignored.
+    Ignored,
+    /// A packet. Its payload is in [`Link::payload`] until the next look.
+    Packet(Packet),
+}
+
+/// One host's end of the network.
+pub(crate) struct Link {
+    socket: UdpSocket,
+    me: HostId,
+    mtu: u16,
+    peers: AddressBook,
+    pub(crate) faults: Faults,
+    tx: Vec<u8>,
+    /// The datagram in `tx` that the socket has not taken yet.
+    loaded: Option<Loaded>,
+    rx: Vec<u8>,
+    rx_payload: Range<usize>,
+}
+
+struct Loaded {
+    len: usize,
+    to: SocketAddr,
+    token: u32,
+}
+
+impl Link {
+    pub(crate) fn new(socket: UdpSocket, config: &Config) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            socket,
+            me: config.me,
+            mtu: config.mtu,
+            peers: config.peers.clone(),
+            faults: Box::new(|_| Fate::Pass),
+            tx: vec![0; DATAGRAM_MAX],
+            loaded: None,
+            rx: vec![0; DATAGRAM_MAX],
+            rx_payload: 0..0,
+        })
+    }
+
+    /// Whether `host` has an address.
+    pub(crate) fn knows(&self, host: HostId) -> bool {
+        self.peers.contains_key(&host)
+    }
+
+    /// Whether a datagram waits for the socket: the port is busy.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.loaded.is_some()
+    }
+
+    /// Make the datagram of `pkt`, with its payload if it carries one.
+    pub(crate) fn load(&mut self, pkt: &Packet, content: &mut dyn Content) -> Result<(), Breach> {
+        let to = match self.peers.get(&pkt.dst) {
+            Some(&to) if pkt.src == self.me => to,
+            _ => return Err(Breach::Address { src: pkt.src, dst: pkt.dst }),
+        };
+        if pkt.wire_len > self.mtu {
+            return Err(Breach::Mtu { wire_len: pkt.wire_len, mtu: self.mtu });
+        }
+        let payload_len = match pkt.carries_payload() {
+            // More than 65535 bytes do not fit the buffer either; `emit` says so.
+            true => u16::try_from(pkt.span.len).unwrap_or(u16::MAX),
+            false => 0,
+        };
+        let len = shim(pkt).emit(pkt.header(), payload_len, &mut self.tx)?;
+        if payload_len > 0 {
+            let key = MsgKey { src: self.me, id: pkt.span.msg };
+            let payload = &mut self.tx[len - usize::from(payload_len)..len];
+            content.read(key, pkt.span.offset, payload);
+        }
+        self.loaded = Some(Loaded { len, to, token: pkt.token });
+        Ok(())
+    }
+
+    /// Give the loaded datagram to the socket. Returns its token once it has left (or was lost on
+    /// purpose), `None` if the socket is full or nothing is loaded.
+    pub(crate) fn flush(&mut self, counters: &mut Counters) -> io::Result<Option<u32>> {
+        let Some(Loaded { len, to, token }) = self.loaded.take() else { return Ok(None) };
+        let datagram = &self.tx[..len];
+        let copies = match (self.faults)(counters.sent) {
+            Fate::Drop => 0,
+            Fate::Pass => 1,
+            Fate::Twice => 2,
+        };
+        for copy in 0..copies {
+            match self.socket.send_to(datagram, to) {
+                Ok(_) => {}
+                // A full socket has not taken the first copy; without the second one can live.
+                Err(e) if e.kind() == ErrorKind::WouldBlock && copy == 0 => {
+                    self.loaded = Some(Loaded { len, to, token });
+                    return Ok(None);
+                }
+                Err(e) if is_loss(&e) => counters.send_losses += 1,
+                Err(e) => return Err(e),
+            }
+        }
+        counters.sent += 1;
+        counters.dropped_on_purpose += u64::from(copies == 0);
+        counters.doubled_on_purpose += u64::from(copies == 2);
+        Ok(Some(token))
+    }
+
+    /// Look for one datagram.
+    pub(crate) fn receive(&mut self, counters: &mut Counters) -> io::Result<Received> {
+        let (len, from) = match self.socket.recv_from(&mut self.rx) {
+            Ok(got) => got,
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Received::Nothing),
+            Err(e) if is_loss(&e) => return Ok(Received::Ignored),
+            Err(e) => return Err(e),
+        };
+        counters.received += 1;
+        let Some((pkt, payload_len)) = decode(&self.rx[..len]) else {
+            counters.malformed += 1;
+            return Ok(Received::Ignored);
+        };
+        if pkt.dst != self.me {
+            counters.misaddressed += 1;
+            return Ok(Received::Ignored);
+        }
+        if self.peers.get(&pkt.src) != Some(&from) {
+            counters.unknown_peer += 1;
+            return Ok(Received::Ignored);
+        }
+        self.rx_payload = len - payload_len..len;
+        Ok(Received::Packet(pkt))
+    }
+
+    /// The payload of the packet received last.
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.rx[self.rx_payload.clone()]
+    }
+
+    /// Sleep until a datagram arrives, the socket takes a loaded one, or `timeout` has passed.
+    pub(crate) fn wait(&self, timeout: Dur) -> io::Result<()> {
+        if timeout < SPIN_BELOW {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        let flags = match self.is_loaded() {
+            true => PollFlags::IN | PollFlags::OUT,
+            false => PollFlags::IN,
+        };
+        let ns = timeout.0 / 1_000;
+        let timeout =
+            Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
+        match poll(&mut [PollFd::new(&self.socket, flags)], Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+}
+
+/// Errors that mean no more than a lost datagram: the transport's own work.
+fn is_loss(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock
+            | ErrorKind::Interrupted
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::NetworkDown
+            | ErrorKind::OutOfMemory
+    )
+}
+
+/// Line 0 of `pkt`, as it travels.
+fn shim(pkt: &Packet) -> ShimRepr {
+    ShimRepr {
+        src: pkt.src,
+        dst: pkt.dst,
+        proto: pkt.proto,
+        path: pkt.path,
+        class: pkt.class,
+        flags: pkt.flags.0,
+        wire_len: pkt.wire_len,
+        msg: pkt.span.msg,
+        offset: pkt.span.offset,
+        span_len: pkt.span.len,
+    }
+}
+
+/// The packet in `bytes` and the length of its payload, if the two agree.
+fn decode(bytes: &[u8]) -> Option<(Packet, usize)> {
+    let datagram = Datagram::new_checked(bytes).ok()?;
+    let shim = ShimRepr::parse(&datagram);
+    let header = datagram.header();
+    let mut pkt = Packet {
+        src: shim.src,
+        dst: shim.dst,
+        proto: shim.proto,
+        path: shim.path,
+        class: shim.class,
+        flags: Flags(shim.flags),
+        wire_len: shim.wire_len,
+        span: Span { msg: shim.msg, offset: shim.offset, len: shim.span_len },
+        hdr_len: header.len() as u8,
+        ..Packet::EMPTY
+    };
+    pkt.hdr[..header.len()].copy_from_slice(header);
+    let expected = if pkt.carries_payload() { pkt.span.len as usize } else { 0 };
+    (datagram.payload().len() == expected).then_some((pkt, expected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Pattern;
+    use units::MsgId;
+
+    const LOOPBACK: &str = "127.0.0.1:0";
+
+    fn pair() -> (Link, Link) {
+        let sockets = [0, 1].map(|_| bind(LOOPBACK.parse().unwrap()).unwrap());
+        let peers: AddressBook =
+            (0..2).map(|i| (HostId(i), sockets[i as usize].local_addr().unwrap())).collect();
+        let mut id = 0..;
+        let [a, b] = sockets.map(|socket| {
+            let config = Config::loopback(HostId(id.next().unwrap()), peers.clone(), 1);
+            Link::new(socket, &config).unwrap()
+        });
+        (a, b)
+    }
+
+    fn data(len: u32) -> Packet {
+        let mut pkt = Packet {
+            src: HostId(0),
+            dst: HostId(1),
+            proto: 199,
+            path: 3,
+            wire_len: 9064,
+            class: 2,
+            flags: Flags::ECT,
+            span: Span { msg: MsgId(4), offset: 18_000, len },
+            hdr_len: 3,
+            token: 9,
+            ..Packet::EMPTY
+        };
+        pkt.hdr[..3].copy_from_slice(b"hdr");
+        pkt
+    }
+
+    /// Loopback delivers inside `send`, so that one look is enough.
+    fn look(link: &mut Link, counters: &mut Counters) -> Option<Packet> {
+        match link.receive(counters).unwrap() {
+            Received::Packet(pkt) => Some(pkt),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_packet_crosses_with_its_payload() {
+        let (mut a, mut b) = pair();
+        let mut counters = Counters::default();
+        let sent = data(9000);
+        a.load(&sent, &mut Pattern::default()).unwrap();
+        assert!(a.is_loaded());
+        assert_eq!(a.flush(&mut counters).unwrap(), Some(9));
+        assert!(!a.is_loaded());
+        let got = look(&mut b, &mut counters).unwrap();
+        let line = |p: &Packet| (shim(p), p.header().to_vec());
+        assert_eq!(line(&got), line(&sent));
+        let key = MsgKey { src: HostId(0), id: MsgId(4) };
+        assert_eq!(b.payload().len(), 9000);
+        assert_eq!(endpoint::payload::first_difference(key, 18_000, b.payload()), None);
+        assert!(look(&mut b, &mut counters).is_none());
+    }
+
+    #[test]
+    fn trimmed_and_control_packets_carry_no_payload_but_name_their_span() {
+        let (mut a, mut b) = pair();
+        let mut counters = Counters::default();
+        for flags in [Flags::TRIMMED, Flags::CONTROL] {
+            a.load(&Packet { flags, ..data(9000) }, &mut Pattern::default()).unwrap();
+            a.flush(&mut counters).unwrap();
+            let got = look(&mut b, &mut counters).unwrap();
+            assert_eq!((got.flags, got.span.len, b.payload().len()), (flags, 9000, 0));
+        }
+    }
+
+    #[test]
+    fn strange_datagrams_are_counted_and_ignored() {
+        let (a, mut b) = pair();
+        let mut counters = Counters::default();
+        let to = b.socket.local_addr().unwrap();
+        let mut bytes = vec![0; 200];
+        let repr = ShimRepr { span_len: 5, ..shim(&data(5)) };
+        let cut = repr.emit(b"hdr", 4, &mut bytes).unwrap();
+        a.socket.send_to(&bytes[..cut], to).unwrap();
+        a.socket.send_to(b"hello", to).unwrap();
+        let elsewhere = ShimRepr { dst: HostId(7), ..repr };
+        let len = elsewhere.emit(b"hdr", 5, &mut bytes).unwrap();
+        a.socket.send_to(&bytes[..len], to).unwrap();
+        let len = repr.emit(b"hdr", 5, &mut bytes).unwrap();
+        let stranger = UdpSocket::bind(LOOPBACK).unwrap();
+        stranger.send_to(&bytes[..len], to).unwrap();
+        for _ in 0..4 {
+            assert!(look(&mut b, &mut counters).is_none());
+        }
+        assert_eq!((counters.malformed, counters.misaddressed, counters.unknown_peer), (2, 1, 1));
+        a.socket.send_to(&bytes[..len], to).unwrap();
+        assert!(look(&mut b, &mut counters).is_some(), "the same bytes from their host");
+    }
+
+    #[test]
+    fn faults_drop_and_double() {
+        let (mut a, mut b) = pair();
+        let mut counters = Counters::default();
+        a.faults = Box::new(|n| [Fate::Drop, Fate::Twice, Fate::Pass][n as usize % 3]);
+        for _ in 0..3 {
+            a.load(&data(1), &mut Pattern::default()).unwrap();
+            assert_eq!(a.flush(&mut counters).unwrap(), Some(9), "a lost one has left, too");
+        }
+        let arrived = std::iter::from_fn(|| look(&mut b, &mut counters)).count();
+        assert_eq!(arrived, 3);
+        assert_eq!((counters.dropped_on_purpose, counters.doubled_on_purpose), (1, 1));
+    }
+
+    #[test]
+    fn seeded_faults_have_the_stated_rates() {
+        let mut faults = seeded_faults(7, HostId(1), 50, 20);
+        let fates: Vec<Fate> = (0..100_000).map(&mut *faults).collect();
+        let count = |fate| fates.iter().filter(|&&f| f == fate).count();
+        // Standard deviations are 69 and 44; six of them.
+        assert!((4_586..=5_414).contains(&count(Fate::Drop)), "{}", count(Fate::Drop));
+        assert!((1_736..=2_264).contains(&count(Fate::Twice)), "{}", count(Fate::Twice));
+    }
+
+    #[test]
+    fn packets_that_cannot_be_sent_are_breaches() {
+        let (mut a, _b) = pair();
+        let mut load = |pkt: Packet| a.load(&pkt, &mut Pattern::default()).unwrap_err();
+        let dst = HostId(9);
+        assert_eq!(load(Packet { dst, ..data(1) }), Breach::Address { src: HostId(0), dst });
+        let jumbo = Packet { wire_len: 9065, ..data(1) };
+        assert_eq!(load(jumbo), Breach::Mtu { wire_len: 9065, mtu: 9064 });
+        assert!(matches!(load(data(70_000)), Breach::Datagram(_)));
+    }
+}

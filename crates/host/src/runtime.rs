@@ -1,0 +1,487 @@
+//! [`Host`]: the loop that calls an endpoint and an application and does what they want done.
+//!
+//! One turn of the loop: fire what is due, send, receive, sleep until the next deadline or
+//! datagram. After every call of the endpoint its effects are applied and the port is polled, as
+//! [`Endpoint`] demands; then the application hears what happened and its wishes are served.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::UdpSocket;
+
+use endpoint::{
+    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView, Packet,
+    Purpose, Stat, Submit, Tx, TxPort, Why,
+};
+use units::{Dur, MsgId, MsgKey, Time};
+
+use crate::clock::Clock;
+use crate::inbox::Inbox;
+use crate::link::{Link, Received};
+use crate::timers::Timers;
+use crate::{Breach, Config, Content, Error, Faults};
+
+/// The longest sleep, so that the caller of [`Host::run`] is asked often enough.
+const MAX_SLEEP: Dur = Dur::from_ms(5);
+/// One interface, no class ever paused.
+const PORT: TxPort = TxPort { nic: 0, open: 0xff };
+
+/// What has happened at a host so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams sent, those lost on purpose included.
+    pub sent: u64,
+    /// Datagrams not sent on purpose.
+    pub dropped_on_purpose: u64,
+    /// Datagrams sent two times on purpose.
+    pub doubled_on_purpose: u64,
+    /// Datagrams that the kernel refused to send.
+    pub send_losses: u64,
+    /// Datagrams received, the ignored ones included.
+    pub received: u64,
+    /// Ignored: not a Trimline datagram, or cut off.
+    pub malformed: u64,
+    /// Ignored: for another host.
+    pub misaddressed: u64,
+    /// Ignored: not from the address of the host that it names as its source.
+    pub unknown_peer: u64,
+    /// Ignored: beyond `max_message` or `max_buffered`.
+    pub refused: u64,
+    /// Payload bytes placed, each byte once.
+    pub placed: u64,
+    /// Messages that the application submitted.
+    pub submitted: u64,
+    /// Messages of this host known to be delivered.
+    pub acked: u64,
+    /// Messages to this host delivered.
+    pub delivered: u64,
+    /// Messages of or to this host that failed.
+    pub failed: u64,
+    /// What the transport counted, indexed by [`Stat`].
+    pub stats: [u64; Stat::COUNT],
+}
+
+/// When the endpoint is asked for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Port {
+    Ready,
+    NotBefore(Time),
+    Idle,
+}
+
+/// One host: an endpoint and an application on a real clock and a UDP socket.
+pub struct Host<'a> {
+    config: Config,
+    clock: Clock,
+    link: Link,
+    endpoint: Box<dyn Endpoint>,
+    app: &'a mut dyn App,
+    content: &'a mut dyn Content,
+    started: bool,
+
+    // The endpoint's side.
+    effects: Effects,
+    timers: Timers,
+    inbox: Inbox,
+    port: Port,
+    /// Packets that may still be sent in this turn.
+    budget: usize,
+    /// The room that the endpoint was told last.
+    told_room: u64,
+    /// The packet that the endpoint is looking at, and when it arrived.
+    receiving: Option<(Packet, Time)>,
+
+    // The application's side.
+    app_effects: Vec<AppEffect>,
+    app_timers: Timers,
+    next_id: MsgId,
+    /// What the application has not been told yet.
+    events: VecDeque<AppEvent>,
+    /// What it wants and has not got yet.
+    wishes: VecDeque<AppEffect>,
+    /// Messages that the endpoint has no room for, oldest first.
+    backlog: VecDeque<Msg>,
+    /// A message has left the endpoint: it may have room again.
+    retry: bool,
+    /// Signals of this host's application to itself, by time and order.
+    signals: BTreeMap<(Time, u64), u64>,
+
+    counters: Counters,
+}
+
+impl<'a> Host<'a> {
+    /// A host on `socket` (see [`crate::bind`]). Its clock starts now.
+    ///
+    /// # Errors
+    /// The socket cannot be made non-blocking.
+    pub fn new(
+        config: Config,
+        socket: UdpSocket,
+        endpoint: Box<dyn Endpoint>,
+        app: &'a mut dyn App,
+        content: &'a mut dyn Content,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            clock: Clock::start(),
+            link: Link::new(socket, &config)?,
+            endpoint,
+            told_room: content.room(),
+            app,
+            content,
+            started: false,
+            effects: Effects::new(),
+            timers: Timers::default(),
+            inbox: Inbox::new(config.max_message, config.max_buffered),
+            port: Port::Ready,
+            budget: 0,
+            receiving: None,
+            app_effects: Vec::new(),
+            app_timers: Timers::default(),
+            next_id: MsgId(0),
+            events: VecDeque::new(),
+            wishes: VecDeque::new(),
+            backlog: VecDeque::new(),
+            retry: false,
+            signals: BTreeMap::new(),
+            counters: Counters::default(),
+            config,
+        })
+    }
+
+    /// Lose or double datagrams on purpose, on the sending side.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.link.faults = faults;
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Run until `done` says so (returns true) or the host is `limit` old (returns false). May be
+    /// called again to go on.
+    ///
+    /// # Errors
+    /// The socket failed, or the endpoint broke its contract.
+    pub fn run(
+        &mut self,
+        limit: Dur,
+        mut done: impl FnMut(&Counters) -> bool,
+    ) -> Result<bool, Error> {
+        if !self.started {
+            self.started = true;
+            self.call_app(|app, cx| app.on_start(cx));
+        }
+        loop {
+            let more_to_receive = self.turn()?;
+            if done(&self.counters) {
+                return Ok(true);
+            }
+            if self.clock.now() >= Time::ZERO + limit {
+                return Ok(false);
+            }
+            self.sleep(more_to_receive)?;
+        }
+    }
+
+    /// One turn of the loop, without the sleep. Returns whether more may wait at the socket.
+    fn turn(&mut self) -> Result<bool, Error> {
+        self.budget = self.config.batch;
+        let now = self.clock.now();
+        self.fire_due(now)?;
+        if self.content.room() > self.told_room {
+            self.call(|endpoint, cx| endpoint.on_room(cx))?;
+        }
+        if matches!(self.port, Port::NotBefore(t) if t <= now) {
+            self.port = Port::Ready;
+        }
+        self.transmit()?;
+        self.serve_app()?;
+        self.receive()
+    }
+
+    /// Fire the timers and signals that are due at `now`, a bounded number of them.
+    fn fire_due(&mut self, now: Time) -> Result<(), Error> {
+        for _ in 0..self.config.batch {
+            let Some(id) = self.timers.pop_due(now) else { break };
+            self.call(|endpoint, cx| endpoint.on_timer(cx, id))?;
+        }
+        for _ in 0..self.config.batch {
+            let Some(id) = self.app_timers.pop_due(now) else { break };
+            self.call_app(|app, cx| app.on_timer(cx, id));
+        }
+        while let Some(entry) = self.signals.first_entry().filter(|e| e.key().0 <= now) {
+            self.events.push_back(AppEvent::Signal { from: self.config.me, token: entry.remove() });
+        }
+        Ok(())
+    }
+
+    /// Receive until nothing is waiting or the batch is full. Returns whether more may wait.
+    fn receive(&mut self) -> Result<bool, Error> {
+        for _ in 0..self.config.batch {
+            match self.link.receive(&mut self.counters)? {
+                Received::Nothing => return Ok(false),
+                Received::Ignored => {}
+                Received::Packet(pkt) => self.on_packet(pkt)?,
+            }
+        }
+        Ok(true)
+    }
+
+    fn on_packet(&mut self, pkt: Packet) -> Result<(), Error> {
+        let rx_at = self.clock.now();
+        let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+        // `decode` has checked that the sum fits.
+        let end = pkt.span.offset + u64::from(pkt.span.len);
+        if pkt.carries_payload() && !self.inbox.admits(key, end) {
+            self.counters.refused += 1;
+            return Ok(());
+        }
+        self.receiving = Some((pkt, rx_at));
+        self.call(|endpoint, cx| endpoint.on_packet(cx, &pkt))?;
+        self.serve_app()
+    }
+
+    /// Sleep until the next deadline or datagram, unless there is work left.
+    fn sleep(&mut self, more_to_receive: bool) -> Result<(), Error> {
+        let more_to_send = self.port == Port::Ready && !self.link.is_loaded();
+        if more_to_receive || more_to_send {
+            return Ok(());
+        }
+        let port = match self.port {
+            Port::NotBefore(t) if !self.link.is_loaded() => Some(t),
+            _ => None,
+        };
+        let signal = self.signals.keys().next().map(|&(at, _)| at);
+        let deadlines = [self.timers.next(), self.app_timers.next(), signal, port];
+        let now = self.clock.now();
+        let wake = deadlines.into_iter().flatten().min().unwrap_or(Time::NEVER);
+        Ok(self.link.wait(wake.since(now).min(MAX_SLEEP))?)
+    }
+}
+
+/// The endpoint's side.
+impl Host<'_> {
+    /// One of the endpoint's `on_*`, then its effects, then the port: the caller's contract.
+    fn call<R>(&mut self, f: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>) -> R) -> Result<R, Error> {
+        let result = self.with_cx(f);
+        self.apply_effects()?;
+        self.receiving = None;
+        self.port = Port::Ready;
+        self.transmit()?;
+        Ok(result)
+    }
+
+    /// Call the endpoint in its context.
+    fn with_cx<R>(&mut self, f: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>) -> R) -> R {
+        let now = self.clock.now();
+        let me = self.config.me;
+        let nics = [self.config.rate];
+        let net = NetView { me, nics: &nics, mtu: self.config.mtu, routes: &self.config };
+        self.told_room = self.content.room();
+        let mut cx = Cx {
+            now,
+            rx_at: self.receiving.map_or(now, |(_, rx_at)| rx_at),
+            me,
+            room: self.told_room,
+            net: &net,
+            draw: Draw::new(self.config.seed, Purpose::new("host"), u64::from(me.0)),
+            fx: &mut self.effects,
+        };
+        f(&mut *self.endpoint, &mut cx)
+    }
+
+    /// Apply the effects of the last call, in order.
+    fn apply_effects(&mut self) -> Result<(), Error> {
+        let effects = std::mem::take(&mut self.effects);
+        for &effect in effects.as_slice() {
+            self.apply(effect)?;
+        }
+        // Keep the memory.
+        self.effects = effects;
+        self.effects.clear();
+        Ok(())
+    }
+
+    fn apply(&mut self, effect: Effect) -> Result<(), Error> {
+        match effect {
+            Effect::Arm { timer, at } => self.timers.arm(timer, at),
+            Effect::Place { key, offset, len } => self.place(key, offset, len)?,
+            Effect::Delivered(key) => {
+                let bytes = self.inbox.deliver(key)?;
+                let len = bytes.len() as u64;
+                self.content.received(key, bytes);
+                self.counters.delivered += 1;
+                self.events.push_back(AppEvent::Delivered { key, len });
+            }
+            Effect::Acked(id) => {
+                self.counters.acked += 1;
+                self.retry = true;
+                self.events.push_back(AppEvent::Acked(id));
+            }
+            Effect::Failed(key, why) => {
+                if key.src != self.config.me {
+                    self.inbox.forget(key);
+                }
+                self.retry = true;
+                self.fail(key, why);
+            }
+            Effect::Count(stat) => self.counters.stats[stat as usize] += 1,
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, key: MsgKey, why: Why) {
+        self.counters.failed += 1;
+        self.events.push_back(AppEvent::Failed(key, why));
+    }
+
+    /// Copy payload of the packet being received to where it belongs.
+    fn place(&mut self, key: MsgKey, offset: u64, len: u32) -> Result<(), Breach> {
+        let elsewhere = Breach::PlacedElsewhere { key, offset, len };
+        let (pkt, _) = self.receiving.filter(|(p, _)| p.carries_payload()).ok_or(elsewhere)?;
+        if key != (MsgKey { src: pkt.src, id: pkt.span.msg }) {
+            return Err(elsewhere);
+        }
+        let start = offset.checked_sub(pkt.span.offset).ok_or(elsewhere)?;
+        let start = usize::try_from(start).map_err(|_| elsewhere)?;
+        let end = start.checked_add(len as usize).ok_or(elsewhere)?;
+        let bytes = self.link.payload().get(start..end).ok_or(elsewhere)?;
+        self.inbox.place(key, offset, bytes)?;
+        self.counters.placed += u64::from(len);
+        Ok(())
+    }
+
+    /// Poll the port until it has nothing to send, the socket is full, or the turn's budget is
+    /// spent.
+    fn transmit(&mut self) -> Result<(), Error> {
+        loop {
+            if self.link.is_loaded() {
+                match self.link.flush(&mut self.counters)? {
+                    None => return Ok(()),
+                    Some(0) => {}
+                    Some(token) => self.on_sent(token)?,
+                }
+            }
+            if self.budget == 0 || self.port != Port::Ready {
+                return Ok(());
+            }
+            self.poll_port()?;
+        }
+    }
+
+    /// Ask the endpoint for one packet.
+    fn poll_port(&mut self) -> Result<(), Error> {
+        let mut slot = Packet::EMPTY;
+        let (tx, now) =
+            self.with_cx(|endpoint, cx| (endpoint.poll_tx(cx, PORT, &mut slot), cx.now));
+        self.apply_effects()?;
+        match tx {
+            Tx::Sent => {
+                self.budget -= 1;
+                self.link.load(&slot, self.content)?;
+            }
+            Tx::NotBefore(at) if at <= now => return Err(Breach::NotLater { now, at }.into()),
+            Tx::NotBefore(at) => self.port = Port::NotBefore(at),
+            Tx::Idle => self.port = Port::Idle,
+        }
+        Ok(())
+    }
+
+    /// Tell the endpoint that a packet has left. `transmit`, which calls this, goes on polling.
+    fn on_sent(&mut self, token: u32) -> Result<(), Error> {
+        let at = self.clock.now();
+        self.with_cx(|endpoint, cx| endpoint.on_sent(cx, token, at));
+        self.port = Port::Ready;
+        self.apply_effects()
+    }
+}
+
+/// The application's side.
+impl Host<'_> {
+    /// Tell the application what happened and do what it wants, until neither is left.
+    fn serve_app(&mut self) -> Result<(), Error> {
+        loop {
+            if std::mem::take(&mut self.retry) {
+                self.offer_backlog()?;
+            } else if let Some(wish) = self.wishes.pop_front() {
+                self.grant(wish)?;
+            } else if let Some(event) = self.events.pop_front() {
+                self.call_app(|app, cx| app.on_event(cx, event));
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn call_app(&mut self, f: impl FnOnce(&mut dyn App, &mut AppCx<'_>)) {
+        let me = self.config.me;
+        let mut cx = AppCx {
+            now: self.clock.now(),
+            me,
+            draw: Draw::new(self.config.seed, Purpose::new("app"), u64::from(me.0)),
+            next_id: &mut self.next_id,
+            fx: &mut self.app_effects,
+        };
+        f(self.app, &mut cx);
+        self.wishes.extend(self.app_effects.drain(..));
+    }
+
+    fn grant(&mut self, wish: AppEffect) -> Result<(), Error> {
+        match wish {
+            AppEffect::Submit(msg) => self.submit(msg),
+            AppEffect::Cancel(id) => self.cancel(id),
+            AppEffect::Arm { timer, at } => {
+                self.app_timers.arm(timer, at);
+                Ok(())
+            }
+            AppEffect::Signal { to, token, after } if to == self.config.me => {
+                let at = self.clock.now().saturating_add(after);
+                // Signals of one instant keep their order.
+                let nth = self.signals.range((at, 0)..).take_while(|(k, _)| k.0 == at).count();
+                self.signals.insert((at, nth as u64), token);
+                Ok(())
+            }
+            AppEffect::Signal { to, .. } => Err(Error::RemoteSignal(to)),
+        }
+    }
+
+    /// Hand a message to the endpoint, behind those that wait already.
+    fn submit(&mut self, msg: Msg) -> Result<(), Error> {
+        self.counters.submitted += 1;
+        if !self.link.knows(msg.dst) || msg.len > self.config.max_message {
+            self.fail(MsgKey { src: self.config.me, id: msg.id }, Why::Refused);
+            return Ok(());
+        }
+        self.backlog.push_back(msg);
+        match self.backlog.len() {
+            1 => self.offer_backlog(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Offer waiting messages until the endpoint is full.
+    fn offer_backlog(&mut self) -> Result<(), Error> {
+        while let Some(&msg) = self.backlog.front() {
+            let answer = self.call(|endpoint, cx| endpoint.on_submit(cx, &msg))?;
+            if answer == Submit::Full {
+                break;
+            }
+            self.backlog.pop_front();
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: MsgId) -> Result<(), Error> {
+        match self.backlog.iter().position(|msg| msg.id == id) {
+            Some(waiting) => {
+                self.backlog.remove(waiting);
+                self.fail(MsgKey { src: self.config.me, id }, Why::Cancelled);
+                Ok(())
+            }
+            None => self.call(|endpoint, cx| endpoint.on_cancel(cx, id)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
