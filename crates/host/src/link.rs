@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use endpoint::{Draw, Flags, HDR_MAX, Packet, Purpose, Span};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use units::{Dur, HostId, MsgKey};
 use wire::shim::{Datagram, MAX_HEADER, ShimRepr};
@@ -211,7 +212,7 @@ impl Link {
         let timeout =
             Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
         match poll(&mut [PollFd::new(&self.socket, flags)], Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(e) => Err(e.into()),
         }
     }
@@ -219,17 +220,18 @@ impl Link {
 
 /// Errors that mean no more than a lost datagram: the transport's own work.
 fn is_loss(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::WouldBlock
-            | ErrorKind::Interrupted
-            | ErrorKind::ConnectionRefused
-            | ErrorKind::ConnectionReset
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-            | ErrorKind::NetworkDown
-            | ErrorKind::OutOfMemory
-    )
+    const LOSSES: [Errno; 9] = [
+        Errno::AGAIN,
+        Errno::INTR,
+        Errno::NOBUFS,
+        Errno::NOMEM,
+        Errno::CONNREFUSED,
+        Errno::CONNRESET,
+        Errno::HOSTUNREACH,
+        Errno::NETUNREACH,
+        Errno::NETDOWN,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| LOSSES.contains(&errno))
 }
 
 /// Line 0 of `pkt`, as it travels.

@@ -84,8 +84,8 @@ pub struct Host<'a> {
     port: Port,
     /// Packets that may still be sent in this turn.
     budget: usize,
-    /// The room that the endpoint was told last.
-    told_room: u64,
+    /// The least room that the endpoint was told of since `on_room`.
+    lowest_room: u64,
     /// The packet that the endpoint is looking at, and when it arrived.
     receiving: Option<(Packet, Time)>,
 
@@ -113,17 +113,19 @@ impl<'a> Host<'a> {
     /// # Errors
     /// The socket cannot be made non-blocking.
     pub fn new(
-        config: Config,
+        mut config: Config,
         socket: UdpSocket,
         endpoint: Box<dyn Endpoint>,
         app: &'a mut dyn App,
         content: &'a mut dyn Content,
     ) -> Result<Self, Error> {
+        // With none per turn nothing would ever happen.
+        config.batch = config.batch.max(1);
         Ok(Self {
             clock: Clock::start(),
             link: Link::new(socket, &config)?,
             endpoint,
-            told_room: content.room(),
+            lowest_room: u64::MAX,
             app,
             content,
             started: false,
@@ -188,7 +190,8 @@ impl<'a> Host<'a> {
         self.budget = self.config.batch;
         let now = self.clock.now();
         self.fire_due(now)?;
-        if self.content.room() > self.told_room {
+        if self.content.room() > self.lowest_room {
+            self.lowest_room = u64::MAX;
             self.call(|endpoint, cx| endpoint.on_room(cx))?;
         }
         if matches!(self.port, Port::NotBefore(t) if t <= now) {
@@ -277,12 +280,13 @@ impl Host<'_> {
         let me = self.config.me;
         let nics = [self.config.rate];
         let net = NetView { me, nics: &nics, mtu: self.config.mtu, routes: &self.config };
-        self.told_room = self.content.room();
+        let room = self.content.room();
+        self.lowest_room = self.lowest_room.min(room);
         let mut cx = Cx {
             now,
             rx_at: self.receiving.map_or(now, |(_, rx_at)| rx_at),
             me,
-            room: self.told_room,
+            room,
             net: &net,
             draw: Draw::new(self.config.seed, Purpose::new("host"), u64::from(me.0)),
             fx: &mut self.effects,
