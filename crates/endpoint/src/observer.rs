@@ -20,6 +20,11 @@ pub trait Observer {
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         let _ = (at, link, event, pkt);
     }
+
+    /// The queue of `link` held `bytes` when it was sampled. Called only where `PACKETS` is true.
+    fn queue(&mut self, at: Time, link: u32, bytes: u32) {
+        let _ = (at, link, bytes);
+    }
 }
 
 /// The observer that ignores everything.

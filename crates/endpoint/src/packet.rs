@@ -1,6 +1,6 @@
 //! [`Packet`]: one type for every packet of every transport.
 
-use units::{HostId, MsgId, Time};
+use units::{HostId, MsgId};
 
 /// Bytes of transport header that a packet can hold.
 pub const HDR_MAX: usize = 64;
@@ -52,18 +52,6 @@ impl Flags {
     }
 }
 
-/// Room for the environment that carries the packet; endpoints neither read nor write it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Scratch {
-    /// When the packet arrives at the far end of the link it is on.
-    pub due: Time,
-    /// Identity of the packet for digests and traces.
-    pub key: u32,
-    /// Time spent waiting in queues so far, nanoseconds.
-    pub queued_ns: u32,
-}
-
 /// A packet, two cache lines. The first is all that a switch touches, and authoritative for
 /// addresses, class, marks, trimming and bouncing. The second is the transport header.
 #[repr(C, align(128))]
@@ -71,8 +59,8 @@ pub struct Scratch {
 pub struct Packet {
     /// What the payload is.
     pub span: Span,
-    /// The environment's own.
-    pub scratch: Scratch,
+    /// The environment's own: identity of the packet for digests and traces.
+    pub key: u64,
     /// Sending host.
     pub src: HostId,
     /// Receiving host.
@@ -93,6 +81,8 @@ pub struct Packet {
     pub flags: Flags,
     /// The environment's own: by which port the packet entered the switch it is in.
     pub ingress: u16,
+    /// Fills the first line.
+    pub reserved: [u8; 8],
     /// The transport header as on the wire, after IP.
     pub hdr: [u8; HDR_MAX],
 }
@@ -104,7 +94,7 @@ impl Packet {
     /// A cleared packet, as `poll_tx` receives it.
     pub const EMPTY: Self = Self {
         span: Span { msg: MsgId(0), offset: 0, len: 0 },
-        scratch: Scratch { due: Time::ZERO, key: 0, queued_ns: 0 },
+        key: 0,
         src: HostId(0),
         dst: HostId(0),
         path: 0,
@@ -115,6 +105,7 @@ impl Packet {
         class: 0,
         flags: Flags(0),
         ingress: 0,
+        reserved: [0; 8],
         hdr: [0; HDR_MAX],
     };
 

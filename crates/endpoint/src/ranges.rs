@@ -35,6 +35,18 @@ impl RangeSet {
         new
     }
 
+    /// The parts of `range` that are not in the set, lowest first.
+    pub fn gaps(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<'_> {
+        let first = self.0.partition_point(|r| r.end <= range.start);
+        let inside = self.0[first..].iter().cloned().take_while(move |r| r.start < range.end);
+        let mut at = range.start;
+        inside.chain(std::iter::once(range.end..range.end)).filter_map(move |r| {
+            let gap = at..r.start;
+            at = r.end;
+            (!gap.is_empty()).then_some(gap)
+        })
+    }
+
     /// Whether `at` is in the set.
     #[must_use]
     pub fn contains(&self, at: u64) -> bool {
@@ -81,5 +93,18 @@ mod tests {
         assert_eq!((set.prefix(), set.fragments()), (40, 1));
         assert_eq!(set.insert(5..25), 0);
         assert!(set.contains(0) && set.contains(39) && !set.contains(40));
+    }
+
+    #[test]
+    fn gaps_are_what_an_insertion_adds() {
+        let mut set = RangeSet::new();
+        set.insert(10..20);
+        set.insert(30..40);
+        let gaps = |range| set.gaps(range).collect::<Vec<_>>();
+        assert_eq!(gaps(0..50), [0..10, 20..30, 40..50]);
+        assert_eq!(gaps(15..35), [20..30]);
+        assert_eq!(gaps(20..30), [20..30]);
+        assert_eq!(gaps(12..18), []);
+        assert_eq!(gaps(35..41), [40..41]);
     }
 }

@@ -1,1 +1,30 @@
-//! The discrete-event simulator.
+//! The discrete-event simulator: hosts that run endpoints and applications, joined by links and
+//! switches.
+//!
+//! [`Topology`] says what is joined to what, [`Config`] how it behaves, [`Sim`] runs it and
+//! [`Outcome`] says what happened. Messages and packets are reported to an `Observer` on the way.
+//!
+//! Deliberately absent: any named transport, files, wall-clock time, threads (one partition so
+//! far; the state is laid out by owner so that it can be cut).
+
+mod config;
+mod digest;
+mod events;
+mod faults;
+mod host;
+mod messages;
+mod outcome;
+mod port;
+mod route;
+mod sample;
+mod sim;
+mod slab;
+mod timers;
+mod topology;
+
+pub use config::{Config, ConfigError, Departures, Events, Fault, FaultAction, Routing};
+pub use outcome::{
+    Amount, Conservation, Counters, LinkStats, Outcome, Progress, QueueBytes, Sample, Violation,
+};
+pub use sim::Sim;
+pub use topology::{Clos, Link, LinkSpec, Node, Tier, Topology, TopologyError};

@@ -59,6 +59,10 @@ impl DropTail {
         self.room.give_back(packet.len);
     }
 
+    pub(crate) fn waiting(&self) -> &VecDeque<Desc> {
+        &self.fifo
+    }
+
     pub(crate) fn bytes(&self) -> u32 {
         self.room.bytes
     }

@@ -155,6 +155,18 @@ impl Queue {
         }
     }
 
+    /// The packets waiting, the one in service not among them.
+    pub fn waiting(&self) -> impl Iterator<Item = Desc> {
+        let (first, second) = match self {
+            Self::DropTail(queue) => (queue.waiting(), None),
+            Self::Ndp(queue) => {
+                let (headers, data) = queue.waiting();
+                (headers, Some(data))
+            }
+        };
+        first.iter().chain(second.into_iter().flatten()).copied()
+    }
+
     /// Bytes held, the packet in service included.
     #[must_use]
     pub fn bytes(&self) -> u32 {

@@ -140,6 +140,10 @@ impl Ndp {
         room.give_back(packet.len);
     }
 
+    pub(crate) fn waiting(&self) -> (&VecDeque<Desc>, &VecDeque<Desc>) {
+        (&self.headers, &self.data)
+    }
+
     pub(crate) fn bytes(&self) -> u32 {
         self.data_room.bytes + self.header_room.bytes
     }

@@ -1,0 +1,104 @@
+//! How a fabric behaves.
+
+use std::fmt;
+
+use endpoint::Framing;
+use queues::QueueSpec;
+use units::{Dur, Time};
+
+/// Who chooses among equal ways up, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// The packet's path index says (the sender's permuted list, or whatever the sender does).
+    Source,
+    /// Each switch hashes source, destination, protocol and the packet's entropy (ECMP).
+    FlowHash,
+    /// Each switch draws uniformly for each packet.
+    PacketRandom,
+}
+
+/// Which event queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Events {
+    /// The timing wheel.
+    Wheel,
+    /// A binary heap: slower, the cross-check.
+    Heap,
+}
+
+/// How a switch port's departures are worked out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departures {
+    /// Replayed when the port is next touched.
+    Lazy,
+    /// One event each: slower, the cross-check.
+    Eager,
+}
+
+/// A change to a link during the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// When.
+    pub at: Time,
+    /// Which directed link.
+    pub link: u32,
+    /// What.
+    pub action: FaultAction,
+}
+
+/// What a fault does to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultAction {
+    /// Whatever arrives over it from now on is lost.
+    Down,
+    /// It works again.
+    Up,
+}
+
+/// Everything about a run except its topology, endpoints and applications.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Seed of every draw.
+    pub seed: u64,
+    /// How the transport cuts messages: for ideal completion times.
+    pub framing: Framing,
+    /// Who chooses paths.
+    pub routing: Routing,
+    /// Whether consecutive packets of a message may take different paths: a short last packet may
+    /// then overtake, which the ideal completion time allows for.
+    pub spray: bool,
+    /// The queue of every switch port.
+    pub queue: QueueSpec,
+    /// Switch ports (by link number) with another queue.
+    pub queue_overrides: Vec<(u32, QueueSpec)>,
+    /// Link faults, in any order.
+    pub faults: Vec<Fault>,
+    /// How long after a fault the ECMP groups and path lists know of it.
+    pub reroute_after: Dur,
+    /// Which event queue. No effect on results.
+    pub events: Events,
+    /// Lazy or eager departures. No effect on results.
+    pub departures: Departures,
+    /// Stop conditions are looked at every so often, at multiples of this.
+    pub grid: Dur,
+    /// The run ends here at the latest.
+    pub limit: Time,
+    /// The measurement window. Messages submitted in it are waited for.
+    pub window: (Time, Time),
+    /// Sample queues and rates this often; `None`: never.
+    pub sample_every: Option<Dur>,
+    /// Check conservation at every grid step, not only at the end.
+    pub check: bool,
+}
+
+/// Why a run cannot start. `Display` is a sentence for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(pub(crate) String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,256 @@
+//! Messages from submission to completion, and the check that each byte is placed exactly once.
+
+use endpoint::{MessageRecord, RangeSet, UNBOUNDED};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{Dur, HostId, MsgKey, Time};
+
+/// A live message. The submitting host owns the first half, the receiving host the rest.
+struct Live {
+    key: MsgKey,
+    dst: HostId,
+    len: u64,
+    submitted: Time,
+    acked: Option<Time>,
+    ideal: Dur,
+    awaited: bool,
+    failed: bool,
+    delivered: Option<Time>,
+    placed: RangeSet,
+    placed_bytes: u64,
+    placed_in_window: u64,
+}
+
+pub(crate) struct Messages {
+    index: HashMap<MsgKey, u32, FxBuildHasher>,
+    live: Vec<Live>,
+    free: Vec<u32>,
+    window: (Time, Time),
+    pub(crate) submitted: u64,
+    pub(crate) delivered: u64,
+    pub(crate) failed: u64,
+    pub(crate) placed_bytes: u64,
+    /// Bounded messages neither delivered nor failed.
+    pub(crate) open: u64,
+    /// Of these, the ones submitted inside the window: the run waits for them.
+    pub(crate) awaited: u64,
+    /// Unbounded messages.
+    pub(crate) unbounded: u64,
+}
+
+impl Messages {
+    pub(crate) fn new(window: (Time, Time)) -> Self {
+        Self {
+            index: HashMap::default(),
+            live: Vec::new(),
+            free: Vec::new(),
+            window,
+            submitted: 0,
+            delivered: 0,
+            failed: 0,
+            placed_bytes: 0,
+            open: 0,
+            awaited: 0,
+            unbounded: 0,
+        }
+    }
+
+    pub(crate) fn submit(&mut self, key: MsgKey, dst: HostId, len: u64, now: Time, ideal: Dur) {
+        self.submitted += 1;
+        let bounded = len != UNBOUNDED;
+        let awaited = bounded && now >= self.window.0 && now < self.window.1;
+        self.open += u64::from(bounded);
+        self.unbounded += u64::from(!bounded);
+        self.awaited += u64::from(awaited);
+        let slot = self.free.pop();
+        let placed = slot.map_or_else(RangeSet::new, |slot| {
+            let mut placed = std::mem::take(&mut self.live[slot as usize].placed);
+            placed.clear();
+            placed
+        });
+        let live = Live {
+            key,
+            dst,
+            len,
+            submitted: now,
+            acked: None,
+            ideal,
+            awaited,
+            failed: false,
+            delivered: None,
+            placed,
+            placed_bytes: 0,
+            placed_in_window: 0,
+        };
+        let slot = match slot {
+            Some(slot) => {
+                self.live[slot as usize] = live;
+                slot
+            }
+            None => {
+                self.live.push(live);
+                self.live.len() as u32 - 1
+            }
+        };
+        self.index.insert(key, slot);
+    }
+
+    fn find(&mut self, key: MsgKey) -> Result<&mut Live, String> {
+        match self.index.get(&key) {
+            Some(&slot) => Ok(&mut self.live[slot as usize]),
+            None => Err("unknown, or over already".into()),
+        }
+    }
+
+    /// Payload has reached its place at `at`.
+    pub(crate) fn place(
+        &mut self,
+        key: MsgKey,
+        at: HostId,
+        offset: u64,
+        len: u32,
+        now: Time,
+    ) -> Result<(), String> {
+        let (window, bytes) = (self.window, u64::from(len));
+        let live = self.find(key)?;
+        let end = offset.saturating_add(bytes);
+        if live.dst != at {
+            return Err(format!("placed at {at}, addressed to {}", live.dst));
+        }
+        if end > live.len {
+            return Err(format!("bytes {offset}..{end} placed in a message of {}", live.len));
+        }
+        if live.placed.insert(offset..end) != bytes {
+            return Err(format!("bytes {offset}..{end} placed twice"));
+        }
+        live.placed_bytes += bytes;
+        if now >= window.0 && now < window.1 {
+            live.placed_in_window += bytes;
+        }
+        self.placed_bytes += bytes;
+        Ok(())
+    }
+
+    /// The receiving endpoint says the message is whole. Its length, if that is true.
+    pub(crate) fn deliver(&mut self, key: MsgKey, at: HostId, now: Time) -> Result<u64, String> {
+        let live = self.find(key)?;
+        if live.dst != at || live.delivered.is_some() {
+            return Err(format!("delivered at {at}: not its destination, or a second time"));
+        }
+        if live.placed_bytes != live.len {
+            return Err(format!("delivered with {} of {} bytes", live.placed_bytes, live.len));
+        }
+        live.delivered = Some(now);
+        let (len, counted) = (live.len, !live.failed);
+        let awaited = live.awaited;
+        if counted {
+            self.delivered += 1;
+            self.open -= 1;
+            self.awaited -= u64::from(awaited);
+        }
+        Ok(len)
+    }
+
+    /// The sending endpoint knows that the message was delivered.
+    pub(crate) fn acknowledge(&mut self, key: MsgKey, now: Time) -> Result<(), String> {
+        let live = self.find(key)?;
+        if live.delivered.is_none() {
+            return Err("acknowledged before it was delivered".into());
+        }
+        if live.acked.replace(now).is_some() {
+            return Err("acknowledged twice".into());
+        }
+        Ok(())
+    }
+
+    /// An endpoint gives the message up. Whether that is news.
+    pub(crate) fn fail(&mut self, key: MsgKey) -> Result<bool, String> {
+        let live = self.find(key)?;
+        if live.failed || live.delivered.is_some() {
+            return Ok(false);
+        }
+        live.failed = true;
+        let (bounded, awaited) = (live.len != UNBOUNDED, live.awaited);
+        self.failed += 1;
+        self.open -= u64::from(bounded);
+        self.unbounded -= u64::from(!bounded);
+        self.awaited -= u64::from(awaited);
+        Ok(true)
+    }
+
+    /// The message's record, and no more of the message, if both ends are done with it. A failed
+    /// one is kept to the end of the run: the other end may not know yet.
+    pub(crate) fn close(&mut self, key: MsgKey) -> Option<MessageRecord> {
+        let &slot = self.index.get(&key)?;
+        let live = &self.live[slot as usize];
+        if live.delivered.is_none() || live.acked.is_none() || live.failed {
+            return None;
+        }
+        let record = record(live);
+        self.index.remove(&key);
+        self.free.push(slot);
+        Some(record)
+    }
+
+    /// The records of everything still open, by key.
+    pub(crate) fn drain(&mut self) -> Vec<MessageRecord> {
+        let mut slots: Vec<u32> = self.index.drain().map(|(_, slot)| slot).collect();
+        slots.sort_unstable_by_key(|&slot| self.live[slot as usize].key);
+        slots.iter().map(|&slot| record(&self.live[slot as usize])).collect()
+    }
+}
+
+fn record(live: &Live) -> MessageRecord {
+    MessageRecord {
+        key: live.key,
+        dst: live.dst,
+        len: live.len,
+        submitted: live.submitted,
+        delivered: live.delivered,
+        acked: live.acked,
+        ideal: live.ideal,
+        placed: live.placed_bytes,
+        placed_in_window: live.placed_in_window,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::MsgId;
+
+    const KEY: MsgKey = MsgKey { src: HostId(0), id: MsgId(0) };
+    const TO: HostId = HostId(1);
+
+    fn one(len: u64) -> Messages {
+        let mut messages = Messages::new((Time::ZERO, Time::NEVER));
+        messages.submit(KEY, TO, len, Time(1), Dur(5));
+        messages
+    }
+
+    #[test]
+    fn a_message_is_whole_once_and_then_over() {
+        let mut messages = one(100);
+        assert!(messages.place(KEY, TO, 50, 50, Time(2)).is_ok());
+        assert!(messages.deliver(KEY, TO, Time(3)).is_err(), "half of it");
+        assert!(messages.place(KEY, TO, 0, 50, Time(3)).is_ok());
+        assert!(messages.acknowledge(KEY, Time(3)).is_err(), "too early");
+        assert_eq!(messages.deliver(KEY, TO, Time(4)), Ok(100));
+        assert!(messages.deliver(KEY, TO, Time(4)).is_err(), "twice");
+        assert!(messages.close(KEY).is_none(), "the sender does not know yet");
+        assert!(messages.acknowledge(KEY, Time(9)).is_ok());
+        let record = messages.close(KEY).unwrap();
+        assert_eq!((record.delivered, record.acked), (Some(Time(4)), Some(Time(9))));
+        assert_eq!((messages.open, messages.awaited), (0, 0));
+        assert!(messages.place(KEY, TO, 0, 1, Time(9)).is_err(), "over");
+    }
+
+    #[test]
+    fn nothing_is_placed_twice_outside_or_elsewhere() {
+        let mut messages = one(100);
+        assert!(messages.place(KEY, TO, 0, 60, Time(2)).is_ok());
+        assert!(messages.place(KEY, TO, 59, 10, Time(2)).is_err());
+        assert!(messages.place(KEY, TO, 90, 11, Time(2)).is_err());
+        assert!(messages.place(KEY, HostId(2), 60, 10, Time(2)).is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! What a run reports about itself.
+
+use std::fmt;
+
+use endpoint::Stat;
+use units::{MsgKey, Time};
+
+/// How far a run has come; given to the caller at every grid step.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Events so far.
+    pub events: u64,
+    /// Messages submitted so far.
+    pub submitted: u64,
+    /// Messages delivered so far.
+    pub delivered: u64,
+}
+
+/// Packets and bytes on the wire that entered and left the fabric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conservation {
+    /// Put on a host's link.
+    pub sent: Amount,
+    /// Arrived at a host.
+    pub received: Amount,
+    /// Lost at a full queue or a dead link.
+    pub dropped: Amount,
+    /// Payload bytes cut off (and how often).
+    pub trimmed: Amount,
+    /// Still in queues and on links.
+    pub in_flight: Amount,
+}
+
+/// A number of packets and of their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Amount {
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+}
+
+impl Conservation {
+    /// Whether what went in is accounted for.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let out = [self.received, self.dropped, self.in_flight];
+        let packets: u64 = out.iter().map(|a| a.packets).sum();
+        let bytes: u64 = out.iter().map(|a| a.bytes).sum::<u64>() + self.trimmed.bytes;
+        packets == self.sent.packets && bytes == self.sent.bytes
+    }
+}
+
+/// Sums over the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets with payload put on the wire by hosts.
+    pub data_sent: u64,
+    /// Packets without payload put on the wire by hosts.
+    pub control_sent: u64,
+    /// Payloads cut off.
+    pub trimmed: u64,
+    /// Headers sent back.
+    pub bounced: u64,
+    /// Packets lost.
+    pub dropped: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// What the transports counted, by [`Stat`].
+    pub stats: [u64; Stat::COUNT],
+    /// Messages submitted.
+    pub submitted: u64,
+    /// Messages delivered whole.
+    pub delivered: u64,
+    /// Messages that failed.
+    pub failed: u64,
+}
+
+impl Counters {
+    /// How often the transports counted `stat`.
+    #[must_use]
+    pub fn stat(&self, stat: Stat) -> u64 {
+        self.stats[stat as usize]
+    }
+}
+
+/// One directed link over the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Bytes whose transmission began, whole run.
+    pub bytes: u64,
+    /// Bytes whose transmission began inside the measurement window.
+    pub bytes_in_window: u64,
+    /// The most bytes its queue held.
+    pub max_queue_bytes: u32,
+    /// Payloads cut off at its queue.
+    pub trimmed: u64,
+    /// Headers turned back at its queue.
+    pub bounced: u64,
+    /// Packets lost at its queue or, dead, on it.
+    pub dropped: u64,
+    /// Packets marked at its queue.
+    pub marked: u64,
+}
+
+/// The fabric at one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub at: Time,
+    /// Bytes in switch queues: median, 99th percentile and maximum over ports, and the sum.
+    pub queue_bytes: QueueBytes,
+    /// Payload bytes placed since the start.
+    pub placed_bytes: u64,
+    /// Messages submitted and not yet delivered or failed.
+    pub messages_in_flight: u64,
+    /// Bytes transmitted since the start, by links whose upper end is a ToR, an aggregation
+    /// switch, a core switch.
+    pub tier_bytes: [u64; 3],
+}
+
+/// How bytes are spread over switch queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueBytes {
+    /// Median over ports.
+    pub p50: u32,
+    /// 99th percentile over ports.
+    pub p99: u32,
+    /// The fullest port.
+    pub max: u32,
+    /// All ports together.
+    pub total: u64,
+}
+
+/// What a run did.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Chains everything that happened: equal digests, equal runs.
+    pub digest: u64,
+    /// When it ended.
+    pub now: Time,
+    /// Events handled.
+    pub events: u64,
+    /// Packets times links crossed.
+    pub packet_hops: u64,
+    /// Sums.
+    pub counters: Counters,
+    /// What went in and came out.
+    pub conservation: Conservation,
+    /// Per directed link.
+    pub links: Vec<LinkStats>,
+    /// Samples over time.
+    pub samples: Vec<Sample>,
+    /// 99th percentile of sampled queue contents over ports and time inside the window, bytes.
+    pub queue_bytes_p99: Option<u32>,
+    /// Whether the run ended because everything it waits for was done, rather than at its limit.
+    pub complete: bool,
+}
+
+/// A rule of the contract or of the fabric was broken: a defect of a transport or of the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// When.
+    pub at: Time,
+    /// The message concerned, if one is.
+    pub key: Option<MsgKey>,
+    /// What rule.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {}", self.at)?;
+        if let Some(key) = self.key {
+            write!(f, ", {key}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+impl std::error::Error for Violation {}

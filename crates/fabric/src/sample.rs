@@ -1,0 +1,88 @@
+//! Samples of queues and rates at fixed intervals.
+
+use std::collections::BTreeMap;
+
+use units::{Dur, Time};
+
+use crate::messages::Messages;
+use crate::outcome::{QueueBytes, Sample};
+use crate::port::Port;
+use crate::topology::{Node, Tier, Topology};
+
+pub(crate) struct Sampler {
+    every: Option<Dur>,
+    window: (Time, Time),
+    next: Time,
+    pub(crate) samples: Vec<Sample>,
+    /// How often a port held so many bytes, inside the window.
+    seen: BTreeMap<u32, u64>,
+    scratch: Vec<u32>,
+}
+
+impl Sampler {
+    pub(crate) fn new(every: Option<Dur>, window: (Time, Time)) -> Self {
+        let every = every.filter(|every| *every > Dur::ZERO);
+        let next = every.map_or(Time::NEVER, |every| Time(every.0));
+        let (samples, seen, scratch) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Self { every, window, next, samples, seen, scratch }
+    }
+
+    pub(crate) fn next_at(&self) -> Time {
+        self.next
+    }
+
+    /// Look at every switch port, replayed up to `now`.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        topology: &Topology,
+        ports: &[Port],
+        messages: &Messages,
+    ) {
+        self.next = self.every.map_or(Time::NEVER, |every| now + every);
+        self.scratch.clear();
+        let mut tier_bytes = [0; 3];
+        for (port, link) in ports.iter().zip(topology.links()) {
+            if port.queue.is_some() {
+                self.scratch.push(port.queued_bytes());
+            }
+            tier_bytes[upper_end(link.from, link.to) as usize] += port.stats.bytes;
+        }
+        self.scratch.sort_unstable();
+        if now >= self.window.0 && now < self.window.1 {
+            for run in self.scratch.chunk_by(|a, b| a == b) {
+                *self.seen.entry(run[0]).or_default() += run.len() as u64;
+            }
+        }
+        let at = |share: usize| {
+            let last = self.scratch.len().saturating_sub(1);
+            self.scratch.get(last * share / 100).copied().unwrap_or(0)
+        };
+        let total = self.scratch.iter().map(|&bytes| u64::from(bytes)).sum();
+        let queue_bytes = QueueBytes { p50: at(50), p99: at(99), max: at(100), total };
+        let messages_in_flight = messages.open + messages.unbounded;
+        let placed_bytes = messages.placed_bytes;
+        let sample = Sample { at: now, queue_bytes, placed_bytes, messages_in_flight, tier_bytes };
+        self.samples.push(sample);
+    }
+
+    /// The 99th percentile (nearest rank) over ports and time, inside the window.
+    pub(crate) fn queue_p99(&self) -> Option<u32> {
+        let count: u64 = self.seen.values().sum();
+        let rank = (count * 99).div_ceil(100);
+        let mut below = 0;
+        self.seen.iter().find_map(|(&bytes, &n)| {
+            below += n;
+            (below >= rank && count > 0).then_some(bytes)
+        })
+    }
+}
+
+/// The tier of a link: that of its upper end.
+fn upper_end(from: Node, to: Node) -> Tier {
+    let tier = |node| match node {
+        Node::Host(_) => Tier::Tor,
+        Node::Switch(tier, _) => tier,
+    };
+    tier(from).max(tier(to))
+}

@@ -1,0 +1,536 @@
+//! The engine: pops events and moves packets.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use endpoint::{
+    App, AppEffect, AppEvent, Draw, Drop, Effects, Endpoint, Flags, Observer, Packet, PacketEvent,
+    Purpose,
+};
+use queues::{Desc, Fate, Kind, Queue};
+use units::{Dur, HostId, MsgKey, Time};
+
+use crate::config::{Config, ConfigError, Departures};
+use crate::digest;
+use crate::events::{self, EventQueue};
+use crate::faults::Script;
+use crate::host::Host;
+use crate::messages::Messages;
+use crate::outcome::{Amount, Conservation, Counters, Outcome, Progress, Violation};
+use crate::port::Port;
+use crate::route::{self, Belief, Known};
+use crate::sample::Sampler;
+use crate::slab::Slab;
+use crate::topology::{Node, Topology};
+
+/// A fabric with its hosts, ready to run once.
+pub struct Sim<O> {
+    pub(crate) topology: Topology,
+    pub(crate) config: Config,
+    pub(crate) observer: O,
+    pub(crate) now: Time,
+    pub(crate) events: EventQueue,
+    /// By directed link. A host's link has the host's number.
+    pub(crate) ports: Vec<Port>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) slab: Slab,
+    pub(crate) messages: Messages,
+    pub(crate) belief: Belief,
+    /// Per switch: its draws, and how many it has made.
+    sprayed: Vec<(Draw, u64)>,
+    script: Script,
+    sampler: Sampler,
+    /// The first rule broken; the run stops.
+    pub(crate) violation: Option<Violation>,
+    /// An allocated packet that no endpoint wanted yet.
+    pub(crate) spare: Option<u32>,
+    pub(crate) fx: Effects,
+    pub(crate) app_fx: Vec<AppEffect>,
+    pub(crate) app_events: VecDeque<AppEvent>,
+    /// Headers that a queue has turned back, until they are forwarded.
+    returned: Vec<u32>,
+    lost: Lost,
+    handled: u64,
+}
+
+/// Packets that did not reach a host whole.
+#[derive(Default)]
+struct Lost {
+    dropped: Amount,
+    trimmed: Amount,
+}
+
+const SWITCH: Purpose = Purpose::new("switch");
+const PORT: Purpose = Purpose::new("port");
+const COIN: Purpose = Purpose::new("queue: coin");
+
+impl<O: Observer> Sim<O> {
+    /// Join endpoints and applications, one each per host, by a fabric.
+    ///
+    /// # Errors
+    /// If there is not one endpoint and application per host, a fault or queue names a link that is
+    /// not there, or failed links leave a pair of hosts without a path.
+    pub fn new(
+        topology: Topology,
+        config: Config,
+        endpoints: Vec<Box<dyn Endpoint>>,
+        apps: Vec<Box<dyn App>>,
+        observer: O,
+    ) -> Result<Self, ConfigError> {
+        let hosts = topology.hosts();
+        let links = topology.links().len() as u32;
+        check(&topology, &config, endpoints.len(), apps.len())?;
+        let belief = Belief::new(&topology);
+        let known = Known { topology: &topology, belief: &belief };
+        if let Some((a, b)) = known.cut_off() {
+            return Err(ConfigError(format!("the failed links leave no path from {a} to {b}")));
+        }
+        let ports = ports(&topology, &config);
+        let horizon = horizon(&topology);
+        let mut host_states = Vec::with_capacity(hosts as usize);
+        for (n, (endpoint, app)) in endpoints.into_iter().zip(apps).enumerate() {
+            let rate = topology.links()[n].rate;
+            host_states.push(Host::new(HostId(n as u32), endpoint, app, rate, config.seed));
+        }
+        Ok(Self {
+            now: Time::ZERO,
+            events: EventQueue::new(config.events, links, hosts, horizon, config.seed),
+            ports,
+            hosts: host_states,
+            slab: Slab::default(),
+            messages: Messages::new(config.window),
+            belief,
+            sprayed: (0..topology.switches.len() as u64)
+                .map(|at| (Draw::new(config.seed, SWITCH, at), 0))
+                .collect(),
+            script: Script::new(&config.faults, config.reroute_after),
+            sampler: Sampler::new(config.sample_every, config.window),
+            violation: None,
+            spare: None,
+            fx: Effects::new(),
+            app_fx: Vec::new(),
+            app_events: VecDeque::new(),
+            returned: Vec::new(),
+            lost: Lost::default(),
+            handled: 0,
+            topology,
+            config,
+            observer,
+        })
+    }
+
+    /// Run to the end: until everything the run waits for is done, the limit, or `progress` (called
+    /// at every grid step) breaks.
+    ///
+    /// With a bounded measurement window, the run goes on until the window is over and every
+    /// message submitted in it is delivered or has failed. Without one, until no application has
+    /// more to come and every bounded message is done.
+    ///
+    /// # Errors
+    /// If a transport breaks its contract or the fabric loses count of a packet.
+    pub fn run(
+        mut self,
+        progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<(Outcome, O), Violation> {
+        for h in 0..self.topology.hosts() {
+            self.start_app(h);
+        }
+        self.schedule_script();
+        self.events.schedule(events::Node::Sample, self.sampler.next_at());
+        let complete = self.run_grid(progress);
+        if self.violation.is_none() {
+            self.check_conservation();
+        }
+        match self.violation.take() {
+            Some(violation) => Err(violation),
+            None => Ok(self.finish(complete)),
+        }
+    }
+
+    /// Handle events from grid step to grid step. Whether the run came to its own end.
+    fn run_grid(&mut self, progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> bool {
+        let grid = self.config.grid.0.max(1);
+        let mut step = Time(grid);
+        loop {
+            let stop = step.min(self.config.limit);
+            while let Some((at, node)) = self.events.pop(stop) {
+                debug_assert!(at >= self.now);
+                self.now = at;
+                self.handled += 1;
+                self.handle(node);
+                if self.violation.is_some() {
+                    return false;
+                }
+            }
+            self.now = stop;
+            if self.config.check {
+                self.check_conservation();
+            }
+            let messages = &self.messages;
+            let report = Progress {
+                now: stop,
+                events: self.handled,
+                submitted: messages.submitted,
+                delivered: messages.delivered,
+            };
+            if progress(&report).is_break() || self.violation.is_some() {
+                return false;
+            }
+            if self.done() {
+                return true;
+            }
+            let Some(next) = self.events.next_at().filter(|_| stop < self.config.limit) else {
+                return false;
+            };
+            // The first grid step after the next event.
+            step = Time((next.0 / grid + 1).saturating_mul(grid)).max(step + Dur(grid));
+        }
+    }
+
+    fn done(&self) -> bool {
+        if self.config.window.1 != Time::NEVER {
+            return self.now >= self.config.window.1 && self.messages.awaited == 0;
+        }
+        let Messages { open: 0, unbounded: 0, .. } = self.messages else { return false };
+        !self.hosts.iter().any(|host| host.app.more_to_come())
+    }
+
+    fn handle(&mut self, node: events::Node) {
+        match node {
+            events::Node::Arrival(link) => self.arrival(link),
+            events::Node::Departure(link) if (link as usize) < self.hosts.len() => {
+                self.nic_departure(link);
+            }
+            events::Node::Departure(link) => self.port_departure(link),
+            events::Node::Timer(host) => self.host_timer(host),
+            events::Node::App(host) => self.host_app(host),
+            events::Node::Fault => self.fault(),
+            events::Node::Sample => self.sample(),
+        }
+    }
+
+    /// The first packet on `link` has arrived at its far end.
+    fn arrival(&mut self, link: u32) {
+        let port = &mut self.ports[link as usize];
+        let Some(handle) = port.arrive() else { return };
+        if self.config.departures == Departures::Lazy && port.queue.is_some() {
+            port.replay(self.now);
+        }
+        if let Some(due) = port.next_arrival() {
+            self.events.schedule_fixed(events::Node::Arrival(link), due);
+        }
+        port.stats.packets += 1;
+        let pkt = &self.slab[handle];
+        if !port.up {
+            port.stats.dropped += 1;
+            self.drop_packet(link, handle, Drop::Dead);
+            return;
+        }
+        port.chain = digest::chain(port.chain, self.now.0, pkt.key, digest::Outcome::Arrived);
+        if O::PACKETS {
+            self.observer.packet(self.now, link, PacketEvent::Arrived, pkt);
+        }
+        match self.topology.links()[link as usize].to {
+            Node::Host(host) => self.deliver(host, handle),
+            Node::Switch(tier, n) => {
+                let at = self.topology.switch_index(tier, n) as u32;
+                self.forward(at, handle);
+            }
+        }
+    }
+
+    /// A packet is at switch `at`: queue it at an output port.
+    fn forward(&mut self, at: u32, handle: u32) {
+        let out = self.output(at, handle);
+        self.enqueue(out, handle);
+        while let Some(handle) = self.returned.pop() {
+            let out = self.output(at, handle);
+            self.enqueue(out, handle);
+        }
+    }
+
+    fn output(&mut self, at: u32, handle: u32) -> u32 {
+        let known = Known { topology: &self.topology, belief: &self.belief };
+        let (draw, draws) = &mut self.sprayed[at as usize];
+        route::output(&known, self.config.routing, at, &self.slab[handle], *draw, draws)
+    }
+
+    fn enqueue(&mut self, link: u32, handle: u32) {
+        let (now, lazy) = (self.now, self.config.departures == Departures::Lazy);
+        let port = &mut self.ports[link as usize];
+        if lazy {
+            port.replay(now);
+        }
+        let Some(queue) = port.queue.as_mut() else { return };
+        let packet = describe(handle, &self.slab[handle]);
+        let mut desk = Desk {
+            slab: &mut self.slab,
+            observer: &mut self.observer,
+            chain: &mut port.chain,
+            stats: &mut port.stats,
+            lost: &mut self.lost,
+            returned: &mut self.returned,
+            now,
+            link,
+        };
+        let (seed, coins) = (self.config.seed, &mut port.coins);
+        let coin = || {
+            *coins += 1;
+            Draw::new(seed, PORT, u64::from(link)).bits(COIN, *coins)
+        };
+        queue.enqueue(packet, coin, &mut |fate, packet| desk.apply(fate, packet));
+        port.stats.max_queue_bytes = port.stats.max_queue_bytes.max(queue.bytes());
+        if !port.busy() {
+            let arrival = port.kick(now);
+            self.started(link, arrival);
+        }
+    }
+
+    /// A transmission has begun on `link`: schedule what follows from it.
+    fn started(&mut self, link: u32, arrival: Option<Time>) {
+        let port = &self.ports[link as usize];
+        if self.config.departures == Departures::Eager && port.busy() {
+            self.events.schedule_fixed(events::Node::Departure(link), port.free_at);
+        }
+        if let Some(due) = arrival {
+            self.events.schedule_fixed(events::Node::Arrival(link), due);
+        }
+    }
+
+    /// Eager path only: a switch port has finished a packet.
+    fn port_departure(&mut self, link: u32) {
+        let arrival = self.ports[link as usize].departure();
+        self.started(link, arrival);
+    }
+
+    fn drop_packet(&mut self, link: u32, handle: u32, why: Drop) {
+        let pkt = &self.slab[handle];
+        let port = &mut self.ports[link as usize];
+        port.chain = digest::chain(port.chain, self.now.0, pkt.key, digest::Outcome::Dropped);
+        self.lost.dropped.add(u64::from(pkt.wire_len));
+        if O::PACKETS {
+            self.observer.packet(self.now, link, PacketEvent::Dropped(why), pkt);
+        }
+        self.slab.free(handle);
+    }
+
+    fn schedule_script(&mut self) {
+        let next = self.script.next_at().unwrap_or(Time::NEVER);
+        self.events.schedule(events::Node::Fault, next);
+    }
+
+    fn fault(&mut self) {
+        while let Some(step) = self.script.take(self.now) {
+            if step.news {
+                self.belief.set(step.link, step.up);
+            } else {
+                self.ports[step.link as usize].up = step.up;
+            }
+        }
+        self.schedule_script();
+    }
+
+    fn sample(&mut self) {
+        let lazy = self.config.departures == Departures::Lazy;
+        for (link, port) in self.ports.iter_mut().enumerate() {
+            if lazy && port.queue.is_some() {
+                // The wire is not empty while a packet is in service: nothing to schedule.
+                port.replay(self.now);
+            }
+            if O::PACKETS && port.queue.is_some() {
+                self.observer.queue(self.now, link as u32, port.queued_bytes());
+            }
+        }
+        self.sampler.take(self.now, &self.topology, &self.ports, &self.messages);
+        self.events.schedule(events::Node::Sample, self.sampler.next_at());
+    }
+
+    /// Remember the first broken rule.
+    pub(crate) fn violate(&mut self, key: Option<MsgKey>, what: String) {
+        let at = self.now;
+        self.violation.get_or_insert(Violation { at, key, what });
+    }
+
+    pub(crate) fn require(&mut self, key: Option<MsgKey>, result: Result<(), String>) {
+        if let Err(what) = result {
+            self.violate(key, what);
+        }
+    }
+
+    fn conservation(&self) -> Conservation {
+        let sum = |of: fn(&Host) -> Amount| {
+            self.hosts.iter().map(of).fold(Amount::default(), |all, one| Amount {
+                packets: all.packets + one.packets,
+                bytes: all.bytes + one.bytes,
+            })
+        };
+        let mut in_flight = Amount::default();
+        for handle in self.ports.iter().flat_map(Port::handles) {
+            in_flight.add(u64::from(self.slab[handle].wire_len));
+        }
+        Conservation {
+            sent: sum(|host| host.sent),
+            received: sum(|host| host.received),
+            dropped: self.lost.dropped,
+            trimmed: self.lost.trimmed,
+            in_flight,
+        }
+    }
+
+    fn check_conservation(&mut self) {
+        let count = self.conservation();
+        if !count.holds() {
+            self.violate(None, format!("packets or bytes are not conserved: {count:?}"));
+        }
+    }
+
+    fn finish(mut self, complete: bool) -> (Outcome, O) {
+        if self.config.departures == Departures::Lazy {
+            for port in self.ports.iter_mut().filter(|port| port.queue.is_some()) {
+                port.replay(self.now);
+            }
+        }
+        for record in self.messages.drain() {
+            self.observer.message(&record);
+        }
+        let ports = self.ports.iter().map(|port| port.chain);
+        let hosts = self.hosts.iter().map(|host| host.chain);
+        let outcome = Outcome {
+            digest: digest::combine(ports.chain(hosts)),
+            now: self.now,
+            events: self.handled,
+            packet_hops: self.ports.iter().map(|port| port.stats.packets).sum(),
+            counters: self.counters(),
+            conservation: self.conservation(),
+            links: self.ports.iter().map(|port| port.stats).collect(),
+            queue_bytes_p99: self.sampler.queue_p99(),
+            samples: self.sampler.samples,
+            complete,
+        };
+        (outcome, self.observer)
+    }
+
+    fn counters(&self) -> Counters {
+        let mut sum = Counters {
+            submitted: self.messages.submitted,
+            delivered: self.messages.delivered,
+            failed: self.messages.failed,
+            ..Counters::default()
+        };
+        for host in &self.hosts {
+            sum.data_sent += host.data_sent;
+            sum.control_sent += host.sent.packets - host.data_sent;
+            for (all, one) in sum.stats.iter_mut().zip(host.stats) {
+                *all += one;
+            }
+        }
+        for port in &self.ports {
+            sum.trimmed += port.stats.trimmed;
+            sum.bounced += port.stats.bounced;
+            sum.dropped += port.stats.dropped;
+            sum.marked += port.stats.marked;
+        }
+        sum
+    }
+}
+
+/// Carries out what a queue decides about packets.
+struct Desk<'a, O> {
+    slab: &'a mut Slab,
+    observer: &'a mut O,
+    chain: &'a mut u64,
+    stats: &'a mut crate::outcome::LinkStats,
+    lost: &'a mut Lost,
+    returned: &'a mut Vec<u32>,
+    now: Time,
+    link: u32,
+}
+
+impl<O: Observer> Desk<'_, O> {
+    fn apply(&mut self, fate: Fate, packet: Desc) {
+        let pkt = &mut self.slab[packet.handle];
+        let (outcome, event) = match fate {
+            Fate::Trim => {
+                self.stats.trimmed += 1;
+                self.lost.trimmed.add(u64::from(pkt.wire_len - packet.len));
+                pkt.flags.set(Flags::TRIMMED);
+                pkt.wire_len = packet.len;
+                (digest::Outcome::Trimmed, PacketEvent::Trimmed)
+            }
+            Fate::Mark => {
+                self.stats.marked += 1;
+                pkt.flags.set(Flags::CE);
+                (digest::Outcome::Marked, PacketEvent::Marked)
+            }
+            Fate::Bounce => {
+                self.stats.bounced += 1;
+                pkt.flags.set(Flags::BOUNCED);
+                std::mem::swap(&mut pkt.src, &mut pkt.dst);
+                self.returned.push(packet.handle);
+                (digest::Outcome::Bounced, PacketEvent::Bounced)
+            }
+            Fate::Drop => {
+                self.stats.dropped += 1;
+                self.lost.dropped.add(u64::from(pkt.wire_len));
+                (digest::Outcome::Dropped, PacketEvent::Dropped(Drop::Full))
+            }
+        };
+        *self.chain = digest::chain(*self.chain, self.now.0, pkt.key, outcome);
+        if O::PACKETS {
+            self.observer.packet(self.now, self.link, event, &self.slab[packet.handle]);
+        }
+        if fate == Fate::Drop {
+            self.slab.free(packet.handle);
+        }
+    }
+}
+
+fn describe(handle: u32, pkt: &Packet) -> Desc {
+    let kind = if pkt.carries_payload() {
+        Kind::Data
+    } else if pkt.flags.has(Flags::TRIMMED) && !pkt.flags.has(Flags::BOUNCED) {
+        Kind::Header
+    } else {
+        Kind::Control
+    };
+    Desc { handle, len: pkt.wire_len, kind, ect: pkt.flags.has(Flags::ECT) }
+}
+
+fn check(
+    topology: &Topology,
+    config: &Config,
+    endpoints: usize,
+    apps: usize,
+) -> Result<(), ConfigError> {
+    let hosts = topology.hosts() as usize;
+    if endpoints != hosts || apps != hosts {
+        let what = format!("{endpoints} endpoints and {apps} applications for {hosts} hosts");
+        return Err(ConfigError(what));
+    }
+    let links = topology.links().len();
+    let faults = config.faults.iter().map(|fault| fault.link);
+    let queues = config.queue_overrides.iter().map(|(link, _)| *link);
+    if let Some(link) = faults.chain(queues).find(|&link| link as usize >= links) {
+        return Err(ConfigError(format!("link {link} of {links}")));
+    }
+    Ok(())
+}
+
+fn ports(topology: &Topology, config: &Config) -> Vec<Port> {
+    let port = |(n, link): (usize, &crate::topology::Link)| {
+        let special = config.queue_overrides.iter().rev().find(|(link, _)| *link as usize == n);
+        let spec = special.map_or(&config.queue, |(_, spec)| spec);
+        let queue = matches!(link.from, Node::Switch(..)).then(|| Queue::new(spec));
+        Port::new(link.rate, topology.delay(n as u32), queue, link.up, config.window)
+    };
+    topology.links().iter().enumerate().map(port).collect()
+}
+
+/// The longest time from the start of a transmission to its arrival.
+fn horizon(topology: &Topology) -> Dur {
+    let longest = |n: usize| {
+        let rate = topology.links()[n].rate;
+        rate.serialise(u64::from(topology.mtu())) + topology.delay(n as u32)
+    };
+    (0..topology.links().len()).map(longest).max().unwrap_or(Dur::ZERO)
+}

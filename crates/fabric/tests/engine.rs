@@ -1,0 +1,286 @@
+//! The engine on its own, under a transport that only blasts: no feedback, no recovery. What is
+//! tested is order, conservation and determinism, on every path through the engine.
+
+use std::ops::ControlFlow;
+
+use endpoint::{
+    App, AppCx, Cx, Draw, Endpoint, Flags, Framing, Msg, Packet, Purpose, Submit, Tx, TxPort,
+};
+use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
+use trimline_fabric::{
+    Config, Departures, Events, Fault, FaultAction, LinkSpec, Node, Outcome, Routing, Sim, Tier,
+    Topology,
+};
+use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
+
+const PAYLOAD: u64 = 1000;
+const OVERHEAD: u64 = 64;
+const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
+const TEST: Purpose = Purpose::new("test");
+
+/// Sends every message at line rate, over paths in turn; delivers what arrives whole; answers
+/// each packet with a control packet. What is trimmed or lost stays lost.
+#[derive(Default)]
+struct Blast {
+    queue: std::collections::VecDeque<(Msg, u64)>,
+    answers: std::collections::VecDeque<(HostId, MsgId)>,
+    received: std::collections::BTreeMap<(HostId, MsgId), u64>,
+    sent: u32,
+}
+
+impl Endpoint for Blast {
+    fn on_submit(&mut self, _: &mut Cx<'_>, msg: &Msg) -> Submit {
+        self.queue.push_back((*msg, 0));
+        Submit::Taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        if !pkt.carries_payload() {
+            return;
+        }
+        let key = units::MsgKey { src: pkt.src, id: pkt.span.msg };
+        cx.fx.place(key, pkt.span.offset, pkt.span.len);
+        self.answers.push_back((pkt.src, pkt.span.msg));
+        let so_far = self.received.entry((pkt.src, pkt.span.msg)).or_default();
+        *so_far += u64::from(pkt.span.len);
+        let total = u64::from_le_bytes(pkt.hdr[..8].try_into().unwrap());
+        if *so_far == total {
+            cx.fx.delivered(key);
+        }
+    }
+
+    fn on_timer(&mut self, _: &mut Cx<'_>, _: TimerId) {}
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, _: TxPort, slot: &mut Packet) -> Tx {
+        self.sent += 1;
+        slot.src = cx.me;
+        slot.proto = 253;
+        if let Some((dst, msg)) = self.answers.pop_front() {
+            slot.dst = dst;
+            slot.span.msg = msg;
+            slot.wire_len = OVERHEAD as u16;
+            slot.flags = Flags::CONTROL;
+            slot.path = self.sent % cx.net.paths(dst);
+            return Tx::Sent;
+        }
+        let Some((msg, offset)) = self.queue.front_mut() else { return Tx::Idle };
+        let len = PAYLOAD.min(msg.len - *offset);
+        slot.dst = msg.dst;
+        slot.path = self.sent % cx.net.paths(msg.dst);
+        slot.span = endpoint::Span { msg: msg.id, offset: *offset, len: len as u32 };
+        slot.wire_len = (len + OVERHEAD) as u16;
+        slot.hdr[..8].copy_from_slice(&msg.len.to_le_bytes());
+        slot.hdr_len = 8;
+        *offset += len;
+        if *offset == msg.len {
+            self.queue.pop_front();
+        }
+        Tx::Sent
+    }
+}
+
+/// Submits `count` messages of up to `most` bytes to random hosts at random times.
+struct Random {
+    count: u32,
+    most: u64,
+    hosts: u64,
+    left: u32,
+}
+
+impl App for Random {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        self.left = self.count;
+        for n in 0..self.count {
+            cx.arm(TimerId(n), Time(cx.draw.below(TEST, u64::from(n), 50_000) * 1000));
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut AppCx<'_>, id: TimerId) {
+        self.left -= 1;
+        let n = 1000 + 2 * u64::from(id.0);
+        let other = cx.draw.below(TEST, n, self.hosts - 1);
+        let dst = HostId(((u64::from(cx.me.0) + 1 + other) % self.hosts) as u32);
+        cx.submit(dst, 1 + cx.draw.below(TEST, n + 1, self.most));
+    }
+
+    fn more_to_come(&self) -> bool {
+        self.left > 0
+    }
+}
+
+fn config(seed: u64) -> Config {
+    Config {
+        seed,
+        framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
+        routing: Routing::Source,
+        spray: true,
+        queue: ndp(8, 4000),
+        queue_overrides: Vec::new(),
+        faults: Vec::new(),
+        reroute_after: Dur::from_us(20),
+        events: Events::Wheel,
+        departures: Departures::Lazy,
+        grid: Dur::from_us(10),
+        limit: Time(400_000_000),
+        window: (Time::ZERO, Time::NEVER),
+        sample_every: Some(Dur::from_us(3)),
+        check: true,
+    }
+}
+
+fn ndp(packets: u32, header_bytes: u32) -> QueueSpec {
+    QueueSpec::Ndp(NdpSpec {
+        data_capacity: Capacity::Packets(packets),
+        header_capacity: Capacity::Bytes(header_bytes),
+        header_weight: 10,
+        data_weight: 1,
+        trim_arriving: 0.5,
+        trim_to: 64,
+        bounce: true,
+    })
+}
+
+fn drop_tail() -> QueueSpec {
+    QueueSpec::DropTail(DropTailSpec { capacity: Capacity::Bytes(20_000), ecn_threshold: None })
+}
+
+fn run(topology: &Topology, config: Config, count: u32, most: u64) -> Outcome {
+    let topology = topology.clone().with_mtu(1064);
+    let hosts = topology.hosts();
+    let endpoints = (0..hosts).map(|_| Box::new(Blast::default()) as Box<dyn Endpoint>).collect();
+    let app =
+        |_| Box::new(Random { count, most, hosts: u64::from(hosts), left: 0 }) as Box<dyn App>;
+    let apps = (0..hosts).map(app).collect();
+    let sim = Sim::new(topology, config, endpoints, apps, ()).unwrap();
+    sim.run(&mut |_| ControlFlow::Continue(())).unwrap().0
+}
+
+fn shapes() -> Vec<Topology> {
+    let slow = LinkSpec { rate: Rate(3_000_000_000), delay: Dur(0) };
+    vec![
+        Topology::star(6, LINK).unwrap(),
+        Topology::dumbbell(3, 2, LINK, slow).unwrap(),
+        Topology::leaf_spine(3, 2, 4, LINK, LINK).unwrap().with_switch_latency(Dur::from_ns(300)),
+        Topology::fat_tree(4, 2, LINK).unwrap(),
+    ]
+}
+
+/// design.md section 4, rules 4 and 7: the cross-checks.
+#[test]
+fn wheel_heap_lazy_and_eager_agree() {
+    for topology in shapes() {
+        for seed in 0..4 {
+            for routing in [Routing::Source, Routing::FlowHash, Routing::PacketRandom] {
+                for queue in [ndp(4, 640), ndp(8, 72_000), drop_tail()] {
+                    let base = Config { routing, queue, ..config(seed) };
+                    let reference = run(&topology, base.clone(), 4, 30_000);
+                    assert!(reference.packet_hops > 100);
+                    for (events, departures) in [
+                        (Events::Wheel, Departures::Eager),
+                        (Events::Heap, Departures::Lazy),
+                        (Events::Heap, Departures::Eager),
+                    ] {
+                        let other = Config { events, departures, ..base.clone() };
+                        let other = run(&topology, other, 4, 30_000);
+                        assert_eq!(other.digest, reference.digest, "{events:?} {departures:?}");
+                        assert_eq!(other.links, reference.links);
+                        assert_eq!(other.samples, reference.samples);
+                        assert_eq!(other.counters, reference.counters);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn another_seed_is_another_run_and_sampling_changes_nothing() {
+    let topology = Topology::fat_tree(4, 1, LINK).unwrap();
+    let digest = |config| run(&topology, config, 4, 30_000).digest;
+    assert_eq!(digest(config(1)), digest(config(1)));
+    assert_ne!(digest(config(1)), digest(config(2)));
+    assert_eq!(digest(config(1)), digest(Config { sample_every: None, ..config(1) }));
+}
+
+#[test]
+fn a_lone_message_takes_its_ideal_time() {
+    for topology in shapes() {
+        let topology = topology.with_mtu(1064);
+        let hosts = topology.hosts();
+        for len in [1, 999, 1000, 1001, 54_321] {
+            struct Once(u64, u32);
+            impl App for Once {
+                fn on_start(&mut self, cx: &mut AppCx<'_>) {
+                    if cx.me.0 == 0 {
+                        cx.submit(HostId(self.1 - 1), self.0);
+                    }
+                }
+            }
+            struct Record(Vec<endpoint::MessageRecord>);
+            impl endpoint::Observer for Record {
+                fn message(&mut self, record: &endpoint::MessageRecord) {
+                    self.0.push(*record);
+                }
+            }
+            let endpoints = (0..hosts).map(|_| Box::new(Blast::default()) as Box<dyn Endpoint>);
+            let apps = (0..hosts).map(|_| Box::new(Once(len, hosts)) as Box<dyn App>);
+            let config = Config { queue: ndp(100, 72_000), ..config(1) };
+            let sim = Sim::new(
+                topology.clone(),
+                config,
+                endpoints.collect(),
+                apps.collect(),
+                Record(Vec::new()),
+            );
+            let (_, seen) = sim.unwrap().run(&mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!(seen.0.len(), 1);
+            assert_eq!(seen.0[0].delivered, Some(Time(seen.0[0].ideal.0)), "{len} bytes");
+        }
+    }
+}
+
+#[test]
+fn overload_trims_bounces_and_conserves() {
+    let topology = Topology::leaf_spine(2, 2, 8, LINK, LINK).unwrap();
+    let outcome = run(&topology, Config { queue: ndp(2, 128), ..config(3) }, 8, 100_000);
+    let count = outcome.counters;
+    assert!(count.trimmed > 0 && count.bounced > 0 && count.dropped > 0, "{count:?}");
+    assert!(outcome.conservation.holds());
+    assert_eq!(count.trimmed, outcome.conservation.trimmed.packets);
+}
+
+/// A dead link loses what crosses it until the news is out; then everybody goes round it.
+#[test]
+fn after_the_news_of_a_dead_link_nothing_is_lost() {
+    let topology = Topology::leaf_spine(2, 2, 2, LINK, LINK).unwrap();
+    let dead = topology.find_link(Node::Switch(Tier::Tor, 0), Node::Switch(Tier::Agg, 1)).unwrap();
+    let lost = |at: u64, routing| {
+        let down = Fault { at: Time(at), link: dead, action: FaultAction::Down };
+        let queue = ndp(1000, 72_000);
+        let config =
+            Config { faults: vec![down], routing, queue, reroute_after: Dur(1), ..config(5) };
+        run(&topology, config, 4, 50_000).counters.dropped
+    };
+    assert_eq!(lost(0, Routing::PacketRandom), 0);
+    assert_eq!(lost(0, Routing::FlowHash), 0);
+    assert!(lost(30_000_000, Routing::PacketRandom) > 0, "what was on the wire is lost");
+}
+
+#[test]
+fn a_fabric_cut_in_two_is_refused() {
+    let mut topology = Topology::leaf_spine(2, 1, 2, LINK, LINK).unwrap();
+    let only = topology.find_link(Node::Switch(Tier::Agg, 0), Node::Switch(Tier::Tor, 1)).unwrap();
+    topology.fail_link(only);
+    let endpoints = (0..4).map(|_| Box::new(Blast::default()) as Box<dyn Endpoint>).collect();
+    let apps =
+        (0..4).map(|_| Box::new(Random { count: 0, most: 1, hosts: 4, left: 0 }) as Box<dyn App>);
+    let error = Sim::new(topology, config(1), endpoints, apps.collect(), ()).err().unwrap();
+    assert_eq!(error.to_string(), "the failed links leave no path from host 0 to host 2");
+}
+
+/// Draws differ between hosts even where applications are alike.
+#[test]
+fn hosts_draw_apart() {
+    let draw = |host| Draw::new(1, Purpose::new("application"), host).bits(TEST, 0);
+    assert_ne!(draw(0), draw(1));
+}
