@@ -1,1 +1,3 @@
 //! Transports, one file each.
+
+pub mod ndp;

@@ -2,5 +2,6 @@
 //! `Repr` that holds only legal values, with `parse` and `emit`. No state, no sockets, no policy.
 
 pub mod frame;
+pub mod ndp;
 pub mod shim;
 pub mod tcp;

@@ -1,0 +1,235 @@
+//! [`Config`]: every number and switch of NDP. No `Default`: these values change the science.
+
+use endpoint::{Framing, NetView};
+use thiserror::Error;
+use units::{Dur, MsgKey};
+
+/// How a sender spreads its packets over the paths to a host (ndp.md section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathStrategy {
+    /// Walk a uniform random permutation of all paths, then draw the next one (NDP section 3.1.1).
+    Permute,
+    /// An independent uniform draw per packet.
+    Random,
+    /// One path per message, drawn once; drawn again only if it breaks.
+    Single,
+}
+
+/// In which order a receiver serves the messages that wait for pulls (ndp.md section 7.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// Round robin over messages.
+    Fair,
+    /// Strictly by [`endpoint::Msg::prio`], lowest value first; round robin among equals.
+    Prio,
+}
+
+/// The parameters of NDP. "ndp.md" is the specification; S, P and R are its provenance tags
+/// (source text, SIGCOMM'17 paper, the authors' public code); "ours" is in neither.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload of a full DATA packet, bytes; 1 or more, with `header` at most 65535. P, R: 9000.
+    pub payload: u16,
+    /// Bytes on the wire beside the payload of a DATA packet. R: 64.
+    pub header: u16,
+    /// Bytes on the wire of an ACK, NACK or PULL. P, R: 64.
+    pub control: u16,
+    /// IW: packets sent at once, without being asked, when a message starts; 1 or more. P: 30.
+    pub initial_window: u32,
+    /// How packets are spread over paths. S, P: permute.
+    pub paths: PathStrategy,
+    /// Retransmission timeout before the first round-trip sample; more than zero. S, P: at most
+    /// 1 ms. R: 20 ms.
+    pub rto_initial: Dur,
+    /// Smallest timeout, before jitter; more than zero. S, P: at most 1 ms. R: 1, 5 or 50 ms.
+    pub rto_min: Dur,
+    /// Largest timeout, before jitter; at least `rto_min`. S, P: 1 ms.
+    pub rto_max: Dur,
+    /// A timeout clamped to `rto_min` is spread uniformly by this many percent either way; below
+    /// 100. R: 25.
+    pub rto_jitter_percent: u8,
+    /// A sender that waits for pulls and hears nothing for this long sends one packet unasked; it
+    /// waits twice as long before each next one until a pull comes. Longer than one round of the
+    /// receiver's pull queue. Ours: without it, losing the last PULL ends the message (R loses
+    /// none).
+    pub stall_timeout: Dur,
+    /// A message whose packets went unanswered for this long fails. Ours (R tries for ever).
+    pub give_up: Dur,
+    /// How many feedbacks bounce rule b looks back; 1 to 32. R: 12.
+    pub bounce_history: u8,
+    /// T: least time between two pulls; `None` is the wire time of a full DATA packet on interface
+    /// 0. R: the time of its payload alone, 0.7 % less; RB: the wire time.
+    pub pull_interval: Option<Dur>,
+    /// Who is pulled next. S, P, R: fair.
+    pub discipline: Discipline,
+    /// A message whose pulls go before all others (NDP figure 16), if any.
+    pub preferred: Option<MsgKey>,
+    /// Whether a DATA packet that came before asks for a pull again. R: yes.
+    pub pull_on_duplicate: bool,
+    /// N: how many messages may be in reception at once; DATA for more is ignored, and the sender
+    /// recovers by timeout. R (simulator): no limit, `u32::MAX`.
+    pub listen: u32,
+    /// How long a sender refuses to use the id of a finished message again: the longest life of a
+    /// packet. S, P: below 1 ms.
+    pub msl: Dur,
+    /// How long a receiver remembers a finished message, counted from the last copy that asked
+    /// about it; at least `msl`. S, P: at least one MSL. Ours: it should outlast several
+    /// timeouts in a row, or a sender whose first window was received but never answered starts
+    /// the message anew.
+    pub time_wait: Dur,
+    /// How many finished messages each end remembers; the oldest is forgotten first. Ours.
+    pub time_wait_entries: u32,
+    /// A receiver forgets a message that has been silent for this long (up to twice as long);
+    /// should exceed `give_up`. Ours (R never forgets).
+    pub linger: Dur,
+    /// How many messages a sender takes at once, those that wait on a channel included. Ours.
+    pub messages: u32,
+    /// How many control packets may wait for the interface; more are lost, as in a full queue. R:
+    /// 1000 (host NIC queue).
+    pub control_queue: u32,
+}
+
+/// Why a configuration cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A field that must not be zero is.
+    #[error("NDP: {0} must be more than zero")]
+    Zero(&'static str),
+    /// A full packet does not fit `Packet::wire_len`.
+    #[error("NDP: payload {payload} B and header {header} B exceed 65535 B together")]
+    PacketTooLarge {
+        /// As configured.
+        payload: u16,
+        /// As configured.
+        header: u16,
+    },
+    /// `low` exceeds `high`.
+    #[error("NDP: {low} must not exceed {high}")]
+    Order {
+        /// The field that is too large.
+        low: &'static str,
+        /// The field that is too small.
+        high: &'static str,
+    },
+    /// The jitter would make timeouts zero or negative.
+    #[error("NDP: rto_jitter_percent {0} must be below 100")]
+    Jitter(u8),
+    /// The history does not fit its register.
+    #[error("NDP: bounce_history {0} must be 1 to 32")]
+    History(u8),
+}
+
+impl Config {
+    /// The values of the paper, and of the authors' code where the paper has none, for DATA packets
+    /// of `payload` bytes (ndp.md section 1; what is ours is marked at the field).
+    #[must_use]
+    pub fn paper(payload: u16) -> Self {
+        Self {
+            payload,
+            header: 64,
+            control: 64,
+            initial_window: 30,
+            paths: PathStrategy::Permute,
+            rto_initial: Dur::from_ms(1),
+            rto_min: Dur::from_ms(1),
+            rto_max: Dur::from_ms(1),
+            rto_jitter_percent: 25,
+            // 8192 senders of 9 KB packets at 10 Gb/s are pulled every 59 ms.
+            stall_timeout: Dur::from_ms(100),
+            give_up: Dur::from_ms(10_000),
+            bounce_history: 12,
+            pull_interval: None,
+            discipline: Discipline::Fair,
+            preferred: None,
+            pull_on_duplicate: true,
+            listen: u32::MAX,
+            msl: Dur::from_ms(1),
+            time_wait: Dur::from_ms(10),
+            time_wait_entries: 4096,
+            linger: Dur::from_ms(15_000),
+            messages: u32::MAX,
+            control_queue: 1000,
+        }
+    }
+
+    /// Check what the fields say about themselves and one another.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for (name, value) in [
+            ("payload", u64::from(self.payload)),
+            ("control", u64::from(self.control)),
+            ("initial_window", u64::from(self.initial_window)),
+            ("rto_initial", self.rto_initial.0),
+            ("rto_min", self.rto_min.0),
+            ("stall_timeout", self.stall_timeout.0),
+            ("give_up", self.give_up.0),
+            ("pull_interval", self.pull_interval.map_or(1, |t| t.0)),
+            ("listen", u64::from(self.listen)),
+            ("time_wait_entries", u64::from(self.time_wait_entries)),
+            ("linger", self.linger.0),
+            ("messages", u64::from(self.messages)),
+            ("control_queue", u64::from(self.control_queue)),
+        ] {
+            if value == 0 {
+                return Err(ConfigError::Zero(name));
+            }
+        }
+        if self.payload.checked_add(self.header).is_none() {
+            let (payload, header) = (self.payload, self.header);
+            return Err(ConfigError::PacketTooLarge { payload, header });
+        }
+        if self.rto_min > self.rto_max {
+            return Err(ConfigError::Order { low: "rto_min", high: "rto_max" });
+        }
+        if self.msl > self.time_wait {
+            return Err(ConfigError::Order { low: "msl", high: "time_wait" });
+        }
+        if self.rto_jitter_percent >= 100 {
+            return Err(ConfigError::Jitter(self.rto_jitter_percent));
+        }
+        if !(1..=32).contains(&self.bounce_history) {
+            return Err(ConfigError::History(self.bounce_history));
+        }
+        Ok(())
+    }
+
+    /// How a message is cut into packets.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        Framing { payload: self.payload, overhead: self.header }
+    }
+
+    /// T.
+    pub(crate) fn interval(&self, net: &NetView<'_>) -> Dur {
+        self.pull_interval.unwrap_or_else(|| {
+            net.rate(0).serialise(u64::from(self.payload) + u64::from(self.header))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_preset_is_legal_and_nonsense_is_named() {
+        let paper = Config::paper(9000);
+        assert_eq!(paper.check(), Ok(()));
+        let broken = Config { rto_min: Dur::from_ms(2), ..paper.clone() };
+        assert_eq!(
+            broken.check().map_err(|e| e.to_string()),
+            Err("NDP: rto_min must not exceed rto_max".to_owned())
+        );
+        let broken = Config { payload: 65_500, ..paper.clone() };
+        assert_eq!(
+            broken.check(),
+            Err(ConfigError::PacketTooLarge { payload: 65_500, header: 64 })
+        );
+        assert_eq!(
+            Config { initial_window: 0, ..paper }.check(),
+            Err(ConfigError::Zero("initial_window"))
+        );
+    }
+}

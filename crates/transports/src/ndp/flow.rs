@@ -1,0 +1,447 @@
+//! [`Flow`]: one message at its sender (ndp.md section 5). State and rules only: when to send, and
+//! which message is next, is [`super::sender`]'s business.
+
+use std::collections::VecDeque;
+
+use endpoint::{Draw, Msg, NetView, Purpose, UNBOUNDED};
+use units::{Dur, Time};
+
+use super::config::Config;
+use super::paths::PathWalk;
+use super::received::{WINDOW_MAX, unwrap_index};
+
+const JITTER: Purpose = Purpose::new("ndp rto jitter");
+
+/// What became of a packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// On its way, as far as is known: its timeout runs.
+    InFlight,
+    /// To be sent again: NACKed, bounced or timed out. No timeout runs.
+    Resend,
+    /// Received.
+    Acked,
+}
+
+/// One packet between the cumulative acknowledgement and the newest packet.
+#[derive(Clone, Copy, Debug)]
+struct SentPacket {
+    /// When it was last put on the wire.
+    at: Time,
+    /// On which path.
+    path: u16,
+    fate: Fate,
+    /// Whether it has been sent more than once (then it gives no round-trip sample: Karn).
+    resent: bool,
+}
+
+/// The kinds of feedback that bounce rule b looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feedback {
+    Ack,
+    Nack,
+    Bounce,
+}
+
+/// The round-trip estimate (section 5.1: EWMA with 1/8 and 1/4, as in TCP).
+#[derive(Debug)]
+struct Rtt {
+    /// Smoothed round trip and its mean deviation; `None` before the first sample.
+    estimate: Option<(Dur, Dur)>,
+    /// The timeout in force, jitter included.
+    rto: Dur,
+    /// How many jitter draws have been used.
+    drawn: u64,
+}
+
+impl Rtt {
+    fn sample(&mut self, rtt: Dur) {
+        self.estimate = Some(match self.estimate {
+            None => (rtt, Dur(rtt.0 / 2)),
+            Some((srtt, mdev)) => (
+                Dur(srtt.0 - srtt.0 / 8 + rtt.0 / 8),
+                Dur(mdev.0 - mdev.0 / 4 + rtt.0.abs_diff(srtt.0) / 4),
+            ),
+        });
+    }
+
+    /// Draw the timeout anew from the estimate.
+    fn renew(&mut self, config: &Config, draw: Draw) {
+        let Some((srtt, mdev)) = self.estimate else { return };
+        let rto = Dur(srtt.0.saturating_add(4 * mdev.0)).max(config.rto_min).min(config.rto_max);
+        self.rto = if rto > config.rto_min { rto } else { self.jittered(config, draw) };
+    }
+
+    /// `rto_min` times a uniform draw from 1 ± jitter.
+    fn jittered(&mut self, config: &Config, draw: Draw) -> Dur {
+        self.drawn += 1;
+        let spread = config.rto_min.0 / 100 * u64::from(config.rto_jitter_percent);
+        Dur(config.rto_min.0 - spread + draw.below(JITTER, self.drawn, 2 * spread + 1))
+    }
+}
+
+/// A packet that a flow sends now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Departure {
+    pub(crate) seq: u64,
+    pub(crate) offset: u64,
+    pub(crate) len: u16,
+    pub(crate) path: u32,
+    pub(crate) syn: bool,
+    pub(crate) last: bool,
+    pub(crate) retransmission: bool,
+}
+
+/// What a check of the timeouts found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// This many packets have become due and want to be sent, unasked; check again then.
+    Due(u32, Time),
+    /// Nobody has answered for longer than the transport is willing to try.
+    GiveUp,
+}
+
+/// One message at its sender.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) msg: Msg,
+    /// Packets of the message; never reached by an unbounded one.
+    packets: u64,
+    /// The first packet that is not known to be received.
+    base: u64,
+    /// `next_new - base` packets, from `base` on.
+    sent: VecDeque<SentPacket>,
+    /// Packets to resend, next first. Entries whose packet is no longer [`Fate::Resend`] are
+    /// skipped.
+    rtx: VecDeque<u64>,
+    /// How many packets are [`Fate::Resend`].
+    rtx_live: u64,
+    /// Packets that may be sent and have not been yet (the sender's send credits for this flow).
+    pub(crate) granted: u64,
+    /// Pulls still expected: packets answered and not yet pulled for.
+    pull_window: u32,
+    /// Packets of the first window without an answer.
+    first_window_left: u32,
+    /// Highest pull number honoured.
+    last_pull: u32,
+    /// Latest feedbacks, newest in bit 0: an ACK is 1.
+    history: u32,
+    /// How many bits of `history` are in use.
+    history_len: u8,
+    /// Whether the receiver has answered: then it has state, and resent packets need no SYN.
+    known: bool,
+    /// When something was last heard, or a packet sent for the first time.
+    quiet_since: Time,
+    /// Packets sent unasked, in a row, because no pull came.
+    stalls: u32,
+    /// When the timeouts are to be looked at; see [`super::sender`].
+    pub(crate) check_at: Time,
+    rtt: Rtt,
+    draw: Draw,
+    paths: PathWalk,
+}
+
+/// Memory that flows leave to their successors.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    sent: VecDeque<SentPacket>,
+    rtx: VecDeque<u64>,
+    pub(crate) order: Vec<u16>,
+}
+
+impl Flow {
+    /// A message whose first window is about to be granted.
+    pub(crate) fn new(
+        config: &Config,
+        net: &NetView<'_>,
+        now: Time,
+        draw: Draw,
+        msg: Msg,
+        memory: Memory,
+    ) -> Self {
+        let Memory { mut sent, mut rtx, order } = memory;
+        sent.clear();
+        rtx.clear();
+        let draw = draw.part(msg.id.0);
+        let packets = match msg.len {
+            UNBOUNDED => u64::MAX,
+            // A message of no bytes still needs a packet to say so.
+            len => len.div_ceil(u64::from(config.payload)).max(1),
+        };
+        Self {
+            msg,
+            packets,
+            base: 0,
+            sent,
+            rtx,
+            rtx_live: 0,
+            granted: 0,
+            pull_window: 0,
+            first_window_left: packets.min(u64::from(config.initial_window)) as u32,
+            last_pull: 0,
+            history: 0,
+            history_len: 0,
+            known: false,
+            quiet_since: now,
+            stalls: 0,
+            check_at: Time::NEVER,
+            rtt: Rtt { estimate: None, rto: config.rto_initial, drawn: 0 },
+            draw,
+            paths: PathWalk::new(config.paths, net, msg.dst, draw, order),
+        }
+    }
+
+    pub(crate) fn into_memory(self) -> Memory {
+        Memory { sent: self.sent, rtx: self.rtx, order: self.paths.into_memory() }
+    }
+
+    pub(crate) fn first_window(&self) -> u64 {
+        u64::from(self.first_window_left)
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.base == self.packets
+    }
+
+    pub(crate) fn rto(&self) -> Dur {
+        self.rtt.rto
+    }
+
+    fn next_new(&self) -> u64 {
+        self.base + self.sent.len() as u64
+    }
+
+    /// How many packets could be sent beyond those already granted.
+    pub(crate) fn ungranted(&self) -> u64 {
+        let new = (self.packets - self.next_new()).min(WINDOW_MAX - self.sent.len() as u64);
+        (self.rtx_live + new).saturating_sub(self.granted)
+    }
+
+    /// Section 5.2, `send_one`: the head of the resend queue, else a new packet, else nothing.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        config: &Config,
+        net: &NetView<'_>,
+        now: Time,
+    ) -> Option<Departure> {
+        while let Some(seq) = self.rtx.pop_front() {
+            if let Some(i) = self.place_of(seq)
+                && self.sent[i].fate == Fate::Resend
+            {
+                let path = self.paths.next(net, Some(u32::from(self.sent[i].path)));
+                let fate = Fate::InFlight;
+                self.sent[i] = SentPacket { at: now, path: path as u16, fate, resent: true };
+                self.rtx_live -= 1;
+                return Some(self.departure(config, seq, path, true));
+            }
+        }
+        let seq = self.next_new();
+        if seq == self.packets || self.sent.len() as u64 >= WINDOW_MAX {
+            return None;
+        }
+        let path = self.paths.next(net, None);
+        let fate = Fate::InFlight;
+        self.sent.push_back(SentPacket { at: now, path: path as u16, fate, resent: false });
+        self.quiet_since = now;
+        Some(self.departure(config, seq, path, false))
+    }
+
+    fn departure(&self, config: &Config, seq: u64, path: u32, retransmission: bool) -> Departure {
+        let payload = u64::from(config.payload);
+        let offset = seq * payload;
+        // A resent packet must not bring a message to life again that the receiver has finished
+        // with; only while the receiver may never have heard of it does it carry SYN.
+        let first_window = seq < u64::from(config.initial_window);
+        Departure {
+            seq,
+            offset,
+            len: (self.msg.len - offset).min(payload) as u16,
+            path,
+            syn: first_window && !(retransmission && self.known),
+            last: seq + 1 == self.packets,
+            retransmission,
+        }
+    }
+
+    /// Where in `sent` packet `seq` is, unless it is below the cumulative acknowledgement or was
+    /// never sent.
+    fn place_of(&self, seq: u64) -> Option<usize> {
+        let i = seq.checked_sub(self.base)?;
+        (i < self.sent.len() as u64).then_some(i as usize)
+    }
+
+    /// The index that a sequence number on the wire means; `None` if it was never sent.
+    fn index(&self, wire: u32) -> Option<u64> {
+        unwrap_index(self.base, wire).filter(|&seq| seq < self.next_new())
+    }
+
+    /// Count a feedback (sections 5.2 and 5.4).
+    fn note(&mut self, config: &Config, now: Time, kind: Feedback) {
+        let len = config.bounce_history;
+        self.history = self.history << 1 | u32::from(kind == Feedback::Ack);
+        self.history_len = (self.history_len + 1).min(len);
+        self.first_window_left = self.first_window_left.saturating_sub(1);
+        self.quiet_since = now;
+        if kind != Feedback::Bounce {
+            self.pull_window += 1;
+            self.known = true;
+        }
+    }
+
+    /// An ACK for packet `seq`; everything below `cumulative` has been received too. False if it
+    /// cannot be one of ours.
+    #[inline]
+    pub(crate) fn on_ack(
+        &mut self,
+        config: &Config,
+        now: Time,
+        rx_at: Time,
+        seq: u32,
+        cumulative: u32,
+    ) -> bool {
+        let Some(seq) = self.index(seq) else { return false };
+        self.note(config, now, Feedback::Ack);
+        if let Some(i) = self.place_of(seq) {
+            let packet = &mut self.sent[i];
+            if packet.fate == Fate::InFlight && !packet.resent {
+                self.rtt.sample(rx_at.since(packet.at));
+                if self.rtt.drawn == 0 {
+                    self.rtt.renew(config, self.draw);
+                }
+            }
+            self.rtx_live -= u64::from(packet.fate == Fate::Resend);
+            packet.fate = Fate::Acked;
+        }
+        self.acknowledge_below(cumulative);
+        true
+    }
+
+    /// A NACK for packet `seq`: it waits to be pulled. False if it cannot be one of ours.
+    pub(crate) fn on_nack(
+        &mut self,
+        config: &Config,
+        now: Time,
+        seq: u32,
+        cumulative: u32,
+    ) -> bool {
+        let Some(seq) = self.index(seq) else { return false };
+        self.note(config, now, Feedback::Nack);
+        if self.mark_resend(seq) {
+            self.rtx.push_back(seq);
+        }
+        self.acknowledge_below(cumulative);
+        true
+    }
+
+    /// The header of packet `seq` came back: whether it is to be resent at once (section 5.4).
+    pub(crate) fn on_bounce(&mut self, config: &Config, now: Time, seq: u32) -> Option<bool> {
+        let seq = self.index(seq)?;
+        // Rule a looks at the state before this bounce: "every other packet of the first window
+        // has been answered, and no pull is on its way".
+        let alone = self.pull_window == 0 && self.first_window_left <= 1;
+        self.note(config, now, Feedback::Bounce);
+        if !self.mark_resend(seq) {
+            return Some(false);
+        }
+        self.rtx.push_front(seq);
+        Some(alone || self.path_is_bad(config))
+    }
+
+    /// Rule b: among the last feedbacks at least about a quarter are ACKs, so the network is not
+    /// overloaded as a whole and the path was bad.
+    fn path_is_bad(&self, config: &Config) -> bool {
+        let mask = (1u64 << config.bounce_history) - 1;
+        let acks = (u64::from(self.history) & mask).count_ones();
+        acks > 0 && u32::from(self.history_len) / acks <= 3
+    }
+
+    /// How many packets a pull number grants. Those that find nothing to send are consumed.
+    #[inline]
+    pub(crate) fn on_pull(&mut self, now: Time, pull: u32, cumulative: u32) -> u64 {
+        self.acknowledge_below(cumulative);
+        self.quiet_since = now;
+        self.known = true;
+        let ahead = pull.wrapping_sub(self.last_pull);
+        // Wrap-safe comparison of the DPDK host (section 2.2).
+        if ahead == 0 || ahead > 1_000_000_000 {
+            return 0;
+        }
+        self.last_pull = pull;
+        self.stalls = 0;
+        // A number that runs ahead stands for lost pulls, which are no longer expected either.
+        self.pull_window = self.pull_window.saturating_sub(ahead);
+        u64::from(ahead).min(self.ungranted())
+    }
+
+    /// Turn a packet in flight into one to resend. False if it is none.
+    fn mark_resend(&mut self, seq: u64) -> bool {
+        let Some(i) = self.place_of(seq) else { return false };
+        let packet = &mut self.sent[i];
+        if packet.fate != Fate::InFlight {
+            return false;
+        }
+        packet.fate = Fate::Resend;
+        self.rtx_live += 1;
+        true
+    }
+
+    /// Forget everything below the cumulative acknowledgement, and what is acknowledged after it.
+    fn acknowledge_below(&mut self, cumulative: u32) {
+        let below = unwrap_index(self.base, cumulative).unwrap_or(0).min(self.next_new());
+        while let Some(packet) = self.sent.front() {
+            if packet.fate != Fate::Acked && self.base >= below {
+                return;
+            }
+            self.rtx_live -= u64::from(packet.fate == Fate::Resend);
+            self.sent.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// Look at every packet in flight: those whose timeout has passed become packets to resend
+    /// (section 5.5). With nothing in flight, look at how long the flow has been waiting for pulls.
+    pub(crate) fn check(&mut self, config: &Config, now: Time) -> Checked {
+        if now >= self.quiet_since.saturating_add(config.give_up) && self.base < self.next_new() {
+            return Checked::GiveUp;
+        }
+        let rto = self.rtt.rto;
+        let (mut due, mut oldest) = (0, Time::NEVER);
+        for i in 0..self.sent.len() {
+            let SentPacket { at, fate, .. } = self.sent[i];
+            if fate != Fate::InFlight {
+                continue;
+            }
+            if at.saturating_add(rto) <= now {
+                due += 1;
+                self.sent[i].fate = Fate::Resend;
+                self.rtx_live += 1;
+                self.rtx.push_back(self.base + i as u64);
+            } else {
+                oldest = oldest.min(at);
+            }
+        }
+        self.rtt.renew(config, self.draw);
+        if due > 0 || oldest != Time::NEVER || self.granted > 0 {
+            let next = oldest.min(now).saturating_add(self.rtt.rto);
+            return Checked::Due(due, next.max(now + Dur(1)));
+        }
+        self.check_stall(config, now)
+    }
+
+    /// Nothing is in flight and nothing may be sent. If no pull is expected, or none has come for
+    /// long, one packet goes out unasked; its answer brings a pull number that makes up for lost
+    /// ones.
+    fn check_stall(&mut self, config: &Config, now: Time) -> Checked {
+        let patience = match self.pull_window {
+            0 => self.rtt.rto,
+            _ => Dur(config.stall_timeout.0.saturating_mul(1 << self.stalls.min(10))),
+        };
+        let due = self.quiet_since.saturating_add(patience);
+        if due > now {
+            return Checked::Due(0, due);
+        }
+        self.stalls += 1;
+        Checked::Due(1, now + self.rtt.rto)
+    }
+}

@@ -1,0 +1,264 @@
+//! Which path the next packet takes (ndp.md section 6; the scoreboard is not here yet).
+//!
+//! Paths are asked whether they are up when they are about to be used, so a change of routes takes
+//! effect with the next packet and no list has to be rebuilt.
+
+use endpoint::{Draw, NetView, Purpose};
+use units::HostId;
+
+use super::config::PathStrategy;
+
+const DATA_PATH: Purpose = Purpose::new("ndp data path");
+const CONTROL_PATH: Purpose = Purpose::new("ndp control path");
+
+/// Paths beyond this many to one host stay unused (indices are kept in 16 bits).
+const PATHS_MAX: u32 = 1 << 16;
+
+/// The data packets of one message.
+#[derive(Debug)]
+pub(crate) struct PathWalk {
+    strategy: PathStrategy,
+    dst: HostId,
+    /// How many paths there are.
+    paths: u32,
+    draw: Draw,
+    /// How many draws have been used.
+    drawn: u64,
+    /// Permute: the paths; those before `cursor` have been used in this round.
+    order: Vec<u16>,
+    /// Permute: where in `order` the round stands.
+    cursor: usize,
+    /// Single: the path in use.
+    single: Option<u32>,
+}
+
+impl PathWalk {
+    /// The walk of one message; `order` is memory to use.
+    pub(crate) fn new(
+        strategy: PathStrategy,
+        net: &NetView<'_>,
+        dst: HostId,
+        draw: Draw,
+        mut order: Vec<u16>,
+    ) -> Self {
+        let paths = net.paths(dst).clamp(1, PATHS_MAX);
+        order.clear();
+        if strategy == PathStrategy::Permute && paths > 1 {
+            order.extend((0..paths).map(|p| p as u16));
+        }
+        Self { strategy, dst, paths, draw, drawn: 0, order, cursor: 0, single: None }
+    }
+
+    /// The memory given to `new`.
+    pub(crate) fn into_memory(self) -> Vec<u16> {
+        self.order
+    }
+
+    /// The next packet's path; not `avoid` if there is another that is up (ndp.md section 5.5: a
+    /// packet is sent again on another path). A single path stays the same.
+    pub(crate) fn next(&mut self, net: &NetView<'_>, avoid: Option<u32>) -> u32 {
+        if self.paths == 1 {
+            return 0;
+        }
+        let up = |p| net.path_up(self.dst, p);
+        if let (PathStrategy::Single, Some(path)) = (self.strategy, self.single)
+            && up(path)
+        {
+            return path;
+        }
+        for _ in 0..=2 * self.paths {
+            let path = match self.strategy {
+                PathStrategy::Permute => self.permuted(avoid),
+                PathStrategy::Random | PathStrategy::Single => self.drawn_below(self.paths),
+            };
+            if net.path_up(self.dst, path) {
+                match self.strategy {
+                    PathStrategy::Single => self.single = Some(path),
+                    _ if avoid == Some(path) => continue,
+                    _ => {}
+                }
+                return path;
+            }
+        }
+        first_up(net, self.dst, self.paths)
+    }
+
+    fn drawn_below(&mut self, bound: u32) -> u32 {
+        self.drawn += 1;
+        self.draw.below(DATA_PATH, self.drawn, u64::from(bound)) as u32
+    }
+
+    /// One step of Fisher-Yates: a uniform choice among the paths not used in this round. `avoid`
+    /// stays in the round unless it is the last one there.
+    fn permuted(&mut self, avoid: Option<u32>) -> u32 {
+        if self.cursor == self.order.len() {
+            self.cursor = 0;
+        }
+        let at = self.cursor;
+        self.cursor += 1;
+        let rest = self.paths - at as u32;
+        let chosen = at + self.drawn_below(rest) as usize;
+        self.order.swap(at, chosen);
+        if avoid == Some(u32::from(self.order[at])) && rest > 1 {
+            let other = at + 1 + self.drawn_below(rest - 1) as usize;
+            self.order.swap(at, other);
+        }
+        u32::from(self.order[at])
+    }
+}
+
+fn first_up(net: &NetView<'_>, dst: HostId, paths: u32) -> u32 {
+    (0..paths).find(|&p| net.path_up(dst, p)).unwrap_or(0)
+}
+
+/// The path of the `n`-th control packet of a message: an independent draw, or always the same
+/// under [`PathStrategy::Single`]. `paths` is `NetView::paths`, `draw` the message's own.
+pub(crate) fn control_path(
+    strategy: PathStrategy,
+    net: &NetView<'_>,
+    dst: HostId,
+    paths: u32,
+    draw: Draw,
+    n: u64,
+) -> u32 {
+    /// Tries before giving the draw up: misses all of half the paths once in 65536.
+    const TRIES: u64 = 16;
+    if paths <= 1 {
+        return 0;
+    }
+    let n = if strategy == PathStrategy::Single { 0 } else { n };
+    for attempt in 0..TRIES {
+        let path = draw.below(CONTROL_PATH, n.wrapping_mul(TRIES) + attempt, u64::from(paths));
+        if net.path_up(dst, path as u32) {
+            return path as u32;
+        }
+    }
+    first_up(net, dst, paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use endpoint::Routes;
+    use units::{Dur, Rate};
+
+    use super::*;
+
+    struct Fabric {
+        paths: u32,
+        down: Vec<u32>,
+    }
+
+    impl Routes for Fabric {
+        fn paths(&self, _: HostId, _: HostId) -> u32 {
+            self.paths
+        }
+        fn path_up(&self, _: HostId, _: HostId, path: u32) -> bool {
+            !self.down.contains(&path)
+        }
+        fn hops(&self, _: HostId, _: HostId) -> u32 {
+            2
+        }
+        fn base_rtt(&self, _: HostId, _: HostId) -> Dur {
+            Dur::ZERO
+        }
+    }
+
+    const NICS: [Rate; 1] = [Rate(10_000_000_000)];
+    const DST: HostId = HostId(1);
+
+    fn view(routes: &Fabric) -> NetView<'_> {
+        NetView { me: HostId(0), nics: &NICS, mtu: 9064, routes }
+    }
+
+    fn walk(strategy: PathStrategy, fabric: &Fabric) -> PathWalk {
+        let draw = Draw::new(1, Purpose::new("test"), 0);
+        PathWalk::new(strategy, &view(fabric), DST, draw, Vec::new())
+    }
+
+    /// I7: per round each usable path appears once; rounds differ.
+    #[test]
+    fn permute_uses_each_path_once_per_round() {
+        let fabric = Fabric { paths: 36, down: vec![3, 35] };
+        let mut walk = walk(PathStrategy::Permute, &fabric);
+        let mut rounds = Vec::new();
+        for _ in 0..50 {
+            let round: Vec<_> = (0..34).map(|_| walk.next(&view(&fabric), None)).collect();
+            let mut sorted = round.clone();
+            sorted.sort_unstable();
+            let usable: Vec<_> = (0..36).filter(|p| !fabric.down.contains(p)).collect();
+            assert_eq!(sorted, usable);
+            assert!(!rounds.contains(&round));
+            rounds.push(round);
+        }
+    }
+
+    #[test]
+    fn permutations_are_uniform() {
+        let fabric = Fabric { paths: 3, down: vec![] };
+        let mut walk = walk(PathStrategy::Permute, &fabric);
+        let mut counts = [0u32; 27];
+        for _ in 0..6000 {
+            let index = (0..3).fold(0, |sum, _| sum * 3 + walk.next(&view(&fabric), None));
+            counts[index as usize] += 1;
+        }
+        // Six permutations, 1000 each, standard deviation 29; five of them.
+        let seen: Vec<_> = counts.iter().filter(|&&n| n > 0).collect();
+        assert_eq!(seen.len(), 6);
+        assert!(seen.iter().all(|&&n| (855..=1145).contains(&n)), "{seen:?}");
+    }
+
+    #[test]
+    fn a_path_to_avoid_is_avoided_and_stays_in_its_round() {
+        let fabric = Fabric { paths: 4, down: vec![] };
+        let mut walk = walk(PathStrategy::Permute, &fabric);
+        for _ in 0..100 {
+            let first = walk.next(&view(&fabric), Some(2));
+            assert_ne!(first, 2);
+            let mut round = vec![first];
+            round.extend((0..3).map(|_| walk.next(&view(&fabric), None)));
+            round.sort_unstable();
+            assert_eq!(round, [0, 1, 2, 3]);
+        }
+        let alone = Fabric { paths: 4, down: vec![0, 1, 3] };
+        assert_eq!(walk.next(&view(&alone), Some(2)), 2, "there is no other");
+    }
+
+    /// Edge case 11.
+    #[test]
+    fn with_one_path_all_strategies_are_equal() {
+        let fabric = Fabric { paths: 1, down: vec![] };
+        for strategy in [PathStrategy::Permute, PathStrategy::Random, PathStrategy::Single] {
+            let mut walk = walk(strategy, &fabric);
+            for avoid in [None, Some(0)] {
+                assert_eq!(walk.next(&view(&fabric), avoid), 0);
+            }
+            assert!(walk.order.is_empty(), "no memory");
+        }
+    }
+
+    #[test]
+    fn a_single_path_stays_until_it_breaks() {
+        let fabric = Fabric { paths: 8, down: vec![] };
+        let mut walk = walk(PathStrategy::Single, &fabric);
+        let first = walk.next(&view(&fabric), None);
+        assert!((0..20).all(|_| walk.next(&view(&fabric), Some(first)) == first));
+        let broken = Fabric { paths: 8, down: vec![first] };
+        let second = walk.next(&view(&broken), None);
+        assert_ne!(second, first);
+        assert_eq!(walk.next(&view(&fabric), None), second, "and does not flap back");
+    }
+
+    #[test]
+    fn control_packets_keep_to_working_paths() {
+        let fabric = Fabric { paths: 8, down: vec![0, 1, 2, 4, 5, 6, 7] };
+        let draw = Draw::new(1, Purpose::new("test"), 0);
+        for n in 0..100 {
+            assert_eq!(control_path(PathStrategy::Random, &view(&fabric), DST, 8, draw, n), 3);
+        }
+        let whole = Fabric { paths: 8, down: vec![] };
+        let path = |strategy, n| control_path(strategy, &view(&whole), DST, 8, draw, n);
+        let single = path(PathStrategy::Single, 0);
+        assert!((0..20).all(|n| path(PathStrategy::Single, n) == single));
+        assert!((0..20).any(|n| path(PathStrategy::Permute, n) != single));
+    }
+}

@@ -1,0 +1,356 @@
+//! All messages that a host receives: one answer and one pull per packet (ndp.md sections 7 and
+//! 8).
+
+use endpoint::{Cx, Draw, MsgKey, Stat, TimerId, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{Dur, Time};
+use wire::ndp::{Data, Feedback, Kind};
+
+use super::config::{Config, Discipline};
+use super::paths::control_path;
+use super::pull::{PullQueue, PullState, Requested};
+use super::received::{Received, WINDOW_MAX, unwrap_index};
+use super::slab::{Slab, SlotRef};
+use super::time_wait::TimeWait;
+use super::{Control, Outbox};
+
+/// One message at its receiver.
+#[derive(Debug)]
+pub(crate) struct Conn {
+    key: MsgKey,
+    received: Received,
+    /// The index of the packet that ends the message, once known.
+    last: Option<u64>,
+    /// Of the sender's choice; matters under [`Discipline::Prio`].
+    prio: u8,
+    pulls: PullState,
+    /// When a packet of it last arrived.
+    heard: Time,
+    /// How many paths lead back to the sender.
+    paths: u32,
+    draw: Draw,
+}
+
+impl AsMut<PullState> for Conn {
+    fn as_mut(&mut self) -> &mut PullState {
+        &mut self.pulls
+    }
+}
+
+impl Conn {
+    fn cumulative(&self) -> u32 {
+        self.received.prefix() as u32
+    }
+
+    fn is_complete(&self) -> bool {
+        self.last.is_some_and(|last| self.received.prefix() > last)
+    }
+
+    /// The packet index of `data`; `None` if the packet cannot belong to this message.
+    fn index(&self, config: &Config, data: &Data) -> Option<u64> {
+        let seq = unwrap_index(self.received.prefix(), data.seq)?;
+        let whole = data.len == config.payload;
+        let fits = if data.last { data.len <= config.payload } else { whole };
+        let agrees = match self.last {
+            Some(last) => seq < last && !data.last || seq == last && data.last,
+            None => true,
+        };
+        (fits && agrees && seq < self.received.prefix() + WINDOW_MAX).then_some(seq)
+    }
+}
+
+/// What a DATA packet amounts to.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    /// Its payload is not here: NACK it.
+    lost: bool,
+    /// The sender may send another packet for it.
+    wants_pull: bool,
+}
+
+/// What happened to a message that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    /// Delivered; the cumulative acknowledgement of all of it.
+    Complete(u32),
+    /// Given up.
+    Abandoned,
+}
+
+/// The receiving half of a host.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pull_timer: TimerId,
+    linger_timer: TimerId,
+    conns: Slab<Conn>,
+    by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
+    pulls: PullQueue,
+    finished: TimeWait<MsgKey, Over>,
+    /// PULL packets sent so far, modulo 2^32.
+    pacer: u32,
+    /// [`Config::interval`], once needed: it takes a wide division.
+    interval: Option<Dur>,
+}
+
+impl Receiver {
+    pub(crate) fn new(pull_timer: TimerId, linger_timer: TimerId) -> Self {
+        Self {
+            pull_timer,
+            linger_timer,
+            conns: Slab::new(),
+            by_key: HashMap::with_hasher(FxBuildHasher),
+            pulls: PullQueue::new(),
+            finished: TimeWait::new(),
+            pacer: 0,
+            interval: None,
+        }
+    }
+
+    /// T.
+    fn interval(&mut self, cx: &Cx<'_>, config: &Config) -> Dur {
+        *self.interval.get_or_insert_with(|| config.interval(cx.net))
+    }
+
+    /// Whether a message is still being received (its queued control packets still mean something).
+    pub(crate) fn is_open(&self, at: SlotRef) -> bool {
+        self.conns.contains(at)
+    }
+
+    /// A DATA packet, or its header, has arrived.
+    #[inline]
+    pub(crate) fn on_data(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        key: MsgKey,
+        data: &Data,
+        trimmed: bool,
+        out: &mut Outbox,
+    ) {
+        let at = match self.by_key.get(&key) {
+            Some(&at) => at,
+            None => match self.open(cx, config, key, data, out) {
+                Some(at) => at,
+                None => return,
+            },
+        };
+        let Some(conn) = self.conns.get_mut(at) else { return };
+        let Some(seq) = conn.index(config, data) else {
+            cx.fx.count(Stat::Rejected);
+            return;
+        };
+        conn.heard = cx.now;
+        if data.last {
+            conn.last = Some(seq);
+        }
+        // Without room for it, a payload counts as trimmed: the sender will offer it again.
+        let duplicate = conn.received.contains(seq);
+        let lost = trimmed || (!duplicate && u64::from(data.len) > cx.room);
+        if !lost {
+            if duplicate {
+                cx.fx.count(Stat::Duplicate);
+            } else {
+                conn.received.insert(seq);
+                let offset = seq * u64::from(config.payload);
+                if data.len > 0 {
+                    cx.fx.place(key, offset, u32::from(data.len));
+                }
+            }
+        }
+        let wants_pull = lost || !duplicate || config.pull_on_duplicate;
+        self.answer(cx, config, at, data, Arrival { lost, wants_pull }, out);
+    }
+
+    /// ACK or NACK at once, and ask for one pull; or deliver the message.
+    fn answer(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        at: SlotRef,
+        data: &Data,
+        arrival: Arrival,
+        out: &mut Outbox,
+    ) {
+        let interval = self.interval(cx, config);
+        let Some(conn) = self.conns.get_mut(at) else { return };
+        let complete = conn.is_complete();
+        let mut pull = None;
+        if arrival.wants_pull && !complete {
+            conn.pulls.newest = conn.pulls.newest.wrapping_add(1);
+            let level = level(config, conn);
+            match self.pulls.request(cx.now, interval, at, level, &mut conn.pulls) {
+                Requested::Combine => pull = Some(conn.pulls.newest),
+                Requested::Arm(due) => cx.fx.arm(self.pull_timer, due),
+                Requested::Queued => {}
+            }
+        }
+        let feedback = Feedback { seq: data.seq, cumulative: conn.cumulative(), pull };
+        let n = u64::from(conn.pulls.newest);
+        out.push(
+            config,
+            Control {
+                to: conn.key.src,
+                id: conn.key.id,
+                kind: if arrival.lost { Kind::Nack(feedback) } else { Kind::Ack(feedback) },
+                path: control_path(
+                    config.paths,
+                    cx.net,
+                    conn.key.src,
+                    conn.paths,
+                    conn.draw,
+                    2 * n,
+                ),
+                pull_of: None,
+                len: data.len,
+            },
+        );
+        if complete {
+            self.deliver(cx, config, at);
+        }
+    }
+
+    /// State for a message heard of for the first time (section 8).
+    fn open(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        key: MsgKey,
+        data: &Data,
+        out: &mut Outbox,
+    ) -> Option<SlotRef> {
+        match self.finished.get(cx.now, &key) {
+            // The sender has not seen that all arrived: tell it again. A first copy needs no
+            // answer: it was sent before a copy that has one, or it belongs to a message that
+            // must not reuse this id yet.
+            Some(Over::Complete(cumulative)) if data.retransmission => {
+                cx.fx.count(Stat::Duplicate);
+                self.finished.refresh(cx.now, config.time_wait, &key);
+                let paths = cx.net.paths(key.src);
+                let draw = draw_of(cx, key);
+                let feedback = Feedback { seq: data.seq, cumulative, pull: None };
+                out.push(
+                    config,
+                    Control {
+                        to: key.src,
+                        id: key.id,
+                        kind: Kind::Ack(feedback),
+                        // Time makes the draw differ between repeated answers.
+                        path: control_path(config.paths, cx.net, key.src, paths, draw, cx.now.0),
+                        pull_of: None,
+                        len: data.len,
+                    },
+                );
+                return None;
+            }
+            Some(_) => {
+                cx.fx.count(Stat::Rejected);
+                return None;
+            }
+            None => {}
+        }
+        if !data.syn || self.conns.len() >= config.listen as usize {
+            cx.fx.count(Stat::Rejected);
+            return None;
+        }
+        if self.conns.is_empty() {
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
+        }
+        let at = self.conns.insert(Conn {
+            key,
+            received: Received::default(),
+            last: None,
+            prio: data.prio,
+            pulls: PullState::default(),
+            heard: cx.now,
+            paths: cx.net.paths(key.src),
+            draw: draw_of(cx, key),
+        });
+        self.by_key.insert(key, at);
+        Some(at)
+    }
+
+    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef) {
+        let Some(conn) = self.close(cx, at) else { return };
+        let over = Over::Complete(conn.cumulative());
+        self.remember(cx.now, config, conn.key, over);
+        cx.fx.delivered(conn.key);
+    }
+
+    fn remember(&mut self, now: Time, config: &Config, key: MsgKey, over: Over) {
+        self.finished.insert(now, config.time_wait, config.time_wait_entries, key, over);
+    }
+
+    /// Forget a message and the pulls queued for it.
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<Conn> {
+        let mut conn = self.conns.remove(at)?;
+        self.pulls.purge(&mut conn.pulls);
+        self.by_key.remove(&conn.key);
+        if self.conns.is_empty() {
+            cx.fx.disarm(self.linger_timer);
+        }
+        Some(conn)
+    }
+
+    /// The pacer lets one pull go.
+    pub(crate) fn on_pull_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+        let interval = self.interval(cx, config);
+        let Some((at, pull)) = self.pulls.fire(cx.now, &mut self.conns) else { return };
+        if let Some(due) = self.pulls.next(cx.now, interval) {
+            cx.fx.arm(self.pull_timer, due);
+        }
+        let Some(conn) = self.conns.get_mut(at) else { return };
+        self.pacer = self.pacer.wrapping_add(1);
+        let n = u64::from(pull);
+        out.push(
+            config,
+            Control {
+                to: conn.key.src,
+                id: conn.key.id,
+                kind: Kind::Pull { pull, pacer: self.pacer, cumulative: conn.cumulative() },
+                path: control_path(
+                    config.paths,
+                    cx.net,
+                    conn.key.src,
+                    conn.paths,
+                    conn.draw,
+                    2 * n + 1,
+                ),
+                pull_of: Some(at),
+                len: 0,
+            },
+        );
+    }
+
+    /// Forget messages that have been silent for too long.
+    pub(crate) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
+        let silent: Vec<SlotRef> = self
+            .conns
+            .iter_mut()
+            .filter(|(_, conn)| conn.heard.saturating_add(config.linger) <= cx.now)
+            .map(|(at, _)| at)
+            .collect();
+        for at in silent {
+            if let Some(conn) = self.close(cx, at) {
+                self.remember(cx.now, config, conn.key, Over::Abandoned);
+                cx.fx.failed(conn.key, Why::TimedOut);
+            }
+        }
+        if !self.conns.is_empty() {
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
+        }
+    }
+}
+
+fn draw_of(cx: &Cx<'_>, key: MsgKey) -> Draw {
+    cx.draw.part(u64::from(key.src.0)).part(key.id.0)
+}
+
+/// The level of a message in the pull queue, lower first (section 7.4).
+fn level(config: &Config, conn: &Conn) -> u16 {
+    match config.discipline {
+        _ if config.preferred == Some(conn.key) => 0,
+        Discipline::Fair => 1,
+        Discipline::Prio => 1 + u16::from(conn.prio),
+    }
+}

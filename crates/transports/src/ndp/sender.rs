@@ -1,0 +1,356 @@
+//! All messages that a host sends: who may send next, timeouts, channels, time-wait.
+//!
+//! What may be sent now is a FIFO of send credits, in the order in which they arose: a first window
+//! when its message is submitted, a packet when it is pulled for, a resend when a rule of section
+//! 5.4 or 5.5 says so. A credit names a message, not a packet: which packet that is, is decided
+//! when the wire is free.
+//!
+//! Timeouts: each message has one instant at which its packets in flight are looked at; the
+//! earliest of them is the host's one timer. An instant that has become too early costs a look; it
+//! is never too late by more than the timeout's own change since it was set.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{HostId, Time};
+use wire::ndp::{self, Kind, Repr};
+
+use super::config::Config;
+use super::flow::{Checked, Departure, Flow, Memory};
+use super::slab::{Slab, SlotRef};
+use super::time_wait::TimeWait;
+
+/// How many finished messages leave their buffers to later ones.
+const MEMORIES: usize = 4;
+
+/// Packets that a message may send.
+#[derive(Debug)]
+struct Credit {
+    flow: SlotRef,
+    packets: u64,
+}
+
+/// Where a message of this host is.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Being sent.
+    Sending(SlotRef),
+    /// Behind others on its channel.
+    Waiting(Channel),
+}
+
+/// The destination and number of a channel.
+type Channel = (HostId, u32);
+
+/// The sending half of a host.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    timer: TimerId,
+    flows: Slab<Flow>,
+    by_id: HashMap<MsgId, Stage, FxBuildHasher>,
+    credits: VecDeque<Credit>,
+    /// When to look at which message. Entries that disagree with `Flow::check_at` are stale.
+    checks: BinaryHeap<Reverse<(Time, SlotRef)>>,
+    /// The deadline of `timer`.
+    armed: Time,
+    /// Channels in use, with the messages that wait for the one under way.
+    channels: HashMap<Channel, VecDeque<Msg>, FxBuildHasher>,
+    /// Ids that must not be used again yet.
+    finished: TimeWait<MsgId, ()>,
+    memories: Vec<Memory>,
+}
+
+impl Sender {
+    pub(crate) fn new(timer: TimerId) -> Self {
+        Self {
+            timer,
+            flows: Slab::new(),
+            by_id: HashMap::with_hasher(FxBuildHasher),
+            credits: VecDeque::new(),
+            checks: BinaryHeap::new(),
+            armed: Time::NEVER,
+            channels: HashMap::with_hasher(FxBuildHasher),
+            finished: TimeWait::new(),
+            memories: Vec::new(),
+        }
+    }
+
+    pub(crate) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) -> Submit {
+        // At-most-once (section 8): an id in use, or used within the last MSL, is refused.
+        if self.by_id.contains_key(&msg.id) || self.is_finished(cx.now, msg.id) {
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            return Submit::Taken;
+        }
+        if self.by_id.len() >= config.messages as usize {
+            return Submit::Full;
+        }
+        if msg.channel != 0 {
+            if let Some(waiting) = self.channels.get_mut(&(msg.dst, msg.channel)) {
+                waiting.push_back(*msg);
+                self.by_id.insert(msg.id, Stage::Waiting((msg.dst, msg.channel)));
+                return Submit::Taken;
+            }
+            self.channels.insert((msg.dst, msg.channel), VecDeque::new());
+        }
+        self.start(cx, config, *msg);
+        Submit::Taken
+    }
+
+    fn is_finished(&mut self, now: Time, id: MsgId) -> bool {
+        self.finished.get(now, &id).is_some()
+    }
+
+    /// Zero-RTT: the first window goes out without asking.
+    fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
+        let memory = self.memories.pop().unwrap_or_default();
+        let flow = Flow::new(config, cx.net, cx.now, cx.draw, msg, memory);
+        let window = flow.first_window();
+        let at = self.flows.insert(flow);
+        self.by_id.insert(msg.id, Stage::Sending(at));
+        self.grant(cx, at, window);
+    }
+
+    /// Let a message send up to `packets` more, after everyone who has been granted before.
+    fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) {
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        let packets = packets.min(flow.ungranted());
+        if packets == 0 {
+            return;
+        }
+        flow.granted += packets;
+        match self.credits.back_mut() {
+            Some(last) if last.flow == at => last.packets += packets,
+            _ => self.credits.push_back(Credit { flow: at, packets }),
+        }
+        // No packet sent from now on can be due before this.
+        let due = cx.now.saturating_add(flow.rto());
+        self.check_by(cx, at, due);
+    }
+
+    /// Look at a message at `due` or earlier.
+    fn check_by(&mut self, cx: &mut Cx<'_>, at: SlotRef, due: Time) {
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        if due >= flow.check_at {
+            return;
+        }
+        flow.check_at = due;
+        self.checks.push(Reverse((due, at)));
+        if due < self.armed {
+            self.armed = due;
+            cx.fx.arm(self.timer, due);
+        }
+    }
+
+    /// Put the next packet into `slot`. False if nothing may be sent.
+    #[inline]
+    pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
+        while let Some(credit) = self.credits.front_mut() {
+            let departure = match self.flows.get_mut(credit.flow) {
+                None => None,
+                Some(flow) => match flow.send(config, cx.net, cx.now) {
+                    Some(departure) => {
+                        flow.granted -= 1;
+                        fill(cx.me, config, &flow.msg, departure, slot);
+                        Some(departure)
+                    }
+                    None => {
+                        flow.granted -= credit.packets;
+                        None
+                    }
+                },
+            };
+            credit.packets -= 1;
+            if departure.is_none() || credit.packets == 0 {
+                self.credits.pop_front();
+            }
+            if let Some(departure) = departure {
+                if departure.retransmission {
+                    cx.fx.count(Stat::Retransmission);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The message that control packet `connection` from `from` is about, if it is one of ours.
+    fn find(&mut self, cx: &mut Cx<'_>, from: HostId, id: MsgId) -> Option<SlotRef> {
+        if let Some(&Stage::Sending(at)) = self.by_id.get(&id)
+            && self.flows.get_mut(at).is_some_and(|flow| flow.msg.dst == from)
+        {
+            return Some(at);
+        }
+        cx.fx.count(Stat::Rejected);
+        None
+    }
+
+    #[inline]
+    pub(crate) fn on_feedback(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        (from, id): (HostId, MsgId),
+        feedback: ndp::Feedback,
+        is_ack: bool,
+    ) {
+        let Some(at) = self.find(cx, from, id) else { return };
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        let ndp::Feedback { seq, cumulative, pull } = feedback;
+        let known = if is_ack {
+            flow.on_ack(config, cx.now, cx.rx_at, seq, cumulative)
+        } else {
+            flow.on_nack(config, cx.now, seq, cumulative)
+        };
+        if !known {
+            cx.fx.count(Stat::Rejected);
+            return;
+        }
+        if flow.is_done() {
+            self.finish(cx, config, at, None);
+            return;
+        }
+        let pulled = pull.map_or(0, |pull| flow.on_pull(cx.now, pull, cumulative));
+        let due = cx.now.saturating_add(flow.rto());
+        self.grant(cx, at, pulled);
+        // The first round-trip sample shortens the initial timeout; an answer to a flow that was
+        // given long to wait ends that.
+        self.check_by(cx, at, due);
+    }
+
+    #[inline]
+    pub(crate) fn on_pull(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        (from, id): (HostId, MsgId),
+        pull: u32,
+        cumulative: u32,
+    ) {
+        let Some(at) = self.find(cx, from, id) else { return };
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        let packets = flow.on_pull(cx.now, pull, cumulative);
+        if flow.is_done() {
+            self.finish(cx, config, at, None);
+        } else {
+            self.grant(cx, at, packets);
+        }
+    }
+
+    pub(crate) fn on_bounce(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        (from, id): (HostId, MsgId),
+        seq: u32,
+    ) {
+        let Some(at) = self.find(cx, from, id) else { return };
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        if flow.on_bounce(config, cx.now, seq) == Some(true) {
+            self.grant(cx, at, 1);
+        }
+    }
+
+    pub(crate) fn on_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
+        self.armed = Time::NEVER;
+        while let Some(&Reverse((due, at))) = self.checks.peek() {
+            if due > cx.now {
+                break;
+            }
+            self.checks.pop();
+            let Some(flow) = self.flows.get_mut(at) else { continue };
+            if flow.check_at != due {
+                continue;
+            }
+            flow.check_at = Time::NEVER;
+            match flow.check(config, cx.now) {
+                Checked::GiveUp => self.finish(cx, config, at, Some(Why::TimedOut)),
+                Checked::Due(packets, next) => {
+                    if packets > 0 {
+                        cx.fx.count(Stat::Timeout);
+                    }
+                    self.check_by(cx, at, next);
+                    self.grant(cx, at, u64::from(packets));
+                }
+            }
+        }
+        if let Some(&Reverse((due, _))) = self.checks.peek()
+            && due < self.armed
+        {
+            self.armed = due;
+            cx.fx.arm(self.timer, due);
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId) {
+        match self.by_id.get(&id) {
+            Some(&Stage::Sending(at)) => self.finish(cx, config, at, Some(Why::Cancelled)),
+            Some(&Stage::Waiting(channel)) => {
+                self.by_id.remove(&id);
+                if let Some(waiting) = self.channels.get_mut(&channel) {
+                    waiting.retain(|m| m.id != id);
+                }
+                cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+            }
+            None => {}
+        }
+    }
+
+    /// Forget a message, tell the application, and start the next one of its channel.
+    fn finish(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, why: Option<Why>) {
+        let Some(flow) = self.flows.remove(at) else { return };
+        let msg = flow.msg;
+        if self.memories.len() < MEMORIES {
+            self.memories.push(flow.into_memory());
+        }
+        self.by_id.remove(&msg.id);
+        self.finished.insert(cx.now, config.msl, config.time_wait_entries, msg.id, ());
+        match why {
+            None => cx.fx.acked(msg.id),
+            Some(why) => cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, why),
+        }
+        if msg.channel != 0 {
+            self.next_of_channel(cx, config, (msg.dst, msg.channel));
+        }
+        if self.flows.is_empty() {
+            self.checks.clear();
+            self.credits.clear();
+            if self.armed != Time::NEVER {
+                self.armed = Time::NEVER;
+                cx.fx.disarm(self.timer);
+            }
+        }
+    }
+
+    fn next_of_channel(&mut self, cx: &mut Cx<'_>, config: &Config, channel: Channel) {
+        let Some(waiting) = self.channels.get_mut(&channel) else { return };
+        if let Some(next) = waiting.pop_front() {
+            self.start(cx, config, next);
+        } else {
+            self.channels.remove(&channel);
+        }
+    }
+}
+
+/// Write a DATA packet.
+fn fill(me: HostId, config: &Config, msg: &Msg, d: Departure, slot: &mut Packet) {
+    let data = ndp::Data {
+        seq: d.seq as u32,
+        syn: d.syn,
+        last: d.last,
+        retransmission: d.retransmission,
+        chopped: false,
+        prio: msg.prio,
+        len: d.len,
+        pacer_echo: None,
+    };
+    slot.src = me;
+    slot.dst = msg.dst;
+    slot.path = d.path;
+    slot.wire_len = d.len + config.header;
+    slot.flags = Flags(0);
+    slot.span = Span { msg: msg.id, offset: d.offset, len: u32::from(d.len) };
+    super::emit(slot, Repr { connection: msg.id.0, kind: Kind::Data(data) });
+}

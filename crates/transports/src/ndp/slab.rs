@@ -1,0 +1,107 @@
+//! A table of things that come and go, named by small references that never alias.
+
+/// A reference into a [`Slab`]. It finds nothing once its thing has been removed, even if the
+/// place is in use again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SlotRef {
+    index: u32,
+    generation: u32,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    slots: Vec<(u32, Option<T>)>,
+    free: Vec<u32>,
+    /// One number per insertion, so that references stay unique even after the table shrank.
+    generation: u32,
+}
+
+/// An empty table gives its memory back if it had grown beyond this many places.
+const KEEP: usize = 4;
+
+impl<T> Slab<T> {
+    pub(crate) const fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), generation: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn insert(&mut self, value: T) -> SlotRef {
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        let index = if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = (generation, Some(value));
+            index
+        } else {
+            self.slots.push((generation, Some(value)));
+            self.slots.len() as u32 - 1
+        };
+        SlotRef { index, generation }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, at: SlotRef) -> Option<&mut T> {
+        match self.slots.get_mut(at.index as usize) {
+            Some((generation, value)) if *generation == at.generation => value.as_mut(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn contains(&self, at: SlotRef) -> bool {
+        let slot = self.slots.get(at.index as usize);
+        slot.is_some_and(|(generation, value)| *generation == at.generation && value.is_some())
+    }
+
+    pub(crate) fn remove(&mut self, at: SlotRef) -> Option<T> {
+        let (generation, value) = self.slots.get_mut(at.index as usize)?;
+        if *generation != at.generation {
+            return None;
+        }
+        let value = value.take()?;
+        self.free.push(at.index);
+        if self.is_empty() && self.slots.len() > KEEP {
+            self.slots = Vec::new();
+            self.free = Vec::new();
+        }
+        Some(value)
+    }
+
+    /// Everything, by place.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (SlotRef, &mut T)> {
+        self.slots.iter_mut().enumerate().filter_map(|(i, (generation, value))| {
+            let at = SlotRef { index: i as u32, generation: *generation };
+            value.as_mut().map(|value| (at, value))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_references_find_nothing() {
+        let mut slab = Slab::new();
+        let refs: Vec<_> = (0..10).map(|i| slab.insert(i)).collect();
+        assert_eq!(slab.remove(refs[3]), Some(3));
+        let again = slab.insert(33);
+        assert_eq!(again.index, refs[3].index, "the place is reused");
+        assert_eq!(slab.get_mut(refs[3]), None);
+        assert_eq!(slab.remove(refs[3]), None);
+        assert_eq!(slab.get_mut(again), Some(&mut 33));
+        for at in refs.iter().chain([&again]) {
+            slab.remove(*at);
+        }
+        assert!(slab.is_empty() && slab.slots.capacity() == 0, "the memory is given back");
+        let first = slab.insert(0);
+        assert_eq!(slab.get_mut(refs[0]), None, "also after shrinking");
+        assert!(slab.contains(first));
+    }
+}

@@ -1,0 +1,95 @@
+//! Finished messages that must not start again (ndp.md section 8, at-most-once).
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{Dur, Time};
+
+/// What has become of keys, each for a fixed time after it was last asked about.
+#[derive(Debug)]
+pub(crate) struct TimeWait<K, V> {
+    until: HashMap<K, (Time, V), FxBuildHasher>,
+    /// Every key once, by the expiry that it had when it was put here.
+    order: VecDeque<(Time, K)>,
+}
+
+/// Tables larger than this give memory back when they empty.
+const KEEP: usize = 16;
+
+impl<K: Copy + Eq + Hash, V: Copy> TimeWait<K, V> {
+    pub(crate) const fn new() -> Self {
+        Self { until: HashMap::with_hasher(FxBuildHasher), order: VecDeque::new() }
+    }
+
+    /// Remember `key` for `wait`; forget the oldest if there are more than `max`.
+    pub(crate) fn insert(&mut self, now: Time, wait: Dur, max: u32, key: K, value: V) {
+        self.expire(now);
+        let until = now.saturating_add(wait);
+        if self.until.insert(key, (until, value)).is_none() {
+            self.order.push_back((until, key));
+        }
+        if self.order.len() > max as usize
+            && let Some((_, oldest)) = self.order.pop_front()
+        {
+            self.until.remove(&oldest);
+        }
+    }
+
+    /// What is remembered of `key`.
+    pub(crate) fn get(&mut self, now: Time, key: &K) -> Option<V> {
+        if self.order.is_empty() {
+            return None;
+        }
+        self.expire(now);
+        self.until.get(key).map(|(_, value)| *value)
+    }
+
+    /// Remember `key`, if it is remembered, for `wait` from now.
+    pub(crate) fn refresh(&mut self, now: Time, wait: Dur, key: &K) {
+        if let Some((until, _)) = self.until.get_mut(key) {
+            *until = now.saturating_add(wait);
+        }
+    }
+
+    fn expire(&mut self, now: Time) {
+        while let Some(&(due, key)) = self.order.front() {
+            if due > now {
+                return;
+            }
+            self.order.pop_front();
+            match self.until.get(&key) {
+                Some(&(until, _)) if until > now => self.order.push_back((until, key)),
+                _ => drop(self.until.remove(&key)),
+            }
+        }
+        if self.order.capacity() > KEEP {
+            self.order.shrink_to(KEEP);
+            self.until.shrink_to(KEEP);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_expire_unless_refreshed_and_the_oldest_makes_room() {
+        let ms = |n| Time::ZERO + Dur::from_ms(n);
+        let wait = Dur::from_ms(10);
+        let mut table = TimeWait::new();
+        table.insert(ms(0), wait, 3, 'a', ());
+        table.insert(ms(1), wait, 3, 'b', ());
+        table.refresh(ms(9), wait, &'a');
+        assert_eq!(table.get(ms(11), &'b'), None);
+        assert_eq!(table.get(ms(18), &'a'), Some(()));
+        assert_eq!(table.get(ms(19), &'a'), None);
+        for key in ['c', 'd', 'e', 'f'] {
+            table.insert(ms(20), wait, 3, key, ());
+        }
+        assert_eq!(table.get(ms(20), &'c'), None, "three places");
+        assert_eq!(table.get(ms(20), &'f'), Some(()));
+    }
+}
