@@ -288,7 +288,7 @@ impl Host<'_> {
             me,
             room,
             net: &net,
-            draw: Draw::new(self.config.seed, Purpose::new("host"), u64::from(me.0)),
+            draw: Draw::new(self.config.seed, Purpose::new("endpoint"), u64::from(me.0)),
             fx: &mut self.effects,
         };
         f(&mut *self.endpoint, &mut cx)
@@ -422,7 +422,7 @@ impl Host<'_> {
         let mut cx = AppCx {
             now: self.clock.now(),
             me,
-            draw: Draw::new(self.config.seed, Purpose::new("app"), u64::from(me.0)),
+            draw: Draw::new(self.config.seed, Purpose::new("application"), u64::from(me.0)),
             next_id: &mut self.next_id,
             fx: &mut self.app_effects,
         };
