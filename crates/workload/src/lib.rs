@@ -1,1 +1,33 @@
-//! Size distributions, arrivals, traffic matrices, trace readers, applications.
+//! What a run is asked to carry: message sizes, arrivals, traffic matrices, readers of traces, and
+//! the applications ([`endpoint::App`]) that submit the messages.
+//!
+//! - [`SizeDist`]: how long messages are; [`read_sizes`] reads more of them.
+//! - [`arrivals`]: when they come; [`matrix`]: between whom.
+//! - [`Plan`]: a list of flows with start times and triggers, from a matrix, a `.cm` file
+//!   ([`read_cm`]) or a CSV file ([`read_messages`]); it becomes one [`Schedule`] per host.
+//! - [`Poisson`], [`ClosedLoop`], [`Quiet`]: the other applications.
+//! - [`read_topo`]: htsim's description of a fat-tree.
+//!
+//! Deliberately absent: transports, fabrics, files (readers take text), clocks.
+
+mod apps;
+pub mod arrivals;
+mod cdf;
+mod cm;
+pub mod matrix;
+mod messages;
+mod plan;
+mod sizes;
+mod text;
+mod topo;
+
+pub use apps::{
+    ClosedLoop, ClosedLoopSpec, Destinations, Gap, Poisson, PoissonSpec, Quiet, Schedule,
+};
+pub use cdf::read_sizes;
+pub use cm::{CmFlow, CmTrigger, ConnectionMatrix, LinkFailure, SwitchType, read_cm};
+pub use messages::{Message, Messages, read_messages};
+pub use plan::{Flow, Plan, PlanError, Start, TriggerKind};
+pub use sizes::{About, Sampling, SizeDist};
+pub use text::TextError;
+pub use topo::{Tier, Topo, read_topo};

@@ -1,0 +1,26 @@
+//! The applications. Each implements [`endpoint::App`] for one host; what many hosts share (a
+//! distribution, a list of destinations, the triggers) is behind an `Arc`, so that a host's own
+//! state stays within some hundred bytes.
+
+#[cfg(test)]
+mod bench;
+mod closed_loop;
+mod destinations;
+mod poisson;
+mod schedule;
+
+pub use closed_loop::{ClosedLoop, ClosedLoopSpec, Gap};
+pub use destinations::Destinations;
+pub use poisson::{Poisson, PoissonSpec};
+pub use schedule::Schedule;
+pub(crate) use schedule::{Entry, TriggerRow, TriggerTable};
+
+use endpoint::{App, AppCx};
+
+/// The application of a host that only receives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Quiet;
+
+impl App for Quiet {
+    fn on_start(&mut self, _: &mut AppCx<'_>) {}
+}

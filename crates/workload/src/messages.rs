@@ -1,0 +1,304 @@
+//! The reader of message lists: CSV with a header line, one message per row.
+//!
+//! ```text
+//! start,src,dst,size,prio
+//! 10us,0,5,135000B,0
+//! ```
+//! `start` and `size` carry their unit, as everywhere in a scenario (a bare 0 is a fine time).
+//! `src` and `dst` are host numbers. `prio` (0 to 255, 0 the most urgent) may be absent. Columns
+//! may come in any order; rows need not be sorted; lines that start with `#` are comments.
+
+use units::{Bytes, HostId, Time, UnitError};
+
+use crate::plan::{Flow, Plan};
+use crate::text::{Place, Source, TextError, Word, one_of, to_u32};
+
+/// A list of messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Messages {
+    /// In the order of the file.
+    pub list: Vec<Message>,
+    file: String,
+}
+
+/// One message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// When it is submitted.
+    pub start: Time,
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives; never `src`.
+    pub dst: HostId,
+    /// How long it is; at least one byte.
+    pub size: Bytes,
+    /// See [`endpoint::Msg::prio`].
+    pub prio: u8,
+    src_at: Place,
+    dst_at: Place,
+}
+
+impl Messages {
+    /// Whether a fabric of `hosts` hosts has everybody.
+    ///
+    /// # Errors
+    /// The first host that does not exist, with its place.
+    pub fn check_hosts(&self, hosts: u32) -> Result<(), TextError> {
+        let ends = self.list.iter().flat_map(|m| [(m.src, m.src_at), (m.dst, m.dst_at)]);
+        for (host, at) in ends {
+            if host.0 >= hosts {
+                return Err(Source::new("", &self.file).wrong(
+                    Word { text: &host.0.to_string(), at },
+                    format!("no such host: the fabric has {hosts}"),
+                    "hosts are numbered from 0",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The messages as a plan, in the same order.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        let flow = |m: &Message| Flow { prio: m.prio, ..Flow::at(m.start, m.src, m.dst, m.size.0) };
+        Plan { flows: self.list.iter().map(flow).collect(), triggers: Vec::new() }
+    }
+}
+
+const COLUMNS: [&str; 5] = ["start", "src", "dst", "size", "prio"];
+/// How many of the columns, from the front, must be there.
+const REQUIRED: usize = 4;
+
+/// Read a list of messages. `name` is the file's name, for errors.
+///
+/// # Errors
+/// A missing, unknown or repeated column, a row that is too short or too long, a quantity without
+/// its unit, a message without bytes or from a host to itself, a file without messages.
+pub fn read_messages(text: &str, name: &str) -> Result<Messages, TextError> {
+    let source = Source::new(text, name);
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .comment(Some(b'#'))
+        .from_reader(source.text.as_bytes());
+    let mut rows = reader.records();
+    let mut next = || {
+        rows.next().transpose().map_err(|error| {
+            let hint = "write rows such as \"10us,0,5,135000B\"";
+            source.missing(source.end(), format!("not CSV: {error}"), hint)
+        })
+    };
+    let Some(header) = next()? else {
+        let hint = format!("start with the line \"{}\"", COLUMNS.join(","));
+        return Err(source.missing(source.end(), "no header", hint));
+    };
+    let columns = columns(&source, &Row { source: &source, record: &header })?;
+    let mut list = Vec::new();
+    while let Some(record) = next()? {
+        list.push(message(&Row { source: &source, record: &record }, &columns, header.len())?);
+    }
+    if list.is_empty() {
+        let hint = "write a row such as \"10us,0,5,135000B\", or is the file cut off?";
+        return Err(source.missing(source.end(), "no messages", hint));
+    }
+    Ok(Messages { list, file: name.to_owned() })
+}
+
+/// Where each of [`COLUMNS`] is in the file.
+type Columns = [Option<usize>; COLUMNS.len()];
+
+fn columns(source: &Source<'_>, header: &Row<'_>) -> Result<Columns, TextError> {
+    let mut columns = Columns::default();
+    for at in 0..header.record.len() {
+        let word = header.word(at);
+        let Some(index) = COLUMNS.iter().position(|name| *name == word.text) else {
+            return Err(source.wrong(word, "unknown column", one_of(word.text, &COLUMNS)));
+        };
+        if columns[index].replace(at).is_some() {
+            return Err(source.wrong(word, "this column is given twice", "keep one of them"));
+        }
+    }
+    let missing = COLUMNS.iter().zip(columns).take(REQUIRED).find(|(_, at)| at.is_none());
+    match missing {
+        None => Ok(columns),
+        Some((name, _)) => {
+            let hint = format!("start with the line \"{}\"", COLUMNS.join(","));
+            let word = header.word(header.record.len());
+            Err(source.missing(word.at, format!("the column {name} is missing"), hint))
+        }
+    }
+}
+
+fn message(row: &Row<'_>, columns: &Columns, width: usize) -> Result<Message, TextError> {
+    let source = row.source;
+    if row.record.len() != width {
+        let message = format!("the row has {} fields, the header {width}", row.record.len());
+        let word = row.word(width.min(row.record.len()));
+        return Err(source.wrong(word, message, "give every column a value"));
+    }
+    let [start, src, dst, size, prio] = columns.map(|at| row.word(at.unwrap_or(width)));
+    let host = |word, what| source.whole_u32(word, what).map(HostId);
+    let message = Message {
+        start: quantity(source, start)?,
+        src: host(src, "the source")?,
+        dst: host(dst, "the destination")?,
+        size: quantity(source, size)?,
+        prio: if columns[4].is_some() { source.whole(prio, "prio", 255)? as u8 } else { 0 },
+        src_at: src.at,
+        dst_at: dst.at,
+    };
+    if message.src == message.dst {
+        let hint = "choose another destination";
+        return Err(source.wrong(dst, "the message goes from a host to itself", hint));
+    }
+    match message.size {
+        Bytes(0) => Err(source.wrong(size, "the message has no bytes", "write at least \"1B\"")),
+        Bytes(u64::MAX) => Err(source.wrong(
+            size,
+            "the size is too large",
+            "write less than 18446744073709551615B",
+        )),
+        _ => Ok(message),
+    }
+}
+
+fn quantity<T>(source: &Source<'_>, word: Word<'_>) -> Result<T, TextError>
+where
+    T: std::str::FromStr<Err = UnitError>,
+{
+    word.text.parse().map_err(|error: UnitError| {
+        source.wrong(word, error.to_string(), "times look like \"10us\", sizes like \"135000B\"")
+    })
+}
+
+/// A row of the file, to find its fields in the text.
+struct Row<'a> {
+    source: &'a Source<'a>,
+    record: &'a csv::StringRecord,
+}
+
+impl<'a> Row<'a> {
+    /// Field `index` without blanks around it; an empty one at the end of the row if there is none.
+    fn word(&self, index: usize) -> Word<'a> {
+        let text = self.record.get(index).unwrap_or("").trim();
+        let whole = self.source.text;
+        let mut at = self.field(self.begin(), index);
+        if !text.is_empty() {
+            let rest = whole.get(at..).unwrap_or("");
+            at += rest.len() - rest.trim_start_matches([' ', '\t', '"']).len();
+        }
+        Word { text, at: place_of(whole, at) }
+    }
+
+    /// The byte at which this row begins. The CSV library says so, but does not count the empty
+    /// lines and comments before the row.
+    fn begin(&self) -> usize {
+        let text = self.source.text;
+        let start = self.record.position().map_or(0, csv::Position::byte) as usize;
+        let mut at = start.min(text.len());
+        while let Some(rest) = text.get(at..) {
+            at += match rest.chars().next() {
+                Some('\r' | '\n') => 1,
+                Some('#') => rest.find('\n').unwrap_or(rest.len()),
+                _ => break,
+            };
+        }
+        at
+    }
+
+    /// The byte at which field `index` begins in the row that begins at byte `begin`; the end of
+    /// the row if there is none. Quotes count only where a field begins with one (RFC 4180).
+    fn field(&self, begin: usize, index: usize) -> usize {
+        let row = self.source.text.get(begin..).unwrap_or("");
+        let (mut field, mut inside, mut quoted, mut first) = (0, false, false, true);
+        for (offset, c) in row.char_indices() {
+            if field == index || (c == '\n' && !inside) {
+                return begin + offset;
+            }
+            quoted = if first { c == '"' } else { quoted };
+            inside ^= quoted && c == '"';
+            first = c == ',' && !inside;
+            field += usize::from(first);
+        }
+        self.source.text.len()
+    }
+}
+
+/// Line and column of byte `at`.
+fn place_of(text: &str, at: usize) -> Place {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.rsplit('\n').next().unwrap_or("");
+    Place {
+        line: to_u32(before.matches('\n').count()).saturating_add(1),
+        column: to_u32(line.trim_end_matches('\r').chars().count()).saturating_add(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_rows_in_any_order_of_columns() {
+        let text = "\u{feff}# a trace\r\nsrc,dst,size,start,prio\r\n\r\n0, 1 ,1.5KB,10us,3\r\n2,0,1B,0,0\r\n";
+        let messages = read_messages(text, "x").expect("valid");
+        assert_eq!(messages.list.len(), 2);
+        let first = messages.list[0];
+        assert_eq!((first.src, first.dst), (HostId(0), HostId(1)));
+        assert_eq!((first.size, first.start, first.prio), (Bytes(1500), Time(10_000_000), 3));
+        assert_eq!(messages.check_hosts(3), Ok(()));
+        let error = messages.check_hosts(2).expect_err("host 2");
+        assert_eq!((error.line, error.column, error.value.as_str()), (5, 1, "2"));
+        let plan = messages.plan();
+        assert_eq!((plan.flows[0].prio, plan.flows[1].len), (3, 1));
+    }
+
+    #[test]
+    fn errors_name_the_place_and_the_value() {
+        let cases = [
+            ("", 1, 1, "", "no header"),
+            ("# nothing\n", 1, 10, "", "no header"),
+            ("start,src,dst,size\n", 1, 19, "", "no messages"),
+            ("start,src,dst,bytes\n", 1, 15, "bytes", "unknown column"),
+            ("start,src,dst,src\n", 1, 15, "src", "this column is given twice"),
+            ("start,src,dst\n", 1, 14, "", "the column size is missing"),
+            ("start,src,dst,size\n0,1,2\n", 2, 6, "", "the row has 3 fields, the header 4"),
+            ("start,src,dst,size\n0,1,2,3B,4\n", 2, 10, "4", "the row has 5 fields, the header 4"),
+            (
+                "start,src,dst,size\n\n# c\n5,1,2,3B\n",
+                4,
+                1,
+                "5",
+                "\"5\" has no unit: write it like \"20us\"",
+            ),
+            (
+                "start,src,dst,size\n0,1,2,300\n",
+                2,
+                7,
+                "300",
+                "\"300\" has no unit: write it like \"9000B\"",
+            ),
+            ("start,src,dst,size\n0,1,2,0B\n", 2, 7, "0B", "the message has no bytes"),
+            (
+                "start,src,dst,size\n0,\"1\", 1 ,1B\n",
+                2,
+                8,
+                "1",
+                "the message goes from a host to itself",
+            ),
+            ("start,src,dst,size\n0,-1,1,1B\n", 2, 3, "-1", "the source is negative"),
+            ("start,src,dst,size\n0,0,,1B\n", 2, 5, "", "the destination is missing"),
+            ("start,src,dst,size,prio\n0,0,1,1B,256\n", 2, 10, "256", "prio is too large"),
+        ];
+        for (text, line, column, value, message) in cases {
+            let error = read_messages(text, "x").expect_err(text);
+            assert_eq!((error.line, error.column), (line, column), "{text:?}: {error}");
+            assert_eq!(
+                (error.value.as_str(), error.message.as_str()),
+                (value, message),
+                "{text:?}"
+            );
+            assert!(!error.hint.is_empty());
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Message-size distributions: fixed, uniform, and given by points, published ones included.
+//!
+//! A distribution given by points is a cumulative one: `share` of all messages have at most `size`
+//! bytes. Publications differ in how they draw from such points, and the mean differs with it, so
+//! each distribution states its [`Sampling`]. Means are those of what [`SizeDist::sample`] really
+//! returns, the rounding to whole bytes included, up to the rounding of `f64` sums.
+//!
+//! A size of zero is never returned: it becomes one byte, because a message has to be delivered.
+
+use crate::read_sizes;
+
+/// How sizes are drawn from points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// Uniformly between two neighbouring points, rounded to the nearest byte. A first point with
+    /// a share above zero is drawn with that share. The rule of pFabric's and HPCC's generators
+    /// (HPCC rounds down).
+    Linear,
+    /// One of the listed sizes. The rule of Homa's generator.
+    Discrete,
+}
+
+/// Where a distribution comes from. Empty strings where nobody said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// What it is, in a few words.
+    pub title: String,
+    /// Who published it.
+    pub publication: String,
+    /// Where the points were taken from.
+    pub source: String,
+}
+
+/// `share` of all messages have at most `size` bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) size: u64,
+    pub(crate) share: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Shape {
+    Fixed(u64),
+    Uniform { min: u64, max: u64 },
+    Points { sampling: Sampling, points: Vec<Point> },
+}
+
+/// A distribution of message sizes. Share it between hosts (`Arc`): points may be many.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeDist {
+    shape: Shape,
+    mean: f64,
+    about: About,
+}
+
+/// The published distributions that come with this crate, by name.
+const SHIPPED: [(&str, &str); 9] = [
+    ("web-search", include_str!("../distributions/web-search.txt")),
+    ("data-mining", include_str!("../distributions/data-mining.txt")),
+    ("hadoop", include_str!("../distributions/hadoop.txt")),
+    ("google-rpc", include_str!("../distributions/google-rpc.txt")),
+    ("homa-w1", include_str!("../distributions/homa-w1.txt")),
+    ("homa-w2", include_str!("../distributions/homa-w2.txt")),
+    ("homa-w3", include_str!("../distributions/homa-w3.txt")),
+    ("homa-w4", include_str!("../distributions/homa-w4.txt")),
+    ("homa-w5", include_str!("../distributions/homa-w5.txt")),
+];
+
+impl SizeDist {
+    /// Every message has `size` bytes.
+    #[must_use]
+    pub fn fixed(size: u64) -> Self {
+        let size = size.max(1);
+        let about = About { title: format!("fixed, {size}B"), ..About::default() };
+        Self { shape: Shape::Fixed(size), mean: size as f64, about }
+    }
+
+    /// Every whole number of bytes from `min` to `max`, both included, equally often. `None` if
+    /// `min > max`.
+    #[must_use]
+    pub fn uniform(min: u64, max: u64) -> Option<Self> {
+        let (min, max) = (min.max(1), max.max(1));
+        let about = About { title: format!("uniform, {min}B to {max}B"), ..About::default() };
+        let mean = (min as f64 + max as f64) / 2.0;
+        (min <= max).then_some(Self { shape: Shape::Uniform { min, max }, mean, about })
+    }
+
+    /// The names that [`SizeDist::shipped`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
+    /// The published distribution called `name`.
+    #[must_use]
+    pub fn shipped(name: &str) -> Option<Self> {
+        let (name, text) = SHIPPED.iter().find(|(known, _)| *known == name)?;
+        read_sizes(text, name).ok()
+    }
+
+    /// Points that the reader has checked: not empty, neither column going back, the last share 1.
+    pub(crate) fn from_points(sampling: Sampling, points: Vec<Point>, about: About) -> Self {
+        let mean = mean_of(sampling, &points);
+        Self { shape: Shape::Points { sampling, points }, mean, about }
+    }
+
+    /// The size that the uniform draw `u` in `[0, 1)` stands for, bytes, at least 1. It never
+    /// falls as `u` grows.
+    #[must_use]
+    pub fn sample(&self, u: f64) -> u64 {
+        match &self.shape {
+            Shape::Fixed(size) => *size,
+            Shape::Uniform { min, max } => {
+                let width = (max - min) as f64 + 1.0;
+                min.saturating_add((u * width) as u64).min(*max)
+            }
+            Shape::Points { sampling, points } => sample_points(*sampling, points, u).max(1),
+        }
+    }
+
+    /// The mean size, bytes: that of [`SizeDist::sample`] over uniform draws.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The smallest and the largest size, bytes.
+    #[must_use]
+    pub fn range(&self) -> (u64, u64) {
+        let largest = 1.0 - 1.0 / (1u64 << 53) as f64;
+        (self.sample(0.0), self.sample(largest))
+    }
+
+    /// How sizes are drawn; `None` for fixed and uniform ones.
+    #[must_use]
+    pub fn sampling(&self) -> Option<Sampling> {
+        match &self.shape {
+            Shape::Points { sampling, .. } => Some(*sampling),
+            Shape::Fixed(_) | Shape::Uniform { .. } => None,
+        }
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+}
+
+fn sample_points(sampling: Sampling, points: &[Point], u: f64) -> u64 {
+    let above = points.partition_point(|point| point.share <= u);
+    let Some(high) = points.get(above).or(points.last()) else { return 1 };
+    let low = above.checked_sub(1).and_then(|below| points.get(below));
+    match (sampling, low) {
+        (Sampling::Linear, Some(low)) if high.share > u => {
+            let part = (u - low.share) / (high.share - low.share);
+            let size = low.size as f64 + part * (high.size - low.size) as f64;
+            // Rounding may reach past the point only in the last bit.
+            ((size + 0.5) as u64).min(high.size)
+        }
+        _ => high.size,
+    }
+}
+
+/// The mean of `sample_points(..).max(1)`. Between two whole numbers, rounding to the nearest does
+/// not move the mean of a uniform distribution; only the half byte above zero that becomes one
+/// byte does.
+fn mean_of(sampling: Sampling, points: &[Point]) -> f64 {
+    let mut mean = 0.0;
+    let mut low: Option<Point> = None;
+    for &high in points {
+        let weight = high.share - low.map_or(0.0, |low| low.share);
+        mean += weight
+            * match (sampling, low) {
+                (Sampling::Linear, Some(low)) if low.size < high.size => {
+                    let zeroes = if low.size == 0 { 0.5 / high.size as f64 } else { 0.0 };
+                    (low.size as f64 + high.size as f64) / 2.0 + zeroes
+                }
+                _ => high.size.max(1) as f64,
+            };
+        low = Some(high);
+    }
+    mean
+}
+
+#[cfg(test)]
+mod tests {
+    use endpoint::{Draw, Purpose};
+
+    use super::*;
+
+    const SIZE: Purpose = Purpose::new("size");
+
+    /// The mean of what `sample` returns and its standard deviation: a thousand draws evenly
+    /// spread over each step of the distribution, weighted by the step.
+    fn integrate(dist: &SizeDist) -> (f64, f64) {
+        let mut steps = vec![0.0, 1.0];
+        if let Shape::Points { points, .. } = &dist.shape {
+            steps.extend(points.iter().map(|point| point.share));
+        }
+        steps.sort_by(f64::total_cmp);
+        let (mut mean, mut square) = (0.0, 0.0);
+        for step in steps.windows(2) {
+            let width = step[1] - step[0];
+            for i in 0..1000 {
+                let size = dist.sample(step[0] + width * (f64::from(i) + 0.5) / 1000.0) as f64;
+                mean += width / 1000.0 * size;
+                square += width / 1000.0 * size * size;
+            }
+        }
+        (mean, (square - mean * mean).sqrt())
+    }
+
+    #[test]
+    fn every_published_distribution_reads_and_has_its_papers() {
+        for name in SizeDist::names() {
+            let dist = SizeDist::shipped(name).expect(name);
+            let about = dist.about();
+            assert!(!about.title.is_empty(), "{name}");
+            assert!(about.publication.contains("SIG"), "{name}: {}", about.publication);
+            assert!(about.source.contains('@'), "{name}: {}", about.source);
+        }
+        assert_eq!(SizeDist::shipped("web"), None);
+    }
+
+    #[test]
+    fn published_means_are_those_of_their_points() {
+        // Computed apart from this code, from the published points: sums of (share step) x
+        // (middle of the interval), or x (size) for the discrete ones.
+        for (name, mean) in [
+            ("web-search", 1_711_250.0),
+            ("data-mining", 12_658_198.6),
+            ("hadoop", 120_420.75),
+            ("google-rpc", 2_891.621_25),
+            ("homa-w1", 189.172_955),
+            ("homa-w2", 441.603_504_5),
+            ("homa-w3", 2_927.679_004_6),
+            ("homa-w4", 127_796.643_65),
+            ("homa-w5", 2_564_689.682_4),
+        ] {
+            let dist = SizeDist::shipped(name).expect(name);
+            let error = dist.mean() - mean;
+            // One byte for zero bytes adds at most a tenth of a byte, in google-rpc 0.011.
+            assert!((-1e-3..=0.02).contains(&error), "{name}: {} is not {mean}", dist.mean());
+        }
+    }
+
+    #[test]
+    fn sampled_means_approach_the_stated_ones() {
+        let draw = Draw::new(1, Purpose::new("test"), 0);
+        let uniform = SizeDist::uniform(10, 19).expect("in order");
+        assert_eq!((uniform.range(), uniform.mean()), ((10, 19), 14.5));
+        assert_eq!(SizeDist::uniform(2, 1), None);
+        let shipped = SizeDist::names().filter_map(SizeDist::shipped);
+        for dist in shipped.chain([uniform]) {
+            let title = &dist.about().title;
+            let (mean, deviation) = integrate(&dist);
+            assert!((mean / dist.mean() - 1.0).abs() < 1e-5, "{title}: {mean} {}", dist.mean());
+            let n = 200_000u64;
+            let sum: f64 = (0..n).map(|i| dist.sample(draw.unit(SIZE, i)) as f64).sum();
+            let error = sum / n as f64 - dist.mean();
+            assert!(error.abs() < 5.0 * deviation / (n as f64).sqrt(), "{title}: {error}");
+        }
+    }
+
+    #[test]
+    fn sampling_follows_the_stated_rule() {
+        let text = "100 0.5\n200 0.5\n300 1\n";
+        let linear = read_sizes(text, "x").expect("valid");
+        assert_eq!(linear.sample(0.0), 100);
+        assert_eq!(linear.sample(0.499), 100, "the first point keeps its share");
+        assert_eq!(linear.sample(0.5), 200);
+        assert_eq!(linear.sample(0.75), 250);
+        assert_eq!(linear.sample(1.0), 300, "even a draw out of range is a size");
+        assert!((linear.mean() - 175.0).abs() < 1e-12);
+        let discrete = read_sizes("# sampling: discrete\n100 0.5\n300 1\n", "x").expect("valid");
+        assert_eq!((discrete.sample(0.499), discrete.sample(0.5)), (100, 300));
+        assert!((discrete.mean() - 200.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn zero_becomes_one_byte_and_the_mean_says_so() {
+        let dist = read_sizes("0 0\n2 1\n", "x").expect("valid");
+        assert_eq!(dist.sample(0.0), 1);
+        // Rounded: 0 for a quarter (becoming 1), 1 for a half, 2 for a quarter.
+        assert!((dist.mean() - 1.25).abs() < 1e-12);
+        assert!((integrate(&dist).0 - 1.25).abs() < 1e-9);
+        assert_eq!(SizeDist::fixed(0).sample(0.5), 1);
+    }
+}
