@@ -17,6 +17,8 @@
 use thiserror::Error;
 use units::HostId;
 
+use crate::ndp;
+
 /// Bytes of Ethernet II and IPv4 header, without options and frame check sequence.
 pub const IP_OVERHEAD: usize = ETHERNET_LEN + IPV4_LEN;
 /// Bytes of a UDP header (RFC 768).
@@ -303,6 +305,17 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// Set in the transport header of a trimmed packet what a real switch sets there when it cuts the
+/// payload off: the CHOPPED flag of NDP. Simulated switches leave the header alone and mark the
+/// packet beside it. Other protocols have no such bit, and none has one for a bounced packet.
+pub fn mirror_trimmed(proto: u8, header: &mut [u8]) {
+    let [high, low] = ndp::flags::CHOPPED.to_be_bytes();
+    if let (ndp::PROTOCOL, [first, second, ..]) = (proto, header) {
+        *first |= high;
+        *second |= low;
+    }
+}
+
 /// The Internet checksum of `bytes` (RFC 1071): the complement of the ones' complement sum of
 /// 16-bit words, an odd last byte padded with zero. Zero over bytes that contain their checksum.
 #[must_use]
@@ -386,6 +399,16 @@ mod tests {
         let mut buf = [0; 64];
         assert_eq!(udp.emit(&[], &mut buf), Ok(42));
         assert_eq!(buf[34..42], [0xc0, 0x03, 0x12, 0xb7, 0x23, 0x44, 0, 0]);
+    }
+
+    #[test]
+    fn a_trimmed_ndp_header_says_so() {
+        let mut header = [0x01, 0x01, 0, 0];
+        mirror_trimmed(ndp::PROTOCOL, &mut header);
+        assert_eq!(header, [0x01, 0x81, 0, 0]);
+        mirror_trimmed(6, &mut header);
+        mirror_trimmed(ndp::PROTOCOL, &mut header[..1]);
+        assert_eq!(header, [0x01, 0x81, 0, 0], "TCP has no such bit, one byte no flags");
     }
 
     #[test]
