@@ -22,8 +22,9 @@
 //!   here that is an error, as is a flow with neither `start` nor `trigger` (in both).
 //! - `prio`: lower is more urgent; a flow without it has 2 000 000. [`ConnectionMatrix::plan`]
 //!   numbers the values that occur from 0, most urgent first.
-//! - Flows that share an `id` are messages on one connection: each needs its `msg`, and they are
-//!   delivered in order. `msg` without a number is message 0, as there.
+//! - Flows that share an `id` are messages on one connection, which has two ends: each needs its
+//!   `msg`, and they are delivered in order. `msg` without a number is allowed, more than once.
+//!   uet-htsim counts the start of such messages in microseconds; here it is in picoseconds too.
 //! - `send_done_trigger` acts when the sender knows that all is delivered, `recv_done_trigger`
 //!   when the receiver has it all; triggers act as [`TriggerKind`] says.
 //! - Errors here, aborts or silence in htsim: a host that sends to itself, duplicate attributes,
@@ -40,6 +41,9 @@ use crate::text::{Line, Place, Source, TextError, Word, one_of, to_u32};
 
 /// The priority of a flow without one (`connection_matrix.cpp`).
 const NO_PRIO: u32 = 2_000_000;
+
+/// `msg` without a number (`connection_matrix.cpp`).
+const UNNUMBERED: u32 = 0;
 
 /// The latest start: 106 days.
 const START_MAX: u64 = i64::MAX as u64;
@@ -68,7 +72,7 @@ pub struct CmFlow {
     pub dst: HostId,
     /// The flow's own number.
     pub id: Option<u32>,
-    /// The number of this message on connection `id`.
+    /// The number of this message on connection `id`; 0 if the file says `msg` without one.
     pub msg: Option<u32>,
     /// When it starts; a trigger is an index into [`ConnectionMatrix::triggers`].
     pub start: Start,
@@ -287,7 +291,7 @@ impl<'a> Raw<'a> {
 
     /// Hosts, identities and priorities.
     fn check_flows(&self, source: &Source<'_>, nodes: u32) -> Result<(), TextError> {
-        let mut ids: BTreeMap<u32, Option<u32>> = BTreeMap::new();
+        let mut ids = BTreeMap::new();
         let mut messages = BTreeSet::new();
         for flow in &self.flows {
             for end in [flow.src, flow.dst] {
@@ -304,10 +308,11 @@ impl<'a> Raw<'a> {
                 ));
             }
             let Some(id) = flow.id else { continue };
-            let shared = ids
-                .insert(id.number, flow.msg)
-                .is_some_and(|before| before.is_none() || flow.msg.is_none());
-            if shared || !messages.insert((id.number, flow.msg)) {
+            let connection = (flow.src.number, flow.dst.number, flow.msg.is_some());
+            let before = *ids.entry(id.number).or_insert(connection);
+            let numbered = flow.msg != Some(UNNUMBERED);
+            let again = numbered && !messages.insert((id.number, flow.msg));
+            if again || before != connection {
                 return Err(source.wrong(
                     id.word,
                     "this flow id is used twice",
@@ -470,7 +475,7 @@ impl<'a> RawFlow<'a> {
         match key.text {
             "id" => set(source, key, &mut self.id, positive(source, value, "the flow id")?)?,
             "msg" if !value.text.starts_with(|c: char| c.is_ascii_digit()) => {
-                set(source, key, &mut self.msg, 0)?;
+                set(source, key, &mut self.msg, UNNUMBERED)?;
                 return Ok(1);
             }
             "msg" => {

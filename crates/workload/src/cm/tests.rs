@@ -53,8 +53,13 @@ fn messages_of_one_connection_are_in_order() {
         "Nodes 2\nConnections 2\n0->1 id 5 msg 1 start 0 size 9\n0->1 id 5 msg 2 start 0 size 9\n";
     let plan = read_cm(text, "x").expect("valid").plan();
     assert_eq!([plan.flows[0].channel, plan.flows[1].channel], [5, 5]);
-    let implicit = text.replace("msg 1", "msg");
-    assert_eq!(read_cm(&implicit, "x").expect("valid").flows[0].msg, Some(0));
+    let unnumbered = text.replace("msg 1", "msg").replace("msg 2", "msg");
+    let matrix = read_cm(&unnumbered, "x").expect("valid");
+    assert_eq!(matrix.flows.iter().map(|f| f.msg).collect::<Vec<_>>(), [Some(0), Some(0)]);
+    for (from, to) in [("msg 2", "msg 1"), ("msg 2 ", ""), ("0->1 id 5 msg 2", "1->0 id 5 msg 2")] {
+        let error = read_cm(&text.replace(from, to), "x").expect_err(to);
+        assert_eq!((error.line, error.column), (4, 9), "{error}");
+    }
 }
 
 #[test]
