@@ -135,12 +135,12 @@ fn utilization(
 /// The goodput of each long flow, in Gb/s, ascending; see [`FlowStats::flow_goodput_gbps`].
 #[must_use]
 pub fn long_flow_goodputs(rows: &[FlowRow], window: Window) -> Vec<f64> {
-    let long = |r: &&FlowRow| {
-        let spans = r.start <= window.from && r.finish.is_none_or(|t| t > window.to);
-        window.meets(r) && (r.size.is_none() || spans)
-    };
+    let length = window.to.since(window.from);
+    let large = |r: &FlowRow| r.start <= window.from && r.ideal > length;
+    let long = |r: &&FlowRow| window.meets(r) && (r.size.is_none() || large(r));
     let rate = |r: &FlowRow| {
-        goodput(r.placed_in_window, Window { from: window.from.max(r.start), to: window.to })
+        let to = r.finish.map_or(window.to, |t| t.min(window.to));
+        goodput(r.placed_in_window, Window { from: window.from.max(r.start), to })
     };
     sorted(rows.iter().filter(long).filter_map(rate).collect())
 }
@@ -276,12 +276,17 @@ mod tests {
             placed_in_window: bytes,
             ..FlowRow::default()
         };
-        // 9 Gb/s over the whole window, 8 Gb/s over its second half.
-        let rows = [flow(1, 0, 112_500), flow(2, 60, 50_000)];
+        // 9 Gb/s over the whole window, 8 Gb/s over its second half; the third is a bounded one
+        // that would take longer than the window even alone, the fourth is merely slow.
+        let large =
+            FlowRow { size: Some(1 << 20), ideal: Dur::from_us(101), ..flow(2, 0, 100_000) };
+        let slow = FlowRow { size: Some(1000), ideal: Dur::from_us(9), ..flow(2, 0, 0) };
+        let rows = [flow(1, 0, 112_500), flow(2, 60, 50_000), large, slow];
         let (stats, warnings) = fold_flows(&rows, WINDOW, ten_gig);
         let goodput = stats.flow_goodput_gbps;
-        assert_eq!([goodput.min, goodput.mean, goodput.max], [Some(8.0), Some(8.5), Some(9.0)]);
-        assert_eq!(stats.utilization, Some(0.65), "13 Gb/s of the 20 of two receivers");
+        assert_eq!([goodput.min, goodput.p50, goodput.max], [Some(8.0), Some(8.0), Some(9.0)]);
+        assert_eq!(goodput.mean, Some(25.0 / 3.0));
+        assert_eq!(stats.utilization, Some(1.05), "262.5 kB at two receivers: made up");
         assert_eq!(stats.measured.unfinished, 0, "an unbounded flow is not unfinished");
         assert_eq!(stats.fct_us, FctUs::default());
         assert!(warnings.is_empty(), "{warnings:?}");

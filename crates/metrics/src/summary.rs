@@ -92,9 +92,9 @@ pub struct FlowStats {
     pub utilization: Option<f64>,
     /// The measurement window.
     pub measured: Measured,
-    /// Goodput of the long flows: those unbounded, and those in flight from the start of the
-    /// window to its end. Each one's payload bits placed inside the window over the part of the
-    /// window since its submission.
+    /// Goodput of the long flows: those unbounded, and those submitted before the window and so
+    /// large that even alone they would take longer than it. Each one's payload bits placed inside
+    /// the window over the part of the window between its submission and its completion.
     pub flow_goodput_gbps: FlowGoodput,
 }
 

@@ -1,1 +1,63 @@
 //! Result files to one self-contained HTML page.
+//!
+//! [`render`] makes the page of one run, [`render_comparison`] that of several. The pages need no
+//! network, no script and no fonts: the plots are inline SVG by `plotters`, the text is escaped by
+//! `maud`, and colours follow the reader's light or dark setting.
+
+mod axis;
+mod chart;
+mod comparison;
+mod curve;
+mod number;
+mod page;
+mod results;
+mod run;
+
+use std::path::{Path, PathBuf};
+
+use metrics::FileError;
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A result file is missing or broken; the message names it and says what to do.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The directory holds no results.
+    #[error("{} is not a result directory: it has no summary.json (give the directory that \
+             `trimline run --out` wrote to)", .0.display())]
+    NoResults(PathBuf),
+    /// A comparison of nothing.
+    #[error("nothing to compare (give at least one result directory)")]
+    NothingToCompare,
+    /// A plot could not be drawn.
+    #[error("cannot draw {plot:?}: {cause} (this is a defect: report it)")]
+    Plot {
+        /// What it shows.
+        plot: String,
+        /// What the plotting library said.
+        cause: String,
+    },
+}
+
+/// The page of the run whose results are in `dir`.
+///
+/// # Errors
+/// A result file is missing or broken.
+pub fn render(dir: &Path) -> Result<String, ReportError> {
+    run::page(&results::Results::read(dir)?)
+}
+
+/// The page that sets several runs side by side, in the order given, labelled by the names of their
+/// directories.
+///
+/// # Errors
+/// `dirs` is empty, or a result file is missing or broken.
+pub fn render_comparison(dirs: &[PathBuf]) -> Result<String, ReportError> {
+    if dirs.is_empty() {
+        return Err(ReportError::NothingToCompare);
+    }
+    let labels = results::labels(dirs);
+    let runs: Result<Vec<_>, _> = dirs.iter().map(|dir| comparison::Curves::read(dir)).collect();
+    comparison::page(&labels, &runs?)
+}

@@ -1,0 +1,38 @@
+//! Writes the report pages of made-up runs to a directory, to look at in a browser:
+//! `cargo run -p trimline-report --example sample -- DIR`.
+
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+
+use std::path::PathBuf;
+
+use fixture::Run;
+use trimline_report as report;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let dir: PathBuf = std::env::args().nth(1).ok_or("give a directory to write to")?.into();
+    let run = |name, messages, long_flows, samples, slow| Run {
+        name,
+        messages,
+        long_flows,
+        samples,
+        slow,
+    };
+    let runs = [
+        run("web_search_ndp", 100_000, 0, 5_000, 10),
+        run("web_search_newreno", 100_000, 0, 5_000, 35),
+        run("permutation", 0, 432, 200, 10),
+        run("incast", 100, 0, 300, 10),
+        run("nothing", 0, 0, 0, 10),
+    ];
+    let mut dirs = Vec::new();
+    for run in runs {
+        let out = dir.join(run.name);
+        fixture::write(&out, &run);
+        std::fs::write(out.join("report.html"), report::render(&out)?)?;
+        dirs.push(out);
+    }
+    dirs.truncate(2);
+    std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
+    Ok(())
+}

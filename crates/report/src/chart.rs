@@ -1,0 +1,96 @@
+//! [`Chart`]: lines on two axes, as inline SVG by `plotters`.
+//!
+//! It is drawn at twice its size, since `plotters` places points on whole pixels, and in stand-in
+//! colours that are then replaced by the page's CSS variables, so that it follows light and dark.
+
+use plotters::prelude::*;
+
+use crate::ReportError;
+use crate::axis::Axis;
+
+/// Twice the size at which it is shown.
+const SIZE: (u32, u32) = (1400, 680);
+const FONT: (&str, i32) = ("inherit", 30);
+
+const INK: RGBColor = RGBColor(1, 1, 1);
+const GRID: RGBColor = RGBColor(1, 1, 2);
+
+/// How many colours `style.css` has for lines.
+const COLOURS: usize = 8;
+
+/// Lines on two axes.
+pub(crate) struct Chart {
+    /// What it shows, for errors.
+    pub(crate) title: &'static str,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// One curve each, in the order of [`colour`].
+    pub(crate) lines: Vec<Vec<(f64, f64)>>,
+    /// Whether to draw a dot at each point.
+    pub(crate) dots: bool,
+}
+
+/// The CSS colour of the i-th line.
+pub(crate) fn colour(i: usize) -> String {
+    format!("var(--line{})", i % COLOURS)
+}
+
+fn stand_in(i: usize) -> RGBColor {
+    RGBColor(2, 2, (i % COLOURS) as u8)
+}
+
+impl Chart {
+    /// The chart as an `svg` element.
+    pub(crate) fn svg(&self) -> Result<String, ReportError> {
+        let mut svg = String::new();
+        self.draw(&mut svg)
+            .map_err(|e| ReportError::Plot { plot: self.title.to_owned(), cause: e.to_string() })?;
+        // Inline SVG needs no XML prolog and no name space; the page has no address in it.
+        let start = svg.find("<svg").unwrap_or(0);
+        let mut svg = svg[start..].replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
+        svg = svg.replace(&hex(INK), "var(--ink)").replace(&hex(GRID), "var(--grid)");
+        for i in 0..COLOURS {
+            svg = svg.replace(&hex(stand_in(i)), &colour(i));
+        }
+        Ok(svg)
+    }
+
+    fn draw(&self, svg: &mut String) -> Result<(), Box<dyn std::error::Error + '_>> {
+        let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .margin(12)
+            .margin_right(48)
+            .x_label_area_size(96)
+            .y_label_area_size(130)
+            .build_cartesian_2d(self.x.clone(), self.y.clone())
+            .map_err(|e| e.to_string())?;
+        let text = TextStyle::from(FONT).color(&INK);
+        chart
+            .configure_mesh()
+            .bold_line_style(GRID.stroke_width(2))
+            .axis_style(INK.stroke_width(2))
+            .label_style(text.clone())
+            .axis_desc_style(text.clone())
+            .x_desc(self.x.label.as_str())
+            .y_desc(self.y.label.as_str())
+            .draw()
+            .map_err(|e| e.to_string())?;
+        for (i, line) in self.lines.iter().enumerate() {
+            let style = stand_in(i).stroke_width(4);
+            chart
+                .draw_series(LineSeries::new(line.iter().copied(), style))
+                .map_err(|e| e.to_string())?;
+            if self.dots {
+                let dots = line.iter().map(|at| Circle::new(*at, 8, stand_in(i).filled()));
+                chart.draw_series(dots).map_err(|e| e.to_string())?;
+            }
+        }
+        area.present().map_err(|e| e.to_string())?;
+        Ok(())
+    }
+}
+
+/// As `plotters` writes it.
+fn hex(colour: RGBColor) -> String {
+    format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
+}

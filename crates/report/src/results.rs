@@ -1,0 +1,90 @@
+//! [`Results`]: the files of a result directory.
+
+use std::path::{Path, PathBuf};
+
+use metrics::{
+    FlowRow, LinkRow, Manifest, Series, Summary, Window, long_flow_goodputs, read_flows,
+    read_links, read_series,
+};
+use units::{Dur, Time};
+
+use crate::ReportError;
+
+/// The files of a result directory.
+pub(crate) struct Results {
+    pub(crate) summary: Summary,
+    pub(crate) manifest: Manifest,
+    pub(crate) flows: Vec<FlowRow>,
+    pub(crate) series: Series,
+    pub(crate) links: Vec<LinkRow>,
+}
+
+impl Results {
+    /// Reads all files of `dir`.
+    pub(crate) fn read(dir: &Path) -> Result<Self, ReportError> {
+        if !dir.join("summary.json").exists() {
+            return Err(ReportError::NoResults(dir.to_owned()));
+        }
+        Ok(Self {
+            summary: Summary::read(&dir.join("summary.json"))?,
+            manifest: Manifest::read(&dir.join("manifest.json"))?,
+            flows: read_flows(&dir.join("flows.parquet"))?,
+            series: read_series(&dir.join("series.parquet"))?,
+            links: read_links(&dir.join("links.parquet"))?,
+        })
+    }
+
+    /// The measured messages that completed.
+    fn measured(&self) -> impl Iterator<Item = &FlowRow> {
+        self.flows.iter().filter(|r| r.measured && r.finish.is_some())
+    }
+
+    /// Completion times in microseconds, ascending.
+    pub(crate) fn fcts_us(&self) -> Vec<f64> {
+        ascending(self.measured().filter_map(FlowRow::fct).map(Dur::as_us_f64))
+    }
+
+    /// Slowdowns, ascending.
+    pub(crate) fn slowdowns(&self) -> Vec<f64> {
+        ascending(self.measured().filter_map(FlowRow::slowdown))
+    }
+
+    /// Goodput per long flow in Gb/s, ascending.
+    pub(crate) fn long_flows_gbps(&self) -> Vec<f64> {
+        let measured = self.summary.flows.measured;
+        let time = |us: f64| Time(libm::round(us * 1e6) as u64);
+        let window = Window { from: time(measured.from_us), to: time(measured.to_us) };
+        long_flow_goodputs(&self.flows, window)
+    }
+}
+
+fn ascending(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// A short label for each directory: its name, or the whole path where that is not unique.
+pub(crate) fn labels(dirs: &[PathBuf]) -> Vec<String> {
+    let name = |dir: &PathBuf| dir.file_name().map(|n| n.to_string_lossy().into_owned());
+    let short: Vec<_> = dirs.iter().map(name).collect();
+    let unique = |s: &Option<String>| short.iter().filter(|other| *other == s).count() == 1;
+    dirs.iter()
+        .zip(&short)
+        .map(|(dir, name)| match name {
+            Some(label) if unique(name) => label.clone(),
+            _ => dir.display().to_string(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_short_where_that_is_clear() {
+        let dirs = ["out/ndp", "out/tcp", "a/x", "b/x", "/"].map(PathBuf::from);
+        assert_eq!(labels(&dirs), ["ndp", "tcp", "a/x", "b/x", "/"]);
+    }
+}

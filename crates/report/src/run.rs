@@ -1,0 +1,410 @@
+//! The page of one run.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use metrics::{LinkRow, Packets, SeriesRow, Summary, nearest_rank};
+use serde_json::Value;
+
+use crate::ReportError;
+use crate::axis::Axis;
+use crate::chart::Chart;
+use crate::curve::cdf;
+use crate::number::{bytes, count, number, percent};
+use crate::page::{Tile, figure, shell, table, tiles, warnings};
+use crate::results::Results;
+
+/// The page of one run.
+pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
+    let summary = &results.summary;
+    let body = html! {
+        (header(results))
+        (warnings("Before you trust these numbers", &summary.warnings))
+        (tiles(&headline(summary)))
+        h2 { "Messages" }
+        div.pair {
+            (completion_times(&[results.fcts_us()], &[])?)
+            (slowdowns(&[results.slowdowns()], &[])?)
+        }
+        (by_size(summary)?)
+        @let long = results.long_flows_gbps();
+        @if !long.is_empty() { (long_flows(&[long], &[])?) }
+        h2 { "Fabric" }
+        div.pair {
+            (queues(results)?)
+            (goodput(results)?)
+        }
+        (tiers_over_time(results)?)
+        (tier_table(&results.links))
+        h3 { "Packets" }
+        (packets(&summary.packets))
+        (scenario(results))
+    };
+    Ok(shell(&format!("{} · Trimline", summary.scenario), &body))
+}
+
+fn header(results: &Results) -> Markup {
+    let (summary, versions) = (&results.summary, &results.manifest.versions);
+    let measured = &summary.flows.measured;
+    html! {
+        header {
+            h1 { (summary.scenario) }
+            p.subtitle {
+                "Trimline " (versions.trimline)
+                @if let Some(git) = &versions.git { " (" (git) ")" }
+                " · seed " (summary.seed) " · digest " code { (summary.digest) }
+            }
+            p.subtitle {
+                "Simulated " (number(Some(summary.sim_time_us))) " µs, measured from "
+                (number(Some(measured.from_us))) " to " (number(Some(measured.to_us))) " µs · "
+                (count(summary.packet_hops)) " packet-hops in " (number(Some(summary.wall_s)))
+                " s"
+            }
+        }
+    }
+}
+
+fn headline(summary: &Summary) -> Vec<Tile> {
+    let flows = &summary.flows;
+    let tile = |name, value, unit, about: String| Tile { name, value, unit, about };
+    let (fct, slowdown) = (&flows.fct_us, &flows.slowdown);
+    let both = |a: &str, x, b: &str, y| format!("{a} {}, {b} {}", number(x), number(y));
+    let messages = &flows.messages;
+    let mut tiles = vec![
+        tile(
+            "Utilization",
+            percent(flows.utilization),
+            "",
+            format!("{} Gb/s of goodput over the receivers' links", number(flows.goodput_gbps)),
+        ),
+        tile("Median completion", number(fct.p50), "µs", both("mean", fct.mean, "p90", fct.p90)),
+        tile("p99 completion", number(fct.p99), "µs", format!("largest {}", number(fct.max))),
+        tile(
+            "p99 slowdown",
+            number(slowdown.p99),
+            "×",
+            both("median", slowdown.p50, "mean", slowdown.mean),
+        ),
+        tile(
+            "Last completion",
+            number(flows.last_completion_us),
+            "µs",
+            "since the start of the run".to_owned(),
+        ),
+        tile(
+            "Completed",
+            count(messages.completed),
+            "",
+            format!(
+                "of {} messages; {} of the measured ones unfinished",
+                count(messages.submitted),
+                count(flows.measured.unfinished)
+            ),
+        ),
+        tile(
+            "Longest queue",
+            summary.queue_bytes.max.map_or_else(|| "–".to_owned(), bytes),
+            "",
+            format!("p99 {}", summary.queue_bytes.p99.map_or_else(|| "–".to_owned(), bytes)),
+        ),
+    ];
+    let long = &flows.flow_goodput_gbps;
+    if long.min.is_some() {
+        let about = both("median", long.p50, "mean", long.mean);
+        tiles.push(tile("Slowest long flow", number(long.min), "Gb/s", about));
+    }
+    tiles
+}
+
+fn share_axis() -> Axis {
+    Axis::linear("share of messages", 0.0, 1.0)
+}
+
+/// The distribution of completion times of each run.
+pub(crate) fn completion_times(
+    runs: &[Vec<f64>],
+    legend: &[String],
+) -> Result<Markup, ReportError> {
+    let chart = Chart {
+        title: "completion times",
+        x: Axis::around("completion time (µs)", runs.iter().flatten().copied()),
+        y: share_axis(),
+        lines: runs.iter().map(|values| cdf(values)).collect(),
+        dots: false,
+    };
+    let about = "Share of the measured messages that completed within a time: from submission to \
+                 the last byte placed at the receiver.";
+    let empty = "No measured message completed, so there are no completion times.";
+    figure("Completion time", legend, &chart, about, empty)
+}
+
+/// The distribution of slowdowns of each run.
+pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
+    let chart = Chart {
+        title: "slowdowns",
+        x: Axis::around("slowdown (×)", runs.iter().flatten().copied()),
+        y: share_axis(),
+        lines: runs.iter().map(|values| cdf(values)).collect(),
+        dots: false,
+    };
+    let about = "Completion time over that of the same message alone in the same fabric: 1 is as \
+                 fast as can be.";
+    let empty = "No measured message completed, so there are no slowdowns.";
+    figure("Slowdown", legend, &chart, about, empty)
+}
+
+/// The distribution of the goodput of long flows of each run.
+pub(crate) fn long_flows(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
+    let largest = runs.iter().flatten().copied().fold(0.0, f64::max);
+    let chart = Chart {
+        title: "goodput of long flows",
+        x: Axis::linear("goodput (Gb/s)", 0.0, largest * 1.03),
+        y: Axis::linear("share of flows", 0.0, 1.0),
+        lines: runs.iter().map(|values| cdf(values)).collect(),
+        dots: false,
+    };
+    let about = "Share of the long flows (unbounded, or larger than the measurement is long) that \
+                 received at most so much: the steeper, the fairer.";
+    figure("Goodput of long flows", legend, &chart, about, "There are no long flows.")
+}
+
+fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
+    let buckets = &summary.flows.slowdown_by_size;
+    let names: Vec<String> = buckets.iter().map(|b| size_range(b.from_bytes, b.to_bytes)).collect();
+    let line = |get: fn(&metrics::SizeBucket) -> Option<f64>| {
+        buckets.iter().enumerate().filter_map(|(i, b)| Some((i as f64, get(b)?))).collect()
+    };
+    let lines: Vec<Vec<(f64, f64)>> = vec![line(|b| b.p50), line(|b| b.p99)];
+    let chart = Chart {
+        title: "slowdown by size",
+        x: Axis::names("message size", names.clone()),
+        y: Axis::around("slowdown (×)", lines.iter().flatten().map(|p| p.1)),
+        lines,
+        dots: true,
+    };
+    let legend = ["median", "99th percentile"].map(str::to_owned);
+    let about = "Only sizes that occur have a dot.";
+    let empty = "No measured message completed, so there are no slowdowns.";
+    let head = ["Message size", "Messages", "Mean", "Median", "p99"].map(str::to_owned);
+    let rows: Vec<Vec<String>> = buckets
+        .iter()
+        .zip(names)
+        .map(|(b, name)| vec![name, count(b.count), number(b.mean), number(b.p50), number(b.p99)])
+        .collect();
+    let plot = figure("Slowdown by message size", &legend, &chart, about, empty)?;
+    Ok(html! { div.pair { (plot) div { h3 { "The same in numbers" } (table(&head, &rows)) } } })
+}
+
+fn size_range(from: u64, to: Option<u64>) -> String {
+    let short = |n: u64| match n {
+        1_000_000.. => format!("{} MB", n / 1_000_000),
+        _ => format!("{} KB", n / 1_000),
+    };
+    match (from, to) {
+        (0, Some(to)) => format!("< {}", short(to)),
+        (from, Some(to)) => {
+            let (from, to) = (short(from), short(to));
+            let (amount, unit) = from.split_once(' ').unwrap_or((&from, ""));
+            let amount = if to.ends_with(unit) { amount } else { &from };
+            format!("{amount}–{to}")
+        }
+        (from, None) => format!("≥ {}", short(from)),
+    }
+}
+
+/// A time axis over the run, in microseconds or milliseconds, and what to divide picoseconds by.
+fn time_axis(rows: &[SeriesRow]) -> (Axis, f64) {
+    let end = rows.last().map_or(0, |r| r.at.0) as f64;
+    let (label, unit) =
+        if end > 5e9 { ("simulated time (ms)", 1e9) } else { ("simulated time (µs)", 1e6) };
+    (Axis::linear(label, 0.0, end / unit), unit)
+}
+
+const NO_SERIES: &str = "The run ended before the first sample.";
+
+fn queues(results: &Results) -> Result<Markup, ReportError> {
+    let rows = results.series.rows();
+    let (x, unit) = time_axis(rows);
+    let line = |get: fn(&SeriesRow) -> u64| {
+        rows.iter().map(|r| (r.at.0 as f64 / unit, get(r) as f64 / 1e3)).collect()
+    };
+    let lines: Vec<Vec<(f64, f64)>> =
+        vec![line(|r| r.queues.max), line(|r| r.queues.p99), line(|r| r.queues.p50)];
+    let largest = lines.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
+    let y = Axis::linear("queue (KB)", 0.0, largest * 1.05);
+    let chart = Chart { title: "queue occupancy", x, y, lines, dots: false };
+    let legend = ["longest", "99th percentile", "median"].map(str::to_owned);
+    let about = "Bytes waiting at switch ports, over all ports.";
+    figure("Queue occupancy", &legend, &chart, about, NO_SERIES)
+}
+
+fn goodput(results: &Results) -> Result<Markup, ReportError> {
+    let rows = results.series.rows();
+    let (x, unit) = time_axis(rows);
+    let line: Vec<(f64, f64)> =
+        rows.iter().map(|r| (r.at.0 as f64 / unit, r.goodput_gbps)).collect();
+    let largest = line.iter().map(|p| p.1).fold(0.0, f64::max);
+    let y = Axis::linear("goodput (Gb/s)", 0.0, largest * 1.05);
+    let chart = Chart { title: "goodput", x, y, lines: vec![line], dots: false };
+    let about = "Payload placed at all receivers together.";
+    figure("Goodput", &[], &chart, about, NO_SERIES)
+}
+
+fn tiers_over_time(results: &Results) -> Result<Markup, ReportError> {
+    let (rows, tiers) = (results.series.rows(), results.series.tiers());
+    let (x, unit) = time_axis(rows);
+    let line = |tier: usize| {
+        let point = |r: &SeriesRow| Some((r.at.0 as f64 / unit, *r.tier_utilization.get(tier)?));
+        rows.iter().filter_map(point).collect()
+    };
+    let lines = (0..tiers.len()).map(line).collect();
+    let y = Axis::linear("mean utilisation", 0.0, 1.0);
+    let chart = Chart { title: "link utilisation", x, y, lines, dots: false };
+    let about = "Share of the time that the links of a tier transmit, headers included, the mean \
+                 over its links.";
+    let empty = "The run ended before the first sample, or its links have no tiers.";
+    figure("Link utilisation", tiers, &chart, about, empty)
+}
+
+fn tier_table(links: &[LinkRow]) -> Markup {
+    let mut tiers: BTreeMap<&str, Vec<&LinkRow>> = BTreeMap::new();
+    links.iter().for_each(|link| tiers.entry(&link.tier).or_default().push(link));
+    let head = [
+        "Tier",
+        "Links",
+        "Least used",
+        "Median",
+        "Most used",
+        "Longest queue",
+        "Dropped",
+        "Trimmed",
+        "Bounced",
+        "Marked",
+    ];
+    let row = |(tier, links): (&&str, &Vec<&LinkRow>)| {
+        let mut used: Vec<f64> = links.iter().filter_map(|l| l.utilization).collect();
+        used.sort_unstable_by(f64::total_cmp);
+        let sum = |get: fn(&LinkRow) -> u64| count(links.iter().map(|l| get(l)).sum());
+        let longest = links.iter().map(|l| l.max_queue_bytes).max().unwrap_or(0);
+        vec![
+            (*tier).to_owned(),
+            count(links.len() as u64),
+            percent(used.first().copied()),
+            percent(nearest_rank(&used, 500)),
+            percent(used.last().copied()),
+            bytes(longest),
+            sum(|l| l.dropped),
+            sum(|l| l.trimmed),
+            sum(|l| l.bounced),
+            sum(|l| l.marked),
+        ]
+    };
+    let rows: Vec<Vec<String>> = tiers.iter().map(row).collect();
+    html! {
+        h3 { "Links by tier" }
+        @if rows.is_empty() {
+            p.empty { "The result has no links." }
+        } @else {
+            (table(&head.map(str::to_owned), &rows))
+            p.note {
+                "Utilisation is over the measurement; queues and packets are over the whole run. "
+                code { "links.parquet" } " has every link."
+            }
+        }
+    }
+}
+
+fn packets(packets: &Packets) -> Markup {
+    let rows = [
+        ("Data sent", packets.data_sent, "with payload, by hosts, retransmissions included"),
+        ("Control sent", packets.control_sent, "without payload, by hosts"),
+        ("Retransmitted", packets.retransmitted, "data sent again"),
+        ("Trimmed", packets.trimmed, "payload cut off at a switch"),
+        ("Bounced", packets.bounced, "header returned to the sender by a switch"),
+        ("Dropped", packets.dropped, "lost at a queue or on a dead link"),
+        ("ECN marked", packets.ecn_marked, "at a switch"),
+        ("PFC pauses", packets.pfc_pauses, "pause frames sent"),
+    ];
+    html! {
+        div.scroll {
+            table {
+                thead { tr { th { "Packets" } th { "Count" } th.text { "Meaning" } } }
+                tbody {
+                    @for (name, value, about) in rows {
+                        tr { th scope="row" { (name) } td { (count(value)) } td.text { (about) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn scenario(results: &Results) -> Markup {
+    let manifest = &results.manifest;
+    let mut lines = Vec::new();
+    flatten("", &manifest.scenario, &mut lines);
+    html! {
+        h2 { "How to repeat this run" }
+        pre { (manifest.command) }
+        p.note {
+            "Same scenario, same seed, same engine version (" (manifest.versions.engine)
+            "): same digest."
+        }
+        details {
+            summary { "The scenario as it was run" }
+            pre { (lines.join("\n")) }
+        }
+    }
+}
+
+/// The scenario as one `path = value` line per key, as `--set` takes them.
+fn flatten(path: &str, value: &Value, lines: &mut Vec<String>) {
+    let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            map.iter().for_each(|(key, value)| flatten(&join(key), value, lines));
+        }
+        Value::Array(items) if items.iter().any(|i| i.is_object() || i.is_array()) => {
+            for (i, item) in items.iter().enumerate() {
+                flatten(&join(&i.to_string()), item, lines);
+            }
+        }
+        _ if path.is_empty() => lines.push(value.to_string()),
+        _ => lines.push(format!("{path} = {value}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_ranges_read_well() {
+        assert_eq!(size_range(0, Some(10_000)), "< 10 KB");
+        assert_eq!(size_range(10_000, Some(100_000)), "10–100 KB");
+        assert_eq!(size_range(100_000, Some(1_000_000)), "100 KB–1 MB");
+        assert_eq!(size_range(10_000_000, None), "≥ 10 MB");
+    }
+
+    #[test]
+    fn a_scenario_is_one_line_per_key() {
+        let scenario = serde_json::json!({
+            "seed": 1,
+            "topology": {"kind": "fat_tree", "k": 12},
+            "faults": [{"link": "a", "at": "1us"}],
+            "sizes": ["1KB", "2KB"],
+        });
+        let mut lines = Vec::new();
+        flatten("", &scenario, &mut lines);
+        lines.sort_unstable();
+        let expected = [
+            "faults.0.at = \"1us\"",
+            "faults.0.link = \"a\"",
+            "seed = 1",
+            "sizes = [\"1KB\",\"2KB\"]",
+            "topology.k = 12",
+            "topology.kind = \"fat_tree\"",
+        ];
+        assert_eq!(lines, expected);
+    }
+}

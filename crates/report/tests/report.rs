@@ -1,0 +1,120 @@
+//! The pages as a reader gets them.
+
+mod fixture;
+
+use std::path::PathBuf;
+
+use fixture::Run;
+use trimline_report::{render, render_comparison};
+
+const WEB_SEARCH: Run =
+    Run { name: "web_search", messages: 3_000, long_flows: 0, samples: 500, slow: 10 };
+
+/// Nothing on the page may load or lead anywhere: no addresses, no scripts, no foreign markup.
+fn assert_self_contained(page: &str) {
+    for word in ["http", "//", "<script", "<link", "<img", "url(", "@import", "src="] {
+        assert!(!page.contains(word), "{word:?} in the page");
+    }
+}
+
+#[test]
+fn a_run_has_its_numbers_plots_and_warnings() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &WEB_SEARCH);
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    let headings = [
+        "Before you trust these numbers",
+        "Completion time",
+        "Slowdown by message size",
+        "Queue occupancy",
+        "Link utilisation",
+        "Links by tier",
+        "How to repeat this run",
+        "topology.k = 12",
+        "trimline run scenarios/web_search.toml --seed 7",
+        "8f3a0c55d2e91b74",
+        "made-up rows of web_search",
+    ];
+    for text in headings {
+        assert!(page.contains(text), "{text:?} is missing");
+    }
+    assert_eq!(page.matches("<svg").count(), 6, "every plot is there");
+    assert!(!page.contains("Goodput of long flows"), "there are none");
+    assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
+}
+
+#[test]
+fn long_flows_have_a_plot() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { messages: 0, long_flows: 432, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert!(page.contains("Goodput of long flows"));
+    assert!(page.contains("Slowest long flow"));
+    assert!(page.contains("No measured message completed"), "a sentence, not an empty plot");
+}
+
+#[test]
+fn text_is_escaped() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "<script>alert('x')</script> & \"co\"";
+    fixture::write(dir.path(), &Run { name, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert!(!page.contains("<script"), "markup of a name is not markup of the page");
+    assert!(page.contains("&lt;script&gt;alert('x')&lt;/script&gt; &amp; "));
+    let page = render_comparison(&[dir.path().to_owned()]).unwrap();
+    assert!(!page.contains("<script"));
+}
+
+#[test]
+fn an_empty_run_is_sentences() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { messages: 0, samples: 0, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert_eq!(page.matches("<svg").count(), 0);
+    assert_eq!(page.matches("class=\"empty\"").count(), 7);
+    assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn a_hundred_thousand_messages_stay_below_a_megabyte() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { messages: 100_000, samples: 50_000, ..WEB_SEARCH });
+    let size = render(dir.path()).unwrap().len();
+    assert!(size < 1_000_000, "{size} bytes");
+}
+
+#[test]
+fn runs_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let dirs: Vec<PathBuf> = ["ndp", "newreno"].map(|name| dir.path().join(name)).to_vec();
+    fixture::write(&dirs[0], &WEB_SEARCH);
+    fixture::write(&dirs[1], &Run { slow: 30, ..WEB_SEARCH });
+    let page = render_comparison(&dirs).unwrap();
+    assert_self_contained(&page);
+    for text in ["2 runs compared", "<th scope=\"row\">newreno</th>", "newreno: made-up rows"] {
+        assert!(page.contains(text), "{text:?} is missing");
+    }
+    assert_eq!(page.matches("class=\"swatch\"").count(), 4, "two plots with two runs each");
+}
+
+#[test]
+fn what_is_missing_or_broken_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = || render(dir.path()).unwrap_err().to_string();
+    assert!(error().contains("is not a result directory"), "{}", error());
+    for name in
+        ["summary.json", "manifest.json", "flows.parquet", "series.parquet", "links.parquet"]
+    {
+        fixture::write(dir.path(), &WEB_SEARCH);
+        let path = dir.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        assert!(error().contains(name), "cut off: {}", error());
+        assert!(error().contains("run the scenario again"), "{}", error());
+        std::fs::remove_file(&path).unwrap();
+        assert!(error().contains(if name == "summary.json" { "no summary.json" } else { name }));
+    }
+    let error = render_comparison(&[]).unwrap_err().to_string();
+    assert!(error.contains("nothing to compare"), "{error}");
+}
