@@ -53,6 +53,30 @@ impl Diagnostic {
         self
     }
 
+    /// Say where as readers of text files do: line and column from one, in characters.
+    #[must_use]
+    pub(crate) fn at_line(
+        self,
+        source: &Arc<Source>,
+        line: u32,
+        column: u32,
+        len: u32,
+        label: &str,
+    ) -> Self {
+        let skipped: usize = source
+            .text
+            .split_inclusive('\n')
+            .take((line as usize).saturating_sub(1))
+            .map(str::len)
+            .sum();
+        let rest = source.text.get(skipped..).unwrap_or_default();
+        let bytes =
+            |chars: u32| -> usize { rest.chars().take(chars as usize).map(char::len_utf8).sum() };
+        let start = skipped + bytes(column.saturating_sub(1));
+        let end = skipped + bytes(column.saturating_sub(1).saturating_add(len));
+        self.at(source, start..end, label)
+    }
+
     /// File, line and column, the latter two counted from one (columns in characters).
     #[must_use]
     pub fn location(&self) -> Option<(&str, usize, usize)> {
@@ -178,6 +202,21 @@ mod tests {
         assert_eq!(at(0..1), "x.toml:1:1: m");
         assert_eq!(at(8..9), "x.toml:2:2: m", "é is two bytes and one column");
         assert_eq!(at(500..900), "x.toml:3:1: m", "a span outside the text is clamped");
+    }
+
+    #[test]
+    fn places_of_text_readers_are_found_again() {
+        let source = Arc::new(Source { name: "x.cm".into(), text: "Nodes 4\né->2 size\n".into() });
+        let at = |line, column| {
+            Diagnostic::new("m")
+                .at_line(&source, line, column, 3, "")
+                .location()
+                .map(|l| (l.1, l.2))
+        };
+        for place in [(1, 1), (1, 7), (2, 1), (2, 6), (3, 1)] {
+            assert_eq!(at(place.0 as u32, place.1 as u32), Some(place));
+        }
+        assert_eq!(at(99, 99), Some((3, 1)), "clamped");
     }
 
     #[test]

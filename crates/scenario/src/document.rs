@@ -61,7 +61,7 @@ pub(crate) type Table = BTreeMap<String, (At, Node)>;
 
 /// A scenario file, `--set` edits included.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub(crate) struct Document {
     pub(crate) root: Node,
 }
 
@@ -70,7 +70,7 @@ impl Document {
     ///
     /// # Errors
     /// What is not TOML, and where.
-    pub fn parse(name: &str, text: &str) -> Result<Self, Diagnostic> {
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Diagnostic> {
         let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
         if text.trim().is_empty() {
             return Err(Diagnostic::new("the scenario is empty")
@@ -92,21 +92,16 @@ impl Document {
     ///
     /// # Errors
     /// A missing `=`, an empty or impossible path.
-    pub fn set(&mut self, edit: &str) -> Result<(), Diagnostic> {
+    pub(crate) fn set(&mut self, edit: &str) -> Result<(), Diagnostic> {
         let source = Arc::new(Source { name: "--set".to_owned(), text: edit.to_owned() });
-        let Some((path, text)) = edit.split_once('=') else {
+        let Some((path, _)) = edit.split_once('=') else {
             return Err(Diagnostic::new("--set without a value")
                 .at(&source, 0..edit.len(), "no `=` here")
                 .hint("write --set path=value, for example --set transport.initial_window=23"));
         };
         let start = path.len() + 1;
         let at = At { source: Arc::clone(&source), span: start..edit.len() };
-        // Blanks in place of the path, so that places inside the value are places in the option.
-        let padded = " ".repeat(start) + text;
-        let value = match DeValue::parse(padded.trim_end()) {
-            Ok(value) => of_value(value.get_ref(), &at)?,
-            Err(_) => Value::Text(text.trim().to_owned()),
-        };
+        let value = option_value(&source, start)?;
         let mut place = &mut self.root;
         let mut from = 0;
         for key in path.split('.') {
@@ -116,6 +111,21 @@ impl Document {
         }
         *place = Node { value, at };
         Ok(())
+    }
+}
+
+/// The value of the option `source`, which begins at `start`: TOML if it is, else a text. It is
+/// parsed in its place (`v=` stands for the end of the path), so that places are right.
+fn option_value(source: &Arc<Source>, start: usize) -> Result<Value, Diagnostic> {
+    let text = &source.text[start..];
+    let padded = " ".repeat(start.saturating_sub(2)) + "v=" + text;
+    match DeTable::parse(&padded) {
+        Ok(table) if table.get_ref().len() == 1 && start >= 2 => {
+            let table = table.get_ref().iter().next();
+            let value = table.map(|(_, value)| Ok(of_spanned(value, source)?.value));
+            value.unwrap_or_else(|| Ok(Value::Text(text.trim().to_owned())))
+        }
+        _ => Ok(Value::Text(text.trim().to_owned())),
     }
 }
 

@@ -1,8 +1,43 @@
-//! Scenario files, the registry, runs and their results. See `Scenario`.
+//! Scenario files: read, checked, resolved, run, evaluated. The one place that knows transports
+//! and the fabric, and the one registry of both.
+//!
+//! [`Scenario`] is an experiment as data. [`run`] runs one and writes its result files;
+//! [`simulate`] only runs it. [`list`] says what a scenario can name.
+//!
+//! The way of a scenario through this crate: `document` (a tree in which every value knows its
+//! place, edited by `--set`), `reader` (one table, checked key by key), one module per table
+//! (`transport`, `topology`, `queue`, `routing`, `traffic`, `fault`, `measure`), `scenario` (all of
+//! them), `run` (into the fabric, with `record` or `trace` as observer), `results` and `warnings`.
+//!
+//! Deliberately absent: arguments, terminals, HTML.
 
 mod diagnostic;
 mod document;
+mod error;
+mod fault;
+mod files;
+mod measure;
+mod mux;
+mod queue;
 mod reader;
+mod record;
+mod registry;
+mod results;
+mod routing;
+mod run;
+mod scenario;
+mod topology;
+mod trace;
+mod traffic;
+mod transport;
+mod warnings;
 
 pub use diagnostic::{Diagnostic, Source};
-pub use document::Document;
+pub use error::Error;
+pub use fabric::Progress;
+pub use measure::Measure;
+pub use registry::list;
+pub use results::Results;
+pub use run::{ENGINE_VERSION, OnProgress, Options, Simulated, run, simulate, unwritable};
+pub use scenario::Scenario;
+pub use trace::Trace;

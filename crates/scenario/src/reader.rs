@@ -78,6 +78,18 @@ impl<'d> Reader<'d> {
         Ok(default)
     }
 
+    /// The value of `key`; what is not written comes from a preset, if one is in force.
+    pub(crate) fn given<K: Knob>(
+        &mut self,
+        key: &'static str,
+        preset: Option<K>,
+    ) -> Result<K, Diagnostic> {
+        match preset {
+            Some(value) => self.or(key, value),
+            None => self.need(key),
+        }
+    }
+
     /// Check that the value just read for `key` lies in `range`.
     pub(crate) fn within<K: PartialOrd + Display>(
         &self,
@@ -177,11 +189,6 @@ impl<'d> Reader<'d> {
             Some((_, node)) => node.at.error(message, label),
             None => self.at.error(message, label),
         }
-    }
-
-    /// An error about the table as a whole.
-    pub(crate) fn error_here(&self, message: impl Into<String>, label: &str) -> Diagnostic {
-        self.at.error(message, label)
     }
 
     /// `key` is not there. A misspelt one is a likelier explanation than a forgotten one.

@@ -1,0 +1,114 @@
+//! The command line, as one definition: parser, help and errors come from it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Packet-level simulation of datacenter transports.
+#[derive(Parser)]
+#[command(name = "trimline", version, about, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run one scenario: a summary on stdout, files in the output directory
+    Run(Run),
+    /// Run several scenarios, two at a time, and print one table that compares them
+    Compare(Compare),
+    /// Say what there is, one line each
+    List {
+        /// Of what
+        what: What,
+    },
+    /// Build (or rebuild) DIR/report.html from the results in DIR
+    Report {
+        /// The output directory of a run
+        dir: PathBuf,
+    },
+    /// Measure the simulator's own speed on fixed scenarios
+    Bench(Bench),
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// The scenario (TOML), or the manifest.json of an earlier run
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) edits: Edits,
+    /// Worker threads. The fabric is one partition so far: every N gives the same run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: u16,
+    /// Where the result files go [default: out/<name of the scenario file>]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write traces: packets (packets.pcapng, trace.perfetto.json), queues (queues.parquet)
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub(crate) trace: Vec<TraceKind>,
+    /// Check the costly invariants, too
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Compare {
+    /// The scenarios (TOML)
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) edits: Edits,
+    /// Where the result files go, one directory per scenario
+    #[arg(long, value_name = "DIR", default_value = "out/compare")]
+    pub(crate) out: PathBuf,
+}
+
+/// Changes to a scenario from the command line.
+#[derive(Args)]
+pub(crate) struct Edits {
+    /// Change a value of the scenario, for example --set transport.initial_window=23
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// The same as --set seed=N
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+impl Edits {
+    /// All edits in order, the seed last.
+    pub(crate) fn all(&self) -> Vec<String> {
+        let seed = self.seed.map(|seed| format!("seed={seed}"));
+        self.sets.iter().cloned().chain(seed).collect()
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Bench {
+    /// Print a JSON list instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Run only this case, in this process
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum What {
+    /// What runs on hosts
+    Transports,
+    /// Shapes of fabrics
+    Topologies,
+    /// Disciplines of switch ports
+    Queues,
+    /// Traffic and size distributions
+    Workloads,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceKind {
+    /// Every packet
+    Packets,
+    /// Every switch queue over time
+    Queues,
+}

@@ -1,0 +1,85 @@
+//! `trimline compare`: several scenarios, two at a time, and one table that compares them.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use metrics::Summary;
+use scenario::{Diagnostic, Error, Options, Scenario};
+
+use crate::args;
+use crate::run::{print_warnings, run_into};
+use crate::{Ended, html, table};
+
+/// Runs at the same time.
+const AT_ONCE: usize = 2;
+
+/// One scenario and where its results go.
+struct Job {
+    scenario: Scenario,
+    dir: PathBuf,
+    command: String,
+}
+
+/// `trimline compare`. Every scenario is read before the first one runs.
+pub(crate) fn compare(args: &args::Compare) -> Ended {
+    let jobs = jobs(args)?;
+    let next = AtomicUsize::new(0);
+    let ended: Mutex<Vec<(usize, Result<Summary, Error>)>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(jobs.len()) {
+            scope.spawn(|| {
+                while let Some((index, job)) = take(&jobs, &next) {
+                    let options = Options { command: job.command.clone(), ..Options::default() };
+                    let ran = run_into(&job.dir, &job.scenario, &options, &mut |_| ());
+                    let ran = ran.map(|results| results.summary);
+                    eprintln!(
+                        "{}: {}",
+                        job.scenario.name(),
+                        if ran.is_ok() { "done" } else { "failed" }
+                    );
+                    if let Ok(mut ended) = ended.lock() {
+                        ended.push((index, ran));
+                    }
+                }
+            });
+        }
+    });
+    let mut ended = ended.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    ended.sort_by_key(|(index, _)| *index);
+    let summaries: Vec<Summary> =
+        ended.into_iter().map(|(_, ran)| ran).collect::<Result<_, _>>()?;
+    println!("{}", table::comparison(&summaries));
+    for summary in &summaries {
+        let named = summary.warnings.iter().map(|w| format!("{}: {w}", summary.scenario));
+        print_warnings(&named.collect::<Vec<_>>());
+    }
+    let dirs: Vec<PathBuf> = jobs.into_iter().map(|job| job.dir).collect();
+    let page = html::of_runs(&dirs)?;
+    println!("report: {}", html::publish(&page, &args.out.join("report.html"))?.display());
+    Ok(())
+}
+
+fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    jobs.get(index).map(|job| (index, job))
+}
+
+fn jobs(args: &args::Compare) -> Result<Vec<Job>, Error> {
+    let edits = args.edits.all();
+    let mut jobs: Vec<Job> = Vec::new();
+    for file in &args.files {
+        let scenario = Scenario::load(file, &edits)?;
+        let dir = args.out.join(file.file_stem().unwrap_or(file.as_os_str()));
+        if jobs.iter().any(|job| job.dir == dir) {
+            let message = format!("two scenarios would both write to {}", dir.display());
+            return Err(Diagnostic::new(message).hint("give their files different names").into());
+        }
+        let words = ["run".to_owned(), file.display().to_string()];
+        let sets = edits.iter().flat_map(|edit| ["--set".to_owned(), edit.clone()]);
+        let out = ["--out".to_owned(), dir.display().to_string()];
+        let command = crate::run::command(words.into_iter().chain(sets).chain(out));
+        jobs.push(Job { scenario, dir, command });
+    }
+    Ok(jobs)
+}

@@ -1,0 +1,32 @@
+//! Reports: pages made by the crate `report`, put in place whole.
+
+use std::path::{Path, PathBuf};
+
+use scenario::{Diagnostic, Error};
+
+/// The page of the run whose results are in `dir`.
+pub(crate) fn of_run(dir: &Path) -> Result<String, Error> {
+    report::render(dir).map_err(|e| unreadable(&e))
+}
+
+/// The page that compares the runs whose results are in `dirs`.
+pub(crate) fn of_runs(dirs: &[PathBuf]) -> Result<String, Error> {
+    report::render_comparison(dirs).map_err(|e| unreadable(&e))
+}
+
+fn unreadable(error: &report::ReportError) -> Error {
+    Diagnostic::new(error.to_string()).into()
+}
+
+/// Put `page` at `path`, whole or not at all.
+pub(crate) fn publish(page: &str, path: &Path) -> Result<PathBuf, Error> {
+    let partial = path.with_extension("html.partial");
+    let written = std::fs::write(&partial, page).and_then(|()| std::fs::rename(&partial, path));
+    written.map_err(|e| {
+        // What was written is worth nothing; that it cannot be removed changes nothing.
+        let _ = std::fs::remove_file(&partial);
+        Diagnostic::new(format!("cannot write {}: {e}", path.display()))
+            .hint("check the directory and the disk")
+    })?;
+    Ok(path.to_owned())
+}

@@ -1,0 +1,125 @@
+//! `trimline run`: one scenario, a summary on stdout, files in the output directory.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use metrics::OutputDir;
+use scenario::{Error, Options, Results, Scenario, Trace, unwritable};
+
+use crate::Ended;
+use crate::args::{self, TraceKind};
+use crate::progress::Bar;
+use crate::{html, table};
+
+/// `trimline run`.
+pub(crate) fn run(args: &args::Run) -> Ended {
+    let scenario = Scenario::load(&args.file, &args.edits.all())?;
+    if args.threads > 1 {
+        eprintln!(
+            "note: the fabric is one partition so far; --threads {} changes nothing",
+            args.threads
+        );
+    }
+    let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
+    let options = Options {
+        trace: Trace {
+            packets: args.trace.contains(&TraceKind::Packets),
+            queues: args.trace.contains(&TraceKind::Queues),
+        },
+        check: args.check,
+        command: command(std::env::args().skip(1)),
+        ..Options::default()
+    };
+    let mut bar = Bar::new(&scenario);
+    let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(p));
+    bar.finish();
+    let results = finished?;
+    println!("{}", table::summary(&results.summary));
+    print_warnings(&results.summary.warnings);
+    println!("results: {}", dir.display());
+    println!("report:  {}", dir.join("report.html").display());
+    Ok(())
+}
+
+/// Run `scenario` and leave all of its files in `dir`, or none. That `dir` can be written is found
+/// out before the run.
+pub(crate) fn run_into(
+    dir: &Path,
+    scenario: &Scenario,
+    options: &Options,
+    progress: scenario::OnProgress<'_>,
+) -> Result<Results, Error> {
+    let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
+    let results = scenario::run(scenario, options, &out, progress)?;
+    out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
+    out.commit().map_err(|e| unwritable(&e))?;
+    Ok(results)
+}
+
+/// `out/<name of the scenario file>`.
+pub(crate) fn default_dir(file: &Path) -> PathBuf {
+    Path::new("out").join(file.file_stem().unwrap_or(file.as_os_str()))
+}
+
+/// What a reader should know before trusting the numbers, on stderr.
+pub(crate) fn print_warnings(warnings: &[String]) {
+    let (on, off) =
+        if std::io::stderr().is_terminal() { ("\u{1b}[33m", "\u{1b}[0m") } else { ("", "") };
+    for warning in warnings {
+        eprintln!("{on}warning:{off} {warning}");
+    }
+}
+
+/// `trimline` with `args` (without the program's name), as one would type it.
+pub(crate) fn command(args: impl Iterator<Item = String>) -> String {
+    args.fold("trimline".to_owned(), |line, arg| line + " " + &quoted(&arg))
+}
+
+/// `arg` for a POSIX shell.
+fn quoted(arg: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    if !arg.is_empty() && arg.chars().all(plain) {
+        arg.to_owned()
+    } else {
+        format!("'{}'", arg.replace('\'', "'\\''"))
+    }
+}
+
+/// `trimline report DIR`.
+pub(crate) fn report(dir: &Path) -> Ended {
+    let page = html::of_run(dir)?;
+    let path = html::publish(&page, &dir.join("report.html"))?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// `trimline list`: one line each.
+pub(crate) fn list(what: args::What) -> Ended {
+    let entries = match what {
+        args::What::Transports => scenario::list::transports(),
+        args::What::Topologies => scenario::list::topologies(),
+        args::What::Queues => scenario::list::queues(),
+        args::What::Workloads => scenario::list::workloads(),
+    };
+    let width = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, about) in entries {
+        println!("{name:width$}  {about}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_survives_a_shell() {
+        let args = ["run", "a b.toml", "--set", "name=it's"].map(str::to_owned);
+        assert_eq!(command(args.into_iter()), "trimline run 'a b.toml' --set 'name=it'\\''s'");
+    }
+
+    #[test]
+    fn results_go_to_a_directory_of_the_scenario_s_name() {
+        assert_eq!(default_dir(Path::new("scenarios/first.toml")), Path::new("out/first"));
+    }
+}

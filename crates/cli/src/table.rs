@@ -1,0 +1,129 @@
+//! The tables on stdout.
+
+use comfy_table::presets::{NOTHING, UTF8_HORIZONTAL_ONLY};
+use comfy_table::{CellAlignment, Table};
+use metrics::Summary;
+
+use crate::bench::Measured;
+
+/// Three or four digits, and the unit in the label.
+fn number(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(v) if v.abs() >= 1000.0 => format!("{v:.0}"),
+        Some(v) if v.abs() >= 10.0 => format!("{v:.1}"),
+        Some(v) => format!("{v:.3}"),
+    }
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| format!("{:.2} %", v * 100.0))
+}
+
+fn whole(value: Option<u64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| v.to_string())
+}
+
+/// Label and value of everything that a summary says, in a reader's order.
+fn rows(s: &Summary) -> Vec<(&'static str, String)> {
+    let f = &s.flows;
+    vec![
+        ("messages completed", format!("{} of {}", f.messages.completed, f.messages.submitted)),
+        ("  measured, unfinished", f.measured.unfinished.to_string()),
+        ("completion time mean, us", number(f.fct_us.mean)),
+        ("  median", number(f.fct_us.p50)),
+        ("  99th percentile", number(f.fct_us.p99)),
+        ("  slowest", number(f.fct_us.max)),
+        ("slowdown median", number(f.slowdown.p50)),
+        ("  99th percentile", number(f.slowdown.p99)),
+        ("last completion, us", number(f.last_completion_us)),
+        ("goodput, Gb/s", number(f.goodput_gbps)),
+        ("utilization", percent(f.utilization)),
+        ("long flows: slowest, Gb/s", number(f.flow_goodput_gbps.min)),
+        ("  mean", number(f.flow_goodput_gbps.mean)),
+        ("packets sent, data", s.packets.data_sent.to_string()),
+        ("  control", s.packets.control_sent.to_string()),
+        ("  again", s.packets.retransmitted.to_string()),
+        ("  trimmed", s.packets.trimmed.to_string()),
+        ("  bounced", bounced(s)),
+        ("  dropped", s.packets.dropped.to_string()),
+        ("  marked", s.packets.ecn_marked.to_string()),
+        ("queue 99th percentile, bytes", whole(s.queue_bytes.p99)),
+        ("  longest", whole(s.queue_bytes.max)),
+    ]
+}
+
+/// Bounced headers, and their share of all headers (the trimmed packets).
+fn bounced(s: &Summary) -> String {
+    let (bounced, trimmed) = (s.packets.bounced, s.packets.trimmed);
+    if trimmed == 0 {
+        return bounced.to_string();
+    }
+    format!("{bounced} ({:.1} % of headers)", bounced as f64 / trimmed as f64 * 100.0)
+}
+
+/// The summary of one run.
+pub(crate) fn summary(s: &Summary) -> String {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["scenario", s.scenario.as_str()]);
+    for (label, value) in rows(s) {
+        table.add_row([label.to_owned(), value]);
+    }
+    table.add_row(["simulated, ms".to_owned(), number(Some(s.sim_time_us / 1e3))]);
+    table.add_row(["wall time, s".to_owned(), number(Some(s.wall_s))]);
+    table.add_row(["packet-hops".to_owned(), s.packet_hops.to_string()]);
+    table.add_row(["seed, digest".to_owned(), format!("{}, {}", s.seed, s.digest)]);
+    right(table)
+}
+
+/// Several runs side by side, one column each.
+pub(crate) fn comparison(summaries: &[Summary]) -> String {
+    let mut table = Table::new();
+    let names = summaries.iter().map(|s| s.scenario.as_str());
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(std::iter::once("scenario").chain(names));
+    let columns: Vec<_> = summaries.iter().map(rows).collect();
+    let labels = columns.first().map(|column| column.iter().map(|(label, _)| *label));
+    for (index, label) in labels.into_iter().flatten().enumerate() {
+        let cells = columns.iter().filter_map(|column| column.get(index)).map(|(_, v)| v.clone());
+        table.add_row(std::iter::once(label.to_owned()).chain(cells));
+    }
+    let walls = summaries.iter().map(|s| number(Some(s.wall_s)));
+    table.add_row(std::iter::once("wall time, s".to_owned()).chain(walls));
+    right(table)
+}
+
+/// The simulator's own speed.
+pub(crate) fn bench(all: &[Measured]) -> String {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header([
+        "case",
+        "packet-hops",
+        "events",
+        "CPU s",
+        "wall s",
+        "ns/hop",
+        "instr./hop",
+        "peak MB",
+    ]);
+    for m in all {
+        table.add_row([
+            m.name.clone(),
+            m.packet_hops.to_string(),
+            m.events.to_string(),
+            number(Some(m.cpu_s)),
+            number(Some(m.wall_s)),
+            number(Some(m.ns_per_packet_hop)),
+            number(m.instructions_per_packet_hop),
+            number(Some(m.peak_rss_mb)),
+        ]);
+    }
+    right(table)
+}
+
+/// Numbers end in one line.
+fn right(mut table: Table) -> String {
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.to_string()
+}

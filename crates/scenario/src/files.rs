@@ -1,0 +1,73 @@
+//! Files that a scenario names: found relative to the scenario, read whole, errors located.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use workload::TextError;
+
+use crate::diagnostic::{Diagnostic, Source};
+use crate::reader::Reader;
+
+/// The largest file that is read, bytes.
+const LARGEST: u64 = 1 << 30;
+
+/// A file that a scenario names.
+pub(crate) struct Named {
+    /// Its absolute path.
+    pub(crate) path: PathBuf,
+    /// Its name as messages show it, and its text.
+    pub(crate) source: Arc<Source>,
+}
+
+/// Read the file that `key` names. A path in the scenario is relative to the scenario's directory
+/// `dir`; one given with `--set` is relative to the working directory if such a file exists. The
+/// resolved scenario holds the absolute path.
+pub(crate) fn read(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    dir: &Path,
+) -> Result<Named, Diagnostic> {
+    let written: PathBuf = table.need(key)?;
+    let path = if table.is_set_by_option(key) && written.is_file() {
+        written.clone()
+    } else {
+        dir.join(&written)
+    };
+    let text = read_text(&path).map_err(|why| {
+        let message = format!("cannot read {}: {why}", path.display());
+        let hint = "a path is relative to the scenario file (with --set: to where you are)";
+        table.error(key, message, "named here").hint(hint)
+    })?;
+    let path = std::path::absolute(&path).unwrap_or(path);
+    table.resolve(key, &path);
+    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    let source = Arc::new(Source { name: written.display().to_string(), text });
+    Ok(Named { path, source })
+}
+
+/// The text of the file at `path`, or why there is none.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    let about = std::fs::metadata(path).map_err(|e| plain(&e))?;
+    if !about.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    if about.len() > LARGEST {
+        return Err(format!("it has {} bytes; at most {LARGEST} are read", about.len()));
+    }
+    let bytes = std::fs::read(path).map_err(|e| plain(&e))?;
+    String::from_utf8(bytes).map_err(|_| "it is not text (UTF-8)".to_owned())
+}
+
+/// The error in words, without the number that the system adds.
+pub(crate) fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error").map_or(text.clone(), |(words, _)| words.to_lowercase())
+}
+
+/// The error of a reader in `workload`, as a [`Diagnostic`] that shows the line.
+pub(crate) fn located(source: &Arc<Source>, error: &TextError) -> Diagnostic {
+    let label = if error.value.is_empty() { "something is missing here" } else { "here" };
+    Diagnostic::new(&error.message)
+        .at_line(source, error.line, error.column, error.len, label)
+        .hint(&error.hint)
+}

@@ -1,0 +1,116 @@
+//! [`Mux`]: several applications on one host, for scenarios with several `[[traffic]]` tables.
+
+use endpoint::{App, AppCx, AppEffect, AppEvent};
+use units::TimerId;
+
+/// Several applications as one. Each has its own timers and its own draws; events go to all, and
+/// each ignores the messages that it did not submit.
+pub(crate) struct Mux(Vec<Box<dyn App>>);
+
+impl Mux {
+    /// `apps` as one application. One alone stays as it is.
+    pub(crate) fn of(mut apps: Vec<Box<dyn App>>) -> Box<dyn App> {
+        match apps.len() {
+            0 => Box::new(workload::Quiet),
+            1 => apps.remove(0),
+            _ => Box::new(Self(apps)),
+        }
+    }
+
+    /// Call part `index` with its own draws, and keep its timers apart: timer `t` of part `i` of
+    /// `n` is `t * n + i`.
+    fn part(
+        &mut self,
+        cx: &mut AppCx<'_>,
+        index: usize,
+        call: impl FnOnce(&mut dyn App, &mut AppCx<'_>),
+    ) {
+        let parts = self.0.len() as u32;
+        let Some(app) = self.0.get_mut(index) else { return };
+        let first = cx.fx.len();
+        let draw = cx.draw.part(index as u64);
+        let mut own = AppCx { now: cx.now, me: cx.me, draw, next_id: cx.next_id, fx: cx.fx };
+        call(app.as_mut(), &mut own);
+        for effect in cx.fx.iter_mut().skip(first) {
+            if let AppEffect::Arm { timer, .. } = effect {
+                *timer = TimerId(timer.0 * parts + index as u32);
+            }
+        }
+    }
+}
+
+impl App for Mux {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        for index in 0..self.0.len() {
+            self.part(cx, index, |app, cx| app.on_start(cx));
+        }
+    }
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        for index in 0..self.0.len() {
+            self.part(cx, index, |app, cx| app.on_event(cx, event));
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut AppCx<'_>, id: TimerId) {
+        let parts = self.0.len() as u32;
+        let index = (id.0 % parts) as usize;
+        self.part(cx, index, |app, cx| app.on_timer(cx, TimerId(id.0 / parts)));
+    }
+
+    fn more_to_come(&self) -> bool {
+        self.0.iter().any(|app| app.more_to_come())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use endpoint::{Draw, Purpose};
+    use units::{HostId, MsgId, Time};
+
+    /// Arms timer 3 at its own number and submits to its own number when it fires.
+    struct Probe(u32);
+
+    impl App for Probe {
+        fn on_start(&mut self, cx: &mut AppCx<'_>) {
+            cx.arm(TimerId(3), Time(u64::from(self.0)));
+        }
+        fn on_timer(&mut self, cx: &mut AppCx<'_>, id: TimerId) {
+            assert_eq!(id, TimerId(3));
+            cx.submit(HostId(self.0), cx.draw.bits(Purpose::new("probe"), 0) | 1);
+        }
+    }
+
+    #[test]
+    fn timers_and_draws_are_kept_apart_and_ids_are_shared() {
+        let mut mux = Mux::of(vec![Box::new(Probe(7)), Box::new(Probe(8))]);
+        let (mut next_id, mut fx) = (MsgId(0), Vec::new());
+        let draw = Draw::new(1, Purpose::new("test"), 0);
+        let mut cx =
+            AppCx { now: Time(0), me: HostId(0), draw, next_id: &mut next_id, fx: &mut fx };
+        mux.on_start(&mut cx);
+        let timers: Vec<TimerId> = cx
+            .fx
+            .drain(..)
+            .map(|e| match e {
+                AppEffect::Arm { timer, .. } => timer,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(timers, [TimerId(6), TimerId(7)]);
+        mux.on_timer(&mut cx, timers[1]);
+        mux.on_timer(&mut cx, timers[0]);
+        let submitted: Vec<(u32, u64, u64)> = cx
+            .fx
+            .iter()
+            .map(|e| match e {
+                AppEffect::Submit(msg) => (msg.dst.0, msg.id.0, msg.len),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!([submitted[0].0, submitted[1].0], [8, 7], "each timer reaches its owner");
+        assert_eq!([submitted[0].1, submitted[1].1], [0, 1]);
+        assert_ne!(submitted[0].2, submitted[1].2, "draws differ");
+    }
+}

@@ -1,0 +1,148 @@
+//! The one list of what there is: transports, topologies, queues, traffic. `trimline list`, the
+//! names in error messages and construction all read it.
+
+use crate::queue::{self, ReadQueue};
+use crate::topology::{self, ReadTopology};
+use crate::traffic::{self, ReadTraffic};
+use crate::transport::{self, ReadTransport};
+
+/// Something that a scenario can name in a `kind` key.
+pub(crate) struct Kind<F> {
+    /// The name in scenarios.
+    pub(crate) name: &'static str,
+    /// A line of description.
+    pub(crate) about: &'static str,
+    /// Reads the rest of its table.
+    pub(crate) read: F,
+}
+
+/// What `[transport] kind` can be.
+pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
+    Kind {
+        name: "ndp",
+        about: "NDP (SIGCOMM'17): trimming, receiver-driven pulls, per-packet spraying",
+        read: transport::ndp,
+    },
+    Kind {
+        name: "newreno",
+        about: "TCP NewReno (RFC 5681, 6582, 6298): loss-driven window, one path per message",
+        read: transport::newreno,
+    },
+];
+
+/// What `[topology] kind` can be.
+pub(crate) const TOPOLOGIES: &[Kind<ReadTopology>] = &[
+    Kind { name: "star", about: "hosts around one switch", read: topology::star },
+    Kind {
+        name: "dumbbell",
+        about: "two switches with hosts on both sides of one bottleneck link",
+        read: topology::dumbbell,
+    },
+    Kind {
+        name: "leaf-spine",
+        about: "two tiers: every leaf joined to every spine",
+        read: topology::leaf_spine,
+    },
+    Kind {
+        name: "fat-tree",
+        about: "three tiers of k-port switches, k^3/4 hosts (Al-Fares et al., SIGCOMM'08)",
+        read: topology::fat_tree,
+    },
+    Kind {
+        name: "file",
+        about: "a .topo file of htsim (two or three tiers)",
+        read: topology::file,
+    },
+];
+
+/// What `[queue] kind` can be.
+pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
+    Kind {
+        name: "ndp",
+        about: "short data queue, headers and control first (10:1), trimming, bouncing",
+        read: queue::ndp,
+    },
+    Kind {
+        name: "drop-tail",
+        about: "first in, first out; drops what does not fit; optional ECN threshold",
+        read: queue::drop_tail,
+    },
+];
+
+/// What `[traffic] kind` can be.
+pub(crate) const TRAFFIC: &[Kind<ReadTraffic>] = &[
+    Kind {
+        name: "permutation",
+        about: "every host sends to one host and receives from one",
+        read: traffic::permutation,
+    },
+    Kind {
+        name: "random",
+        about: "every host sends to a host drawn at random",
+        read: traffic::random,
+    },
+    Kind { name: "incast", about: "many hosts send to one, all at once", read: traffic::incast },
+    Kind {
+        name: "all-to-all",
+        about: "every host sends to every other",
+        read: traffic::all_to_all,
+    },
+    Kind {
+        name: "poisson",
+        about: "messages at random instants, sizes of a distribution, at a stated load",
+        read: traffic::poisson,
+    },
+    Kind {
+        name: "closed-loop",
+        about: "every host keeps a number of messages under way, the next after a gap",
+        read: traffic::closed_loop,
+    },
+    Kind {
+        name: "file",
+        about: "a connection matrix of htsim (.cm) or a list of messages (.csv)",
+        read: traffic::file,
+    },
+];
+
+/// What there is, as (name, line of description).
+pub mod list {
+    use super::{Kind, QUEUES, TOPOLOGIES, TRAFFIC, TRANSPORTS};
+    use workload::SizeDist;
+
+    fn of<F>(kinds: &[Kind<F>]) -> Vec<(&'static str, String)> {
+        kinds.iter().map(|kind| (kind.name, kind.about.to_owned())).collect()
+    }
+
+    /// Values of `transport.kind`.
+    #[must_use]
+    pub fn transports() -> Vec<(&'static str, String)> {
+        of(TRANSPORTS)
+    }
+
+    /// Values of `topology.kind`.
+    #[must_use]
+    pub fn topologies() -> Vec<(&'static str, String)> {
+        of(TOPOLOGIES)
+    }
+
+    /// Values of `queue.kind`.
+    #[must_use]
+    pub fn queues() -> Vec<(&'static str, String)> {
+        of(QUEUES)
+    }
+
+    /// Values of `traffic.kind`, then those of `traffic.distribution`.
+    #[must_use]
+    pub fn workloads() -> Vec<(&'static str, String)> {
+        let sizes = SizeDist::names().filter_map(|name| {
+            let dist = SizeDist::shipped(name)?;
+            let about = dist.about();
+            let mean = dist.mean() / 1e3;
+            Some((
+                name,
+                format!("sizes: {}, mean {mean:.1} KB ({})", about.title, about.publication),
+            ))
+        });
+        of(TRAFFIC).into_iter().chain(sizes).collect()
+    }
+}

@@ -1,0 +1,173 @@
+//! From what a run did to the result files: summary, series, link table.
+
+use endpoint::Stat;
+use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
+use metrics::{
+    FlowRow, LinkRow, Packets, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, Summary,
+    Window,
+};
+use units::{Dur, HostId, Rate, Time};
+
+use crate::Scenario;
+use crate::warnings;
+
+/// Everything that a run leaves, except traces.
+#[derive(Debug, Clone)]
+pub struct Results {
+    /// `summary.json`.
+    pub summary: Summary,
+    /// `flows.parquet`, sorted by source and message.
+    pub flows: Vec<FlowRow>,
+    /// `series.parquet`.
+    pub series: Series,
+    /// `links.parquet`, in the order of the topology's links.
+    pub links: Vec<LinkRow>,
+}
+
+impl Results {
+    /// Work out the results of `scenario` from its `outcome` and its messages. `wall_s` is how long
+    /// the run took.
+    pub(crate) fn of(
+        scenario: &Scenario,
+        outcome: &Outcome,
+        mut flows: Vec<FlowRow>,
+        wall_s: f64,
+    ) -> Self {
+        flows.sort_unstable_by_key(|row| (row.src, row.msg));
+        let topology = &scenario.topology;
+        let window = window(scenario, outcome, &flows);
+        let rate = |host| topology.receive_rate(HostId(host));
+        let (stats, mut warnings) = metrics::fold_flows(&flows, window, rate);
+        warnings.extend(warnings::of(scenario, outcome, &flows, window));
+        let summary = Summary {
+            schema: RESULT_SCHEMA,
+            scenario: scenario.name.clone(),
+            seed: scenario.seed,
+            digest: format!("{:016x}", outcome.digest),
+            sim_time_us: outcome.now.as_us_f64(),
+            wall_s,
+            events: outcome.events,
+            packet_hops: outcome.packet_hops,
+            flows: stats,
+            packets: packets(outcome),
+            queue_bytes: QueueBytes {
+                p99: outcome.queue_bytes_p99.map(u64::from),
+                max: longest_queue(topology, &outcome.links),
+            },
+            warnings,
+        };
+        let links = links(topology, outcome, window);
+        Self { summary, flows, series: series(topology, &outcome.samples), links }
+    }
+}
+
+/// The window as written, or from `from` until the last message was whole.
+fn window(scenario: &Scenario, outcome: &Outcome, flows: &[FlowRow]) -> Window {
+    let last = || flows.iter().filter_map(|row| row.finish).max();
+    let unfinished = || flows.iter().any(|row| row.finish.is_none());
+    let to = match scenario.measure.to {
+        Some(to) => to,
+        None if unfinished() => outcome.now,
+        None => last().unwrap_or(outcome.now),
+    };
+    Window { from: scenario.measure.from, to: to.min(outcome.now) }
+}
+
+fn packets(outcome: &Outcome) -> Packets {
+    let c = &outcome.counters;
+    Packets {
+        data_sent: c.data_sent,
+        control_sent: c.control_sent,
+        retransmitted: c.stat(Stat::Retransmission),
+        trimmed: c.trimmed,
+        bounced: c.bounced,
+        dropped: c.dropped,
+        ecn_marked: c.marked,
+        pfc_pauses: 0,
+    }
+}
+
+/// The most that any switch queue held.
+fn longest_queue(topology: &Topology, stats: &[LinkStats]) -> Option<u64> {
+    let pairs = topology.links().iter().zip(stats);
+    let switches = pairs.filter(|(link, _)| matches!(link.from, Node::Switch(..)));
+    switches.map(|(_, stats)| u64::from(stats.max_queue_bytes)).max()
+}
+
+/// The level that a link leaves and its direction, for example `tor-down`.
+fn tier(link: &Link) -> String {
+    match (link.from, link.to) {
+        (Node::Host(_), _) => "host-up".to_owned(),
+        (Node::Switch(tier, _), Node::Host(_)) => format!("{tier}-down"),
+        (Node::Switch(from, _), Node::Switch(to, _)) if to < from => format!("{from}-down"),
+        (Node::Switch(from, _), Node::Switch(..)) => format!("{from}-up"),
+    }
+}
+
+fn links(topology: &Topology, outcome: &Outcome, window: Window) -> Vec<LinkRow> {
+    let length = window.to.since(window.from);
+    let row = |(link, stats): (&Link, &LinkStats)| LinkRow {
+        name: link.to_string(),
+        tier: tier(link),
+        rate: link.rate,
+        tx_bytes: stats.bytes,
+        utilization: share(stats.bytes_in_window, link.rate, length),
+        max_queue_bytes: u64::from(stats.max_queue_bytes),
+        dropped: stats.dropped,
+        trimmed: stats.trimmed,
+        bounced: stats.bounced,
+        marked: stats.marked,
+    };
+    topology.links().iter().zip(&outcome.links).map(row).collect()
+}
+
+/// The share of `length` that transmitting `bytes` at `rate` takes. At most 1: the last packet may
+/// end after the window.
+fn share(bytes: u64, rate: Rate, length: Dur) -> Option<f64> {
+    let most = rate.0 as f64 * length.as_s_f64() / 8.0;
+    (most > 0.0).then(|| (bytes as f64 / most).min(1.0))
+}
+
+/// The tiers that the engine samples, by the upper end of the link.
+const TIERS: [Tier; 3] = [Tier::Tor, Tier::Agg, Tier::Core];
+
+fn series(topology: &Topology, samples: &[Sample]) -> Series {
+    let there: Vec<usize> =
+        (0..TIERS.len()).filter(|&i| topology.switches_of(TIERS[i]) > 0).collect();
+    let mut series = Series::new(there.iter().map(|&i| TIERS[i].to_string()).collect());
+    let capacity = TIERS.map(|tier| tier_rate(topology, tier));
+    let mut before = (Time::ZERO, 0, [0; TIERS.len()]);
+    for sample in samples {
+        let (at, placed, sent) = before;
+        let length = sample.at.since(at).as_s_f64();
+        if length <= 0.0 {
+            continue;
+        }
+        let gbps = |bytes: u64| bytes as f64 * 8.0 / length / 1e9;
+        let used = |i: usize| {
+            let most = capacity[i].as_gbps_f64();
+            let gbps = gbps(sample.tier_bytes[i] - sent[i]);
+            if most > 0.0 { (gbps / most).min(1.0) } else { 0.0 }
+        };
+        series.push(SeriesRow {
+            at: sample.at,
+            queues: QueueSample {
+                p50: u64::from(sample.queue_bytes.p50),
+                p99: u64::from(sample.queue_bytes.p99),
+                max: u64::from(sample.queue_bytes.max),
+                total: sample.queue_bytes.total,
+            },
+            goodput_gbps: gbps(sample.placed_bytes - placed),
+            in_flight: sample.messages_in_flight,
+            tier_utilization: there.iter().map(|&i| used(i)).collect(),
+        });
+        before = (sample.at, sample.placed_bytes, sample.tier_bytes);
+    }
+    series
+}
+
+/// The rates of all links whose upper end is a switch of `tier`, both directions together.
+fn tier_rate(topology: &Topology, tier: Tier) -> Rate {
+    let below = |l: &&Link| matches!(l.from.max(l.to), Node::Switch(upper, _) if upper == tier);
+    Rate(topology.links().iter().filter(below).map(|link| link.rate.0).sum())
+}

@@ -1,0 +1,182 @@
+//! Running a scenario: endpoints and applications into a fabric, messages and traces out of it.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use endpoint::Observer;
+use fabric::{Outcome, Progress, Sim};
+use metrics::{FileError, FlowRow, Manifest, OutputDir};
+
+use crate::Scenario;
+use crate::diagnostic::Diagnostic;
+use crate::error::Error;
+use crate::record::Recorder;
+use crate::results::Results;
+use crate::trace::{Trace, Tracer};
+
+/// Version of the engine: results of equal versions have equal digests.
+pub const ENGINE_VERSION: u32 = 1;
+
+/// How to run a scenario. None of it changes results.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What to trace.
+    pub trace: Trace,
+    /// Check the costly invariants, too.
+    pub check: bool,
+    /// Use the binary heap instead of the timing wheel (the cross-check of the event queue).
+    pub heap: bool,
+    /// Use an event per departure (the cross-check of lazy departures).
+    pub eager: bool,
+    /// The command that repeats this run, for the manifest and for failures.
+    pub command: String,
+}
+
+/// What a run did, before it is evaluated.
+#[derive(Debug)]
+pub struct Simulated {
+    /// What the fabric says.
+    pub outcome: Outcome,
+    /// A row per message.
+    pub flows: Vec<FlowRow>,
+    /// How long it took, seconds.
+    pub wall_s: f64,
+}
+
+/// Called at every grid step.
+pub type OnProgress<'a> = &'a mut dyn FnMut(&Progress);
+
+/// Run `scenario` without any files.
+///
+/// # Errors
+/// An impossible fabric, or a rule that was broken.
+pub fn simulate(
+    scenario: &Scenario,
+    options: &Options,
+    progress: OnProgress<'_>,
+) -> Result<Simulated, Error> {
+    let recorder = recorder(scenario);
+    let started = clock();
+    let (outcome, recorder) = sim(scenario, options, recorder, &mut |p| {
+        progress(p);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Simulated { outcome, flows: recorder.rows, wall_s: started.elapsed().as_secs_f64() })
+}
+
+/// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
+/// for, `flows.parquet`, `series.parquet`, `links.parquet`, `summary.json`, `manifest.json`.
+///
+/// # Errors
+/// As [`simulate`], or a file that cannot be written.
+pub fn run(
+    scenario: &Scenario,
+    options: &Options,
+    out: &OutputDir,
+    progress: OnProgress<'_>,
+) -> Result<Results, Error> {
+    let simulated = if options.trace.any() {
+        simulate_traced(scenario, options, out, progress)?
+    } else {
+        simulate(scenario, options, progress)?
+    };
+    let Simulated { outcome, flows, wall_s } = simulated;
+    let results = Results::of(scenario, &outcome, flows, wall_s);
+    write(scenario, options, &results, out).map_err(|e| unwritable(&e))?;
+    Ok(results)
+}
+
+fn simulate_traced(
+    scenario: &Scenario,
+    options: &Options,
+    out: &OutputDir,
+    progress: OnProgress<'_>,
+) -> Result<Simulated, Error> {
+    let tracer = Tracer::new(options.trace, scenario.topology(), out, recorder(scenario));
+    let tracer = tracer.map_err(|e| unwritable(&e))?;
+    let failed = std::rc::Rc::clone(&tracer.failed);
+    let started = clock();
+    let (outcome, tracer) = sim(scenario, options, tracer, &mut |p| {
+        progress(p);
+        if failed.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    let recorder = tracer.finish().map_err(|e| unwritable(&e))?;
+    Ok(Simulated { outcome, flows: recorder.rows, wall_s: started.elapsed().as_secs_f64() })
+}
+
+/// The clock is for `wall_s` only; nothing simulated sees it.
+fn clock() -> Instant {
+    Instant::now()
+}
+
+fn recorder(scenario: &Scenario) -> Recorder {
+    Recorder::new(scenario.measure.from, scenario.measure.to)
+}
+
+/// Build the fabric and run it.
+fn sim<O: Observer>(
+    scenario: &Scenario,
+    options: &Options,
+    observer: O,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<(Outcome, O), Error> {
+    let mut config = scenario.config.clone();
+    config.check = options.check;
+    if options.heap {
+        config.events = fabric::Events::Heap;
+    }
+    if options.eager {
+        config.departures = fabric::Departures::Eager;
+    }
+    let impossible = |why: String| {
+        Error::from(
+            Diagnostic::new(format!("{}: {why}", scenario.name)).hint("change the scenario"),
+        )
+    };
+    let endpoint = |_| (scenario.transport.endpoint)();
+    let endpoints: Option<Vec<_>> = (0..scenario.topology.hosts()).map(endpoint).collect();
+    let endpoints =
+        endpoints.ok_or_else(|| impossible("the transport refuses its parameters".to_owned()))?;
+    let apps = scenario.traffic.apps().map_err(|e| impossible(e.to_string()))?;
+    let sim = Sim::new(scenario.topology.clone(), config, endpoints, apps, observer);
+    let sim = sim.map_err(|e| impossible(e.to_string()))?;
+    sim.run(progress).map_err(|violation| Error::Run {
+        what: format!("a rule was broken {violation}"),
+        hint: format!(
+            "this is a defect of the transport or of the engine, not of the scenario; seed {}; to \
+             see it again: {}",
+            scenario.seed, options.command
+        ),
+    })
+}
+
+fn write(
+    scenario: &Scenario,
+    options: &Options,
+    results: &Results,
+    out: &OutputDir,
+) -> Result<(), FileError> {
+    let mut flows = results.flows.clone();
+    metrics::write_flows(out.file("flows.parquet")?, &mut flows)?;
+    results.series.write(out.file("series.parquet")?)?;
+    metrics::write_links(out.file("links.parquet")?, results.links.iter().cloned())?;
+    manifest(scenario, options).write(out)?;
+    results.summary.write(out)
+}
+
+/// What was run, and how to run it again.
+fn manifest(scenario: &Scenario, options: &Options) -> Manifest {
+    // A table of texts, numbers and tables: this cannot fail.
+    let resolved = serde_json::to_value(scenario.resolved()).unwrap_or_default();
+    let version = env!("CARGO_PKG_VERSION");
+    let git = option_env!("TRIMLINE_GIT");
+    Manifest::new(resolved, scenario.seed, version, git, ENGINE_VERSION, &options.command)
+}
+
+/// A result file or directory that cannot be written. Exit code 2, as for a wrong input: the
+/// remedy is the user's.
+#[must_use]
+pub fn unwritable(error: &FileError) -> Error {
+    let what = format!("cannot {} {}: {}", error.action, error.path.display(), error.cause);
+    Diagnostic::new(what).hint(&error.hint).into()
+}

@@ -1,0 +1,195 @@
+//! [`Scenario`]: an experiment as data, read, checked and resolved.
+
+use std::path::Path;
+
+use fabric::Topology;
+use units::{Dur, HostId};
+
+use crate::diagnostic::Diagnostic;
+use crate::document::Document;
+use crate::measure::{self, Measure};
+use crate::reader::Reader;
+use crate::traffic::Traffic;
+use crate::transport::Transport;
+use crate::{fault, files, queue, routing, topology, traffic, transport};
+
+/// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
+pub struct Scenario {
+    pub(crate) name: String,
+    pub(crate) seed: u64,
+    pub(crate) topology: Topology,
+    pub(crate) transport: Transport,
+    pub(crate) traffic: Traffic,
+    pub(crate) measure: Measure,
+    pub(crate) config: fabric::Config,
+    resolved: toml::Table,
+}
+
+impl Scenario {
+    /// Read the scenario file `path`, or the scenario inside the `manifest.json` of a run, and
+    /// apply the `--set` edits in order.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, where it is, and what would be right.
+    pub fn load(path: &Path, edits: &[String]) -> Result<Self, Diagnostic> {
+        let name = path.display().to_string();
+        let text = files::read_text(path).map_err(|why| {
+            Diagnostic::new(format!("cannot read {name}: {why}"))
+                .hint("give the path of a scenario, for example scenarios/first.toml")
+        })?;
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let dir = path.parent().unwrap_or(Path::new(""));
+        if path.extension().is_some_and(|e| e == "json") {
+            let text = of_manifest(&name, &text)?;
+            return Self::parse(&format!("{name} (resolved scenario)"), &text, dir, edits);
+        }
+        Self::parse(&name, &text, dir, edits)
+    }
+
+    /// The same for a text; `name` is what messages call it, and paths inside are relative to `dir`.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn parse(name: &str, text: &str, dir: &Path, edits: &[String]) -> Result<Self, Diagnostic> {
+        let mut document = Document::parse(name, text)?;
+        for edit in edits {
+            document.set(edit)?;
+        }
+        let root = Reader::new(&document.root, &document.root.at, "the scenario")?;
+        read(root, dir)
+    }
+
+    /// The scenario's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The seed of every draw.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The fabric.
+    #[must_use]
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// What counts, and when to give up.
+    #[must_use]
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    /// The scenario with all defaults spelled out: a scenario again, for the same run.
+    #[must_use]
+    pub fn resolved(&self) -> &toml::Table {
+        &self.resolved
+    }
+
+    /// The base round-trip time between the first host and the last, which are farthest apart.
+    pub(crate) fn longest_rtt(&self) -> Dur {
+        use endpoint::Routes;
+        self.topology.base_rtt(HostId(0), HostId(self.topology.hosts() - 1))
+    }
+}
+
+/// Read every table, in the order in which one needs the others.
+fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
+    let name: String = root.need("name")?;
+    let seed: u64 = root.need("seed")?;
+    root.within("seed", seed, 0..=i64::MAX as u64)?;
+
+    let mut routes = section(&mut root, "routing", "mode = \"permute\"")?;
+    let (mode, reroute_after) = routing::read(&mut routes, root.has("fault"))?;
+
+    let mut table = section(&mut root, "transport", "kind = \"ndp\"")?;
+    let transport = transport::read(&mut table, mode)?;
+    if mode.needs_spraying() && !transport.sprays {
+        let message = "this transport keeps one path per message";
+        let error = routes.error("mode", message, "a choice for each packet");
+        return Err(error.hint("use `ecmp`, `single` or `random` (the switches choose)"));
+    }
+    let mtu = transport.framing.payload + transport.framing.overhead;
+
+    let mut shape = section(&mut root, "topology", "kind = \"fat-tree\"")?;
+    let mut topology = topology::read(&mut shape, dir, mtu)?;
+
+    let mut queue_table = section(&mut root, "queue", "kind = \"ndp\"")?;
+    let queue = queue::read(&mut queue_table, transport.framing)?;
+
+    let mut flows = root.tables("traffic")?;
+    if flows.is_empty() {
+        return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
+    }
+    let traffic = traffic::read(&mut flows, dir, seed, &mut topology)?;
+
+    let mut faults = Vec::new();
+    let mut faults_resolved = Vec::new();
+    for mut table in root.tables("fault")? {
+        faults.extend(fault::read(&mut table, &topology)?);
+        faults_resolved.push(table.finish()?);
+    }
+
+    let (measure, measure_resolved) = match root.table("measure")? {
+        Some(mut table) => (measure::read(&mut table, traffic.endless)?, table.finish()?),
+        None => measure::without(traffic.endless).map_err(|hint| root.missing("measure", &hint))?,
+    };
+
+    root.keep("transport", table.finish()?);
+    root.keep("topology", shape.finish()?);
+    root.keep("routing", routes.finish()?);
+    root.keep("queue", queue_table.finish()?);
+    root.keep_all("traffic", flows.into_iter().map(Reader::finish).collect::<Result<_, _>>()?);
+    root.keep("measure", measure_resolved);
+    if !faults.is_empty() {
+        root.keep_all("fault", faults_resolved);
+    }
+    let resolved = root.finish()?;
+    let config = fabric::Config {
+        seed,
+        framing: transport.framing,
+        routing: mode.switches,
+        spray: mode.sprays(),
+        queue,
+        queue_overrides: Vec::new(),
+        faults,
+        reroute_after,
+        events: fabric::Events::Wheel,
+        departures: fabric::Departures::Lazy,
+        grid: measure.grid(),
+        limit: measure.limit,
+        window: (measure.from, measure.to.unwrap_or(units::Time::NEVER)),
+        sample_every: Some(measure.sample_every()),
+        check: false,
+    };
+    Ok(Scenario { name, seed, topology, transport, traffic, measure, config, resolved })
+}
+
+/// The table `key`, which must be there.
+fn section<'d>(
+    root: &mut Reader<'d>,
+    key: &'static str,
+    example: &str,
+) -> Result<Reader<'d>, Diagnostic> {
+    match root.table(key)? {
+        Some(table) => Ok(table),
+        None => {
+            Err(root.missing(key, &format!("add a table `[{key}]` with `{example}` or another")))
+        }
+    }
+}
+
+/// The scenario inside a manifest, as TOML.
+fn of_manifest(name: &str, text: &str) -> Result<String, Diagnostic> {
+    let wrong = |why: &str| {
+        Diagnostic::new(format!("{name} is not the manifest of a run: {why}"))
+            .hint("give a scenario (.toml) or the manifest.json in the output directory of a run")
+    };
+    let manifest: serde_json::Value =
+        serde_json::from_str(text).map_err(|e| wrong(&e.to_string()))?;
+    let scenario = manifest.get("scenario").ok_or_else(|| wrong("it has no scenario"))?;
+    toml::to_string(scenario).map_err(|e| wrong(&e.to_string()))
+}

@@ -1,0 +1,193 @@
+//! `--trace`: every packet as a capture and on a time line, and every switch queue over time.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use endpoint::{Flags, MessageRecord, Observer, Packet, PacketEvent};
+use fabric::{Link, Topology};
+use metrics::{
+    FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
+};
+use units::Time;
+use wire::frame::{Carrier, Ecn, FrameRepr, IP_OVERHEAD};
+
+use crate::record::Recorder;
+
+/// What to trace. Tracing changes no result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Packets: `packets.pcapng` and `trace.perfetto.json`.
+    pub packets: bool,
+    /// Queues: `queues.parquet`.
+    pub queues: bool,
+}
+
+impl Trace {
+    /// Whether anything is traced.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.packets || self.queues
+    }
+}
+
+/// The observer that keeps messages and writes traces.
+pub(crate) struct Tracer {
+    pub(crate) recorder: Recorder,
+    links: Vec<Link>,
+    packets: Option<(PcapngWriter, PerfettoWriter)>,
+    queues: Option<TableWriter<QueueRow>>,
+    /// What each queue held when it was last seen.
+    held: Vec<u32>,
+    /// The first thing that could not be written; nothing is written after it.
+    error: Option<FileError>,
+    /// Whether there is one, for the run to stop.
+    pub(crate) failed: Rc<Cell<bool>>,
+}
+
+/// Room for all headers of a frame; payload is not simulated.
+const FRAME_MAX: usize = 128;
+
+impl Tracer {
+    /// Start the files of `trace` in `out`.
+    pub(crate) fn new(
+        trace: Trace,
+        topology: &Topology,
+        out: &OutputDir,
+        recorder: Recorder,
+    ) -> Result<Self, FileError> {
+        let links = topology.links().to_vec();
+        let names = || links.iter().map(Link::to_string);
+        let packets = if trace.packets {
+            let interface = |l: &Link| Interface { name: l.to_string(), rate: l.rate };
+            let pcapng =
+                PcapngWriter::new(out.file("packets.pcapng")?, links.iter().map(interface))?;
+            Some((pcapng, PerfettoWriter::new(out.file("trace.perfetto.json")?, names())?))
+        } else {
+            None
+        };
+        let queues =
+            if trace.queues { Some(TableWriter::new(out.file("queues.parquet")?)?) } else { None };
+        let held = vec![0; links.len()];
+        let failed = Rc::new(Cell::new(false));
+        Ok(Self { recorder, links, packets, queues, held, error: None, failed })
+    }
+
+    /// Complete the files, or say what could not be written.
+    pub(crate) fn finish(self) -> Result<Recorder, FileError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        if let Some((pcapng, perfetto)) = self.packets {
+            pcapng.finish()?;
+            perfetto.finish()?;
+        }
+        self.queues.map_or(Ok(()), TableWriter::finish)?;
+        Ok(self.recorder)
+    }
+
+    fn attempt(&mut self, write: impl FnOnce(&mut Self) -> Result<(), FileError>) {
+        if self.error.is_none()
+            && let Err(error) = write(self)
+        {
+            self.error = Some(error);
+            self.failed.set(true);
+        }
+    }
+
+    fn write_packet(
+        &mut self,
+        at: Time,
+        link: u32,
+        event: PacketEvent,
+        pkt: &Packet,
+    ) -> Result<(), FileError> {
+        let Some((pcapng, perfetto)) = self.packets.as_mut() else { return Ok(()) };
+        match event {
+            PacketEvent::Sent => Ok(()),
+            PacketEvent::Arrived => {
+                let Some(on) = self.links.get(link as usize) else { return Ok(()) };
+                let length = on.rate.serialise(u64::from(pkt.wire_len));
+                let start = Time(at.0.saturating_sub(on.delay.0).saturating_sub(length.0));
+                perfetto.slice(start, length, link, &name(pkt), u64::from(pkt.wire_len))?;
+                let mut frame = [0; FRAME_MAX];
+                let (repr, body) = (headers(pkt), pkt.header());
+                match repr.emit(body, &mut frame) {
+                    Ok(n) => pcapng.packet(at, link, &frame[..n], repr.original_len() as u32),
+                    // A packet with no place in the formats of the Internet is in the time line.
+                    Err(_) => Ok(()),
+                }
+            }
+            PacketEvent::Trimmed => perfetto.instant(at, link, "trimmed"),
+            PacketEvent::Bounced => perfetto.instant(at, link, "bounced"),
+            PacketEvent::Marked => perfetto.instant(at, link, "marked"),
+            PacketEvent::Dropped(_) => perfetto.instant(at, link, "dropped"),
+        }
+    }
+
+    fn write_queue(&mut self, at: Time, link: u32, bytes: u32) -> Result<(), FileError> {
+        let bytes = u64::from(bytes);
+        if let Some((_, perfetto)) = self.packets.as_mut() {
+            perfetto.queue(at, link, bytes)?;
+        }
+        self.queues.as_mut().map_or(Ok(()), |table| table.push(QueueRow { at, link, bytes }))
+    }
+}
+
+impl Observer for Tracer {
+    const PACKETS: bool = true;
+
+    fn message(&mut self, record: &MessageRecord) {
+        self.recorder.message(record);
+    }
+
+    fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
+        self.attempt(|tracer| tracer.write_packet(at, link, event, pkt));
+    }
+
+    fn queue(&mut self, at: Time, link: u32, bytes: u32) {
+        // Only changes are written.
+        let Some(held) = self.held.get_mut(link as usize) else { return };
+        if *held != bytes {
+            *held = bytes;
+            self.attempt(|tracer| tracer.write_queue(at, link, bytes));
+        }
+    }
+}
+
+/// "data 3 9000+9000": what a packet is, the message and the bytes that it is about.
+fn name(pkt: &Packet) -> String {
+    let kind = if pkt.flags.has(Flags::BOUNCED) {
+        "bounced"
+    } else if pkt.flags.has(Flags::TRIMMED) {
+        "header"
+    } else if pkt.flags.has(Flags::CONTROL) {
+        "control"
+    } else {
+        "data"
+    };
+    let span = pkt.span;
+    format!("{kind} {}->{} #{} {}+{}", pkt.src.0, pkt.dst.0, span.msg.0, span.offset, span.len)
+}
+
+/// The Ethernet and IP headers that the packet would have.
+fn headers(pkt: &Packet) -> FrameRepr {
+    let after_ip = usize::from(pkt.wire_len).saturating_sub(IP_OVERHEAD);
+    // Some simulators count an acknowledgement as 40 bytes, less than its headers have.
+    let body_len = after_ip.max(usize::from(pkt.hdr_len)) as u16;
+    let ecn = if pkt.flags.has(Flags::CE) {
+        Ecn::Marked
+    } else if pkt.flags.has(Flags::ECT) {
+        Ecn::Capable
+    } else {
+        Ecn::NotCapable
+    };
+    FrameRepr {
+        src: pkt.src,
+        dst: pkt.dst,
+        carrier: Carrier::Ip { proto: pkt.proto },
+        class: pkt.class & 7,
+        ecn,
+        path: pkt.path,
+        body_len,
+    }
+}

@@ -1,0 +1,73 @@
+//! The `[transport]` table: which transport, and every one of its parameters.
+//!
+//! A parameter is written by the name of the transport's `Config` field. None has a default here;
+//! `preset` names a published set of them, which the other keys then change.
+
+mod ndp;
+mod newreno;
+
+use endpoint::{Endpoint, Framing};
+use units::Bytes;
+
+use crate::diagnostic::Diagnostic;
+use crate::reader::Reader;
+use crate::registry::{Kind, TRANSPORTS};
+use crate::routing::Mode;
+
+pub(crate) use ndp::ndp;
+pub(crate) use newreno::newreno;
+
+/// A transport with its parameters, ready to be put on hosts.
+pub(crate) struct Transport {
+    /// How it cuts messages into packets.
+    pub(crate) framing: Framing,
+    /// What it sends before it hears anything, payload bytes.
+    pub(crate) first_window: u64,
+    /// Whether it can choose a path for each packet.
+    pub(crate) sprays: bool,
+    /// Makes the endpoint of one host. `None` for a configuration that the transport refuses,
+    /// which reading has checked.
+    pub(crate) endpoint: Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>,
+}
+
+/// How one transport is read.
+pub(crate) type ReadTransport = fn(&mut Reader<'_>, Mode) -> Result<Transport, Diagnostic>;
+
+/// Read `[transport]`; `mode` says how its senders choose paths.
+pub(crate) fn read(table: &mut Reader<'_>, mode: Mode) -> Result<Transport, Diagnostic> {
+    let kind: &Kind<ReadTransport> = table.choose("kind", TRANSPORTS, |k| k.name)?;
+    (kind.read)(table, mode)
+}
+
+/// The largest payload: with its headers it must fit the 16 bits of a packet's length.
+const PAYLOAD_MAX: Bytes = Bytes(65_000);
+
+/// A number of bytes that fits 16 bits.
+fn bytes(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    preset: Option<u16>,
+    least: u64,
+) -> Result<u16, Diagnostic> {
+    let n = table.given(key, preset.map(|n| Bytes(u64::from(n))))?;
+    // At most 65000, so it fits.
+    Ok(table.within(key, n, Bytes(least)..=PAYLOAD_MAX)?.0 as u16)
+}
+
+/// The configuration that `preset` names, if any.
+fn preset<C>(table: &mut Reader<'_>, known: &[(&'static str, C)]) -> Result<Option<C>, Diagnostic>
+where
+    C: Clone,
+{
+    if !table.has("preset") {
+        return Ok(None);
+    }
+    table.choose("preset", known, |(name, _)| name).map(|(_, config)| Some(config.clone()))
+}
+
+/// A configuration that its transport refuses: the message says which fields.
+fn refused(table: &Reader<'_>, why: &impl std::fmt::Display) -> Diagnostic {
+    table
+        .error("kind", why.to_string(), "parameters that do not go together")
+        .hint("change the parameters that the message names")
+}

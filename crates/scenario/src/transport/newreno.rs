@@ -1,0 +1,156 @@
+//! `[transport] kind = "newreno"`: the keys of [`transports::newreno::Config`].
+
+use transports::newreno;
+use units::Dur;
+
+use super::{Transport, bytes, preset, refused};
+use crate::diagnostic::Diagnostic;
+use crate::document::Value;
+use crate::reader::{Knob, Reader};
+use crate::routing::Mode;
+
+/// `kind = "newreno"`.
+pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode) -> Result<Transport, Diagnostic> {
+    let mss = bytes(table, "mss", None, 1)?;
+    let known = [
+        ("linux-datacenter", newreno::Config::linux_datacenter(mss)),
+        ("ns2", newreno::Config::ns2(mss)),
+        ("htsim", newreno::Config::htsim(mss.saturating_add(40))),
+    ];
+    let p = preset(table, &known)?;
+    let p = p.as_ref();
+    let config = newreno::Config {
+        mss,
+        overhead: bytes(table, "overhead", p.map(|p| p.overhead), 40)?,
+        ack_bytes: bytes(table, "ack_bytes", p.map(|p| p.ack_bytes), 40)?,
+        class: table.given("class", p.map(|p| p.class))?,
+        isn: table.given("isn", p.map(|p| p.isn))?,
+        initial_window: table.given("initial_window", p.map(|p| p.initial_window))?,
+        initial_ssthresh: limit(table, "initial_ssthresh", p.map(|p| p.initial_ssthresh))?,
+        window_cap: limit(table, "window_cap", p.map(|p| p.window_cap))?,
+        increase: increase(table, p.map(|p| p.increase))?,
+        grow_unused: table.given("grow_unused", p.map(|p| p.grow_unused))?,
+        dup_threshold: table.given("dup_threshold", p.map(|p| p.dup_threshold))?,
+        limited_transmit: table.given("limited_transmit", p.map(|p| p.limited_transmit))?,
+        impatient: table.given("impatient", p.map(|p| p.impatient))?,
+        conservative_exit: table.given("conservative_exit", p.map(|p| p.conservative_exit))?,
+        idle_restart: table.given("idle_restart", p.map(|p| p.idle_restart))?,
+        rto: rto(table, p.map(|p| p.rto))?,
+        timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
+        delayed_ack: table.given("delayed_ack", p.map(|p| DelayedAck(p.delayed_ack)))?.0,
+        messages_max: table.given("messages_max", p.map(|p| p.messages_max))?,
+    };
+    config.check().map_err(|why| refused(table, &why))?;
+    Ok(Transport {
+        framing: config.framing(),
+        first_window: (config.initial_window * f64::from(config.mss)) as u64,
+        sprays: false,
+        endpoint: Box::new(move || Some(Box::new(newreno::NewReno::new(config).ok()?))),
+    })
+}
+
+fn rto(
+    table: &mut Reader<'_>,
+    p: Option<transports::rto::RtoConfig>,
+) -> Result<transports::rto::RtoConfig, Diagnostic> {
+    let min_is_variance = p.map(|p| p.min_is_variance);
+    let ack_ends_backoff = p.map(|p| p.ack_ends_backoff);
+    Ok(transports::rto::RtoConfig {
+        min: table.given("rto_min", p.map(|p| p.min))?,
+        max: table.given("rto_max", p.map(|p| p.max))?,
+        initial: table.given("rto_initial", p.map(|p| p.initial))?,
+        tick: table.given("rto_tick", p.map(|p| p.tick))?,
+        min_is_variance: table.given("rto_min_is_variance", min_is_variance)?,
+        ack_ends_backoff: table.given("rto_ack_ends_backoff", ack_ends_backoff)?,
+    })
+}
+
+/// `increase = "per-ack"`, or `"per-byte"` with `slow_start_limit`.
+fn increase(
+    table: &mut Reader<'_>,
+    p: Option<newreno::Increase>,
+) -> Result<newreno::Increase, Diagnostic> {
+    let usual = match p {
+        Some(newreno::Increase::PerByte { slow_start_limit }) => Some(slow_start_limit),
+        _ => None,
+    };
+    match table.given("increase", p.map(Growth::from))? {
+        Growth::PerAck => Ok(newreno::Increase::PerAck),
+        Growth::PerByte => {
+            let slow_start_limit = limit(table, "slow_start_limit", usual)?;
+            Ok(newreno::Increase::PerByte { slow_start_limit })
+        }
+    }
+}
+
+/// [`newreno::Increase`] without its number.
+enum Growth {
+    PerAck,
+    PerByte,
+}
+
+impl From<newreno::Increase> for Growth {
+    fn from(increase: newreno::Increase) -> Self {
+        match increase {
+            newreno::Increase::PerAck => Self::PerAck,
+            newreno::Increase::PerByte { .. } => Self::PerByte,
+        }
+    }
+}
+
+impl Knob for Growth {
+    const EXAMPLE: &'static str = "\"per-ack\"` or `\"per-byte\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match String::read(value)?.as_str() {
+            "per-ack" => Ok(Self::PerAck),
+            "per-byte" => Ok(Self::PerByte),
+            other => Err(format!("`{other}` is neither per-ack nor per-byte")),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(match self {
+            Self::PerAck => "per-ack".into(),
+            Self::PerByte => "per-byte".into(),
+        })
+    }
+}
+
+/// A number of segments, or "unlimited".
+fn limit(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    preset: Option<f64>,
+) -> Result<f64, Diagnostic> {
+    table.given(key, preset.map(Limit)).map(|limit| limit.0)
+}
+
+struct Limit(f64);
+
+impl Knob for Limit {
+    const EXAMPLE: &'static str = "20.0` or `\"unlimited\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "unlimited" => Ok(Self(f64::INFINITY)),
+            _ => f64::read(value).map(Self),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        if self.0.is_finite() { self.0.show() } else { toml::Value::String("unlimited".into()) }
+    }
+}
+
+/// The longest delay of an acknowledgement, or "off": every segment is acknowledged.
+struct DelayedAck(Option<Dur>);
+
+impl Knob for DelayedAck {
+    const EXAMPLE: &'static str = "\"40ms\"` or `\"off\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "off" => Ok(Self(None)),
+            _ => Dur::read(value).map(|d| Self(Some(d))),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        self.0.map_or_else(|| toml::Value::String("off".into()), |d| d.show())
+    }
+}

@@ -1,0 +1,71 @@
+//! What a reader should know before trusting a result, beyond what its messages say
+//! (`metrics::fold_flows` says that).
+
+use fabric::Outcome;
+use metrics::{FlowRow, Window};
+use units::Dur;
+
+use crate::Scenario;
+
+/// A window of fewer round trips than this shows the start rather than the state.
+const FEW_RTTS: u64 = 10;
+
+/// The warnings of this run, each a sentence.
+pub(crate) fn of(
+    scenario: &Scenario,
+    outcome: &Outcome,
+    flows: &[FlowRow],
+    window: Window,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if flows.iter().all(|row| !row.measured) && flows.iter().all(|row| row.size.is_some()) {
+        warnings.push(
+            "nothing was measured: no message was submitted inside the measurement window"
+                .to_owned(),
+        );
+    }
+    if !outcome.complete {
+        warnings.push(format!(
+            "the run was ended at its limit, {}, before everything measured was done",
+            outcome.now
+        ));
+    }
+    warnings.extend(short_window(scenario, window));
+    warnings.extend(small_first_window(scenario));
+    warnings.extend(losses(scenario, outcome));
+    warnings
+}
+
+fn short_window(scenario: &Scenario, window: Window) -> Option<String> {
+    let rtt = scenario.longest_rtt();
+    let length = window.to.since(window.from);
+    (scenario.measure.to.is_some() && length < rtt * FEW_RTTS).then(|| {
+        format!(
+            "the measurement window of {length} is shorter than {FEW_RTTS} round trips of {rtt}"
+        )
+    })
+}
+
+/// A first window below the bandwidth-delay product cannot fill a link.
+fn small_first_window(scenario: &Scenario) -> Option<String> {
+    let window = scenario.transport.first_window;
+    let rtt: Dur = scenario.longest_rtt();
+    let needed = scenario.topology.links().first()?.rate.bytes_in(rtt).0;
+    (window < needed).then(|| {
+        format!(
+            "the initial window of {window}B is below the bandwidth-delay product of the longest \
+             path, {needed}B: a lone message cannot fill its link"
+        )
+    })
+}
+
+/// Losses in a fabric that trims are the exception, and worth a look.
+fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
+    let dropped = outcome.counters.dropped;
+    let trims = matches!(scenario.config.queue, queues::QueueSpec::Ndp(_));
+    (trims && dropped > 0).then(|| {
+        format!(
+            "{dropped} packets were lost although the switches trim: headers or control did not fit"
+        )
+    })
+}
