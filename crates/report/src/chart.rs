@@ -10,7 +10,7 @@ use crate::axis::Axis;
 
 /// Twice the size at which it is shown.
 const SIZE: (u32, u32) = (1400, 680);
-const FONT: (&str, i32) = ("inherit", 30);
+const FONT: (&str, i32) = ("inherit", 35);
 
 const INK: RGBColor = RGBColor(1, 1, 1);
 const GRID: RGBColor = RGBColor(1, 1, 2);
@@ -60,8 +60,8 @@ impl Chart {
         let mut chart = ChartBuilder::on(&area)
             .margin(12)
             .margin_right(48)
-            .x_label_area_size(96)
-            .y_label_area_size(130)
+            .x_label_area_size(104)
+            .y_label_area_size(150)
             .build_cartesian_2d(self.x.clone(), self.y.clone())
             .map_err(|e| e.to_string())?;
         let text = TextStyle::from(FONT).color(&INK);

@@ -44,12 +44,14 @@ pub(crate) fn page(labels: &[String], runs: &[Curves]) -> Result<String, ReportE
         header { h1 { (title) } p.subtitle { (labels.join(" · ")) } }
         (warnings("Before you trust these numbers", &all_warnings(labels, runs)))
         h2 { "Numbers" }
-        (table(&HEAD.map(str::to_owned), &rows(labels, runs)))
+        (table(&RESULTS.map(str::to_owned), &results(labels, runs)))
         p.note {
-            "FCT is the completion time of measured messages in µs, slowdown the same over that of \
-             the message alone in the same fabric; utilization is goodput over the link rates of \
-             the receivers in use; packets are over the whole run."
+            "FCT is the completion time of measured messages, slowdown the same over that of the \
+             message alone in the same fabric; utilization is goodput over the link rates of the \
+             receivers in use."
         }
+        (table(&PACKETS.map(str::to_owned), &packets(labels, runs)))
+        p.note { "Packets and queues are over the whole run." }
         h2 { "Distributions" }
         div.pair {
             (completion_times(&collect(|r| &r.fcts_us), labels)?)
@@ -69,33 +71,24 @@ fn all_warnings(labels: &[String], runs: &[Curves]) -> Vec<String> {
     labels.iter().zip(runs).flat_map(of).collect()
 }
 
-const HEAD: [&str; 17] = [
+const RESULTS: [&str; 10] = [
     "Run",
-    "Scenario",
-    "Seed",
     "Utilization",
-    "FCT p50",
-    "FCT p99",
-    "FCT max",
+    "FCT p50 (µs)",
+    "FCT p99 (µs)",
+    "FCT max (µs)",
     "Slowdown p50",
     "Slowdown p99",
     "Slowest long flow (Gb/s)",
     "Last completion (µs)",
     "Unfinished",
-    "Retransmitted",
-    "Trimmed",
-    "Bounced",
-    "Dropped",
-    "Longest queue",
 ];
 
-fn rows(labels: &[String], runs: &[Curves]) -> Vec<Vec<String>> {
+fn results(labels: &[String], runs: &[Curves]) -> Vec<Vec<String>> {
     let row = |(label, run): (&String, &Curves)| {
-        let (summary, flows) = (&run.summary, &run.summary.flows);
+        let flows = &run.summary.flows;
         vec![
             label.clone(),
-            summary.scenario.clone(),
-            summary.seed.to_string(),
             percent(flows.utilization),
             number(flows.fct_us.p50),
             number(flows.fct_us.p99),
@@ -105,10 +98,37 @@ fn rows(labels: &[String], runs: &[Curves]) -> Vec<Vec<String>> {
             number(flows.flow_goodput_gbps.min),
             number(flows.last_completion_us),
             count(flows.measured.unfinished),
-            count(summary.packets.retransmitted),
-            count(summary.packets.trimmed),
-            count(summary.packets.bounced),
-            count(summary.packets.dropped),
+        ]
+    };
+    labels.iter().zip(runs).map(row).collect()
+}
+
+const PACKETS: [&str; 10] = [
+    "Run",
+    "Scenario",
+    "Seed",
+    "Data sent",
+    "Retransmitted",
+    "Trimmed",
+    "Bounced",
+    "Dropped",
+    "ECN marked",
+    "Longest queue",
+];
+
+fn packets(labels: &[String], runs: &[Curves]) -> Vec<Vec<String>> {
+    let row = |(label, run): (&String, &Curves)| {
+        let (summary, packets) = (&run.summary, &run.summary.packets);
+        vec![
+            label.clone(),
+            summary.scenario.clone(),
+            summary.seed.to_string(),
+            count(packets.data_sent),
+            count(packets.retransmitted),
+            count(packets.trimmed),
+            count(packets.bounced),
+            count(packets.dropped),
+            count(packets.ecn_marked),
             summary.queue_bytes.max.map_or_else(|| "–".to_owned(), bytes),
         ]
     };

@@ -1,7 +1,5 @@
 //! The page of one run.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 use metrics::{LinkRow, Packets, SeriesRow, Summary, nearest_rank};
 use serde_json::Value;
@@ -22,25 +20,40 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         (warnings("Before you trust these numbers", &summary.warnings))
         (tiles(&headline(summary)))
         h2 { "Messages" }
-        div.pair {
-            (completion_times(&[results.fcts_us()], &[])?)
-            (slowdowns(&[results.slowdowns()], &[])?)
-        }
-        (by_size(summary)?)
-        @let long = results.long_flows_gbps();
-        @if !long.is_empty() { (long_flows(&[long], &[])?) }
+        (messages(results)?)
         h2 { "Fabric" }
         div.pair {
             (queues(results)?)
             (goodput(results)?)
         }
-        (tiers_over_time(results)?)
+        div.pair {
+            (tiers_over_time(results)?)
+            (in_flight(results)?)
+        }
         (tier_table(&results.links))
         h3 { "Packets" }
         (packets(&summary.packets))
         (scenario(results))
     };
     Ok(shell(&format!("{} · Trimline", summary.scenario), &body))
+}
+
+fn messages(results: &Results) -> Result<Markup, ReportError> {
+    let (fcts, long) = (results.fcts_us(), results.long_flows_gbps());
+    Ok(html! {
+        @if !long.is_empty() { (long_flows(&[long], &[])?) }
+        @if fcts.is_empty() {
+            p.empty {
+                "No measured message completed, so there are no completion times and slowdowns."
+            }
+        } @else {
+            div.pair {
+                (completion_times(&[fcts], &[])?)
+                (slowdowns(&[results.slowdowns()], &[])?)
+            }
+            (by_size(&results.summary)?)
+        }
+    })
 }
 
 fn header(results: &Results) -> Markup {
@@ -64,56 +77,47 @@ fn header(results: &Results) -> Markup {
     }
 }
 
+/// What there is of the headline numbers.
 fn headline(summary: &Summary) -> Vec<Tile> {
     let flows = &summary.flows;
-    let tile = |name, value, unit, about: String| Tile { name, value, unit, about };
-    let (fct, slowdown) = (&flows.fct_us, &flows.slowdown);
+    let (fct, slowdown, long) = (&flows.fct_us, &flows.slowdown, &flows.flow_goodput_gbps);
     let both = |a: &str, x, b: &str, y| format!("{a} {}, {b} {}", number(x), number(y));
-    let messages = &flows.messages;
-    let mut tiles = vec![
-        tile(
-            "Utilization",
-            percent(flows.utilization),
-            "",
-            format!("{} Gb/s of goodput over the receivers' links", number(flows.goodput_gbps)),
-        ),
-        tile("Median completion", number(fct.p50), "µs", both("mean", fct.mean, "p90", fct.p90)),
-        tile("p99 completion", number(fct.p99), "µs", format!("largest {}", number(fct.max))),
-        tile(
+    let unfinished = count(flows.measured.unfinished);
+    let submitted = count(flows.messages.submitted);
+    let queue = &summary.queue_bytes;
+    let goodput =
+        format!("{} Gb/s of goodput over the receivers' links", number(flows.goodput_gbps));
+    let completed =
+        format!("of {submitted} messages; {unfinished} of the measured ones unfinished");
+    let some = |value: Option<f64>| value.map(|v| number(Some(v)));
+    let share = flows.utilization.map(|u| percent(Some(u)));
+    let tiles = [
+        ("Utilization", share, "", goodput),
+        ("Slowest long flow", some(long.min), "Gb/s", both("median", long.p50, "mean", long.mean)),
+        ("Median completion", some(fct.p50), "µs", both("mean", fct.mean, "p90", fct.p90)),
+        ("p99 completion", some(fct.p99), "µs", format!("largest {}", number(fct.max))),
+        (
             "p99 slowdown",
-            number(slowdown.p99),
+            some(slowdown.p99),
             "×",
             both("median", slowdown.p50, "mean", slowdown.mean),
         ),
-        tile(
+        (
             "Last completion",
-            number(flows.last_completion_us),
+            some(flows.last_completion_us),
             "µs",
             "since the start of the run".to_owned(),
         ),
-        tile(
-            "Completed",
-            count(messages.completed),
-            "",
-            format!(
-                "of {} messages; {} of the measured ones unfinished",
-                count(messages.submitted),
-                count(flows.measured.unfinished)
-            ),
-        ),
-        tile(
+        ("Completed", Some(count(flows.messages.completed)), "", completed),
+        (
             "Longest queue",
-            summary.queue_bytes.max.map_or_else(|| "–".to_owned(), bytes),
+            queue.max.map(bytes),
             "",
-            format!("p99 {}", summary.queue_bytes.p99.map_or_else(|| "–".to_owned(), bytes)),
+            queue.p99.map_or_else(String::new, |p99| format!("p99 {}", bytes(p99))),
         ),
     ];
-    let long = &flows.flow_goodput_gbps;
-    if long.min.is_some() {
-        let about = both("median", long.p50, "mean", long.mean);
-        tiles.push(tile("Slowest long flow", number(long.min), "Gb/s", about));
-    }
-    tiles
+    let tile = |(name, value, unit, about)| Some(Tile { name, value: value?, unit, about });
+    tiles.into_iter().filter_map(tile).collect()
 }
 
 fn share_axis() -> Axis {
@@ -155,10 +159,9 @@ pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, 
 
 /// The distribution of the goodput of long flows of each run.
 pub(crate) fn long_flows(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
-    let largest = runs.iter().flatten().copied().fold(0.0, f64::max);
     let chart = Chart {
         title: "goodput of long flows",
-        x: Axis::linear("goodput (Gb/s)", 0.0, largest * 1.03),
+        x: Axis::around("goodput (Gb/s)", runs.iter().flatten().copied()),
         y: Axis::linear("share of flows", 0.0, 1.0),
         lines: runs.iter().map(|values| cdf(values)).collect(),
         dots: false,
@@ -250,6 +253,19 @@ fn goodput(results: &Results) -> Result<Markup, ReportError> {
     figure("Goodput", &[], &chart, about, NO_SERIES)
 }
 
+fn in_flight(results: &Results) -> Result<Markup, ReportError> {
+    let rows = results.series.rows();
+    let (x, unit) = time_axis(rows);
+    let line: Vec<(f64, f64)> =
+        rows.iter().map(|r| (r.at.0 as f64 / unit, r.in_flight as f64)).collect();
+    let largest = line.iter().map(|p| p.1).fold(0.0, f64::max);
+    let y = Axis::linear("messages", 0.0, largest * 1.05);
+    let chart = Chart { title: "messages in flight", x, y, lines: vec![line], dots: false };
+    let about = "Submitted and not yet completed: if this keeps growing, the load is more than \
+                 the network carries.";
+    figure("Messages in flight", &[], &chart, about, NO_SERIES)
+}
+
 fn tiers_over_time(results: &Results) -> Result<Markup, ReportError> {
     let (rows, tiers) = (results.series.rows(), results.series.tiers());
     let (x, unit) = time_axis(rows);
@@ -258,17 +274,23 @@ fn tiers_over_time(results: &Results) -> Result<Markup, ReportError> {
         rows.iter().filter_map(point).collect()
     };
     let lines = (0..tiers.len()).map(line).collect();
-    let y = Axis::linear("mean utilisation", 0.0, 1.0);
-    let chart = Chart { title: "link utilisation", x, y, lines, dots: false };
+    let y = Axis::linear("mean utilization", 0.0, 1.0);
+    let chart = Chart { title: "link utilization", x, y, lines, dots: false };
     let about = "Share of the time that the links of a tier transmit, headers included, the mean \
                  over its links.";
     let empty = "The run ended before the first sample, or its links have no tiers.";
-    figure("Link utilisation", tiers, &chart, about, empty)
+    figure("Link utilization", tiers, &chart, about, empty)
 }
 
 fn tier_table(links: &[LinkRow]) -> Markup {
-    let mut tiers: BTreeMap<&str, Vec<&LinkRow>> = BTreeMap::new();
-    links.iter().for_each(|link| tiers.entry(&link.tier).or_default().push(link));
+    // In the order of the topology.
+    let mut tiers: Vec<(&str, Vec<&LinkRow>)> = Vec::new();
+    for link in links {
+        match tiers.iter_mut().find(|(tier, _)| *tier == link.tier) {
+            Some((_, links)) => links.push(link),
+            None => tiers.push((&link.tier, vec![link])),
+        }
+    }
     let head = [
         "Tier",
         "Links",
@@ -281,7 +303,7 @@ fn tier_table(links: &[LinkRow]) -> Markup {
         "Bounced",
         "Marked",
     ];
-    let row = |(tier, links): (&&str, &Vec<&LinkRow>)| {
+    let row = |(tier, links): &(&str, Vec<&LinkRow>)| {
         let mut used: Vec<f64> = links.iter().filter_map(|l| l.utilization).collect();
         used.sort_unstable_by(f64::total_cmp);
         let sum = |get: fn(&LinkRow) -> u64| count(links.iter().map(|l| get(l)).sum());
@@ -307,7 +329,7 @@ fn tier_table(links: &[LinkRow]) -> Markup {
         } @else {
             (table(&head.map(str::to_owned), &rows))
             p.note {
-                "Utilisation is over the measurement; queues and packets are over the whole run. "
+                "Utilization is over the measurement; queues and packets are over the whole run. "
                 code { "links.parquet" } " has every link."
             }
         }

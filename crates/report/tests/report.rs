@@ -28,7 +28,7 @@ fn a_run_has_its_numbers_plots_and_warnings() {
         "Completion time",
         "Slowdown by message size",
         "Queue occupancy",
-        "Link utilisation",
+        "Link utilization",
         "Links by tier",
         "How to repeat this run",
         "topology.k = 12",
@@ -39,7 +39,7 @@ fn a_run_has_its_numbers_plots_and_warnings() {
     for text in headings {
         assert!(page.contains(text), "{text:?} is missing");
     }
-    assert_eq!(page.matches("<svg").count(), 6, "every plot is there");
+    assert_eq!(page.matches("<svg").count(), 7, "every plot is there");
     assert!(!page.contains("Goodput of long flows"), "there are none");
     assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
 }
@@ -72,7 +72,7 @@ fn an_empty_run_is_sentences() {
     fixture::write(dir.path(), &Run { messages: 0, samples: 0, ..WEB_SEARCH });
     let page = render(dir.path()).unwrap();
     assert_eq!(page.matches("<svg").count(), 0);
-    assert_eq!(page.matches("class=\"empty\"").count(), 7);
+    assert_eq!(page.matches("class=\"empty\"").count(), 6);
     assert!(!page.contains("NaN"));
 }
 
