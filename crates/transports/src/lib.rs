@@ -1,3 +1,6 @@
 //! Transports, one file each.
 
+pub mod deadlines;
 pub mod ndp;
+pub mod newreno;
+pub mod rto;

@@ -1,0 +1,369 @@
+//! TCP NewReno as one host's transport: RFC 5681 (congestion control), RFC 6582 (NewReno),
+//! RFC 6298 (timeouts), RFC 3042 (limited transmit), by specs/tcp.md. Departures are listed in
+//! `newreno.deviations.toml` beside this file.
+//!
+//! # Connections
+//!
+//! There is no handshake yet: the first data segment opens the receiver's state. A message with
+//! channel zero has a connection of its own, which ends with it (FIN). The messages of another
+//! channel to one host share a connection, in order; PSH marks the end of each, and the congestion
+//! state survives from one to the next. Connections carry data in one direction.
+//!
+//! The ports hold the connection's id, 30 bits, counted per pair of hosts: the sender's port is
+//! 32768 + the upper 15 bits, the receiver's the lower 15 bits. So the port numbers say which side
+//! a packet comes from, and the two directions between two hosts never meet.
+//!
+//! Everything is decided from the TCP header and the payload length. The message identity and the
+//! place of the bytes in it ([`endpoint::Span`]) come with the packet; they name where the payload
+//! goes and nothing else. Each connection draws its path entropy once; acknowledgements return it.
+//!
+//! # Sending
+//!
+//! Acknowledgements go first, each with the number it had when it fell due, so that duplicates
+//! stay duplicates. Connections with something to send take turns, a packet each.
+//!
+//! # Cost
+//!
+//! Per packet one hash lookup and O(1) work, or O(log n) in the number of holes. All deadlines of
+//! a kind share one timer of the host ([`Deadlines`]), so an acknowledgement moves no timer.
+
+mod config;
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use std::collections::VecDeque;
+
+use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{HostId, MsgId, MsgKey, Time, TimerId};
+use wire::tcp::{Control, PROTO, Repr};
+
+pub use config::{Config, ConfigError, Increase};
+use receiver::{Ack, Receivers};
+use sender::{Identity, Segment, Sender, Timer};
+
+use crate::deadlines::Deadlines;
+
+/// Bits of a connection id.
+const CONN_BITS: u32 = 30;
+/// The bit of a port that says: this is the sender's side of the connection.
+const SENDER_PORT: u16 = 0x8000;
+/// The window field: flow control is not modelled, the receiver takes everything.
+const WINDOW: u16 = u16::MAX;
+/// Acknowledgements that may wait for the interface; more are lost, as in a full device queue.
+const ACKS_MAX: usize = 1 << 16;
+
+const RETRANSMIT: TimerId = TimerId(0);
+const DELAYED_ACK: TimerId = TimerId(1);
+
+const PATH: Purpose = Purpose::new("tcp path");
+const FIRST_CONN: Purpose = Purpose::new("tcp first connection");
+
+/// One host's TCP.
+#[derive(Debug)]
+pub struct NewReno {
+    config: Config,
+    senders: Vec<Sender>,
+    free: Vec<u32>,
+    /// Slot of the sender of connection (destination, id).
+    by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
+    /// Slot of the sender of (destination, channel).
+    channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
+    /// Id of the next connection to each host.
+    next_conn: HashMap<HostId, u32, FxBuildHasher>,
+    /// Slots of the senders that have something to send, in turn.
+    round: VecDeque<u32>,
+    /// Retransmission timers, by slot.
+    timeouts: Deadlines,
+    receivers: Receivers,
+    acks: VecDeque<Ack>,
+    /// Messages under way.
+    messages: u32,
+    /// What the two timers of the host stand at.
+    armed: [Time; 2],
+}
+
+impl NewReno {
+    /// TCP by `config`.
+    ///
+    /// # Errors
+    /// If `config` is impossible.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            senders: Vec::new(),
+            free: Vec::new(),
+            by_id: HashMap::default(),
+            channels: HashMap::default(),
+            next_conn: HashMap::default(),
+            round: VecDeque::new(),
+            timeouts: Deadlines::new(),
+            receivers: Receivers::default(),
+            acks: VecDeque::new(),
+            messages: 0,
+            armed: [Time::NEVER; 2],
+        })
+    }
+
+    /// The sender for a new message: that of its channel, or a new one.
+    fn sender_for(&mut self, cx: &Cx<'_>, msg: &Msg) -> u32 {
+        if msg.channel != 0
+            && let Some(&slot) = self.channels.get(&(msg.dst, msg.channel))
+        {
+            return slot;
+        }
+        let id = self.new_identity(cx, msg);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.senders.push(Sender::new(&self.config, id));
+            self.senders.len() as u32 - 1
+        });
+        self.senders[slot as usize].reopen(&self.config, id);
+        self.by_id.insert((id.dst, id.conn), slot);
+        if msg.channel != 0 {
+            self.channels.insert((msg.dst, msg.channel), slot);
+        }
+        slot
+    }
+
+    fn new_identity(&mut self, cx: &Cx<'_>, msg: &Msg) -> Identity {
+        let draw = cx.draw.part(u64::from(msg.dst.0));
+        // As with initial sequence numbers, the first id is drawn, so that a restarted host is
+        // unlikely to use again those its peers remember.
+        let first = || draw.bits(FIRST_CONN, 0) as u32 % (1 << CONN_BITS);
+        let next = self.next_conn.entry(msg.dst).or_insert_with(first);
+        let conn = *next;
+        *next = (conn + 1) % (1 << CONN_BITS);
+        let path = draw.bits(PATH, u64::from(conn)) as u32;
+        let fits = cx.net.mtu.saturating_sub(self.config.overhead).max(1);
+        let mss = self.config.mss.min(fits);
+        Identity { dst: msg.dst, conn, path, channel: msg.channel, mss }
+    }
+
+    /// Bring everything about the sender in `slot` in line with its state: its turn, its timer,
+    /// its end.
+    fn settle(&mut self, now: Time, slot: u32, timer: Timer) {
+        let sender = &mut self.senders[slot as usize];
+        if sender.is_done() && sender.id.channel == 0 {
+            self.close(slot);
+            return;
+        }
+        if !sender.in_round && sender.can_send(&self.config) {
+            sender.in_round = true;
+            self.round.push_back(slot);
+        }
+        match timer {
+            Timer::Keep => {}
+            Timer::Stop => self.timeouts.set(slot, Time::NEVER),
+            Timer::Restart => {
+                let timeout = sender.rto().timeout(&self.config.rto);
+                self.timeouts.set(slot, now.saturating_add(timeout));
+            }
+        }
+    }
+
+    fn close(&mut self, slot: u32) {
+        // Its place in the round, if any, stays: the slot has nothing to send, or belongs to the
+        // next connection by then.
+        let id = self.senders[slot as usize].id;
+        self.by_id.remove(&(id.dst, id.conn));
+        if id.channel != 0 {
+            self.channels.remove(&(id.dst, id.channel));
+        }
+        self.timeouts.set(slot, Time::NEVER);
+        self.free.push(slot);
+    }
+
+    /// Let the host's timers stand at the earliest deadlines.
+    fn arm_timers(&mut self, cx: &mut Cx<'_>) {
+        let next = [self.timeouts.next(), self.receivers.deadlines.next()];
+        for (i, timer) in [RETRANSMIT, DELAYED_ACK].into_iter().enumerate() {
+            if self.armed[i] != next[i] {
+                self.armed[i] = next[i];
+                cx.fx.arm(timer, next[i]);
+            }
+        }
+    }
+
+    fn on_data(&mut self, cx: &mut Cx<'_>, header: &Repr, pkt: &Packet) {
+        let conn = conn_id(header.src_port, header.dst_port);
+        let ack = self.receivers.on_data(&self.config, cx.now, conn, header, pkt, cx.fx);
+        if let Some(ack) = ack {
+            self.queue_ack(ack);
+        }
+    }
+
+    fn queue_ack(&mut self, ack: Ack) {
+        if self.acks.len() < ACKS_MAX {
+            self.acks.push_back(ack);
+        }
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, header: &Repr, pkt: &Packet) {
+        let conn = conn_id(header.dst_port, header.src_port);
+        let Some(&slot) = self.by_id.get(&(pkt.src, conn)) else {
+            return; // of a connection that is over
+        };
+        let sender = &mut self.senders[slot as usize];
+        let number = header.ack.wrapping_sub(self.config.isn);
+        let Some(ack) = unwrap(number, sender.una(), 32) else { return };
+        let complete = header.control.has(Control::FIN);
+        let open = sender.open_messages();
+        let timer = sender.on_ack(&self.config, cx.now, ack, complete, cx.fx);
+        self.messages -= open - sender.open_messages();
+        self.settle(cx.now, slot, timer);
+    }
+
+    /// The next data packet, from the sender whose turn it is.
+    fn send_data(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
+        while let Some(turn) = self.round.pop_front() {
+            let sender = &mut self.senders[turn as usize];
+            sender.in_round = false;
+            let Some(segment) = sender.next_segment(&self.config, cx.now) else { continue };
+            fill_data(&self.config, &sender.id, segment, slot);
+            let timer = if self.timeouts.is_set(turn) { Timer::Keep } else { Timer::Restart };
+            self.settle(cx.now, turn, timer);
+            if segment.again {
+                cx.fx.count(Stat::Retransmission);
+            }
+            return true;
+        }
+        false
+    }
+}
+
+impl Endpoint for NewReno {
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        if self.messages >= self.config.messages_max {
+            return Submit::Full;
+        }
+        self.messages += 1;
+        let slot = self.sender_for(cx, msg);
+        self.senders[slot as usize].submit(&self.config, cx.now, msg.id, msg.len);
+        self.settle(cx.now, slot, Timer::Keep);
+        Submit::Taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        // A trimmed segment fails its checksum, and a bounced one is nobody's.
+        let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
+        match Repr::parse(pkt.header()) {
+            Ok(header) if pkt.proto == PROTO && !damaged => {
+                let from_sender = header.src_port & SENDER_PORT != 0;
+                let to_sender = header.dst_port & SENDER_PORT != 0;
+                match (from_sender, to_sender) {
+                    (true, false) => self.on_data(cx, &header, pkt),
+                    (false, true) => self.on_ack(cx, &header, pkt),
+                    _ => cx.fx.count(Stat::Rejected),
+                }
+            }
+            _ => cx.fx.count(Stat::Rejected),
+        }
+        self.arm_timers(cx);
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
+        if let Some(armed) = self.armed.get_mut(id.0 as usize) {
+            *armed = Time::NEVER;
+        }
+        while let Some(slot) = self.timeouts.pop(cx.now) {
+            let sender = &mut self.senders[slot as usize];
+            if sender.on_timeout(&self.config, cx.fx) {
+                self.settle(cx.now, slot, Timer::Restart);
+            } else {
+                self.messages -= sender.open_messages();
+                sender.give_up(cx.me, cx.fx);
+                self.close(slot);
+            }
+        }
+        while let Some(ack) = self.receivers.pop_delayed(&self.config, cx.now) {
+            self.queue_ack(ack);
+        }
+        self.arm_timers(cx);
+    }
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
+        if port.open & (1 << self.config.class) == 0 {
+            return Tx::Idle;
+        }
+        slot.src = cx.me;
+        slot.proto = PROTO;
+        slot.class = self.config.class;
+        if let Some(ack) = self.acks.pop_front() {
+            fill_ack(&self.config, ack, slot);
+            return Tx::Sent;
+        }
+        let sent = self.send_data(cx, slot);
+        self.arm_timers(cx);
+        if sent { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        // Rare, so a walk over all connections is cheaper than an index kept for every message.
+        let slots = 0..self.senders.len() as u32;
+        for slot in slots {
+            if self.senders[slot as usize].cancel(id) {
+                self.messages -= 1;
+                cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+                self.settle(cx.now, slot, Timer::Keep);
+                break;
+            }
+        }
+        self.arm_timers(cx);
+    }
+}
+
+/// The connection id in the ports of its sender and its receiver.
+fn conn_id(sender_port: u16, receiver_port: u16) -> u32 {
+    u32::from(sender_port & !SENDER_PORT) << 15 | u32::from(receiver_port & !SENDER_PORT)
+}
+
+/// The inverse of [`conn_id`].
+fn ports(conn: u32) -> (u16, u16) {
+    let low = |bits: u32| (bits & 0x7fff) as u16;
+    (SENDER_PORT | low(conn >> 15), low(conn))
+}
+
+/// The number nearest to `reference` whose lowest `bits` are those of `value`; `None` if that is
+/// below zero.
+fn unwrap(value: u32, reference: u64, bits: u32) -> Option<u64> {
+    let unused = 32 - bits;
+    let difference = (value.wrapping_sub(reference as u32) << unused) as i32 >> unused;
+    reference.checked_add_signed(i64::from(difference))
+}
+
+fn fill_data(config: &Config, id: &Identity, segment: Segment, slot: &mut Packet) {
+    slot.dst = id.dst;
+    slot.path = id.path;
+    slot.span = Span { msg: segment.msg, offset: segment.offset, len: segment.len };
+    // Fits: Config::check has added the largest values of both.
+    slot.wire_len = segment.len as u16 + config.overhead;
+    let (src_port, dst_port) = ports(id.conn);
+    let seq = (segment.seq as u32).wrapping_add(config.isn);
+    let control = segment.control;
+    // Data flows one way: there is nothing to acknowledge but the peer's initial number.
+    let ack = config.isn;
+    write(Repr { src_port, dst_port, seq, ack, control, window: WINDOW }, slot);
+}
+
+fn fill_ack(config: &Config, ack: Ack, slot: &mut Packet) {
+    slot.dst = ack.peer;
+    slot.path = ack.path;
+    slot.flags = Flags::CONTROL;
+    slot.span = Span { msg: ack.msg, offset: 0, len: 0 };
+    slot.wire_len = config.ack_bytes;
+    let (dst_port, src_port) = ports(ack.conn);
+    let control = if ack.complete { Control::ACK.with(Control::FIN) } else { Control::ACK };
+    let seq = config.isn;
+    write(Repr { src_port, dst_port, seq, ack: ack.number, control, window: WINDOW }, slot);
+}
+
+fn write(header: Repr, slot: &mut Packet) {
+    let written = header.emit(&mut slot.hdr);
+    debug_assert!(written.is_ok(), "a packet has room for a TCP header");
+    slot.hdr_len = header.buffer_len() as u8;
+}

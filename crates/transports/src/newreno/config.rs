@@ -1,0 +1,238 @@
+//! The parameters of [`super::NewReno`], and published sets of them.
+
+use endpoint::Framing;
+use thiserror::Error;
+use units::Dur;
+
+use crate::rto::RtoConfig;
+
+/// How the window grows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Increase {
+    /// By one segment per acknowledgement in slow start and by 1/cwnd in congestion avoidance,
+    /// however much it acknowledges (RFC 5681, section 3.1; ns-2, ns-3.17).
+    PerAck,
+    /// By the segments acknowledged (RFC 3465), in slow start at most `slow_start_limit` of them
+    /// per acknowledgement: 2 in the RFC, infinite in Linux.
+    PerByte {
+        /// L of RFC 3465, segments.
+        slow_start_limit: f64,
+    },
+}
+
+/// Everything that can be set about TCP NewReno. There is no default: each value changes results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Largest payload of a segment, bytes. Cut to what the MTU leaves.
+    pub mss: u16,
+    /// Wire bytes of a data packet beside its payload. 40: IP and TCP (ns-2, htsim); 64 and more
+    /// where Ethernet and options count (specs/tcp.md, section 1).
+    pub overhead: u16,
+    /// Wire bytes of a pure acknowledgement: 40 (ns-2, htsim) or 64 (smallest Ethernet frame).
+    pub ack_bytes: u16,
+    /// Traffic class of all packets, 0..=7.
+    pub class: u8,
+    /// Initial sequence number of every connection. Both ends must agree, as no handshake
+    /// carries it. 0 outside tests of wrap-around.
+    pub isn: u32,
+    /// Initial window, segments, at least 1 (10: RFC 6928; 2 to 4: RFC 5681).
+    pub initial_window: f64,
+    /// Initial slow-start threshold, segments; infinite unless a profile says otherwise
+    /// (RFC 5681, section 3.1: "arbitrarily high").
+    pub initial_ssthresh: f64,
+    /// Administrative cap of the window, segments, at least 1; infinite for none
+    /// (specs/tcp.md, section 10).
+    pub window_cap: f64,
+    /// How the window grows.
+    pub increase: Increase,
+    /// The window grows even while it is not used up (ns-2). Otherwise it is frozen then
+    /// (Linux, RFC 7661).
+    pub grow_unused: bool,
+    /// Duplicate acknowledgements that mean loss, at least 1 (3: RFC 5681, section 3.2).
+    pub dup_threshold: u32,
+    /// The first two duplicate acknowledgements each release a new segment (RFC 3042).
+    pub limited_transmit: bool,
+    /// In recovery, only the first partial acknowledgement restarts the timer ("impatient");
+    /// otherwise every one does ("slow but steady"; RFC 6582, section 4).
+    pub impatient: bool,
+    /// On leaving recovery the window is at most one segment above what is in flight
+    /// (RFC 6582, section 3.2, step 3, option 1), so that no burst follows.
+    pub conservative_exit: bool,
+    /// A connection that was idle for longer than its timeout restarts from the initial window
+    /// (RFC 5681, section 4.1).
+    pub idle_restart: bool,
+    /// Retransmission timeouts.
+    pub rto: RtoConfig,
+    /// A message fails after so many timeouts in a row without progress, at least 1
+    /// (15: Linux, `tcp_retries2`).
+    pub timeouts_max: u32,
+    /// Acknowledge every second full segment, and others after this delay (RFC 5681, section 4.2:
+    /// at most 500 ms). `None`: acknowledge every segment.
+    pub delayed_ack: Option<Dur>,
+    /// Messages that a host may have under way at once; more are refused until one ends.
+    pub messages_max: u32,
+}
+
+/// Why a [`Config`] is impossible.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ConfigError {
+    /// A value outside its range.
+    #[error("{name} is {value}: {must}")]
+    Range {
+        /// The field.
+        name: &'static str,
+        /// What it is.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// A full packet would not fit the 16 bits of its length.
+    #[error("mss {mss} and overhead {overhead} make a packet of more than 65535 bytes")]
+    TooLong {
+        /// The field `mss`.
+        mss: u16,
+        /// The field `overhead`.
+        overhead: u16,
+    },
+    /// `rto.min` above `rto.max`.
+    #[error("rto.min {min} is above rto.max {max}")]
+    Rto {
+        /// The field `rto.min`.
+        min: Dur,
+        /// The field `rto.max`.
+        max: Dur,
+    },
+}
+
+impl Config {
+    /// TCP as Linux runs it in a data centre: byte counting without limit, frozen window when not
+    /// used, window of 10 (RFC 6928), delayed acknowledgements of 40 ms, RTO of at least 200 ms
+    /// (specs/tcp.md, sections 5, 6 and the column "linux-ish" of section 11).
+    #[must_use]
+    pub const fn linux_datacenter(mss: u16) -> Self {
+        Self {
+            mss,
+            overhead: 40,
+            ack_bytes: 40,
+            class: 0,
+            isn: 0,
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            window_cap: f64::INFINITY,
+            increase: Increase::PerByte { slow_start_limit: f64::INFINITY },
+            grow_unused: false,
+            dup_threshold: 3,
+            limited_transmit: true,
+            impatient: false,
+            conservative_exit: true,
+            idle_restart: true,
+            rto: RtoConfig {
+                min: Dur::from_ms(200),
+                max: Dur::from_ms(120_000),
+                initial: Dur::from_ms(1_000),
+                tick: Dur::from_ms(1),
+                min_is_variance: true,
+                ack_ends_backoff: true,
+            },
+            timeouts_max: 15,
+            delayed_ack: Some(Dur::from_ms(40)),
+            messages_max: u32::MAX,
+        }
+    }
+
+    /// TCP of ns-2.35 (specs/tcp.md, column "ns2-2.35" of section 11), whose window never exceeds
+    /// 20 packets.
+    #[must_use]
+    pub const fn ns2(mss: u16) -> Self {
+        Self {
+            initial_window: 2.0,
+            initial_ssthresh: 20.0,
+            window_cap: 20.0,
+            increase: Increase::PerAck,
+            grow_unused: true,
+            rto: RtoConfig {
+                min: Dur::from_ms(200),
+                max: Dur::from_ms(60_000),
+                initial: Dur::from_ms(3_000),
+                tick: Dur::from_ms(10),
+                min_is_variance: false,
+                ack_ends_backoff: false,
+            },
+            delayed_ack: None,
+            ..Self::linux_datacenter(mss)
+        }
+    }
+
+    /// TCP of htsim (specs/tcp.md, column "htsim" of section 11), `packet_bytes` long with
+    /// headers, and its timer scan of 10 ms.
+    #[must_use]
+    pub const fn htsim(packet_bytes: u16) -> Self {
+        Self {
+            initial_ssthresh: 100.0,
+            increase: Increase::PerAck,
+            limited_transmit: false,
+            idle_restart: false,
+            rto: RtoConfig {
+                min: Dur::from_ms(250),
+                max: Dur::from_ms(60_000),
+                initial: Dur::from_ms(3_000),
+                tick: Dur::from_ms(10),
+                min_is_variance: false,
+                ack_ends_backoff: false,
+            },
+            delayed_ack: None,
+            ..Self::linux_datacenter(packet_bytes.saturating_sub(40))
+        }
+    }
+
+    /// How messages are cut into packets.
+    #[must_use]
+    pub const fn framing(&self) -> Framing {
+        Framing { payload: self.mss, overhead: self.overhead }
+    }
+
+    /// Check every range.
+    ///
+    /// # Errors
+    /// Names the first field that is out of its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let at_least_one = "it must be at least 1";
+        for (name, value) in [
+            ("mss", f64::from(self.mss)),
+            ("ack_bytes", f64::from(self.ack_bytes)),
+            ("initial_window", self.initial_window),
+            ("initial_ssthresh", self.initial_ssthresh),
+            ("window_cap", self.window_cap),
+            ("dup_threshold", f64::from(self.dup_threshold)),
+            ("timeouts_max", f64::from(self.timeouts_max)),
+            ("messages_max", f64::from(self.messages_max)),
+        ] {
+            // Not `value < 1.0`: a NaN is out of range too.
+            if value.is_nan() || value < 1.0 {
+                return Err(ConfigError::Range { name, value, must: at_least_one });
+            }
+        }
+        if let Increase::PerByte { slow_start_limit: value } = self.increase
+            && (value.is_nan() || value <= 0.0)
+        {
+            let (name, must) = ("slow_start_limit", "it must be above 0");
+            return Err(ConfigError::Range { name, value, must });
+        }
+        if self.class > 7 {
+            let (name, value) = ("class", f64::from(self.class));
+            return Err(ConfigError::Range { name, value, must: "it must be at most 7" });
+        }
+        for (name, value) in [("rto.min", self.rto.min), ("rto.initial", self.rto.initial)] {
+            if value == Dur::ZERO {
+                return Err(ConfigError::Range { name, value: 0.0, must: "it must be above 0" });
+            }
+        }
+        if self.mss.checked_add(self.overhead).is_none() {
+            return Err(ConfigError::TooLong { mss: self.mss, overhead: self.overhead });
+        }
+        if self.rto.min > self.rto.max {
+            return Err(ConfigError::Rto { min: self.rto.min, max: self.rto.max });
+        }
+        Ok(())
+    }
+}

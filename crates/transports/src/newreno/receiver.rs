@@ -1,0 +1,279 @@
+//! The receiving half (specs/tcp.md, section 2): reassembly, message boundaries,
+//! acknowledgements, and the memory of finished connections.
+
+use endpoint::{Effects, Packet, RangeSet, Stat, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{HostId, MsgId, MsgKey, Time};
+use wire::tcp::{Control, Repr};
+
+use super::config::Config;
+use super::{CONN_BITS, unwrap};
+use crate::deadlines::Deadlines;
+
+/// The end of a message in the stream.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    /// The first position after the message.
+    end: u64,
+    msg: MsgId,
+    /// The sender has given it up: what came is all that comes.
+    given_up: bool,
+    /// The connection ends with it.
+    last: bool,
+}
+
+/// The receiving half of a connection.
+#[derive(Clone, Debug)]
+struct Receiver {
+    peer: HostId,
+    conn: u32,
+    /// Of the last data packet: its acknowledgements hash to the same path.
+    path: u32,
+    /// Positions received. Everything below `prefix()` was received in order: RCV.NXT.
+    received: RangeSet,
+    /// Message ends received beyond RCV.NXT, highest first.
+    marks: Vec<Mark>,
+    /// In-order bytes not acknowledged yet (delayed acknowledgement).
+    unacked: u64,
+    /// Largest payload seen: what counts as a full segment.
+    largest: u64,
+    /// What the delayed acknowledgement will say it answers.
+    msg: MsgId,
+}
+
+/// An acknowledgement to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ack {
+    pub(super) peer: HostId,
+    pub(super) conn: u32,
+    /// As on the wire.
+    pub(super) number: u32,
+    /// The connection is complete.
+    pub(super) complete: bool,
+    pub(super) path: u32,
+    /// The message of the data that it answers.
+    pub(super) msg: MsgId,
+}
+
+/// The connections of one peer that are over. Their ids are consecutive, so that the set is one
+/// range, but for those still open: memory that is bounded without forgetting anything, unlike a
+/// time-wait (RFC 9293, section 3.6.1), which would need a timer and an entry per connection.
+#[derive(Clone, Debug)]
+struct Finished {
+    ids: RangeSet,
+    /// The highest id seen, unwrapped.
+    reference: u64,
+}
+
+/// Every connection to this host.
+#[derive(Debug, Default)]
+pub(super) struct Receivers {
+    table: Vec<Receiver>,
+    free: Vec<u32>,
+    by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
+    finished: HashMap<HostId, Finished, FxBuildHasher>,
+    /// Of delayed acknowledgements, by slot of the table.
+    pub(super) deadlines: Deadlines,
+}
+
+impl Receivers {
+    /// A data segment of connection `conn` of `pkt.src`. Returns the acknowledgement to send now,
+    /// if any.
+    pub(super) fn on_data(
+        &mut self,
+        config: &Config,
+        now: Time,
+        conn: u32,
+        header: &Repr,
+        pkt: &Packet,
+        fx: &mut Effects,
+    ) -> Option<Ack> {
+        let space = segment_space(header, pkt)?;
+        let peer = pkt.src;
+        let slot = match self.by_id.get(&(peer, conn)) {
+            Some(&slot) => slot,
+            None if self.is_finished(peer, conn) => {
+                fx.count(Stat::Duplicate);
+                let number = header.seq.wrapping_add(space as u32);
+                let (path, msg) = (pkt.path, pkt.span.msg);
+                return Some(Ack { peer, conn, number, complete: true, path, msg });
+            }
+            None => self.create(peer, conn),
+        };
+        let receiver = &mut self.table[slot as usize];
+        receiver.path = pkt.path;
+        receiver.msg = pkt.span.msg;
+        receiver.largest = receiver.largest.max(space);
+        let seq = unwrap(header.seq.wrapping_sub(config.isn), receiver.received.prefix(), 32)?;
+        let progress = receiver.accept(seq..seq + space, header.control, pkt, fx);
+        let complete = receiver.deliver(fx);
+        let due = complete || receiver.is_ack_due(config, progress);
+        let ack = due.then(|| receiver.acknowledge(config, complete));
+        match (due, config.delayed_ack) {
+            (true, Some(_)) => self.deadlines.set(slot, Time::NEVER),
+            (false, Some(delay)) if !self.deadlines.is_set(slot) => {
+                self.deadlines.set(slot, now + delay);
+            }
+            _ => {}
+        }
+        if complete {
+            self.finish(slot);
+        }
+        ack
+    }
+
+    /// The next delayed acknowledgement that is due.
+    pub(super) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
+        let slot = self.deadlines.pop(now)?;
+        Some(self.table[slot as usize].acknowledge(config, false))
+    }
+
+    fn is_finished(&self, peer: HostId, conn: u32) -> bool {
+        self.finished.get(&peer).is_some_and(|f| {
+            unwrap(conn, f.reference, CONN_BITS).is_some_and(|id| f.ids.contains(id))
+        })
+    }
+
+    fn create(&mut self, peer: HostId, conn: u32) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.table.push(Receiver::new(peer, conn));
+            self.table.len() as u32 - 1
+        });
+        self.table[slot as usize].reopen(peer, conn);
+        self.by_id.insert((peer, conn), slot);
+        slot
+    }
+
+    fn finish(&mut self, slot: u32) {
+        let Receiver { peer, conn, .. } = self.table[slot as usize];
+        self.by_id.remove(&(peer, conn));
+        self.free.push(slot);
+        // Unwrapped ids start one wrap up, so that ids just below the first one fit too.
+        let first =
+            || Finished { ids: RangeSet::new(), reference: (1 << CONN_BITS) + u64::from(conn) };
+        let finished = self.finished.entry(peer).or_insert_with(first);
+        if let Some(id) = unwrap(conn, finished.reference, CONN_BITS) {
+            finished.ids.insert(id..id + 1);
+            finished.reference = finished.reference.max(id);
+        }
+    }
+}
+
+/// What the arrival of a segment did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// In order, and no hole before or after.
+    InOrder,
+    /// A duplicate, out of order, or (a part of) a hole filled: acknowledged at once.
+    Other,
+}
+
+impl Receiver {
+    fn new(peer: HostId, conn: u32) -> Self {
+        Self {
+            peer,
+            conn,
+            path: 0,
+            received: RangeSet::new(),
+            marks: Vec::new(),
+            unacked: 0,
+            largest: 0,
+            msg: MsgId(0),
+        }
+    }
+
+    /// Begin anew as another connection, keeping the memory.
+    fn reopen(&mut self, peer: HostId, conn: u32) {
+        self.received.clear();
+        self.marks.clear();
+        (self.peer, self.conn, self.unacked, self.largest) = (peer, conn, 0, 0);
+    }
+
+    /// Take in the positions `range` of the stream, which the packet carries.
+    fn accept(
+        &mut self,
+        range: std::ops::Range<u64>,
+        control: Control,
+        pkt: &Packet,
+        fx: &mut Effects,
+    ) -> Progress {
+        let key = MsgKey { src: self.peer, id: pkt.span.msg };
+        if pkt.span.len > 0 {
+            for gap in self.received.gaps(range.clone()) {
+                let offset = pkt.span.offset + (gap.start - range.start);
+                fx.place(key, offset, (gap.end - gap.start) as u32);
+            }
+        }
+        let before = self.received.prefix();
+        let had_hole = self.received.fragments() > usize::from(before > 0);
+        let end = range.end;
+        if self.received.insert(range) == 0 {
+            fx.count(Stat::Duplicate);
+            return Progress::Other;
+        }
+        let last = control.has(Control::FIN);
+        if last || control.has(Control::PSH) {
+            let given_up = control.has(Control::RST);
+            let at = self.marks.partition_point(|m| m.end > end);
+            self.marks.insert(at, Mark { end, msg: pkt.span.msg, given_up, last });
+        }
+        let after = self.received.prefix();
+        if had_hole || after == before {
+            return Progress::Other;
+        }
+        self.unacked += after - before;
+        Progress::InOrder
+    }
+
+    /// Hand over the messages that are whole. True if the connection is over.
+    fn deliver(&mut self, fx: &mut Effects) -> bool {
+        let next = self.received.prefix();
+        while let Some(&mark) = self.marks.last()
+            && mark.end <= next
+        {
+            self.marks.pop();
+            let key = MsgKey { src: self.peer, id: mark.msg };
+            if mark.given_up {
+                fx.failed(key, Why::Cancelled);
+            } else {
+                fx.delivered(key);
+            }
+            if mark.last {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn is_ack_due(&self, config: &Config, progress: Progress) -> bool {
+        config.delayed_ack.is_none()
+            || progress == Progress::Other
+            || self.unacked >= 2 * self.largest
+    }
+
+    /// The acknowledgement of everything received in order.
+    fn acknowledge(&mut self, config: &Config, complete: bool) -> Ack {
+        self.unacked = 0;
+        let number = (self.received.prefix() as u32).wrapping_add(config.isn);
+        let (peer, conn, path, msg) = (self.peer, self.conn, self.path, self.msg);
+        Ack { peer, conn, number, complete, path, msg }
+    }
+}
+
+/// The sequence numbers that a segment occupies; `None` if it carries nothing at all.
+fn segment_space(header: &Repr, pkt: &Packet) -> Option<u64> {
+    let ends = header.control.has(Control::FIN) || header.control.has(Control::PSH);
+    match pkt.span.len {
+        0 => ends.then_some(1),
+        len => Some(u64::from(len)),
+    }
+}
+
+#[cfg(test)]
+impl Receivers {
+    /// Connections with state.
+    pub(super) fn open(&self) -> usize {
+        self.by_id.len()
+    }
+}

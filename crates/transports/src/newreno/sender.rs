@@ -1,0 +1,412 @@
+//! The sending half of one connection: what is sent when, by RFC 5681, 6582, 6298 and 3042.
+//!
+//! Sequence numbers are 64-bit stream positions from zero; only the header wraps. A message
+//! occupies as many of them as it has bytes, and one if it has none, as FIN does; a message given
+//! up half-way occupies those that were sent and one for the mark that says so. A segment never
+//! spans two messages, and segments are always cut at the same places, so that what is sent again
+//! is what was sent before.
+
+use std::collections::VecDeque;
+
+use endpoint::{Effects, Stat, Why};
+use units::{HostId, MsgId, MsgKey, Time};
+use wire::tcp::Control;
+
+use super::config::Config;
+use super::window::{Phase, Window};
+use crate::rto::Rto;
+
+/// A message on its way.
+#[derive(Clone, Copy, Debug)]
+struct Outgoing {
+    id: MsgId,
+    /// Its first position in the stream.
+    start: u64,
+    /// Bytes to send: those of the message, or those that were sent when it was given up.
+    len: u64,
+    /// It ends with a mark that it was given up, not whole.
+    given_up: bool,
+    /// The application has been told how it ended.
+    reported: bool,
+}
+
+impl Outgoing {
+    /// The first position after it. An unbounded message has none: `u64::MAX`.
+    fn end(&self) -> u64 {
+        self.start.saturating_add(if self.given_up { self.len + 1 } else { self.len.max(1) })
+    }
+}
+
+/// A segment to put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) seq: u64,
+    /// Payload bytes; none for a message without any, and for the mark of one given up.
+    pub(super) len: u32,
+    pub(super) msg: MsgId,
+    /// Position in the message.
+    pub(super) offset: u64,
+    pub(super) control: Control,
+    /// It was sent before.
+    pub(super) again: bool,
+}
+
+impl Segment {
+    /// Sequence numbers that it occupies.
+    fn space(&self) -> u64 {
+        u64::from(self.len.max(1))
+    }
+}
+
+/// Which connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) dst: HostId,
+    /// Unique among the connections from this host to `dst`; 30 bits.
+    pub(super) conn: u32,
+    /// What switches hash.
+    pub(super) path: u32,
+    /// The channel whose messages it carries in order; zero: a single message.
+    pub(super) channel: u32,
+    /// Largest payload.
+    pub(super) mss: u16,
+}
+
+/// The sending half of a connection (specs/tcp.md, "Per-connection sender state").
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    pub(super) id: Identity,
+    /// Lowest position not acknowledged.
+    una: u64,
+    /// Next position to send; falls back to `una` at a timeout.
+    nxt: u64,
+    /// Highest position ever sent, plus one.
+    max: u64,
+    /// `max` when the last loss was inferred, zero if there was none: RFC 6582's recover, plus one.
+    recover: u64,
+    window: Window,
+    rto: Rto,
+    /// The segment being timed: the position after it, and when it was sent.
+    timed: Option<(u64, Time)>,
+    /// Most bytes in flight in the current round trip, which ends when `round_end` is passed.
+    peak: u64,
+    round_end: u64,
+    last_send: Time,
+    /// Timeouts since the last progress.
+    timeouts: u32,
+    /// The segment at `una` is to be sent again, whatever the window says.
+    resend: bool,
+    /// A partial acknowledgement has come in this recovery.
+    partial_seen: bool,
+    /// The connection stands in the endpoint's round.
+    pub(super) in_round: bool,
+    /// Messages not reported yet.
+    open: u32,
+    messages: VecDeque<Outgoing>,
+}
+
+/// What the endpoint must do with the retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    Keep,
+    Restart,
+    Stop,
+}
+
+impl Sender {
+    /// A connection without messages.
+    pub(super) fn new(config: &Config, id: Identity) -> Self {
+        Self {
+            id,
+            una: 0,
+            nxt: 0,
+            max: 0,
+            recover: 0,
+            window: Window::new(config),
+            rto: Rto::new(),
+            timed: None,
+            peak: 0,
+            round_end: 0,
+            last_send: Time::ZERO,
+            timeouts: 0,
+            resend: false,
+            partial_seen: false,
+            in_round: false,
+            open: 0,
+            messages: VecDeque::new(),
+        }
+    }
+
+    /// Begin anew as another connection, keeping the memory and the place in the round.
+    pub(super) fn reopen(&mut self, config: &Config, id: Identity) {
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.clear();
+        *self = Self { messages, in_round: self.in_round, ..Self::new(config, id) };
+    }
+
+    /// Whether every message has ended.
+    pub(super) fn is_done(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Messages whose end the application has not been told.
+    pub(super) fn open_messages(&self) -> u32 {
+        self.open
+    }
+
+    /// The next position expected by acknowledgements, for unwrapping their 32 bits.
+    pub(super) fn una(&self) -> u64 {
+        self.una
+    }
+
+    pub(super) fn rto(&self) -> &Rto {
+        &self.rto
+    }
+
+    /// The first position after everything submitted.
+    fn end(&self) -> u64 {
+        self.messages.back().map_or(self.una, Outgoing::end)
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    fn segments(&self, bytes: u64) -> f64 {
+        bytes as f64 / f64::from(self.id.mss)
+    }
+
+    /// Take on a message of `len` bytes.
+    pub(super) fn submit(&mut self, config: &Config, now: Time, id: MsgId, len: u64) {
+        let idle = self.una == self.max && self.max > 0;
+        let timeout = self.rto.timeout(&config.rto);
+        if config.idle_restart && idle && now.since(self.last_send) > timeout {
+            self.window.restart(config);
+        }
+        let start = self.end();
+        self.open += 1;
+        self.messages.push_back(Outgoing { id, start, len, given_up: false, reported: false });
+    }
+
+    /// The segment at position `seq`, if any message has one there.
+    fn segment_at(&self, seq: u64) -> Option<Segment> {
+        let m = self.messages.get(self.messages.partition_point(|m| m.end() <= seq))?;
+        let offset = seq - m.start;
+        let len = m.len.saturating_sub(offset).min(u64::from(self.id.mss)) as u32;
+        let mut control = Control::ACK;
+        let last = if m.given_up { len == 0 } else { offset + u64::from(len) == m.len };
+        if last {
+            control = control.with(if self.id.channel == 0 { Control::FIN } else { Control::PSH });
+        }
+        if last && m.given_up {
+            control = control.with(Control::RST);
+        }
+        Some(Segment { seq, len, msg: m.id, offset, control, again: seq < self.max })
+    }
+
+    /// What may be sent now.
+    fn sendable(&self, config: &Config) -> Option<Segment> {
+        if self.resend {
+            return self.segment_at(self.una);
+        }
+        let segment = self.segment_at(self.nxt)?;
+        let allowed = (self.window.allowed(config) * f64::from(self.id.mss)) as u64;
+        (self.in_flight() + segment.space() <= allowed).then_some(segment)
+    }
+
+    /// Whether anything may be sent now.
+    pub(super) fn can_send(&self, config: &Config) -> bool {
+        self.sendable(config).is_some()
+    }
+
+    /// Take the next segment to send, if anything may be sent now.
+    pub(super) fn next_segment(&mut self, config: &Config, now: Time) -> Option<Segment> {
+        let segment = self.sendable(config)?;
+        let end = segment.seq + segment.space();
+        self.last_send = now;
+        if segment.again {
+            // Karn: nothing measured across a retransmission.
+            self.timed = None;
+        } else if self.timed.is_none() {
+            self.timed = Some((end, now));
+        }
+        if self.resend {
+            self.resend = false;
+            self.nxt = self.nxt.max(end);
+        } else {
+            self.nxt = end;
+        }
+        self.max = self.max.max(self.nxt);
+        self.peak = self.peak.max(self.in_flight());
+        Some(segment)
+    }
+
+    /// An acknowledgement of everything below `ack`; with `complete`, of the whole connection.
+    pub(super) fn on_ack(
+        &mut self,
+        config: &Config,
+        now: Time,
+        ack: u64,
+        complete: bool,
+        fx: &mut Effects,
+    ) -> Timer {
+        let ack = if complete { self.max } else { ack };
+        if ack > self.max || ack < self.una || self.una == self.max {
+            return Timer::Keep; // never sent, old, or nothing outstanding
+        }
+        if ack == self.una {
+            return self.on_duplicate(config, fx);
+        }
+        let (acked, flight) = (ack - self.una, self.nxt.max(ack) - self.una);
+        self.una = ack;
+        // After go-back-N the receiver may hold more than was sent again: skip it.
+        self.nxt = self.nxt.max(ack);
+        self.timeouts = 0;
+        self.measure(config, now);
+        let restart = self.advance(config, self.segments(acked));
+        if self.una > self.round_end {
+            self.round_end = self.nxt;
+            self.peak = flight;
+        }
+        self.finish_messages(fx);
+        match () {
+            () if self.una == self.max => Timer::Stop,
+            () if restart => Timer::Restart,
+            () => Timer::Keep,
+        }
+    }
+
+    fn measure(&mut self, config: &Config, now: Time) {
+        match self.timed {
+            Some((end, sent)) if self.una >= end => {
+                self.rto.sample(&config.rto, now.since(sent));
+                self.timed = None;
+            }
+            _ => self.rto.on_progress(&config.rto),
+        }
+    }
+
+    /// New data was acknowledged: move the window. Whether the timer restarts.
+    fn advance(&mut self, config: &Config, acked: f64) -> bool {
+        let past_loss = self.una >= self.recover;
+        self.resend = false;
+        if self.window.phase() == Phase::Recovery {
+            if past_loss {
+                self.window.leave_recovery(config, self.segments(self.in_flight()));
+                return true;
+            }
+            self.window.on_partial(acked);
+            self.resend = true;
+            let first = !std::mem::replace(&mut self.partial_seen, true);
+            return first || !config.impatient;
+        }
+        if self.window.phase() == Phase::Loss && past_loss {
+            self.window.reopen();
+        }
+        self.window.grow(config, acked, self.segments(self.peak));
+        true
+    }
+
+    fn on_duplicate(&mut self, config: &Config, fx: &mut Effects) -> Timer {
+        let at_threshold = self.window.on_duplicate(config);
+        // RFC 6582, section 3.2, step 2: until an acknowledgement covers more than recover,
+        // duplicates may come from what was sent again needlessly, and prove no new loss.
+        let proves_loss = self.recover == 0 || self.una > self.recover;
+        if !at_threshold || !proves_loss {
+            return Timer::Keep;
+        }
+        self.window.enter_recovery(config, self.segments(self.in_flight()));
+        self.recover = self.max;
+        self.resend = true;
+        self.partial_seen = false;
+        fx.count(Stat::FastRetransmit);
+        Timer::Restart
+    }
+
+    /// The retransmission timer has expired. False if the connection gives up.
+    pub(super) fn on_timeout(&mut self, config: &Config, fx: &mut Effects) -> bool {
+        if self.in_flight() == 0 && self.window.phase() == Phase::Loss {
+            return true; // what is to be sent again still waits for its turn at the interface
+        }
+        self.timeouts += 1;
+        fx.count(Stat::Timeout);
+        if self.timeouts >= config.timeouts_max {
+            return false;
+        }
+        let flight = self.segments(self.in_flight());
+        self.window.on_timeout(config, flight, self.timeouts > 1);
+        self.rto.on_timeout();
+        self.recover = self.max;
+        self.nxt = self.una;
+        self.timed = None;
+        self.resend = false;
+        true
+    }
+
+    fn finish_messages(&mut self, fx: &mut Effects) {
+        while let Some(m) = self.messages.front()
+            && m.end() <= self.una
+        {
+            if !m.reported {
+                self.open -= 1;
+                fx.acked(m.id);
+            }
+            self.messages.pop_front();
+        }
+    }
+
+    /// Fail every message.
+    pub(super) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
+        self.open = 0;
+        for m in self.messages.drain(..).filter(|m| !m.reported) {
+            fx.failed(MsgKey { src: me, id: m.id }, Why::TimedOut);
+        }
+    }
+
+    /// Give message `id` up; false if it is not here or has already been given up. Of a message
+    /// not begun nothing is sent; one begun ends after what was sent of it, with a mark.
+    pub(super) fn cancel(&mut self, id: MsgId) -> bool {
+        let Some(i) = self.messages.iter().position(|m| m.id == id && !m.reported) else {
+            return false;
+        };
+        let m = &mut self.messages[i];
+        m.reported = true;
+        self.open -= 1;
+        if m.start >= self.max {
+            let start = m.start;
+            self.messages.remove(i);
+            self.renumber(i, start);
+        } else if m.end() > self.max {
+            m.len = self.max - m.start;
+            m.given_up = true;
+            let next = m.end();
+            self.renumber(i + 1, next);
+        }
+        true
+    }
+
+    /// Messages from `first` on follow one another from `start` on; none has been sent.
+    fn renumber(&mut self, first: usize, mut start: u64) {
+        for m in self.messages.range_mut(first..) {
+            m.start = start;
+            start = m.end();
+        }
+    }
+}
+
+#[cfg(test)]
+impl Sender {
+    pub(super) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    pub(super) fn flight(&self) -> u64 {
+        self.in_flight()
+    }
+
+    /// Invariant T1 of specs/tcp.md.
+    pub(super) fn assert_in_range(&self) {
+        assert!(self.una <= self.nxt && self.nxt <= self.max, "{self:?}");
+        assert!(self.recover <= self.max && self.round_end <= self.max, "{self:?}");
+    }
+}

@@ -1,0 +1,440 @@
+//! NewReno on the pair harness: the invariants of specs/tcp.md, section 13, and the conformance
+//! suite. Times are exact: 10 Gb/s, 5 us one way, segments of 1000 + 40 bytes.
+
+use endpoint::{Endpoint, Stat, UNBOUNDED, Why};
+use testkit::{Bottleneck, Link, Net, Sent, Verdict, conformance, fault};
+use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
+
+use super::sender::Sender;
+use super::window::Phase;
+use super::*;
+
+const A: HostId = HostId(0);
+const B: HostId = HostId(1);
+const MSS: u64 = 1000;
+const RATE: Rate = Rate(10_000_000_000);
+const DELAY: Dur = Dur::from_us(5);
+/// Of [`long_pipe`].
+const DELAY_LONG: Dur = Dur::from_ms(1);
+const LINK: Link = Link { rate: RATE, delay: DELAY, mtu: 1500, paths: 1, hashed: true };
+
+/// Textbook NewReno: growth per acknowledgement, no delayed acknowledgements, no limited
+/// transmit, an ideal clock, and a timeout that never expires on its own.
+fn textbook() -> Config {
+    Config {
+        increase: Increase::PerAck,
+        limited_transmit: false,
+        delayed_ack: None,
+        conservative_exit: false,
+        rto: crate::rto::RtoConfig {
+            min: Dur::from_ms(1),
+            max: Dur::from_ms(1_000),
+            initial: Dur::from_ms(1),
+            tick: Dur::ZERO,
+            min_is_variance: false,
+            ack_ends_backoff: true,
+        },
+        ..Config::linux_datacenter(MSS as u16)
+    }
+}
+
+fn pair(config: Config) -> Net<NewReno> {
+    let make = || Box::new(NewReno::new(config).unwrap());
+    Net::new(1, LINK, vec![make(), make()])
+}
+
+impl NewReno {
+    /// The only sender.
+    fn only(&self) -> &Sender {
+        assert_eq!(self.by_id.len(), 1);
+        self.by_id.values().map(|&slot| &self.senders[slot as usize]).next().unwrap()
+    }
+}
+
+/// Run until just after the first moment when `what` holds; panics if it never does.
+fn run_until(net: &mut Net<NewReno>, mut what: impl FnMut(&Net<NewReno>) -> bool) {
+    while !what(net) {
+        assert!(net.step(), "went idle");
+    }
+}
+
+fn data(net: &Net<NewReno>) -> impl Iterator<Item = &Sent> {
+    net.log().iter().filter(|s| s.pkt.src == A)
+}
+
+fn timeouts(net: &Net<NewReno>) -> u64 {
+    net.stat(A, Stat::Timeout)
+}
+
+/// A message within the initial window: every packet is serialised, the last one crosses.
+#[test]
+fn a_lone_message_takes_exactly_its_ideal_time() {
+    for config in [textbook(), Config::linux_datacenter(MSS as u16)] {
+        for len in [1, 999, 1000, 1001, 5 * MSS, 9 * MSS + 1, 10 * MSS] {
+            let mut net = pair(config);
+            let key = net.submit(A, B, len);
+            net.run_until_idle(Dur::from_ms(500));
+            let full = RATE.serialise(1040) * (len / MSS);
+            let rest = len % MSS;
+            let last = if rest == 0 { Dur::ZERO } else { RATE.serialise(rest + 40) };
+            let ideal = Time::ZERO + full + last + DELAY;
+            assert_eq!(net.record(key).delivered, Some(ideal), "{len} bytes");
+            let ack = RATE.serialise(40) + DELAY;
+            assert_eq!(net.record(key).acked, Some(ideal + ack), "the last segment has FIN");
+        }
+    }
+}
+
+#[test]
+fn a_message_without_bytes_is_one_header() {
+    let mut net = pair(textbook());
+    let key = net.submit(A, B, 0);
+    net.run_until_idle(Dur::from_ms(1));
+    assert_eq!(net.record(key).delivered, Some(Time::ZERO + RATE.serialise(40) + DELAY));
+    assert_eq!(net.sent(), 2);
+}
+
+/// Bandwidth times delay is huge here, so that rounds do not overlap.
+fn long_pipe(config: Config) -> Net<NewReno> {
+    let make = || Box::new(NewReno::new(config).unwrap());
+    Net::new(1, Link { delay: DELAY_LONG, ..LINK }, vec![make(), make()])
+}
+
+const fn slow_timer(config: Config) -> Config {
+    let rto = crate::rto::RtoConfig {
+        min: Dur::from_ms(500),
+        max: Dur::from_ms(4_000),
+        initial: Dur::from_ms(500),
+        ..config.rto
+    };
+    Config { rto, ..config }
+}
+
+/// The window at the end of each round trip of 2 ms.
+fn windows(net: &mut Net<NewReno>, rounds: u64) -> Vec<f64> {
+    let round = |k: u64| Time::ZERO + Dur::from_us(2_900 + 2_000 * k);
+    (0..rounds)
+        .map(|k| {
+            net.run_until(round(k));
+            net.endpoint(A).only().window().cwnd()
+        })
+        .collect()
+}
+
+#[test]
+fn t3_slow_start_doubles_and_congestion_avoidance_adds_one() {
+    let mut net = long_pipe(slow_timer(Config { initial_window: 2.0, ..textbook() }));
+    net.submit(A, B, UNBOUNDED);
+    assert_eq!(windows(&mut net, 6), [4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+
+    let config = Config { initial_window: 2.0, initial_ssthresh: 16.0, ..textbook() };
+    let mut net = long_pipe(slow_timer(config));
+    net.submit(A, B, UNBOUNDED);
+    let windows = windows(&mut net, 10);
+    for (k, window) in windows.into_iter().enumerate().skip(3) {
+        let ideal = 16.0 + (k - 2) as f64;
+        assert!((window - ideal).abs() < 1.0, "round {k}: {window}");
+    }
+}
+
+#[test]
+fn t4_one_drop_costs_one_fast_retransmit_and_half_the_window() {
+    for dropped in [0, 3, 6] {
+        let mut net = long_pipe(slow_timer(textbook()));
+        net.fault(fault::drop_data(A, &[dropped]));
+        let key = net.submit(A, B, 40 * MSS);
+        run_until(&mut net, |net| net.stat(A, Stat::FastRetransmit) == 1);
+        let began = net.now();
+        let before = (10 + dropped) as f64;
+        // Not exactly half: what the window allows but the interface has not sent yet is not in
+        // flight.
+        assert!((net.endpoint(A).only().window().ssthresh() - before / 2.0).abs() <= 1.0);
+        run_until(&mut net, |net| net.endpoint(A).only().window().phase() == Phase::Open);
+        let took = net.now().since(began);
+        let rtt = DELAY_LONG * 2;
+        assert!(took >= rtt && took < rtt + Dur::from_us(60), "one round trip: {took}");
+        assert!((net.endpoint(A).only().window().cwnd() - before / 2.0).abs() <= 1.0);
+        net.run_until_idle(Dur::from_ms(500));
+        assert!(net.record(key).acked.is_some());
+        assert_eq!((net.stat(A, Stat::FastRetransmit), timeouts(&net)), (1, 0));
+        assert_eq!(net.stat(A, Stat::Retransmission), 1);
+    }
+}
+
+#[test]
+fn t5_k_drops_in_a_window_take_k_round_trips() {
+    for k in 1..=5 {
+        let mut net = long_pipe(slow_timer(Config { initial_window: 30.0, ..textbook() }));
+        let dropped: Vec<u64> = (0..k).map(|i| 3 * i).collect();
+        net.fault(fault::drop_data(A, &dropped));
+        net.submit(A, B, 200 * MSS);
+        run_until(&mut net, |net| net.stat(A, Stat::FastRetransmit) == 1);
+        let began = net.now();
+        run_until(&mut net, |net| net.endpoint(A).only().window().phase() == Phase::Open);
+        let rounds = net.now().since(began).as_us_f64() / (DELAY_LONG * 2).as_us_f64();
+        assert!((rounds - k as f64).abs() < 0.2, "{k} drops: {rounds} round trips");
+        assert_eq!(timeouts(&net), 0);
+        assert_eq!(net.stat(A, Stat::Retransmission), k);
+    }
+}
+
+#[test]
+fn t6_a_lost_tail_costs_one_timeout() {
+    let mut net = pair(textbook());
+    net.fault(fault::drop_data(A, &[7]));
+    let key = net.submit(A, B, 8 * MSS);
+    net.run_until_idle(Dur::from_ms(100));
+    assert_eq!((timeouts(&net), net.stat(A, Stat::FastRetransmit)), (1, 0));
+    let sent: Vec<Time> =
+        data(&net).filter(|s| s.pkt.span.offset == 7 * MSS).map(|s| s.at).collect();
+    assert_eq!(sent.len(), 2);
+    assert!(sent[1].since(sent[0]) >= Dur::from_ms(1), "not below RTOmin");
+    assert!(net.record(key).acked.is_some());
+}
+
+#[test]
+fn t7_timeouts_double_up_to_the_maximum_and_then_the_message_fails() {
+    let mut config = Config { timeouts_max: 8, ..textbook() };
+    config.rto.max = Dur::from_ms(30);
+    let mut net = pair(config);
+    net.fault(|_| Verdict::Drop);
+    let key = net.submit(A, B, 500);
+    net.run_until_idle(Dur::from_ms(1_000));
+    let at: Vec<u64> = data(&net).map(|s| s.at.0 / Dur::from_ms(1).0).collect();
+    let gaps: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
+    assert_eq!(gaps, [1, 2, 4, 8, 16, 30, 30]);
+    assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
+    assert_eq!(net.endpoint(A).by_id.len(), 0);
+}
+
+/// T1 and T2 at every step of a lossy run, in the sender's own variables.
+#[test]
+fn t1_t2_windows_and_positions_stay_in_range() {
+    let mut net = pair(textbook());
+    let mix = fault::Mix { drop: 0.05, ..fault::Mix::NONE };
+    net.fault(fault::random(endpoint::Draw::new(3, Purpose::new("test"), 0), mix));
+    net.submit(A, B, UNBOUNDED);
+    let mut una = 0;
+    while net.now() < Time::ZERO + Dur::from_ms(50) {
+        assert!(net.step());
+        let sender = net.endpoint(A).only();
+        assert!(sender.una() >= una, "una goes back");
+        una = sender.una();
+        sender.assert_in_range();
+        let window = sender.window();
+        assert!(window.cwnd() >= 1.0);
+        assert!(net.dropped() == 0 || window.ssthresh() >= 2.0);
+    }
+    assert!(net.stat(A, Stat::FastRetransmit) > 20 && timeouts(&net) > 0);
+}
+
+/// The law of Mathis et al. (CCR 27(3), 1997): packets per round trip = sqrt(3 / 2p).
+#[test]
+fn t9_throughput_follows_the_square_root_of_loss() {
+    for (p, seconds) in [(0.0003, 120), (0.001, 40), (0.003, 15)] {
+        let mut config = slow_timer(textbook());
+        config.rto.min = Dur::from_ms(10);
+        let mut net = long_pipe(config);
+        net.stop_logging();
+        let draw = endpoint::Draw::new(5, Purpose::new("test"), 0);
+        net.fault(move |sent| {
+            let lost = draw.unit(Purpose::new("loss"), sent.n) < p;
+            if lost && sent.pkt.carries_payload() { Verdict::Drop } else { Verdict::Pass }
+        });
+        net.submit(A, B, UNBOUNDED);
+        let time = Dur::from_ms(1_000 * seconds);
+        net.run_until(Time::ZERO + time);
+        let rounds = time.as_us_f64() / (DELAY_LONG * 2).as_us_f64();
+        let measured = net.ledger().bytes_placed() as f64 / MSS as f64 / rounds;
+        let law = (1.5 / p).sqrt();
+        let ratio = measured / law;
+        assert!((0.85..1.15).contains(&ratio), "p = {p}: {measured} per round, law {law}");
+    }
+}
+
+#[test]
+fn delayed_acknowledgements_halve_their_number() {
+    let delayed_ack = Some(Dur::from_us(500));
+    let mut net = pair(slow_timer(Config { delayed_ack, ..textbook() }));
+    net.submit(A, B, 1000 * MSS);
+    net.run_until_idle(Dur::from_ms(500));
+    let acks = net.log().iter().filter(|s| s.pkt.src == B).count();
+    assert!((500..=502).contains(&acks), "{acks}");
+    assert_eq!(timeouts(&net), 0);
+
+    // An odd segment on a persistent connection waits for the timer.
+    let mut net = pair(slow_timer(Config { delayed_ack, ..textbook() }));
+    let key = net.submit_on(A, B, 1, 3 * MSS);
+    net.run_until_idle(Dur::from_ms(1));
+    let arrived = RATE.serialise(1040) * 3 + DELAY;
+    let acked = Time::ZERO + arrived + Dur::from_us(500) + RATE.serialise(40) + DELAY;
+    assert_eq!(net.record(key).acked, Some(acked));
+}
+
+#[test]
+fn limited_transmit_saves_the_timeout_of_a_small_window() {
+    // Three segments in flight, the first lost: two duplicates only, unless they release more.
+    let run = |limited_transmit| {
+        let config = Config { initial_window: 3.0, limited_transmit, ..textbook() };
+        let mut net = pair(config);
+        net.fault(fault::drop_data(A, &[0]));
+        net.submit(A, B, 8 * MSS);
+        net.run_until_idle(Dur::from_ms(100));
+        (timeouts(&net), net.stat(A, Stat::FastRetransmit))
+    };
+    assert_eq!(run(false), (1, 0));
+    assert_eq!(run(true), (0, 1));
+}
+
+#[test]
+fn the_cap_bounds_what_is_in_flight_and_what_is_halved() {
+    let mut net =
+        long_pipe(slow_timer(Config { window_cap: 6.0, grow_unused: true, ..textbook() }));
+    net.fault(fault::drop_data(A, &[60]));
+    net.submit(A, B, UNBOUNDED);
+    run_until(&mut net, |net| {
+        assert!(net.endpoint(A).by_id.is_empty() || net.endpoint(A).only().flight() <= 6 * MSS);
+        net.stat(A, Stat::FastRetransmit) == 1
+    });
+    assert_eq!(net.endpoint(A).only().window().ssthresh(), 3.0, "half of 6, not of cwnd");
+    // Unless told to grow unused, the window stays near what is used.
+    let mut net = long_pipe(slow_timer(Config { window_cap: 6.0, ..textbook() }));
+    net.submit(A, B, UNBOUNDED);
+    net.run_until(Time::ZERO + Dur::from_ms(40));
+    let cwnd = net.endpoint(A).only().window().cwnd();
+    assert!(cwnd <= 12.0, "frozen: {cwnd}");
+}
+
+#[test]
+fn an_idle_connection_restarts_from_the_initial_window() {
+    let cwnd_after_idle = |idle_restart| {
+        let mut net = pair(Config { idle_restart, ..textbook() });
+        net.submit_on(A, B, 1, 100 * MSS);
+        net.run_until(Time::ZERO + Dur::from_ms(50));
+        net.submit_on(A, B, 1, MSS);
+        assert_eq!(net.endpoint(A).by_id.len(), 1, "the same connection");
+        net.endpoint(A).only().window().cwnd()
+    };
+    assert_eq!(cwnd_after_idle(true), 10.0);
+    assert!(cwnd_after_idle(false) > 15.0);
+}
+
+#[test]
+fn a_late_duplicate_of_a_finished_message_is_acknowledged_not_delivered() {
+    let mut net = pair(textbook());
+    // The acknowledgements of the whole message are lost, twice over.
+    let mut lost = 0;
+    net.fault(move |sent| {
+        let ack = sent.pkt.src == B && lost < 8;
+        lost += u32::from(ack);
+        if ack { Verdict::Drop } else { Verdict::Pass }
+    });
+    let key = net.submit(A, B, 6 * MSS);
+    net.run_until_idle(Dur::from_ms(100));
+    assert!(net.record(key).acked.is_some(), "the ledger checks that it was delivered once");
+    assert!(net.stat(B, Stat::Duplicate) > 0);
+    assert_eq!(net.endpoint(B).receivers.open(), 0, "no state of finished connections");
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let mut net = pair(Config { isn: u32::MAX - 5_000, ..textbook() });
+    net.fault(fault::drop_data(A, &[4, 20]));
+    let key = net.submit(A, B, 60 * MSS + 1);
+    net.run_until_idle(Dur::from_ms(100));
+    assert!(net.record(key).acked.is_some());
+    assert_eq!(unwrap(3, u64::from(u32::MAX), 32), Some(u64::from(u32::MAX) + 4));
+    assert_eq!(unwrap(u32::MAX, 2, 32), None);
+    assert_eq!(unwrap(1, (1 << CONN_BITS) - 1, CONN_BITS), Some((1 << CONN_BITS) + 1));
+}
+
+#[test]
+fn senders_take_turns() {
+    let mut net = pair(textbook());
+    let keys: Vec<MsgKey> = (0..4).map(|_| net.submit(A, B, 5 * MSS)).collect();
+    net.run_until_idle(Dur::from_ms(10));
+    let order: Vec<u64> = data(&net).map(|s| s.pkt.span.msg.0).collect();
+    assert_eq!(order[..8], [0, 0, 1, 2, 3, 0, 1, 2], "the first was alone at first");
+    assert!(keys.iter().all(|&key| net.record(key).acked.is_some()));
+}
+
+#[test]
+fn ports_and_connection_ids_are_inverses() {
+    for conn in [0, 1, 0x7fff, 0x8000, 0x1234_5678, (1 << CONN_BITS) - 1] {
+        let (sender, receiver) = ports(conn);
+        assert!(sender & SENDER_PORT != 0 && receiver & SENDER_PORT == 0);
+        assert_eq!(conn_id(sender, receiver), conn);
+    }
+}
+
+#[test]
+fn small_per_connection() {
+    assert!(size_of::<Sender>() <= 300, "{}", size_of::<Sender>());
+}
+
+#[test]
+fn impossible_configurations_are_named() {
+    let error = |config: Config| NewReno::new(config).unwrap_err().to_string();
+    let good = textbook();
+    assert_eq!(error(Config { mss: 0, ..good }), "mss is 0: it must be at least 1");
+    assert_eq!(
+        error(Config { initial_window: f64::NAN, ..good }),
+        "initial_window is NaN: it must be at least 1"
+    );
+    assert_eq!(error(Config { class: 8, ..good }), "class is 8: it must be at most 7");
+    assert_eq!(
+        error(Config { mss: 65_500, ..good }),
+        "mss 65500 and overhead 40 make a packet of more than 65535 bytes"
+    );
+    let rto = crate::rto::RtoConfig { min: Dur::from_ms(2_000), ..good.rto };
+    assert_eq!(error(Config { rto, ..good }), "rto.min 2s is above rto.max 1s");
+}
+
+/// Configurations that differ in every switch.
+fn variants() -> [Config; 4] {
+    let fast = textbook();
+    let mut ns2 = Config { ..Config::ns2(MSS as u16) };
+    ns2.rto.min = Dur::from_ms(1);
+    ns2.rto.tick = Dur::from_us(100);
+    let mut linux = Config::linux_datacenter(MSS as u16);
+    linux.rto = crate::rto::RtoConfig { min_is_variance: true, ..fast.rto };
+    linux.delayed_ack = Some(Dur::from_us(300));
+    let crowded = Config { messages_max: 3, impatient: true, isn: u32::MAX - 99, ..fast };
+    [fast, ns2, linux, crowded]
+}
+
+fn suite() -> conformance::Opts {
+    conformance::Opts {
+        payload: Bytes(MSS),
+        window: Bytes(10 * MSS),
+        trims: false,
+        bounces: false,
+        hashed_paths: true,
+        patience: Dur::from_ms(600_000),
+    }
+}
+
+#[test]
+fn conforms() {
+    for config in variants() {
+        conformance::run(|_| Box::new(NewReno::new(config).unwrap()) as Box<dyn Endpoint>, suite());
+    }
+}
+
+#[test]
+fn two_senders_share_a_bottleneck() {
+    let make = || Box::new(NewReno::new(textbook()).unwrap());
+    let mut net = Net::new(1, LINK, vec![make(), make(), make()]);
+    let half = Bottleneck { rate: Rate(5_000_000_000), packets: 30, trim: false };
+    net.set_bottleneck(HostId(2), half);
+    net.stop_logging();
+    let keys = [A, B].map(|src| net.submit(src, HostId(2), UNBOUNDED));
+    let end = Dur::from_ms(500);
+    net.run_until(Time::ZERO + end);
+    let placed =
+        keys.map(|key| net.record(key).placed.iter().map(|r| r.end - r.start).sum::<u64>());
+    let capacity = half.rate.bytes_in(end).0 * MSS / (MSS + 40);
+    let total: u64 = placed.iter().sum();
+    assert!(total <= capacity && total > capacity * 85 / 100, "{placed:?} of {capacity}");
+    assert!(placed.iter().all(|&p| p > capacity * 3 / 10), "about fair: {placed:?}");
+}

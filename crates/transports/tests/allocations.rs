@@ -1,0 +1,28 @@
+//! No transport allocates per packet once it is warm. In a binary of its own, because counting
+//! takes a global allocator; it counts per thread.
+
+use endpoint::Endpoint;
+use testkit::conformance::{self, Opts};
+use trimline_transports::newreno;
+use units::{Bytes, Dur};
+
+fn allocations(run: &mut dyn FnMut()) -> u64 {
+    allocation_counter::measure(run).count_total
+}
+
+#[test]
+fn newreno_allocates_nothing_per_packet() {
+    let mut config = newreno::Config::linux_datacenter(1460);
+    config.rto.min = Dur::from_ms(1);
+    config.rto.initial = Dur::from_ms(1);
+    let make = |_| Box::new(newreno::NewReno::new(config).unwrap()) as Box<dyn Endpoint>;
+    let opts = Opts {
+        payload: Bytes(1460),
+        window: Bytes(14_600),
+        trims: false,
+        bounces: false,
+        hashed_paths: true,
+        patience: Dur::from_ms(10_000),
+    };
+    conformance::allocates_nothing(&make, opts, allocations);
+}
