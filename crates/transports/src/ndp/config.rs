@@ -80,7 +80,7 @@ pub struct Config {
     /// How many finished messages each end remembers; the oldest is forgotten first. Ours.
     pub time_wait_entries: u32,
     /// A receiver forgets a message that has been silent for this long (up to twice as long);
-    /// should exceed `give_up`. Ours (R never forgets).
+    /// at least `give_up`. Ours (R never forgets).
     pub linger: Dur,
     /// How many messages a sender takes at once, those that wait on a channel included. Ours.
     pub messages: u32,
@@ -185,6 +185,9 @@ impl Config {
         }
         if self.msl > self.time_wait {
             return Err(ConfigError::Order { low: "msl", high: "time_wait" });
+        }
+        if self.give_up > self.linger {
+            return Err(ConfigError::Order { low: "give_up", high: "linger" });
         }
         if self.rto_jitter_percent >= 100 {
             return Err(ConfigError::Jitter(self.rto_jitter_percent));
