@@ -85,22 +85,25 @@ pub(crate) struct EventQueue {
     wheel: Option<Wheel>,
     /// Keys are (time, order).
     heap: IndexedHeap<(Time, u32)>,
+    /// The time of the heap's first.
+    heap_at: Time,
 }
 
 impl EventQueue {
     /// `horizon` is the longest time from scheduling an arrival or departure to its coming.
     pub(crate) fn new(kind: Events, links: u32, hosts: u32, horizon: Dur, seed: u64) -> Self {
-        let wheel = (kind == Events::Wheel).then(|| Wheel::new(links, horizon));
-        Self { nodes: Nodes::new(links, hosts, seed), wheel, heap: IndexedHeap::new() }
+        let nodes = Nodes::new(links, hosts, seed);
+        let fixed = &nodes.order[..2 * links as usize];
+        let wheel = (kind == Events::Wheel).then(|| Wheel::new(fixed, horizon));
+        Self { nodes, wheel, heap: IndexedHeap::new(), heap_at: Time::NEVER }
     }
 
     /// Schedule an event that is not scheduled and will not be moved.
     pub(crate) fn schedule_fixed(&mut self, node: Node, at: Time) {
         let id = self.nodes.id(node);
-        let order = self.nodes.order[id as usize];
         match &mut self.wheel {
-            Some(wheel) if wheel.reaches(at) => wheel.push(Entry { at, order, id }),
-            _ => self.heap.set(id, (at, order)),
+            Some(wheel) if wheel.reaches(at) => wheel.push(id, at),
+            _ => self.set(id, at),
         }
     }
 
@@ -108,63 +111,79 @@ impl EventQueue {
     pub(crate) fn schedule(&mut self, node: Node, at: Time) {
         let id = self.nodes.id(node);
         if at == Time::NEVER {
-            self.heap.remove(id);
+            self.remove(id);
         } else {
-            self.heap.set(id, (at, self.nodes.order[id as usize]));
+            self.set(id, at);
         }
+    }
+
+    fn set(&mut self, id: u32, at: Time) {
+        self.heap.set(id, (at, self.nodes.order[id as usize]));
+        self.note_heap();
+    }
+
+    fn remove(&mut self, id: u32) {
+        self.heap.remove(id);
+        self.note_heap();
+    }
+
+    fn note_heap(&mut self) {
+        self.heap_at = self.heap.peek().map_or(Time::NEVER, |((at, _), _)| at);
     }
 
     /// The next event, if it comes strictly before `limit`.
     pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, Node)> {
-        let heap = self.heap.peek().map(|((at, order), id)| Entry { at, order, id });
-        let wheel = self
-            .wheel
-            .as_mut()
-            .and_then(|wheel| wheel.first(heap.map_or(limit, |entry| entry.at.min(limit))));
-        let entry = match (wheel, heap) {
-            (Some(w), Some(h)) => {
-                if w < h {
-                    w
-                } else {
-                    h
+        let bound = self.heap_at.min(limit);
+        if let Some(first) = self.wheel.as_mut().and_then(|wheel| wheel.first(bound)) {
+            let tied = || first.at() < limit && first < self.heap_first();
+            if first.at() < bound || tied() {
+                if let Some(wheel) = &mut self.wheel {
+                    wheel.pop();
                 }
+                return Some((first.at(), self.nodes.node(first.id())));
             }
-            (w, h) => w.or(h)?,
-        };
-        if entry.at >= limit {
+        }
+        if self.heap_at >= limit {
             return None;
         }
-        match &mut self.wheel {
-            Some(wheel) if wheel_owns(entry, heap) => wheel.pop(),
-            wheel => {
-                self.heap.remove(entry.id);
-                if let Some(wheel) = wheel {
-                    wheel.advance(entry.at);
-                }
-            }
+        let first = self.heap_first();
+        self.remove(first.id());
+        if let Some(wheel) = &mut self.wheel {
+            wheel.advance(first.at());
         }
-        Some((entry.at, self.nodes.node(entry.id)))
+        Some((first.at(), self.nodes.node(first.id())))
+    }
+
+    /// The heap's first; later than everything if there is none.
+    fn heap_first(&self) -> Entry {
+        self.heap.peek().map_or(Entry(u128::MAX), |((at, order), id)| Entry::new(at, order, id))
     }
 
     /// When the next event comes, or a bound below it; `None` if nothing is scheduled.
     pub(crate) fn next_at(&self) -> Option<Time> {
-        let heap = self.heap.peek().map(|((at, _), _)| at);
+        let heap = Some(self.heap_at).filter(|&at| at != Time::NEVER);
         let wheel = self.wheel.as_ref().and_then(Wheel::next_at);
         heap.into_iter().chain(wheel).min()
     }
 }
 
-/// Whether `entry` came from the wheel: it is not the heap's first.
-fn wheel_owns(entry: Entry, heap: Option<Entry>) -> bool {
-    heap.is_none_or(|first| first.id != entry.id)
-}
-
-/// A scheduled event. Compares as the queue pops: by time, then order.
+/// A scheduled event: from the highest bit down its time (64), order (32) and node (32), so that
+/// one comparison is the order of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Entry {
-    at: Time,
-    order: u32,
-    id: u32,
+struct Entry(u128);
+
+impl Entry {
+    const fn new(at: Time, order: u32, id: u32) -> Self {
+        Self((at.0 as u128) << 64 | (order as u128) << 32 | id as u128)
+    }
+
+    const fn at(self) -> Time {
+        Time((self.0 >> 64) as u64)
+    }
+
+    const fn id(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 /// Slots of equal width; the one being emptied is kept sorted, the others are lists.
@@ -175,8 +194,7 @@ struct Wheel {
     heads: Vec<u32>,
     /// Bit per slot: its list is not empty.
     occupied: Vec<u64>,
-    /// Per node: the entry, and the next node of its list.
-    entries: Vec<(Entry, u32)>,
+    nodes: Vec<Scheduled>,
     /// The entries of all slots up to `current`, latest first.
     open: Vec<Entry>,
     /// The slot being emptied, counted from time zero. Lists hold only later slots, fewer than
@@ -184,24 +202,36 @@ struct Wheel {
     current: u64,
 }
 
+/// A node in a slot's list.
+#[derive(Clone, Copy)]
+struct Scheduled {
+    at: Time,
+    /// Its place among equal times; constant.
+    order: u32,
+    /// The next node of the list.
+    next: u32,
+}
+
 const NIL: u32 = u32::MAX;
-/// Slots are as wide as makes this many events fall into one when every link is busy; 8 to 10 was
-/// best (design.md section 4, rule 9).
-const EVENTS_PER_SLOT: u64 = 8;
+/// Slots are as wide as makes this many packets fall into one when every link is busy with the
+/// longest ones. Control packets come on top: 8 to 10 events per slot in all was best (design.md
+/// section 4, rule 9).
+const FRAMES_PER_SLOT: u64 = 4;
 const SHIFT_MIN: u32 = 6;
 const SLOTS_MIN: u64 = 64;
 
 impl Wheel {
-    fn new(links: u32, horizon: Dur) -> Self {
-        let width = horizon.0.saturating_mul(EVENTS_PER_SLOT) / u64::from(links.max(1));
+    fn new(order: &[u32], horizon: Dur) -> Self {
+        let links = order.len() as u64 / 2;
+        let width = horizon.0.saturating_mul(FRAMES_PER_SLOT) / links.max(1);
         let shift = width.max(1).ilog2().max(SHIFT_MIN);
         let slots = ((horizon.0 >> shift) + 3).next_power_of_two().max(SLOTS_MIN);
-        let none = Entry { at: Time::NEVER, order: 0, id: 0 };
+        let idle = |&order| Scheduled { at: Time::NEVER, order, next: NIL };
         Self {
             shift,
             heads: vec![NIL; slots as usize],
             occupied: vec![0; slots.div_ceil(64) as usize],
-            entries: vec![(none, NIL); 2 * links as usize],
+            nodes: order.iter().map(idle).collect(),
             open: Vec::with_capacity(64),
             current: 0,
         }
@@ -220,17 +250,29 @@ impl Wheel {
         self.slot(at) < self.current + self.heads.len() as u64
     }
 
-    fn push(&mut self, entry: Entry) {
-        let slot = self.slot(entry.at);
+    fn push(&mut self, id: u32, at: Time) {
+        let slot = self.slot(at);
+        let index = self.index(slot);
+        let node = &mut self.nodes[id as usize];
         if slot <= self.current {
-            let at = self.open.partition_point(|e| *e > entry);
-            self.open.insert(at, entry);
+            let entry = Entry::new(at, node.order, id);
+            self.insert(entry);
             return;
         }
-        let index = self.index(slot);
-        self.entries[entry.id as usize] = (entry, self.heads[index]);
-        self.heads[index] = entry.id;
+        node.at = at;
+        node.next = std::mem::replace(&mut self.heads[index], id);
         self.occupied[index / 64] |= 1 << (index % 64);
+    }
+
+    /// Put an entry into its place among the open ones. Slots are small: from the back.
+    fn insert(&mut self, entry: Entry) {
+        let mut at = self.open.len();
+        self.open.push(entry);
+        while at > 0 && self.open[at - 1] < entry {
+            self.open[at] = self.open[at - 1];
+            at -= 1;
+        }
+        self.open[at] = entry;
     }
 
     /// The first entry if its slot begins no later than `limit`: opens slots up to there.
@@ -258,7 +300,7 @@ impl Wheel {
 
     fn next_at(&self) -> Option<Time> {
         match self.open.last() {
-            Some(entry) => Some(entry.at),
+            Some(entry) => Some(entry.at()),
             None => self.next_slot().map(|slot| Time(slot << self.shift)),
         }
     }
@@ -279,15 +321,15 @@ impl Wheel {
 
     fn open_slot(&mut self, slot: u64) {
         let index = self.index(slot);
-        let mut id = self.heads[index];
+        let mut id = std::mem::replace(&mut self.heads[index], NIL);
         while id != NIL {
-            let (entry, next) = self.entries[id as usize];
-            self.open.push(entry);
-            id = next;
+            let node = self.nodes[id as usize];
+            self.open.push(Entry::new(node.at, node.order, id));
+            id = node.next;
         }
-        self.heads[index] = NIL;
-        self.occupied[index / 64] &= !(1 << (index % 64));
+        // Not always a handful: hosts that start together stay in step, and their events tie.
         self.open.sort_unstable_by(|a, b| b.cmp(a));
+        self.occupied[index / 64] &= !(1 << (index % 64));
         self.current = slot;
     }
 }
