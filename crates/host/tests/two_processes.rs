@@ -1,5 +1,5 @@
 //! The contract on a real network: two processes, UDP on loopback, one datagram in twenty lost on
-//! purpose and one in a hundred doubled. NDP, as it runs in the simulator, carries a
+//! purpose and one in a hundred doubled. NDP and NewReno, as they run in the simulator, carry a
 //! thousand messages each way. Nothing may be lost, damaged, reordered on a channel, or delivered
 //! twice.
 //!
@@ -42,9 +42,15 @@ fn ndp_carries_a_thousand_messages_each_way() {
     exchange("ndp");
 }
 
+#[test]
+fn newreno_carries_a_thousand_messages_each_way() {
+    exchange("newreno");
+}
+
 fn endpoint_of(transport: &str) -> Box<dyn Endpoint> {
     match transport {
         "ndp" => ndp(),
+        "newreno" => newreno(),
 
         other => panic!("no transport {other}"),
     }
@@ -64,6 +70,22 @@ fn ndp() -> Box<dyn Endpoint> {
         ..Config::paper(9_000)
     };
     Box::new(Ndp::new(config).unwrap())
+}
+
+/// TCP as Linux runs it in a data centre, with the same smaller timeouts.
+fn newreno() -> Box<dyn Endpoint> {
+    use transports::newreno::{Config, NewReno};
+    use transports::rto::RtoConfig;
+    let linux = Config::linux_datacenter(8_960);
+    let rto = RtoConfig {
+        min: Dur::from_ms(5),
+        max: Dur::from_ms(50),
+        initial: Dur::from_ms(10),
+        ..linux.rto
+    };
+    let delayed_ack = Some(Dur::from_ms(1));
+    // A thousand timeouts of 50 ms in a row mean that the test has ended.
+    Box::new(NewReno::new(Config { rto, delayed_ack, timeouts_max: 1_000, ..linux }).unwrap())
 }
 
 /// The bytes of message `key`: a tenth each of the smallest and the largest, the others spread
