@@ -3,7 +3,7 @@
 
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
-use trimline_transports::newreno;
+use trimline_transports::{ndp, newreno};
 use units::{Bytes, Dur};
 
 fn allocations(run: &mut dyn FnMut()) -> u64 {
@@ -24,5 +24,20 @@ fn newreno_allocates_nothing_per_packet() {
         hashed_paths: true,
         patience: Dur::from_ms(10_000),
     };
+    conformance::allocates_nothing(&make, opts, allocations);
+}
+
+#[test]
+fn ndp_allocates_nothing_per_packet() {
+    let config = ndp::Config::paper(1500);
+    let opts = Opts {
+        payload: Bytes(1500),
+        window: Bytes(45_000),
+        trims: true,
+        bounces: true,
+        hashed_paths: false,
+        patience: Dur::from_ms(10_000),
+    };
+    let make = |_| Box::new(ndp::Ndp::new(config.clone()).unwrap()) as Box<dyn Endpoint>;
     conformance::allocates_nothing(&make, opts, allocations);
 }

@@ -52,18 +52,3 @@ fn random_paths_and_strict_pulls() {
 fn a_single_path_and_few_sockets() {
     run(&Config { paths: PathStrategy::Single, listen: 3, messages: 5, ..lossy() });
 }
-
-#[test]
-fn nothing_is_allocated_after_warm_up() {
-    let config = lossy();
-    let opts = Opts {
-        payload: Bytes(1500),
-        window: Bytes(18_000),
-        trims: true,
-        bounces: true,
-        hashed_paths: false,
-        patience: Dur::from_ms(60_000),
-    };
-    let make = |_| Box::new(Ndp::new(config.clone()).unwrap()) as Box<dyn Endpoint>;
-    conformance::allocates_nothing(&make, opts, |run| allocation_counter::measure(run).count_total);
-}

@@ -213,8 +213,8 @@ fn lost_control_packets_are_repaired() {
     assert!(took.since(Time::ZERO) < ideal + Dur::from_us(1), "the number repairs it: {took}");
 }
 
-/// 10. A header that bounces a second time is the switch's to drop; a host that gets back a control
-/// packet, or the header of a message that it does not send, says nothing.
+/// 10. A header that bounces a second time is the switch's to drop. A host that gets back a control
+///     packet, or the header of a message that it does not send, says nothing.
 #[test]
 fn bounced_packets_are_not_played_back() {
     let mut bench = Bench::new(paper());
