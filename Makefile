@@ -1,0 +1,33 @@
+# make demo    the main job: build, run two workloads under two transports, compare
+# make test    every check and every test (what .ci/run calls)
+# make bench   the simulator's own speed
+# make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
+
+.PHONY: demo test lint bench fuzz
+
+TRIMLINE = target/release/trimline
+
+demo:
+	cargo build --release --locked -p trimline
+	$(TRIMLINE) compare --out out/demo \
+	    scenarios/demo/websearch_ndp.toml scenarios/demo/websearch_newreno.toml \
+	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
+
+test: lint
+	cargo test --locked --workspace
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
+
+bench:
+	cargo build --release --locked -p trimline
+	$(TRIMLINE) bench
+
+FUZZ_TARGETS = scenario workload headers
+
+fuzz:
+	for target in $(FUZZ_TARGETS); do \
+	    (cd fuzz && cargo +nightly fuzz run $$target -- -max_total_time=60) || exit 1; \
+	done

@@ -1,0 +1,67 @@
+//! The arrows between crates (design.md section 2; ARCHITECTURE.md), against one table.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What each crate may depend on. A crate that is not here may not exist.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("wire", &["units"]),
+    ("endpoint", &["units", "wire"]),
+    ("transports", &["units", "wire", "endpoint"]),
+    ("workload", &["units", "endpoint"]),
+    ("queues", &["units", "endpoint"]),
+    ("fabric", &["units", "endpoint", "queues"]),
+    ("host", &["units", "wire", "endpoint", "queues"]),
+    ("metrics", &["units"]),
+    ("report", &["units", "metrics"]),
+    ("testkit", &["units", "endpoint"]),
+    (
+        "scenario",
+        &["units", "wire", "endpoint", "transports", "workload", "queues", "fabric", "metrics"],
+    ),
+    ("cli", &["units", "metrics", "report", "scenario"]),
+];
+
+fn manifest(folder: &Path) -> toml::Table {
+    let text = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    text.parse().unwrap()
+}
+
+fn own_dependencies(manifest: &toml::Table, table: &str) -> BTreeSet<String> {
+    let names: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
+    let dependencies = manifest.get(table).and_then(toml::Value::as_table);
+    let all = dependencies.into_iter().flat_map(toml::Table::keys);
+    all.filter(|name| names.contains(name.as_str())).cloned().collect()
+}
+
+#[test]
+fn crates_depend_only_along_the_arrows() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(crates).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let allowed = ARROWS.iter().find(|(known, _)| *known == name);
+        let (_, allowed) = allowed.unwrap_or_else(|| panic!("crate {name} is not in the table"));
+        let manifest = manifest(&folder);
+        for table in ["dependencies", "build-dependencies"] {
+            for dependency in own_dependencies(&manifest, table) {
+                assert!(
+                    allowed.contains(&dependency.as_str()),
+                    "{name} must not depend on {dependency}"
+                );
+            }
+        }
+        found.insert(name);
+    }
+    assert_eq!(found.len(), ARROWS.len(), "the table names crates that do not exist: {found:?}");
+}
+
+/// Tests may use the testkit; programs may not.
+#[test]
+fn the_testkit_is_for_tests() {
+    for (name, allowed) in ARROWS {
+        assert!(!allowed.contains(&"testkit"), "{name}");
+    }
+}

@@ -1,0 +1,22 @@
+//! The header parsers: no bytes make them panic, and what parses is emitted as it was read.
+#![no_main]
+
+use wire::{frame, ndp, shim, tcp};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Ok(header) = ndp::Header::new(bytes) {
+        let _ = ndp::Repr::parse(&header);
+    }
+    if let Ok(repr) = tcp::Repr::parse(bytes) {
+        let mut copy = [0; 60];
+        if repr.emit(&mut copy).is_ok() {
+            assert_eq!(tcp::Repr::parse(&copy), Ok(repr));
+        }
+    }
+    if let Ok(datagram) = shim::Datagram::new_checked(bytes) {
+        let _ = (shim::ShimRepr::parse(&datagram), datagram.header(), datagram.payload());
+    }
+    if let Ok(frame) = frame::Frame::new_checked(bytes) {
+        let _ = (frame::FrameRepr::parse(&frame), frame.body(), frame.udp(), frame.ipv4());
+    }
+});
