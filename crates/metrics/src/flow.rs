@@ -51,6 +51,14 @@ impl FlowRow {
 
 impl Row for FlowRow {
     fn columns() -> Vec<Column<Self>> {
+        let mut columns = Self::what_was_asked();
+        columns.extend(Self::what_became_of_it());
+        columns
+    }
+}
+
+impl FlowRow {
+    fn what_was_asked() -> Vec<Column<Self>> {
         vec![
             Column::int(
                 "src",
@@ -82,6 +90,11 @@ impl Row for FlowRow {
                 |r: &Self| r.start.0,
                 |r, v| r.start = Time(v),
             ),
+        ]
+    }
+
+    fn what_became_of_it() -> Vec<Column<Self>> {
+        vec![
             Column::maybe_int(
                 "finish_ps",
                 "when its last byte was placed at the receiver; null if unfinished",
