@@ -76,7 +76,7 @@ fn sizes(opts: Opts) -> Vec<u64> {
     vec![0, 1, p - 1, p, p + 1, 2 * p, 3 * p + 7, w - 1, w, w + 1, 3 * w + p / 2, 7 * w + 11]
 }
 
-fn every_size_arrives(make: Make<'_>, opts: Opts) {
+pub(crate) fn every_size_arrives(make: Make<'_>, opts: Opts) {
     for len in sizes(opts) {
         let mut net = net(make, opts, len);
         let key = net.submit(A, B, len);
@@ -95,7 +95,7 @@ fn submit_all(net: &mut Net, opts: Opts) {
     }
 }
 
-fn loss_is_repaired(make: Make<'_>, opts: Opts) {
+pub(crate) fn loss_is_repaired(make: Make<'_>, opts: Opts) {
     for (seed, drop) in [(1, 0.001), (2, 0.01), (3, 0.05), (4, 0.1), (5, 0.2), (6, 0.3)] {
         let mut net = net(make, opts, seed);
         net.fault(fault::random(draw(seed), Mix { drop, ..Mix::NONE }));

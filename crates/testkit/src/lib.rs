@@ -10,6 +10,8 @@ pub mod conformance;
 pub mod fault;
 mod ledger;
 mod net;
+#[cfg(test)]
+mod tests;
 
 pub use bottleneck::Bottleneck;
 pub use fault::Verdict;

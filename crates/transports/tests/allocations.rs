@@ -11,6 +11,12 @@ fn allocations(run: &mut dyn FnMut()) -> u64 {
 }
 
 #[test]
+fn the_counter_counts() {
+    let mut kept = Vec::new();
+    assert_eq!(allocations(&mut || kept.push(1)), 1);
+}
+
+#[test]
 fn newreno_allocates_nothing_per_packet() {
     let mut config = newreno::Config::linux_datacenter(1460);
     config.rto.min = Dur::from_ms(1);

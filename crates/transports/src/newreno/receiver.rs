@@ -201,7 +201,7 @@ impl Receiver {
         let key = MsgKey { src: self.peer, id: pkt.span.msg };
         if pkt.span.len > 0 {
             for gap in self.received.gaps(range.clone()) {
-                let offset = pkt.span.offset + (gap.start - range.start);
+                let offset = pkt.span.offset.saturating_add(gap.start - range.start);
                 fx.place(key, offset, (gap.end - gap.start) as u32);
             }
         }

@@ -1,7 +1,7 @@
 //! NewReno on the pair harness: the invariants of specs/tcp.md, section 13, and the conformance
 //! suite. Times are exact: 10 Gb/s, 5 us one way, segments of 1000 + 40 bytes.
 
-use endpoint::{Endpoint, Stat, UNBOUNDED, Why};
+use endpoint::{Effect, Endpoint, Stat, UNBOUNDED, Why};
 use testkit::{Bottleneck, Link, Net, Sent, Verdict, conformance, fault};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
@@ -437,4 +437,80 @@ fn two_senders_share_a_bottleneck() {
     let total: u64 = placed.iter().sum();
     assert!(total <= capacity && total > capacity * 85 / 100, "{placed:?} of {capacity}");
     assert!(placed.iter().all(|&p| p > capacity * 3 / 10), "about fair: {placed:?}");
+}
+
+mod hostile {
+    use endpoint::{Draw, Effects, HDR_MAX, NetView, Routes};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Anywhere;
+    impl Routes for Anywhere {
+        fn paths(&self, _: HostId, _: HostId) -> u32 {
+            1
+        }
+        fn hops(&self, _: HostId, _: HostId) -> u32 {
+            1
+        }
+        fn base_rtt(&self, _: HostId, _: HostId) -> Dur {
+            Dur::from_us(1)
+        }
+    }
+
+    /// A packet near enough to a real one to reach deep: the first connection's ports, small
+    /// numbers, any control bits; or any header at all.
+    fn packet() -> impl Strategy<Value = Packet> {
+        let span = (0..3u64, prop_oneof![0..9_000u64, any::<u64>()], 0..3_000u32);
+        let numbers = (0..9_000u32, 0..9_000u32, any::<u8>(), any::<bool>());
+        let raw = proptest::option::of(proptest::collection::vec(any::<u8>(), HDR_MAX));
+        (span, numbers, raw, 0..32u8, any::<u8>()).prop_map(|(span, numbers, raw, flags, len)| {
+            let mut pkt = Packet { src: B, dst: A, proto: PROTO, ..Packet::EMPTY };
+            pkt.span = Span { msg: MsgId(span.0), offset: span.1, len: span.2 };
+            pkt.flags = Flags(flags);
+            let (mine, theirs) = ports(Draw::new(0, PATH, 0).part(1).bits(FIRST_CONN, 0) as u32);
+            let (src_port, dst_port) = if numbers.3 { (mine, theirs) } else { (theirs, mine) };
+            let (seq, ack, control) = (numbers.0, numbers.1, Control(numbers.2));
+            write(Repr { src_port, dst_port, seq, ack, control, window: 0 }, &mut pkt);
+            if let Some(raw) = raw {
+                pkt.hdr.copy_from_slice(&raw);
+                pkt.hdr_len = len;
+            }
+            pkt
+        })
+    }
+
+    proptest! {
+        /// Whatever arrives, TCP neither panics nor delivers what was not placed.
+        #[test]
+        fn no_packet_breaks_it(packets in proptest::collection::vec(packet(), 1..60)) {
+            let mut tcp = NewReno::new(textbook()).unwrap();
+            let nics = [RATE];
+            let net = NetView { me: A, nics: &nics, mtu: 1500, routes: &Anywhere };
+            let mut fx = Effects::new();
+            let mut now = Time::ZERO;
+            let draw = Draw::new(0, PATH, 0);
+            let msg = |id| Msg {
+                id: MsgId(id), dst: B, len: 5_000, channel: 0, prio: 0, reply_to: None,
+            };
+            let mut acked = 0;
+            for (i, pkt) in packets.iter().enumerate() {
+                now += Dur::from_us(100);
+                let mut cx =
+                    Cx { now, rx_at: now, me: A, room: u64::MAX, net: &net, draw, fx: &mut fx };
+                if i % 20 == 0 {
+                    tcp.on_submit(&mut cx, &msg(i as u64));
+                }
+                tcp.on_packet(&mut cx, pkt);
+                tcp.on_timer(&mut cx, RETRANSMIT);
+                for _ in 0..3 {
+                    let mut slot = Packet::EMPTY;
+                    tcp.poll_tx(&mut cx, TxPort { nic: 0, open: 0xff }, &mut slot);
+                }
+                acked += fx.as_slice().iter().filter(|e| matches!(e, Effect::Acked(_))).count();
+                fx.clear();
+            }
+            prop_assert!(acked <= packets.len().div_ceil(20));
+        }
+    }
 }
