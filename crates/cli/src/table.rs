@@ -1,6 +1,6 @@
 //! The tables on stdout.
 
-use comfy_table::presets::{NOTHING, UTF8_HORIZONTAL_ONLY};
+use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use metrics::Summary;
 
@@ -65,7 +65,7 @@ fn bounced(s: &Summary) -> String {
 /// The summary of one run.
 pub(crate) fn summary(s: &Summary) -> String {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["scenario", s.scenario.as_str()]);
+    table.load_style(UTF8_FULL_CONDENSED).set_header(["scenario", s.scenario.as_str()]);
     for (label, value) in rows(s) {
         table.add_row([label.to_owned(), value]);
     }
@@ -80,7 +80,7 @@ pub(crate) fn summary(s: &Summary) -> String {
 pub(crate) fn comparison(summaries: &[Summary]) -> String {
     let mut table = Table::new();
     let names = summaries.iter().map(|s| s.scenario.as_str());
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(std::iter::once("scenario").chain(names));
+    table.load_style(UTF8_FULL_CONDENSED).set_header(std::iter::once("scenario").chain(names));
     let columns: Vec<_> = summaries.iter().map(rows).collect();
     let labels = columns.first().map(|column| column.iter().map(|(label, _)| *label));
     for (index, label) in labels.into_iter().flatten().enumerate() {
@@ -95,7 +95,7 @@ pub(crate) fn comparison(summaries: &[Summary]) -> String {
 /// The simulator's own speed.
 pub(crate) fn bench(all: &[Measured]) -> String {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header([
+    table.load_style(UTF8_FULL_CONDENSED).set_header([
         "case",
         "packet-hops",
         "events",

@@ -136,12 +136,8 @@ pub mod list {
     pub fn workloads() -> Vec<(&'static str, String)> {
         let sizes = SizeDist::names().filter_map(|name| {
             let dist = SizeDist::shipped(name)?;
-            let about = dist.about();
             let mean = dist.mean() / 1e3;
-            Some((
-                name,
-                format!("sizes: {}, mean {mean:.1} KB ({})", about.title, about.publication),
-            ))
+            Some((name, format!("sizes of {}, mean {mean:.1} KB", dist.about().title)))
         });
         of(TRAFFIC).into_iter().chain(sizes).collect()
     }
