@@ -3,7 +3,7 @@
 //! Handley, Raiciu, Agache, Voinescu, Moore, Antichi, Wójcik: "Re-architecting datacenter networks
 //! and stacks for low latency and high performance", SIGCOMM 2017. Rules are cited by the sections
 //! of the specification `ndp.md`, which says for each whether it comes from the paper or from the
-//! authors' code. Departures from both are listed in `deviations.toml` beside this file.
+//! authors' code. Departures from both are listed in `ndp.deviations.toml`.
 //!
 //! In one paragraph: a sender pushes its first window at line rate ([`flow`], [`sender`]), over all
 //! paths in turn ([`paths`]). Switches cut the payload off what they cannot hold, so the receiver

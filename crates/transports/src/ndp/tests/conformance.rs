@@ -11,6 +11,8 @@ use crate::ndp::{Config, Discipline, Ndp, PathStrategy};
 fn lossy() -> Config {
     Config {
         initial_window: 12,
+        rto_initial: Dur::from_ms(1),
+        rto_min: Dur::from_ms(1),
         stall_timeout: Dur::from_ms(5),
         time_wait: Dur::from_ms(5_000),
         msl: Dur::from_ms(50),
