@@ -11,53 +11,66 @@ use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
 use crate::outcome::LinkStats;
+use crate::topology::Link;
 
+/// The far end of a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    Host(u32),
+    /// By index among all switches.
+    Switch(u32),
+}
+
+/// What is touched for every packet comes first.
+#[repr(C)]
 pub(crate) struct Port {
     /// When the packet in service will have been, or was, sent.
     pub(crate) free_at: Time,
     /// The packet in service.
     serving: Option<Desc>,
+    /// Packets on the wire or in service, with their arrival times, in order.
+    flight: VecDeque<(Time, u32)>,
     /// Picoseconds per byte if that is a whole number, else zero.
     ps_per_byte: u64,
     /// From the last bit sent to its arrival, the receiving switch's latency included.
     delay: Dur,
-    /// Packets on the wire or in service, with their arrival times, in order.
-    flight: VecDeque<(Time, u32)>,
-    /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free.
-    pub(crate) queue: Option<Queue>,
     /// The digest chain of what happened here.
     pub(crate) chain: u64,
-    /// Random choices made so far.
-    pub(crate) coins: u64,
+    pub(crate) end: End,
     /// Whether what arrives over this link arrives.
     pub(crate) up: bool,
+    /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free.
+    pub(crate) queue: Option<Queue>,
     pub(crate) stats: LinkStats,
     /// Bytes whose transmission begins in this interval count apart.
     window: (Time, Time),
+    /// Random choices made so far.
+    pub(crate) coins: u64,
     rate: Rate,
 }
 
 impl Port {
     pub(crate) fn new(
-        rate: Rate,
+        link: &Link,
+        end: End,
         delay: Dur,
         queue: Option<Queue>,
-        up: bool,
         window: (Time, Time),
     ) -> Self {
         Self {
             free_at: Time::ZERO,
             serving: None,
-            ps_per_byte: rate.whole_ps_per_byte().unwrap_or(0),
-            delay,
             flight: VecDeque::new(),
-            queue,
+            ps_per_byte: link.rate.whole_ps_per_byte().unwrap_or(0),
+            delay,
             chain: 0,
-            coins: 0,
-            up,
+            end,
+            up: link.up,
+            queue,
             stats: LinkStats::default(),
             window,
-            rate,
+            coins: 0,
+            rate: link.rate,
         }
     }
 

@@ -17,11 +17,11 @@ use crate::faults::Script;
 use crate::host::Host;
 use crate::messages::Messages;
 use crate::outcome::{Amount, Conservation, Counters, Outcome, Progress, Violation};
-use crate::port::Port;
+use crate::port::{End, Port};
 use crate::route::{self, Belief, Known};
 use crate::sample::Sampler;
 use crate::slab::Slab;
-use crate::topology::{Node, Topology};
+use crate::topology::{Link, Node, Topology};
 
 /// A fabric with its hosts, ready to run once.
 pub struct Sim<O> {
@@ -230,12 +230,9 @@ impl<O: Observer> Sim<O> {
         if O::PACKETS {
             self.observer.packet(self.now, link, PacketEvent::Arrived, pkt);
         }
-        match self.topology.links()[link as usize].to {
-            Node::Host(host) => self.deliver(host, handle),
-            Node::Switch(tier, n) => {
-                let at = self.topology.switch_index(tier, n) as u32;
-                self.forward(at, handle);
-            }
+        match port.end {
+            End::Host(host) => self.deliver(host, handle),
+            End::Switch(at) => self.forward(at, handle),
         }
     }
 
@@ -517,11 +514,15 @@ fn check(
 }
 
 fn ports(topology: &Topology, config: &Config) -> Vec<Port> {
-    let port = |(n, link): (usize, &crate::topology::Link)| {
+    let port = |(n, link): (usize, &Link)| {
         let special = config.queue_overrides.iter().rev().find(|(link, _)| *link as usize == n);
         let spec = special.map_or(&config.queue, |(_, spec)| spec);
         let queue = matches!(link.from, Node::Switch(..)).then(|| Queue::new(spec));
-        Port::new(link.rate, topology.delay(n as u32), queue, link.up, config.window)
+        let end = match link.to {
+            Node::Host(host) => End::Host(host),
+            Node::Switch(tier, at) => End::Switch(topology.switch_index(tier, at) as u32),
+        };
+        Port::new(link, end, topology.delay(n as u32), queue, config.window)
     };
     topology.links().iter().enumerate().map(port).collect()
 }
