@@ -29,6 +29,8 @@
 
 mod config;
 mod receiver;
+#[cfg(test)]
+mod script;
 mod sender;
 #[cfg(test)]
 mod tests;

@@ -271,6 +271,18 @@ fn delayed_acknowledgements_halve_their_number() {
     assert_eq!(net.record(key).acked, Some(acked));
 }
 
+/// RFC 5681, section 4.2: what fills a part of a gap is acknowledged at once.
+#[test]
+fn a_hole_filled_is_not_acknowledged_late() {
+    let delayed_ack = Some(Dur::from_ms(50));
+    let mut net = pair(slow_timer(Config { delayed_ack, ..textbook() }));
+    net.fault(fault::drop_data(A, &[1, 2]));
+    let key = net.submit_on(A, B, 1, 8 * MSS);
+    net.run_until_idle(Dur::from_ms(500));
+    let acked = net.record(key).acked.unwrap();
+    assert!(acked < Time::ZERO + Dur::from_us(100), "two round trips of recovery: {acked}");
+}
+
 #[test]
 fn limited_transmit_saves_the_timeout_of_a_small_window() {
     // Three segments in flight, the first lost: two duplicates only, unless they release more.

@@ -1,0 +1,196 @@
+//! The sender by itself: scripts of what is acknowledged when, in segments, and what must be sent.
+
+use endpoint::{Effects, UNBOUNDED};
+use units::{Dur, HostId, MsgId, Time};
+
+use super::config::{Config, Increase};
+use super::sender::{Identity, Sender, Timer};
+use super::window::Phase;
+
+const MSS: u64 = 1000;
+
+/// Ten segments at once, then by the textbook.
+fn config() -> Config {
+    Config {
+        increase: Increase::PerAck,
+        limited_transmit: false,
+        ..Config::linux_datacenter(MSS as u16)
+    }
+}
+
+struct Script {
+    config: Config,
+    sender: Sender,
+    now: Time,
+    fx: Effects,
+}
+
+impl Script {
+    /// A sender with no end of data, which has sent segments 0 to 9.
+    fn new(config: Config) -> Self {
+        let id = Identity { dst: HostId(1), conn: 0, path: 0, channel: 0, mss: MSS as u16 };
+        let mut sender = Sender::new(&config, id);
+        sender.submit(&config, Time::ZERO, MsgId(0), UNBOUNDED);
+        let mut script = Self { config, sender, now: Time::ZERO, fx: Effects::new() };
+        assert_eq!(script.sent(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        script
+    }
+
+    /// The segments that it sends now.
+    fn sent(&mut self) -> Vec<u64> {
+        let next = || self.sender.next_segment(&self.config, self.now).map(|s| s.seq / MSS);
+        std::iter::from_fn(next).collect()
+    }
+
+    /// Everything before segment `n` is acknowledged.
+    fn ack(&mut self, n: u64) -> Timer {
+        self.now += Dur::from_us(10);
+        self.sender.on_ack(&self.config, self.now, n * MSS, false, &mut self.fx)
+    }
+
+    fn acks(&mut self, n: u64, times: u32) {
+        for _ in 0..times {
+            self.ack(n);
+        }
+    }
+
+    fn timeout(&mut self) {
+        self.now += Dur::from_ms(200);
+        assert!(self.sender.on_timeout(&self.config, &mut self.fx));
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.sender.window().cwnd()
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.sender.window().ssthresh()
+    }
+}
+
+/// RFC 6582, section 3.2: segments 0 and 3 of ten are lost.
+#[test]
+fn recovery_inflates_and_deflates() {
+    let mut s = Script::new(config());
+    s.acks(0, 2);
+    assert_eq!(s.sent(), []);
+    assert_eq!(s.ack(0), Timer::Restart);
+    assert_eq!((s.ssthresh(), s.cwnd()), (5.0, 5.0));
+    assert_eq!(s.sent(), [0], "the third duplicate");
+    s.acks(0, 5);
+    assert_eq!(s.sent(), [10, 11, 12], "5 + 8 allowed, 10 in flight");
+    s.ack(3);
+    assert_eq!(s.sent(), [3, 13], "5 + 8 - 3 + 1 allowed, 10 in flight");
+    s.acks(3, 3);
+    assert_eq!(s.sent(), [14, 15, 16], "no new recovery, only inflation");
+    s.ack(12);
+    assert_eq!((s.sender.window().phase(), s.cwnd()), (Phase::Open, 5.0));
+    assert_eq!(s.sent(), [], "5 in flight, 5 allowed");
+}
+
+#[test]
+fn leaving_recovery_bursts_or_not() {
+    let cwnd = |conservative_exit| {
+        let mut s = Script::new(Config { conservative_exit, ..config() });
+        s.acks(0, 3);
+        s.sent();
+        s.ack(10);
+        s.cwnd()
+    };
+    assert_eq!(cwnd(false), 5.0);
+    assert_eq!(cwnd(true), 2.0, "nothing is in flight: one segment above one");
+}
+
+#[test]
+fn patience_restarts_the_timer_on_each_partial_acknowledgement() {
+    let timers = |impatient| {
+        let mut s = Script::new(Config { impatient, ..config() });
+        s.acks(0, 3);
+        [2, 4, 6].map(|n| s.ack(n))
+    };
+    assert_eq!(timers(false), [Timer::Restart; 3]);
+    assert_eq!(timers(true), [Timer::Restart, Timer::Keep, Timer::Keep]);
+}
+
+/// RFC 6582, section 3.2, step 2: the duplicates of a needless go-back-N prove nothing.
+#[test]
+fn duplicates_after_a_timeout_do_not_start_a_recovery() {
+    let mut s = Script::new(config());
+    s.timeout();
+    assert_eq!(s.sent(), [0]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 5.0));
+    s.ack(1);
+    assert_eq!(s.sent(), [1, 2]);
+    s.acks(1, 4);
+    assert_eq!((s.sent(), s.sender.window().phase()), (vec![], Phase::Loss));
+    s.ack(10);
+    assert_eq!(s.sent(), [10, 11, 12], "what the receiver holds is skipped");
+    s.acks(10, 4);
+    assert_eq!((s.sent(), s.sender.window().phase()), (vec![], Phase::Open));
+    s.ack(11);
+    s.sent();
+    s.acks(11, 3);
+    assert_eq!(s.sender.window().phase(), Phase::Recovery, "more than recover is acknowledged");
+}
+
+#[test]
+fn a_second_timeout_of_a_segment_leaves_ssthresh() {
+    let mut s = Script::new(config());
+    for _ in 0..3 {
+        s.timeout();
+        assert_eq!(s.sent(), [0]);
+        assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 5.0));
+    }
+    s.ack(2);
+    s.sent();
+    s.timeout();
+    assert_eq!(s.ssthresh(), 2.0, "progress lies between: another loss");
+}
+
+#[test]
+fn a_timeout_counts_only_once_its_segment_has_left() {
+    let mut s = Script::new(config());
+    s.timeout();
+    let timeout = s.sender.rto().timeout(&s.config.rto);
+    s.timeout();
+    assert_eq!(s.sender.rto().timeout(&s.config.rto), timeout, "still waiting for the interface");
+    s.sent();
+    s.timeout();
+    assert_eq!(s.sender.rto().timeout(&s.config.rto), timeout * 2);
+}
+
+/// Karn's algorithm (RFC 6298, section 3).
+#[test]
+fn nothing_is_measured_across_a_retransmission() {
+    let mut s = Script::new(config());
+    s.timeout();
+    s.sent();
+    s.ack(1);
+    assert_eq!(s.sender.rto().srtt(), None);
+    s.ack(10);
+    assert_eq!(s.sent()[0], 10);
+    s.ack(11);
+    assert_eq!(s.sender.rto().srtt(), Some(Dur::from_ms(1)), "one tick of the clock");
+
+    // Segment 0, which is being timed, is retransmitted in recovery.
+    let mut s = Script::new(config());
+    s.acks(0, 3);
+    s.sent();
+    s.ack(1);
+    assert_eq!(s.sender.rto().srtt(), None);
+}
+
+#[test]
+fn growth_counts_bytes_or_acknowledgements() {
+    let after = |increase, acked, initial_ssthresh| {
+        let mut s = Script::new(Config { increase, initial_ssthresh, ..config() });
+        s.ack(acked);
+        s.cwnd()
+    };
+    let abc = |limit| Increase::PerByte { slow_start_limit: limit };
+    assert_eq!(after(Increase::PerAck, 4, f64::INFINITY), 11.0);
+    assert_eq!(after(abc(2.0), 4, f64::INFINITY), 12.0);
+    assert_eq!(after(abc(f64::INFINITY), 4, f64::INFINITY), 14.0);
+    assert_eq!(after(Increase::PerAck, 4, 5.0), 10.1);
+    assert_eq!(after(abc(2.0), 4, 5.0), 10.4);
+}
