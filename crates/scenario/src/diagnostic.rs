@@ -164,9 +164,15 @@ pub(crate) fn nearest<'a>(
     wrong: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
+    let likeness = |name: &str| {
+        // Jaro-Winkler knows nothing of neighbours swapped in a name of three or four letters.
+        let slip = name.len() > 2 && strsim::osa_distance(&wrong, name) == 1;
+        if slip { 1.0 } else { strsim::jaro_winkler(&wrong, name) }
+    };
     known
         .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wrong.to_lowercase(), name), name))
+        .map(|name| (likeness(name), name))
         .filter(|(likeness, _)| *likeness > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
@@ -233,6 +239,7 @@ mod tests {
     #[test]
     fn finds_the_nearest_name_or_none() {
         assert_eq!(nearest("lnik_rate", ["link_rate", "link_delay", "k"]), Some("link_rate"));
+        assert_eq!(nearest("npd", ["ndp", "newreno"]), Some("ndp"));
         assert_eq!(nearest("zebra", ["link_rate", "link_delay", "k"]), None);
     }
 }

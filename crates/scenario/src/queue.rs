@@ -77,6 +77,7 @@ impl Knob for Capacity {
     fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::Text(text) => text.parse().map_err(|e: queues::CapacityError| e.to_string()),
+            Value::Integer(n) if *n < 0 => Err(format!("{n} is negative")),
             Value::Integer(n) => Err(format!("{n} has no unit")),
             other => Err(format!("a size or a number of packets is wanted, not {}", other.kind())),
         }

@@ -83,8 +83,6 @@ pub(crate) fn read(
                 if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) {
                     traffic.endless = Some("a flow of unbounded size");
                 }
-                // Checked by itself, so that the error is about this table.
-                check(table, &plan, hosts)?;
                 traffic.add(plan);
             }
             Part::Poisson(spec) => {
@@ -98,13 +96,6 @@ pub(crate) fn read(
         }
     }
     Ok(traffic)
-}
-
-fn check(table: &Reader<'_>, plan: &Plan, hosts: u32) -> Result<(), Diagnostic> {
-    plan.schedules(hosts, TRIGGER_DELAY).map(drop).map_err(|why| {
-        let error = table.error("kind", format!("this traffic cannot run: {why}"), "this one");
-        error.hint("flows count from 0, hosts too")
-    })
 }
 
 impl Traffic {
@@ -393,15 +384,29 @@ pub(crate) fn file(table: &mut Reader<'_>, place: &mut Place<'_>) -> Result<Part
         let error = table.error("file", format!("`{}` has no messages", source.name), "empty");
         return Err(error.hint("give a file with at least one message"));
     }
-    let _ = table.table("about")?;
+    let fingerprint = format!("{:016x}", fingerprint(&source.text));
+    unchanged(table, &fingerprint)?;
     let count = |n: usize| toml::Value::Integer(n as i64);
     let rows = [
         ("messages", count(plan.flows.len())),
         ("triggers", count(plan.triggers.len())),
-        ("fingerprint", toml::Value::String(format!("{:016x}", fingerprint(&source.text)))),
+        ("fingerprint", toml::Value::String(fingerprint)),
     ];
     table.keep("about", rows.map(|(key, value)| (key.to_owned(), value)).into_iter().collect());
     Ok(Part::Plan(plan))
+}
+
+/// Check that the file is the one that a resolved scenario (of a manifest) was run with.
+fn unchanged(table: &mut Reader<'_>, fingerprint: &str) -> Result<(), Diagnostic> {
+    let Some(mut about) = table.table("about")? else { return Ok(()) };
+    match about.maybe::<String>("fingerprint")? {
+        Some(before) if before != fingerprint => {
+            let message = "the file has changed since the run of this manifest";
+            let error = about.error("fingerprint", message, "it was another one");
+            Err(error.hint("restore the file, or remove `about` to run with the new one"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A `failure` line: uplink `link` of a switch, both directions.
