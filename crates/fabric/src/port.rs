@@ -81,6 +81,8 @@ impl Port {
 
     /// Begin to transmit `packet` at `at`. Returns its arrival time if nothing was on the wire, so
     /// that no arrival is scheduled yet.
+    // Inlined: see `EventQueue::schedule_fixed`.
+    #[inline(always)]
     pub(crate) fn start(&mut self, packet: Desc, at: Time) -> Option<Time> {
         let len = u64::from(packet.len);
         let time = match self.ps_per_byte {
@@ -100,6 +102,7 @@ impl Port {
     }
 
     /// The packet in service has been sent at `free_at`; begin the next, if one waits.
+    #[inline(always)]
     fn depart(&mut self) -> Option<Time> {
         let sent = self.serving.take()?;
         let queue = self.queue.as_mut()?;
@@ -110,6 +113,7 @@ impl Port {
 
     /// Everything this port has done up to and including `until`. Returns the arrival to schedule
     /// if the wire was empty.
+    #[inline]
     pub(crate) fn replay(&mut self, until: Time) -> Option<Time> {
         let mut arrival = None;
         while self.serving.is_some() && self.free_at <= until {

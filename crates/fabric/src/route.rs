@@ -170,6 +170,7 @@ impl Topology {
 pub(crate) const SPRAY: Purpose = Purpose::new("fabric: spray");
 
 /// The output port of switch `at` for `pkt`. `draws` counts the switch's random choices so far.
+#[inline]
 pub(crate) fn output(
     known: &Known<'_>,
     routing: Routing,

@@ -140,6 +140,7 @@ impl Queue {
     }
 
     /// The port is free: which packet goes next. It counts as queued until `finish`.
+    #[inline]
     pub fn dequeue(&mut self) -> Option<Desc> {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
@@ -148,6 +149,7 @@ impl Queue {
     }
 
     /// The packet that `dequeue` gave has been transmitted.
+    #[inline]
     pub fn finish(&mut self, packet: Desc) {
         match self {
             Self::DropTail(queue) => queue.finish(packet),
@@ -169,6 +171,7 @@ impl Queue {
 
     /// Bytes held, the packet in service included.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> u32 {
         match self {
             Self::DropTail(queue) => queue.bytes(),

@@ -119,6 +119,7 @@ impl Ndp {
     }
 
     /// Weighted round robin by packets (ndp.md section 3.3).
+    #[inline]
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
         if self.headers.is_empty() {
             return self.data.pop_front();
@@ -134,6 +135,7 @@ impl Ndp {
         queue.pop_front()
     }
 
+    #[inline]
     pub(crate) fn finish(&mut self, packet: Desc) {
         let room =
             if packet.kind == Kind::Data { &mut self.data_room } else { &mut self.header_room };
