@@ -356,7 +356,8 @@ impl Flow {
         acks > 0 && u32::from(self.history_len) / acks <= 3
     }
 
-    /// How many packets a pull number grants. Those that find nothing to send are consumed.
+    /// How many packets a pull number asks for. Those that find nothing to send are consumed by
+    /// [`super::sender`].
     #[inline]
     pub(crate) fn on_pull(&mut self, now: Time, pull: u32, cumulative: u32) -> u64 {
         self.acknowledge_below(cumulative);
@@ -371,7 +372,7 @@ impl Flow {
         self.stalls = 0;
         // A number that runs ahead stands for lost pulls, which are no longer expected either.
         self.pull_window = self.pull_window.saturating_sub(ahead);
-        u64::from(ahead).min(self.ungranted())
+        u64::from(ahead)
     }
 
     /// Turn a packet in flight into one to resend. False if it is none.

@@ -88,8 +88,55 @@ fn a_bounce_among_acks_is_resent_at_once_and_among_nacks_is_not() {
     bench.hear(0, ack(5, 0, None));
     assert!(bench.bounce(&sent[6]).is_empty(), "one of seven: 7 / 1 > 3");
     bench.hear(0, ack(7, 0, None));
-    bench.hear(0, ack(8, 0, None));
-    assert_eq!(seqs(&bench.bounce(&sent[9])), [9], "three of ten: 10 / 3 = 3");
+    assert!(bench.bounce(&sent[8]).is_empty(), "two of nine: 9 / 2 > 3");
+    bench.hear(0, ack(9, 0, None));
+    assert_eq!(seqs(&bench.bounce(&sent[10])), [10], "three of eleven: 11 / 3 = 3");
+}
+
+/// Rule a counts the pulls: after a NACK and its PULL none is expected, before the PULL one is.
+#[test]
+fn a_bounce_waits_for_a_pull_that_is_expected() {
+    let start = || {
+        let mut bench = Bench::new(Config { initial_window: 2, ..paper() });
+        let sent = bench.submit(0, 100 * 9000);
+        (bench, sent)
+    };
+    let (mut bench, sent) = start();
+    assert!(bench.hear(0, nack(0, 0, None)).is_empty());
+    assert!(bench.bounce(&sent[1]).is_empty(), "a pull is owed for packet 0");
+    let (mut bench, sent) = start();
+    assert_eq!(seqs(&bench.hear(0, nack(0, 0, Some(1)))), [0]);
+    assert_eq!(seqs(&bench.bounce(&sent[1])), [1]);
+}
+
+/// A resent packet must not wake a message that the receiver has forgotten.
+#[test]
+fn a_known_receiver_gets_no_second_syn() {
+    let mut bench = Bench::new(paper());
+    bench.submit(0, 100 * 9000);
+    let again = bench.hear(0, nack(3, 0, Some(1)));
+    assert!(matches!(kind(&again[0]), Kind::Data(d) if d.seq == 3 && d.retransmission && !d.syn));
+}
+
+/// Karn: the answer to a resent packet is no round-trip sample.
+#[test]
+fn a_resent_packet_gives_no_sample() {
+    let config = Config {
+        initial_window: 1,
+        rto_initial: Dur::from_ms(1),
+        rto_min: Dur::from_us(10),
+        rto_jitter_percent: 0,
+        ..paper()
+    };
+    let mut bench = Bench::new(config);
+    bench.submit(0, 100 * 9000);
+    assert_eq!(seqs(&bench.wait(Dur::from_us(1001))), [0], "timeout");
+    assert_eq!(seqs(&bench.hear(0, ack(0, 1, Some(1)))), [1]);
+    assert!(bench.wait(Dur::from_us(900)).is_empty(), "1 us was not the round trip");
+    assert_eq!(seqs(&bench.hear(0, ack(1, 2, Some(2)))), [2]);
+    // A sample of 900 us: half of that is the first deviation, so three times that.
+    assert!(bench.wait(Dur::from_us(2699)).is_empty());
+    assert_eq!(seqs(&bench.wait(Dur::from_us(1))), [2]);
 }
 
 /// 4. PULLs in the order 3, 1, 2 send 3, 0 and 0 packets.
@@ -173,6 +220,11 @@ fn a_finished_id_is_refused_at_both_ends() {
     let again = Kind::Data(Data { retransmission: true, ..only });
     let answer = bench.hear(3, again);
     assert!(matches!(kind(&answer[0]), Kind::Ack(f) if f.cumulative == 1 && f.pull.is_none()));
+    // Each question starts the time-wait of 100 ms anew.
+    for _ in 0..3 {
+        bench.wait(Dur::from_ms(60));
+        assert_eq!(bench.hear(3, again).len(), 1);
+    }
     assert_eq!(bench.effects.iter().filter(|e| matches!(e, Effect::Delivered(_))).count(), 1);
 }
 
@@ -319,6 +371,9 @@ fn timeouts_are_per_packet_and_restart() {
     bench.hear(0, nack(1, 1, None));
     assert!(bench.wait(Dur::from_ms(90)).is_empty(), "a NACKed packet has no timeout");
     assert_eq!(seqs(&bench.wait(Dur::from_ms(10))), [1], "but no pull in 100 ms is too long");
+    bench.hear(0, nack(1, 1, None));
+    assert!(bench.wait(Dur::from_ms(199)).is_empty(), "twice as patient");
+    assert_eq!(seqs(&bench.wait(Dur::from_ms(1))), [1]);
 }
 
 /// A receiver that is gone: the message fails, the sender is silent.
