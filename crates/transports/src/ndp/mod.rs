@@ -5,11 +5,11 @@
 //! of the specification `ndp.md`, which says for each whether it comes from the paper or from the
 //! authors' code. Departures from both are listed in `ndp.deviations.toml`.
 //!
-//! In one paragraph: a sender pushes its first window at line rate ([`flow`], [`sender`]), over all
-//! paths in turn ([`paths`]). Switches cut the payload off what they cannot hold, so the receiver
-//! hears of every packet and answers each at once with an ACK or a NACK ([`receiver`]). Each answer
+//! In one paragraph: a sender pushes its first window at line rate (`flow`, `sender`), over all
+//! paths in turn (`paths`). Switches cut the payload off what they cannot hold, so the receiver
+//! hears of every packet and answers each at once with an ACK or a NACK (`receiver`). Each answer
 //! is owed one PULL; PULLs leave the receiver at the pace at which its link can take full packets
-//! ([`pull`]), and each lets a sender send one packet: first what was lost, then what is new.
+//! (`pull`), and each lets a sender send one packet: first what was lost, then what is new.
 //!
 //! What a host sends first: ACKs, NACKs and PULLs in the order in which they arose; then data, in
 //! the order in which the right to send it arose. A first window therefore goes out as one burst,

@@ -32,13 +32,15 @@ pub(super) struct Bench {
     pub(super) now: Time,
     /// Every effect so far that is not a timer.
     pub(super) effects: Vec<Effect>,
+    /// The port is not free: nothing is sent.
+    pub(super) busy: bool,
     timers: [Time; 3],
 }
 
 impl Bench {
     pub(super) fn new(config: Config) -> Self {
         let ndp = Ndp::new(config).unwrap();
-        Self { ndp, now: Time::ZERO, effects: Vec::new(), timers: [Time::NEVER; 3] }
+        Self { ndp, now: Time::ZERO, effects: Vec::new(), busy: false, timers: [Time::NEVER; 3] }
     }
 
     fn call<R>(&mut self, what: impl FnOnce(&mut Ndp, &mut Cx<'_>) -> R) -> R {
@@ -60,6 +62,9 @@ impl Bench {
     /// Everything that is ready to be sent, on a wire without end.
     pub(super) fn drain(&mut self) -> Vec<Packet> {
         let mut packets = Vec::new();
+        if self.busy {
+            return packets;
+        }
         loop {
             let mut slot = Packet::EMPTY;
             let port = TxPort { nic: 0, open: 0xff };

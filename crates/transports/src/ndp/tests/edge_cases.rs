@@ -265,6 +265,34 @@ fn lost_control_packets_are_repaired() {
     assert!(took.since(Time::ZERO) < ideal + Dur::from_us(1), "the number repairs it: {took}");
 }
 
+/// I9, while a PULL waits for the port.
+#[test]
+fn a_pull_that_has_become_useless_is_not_sent() {
+    let mut bench = Bench::new(paper());
+    bench.hear(0, Kind::Data(data(0)));
+    bench.receive(PEER, 0, Flags::TRIMMED, Kind::Data(data(1)));
+    bench.busy = true;
+    bench.wait(Dur::from_us(10));
+    bench.hear(0, Kind::Data(Data { last: true, ..data(1) }));
+    assert!(bench.delivered(0));
+    bench.busy = false;
+    let sent = bench.drain();
+    assert!(matches!(sent[..], [ref only] if matches!(kind(only), Kind::Ack(_))), "the ACK alone");
+}
+
+/// A credit whose packet has been acknowledged meanwhile is given back.
+#[test]
+fn a_credit_without_a_packet_is_not_kept() {
+    let mut bench = Bench::new(paper());
+    bench.submit(0, 2 * 9000);
+    bench.busy = true;
+    bench.hear(0, nack(0, 0, Some(1)));
+    bench.hear(0, ack(0, 1, None));
+    bench.busy = false;
+    assert!(bench.drain().is_empty());
+    assert_eq!(seqs(&bench.hear(0, nack(1, 1, Some(2)))), [1]);
+}
+
 /// 10. A header that bounces a second time is the switch's to drop. A host that gets back a control
 ///     packet, or the header of a message that it does not send, says nothing.
 #[test]
@@ -277,6 +305,9 @@ fn bounced_packets_are_not_played_back() {
     let header = Flags::TRIMMED.with(Flags::BOUNCED);
     assert!(bench.receive(PEER, 0, header, Kind::Data(data(0))).is_empty());
     assert!(bench.wait(Dur::from_ms(100)).is_empty());
+    bench.submit(0, 100);
+    bench.receive(PEER, 0, bounced, ack(0, 1, None));
+    assert_eq!(bench.count(Effect::Acked(MsgId(0))), 0, "our own ACK, come back");
 }
 
 /// 11. With one path all strategies are equal.
