@@ -59,7 +59,11 @@ pub(crate) fn bench(args: &args::Bench) -> Ended {
     for case in CASES {
         all.push(in_a_child(case)?);
     }
-    if args.json { print_json(&all) } else { Ok(println!("{}", table::bench(&all))) }
+    if args.json {
+        return print_json(&all);
+    }
+    println!("{}", table::bench(&all));
+    Ok(())
 }
 
 fn find(name: &str) -> Result<&'static Case, Error> {
@@ -69,8 +73,8 @@ fn find(name: &str) -> Result<&'static Case, Error> {
     })
 }
 
-fn failed(what: impl ToString) -> Error {
-    Error::Run { what: what.to_string(), hint: "run `trimline bench` again".to_owned() }
+fn failed(what: impl Into<Box<dyn std::error::Error>>) -> Error {
+    Error::Run { what: what.into().to_string(), hint: "run `trimline bench` again".to_owned() }
 }
 
 fn print_json<T: Serialize>(value: &T) -> Ended {

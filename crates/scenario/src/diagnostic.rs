@@ -115,6 +115,16 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
+/// The span as it is drawn: the end of a text, where nothing can be underlined, is drawn at the
+/// last character.
+fn drawn(place: &Place) -> Range<usize> {
+    let text = &place.source.text;
+    match text.char_indices().next_back() {
+        Some((last, c)) if place.span.start == text.len() && c != '\n' => last..text.len(),
+        _ => place.span.clone(),
+    }
+}
+
 /// What `miette` draws.
 #[derive(Debug)]
 struct Report {
@@ -131,7 +141,7 @@ impl Report {
         let label = d
             .place
             .as_ref()
-            .map(|p| LabeledSpan::new(Some(p.label.clone()), p.span.start, p.span.len()));
+            .map(|p| LabeledSpan::new(Some(p.label.clone()), drawn(p).start, drawn(p).len()));
         Self { message: d.message.clone(), hint: d.hint.clone(), source, label }
     }
 }
@@ -182,6 +192,7 @@ pub(crate) fn nearest<'a>(
 #[must_use]
 pub(crate) fn did_you_mean(wrong: &str, known: &[&str]) -> String {
     match nearest(wrong, known.iter().copied()) {
+        Some(name) if known.len() == 1 => format!("did you mean `{name}`?"),
         Some(name) => format!("did you mean `{name}`? There is {}", listed(known)),
         None => format!("there is {}", listed(known)),
     }

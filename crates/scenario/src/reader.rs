@@ -173,6 +173,11 @@ impl<'d> Reader<'d> {
         self.resolved.insert(key.to_owned(), value.show());
     }
 
+    /// The place of the value of `key`, or of the table if the key is not written.
+    pub(crate) fn place(&self, key: &str) -> At {
+        self.table.get(key).map_or(&self.at, |(_, node)| &node.at).clone()
+    }
+
     /// Whether `key` is written.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)

@@ -129,9 +129,8 @@ fn sim<O: Observer>(
         config.departures = fabric::Departures::Eager;
     }
     let impossible = |why: String| {
-        Error::from(
-            Diagnostic::new(format!("{}: {why}", scenario.name)).hint("change the scenario"),
-        )
+        let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
+        Error::from(error.hint("every pair of hosts needs a path that works"))
     };
     let endpoint = |_| (scenario.transport.endpoint)();
     let endpoints: Option<Vec<_>> = (0..scenario.topology.hosts()).map(endpoint).collect();

@@ -6,7 +6,7 @@ use fabric::Topology;
 use units::{Dur, HostId};
 
 use crate::diagnostic::Diagnostic;
-use crate::document::Document;
+use crate::document::{At, Document};
 use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
@@ -22,6 +22,8 @@ pub struct Scenario {
     pub(crate) traffic: Traffic,
     pub(crate) measure: Measure,
     pub(crate) config: fabric::Config,
+    /// The place of the links that differ, for what only the whole fabric shows to be impossible.
+    pub(crate) links_at: At,
     resolved: toml::Table,
 }
 
@@ -138,6 +140,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         None => measure::without(traffic.endless).map_err(|hint| root.missing("measure", &hint))?,
     };
 
+    let links_at = shape.place("link");
     root.keep("transport", table.finish()?);
     root.keep("topology", shape.finish()?);
     root.keep("routing", routes.finish()?);
@@ -165,7 +168,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         sample_every: Some(measure.sample_every()),
         check: false,
     };
-    Ok(Scenario { name, seed, topology, transport, traffic, measure, config, resolved })
+    Ok(Scenario { name, seed, topology, transport, traffic, measure, config, links_at, resolved })
 }
 
 /// The table `key`, which must be there.

@@ -30,15 +30,15 @@ pub(crate) fn read(table: &mut Reader<'_>, dir: &Path, mtu: u16) -> Result<Topol
 
 /// `kind = "star"`: one switch.
 pub(crate) fn star(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let hosts = table.need("hosts")?;
+    let hosts = count_of(table, "hosts", 2)?;
     let link = host_link(table)?;
     finish(table, "hosts", Topology::star(hosts, link))
 }
 
 /// `kind = "dumbbell"`: two switches and the link between them.
 pub(crate) fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let left = table.need("left_hosts")?;
-    let right = table.need("right_hosts")?;
+    let left = count_of(table, "left_hosts", 1)?;
+    let right = count_of(table, "right_hosts", 1)?;
     let link = host_link(table)?;
     let trunk = other_link(table, "bottleneck_rate", "bottleneck_delay", link.delay)?;
     finish(table, "left_hosts", Topology::dumbbell(left, right, link, trunk))
@@ -46,9 +46,9 @@ pub(crate) fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Dia
 
 /// `kind = "leaf-spine"`: two tiers, every leaf joined to every spine.
 pub(crate) fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let leaves = table.need("leaves")?;
-    let spines = table.need("spines")?;
-    let hosts = table.need("hosts_per_leaf")?;
+    let leaves = count_of(table, "leaves", 1)?;
+    let spines = count_of(table, "spines", 1)?;
+    let hosts = count_of(table, "hosts_per_leaf", 1)?;
     let link = host_link(table)?;
     let uplink = other_link(table, "uplink_rate", "uplink_delay", link.delay)?;
     finish(table, "leaves", Topology::leaf_spine(leaves, spines, hosts, link, uplink))
@@ -58,8 +58,18 @@ pub(crate) fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, D
 pub(crate) fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
     let k = table.need("k")?;
     let oversubscription = table.or("oversubscription", 1)?;
+    table.within("oversubscription", oversubscription, 1..=PORTS_MAX)?;
     let link = host_link(table)?;
     finish(table, "k", Topology::fat_tree(k, oversubscription, link))
+}
+
+/// The most ports of a switch.
+const PORTS_MAX: u32 = 65_534;
+
+/// A number of nodes.
+fn count_of(table: &mut Reader<'_>, key: &'static str, least: u32) -> Result<u32, Diagnostic> {
+    let n = table.need(key)?;
+    table.within(key, n, least..=PORTS_MAX)
 }
 
 /// The links of hosts, and of everything else that has no keys of its own.

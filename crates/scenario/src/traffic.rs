@@ -241,14 +241,12 @@ pub(crate) fn closed_loop(
     let connections = table.need("connections")?;
     table.within("connections", connections, 1..=65_536)?;
     let gap = table.need("gap")?;
-    let kinds: [(&str, fn(Dur) -> Gap); 2] =
-        [("fixed", Gap::Fixed), ("exponential", Gap::Exponential)];
-    let (_, kind) = table.choose("gap_kind", &kinds, |k| k.0)?;
+    let kinds = [("fixed", Gap::Fixed(gap)), ("exponential", Gap::Exponential(gap))];
+    let &(_, gap) = table.choose("gap_kind", &kinds, |k| k.0)?;
     let keep_destination = table.need("keep_destination")?;
     let prio = table.or("priority", 0)?;
     let sizes = drawn_sizes(table, place)?;
     let until = Time::NEVER;
-    let gap = kind(gap);
     Ok(Part::ClosedLoop(ClosedLoopSpec { connections, sizes, gap, keep_destination, until, prio }))
 }
 

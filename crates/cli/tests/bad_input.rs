@@ -1,0 +1,225 @@
+//! Bad input, as a user makes it: one message with file, line, column and a hint, exit code 2,
+//! nothing on stdout, no result files. The messages are in `snapshots/`.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+/// A small scenario that runs.
+const GOOD: &str = include_str!("../../../scenarios/first.toml");
+
+fn trimline(dir: &Path, args: &[&str]) -> std::process::Output {
+    let mut command = Command::cargo_bin("trimline").unwrap();
+    command.current_dir(dir).args(args).output().unwrap()
+}
+
+/// Run the scenario `text` (as `x.toml`) with more arguments. What it says on stderr.
+fn refused_with(text: &str, files: &[(&str, &str)], args: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x.toml"), text).unwrap();
+    for (name, text) in files {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let args: Vec<&str> = ["run", "x.toml"].iter().chain(args).copied().collect();
+    let output = trimline(dir.path(), &args);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    assert!(!dir.path().join("out").exists(), "no half-written result");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!stderr.contains('\u{1b}'), "no colour in a pipe");
+    stderr
+}
+
+/// The same for the good scenario with `from` replaced by `to`.
+fn refused(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from:?} is not in the scenario");
+    refused_with(&GOOD.replacen(from, to, 1), &[], &[])
+}
+
+/// Snapshot what is said when `from` is replaced by `to`.
+macro_rules! bad {
+    ($($name:ident: $from:literal => $to:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                insta::assert_snapshot!(stringify!($name), refused($from, $to));
+            }
+        )*
+    };
+}
+
+bad! {
+    unknown_key: "link_delay" => "link_dealy";
+    unknown_key_far_from_any: "seed = 1" => "seed = 1\nzebra = true";
+    unknown_table: "[measure]" => "[mesure]";
+    unknown_transport: "[transport]\nkind = \"ndp\"" => "[transport]\nkind = \"npd\"";
+    unknown_topology: "leaf-spine" => "leafspine";
+    unknown_queue: "[queue]\nkind = \"ndp\"" => "[queue]\nkind = \"red\"";
+    unknown_routing: "permute" => "permutation";
+    unknown_distribution: "google-rpc" => "google-rcp";
+    unknown_preset: "preset = \"paper\"" => "preset = \"papre\"";
+    missing_seed: "seed = 1\n" => "";
+    missing_queue_capacity: "capacity = \"8 packets\"\n" => "";
+    missing_initial_window: "initial_window = 12\n" => "";
+    missing_table: "[routing]\nmode = \"permute\"\n" => "";
+    parameter_without_preset: "preset = \"paper\"\n" => "";
+    negative_size: "payload = \"9000B\"" => "payload = \"-9000B\"";
+    absurd_size: "payload = \"9000B\"" => "payload = \"9000GB\"";
+    absurd_rate: "link_rate = \"10Gbps\"" => "link_rate = \"10bps\"";
+    absurd_load: "load = 0.5" => "load = 5000";
+    load_is_not_a_number: "load = 0.5" => "load = \"half\"";
+    unit_missing: "link_delay = \"1us\"" => "link_delay = \"1\"";
+    unit_missing_in_a_number: "payload = \"9000B\"" => "payload = 9000";
+    unit_of_another_kind: "link_delay = \"1us\"" => "link_delay = \"1Gbps\"";
+    queue_smaller_than_a_packet: "8 packets" => "9000B";
+    window_ends_before_it_begins: "to = \"5ms\"" => "to = \"0.5ms\"";
+    endless_traffic_without_a_window: "to = \"5ms\"\n" => "";
+    host_out_of_range:
+        "kind = \"poisson\"\ndistribution = \"google-rpc\"\nload = 0.5" =>
+        "kind = \"incast\"\nreceiver = 16\nsenders = 3\nsize = \"1KB\"";
+    too_many_senders:
+        "kind = \"poisson\"\ndistribution = \"google-rpc\"\nload = 0.5" =>
+        "kind = \"incast\"\nreceiver = 0\nsenders = 16\nsize = \"1KB\"";
+    size_and_distribution: "load = 0.5" => "load = 0.5\nsize = \"1KB\"";
+    link_to_nowhere:
+        "link_delay = \"1us\"" =>
+        "link_delay = \"1us\"\n[[topology.link]]\nlink = \"tor 0 -> agg 2\"\nfailed = true";
+    link_between_strangers:
+        "link_delay = \"1us\"" =>
+        "link_delay = \"1us\"\n[[topology.link]]\nlink = \"tor 0 -> tor 1\"\nfailed = true";
+    impossible_shape: "spines = 2" => "spines = 0";
+    fault_without_reroute:
+        "[measure]" => "[[fault]]\nat = \"1ms\"\nlink = \"tor 0 -> agg 0\"\naction = \"down\"\n[measure]";
+    spraying_transport_wanted:
+        "[transport]\nkind = \"ndp\"\npreset = \"paper\"\npayload = \"9000B\"\ninitial_window = 12" =>
+        "[transport]\nkind = \"newreno\"\npreset = \"ns2\"\nmss = \"1000B\"";
+    parameters_that_exclude_each_other: "initial_window = 12" => "initial_window = 12\nrto_min = \"2000s\"";
+    distribution_file_missing:
+        "distribution = \"google-rpc\"" => "distribution_file = \"nowhere.txt\"";
+    not_toml: "leaves = 4" => "leaves 4";
+    a_key_twice: "leaves = 4" => "leaves = 4\nleaves = 5";
+    a_text_without_its_end: "name = \"first scenario\"" => "name = \"first scenario";
+}
+
+#[test]
+fn hosts_without_a_path() {
+    let cut = "link_delay = \"1us\"\n[[topology.link]]\nlink = \"host 3 -> tor 0\"\nfailed = true";
+    insta::assert_snapshot!(refused("link_delay = \"1us\"", cut));
+}
+
+#[test]
+fn empty_file() {
+    insta::assert_snapshot!(refused_with(" \n", &[], &[]));
+}
+
+#[test]
+fn cut_off_file() {
+    let half = &GOOD[..GOOD.find("kind = \"ndp\"").unwrap() + 9];
+    insta::assert_snapshot!(refused_with(half, &[], &[]));
+}
+
+#[test]
+fn set_without_a_value() {
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "seed"]));
+}
+
+#[test]
+fn set_of_an_unknown_key() {
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.initial_windw=23"]));
+}
+
+#[test]
+fn set_of_a_bad_value() {
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "queue.capacity=10XB"]));
+}
+
+/// The good scenario with a traffic file in place of its Poisson traffic.
+fn with_file(name: &str) -> String {
+    let traffic = "kind = \"poisson\"\ndistribution = \"google-rpc\"\nload = 0.5";
+    GOOD.replace(traffic, &format!("kind = \"file\"\nfile = \"{name}\""))
+}
+
+fn refused_file(name: &str, text: &str) -> String {
+    refused_with(&with_file(name), &[(name, text)], &[])
+}
+
+#[test]
+fn connection_matrix_of_too_many_hosts() {
+    let text = "Nodes 32\nConnections 1\n1->30 id 1 start 0 size 1000\n";
+    insta::assert_snapshot!(refused_file("x.cm", text));
+}
+
+#[test]
+fn connection_matrix_cut_off() {
+    let text = "Nodes 16\nConnections 2\n1->3 id 1 start 0 size 1000\n2->4 id 2 sta";
+    insta::assert_snapshot!(refused_file("x.cm", text));
+}
+
+#[test]
+fn connection_matrix_empty() {
+    insta::assert_snapshot!(refused_file("x.cm", ""));
+}
+
+#[test]
+fn connection_matrix_that_fails_a_link_that_is_not_there() {
+    let text = "Nodes 16\nConnections 1\nFailures 1\n1->3 id 1 start 0 size 1000\n\
+                failure switch_type TOR switch_id 0 link_id 2\n";
+    insta::assert_snapshot!(refused_file("x.cm", text));
+}
+
+#[test]
+fn messages_with_a_host_out_of_range() {
+    let text = "start,src,dst,size\n0,1,2,1KB\n1us,3,16,1KB\n";
+    insta::assert_snapshot!(refused_file("x.csv", text));
+}
+
+#[test]
+fn traffic_file_of_an_unknown_kind() {
+    insta::assert_snapshot!(refused_file("x.txt", "1 2 3\n"));
+}
+
+#[test]
+fn traffic_file_missing() {
+    insta::assert_snapshot!(refused_with(&with_file("x.cm"), &[], &[]));
+}
+
+#[test]
+fn distribution_that_does_not_increase() {
+    let text = GOOD.replace("distribution = \"google-rpc\"", "distribution_file = \"sizes.txt\"");
+    let sizes = "# size share\n100 0.1\n300 0.5\n200 0.7\n400 1\n";
+    insta::assert_snapshot!(refused_with(&text, &[("sizes.txt", sizes)], &[]));
+}
+
+#[test]
+fn scenario_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = trimline(dir.path(), &["run", "nowhere.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap());
+}
+
+#[test]
+fn output_directory_that_cannot_be_written() {
+    let files = [("taken", "a file\n")];
+    insta::assert_snapshot!(refused_with(GOOD, &files, &["--out", "taken/results"]));
+}
+
+#[test]
+fn a_directory_without_results_gives_no_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = trimline(dir.path(), &["report", "."]);
+    assert_eq!(output.status.code(), Some(2));
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap());
+}
+
+#[test]
+fn two_scenarios_for_one_directory_are_refused_before_either_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("a")).unwrap();
+    std::fs::write(dir.path().join("x.toml"), GOOD).unwrap();
+    std::fs::write(dir.path().join("a/x.toml"), GOOD).unwrap();
+    let output = trimline(dir.path(), &["compare", "x.toml", "a/x.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!dir.path().join("out").exists());
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap());
+}

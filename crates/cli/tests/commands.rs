@@ -1,0 +1,107 @@
+//! The commands when all is well.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+
+fn scenario(name: &str) -> String {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    dir.join(name).display().to_string()
+}
+
+fn trimline(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::cargo_bin("trimline").unwrap();
+    let output = command.current_dir(dir).args(args).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn files(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn run_leaves_its_files_and_says_where() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = trimline(dir.path(), &["run", &scenario("first.toml"), "--seed", "5"]);
+    let out: PathBuf = dir.path().join("out/first");
+    let expected = [
+        "flows.parquet",
+        "links.parquet",
+        "manifest.json",
+        "report.html",
+        "series.parquet",
+        "summary.json",
+    ];
+    assert_eq!(files(&out), expected);
+    let stdout = text(&output.stdout);
+    for part in ["first scenario", "messages completed", "out/first/report.html"] {
+        assert!(stdout.contains(part), "{part:?} is missing in\n{stdout}");
+    }
+    assert!(!text(&output.stderr).contains('\u{1b}'), "no bar and no colour in a pipe");
+    let manifest = std::fs::read_to_string(out.join("manifest.json")).unwrap();
+    assert!(manifest.contains("\"seed\": 5"), "{manifest}");
+    assert!(manifest.contains("Google, all RPCs"), "the distribution and where it comes from");
+}
+
+#[test]
+fn the_manifest_s_command_and_the_manifest_itself_repeat_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let digest = |args: &[&str]| {
+        let stdout = text(&trimline(dir.path(), args).stdout);
+        stdout.lines().find(|line| line.contains("digest")).unwrap().to_owned()
+    };
+    let first = scenario("first.toml");
+    let one = digest(&["run", &first, "--set", "measure.to=2ms", "--out", "one"]);
+    assert_eq!(one, digest(&["run", "one/manifest.json", "--out", "two"]));
+    let traced = ["run", &first, "--set", "measure.to=2ms", "--threads", "3", "--check"];
+    let traced = [&traced[..], &["--trace", "packets,queues", "--out", "three"]].concat();
+    assert_eq!(one, digest(&traced));
+    let written = files(&dir.path().join("three"));
+    for file in ["packets.pcapng", "trace.perfetto.json", "queues.parquet"] {
+        assert!(written.iter().any(|name| name == file), "{file} in {written:?}");
+    }
+}
+
+#[test]
+fn compare_prints_one_table_and_a_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ndp, newreno) = (scenario("demo/incast_ndp.toml"), scenario("demo/incast_newreno.toml"));
+    let small = ["--set", "topology.k=4", "--set", "traffic.senders=12"];
+    let args = [&["compare", &ndp, &newreno][..], &small].concat();
+    let stdout = text(&trimline(dir.path(), &args).stdout);
+    let header = stdout.lines().find(|line| line.contains("scenario")).unwrap();
+    assert!(header.contains("NDP") && header.contains("NewReno"), "{stdout}");
+    assert!(stdout.contains("12 of 12"), "{stdout}");
+    assert!(stdout.contains("report: out/compare/report.html"), "{stdout}");
+    assert!(dir.path().join("out/compare/report.html").is_file());
+    assert!(dir.path().join("out/compare/incast_ndp/summary.json").is_file());
+}
+
+#[test]
+fn report_rebuilds_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    trimline(dir.path(), &["run", &scenario("htsim/connection_matrix.toml"), "--out", "r"]);
+    let page = dir.path().join("r/report.html");
+    let before = std::fs::read_to_string(&page).unwrap();
+    std::fs::remove_file(&page).unwrap();
+    trimline(dir.path(), &["report", "r"]);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), before);
+}
+
+#[test]
+fn list_names_what_scenarios_can_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for what in ["transports", "topologies", "queues", "workloads"] {
+        insta::assert_snapshot!(what, text(&trimline(dir.path(), &["list", what]).stdout));
+    }
+}
