@@ -118,8 +118,12 @@ pub(crate) struct Flow {
     rtx_live: u64,
     /// Packets that may be sent and have not been yet (the sender's send credits for this flow).
     pub(crate) granted: u64,
-    /// Pulls still expected: packets answered and not yet pulled for.
-    pull_window: u32,
+    /// Pulls still expected: packets answered and not yet pulled for. Negative while PULLs have
+    /// overtaken the answers that they follow.
+    pull_window: i64,
+    /// Pulls that found nothing to send while the answer they belong to has not come: PULLs are
+    /// sprayed and may overtake NACKs. At most the deficit of `pull_window`.
+    early_pulls: u64,
     /// Packets of the first window without an answer.
     first_window_left: u32,
     /// Highest pull number honoured.
@@ -177,6 +181,7 @@ impl Flow {
             rtx_live: 0,
             granted: 0,
             pull_window: 0,
+            early_pulls: 0,
             first_window_left: packets.min(u64::from(config.initial_window)) as u32,
             last_pull: 0,
             history: 0,
@@ -286,6 +291,7 @@ impl Flow {
         if kind != Feedback::Bounce {
             self.pull_window += 1;
             self.known = true;
+            self.keep_early_pulls(0);
         }
     }
 
@@ -317,21 +323,25 @@ impl Flow {
         true
     }
 
-    /// A NACK for packet `seq`: it waits to be pulled. False if it cannot be one of ours.
+    /// A NACK for packet `seq`: it waits to be pulled, unless its pull is here already; the number
+    /// of packets that may be sent now. `None` if it cannot be one of ours.
     pub(crate) fn on_nack(
         &mut self,
         config: &Config,
         now: Time,
         seq: u32,
         cumulative: u32,
-    ) -> bool {
-        let Some(seq) = self.index(seq) else { return false };
-        self.note(config, now, Feedback::Nack);
+    ) -> Option<u64> {
+        let seq = self.index(seq)?;
+        let mut pulled = 0;
         if self.mark_resend(seq) {
             self.rtx.push_back(seq);
+            pulled = self.early_pulls.min(1);
+            self.early_pulls -= pulled;
         }
+        self.note(config, now, Feedback::Nack);
         self.acknowledge_below(cumulative);
-        true
+        Some(pulled)
     }
 
     /// The header of packet `seq` came back: whether it is to be resent at once (section 5.4).
@@ -339,7 +349,7 @@ impl Flow {
         let seq = self.index(seq)?;
         // Rule a looks at the state before this bounce: "every other packet of the first window
         // has been answered, and no pull is on its way".
-        let alone = self.pull_window == 0 && self.first_window_left <= 1;
+        let alone = self.pull_window <= 0 && self.first_window_left <= 1;
         self.note(config, now, Feedback::Bounce);
         if !self.mark_resend(seq) {
             return Some(false);
@@ -371,8 +381,15 @@ impl Flow {
         self.last_pull = pull;
         self.stalls = 0;
         // A number that runs ahead stands for lost pulls, which are no longer expected either.
-        self.pull_window = self.pull_window.saturating_sub(ahead);
+        self.pull_window -= i64::from(ahead);
         u64::from(ahead)
+    }
+
+    /// `idle` pulls have just found nothing to send. Those that came before the answer they belong
+    /// to are kept for it; the others are consumed (section 5.2).
+    pub(crate) fn keep_early_pulls(&mut self, idle: u64) {
+        let deficit = (-self.pull_window).max(0) as u64;
+        self.early_pulls = (self.early_pulls + idle).min(deficit);
     }
 
     /// Turn a packet in flight into one to resend. False if it is none.
@@ -435,7 +452,7 @@ impl Flow {
     /// ones.
     fn check_stall(&mut self, config: &Config, now: Time) -> Checked {
         let patience = match self.pull_window {
-            0 => self.rtt.rto,
+            ..=0 => self.rtt.rto,
             _ => Dur(config.stall_timeout.0.saturating_mul(1 << self.stalls.min(10))),
         };
         let due = self.quiet_since.saturating_add(patience);

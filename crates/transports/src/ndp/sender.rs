@@ -113,12 +113,14 @@ impl Sender {
         self.grant(cx, at, window);
     }
 
-    /// Let a message send up to `packets` more, after everyone who has been granted before.
-    fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) {
-        let Some(flow) = self.flows.get_mut(at) else { return };
-        let packets = packets.min(flow.ungranted());
+    /// Let a message send up to `packets` more, after everyone who has been granted before. Returns
+    /// how many of them it has nothing to send for.
+    fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) -> u64 {
+        let Some(flow) = self.flows.get_mut(at) else { return 0 };
+        let idle = packets.saturating_sub(flow.ungranted());
+        let packets = packets - idle;
         if packets == 0 {
-            return;
+            return idle;
         }
         flow.granted += packets;
         match self.credits.back_mut() {
@@ -128,6 +130,17 @@ impl Sender {
         // No packet sent from now on can be due before this.
         let due = cx.now.saturating_add(flow.rto());
         self.check_by(cx, at, due);
+        idle
+    }
+
+    /// Let a message send what it is pulled for.
+    fn pull(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) {
+        let idle = self.grant(cx, at, packets);
+        if idle > 0
+            && let Some(flow) = self.flows.get_mut(at)
+        {
+            flow.keep_early_pulls(idle);
+        }
     }
 
     /// Look at a message at `due` or earlier.
@@ -199,22 +212,22 @@ impl Sender {
         let Some(at) = self.find(cx, from, id) else { return };
         let Some(flow) = self.flows.get_mut(at) else { return };
         let ndp::Feedback { seq, cumulative, pull } = feedback;
-        let known = if is_ack {
-            flow.on_ack(config, cx.now, cx.rx_at, seq, cumulative)
+        let early = if is_ack {
+            flow.on_ack(config, cx.now, cx.rx_at, seq, cumulative).then_some(0)
         } else {
             flow.on_nack(config, cx.now, seq, cumulative)
         };
-        if !known {
+        let Some(early) = early else {
             cx.fx.count(Stat::Rejected);
             return;
-        }
+        };
         if flow.is_done() {
             self.finish(cx, config, at, None);
             return;
         }
         let pulled = pull.map_or(0, |pull| flow.on_pull(cx.now, pull, cumulative));
         let due = cx.now.saturating_add(flow.rto());
-        self.grant(cx, at, pulled);
+        self.pull(cx, at, early + pulled);
         // The first round-trip sample shortens the initial timeout; an answer to a flow that was
         // given long to wait ends that.
         self.check_by(cx, at, due);
@@ -235,7 +248,7 @@ impl Sender {
         if flow.is_done() {
             self.finish(cx, config, at, None);
         } else {
-            self.grant(cx, at, packets);
+            self.pull(cx, at, packets);
         }
     }
 

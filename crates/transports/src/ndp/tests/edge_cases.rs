@@ -378,9 +378,25 @@ fn resends_go_first_and_idle_pulls_are_consumed() {
     bench.hear(0, nack(5, 0, None));
     bench.hear(0, nack(3, 0, None));
     assert_eq!(seqs(&bench.hear(0, pull(2))), [5, 3]);
+    bench.hear(0, ack(0, 1, None));
+    bench.hear(0, ack(1, 2, None));
+    bench.hear(0, ack(2, 3, None));
     assert_eq!(seqs(&bench.hear(0, pull(5))), [30], "two of three find nothing");
-    assert!(bench.hear(0, nack(7, 0, None)).is_empty(), "and are not saved");
+    assert!(bench.hear(0, nack(7, 3, None)).is_empty(), "and are not saved");
     assert_eq!(seqs(&bench.hear(0, pull(6))), [7]);
+}
+
+/// PULLs and NACKs take different paths. A pull that comes before the NACK of its packet finds
+/// nothing to send; no other will come for that packet.
+#[test]
+fn a_pull_that_overtakes_its_nack_is_kept_for_it() {
+    let mut bench = Bench::new(paper());
+    bench.submit(0, 2 * 9000);
+    assert!(bench.hear(0, pull(2)).is_empty(), "nothing to resend yet");
+    assert_eq!(seqs(&bench.hear(0, nack(1, 0, None))), [1]);
+    assert!(bench.hear(0, ack(0, 1, None)).is_empty());
+    assert!(bench.hear(0, nack(1, 1, None)).is_empty(), "the other belonged to the ACK");
+    assert_eq!(seqs(&bench.hear(0, pull(3))), [1]);
 }
 
 /// Section 5.5: on time, once per packet, on another path; the clock restarts with the resend.
