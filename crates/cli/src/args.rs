@@ -50,6 +50,12 @@ pub(crate) struct Run {
     /// Check the costly invariants, too
     #[arg(long)]
     pub(crate) check: bool,
+    /// The event queue: heap is the slow cross-check, with the same results
+    #[arg(long, value_enum, default_value_t = Events::Wheel)]
+    pub(crate) events: Events,
+    /// How departures are worked out: eager is the slow cross-check, with the same results
+    #[arg(long, value_enum, default_value_t = Departures::Lazy)]
+    pub(crate) departures: Departures,
 }
 
 #[derive(Args)]
@@ -103,6 +109,22 @@ pub(crate) enum What {
     Queues,
     /// Traffic and size distributions
     Workloads,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Events {
+    /// A timing wheel
+    Wheel,
+    /// A binary heap
+    Heap,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Departures {
+    /// Replayed when a port is next touched
+    Lazy,
+    /// An event each
+    Eager,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,7 +7,7 @@ use metrics::OutputDir;
 use scenario::{Error, Options, Results, Scenario, Trace, unwritable};
 
 use crate::Ended;
-use crate::args::{self, TraceKind};
+use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
 use crate::{html, table};
 
@@ -27,8 +27,9 @@ pub(crate) fn run(args: &args::Run) -> Ended {
             queues: args.trace.contains(&TraceKind::Queues),
         },
         check: args.check,
+        heap: args.events == Events::Heap,
+        eager: args.departures == Departures::Eager,
         command: command(std::env::args().skip(1)),
-        ..Options::default()
     };
     let mut bar = Bar::new(&scenario);
     let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(p));

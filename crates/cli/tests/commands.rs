@@ -63,6 +63,8 @@ fn the_manifest_s_command_and_the_manifest_itself_repeat_the_run() {
     let first = scenario("first.toml");
     let one = digest(&["run", &first, "--set", "measure.to=2ms", "--out", "one"]);
     assert_eq!(one, digest(&["run", "one/manifest.json", "--out", "two"]));
+    let other = ["run", &first, "--set", "measure.to=2ms", "--out", "four"];
+    assert_eq!(one, digest(&[&other[..], &["--events", "heap", "--departures", "eager"]].concat()));
     let traced = ["run", &first, "--set", "measure.to=2ms", "--threads", "3", "--check"];
     let traced = [&traced[..], &["--trace", "packets,queues", "--out", "three"]].concat();
     assert_eq!(one, digest(&traced));

@@ -214,7 +214,13 @@ impl<'d> Reader<'d> {
         for (key, (at, _)) in self.table {
             if !self.asked.contains(&key.as_str()) {
                 let message = format!("unknown key `{key}` in {}", self.name);
-                return Err(at.error(message, "unknown").hint(did_you_mean(key, &self.asked)));
+                let mut hint = did_you_mean(key, &self.asked);
+                if at.source.name == "--set" && self.has("kind") {
+                    let table = self.name.trim_matches(['[', ']']);
+                    hint +=
+                        &format!("; for another kind, replace it whole: --set '{table}={{...}}'");
+                }
+                return Err(at.error(message, "unknown").hint(hint));
             }
         }
         Ok(self.resolved)

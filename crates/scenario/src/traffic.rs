@@ -76,9 +76,9 @@ pub(crate) fn read(
     let mut traffic = Traffic { plan: None, processes: Vec::new(), hosts, endless: None };
     for (index, table) in tables.iter_mut().enumerate() {
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
-        let kind: &Kind<ReadTraffic> = table.choose("kind", TRAFFIC, |k| k.name)?;
+        let read = kind(table)?.read;
         let mut place = Place { dir, draw, topology: &mut *topology };
-        match (kind.read)(table, &mut place)? {
+        match read(table, &mut place)? {
             Part::Plan(plan) => {
                 if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) {
                     traffic.endless = Some("a flow of unbounded size");
@@ -96,6 +96,17 @@ pub(crate) fn read(
         }
     }
     Ok(traffic)
+}
+
+/// What `kind` says. With a `file` it may be left out.
+fn kind(table: &mut Reader<'_>) -> Result<&'static Kind<ReadTraffic>, Diagnostic> {
+    if table.has("file") && !table.has("kind") {
+        table.or("kind", "file".to_owned())?;
+        if let Some(kind) = TRAFFIC.iter().find(|kind| kind.name == "file") {
+            return Ok(kind);
+        }
+    }
+    table.choose("kind", TRAFFIC, |kind| kind.name)
 }
 
 impl Traffic {

@@ -31,7 +31,7 @@ fn small() -> Vec<Scenario> {
         load(newreno, &["topology.k=4", "traffic.senders=15"]),
         load(newreno, &["topology.k=4", "traffic.senders=15", "routing.mode=random"]),
         load("htsim/connection_matrix.toml", &[]),
-        load("htsim/connection_matrix.toml", &["traffic.file=triggers_16.cm"]),
+        load("htsim/connection_matrix.toml", &["traffic={file=\"triggers_16.cm\"}"]),
         load(
             "htsim/connection_matrix.toml",
             &[
@@ -144,4 +144,15 @@ fn two_tables_of_traffic_run_together() {
     });
     assert_eq!(incast.filter(|row| row.finish.is_some()).count(), 5);
     assert!(simulated.flows.len() > 1000, "and the Poisson traffic with them");
+}
+
+#[test]
+fn a_topo_file_is_the_fabric_that_it_describes() {
+    let file = load(
+        "htsim/connection_matrix.toml",
+        &["topology={kind=\"file\", file=\"fat_tree_16.topo\"}"],
+    );
+    let built_in = load("htsim/connection_matrix.toml", &[]);
+    assert_eq!(file.topology().links(), built_in.topology().links());
+    assert_eq!(digest(&file, &Options::default()), digest(&built_in, &Options::default()));
 }
