@@ -66,12 +66,12 @@ const FINEST: Dur = Dur::from_us(1);
 
 impl Measure {
     /// How often queues and rates are sampled: some hundred times a window, not below 1 us. With
-    /// no window, every 20 us.
+    /// no window, every 50 us.
     #[must_use]
     pub fn sample_every(&self) -> Dur {
         match self.to {
             Some(to) => Dur((to.since(Time::ZERO).0 / SAMPLES).max(FINEST.0)),
-            None => Dur::from_us(20),
+            None => Dur::from_us(50),
         }
     }
 

@@ -7,12 +7,13 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
 use crate::registry::{Kind, QUEUES};
+use crate::transport::Transport;
 
-/// Read `[queue]`, for packets of this framing.
-pub(crate) fn read(table: &mut Reader<'_>, framing: Framing) -> Result<QueueSpec, Diagnostic> {
+/// Read `[queue]`, for the packets of `transport`.
+pub(crate) fn read(table: &mut Reader<'_>, transport: &Transport) -> Result<QueueSpec, Diagnostic> {
     let kind: &Kind<ReadQueue> = table.choose("kind", QUEUES, |k| k.name)?;
-    let spec = (kind.read)(table, framing)?;
-    check_mtu(table, &spec, framing.payload + framing.overhead)?;
+    let spec = (kind.read)(table, transport.framing)?;
+    check_mtu(table, &spec, transport.mtu)?;
     Ok(spec)
 }
 

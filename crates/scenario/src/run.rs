@@ -81,8 +81,8 @@ pub fn run(
         simulate(scenario, options, progress)?
     };
     let Simulated { outcome, flows, wall_s } = simulated;
-    let results = Results::of(scenario, &outcome, flows, wall_s);
-    write(scenario, options, &results, out).map_err(|e| unwritable(&e))?;
+    let mut results = Results::of(scenario, &outcome, flows, wall_s);
+    write(scenario, options, &mut results, out).map_err(|e| unwritable(&e))?;
     Ok(results)
 }
 
@@ -152,11 +152,10 @@ fn sim<O: Observer>(
 fn write(
     scenario: &Scenario,
     options: &Options,
-    results: &Results,
+    results: &mut Results,
     out: &OutputDir,
 ) -> Result<(), FileError> {
-    let mut flows = results.flows.clone();
-    metrics::write_flows(out.file("flows.parquet")?, &mut flows)?;
+    metrics::write_flows(out.file("flows.parquet")?, &mut results.flows)?;
     results.series.write(out.file("series.parquet")?)?;
     metrics::write_links(out.file("links.parquet")?, results.links.iter().cloned())?;
     manifest(scenario, options).write(out)?;

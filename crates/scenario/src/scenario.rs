@@ -114,13 +114,11 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         let error = routes.error("mode", message, "a choice for each packet");
         return Err(error.hint("use `ecmp`, `single` or `random` (the switches choose)"));
     }
-    let mtu = transport.framing.payload + transport.framing.overhead;
-
     let mut shape = section(&mut root, "topology", "kind = \"fat-tree\"")?;
-    let mut topology = topology::read(&mut shape, dir, mtu)?;
+    let mut topology = topology::read(&mut shape, dir, transport.mtu)?;
 
     let mut queue_table = section(&mut root, "queue", "kind = \"ndp\"")?;
-    let queue = queue::read(&mut queue_table, transport.framing)?;
+    let queue = queue::read(&mut queue_table, &transport)?;
 
     let mut flows = root.tables("traffic")?;
     if flows.is_empty() {

@@ -21,6 +21,8 @@ pub(crate) use newreno::newreno;
 pub(crate) struct Transport {
     /// How it cuts messages into packets.
     pub(crate) framing: Framing,
+    /// Its longest packet on the wire, data or control.
+    pub(crate) mtu: u16,
     /// What it sends before it hears anything, payload bytes.
     pub(crate) first_window: u64,
     /// Whether it can choose a path for each packet.

@@ -59,13 +59,19 @@ fn small_first_window(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// Losses in a fabric that trims are the exception, and worth a look.
+/// Losses in a fabric that trims are the exception and worth a look; elsewhere many of them say
+/// that the capacity of the queues decides the result.
 fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
+    const MANY: f64 = 0.01;
     let dropped = outcome.counters.dropped;
+    let share = dropped as f64 / outcome.counters.data_sent.max(1) as f64;
     let trims = matches!(scenario.config.queue, queues::QueueSpec::Ndp(_));
-    (trims && dropped > 0).then(|| {
-        format!(
-            "{dropped} packets were lost although the switches trim: headers or control did not fit"
-        )
+    if trims && dropped > 0 {
+        let lost = "were lost although the switches trim: headers or control did not fit";
+        return Some(format!("{dropped} packets {lost}, or a link was down"));
+    }
+    (share > MANY).then(|| {
+        let share = share * 100.0;
+        format!("{dropped} packets ({share:.1} % of the data) were lost: queues were full")
     })
 }

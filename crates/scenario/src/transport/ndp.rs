@@ -43,6 +43,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode) -> Result<Transport, Diagn
     config.check().map_err(|why| refused(table, &why))?;
     Ok(Transport {
         framing: config.framing(),
+        mtu: (config.payload + config.header).max(config.control),
         first_window: u64::from(config.initial_window) * u64::from(config.payload),
         sprays: true,
         endpoint: Box::new(move || Some(Box::new(ndp::Ndp::new(config.clone()).ok()?))),

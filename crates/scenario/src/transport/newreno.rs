@@ -43,6 +43,7 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode) -> Result<Transport, Diag
     config.check().map_err(|why| refused(table, &why))?;
     Ok(Transport {
         framing: config.framing(),
+        mtu: (config.mss + config.overhead).max(config.ack_bytes),
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         sprays: false,
         endpoint: Box::new(move || Some(Box::new(newreno::NewReno::new(config).ok()?))),
