@@ -435,7 +435,7 @@ impl Topology {
         let paths = if self.uneven { all } else { 1 };
         let over = |path| {
             let in_order = self.pipeline(src, dst, path, cut);
-            if spray && all > 1 && packets == 2 {
+            if spray && all > 1 && packets > 1 {
                 in_order.min(self.overtaking(src, dst, path, cut))
             } else {
                 in_order
@@ -463,24 +463,34 @@ impl Topology {
         last
     }
 
-    /// Two packets of which the second, shorter, takes another path of the same rates and is at the
-    /// last link before the first: it need not wait there, and the first hardly. (With three or
-    /// more, the last link is busy and nothing is gained.)
+    /// The last packet, shorter, takes another path of the same rates and waits behind nothing
+    /// before the last link, where it may even come before the first one. Full packets keep the last
+    /// link busy from the arrival of the first.
     fn overtaking(&self, src: HostId, dst: HostId, path: u32, cut: Cut) -> Dur {
-        let (mut first, mut second, mut before) = (Dur::ZERO, Dur::ZERO, (Dur::ZERO, Dur::ZERO));
-        let mut end = (Dur::ZERO, Dur::ZERO, Dur::ZERO);
-        for (n, link) in self.path_links(src, dst, path).enumerate() {
-            let (rate, delay) = (self.links[link as usize].rate, self.delay(link));
-            end = (rate.serialise(cut.full), rate.serialise(cut.last), delay);
-            before = (first, second);
-            first = first + end.0 + delay;
-            second = if n == 0 { end.0 } else { second } + end.1 + delay;
+        let (mut first, mut short, mut slowest) = (Dur::ZERO, Dur::ZERO, Dur::ZERO);
+        let mut links = self.path_links(src, dst, path).map(|link| {
+            let rate = self.links[link as usize].rate;
+            (rate.serialise(cut.full), rate.serialise(cut.last), self.delay(link))
+        });
+        let (mut full, mut last, mut delay) = links.next().unwrap_or_default();
+        let before = full * (cut.packets - 1);
+        for next in links {
+            slowest = slowest.max(full);
+            first = first + full + delay;
+            short = short + last + delay;
+            (full, last, delay) = next;
         }
-        let (full, short, delay) = end;
-        if before.1 >= before.0 {
-            return Dur(u64::MAX);
-        }
-        before.0.max(before.1 + short) + full + delay
+        short += before;
+        let last_full = first + slowest * (cut.packets - 2);
+        let end = if full < slowest {
+            // The last link idles between full packets.
+            (last_full + full).max(short + last)
+        } else if short < first {
+            first.max(short + last) + full * (cut.packets - 1)
+        } else {
+            short.max(first + full * (cut.packets - 1)) + last
+        };
+        end + delay
     }
 }
 
@@ -682,6 +692,12 @@ mod tests {
         assert_eq!(far(9001), Dur(6 * (full + 1_000_000) + 65 * 800));
         let sprayed = tree.ideal(HostId(0), HostId(431), 9001, NDP, true);
         assert_eq!(sprayed, Dur(6 * (full + 1_000_000)));
+        // Two full packets and one of 2365 bytes, which is at the last link before both.
+        let sprayed = tree.ideal(HostId(0), HostId(431), 20_301, NDP, true);
+        assert_eq!(sprayed, Dur(6 * (full + 1_000_000) + full));
+        // It comes too late to overtake the first of thirty.
+        let many = 29 * 9000 + 1;
+        assert_eq!(tree.ideal(HostId(0), HostId(431), many, NDP, true), far(many));
         let star = Topology::star(2, LINK).unwrap().with_switch_latency(Dur::from_ns(300));
         assert_eq!(star.ideal(HostId(0), HostId(1), 1, NDP, true), Dur(2 * 65 * 800 + 2_300_000));
     }
