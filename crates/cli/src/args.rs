@@ -41,7 +41,7 @@ pub(crate) struct Run {
     /// Worker threads. The fabric is one partition so far: every N gives the same run
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: u16,
-    /// Where the result files go [default: out/<name of the scenario file>]
+    /// Where the result files go [default: out/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Also write traces: packets (packets.pcapng, trace.perfetto.json), queues (queues.parquet)

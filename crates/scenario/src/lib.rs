@@ -1,7 +1,7 @@
 //! Scenario files: read, checked, resolved, run, evaluated. The one place that knows transports
 //! and the fabric, and the one registry of both.
 //!
-//! [`Scenario`] is an experiment as data. [`run`] runs one and writes its result files;
+//! [`Scenario`] is an experiment as data. [`run()`] runs one and writes its result files;
 //! [`simulate`] only runs it. [`list`] says what a scenario can name.
 //!
 //! The way of a scenario through this crate: `document` (a tree in which every value knows its
