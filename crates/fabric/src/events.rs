@@ -149,11 +149,16 @@ impl EventQueue {
         Some((at, self.nodes.at(order)))
     }
 
-    /// When the next event comes, or a bound below it; `None` if nothing is scheduled.
+    /// When the next event comes, or a bound below it; `None` if nothing but a sample is scheduled.
     pub(crate) fn next_at(&self) -> Option<Time> {
-        let heap = Some(self.heap_at).filter(|&at| at != Time::NEVER);
+        let sample = self.nodes.order(Node::Sample);
+        let only_sample =
+            self.heap.len() == 1 && self.heap.peek().is_some_and(|(_, n)| n == sample);
         let wheel = self.wheel.as_ref().and_then(Wheel::next_at);
-        heap.into_iter().chain(wheel).min()
+        if wheel.is_none() && (only_sample || self.heap_at == Time::NEVER) {
+            return None;
+        }
+        Some(wheel.map_or(self.heap_at, |wheel| wheel.min(self.heap_at)))
     }
 }
 

@@ -24,7 +24,8 @@ mod topology;
 
 pub use config::{Config, ConfigError, Departures, Events, Fault, FaultAction, Routing};
 pub use outcome::{
-    Amount, Conservation, Counters, LinkStats, Outcome, Progress, QueueBytes, Sample, Violation,
+    Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, QueueBytes, Sample,
+    Violation,
 };
 pub use sim::Sim;
 pub use topology::{Clos, Link, LinkSpec, Node, Tier, Topology, TopologyError};

@@ -164,8 +164,23 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// 99th percentile of sampled queue contents over ports and time inside the window, bytes.
     pub queue_bytes_p99: Option<u32>,
-    /// Whether the run ended because everything it waits for was done, rather than at its limit.
-    pub complete: bool,
+    /// Why the run ended.
+    pub end: End,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Everything it waits for was done.
+    Complete,
+    /// At [`crate::Config::limit`].
+    Limit,
+    /// More than [`crate::Config::open_limit`] messages were open.
+    Backlog,
+    /// Nothing was left to happen, although something was still waited for.
+    Idle,
+    /// The caller stopped it.
+    Stopped,
 }
 
 /// A rule of the contract or of the fabric was broken: a defect of a transport or of the engine.

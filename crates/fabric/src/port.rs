@@ -15,7 +15,7 @@ use crate::topology::Link;
 
 /// The far end of a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum End {
+pub(crate) enum FarEnd {
     Host(u32),
     /// By index among all switches.
     Switch(u32),
@@ -36,7 +36,7 @@ pub(crate) struct Port {
     delay: Dur,
     /// The digest chain of what happened here.
     pub(crate) chain: u64,
-    pub(crate) end: End,
+    pub(crate) end: FarEnd,
     /// Whether what arrives over this link arrives.
     pub(crate) up: bool,
     /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free.
@@ -52,7 +52,7 @@ pub(crate) struct Port {
 impl Port {
     pub(crate) fn new(
         link: &Link,
-        end: End,
+        end: FarEnd,
         delay: Dur,
         queue: Option<Queue>,
         window: (Time, Time),

@@ -16,8 +16,8 @@ use crate::events::{self, EventQueue};
 use crate::faults::Script;
 use crate::host::Host;
 use crate::messages::Messages;
-use crate::outcome::{Amount, Conservation, Counters, Outcome, Progress, Violation};
-use crate::port::{End, Port};
+use crate::outcome::{Amount, Conservation, Counters, End, Outcome, Progress, Violation};
+use crate::port::{FarEnd, Port};
 use crate::route::{self, Belief, Known};
 use crate::sample::Sampler;
 use crate::slab::Slab;
@@ -137,18 +137,18 @@ impl<O: Observer> Sim<O> {
         }
         self.schedule_script();
         self.events.schedule(events::Node::Sample, self.sampler.next_at());
-        let complete = self.run_grid(progress);
+        let end = self.run_grid(progress);
         if self.violation.is_none() {
             self.check_conservation();
         }
         match self.violation.take() {
             Some(violation) => Err(violation),
-            None => Ok(self.finish(complete)),
+            None => Ok(self.finish(end)),
         }
     }
 
-    /// Handle events from grid step to grid step. Whether the run came to its own end.
-    fn run_grid(&mut self, progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> bool {
+    /// Handle events from grid step to grid step.
+    fn run_grid(&mut self, progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> End {
         let grid = self.config.grid.0.max(1);
         let mut step = Time(grid);
         loop {
@@ -159,7 +159,7 @@ impl<O: Observer> Sim<O> {
                 self.handled += 1;
                 self.handle(node);
                 if self.violation.is_some() {
-                    return false;
+                    return End::Stopped;
                 }
             }
             self.now = stop;
@@ -174,14 +174,18 @@ impl<O: Observer> Sim<O> {
                 delivered: messages.delivered,
             };
             if progress(&report).is_break() || self.violation.is_some() {
-                return false;
+                return End::Stopped;
             }
             if self.done() {
-                return true;
+                return End::Complete;
             }
-            let Some(next) = self.events.next_at().filter(|_| stop < self.config.limit) else {
-                return false;
-            };
+            if stop == self.config.limit {
+                return End::Limit;
+            }
+            if self.messages.open > self.config.open_limit {
+                return End::Backlog;
+            }
+            let Some(next) = self.events.next_at() else { return End::Idle };
             // The first grid step after the next event.
             step = Time((next.0 / grid + 1).saturating_mul(grid)).max(step + Dur(grid));
         }
@@ -231,8 +235,8 @@ impl<O: Observer> Sim<O> {
             self.observer.packet(self.now, link, PacketEvent::Arrived, pkt);
         }
         match port.end {
-            End::Host(host) => self.deliver(host, handle),
-            End::Switch(at) => self.forward(at, handle),
+            FarEnd::Host(host) => self.deliver(host, handle),
+            FarEnd::Switch(at) => self.forward(at, handle),
         }
     }
 
@@ -381,7 +385,7 @@ impl<O: Observer> Sim<O> {
         }
     }
 
-    fn finish(mut self, complete: bool) -> (Outcome, O) {
+    fn finish(mut self, end: End) -> (Outcome, O) {
         if self.config.departures == Departures::Lazy {
             for port in self.ports.iter_mut().filter(|port| port.queue.is_some()) {
                 port.replay(self.now);
@@ -402,7 +406,7 @@ impl<O: Observer> Sim<O> {
             links: self.ports.iter().map(|port| port.stats).collect(),
             queue_bytes_p99: self.sampler.queue_p99(),
             samples: self.sampler.samples,
-            complete,
+            end,
         };
         (outcome, self.observer)
     }
@@ -519,8 +523,8 @@ fn ports(topology: &Topology, config: &Config) -> Vec<Port> {
         let spec = special.map_or(&config.queue, |(_, spec)| spec);
         let queue = matches!(link.from, Node::Switch(..)).then(|| Queue::new(spec));
         let end = match link.to {
-            Node::Host(host) => End::Host(host),
-            Node::Switch(tier, at) => End::Switch(topology.switch_index(tier, at) as u32),
+            Node::Host(host) => FarEnd::Host(host),
+            Node::Switch(tier, at) => FarEnd::Switch(topology.switch_index(tier, at) as u32),
         };
         Port::new(link, end, topology.delay(n as u32), queue, config.window)
     };

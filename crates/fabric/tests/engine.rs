@@ -8,8 +8,8 @@ use endpoint::{
 };
 use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
 use trimline_fabric::{
-    Config, Departures, Events, Fault, FaultAction, LinkSpec, Node, Outcome, Routing, Sim, Tier,
-    Topology,
+    Config, Departures, End, Events, Fault, FaultAction, LinkSpec, Node, Outcome, Routing, Sim,
+    Tier, Topology,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 
@@ -122,6 +122,7 @@ fn config(seed: u64) -> Config {
         departures: Departures::Lazy,
         grid: Dur::from_us(10),
         limit: Time(400_000_000),
+        open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
         check: true,
@@ -283,6 +284,18 @@ fn a_fabric_cut_in_two_is_refused() {
         (0..4).map(|_| Box::new(Random { count: 0, most: 1, hosts: 4, left: 0 }) as Box<dyn App>);
     let error = Sim::new(topology, config(1), endpoints, apps.collect(), ()).err().unwrap();
     assert_eq!(error.to_string(), "the failed links leave no path from host 0 to host 2");
+}
+
+#[test]
+fn a_run_says_why_it_ended() {
+    let topology = Topology::star(6, LINK).unwrap();
+    let end = |config| run(&topology, config, 4, 30_000).end;
+    // The blast does not repair what is trimmed, so something stays open.
+    assert_eq!(end(Config { queue: ndp(1, 72_000), ..config(1) }), End::Idle);
+    assert_eq!(end(Config { queue: ndp(999, 72_000), ..config(1) }), End::Complete);
+    assert_eq!(end(Config { limit: Time(40_000_000), ..config(1) }), End::Limit);
+    let crowded = Config { open_limit: 3, queue: ndp(1, 72_000), ..config(1) };
+    assert_eq!(end(crowded), End::Backlog);
 }
 
 /// Draws differ between hosts even where applications are alike.

@@ -162,6 +162,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         departures: fabric::Departures::Lazy,
         grid: measure.grid(),
         limit: measure.limit,
+        open_limit: u64::MAX,
         window: (measure.from, measure.to.unwrap_or(units::Time::NEVER)),
         sample_every: Some(measure.sample_every()),
         check: false,

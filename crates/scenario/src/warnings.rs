@@ -1,7 +1,7 @@
 //! What a reader should know before trusting a result, beyond what its messages say
 //! (`metrics::fold_flows` says that).
 
-use fabric::Outcome;
+use fabric::{End, Outcome};
 use metrics::{FlowRow, Window};
 use units::Dur;
 
@@ -24,16 +24,27 @@ pub(crate) fn of(
                 .to_owned(),
         );
     }
-    if !outcome.complete {
-        warnings.push(format!(
-            "the run was ended at its limit, {}, before everything measured was done",
-            outcome.now
-        ));
-    }
+    warnings.extend(early_end(scenario, outcome));
     warnings.extend(short_window(scenario, window));
     warnings.extend(small_first_window(scenario));
     warnings.extend(losses(scenario, outcome));
     warnings
+}
+
+/// A run that did not end because everything measured was done.
+fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
+    let why = match outcome.end {
+        End::Complete => return None,
+        End::Limit => "at its limit".to_owned(),
+        End::Backlog => format!(
+            "because more than {} messages were under way (measure.max_in_flight): the load is \
+             more than the network carries",
+            scenario.config.open_limit
+        ),
+        End::Idle => "because nothing was left to happen".to_owned(),
+        End::Stopped => "by request".to_owned(),
+    };
+    Some(format!("the run ended at {}, {why}, before everything measured was done", outcome.now))
 }
 
 fn short_window(scenario: &Scenario, window: Window) -> Option<String> {
