@@ -130,18 +130,33 @@ impl EventQueue {
     }
 
     /// The next event, if it comes strictly before `limit`.
+    #[inline]
     pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, Node)> {
-        let bound = self.heap_at.min(limit);
-        if let Some((at, order)) = self.wheel.as_mut().and_then(|wheel| wheel.first(bound)) {
-            let tied = || at < limit && self.heap.peek().is_none_or(|heap| (at, order) < heap);
-            if at < bound || tied() {
-                if let Some(wheel) = &mut self.wheel {
-                    wheel.open.pop();
-                }
+        if let Some(wheel) = &mut self.wheel
+            && let Some(&entry) = wheel.open.last()
+        {
+            let (at, order) = wheel.read(entry);
+            if at < self.heap_at && at < limit {
+                wheel.open.pop();
                 return Some((at, self.nodes.at(order)));
             }
         }
-        let (at, order) = self.heap.peek().filter(|&(at, _)| at < limit)?;
+        self.pop_either(limit)
+    }
+
+    /// The next event where the next slot has to be opened, or the heap's first may come before.
+    fn pop_either(&mut self, limit: Time) -> Option<(Time, Node)> {
+        let heap = self.heap.peek();
+        let bound = self.heap_at.min(limit);
+        if let Some(wheel) = &mut self.wheel
+            && let Some(first) = wheel.first(bound)
+            && first.0 < limit
+            && heap.is_none_or(|heap| first < heap)
+        {
+            wheel.open.pop();
+            return Some((first.0, self.nodes.at(first.1)));
+        }
+        let (at, order) = heap.filter(|&(at, _)| at < limit)?;
         self.remove(order);
         if let Some(wheel) = &mut self.wheel {
             wheel.advance(at);

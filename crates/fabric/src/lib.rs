@@ -11,6 +11,7 @@ mod config;
 mod digest;
 mod events;
 mod faults;
+mod flight;
 mod host;
 mod messages;
 mod outcome;

@@ -169,9 +169,25 @@ impl Topology {
 /// Draws of a switch.
 pub(crate) const SPRAY: Purpose = Purpose::new("fabric: spray");
 
-/// The output port of switch `at` for `pkt`. `draws` counts the switch's random choices so far.
+impl Topology {
+    /// The output port of switch `at` towards `dst`, if `dst` is below it: there is one way down.
+    #[inline]
+    pub(crate) fn down_port(&self, at: u32, dst: HostId) -> Option<u32> {
+        let switch = &self.switches[at as usize];
+        let home = self.homes[dst.index()];
+        match switch.tier {
+            Tier::Tor if home.tor == at => Some(switch.down + u32::from(home.slot)),
+            Tier::Agg if home.pod == switch.pod => Some(switch.down + u32::from(home.rack)),
+            Tier::Core => Some(switch.down + u32::from(home.pod)),
+            Tier::Tor | Tier::Agg => None,
+        }
+    }
+}
+
+/// The output port that switch `at` chooses for `pkt` on the way up; `draws` counts its random
+/// choices so far.
 #[inline]
-pub(crate) fn output(
+pub(crate) fn choose_up(
     known: &Known<'_>,
     routing: Routing,
     at: u32,
@@ -181,15 +197,6 @@ pub(crate) fn output(
 ) -> u32 {
     let topology = known.topology;
     let switch = &topology.switches[at as usize];
-    let home = topology.homes[pkt.dst.index()];
-    match switch.tier {
-        Tier::Tor if home.tor == at => return switch.down + u32::from(home.slot),
-        Tier::Agg if home.pod == switch.pod => {
-            return switch.down + u32::from(topology.switches[home.tor as usize].index);
-        }
-        Tier::Core => return switch.down + u32::from(home.pod),
-        Tier::Tor | Tier::Agg => {}
-    }
     let digit = match routing {
         Routing::Source if switch.tier == Tier::Tor => pkt.path % topology.aggs,
         Routing::Source => pkt.path / topology.aggs % topology.cores_per_agg,

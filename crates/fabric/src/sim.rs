@@ -251,9 +251,13 @@ impl<O: Observer> Sim<O> {
     }
 
     fn output(&mut self, at: u32, handle: u32) -> u32 {
+        let pkt = &self.slab[handle];
+        if let Some(port) = self.topology.down_port(at, pkt.dst) {
+            return port;
+        }
         let known = Known { topology: &self.topology, belief: &self.belief };
         let (draw, draws) = &mut self.sprayed[at as usize];
-        route::output(&known, self.config.routing, at, &self.slab[handle], *draw, draws)
+        route::choose_up(&known, self.config.routing, at, pkt, *draw, draws)
     }
 
     fn enqueue(&mut self, link: u32, handle: u32) {
@@ -264,6 +268,22 @@ impl<O: Observer> Sim<O> {
         }
         let Some(queue) = port.queue.as_mut() else { return };
         let packet = describe(handle, &self.slab[handle]);
+        if !queue.offer(packet) {
+            self.refuse(link, packet);
+        }
+        let port = &mut self.ports[link as usize];
+        port.stats.max_queue_bytes = port.stats.max_queue_bytes.max(port.queued_bytes());
+        if !port.busy() {
+            let arrival = port.kick(now);
+            self.started(link, arrival);
+        }
+    }
+
+    /// `packet` does not simply join the queue of `link`.
+    #[cold]
+    fn refuse(&mut self, link: u32, packet: Desc) {
+        let port = &mut self.ports[link as usize];
+        let Some(queue) = port.queue.as_mut() else { return };
         let mut desk = Desk {
             slab: &mut self.slab,
             observer: &mut self.observer,
@@ -271,7 +291,7 @@ impl<O: Observer> Sim<O> {
             stats: &mut port.stats,
             lost: &mut self.lost,
             returned: &mut self.returned,
-            now,
+            now: self.now,
             link,
         };
         let (seed, coins) = (self.config.seed, &mut port.coins);
@@ -280,11 +300,6 @@ impl<O: Observer> Sim<O> {
             Draw::new(seed, PORT, u64::from(link)).bits(COIN, *coins)
         };
         queue.enqueue(packet, coin, &mut |fate, packet| desk.apply(fate, packet));
-        port.stats.max_queue_bytes = port.stats.max_queue_bytes.max(queue.bytes());
-        if !port.busy() {
-            let arrival = port.kick(now);
-            self.started(link, arrival);
-        }
     }
 
     /// A transmission has begun on `link`: schedule what follows from it.

@@ -109,6 +109,8 @@ pub(crate) struct Home {
     pub(crate) slot: u16,
     /// Its ToR's pod.
     pub(crate) pod: u16,
+    /// Its ToR's number within the pod: the down port of the pod's aggregation switches.
+    pub(crate) rack: u16,
 }
 
 /// A switch's ports and place.
@@ -606,7 +608,8 @@ impl Builder {
 
     /// The next host hangs at down port `slot` of ToR `tor`.
     fn home(&mut self, tor: u32, slot: usize, pod: u32) {
-        self.topology.homes.push(Home { tor, slot: slot as u16, pod: pod as u16 });
+        let rack = self.topology.switches.last().map_or(0, |tor| tor.index);
+        self.topology.homes.push(Home { tor, slot: slot as u16, pod: pod as u16, rack });
     }
 
     fn finish(self, aggs: u32, cores_per_agg: u32, tors: u32, agg_switches: u32) -> Topology {

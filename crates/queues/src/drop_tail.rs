@@ -31,6 +31,16 @@ impl DropTail {
         }
     }
 
+    #[inline]
+    pub(crate) fn offer(&mut self, packet: Desc) -> bool {
+        let fits = self.room.fits(packet.len) && !(packet.ect && self.above_threshold());
+        if fits {
+            self.room.take(packet.len);
+            self.fifo.push_back(packet);
+        }
+        fits
+    }
+
     pub(crate) fn enqueue(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
         if !self.room.fits(packet.len) {
             fate(Fate::Drop, packet);

@@ -125,6 +125,16 @@ impl Queue {
         }
     }
 
+    /// A packet arrives: it joins the queue if it may do so as it is. If not, nothing has happened,
+    /// and `enqueue` says what becomes of it.
+    #[inline]
+    pub fn offer(&mut self, packet: Desc) -> bool {
+        match self {
+            Self::DropTail(queue) => queue.offer(packet),
+            Self::Ndp(queue) => queue.offer(packet),
+        }
+    }
+
     /// A packet arrives. `coin` gives 64 uniform bits, at most once per call; `fate` is told of
     /// every packet that did not simply join the queue: the arriving one, or one that made room.
     pub fn enqueue(

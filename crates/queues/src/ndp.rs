@@ -64,6 +64,22 @@ impl Ndp {
         }
     }
 
+    /// Steps 2 and 5 of ndp.md section 3.2: there is room.
+    #[inline]
+    pub(crate) fn offer(&mut self, packet: Desc) -> bool {
+        let (room, fifo) = if packet.kind == Kind::Data {
+            (&mut self.data_room, &mut self.data)
+        } else {
+            (&mut self.header_room, &mut self.headers)
+        };
+        let fits = room.fits(packet.len);
+        if fits {
+            room.take(packet.len);
+            fifo.push_back(packet);
+        }
+        fits
+    }
+
     /// The order of steps is ndp.md section 3.2.
     pub(crate) fn enqueue(
         &mut self,
@@ -71,10 +87,11 @@ impl Ndp {
         coin: impl FnOnce() -> u64,
         fate: &mut impl FnMut(Fate, Desc),
     ) {
+        if self.offer(packet) {
+            return;
+        }
         if packet.kind != Kind::Data {
             self.enqueue_header(packet, fate);
-        } else if self.data_room.fits(packet.len) {
-            self.enqueue_data(packet);
         } else if coin() >> 1 < self.trim_arriving_below || !self.make_room(packet.len, fate) {
             self.trim(packet, fate);
         } else {
@@ -108,10 +125,10 @@ impl Ndp {
     }
 
     fn enqueue_header(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
-        if self.header_room.fits(packet.len) {
-            self.header_room.take(packet.len);
-            self.headers.push_back(packet);
-        } else if packet.kind == Kind::Header && self.bounce {
+        if self.offer(packet) {
+            return;
+        }
+        if packet.kind == Kind::Header && self.bounce {
             fate(Fate::Bounce, packet);
         } else {
             fate(Fate::Drop, packet);
