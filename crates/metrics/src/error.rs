@@ -47,8 +47,15 @@ impl FileError {
                 "a file of that name is in the way",
                 "choose another directory with --out, or move the file",
             ),
-            io::ErrorKind::NotFound => {
+            io::ErrorKind::NotFound if action == "read" => {
                 ("there is no such file or directory", "check the path, or run the scenario again")
+            }
+            io::ErrorKind::NotFound => {
+                ("no directory can be made there", "choose another directory with --out")
+            }
+            _ if action != "read" => {
+                let hint = "choose another directory with --out";
+                return Self::new(action, path, error.to_string(), hint);
             }
             _ => return Self::new(action, path, error.to_string(), "check the path and the disk"),
         };

@@ -10,8 +10,8 @@ use crate::{Distribution, FctUs, FlowGoodput, FlowRow, FlowStats, Measured, Mess
 /// Bounds of the size buckets, in bytes.
 const SIZE_BOUNDS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Below this many completed messages the 99th percentile rests on fewer than ten of them.
-const ENOUGH_FOR_P99: usize = 1000;
+/// Below this many completed messages the 99th percentile (nearest rank) is the slowest of them.
+const ENOUGH_FOR_P99: usize = 100;
 
 /// The measurement window: messages submitted at `from <= t < to` are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,8 +167,8 @@ fn warnings(rows: &[FlowRow], done: &[&FlowRow], stats: &FlowStats, window: Wind
     warnings.extend(backlog(rows, window));
     if !done.is_empty() && done.len() < ENOUGH_FOR_P99 {
         warnings.push(format!(
-            "only {} measured messages completed: a 99th percentile rests on fewer than ten of \
-             them (measure longer, or over several seeds)",
+            "only {} measured messages completed: the 99th percentile is that of the slowest one \
+             (measure longer, or over several seeds)",
             done.len()
         ));
     }

@@ -7,7 +7,7 @@
 //! | `flows.parquet` | [`FlowRow`] | one row per message |
 //! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
-//! | `queues.parquet` | [`QueueRow`] | every change of a queue, with `--trace queues` |
+//! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
 //! | `packets.pcapng` | [`PcapngWriter`] | every packet on every link, with `--trace packets` |
 //! | `trace.perfetto.json` | [`PerfettoWriter`] | the same on a time line, with `--trace perfetto` |
 //!

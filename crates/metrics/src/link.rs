@@ -112,14 +112,15 @@ pub fn read_links(path: &Path) -> Result<Vec<LinkRow>, FileError> {
     read_table(path)
 }
 
-/// The length of a queue after a change; write with [`TableWriter`].
+/// The length of a queue at a sample, if it differs from that at the sample before (at first: from
+/// 0); write with [`TableWriter`]. What happens between two samples does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueRow {
-    /// When it changed.
+    /// The time of the sample.
     pub at: Time,
     /// The directed link that the queue stands before: a row number of `links.parquet`.
     pub link: u32,
-    /// Bytes waiting from then on.
+    /// Bytes waiting at that time.
     pub bytes: u64,
 }
 
@@ -128,7 +129,7 @@ impl Row for QueueRow {
         vec![
             Column::int(
                 "at_ps",
-                "when the queue changed, since the start of the run",
+                "time of the sample, since the start of the run",
                 |r: &Self| r.at.0,
                 |r, v| r.at = Time(v),
             ),
@@ -140,7 +141,7 @@ impl Row for QueueRow {
             ),
             Column::int(
                 "bytes",
-                "bytes waiting from then on",
+                "bytes waiting at that time; a queue that holds as much as at the sample before has no row",
                 |r: &Self| r.bytes,
                 |r, v| r.bytes = v,
             ),

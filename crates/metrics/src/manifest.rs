@@ -14,7 +14,7 @@ use crate::{OutputDir, RESULT_SCHEMA};
 pub struct Versions {
     /// The program's version, for example `0.1.0`.
     pub trimline: String,
-    /// `git describe` of the build, if it was known.
+    /// The commit that was checked out when this program was built, if that was known.
     pub git: Option<String>,
     /// The engine's: results of two runs with the same one are comparable by digest.
     pub engine: u32,
