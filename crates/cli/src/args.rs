@@ -44,7 +44,8 @@ pub(crate) struct Run {
     /// Where the result files go [default: out/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Also write traces: packets (packets.pcapng, trace.perfetto.json), queues (queues.parquet)
+    /// Also write traces: packets (packets.pcapng, trace.perfetto.json), queues, sampled
+    /// (queues.parquet)
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) trace: Vec<TraceKind>,
     /// Check the costly invariants, too
@@ -131,6 +132,6 @@ pub(crate) enum Departures {
 pub(crate) enum TraceKind {
     /// Every packet
     Packets,
-    /// Every switch queue over time
+    /// The length of every switch queue, sampled
     Queues,
 }

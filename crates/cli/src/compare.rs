@@ -1,11 +1,11 @@
 //! `trimline compare`: several scenarios, two at a time, and one table that compares them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metrics::Summary;
-use scenario::{Diagnostic, Error, Options, Scenario};
+use scenario::{Error, Options, Scenario};
 
 use crate::args;
 use crate::run::{print_warnings, run_into};
@@ -68,13 +68,9 @@ fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
 fn jobs(args: &args::Compare) -> Result<Vec<Job>, Error> {
     let edits = args.edits.all();
     let mut jobs: Vec<Job> = Vec::new();
-    for file in &args.files {
+    for (file, name) in args.files.iter().zip(names(&args.files)) {
         let scenario = Scenario::load(file, &edits)?;
-        let dir = args.out.join(file.file_stem().unwrap_or(file.as_os_str()));
-        if jobs.iter().any(|job| job.dir == dir) {
-            let message = format!("two scenarios would both write to {}", dir.display());
-            return Err(Diagnostic::new(message).hint("give their files different names").into());
-        }
+        let dir = args.out.join(name);
         let words = ["run".to_owned(), file.display().to_string()];
         let sets = edits.iter().flat_map(|edit| ["--set".to_owned(), edit.clone()]);
         let out = ["--out".to_owned(), dir.display().to_string()];
@@ -82,4 +78,37 @@ fn jobs(args: &args::Compare) -> Result<Vec<Job>, Error> {
         jobs.push(Job { scenario, dir, command });
     }
     Ok(jobs)
+}
+
+/// A directory name for each scenario: that of the file, or of the run whose manifest it is. From
+/// the second of the same name on, a number makes them differ.
+fn names(files: &[PathBuf]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for file in files {
+        let stem = match file.parent().and_then(Path::file_name) {
+            Some(run) if file.file_name().is_some_and(|name| name == "manifest.json") => run,
+            _ => file.file_stem().unwrap_or(file.as_os_str()),
+        };
+        let stem = stem.to_string_lossy().into_owned();
+        let mut name = stem.clone();
+        let mut number = 1;
+        while names.contains(&name) {
+            number += 1;
+            name = format!("{stem}-{number}");
+        }
+        names.push(name);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_has_a_directory_of_its_own() {
+        let files = ["a/x.toml", "x.toml", "out/x-2/manifest.json", "out/y/manifest.json"];
+        let names = names(&files.map(PathBuf::from));
+        assert_eq!(names, ["x", "x-2", "x-2-2", "y"]);
+    }
 }

@@ -97,6 +97,9 @@ bad! {
     distribution_file_missing:
         "distribution = \"google-rpc\"" => "distribution_file = \"nowhere.txt\"";
     not_toml: "leaves = 4" => "leaves 4";
+    initial_window_of_zero: "initial_window = 12" => "initial_window = 0";
+    preferred_host_out_of_range:
+        "initial_window = 12" => "initial_window = 12\npreferred_host = 16\npreferred_message = 0";
     a_key_twice: "leaves = 4" => "leaves = 4\nleaves = 5";
     a_text_without_its_end: "name = \"first scenario\"" => "name = \"first scenario";
 }
@@ -126,6 +129,23 @@ fn set_without_a_value() {
 #[test]
 fn set_of_an_unknown_key() {
     insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.initial_windw=23"]));
+}
+
+#[test]
+fn set_of_a_value_that_the_transport_refuses() {
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.rto_max=1ms"]));
+}
+
+#[test]
+fn set_of_a_class_out_of_range() {
+    let sets =
+        ["transport={kind='newreno', preset='ns2', mss='1KB', class=9}", "routing.mode=ecmp"];
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", sets[0], "--set", sets[1]]));
+}
+
+#[test]
+fn set_of_another_kind() {
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.kind=newreno"]));
 }
 
 #[test]
@@ -213,13 +233,41 @@ fn a_directory_without_results_gives_no_report() {
 }
 
 #[test]
-fn two_scenarios_for_one_directory_are_refused_before_either_runs() {
+fn connection_matrix_that_has_changed_since_the_run() {
+    let text = "Nodes 16\nConnections 1\n1->3 id 1 start 0 size 1000\n";
+    insta::assert_snapshot!(changed("x.cm", text, &with_file("x.cm")));
+}
+
+#[test]
+fn distribution_that_has_changed_since_the_run() {
+    let text = GOOD.replace("distribution = \"google-rpc\"", "distribution_file = \"x.txt\"");
+    insta::assert_snapshot!(changed("x.txt", "100 0.1\n300 1\n", &text));
+}
+
+#[test]
+fn topology_that_has_changed_since_the_run() {
+    let start = GOOD.find("[topology]").unwrap();
+    let end = start + 1 + GOOD[start + 1..].find("\n[").unwrap();
+    let text = GOOD.replace(&GOOD[start..end], "[topology]\nfile = \"x.topo\"\nkind = \"file\"\n");
+    let topo = include_str!("../../../scenarios/htsim/fat_tree_16.topo");
+    insta::assert_snapshot!(changed("x.topo", topo, &text));
+}
+
+/// What is said when the manifest of a run of the scenario `text`, which names `file`, is run
+/// again after the file has changed.
+fn changed(file: &str, before: &str, text: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::create_dir(dir.path().join("a")).unwrap();
-    std::fs::write(dir.path().join("x.toml"), GOOD).unwrap();
-    std::fs::write(dir.path().join("a/x.toml"), GOOD).unwrap();
-    let output = trimline(dir.path(), &["compare", "x.toml", "a/x.toml"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(!dir.path().join("out").exists());
-    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap());
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write("x.toml", text);
+    write(file, before);
+    let short = ["run", "x.toml", "--set", "measure.to=1100us", "--out", "out"];
+    let output = trimline(dir.path(), &short);
+    assert!(output.status.success(), "{output:?}");
+    write(file, &format!("{before}# changed\n"));
+    let output = trimline(dir.path(), &["run", "out/manifest.json", "--out", "again"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(!dir.path().join("again").exists());
+    let said = String::from_utf8(output.stderr).unwrap();
+    // The manifest holds the absolute path, which is another in every test.
+    said.lines().filter(|line| !line.contains("file = ")).collect::<Vec<_>>().join("\n")
 }

@@ -75,6 +75,27 @@ fn the_manifest_s_command_and_the_manifest_itself_repeat_the_run() {
 }
 
 #[test]
+fn a_load_beyond_the_network_ends_soon_with_one_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = scenario("first.toml");
+    let sets = ["--set", "traffic.load=3", "--set", "measure.max_in_flight=5000"];
+    let output = trimline(dir.path(), &[&["run", &first][..], &sets].concat());
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("warning:").count(), 1, "{said}");
+    assert!(said.contains("more than 5000 messages were under way"), "{said}");
+    let manifest = |args: &[&str]| {
+        trimline(dir.path(), args);
+        std::fs::read_to_string(dir.path().join("m/manifest.json")).unwrap()
+    };
+    let usual = manifest(&["run", &first, "--set", "measure.to=1100us", "--out", "m"]);
+    assert!(usual.contains("\"max_in_flight\": 100000"), "{usual}");
+    let incast = scenario("demo/incast_ndp.toml");
+    let bounded = ["--set", "topology.k=4", "--set", "traffic.senders=3", "--out", "m"];
+    let bounded = manifest(&[&["run", &incast][..], &bounded].concat());
+    assert!(!bounded.contains("max_in_flight"), "{bounded}");
+}
+
+#[test]
 fn compare_prints_one_table_and_a_report() {
     let dir = tempfile::tempdir().unwrap();
     let (ndp, newreno) = (scenario("demo/incast_ndp.toml"), scenario("demo/incast_newreno.toml"));

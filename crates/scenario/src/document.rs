@@ -87,8 +87,8 @@ impl Document {
     }
 
     /// Apply one `--set path=value`. The path is dotted (`transport.initial_window`); a list takes
-    /// an index (`traffic.0.size`), which may be left out where the list has one entry. The value
-    /// is TOML; what is not is a text, so that quotes may be left out (`queue.capacity=72000B`).
+    /// an index (`traffic.0.size`), which may be left out where the list has one entry, and given
+    /// where there is one table without a list. The value is TOML; what is not is a text, so that quotes may be left out (`queue.capacity=72000B`).
     ///
     /// # Errors
     /// A missing `=`, an empty or impossible path.
@@ -129,12 +129,16 @@ fn option_value(source: &Arc<Source>, start: usize) -> Result<Value, Diagnostic>
     }
 }
 
-/// The node `key` below `node`, made if it is not there.
+/// The node `key` below `node`, made if it is not there. A table that stands alone is a list of
+/// one: `traffic.0` is `[traffic]`.
 fn step<'a>(node: &'a mut Node, key: &str, at: At) -> Result<&'a mut Node, Diagnostic> {
     if key.is_empty() {
         return Err(at.error("--set with an empty path", "a key is missing here").hint(
             "write --set path=value with a dotted path, for example --set queue.capacity=72000B",
         ));
+    }
+    if key == "0" && matches!(node.value, Value::Table(_)) {
+        return Ok(node);
     }
     match &mut node.value {
         Value::Array(items) => {
@@ -245,6 +249,13 @@ mod tests {
         assert!(matches!(at(&d, &["new", "table", "x"]).value, Value::Float(0.5)));
         let place = at(&d, &["seed"]).at.error("m", "").to_string();
         assert_eq!(place, "--set:1:6: m", "errors in the value name --set");
+    }
+
+    #[test]
+    fn a_single_table_is_a_list_of_one() {
+        let mut d = Document::parse("x", "[traffic]\nload = 0.1\n").unwrap();
+        d.set("traffic.0.load=0.2").unwrap();
+        assert!(matches!(at(&d, &["traffic", "load"]).value, Value::Float(0.2)));
     }
 
     #[test]

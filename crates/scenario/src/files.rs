@@ -21,7 +21,8 @@ pub(crate) struct Named {
 
 /// Read the file that `key` names. A path in the scenario is relative to the scenario's directory
 /// `dir`; one given with `--set` is relative to the working directory if such a file exists. The
-/// resolved scenario holds the absolute path.
+/// resolved scenario holds the absolute path and, in `about`, a fingerprint of the text; read again
+/// from a manifest, the file must be the same.
 pub(crate) fn read(
     table: &mut Reader<'_>,
     key: &'static str,
@@ -41,8 +42,35 @@ pub(crate) fn read(
     let path = std::path::absolute(&path).unwrap_or(path);
     table.resolve(key, &path);
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    unchanged(table, &format!("{:016x}", fingerprint(&text)))?;
     let source = Arc::new(Source { name: written.display().to_string(), text });
     Ok(Named { path, source })
+}
+
+/// Note `fingerprint` in the resolved scenario, and check that it is that of the run if the
+/// scenario comes from a manifest.
+fn unchanged(table: &mut Reader<'_>, fingerprint: &str) -> Result<(), Diagnostic> {
+    let mut noted = toml::Table::new();
+    noted.insert("fingerprint".to_owned(), toml::Value::String(fingerprint.to_owned()));
+    table.keep("about", noted);
+    let Some(mut about) = table.table("about")? else { return Ok(()) };
+    match about.maybe::<String>("fingerprint")? {
+        Some(before) if before != fingerprint => {
+            let message = "the file has changed since the run of this manifest";
+            let error = about.error("fingerprint", message, "it was another one");
+            Err(error.hint(
+                "restore the file; to run with the new one, run the scenario, not its manifest",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll and Vo; RFC 9923): enough to tell whether a file has changed.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// The text of the file at `path`, or why there is none.

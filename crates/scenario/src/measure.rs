@@ -4,6 +4,7 @@ use units::{Dur, Time};
 
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
+use crate::traffic::Traffic;
 
 /// The measurement window and the end of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,20 +16,32 @@ pub struct Measure {
     pub to: Option<Time>,
     /// The run ends here at the latest, unfinished messages or not.
     pub limit: Time,
+    /// The run ends when more messages than this are under way; `None`: never.
+    pub max_in_flight: Option<u64>,
 }
 
 /// How long messages may take after the window has closed, unless `limit` says otherwise.
 const PATIENCE: Dur = Dur::from_ms(1_000);
 
-/// Read `[measure]`. `endless` names traffic that never ends by itself and so needs a window.
+/// How many messages an open loop may have under way, unless `max_in_flight` says otherwise: in
+/// all, and per host. Ten to a hundred times what a network at 90 % load holds, and still a small
+/// part of a machine's memory.
+const IN_FLIGHT: u64 = 100_000;
+const IN_FLIGHT_PER_HOST: u64 = 1_000;
+
+/// Read `[measure]`, for `traffic` between `hosts`. Traffic that never ends by itself needs a
+/// window, an open loop a bound.
 pub(crate) fn read(
     table: &mut Reader<'_>,
-    endless: Option<&'static str>,
+    traffic: &Traffic,
+    hosts: u32,
 ) -> Result<Measure, Diagnostic> {
     let from = table.or("from", Time::ZERO)?;
     let to: Option<Time> = table.maybe("to")?;
-    if let (None, Some(traffic)) = (to, endless) {
-        let hint = format!("{traffic} never ends: say until when to measure, `to = \"25ms\"`");
+    if let (None, Some(endless)) = (to, traffic.endless) {
+        let hint = format!(
+            "{endless} never ends: say in [measure] until when to measure, `to = \"25ms\"`"
+        );
         return Err(table.missing("to", &hint));
     }
     if to.is_some_and(|to| to <= from) {
@@ -40,23 +53,15 @@ pub(crate) fn read(
         let message = "the run ends before the measurement window does";
         return Err(table.error("limit", message, "too early").hint("`limit` is the last instant"));
     }
-    Ok(Measure { from, to, limit })
-}
-
-/// No `[measure]`: everything counts. For endless traffic that is an error; the hint for it.
-pub(crate) fn without(endless: Option<&'static str>) -> Result<(Measure, toml::Table), String> {
-    if let Some(traffic) = endless {
-        return Err(format!(
-            "{traffic} never ends: add `[measure]` with `from = \"5ms\"` and `to = \"25ms\"`"
-        ));
+    let max_in_flight = if traffic.open_loop {
+        Some(table.or("max_in_flight", IN_FLIGHT.max(u64::from(hosts) * IN_FLIGHT_PER_HOST))?)
+    } else {
+        table.maybe("max_in_flight")?
+    };
+    if let Some(n) = max_in_flight {
+        table.within("max_in_flight", n, 1..=i64::MAX as u64)?;
     }
-    let measure =
-        Measure { from: Time::ZERO, to: None, limit: Time::ZERO.saturating_add(PATIENCE) };
-    let mut resolved = toml::Table::new();
-    for (key, time) in [("from", measure.from), ("limit", measure.limit)] {
-        resolved.insert(key.to_owned(), toml::Value::String(time.to_string()));
-    }
-    Ok((measure, resolved))
+    Ok(Measure { from, to, limit, max_in_flight })
 }
 
 /// Samples of a window: enough for a plot.

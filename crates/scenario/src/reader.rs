@@ -124,11 +124,24 @@ impl<'d> Reader<'d> {
         })
     }
 
-    /// The table below `key`, to be given back with [`Reader::keep`].
+    /// The table below `key`, to be given back with [`Reader::finish_table`].
     pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, Diagnostic> {
         self.asked.push(key);
         let Some((at, node)) = self.table.get(key) else { return Ok(None) };
         Reader::new(node, at, &self.child(key)).map(Some)
+    }
+
+    /// The table below `key`, or an empty one: all of its keys have defaults.
+    pub(crate) fn table_or_empty(&mut self, key: &'static str) -> Result<Reader<'d>, Diagnostic> {
+        static EMPTY: Table = Table::new();
+        if let Some(table) = self.table(key)? {
+            return Ok(table);
+        }
+        if let Some(error) = self.misspelt(key) {
+            return Err(error);
+        }
+        let (at, name) = (self.at.clone(), self.child(key));
+        Ok(Reader { table: &EMPTY, at, name, asked: Vec::new(), resolved: toml::Table::new() })
     }
 
     /// The tables below `key`, written `[[key]]`, or `[key]` for a single one.
@@ -157,15 +170,36 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Put what `child` read into this table's resolved form.
+    /// Put what `child` read into this table's resolved form, beside what is there already.
     pub(crate) fn keep(&mut self, key: &'static str, child: toml::Table) {
-        self.resolved.insert(key.to_owned(), toml::Value::Table(child));
+        match self.resolved.get_mut(key) {
+            Some(toml::Value::Table(there)) => there.extend(child),
+            _ => drop(self.resolved.insert(key.to_owned(), toml::Value::Table(child))),
+        }
+    }
+
+    /// `child` is read: check that it has no unknown key, and keep what it read.
+    pub(crate) fn finish_table(
+        &mut self,
+        key: &'static str,
+        child: Reader<'_>,
+    ) -> Result<(), Diagnostic> {
+        self.keep(key, child.finish()?);
+        Ok(())
     }
 
     /// The same for a list of tables.
-    pub(crate) fn keep_all(&mut self, key: &'static str, children: Vec<toml::Table>) {
-        let children = children.into_iter().map(toml::Value::Table).collect();
-        self.resolved.insert(key.to_owned(), toml::Value::Array(children));
+    pub(crate) fn finish_tables(
+        &mut self,
+        key: &'static str,
+        children: Vec<Reader<'_>>,
+    ) -> Result<(), Diagnostic> {
+        let tables = children.into_iter().map(|child| child.finish().map(toml::Value::Table));
+        let tables: Vec<toml::Value> = tables.collect::<Result<_, _>>()?;
+        if !tables.is_empty() {
+            self.resolved.insert(key.to_owned(), toml::Value::Array(tables));
+        }
+        Ok(())
     }
 
     /// Replace the resolved value of `key`, say a path by the absolute one.
@@ -196,17 +230,40 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// The one of `keys` that a user would change first: from `--set`, or written at all.
+    pub(crate) fn likeliest<'k>(&self, keys: &[&'k str]) -> Option<&'k str> {
+        let by_option = keys.iter().find(|key| self.is_set_by_option(key));
+        by_option.or_else(|| keys.iter().find(|key| self.has(key))).copied()
+    }
+
+    /// An unread key that resembles `key`, which is not there.
+    fn misspelt(&self, key: &'static str) -> Option<Diagnostic> {
+        let unread = self.table.keys().map(String::as_str).filter(|k| !self.asked.contains(k));
+        let (wrong, (at, _)) = self.table.get_key_value(nearest(key, unread)?)?;
+        let message = format!("unknown key `{wrong}` in {}", self.name);
+        let hint = format!("did you mean `{key}`?{}", self.replace_whole());
+        Some(at.error(message, "unknown").hint(hint))
+    }
+
     /// `key` is not there. A misspelt one is a likelier explanation than a forgotten one.
     pub(crate) fn missing(&self, key: &'static str, hint: &str) -> Diagnostic {
-        let unread = self.table.keys().map(String::as_str).filter(|k| !self.asked.contains(k));
-        if let Some((wrong, (at, _))) =
-            nearest(key, unread).and_then(|wrong| self.table.get_key_value(wrong))
-        {
-            let message = format!("unknown key `{wrong}` in {}", self.name);
-            return at.error(message, "unknown").hint(format!("did you mean `{key}`?"));
+        if let Some(error) = self.misspelt(key) {
+            return error;
         }
         let message = format!("`{key}` is missing in {}", self.name);
-        self.at.error(message, "in this table").hint(format!("{hint}; it has no default"))
+        let hint = format!("{hint}; it has no default{}", self.replace_whole());
+        self.at.error(message, "in this table").hint(hint)
+    }
+
+    /// What to add to a hint where `--set` gave this table another kind and left it the keys of the
+    /// old one.
+    fn replace_whole(&self) -> String {
+        let others = self.table.keys().any(|key| !self.is_set_by_option(key));
+        if !(self.is_set_by_option("kind") && others) {
+            return String::new();
+        }
+        let table = self.name.trim_matches(['[', ']']);
+        format!("; another kind has other keys: replace the table whole, --set '{table}={{...}}'")
     }
 
     /// The table is read: every key that nobody asked for is an error. Returns the resolved form.
@@ -214,12 +271,7 @@ impl<'d> Reader<'d> {
         for (key, (at, _)) in self.table {
             if !self.asked.contains(&key.as_str()) {
                 let message = format!("unknown key `{key}` in {}", self.name);
-                let mut hint = did_you_mean(key, &self.asked);
-                if at.source.name == "--set" && self.has("kind") {
-                    let table = self.name.trim_matches(['[', ']']);
-                    hint +=
-                        &format!("; for another kind, replace it whole: --set '{table}={{...}}'");
-                }
+                let hint = did_you_mean(key, &self.asked) + &self.replace_whole();
                 return Err(at.error(message, "unknown").hint(hint));
             }
         }

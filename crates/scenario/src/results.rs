@@ -37,8 +37,8 @@ impl Results {
         let topology = &scenario.topology;
         let window = window(scenario, outcome, &flows);
         let rate = |host| topology.receive_rate(HostId(host));
-        let (stats, mut warnings) = metrics::fold_flows(&flows, window, rate);
-        warnings.extend(warnings::of(scenario, outcome, &flows, window));
+        let (stats, folded) = metrics::fold_flows(&flows, window, rate);
+        let warnings = warnings::of(scenario, outcome, &flows, window, folded);
         let summary = Summary {
             schema: RESULT_SCHEMA,
             scenario: scenario.name.clone(),

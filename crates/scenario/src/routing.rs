@@ -50,3 +50,13 @@ pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Result<(Mode, Dur), 
         if faults { table.need("reroute_after")? } else { table.or("reroute_after", Dur::ZERO)? };
     Ok((mode, reroute_after))
 }
+
+/// Check that the transport can do what `mode` asks of it.
+pub(crate) fn check(table: &Reader<'_>, mode: Mode, sprays: bool) -> Result<(), Diagnostic> {
+    if sprays || !mode.needs_spraying() {
+        return Ok(());
+    }
+    let message = "this transport keeps one path per message";
+    let error = table.error("mode", message, "a choice for each packet");
+    Err(error.hint("use `ecmp`, `single` or `random` (the switches choose)"))
+}

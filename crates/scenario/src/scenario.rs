@@ -107,18 +107,17 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let mut routes = section(&mut root, "routing", "mode = \"permute\"")?;
     let (mode, reroute_after) = routing::read(&mut routes, root.has("fault"))?;
 
-    let mut table = section(&mut root, "transport", "kind = \"ndp\"")?;
-    let transport = transport::read(&mut table, mode)?;
-    if mode.needs_spraying() && !transport.sprays {
-        let message = "this transport keeps one path per message";
-        let error = routes.error("mode", message, "a choice for each packet");
-        return Err(error.hint("use `ecmp`, `single` or `random` (the switches choose)"));
-    }
     let mut shape = section(&mut root, "topology", "kind = \"fat-tree\"")?;
-    let mut topology = topology::read(&mut shape, dir, transport.mtu)?;
+    let topology = topology::read(&mut shape, dir)?;
+    let hosts = topology.hosts();
 
-    let mut queue_table = section(&mut root, "queue", "kind = \"ndp\"")?;
-    let queue = queue::read(&mut queue_table, &transport)?;
+    let mut table = section(&mut root, "transport", "kind = \"ndp\"")?;
+    let transport = transport::read(&mut table, mode, hosts)?;
+    routing::check(&routes, mode, transport.sprays)?;
+    let mut topology = topology.with_mtu(transport.mtu);
+
+    let mut queues = section(&mut root, "queue", "kind = \"ndp\"")?;
+    let queue = queue::read(&mut queues, &transport)?;
 
     let mut flows = root.tables("traffic")?;
     if flows.is_empty() {
@@ -126,28 +125,20 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     }
     let traffic = traffic::read(&mut flows, dir, seed, &mut topology)?;
 
-    let mut faults = Vec::new();
-    let mut faults_resolved = Vec::new();
-    for mut table in root.tables("fault")? {
-        faults.extend(fault::read(&mut table, &topology)?);
-        faults_resolved.push(table.finish()?);
-    }
+    let mut window = root.table_or_empty("measure")?;
+    let measure = measure::read(&mut window, &traffic, hosts)?;
 
-    let (measure, measure_resolved) = match root.table("measure")? {
-        Some(mut table) => (measure::read(&mut table, traffic.endless)?, table.finish()?),
-        None => measure::without(traffic.endless).map_err(|hint| root.missing("measure", &hint))?,
-    };
+    let mut fault_tables = root.tables("fault")?;
+    let faults = fault::read(&mut fault_tables, &topology)?;
 
     let links_at = shape.place("link");
-    root.keep("transport", table.finish()?);
-    root.keep("topology", shape.finish()?);
-    root.keep("routing", routes.finish()?);
-    root.keep("queue", queue_table.finish()?);
-    root.keep_all("traffic", flows.into_iter().map(Reader::finish).collect::<Result<_, _>>()?);
-    root.keep("measure", measure_resolved);
-    if !faults.is_empty() {
-        root.keep_all("fault", faults_resolved);
-    }
+    root.finish_table("topology", shape)?;
+    root.finish_table("queue", queues)?;
+    root.finish_table("routing", routes)?;
+    root.finish_table("transport", table)?;
+    root.finish_tables("traffic", flows)?;
+    root.finish_table("measure", window)?;
+    root.finish_tables("fault", fault_tables)?;
     let resolved = root.finish()?;
     let config = fabric::Config {
         seed,
@@ -162,7 +153,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         departures: fabric::Departures::Lazy,
         grid: measure.grid(),
         limit: measure.limit,
-        open_limit: u64::MAX,
+        open_limit: measure.max_in_flight.unwrap_or(u64::MAX),
         window: (measure.from, measure.to.unwrap_or(units::Time::NEVER)),
         sample_every: Some(measure.sample_every()),
         check: false,

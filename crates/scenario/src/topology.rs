@@ -13,18 +13,15 @@ use crate::registry::{Kind, TOPOLOGIES};
 /// How one kind of topology is read. Paths in the table are relative to the directory given.
 pub(crate) type ReadTopology = fn(&mut Reader<'_>, &Path) -> Result<Topology, Diagnostic>;
 
-/// Read `[topology]`, for packets of up to `mtu` bytes.
-pub(crate) fn read(table: &mut Reader<'_>, dir: &Path, mtu: u16) -> Result<Topology, Diagnostic> {
+/// Read `[topology]`.
+pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
     let kind: &Kind<ReadTopology> = table.choose("kind", TOPOLOGIES, |k| k.name)?;
-    let mut topology = (kind.read)(table, dir)?.with_mtu(mtu);
-    let mut overrides = Vec::new();
-    for mut link in table.tables("link")? {
-        override_link(&mut link, &mut topology)?;
-        overrides.push(link.finish()?);
+    let mut topology = (kind.read)(table, dir)?;
+    let mut links = table.tables("link")?;
+    for link in &mut links {
+        override_link(link, &mut topology)?;
     }
-    if !overrides.is_empty() {
-        table.keep_all("link", overrides);
-    }
+    table.finish_tables("link", links)?;
     Ok(topology)
 }
 
@@ -208,7 +205,9 @@ pub(crate) fn file(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagn
     let topo = topo.map_err(|e| files::located(&file.source, &e))?;
     let impossible = |why: String| {
         let message = format!("`{}` describes no fabric: {why}", file.source.name);
-        table.error("file", message, "this file").hint("see the .topo reader's documentation")
+        table
+            .error("file", message, "this file")
+            .hint("docs/peers-files.md says what is read of a .topo file")
     };
     let shape = clos(&topo).map_err(impossible)?;
     let mut topology = Topology::clos(shape).map_err(|why| impossible(why.to_string()))?;

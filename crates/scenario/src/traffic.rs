@@ -29,6 +29,8 @@ pub(crate) struct Traffic {
     hosts: u32,
     /// A kind of traffic that never ends by itself, if there is one.
     pub(crate) endless: Option<&'static str>,
+    /// Whether some of it is submitted however many messages are under way.
+    pub(crate) open_loop: bool,
 }
 
 /// Traffic that every host generates for itself.
@@ -61,8 +63,9 @@ pub(crate) struct Place<'a> {
 /// How one kind of traffic is read.
 pub(crate) type ReadTraffic = fn(&mut Reader<'_>, &mut Place<'_>) -> Result<Part, Diagnostic>;
 
-/// The time that a trigger needs to reach another host. In htsim triggers act at once; this comes
-/// closest.
+/// The time of one signal of a trigger: the least there is. In htsim triggers act at once; here a
+/// flow starts two signals after the one before it was acknowledged, or three after it was
+/// delivered ([`Plan::schedules`]).
 const TRIGGER_DELAY: Dur = Dur(1);
 
 /// Read all `[traffic]` tables.
@@ -73,7 +76,8 @@ pub(crate) fn read(
     topology: &mut Topology,
 ) -> Result<Traffic, Diagnostic> {
     let hosts = topology.hosts();
-    let mut traffic = Traffic { plan: None, processes: Vec::new(), hosts, endless: None };
+    let processes = Vec::new();
+    let mut traffic = Traffic { plan: None, processes, hosts, endless: None, open_loop: false };
     for (index, table) in tables.iter_mut().enumerate() {
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
         let read = kind(table)?.read;
@@ -87,6 +91,7 @@ pub(crate) fn read(
             }
             Part::Poisson(spec) => {
                 traffic.endless = Some("Poisson traffic");
+                traffic.open_loop = true;
                 traffic.processes.push(Process::Poisson(Arc::new(spec)));
             }
             Part::ClosedLoop(spec) => {
@@ -393,29 +398,10 @@ pub(crate) fn file(table: &mut Reader<'_>, place: &mut Place<'_>) -> Result<Part
         let error = table.error("file", format!("`{}` has no messages", source.name), "empty");
         return Err(error.hint("give a file with at least one message"));
     }
-    let fingerprint = format!("{:016x}", fingerprint(&source.text));
-    unchanged(table, &fingerprint)?;
     let count = |n: usize| toml::Value::Integer(n as i64);
-    let rows = [
-        ("messages", count(plan.flows.len())),
-        ("triggers", count(plan.triggers.len())),
-        ("fingerprint", toml::Value::String(fingerprint)),
-    ];
+    let rows = [("messages", count(plan.flows.len())), ("triggers", count(plan.triggers.len()))];
     table.keep("about", rows.map(|(key, value)| (key.to_owned(), value)).into_iter().collect());
     Ok(Part::Plan(plan))
-}
-
-/// Check that the file is the one that a resolved scenario (of a manifest) was run with.
-fn unchanged(table: &mut Reader<'_>, fingerprint: &str) -> Result<(), Diagnostic> {
-    let Some(mut about) = table.table("about")? else { return Ok(()) };
-    match about.maybe::<String>("fingerprint")? {
-        Some(before) if before != fingerprint => {
-            let message = "the file has changed since the run of this manifest";
-            let error = about.error("fingerprint", message, "it was another one");
-            Err(error.hint("restore the file, or remove `about` to run with the new one"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A `failure` line: uplink `link` of a switch, both directions.
@@ -442,11 +428,4 @@ fn fail(
         }
     }
     Ok(())
-}
-
-/// FNV-1a, to tell in a manifest whether a file has changed since.
-fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

@@ -33,12 +33,16 @@ pub(crate) struct Transport {
 }
 
 /// How one transport is read.
-pub(crate) type ReadTransport = fn(&mut Reader<'_>, Mode) -> Result<Transport, Diagnostic>;
+pub(crate) type ReadTransport = fn(&mut Reader<'_>, Mode, u32) -> Result<Transport, Diagnostic>;
 
-/// Read `[transport]`; `mode` says how its senders choose paths.
-pub(crate) fn read(table: &mut Reader<'_>, mode: Mode) -> Result<Transport, Diagnostic> {
+/// Read `[transport]`, for `hosts` hosts; `mode` says how its senders choose paths.
+pub(crate) fn read(
+    table: &mut Reader<'_>,
+    mode: Mode,
+    hosts: u32,
+) -> Result<Transport, Diagnostic> {
     let kind: &Kind<ReadTransport> = table.choose("kind", TRANSPORTS, |k| k.name)?;
-    (kind.read)(table, mode)
+    (kind.read)(table, mode, hosts)
 }
 
 /// The largest payload: with its headers it must fit the 16 bits of a packet's length.
@@ -67,9 +71,10 @@ where
     table.choose("preset", known, |(name, _)| name).map(|(_, config)| Some(config.clone()))
 }
 
-/// A configuration that its transport refuses: the message says which fields.
-fn refused(table: &Reader<'_>, why: &impl std::fmt::Display) -> Diagnostic {
-    table
-        .error("kind", why.to_string(), "parameters that do not go together")
-        .hint("change the parameters that the message names")
+/// A configuration that its transport refuses, because of the values of `keys`.
+fn refused(table: &Reader<'_>, why: &str, keys: &[&str]) -> Diagnostic {
+    // What comes from a preset is not written anywhere; presets alone are never refused.
+    let key = table.likeliest(keys).unwrap_or("kind");
+    let error = table.error(key, why, "refused");
+    error.hint("docs/scenario-reference.md has the range of every key")
 }

@@ -3,21 +3,26 @@
 
 use fabric::{End, Outcome};
 use metrics::{FlowRow, Window};
-use units::Dur;
+use units::{Dur, Time};
 
 use crate::Scenario;
 
 /// A window of fewer round trips than this shows the start rather than the state.
 const FEW_RTTS: u64 = 10;
 
-/// The warnings of this run, each a sentence.
+/// The warnings of this run, each a sentence: `folded`, which its messages gave, and more.
 pub(crate) fn of(
     scenario: &Scenario,
     outcome: &Outcome,
     flows: &[FlowRow],
     window: Window,
+    folded: Vec<String>,
 ) -> Vec<String> {
-    let mut warnings = Vec::new();
+    if outcome.end == End::Backlog {
+        // Everything else that could be said follows from this.
+        return early_end(scenario, outcome).into_iter().collect();
+    }
+    let mut warnings = folded;
     if flows.iter().all(|row| !row.measured) && flows.iter().all(|row| row.size.is_some()) {
         warnings.push(
             "nothing was measured: no message was submitted inside the measurement window"
@@ -38,19 +43,21 @@ fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         End::Limit => "at its limit".to_owned(),
         End::Backlog => format!(
             "because more than {} messages were under way (measure.max_in_flight): the load is \
-             more than the network carries",
+             more than the network carries, so no completion time and no slowdown means anything",
             scenario.config.open_limit
         ),
         End::Idle => "because nothing was left to happen".to_owned(),
         End::Stopped => "by request".to_owned(),
     };
-    Some(format!("the run ended at {}, {why}, before everything measured was done", outcome.now))
+    let now = for_people(outcome.now.since(Time::ZERO));
+    Some(format!("the run ended at {now}, before everything measured was done, {why}"))
 }
 
 fn short_window(scenario: &Scenario, window: Window) -> Option<String> {
     let rtt = scenario.longest_rtt();
     let length = window.to.since(window.from);
     (scenario.measure.to.is_some() && length < rtt * FEW_RTTS).then(|| {
+        let (length, rtt) = (for_people(length), for_people(rtt));
         format!(
             "the measurement window of {length} is shorter than {FEW_RTTS} round trips of {rtt}"
         )
@@ -85,4 +92,27 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         let share = share * 100.0;
         format!("{dropped} packets ({share:.1} % of the data) were lost: queues were full")
     })
+}
+
+/// `time` in three digits and the unit that suits them: scenarios are exact, sentences are short.
+fn for_people(time: Dur) -> String {
+    let ps = time.0 as f64;
+    let units = [(1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")];
+    let &(unit, name) = units.iter().find(|(unit, _)| ps >= *unit).unwrap_or(&(1.0, "ps"));
+    match ps / unit {
+        n if n >= 100.0 || unit == 1.0 => format!("{n:.0} {name}"),
+        n if n >= 10.0 => format!("{n:.1} {name}"),
+        n => format!("{n:.2} {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_for_people() {
+        let times = [0, 29_849_600, 1_000_000_000, 123_456, 4_900_000_000_000].map(Dur);
+        assert_eq!(times.map(for_people), ["0 ps", "29.8 us", "1.00 ms", "123 ns", "4.90 s"]);
+    }
 }

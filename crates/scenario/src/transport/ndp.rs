@@ -10,7 +10,7 @@ use crate::reader::{Knob, Reader};
 use crate::routing::Mode;
 
 /// `kind = "ndp"`.
-pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode) -> Result<Transport, Diagnostic> {
+pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let p = preset(table, &[("paper", ndp::Config::paper(payload))])?;
     let p = p.as_ref();
@@ -30,7 +30,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode) -> Result<Transport, Diagn
         bounce_history: table.given("bounce_history", p.map(|p| p.bounce_history))?,
         pull_interval: table.given("pull_interval", p.map(|p| PullInterval(p.pull_interval)))?.0,
         discipline: table.given("discipline", p.map(|p| p.discipline))?,
-        preferred: preferred(table)?,
+        preferred: preferred(table, hosts)?,
         pull_on_duplicate: table.given("pull_on_duplicate", p.map(|p| p.pull_on_duplicate))?,
         listen: table.given("listen", p.map(|p| p.listen))?,
         msl: table.given("msl", p.map(|p| p.msl))?,
@@ -40,7 +40,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode) -> Result<Transport, Diagn
         messages: table.given("messages", p.map(|p| p.messages))?,
         control_queue: table.given("control_queue", p.map(|p| p.control_queue))?,
     };
-    config.check().map_err(|why| refused(table, &why))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(Transport {
         framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
@@ -50,9 +50,21 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode) -> Result<Transport, Diagn
     })
 }
 
+/// The keys whose values are refused.
+fn keys_of(why: &ndp::ConfigError) -> Vec<&'static str> {
+    match *why {
+        ndp::ConfigError::Zero(key) => vec![key],
+        ndp::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
+        ndp::ConfigError::Order { low, high } => vec![low, high],
+        ndp::ConfigError::Jitter(_) => vec!["rto_jitter_percent"],
+        ndp::ConfigError::History(_) => vec!["bounce_history"],
+    }
+}
+
 /// The message that is always pulled first, if one is named.
-fn preferred(table: &mut Reader<'_>) -> Result<Option<MsgKey>, Diagnostic> {
+fn preferred(table: &mut Reader<'_>, hosts: u32) -> Result<Option<MsgKey>, Diagnostic> {
     let Some(src) = table.maybe("preferred_host")? else { return Ok(None) };
+    table.within("preferred_host", src, 0..=hosts - 1)?;
     let id = table.need("preferred_message")?;
     Ok(Some(MsgKey { src: HostId(src), id: MsgId(id) }))
 }

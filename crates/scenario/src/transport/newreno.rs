@@ -10,7 +10,7 @@ use crate::reader::{Knob, Reader};
 use crate::routing::Mode;
 
 /// `kind = "newreno"`.
-pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode) -> Result<Transport, Diagnostic> {
+pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
     let mss = bytes(table, "mss", None, 1)?;
     let known = [
         ("linux-datacenter", newreno::Config::linux_datacenter(mss)),
@@ -40,7 +40,11 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode) -> Result<Transport, Diag
         delayed_ack: table.given("delayed_ack", p.map(|p| DelayedAck(p.delayed_ack)))?.0,
         messages_max: table.given("messages_max", p.map(|p| p.messages_max))?,
     };
-    config.check().map_err(|why| refused(table, &why))?;
+    config.check().map_err(|why| {
+        // The fields of `Config::rto` are keys like the others.
+        let message = why.to_string().replace("rto.", "rto_");
+        refused(table, &message, &keys_of(&why))
+    })?;
     Ok(Transport {
         framing: config.framing(),
         mtu: (config.mss + config.overhead).max(config.ack_bytes),
@@ -48,6 +52,17 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode) -> Result<Transport, Diag
         sprays: false,
         endpoint: Box::new(move || Some(Box::new(newreno::NewReno::new(config).ok()?))),
     })
+}
+
+/// The keys whose values are refused.
+fn keys_of(why: &newreno::ConfigError) -> Vec<&'static str> {
+    match *why {
+        newreno::ConfigError::Range { name: "rto.min", .. } => vec!["rto_min"],
+        newreno::ConfigError::Range { name: "rto.initial", .. } => vec!["rto_initial"],
+        newreno::ConfigError::Range { name, .. } => vec![name],
+        newreno::ConfigError::TooLong { .. } => vec!["mss", "overhead"],
+        newreno::ConfigError::Rto { .. } => vec!["rto_min", "rto_max"],
+    }
 }
 
 fn rto(
