@@ -11,7 +11,6 @@ mod config;
 mod digest;
 mod events;
 mod faults;
-mod flight;
 mod host;
 mod messages;
 mod outcome;

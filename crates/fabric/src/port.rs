@@ -5,10 +5,11 @@
 //! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
 //! event per packet, which also touches the port, so nothing is ever late.
 
+use std::collections::VecDeque;
+
 use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
-use crate::flight::Flight;
 use crate::outcome::LinkStats;
 use crate::topology::Link;
 
@@ -27,8 +28,8 @@ pub(crate) struct Port {
     pub(crate) free_at: Time,
     /// The packet in service.
     serving: Option<Desc>,
-    /// Packets on the wire or in service.
-    flight: Flight,
+    /// Packets on the wire or in service, with their arrival times, in order.
+    flight: VecDeque<(Time, u32)>,
     /// Picoseconds per byte if that is a whole number, else zero.
     ps_per_byte: u64,
     /// From the last bit sent to its arrival, the receiving switch's latency included.
@@ -59,7 +60,7 @@ impl Port {
         Self {
             free_at: Time::ZERO,
             serving: None,
-            flight: Flight::default(),
+            flight: VecDeque::new(),
             ps_per_byte: link.rate.whole_ps_per_byte().unwrap_or(0),
             delay,
             chain: 0,
@@ -92,7 +93,7 @@ impl Port {
         self.free_at = at + time;
         let due = self.free_at + self.delay;
         let first = self.flight.is_empty();
-        self.flight.push(due, packet.handle);
+        self.flight.push_back((due, packet.handle));
         self.stats.bytes += len;
         if at >= self.window.0 && at < self.window.1 {
             self.stats.bytes_in_window += len;
@@ -134,18 +135,18 @@ impl Port {
 
     /// The first packet on the wire has arrived.
     pub(crate) fn arrive(&mut self) -> Option<u32> {
-        self.flight.pop()
+        self.flight.pop_front().map(|(_, handle)| handle)
     }
 
     /// When the next packet arrives at the far end.
     pub(crate) fn next_arrival(&self) -> Option<Time> {
-        self.flight.front()
+        self.flight.front().map(|&(due, _)| due)
     }
 
     /// Every packet here: on the wire, in service, waiting.
     pub(crate) fn handles(&self) -> impl Iterator<Item = u32> {
         let waiting = self.queue.iter().flat_map(Queue::waiting);
-        self.flight.handles().chain(waiting.map(|packet| packet.handle))
+        self.flight.iter().map(|&(_, handle)| handle).chain(waiting.map(|packet| packet.handle))
     }
 
     /// Bytes in the queue, the packet in service included.
