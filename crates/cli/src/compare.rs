@@ -19,6 +19,9 @@ struct Job {
     scenario: Scenario,
     dir: PathBuf,
     command: String,
+    /// What the table calls it: the scenario's name, or that of its directory where it is not
+    /// unique.
+    label: String,
 }
 
 /// `trimline compare`. Every scenario is read before the first one runs.
@@ -33,11 +36,7 @@ pub(crate) fn compare(args: &args::Compare) -> Ended {
                     let options = Options { command: job.command.clone(), ..Options::default() };
                     let ran = run_into(&job.dir, &job.scenario, &options, &mut |_| ());
                     let ran = ran.map(|results| results.summary);
-                    eprintln!(
-                        "{}: {}",
-                        job.scenario.name(),
-                        if ran.is_ok() { "done" } else { "failed" }
-                    );
+                    eprintln!("{}: {}", job.label, if ran.is_ok() { "done" } else { "failed" });
                     if let Ok(mut ended) = ended.lock() {
                         ended.push((index, ran));
                     }
@@ -49,9 +48,10 @@ pub(crate) fn compare(args: &args::Compare) -> Ended {
     ended.sort_by_key(|(index, _)| *index);
     let summaries: Vec<Summary> =
         ended.into_iter().map(|(_, ran)| ran).collect::<Result<_, _>>()?;
-    println!("{}", table::comparison(&summaries));
-    for summary in &summaries {
-        let named = summary.warnings.iter().map(|w| format!("{}: {w}", summary.scenario));
+    let labels: Vec<&str> = jobs.iter().map(|job| job.label.as_str()).collect();
+    println!("{}", table::comparison(&labels, &summaries));
+    for (label, summary) in labels.iter().zip(&summaries) {
+        let named = summary.warnings.iter().map(|w| format!("{label}: {w}"));
         print_warnings(&named.collect::<Vec<_>>());
     }
     let dirs: Vec<PathBuf> = jobs.into_iter().map(|job| job.dir).collect();
@@ -67,15 +67,22 @@ fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
 
 fn jobs(args: &args::Compare) -> Result<Vec<Job>, Error> {
     let edits = args.edits.all();
-    let mut jobs: Vec<Job> = Vec::new();
-    for (file, name) in args.files.iter().zip(names(&args.files)) {
+    let names = names(&args.files);
+    let mut jobs = Vec::new();
+    for (file, name) in args.files.iter().zip(&names) {
         let scenario = Scenario::load(file, &edits)?;
         let dir = args.out.join(name);
         let words = ["run".to_owned(), file.display().to_string()];
         let sets = edits.iter().flat_map(|edit| ["--set".to_owned(), edit.clone()]);
         let out = ["--out".to_owned(), dir.display().to_string()];
         let command = crate::run::command(words.into_iter().chain(sets).chain(out));
-        jobs.push(Job { scenario, dir, command });
+        let label = scenario.name().to_owned();
+        jobs.push(Job { scenario, dir, command, label });
+    }
+    let same = |job: &Job| jobs.iter().filter(|other| other.label == job.label).count() > 1;
+    let same: Vec<bool> = jobs.iter().map(same).collect();
+    for ((job, name), _) in jobs.iter_mut().zip(names).zip(same).filter(|(_, same)| *same) {
+        job.label = name;
     }
     Ok(jobs)
 }

@@ -76,11 +76,12 @@ pub(crate) fn summary(s: &Summary) -> String {
     right(table)
 }
 
-/// Several runs side by side, one column each.
-pub(crate) fn comparison(summaries: &[Summary]) -> String {
+/// Several runs side by side, one column each, headed by its label.
+pub(crate) fn comparison(labels: &[&str], summaries: &[Summary]) -> String {
     let mut table = Table::new();
-    let names = summaries.iter().map(|s| s.scenario.as_str());
-    table.load_style(UTF8_FULL_CONDENSED).set_header(std::iter::once("scenario").chain(names));
+    table
+        .load_style(UTF8_FULL_CONDENSED)
+        .set_header(std::iter::once("scenario").chain(labels.iter().copied()));
     let columns: Vec<_> = summaries.iter().map(rows).collect();
     let labels = columns.first().map(|column| column.iter().map(|(label, _)| *label));
     for (index, label) in labels.into_iter().flatten().enumerate() {

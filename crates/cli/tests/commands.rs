@@ -111,6 +111,24 @@ fn compare_prints_one_table_and_a_report() {
 }
 
 #[test]
+fn runs_of_one_scenario_are_compared_by_the_names_of_their_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = scenario("first.toml");
+    for (load, out) in [("0.1", "low"), ("0.2", "high")] {
+        let load = format!("traffic.load={load}");
+        let sets = ["--set", "measure.to=1100us", "--set", &load, "--out", out];
+        trimline(dir.path(), &[&["run", &first][..], &sets].concat());
+    }
+    let args = ["compare", "low/manifest.json", "high/manifest.json"];
+    let stdout = text(&trimline(dir.path(), &args).stdout);
+    let header = stdout.lines().find(|line| line.contains("scenario")).unwrap();
+    assert!(header.contains("low") && header.contains("high"), "{stdout}");
+    for run in ["low", "high"] {
+        assert!(dir.path().join("out/compare").join(run).join("summary.json").is_file());
+    }
+}
+
+#[test]
 fn report_rebuilds_the_page() {
     let dir = tempfile::tempdir().unwrap();
     trimline(dir.path(), &["run", &scenario("htsim/connection_matrix.toml"), "--out", "r"]);

@@ -122,13 +122,17 @@ fn linear_ticks(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Powers of ten; with 2 and 5 times them where there would be fewer than four, and only every
-/// n-th where there would be more than eight.
+/// Powers of ten; with multiples of them where there would be fewer than four, and only every n-th
+/// where there would be more than eight.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let exponent = |v: f64| libm::floor(libm::log10(v)) as i32;
     let (first, last) = (exponent(low), exponent(high));
     let stride = ((last - first) / 8 + 1) as usize;
-    let multiples: &[f64] = if last - first < 4 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let multiples: &[f64] = match last - first {
+        ..3 => &[1.0, 2.0, 5.0],
+        3 => &[1.0, 3.0],
+        _ => &[1.0],
+    };
     let powers = (first..=last).step_by(stride).map(|e| libm::pow(10.0, f64::from(e)));
     let ticks = powers.flat_map(|p| multiples.iter().map(move |m| m * p));
     ticks.filter(|t| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(t)).collect()

@@ -58,8 +58,9 @@ impl Chart {
     fn draw(&self, svg: &mut String) -> Result<(), Box<dyn std::error::Error + '_>> {
         let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
         let mut chart = ChartBuilder::on(&area)
-            .margin(12)
-            .margin_right(48)
+            .margin(20)
+            // Half of the longest label of the last tick.
+            .margin_right(90)
             .x_label_area_size(104)
             .y_label_area_size(150)
             .build_cartesian_2d(self.x.clone(), self.y.clone())

@@ -41,7 +41,14 @@ pub(crate) fn page(labels: &[String], runs: &[Curves]) -> Result<String, ReportE
     let long = collect(|r| &r.long_flows_gbps);
     let title = format!("{} runs compared", runs.len());
     let body = html! {
-        header { h1 { (title) } p.subtitle { (labels.join(" · ")) } }
+        header {
+            h1 { (title) }
+            @for (label, run) in labels.iter().zip(runs) {
+                p.subtitle {
+                    b { (label) } ": " (run.summary.scenario) ", seed " (run.summary.seed)
+                }
+            }
+        }
         (warnings("Before you trust these numbers", &all_warnings(labels, runs)))
         h2 { "Numbers" }
         (table(&RESULTS.map(str::to_owned), &results(labels, runs)))
@@ -103,10 +110,8 @@ fn results(labels: &[String], runs: &[Curves]) -> Vec<Vec<String>> {
     labels.iter().zip(runs).map(row).collect()
 }
 
-const PACKETS: [&str; 10] = [
+const PACKETS: [&str; 8] = [
     "Run",
-    "Scenario",
-    "Seed",
     "Data sent",
     "Retransmitted",
     "Trimmed",
@@ -118,18 +123,16 @@ const PACKETS: [&str; 10] = [
 
 fn packets(labels: &[String], runs: &[Curves]) -> Vec<Vec<String>> {
     let row = |(label, run): (&String, &Curves)| {
-        let (summary, packets) = (&run.summary, &run.summary.packets);
+        let (packets, queues) = (&run.summary.packets, &run.summary.queue_bytes);
         vec![
             label.clone(),
-            summary.scenario.clone(),
-            summary.seed.to_string(),
             count(packets.data_sent),
             count(packets.retransmitted),
             count(packets.trimmed),
             count(packets.bounced),
             count(packets.dropped),
             count(packets.ecn_marked),
-            summary.queue_bytes.max.map_or_else(|| "–".to_owned(), bytes),
+            queues.max.map_or_else(|| "–".to_owned(), bytes),
         ]
     };
     labels.iter().zip(runs).map(row).collect()

@@ -113,7 +113,9 @@ fn headline(summary: &Summary) -> Vec<Tile> {
             "Longest queue",
             queue.max.map(bytes),
             "",
-            queue.p99.map_or_else(String::new, |p99| format!("p99 {}", bytes(p99))),
+            queue.p99.map_or_else(String::new, |p99| {
+                format!("p99 over all switch ports and time {}", bytes(p99))
+            }),
         ),
     ];
     let tile = |(name, value, unit, about)| Some(Tile { name, value: value?, unit, about });
