@@ -48,8 +48,8 @@ fn rows(s: &Summary) -> Vec<(&'static str, String)> {
         ("  bounced", bounced(s)),
         ("  dropped", s.packets.dropped.to_string()),
         ("  marked", s.packets.ecn_marked.to_string()),
-        ("switch queues, bytes: longest", whole(s.queue_bytes.max)),
-        ("  p99 over all ports and time", whole(s.queue_bytes.p99)),
+        ("longest switch queue, bytes", whole(s.queue_bytes.max)),
+        ("  p99 over ports and samples", whole(s.queue_bytes.p99)),
     ]
 }
 

@@ -114,7 +114,7 @@ fn headline(summary: &Summary) -> Vec<Tile> {
             queue.max.map(bytes),
             "",
             queue.p99.map_or_else(String::new, |p99| {
-                format!("p99 over all switch ports and time {}", bytes(p99))
+                format!("p99 over all ports and samples {}", bytes(p99))
             }),
         ),
     ];
@@ -227,45 +227,69 @@ fn time_axis(rows: &[SeriesRow]) -> (Axis, f64) {
 
 const NO_SERIES: &str = "The run ended before the first sample.";
 
+/// A plot of numbers from zero up, over the run.
+struct OverTime<'a> {
+    heading: &'static str,
+    /// What the vertical axis shows, with its unit.
+    y: &'a str,
+    /// A curve each.
+    lines: &'a [fn(&SeriesRow) -> f64],
+    legend: &'a [&'a str],
+    about: &'a str,
+}
+
+impl OverTime<'_> {
+    fn figure(&self, results: &Results) -> Result<Markup, ReportError> {
+        let rows = results.series.rows();
+        let (x, unit) = time_axis(rows);
+        let line = |get: &fn(&SeriesRow) -> f64| -> Vec<(f64, f64)> {
+            rows.iter().map(|r| (r.at.0 as f64 / unit, get(r))).collect()
+        };
+        let lines: Vec<_> = self.lines.iter().map(line).collect();
+        let largest = lines.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
+        let y = Axis::linear(self.y, 0.0, largest * 1.05);
+        let chart = Chart { title: self.heading, x, y, lines, dots: false };
+        let legend: Vec<String> = self.legend.iter().map(|&name| name.to_owned()).collect();
+        figure(self.heading, &legend, &chart, self.about, NO_SERIES)
+    }
+}
+
 fn queues(results: &Results) -> Result<Markup, ReportError> {
-    let rows = results.series.rows();
-    let (x, unit) = time_axis(rows);
-    let line = |get: fn(&SeriesRow) -> u64| {
-        rows.iter().map(|r| (r.at.0 as f64 / unit, get(r) as f64 / 1e3)).collect()
+    let plot = OverTime {
+        heading: "Queue occupancy",
+        y: "queue (KB)",
+        lines: &[
+            |r| r.queues.max as f64 / 1e3,
+            |r| r.queues.p99 as f64 / 1e3,
+            |r| r.queues.p50 as f64 / 1e3,
+        ],
+        legend: &["longest", "99th percentile", "median"],
+        about: "Bytes waiting at switch ports, over all ports.",
     };
-    let lines: Vec<Vec<(f64, f64)>> =
-        vec![line(|r| r.queues.max), line(|r| r.queues.p99), line(|r| r.queues.p50)];
-    let largest = lines.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
-    let y = Axis::linear("queue (KB)", 0.0, largest * 1.05);
-    let chart = Chart { title: "queue occupancy", x, y, lines, dots: false };
-    let legend = ["longest", "99th percentile", "median"].map(str::to_owned);
-    let about = "Bytes waiting at switch ports, over all ports.";
-    figure("Queue occupancy", &legend, &chart, about, NO_SERIES)
+    plot.figure(results)
 }
 
 fn goodput(results: &Results) -> Result<Markup, ReportError> {
-    let rows = results.series.rows();
-    let (x, unit) = time_axis(rows);
-    let line: Vec<(f64, f64)> =
-        rows.iter().map(|r| (r.at.0 as f64 / unit, r.goodput_gbps)).collect();
-    let largest = line.iter().map(|p| p.1).fold(0.0, f64::max);
-    let y = Axis::linear("goodput (Gb/s)", 0.0, largest * 1.05);
-    let chart = Chart { title: "goodput", x, y, lines: vec![line], dots: false };
-    let about = "Payload placed at all receivers together.";
-    figure("Goodput", &[], &chart, about, NO_SERIES)
+    let plot = OverTime {
+        heading: "Goodput",
+        y: "goodput (Gb/s)",
+        lines: &[|r| r.goodput_gbps],
+        legend: &[],
+        about: "Payload placed at all receivers together.",
+    };
+    plot.figure(results)
 }
 
 fn in_flight(results: &Results) -> Result<Markup, ReportError> {
-    let rows = results.series.rows();
-    let (x, unit) = time_axis(rows);
-    let line: Vec<(f64, f64)> =
-        rows.iter().map(|r| (r.at.0 as f64 / unit, r.in_flight as f64)).collect();
-    let largest = line.iter().map(|p| p.1).fold(0.0, f64::max);
-    let y = Axis::linear("messages", 0.0, largest * 1.05);
-    let chart = Chart { title: "messages in flight", x, y, lines: vec![line], dots: false };
-    let about = "Submitted and not yet completed: if this keeps growing, the load is more than \
-                 the network carries.";
-    figure("Messages in flight", &[], &chart, about, NO_SERIES)
+    let plot = OverTime {
+        heading: "Messages in flight",
+        y: "messages",
+        lines: &[|r| r.in_flight as f64],
+        legend: &[],
+        about: "Submitted and not yet completed: if this keeps growing, the load is more than \
+                the network carries.",
+    };
+    plot.figure(results)
 }
 
 fn tiers_over_time(results: &Results) -> Result<Markup, ReportError> {

@@ -220,13 +220,7 @@ mod tests {
         ];
         for (text, line, column, value, message) in cases {
             let error = read_sizes(text, "x").expect_err(text);
-            assert_eq!((error.line, error.column), (line, column), "{text:?}: {error}");
-            assert_eq!(
-                (error.value.as_str(), error.message.as_str()),
-                (value, message),
-                "{text:?}"
-            );
-            assert!(!error.hint.is_empty());
+            assert_eq!(error.says(), (line, column, value, message), "{text:?}");
         }
     }
 }

@@ -187,6 +187,15 @@ pub(crate) fn one_of(word: &str, known: &[&str]) -> String {
 }
 
 #[cfg(test)]
+impl TextError {
+    /// What tests of readers compare: line, column, value and message.
+    pub(crate) fn says(&self) -> (u32, u32, &str, &str) {
+        assert!(!self.hint.is_empty(), "{self}");
+        (self.line, self.column, &self.value, &self.message)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

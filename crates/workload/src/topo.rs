@@ -367,8 +367,7 @@ mod tests {
         for (from, to, line, column, value, message) in cases {
             assert!(LEAF_SPINE.contains(from), "{from}");
             let error = read_topo(&LEAF_SPINE.replacen(from, to, 1), "x").expect_err(to);
-            assert_eq!((error.line, error.column), (line, column), "{to:?}: {error}");
-            assert_eq!((error.value.as_str(), error.message.as_str()), (value, message), "{to:?}");
+            assert_eq!(error.says(), (line, column, value, message), "{to:?}");
         }
         let cut = LEAF_SPINE.split_once("\nTIER").expect("has it").0;
         let error = read_topo(cut, "x").expect_err("cut");

@@ -123,8 +123,9 @@ fn located(text: &str, error: &TextError) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The value of the error stands where the error says. Not asked of CSV, where quotes are taken off.
+/// The same, and the value stands where the error says. Not asked of CSV, where quotes are taken off.
 fn quoted(text: &str, error: &TextError) -> Result<(), TestCaseError> {
+    located(text, error)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let line = text.split('\n').nth(error.line as usize - 1).unwrap_or("");
     let there: String =
@@ -144,10 +145,7 @@ proptest! {
                 prop_assert!((low..=high).contains(&dist.sample(u)) && low > 0);
                 prop_assert!(low as f64 * 0.999 <= dist.mean() && dist.mean() <= high as f64 * 1.001);
             }
-            Err(error) => {
-                located(&text, &error)?;
-                quoted(&text, &error)?;
-            }
+            Err(error) => quoted(&text, &error)?,
         }
     }
 
@@ -161,10 +159,7 @@ proptest! {
                     prop_assert!(matrix.plan().schedules(matrix.nodes, delay).is_ok());
                 }
             }
-            Err(error) => {
-                located(&text, &error)?;
-                quoted(&text, &error)?;
-            }
+            Err(error) => quoted(&text, &error)?,
         }
     }
 
@@ -172,10 +167,7 @@ proptest! {
     fn topologies(text in damaged(TOPO)) {
         match read_topo(&text, "f") {
             Ok(topo) => prop_assert!(topo.tiers.iter().all(|t| t.downlink_rate.0 > 0)),
-            Err(error) => {
-                located(&text, &error)?;
-                quoted(&text, &error)?;
-            }
+            Err(error) => quoted(&text, &error)?,
         }
     }
 
