@@ -6,7 +6,8 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let Some(crate_dir) = std::env::var_os("CARGO_MANIFEST_DIR") else { return };
+    let root = Path::new(&crate_dir).join("../..");
     // Not the repository of somebody who unpacked an archive inside theirs.
     if !root.join(".git").exists() {
         return;

@@ -8,9 +8,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use scenario::{Diagnostic, Error, Options, Scenario};
 use serde::{Deserialize, Serialize};
 
-use crate::Ended;
-use crate::args;
-use crate::table;
+use crate::{Ended, args, say, table};
 
 /// A fixed scenario.
 struct Case {
@@ -51,9 +49,7 @@ pub(crate) struct Measured {
 /// `trimline bench`.
 pub(crate) fn bench(args: &args::Bench) -> Ended {
     if let Some(name) = &args.case {
-        let measured = measure(find(name)?)?;
-        print_json(&measured)?;
-        return Ok(());
+        return print_json(&measure(find(name)?)?);
     }
     let mut all = Vec::new();
     for case in CASES {
@@ -62,8 +58,7 @@ pub(crate) fn bench(args: &args::Bench) -> Ended {
     if args.json {
         return print_json(&all);
     }
-    println!("{}", table::bench(&all));
-    Ok(())
+    say(table::bench(&all))
 }
 
 fn find(name: &str) -> Result<&'static Case, Error> {
@@ -78,8 +73,7 @@ fn failed(what: impl Into<Box<dyn std::error::Error>>) -> Error {
 }
 
 fn print_json<T: Serialize>(value: &T) -> Ended {
-    println!("{}", serde_json::to_string_pretty(value).map_err(failed)?);
-    Ok(())
+    say(serde_json::to_string_pretty(value).map_err(failed)?)
 }
 
 /// Run `case` in a process of its own and read what it prints.

@@ -9,7 +9,7 @@ use scenario::{Error, Options, Scenario};
 
 use crate::args;
 use crate::run::{print_warnings, run_into};
-use crate::{Ended, html, table};
+use crate::{Ended, html, say, table};
 
 /// Runs at the same time.
 const AT_ONCE: usize = 2;
@@ -49,15 +49,15 @@ pub(crate) fn compare(args: &args::Compare) -> Ended {
     let summaries: Vec<Summary> =
         ended.into_iter().map(|(_, ran)| ran).collect::<Result<_, _>>()?;
     let labels: Vec<&str> = jobs.iter().map(|job| job.label.as_str()).collect();
-    println!("{}", table::comparison(&labels, &summaries));
+    say(table::comparison(&labels, &summaries))?;
     for (label, summary) in labels.iter().zip(&summaries) {
         let named = summary.warnings.iter().map(|w| format!("{label}: {w}"));
         print_warnings(&named.collect::<Vec<_>>());
     }
     let dirs: Vec<PathBuf> = jobs.into_iter().map(|job| job.dir).collect();
     let page = html::of_runs(&dirs)?;
-    println!("report: {}", html::publish(&page, &args.out.join("report.html"))?.display());
-    Ok(())
+    let path = html::publish(&page, &args.out.join("report.html"))?;
+    say(format_args!("report: {}", path.display()))
 }
 
 fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {

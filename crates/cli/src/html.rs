@@ -1,8 +1,16 @@
-//! Reports: pages made by the crate `report`, put in place whole.
+//! Reports: pages made by the crate `report`, put in place whole; `trimline report`.
 
 use std::path::{Path, PathBuf};
 
 use scenario::{Diagnostic, Error};
+
+use crate::{Ended, say};
+
+/// `trimline report DIR`.
+pub(crate) fn report(dir: &Path) -> Ended {
+    let path = publish(&of_run(dir)?, &dir.join("report.html"))?;
+    say(path.display())
+}
 
 /// The page of the run whose results are in `dir`.
 pub(crate) fn of_run(dir: &Path) -> Result<String, Error> {

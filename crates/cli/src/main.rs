@@ -4,27 +4,40 @@ mod args;
 mod bench;
 mod compare;
 mod html;
+mod list;
 mod progress;
 mod run;
 mod table;
 
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use scenario::Error;
+use scenario::{Diagnostic, Error};
 
 use args::{Cli, Command};
 
 /// What a command ends with.
 type Ended = Result<(), Error>;
 
+/// Print a line on stdout. A reader that has seen enough (`| head`) is no error.
+fn say(line: impl Display) -> Ended {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            let error = Diagnostic::new(format!("cannot write to standard output: {e}"));
+            Err(error.hint("what was asked for is done; only its summary is lost").into())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn main() -> ExitCode {
     let ended = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::List { what } => run::list(what),
-        Command::Report { dir } => run::report(&dir),
+        Command::List { what } => list::list(what),
+        Command::Report { dir } => html::report(&dir),
         Command::Bench(args) => bench::bench(&args),
     };
     match ended {

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use metrics::OutputDir;
 use scenario::{Error, Options, Results, Scenario, Trace, unwritable};
 
-use crate::Ended;
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
-use crate::{html, table};
+use crate::{Ended, html, say, table};
 
 /// `trimline run`.
 pub(crate) fn run(args: &args::Run) -> Ended {
@@ -35,11 +34,10 @@ pub(crate) fn run(args: &args::Run) -> Ended {
     let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(p));
     bar.finish();
     let results = finished?;
-    println!("{}", table::summary(&results.summary));
+    say(table::summary(&results.summary))?;
     print_warnings(&results.summary.warnings);
-    println!("results: {}", dir.display());
-    println!("report:  {}", dir.join("report.html").display());
-    Ok(())
+    say(format_args!("results: {}", dir.display()))?;
+    say(format_args!("report:  {}", dir.join("report.html").display()))
 }
 
 /// Run `scenario` and leave all of its files in `dir`, or none. That `dir` can be written is found
@@ -84,29 +82,6 @@ fn quoted(arg: &str) -> String {
     } else {
         format!("'{}'", arg.replace('\'', "'\\''"))
     }
-}
-
-/// `trimline report DIR`.
-pub(crate) fn report(dir: &Path) -> Ended {
-    let page = html::of_run(dir)?;
-    let path = html::publish(&page, &dir.join("report.html"))?;
-    println!("{}", path.display());
-    Ok(())
-}
-
-/// `trimline list`: one line each.
-pub(crate) fn list(what: args::What) -> Ended {
-    let entries = match what {
-        args::What::Transports => scenario::list::transports(),
-        args::What::Topologies => scenario::list::topologies(),
-        args::What::Queues => scenario::list::queues(),
-        args::What::Workloads => scenario::list::workloads(),
-    };
-    let width = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    for (name, about) in entries {
-        println!("{name:width$}  {about}");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -136,7 +136,9 @@ fn sim<O: Observer>(
     let endpoints: Option<Vec<_>> = (0..scenario.topology.hosts()).map(endpoint).collect();
     let endpoints =
         endpoints.ok_or_else(|| impossible("the transport refuses its parameters".to_owned()))?;
-    let apps = scenario.traffic.apps().map_err(|e| impossible(e.to_string()))?;
+    let apps = scenario.traffic.apps().map_err(|e| {
+        Diagnostic::new(format!("impossible traffic: {e}")).hint("change the tables [[traffic]]")
+    })?;
     let sim = Sim::new(scenario.topology.clone(), config, endpoints, apps, observer);
     let sim = sim.map_err(|e| impossible(e.to_string()))?;
     sim.run(progress).map_err(|violation| Error::Run {

@@ -51,7 +51,7 @@ pub(crate) enum Part {
 }
 
 /// What reading a table needs to know of the rest.
-pub(crate) struct Place<'a> {
+pub(crate) struct Context<'a> {
     /// Paths are relative to this directory.
     pub(crate) dir: &'a Path,
     /// The draws of this table.
@@ -61,7 +61,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// How one kind of traffic is read.
-pub(crate) type ReadTraffic = fn(&mut Reader<'_>, &mut Place<'_>) -> Result<Part, Diagnostic>;
+pub(crate) type ReadTraffic = fn(&mut Reader<'_>, &mut Context<'_>) -> Result<Part, Diagnostic>;
 
 /// The time of one signal of a trigger: the least there is. In htsim triggers act at once; here a
 /// flow starts two signals after the one before it was acknowledged, or three after it was
@@ -81,8 +81,8 @@ pub(crate) fn read(
     for (index, table) in tables.iter_mut().enumerate() {
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
         let read = kind(table)?.read;
-        let mut place = Place { dir, draw, topology: &mut *topology };
-        match read(table, &mut place)? {
+        let mut context = Context { dir, draw, topology: &mut *topology };
+        match read(table, &mut context)? {
             Part::Plan(plan) => {
                 if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) {
                     traffic.endless = Some("a flow of unbounded size");
@@ -158,28 +158,34 @@ impl Traffic {
 /// `kind = "permutation"`.
 pub(crate) fn permutation(
     table: &mut Reader<'_>,
-    place: &mut Place<'_>,
+    context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let pairs = matrix::permutation(place.topology.hosts(), place.draw);
+    let pairs = matrix::permutation(context.topology.hosts(), context.draw);
     let pairs = possible(table, "kind", pairs)?;
-    flows(table, place, &pairs)
+    flows(table, context, &pairs)
 }
 
 /// `kind = "random"`: as many flows as hosts unless `flows` says otherwise.
-pub(crate) fn random(table: &mut Reader<'_>, place: &mut Place<'_>) -> Result<Part, Diagnostic> {
-    let hosts = place.topology.hosts();
+pub(crate) fn random(
+    table: &mut Reader<'_>,
+    context: &mut Context<'_>,
+) -> Result<Part, Diagnostic> {
+    let hosts = context.topology.hosts();
     let count = table.or("flows", hosts)?;
     table.within("flows", count, 1..=FLOWS_MAX)?;
-    let pairs = possible(table, "flows", matrix::random_pairs(hosts, count, place.draw))?;
-    flows(table, place, &pairs)
+    let pairs = possible(table, "flows", matrix::random_pairs(hosts, count, context.draw))?;
+    flows(table, context, &pairs)
 }
 
 /// More flows than this do not fit into memory as a list.
 const FLOWS_MAX: u32 = 16_000_000;
 
 /// `kind = "incast"`.
-pub(crate) fn incast(table: &mut Reader<'_>, place: &mut Place<'_>) -> Result<Part, Diagnostic> {
-    let topology = &place.topology;
+pub(crate) fn incast(
+    table: &mut Reader<'_>,
+    context: &mut Context<'_>,
+) -> Result<Part, Diagnostic> {
+    let topology = &context.topology;
     let hosts = topology.hosts();
     let receiver = HostId(table.need("receiver")?);
     if receiver.0 >= hosts {
@@ -190,18 +196,18 @@ pub(crate) fn incast(table: &mut Reader<'_>, place: &mut Place<'_>) -> Result<Pa
     table.within("senders", senders, 1..=hosts - 1)?;
     let rack = hosts / topology.switches_of(Tier::Tor).max(1);
     let rack = table.or("other_racks", false)?.then_some(rack);
-    let pairs = matrix::incast(hosts, receiver, senders, rack, place.draw);
+    let pairs = matrix::incast(hosts, receiver, senders, rack, context.draw);
     let pairs = possible(table, "senders", pairs)?;
-    flows(table, place, &pairs)
+    flows(table, context, &pairs)
 }
 
 /// `kind = "all-to-all"`.
 pub(crate) fn all_to_all(
     table: &mut Reader<'_>,
-    place: &mut Place<'_>,
+    context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let pairs = possible(table, "kind", matrix::all_to_all(place.topology.hosts()))?;
-    flows(table, place, &pairs)
+    let pairs = possible(table, "kind", matrix::all_to_all(context.topology.hosts()))?;
+    flows(table, context, &pairs)
 }
 
 fn possible(
@@ -216,17 +222,21 @@ fn possible(
 }
 
 /// One flow per pair: its size, its start, its priority.
-fn flows(table: &mut Reader<'_>, place: &Place<'_>, pairs: &[Pair]) -> Result<Part, Diagnostic> {
+fn flows(
+    table: &mut Reader<'_>,
+    context: &Context<'_>,
+    pairs: &[Pair],
+) -> Result<Part, Diagnostic> {
     const SIZE: Purpose = Purpose::new("scenario: flow size");
     let start = table.or("start", Time::ZERO)?;
     let prio = table.or("priority", 0)?;
-    let sizes = match sizes(table, place, true)? {
+    let sizes = match sizes(table, context, true)? {
         Sizes::Unbounded => None,
         Sizes::Drawn(dist) => Some(dist),
     };
     let len = |i: usize| match &sizes {
         None => UNBOUNDED,
-        Some(dist) => dist.sample(place.draw.unit(SIZE, i as u64)),
+        Some(dist) => dist.sample(context.draw.unit(SIZE, i as u64)),
     };
     let mut plan = Plan::of_pairs(pairs, start, len);
     plan.flows.iter_mut().for_each(|flow| flow.prio = prio);
@@ -235,14 +245,17 @@ fn flows(table: &mut Reader<'_>, place: &Place<'_>, pairs: &[Pair]) -> Result<Pa
 
 /// `kind = "poisson"`. Open loop, under way from time zero until the run ends, so that what is
 /// measured is drained under continuing load.
-pub(crate) fn poisson(table: &mut Reader<'_>, place: &mut Place<'_>) -> Result<Part, Diagnostic> {
-    enough_hosts(table, place)?;
+pub(crate) fn poisson(
+    table: &mut Reader<'_>,
+    context: &mut Context<'_>,
+) -> Result<Part, Diagnostic> {
+    enough_hosts(table, context)?;
     let load: f64 = table.need("load")?;
     table.within("load", load, 0.0001..=10.0)?;
     let prio = table.or("priority", 0)?;
-    let sizes = drawn_sizes(table, place)?;
+    let sizes = drawn_sizes(table, context)?;
     // Load is relative to a host's own link: that of host 0, whose number is also its link's.
-    let rate = place.topology.links().first().map_or(units::Rate(0), |link| link.rate);
+    let rate = context.topology.links().first().map_or(units::Rate(0), |link| link.rate);
     let mean_gap_ps = arrivals::mean_gap_ps(load, rate, sizes.mean())
         .ok_or_else(|| table.error("load", "this load cannot be offered", "here"))?;
     Ok(Part::Poisson(PoissonSpec { mean_gap_ps, sizes, until: Time::NEVER, prio }))
@@ -251,9 +264,9 @@ pub(crate) fn poisson(table: &mut Reader<'_>, place: &mut Place<'_>) -> Result<P
 /// `kind = "closed-loop"`.
 pub(crate) fn closed_loop(
     table: &mut Reader<'_>,
-    place: &mut Place<'_>,
+    context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    enough_hosts(table, place)?;
+    enough_hosts(table, context)?;
     let connections = table.need("connections")?;
     table.within("connections", connections, 1..=65_536)?;
     let gap = table.need("gap")?;
@@ -261,13 +274,13 @@ pub(crate) fn closed_loop(
     let &(_, gap) = table.choose("gap_kind", &kinds, |k| k.0)?;
     let keep_destination = table.need("keep_destination")?;
     let prio = table.or("priority", 0)?;
-    let sizes = drawn_sizes(table, place)?;
+    let sizes = drawn_sizes(table, context)?;
     let until = Time::NEVER;
     Ok(Part::ClosedLoop(ClosedLoopSpec { connections, sizes, gap, keep_destination, until, prio }))
 }
 
-fn enough_hosts(table: &Reader<'_>, place: &Place<'_>) -> Result<(), Diagnostic> {
-    match place.topology.hosts() {
+fn enough_hosts(table: &Reader<'_>, context: &Context<'_>) -> Result<(), Diagnostic> {
+    match context.topology.hosts() {
         hosts @ 0..2 => possible(table, "kind", Err(MatrixError::TooFewHosts(hosts))).map(drop),
         _ => Ok(()),
     }
@@ -304,8 +317,8 @@ impl Knob for Size {
     }
 }
 
-fn drawn_sizes(table: &mut Reader<'_>, place: &Place<'_>) -> Result<SizeDist, Diagnostic> {
-    match sizes(table, place, false)? {
+fn drawn_sizes(table: &mut Reader<'_>, context: &Context<'_>) -> Result<SizeDist, Diagnostic> {
+    match sizes(table, context, false)? {
         Sizes::Drawn(dist) => Ok(dist),
         Sizes::Unbounded => Err(table
             .error("size", "messages that come one after another must end", "never ends")
@@ -316,7 +329,7 @@ fn drawn_sizes(table: &mut Reader<'_>, place: &Place<'_>) -> Result<SizeDist, Di
 /// Exactly one of `size`, `distribution` (a published one) and `distribution_file` (points).
 fn sizes(
     table: &mut Reader<'_>,
-    place: &Place<'_>,
+    context: &Context<'_>,
     may_be_unbounded: bool,
 ) -> Result<Sizes, Diagnostic> {
     const KEYS: [&str; 3] = ["size", "distribution", "distribution_file"];
@@ -336,7 +349,7 @@ fn sizes(
             error.hint(did_you_mean(&name, &names))
         })?
     } else if table.has("distribution_file") {
-        let file = files::read(table, "distribution_file", place.dir)?;
+        let file = files::read(table, "distribution_file", context.dir)?;
         let dist = workload::read_sizes(&file.source.text, &file.source.name);
         dist.map_err(|e| files::located(&file.source, &e))?
     } else {
@@ -369,17 +382,17 @@ fn describe(table: &mut Reader<'_>, dist: &SizeDist) -> Result<(), Diagnostic> {
 }
 
 /// `kind = "file"`: a connection matrix of htsim (`.cm`) or a list of messages (`.csv`).
-pub(crate) fn file(table: &mut Reader<'_>, place: &mut Place<'_>) -> Result<Part, Diagnostic> {
-    let file = files::read(table, "file", place.dir)?;
+pub(crate) fn file(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
+    let file = files::read(table, "file", context.dir)?;
     let source = &file.source;
     let located = |e: workload::TextError| files::located(source, &e);
-    let hosts = place.topology.hosts();
+    let hosts = context.topology.hosts();
     let plan = match file.path.extension().and_then(|e| e.to_str()) {
         Some("cm") => {
             let matrix = workload::read_cm(&source.text, &source.name).map_err(located)?;
             matrix.check_hosts(hosts).map_err(located)?;
             for failure in &matrix.failures {
-                fail(table, failure, place.topology)?;
+                fail(table, failure, context.topology)?;
             }
             matrix.plan()
         }
