@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::digest::{self, Outcome};
 use crate::events::Node;
 use crate::outcome::Amount;
+use crate::reassembly::Reassembly;
 use crate::route::Known;
 use crate::sim::Sim;
 use crate::timers::IndexedHeap;
@@ -53,6 +54,8 @@ pub(crate) struct Host {
     pub(crate) received: Amount,
     pub(crate) data_sent: u64,
     pub(crate) stats: [u64; Stat::COUNT],
+    /// What has come of the messages to it.
+    pub(crate) reassembly: Reassembly,
     /// The digest chain of its messages.
     pub(crate) chain: u64,
 }
@@ -63,7 +66,7 @@ impl Host {
         endpoint: Box<dyn Endpoint>,
         app: Box<dyn App>,
         rate: Rate,
-        seed: u64,
+        config: &Config,
     ) -> Self {
         Self {
             me,
@@ -78,14 +81,15 @@ impl Host {
             wake: Time::NEVER,
             timer_at: Time::NEVER,
             app_at: Time::NEVER,
-            draw: Draw::new(seed, ENDPOINT, u64::from(me.0)),
-            app_draw: Draw::new(seed, APP, u64::from(me.0)),
+            draw: Draw::new(config.seed, ENDPOINT, u64::from(me.0)),
+            app_draw: Draw::new(config.seed, APP, u64::from(me.0)),
             nics: [rate],
             token: 0,
             sent: Amount::default(),
             received: Amount::default(),
             data_sent: 0,
             stats: [0; Stat::COUNT],
+            reassembly: Reassembly::new(config.window),
             chain: 0,
         }
     }
@@ -235,17 +239,21 @@ impl<O: Observer> Sim<O> {
         match effect {
             Effect::Arm { timer, at } => self.arm(h, timer, at),
             Effect::Place { key, offset, len } => {
-                let placed = self.messages.place(key, me, offset, len, now);
+                let host = &mut self.hosts[h as usize];
+                let placed = host.reassembly.place(key, offset, len, now);
                 self.require(Some(key), placed);
             }
-            Effect::Delivered(key) => match self.messages.deliver(key, me, now) {
-                Ok(len) => {
-                    self.note_message(h, key, Outcome::Delivered);
-                    self.app_events.push_back(AppEvent::Delivered { key, len });
-                    self.close(key);
+            Effect::Delivered(key) => {
+                let placed = self.hosts[h as usize].reassembly.take(key);
+                match self.messages.deliver(key, me, placed, now) {
+                    Ok(len) => {
+                        self.note_message(h, key, Outcome::Delivered);
+                        self.app_events.push_back(AppEvent::Delivered { key, len });
+                        self.close(key);
+                    }
+                    Err(what) => self.violate(Some(key), what),
                 }
-                Err(what) => self.violate(Some(key), what),
-            },
+            }
             Effect::Acked(id) => {
                 let key = MsgKey { src: me, id };
                 let acked = self.messages.acknowledge(key, now);

@@ -15,6 +15,7 @@ mod host;
 mod messages;
 mod outcome;
 mod port;
+mod reassembly;
 mod route;
 mod sample;
 mod sim;

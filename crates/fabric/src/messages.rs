@@ -1,11 +1,14 @@
-//! Messages from submission to completion, and the check that each byte is placed exactly once.
+//! The run's book of messages, from submission to completion: what one end says is held against what
+//! the other said. Hosts own the rest of a message's state (`host`, `reassembly`).
 
-use endpoint::{MessageRecord, RangeSet, UNBOUNDED};
+use endpoint::{MessageRecord, UNBOUNDED};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgKey, Time};
 
-/// A live message. The submitting host owns the first half, the receiving host the rest.
+use crate::reassembly::Placed;
+
+/// A message that is not over at both ends.
 struct Live {
     key: MsgKey,
     dst: HostId,
@@ -16,9 +19,7 @@ struct Live {
     awaited: bool,
     failed: bool,
     delivered: Option<Time>,
-    placed: RangeSet,
-    placed_bytes: u64,
-    placed_in_window: u64,
+    placed: Placed,
 }
 
 pub(crate) struct Messages {
@@ -29,7 +30,6 @@ pub(crate) struct Messages {
     pub(crate) submitted: u64,
     pub(crate) delivered: u64,
     pub(crate) failed: u64,
-    pub(crate) placed_bytes: u64,
     /// Bounded messages neither delivered nor failed.
     pub(crate) open: u64,
     /// Of these, the ones submitted inside the window: the run waits for them.
@@ -48,7 +48,6 @@ impl Messages {
             submitted: 0,
             delivered: 0,
             failed: 0,
-            placed_bytes: 0,
             open: 0,
             awaited: 0,
             unbounded: 0,
@@ -62,12 +61,6 @@ impl Messages {
         self.open += u64::from(bounded);
         self.unbounded += u64::from(!bounded);
         self.awaited += u64::from(awaited);
-        let slot = self.free.pop();
-        let placed = slot.map_or_else(RangeSet::new, |slot| {
-            let mut placed = std::mem::take(&mut self.live[slot as usize].placed);
-            placed.clear();
-            placed
-        });
         let live = Live {
             key,
             dst,
@@ -78,11 +71,9 @@ impl Messages {
             awaited,
             failed: false,
             delivered: None,
-            placed,
-            placed_bytes: 0,
-            placed_in_window: 0,
+            placed: Placed::default(),
         };
-        let slot = match slot {
+        let slot = match self.free.pop() {
             Some(slot) => {
                 self.live[slot as usize] = live;
                 slot
@@ -102,47 +93,26 @@ impl Messages {
         }
     }
 
-    /// Payload has reached its place at `at`.
-    pub(crate) fn place(
+    /// The receiving endpoint says that the message is whole, and `placed` has been placed at `at`.
+    /// Its length, if that is true.
+    pub(crate) fn deliver(
         &mut self,
         key: MsgKey,
         at: HostId,
-        offset: u64,
-        len: u32,
+        placed: Placed,
         now: Time,
-    ) -> Result<(), String> {
-        let (window, bytes) = (self.window, u64::from(len));
-        let live = self.find(key)?;
-        let end = offset.saturating_add(bytes);
-        if live.dst != at {
-            return Err(format!("placed at {at}, addressed to {}", live.dst));
-        }
-        if end > live.len {
-            return Err(format!("bytes {offset}..{end} placed in a message of {}", live.len));
-        }
-        if live.placed.insert(offset..end) != bytes {
-            return Err(format!("bytes {offset}..{end} placed twice"));
-        }
-        live.placed_bytes += bytes;
-        if now >= window.0 && now < window.1 {
-            live.placed_in_window += bytes;
-        }
-        self.placed_bytes += bytes;
-        Ok(())
-    }
-
-    /// The receiving endpoint says the message is whole. Its length, if that is true.
-    pub(crate) fn deliver(&mut self, key: MsgKey, at: HostId, now: Time) -> Result<u64, String> {
+    ) -> Result<u64, String> {
         let live = self.find(key)?;
         if live.dst != at || live.delivered.is_some() {
             return Err(format!("delivered at {at}: not its destination, or a second time"));
         }
-        if live.placed_bytes != live.len {
-            return Err(format!("delivered with {} of {} bytes", live.placed_bytes, live.len));
+        if placed.bytes != live.len || placed.end != live.len {
+            let Placed { bytes, end, .. } = placed;
+            return Err(format!("delivered with {bytes} of {} bytes, up to {end}", live.len));
         }
         live.delivered = Some(now);
-        let (len, counted) = (live.len, !live.failed);
-        let awaited = live.awaited;
+        live.placed = placed;
+        let (len, awaited, counted) = (live.len, live.awaited, !live.failed);
         if counted {
             self.delivered += 1;
             self.open -= 1;
@@ -192,11 +162,27 @@ impl Messages {
         Some(record)
     }
 
-    /// The records of everything still open, by key.
-    pub(crate) fn drain(&mut self) -> Vec<MessageRecord> {
+    /// The records of everything still open, by key. `placed` is what has been placed of a message
+    /// to a host and not been delivered.
+    pub(crate) fn drain(
+        &mut self,
+        mut placed: impl FnMut(HostId, MsgKey) -> Placed,
+    ) -> Result<Vec<MessageRecord>, (MsgKey, String)> {
         let mut slots: Vec<u32> = self.index.drain().map(|(_, slot)| slot).collect();
         slots.sort_unstable_by_key(|&slot| self.live[slot as usize].key);
-        slots.iter().map(|&slot| record(&self.live[slot as usize])).collect()
+        let mut records = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let live = &mut self.live[slot as usize];
+            if live.delivered.is_none() {
+                live.placed = placed(live.dst, live.key);
+            }
+            if live.placed.end > live.len {
+                let what = format!("bytes up to {} placed of {}", live.placed.end, live.len);
+                return Err((live.key, what));
+            }
+            records.push(record(live));
+        }
+        Ok(records)
     }
 }
 
@@ -209,8 +195,8 @@ fn record(live: &Live) -> MessageRecord {
         delivered: live.delivered,
         acked: live.acked,
         ideal: live.ideal,
-        placed: live.placed_bytes,
-        placed_in_window: live.placed_in_window,
+        placed: live.placed.bytes,
+        placed_in_window: live.placed.in_window,
     }
 }
 
@@ -228,29 +214,30 @@ mod tests {
         messages
     }
 
+    fn placed(bytes: u64) -> Placed {
+        Placed { bytes, in_window: 0, end: bytes }
+    }
+
     #[test]
     fn a_message_is_whole_once_and_then_over() {
         let mut messages = one(100);
-        assert!(messages.place(KEY, TO, 50, 50, Time(2)).is_ok());
-        assert!(messages.deliver(KEY, TO, Time(3)).is_err(), "half of it");
-        assert!(messages.place(KEY, TO, 0, 50, Time(3)).is_ok());
+        assert!(messages.deliver(KEY, TO, placed(50), Time(3)).is_err(), "half of it");
+        assert!(messages.deliver(KEY, HostId(2), placed(100), Time(3)).is_err(), "elsewhere");
         assert!(messages.acknowledge(KEY, Time(3)).is_err(), "too early");
-        assert_eq!(messages.deliver(KEY, TO, Time(4)), Ok(100));
-        assert!(messages.deliver(KEY, TO, Time(4)).is_err(), "twice");
+        assert_eq!(messages.deliver(KEY, TO, placed(100), Time(4)), Ok(100));
+        assert!(messages.deliver(KEY, TO, placed(100), Time(4)).is_err(), "twice");
         assert!(messages.close(KEY).is_none(), "the sender does not know yet");
         assert!(messages.acknowledge(KEY, Time(9)).is_ok());
         let record = messages.close(KEY).unwrap();
         assert_eq!((record.delivered, record.acked), (Some(Time(4)), Some(Time(9))));
         assert_eq!((messages.open, messages.awaited), (0, 0));
-        assert!(messages.place(KEY, TO, 0, 1, Time(9)).is_err(), "over");
+        assert!(messages.deliver(KEY, TO, placed(100), Time(9)).is_err(), "over");
     }
 
     #[test]
-    fn nothing_is_placed_twice_outside_or_elsewhere() {
-        let mut messages = one(100);
-        assert!(messages.place(KEY, TO, 0, 60, Time(2)).is_ok());
-        assert!(messages.place(KEY, TO, 59, 10, Time(2)).is_err());
-        assert!(messages.place(KEY, TO, 90, 11, Time(2)).is_err());
-        assert!(messages.place(KEY, HostId(2), 60, 10, Time(2)).is_err());
+    fn what_is_open_at_the_end_is_checked_too() {
+        let records = one(100).drain(|_, _| placed(60)).unwrap();
+        assert_eq!((records[0].placed, records[0].delivered), (60, None));
+        assert!(one(100).drain(|_, _| placed(101)).is_err(), "more than there is");
     }
 }

@@ -106,10 +106,14 @@ pub struct LinkStats {
     pub max_queue_bytes: u32,
     /// Payloads cut off at its queue.
     pub trimmed: u64,
+    /// Bytes cut off.
+    pub trimmed_bytes: u64,
     /// Headers turned back at its queue.
     pub bounced: u64,
     /// Packets lost at its queue or, dead, on it.
     pub dropped: u64,
+    /// Bytes of these.
+    pub dropped_bytes: u64,
     /// Packets marked at its queue.
     pub marked: u64,
 }

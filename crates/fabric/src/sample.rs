@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use units::{Dur, Time};
 
+use crate::host::Host;
 use crate::messages::Messages;
 use crate::outcome::{QueueBytes, Sample};
 use crate::port::Port;
@@ -37,6 +38,7 @@ impl Sampler {
         now: Time,
         topology: &Topology,
         ports: &[Port],
+        hosts: &[Host],
         messages: &Messages,
     ) {
         self.next = self.every.map_or(Time::NEVER, |every| now + every);
@@ -61,7 +63,7 @@ impl Sampler {
         let total = self.scratch.iter().map(|&bytes| u64::from(bytes)).sum();
         let queue_bytes = QueueBytes { p50: at(50), p99: at(99), max: at(100), total };
         let messages_in_flight = messages.open + messages.unbounded;
-        let placed_bytes = messages.placed_bytes;
+        let placed_bytes = hosts.iter().map(|host| host.reassembly.bytes).sum();
         let sample = Sample { at: now, queue_bytes, placed_bytes, messages_in_flight, tier_bytes };
         self.samples.push(sample);
     }

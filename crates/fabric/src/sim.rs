@@ -16,7 +16,9 @@ use crate::events::{self, EventQueue};
 use crate::faults::Script;
 use crate::host::Host;
 use crate::messages::Messages;
-use crate::outcome::{Amount, Conservation, Counters, End, Outcome, Progress, Violation};
+use crate::outcome::{
+    Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, Violation,
+};
 use crate::port::{FarEnd, Port};
 use crate::route::{self, Belief, Known};
 use crate::sample::Sampler;
@@ -49,15 +51,7 @@ pub struct Sim<O> {
     pub(crate) app_events: VecDeque<AppEvent>,
     /// Headers that a queue has turned back, until they are forwarded.
     returned: Vec<u32>,
-    lost: Lost,
     handled: u64,
-}
-
-/// Packets that did not reach a host whole.
-#[derive(Default)]
-struct Lost {
-    dropped: Amount,
-    trimmed: Amount,
 }
 
 const SWITCH: Purpose = Purpose::new("switch");
@@ -90,7 +84,7 @@ impl<O: Observer> Sim<O> {
         let mut host_states = Vec::with_capacity(hosts as usize);
         for (n, (endpoint, app)) in endpoints.into_iter().zip(apps).enumerate() {
             let rate = topology.links()[n].rate;
-            host_states.push(Host::new(HostId(n as u32), endpoint, app, rate, config.seed));
+            host_states.push(Host::new(HostId(n as u32), endpoint, app, rate, &config));
         }
         Ok(Self {
             now: Time::ZERO,
@@ -111,7 +105,6 @@ impl<O: Observer> Sim<O> {
             app_fx: Vec::new(),
             app_events: VecDeque::new(),
             returned: Vec::new(),
-            lost: Lost::default(),
             handled: 0,
             topology,
             config,
@@ -140,6 +133,7 @@ impl<O: Observer> Sim<O> {
         let end = self.run_grid(progress);
         if self.violation.is_none() {
             self.check_conservation();
+            self.close_messages();
         }
         match self.violation.take() {
             Some(violation) => Err(violation),
@@ -226,8 +220,7 @@ impl<O: Observer> Sim<O> {
         port.stats.packets += 1;
         let pkt = &self.slab[handle];
         if !port.up {
-            port.stats.dropped += 1;
-            self.drop_packet(link, handle, Drop::Dead);
+            self.lose(link, handle);
             return;
         }
         port.chain = digest::chain(port.chain, self.now.0, pkt.key, digest::Outcome::Arrived);
@@ -289,7 +282,6 @@ impl<O: Observer> Sim<O> {
             observer: &mut self.observer,
             chain: &mut port.chain,
             stats: &mut port.stats,
-            lost: &mut self.lost,
             returned: &mut self.returned,
             now: self.now,
             link,
@@ -319,13 +311,15 @@ impl<O: Observer> Sim<O> {
         self.started(link, arrival);
     }
 
-    fn drop_packet(&mut self, link: u32, handle: u32, why: Drop) {
+    /// A packet has come to the end of a dead link.
+    fn lose(&mut self, link: u32, handle: u32) {
         let pkt = &self.slab[handle];
         let port = &mut self.ports[link as usize];
+        port.stats.dropped += 1;
+        port.stats.dropped_bytes += u64::from(pkt.wire_len);
         port.chain = digest::chain(port.chain, self.now.0, pkt.key, digest::Outcome::Dropped);
-        self.lost.dropped.add(u64::from(pkt.wire_len));
         if O::PACKETS {
-            self.observer.packet(self.now, link, PacketEvent::Dropped(why), pkt);
+            self.observer.packet(self.now, link, PacketEvent::Dropped(Drop::Dead), pkt);
         }
         self.slab.free(handle);
     }
@@ -357,7 +351,7 @@ impl<O: Observer> Sim<O> {
                 self.observer.queue(self.now, link as u32, port.queued_bytes());
             }
         }
-        self.sampler.take(self.now, &self.topology, &self.ports, &self.messages);
+        self.sampler.take(self.now, &self.topology, &self.ports, &self.hosts, &self.messages);
         self.events.schedule(events::Node::Sample, self.sampler.next_at());
     }
 
@@ -374,21 +368,26 @@ impl<O: Observer> Sim<O> {
     }
 
     fn conservation(&self) -> Conservation {
-        let sum = |of: fn(&Host) -> Amount| {
-            self.hosts.iter().map(of).fold(Amount::default(), |all, one| Amount {
+        let sum = |amounts: &mut dyn Iterator<Item = Amount>| {
+            amounts.fold(Amount::default(), |all, one| Amount {
                 packets: all.packets + one.packets,
                 bytes: all.bytes + one.bytes,
             })
+        };
+        let of_hosts = |of: fn(&Host) -> Amount| sum(&mut self.hosts.iter().map(of));
+        let of_ports = |of: fn(&LinkStats) -> (u64, u64)| {
+            let amount = |(packets, bytes)| Amount { packets, bytes };
+            sum(&mut self.ports.iter().map(|port| amount(of(&port.stats))))
         };
         let mut in_flight = Amount::default();
         for handle in self.ports.iter().flat_map(Port::handles) {
             in_flight.add(u64::from(self.slab[handle].wire_len));
         }
         Conservation {
-            sent: sum(|host| host.sent),
-            received: sum(|host| host.received),
-            dropped: self.lost.dropped,
-            trimmed: self.lost.trimmed,
+            sent: of_hosts(|host| host.sent),
+            received: of_hosts(|host| host.received),
+            dropped: of_ports(|stats| (stats.dropped, stats.dropped_bytes)),
+            trimmed: of_ports(|stats| (stats.trimmed, stats.trimmed_bytes)),
             in_flight,
         }
     }
@@ -400,14 +399,24 @@ impl<O: Observer> Sim<O> {
         }
     }
 
+    /// Report what is still open, and hold it against what hosts have received.
+    fn close_messages(&mut self) {
+        let hosts = &mut self.hosts;
+        match self.messages.drain(|host, key| hosts[host.index()].reassembly.take(key)) {
+            Ok(records) => records.iter().for_each(|record| self.observer.message(record)),
+            Err((key, what)) => self.violate(Some(key), what),
+        }
+        let leftover = self.hosts.iter().find_map(|host| host.reassembly.leftover());
+        if let Some(key) = leftover {
+            self.violate(Some(key), "bytes placed after its end, or at another host".into());
+        }
+    }
+
     fn finish(mut self, end: End) -> (Outcome, O) {
         if self.config.departures == Departures::Lazy {
             for port in self.ports.iter_mut().filter(|port| port.queue.is_some()) {
                 port.replay(self.now);
             }
-        }
-        for record in self.messages.drain() {
-            self.observer.message(&record);
         }
         let ports = self.ports.iter().map(|port| port.chain);
         let hosts = self.hosts.iter().map(|host| host.chain);
@@ -455,8 +464,7 @@ struct Desk<'a, O> {
     slab: &'a mut Slab,
     observer: &'a mut O,
     chain: &'a mut u64,
-    stats: &'a mut crate::outcome::LinkStats,
-    lost: &'a mut Lost,
+    stats: &'a mut LinkStats,
     returned: &'a mut Vec<u32>,
     now: Time,
     link: u32,
@@ -468,7 +476,7 @@ impl<O: Observer> Desk<'_, O> {
         let (outcome, event) = match fate {
             Fate::Trim => {
                 self.stats.trimmed += 1;
-                self.lost.trimmed.add(u64::from(pkt.wire_len - packet.len));
+                self.stats.trimmed_bytes += u64::from(pkt.wire_len - packet.len);
                 pkt.flags.set(Flags::TRIMMED);
                 pkt.wire_len = packet.len;
                 (digest::Outcome::Trimmed, PacketEvent::Trimmed)
@@ -487,7 +495,7 @@ impl<O: Observer> Desk<'_, O> {
             }
             Fate::Drop => {
                 self.stats.dropped += 1;
-                self.lost.dropped.add(u64::from(pkt.wire_len));
+                self.stats.dropped_bytes += u64::from(pkt.wire_len);
                 (digest::Outcome::Dropped, PacketEvent::Dropped(Drop::Full))
             }
         };

@@ -1,0 +1,103 @@
+//! What a host has received of the messages to it, and the check that no byte is placed twice.
+//! The receiving host owns this; `messages` compares it with what was submitted.
+
+use endpoint::RangeSet;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{MsgKey, Time};
+
+/// Bytes of one message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Placed {
+    /// All of them.
+    pub(crate) bytes: u64,
+    /// Those placed inside the measurement window.
+    pub(crate) in_window: u64,
+    /// The end of the last one.
+    pub(crate) end: u64,
+}
+
+#[derive(Default)]
+struct Part {
+    ranges: RangeSet,
+    placed: Placed,
+}
+
+pub(crate) struct Reassembly {
+    index: HashMap<MsgKey, u32, FxBuildHasher>,
+    parts: Vec<Part>,
+    free: Vec<u32>,
+    window: (Time, Time),
+    /// Bytes placed since the start of the run.
+    pub(crate) bytes: u64,
+}
+
+impl Reassembly {
+    pub(crate) fn new(window: (Time, Time)) -> Self {
+        Self { index: HashMap::default(), parts: Vec::new(), free: Vec::new(), window, bytes: 0 }
+    }
+
+    /// Payload has reached its place.
+    pub(crate) fn place(
+        &mut self,
+        key: MsgKey,
+        offset: u64,
+        len: u32,
+        now: Time,
+    ) -> Result<(), String> {
+        let (bytes, end) = (u64::from(len), offset.saturating_add(u64::from(len)));
+        let Self { index, parts, free, .. } = self;
+        let slot = *index.entry(key).or_insert_with(|| {
+            free.pop().unwrap_or_else(|| {
+                parts.push(Part::default());
+                parts.len() as u32 - 1
+            })
+        });
+        let Part { ranges, placed } = &mut parts[slot as usize];
+        if ranges.insert(offset..end) != bytes {
+            return Err(format!("bytes {offset}..{end} placed twice"));
+        }
+        placed.bytes += bytes;
+        placed.end = placed.end.max(end);
+        if now >= self.window.0 && now < self.window.1 {
+            placed.in_window += bytes;
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// What has been placed of a message; then it is forgotten.
+    pub(crate) fn take(&mut self, key: MsgKey) -> Placed {
+        let Some(slot) = self.index.remove(&key) else { return Placed::default() };
+        self.free.push(slot);
+        let part = &mut self.parts[slot as usize];
+        part.ranges.clear();
+        std::mem::take(&mut part.placed)
+    }
+
+    /// A message of which something is here, the lowest key if there are several.
+    pub(crate) fn leftover(&self) -> Option<MsgKey> {
+        self.index.keys().min().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{HostId, MsgId};
+
+    const KEY: MsgKey = MsgKey { src: HostId(0), id: MsgId(0) };
+
+    #[test]
+    fn nothing_is_placed_twice_and_the_window_counts_apart() {
+        let mut here = Reassembly::new((Time(10), Time(20)));
+        assert!(here.place(KEY, 0, 60, Time(9)).is_ok());
+        assert!(here.place(KEY, 70, 10, Time(19)).is_ok());
+        assert!(here.place(KEY, 60, 10, Time(20)).is_ok());
+        assert_eq!(here.leftover(), Some(KEY));
+        assert_eq!(here.take(KEY), Placed { bytes: 80, in_window: 10, end: 80 });
+        assert_eq!((here.leftover(), here.take(KEY)), (None, Placed::default()));
+        assert!(here.place(KEY, 0, 60, Time(21)).is_ok(), "the memory is clean again");
+        assert!(here.place(KEY, 59, 10, Time(22)).is_err(), "one byte twice");
+    }
+}
