@@ -38,19 +38,22 @@ pub(crate) fn of(
 
 /// A run that did not end because everything measured was done.
 fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
-    let why = match outcome.end {
-        End::Complete => return None,
-        End::Limit => "at its limit".to_owned(),
-        End::Backlog => format!(
-            "because more than {} messages were under way (measure.max_in_flight): the load is \
-             more than the network carries, so no completion time and no slowdown means anything",
-            scenario.config.open_limit
-        ),
-        End::Idle => "because nothing was left to happen".to_owned(),
-        End::Stopped => "by request".to_owned(),
-    };
     let now = for_people(outcome.now.since(Time::ZERO));
-    Some(format!("the run ended at {now}, before everything measured was done, {why}"))
+    let at = match outcome.end {
+        End::Complete => return None,
+        End::Backlog => {
+            let most = scenario.config.open_limit;
+            return Some(format!(
+                "the run ended at {now} because more than {most} messages were under way \
+                 (measure.max_in_flight): the load is more than the network carries, so no \
+                 completion time and no slowdown means anything"
+            ));
+        }
+        End::Limit => format!("at its limit, {now},"),
+        End::Idle => format!("at {now}, because nothing was left to happen,"),
+        End::Stopped => format!("at {now}, by request,"),
+    };
+    Some(format!("the run ended {at} before everything measured was done"))
 }
 
 fn short_window(scenario: &Scenario, window: Window) -> Option<String> {
