@@ -9,7 +9,7 @@
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
 //! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
 //! | `packets.pcapng` | [`PcapngWriter`] | every packet on every link, with `--trace packets` |
-//! | `trace.perfetto.json` | [`PerfettoWriter`] | the same on a time line, with `--trace perfetto` |
+//! | `trace.perfetto.json` | [`PerfettoWriter`] | the same on a time line, with `--trace packets` |
 //!
 //! All of them go through [`OutputDir`], which publishes a run's files together or not at all.
 
@@ -35,7 +35,7 @@ pub use output::{OutputDir, StagedFile};
 pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
-pub use statistics::{Moments, QueueHistogram, nearest_rank};
+pub use statistics::nearest_rank;
 pub use summary::{
     Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, QueueBytes,
     RESULT_SCHEMA, SizeBucket, Summary,

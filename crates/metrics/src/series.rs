@@ -4,7 +4,6 @@ use std::path::Path;
 
 use units::Time;
 
-use crate::statistics::nearest_rank;
 use crate::table::read_rows;
 use crate::{Column, FileError, StagedFile, TableWriter};
 
@@ -25,20 +24,6 @@ pub struct QueueSample {
     pub max: u64,
     /// All together.
     pub total: u64,
-}
-
-impl QueueSample {
-    /// The sample of these ports; `lengths` is sorted on the way.
-    #[must_use]
-    pub fn of(lengths: &mut [u64]) -> Self {
-        lengths.sort_unstable();
-        Self {
-            p50: nearest_rank(lengths, 500).unwrap_or(0),
-            p99: nearest_rank(lengths, 990).unwrap_or(0),
-            max: lengths.last().copied().unwrap_or(0),
-            total: lengths.iter().sum(),
-        }
-    }
 }
 
 /// One sample of a run; rates are means since the sample before.
@@ -236,7 +221,7 @@ mod tests {
     fn sample(i: u64) -> SeriesRow {
         SeriesRow {
             at: Time(i + 1),
-            queues: QueueSample::of(&mut [0, i % 7, i]),
+            queues: QueueSample { p50: i % 7, p99: i, max: i, total: i + i % 7 },
             goodput_gbps: i as f64,
             in_flight: 5,
             tier_utilization: vec![0.5],
@@ -262,14 +247,6 @@ mod tests {
             assert_eq!(weights + series.last, samples);
             assert!(rows.iter().all(|r| r.in_flight == 5 && r.tier_utilization == [0.5]));
         }
-    }
-
-    #[test]
-    fn queue_sample_by_hand() {
-        let mut lengths: Vec<u64> = (1..=200).rev().collect();
-        let sample = QueueSample::of(&mut lengths);
-        assert_eq!(sample, QueueSample { p50: 100, p99: 198, max: 200, total: 20_100 });
-        assert_eq!(QueueSample::of(&mut []), QueueSample::default());
     }
 
     #[test]

@@ -1,13 +1,9 @@
-//! Mean and deviation in one pass, exact percentiles, and a histogram of queue lengths.
-
-use hdrhistogram::Histogram;
-
-use crate::QueueBytes;
+//! Mean and deviation in one pass, and exact percentiles.
 
 /// Mean and standard deviation in one pass. Source: B. P. Welford, "Note on a method for
 /// calculating corrected sums of squares and products", Technometrics 4 (1962).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Moments {
+pub(crate) struct Moments {
     count: u64,
     mean: f64,
     squares: f64,
@@ -15,28 +11,20 @@ pub struct Moments {
 
 impl Moments {
     /// Takes a value in.
-    pub fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         self.count += 1;
         let before = value - self.mean;
         self.mean += before / self.count as f64;
         self.squares += before * (value - self.mean);
     }
 
-    /// How many values there are.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     /// The mean; `None` without values.
-    #[must_use]
-    pub fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
 
     /// The sample's standard deviation (divided by n - 1); `None` below two values.
-    #[must_use]
-    pub fn stdev(&self) -> Option<f64> {
+    pub(crate) fn stdev(&self) -> Option<f64> {
         (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt())
     }
 }
@@ -57,53 +45,6 @@ pub fn nearest_rank<T: Copy>(ascending: &[T], permille: u32) -> Option<T> {
     let rank = (ascending.len() as u128 * u128::from(permille)).div_ceil(1000);
     let index = usize::try_from(rank).ok()?.saturating_sub(1);
     ascending.get(index.min(ascending.len().checked_sub(1)?)).copied()
-}
-
-/// Longer queues, a terabyte, count as this long in the percentile.
-const LONGEST_QUEUE: u64 = 1 << 40;
-
-/// Queue lengths over all ports and samples: too many to keep, so a histogram with three
-/// significant digits. The maximum is exact.
-#[derive(Clone, Debug)]
-pub struct QueueHistogram {
-    counts: Histogram<u64>,
-    max: Option<u64>,
-}
-
-impl QueueHistogram {
-    /// An empty one.
-    #[must_use]
-    pub fn new() -> Self {
-        // Constants within what the constructor accepts.
-        let counts = Histogram::new_with_bounds(1, LONGEST_QUEUE, 3).expect("valid bounds");
-        Self { counts, max: None }
-    }
-
-    /// Takes in a sampled queue length, in bytes.
-    pub fn sample(&mut self, bytes: u64) {
-        self.counts.saturating_record(bytes);
-        self.peak(bytes);
-    }
-
-    /// Takes in a queue length seen between samples: it counts for the maximum only.
-    pub fn peak(&mut self, bytes: u64) {
-        self.max = self.max.max(Some(bytes));
-    }
-
-    /// The percentiles.
-    #[must_use]
-    pub fn queue_bytes(&self) -> QueueBytes {
-        let max = self.max;
-        let sampled = !self.counts.is_empty();
-        let p99 = sampled.then(|| self.counts.value_at_quantile(0.99));
-        QueueBytes { p99: p99.map(|p| p.min(max.unwrap_or(p))), max }
-    }
-}
-
-impl Default for QueueHistogram {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[cfg(test)]
@@ -129,17 +70,5 @@ mod tests {
         assert_eq!(nearest_rank(&hundred, 990), Some(99));
         assert_eq!(nearest_rank(&hundred, 0), Some(1), "the smallest");
         assert_eq!(nearest_rank::<u32>(&[], 500), None);
-    }
-
-    #[test]
-    fn queue_percentile_within_a_thousandth() {
-        let mut queues = QueueHistogram::new();
-        assert_eq!(queues.queue_bytes(), QueueBytes { p99: None, max: None });
-        (1..=1000).for_each(|i| queues.sample(i * 72));
-        queues.peak(81_064);
-        let bytes = queues.queue_bytes();
-        let p99 = bytes.p99.unwrap();
-        assert!(p99.abs_diff(990 * 72) <= 990 * 72 / 1000, "{p99}");
-        assert_eq!(bytes.max, Some(81_064), "exact, although never sampled");
     }
 }

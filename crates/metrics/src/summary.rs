@@ -202,9 +202,9 @@ pub struct Packets {
 /// Lengths of the switch queues, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueBytes {
-    /// 99th percentile over all switch ports and samples, within 0.1 %.
+    /// 99th percentile (nearest rank) over all switch ports and the samples inside the window.
     pub p99: Option<u64>,
-    /// The longest that any has been, exact.
+    /// The longest that any has been in the whole run.
     pub max: Option<u64>,
 }
 
