@@ -25,6 +25,9 @@ use crate::timers::IndexedHeap;
 const ENDPOINT: Purpose = Purpose::new("endpoint");
 const APP: Purpose = Purpose::new("application");
 
+/// More timers than this at one host at one instant are an endpoint that goes round in circles.
+const TIMERS_AT_ONCE_MAX: u32 = 1 << 20;
+
 /// A signal on its way: when, from whom, the sender's count, what.
 type Signal = Reverse<(Time, u32, u64, u64)>;
 
@@ -148,11 +151,15 @@ impl<O: Observer> Sim<O> {
     pub(crate) fn host_timer(&mut self, h: u32) {
         let now = self.now;
         self.hosts[h as usize].timer_at = Time::NEVER;
-        loop {
+        for fired in 0.. {
             let host = &mut self.hosts[h as usize];
             let Some((_, id)) = host.timers.peek().filter(|&(at, _)| at <= now) else { break };
             host.timers.remove(id);
+            if fired == TIMERS_AT_ONCE_MAX {
+                self.violate(None, format!("host {h} arms timer {id} for the present for ever"));
+            }
             let known = Known { topology: &self.topology, belief: &self.belief };
+            let host = &mut self.hosts[h as usize];
             host.enter(&known, now, &mut self.fx, |ep, cx| ep.on_timer(cx, TimerId(id)));
             self.apply(h);
             if self.violation.is_some() {

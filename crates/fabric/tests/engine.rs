@@ -304,3 +304,28 @@ fn hosts_draw_apart() {
     let draw = |host| Draw::new(1, Purpose::new("application"), host).bits(TEST, 0);
     assert_ne!(draw(0), draw(1));
 }
+
+/// An endpoint that never comes to rest is found out, not waited for.
+#[test]
+fn a_timer_that_is_armed_for_now_for_ever_is_a_violation() {
+    struct Circles;
+    impl Endpoint for Circles {
+        fn on_submit(&mut self, cx: &mut Cx<'_>, _: &Msg) -> Submit {
+            cx.fx.arm(TimerId(0), cx.now + Dur(1));
+            Submit::Taken
+        }
+        fn on_packet(&mut self, _: &mut Cx<'_>, _: &Packet) {}
+        fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
+            cx.fx.arm(id, cx.now);
+        }
+        fn poll_tx(&mut self, _: &mut Cx<'_>, _: TxPort, _: &mut Packet) -> Tx {
+            Tx::Idle
+        }
+    }
+    let topology = Topology::star(2, LINK).unwrap();
+    let endpoints = (0..2).map(|_| Box::new(Circles) as Box<dyn Endpoint>).collect();
+    let app = |_| Box::new(Random { count: 1, most: 9, hosts: 2, left: 0 }) as Box<dyn App>;
+    let sim = Sim::new(topology, config(1), endpoints, (0..2).map(app).collect(), ()).unwrap();
+    let violation = sim.run(&mut |_| ControlFlow::Continue(())).err().unwrap();
+    assert!(violation.what.contains("for ever"), "{violation}");
+}
