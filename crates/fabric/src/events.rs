@@ -99,8 +99,10 @@ impl EventQueue {
     #[inline(always)]
     pub(crate) fn schedule_fixed(&mut self, node: Node, at: Time) {
         let order = self.nodes.order(node);
-        match &mut self.wheel {
-            Some(wheel) if wheel.reaches(at) => wheel.push(order, at),
+        match (&mut self.wheel, node) {
+            (Some(wheel), Node::Arrival(link) | Node::Departure(link)) if wheel.reaches(at) => {
+                wheel.push(order, link, at);
+            }
             _ => self.set(order, at),
         }
     }
@@ -135,10 +137,10 @@ impl EventQueue {
         if let Some(wheel) = &mut self.wheel
             && let Some(&entry) = wheel.open.last()
         {
-            let (at, order) = wheel.read(entry);
+            let at = wheel.at(entry);
             if at < self.heap_at && at < limit {
                 wheel.open.pop();
-                return Some((at, self.nodes.at(order)));
+                return Some((at, self.fixed_node(entry)));
             }
         }
         self.pop_either(limit)
@@ -150,11 +152,12 @@ impl EventQueue {
         let bound = self.heap_at.min(limit);
         if let Some(wheel) = &mut self.wheel
             && let Some(first) = wheel.first(bound)
-            && first.0 < limit
-            && heap.is_none_or(|heap| first < heap)
+            && wheel.at(first) < limit
+            && heap.is_none_or(|heap| (wheel.at(first), wheel.order(first)) < heap)
         {
             wheel.open.pop();
-            return Some((first.0, self.nodes.at(first.1)));
+            let at = wheel.at(first);
+            return Some((at, self.fixed_node(first)));
         }
         let (at, order) = heap.filter(|&(at, _)| at < limit)?;
         self.remove(order);
@@ -162,6 +165,18 @@ impl EventQueue {
             wheel.advance(at);
         }
         Some((at, self.nodes.at(order)))
+    }
+
+    /// What an entry of the wheel stands for.
+    fn fixed_node(&self, entry: Entry) -> Node {
+        let Some(wheel) = &self.wheel else { return Node::Sample };
+        let link = wheel.link(entry);
+        // Departures come before arrivals among equal times.
+        if wheel.order(entry) <= self.nodes.links {
+            Node::Departure(link)
+        } else {
+            Node::Arrival(link)
+        }
     }
 
     /// When the next event comes, or a bound below it; `None` if nothing but a sample is scheduled.
@@ -177,8 +192,8 @@ impl EventQueue {
     }
 }
 
-/// An event of the open slot: its time since the slot began (32 bits), then its order (32), so that
-/// one comparison is the order of the queue.
+/// An event of the open slot: from the highest bit down its time since the slot began, its order and
+/// its link, so that one comparison is the order of the queue and nothing need be looked up.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Entry(u64);
 
@@ -197,6 +212,8 @@ struct Wheel {
     /// The slot being emptied, counted from time zero. Lists hold only later slots, fewer than
     /// `heads.len()` of them.
     current: u64,
+    /// Bits that an order, and a link, takes in an entry.
+    bits: u32,
 }
 
 /// A node in a slot's list.
@@ -205,6 +222,7 @@ struct Scheduled {
     at: Time,
     /// The next node of the list.
     next: u32,
+    link: u32,
 }
 
 const NIL: u32 = u32::MAX;
@@ -213,8 +231,6 @@ const NIL: u32 = u32::MAX;
 /// section 4, rule 9).
 const FRAMES_PER_SLOT: u64 = 4;
 const SHIFT_MIN: u32 = 6;
-/// Times within a slot fit 32 bits.
-const SHIFT_MAX: u32 = 31;
 const SLOTS_MIN: u64 = 64;
 /// Links of a second and more of delay do not fit; their arrivals go to the heap.
 const SLOTS_MAX: u64 = 1 << 20;
@@ -222,9 +238,10 @@ const SLOTS_MAX: u64 = 1 << 20;
 impl Wheel {
     fn new(links: u32, horizon: Dur) -> Self {
         let width = horizon.0.saturating_mul(FRAMES_PER_SLOT) / u64::from(links.max(1));
-        let shift = width.max(1).ilog2().clamp(SHIFT_MIN, SHIFT_MAX);
+        let bits = (1 + 2 * links).ilog2() + 1;
+        let shift = width.max(1).ilog2().clamp(SHIFT_MIN, u64::BITS - 2 * bits);
         let slots = ((horizon.0 >> shift) + 3).next_power_of_two().clamp(SLOTS_MIN, SLOTS_MAX);
-        let idle = Scheduled { at: Time::NEVER, next: NIL };
+        let idle = Scheduled { at: Time::NEVER, next: NIL, link: 0 };
         Self {
             shift,
             heads: vec![NIL; slots as usize],
@@ -232,6 +249,7 @@ impl Wheel {
             nodes: vec![idle; 1 + 2 * links as usize],
             open: Vec::with_capacity(64),
             current: 0,
+            bits,
         }
     }
 
@@ -254,30 +272,39 @@ impl Wheel {
         slot >= self.current && slot < self.current + self.heads.len() as u64
     }
 
-    fn entry(&self, order: u32, at: Time) -> Entry {
-        Entry((at.0 - self.start(self.current).0) << 32 | u64::from(order))
+    fn entry(&self, order: u32, link: u32, at: Time) -> Entry {
+        let since = at.0 - self.start(self.current).0;
+        Entry(((since << self.bits | u64::from(order)) << self.bits) | u64::from(link))
     }
 
-    fn read(&self, entry: Entry) -> (Time, u32) {
-        (Time(self.start(self.current).0 + (entry.0 >> 32)), entry.0 as u32)
+    fn at(&self, entry: Entry) -> Time {
+        Time(self.start(self.current).0 + (entry.0 >> (2 * self.bits)))
     }
 
-    fn push(&mut self, order: u32, at: Time) {
+    fn order(&self, entry: Entry) -> u32 {
+        (entry.0 >> self.bits & ((1 << self.bits) - 1)) as u32
+    }
+
+    fn link(&self, entry: Entry) -> u32 {
+        (entry.0 & ((1 << self.bits) - 1)) as u32
+    }
+
+    fn push(&mut self, order: u32, link: u32, at: Time) {
         let slot = self.slot(at);
         if slot == self.current {
-            let entry = self.entry(order, at);
+            let entry = self.entry(order, link, at);
             let place = self.open.partition_point(|e| *e > entry);
             self.open.insert(place, entry);
             return;
         }
         let index = self.index(slot);
         let next = std::mem::replace(&mut self.heads[index], order);
-        self.nodes[order as usize] = Scheduled { at, next };
+        self.nodes[order as usize] = Scheduled { at, next, link };
         self.occupied[index / 64] |= 1 << (index % 64);
     }
 
     /// The first event if its slot begins no later than `limit`: opens slots up to there.
-    fn first(&mut self, limit: Time) -> Option<(Time, u32)> {
+    fn first(&mut self, limit: Time) -> Option<Entry> {
         while self.open.is_empty() {
             let slot = self.next_slot()?;
             if self.start(slot) > limit {
@@ -285,7 +312,7 @@ impl Wheel {
             }
             self.open_slot(slot);
         }
-        self.open.last().map(|&entry| self.read(entry))
+        self.open.last().copied()
     }
 
     /// Nothing comes before `now` any more.
@@ -297,7 +324,7 @@ impl Wheel {
 
     fn next_at(&self) -> Option<Time> {
         match self.open.last() {
-            Some(&entry) => Some(self.read(entry).0),
+            Some(&entry) => Some(self.at(entry)),
             None => self.next_slot().map(|slot| self.start(slot)),
         }
     }
@@ -321,8 +348,8 @@ impl Wheel {
         let index = self.index(slot);
         let mut order = std::mem::replace(&mut self.heads[index], NIL);
         while order != NIL {
-            let Scheduled { at, next } = self.nodes[order as usize];
-            self.open.push(self.entry(order, at));
+            let Scheduled { at, next, link } = self.nodes[order as usize];
+            self.open.push(self.entry(order, link, at));
             order = next;
         }
         self.occupied[index / 64] &= !(1 << (index % 64));
