@@ -79,10 +79,8 @@ pub struct Packet {
     pub class: u8,
     /// Switch-visible properties.
     pub flags: Flags,
-    /// The environment's own: by which port the packet entered the switch it is in.
-    pub ingress: u16,
     /// Fills the first line.
-    pub reserved: [u8; 8],
+    pub reserved: [u8; 10],
     /// The transport header as on the wire, after IP.
     pub hdr: [u8; HDR_MAX],
 }
@@ -104,8 +102,7 @@ impl Packet {
         hdr_len: 0,
         class: 0,
         flags: Flags(0),
-        ingress: 0,
-        reserved: [0; 8],
+        reserved: [0; 10],
         hdr: [0; HDR_MAX],
     };
 

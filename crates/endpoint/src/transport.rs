@@ -11,7 +11,8 @@ use crate::{Draw, Effects, Packet};
 /// 1. `cx.now` never goes back.
 /// 2. After each `on_*` the caller applies `cx.fx` in order, empties it, and then calls `poll_tx`
 ///    for every port that is free, until each answers something other than [`Tx::Sent`] or is busy.
-///    Effects of `poll_tx` are applied in the same way.
+///    Effects of `poll_tx` are applied in the same way. Several timers due at one instant, and several
+///    messages that an application submits at once, may all be handed over before the first poll.
 /// 3. A timer has one deadline; arming it again replaces the deadline. Timers with equal deadlines
 ///    fire in id order. A timer is disarmed when it fires.
 /// 4. [`Tx::NotBefore`]`(t)` must have `t > cx.now`; the port is polled again at `t` or after the

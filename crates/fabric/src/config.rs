@@ -69,8 +69,6 @@ pub struct Config {
     pub spray: bool,
     /// The queue of every switch port.
     pub queue: QueueSpec,
-    /// Switch ports (by link number) with another queue.
-    pub queue_overrides: Vec<(u32, QueueSpec)>,
     /// Link faults, in any order.
     pub faults: Vec<Fault>,
     /// How long after a fault the ECMP groups and path lists know of it.

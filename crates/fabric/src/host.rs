@@ -25,8 +25,9 @@ use crate::timers::IndexedHeap;
 const ENDPOINT: Purpose = Purpose::new("endpoint");
 const APP: Purpose = Purpose::new("application");
 
-/// More timers than this at one host at one instant are an endpoint that goes round in circles.
-const TIMERS_AT_ONCE_MAX: u32 = 1 << 20;
+/// More calls than this at one host at one instant are an endpoint, or an application, that goes
+/// round in circles.
+const TURNS_MAX: u32 = 1 << 22;
 
 /// A signal on its way: when, from whom, the sender's count, what.
 type Signal = Reverse<(Time, u32, u64, u64)>;
@@ -53,6 +54,9 @@ pub(crate) struct Host {
     nics: [Rate; 1],
     /// The token of the packet in service; zero if nobody asked.
     token: u32,
+    /// Calls at the instant `turns_at`.
+    turns: u32,
+    turns_at: Time,
     pub(crate) sent: Amount,
     pub(crate) received: Amount,
     pub(crate) data_sent: u64,
@@ -88,6 +92,8 @@ impl Host {
             app_draw: Draw::new(config.seed, APP, u64::from(me.0)),
             nics: [rate],
             token: 0,
+            turns: 0,
+            turns_at: Time::ZERO,
             sent: Amount::default(),
             received: Amount::default(),
             data_sent: 0,
@@ -151,20 +157,13 @@ impl<O: Observer> Sim<O> {
     pub(crate) fn host_timer(&mut self, h: u32) {
         let now = self.now;
         self.hosts[h as usize].timer_at = Time::NEVER;
-        for fired in 0.. {
+        while self.turn(h) {
             let host = &mut self.hosts[h as usize];
             let Some((_, id)) = host.timers.peek().filter(|&(at, _)| at <= now) else { break };
             host.timers.remove(id);
-            if fired == TIMERS_AT_ONCE_MAX {
-                self.violate(None, format!("host {h} arms timer {id} for the present for ever"));
-            }
             let known = Known { topology: &self.topology, belief: &self.belief };
-            let host = &mut self.hosts[h as usize];
             host.enter(&known, now, &mut self.fx, |ep, cx| ep.on_timer(cx, TimerId(id)));
             self.apply(h);
-            if self.violation.is_some() {
-                return;
-            }
         }
         self.settle(h);
     }
@@ -173,7 +172,7 @@ impl<O: Observer> Sim<O> {
     pub(crate) fn host_app(&mut self, h: u32) {
         let now = self.now;
         self.hosts[h as usize].app_at = Time::NEVER;
-        while self.violation.is_none() {
+        while self.turn(h) {
             let host = &mut self.hosts[h as usize];
             if let Some((_, id)) = host.app_timers.peek().filter(|&(at, _)| at <= now) {
                 host.app_timers.remove(id);
@@ -191,7 +190,7 @@ impl<O: Observer> Sim<O> {
 
     /// The host's port has finished a packet.
     pub(crate) fn nic_departure(&mut self, h: u32) {
-        self.ports[h as usize].departure();
+        self.ports[h as usize].depart();
         let host = &mut self.hosts[h as usize];
         let token = std::mem::take(&mut host.token);
         if token != 0 {
@@ -200,6 +199,19 @@ impl<O: Observer> Sim<O> {
             host.enter(&known, now, &mut self.fx, |ep, cx| ep.on_sent(cx, token, now));
         }
         self.settle(h);
+    }
+
+    /// Whether host `h` may go on at this instant.
+    fn turn(&mut self, h: u32) -> bool {
+        let host = &mut self.hosts[h as usize];
+        if host.turns_at != self.now {
+            (host.turns_at, host.turns) = (self.now, 0);
+        }
+        host.turns += 1;
+        if host.turns > TURNS_MAX {
+            self.violate(None, format!("host {h} goes round in circles at one instant"));
+        }
+        self.violation.is_none()
     }
 
     /// Finish what a call began: effects, applications, transmission, the next timer.
@@ -221,7 +233,7 @@ impl<O: Observer> Sim<O> {
 
     /// Apply effects, and let the application react, until nothing is left.
     fn apply(&mut self, h: u32) {
-        while !self.fx.is_empty() || !self.app_events.is_empty() {
+        while (!self.fx.is_empty() || !self.app_events.is_empty()) && self.turn(h) {
             let mut fx = std::mem::take(&mut self.fx);
             for effect in fx.as_slice() {
                 self.effect(h, *effect);
@@ -233,10 +245,6 @@ impl<O: Observer> Sim<O> {
                 if matches!(event, AppEvent::Acked(_) | AppEvent::Failed(..)) {
                     self.offer_backlog(h);
                 }
-            }
-            if self.violation.is_some() {
-                self.fx.clear();
-                self.app_events.clear();
             }
         }
     }
@@ -270,7 +278,8 @@ impl<O: Observer> Sim<O> {
                 self.close(key);
             }
             Effect::Failed(key, why) => match self.messages.fail(key) {
-                Ok(_) => {
+                Ok(false) => {}
+                Ok(true) => {
                     self.note_message(h, key, Outcome::Failed);
                     self.app_events.push_back(AppEvent::Failed(key, why));
                 }
@@ -322,6 +331,7 @@ impl<O: Observer> Sim<O> {
                     let key = MsgKey { src: host.me, id };
                     self.fx.failed(key, endpoint::Why::Cancelled);
                 } else {
+                    self.submitted = true;
                     host.enter(&known, self.now, &mut self.fx, |ep, cx| ep.on_cancel(cx, id));
                 }
             }
@@ -364,8 +374,12 @@ impl<O: Observer> Sim<O> {
         let Config { framing, spray, .. } = self.config;
         let ideal = self.topology.ideal(key.src, msg.dst, msg.len, framing, spray);
         self.messages.submit(key, msg.dst, msg.len, self.now, ideal);
-        self.hosts[h as usize].backlog.push_back(msg);
-        self.offer_backlog(h);
+        let backlog = &mut self.hosts[h as usize].backlog;
+        backlog.push_back(msg);
+        // Behind one that was refused, it waits for the next `Acked` or `Failed` too.
+        if backlog.len() == 1 {
+            self.offer_backlog(h);
+        }
     }
 
     /// Offer waiting messages, in order, for as long as the endpoint takes them.
@@ -373,6 +387,7 @@ impl<O: Observer> Sim<O> {
         let known = Known { topology: &self.topology, belief: &self.belief };
         let host = &mut self.hosts[h as usize];
         while let Some(msg) = host.backlog.front().copied() {
+            self.submitted = true;
             let taken = host.enter(&known, self.now, &mut self.fx, |ep, cx| ep.on_submit(cx, &msg));
             if taken == Submit::Full {
                 break;
@@ -383,7 +398,7 @@ impl<O: Observer> Sim<O> {
 
     /// If the port is free, ask the endpoint what it sends.
     fn transmit(&mut self, h: u32) {
-        while self.violation.is_none() && !self.ports[h as usize].busy() {
+        while self.turn(h) && !self.ports[h as usize].busy() {
             let handle = self.spare.take().unwrap_or_else(|| self.slab.alloc());
             let known = Known { topology: &self.topology, belief: &self.belief };
             let (host, slot) = (&mut self.hosts[h as usize], &mut self.slab[handle]);
@@ -400,11 +415,10 @@ impl<O: Observer> Sim<O> {
             if answer != Tx::Sent {
                 self.spare = Some(handle);
             }
-            // What the poll caused (a timer; rarely, an application that submits more) may give
-            // the endpoint something to send.
-            let quiet = self.fx.is_empty();
+            // What the poll caused may have made an application submit more.
+            self.submitted = false;
             self.apply(h);
-            if answer != Tx::Sent && quiet {
+            if answer != Tx::Sent && !self.submitted {
                 break;
             }
         }

@@ -179,9 +179,9 @@ pub enum End {
     Complete,
     /// At [`crate::Config::limit`].
     Limit,
-    /// More than [`crate::Config::open_limit`] messages were open.
+    /// More than [`crate::Config::open_limit`] messages were under way.
     Backlog,
-    /// Nothing was left to happen, although something was still waited for.
+    /// Nothing was left to happen, although a message was still waited for.
     Idle,
     /// The caller stopped it.
     Stopped,

@@ -101,9 +101,10 @@ impl Port {
         first.then_some(due)
     }
 
-    /// The packet in service has been sent at `free_at`; begin the next, if one waits.
+    /// The packet in service has been sent at `free_at`; begin the next, if one waits. Returns the
+    /// arrival to schedule if the wire was empty.
     #[inline(always)]
-    fn depart(&mut self) -> Option<Time> {
+    pub(crate) fn depart(&mut self) -> Option<Time> {
         let sent = self.serving.take()?;
         let queue = self.queue.as_mut()?;
         queue.finish(sent);
@@ -120,11 +121,6 @@ impl Port {
             arrival = self.depart().or(arrival);
         }
         arrival
-    }
-
-    /// A departure event (host ports; every port on the eager path).
-    pub(crate) fn departure(&mut self) -> Option<Time> {
-        self.depart()
     }
 
     /// The port is idle and its queue may not be: serve it from `at`.

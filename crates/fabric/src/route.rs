@@ -133,13 +133,13 @@ impl Topology {
                     // A dumbbell: the other ToR already.
                 } else if from.pod == to.pod {
                     let agg = self.agg(from.pod, a);
-                    push(agg.down + u32::from(self.switches[to.tor as usize].index));
+                    push(agg.down + u32::from(to.rack));
                 } else {
                     push(self.agg(from.pod, a).up + u);
                     let core = self.switch_index(Tier::Core, a * self.cores_per_agg + u);
                     push(self.switches[core].down + u32::from(to.pod));
                     let agg = self.agg(to.pod, a);
-                    push(agg.down + u32::from(self.switches[to.tor as usize].index));
+                    push(agg.down + u32::from(to.rack));
                 }
             }
             push(self.switches[to.tor as usize].down + u32::from(to.slot));
@@ -215,14 +215,14 @@ pub(crate) fn choose_up(
 
 /// One of the uplinks of switch `at` over which the destination can be reached: `pick(n)` below n.
 fn choose(known: &Known<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) -> u64) -> u32 {
-    let switch = &known.topology.switches[at as usize];
+    let ups = known.topology.switches[at as usize].ups;
     if known.belief.dead.is_empty() {
-        return pick(u64::from(switch.ups)) as u32;
+        return pick(u64::from(ups)) as u32;
     }
-    let live: Vec<u32> = (0..switch.ups).filter(|&up| leads_on(known, at, up, pkt.dst)).collect();
-    match live.len() {
-        0 => pick(u64::from(switch.ups)) as u32,
-        n => live[pick(n as u64) as usize],
+    let live = || (0..ups).filter(|&up| leads_on(known, at, up, pkt.dst));
+    match live().count() {
+        0 => pick(u64::from(ups)) as u32,
+        n => live().nth(pick(n as u64) as usize).unwrap_or(0),
     }
 }
 
@@ -232,14 +232,15 @@ fn leads_on(known: &Known<'_>, at: u32, up: u32, dst: HostId) -> bool {
     let switch = &topology.switches[at as usize];
     // Any host below stands for all of them: the links from here on are the same.
     let src = topology.some_host_below(switch.down);
-    (0..topology.paths(src, dst))
-        .filter(|path| match switch.tier {
-            Tier::Tor => path % topology.aggs == up,
-            _ => *path == up * topology.aggs + u32::from(switch.index),
-        })
-        .any(|path| {
-            let links = topology.path_links(src, dst, path);
-            let skip = if switch.tier == Tier::Tor { 1 } else { 2 };
-            links.skip(skip).all(|link| known.belief.alive(link))
-        })
+    let works = |path, links_below| {
+        let mut links = topology.path_links(src, dst, path).skip(links_below);
+        links.all(|link| known.belief.alive(link))
+    };
+    match switch.tier {
+        Tier::Tor => {
+            let cores = topology.paths(src, dst) / topology.aggs.max(1);
+            (0..cores).any(|core| works(core * topology.aggs + up, 1))
+        }
+        _ => works(up * topology.aggs + u32::from(switch.index), 2),
+    }
 }

@@ -43,22 +43,30 @@ impl Sampler {
     ) {
         self.next = self.every.map_or(Time::NEVER, |every| now + every);
         self.scratch.clear();
-        let mut tier_bytes = [0; 3];
+        let (mut tier_bytes, mut empty) = ([0; 3], 0);
         for (port, link) in ports.iter().zip(topology.links()) {
             if port.queue.is_some() {
-                self.scratch.push(port.queued_bytes());
+                let bytes = port.queued_bytes();
+                if bytes == 0 {
+                    empty += 1;
+                } else {
+                    self.scratch.push(bytes);
+                }
             }
             tier_bytes[upper_end(link.from, link.to) as usize] += port.stats.bytes;
         }
         self.scratch.sort_unstable();
         if now >= self.window.0 && now < self.window.1 {
+            *self.seen.entry(0).or_default() += empty as u64;
             for run in self.scratch.chunk_by(|a, b| a == b) {
                 *self.seen.entry(run[0]).or_default() += run.len() as u64;
             }
         }
+        // Nearest rank, the empty queues first.
         let at = |share: usize| {
-            let last = self.scratch.len().saturating_sub(1);
-            self.scratch.get(last * share / 100).copied().unwrap_or(0)
+            let rank = ((empty + self.scratch.len()) * share).div_ceil(100);
+            let full = rank.checked_sub(empty + 1).and_then(|rank| self.scratch.get(rank));
+            full.copied().unwrap_or(0)
         };
         let total = self.scratch.iter().map(|&bytes| u64::from(bytes)).sum();
         let queue_bytes = QueueBytes { p50: at(50), p99: at(99), max: at(100), total };

@@ -7,8 +7,8 @@ use endpoint::{
     App, AppEffect, AppEvent, Draw, Drop, Effects, Endpoint, Flags, Observer, Packet, PacketEvent,
     Purpose,
 };
-use queues::{Desc, Fate, Kind, Queue};
-use units::{Dur, HostId, MsgKey, Time};
+use queues::{Capacity, Desc, Fate, Kind, Queue, QueueSpec};
+use units::{Dur, HostId, MsgKey, Rate, Time};
 
 use crate::config::{Config, ConfigError, Departures};
 use crate::digest;
@@ -49,6 +49,8 @@ pub struct Sim<O> {
     pub(crate) fx: Effects,
     pub(crate) app_fx: Vec<AppEffect>,
     pub(crate) app_events: VecDeque<AppEvent>,
+    /// Whether an application has called upon the endpoint since this was cleared.
+    pub(crate) submitted: bool,
     /// Headers that a queue has turned back, until they are forwarded.
     returned: Vec<u32>,
     handled: u64,
@@ -104,6 +106,7 @@ impl<O: Observer> Sim<O> {
             fx: Effects::new(),
             app_fx: Vec::new(),
             app_events: VecDeque::new(),
+            submitted: false,
             returned: Vec::new(),
             handled: 0,
             topology,
@@ -117,7 +120,7 @@ impl<O: Observer> Sim<O> {
     ///
     /// With a bounded measurement window, the run goes on until the window is over and every
     /// message submitted in it is delivered or has failed. Without one, until no application has
-    /// more to come and every bounded message is done.
+    /// more to come and every message is done; one of unbounded length never is.
     ///
     /// # Errors
     /// If a transport breaks its contract or the fabric loses count of a packet.
@@ -148,12 +151,17 @@ impl<O: Observer> Sim<O> {
         loop {
             let stop = step.min(self.config.limit);
             while let Some((at, node)) = self.events.pop(stop) {
-                debug_assert!(at >= self.now);
+                if at < self.now {
+                    self.violate(None, format!("time goes back to {at}"));
+                }
                 self.now = at;
                 self.handled += 1;
                 self.handle(node);
                 if self.violation.is_some() {
                     return End::Stopped;
+                }
+                if self.messages.open > self.config.open_limit {
+                    return End::Backlog;
                 }
             }
             self.now = stop;
@@ -176,12 +184,24 @@ impl<O: Observer> Sim<O> {
             if stop == self.config.limit {
                 return End::Limit;
             }
-            if self.messages.open > self.config.open_limit {
-                return End::Backlog;
-            }
-            let Some(next) = self.events.next_at() else { return End::Idle };
-            // The first grid step after the next event.
-            step = Time((next.0 / grid + 1).saturating_mul(grid)).max(step + Dur(grid));
+            let Some(next) = self.next_step(Dur(grid)) else { return End::Idle };
+            step = next.max(step + Dur(grid));
+        }
+    }
+
+    /// The first grid step after the next event, or the one that ends the window if that is sooner.
+    /// `None` if nothing is left to happen.
+    fn next_step(&self, grid: Dur) -> Option<Time> {
+        let step = |steps: u64| Time(steps.saturating_mul(grid.0));
+        let event = self.events.next_at().map(|at| step((at.0 / grid.0).saturating_add(1)));
+        let end = self.config.window.1;
+        if end == Time::NEVER || self.now >= end {
+            return event;
+        }
+        let end = step(end.0.div_ceil(grid.0));
+        match event {
+            Some(event) => Some(event.min(end)),
+            None => (self.messages.awaited == 0).then_some(end),
         }
     }
 
@@ -307,7 +327,7 @@ impl<O: Observer> Sim<O> {
 
     /// Eager path only: a switch port has finished a packet.
     fn port_departure(&mut self, link: u32) {
-        let arrival = self.ports[link as usize].departure();
+        let arrival = self.ports[link as usize].depart();
         self.started(link, arrival);
     }
 
@@ -414,8 +434,10 @@ impl<O: Observer> Sim<O> {
 
     fn finish(mut self, end: End) -> (Outcome, O) {
         if self.config.departures == Departures::Lazy {
+            // What happens at `now` itself is beyond the end, departures too.
+            let last = Time(self.now.0.saturating_sub(1));
             for port in self.ports.iter_mut().filter(|port| port.queue.is_some()) {
-                port.replay(self.now);
+                port.replay(last);
             }
         }
         let ports = self.ports.iter().map(|port| port.chain);
@@ -532,19 +554,30 @@ fn check(
         return Err(ConfigError(what));
     }
     let links = topology.links().len();
-    let faults = config.faults.iter().map(|fault| fault.link);
-    let queues = config.queue_overrides.iter().map(|(link, _)| *link);
-    if let Some(link) = faults.chain(queues).find(|&link| link as usize >= links) {
-        return Err(ConfigError(format!("link {link} of {links}")));
+    let mut faults = config.faults.iter().map(|fault| fault.link);
+    if let Some(link) = faults.find(|&link| link as usize >= links) {
+        return Err(ConfigError(format!("a fault of link {link} of {links}")));
+    }
+    if let Some(link) = topology.links().iter().find(|link| link.rate == Rate(0)) {
+        return Err(ConfigError(format!("{link} has a rate of zero")));
+    }
+    let capacities = match &config.queue {
+        QueueSpec::DropTail(spec) => [spec.capacity, spec.capacity],
+        QueueSpec::Ndp(spec) => [spec.data_capacity, spec.header_capacity],
+    };
+    for capacity in capacities {
+        if let Capacity::Packets(n) = capacity
+            && u64::from(n) * u64::from(topology.mtu()) > u64::from(u32::MAX) / 2
+        {
+            return Err(ConfigError(format!("a queue of {n} packets holds 2 GB or more")));
+        }
     }
     Ok(())
 }
 
 fn ports(topology: &Topology, config: &Config) -> Vec<Port> {
     let port = |(n, link): (usize, &Link)| {
-        let special = config.queue_overrides.iter().rev().find(|(link, _)| *link as usize == n);
-        let spec = special.map_or(&config.queue, |(_, spec)| spec);
-        let queue = matches!(link.from, Node::Switch(..)).then(|| Queue::new(spec));
+        let queue = matches!(link.from, Node::Switch(..)).then(|| Queue::new(&config.queue));
         let end = match link.to {
             Node::Host(host) => FarEnd::Host(host),
             Node::Switch(tier, at) => FarEnd::Switch(topology.switch_index(tier, at) as u32),

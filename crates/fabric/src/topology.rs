@@ -146,6 +146,8 @@ pub struct Topology {
     mtu: u16,
     /// Whether some link differs from the rest of its tier: the ideal time then depends on the path.
     uneven: bool,
+    /// Whether links between switches are slower than those of hosts.
+    slow_core: bool,
 }
 
 /// Why a topology cannot be built. `Display` is a sentence for the user.
@@ -164,7 +166,7 @@ impl std::error::Error for TopologyError {}
 const LINKS_MAX: u64 = 4_000_000;
 
 impl Topology {
-    /// One switch, `hosts` hosts. From 2 to 65 535 hosts.
+    /// One switch, `hosts` hosts. From 2 to 65 534 hosts.
     pub fn star(hosts: u32, link: LinkSpec) -> Result<Self, TopologyError> {
         if hosts < 2 {
             return Err(TopologyError(format!("a star of {hosts} hosts has nobody to talk to")));
@@ -253,10 +255,8 @@ impl Topology {
             build.ups_begin(1);
             build.link(me, Node::Switch(Tier::Tor, 1 - side), trunk);
         }
-        let mut topology = build.finish(1, 0, 2, 0);
         // Hosts were homed left then right, which is their order.
-        topology.uneven = host_link != trunk;
-        Ok(topology)
+        Ok(build.finish(1, 0, 2, 0))
     }
 
     /// Any Clos fabric of one to three tiers.
@@ -389,6 +389,7 @@ impl Topology {
     /// Take one direction of a link out of service from the start: every host and switch knows.
     pub fn fail_link(&mut self, link: u32) {
         self.links[link as usize].up = false;
+        self.uneven = true;
     }
 
     /// The rate at which a host can receive: that of its ToR's link to it.
@@ -434,16 +435,53 @@ impl Topology {
             packets,
         };
         let all = self.paths(src, dst);
-        let paths = if self.uneven { all } else { 1 };
-        let over = |path| {
-            let in_order = self.pipeline(src, dst, path, cut);
-            if spray && all > 1 && packets > 1 {
-                in_order.min(self.overtaking(src, dst, path, cut))
+        let usable =
+            |path: &u32| self.path_links(src, dst, *path).all(|l| self.links[l as usize].up);
+        if !self.uneven && !self.slow_core {
+            let in_order = self.pipeline(src, dst, 0, cut);
+            return if spray && all > 1 && packets > 1 {
+                in_order.min(self.overtaking(src, dst, 0, cut))
             } else {
                 in_order
-            }
+            };
+        }
+        let mut paths: Vec<u32> = (0..all).filter(usable).collect();
+        if paths.is_empty() {
+            paths.extend(0..all);
+        }
+        if spray && paths.len() > 1 && packets > 1 {
+            return self.sprayed(src, dst, &paths, cut);
+        }
+        paths.iter().map(|&path| self.pipeline(src, dst, path, cut)).min().unwrap_or(Dur::ZERO)
+    }
+
+    /// A bound for a message sprayed over paths whose links differ, or are slower than the hosts':
+    /// at each hop, the bytes have to get through all links of that hop together, after the first
+    /// packet has come there and before the last has gone the rest of the way.
+    fn sprayed(&self, src: HostId, dst: HostId, paths: &[u32], cut: Cut) -> Dur {
+        let hops: Vec<Vec<u32>> =
+            paths.iter().map(|&path| self.path_links(src, dst, path).collect()).collect();
+        let time = |links: &[u32], bytes: u64| {
+            links.iter().fold(Dur::ZERO, |sum, &link| {
+                sum + self.links[link as usize].rate.serialise(bytes) + self.delay(link)
+            })
         };
-        (0..paths).map(over).min().unwrap_or(Dur::ZERO)
+        let least = |of: &dyn Fn(&[u32]) -> Dur| hops.iter().map(|path| of(path)).min();
+        let first_rate = self.links[src.index()].rate;
+        let before_last = first_rate.serialise(cut.full) * (cut.packets - 1);
+        let bytes = cut.full * (cut.packets - 1) + cut.last;
+        let through = |hop: usize| {
+            let mut links: Vec<u32> = hops.iter().map(|path| path[hop]).collect();
+            links.sort_unstable();
+            links.dedup();
+            let rate = links.iter().map(|&link| self.links[link as usize].rate.0).sum();
+            let delay = links.iter().map(|&link| self.delay(link)).min().unwrap_or(Dur::ZERO);
+            let full = least(&|path| time(&path[..hop], cut.full)).unwrap_or(Dur::ZERO);
+            let short = least(&|path| time(&path[..hop], cut.last)).unwrap_or(Dur::ZERO);
+            let rest = least(&|path| time(&path[hop + 1..], cut.last)).unwrap_or(Dur::ZERO);
+            full.min(before_last + short) + Rate(rate).serialise(bytes) + delay + rest
+        };
+        (0..hops[0].len()).map(through).max().unwrap_or(Dur::ZERO)
     }
 
     /// Store and forward over one path. With packets of one size, the n-th leaves a link after the
@@ -536,7 +574,7 @@ fn check(shape: &Clos) -> Result<(), TopologyError> {
     if pods == 0 || tors_per_pod == 0 || hosts_per_tor == 0 {
         return error("pods, ToRs per pod and hosts per ToR must be at least 1".into());
     }
-    if tors_per_pod > 1 && aggs_per_pod == 0 {
+    if (tors_per_pod > 1 || pods > 1) && aggs_per_pod == 0 {
         return error("several ToRs need aggregation switches (spines) above them".into());
     }
     if pods > 1 && cores_per_agg == 0 {
@@ -581,6 +619,7 @@ impl Builder {
             switch_latency: Dur::ZERO,
             mtu: 1500,
             uneven: false,
+            slow_core: false,
         };
         Self { topology }
     }
@@ -613,7 +652,14 @@ impl Builder {
     }
 
     fn finish(self, aggs: u32, cores_per_agg: u32, tors: u32, agg_switches: u32) -> Topology {
-        Topology { aggs, cores_per_agg, tors, agg_switches, ..self.topology }
+        let slowest = |core: bool| {
+            let between =
+                |l: &&Link| matches!((l.from, l.to), (Node::Switch(..), Node::Switch(..)));
+            let links = self.topology.links.iter().filter(move |link| between(link) == core);
+            links.map(|link| link.rate).min()
+        };
+        let slow_core = slowest(true) < slowest(false) && slowest(true).is_some();
+        Topology { aggs, cores_per_agg, tors, agg_switches, slow_core, ..self.topology }
     }
 }
 
@@ -713,11 +759,37 @@ mod tests {
         let link = tree.find_link(tor, Node::Switch(Tier::Agg, 0)).unwrap();
         tree.set_link(link, slow);
         let (full, delay) = (9064 * 800, 1_000_000);
-        let best = tree.ideal(HostId(0), HostId(1), 27_000, NDP, true);
+        let best = tree.ideal(HostId(0), HostId(1), 27_000, NDP, false);
         assert_eq!(best, Dur(4 * (full + delay) + 2 * full));
         let cut = Cut { full: 9064, last: 9064, packets: 3 };
         let over_slow = tree.pipeline(HostId(0), HostId(1), 0, cut);
         assert_eq!(over_slow, Dur(3 * full + 10 * full + 4 * delay + 2 * 10 * full));
+    }
+
+    /// Four uplinks of a quarter of the hosts' rate carry a message as fast as the hosts can.
+    #[test]
+    fn slow_links_side_by_side_are_used_together() {
+        let quarter = LinkSpec { rate: Rate(2_500_000_000), delay: LINK.delay };
+        let fabric = Topology::leaf_spine(2, 4, 1, LINK, quarter).unwrap();
+        let len = 9000 * 1000;
+        let sprayed = fabric.ideal(HostId(0), HostId(1), len, NDP, true);
+        let at_least = Dur(9064 * 800 * 1000);
+        assert!(sprayed > at_least && sprayed < at_least + Dur::from_us(100), "{sprayed}");
+        let single = fabric.ideal(HostId(0), HostId(1), len, NDP, false);
+        assert!(single > at_least * 4);
+    }
+
+    #[test]
+    fn a_failed_path_is_nobodys_ideal() {
+        let mut fabric = Topology::leaf_spine(2, 2, 1, LINK, LINK).unwrap();
+        let tor = Node::Switch(Tier::Tor, 0);
+        let [fast, slow] =
+            [0, 1].map(|n| fabric.find_link(tor, Node::Switch(Tier::Agg, n)).unwrap());
+        fabric.set_link(slow, LinkSpec { rate: Rate(1_000_000_000), delay: LINK.delay });
+        let ideal = |fabric: &Topology| fabric.ideal(HostId(0), HostId(1), 900_000, NDP, true);
+        let before = ideal(&fabric);
+        fabric.fail_link(fast);
+        assert!(ideal(&fabric) > before * 5);
     }
 
     #[test]

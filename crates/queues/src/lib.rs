@@ -82,7 +82,7 @@ impl Room {
     pub(crate) fn fits(&self, len: u16) -> bool {
         match self.capacity {
             Capacity::Packets(most) => self.packets < most,
-            Capacity::Bytes(most) => self.bytes + u32::from(len) <= most,
+            Capacity::Bytes(most) => u64::from(self.bytes) + u64::from(len) <= u64::from(most),
         }
     }
 

@@ -146,7 +146,6 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         routing: mode.switches,
         spray: mode.sprays(),
         queue,
-        queue_overrides: Vec::new(),
         faults,
         reroute_after,
         events: fabric::Events::Wheel,

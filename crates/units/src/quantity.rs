@@ -119,8 +119,9 @@ impl Rate {
 
 impl Add<Dur> for Time {
     type Output = Self;
+    /// Saturates: what is later than everything stays so.
     fn add(self, d: Dur) -> Self {
-        Self(self.0 + d.0)
+        self.saturating_add(d)
     }
 }
 
@@ -133,20 +134,21 @@ impl Sub<Dur> for Time {
 
 impl AddAssign<Dur> for Time {
     fn add_assign(&mut self, d: Dur) {
-        self.0 += d.0;
+        *self = *self + d;
     }
 }
 
 impl Add for Dur {
     type Output = Self;
+    /// Saturates.
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Dur {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -159,8 +161,9 @@ impl Sub for Dur {
 
 impl Mul<u64> for Dur {
     type Output = Self;
+    /// Saturates.
     fn mul(self, n: u64) -> Self {
-        Self(self.0 * n)
+        Self(self.0.saturating_mul(n))
     }
 }
 
