@@ -65,8 +65,6 @@ fn ndp() -> Box<dyn Endpoint> {
         rto_min: Dur::from_ms(5),
         rto_max: Dur::from_ms(50),
         stall_timeout: Dur::from_ms(20),
-        // A process that does not run for a second must not look like a new one.
-        time_wait: Dur::from_ms(5_000),
         ..Config::paper(9_000)
     };
     Box::new(Ndp::new(config).unwrap())

@@ -148,8 +148,9 @@ impl Config {
             pull_on_duplicate: true,
             listen: u32::MAX,
             msl: Dur::from_ms(1),
-            time_wait: Dur::from_ms(100),
-            time_wait_entries: 1024,
+            // Longer than a sender may go on asking (`give_up`).
+            time_wait: Dur::from_ms(11_000),
+            time_wait_entries: u32::MAX,
             linger: Dur::from_ms(15_000),
             messages: u32::MAX,
             control_queue: 1000,
@@ -189,6 +190,9 @@ impl Config {
         }
         if self.msl > self.time_wait {
             return Err(ConfigError::Order { low: "msl", high: "time_wait" });
+        }
+        if self.give_up > self.time_wait {
+            return Err(ConfigError::Order { low: "give_up", high: "time_wait" });
         }
         if self.give_up > self.linger {
             return Err(ConfigError::Order { low: "give_up", high: "linger" });

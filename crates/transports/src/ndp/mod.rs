@@ -145,6 +145,15 @@ fn fill(me: HostId, config: &Config, control: &Control, slot: &mut Packet) {
     emit(slot, Repr { connection: control.id.0, kind: control.kind });
 }
 
+/// Whether the header and the environment's span speak of the same bytes. On a real network a peer
+/// may say anything.
+fn describes(config: &Config, data: &ndp::Data, connection: u64, pkt: &Packet) -> bool {
+    let offset = data.seq.wrapping_mul(u32::from(config.payload));
+    pkt.span.msg.0 == connection
+        && pkt.span.len == u32::from(data.len)
+        && pkt.span.offset as u32 == offset
+}
+
 impl Endpoint for Ndp {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         self.sender.submit(cx, &self.config, msg)
@@ -160,6 +169,9 @@ impl Endpoint for Ndp {
         match repr.kind {
             Kind::Data(data) if pkt.flags.has(Flags::BOUNCED) => {
                 self.sender.on_bounce(cx, config, from, data.seq);
+            }
+            Kind::Data(data) if !describes(config, &data, repr.connection, pkt) => {
+                cx.fx.count(Stat::Rejected);
             }
             Kind::Data(data) => {
                 let key = MsgKey { src: from.0, id: from.1 };

@@ -64,9 +64,11 @@ impl<K: Copy + Eq + Hash, V: Copy> TimeWait<K, V> {
                 _ => drop(self.until.remove(&key)),
             }
         }
-        if self.order.capacity() > KEEP {
-            self.order.shrink_to(KEEP);
-            self.until.shrink_to(KEEP);
+        let held = self.order.len();
+        if self.order.capacity() > KEEP && held < self.order.capacity() / 4 {
+            // Not to what is held exactly: the next one would need memory again.
+            self.order.shrink_to(KEEP.max(2 * held));
+            self.until.shrink_to(KEEP.max(2 * held));
         }
     }
 }

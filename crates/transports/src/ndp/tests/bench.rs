@@ -2,7 +2,7 @@
 
 use endpoint::{
     Cx, Draw, Effect, Effects, Endpoint, Flags, Msg, MsgId, MsgKey, NetView, Packet, Purpose,
-    Routes, Tx, TxPort,
+    Routes, Span, Tx, TxPort,
 };
 use units::{Dur, HostId, Rate, Time, TimerId};
 use wire::ndp::{Data, Feedback, Kind, Repr};
@@ -93,7 +93,15 @@ impl Bench {
         flags: Flags,
         kind: Kind,
     ) -> Vec<Packet> {
-        let mut pkt = Packet { src, dst: ME, flags, ..Packet::EMPTY };
+        let span = match kind {
+            Kind::Data(data) => Span {
+                msg: MsgId(id),
+                offset: u64::from(data.seq) * 9000,
+                len: u32::from(data.len),
+            },
+            _ => Span::default(),
+        };
+        let mut pkt = Packet { src, dst: ME, flags, span, ..Packet::EMPTY };
         emit(&mut pkt, Repr { connection: id, kind });
         self.call(|ndp, cx| ndp.on_packet(cx, &pkt));
         self.drain()

@@ -14,7 +14,6 @@ fn lossy() -> Config {
         rto_initial: Dur::from_ms(1),
         rto_min: Dur::from_ms(1),
         stall_timeout: Dur::from_ms(5),
-        time_wait: Dur::from_ms(5_000),
         msl: Dur::from_ms(50),
         ..Config::paper(1500)
     }
