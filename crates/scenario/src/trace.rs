@@ -9,7 +9,7 @@ use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
 };
 use units::Time;
-use wire::frame::{Carrier, Ecn, FrameRepr, IP_OVERHEAD};
+use wire::frame::{Carrier, Ecn, FrameRepr};
 
 use crate::record::Recorder;
 
@@ -171,9 +171,10 @@ fn name(pkt: &Packet) -> String {
 
 /// The Ethernet and IP headers that the packet would have.
 fn headers(pkt: &Packet) -> FrameRepr {
-    let after_ip = usize::from(pkt.wire_len).saturating_sub(IP_OVERHEAD);
-    // Some simulators count an acknowledgement as 40 bytes, less than its headers have.
-    let body_len = after_ip.max(usize::from(pkt.hdr_len)) as u16;
+    // Not from `wire_len`: simulators count headers in their own ways, and a dissector adds up the
+    // bytes of a stream.
+    let payload = if pkt.carries_payload() { pkt.span.len as usize } else { 0 };
+    let body_len = (usize::from(pkt.hdr_len) + payload).min(usize::from(u16::MAX)) as u16;
     let ecn = if pkt.flags.has(Flags::CE) {
         Ecn::Marked
     } else if pkt.flags.has(Flags::ECT) {

@@ -38,6 +38,7 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
         rto: rto(table, p.map(|p| p.rto))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
         delayed_ack: table.given("delayed_ack", p.map(|p| DelayedAck(p.delayed_ack)))?.0,
+        quick_acks: table.given("quick_acks", p.map(|p| p.quick_acks))?,
         messages_max: table.given("messages_max", p.map(|p| p.messages_max))?,
     };
     config.check().map_err(|why| {

@@ -69,6 +69,9 @@ pub struct Config {
     /// Acknowledge every second full segment, and others after this delay (RFC 5681, section 4.2:
     /// at most 500 ms). `None`: acknowledge every segment.
     pub delayed_ack: Option<Dur>,
+    /// The first so many acknowledgements of a connection are not delayed (16: Linux, quick-ack, as
+    /// tcp.md section 6 describes it; 0: none).
+    pub quick_acks: u32,
     /// Messages that a host may have under way at once; more are refused until one ends.
     pub messages_max: u32,
 }
@@ -136,6 +139,7 @@ impl Config {
             },
             timeouts_max: 15,
             delayed_ack: Some(Dur::from_ms(40)),
+            quick_acks: 16,
             messages_max: u32::MAX,
         }
     }
@@ -159,6 +163,7 @@ impl Config {
                 ack_ends_backoff: false,
             },
             delayed_ack: None,
+            quick_acks: 0,
             ..Self::linux_datacenter(mss)
         }
     }

@@ -36,6 +36,8 @@ struct Receiver {
     marks: Vec<Mark>,
     /// In-order bytes not acknowledged yet (delayed acknowledgement).
     unacked: u64,
+    /// Acknowledgements sent.
+    acks: u32,
     /// Largest payload seen: what counts as a full segment.
     largest: u64,
     /// What the delayed acknowledgement will say it answers.
@@ -178,6 +180,7 @@ impl Receiver {
             received: RangeSet::new(),
             marks: Vec::new(),
             unacked: 0,
+            acks: 0,
             largest: 0,
             msg: MsgId(0),
         }
@@ -187,7 +190,8 @@ impl Receiver {
     fn reopen(&mut self, peer: HostId, conn: u32) {
         self.received.clear();
         self.marks.clear();
-        (self.peer, self.conn, self.unacked, self.largest) = (peer, conn, 0, 0);
+        (self.peer, self.conn) = (peer, conn);
+        (self.unacked, self.acks, self.largest) = (0, 0, 0);
     }
 
     /// Take in the positions `range` of the stream, which the packet carries.
@@ -250,11 +254,13 @@ impl Receiver {
         config.delayed_ack.is_none()
             || progress == Progress::Other
             || self.unacked >= 2 * self.largest
+            || self.acks < config.quick_acks
     }
 
     /// The acknowledgement of everything received in order.
     fn acknowledge(&mut self, config: &Config, complete: bool) -> Ack {
         self.unacked = 0;
+        self.acks = self.acks.saturating_add(1);
         let number = (self.received.prefix() as u32).wrapping_add(config.isn);
         let (peer, conn, path, msg) = (self.peer, self.conn, self.path, self.msg);
         Ack { peer, conn, number, complete, path, msg }

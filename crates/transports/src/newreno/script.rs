@@ -193,4 +193,6 @@ fn growth_counts_bytes_or_acknowledgements() {
     assert_eq!(after(abc(f64::INFINITY), 4, f64::INFINITY), 14.0);
     assert_eq!(after(Increase::PerAck, 4, 5.0), 10.1);
     assert_eq!(after(abc(2.0), 4, 5.0), 10.4);
+    // Slow start from 10 to 12, the other six in congestion avoidance.
+    assert_eq!(after(abc(f64::INFINITY), 8, 12.0), 12.5);
 }

@@ -25,6 +25,7 @@ fn textbook() -> Config {
         increase: Increase::PerAck,
         limited_transmit: false,
         delayed_ack: None,
+        quick_acks: 0,
         conservative_exit: false,
         rto: crate::rto::RtoConfig {
             min: Dur::from_ms(1),
@@ -269,6 +270,17 @@ fn delayed_acknowledgements_halve_their_number() {
     let arrived = RATE.serialise(1040) * 3 + DELAY;
     let acked = Time::ZERO + arrived + Dur::from_us(500) + RATE.serialise(40) + DELAY;
     assert_eq!(net.record(key).acked, Some(acked));
+}
+
+/// The first acknowledgements of a connection are not delayed where that is asked for.
+#[test]
+fn quick_acks_come_at_once() {
+    let delayed_ack = Some(Dur::from_us(500));
+    let mut net = pair(slow_timer(Config { delayed_ack, quick_acks: 16, ..textbook() }));
+    net.submit(A, B, 100 * MSS);
+    net.run_until_idle(Dur::from_ms(500));
+    let acks = net.log().iter().filter(|s| s.pkt.src == B).count();
+    assert_eq!(acks, 16 + 84 / 2);
 }
 
 /// RFC 5681, section 4.2: what fills a part of a gap is acknowledged at once.

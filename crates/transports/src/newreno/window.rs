@@ -77,7 +77,11 @@ impl Window {
             Increase::PerAck if self.cwnd < self.ssthresh => 1.0,
             Increase::PerAck => 1.0 / self.cwnd,
             Increase::PerByte { slow_start_limit } if self.cwnd < self.ssthresh => {
-                acked.min(slow_start_limit)
+                // Slow start ends at ssthresh; what is left of an acknowledgement that crosses it
+                // counts as congestion avoidance (Linux, tcp_slow_start).
+                let slow = acked.min(slow_start_limit).min(self.ssthresh - self.cwnd);
+                let crossed = self.cwnd + slow >= self.ssthresh;
+                slow + if crossed { (acked - slow) / self.ssthresh } else { 0.0 }
             }
             Increase::PerByte { .. } => acked / self.cwnd,
         };
