@@ -1,6 +1,6 @@
-//! The monotonic clock as endpoint time.
+//! The monotonic clock as endpoint time, and the calendar that tells one start from the next.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use units::Time;
 
@@ -19,4 +19,10 @@ impl Clock {
         let ps = self.0.elapsed().as_nanos().saturating_mul(1_000);
         Time(u64::try_from(ps).unwrap_or(u64::MAX))
     }
+}
+
+/// Microseconds since 1970 by the system clock; zero if it stands before.
+pub(crate) fn since_1970_us() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }

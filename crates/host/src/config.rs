@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use endpoint::Routes;
 use units::{Dur, HostId, Rate};
 
+use crate::clock;
+
 /// Where each host listens. A packet is believed only if it comes from its host's address.
 pub type AddressBook = BTreeMap<HostId, SocketAddr>;
 
@@ -18,6 +20,12 @@ pub struct Config {
     pub peers: AddressBook,
     /// Seed of the endpoint's and the application's draws.
     pub seed: u64,
+    /// Which life of this host this is: each start needs a larger number than all before it, so
+    /// that its peers do not take its messages and connections for those of an earlier life. It
+    /// is mixed into every draw, and message ids start at `incarnation << 12`. The lower 52 bits
+    /// count, which in microseconds since 1970 is enough until 2112. A life must submit fewer than
+    /// 4096 messages per step to the next life's number (in microseconds: 4 per nanosecond).
+    pub incarnation: u64,
     /// The nominal rate of the interface. Endpoints read it (a pull pacer derives its interval
     /// from it); the host itself does not hold packets back.
     pub rate: Rate,
@@ -28,7 +36,10 @@ pub struct Config {
     /// The longest message that is sent or received, bytes. A packet beyond it is refused, so
     /// that a forged offset cannot claim memory.
     pub max_message: u64,
-    /// The most bytes of unfinished messages that are kept; a packet beyond it is refused.
+    /// The most bytes of unfinished messages that are kept; a packet beyond it is refused, unless
+    /// it belongs to the unfinished message that began first: were that refused too, messages that
+    /// fill the memory together could never finish. The most memory is therefore `max_buffered +
+    /// max_message`.
     pub max_buffered: u64,
     /// The most datagrams received, and the most sent, in one turn of the loop.
     pub batch: usize,
@@ -36,13 +47,15 @@ pub struct Config {
 
 impl Config {
     /// Loopback between processes: nominally 10 Gb/s, 9 KB packets with 64 B of headers, 50 us of
-    /// round-trip time (two wake-ups of a sleeping process), messages of at most 64 MiB.
+    /// round-trip time (two wake-ups of a sleeping process), messages of at most 64 MiB. The
+    /// incarnation is the system clock's, in microseconds since 1970.
     #[must_use]
     pub fn loopback(me: HostId, peers: AddressBook, seed: u64) -> Self {
         Self {
             me,
             peers,
             seed,
+            incarnation: clock::since_1970_us(),
             rate: Rate(10_000_000_000),
             mtu: 9064,
             base_rtt: Dur::from_us(50),

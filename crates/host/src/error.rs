@@ -20,11 +20,13 @@ pub enum Error {
     RemoteSignal(HostId),
 }
 
-/// How an endpoint broke the contract of [`endpoint::Endpoint`].
+/// How an endpoint broke the contract of [`endpoint::Endpoint`], in ways that no peer can cause.
+/// What a peer can cause (bytes placed twice or outside their packet, a message delivered twice or
+/// with a hole) fails the peer's message instead, see [`crate::Counters::contradictions`].
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Breach {
-    /// `Place` named bytes that the packet just received does not carry, or no packet was.
-    #[error("{len} bytes at {offset} of {key} are not in the packet just received")]
+    /// `Place` while no packet was being received, or one of another host.
+    #[error("{len} bytes at {offset} of {key} are placed without a packet of that host")]
     PlacedElsewhere {
         /// The message named.
         key: MsgKey,
@@ -33,22 +35,6 @@ pub enum Breach {
         /// Its length.
         len: u32,
     },
-    /// `Place` named bytes that had been placed before, or belong to a message already delivered.
-    #[error("{len} bytes at {offset} of {key} were placed before")]
-    PlacedTwice {
-        /// The message.
-        key: MsgKey,
-        /// The place.
-        offset: u64,
-        /// Its length.
-        len: u32,
-    },
-    /// `Delivered` of a message with a hole.
-    #[error("{0} is called delivered, but bytes of it are missing")]
-    DeliveredWithHole(MsgKey),
-    /// `Delivered` of a message delivered before.
-    #[error("{0} is called delivered again")]
-    DeliveredTwice(MsgKey),
     /// `NotBefore` of an instant that is not later than now.
     #[error("NotBefore({at}) at {now}")]
     NotLater {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::UdpSocket;
+use std::ops::Range;
 
 use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView, Packet,
@@ -14,11 +15,13 @@ use endpoint::{
 use units::{Dur, MsgId, MsgKey, Time};
 
 use crate::clock::Clock;
-use crate::inbox::Inbox;
+use crate::inbox::{Contradiction, Inbox};
 use crate::link::{Link, Received};
 use crate::timers::Timers;
 use crate::{Breach, Config, Content, Error, Faults};
 
+/// Message ids start at the incarnation shifted by this, see [`Config::incarnation`].
+const INCARNATION_SHIFT: u32 = 12;
 /// The longest sleep, so that the caller of [`Host::run`] is asked often enough.
 const MAX_SLEEP: Dur = Dur::from_ms(5);
 /// One interface, no class ever paused.
@@ -45,6 +48,10 @@ pub struct Counters {
     pub unknown_peer: u64,
     /// Ignored: beyond `max_message` or `max_buffered`.
     pub refused: u64,
+    /// Packets, or ends of messages, that contradict what the same peer sent before or that
+    /// contradict themselves: bytes placed twice or outside their packet, a message delivered
+    /// twice or with a hole. The first of a message fails it; nothing more of it is taken.
+    pub contradictions: u64,
     /// Payload bytes placed, each byte once.
     pub placed: u64,
     /// Messages that the application submitted.
@@ -65,6 +72,21 @@ enum Port {
     Ready,
     NotBefore(Time),
     Idle,
+}
+
+/// The draws of this life of one of the host's two parties.
+fn draw(config: &Config, party: &str) -> Draw {
+    let host = Draw::new(config.seed, Purpose::new(party), u64::from(config.me.0));
+    host.part(config.incarnation)
+}
+
+/// Where in the payload of `pkt` the `len` bytes at `offset` of message `key` are, if they are.
+fn payload_range(pkt: &Packet, key: MsgKey, offset: u64, len: u32) -> Option<Range<usize>> {
+    if !pkt.carries_payload() || pkt.span.msg != key.id {
+        return None;
+    }
+    let start = usize::try_from(offset.checked_sub(pkt.span.offset)?).ok()?;
+    Some(start..start.checked_add(len as usize)?)
 }
 
 /// One host: an endpoint and an application on a real clock and a UDP socket.
@@ -137,7 +159,7 @@ impl<'a> Host<'a> {
             receiving: None,
             app_effects: Vec::new(),
             app_timers: Timers::default(),
-            next_id: MsgId(0),
+            next_id: MsgId(config.incarnation << INCARNATION_SHIFT),
             events: VecDeque::new(),
             wishes: VecDeque::new(),
             backlog: VecDeque::new(),
@@ -288,7 +310,7 @@ impl Host<'_> {
             me,
             room,
             net: &net,
-            draw: Draw::new(self.config.seed, Purpose::new("endpoint"), u64::from(me.0)),
+            draw: draw(&self.config, "endpoint"),
             fx: &mut self.effects,
         };
         f(&mut *self.endpoint, &mut cx)
@@ -310,24 +332,22 @@ impl Host<'_> {
         match effect {
             Effect::Arm { timer, at } => self.timers.arm(timer, at),
             Effect::Place { key, offset, len } => self.place(key, offset, len)?,
-            Effect::Delivered(key) => {
-                let bytes = self.inbox.deliver(key)?;
-                let len = bytes.len() as u64;
-                self.content.received(key, bytes);
-                self.counters.delivered += 1;
-                self.events.push_back(AppEvent::Delivered { key, len });
-            }
+            Effect::Delivered(key) => self.deliver(key),
             Effect::Acked(id) => {
                 self.counters.acked += 1;
                 self.retry = true;
                 self.events.push_back(AppEvent::Acked(id));
             }
             Effect::Failed(key, why) => {
-                if key.src != self.config.me {
+                self.retry = true;
+                let is_mine = key.src == self.config.me;
+                if !is_mine {
                     self.inbox.forget(key);
                 }
-                self.retry = true;
-                self.fail(key, why);
+                // The application hears of the end of a message once.
+                if is_mine || !self.inbox.is_over(key) {
+                    self.fail(key, why);
+                }
             }
             Effect::Count(stat) => self.counters.stats[stat as usize] += 1,
         }
@@ -339,20 +359,44 @@ impl Host<'_> {
         self.events.push_back(AppEvent::Failed(key, why));
     }
 
+    fn deliver(&mut self, key: MsgKey) {
+        let was_over = self.inbox.is_over(key);
+        match self.inbox.deliver(key) {
+            Ok(bytes) => {
+                let len = bytes.len() as u64;
+                self.content.received(key, bytes);
+                self.counters.delivered += 1;
+                self.events.push_back(AppEvent::Delivered { key, len });
+            }
+            Err(Contradiction) => self.reject(key, was_over),
+        }
+    }
+
     /// Copy payload of the packet being received to where it belongs.
     fn place(&mut self, key: MsgKey, offset: u64, len: u32) -> Result<(), Breach> {
         let elsewhere = Breach::PlacedElsewhere { key, offset, len };
-        let (pkt, _) = self.receiving.filter(|(p, _)| p.carries_payload()).ok_or(elsewhere)?;
-        if key != (MsgKey { src: pkt.src, id: pkt.span.msg }) {
-            return Err(elsewhere);
+        let (pkt, _) = self.receiving.filter(|(p, _)| p.src == key.src).ok_or(elsewhere)?;
+        let was_over = self.inbox.is_over(key);
+        let bytes = payload_range(&pkt, key, offset, len)
+            .and_then(|range| self.link.payload().get(range))
+            .ok_or(Contradiction);
+        let placed = bytes.and_then(|bytes| self.inbox.place(key, offset, bytes));
+        match placed {
+            Ok(()) => self.counters.placed += u64::from(len),
+            Err(Contradiction) => self.reject(key, was_over),
         }
-        let start = offset.checked_sub(pkt.span.offset).ok_or(elsewhere)?;
-        let start = usize::try_from(start).map_err(|_| elsewhere)?;
-        let end = start.checked_add(len as usize).ok_or(elsewhere)?;
-        let bytes = self.link.payload().get(start..end).ok_or(elsewhere)?;
-        self.inbox.place(key, offset, bytes)?;
-        self.counters.placed += u64::from(len);
         Ok(())
+    }
+
+    /// A peer contradicts itself (its two headers may disagree): its message fails, unless it
+    /// `was_over` already, and the host goes on. An endpoint that itself is wrong looks the same
+    /// here; simulated runs, where no packet lies, find that.
+    fn reject(&mut self, key: MsgKey, was_over: bool) {
+        self.counters.contradictions += 1;
+        self.inbox.give_up(key);
+        if !was_over {
+            self.fail(key, Why::Refused);
+        }
     }
 
     /// Poll the port until it has nothing to send, the socket is full, or the turn's budget is
@@ -422,7 +466,7 @@ impl Host<'_> {
         let mut cx = AppCx {
             now: self.clock.now(),
             me,
-            draw: Draw::new(self.config.seed, Purpose::new("application"), u64::from(me.0)),
+            draw: draw(&self.config, "application"),
             next_id: &mut self.next_id,
             fx: &mut self.app_effects,
         };

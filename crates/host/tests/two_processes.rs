@@ -165,7 +165,8 @@ fn child() {
     let port: u16 = read_line(&mut stdin().lock()).expect("the other's port").parse().unwrap();
 
     let peer = (HostId(1 - me.0), SocketAddr::from(([127, 0, 0, 1], port)));
-    let config = Config::loopback(me, AddressBook::from([peer]), SEED);
+    // Ids that start at zero.
+    let config = Config { incarnation: 0, ..Config::loopback(me, AddressBook::from([peer]), SEED) };
     let mut app = Exchange::default();
     let mut content = Pattern::default();
     let mut host =
@@ -214,7 +215,7 @@ fn report(c: &Counters, app: &Exchange, content: &Pattern) -> String {
         ("dropped", c.dropped_on_purpose),
         ("doubled", c.doubled_on_purpose),
         ("received", c.received),
-        ("ignored", c.malformed + c.misaddressed + c.unknown_peer + c.refused),
+        ("ignored", c.malformed + c.misaddressed + c.unknown_peer + c.refused + c.contradictions),
         ("retransmitted", c.stats[Stat::Retransmission as usize]),
         ("duplicates", c.stats[Stat::Duplicate as usize]),
     ];

@@ -132,7 +132,11 @@ fn host<'a>(
 ) -> (Host<'a>, std::net::SocketAddr) {
     let socket = bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let addr = socket.local_addr().unwrap();
-    let config = Config { max_message: 10_000, ..Config::loopback(ME, [(ME, addr)].into(), 1) };
+    let config = Config {
+        max_message: 10_000,
+        incarnation: 3,
+        ..Config::loopback(ME, [(ME, addr)].into(), 1)
+    };
     (Host::new(config, socket, endpoint, app, content).unwrap(), addr)
 }
 
@@ -239,44 +243,108 @@ fn not_before_now_is_a_breach() {
     assert!(matches!(breach(result), Breach::NotLater { now, at } if now == at));
 }
 
-/// Sends one packet, and does `effects` when it arrives.
-fn on_arrival(pkt: Packet, effects: fn(&mut Effects)) -> Result<bool, Error> {
-    let mut slot = Some(pkt);
-    let (result, ..) = run_script(vec![], |finish| {
+/// Sends packets one by one, and does `effects` when each arrives.
+fn on_arrival(
+    mut pkts: Vec<Packet>,
+    effects: fn(&mut Effects),
+) -> (Result<bool, Error>, Wishes, Counters) {
+    run_script(vec![], |finish| {
+        let mut left = pkts.len();
         move |cx, call| match call {
-            Call::Poll => slot.take().map_or(Answer::Default, Answer::Send),
+            Call::Poll => pkts.pop().map_or(Answer::Default, Answer::Send),
             Call::Packet(_) => {
                 effects(cx.fx);
-                finish.send(()).unwrap();
+                left -= 1;
+                if left == 0 {
+                    finish.send(()).unwrap();
+                }
                 Answer::Default
             }
             _ => Answer::Default,
         }
-    });
-    result
+    })
 }
 
 #[test]
 fn only_bytes_of_the_packet_are_placed_and_only_once() {
-    let pkt = data(3, 100, 50);
-    on_arrival(pkt, |fx| fx.place(key(3), 110, 40)).unwrap();
-    let elsewhere = |pkt, effects| breach(on_arrival(pkt, effects));
-    let at = |key, offset, len| Breach::PlacedElsewhere { key, offset, len };
-    assert_eq!(elsewhere(pkt, |fx| fx.place(key(3), 110, 41)), at(key(3), 110, 41));
-    assert_eq!(elsewhere(pkt, |fx| fx.place(key(3), 99, 10)), at(key(3), 99, 10));
-    assert_eq!(elsewhere(pkt, |fx| fx.place(key(4), 100, 10)), at(key(4), 100, 10));
-    let trimmed = Packet { flags: Flags::TRIMMED, ..pkt };
-    assert_eq!(elsewhere(trimmed, |fx| fx.place(key(3), 100, 50)), at(key(3), 100, 50));
-    let twice = breach(on_arrival(pkt, |fx| {
-        fx.place(key(3), 100, 30);
-        fx.place(key(3), 129, 10);
-    }));
-    assert_eq!(twice, Breach::PlacedTwice { key: key(3), offset: 129, len: 10 });
-    let hole = breach(on_arrival(pkt, |fx| {
-        fx.place(key(3), 100, 50);
+    let pkt = data(3, 0, 50);
+    let (result, app, counters) = on_arrival(vec![pkt], |fx| {
+        fx.place(key(3), 0, 50);
         fx.delivered(key(3));
-    }));
-    assert_eq!(hole, Breach::DeliveredWithHole(key(3)));
+    });
+    assert!(result.unwrap());
+    assert_eq!(app.told, [AppEvent::Delivered { key: key(3), len: 50 }]);
+    assert_eq!((counters.placed, counters.contradictions), (50, 0));
+
+    let pkt = data(3, 100, 50);
+    let trimmed = Packet { flags: Flags::TRIMMED, ..pkt };
+    let cases: [(Packet, fn(&mut Effects)); 6] = [
+        (pkt, |fx| fx.place(key(3), 110, 41)),
+        (pkt, |fx| fx.place(key(3), 99, 10)),
+        (Packet { span: Span { msg: MsgId(4), ..pkt.span }, ..pkt }, |fx| {
+            fx.place(key(3), 100, 10);
+        }),
+        (trimmed, |fx| fx.place(key(3), 100, 50)),
+        (pkt, |fx| {
+            fx.place(key(3), 100, 30);
+            fx.place(key(3), 129, 10);
+        }),
+        (pkt, |fx| {
+            fx.place(key(3), 100, 50);
+            fx.delivered(key(3));
+        }),
+    ];
+    for (nth, (pkt, effects)) in cases.into_iter().enumerate() {
+        // The second one is too late for a message that is over.
+        let (result, app, counters) = on_arrival(vec![pkt, pkt], effects);
+        assert!(result.unwrap(), "{nth}: the host goes on");
+        assert_eq!(app.told, [AppEvent::Failed(key(3), Why::Refused)], "{nth}");
+        assert!(counters.contradictions >= 2 && counters.delivered == 0, "{nth}: {counters:?}");
+    }
+}
+
+#[test]
+fn placing_without_a_packet_of_that_host_is_a_breach() {
+    let foreign = MsgKey { src: HostId(7), id: MsgId(3) };
+    let (result, ..) = run_script(vec![submit(0, 1)], |_| {
+        |cx, call| {
+            if let Call::Submit(_) = call {
+                cx.fx.place(key(3), 0, 10);
+            }
+            Answer::Default
+        }
+    });
+    assert_eq!(breach(result), Breach::PlacedElsewhere { key: key(3), offset: 0, len: 10 });
+    let (result, ..) = on_arrival(vec![data(3, 0, 50)], |fx| {
+        fx.place(MsgKey { src: HostId(7), id: MsgId(3) }, 0, 10);
+    });
+    assert_eq!(breach(result), Breach::PlacedElsewhere { key: foreign, offset: 0, len: 10 });
+}
+
+/// Keeps the first id and a draw of the life it is in.
+#[derive(Default)]
+struct Life(Vec<(MsgId, u64)>);
+
+impl App for Life {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        self.0.push((*cx.next_id, cx.draw.bits(Purpose::new("test"), 0)));
+    }
+}
+
+#[test]
+fn lives_share_neither_ids_nor_draws() {
+    let mut life = Life::default();
+    for incarnation in [7, 8, 7] {
+        let socket = bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let config = Config { incarnation, ..Config::loopback(ME, BTreeMap::new(), 1) };
+        let mut content = Pattern::default();
+        let endpoint = Box::new(Blast::default());
+        let mut host = Host::new(config, socket, endpoint, &mut life, &mut content).unwrap();
+        host.run(Dur::ZERO, |_| true).unwrap();
+    }
+    assert_eq!(life.0[0].0, MsgId(7 << 12));
+    assert!(life.0[0].0 < life.0[1].0 && life.0[0].1 != life.0[1].1);
+    assert_eq!(life.0[0], life.0[2], "the same life again: for tests");
 }
 
 #[test]
