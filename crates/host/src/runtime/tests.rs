@@ -243,11 +243,11 @@ fn not_before_now_is_a_breach() {
     assert!(matches!(breach(result), Breach::NotLater { now, at } if now == at));
 }
 
+/// What an endpoint does in a call.
+type Act = fn(&mut Effects);
+
 /// Sends packets one by one, and does `effects` when each arrives.
-fn on_arrival(
-    mut pkts: Vec<Packet>,
-    effects: fn(&mut Effects),
-) -> (Result<bool, Error>, Wishes, Counters) {
+fn on_arrival(mut pkts: Vec<Packet>, effects: Act) -> (Result<bool, Error>, Wishes, Counters) {
     run_script(vec![], |finish| {
         let mut left = pkts.len();
         move |cx, call| match call {
@@ -278,7 +278,7 @@ fn only_bytes_of_the_packet_are_placed_and_only_once() {
 
     let pkt = data(3, 100, 50);
     let trimmed = Packet { flags: Flags::TRIMMED, ..pkt };
-    let cases: [(Packet, fn(&mut Effects)); 6] = [
+    let cases: [(Packet, Act); 6] = [
         (pkt, |fx| fx.place(key(3), 110, 41)),
         (pkt, |fx| fx.place(key(3), 99, 10)),
         (Packet { span: Span { msg: MsgId(4), ..pkt.span }, ..pkt }, |fx| {
