@@ -105,9 +105,26 @@ fn a_restarted_newreno_client_is_heard() {
     a_restarted_client_is_heard(newreno);
 }
 
-/// A datagram whose two headers disagree about the place of its bytes: the middle of the message
-/// in one, the second of two packets in the other.
-fn forged(msg: MsgId, seq: u32, offset: u64) -> Vec<u8> {
+/// A datagram of the client's: `len` bytes at `offset` of `msg` behind the header `hdr`.
+fn datagram(proto: u8, hdr: &[u8], msg: MsgId, offset: u64, len: u16) -> Vec<u8> {
+    let shim = wire::shim::ShimRepr {
+        src: CLIENT,
+        dst: SERVER,
+        proto,
+        wire_len: len + 64,
+        msg,
+        offset,
+        span_len: len.into(),
+        ..Default::default()
+    };
+    let mut datagram = vec![0; 9_000];
+    let len = shim.emit(hdr, len, &mut datagram).unwrap();
+    datagram.truncate(len);
+    datagram
+}
+
+/// NDP says packet `seq` of 8000 bytes, the environment says `offset`.
+fn forged_ndp(seq: u32, offset: u64) -> Vec<u8> {
     use wire::ndp::{Data, Header, Kind, LEN, PROTOCOL, Repr};
     let data = Data {
         seq,
@@ -119,36 +136,60 @@ fn forged(msg: MsgId, seq: u32, offset: u64) -> Vec<u8> {
         len: 8_000,
         pacer_echo: None,
     };
-    let mut hdr = [0; 64];
+    let mut hdr = [0; LEN];
     let mut header = Header::new(&mut hdr[..]).unwrap();
-    Repr { connection: msg.0, kind: Kind::Data(data) }.emit(&mut header);
-    let shim = wire::shim::ShimRepr {
-        src: CLIENT,
-        dst: SERVER,
-        proto: PROTOCOL,
-        wire_len: 8_064,
-        msg,
-        offset,
-        span_len: 8_000,
-        ..Default::default()
-    };
-    let mut datagram = vec![0; 9_000];
-    let len = shim.emit(&hdr[..LEN], 8_000, &mut datagram).unwrap();
-    datagram.truncate(len);
-    datagram
+    Repr { connection: 5, kind: Kind::Data(data) }.emit(&mut header);
+    datagram(PROTOCOL, &hdr, MsgId(5), offset, 8_000)
+}
+
+/// TCP says that this is the beginning of connection `conn`, the environment says `offset` of
+/// `msg`.
+fn forged_tcp(conn: u16, control: wire::tcp::Control, msg: u64, offset: u64) -> Vec<u8> {
+    use wire::tcp::{HEADER_LEN, PROTO, Repr};
+    // The sender's port has the highest bit.
+    let (src_port, dst_port) = (0x8000 | conn, conn);
+    let mut hdr = [0; HEADER_LEN];
+    Repr { src_port, dst_port, seq: 0, ack: 0, control, window: 0 }.emit(&mut hdr).unwrap();
+    datagram(PROTO, &hdr, MsgId(msg), offset, 1_000)
+}
+
+/// What a server has counted that got `forged` before an honest message of the same host.
+fn after(forged: &[Vec<u8>], transport: fn() -> Box<dyn Endpoint>) -> Counters {
+    let (client, server, book) = sockets();
+    let config = Config::loopback(SERVER, book.clone(), 7);
+    let server = Server::start(config, server, transport());
+    for datagram in forged {
+        client.send_to(datagram, book[&SERVER]).unwrap();
+    }
+    live(&book, client, transport(), vec![100_000]);
+    let (counters, content) = server.stop();
+    assert_eq!((counters.delivered, content.intact), (1, 1), "{counters:?}");
+    counters
 }
 
 #[test]
-fn headers_that_disagree_do_not_stop_a_host() {
-    let (client, server, book) = sockets();
-    let config = Config::loopback(SERVER, book.clone(), 7);
-    let server = Server::start(config, server, ndp());
-    for (seq, offset) in [(1, 0), (1, 8_000), (0, 8_000), (0, 4_000), (7, u64::MAX - 8_000)] {
-        client.send_to(&forged(MsgId(5), seq, offset), book[&SERVER]).unwrap();
-    }
-    live(&book, client, ndp(), vec![100_000]);
-    let (counters, content) = server.stop();
-    assert_eq!((counters.delivered, content.intact), (1, 1), "{counters:?}");
+fn ndp_headers_that_disagree_do_not_stop_a_host() {
+    let forged = [(1, 0), (1, 8_000), (0, 8_000), (0, 4_000), (7, u64::MAX - 8_000)];
+    after(&forged.map(|(seq, offset)| forged_ndp(seq, offset)), ndp);
+}
+
+#[test]
+fn tcp_headers_that_disagree_do_not_stop_a_host() {
+    use wire::tcp::Control;
+    let end = Control::PSH.with(Control::FIN);
+    let counters = after(
+        &[
+            // The same bytes on two connections, and more of them.
+            forged_tcp(1, Control::ACK, 5, 0),
+            forged_tcp(2, Control::ACK, 5, 0),
+            forged_tcp(3, Control::ACK, 5, 1_000),
+            // The end of a message without its beginning, two times.
+            forged_tcp(4, end, 6, 5_000),
+            forged_tcp(5, end, 6, 0),
+        ],
+        newreno,
+    );
+    assert_eq!((counters.contradictions, counters.failed), (5, 2), "{counters:?}");
 }
 
 #[test]
