@@ -28,7 +28,7 @@ pub(crate) enum Command {
         /// The output directory of a run
         dir: PathBuf,
     },
-    /// Measure the simulator's own speed on fixed scenarios
+    /// Measure the simulator's own speed on fixed scenarios (the fastest of three runs each)
     Bench(Bench),
 }
 

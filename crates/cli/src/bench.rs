@@ -1,5 +1,6 @@
-//! `trimline bench`: the simulator's own speed on fixed scenarios. Each case runs in a process of
-//! its own, so that its peak memory is its own.
+//! `trimline bench`: the simulator's own speed on fixed scenarios. Each run is a process of its own,
+//! so that its peak memory is its own; of three runs the fastest counts, as neighbours on the
+//! machine only ever add.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -53,7 +54,7 @@ pub(crate) fn bench(args: &args::Bench) -> Ended {
     }
     let mut all = Vec::new();
     for case in CASES {
-        all.push(in_a_child(case)?);
+        all.push(fastest(case)?);
     }
     if args.json {
         return print_json(&all);
@@ -74,6 +75,21 @@ fn failed(what: impl Into<Box<dyn std::error::Error>>) -> Error {
 
 fn print_json<T: Serialize>(value: &T) -> Ended {
     say(serde_json::to_string_pretty(value).map_err(failed)?)
+}
+
+/// Runs of each case.
+const RUNS: usize = 3;
+
+/// The run of `case` that took the least processor time.
+fn fastest(case: &Case) -> Result<Measured, Error> {
+    let mut best = in_a_child(case)?;
+    for _ in 1..RUNS {
+        let run = in_a_child(case)?;
+        if run.cpu_s < best.cpu_s {
+            best = run;
+        }
+    }
+    Ok(best)
 }
 
 /// Run `case` in a process of its own and read what it prints.
