@@ -167,6 +167,18 @@ impl EventQueue {
         Some((at, self.nodes.at(order)))
     }
 
+    /// The event that comes `n` after the next one in the open slot, if it is an arrival: over which
+    /// link.
+    #[inline]
+    pub(crate) fn arrival_ahead(&self, n: usize) -> Option<u32> {
+        let open = &self.wheel.as_ref()?.open;
+        let entry = *open.get(open.len().checked_sub(n + 1)?)?;
+        match self.fixed_node(entry) {
+            Node::Arrival(link) => Some(link),
+            _ => None,
+        }
+    }
+
     /// What an entry of the wheel stands for.
     fn fixed_node(&self, entry: Entry) -> Node {
         let Some(wheel) = &self.wheel else { return Node::Sample };

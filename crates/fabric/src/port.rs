@@ -134,6 +134,11 @@ impl Port {
         self.flight.pop_front().map(|(_, handle)| handle)
     }
 
+    /// The first packet on the wire: its arrival and its handle.
+    pub(crate) fn first_in_flight(&self) -> Option<&(Time, u32)> {
+        self.flight.front()
+    }
+
     /// When the next packet arrives at the far end.
     pub(crate) fn next_arrival(&self) -> Option<Time> {
         self.flight.front().map(|&(due, _)| due)

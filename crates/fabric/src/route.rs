@@ -184,6 +184,25 @@ impl Topology {
     }
 }
 
+impl Topology {
+    /// The output port of switch `at`, if the source chooses the path; otherwise some port.
+    #[inline]
+    pub(crate) fn likely_port(&self, at: u32, dst: HostId, path: u32) -> u32 {
+        self.down_port(at, dst).unwrap_or_else(|| self.up_port(at, path))
+    }
+
+    /// The output port of switch `at` on the way up along `path`.
+    #[inline]
+    fn up_port(&self, at: u32, path: u32) -> u32 {
+        let switch = &self.switches[at as usize];
+        switch.up
+            + match switch.tier {
+                Tier::Tor => path % self.aggs,
+                _ => path / self.aggs % self.cores_per_agg,
+            }
+    }
+}
+
 /// The output port that switch `at` chooses for `pkt` on the way up; `draws` counts its random
 /// choices so far.
 #[inline]
@@ -195,11 +214,8 @@ pub(crate) fn choose_up(
     draw: Draw,
     draws: &mut u64,
 ) -> u32 {
-    let topology = known.topology;
-    let switch = &topology.switches[at as usize];
     let digit = match routing {
-        Routing::Source if switch.tier == Tier::Tor => pkt.path % topology.aggs,
-        Routing::Source => pkt.path / topology.aggs % topology.cores_per_agg,
+        Routing::Source => return known.topology.up_port(at, pkt.path),
         Routing::FlowHash => {
             let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
             let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);
@@ -210,7 +226,7 @@ pub(crate) fn choose_up(
             choose(known, at, pkt, |n| draw.below(SPRAY, *draws, n))
         }
     };
-    switch.up + digit
+    known.topology.switches[at as usize].up + digit
 }
 
 /// One of the uplinks of switch `at` over which the destination can be reached: `pick(n)` below n.

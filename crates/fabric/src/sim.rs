@@ -22,7 +22,7 @@ use crate::outcome::{
 use crate::port::{FarEnd, Port};
 use crate::route::{self, Belief, Known};
 use crate::sample::Sampler;
-use crate::slab::Slab;
+use crate::slab::{self, Slab};
 use crate::topology::{Link, Node, Topology};
 
 /// A fabric with its hosts, ready to run once.
@@ -156,6 +156,7 @@ impl<O: Observer> Sim<O> {
                 }
                 self.now = at;
                 self.handled += 1;
+                self.prefetch();
                 self.handle(node);
                 if self.violation.is_some() {
                     return End::Stopped;
@@ -186,6 +187,34 @@ impl<O: Observer> Sim<O> {
             }
             let Some(next) = self.next_step(Dur(grid)) else { return End::Idle };
             step = next.max(step + Dur(grid));
+        }
+    }
+
+    /// Have at hand what the next arrivals will touch, one dependent load after the other: the port,
+    /// what is on its wire, the packet, the port that it goes to.
+    #[inline]
+    fn prefetch(&self) {
+        let port = |ahead| self.events.arrival_ahead(ahead).map(|link| &self.ports[link as usize]);
+        if let Some(port) = port(8) {
+            slab::prefetch(port);
+        }
+        if let Some(first) = port(6).and_then(Port::first_in_flight) {
+            slab::prefetch(first);
+        }
+        if let Some(&(_, handle)) = port(4).and_then(Port::first_in_flight) {
+            slab::prefetch(&self.slab[handle]);
+        }
+        if let Some(port) = port(2)
+            && let Some(&(_, handle)) = port.first_in_flight()
+        {
+            let pkt = &self.slab[handle];
+            match port.end {
+                FarEnd::Host(host) => slab::prefetch(&self.hosts[host as usize]),
+                FarEnd::Switch(at) => {
+                    let out = self.topology.likely_port(at, pkt.dst, pkt.path);
+                    slab::prefetch(&self.ports[out as usize]);
+                }
+            }
         }
     }
 

@@ -39,3 +39,26 @@ impl IndexMut<u32> for Slab {
         &mut self.packets[handle as usize]
     }
 }
+
+/// Ask the processor to have `item` at hand soon. Changes nothing but the time it takes.
+#[inline(always)]
+#[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_variables))]
+pub(crate) fn prefetch<T>(item: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = std::ptr::from_ref(item).cast::<i8>();
+        for line in 0..size_of::<T>().div_ceil(CACHE_LINE).min(PREFETCH_LINES_MAX) {
+            let line = start.wrapping_add(line * CACHE_LINE);
+            // SAFETY: a prefetch is a hint: it neither reads nor writes, whatever the address.
+            #[allow(unsafe_code)]
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(line);
+            }
+        }
+    }
+}
+
+const CACHE_LINE: usize = 64;
+/// What is hot in a port.
+const PREFETCH_LINES_MAX: usize = 4;

@@ -58,6 +58,29 @@ fn crates_depend_only_along_the_arrows() {
     assert_eq!(found.len(), ARROWS.len(), "the table names crates that do not exist: {found:?}");
 }
 
+/// One function asks the processor to prefetch; nothing else is unsafe (design.md section 2).
+#[test]
+fn unsafe_code_stands_in_one_file() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(crates).unwrap() {
+        let sources = entry.unwrap().path().join("src");
+        let mut folders = vec![sources];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if std::fs::read_to_string(&path).is_ok_and(|t| t.contains("(unsafe_code)"))
+                {
+                    found.push(path.strip_prefix(crates).unwrap().to_owned());
+                }
+            }
+        }
+    }
+    assert_eq!(found, [Path::new("fabric/src/slab.rs")]);
+}
+
 /// Tests may use the testkit; programs may not.
 #[test]
 fn the_testkit_is_for_tests() {
