@@ -112,15 +112,14 @@ impl Port {
         self.start(next, self.free_at)
     }
 
-    /// Everything this port has done up to and including `until`. Returns the arrival to schedule
-    /// if the wire was empty.
+    /// Everything this port has done up to and including `until`. While a packet is in service the
+    /// wire is not empty, or the caller has just emptied it and looks at `next_arrival`: so there is
+    /// no arrival to report.
     #[inline]
-    pub(crate) fn replay(&mut self, until: Time) -> Option<Time> {
-        let mut arrival = None;
+    pub(crate) fn replay(&mut self, until: Time) {
         while self.serving.is_some() && self.free_at <= until {
-            arrival = self.depart().or(arrival);
+            self.depart();
         }
-        arrival
     }
 
     /// The port is idle and its queue may not be: serve it from `at`.

@@ -393,7 +393,6 @@ impl<O: Observer> Sim<O> {
         let lazy = self.config.departures == Departures::Lazy;
         for (link, port) in self.ports.iter_mut().enumerate() {
             if lazy && port.queue.is_some() {
-                // The wire is not empty while a packet is in service: nothing to schedule.
                 port.replay(self.now);
             }
             if O::PACKETS && port.queue.is_some() {
