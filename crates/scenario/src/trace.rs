@@ -9,7 +9,7 @@ use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
 };
 use units::Time;
-use wire::frame::{Carrier, Ecn, FrameRepr};
+use wire::frame::{Carrier, Ecn, FrameRepr, mirror_trimmed};
 
 use crate::record::Recorder;
 
@@ -110,8 +110,12 @@ impl Tracer {
                 let start = Time(at.0.saturating_sub(on.delay.0).saturating_sub(length.0));
                 perfetto.slice(start, length, link, &name(pkt), u64::from(pkt.wire_len))?;
                 let mut frame = [0; FRAME_MAX];
-                let (repr, body) = (headers(pkt), pkt.header());
-                match repr.emit(body, &mut frame) {
+                let (repr, mut hdr) = (headers(pkt), pkt.hdr);
+                let hdr = &mut hdr[..pkt.header().len()];
+                if pkt.flags.has(Flags::TRIMMED) {
+                    mirror_trimmed(pkt.proto, hdr);
+                }
+                match repr.emit(hdr, &mut frame) {
                     Ok(n) => pcapng.packet(at, link, &frame[..n], repr.original_len() as u32),
                     // A packet with no place in the formats of the Internet is in the time line.
                     Err(_) => Ok(()),

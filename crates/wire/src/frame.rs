@@ -20,7 +20,7 @@ use units::HostId;
 use crate::ndp;
 
 /// Bytes of Ethernet II and IPv4 header, without options and frame check sequence.
-pub const IP_OVERHEAD: usize = ETHERNET_LEN + IPV4_LEN;
+const IP_OVERHEAD: usize = ETHERNET_LEN + IPV4_LEN;
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_LEN: usize = 8;
 /// The IP protocol number of UDP.
