@@ -28,6 +28,12 @@ pub trait App: Send {
     fn more_to_come(&self) -> bool {
         false
     }
+
+    /// The shortest delay of any signal that this application ever sends to another host; `None` if
+    /// it sends none. Hosts that are simulated in parallel may run ahead of each other by so much.
+    fn signal_delay(&self) -> Option<Dur> {
+        None
+    }
 }
 
 /// What an application is told.

@@ -79,8 +79,8 @@ pub struct Packet {
     pub class: u8,
     /// Switch-visible properties.
     pub flags: Flags,
-    /// Fills the first line.
-    pub reserved: [u8; 10],
+    /// The environment's own: what it wants at hand at every hop.
+    pub scratch: [u16; 5],
     /// The transport header as on the wire, after IP.
     pub hdr: [u8; HDR_MAX],
 }
@@ -102,7 +102,7 @@ impl Packet {
         hdr_len: 0,
         class: 0,
         flags: Flags(0),
-        reserved: [0; 10],
+        scratch: [0; 5],
         hdr: [0; HDR_MAX],
     };
 

@@ -11,15 +11,15 @@ use endpoint::{
     Observer, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
 };
 use queues::{Desc, Kind};
-use units::{HostId, MsgId, MsgKey, Rate, Time, TimerId};
+use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
 use crate::config::Config;
 use crate::digest::{self, Outcome};
-use crate::events::Node;
+use crate::messages::{News, Report};
 use crate::outcome::Amount;
+use crate::part::{Part, World, observe};
 use crate::reassembly::Reassembly;
 use crate::route::Known;
-use crate::sim::Sim;
 use crate::timers::IndexedHeap;
 
 const ENDPOINT: Purpose = Purpose::new("endpoint");
@@ -29,8 +29,14 @@ const APP: Purpose = Purpose::new("application");
 /// round in circles.
 const TURNS_MAX: u32 = 1 << 22;
 
-/// A signal on its way: when, from whom, the sender's count, what.
-type Signal = Reverse<(Time, u32, u64, u64)>;
+/// A signal on its way to an application, in the order of arrival, sender and the sender's count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Signal {
+    pub(crate) at: Time,
+    from: u32,
+    number: u64,
+    token: u64,
+}
 
 pub(crate) struct Host {
     pub(crate) me: HostId,
@@ -38,7 +44,7 @@ pub(crate) struct Host {
     pub(crate) app: Box<dyn App>,
     timers: IndexedHeap<Time>,
     app_timers: IndexedHeap<Time>,
-    inbox: BinaryHeap<Signal>,
+    inbox: BinaryHeap<Reverse<Signal>>,
     /// Signals sent so far.
     signals: u64,
     next_id: MsgId,
@@ -46,8 +52,7 @@ pub(crate) struct Host {
     backlog: VecDeque<Msg>,
     /// The endpoint has nothing to send before this, if not for an event.
     wake: Time,
-    /// What the events of this host are scheduled for.
-    timer_at: Time,
+    /// What the application's event is scheduled for.
     app_at: Time,
     draw: Draw,
     app_draw: Draw,
@@ -86,7 +91,6 @@ impl Host {
             next_id: MsgId(0),
             backlog: VecDeque::new(),
             wake: Time::NEVER,
-            timer_at: Time::NEVER,
             app_at: Time::NEVER,
             draw: Draw::new(config.seed, ENDPOINT, u64::from(me.0)),
             app_draw: Draw::new(config.seed, APP, u64::from(me.0)),
@@ -129,17 +133,26 @@ impl Host {
         call(&mut *self.app, &mut cx);
     }
 
+    #[inline(always)]
+    fn next_timer(&self) -> Time {
+        self.timers.peek().map_or(Time::NEVER, |(at, _)| at).min(self.wake)
+    }
+
     fn next_app(&self) -> Time {
         let timer = self.app_timers.peek().map_or(Time::NEVER, |(at, _)| at);
-        let signal = self.inbox.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        let signal = self.inbox.peek().map_or(Time::NEVER, |Reverse(signal)| signal.at);
         timer.min(signal)
     }
 }
 
-impl<O: Observer> Sim<O> {
-    pub(crate) fn start_app(&mut self, h: u32) {
-        self.call_app(h, |app, cx| app.on_start(cx));
-        self.settle(h);
+impl<O: Observer> Part<O> {
+    /// The run begins.
+    pub(crate) fn start(&mut self) {
+        self.schedule_script();
+        for h in 0..self.hosts.len() as u32 {
+            self.call_app(h, |app, cx| app.on_start(cx));
+            self.settle(h);
+        }
     }
 
     /// A packet has arrived at its host.
@@ -147,21 +160,26 @@ impl<O: Observer> Sim<O> {
         let pkt = &self.slab[handle];
         let host = &mut self.hosts[h as usize];
         host.received.add(u64::from(pkt.wire_len));
-        let known = Known { topology: &self.topology, belief: &self.belief };
+        let known = Known { topology: &self.world.topology, belief: &self.belief };
         host.enter(&known, self.now, &mut self.fx, |endpoint, cx| endpoint.on_packet(cx, pkt));
         self.slab.free(handle);
         self.settle(h);
     }
 
-    /// A timer or a paced transmission is due.
+    /// A timer or a paced transmission is due, or was when this event was scheduled.
     pub(crate) fn host_timer(&mut self, h: u32) {
         let now = self.now;
-        self.hosts[h as usize].timer_at = Time::NEVER;
+        let next = self.hosts[h as usize].next_timer();
+        if next > now {
+            self.handled -= 1;
+            self.events.wake(h, next);
+            return;
+        }
         while self.turn(h) {
             let host = &mut self.hosts[h as usize];
             let Some((_, id)) = host.timers.peek().filter(|&(at, _)| at <= now) else { break };
             host.timers.remove(id);
-            let known = Known { topology: &self.topology, belief: &self.belief };
+            let known = Known { topology: &self.world.topology, belief: &self.belief };
             host.enter(&known, now, &mut self.fx, |ep, cx| ep.on_timer(cx, TimerId(id)));
             self.apply(h);
         }
@@ -177,9 +195,10 @@ impl<O: Observer> Sim<O> {
             if let Some((_, id)) = host.app_timers.peek().filter(|&(at, _)| at <= now) {
                 host.app_timers.remove(id);
                 self.call_app(h, |app, cx| app.on_timer(cx, TimerId(id)));
-            } else if host.inbox.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-                let Some(Reverse((_, from, _, token))) = host.inbox.pop() else { break };
-                let event = AppEvent::Signal { from: HostId(from), token };
+            } else if host.inbox.peek().is_some_and(|Reverse(signal)| signal.at <= now) {
+                let Some(Reverse(signal)) = host.inbox.pop() else { break };
+                let event =
+                    AppEvent::Signal { from: HostId(signal.from), token: signal.token };
                 self.call_app(h, |app, cx| app.on_event(cx, event));
             } else {
                 break;
@@ -190,11 +209,11 @@ impl<O: Observer> Sim<O> {
 
     /// The host's port has finished a packet.
     pub(crate) fn nic_departure(&mut self, h: u32) {
-        self.ports[h as usize].depart();
+        self.ports[h as usize].depart(h, &mut self.events);
         let host = &mut self.hosts[h as usize];
         let token = std::mem::take(&mut host.token);
         if token != 0 {
-            let known = Known { topology: &self.topology, belief: &self.belief };
+            let known = Known { topology: &self.world.topology, belief: &self.belief };
             let now = self.now;
             host.enter(&known, now, &mut self.fx, |ep, cx| ep.on_sent(cx, token, now));
         }
@@ -215,19 +234,20 @@ impl<O: Observer> Sim<O> {
     }
 
     /// Finish what a call began: effects, applications, transmission, the next timer.
+    #[inline(always)]
     fn settle(&mut self, h: u32) {
-        self.apply(h);
-        self.transmit(h);
-        let host = &mut self.hosts[h as usize];
-        let timer = host.timers.peek().map_or(Time::NEVER, |(at, _)| at).min(host.wake);
-        if timer != host.timer_at {
-            host.timer_at = timer;
-            self.events.schedule(Node::Timer(h), timer);
+        if !self.fx.is_empty() {
+            self.apply(h);
         }
+        if !self.ports[h as usize].busy() {
+            self.transmit(h);
+        }
+        let host = &mut self.hosts[h as usize];
+        self.events.wake(h, host.next_timer());
         let app = host.next_app();
         if app != host.app_at {
             host.app_at = app;
-            self.events.schedule(Node::App(h), app);
+            self.events.app(h, app);
         }
     }
 
@@ -249,44 +269,41 @@ impl<O: Observer> Sim<O> {
         }
     }
 
+    #[inline(always)]
     fn effect(&mut self, h: u32, effect: Effect) {
-        let (now, me) = (self.now, HostId(h));
         match effect {
             Effect::Arm { timer, at } => self.arm(h, timer, at),
             Effect::Place { key, offset, len } => {
                 let host = &mut self.hosts[h as usize];
-                let placed = host.reassembly.place(key, offset, len, now);
+                let placed = host.reassembly.place(key, offset, len, self.now);
                 self.require(Some(key), placed);
             }
+            Effect::Count(stat) => self.hosts[h as usize].stats[stat as usize] += 1,
             Effect::Delivered(key) => {
-                let placed = self.hosts[h as usize].reassembly.take(key);
-                match self.messages.deliver(key, me, placed, now) {
-                    Ok(len) => {
-                        self.note_message(h, key, Outcome::Delivered);
-                        self.app_events.push_back(AppEvent::Delivered { key, len });
-                        self.close(key);
-                    }
-                    Err(what) => self.violate(Some(key), what),
-                }
+                let host = &mut self.hosts[h as usize];
+                let placed = host.reassembly.take(key);
+                let (at, len) = (host.me, placed.bytes);
+                self.report(h, key, News::Delivered { at, placed }, Outcome::Delivered);
+                self.app_events.push_back(AppEvent::Delivered { key, len });
             }
             Effect::Acked(id) => {
-                let key = MsgKey { src: me, id };
-                let acked = self.messages.acknowledge(key, now);
-                self.require(Some(key), acked);
-                self.note_message(h, key, Outcome::Acked);
+                let key = MsgKey { src: self.hosts[h as usize].me, id };
+                self.report(h, key, News::Acked, Outcome::Acked);
                 self.app_events.push_back(AppEvent::Acked(id));
-                self.close(key);
             }
-            Effect::Failed(key, why) => match self.messages.fail(key) {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.note_message(h, key, Outcome::Failed);
-                    self.app_events.push_back(AppEvent::Failed(key, why));
-                }
-                Err(what) => self.violate(Some(key), what),
-            },
-            Effect::Count(stat) => self.hosts[h as usize].stats[stat as usize] += 1,
+            Effect::Failed(key, why) => {
+                self.report(h, key, News::Failed, Outcome::Failed);
+                self.app_events.push_back(AppEvent::Failed(key, why));
+            }
         }
+    }
+
+    /// Tell the run what has become of a message.
+    fn report(&mut self, h: u32, key: MsgKey, news: News, outcome: Outcome) {
+        self.reports.push(Report { at: self.now, key, news });
+        let host = &mut self.hosts[h as usize];
+        let name = u64::from(key.src.0) << 40 ^ key.id.0;
+        host.chain = digest::chain(host.chain, self.now.0, name, outcome);
     }
 
     fn arm(&mut self, h: u32, timer: TimerId, at: Time) {
@@ -296,18 +313,6 @@ impl<O: Observer> Sim<O> {
             self.violate(None, format!("host {h} armed timer {} in the past", timer.0));
         } else {
             self.hosts[h as usize].timers.set(timer.0, at);
-        }
-    }
-
-    fn note_message(&mut self, h: u32, key: MsgKey, outcome: Outcome) {
-        let host = &mut self.hosts[h as usize];
-        let name = u64::from(key.src.0) << 40 ^ key.id.0;
-        host.chain = digest::chain(host.chain, self.now.0, name, outcome);
-    }
-
-    fn close(&mut self, key: MsgKey) {
-        if let Some(record) = self.messages.close(key) {
-            self.observer.message(&record);
         }
     }
 
@@ -324,7 +329,7 @@ impl<O: Observer> Sim<O> {
         match effect {
             AppEffect::Submit(msg) => self.submit(h, msg),
             AppEffect::Cancel(id) => {
-                let known = Known { topology: &self.topology, belief: &self.belief };
+                let known = Known { topology: &self.world.topology, belief: &self.belief };
                 let host = &mut self.hosts[h as usize];
                 if let Some(at) = host.backlog.iter().position(|msg| msg.id == id) {
                     host.backlog.remove(at);
@@ -344,36 +349,50 @@ impl<O: Observer> Sim<O> {
             AppEffect::Signal { to, token, after } => {
                 let host = &mut self.hosts[h as usize];
                 host.signals += 1;
-                let signal = (self.now + after, h, host.signals, token);
-                self.signal(to, signal);
+                let (at, from, number) = (self.now + after, host.me.0, host.signals);
+                self.signal(to, after, Signal { at, from, number, token });
             }
         }
     }
 
-    fn signal(&mut self, to: HostId, signal: (Time, u32, u64, u64)) {
-        if signal.0 <= self.now || to.0 >= self.topology.hosts() {
+    fn signal(&mut self, to: HostId, after: Dur, signal: Signal) {
+        let World { topology, cut, .. } = &*self.world;
+        if after == Dur::ZERO || to.0 >= topology.hosts() {
             self.violate(None, format!("a signal to {to} without delay, or to nobody"));
             return;
         }
-        let host = &mut self.hosts[to.index()];
+        let part = cut.host_owner(to);
+        if part == self.index {
+            self.take_signal(to.0 - self.first_host, signal);
+        } else if cut.lookahead.is_some_and(|least| after < least) {
+            self.violate(None, format!("a signal to {to} sooner than `App::signal_delay` says"));
+        } else {
+            self.outbox[part as usize].signals.push((to.0, signal));
+        }
+    }
+
+    /// A signal is on its way to host `h`.
+    pub(crate) fn take_signal(&mut self, h: u32, signal: Signal) {
+        let host = &mut self.hosts[h as usize];
         host.inbox.push(Reverse(signal));
         let at = host.next_app();
         if at != host.app_at {
             host.app_at = at;
-            self.events.schedule(Node::App(to.0), at);
+            self.events.app(h, at);
         }
     }
 
     fn submit(&mut self, h: u32, msg: Msg) {
-        let key = MsgKey { src: HostId(h), id: msg.id };
-        if msg.dst.0 >= self.topology.hosts() || msg.dst.0 == h || msg.len == 0 {
+        let key = MsgKey { src: self.hosts[h as usize].me, id: msg.id };
+        let World { topology, config, .. } = &*self.world;
+        if msg.dst.0 >= topology.hosts() || msg.dst == key.src || msg.len == 0 {
             let what = format!("{} bytes submitted to {}", msg.len, msg.dst);
             self.violate(Some(key), what);
             return;
         }
-        let Config { framing, spray, .. } = self.config;
-        let ideal = self.topology.ideal(key.src, msg.dst, msg.len, framing, spray);
-        self.messages.submit(key, msg.dst, msg.len, self.now, ideal);
+        let ideal = topology.ideal(key.src, msg.dst, msg.len, config.framing, config.spray);
+        let news = News::Submitted { dst: msg.dst, len: msg.len, ideal };
+        self.reports.push(Report { at: self.now, key, news });
         let backlog = &mut self.hosts[h as usize].backlog;
         backlog.push_back(msg);
         // Behind one that was refused, it waits for the next `Acked` or `Failed` too.
@@ -384,7 +403,7 @@ impl<O: Observer> Sim<O> {
 
     /// Offer waiting messages, in order, for as long as the endpoint takes them.
     fn offer_backlog(&mut self, h: u32) {
-        let known = Known { topology: &self.topology, belief: &self.belief };
+        let known = Known { topology: &self.world.topology, belief: &self.belief };
         let host = &mut self.hosts[h as usize];
         while let Some(msg) = host.backlog.front().copied() {
             self.submitted = true;
@@ -396,28 +415,30 @@ impl<O: Observer> Sim<O> {
         }
     }
 
-    /// If the port is free, ask the endpoint what it sends.
+    /// While the port is free, ask the endpoint what it sends.
     fn transmit(&mut self, h: u32) {
         while self.turn(h) && !self.ports[h as usize].busy() {
-            let handle = self.spare.take().unwrap_or_else(|| self.slab.alloc());
-            let known = Known { topology: &self.topology, belief: &self.belief };
-            let (host, slot) = (&mut self.hosts[h as usize], &mut self.slab[handle]);
+            let packet = self.spare.take().unwrap_or_else(|| self.slab.alloc());
+            let known = Known { topology: &self.world.topology, belief: &self.belief };
+            let (host, slot) = (&mut self.hosts[h as usize], &mut self.slab[packet]);
             let port = TxPort { nic: 0, open: u8::MAX };
             let answer =
                 host.enter(&known, self.now, &mut self.fx, |ep, cx| ep.poll_tx(cx, port, slot));
             host.wake = Time::NEVER;
             match answer {
-                Tx::Sent => self.send(h, handle),
+                Tx::Sent => self.send(h, packet),
                 Tx::NotBefore(at) if at > self.now => host.wake = at,
                 Tx::NotBefore(at) => self.violate(None, format!("host {h}: not before {at}")),
                 Tx::Idle => {}
             }
             if answer != Tx::Sent {
-                self.spare = Some(handle);
+                self.spare = Some(packet);
             }
             // What the poll caused may have made an application submit more.
             self.submitted = false;
-            self.apply(h);
+            if !self.fx.is_empty() {
+                self.apply(h);
+            }
             if answer != Tx::Sent && !self.submitted {
                 break;
             }
@@ -425,35 +446,31 @@ impl<O: Observer> Sim<O> {
     }
 
     /// Put the packet on the host's link.
-    fn send(&mut self, h: u32, handle: u32) {
-        let pkt = &mut self.slab[handle];
-        let bad = pkt.src.0 != h
-            || pkt.dst.0 == h
-            || pkt.dst.0 >= self.topology.hosts()
+    fn send(&mut self, h: u32, packet: u32) {
+        let (pkt, host) = (&mut self.slab[packet], &mut self.hosts[h as usize]);
+        let topology = &self.world.topology;
+        let bad = pkt.src != host.me
+            || pkt.dst == host.me
+            || pkt.dst.0 >= topology.hosts()
             || pkt.wire_len == 0
-            || pkt.wire_len > self.topology.mtu();
+            || pkt.wire_len > topology.mtu();
         if bad {
-            let what =
-                format!("host {h} sent {} bytes from {} to {}", pkt.wire_len, pkt.src, pkt.dst);
-            self.violate(None, what);
+            let (len, from, to) = (pkt.wire_len, pkt.src, pkt.dst);
+            self.violate(None, format!("host {h} sent {len} bytes from {from} to {to}"));
             return;
         }
         pkt.key = digest::packet_key(pkt);
-        let host = &mut self.hosts[h as usize];
+        topology.stamp(pkt);
         host.token = pkt.token;
         host.sent.add(u64::from(pkt.wire_len));
         host.data_sent += u64::from(pkt.carries_payload());
-        let packet =
-            Desc { handle, len: pkt.wire_len, kind: Kind::Control, ect: pkt.flags.has(Flags::ECT) };
-        if O::PACKETS {
-            self.observer.packet(self.now, h, PacketEvent::Sent, &self.slab[handle]);
-        }
+        let (len, ect) = (pkt.wire_len, pkt.flags.has(Flags::ECT));
+        let desc = Desc { handle: packet, len, kind: Kind::Control, ect };
         let port = &mut self.ports[h as usize];
-        port.chain = digest::chain(port.chain, self.now.0, self.slab[handle].key, Outcome::Sent);
-        let arrival = port.start(packet, self.now);
-        self.events.schedule_fixed(Node::Departure(h), port.free_at);
-        if let Some(due) = arrival {
-            self.events.schedule_fixed(Node::Arrival(h), due);
+        if O::PACKETS {
+            observe(&mut self.observer, self.now, port.link, PacketEvent::Sent, pkt);
         }
+        port.chain = digest::chain(port.chain, self.now.0, pkt.key, Outcome::Sent);
+        port.start(h, desc, self.now, &mut self.events);
     }
 }

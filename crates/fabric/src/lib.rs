@@ -4,24 +4,27 @@
 //! [`Topology`] says what is joined to what, [`Config`] how it behaves, [`Sim`] runs it and
 //! [`Outcome`] says what happened. Messages and packets are reported to an `Observer` on the way.
 //!
-//! Deliberately absent: any named transport, files, wall-clock time, threads (one partition so
-//! far; the state is laid out by owner so that it can be cut).
+//! Deliberately absent: any named transport, files, wall-clock time.
 
 mod config;
+mod cut;
 mod digest;
 mod events;
 mod faults;
 mod host;
 mod messages;
 mod outcome;
+mod part;
 mod port;
 mod reassembly;
+mod rounds;
 mod route;
 mod sample;
 mod sim;
 mod slab;
 mod timers;
 mod topology;
+mod wheel;
 
 pub use config::{Config, ConfigError, Departures, Events, Fault, FaultAction, Routing};
 pub use outcome::{

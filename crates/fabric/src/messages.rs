@@ -1,5 +1,7 @@
 //! The run's book of messages, from submission to completion: what one end says is held against what
-//! the other said. Hosts own the rest of a message's state (`host`, `reassembly`).
+//! the other said. Hosts own the rest of a message's state (`host`, `reassembly`); what they say is
+//! collected while partitions run, and entered here in an order that does not depend on how the
+//! fabric is cut.
 
 use endpoint::{MessageRecord, UNBOUNDED};
 use hashbrown::HashMap;
@@ -7,6 +9,41 @@ use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgKey, Time};
 
 use crate::reassembly::Placed;
+
+/// What one end of a message says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// The application has handed it over.
+    Submitted { dst: HostId, len: u64, ideal: Dur },
+    /// The endpoint of host `at` says that the message is whole.
+    Delivered { at: HostId, placed: Placed },
+    /// The sending endpoint knows that it was delivered.
+    Acked,
+    /// An endpoint gives it up.
+    Failed,
+}
+
+/// News of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    pub(crate) at: Time,
+    pub(crate) key: MsgKey,
+    pub(crate) news: News,
+}
+
+impl Report {
+    /// The order in which reports are entered. Cause comes before effect: the news of one message
+    /// follow each other in time or, at one instant, in the order of this enum.
+    pub(crate) fn order(&self) -> (Time, u8, MsgKey) {
+        let stage = match self.news {
+            News::Submitted { .. } => 0,
+            News::Delivered { .. } => 1,
+            News::Acked => 2,
+            News::Failed => 3,
+        };
+        (self.at, stage, self.key)
+    }
+}
 
 /// A message that is not over at both ends.
 struct Live {
@@ -54,7 +91,19 @@ impl Messages {
         }
     }
 
-    pub(crate) fn submit(&mut self, key: MsgKey, dst: HostId, len: u64, now: Time, ideal: Dur) {
+    /// Enter a report. The message's record, if it is over at both ends.
+    pub(crate) fn enter(&mut self, report: &Report) -> Result<Option<MessageRecord>, String> {
+        let Report { at, key, news } = *report;
+        match news {
+            News::Submitted { dst, len, ideal } => self.submit(key, dst, len, at, ideal),
+            News::Delivered { at: host, placed } => self.deliver(key, host, placed, at)?,
+            News::Acked => self.acknowledge(key, at)?,
+            News::Failed => self.fail(key)?,
+        }
+        Ok(self.close(key))
+    }
+
+    fn submit(&mut self, key: MsgKey, dst: HostId, len: u64, now: Time, ideal: Dur) {
         self.submitted += 1;
         let bounded = len != UNBOUNDED;
         let awaited = bounded && now >= self.window.0 && now < self.window.1;
@@ -94,14 +143,13 @@ impl Messages {
     }
 
     /// The receiving endpoint says that the message is whole, and `placed` has been placed at `at`.
-    /// Its length, if that is true.
-    pub(crate) fn deliver(
+    fn deliver(
         &mut self,
         key: MsgKey,
         at: HostId,
         placed: Placed,
         now: Time,
-    ) -> Result<u64, String> {
+    ) -> Result<(), String> {
         let live = self.find(key)?;
         if live.dst != at || live.delivered.is_some() {
             return Err(format!("delivered at {at}: not its destination, or a second time"));
@@ -112,17 +160,17 @@ impl Messages {
         }
         live.delivered = Some(now);
         live.placed = placed;
-        let (len, awaited, counted) = (live.len, live.awaited, !live.failed);
+        let (awaited, counted) = (live.awaited, !live.failed);
         if counted {
             self.delivered += 1;
             self.open -= 1;
             self.awaited -= u64::from(awaited);
         }
-        Ok(len)
+        Ok(())
     }
 
     /// The sending endpoint knows that the message was delivered.
-    pub(crate) fn acknowledge(&mut self, key: MsgKey, now: Time) -> Result<(), String> {
+    fn acknowledge(&mut self, key: MsgKey, now: Time) -> Result<(), String> {
         let live = self.find(key)?;
         if live.delivered.is_none() {
             return Err("acknowledged before it was delivered".into());
@@ -133,11 +181,11 @@ impl Messages {
         Ok(())
     }
 
-    /// An endpoint gives the message up. Whether that is news.
-    pub(crate) fn fail(&mut self, key: MsgKey) -> Result<bool, String> {
+    /// An endpoint gives the message up. The other end may have done so too, or have it all.
+    fn fail(&mut self, key: MsgKey) -> Result<(), String> {
         let live = self.find(key)?;
         if live.failed || live.delivered.is_some() {
-            return Ok(false);
+            return Ok(());
         }
         live.failed = true;
         let (bounded, awaited) = (live.len != UNBOUNDED, live.awaited);
@@ -145,12 +193,12 @@ impl Messages {
         self.open -= u64::from(bounded);
         self.unbounded -= u64::from(!bounded);
         self.awaited -= u64::from(awaited);
-        Ok(true)
+        Ok(())
     }
 
     /// The message's record, and no more of the message, if both ends are done with it. A failed
     /// one is kept to the end of the run: the other end may not know yet.
-    pub(crate) fn close(&mut self, key: MsgKey) -> Option<MessageRecord> {
+    fn close(&mut self, key: MsgKey) -> Option<MessageRecord> {
         let &slot = self.index.get(&key)?;
         let live = &self.live[slot as usize];
         if live.delivered.is_none() || live.acked.is_none() || live.failed {
@@ -224,7 +272,7 @@ mod tests {
         assert!(messages.deliver(KEY, TO, placed(50), Time(3)).is_err(), "half of it");
         assert!(messages.deliver(KEY, HostId(2), placed(100), Time(3)).is_err(), "elsewhere");
         assert!(messages.acknowledge(KEY, Time(3)).is_err(), "too early");
-        assert_eq!(messages.deliver(KEY, TO, placed(100), Time(4)), Ok(100));
+        assert!(messages.deliver(KEY, TO, placed(100), Time(4)).is_ok());
         assert!(messages.deliver(KEY, TO, placed(100), Time(4)).is_err(), "twice");
         assert!(messages.close(KEY).is_none(), "the sender does not know yet");
         assert!(messages.acknowledge(KEY, Time(9)).is_ok());

@@ -118,6 +118,22 @@ pub struct LinkStats {
     pub marked: u64,
 }
 
+impl LinkStats {
+    /// Add what is known at the other end of the link.
+    pub(crate) fn join(&mut self, end: &Self) {
+        self.packets += end.packets;
+        self.bytes += end.bytes;
+        self.bytes_in_window += end.bytes_in_window;
+        self.max_queue_bytes = self.max_queue_bytes.max(end.max_queue_bytes);
+        self.trimmed += end.trimmed;
+        self.trimmed_bytes += end.trimmed_bytes;
+        self.bounced += end.bounced;
+        self.dropped += end.dropped;
+        self.dropped_bytes += end.dropped_bytes;
+        self.marked += end.marked;
+    }
+}
+
 /// The fabric at one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {

@@ -1,156 +1,209 @@
-//! The transmitting end of a directed link: its queue, the packet in service, and what is on the
-//! wire.
+//! The ends of a directed link: at its transmitting end the queue and the packet in service, at its
+//! receiving end the count of what arrived. Both are one [`Port`], except where a link crosses from
+//! one partition to another: then each partition has one, and uses its half.
 //!
 //! Nobody else reads a port's state, so departures need no events: [`Port::replay`] works out, when
 //! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
 //! event per packet, which also touches the port, so nothing is ever late.
 
-use std::collections::VecDeque;
-
 use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
+use crate::events::EventQueue;
 use crate::outcome::LinkStats;
 use crate::topology::Link;
 
-/// The far end of a link.
+/// The far end of a link, by numbers of this partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FarEnd {
     Host(u32),
-    /// By index among all switches.
     Switch(u32),
+    /// In another partition: the place in the list of such links.
+    Elsewhere(u32),
 }
 
 /// What is touched for every packet comes first.
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Port {
     /// When the packet in service will have been, or was, sent.
     pub(crate) free_at: Time,
     /// The packet in service.
     serving: Option<Desc>,
-    /// Packets on the wire or in service, with their arrival times, in order.
-    flight: VecDeque<(Time, u32)>,
-    /// Picoseconds per byte if that is a whole number, else zero.
-    ps_per_byte: u64,
     /// From the last bit sent to its arrival, the receiving switch's latency included.
     delay: Dur,
-    /// The digest chain of what happened here.
-    pub(crate) chain: u64,
+    /// Picoseconds per byte if that is a whole number, else zero.
+    ps_per_byte: u32,
+    /// Of the link, among all links (see `events`).
+    rank: u32,
     pub(crate) end: FarEnd,
+    /// The digest chain of what arrived.
+    pub(crate) arrived: u64,
+    /// Packets that arrived.
+    pub(crate) packets: u64,
     /// Whether what arrives over this link arrives.
     pub(crate) up: bool,
-    /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free.
+    /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of links
+    /// to other partitions, which must hear of it in time; of all ports on the eager path.
+    departs: bool,
+    /// Bytes whose transmission has begun.
+    pub(crate) bytes: u64,
+    /// The most bytes the queue held.
+    pub(crate) max_queue_bytes: u32,
+    /// The link's number in the whole fabric.
+    pub(crate) link: u32,
+    /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free, and for
+    /// the receiving end of a link from another partition.
     pub(crate) queue: Option<Queue>,
+    /// The digest chain of what happened at the transmitting end.
+    pub(crate) chain: u64,
+    /// What seldom happens.
     pub(crate) stats: LinkStats,
-    /// Bytes whose transmission begins in this interval count apart.
-    window: (Time, Time),
+    /// `bytes` at the ends of the measurement window, as far as they have come.
+    pub(crate) window_bytes: [Option<u64>; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
     rate: Rate,
 }
 
 impl Port {
+    /// The port of link number `number`.
     pub(crate) fn new(
-        link: &Link,
+        (number, link): (u32, &Link),
+        rank: u32,
         end: FarEnd,
         delay: Dur,
         queue: Option<Queue>,
-        window: (Time, Time),
+        departs: bool,
     ) -> Self {
+        let ps_per_byte = link.rate.whole_ps_per_byte().unwrap_or(0);
         Self {
             free_at: Time::ZERO,
             serving: None,
-            flight: VecDeque::new(),
-            ps_per_byte: link.rate.whole_ps_per_byte().unwrap_or(0),
             delay,
-            chain: 0,
+            ps_per_byte: u32::try_from(ps_per_byte).unwrap_or(0),
+            rank,
             end,
+            arrived: 0,
+            packets: 0,
             up: link.up,
+            departs,
+            bytes: 0,
+            max_queue_bytes: 0,
+            link: number,
             queue,
+            chain: 0,
             stats: LinkStats::default(),
-            window,
+            window_bytes: [None; 2],
             coins: 0,
             rate: link.rate,
         }
     }
 
     /// Whether a packet is in service.
+    #[inline(always)]
     pub(crate) fn busy(&self) -> bool {
         self.serving.is_some()
     }
 
-    /// Begin to transmit `packet` at `at`. Returns its arrival time if nothing was on the wire, so
-    /// that no arrival is scheduled yet.
-    // Inlined: see `EventQueue::schedule_fixed`.
+    /// Begin to transmit `packet` at `at`, and schedule what follows from it. `me` is this port's
+    /// number in its partition.
     #[inline(always)]
-    pub(crate) fn start(&mut self, packet: Desc, at: Time) -> Option<Time> {
+    pub(crate) fn start(&mut self, me: u32, packet: Desc, at: Time, events: &mut EventQueue) {
         let len = u64::from(packet.len);
         let time = match self.ps_per_byte {
             0 => self.rate.serialise(len),
-            ps => Dur(ps * len),
+            ps => Dur(u64::from(ps) * len),
         };
         self.serving = Some(packet);
         self.free_at = at + time;
+        self.bytes += len;
         let due = self.free_at + self.delay;
-        let first = self.flight.is_empty();
-        self.flight.push_back((due, packet.handle));
-        self.stats.bytes += len;
-        if at >= self.window.0 && at < self.window.1 {
-            self.stats.bytes_in_window += len;
+        if self.departs {
+            events.departure(self.rank, me, self.free_at);
+            if matches!(self.end, FarEnd::Elsewhere(_)) {
+                events.leaves(me, packet.handle, due);
+                return;
+            }
         }
-        first.then_some(due)
+        events.arrival(self.rank, me, packet.handle, due);
     }
 
-    /// The packet in service has been sent at `free_at`; begin the next, if one waits. Returns the
-    /// arrival to schedule if the wire was empty.
+    /// A packet comes over a link from another partition, whose receiving end this is.
+    pub(crate) fn receive(&self, me: u32, packet: u32, due: Time, events: &mut EventQueue) {
+        events.arrival(self.rank, me, packet, due);
+    }
+
+    /// The packet in service has been sent; begin the next, if one waits.
     #[inline(always)]
-    pub(crate) fn depart(&mut self) -> Option<Time> {
-        let sent = self.serving.take()?;
-        let queue = self.queue.as_mut()?;
-        queue.finish(sent);
-        let next = queue.dequeue()?;
-        self.start(next, self.free_at)
-    }
-
-    /// Everything this port has done up to and including `until`. While a packet is in service the
-    /// wire is not empty, or the caller has just emptied it and looks at `next_arrival`: so there is
-    /// no arrival to report.
-    #[inline]
-    pub(crate) fn replay(&mut self, until: Time) {
-        while self.serving.is_some() && self.free_at <= until {
-            self.depart();
+    pub(crate) fn depart(&mut self, me: u32, events: &mut EventQueue) {
+        let Some(sent) = self.serving.take() else { return };
+        if let Some(queue) = &mut self.queue
+            && let Some(next) = queue.next(sent)
+        {
+            self.start(me, next, self.free_at, events);
         }
     }
 
-    /// The port is idle and its queue may not be: serve it from `at`.
-    pub(crate) fn kick(&mut self, at: Time) -> Option<Time> {
-        let next = self.queue.as_mut()?.dequeue()?;
-        self.start(next, at)
+    /// Everything this port has done up to and including `until`, unless that takes events.
+    #[inline(always)]
+    pub(crate) fn replay(&mut self, me: u32, until: Time, events: &mut EventQueue) {
+        while self.serving.is_some() && self.free_at <= until && !self.departs {
+            self.depart(me, events);
+        }
     }
 
-    /// The first packet on the wire has arrived.
-    pub(crate) fn arrive(&mut self) -> Option<u32> {
-        self.flight.pop_front().map(|(_, handle)| handle)
+    /// `packet` joins the queue, or goes straight out if the port is idle. False if it may not join
+    /// as it is; then nothing has happened.
+    #[inline(always)]
+    pub(crate) fn offer(
+        &mut self,
+        me: u32,
+        packet: Desc,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let Some(queue) = &mut self.queue else { return false };
+        let idle = self.serving.is_none();
+        let taken = if idle { queue.pass(packet) } else { queue.offer(packet) };
+        if taken {
+            self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
+            if idle {
+                self.start(me, packet, now, events);
+            }
+        }
+        taken
     }
 
-    /// The first packet on the wire: its arrival and its handle.
-    pub(crate) fn first_in_flight(&self) -> Option<&(Time, u32)> {
-        self.flight.front()
+    /// The queue may have changed in any way: serve it from `now` if the port is idle.
+    pub(crate) fn kick(&mut self, me: u32, now: Time, events: &mut EventQueue) {
+        let Some(queue) = &mut self.queue else { return };
+        self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
+        if self.serving.is_none()
+            && let Some(next) = queue.dequeue()
+        {
+            self.start(me, next, now, events);
+        }
     }
 
-    /// When the next packet arrives at the far end.
-    pub(crate) fn next_arrival(&self) -> Option<Time> {
-        self.flight.front().map(|&(due, _)| due)
-    }
-
-    /// Every packet here: on the wire, in service, waiting.
-    pub(crate) fn handles(&self) -> impl Iterator<Item = u32> {
-        let waiting = self.queue.iter().flat_map(Queue::waiting);
-        self.flight.iter().map(|&(_, handle)| handle).chain(waiting.map(|packet| packet.handle))
+    /// Every packet that waits here.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = u32> {
+        self.queue.iter().flat_map(Queue::waiting).map(|packet| packet.handle)
     }
 
     /// Bytes in the queue, the packet in service included.
     pub(crate) fn queued_bytes(&self) -> u32 {
         self.queue.as_ref().map_or(0, Queue::bytes)
+    }
+
+    /// What is known here of the link: of both ends, or of the one that is in this partition.
+    pub(crate) fn stats(&self) -> LinkStats {
+        let at = |edge: usize| self.window_bytes[edge].unwrap_or(self.bytes);
+        LinkStats {
+            packets: self.packets,
+            bytes: self.bytes,
+            bytes_in_window: at(1) - at(0),
+            max_queue_bytes: self.max_queue_bytes,
+            ..self.stats
+        }
     }
 }

@@ -98,8 +98,8 @@ impl Known<'_> {
         }
         let mut racks: Vec<HostId> = Vec::new();
         for host in (0..hosts).map(HostId) {
-            let tor = topology.homes[host.index()].tor;
-            if racks.last().is_none_or(|last| topology.homes[last.index()].tor != tor) {
+            let tor = topology.homes[host.index()].tor();
+            if racks.last().is_none_or(|last| topology.homes[last.index()].tor() != tor) {
                 racks.push(host);
             }
         }
@@ -125,24 +125,24 @@ impl Topology {
         };
         if src != dst {
             push(src.0);
-            if from.tor != to.tor {
-                let tor = self.switches[from.tor as usize];
+            if from.tor() != to.tor() {
+                let tor = self.switches[from.tor() as usize];
                 let (a, u) = (path % self.aggs, path / self.aggs);
                 push(tor.up + a);
                 if self.agg_switches() == 0 {
                     // A dumbbell: the other ToR already.
-                } else if from.pod == to.pod {
-                    let agg = self.agg(from.pod, a);
-                    push(agg.down + u32::from(to.rack));
+                } else if from.pod() == to.pod() {
+                    let agg = self.agg(from.pod(), a);
+                    push(agg.down + u32::from(to.rack()));
                 } else {
-                    push(self.agg(from.pod, a).up + u);
+                    push(self.agg(from.pod(), a).up + u);
                     let core = self.switch_index(Tier::Core, a * self.cores_per_agg + u);
-                    push(self.switches[core].down + u32::from(to.pod));
-                    let agg = self.agg(to.pod, a);
-                    push(agg.down + u32::from(to.rack));
+                    push(self.switches[core].down + to.pod());
+                    let agg = self.agg(to.pod(), a);
+                    push(agg.down + u32::from(to.rack()));
                 }
             }
-            push(self.switches[to.tor as usize].down + u32::from(to.slot));
+            push(self.switches[to.tor() as usize].down + u32::from(to.slot()));
         }
         links.into_iter().take(count)
     }
@@ -161,8 +161,8 @@ impl Topology {
         self.switches_of(Tier::Agg)
     }
 
-    fn agg(&self, pod: u16, a: u32) -> &crate::topology::Switch {
-        &self.switches[self.switch_index(Tier::Agg, u32::from(pod) * self.aggs + a)]
+    fn agg(&self, pod: u32, a: u32) -> &crate::topology::Switch {
+        &self.switches[self.switch_index(Tier::Agg, pod * self.aggs + a)]
     }
 }
 
@@ -170,42 +170,16 @@ impl Topology {
 pub(crate) const SPRAY: Purpose = Purpose::new("fabric: spray");
 
 impl Topology {
-    /// The output port of switch `at` towards `dst`, if `dst` is below it: there is one way down.
-    #[inline]
-    pub(crate) fn down_port(&self, at: u32, dst: HostId) -> Option<u32> {
-        let switch = &self.switches[at as usize];
-        let home = self.homes[dst.index()];
-        match switch.tier {
-            Tier::Tor if home.tor == at => Some(switch.down + u32::from(home.slot)),
-            Tier::Agg if home.pod == switch.pod => Some(switch.down + u32::from(home.rack)),
-            Tier::Core => Some(switch.down + u32::from(home.pod)),
-            Tier::Tor | Tier::Agg => None,
-        }
+    /// Write into a packet which uplink its path takes at each tier.
+    #[inline(always)]
+    pub(crate) fn stamp(&self, pkt: &mut Packet) {
+        let aggs = self.aggs.max(1);
+        pkt.scratch[Tier::Tor as usize] = (pkt.path % aggs) as u16;
+        pkt.scratch[Tier::Agg as usize] = (pkt.path / aggs % self.cores_per_agg.max(1)) as u16;
     }
 }
 
-impl Topology {
-    /// The output port of switch `at`, if the source chooses the path; otherwise some port.
-    #[inline]
-    pub(crate) fn likely_port(&self, at: u32, dst: HostId, path: u32) -> u32 {
-        self.down_port(at, dst).unwrap_or_else(|| self.up_port(at, path))
-    }
-
-    /// The output port of switch `at` on the way up along `path`.
-    #[inline]
-    fn up_port(&self, at: u32, path: u32) -> u32 {
-        let switch = &self.switches[at as usize];
-        switch.up
-            + match switch.tier {
-                Tier::Tor => path % self.aggs,
-                _ => path / self.aggs % self.cores_per_agg,
-            }
-    }
-}
-
-/// The output port that switch `at` chooses for `pkt` on the way up; `draws` counts its random
-/// choices so far.
-#[inline]
+/// The uplink that switch `at` chooses for `pkt`; `draws` counts its random choices so far.
 pub(crate) fn choose_up(
     known: &Known<'_>,
     routing: Routing,
@@ -214,8 +188,8 @@ pub(crate) fn choose_up(
     draw: Draw,
     draws: &mut u64,
 ) -> u32 {
-    let digit = match routing {
-        Routing::Source => return known.topology.up_port(at, pkt.path),
+    match routing {
+        Routing::Source => u32::from(pkt.scratch[known.topology.switches[at as usize].tier as usize]),
         Routing::FlowHash => {
             let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
             let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);
@@ -225,8 +199,7 @@ pub(crate) fn choose_up(
             *draws += 1;
             choose(known, at, pkt, |n| draw.below(SPRAY, *draws, n))
         }
-    };
-    known.topology.switches[at as usize].up + digit
+    }
 }
 
 /// One of the uplinks of switch `at` over which the destination can be reached: `pick(n)` below n.

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use units::{Dur, Time};
 
-use crate::host::Host;
 use crate::messages::Messages;
 use crate::outcome::{QueueBytes, Sample};
-use crate::port::Port;
+use crate::part::Part;
 use crate::topology::{Node, Tier, Topology};
 
 pub(crate) struct Sampler {
@@ -33,18 +32,17 @@ impl Sampler {
     }
 
     /// Look at every switch port, replayed up to `now`.
-    pub(crate) fn take(
+    pub(crate) fn take<O>(
         &mut self,
         now: Time,
         topology: &Topology,
-        ports: &[Port],
-        hosts: &[Host],
+        parts: &[Part<O>],
         messages: &Messages,
     ) {
         self.next = self.every.map_or(Time::NEVER, |every| now + every);
         self.scratch.clear();
         let (mut tier_bytes, mut empty) = ([0; 3], 0);
-        for (port, link) in ports.iter().zip(topology.links()) {
+        for port in parts.iter().flat_map(|part| &part.ports) {
             if port.queue.is_some() {
                 let bytes = port.queued_bytes();
                 if bytes == 0 {
@@ -53,7 +51,8 @@ impl Sampler {
                     self.scratch.push(bytes);
                 }
             }
-            tier_bytes[upper_end(link.from, link.to) as usize] += port.stats.bytes;
+            let link = &topology.links()[port.link as usize];
+            tier_bytes[upper_end(link.from, link.to) as usize] += port.bytes;
         }
         self.scratch.sort_unstable();
         if now >= self.window.0 && now < self.window.1 {
@@ -71,7 +70,8 @@ impl Sampler {
         let total = self.scratch.iter().map(|&bytes| u64::from(bytes)).sum();
         let queue_bytes = QueueBytes { p50: at(50), p99: at(99), max: at(100), total };
         let messages_in_flight = messages.open + messages.unbounded;
-        let placed_bytes = hosts.iter().map(|host| host.reassembly.bytes).sum();
+        let hosts = parts.iter().flat_map(|part| &part.hosts);
+        let placed_bytes = hosts.map(|host| host.reassembly.bytes).sum();
         let sample = Sample { at: now, queue_bytes, placed_bytes, messages_in_flight, tier_bytes };
         self.samples.push(sample);
     }

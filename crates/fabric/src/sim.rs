@@ -1,66 +1,52 @@
-//! The engine: pops events and moves packets.
+//! A run: partitions put together, driven from grid step to grid step, and summed up at the end.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use endpoint::{
-    App, AppEffect, AppEvent, Draw, Drop, Effects, Endpoint, Flags, Observer, Packet, PacketEvent,
-    Purpose,
-};
-use queues::{Capacity, Desc, Fate, Kind, Queue, QueueSpec};
+use endpoint::{App, Draw, Effects, Endpoint, Observer, Purpose};
+use queues::{Capacity, Queue, QueueSpec};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
-use crate::config::{Config, ConfigError, Departures};
+use crate::config::{Config, ConfigError};
+use crate::cut::Cut;
 use crate::digest;
-use crate::events::{self, EventQueue};
+use crate::events::{EventQueue, Ranks};
 use crate::faults::Script;
 use crate::host::Host;
-use crate::messages::Messages;
+use crate::messages::{Messages, Report};
 use crate::outcome::{
     Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, Violation,
 };
+use crate::part::{self, Elsewhere, Part, Switch, World};
 use crate::port::{FarEnd, Port};
-use crate::route::{self, Belief, Known};
+use crate::rounds::{Post, Rounds};
+use crate::route::{Belief, Known};
 use crate::sample::Sampler;
-use crate::slab::{self, Slab};
-use crate::topology::{Link, Node, Topology};
+use crate::slab::Slab;
+use crate::topology::{Node, Topology};
 
 /// A fabric with its hosts, ready to run once.
 pub struct Sim<O> {
-    pub(crate) topology: Topology,
-    pub(crate) config: Config,
-    pub(crate) observer: O,
-    pub(crate) now: Time,
-    pub(crate) events: EventQueue,
-    /// By directed link. A host's link has the host's number.
-    pub(crate) ports: Vec<Port>,
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) slab: Slab,
-    pub(crate) messages: Messages,
-    pub(crate) belief: Belief,
-    /// Per switch: its draws, and how many it has made.
-    sprayed: Vec<(Draw, u64)>,
-    script: Script,
+    world: Arc<World>,
+    parts: Vec<Part<O>>,
+    /// How the parts run side by side; nothing if there is one.
+    rounds: Option<Rounds>,
+    observer: Option<O>,
+    /// Everything before this has happened.
+    now: Time,
+    messages: Messages,
+    /// Scratch: what parts have reported.
+    reports: Vec<Report>,
     sampler: Sampler,
-    /// The first rule broken; the run stops.
-    pub(crate) violation: Option<Violation>,
-    /// An allocated packet that no endpoint wanted yet.
-    pub(crate) spare: Option<u32>,
-    pub(crate) fx: Effects,
-    pub(crate) app_fx: Vec<AppEffect>,
-    pub(crate) app_events: VecDeque<AppEvent>,
-    /// Whether an application has called upon the endpoint since this was cleared.
-    pub(crate) submitted: bool,
-    /// Headers that a queue has turned back, until they are forwarded.
-    returned: Vec<u32>,
-    handled: u64,
+    /// The ends of the measurement window that are to come.
+    edges: Vec<Time>,
+    violation: Option<Violation>,
 }
 
 const SWITCH: Purpose = Purpose::new("switch");
-const PORT: Purpose = Purpose::new("port");
-const COIN: Purpose = Purpose::new("queue: coin");
 
-impl<O: Observer> Sim<O> {
+impl<O: Observer + Send> Sim<O> {
     /// Join endpoints and applications, one each per host, by a fabric.
     ///
     /// # Errors
@@ -73,45 +59,41 @@ impl<O: Observer> Sim<O> {
         apps: Vec<Box<dyn App>>,
         observer: O,
     ) -> Result<Self, ConfigError> {
-        let hosts = topology.hosts();
-        let links = topology.links().len() as u32;
         check(&topology, &config, endpoints.len(), apps.len())?;
         let belief = Belief::new(&topology);
         let known = Known { topology: &topology, belief: &belief };
         if let Some((a, b)) = known.cut_off() {
             return Err(ConfigError(format!("the failed links leave no path from {a} to {b}")));
         }
-        let ports = ports(&topology, &config);
-        let horizon = horizon(&topology);
-        let mut host_states = Vec::with_capacity(hosts as usize);
-        for (n, (endpoint, app)) in endpoints.into_iter().zip(apps).enumerate() {
-            let rate = topology.links()[n].rate;
-            host_states.push(Host::new(HostId(n as u32), endpoint, app, rate, &config));
-        }
+        // Packets are observed in one order only.
+        let wanted = if O::PACKETS { 1 } else { config.threads };
+        let cut = Cut::new(&topology, wanted, apps.iter().filter_map(|app| app.signal_delay()).min());
+        let (parts, lookahead) = (cut.parts, cut.lookahead);
+        let mut hosts = endpoints.into_iter().zip(apps);
+        let ranks = Ranks::new(topology.links().len() as u32, topology.hosts(), config.seed);
+        let (window, sampler) = (config.window, Sampler::new(config.sample_every, config.window));
+        let world = Arc::new(World { topology, config, cut });
+        let ends = receiving_ends(&world);
+        let mut part = |index| {
+            let range = world.cut.hosts(index);
+            let hosts = range.clone().zip(hosts.by_ref().take(range.len()));
+            let hosts = hosts.map(|(h, (endpoint, app))| {
+                let rate = world.topology.links()[h as usize].rate;
+                Host::new(HostId(h), endpoint, app, rate, &world.config)
+            });
+            build(&world, index, hosts.collect(), &ranks, &ends, belief.clone())
+        };
         Ok(Self {
+            parts: (0..parts).map(&mut part).collect(),
+            rounds: lookahead.map(|lookahead| Rounds::new(parts as usize, lookahead)),
+            observer: Some(observer),
             now: Time::ZERO,
-            events: EventQueue::new(config.events, links, hosts, horizon, config.seed),
-            ports,
-            hosts: host_states,
-            slab: Slab::default(),
-            messages: Messages::new(config.window),
-            belief,
-            sprayed: (0..topology.switches.len() as u64)
-                .map(|at| (Draw::new(config.seed, SWITCH, at), 0))
-                .collect(),
-            script: Script::new(&config.faults, config.reroute_after),
-            sampler: Sampler::new(config.sample_every, config.window),
+            messages: Messages::new(window),
+            reports: Vec::new(),
+            sampler,
+            edges: vec![window.1, window.0],
             violation: None,
-            spare: None,
-            fx: Effects::new(),
-            app_fx: Vec::new(),
-            app_events: VecDeque::new(),
-            submitted: false,
-            returned: Vec::new(),
-            handled: 0,
-            topology,
-            config,
-            observer,
+            world,
         })
     }
 
@@ -128,61 +110,55 @@ impl<O: Observer> Sim<O> {
         mut self,
         progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<(Outcome, O), Violation> {
-        for h in 0..self.topology.hosts() {
-            self.start_app(h);
+        self.lend_observer();
+        self.note_window(Time::ZERO);
+        for part in &mut self.parts {
+            part.start();
         }
-        self.schedule_script();
-        self.events.schedule(events::Node::Sample, self.sampler.next_at());
+        self.return_observer();
+        self.enter_reports();
         let end = self.run_grid(progress);
         if self.violation.is_none() {
             self.check_conservation();
             self.close_messages();
         }
-        match self.violation.take() {
-            Some(violation) => Err(violation),
-            None => Ok(self.finish(end)),
+        match (self.violation.take(), self.observer.take()) {
+            (None, Some(observer)) => Ok((self.finish(end), observer)),
+            (violation, _) => {
+                let what = "the observer is lost".to_owned();
+                Err(violation.unwrap_or(Violation { at: self.now, key: None, what }))
+            }
         }
     }
 
     /// Handle events from grid step to grid step.
     fn run_grid(&mut self, progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> End {
-        let grid = self.config.grid.0.max(1);
+        let grid = self.world.config.grid.0.max(1);
+        let limit = self.world.config.limit;
         let mut step = Time(grid);
         loop {
-            let stop = step.min(self.config.limit);
-            while let Some((at, node)) = self.events.pop(stop) {
-                if at < self.now {
-                    self.violate(None, format!("time goes back to {at}"));
-                }
-                self.now = at;
-                self.handled += 1;
-                self.prefetch();
-                self.handle(node);
-                if self.violation.is_some() {
-                    return End::Stopped;
-                }
-                if self.messages.open > self.config.open_limit {
-                    return End::Backlog;
-                }
-            }
-            self.now = stop;
-            if self.config.check {
+            let stop = step.min(limit);
+            self.advance(stop);
+            if self.violation.is_none() && self.world.config.check {
                 self.check_conservation();
             }
             let messages = &self.messages;
             let report = Progress {
                 now: stop,
-                events: self.handled,
+                events: self.events(),
                 submitted: messages.submitted,
                 delivered: messages.delivered,
             };
-            if progress(&report).is_break() || self.violation.is_some() {
+            if self.violation.is_some() || progress(&report).is_break() {
                 return End::Stopped;
+            }
+            if messages.open > self.world.config.open_limit {
+                return End::Backlog;
             }
             if self.done() {
                 return End::Complete;
             }
-            if stop == self.config.limit {
+            if stop == limit {
                 return End::Limit;
             }
             let Some(next) = self.next_step(Dur(grid)) else { return End::Idle };
@@ -190,40 +166,108 @@ impl<O: Observer> Sim<O> {
         }
     }
 
-    /// Have at hand what the next arrivals will touch, one dependent load after the other: the port,
-    /// what is on its wire, the packet, the port that it goes to.
-    #[inline]
-    fn prefetch(&self) {
-        let port = |ahead| self.events.arrival_ahead(ahead).map(|link| &self.ports[link as usize]);
-        if let Some(port) = port(8) {
-            slab::prefetch(port);
+    /// Handle everything before `stop`, samples included.
+    fn advance(&mut self, stop: Time) {
+        loop {
+            // A sample comes after all that happens at its instant.
+            let sample = self.sampler.next_at();
+            let edge = self.edges.last().copied().unwrap_or(Time::NEVER);
+            let until = stop.min(sample.saturating_add(Dur(1))).min(edge);
+            self.run_parts(until);
+            if self.violation.is_some() {
+                return;
+            }
+            self.note_window(until);
+            if sample < until {
+                self.sample(sample);
+            }
+            if until == stop {
+                return;
+            }
         }
-        if let Some(first) = port(6).and_then(Port::first_in_flight) {
-            slab::prefetch(first);
+    }
+
+    /// Let all parts handle everything before `until`.
+    fn run_parts(&mut self, until: Time) {
+        if let Some(rounds) = &self.rounds {
+            rounds.run(&mut self.parts, until);
+        } else {
+            self.lend_observer();
+            for part in &mut self.parts {
+                part.run(until);
+            }
+            self.return_observer();
         }
-        if let Some(&(_, handle)) = port(4).and_then(Port::first_in_flight) {
-            slab::prefetch(&self.slab[handle]);
+        self.now = until;
+        let broken = self.parts.iter_mut().filter_map(|part| part.violation.take());
+        self.violation = broken.min_by_key(|violation| (violation.at, violation.key));
+        self.enter_reports();
+    }
+
+    /// The first part keeps the observer while it runs alone.
+    fn lend_observer(&mut self) {
+        if let [part] = &mut self.parts[..] {
+            part.observer = self.observer.take();
         }
-        if let Some(port) = port(2)
-            && let Some(&(_, handle)) = port.first_in_flight()
-        {
-            let pkt = &self.slab[handle];
-            match port.end {
-                FarEnd::Host(host) => slab::prefetch(&self.hosts[host as usize]),
-                FarEnd::Switch(at) => {
-                    let out = self.topology.likely_port(at, pkt.dst, pkt.path);
-                    slab::prefetch(&self.ports[out as usize]);
+    }
+
+    fn return_observer(&mut self) {
+        if let [part] = &mut self.parts[..] {
+            self.observer = part.observer.take();
+        }
+    }
+
+    /// Enter into the book what the parts have reported.
+    fn enter_reports(&mut self) {
+        for part in &mut self.parts {
+            self.reports.append(&mut part.reports);
+        }
+        self.reports.sort_unstable_by_key(Report::order);
+        for report in &self.reports {
+            match self.messages.enter(report) {
+                Ok(Some(record)) => self.observer.iter_mut().for_each(|o| o.message(&record)),
+                Ok(None) => {}
+                Err(what) => {
+                    let violation = Violation { at: report.at, key: Some(report.key), what };
+                    self.violation.get_or_insert(violation);
                 }
             }
         }
+        self.reports.clear();
+    }
+
+    /// If the measurement window begins or ends at `now`, remember what has been sent before.
+    fn note_window(&mut self, now: Time) {
+        while self.edges.last() == Some(&now) {
+            self.edges.pop();
+            for part in &mut self.parts {
+                part.replay(before(now));
+                part.note_window(1 - self.edges.len());
+            }
+        }
+    }
+
+    fn sample(&mut self, now: Time) {
+        for part in &mut self.parts {
+            part.replay(now);
+        }
+        if O::PACKETS && let Some(observer) = &mut self.observer {
+            for port in self.parts.iter().flat_map(|part| &part.ports) {
+                if port.queue.is_some() {
+                    observer.queue(now, port.link, port.queued_bytes());
+                }
+            }
+        }
+        self.sampler.take(now, &self.world.topology, &self.parts, &self.messages);
     }
 
     /// The first grid step after the next event, or the one that ends the window if that is sooner.
     /// `None` if nothing is left to happen.
     fn next_step(&self, grid: Dur) -> Option<Time> {
         let step = |steps: u64| Time(steps.saturating_mul(grid.0));
-        let event = self.events.next_at().map(|at| step((at.0 / grid.0).saturating_add(1)));
-        let end = self.config.window.1;
+        let event = self.parts.iter().map(Part::next_at).min().filter(|&at| at != Time::NEVER);
+        let event = event.map(|at| step((at.0 / grid.0).saturating_add(1)));
+        let end = self.world.config.window.1;
         if end == Time::NEVER || self.now >= end {
             return event;
         }
@@ -235,339 +279,146 @@ impl<O: Observer> Sim<O> {
     }
 
     fn done(&self) -> bool {
-        if self.config.window.1 != Time::NEVER {
-            return self.now >= self.config.window.1 && self.messages.awaited == 0;
+        let end = self.world.config.window.1;
+        if end != Time::NEVER {
+            return self.now >= end && self.messages.awaited == 0;
         }
         let Messages { open: 0, unbounded: 0, .. } = self.messages else { return false };
-        !self.hosts.iter().any(|host| host.app.more_to_come())
+        !self.hosts().any(|host| host.app.more_to_come())
     }
 
-    fn handle(&mut self, node: events::Node) {
-        match node {
-            events::Node::Arrival(link) => self.arrival(link),
-            events::Node::Departure(link) if (link as usize) < self.hosts.len() => {
-                self.nic_departure(link);
-            }
-            events::Node::Departure(link) => self.port_departure(link),
-            events::Node::Timer(host) => self.host_timer(host),
-            events::Node::App(host) => self.host_app(host),
-            events::Node::Fault => self.fault(),
-            events::Node::Sample => self.sample(),
-        }
+    fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.parts.iter().flat_map(|part| &part.hosts)
     }
 
-    /// The first packet on `link` has arrived at its far end.
-    fn arrival(&mut self, link: u32) {
-        let port = &mut self.ports[link as usize];
-        let Some(handle) = port.arrive() else { return };
-        if self.config.departures == Departures::Lazy && port.queue.is_some() {
-            port.replay(self.now);
-        }
-        if let Some(due) = port.next_arrival() {
-            self.events.schedule_fixed(events::Node::Arrival(link), due);
-        }
-        port.stats.packets += 1;
-        let pkt = &self.slab[handle];
-        if !port.up {
-            self.lose(link, handle);
-            return;
-        }
-        port.chain = digest::chain(port.chain, self.now.0, pkt.key, digest::Outcome::Arrived);
-        if O::PACKETS {
-            self.observer.packet(self.now, link, PacketEvent::Arrived, pkt);
-        }
-        match port.end {
-            FarEnd::Host(host) => self.deliver(host, handle),
-            FarEnd::Switch(at) => self.forward(at, handle),
-        }
-    }
-
-    /// A packet is at switch `at`: queue it at an output port.
-    fn forward(&mut self, at: u32, handle: u32) {
-        let out = self.output(at, handle);
-        self.enqueue(out, handle);
-        while let Some(handle) = self.returned.pop() {
-            let out = self.output(at, handle);
-            self.enqueue(out, handle);
-        }
-    }
-
-    fn output(&mut self, at: u32, handle: u32) -> u32 {
-        let pkt = &self.slab[handle];
-        if let Some(port) = self.topology.down_port(at, pkt.dst) {
-            return port;
-        }
-        let known = Known { topology: &self.topology, belief: &self.belief };
-        let (draw, draws) = &mut self.sprayed[at as usize];
-        route::choose_up(&known, self.config.routing, at, pkt, *draw, draws)
-    }
-
-    fn enqueue(&mut self, link: u32, handle: u32) {
-        let (now, lazy) = (self.now, self.config.departures == Departures::Lazy);
-        let port = &mut self.ports[link as usize];
-        if lazy {
-            port.replay(now);
-        }
-        let Some(queue) = port.queue.as_mut() else { return };
-        let packet = describe(handle, &self.slab[handle]);
-        if !queue.offer(packet) {
-            self.refuse(link, packet);
-        }
-        let port = &mut self.ports[link as usize];
-        port.stats.max_queue_bytes = port.stats.max_queue_bytes.max(port.queued_bytes());
-        if !port.busy() {
-            let arrival = port.kick(now);
-            self.started(link, arrival);
-        }
-    }
-
-    /// `packet` does not simply join the queue of `link`.
-    #[cold]
-    fn refuse(&mut self, link: u32, packet: Desc) {
-        let port = &mut self.ports[link as usize];
-        let Some(queue) = port.queue.as_mut() else { return };
-        let mut desk = Desk {
-            slab: &mut self.slab,
-            observer: &mut self.observer,
-            chain: &mut port.chain,
-            stats: &mut port.stats,
-            returned: &mut self.returned,
-            now: self.now,
-            link,
-        };
-        let (seed, coins) = (self.config.seed, &mut port.coins);
-        let coin = || {
-            *coins += 1;
-            Draw::new(seed, PORT, u64::from(link)).bits(COIN, *coins)
-        };
-        queue.enqueue(packet, coin, &mut |fate, packet| desk.apply(fate, packet));
-    }
-
-    /// A transmission has begun on `link`: schedule what follows from it.
-    fn started(&mut self, link: u32, arrival: Option<Time>) {
-        let port = &self.ports[link as usize];
-        if self.config.departures == Departures::Eager && port.busy() {
-            self.events.schedule_fixed(events::Node::Departure(link), port.free_at);
-        }
-        if let Some(due) = arrival {
-            self.events.schedule_fixed(events::Node::Arrival(link), due);
-        }
-    }
-
-    /// Eager path only: a switch port has finished a packet.
-    fn port_departure(&mut self, link: u32) {
-        let arrival = self.ports[link as usize].depart();
-        self.started(link, arrival);
-    }
-
-    /// A packet has come to the end of a dead link.
-    fn lose(&mut self, link: u32, handle: u32) {
-        let pkt = &self.slab[handle];
-        let port = &mut self.ports[link as usize];
-        port.stats.dropped += 1;
-        port.stats.dropped_bytes += u64::from(pkt.wire_len);
-        port.chain = digest::chain(port.chain, self.now.0, pkt.key, digest::Outcome::Dropped);
-        if O::PACKETS {
-            self.observer.packet(self.now, link, PacketEvent::Dropped(Drop::Dead), pkt);
-        }
-        self.slab.free(handle);
-    }
-
-    fn schedule_script(&mut self) {
-        let next = self.script.next_at().unwrap_or(Time::NEVER);
-        self.events.schedule(events::Node::Fault, next);
-    }
-
-    fn fault(&mut self) {
-        while let Some(step) = self.script.take(self.now) {
-            if step.news {
-                self.belief.set(step.link, step.up);
-            } else {
-                self.ports[step.link as usize].up = step.up;
-            }
-        }
-        self.schedule_script();
-    }
-
-    fn sample(&mut self) {
-        let lazy = self.config.departures == Departures::Lazy;
-        for (link, port) in self.ports.iter_mut().enumerate() {
-            if lazy && port.queue.is_some() {
-                port.replay(self.now);
-            }
-            if O::PACKETS && port.queue.is_some() {
-                self.observer.queue(self.now, link as u32, port.queued_bytes());
-            }
-        }
-        self.sampler.take(self.now, &self.topology, &self.ports, &self.hosts, &self.messages);
-        self.events.schedule(events::Node::Sample, self.sampler.next_at());
+    fn events(&self) -> u64 {
+        self.parts.iter().map(|part| part.handled).sum()
     }
 
     /// Remember the first broken rule.
-    pub(crate) fn violate(&mut self, key: Option<MsgKey>, what: String) {
+    fn violate(&mut self, key: Option<MsgKey>, what: String) {
         let at = self.now;
         self.violation.get_or_insert(Violation { at, key, what });
     }
 
-    pub(crate) fn require(&mut self, key: Option<MsgKey>, result: Result<(), String>) {
-        if let Err(what) = result {
-            self.violate(key, what);
-        }
-    }
-
-    fn conservation(&self) -> Conservation {
-        let sum = |amounts: &mut dyn Iterator<Item = Amount>| {
-            amounts.fold(Amount::default(), |all, one| Amount {
-                packets: all.packets + one.packets,
-                bytes: all.bytes + one.bytes,
+    fn conservation(&self, links: &[LinkStats]) -> Conservation {
+        let sum = |amounts: &mut dyn Iterator<Item = (u64, u64)>| {
+            amounts.fold(Amount::default(), |all, (packets, bytes)| Amount {
+                packets: all.packets + packets,
+                bytes: all.bytes + bytes,
             })
         };
-        let of_hosts = |of: fn(&Host) -> Amount| sum(&mut self.hosts.iter().map(of));
-        let of_ports = |of: fn(&LinkStats) -> (u64, u64)| {
-            let amount = |(packets, bytes)| Amount { packets, bytes };
-            sum(&mut self.ports.iter().map(|port| amount(of(&port.stats))))
+        let of_hosts = |of: fn(&Host) -> Amount| {
+            sum(&mut self.hosts().map(of).map(|amount| (amount.packets, amount.bytes)))
         };
-        let mut in_flight = Amount::default();
-        for handle in self.ports.iter().flat_map(Port::handles) {
-            in_flight.add(u64::from(self.slab[handle].wire_len));
-        }
+        let in_flight = self.parts.iter().flat_map(Part::in_flight);
         Conservation {
             sent: of_hosts(|host| host.sent),
             received: of_hosts(|host| host.received),
-            dropped: of_ports(|stats| (stats.dropped, stats.dropped_bytes)),
-            trimmed: of_ports(|stats| (stats.trimmed, stats.trimmed_bytes)),
-            in_flight,
+            dropped: sum(&mut links.iter().map(|link| (link.dropped, link.dropped_bytes))),
+            trimmed: sum(&mut links.iter().map(|link| (link.trimmed, link.trimmed_bytes))),
+            in_flight: sum(&mut in_flight.map(|pkt| (1, u64::from(pkt.wire_len)))),
         }
     }
 
     fn check_conservation(&mut self) {
-        let count = self.conservation();
+        let count = self.conservation(&self.links());
         if !count.holds() {
             self.violate(None, format!("packets or bytes are not conserved: {count:?}"));
         }
     }
 
+    /// Per link, both ends together.
+    fn links(&self) -> Vec<LinkStats> {
+        let mut links = vec![LinkStats::default(); self.world.topology.links().len()];
+        for port in self.parts.iter().flat_map(|part| &part.ports) {
+            links[port.link as usize].join(&port.stats());
+        }
+        links
+    }
+
     /// Report what is still open, and hold it against what hosts have received.
     fn close_messages(&mut self) {
-        let hosts = &mut self.hosts;
-        match self.messages.drain(|host, key| hosts[host.index()].reassembly.take(key)) {
-            Ok(records) => records.iter().for_each(|record| self.observer.message(record)),
+        let (cut, parts) = (&self.world.cut, &mut self.parts);
+        let drained = self.messages.drain(|host, key| {
+            let part = &mut parts[cut.host_owner(host) as usize];
+            let first = part.first_host;
+            part.hosts[(host.0 - first) as usize].reassembly.take(key)
+        });
+        match drained {
+            Ok(records) => {
+                for record in &records {
+                    self.observer.iter_mut().for_each(|observer| observer.message(record));
+                }
+            }
             Err((key, what)) => self.violate(Some(key), what),
         }
-        let leftover = self.hosts.iter().find_map(|host| host.reassembly.leftover());
+        let leftover = self.hosts().find_map(|host| host.reassembly.leftover());
         if let Some(key) = leftover {
             self.violate(Some(key), "bytes placed after its end, or at another host".into());
         }
     }
 
-    fn finish(mut self, end: End) -> (Outcome, O) {
-        if self.config.departures == Departures::Lazy {
-            // What happens at `now` itself is beyond the end, departures too.
-            let last = Time(self.now.0.saturating_sub(1));
-            for port in self.ports.iter_mut().filter(|port| port.queue.is_some()) {
-                port.replay(last);
-            }
+    fn finish(mut self, end: End) -> Outcome {
+        // What happens at `now` itself is beyond the end, departures too.
+        for part in &mut self.parts {
+            part.replay(before(self.now));
         }
-        let ports = self.ports.iter().map(|port| port.chain);
-        let hosts = self.hosts.iter().map(|host| host.chain);
-        let outcome = Outcome {
-            digest: digest::combine(ports.chain(hosts)),
+        let links = self.links();
+        Outcome {
+            digest: self.digest(),
             now: self.now,
-            events: self.handled,
-            packet_hops: self.ports.iter().map(|port| port.stats.packets).sum(),
-            counters: self.counters(),
-            conservation: self.conservation(),
-            links: self.ports.iter().map(|port| port.stats).collect(),
+            events: self.events(),
+            packet_hops: links.iter().map(|link| link.packets).sum(),
+            counters: self.counters(&links),
+            conservation: self.conservation(&links),
+            links,
             queue_bytes_p99: self.sampler.queue_p99(),
             samples: self.sampler.samples,
             end,
-        };
-        (outcome, self.observer)
+        }
     }
 
-    fn counters(&self) -> Counters {
+    /// Of each link what happened at either end, then of each host.
+    fn digest(&self) -> u64 {
+        let mut chains = vec![[0, 0]; self.world.topology.links().len()];
+        for port in self.parts.iter().flat_map(|part| &part.ports) {
+            // Where one port is one end of a link, it knows nothing of the other.
+            let [sent, arrived] = &mut chains[port.link as usize];
+            *sent ^= port.chain;
+            *arrived ^= port.arrived;
+        }
+        let hosts = self.hosts().map(|host| host.chain);
+        digest::combine(chains.into_iter().flatten().chain(hosts))
+    }
+
+    fn counters(&self, links: &[LinkStats]) -> Counters {
         let mut sum = Counters {
             submitted: self.messages.submitted,
             delivered: self.messages.delivered,
             failed: self.messages.failed,
             ..Counters::default()
         };
-        for host in &self.hosts {
+        for host in self.hosts() {
             sum.data_sent += host.data_sent;
             sum.control_sent += host.sent.packets - host.data_sent;
             for (all, one) in sum.stats.iter_mut().zip(host.stats) {
                 *all += one;
             }
         }
-        for port in &self.ports {
-            sum.trimmed += port.stats.trimmed;
-            sum.bounced += port.stats.bounced;
-            sum.dropped += port.stats.dropped;
-            sum.marked += port.stats.marked;
+        for link in links {
+            sum.trimmed += link.trimmed;
+            sum.bounced += link.bounced;
+            sum.dropped += link.dropped;
+            sum.marked += link.marked;
         }
         sum
     }
 }
 
-/// Carries out what a queue decides about packets.
-struct Desk<'a, O> {
-    slab: &'a mut Slab,
-    observer: &'a mut O,
-    chain: &'a mut u64,
-    stats: &'a mut LinkStats,
-    returned: &'a mut Vec<u32>,
-    now: Time,
-    link: u32,
-}
-
-impl<O: Observer> Desk<'_, O> {
-    fn apply(&mut self, fate: Fate, packet: Desc) {
-        let pkt = &mut self.slab[packet.handle];
-        let (outcome, event) = match fate {
-            Fate::Trim => {
-                self.stats.trimmed += 1;
-                self.stats.trimmed_bytes += u64::from(pkt.wire_len - packet.len);
-                pkt.flags.set(Flags::TRIMMED);
-                pkt.wire_len = packet.len;
-                (digest::Outcome::Trimmed, PacketEvent::Trimmed)
-            }
-            Fate::Mark => {
-                self.stats.marked += 1;
-                pkt.flags.set(Flags::CE);
-                (digest::Outcome::Marked, PacketEvent::Marked)
-            }
-            Fate::Bounce => {
-                self.stats.bounced += 1;
-                pkt.flags.set(Flags::BOUNCED);
-                std::mem::swap(&mut pkt.src, &mut pkt.dst);
-                self.returned.push(packet.handle);
-                (digest::Outcome::Bounced, PacketEvent::Bounced)
-            }
-            Fate::Drop => {
-                self.stats.dropped += 1;
-                self.stats.dropped_bytes += u64::from(pkt.wire_len);
-                (digest::Outcome::Dropped, PacketEvent::Dropped(Drop::Full))
-            }
-        };
-        *self.chain = digest::chain(*self.chain, self.now.0, pkt.key, outcome);
-        if O::PACKETS {
-            self.observer.packet(self.now, self.link, event, &self.slab[packet.handle]);
-        }
-        if fate == Fate::Drop {
-            self.slab.free(packet.handle);
-        }
-    }
-}
-
-fn describe(handle: u32, pkt: &Packet) -> Desc {
-    let kind = if pkt.carries_payload() {
-        Kind::Data
-    } else if pkt.flags.has(Flags::TRIMMED) && !pkt.flags.has(Flags::BOUNCED) {
-        Kind::Header
-    } else {
-        Kind::Control
-    };
-    Desc { handle, len: pkt.wire_len, kind, ect: pkt.flags.has(Flags::ECT) }
+/// The last instant before `time`.
+fn before(time: Time) -> Time {
+    Time(time.0.saturating_sub(1))
 }
 
 fn check(
@@ -603,16 +454,144 @@ fn check(
     Ok(())
 }
 
-fn ports(topology: &Topology, config: &Config) -> Vec<Port> {
-    let port = |(n, link): (usize, &Link)| {
-        let queue = matches!(link.from, Node::Switch(..)).then(|| Queue::new(&config.queue));
-        let end = match link.to {
-            Node::Host(host) => FarEnd::Host(host),
-            Node::Switch(tier, at) => FarEnd::Switch(topology.switch_index(tier, at) as u32),
-        };
-        Port::new(link, end, topology.delay(n as u32), queue, config.window)
+/// Where a link from one part to another ends.
+struct ReceivingEnd {
+    link: u32,
+    from: u32,
+    at: Elsewhere,
+}
+
+/// The links across the cut, in order. Within its part, a receiving end comes after all ports that
+/// transmit.
+fn receiving_ends(world: &World) -> Vec<ReceivingEnd> {
+    let World { topology, cut, .. } = world;
+    let owners = |link: &crate::topology::Link| {
+        (cut.owner(topology, link.from), cut.owner(topology, link.to))
     };
-    topology.links().iter().enumerate().map(port).collect()
+    let mut next = vec![0; cut.parts as usize];
+    for link in topology.links() {
+        next[owners(link).0 as usize] += 1;
+    }
+    let mut ends = Vec::new();
+    for (n, link) in topology.links().iter().enumerate() {
+        let (from, part) = owners(link);
+        if from != part {
+            let place = &mut next[part as usize];
+            ends.push(ReceivingEnd { link: n as u32, from, at: Elsewhere { part, link: *place } });
+            *place += 1;
+        }
+    }
+    ends
+}
+
+/// One part, with its hosts.
+fn build<O>(
+    world: &Arc<World>,
+    index: u32,
+    hosts: Vec<Host>,
+    ranks: &Ranks,
+    ends: &[ReceivingEnd],
+    belief: Belief,
+) -> Part<O> {
+    let World { topology, config, cut } = &**world;
+    let first_host = cut.hosts(index).start;
+    let switches = switches(world, index);
+    let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
+    let ports = ports(world, index, &switches, ranks, ends, &leaving);
+    let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
+    Part {
+        index,
+        observer: None,
+        now: Time::ZERO,
+        events: EventQueue::new(
+            config.events,
+            ranks,
+            cut.hosts(index),
+            ports.len() as u32,
+            horizon(topology),
+        ),
+        ports,
+        hosts,
+        first_host,
+        sprayed: switches.iter().map(draw).collect(),
+        switches,
+        elsewhere: leaving.iter().map(|end| end.at).collect(),
+        slab: Slab::default(),
+        reports: Vec::new(),
+        outbox: (0..cut.parts).map(|_| Post::default()).collect(),
+        belief,
+        script: Script::new(&config.faults, config.reroute_after),
+        violation: None,
+        spare: None,
+        fx: Effects::new(),
+        app_fx: Vec::new(),
+        app_events: VecDeque::new(),
+        submitted: false,
+        returned: Vec::new(),
+        handled: 0,
+        world: Arc::clone(world),
+    }
+}
+
+/// The switches of a part. Their ports come in the order of their links, after those of hosts.
+fn switches(world: &World, index: u32) -> Vec<Switch> {
+    let World { topology, cut, .. } = world;
+    let mut next = cut.hosts(index).len() as u32;
+    let mut mine = Vec::new();
+    for (number, switch) in (0..).zip(&topology.switches) {
+        if cut.switch_owner(number) != index {
+            continue;
+        }
+        let below = match switch.tier {
+            crate::topology::Tier::Tor => number,
+            crate::topology::Tier::Agg => u32::from(switch.pod),
+            crate::topology::Tier::Core => 0,
+        };
+        let up = next + (switch.up - switch.down);
+        mine.push(Switch { number, tier: switch.tier as usize, below, down: next, up });
+        next = up + switch.ups;
+    }
+    mine
+}
+
+fn ports(
+    world: &World,
+    index: u32,
+    switches: &[Switch],
+    ranks: &Ranks,
+    ends: &[ReceivingEnd],
+    leaving: &[&ReceivingEnd],
+) -> Vec<Port> {
+    let World { topology, config, cut } = world;
+    let first_host = cut.hosts(index).start;
+    let here = |to: Node| match to {
+        Node::Host(host) => FarEnd::Host(host - first_host),
+        Node::Switch(tier, n) => {
+            let number = topology.switch_index(tier, n) as u32;
+            FarEnd::Switch(switches.partition_point(|switch| switch.number < number) as u32)
+        }
+    };
+    let port = |n: u32, end: FarEnd, transmits: bool| {
+        let link = &topology.links()[n as usize];
+        let of_switch = matches!(link.from, Node::Switch(..));
+        let queue = (of_switch && transmits).then(|| Queue::new(&config.queue));
+        let departs = part::departs(config, !of_switch, matches!(end, FarEnd::Elsewhere(_)));
+        Port::new((n, link), ranks.links[n as usize], end, topology.delay(n), queue, departs)
+    };
+    let links = (0..).zip(topology.links());
+    let mine = links.filter(|(_, link)| cut.owner(topology, link.from) == index);
+    let transmitting = mine.map(|(n, link)| {
+        let end = match leaving.binary_search_by_key(&n, |end| end.link) {
+            Ok(place) => FarEnd::Elsewhere(place as u32),
+            Err(_) => here(link.to),
+        };
+        port(n, end, true)
+    });
+    let coming = ends.iter().filter(|end| end.at.part == index);
+    let receiving = coming.map(|end| {
+        port(end.link, here(topology.links()[end.link as usize].to), false)
+    });
+    transmitting.chain(receiving).collect()
 }
 
 /// The longest time from the start of a transmission to its arrival.

@@ -22,6 +22,14 @@ impl Slab {
         self.packets.len() as u32 - 1
     }
 
+    /// Take in a packet.
+    pub(crate) fn insert(&mut self, packet: Packet) -> u32 {
+        let handle = self.alloc();
+        self.packets[handle as usize] = packet;
+        handle
+    }
+
+    #[inline(always)]
     pub(crate) fn free(&mut self, handle: u32) {
         self.free.push(handle);
     }
@@ -40,15 +48,16 @@ impl IndexMut<u32> for Slab {
     }
 }
 
-/// Ask the processor to have `item` at hand soon. Changes nothing but the time it takes.
+/// Ask the processor to have the first `LINES` cache lines of `item` at hand soon. Changes nothing
+/// but the time it takes.
 #[inline(always)]
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_variables))]
-pub(crate) fn prefetch<T>(item: &T) {
+pub(crate) fn prefetch<T, const LINES: usize>(item: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = std::ptr::from_ref(item).cast::<i8>();
-        for line in 0..size_of::<T>().div_ceil(CACHE_LINE).min(PREFETCH_LINES_MAX) {
+        for line in 0..LINES {
             let line = start.wrapping_add(line * CACHE_LINE);
             // SAFETY: a prefetch is a hint: it neither reads nor writes, whatever the address.
             #[allow(unsafe_code)]
@@ -59,6 +68,5 @@ pub(crate) fn prefetch<T>(item: &T) {
     }
 }
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 const CACHE_LINE: usize = 64;
-/// What is hot in a port.
-const PREFETCH_LINES_MAX: usize = 4;

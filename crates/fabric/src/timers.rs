@@ -54,10 +54,6 @@ impl<K: Ord + Copy> IndexedHeap<K> {
         self.heap.first().copied()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.heap.len()
-    }
-
     fn up(&mut self, mut at: usize) {
         let item = self.heap[at];
         while at > 0 {

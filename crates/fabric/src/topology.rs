@@ -100,17 +100,33 @@ pub struct Clos {
     pub links: [LinkSpec; 3],
 }
 
-/// Where a host is attached.
+/// Where a host is attached. Indexed by tier: a switch leads down to the host if its own number is
+/// the one here, over the down port given beside it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home {
-    /// Its ToR, as a switch index.
-    pub(crate) tor: u32,
-    /// Its ToR's down port.
-    pub(crate) slot: u16,
-    /// Its ToR's pod.
-    pub(crate) pod: u16,
-    /// Its ToR's number within the pod: the down port of the pod's aggregation switches.
-    pub(crate) rack: u16,
+    /// Its ToR (as a switch index), its pod, and 0: every core switch leads to every host.
+    pub(crate) below: [u32; 3],
+    /// Its place at its ToR, its ToR's within the pod, its pod's at a core switch.
+    pub(crate) down: [u16; 3],
+}
+
+impl Home {
+    pub(crate) fn tor(&self) -> u32 {
+        self.below[0]
+    }
+
+    pub(crate) fn pod(&self) -> u32 {
+        self.below[1]
+    }
+
+    pub(crate) fn slot(&self) -> u16 {
+        self.down[0]
+    }
+
+    /// Its ToR's number within the pod.
+    pub(crate) fn rack(&self) -> u16 {
+        self.down[1]
+    }
 }
 
 /// A switch's ports and place.
@@ -396,7 +412,23 @@ impl Topology {
     #[must_use]
     pub fn receive_rate(&self, host: HostId) -> Rate {
         let home = self.homes[host.index()];
-        self.links[(self.switches[home.tor as usize].down + u32::from(home.slot)) as usize].rate
+        self.links[(self.switches[home.tor() as usize].down + u32::from(home.slot())) as usize].rate
+    }
+
+    /// How many pods there are.
+    pub(crate) fn pods(&self) -> u32 {
+        self.homes.last().map_or(1, |home| home.pod() + 1)
+    }
+
+    /// The pod of switch `at`, an index among all switches.
+    pub(crate) fn pod_of(&self, at: u32) -> u32 {
+        u32::from(self.switches[at as usize].pod)
+    }
+
+    /// Tier and number within it of switch `at`, an index among all switches.
+    pub(crate) fn switch_number(&self, at: u32) -> (Tier, u32) {
+        let tier = self.switches[at as usize].tier;
+        (tier, at - self.switch_index(tier, 0) as u32)
     }
 
     pub(crate) fn switch_index(&self, tier: Tier, n: u32) -> usize {
@@ -545,9 +577,9 @@ struct Cut {
 impl Routes for Topology {
     fn paths(&self, src: HostId, dst: HostId) -> u32 {
         let (a, b) = (self.homes[src.index()], self.homes[dst.index()]);
-        if a.tor == b.tor {
+        if a.tor() == b.tor() {
             1
-        } else if a.pod == b.pod {
+        } else if a.pod() == b.pod() {
             self.aggs.max(1)
         } else {
             self.aggs * self.cores_per_agg
@@ -648,7 +680,8 @@ impl Builder {
     /// The next host hangs at down port `slot` of ToR `tor`.
     fn home(&mut self, tor: u32, slot: usize, pod: u32) {
         let rack = self.topology.switches.last().map_or(0, |tor| tor.index);
-        self.topology.homes.push(Home { tor, slot: slot as u16, pod: pod as u16, rack });
+        let home = Home { below: [tor, pod, 0], down: [slot as u16, rack, pod as u16] };
+        self.topology.homes.push(home);
     }
 
     fn finish(self, aggs: u32, cores_per_agg: u32, tors: u32, agg_switches: u32) -> Topology {

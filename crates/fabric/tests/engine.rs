@@ -124,6 +124,7 @@ fn config(seed: u64) -> Config {
         open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
+        threads: 1,
         check: true,
     }
 }
@@ -187,6 +188,39 @@ fn wheel_heap_lazy_and_eager_agree() {
                         assert_eq!(other.samples, reference.samples);
                         assert_eq!(other.counters, reference.counters);
                     }
+                }
+            }
+        }
+    }
+}
+
+/// design.md section 4, rule 7: however the fabric is cut, the run is the same.
+#[test]
+fn any_number_of_threads_agrees() {
+    let link = |from, to| (Node::Switch(Tier::Agg, from), Node::Switch(Tier::Core, to));
+    for topology in shapes().into_iter().chain([Topology::fat_tree(6, 1, LINK).unwrap()]) {
+        let faults = match topology.find_link(link(0, 1).0, link(0, 1).1) {
+            Some(link) => vec![
+                Fault { at: Time(20_000_000), link, action: FaultAction::Down },
+                Fault { at: Time(60_000_000), link, action: FaultAction::Up },
+            ],
+            None => Vec::new(),
+        };
+        for (seed, routing) in
+            [(1, Routing::Source), (2, Routing::FlowHash), (3, Routing::PacketRandom)]
+        {
+            for queue in [ndp(4, 640), drop_tail()] {
+                let window = (Time(7_000_000), Time(90_000_000));
+                let faults = faults.clone();
+                let base = Config { routing, queue, faults, window, ..config(seed) };
+                let one = run(&topology, base.clone(), 6, 30_000);
+                for threads in [2, 3, 4, 8] {
+                    let many = run(&topology, Config { threads, ..base.clone() }, 6, 30_000);
+                    assert_eq!(many.digest, one.digest, "{} in {threads}", topology.kind());
+                    assert_eq!(many.links, one.links);
+                    assert_eq!(many.samples, one.samples);
+                    assert_eq!(many.counters, one.counters);
+                    assert_eq!((many.events, many.now), (one.events, one.now));
                 }
             }
         }

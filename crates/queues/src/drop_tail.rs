@@ -31,12 +31,21 @@ impl DropTail {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
+        let fits = self.pass(packet);
+        if fits {
+            self.fifo.push_back(packet);
+        }
+        fits
+    }
+
+    /// As `offer`, of a packet that is served at once.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, packet: Desc) -> bool {
         let fits = self.room.fits(packet.len) && !(packet.ect && self.above_threshold());
         if fits {
             self.room.take(packet.len);
-            self.fifo.push_back(packet);
         }
         fits
     }
@@ -61,10 +70,12 @@ impl DropTail {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
         self.fifo.pop_front()
     }
 
+    #[inline(always)]
     pub(crate) fn finish(&mut self, packet: Desc) {
         self.room.give_back(packet.len);
     }

@@ -4,7 +4,7 @@
 //! packet storage, applies each [`Fate`] to its packets, and keeps the time. The simulator and the
 //! software switch run this same code.
 //!
-//! The packet being transmitted counts against its queue's capacity until [`Queue::finish`]: it is
+//! The packet being transmitted counts against its queue's capacity until [`Queue::next`]: it is
 //! still in the port's memory. (In ndp.md terms: with 72 000 B and 9064 B packets, seven fit, the
 //! one in service included.)
 //!
@@ -69,28 +69,35 @@ pub enum Capacity {
 /// Contents of a queue against its capacity, the packet in service included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    capacity: Capacity,
     packets: u32,
     bytes: u32,
+    /// The one of these that is not the capacity is out of reach.
+    packets_max: u32,
+    bytes_max: u32,
 }
 
 impl Room {
     pub(crate) const fn new(capacity: Capacity) -> Self {
-        Self { capacity, packets: 0, bytes: 0 }
+        let (packets_max, bytes_max) = match capacity {
+            Capacity::Packets(most) => (most, u32::MAX),
+            Capacity::Bytes(most) => (u32::MAX, most),
+        };
+        Self { packets: 0, bytes: 0, packets_max, bytes_max }
     }
 
+    #[inline(always)]
     pub(crate) fn fits(&self, len: u16) -> bool {
-        match self.capacity {
-            Capacity::Packets(most) => self.packets < most,
-            Capacity::Bytes(most) => u64::from(self.bytes) + u64::from(len) <= u64::from(most),
-        }
+        let bytes = self.bytes.saturating_add(u32::from(len));
+        self.packets < self.packets_max && bytes <= self.bytes_max
     }
 
+    #[inline(always)]
     pub(crate) fn take(&mut self, len: u16) {
         self.packets += 1;
         self.bytes += u32::from(len);
     }
 
+    #[inline(always)]
     pub(crate) fn give_back(&mut self, len: u16) {
         self.packets -= 1;
         self.bytes -= u32::from(len);
@@ -127,11 +134,21 @@ impl Queue {
 
     /// A packet arrives: it joins the queue if it may do so as it is. If not, nothing has happened,
     /// and `enqueue` says what becomes of it.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, packet: Desc) -> bool {
         match self {
             Self::DropTail(queue) => queue.offer(packet),
             Self::Ndp(queue) => queue.offer(packet),
+        }
+    }
+
+    /// A packet arrives while the port is idle, so that none waits: if it may join the queue as it
+    /// is, it has done so and is the one in service. If not, nothing has happened.
+    #[inline(always)]
+    pub fn pass(&mut self, packet: Desc) -> bool {
+        match self {
+            Self::DropTail(queue) => queue.pass(packet),
+            Self::Ndp(queue) => queue.pass(packet),
         }
     }
 
@@ -149,7 +166,7 @@ impl Queue {
         }
     }
 
-    /// The port is free: which packet goes next. It counts as queued until `finish`.
+    /// The port is idle: which packet goes next. It counts as queued until `next`.
     #[inline]
     pub fn dequeue(&mut self) -> Option<Desc> {
         match self {
@@ -158,12 +175,18 @@ impl Queue {
         }
     }
 
-    /// The packet that `dequeue` gave has been transmitted.
-    #[inline]
-    pub fn finish(&mut self, packet: Desc) {
+    /// `sent`, the packet in service, has been transmitted: which packet goes next.
+    #[inline(always)]
+    pub fn next(&mut self, sent: Desc) -> Option<Desc> {
         match self {
-            Self::DropTail(queue) => queue.finish(packet),
-            Self::Ndp(queue) => queue.finish(packet),
+            Self::DropTail(queue) => {
+                queue.finish(sent);
+                queue.dequeue()
+            }
+            Self::Ndp(queue) => {
+                queue.finish(sent);
+                queue.dequeue()
+            }
         }
     }
 

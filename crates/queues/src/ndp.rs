@@ -64,18 +64,30 @@ impl Ndp {
         }
     }
 
+    #[inline(always)]
+    fn room(&mut self, kind: Kind) -> &mut Room {
+        if kind == Kind::Data { &mut self.data_room } else { &mut self.header_room }
+    }
+
     /// Steps 2 and 5 of ndp.md section 3.2: there is room.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
-        let (room, fifo) = if packet.kind == Kind::Data {
-            (&mut self.data_room, &mut self.data)
-        } else {
-            (&mut self.header_room, &mut self.headers)
-        };
+        let fits = self.pass(packet);
+        if fits {
+            let data = packet.kind == Kind::Data;
+            let fifo = if data { &mut self.data } else { &mut self.headers };
+            fifo.push_back(packet);
+        }
+        fits
+    }
+
+    /// As `offer`, of a packet that is served at once.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, packet: Desc) -> bool {
+        let room = self.room(packet.kind);
         let fits = room.fits(packet.len);
         if fits {
             room.take(packet.len);
-            fifo.push_back(packet);
         }
         fits
     }
@@ -136,7 +148,7 @@ impl Ndp {
     }
 
     /// Weighted round robin by packets (ndp.md section 3.3).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
         if self.headers.is_empty() {
             return self.data.pop_front();
@@ -152,11 +164,9 @@ impl Ndp {
         queue.pop_front()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(&mut self, packet: Desc) {
-        let room =
-            if packet.kind == Kind::Data { &mut self.data_room } else { &mut self.header_room };
-        room.give_back(packet.len);
+        self.room(packet.kind).give_back(packet.len);
     }
 
     pub(crate) fn waiting(&self) -> (&VecDeque<Desc>, &VecDeque<Desc>) {

@@ -1,6 +1,8 @@
 //! Running a scenario: endpoints and applications into a fabric, messages and traces out of it.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use endpoint::Observer;
@@ -94,11 +96,11 @@ fn simulate_traced(
 ) -> Result<Simulated, Error> {
     let tracer = Tracer::new(options.trace, scenario.topology(), out, recorder(scenario));
     let tracer = tracer.map_err(|e| unwritable(&e))?;
-    let failed = std::rc::Rc::clone(&tracer.failed);
+    let failed = Arc::clone(&tracer.failed);
     let started = clock();
     let (outcome, tracer) = sim(scenario, options, tracer, &mut |p| {
         progress(p);
-        if failed.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if failed.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     let recorder = tracer.finish().map_err(|e| unwritable(&e))?;
     Ok(Simulated { outcome, flows: recorder.rows, wall_s: started.elapsed().as_secs_f64() })
@@ -114,7 +116,7 @@ fn recorder(scenario: &Scenario) -> Recorder {
 }
 
 /// Build the fabric and run it.
-fn sim<O: Observer>(
+fn sim<O: Observer + Send>(
     scenario: &Scenario,
     options: &Options,
     observer: O,

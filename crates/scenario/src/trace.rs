@@ -1,7 +1,7 @@
 //! `--trace`: every packet as a capture and on a time line, and every switch queue over time.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use endpoint::{Flags, MessageRecord, Observer, Packet, PacketEvent};
 use fabric::{Link, Topology};
@@ -41,7 +41,7 @@ pub(crate) struct Tracer {
     /// The first thing that could not be written; nothing is written after it.
     error: Option<FileError>,
     /// Whether there is one, for the run to stop.
-    pub(crate) failed: Rc<Cell<bool>>,
+    pub(crate) failed: Arc<AtomicBool>,
 }
 
 /// Room for all headers of a frame; payload is not simulated.
@@ -68,7 +68,7 @@ impl Tracer {
         let queues =
             if trace.queues { Some(TableWriter::new(out.file("queues.parquet")?)?) } else { None };
         let held = vec![0; links.len()];
-        let failed = Rc::new(Cell::new(false));
+        let failed = Arc::new(AtomicBool::new(false));
         Ok(Self { recorder, links, packets, queues, held, error: None, failed })
     }
 
@@ -90,7 +90,7 @@ impl Tracer {
             && let Err(error) = write(self)
         {
             self.error = Some(error);
-            self.failed.set(true);
+            self.failed.store(true, Ordering::Relaxed);
         }
     }
 

@@ -1,0 +1,153 @@
+//! How a fabric is cut into partitions that are simulated side by side.
+//!
+//! Hosts stay with their ToR, and whole pods together where there are enough of them; aggregation
+//! switches go with their pod or, like core switches, are dealt out in equal blocks. What crosses
+//! the cut is then only links between switches.
+
+use std::ops::Range;
+
+use units::{Dur, HostId};
+
+use crate::topology::{Node, Tier, Topology};
+
+/// Who owns what.
+pub(crate) struct Cut {
+    pub(crate) parts: u32,
+    /// The first host of each part, and one past the last host.
+    starts: Vec<u32>,
+    /// Part by switch.
+    switches: Vec<u32>,
+    /// How far a part may run ahead of what it knows of the others: nothing that happens in one
+    /// reaches another sooner. `None` if there is one part.
+    pub(crate) lookahead: Option<Dur>,
+}
+
+/// Rounds shorter than this cost more than they gain.
+const LOOKAHEAD_MIN: Dur = Dur::from_ns(100);
+
+impl Cut {
+    /// At most `wanted` parts; fewer where the fabric has no more to cut, and one where some link
+    /// across the cut, or a signal between applications (the shortest takes `signals`), is too quick.
+    pub(crate) fn new(topology: &Topology, wanted: u32, signals: Option<Dur>) -> Self {
+        let cut = Self::blocks(topology, wanted.clamp(1, topology.switches_of(Tier::Tor).max(1)));
+        let links = cut.lookahead.into_iter().chain(signals);
+        match links.min() {
+            Some(lookahead) if cut.parts > 1 && lookahead >= LOOKAHEAD_MIN => {
+                Self { lookahead: Some(lookahead), ..cut }
+            }
+            _ => Self::blocks(topology, 1),
+        }
+    }
+
+    fn blocks(topology: &Topology, parts: u32) -> Self {
+        let by_pod = topology.pods() >= parts;
+        let block = |n: u32, of: u32| (u64::from(n) * u64::from(parts) / u64::from(of)) as u32;
+        let tor_part = |n: u32| match by_pod {
+            true => block(topology.pod_of(n), topology.pods()),
+            false => block(n, topology.switches_of(Tier::Tor)),
+        };
+        let switch_part = |n: u32| {
+            let (tier, n) = topology.switch_number(n);
+            match tier {
+                Tier::Tor => tor_part(n),
+                Tier::Agg if by_pod => {
+                    block(topology.pod_of(topology.switch_index(tier, n) as u32), topology.pods())
+                }
+                _ => block(n, topology.switches_of(tier)),
+            }
+        };
+        let switches: Vec<u32> = (0..topology.switches.len() as u32).map(switch_part).collect();
+        let of_host = |h: u32| switches[topology.homes[h as usize].tor() as usize];
+        let hosts = topology.hosts();
+        // Hosts are numbered along their ToRs, so that a part's are consecutive.
+        let first = |part| (0..hosts).find(|&h| of_host(h) >= part).unwrap_or(hosts);
+        let starts = (0..=parts).map(first).collect();
+        let mut cut = Self { parts, starts, switches, lookahead: None };
+        let crossing = (0..topology.links().len() as u32).filter(|&link| {
+            let link = &topology.links()[link as usize];
+            cut.owner(topology, link.from) != cut.owner(topology, link.to)
+        });
+        let quickest = crossing
+            .map(|n| topology.delay(n) + topology.links()[n as usize].rate.serialise(1))
+            .min();
+        cut.lookahead = quickest;
+        cut
+    }
+
+    /// The part that simulates `node`.
+    pub(crate) fn owner(&self, topology: &Topology, node: Node) -> u32 {
+        match node {
+            Node::Host(host) => self.switches[topology.homes[host as usize].tor() as usize],
+            Node::Switch(tier, n) => self.switches[topology.switch_index(tier, n)],
+        }
+    }
+
+    /// The part that simulates switch `at`, an index among all switches.
+    pub(crate) fn switch_owner(&self, at: u32) -> u32 {
+        self.switches[at as usize]
+    }
+
+    /// The hosts of a part.
+    pub(crate) fn hosts(&self, part: u32) -> Range<u32> {
+        self.starts[part as usize]..self.starts[part as usize + 1]
+    }
+
+    /// The part of a host.
+    pub(crate) fn host_owner(&self, host: HostId) -> u32 {
+        (self.starts.partition_point(|&start| start <= host.0) - 1) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::LinkSpec;
+    use units::Rate;
+
+    const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
+
+    #[test]
+    fn a_fat_tree_is_cut_between_pods_and_cores_only() {
+        let tree = Topology::fat_tree(8, 1, LINK).unwrap();
+        for parts in [2, 3, 4, 8] {
+            let cut = Cut::new(&tree, parts, None);
+            assert_eq!(cut.parts, parts);
+            assert_eq!(cut.lookahead, Some(LINK.delay + LINK.rate.serialise(1)));
+            for link in tree.links() {
+                let crosses = cut.owner(&tree, link.from) != cut.owner(&tree, link.to);
+                let core = [link.from, link.to].iter().any(|n| matches!(n, Node::Switch(Tier::Core, _)));
+                assert!(core || !crosses, "{link}");
+            }
+            let sizes: Vec<u32> = (0..parts).map(|part| cut.hosts(part).len() as u32).collect();
+            assert_eq!(sizes.iter().sum::<u32>(), tree.hosts());
+            assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 16, "{sizes:?}");
+            for host in 0..tree.hosts() {
+                let owner = cut.host_owner(HostId(host));
+                assert_eq!(owner, cut.owner(&tree, Node::Host(host)));
+                assert!(cut.hosts(owner).contains(&host));
+            }
+        }
+    }
+
+    #[test]
+    fn other_shapes_are_cut_between_racks_or_not_at_all() {
+        let leaves = Topology::leaf_spine(6, 3, 4, LINK, LINK).unwrap();
+        assert_eq!(Cut::new(&leaves, 3, None).parts, 3);
+        assert_eq!(Cut::new(&leaves, 100, None).parts, 6, "one rack each");
+        let few_pods = Topology::fat_tree(4, 1, LINK).unwrap();
+        assert_eq!(Cut::new(&few_pods, 8, None).parts, 8);
+        assert_eq!(Cut::new(&Topology::dumbbell(3, 2, LINK, LINK).unwrap(), 4, None).parts, 2);
+        assert_eq!(Cut::new(&Topology::star(9, LINK).unwrap(), 4, None).parts, 1);
+    }
+
+    #[test]
+    fn what_is_too_quick_is_not_cut_and_signals_count() {
+        let quick = LinkSpec { delay: Dur(0), ..LINK };
+        let leaves = Topology::leaf_spine(6, 3, 4, LINK, quick).unwrap();
+        assert_eq!(Cut::new(&leaves, 2, None).parts, 1);
+        let leaves = Topology::leaf_spine(6, 3, 4, quick, LINK).unwrap();
+        let cut = |signals| Cut::new(&leaves, 2, Some(signals));
+        assert_eq!(cut(Dur(1)).parts, 1);
+        assert_eq!(cut(Dur::from_ns(500)).lookahead, Some(Dur::from_ns(500)));
+    }
+}

@@ -1,0 +1,422 @@
+//! One partition: its hosts, switches and ports, and the loop that handles their events.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use endpoint::{
+    AppEffect, AppEvent, Draw, Drop, Effects, Flags, Observer, Packet, PacketEvent, Purpose,
+};
+use queues::{Desc, Fate, Kind};
+use units::{MsgKey, Time};
+
+use crate::config::{Config, Departures, Routing};
+use crate::cut::Cut;
+use crate::digest;
+use crate::events::{Event, EventQueue};
+use crate::faults::Script;
+use crate::host::Host;
+use crate::messages::Report;
+use crate::outcome::{LinkStats, Violation};
+use crate::port::{FarEnd, Port};
+use crate::rounds::Post;
+use crate::route::{self, Belief, Known};
+use crate::slab::{self, Slab};
+use crate::topology::Topology;
+
+/// What all partitions read and none changes.
+pub(crate) struct World {
+    pub(crate) topology: Topology,
+    pub(crate) config: Config,
+    pub(crate) cut: Cut,
+}
+
+/// A switch by the numbers of its partition.
+#[derive(Clone, Copy)]
+pub(crate) struct Switch {
+    /// Its index among all switches.
+    pub(crate) number: u32,
+    pub(crate) tier: usize,
+    /// What `Home::below` holds of the hosts below it.
+    pub(crate) below: u32,
+    /// Its first down port and its first up port.
+    pub(crate) down: u32,
+    pub(crate) up: u32,
+}
+
+/// The far end of a link to another partition.
+#[derive(Clone, Copy)]
+pub(crate) struct Elsewhere {
+    pub(crate) part: u32,
+    /// The link's number there.
+    pub(crate) link: u32,
+}
+
+pub(crate) struct Part<O> {
+    pub(crate) index: u32,
+    pub(crate) world: Arc<World>,
+    /// Lent by the run while this partition is the only one.
+    pub(crate) observer: Option<O>,
+    pub(crate) now: Time,
+    pub(crate) events: EventQueue,
+    /// Hosts' ports first, by host; then those of switches; then receiving ends.
+    pub(crate) ports: Vec<Port>,
+    pub(crate) hosts: Vec<Host>,
+    /// The number in the fabric of the first host.
+    pub(crate) first_host: u32,
+    pub(crate) switches: Vec<Switch>,
+    /// Per switch: its draws, and how many it has made.
+    pub(crate) sprayed: Vec<(Draw, u64)>,
+    pub(crate) elsewhere: Vec<Elsewhere>,
+    pub(crate) slab: Slab,
+    /// What has happened to messages since the run last asked.
+    pub(crate) reports: Vec<Report>,
+    /// By partition: what crosses the cut.
+    pub(crate) outbox: Vec<Post>,
+    pub(crate) belief: Belief,
+    pub(crate) script: Script,
+    /// The first rule broken; the run stops.
+    pub(crate) violation: Option<Violation>,
+    /// An allocated packet that no endpoint wanted yet.
+    pub(crate) spare: Option<u32>,
+    pub(crate) fx: Effects,
+    pub(crate) app_fx: Vec<AppEffect>,
+    pub(crate) app_events: VecDeque<AppEvent>,
+    /// Whether an application has called upon the endpoint since this was cleared.
+    pub(crate) submitted: bool,
+    /// Headers that a queue has turned back, until they are forwarded.
+    pub(crate) returned: Vec<u32>,
+    /// Events handled that are the same however the fabric is cut and departures are worked out.
+    pub(crate) handled: u64,
+}
+
+const PORT: Purpose = Purpose::new("port");
+const COIN: Purpose = Purpose::new("queue: coin");
+
+impl<O: Observer> Part<O> {
+    /// Handle every event that comes strictly before `until`.
+    pub(crate) fn run(&mut self, until: Time) {
+        while let Some((at, event)) = self.events.pop(until) {
+            if at < self.now {
+                self.violate(None, format!("time goes back to {at}"));
+            }
+            self.now = at;
+            self.handled += 1;
+            self.prefetch();
+            match event {
+                Event::Arrival { link, packet } => self.arrival(link, packet),
+                Event::Departure(link) if (link as usize) < self.hosts.len() => {
+                    self.nic_departure(link);
+                }
+                Event::Departure(link) => self.port_departure(link),
+                Event::Timer(host) => self.host_timer(host),
+                Event::App(host) => self.host_app(host),
+                Event::Fault => self.fault(),
+            }
+            if self.violation.is_some() {
+                return;
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// When the next event comes, or a bound below it.
+    pub(crate) fn next_at(&self) -> Time {
+        self.events.next_at().unwrap_or(Time::NEVER)
+    }
+
+    /// Have at hand what the next arrivals will touch: port and packet, then the port that the
+    /// packet goes to.
+    #[inline(always)]
+    fn prefetch(&self) {
+        if let Some((link, packet)) = self.events.ahead(5) {
+            slab::prefetch::<_, 1>(&self.ports[link as usize]);
+            slab::prefetch::<_, 1>(&self.slab[packet]);
+        }
+        if let Some((link, packet)) = self.events.ahead(2) {
+            match self.ports[link as usize].end {
+                FarEnd::Host(host) => slab::prefetch::<_, 4>(&self.hosts[host as usize]),
+                FarEnd::Switch(at) => {
+                    let out = self.port_along(at, &self.slab[packet]);
+                    slab::prefetch::<_, 3>(&self.ports[out as usize]);
+                }
+                FarEnd::Elsewhere(_) => {}
+            }
+        }
+    }
+
+    /// `packet` has arrived at the far end of `link`.
+    #[inline(always)]
+    fn arrival(&mut self, link: u32, packet: u32) {
+        let port = &mut self.ports[link as usize];
+        port.replay(link, self.now, &mut self.events);
+        port.packets += 1;
+        let pkt = &self.slab[packet];
+        if !port.up {
+            self.lose(link, packet);
+            return;
+        }
+        port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Arrived);
+        if O::PACKETS {
+            observe(&mut self.observer, self.now, port.link, PacketEvent::Arrived, pkt);
+        }
+        match port.end {
+            FarEnd::Host(host) => self.deliver(host, packet),
+            FarEnd::Switch(at) => self.forward(at, packet),
+            FarEnd::Elsewhere(_) => {}
+        }
+    }
+
+    /// A packet is at switch `at`: queue it at an output port.
+    #[inline(always)]
+    fn forward(&mut self, at: u32, packet: u32) {
+        let out = self.output(at, packet);
+        self.enqueue(out, packet);
+        while let Some(packet) = self.returned.pop() {
+            let out = self.output(at, packet);
+            self.enqueue(out, packet);
+        }
+    }
+
+    /// The port of switch `at` on the way to `pkt`'s destination, along the path that the sender
+    /// has chosen.
+    #[inline(always)]
+    fn port_along(&self, at: u32, pkt: &Packet) -> u32 {
+        let switch = &self.switches[at as usize];
+        let home = &self.world.topology.homes[pkt.dst.index()];
+        let down = switch.down + u32::from(home.down[switch.tier]);
+        let up = switch.up + u32::from(pkt.scratch[switch.tier]);
+        if home.below[switch.tier] == switch.below { down } else { up }
+    }
+
+    #[inline(always)]
+    fn output(&mut self, at: u32, packet: u32) -> u32 {
+        let pkt = &self.slab[packet];
+        if self.world.config.routing == Routing::Source {
+            return self.port_along(at, pkt);
+        }
+        self.choose(at, packet)
+    }
+
+    /// The output port where switches choose.
+    fn choose(&mut self, at: u32, packet: u32) -> u32 {
+        let pkt = &self.slab[packet];
+        let switch = &self.switches[at as usize];
+        let home = &self.world.topology.homes[pkt.dst.index()];
+        if home.below[switch.tier] == switch.below {
+            return switch.down + u32::from(home.down[switch.tier]);
+        }
+        let known = Known { topology: &self.world.topology, belief: &self.belief };
+        let (draw, draws) = &mut self.sprayed[at as usize];
+        let routing = self.world.config.routing;
+        switch.up + route::choose_up(&known, routing, switch.number, pkt, *draw, draws)
+    }
+
+    #[inline(always)]
+    fn enqueue(&mut self, link: u32, packet: u32) {
+        let port = &mut self.ports[link as usize];
+        port.replay(link, self.now, &mut self.events);
+        let desc = describe(packet, &self.slab[packet]);
+        if !port.offer(link, desc, self.now, &mut self.events) {
+            self.refuse(link, desc);
+        }
+    }
+
+    /// `packet` does not simply join the queue of `link`.
+    fn refuse(&mut self, link: u32, packet: Desc) {
+        let port = &mut self.ports[link as usize];
+        let Some(queue) = port.queue.as_mut() else { return };
+        let mut desk = Desk {
+            slab: &mut self.slab,
+            observer: &mut self.observer,
+            chain: &mut port.chain,
+            stats: &mut port.stats,
+            returned: &mut self.returned,
+            now: self.now,
+            link: port.link,
+        };
+        let (seed, number, coins) = (self.world.config.seed, port.link, &mut port.coins);
+        let coin = || {
+            *coins += 1;
+            Draw::new(seed, PORT, u64::from(number)).bits(COIN, *coins)
+        };
+        queue.enqueue(packet, coin, &mut |fate, packet| desk.apply(fate, packet));
+        port.kick(link, self.now, &mut self.events);
+    }
+
+    /// A switch port whose departures are events has finished a packet.
+    fn port_departure(&mut self, link: u32) {
+        self.handled -= 1;
+        self.ports[link as usize].depart(link, &mut self.events);
+    }
+
+    /// A packet has come to the end of a dead link.
+    #[cold]
+    fn lose(&mut self, link: u32, packet: u32) {
+        let pkt = &self.slab[packet];
+        let port = &mut self.ports[link as usize];
+        port.stats.dropped += 1;
+        port.stats.dropped_bytes += u64::from(pkt.wire_len);
+        port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Dropped);
+        if O::PACKETS {
+            let event = PacketEvent::Dropped(Drop::Dead);
+            observe(&mut self.observer, self.now, port.link, event, pkt);
+        }
+        self.slab.free(packet);
+    }
+
+    pub(crate) fn schedule_script(&mut self) {
+        self.events.fault(self.script.next_at().unwrap_or(Time::NEVER));
+    }
+
+    /// Every partition hears of every fault; the one at the receiving end of the link acts on it.
+    fn fault(&mut self) {
+        self.handled -= u64::from(self.index > 0);
+        while let Some(step) = self.script.take(self.now) {
+            if step.news {
+                self.belief.set(step.link, step.up);
+            } else if let Some(port) = self.receiving_end(step.link) {
+                port.up = step.up;
+            }
+        }
+        self.schedule_script();
+    }
+
+    fn receiving_end(&mut self, link: u32) -> Option<&mut Port> {
+        let here = |port: &&mut Port| !matches!(port.end, FarEnd::Elsewhere(_));
+        self.ports.iter_mut().filter(|port| port.link == link).find(here)
+    }
+
+    /// What switch ports have done up to and including `until`.
+    pub(crate) fn replay(&mut self, until: Time) {
+        for (me, port) in self.ports.iter_mut().enumerate() {
+            port.replay(me as u32, until, &mut self.events);
+        }
+    }
+
+    /// Note how much has been sent so far: the measurement window begins (0) or ends (1).
+    pub(crate) fn note_window(&mut self, edge: usize) {
+        for port in &mut self.ports {
+            port.window_bytes[edge] = Some(port.bytes);
+        }
+    }
+
+    /// Put what leaves for other partitions into their posts.
+    pub(crate) fn sort_post(&mut self) {
+        for (link, packet, at) in self.events.leaving.drain(..) {
+            let FarEnd::Elsewhere(place) = self.ports[link as usize].end else { continue };
+            let Elsewhere { part, link } = self.elsewhere[place as usize];
+            let post = &mut self.outbox[part as usize];
+            post.packets.push(self.slab[packet]);
+            post.arrivals.push((link, at));
+            self.slab.free(packet);
+        }
+    }
+
+    /// Take in what has come from another partition.
+    pub(crate) fn receive(&mut self, post: &mut Post) {
+        for (pkt, (link, at)) in post.packets.drain(..).zip(post.arrivals.drain(..)) {
+            let packet = self.slab.insert(pkt);
+            self.ports[link as usize].receive(link, packet, at, &mut self.events);
+        }
+        for (host, signal) in post.signals.drain(..) {
+            self.take_signal(host - self.first_host, signal);
+        }
+    }
+
+    /// Remember the first broken rule.
+    pub(crate) fn violate(&mut self, key: Option<MsgKey>, what: String) {
+        let at = self.now;
+        self.violation.get_or_insert(Violation { at, key, what });
+    }
+
+    pub(crate) fn require(&mut self, key: Option<MsgKey>, result: Result<(), String>) {
+        if let Err(what) = result {
+            self.violate(key, what);
+        }
+    }
+
+    /// Every packet in queues and on links.
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = &Packet> {
+        let waiting = self.ports.iter().flat_map(Port::waiting);
+        waiting.chain(self.events.in_flight()).map(|packet| &self.slab[packet])
+    }
+}
+
+/// Whether a port of a fabric with this configuration has an event per departure.
+pub(crate) fn departs(config: &Config, of_host: bool, crosses: bool) -> bool {
+    of_host || crosses || config.departures == Departures::Eager
+}
+
+pub(crate) fn observe<O: Observer>(
+    observer: &mut Option<O>,
+    now: Time,
+    link: u32,
+    event: PacketEvent,
+    pkt: &Packet,
+) {
+    if let Some(observer) = observer {
+        observer.packet(now, link, event, pkt);
+    }
+}
+
+/// Carries out what a queue decides about packets.
+struct Desk<'a, O> {
+    slab: &'a mut Slab,
+    observer: &'a mut Option<O>,
+    chain: &'a mut u64,
+    stats: &'a mut LinkStats,
+    returned: &'a mut Vec<u32>,
+    now: Time,
+    link: u32,
+}
+
+impl<O: Observer> Desk<'_, O> {
+    fn apply(&mut self, fate: Fate, packet: Desc) {
+        let pkt = &mut self.slab[packet.handle];
+        let (outcome, event) = match fate {
+            Fate::Trim => {
+                self.stats.trimmed += 1;
+                self.stats.trimmed_bytes += u64::from(pkt.wire_len - packet.len);
+                pkt.flags.set(Flags::TRIMMED);
+                pkt.wire_len = packet.len;
+                (digest::Outcome::Trimmed, PacketEvent::Trimmed)
+            }
+            Fate::Mark => {
+                self.stats.marked += 1;
+                pkt.flags.set(Flags::CE);
+                (digest::Outcome::Marked, PacketEvent::Marked)
+            }
+            Fate::Bounce => {
+                self.stats.bounced += 1;
+                pkt.flags.set(Flags::BOUNCED);
+                std::mem::swap(&mut pkt.src, &mut pkt.dst);
+                self.returned.push(packet.handle);
+                (digest::Outcome::Bounced, PacketEvent::Bounced)
+            }
+            Fate::Drop => {
+                self.stats.dropped += 1;
+                self.stats.dropped_bytes += u64::from(pkt.wire_len);
+                (digest::Outcome::Dropped, PacketEvent::Dropped(Drop::Full))
+            }
+        };
+        *self.chain = digest::chain(*self.chain, self.now.0, pkt.key, outcome);
+        if O::PACKETS {
+            observe(self.observer, self.now, self.link, event, &self.slab[packet.handle]);
+        }
+        if fate == Fate::Drop {
+            self.slab.free(packet.handle);
+        }
+    }
+}
+
+#[inline(always)]
+fn describe(handle: u32, pkt: &Packet) -> Desc {
+    let kind = if pkt.carries_payload() {
+        Kind::Data
+    } else if pkt.flags.has(Flags::TRIMMED) && !pkt.flags.has(Flags::BOUNCED) {
+        Kind::Header
+    } else {
+        Kind::Control
+    };
+    Desc { handle, len: pkt.wire_len, kind, ect: pkt.flags.has(Flags::ECT) }
+}

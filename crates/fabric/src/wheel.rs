@@ -1,0 +1,233 @@
+//! A timing wheel: slots of equal width; the one being emptied is sorted, the others are not.
+
+use units::{Dur, Time};
+
+/// An event in the wheel. From the highest bit down, `key` is its time since its slot began and its
+/// order, so that one comparison is the order of the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    key: u64,
+    /// A link or host, by the kind of event.
+    pub(crate) link: u32,
+    pub(crate) packet: u32,
+}
+
+const EMPTY: Entry = Entry { key: 0, link: 0, packet: 0 };
+const CHUNK_ENTRIES: usize = 7;
+const NIL: u32 = u32::MAX;
+
+/// Events of one slot: two cache lines.
+#[repr(align(128))]
+#[derive(Clone, Copy)]
+struct Chunk {
+    entries: [Entry; CHUNK_ENTRIES],
+    len: u32,
+    /// The next, full, chunk of the slot.
+    next: u32,
+}
+
+pub(crate) struct Wheel {
+    /// Slot of a time: its picoseconds shifted by this.
+    shift: u32,
+    /// Bits that an order takes in a key.
+    bits: u32,
+    /// First chunk of each slot.
+    heads: Vec<u32>,
+    /// Bit per slot: it has a chunk.
+    occupied: Vec<u64>,
+    chunks: Vec<Chunk>,
+    free: Vec<u32>,
+    /// The events of slot `current`, latest first.
+    open: Vec<Entry>,
+    /// The slot being emptied, counted from time zero. Chunks hold only later slots, fewer than
+    /// `heads.len()` of them.
+    current: u64,
+}
+
+/// Slots are as wide as makes this many packets fall into one when every link is busy with the
+/// longest ones. Control packets come on top: 8 to 10 events per slot in all was best (design.md
+/// section 4, rule 9).
+const FRAMES_PER_SLOT: u64 = 4;
+const SHIFT_MIN: u32 = 6;
+const SLOTS_MIN: u64 = 64;
+/// Links of a second and more of delay do not fit; their arrivals go to a heap.
+const SLOTS_MAX: u64 = 1 << 20;
+
+impl Wheel {
+    /// For orders below `orders`, `busy` links, and events at most `horizon` ahead.
+    pub(crate) fn new(orders: u32, busy: u32, horizon: Dur) -> Self {
+        let width = horizon.0.saturating_mul(FRAMES_PER_SLOT) / u64::from(busy.max(1));
+        let bits = orders.ilog2() + 1;
+        let shift = width.max(1).ilog2().clamp(SHIFT_MIN, u64::BITS - bits);
+        let slots = ((horizon.0 >> shift) + 3).next_power_of_two().clamp(SLOTS_MIN, SLOTS_MAX);
+        Self {
+            shift,
+            bits,
+            heads: vec![NIL; slots as usize],
+            occupied: vec![0; slots.div_ceil(64) as usize],
+            chunks: Vec::new(),
+            free: Vec::new(),
+            open: Vec::with_capacity(64),
+            current: 0,
+        }
+    }
+
+    fn slot(&self, at: Time) -> u64 {
+        at.0 >> self.shift
+    }
+
+    fn index(&self, slot: u64) -> usize {
+        (slot & (self.heads.len() as u64 - 1)) as usize
+    }
+
+    fn start(&self, slot: u64) -> Time {
+        Time(slot << self.shift)
+    }
+
+    /// Whether a slot for `at` exists now. Always so within the horizon, unless a slot has been
+    /// opened ahead of an event in a heap that schedules something before it.
+    #[inline(always)]
+    pub(crate) fn reaches(&self, at: Time) -> bool {
+        self.slot(at).wrapping_sub(self.current) < self.heads.len() as u64
+    }
+
+    /// The time of an entry of the open slot.
+    #[inline(always)]
+    pub(crate) fn at(&self, entry: Entry) -> Time {
+        Time(self.current << self.shift | entry.key >> self.bits)
+    }
+
+    #[inline(always)]
+    pub(crate) fn order(&self, entry: Entry) -> u32 {
+        (entry.key & ((1 << self.bits) - 1)) as u32
+    }
+
+    /// Add an event at a time that the wheel reaches.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, order: u32, link: u32, packet: u32, at: Time) {
+        let since = at.0 & ((1 << self.shift) - 1);
+        let entry = Entry { key: since << self.bits | u64::from(order), link, packet };
+        let slot = self.slot(at);
+        if slot == self.current {
+            self.insert(entry);
+            return;
+        }
+        let index = self.index(slot);
+        let head = self.heads[index];
+        if let Some(chunk) = self.chunks.get_mut(head as usize)
+            && (chunk.len as usize) < CHUNK_ENTRIES
+        {
+            chunk.entries[chunk.len as usize] = entry;
+            chunk.len += 1;
+        } else {
+            self.push_chunk(index, entry);
+        }
+    }
+
+    /// Add an event to the open slot.
+    #[cold]
+    fn insert(&mut self, entry: Entry) {
+        let place = self.open.partition_point(|e| e.key > entry.key);
+        self.open.insert(place, entry);
+    }
+
+    /// Begin a chunk of slot `index`.
+    fn push_chunk(&mut self, index: usize, entry: Entry) {
+        let mut chunk =
+            Chunk { entries: [EMPTY; CHUNK_ENTRIES], len: 1, next: self.heads[index] };
+        chunk.entries[0] = entry;
+        let at = if let Some(at) = self.free.pop() {
+            self.chunks[at as usize] = chunk;
+            at
+        } else {
+            self.chunks.push(chunk);
+            self.chunks.len() as u32 - 1
+        };
+        self.heads[index] = at;
+        self.occupied[index / 64] |= 1 << (index % 64);
+    }
+
+    /// The first event of the open slot.
+    #[inline(always)]
+    pub(crate) fn peek(&self) -> Option<Entry> {
+        self.open.last().copied()
+    }
+
+    /// The event of the open slot after `ahead` others.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, ahead: usize) -> Option<Entry> {
+        self.open.get(self.open.len().wrapping_sub(ahead + 1)).copied()
+    }
+
+    /// Take the first event of the open slot.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) {
+        self.open.pop();
+    }
+
+    /// The first event if its slot begins no later than `limit`: opens slots up to there.
+    pub(crate) fn first(&mut self, limit: Time) -> Option<Entry> {
+        while self.open.is_empty() {
+            let slot = self.next_slot()?;
+            if self.start(slot) > limit {
+                return None;
+            }
+            self.open_slot(slot);
+        }
+        self.peek()
+    }
+
+    /// Nothing comes before `now` any more.
+    pub(crate) fn advance(&mut self, now: Time) {
+        if self.open.is_empty() {
+            self.current = self.current.max(self.slot(now).saturating_sub(1));
+        }
+    }
+
+    /// When the next event comes, or a bound below it.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        match self.peek() {
+            Some(entry) => Some(self.at(entry)),
+            None => self.next_slot().map(|slot| self.start(slot)),
+        }
+    }
+
+    /// The first occupied slot after `current`.
+    fn next_slot(&self) -> Option<u64> {
+        let start = self.index(self.current + 1);
+        let words = self.occupied.len();
+        let first = self.occupied[start / 64] & (u64::MAX << (start % 64));
+        let found = (0..=words).find_map(|n| {
+            let word = (start / 64 + n) % words;
+            let bits = if n == 0 { first } else { self.occupied[word] };
+            (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
+        })?;
+        let distance = self.index(found as u64 + self.heads.len() as u64 - start as u64);
+        Some(self.current + 1 + distance as u64)
+    }
+
+    fn open_slot(&mut self, slot: u64) {
+        self.current = slot;
+        let index = self.index(slot);
+        let mut at = std::mem::replace(&mut self.heads[index], NIL);
+        while let Some(chunk) = self.chunks.get(at as usize) {
+            self.open.extend_from_slice(&chunk.entries[..chunk.len as usize]);
+            self.free.push(at);
+            at = chunk.next;
+        }
+        self.occupied[index / 64] &= !(1 << (index % 64));
+        // Not always a handful: hosts that start together stay in step, and their events tie.
+        self.open.sort_unstable_by(|a, b| b.key.cmp(&a.key));
+    }
+
+    /// Order and packet of every event.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u32, u32)> {
+        let chunks = self.heads.iter().flat_map(|&head| {
+            std::iter::successors(self.chunks.get(head as usize), |chunk| {
+                self.chunks.get(chunk.next as usize)
+            })
+        });
+        let waiting = chunks.flat_map(|chunk| &chunk.entries[..chunk.len as usize]);
+        waiting.chain(&self.open).map(|&entry| (self.order(entry), entry.packet))
+    }
+}
