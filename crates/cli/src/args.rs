@@ -28,7 +28,7 @@ pub(crate) enum Command {
         /// The output directory of a run
         dir: PathBuf,
     },
-    /// Measure the simulator's own speed on fixed scenarios (the fastest of three runs each)
+    /// Measure the simulator's own speed on fixed scenarios, with one thread and with several
     Bench(Bench),
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Run {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) edits: Edits,
-    /// Worker threads. The fabric is one partition so far: every N gives the same run
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) threads: u16,
+    /// Worker threads; no effect on results [default: all cores]
+    #[arg(long, value_name = "N", value_parser = thread_count())]
+    pub(crate) threads: Option<u32>,
     /// Where the result files go [default: out/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -95,9 +95,26 @@ pub(crate) struct Bench {
     /// Print a JSON list instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Run only this case, in this process
-    #[arg(long, value_name = "NAME")]
-    pub(crate) case: Option<String>,
+    /// Only this case; may be given several times
+    #[arg(long = "case", value_name = "NAME")]
+    pub(crate) cases: Vec<String>,
+    /// Run each case with these numbers of threads [default: 1 and all cores]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = thread_count())]
+    pub(crate) threads: Vec<u32>,
+    /// Runs of each case and number of threads, of which the best counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+    /// Also print new/old ratios to what an earlier `trimline bench --json` printed into FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) compare: Option<PathBuf>,
+    /// Run one case once, in this process (what each run is)
+    #[arg(long, hide = true, requires = "cases", requires = "threads")]
+    pub(crate) child: bool,
+}
+
+/// A number of worker threads.
+fn thread_count() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=1024)
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -1,72 +1,154 @@
 //! `trimline bench`: the simulator's own speed on fixed scenarios. Each run is a process of its own,
-//! so that its peak memory is its own; of three runs the fastest counts, as neighbours on the
-//! machine only ever add.
+//! so that its peak memory is its own; the best of several runs counts, as neighbours on the machine
+//! only ever add.
 
+mod cases;
+mod measure;
+mod old;
+mod table;
+
+use std::io::IsTerminal;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
-use nix::sys::resource::{UsageWho, getrusage};
-use scenario::{Diagnostic, Error, Options, Scenario};
+use scenario::Error;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ended, args, say, table};
-
-/// A fixed scenario.
-struct Case {
-    name: &'static str,
-    text: &'static str,
-}
-
-const CASES: &[Case] = &[
-    Case {
-        name: "ndp-permutation-432",
-        text: include_str!("../../../scenarios/ndp_permutation_432.toml"),
-    },
-    Case {
-        name: "ndp-incast-431",
-        text: include_str!("../../../scenarios/bench/ndp_incast_431.toml"),
-    },
-    Case {
-        name: "newreno-websearch-128",
-        text: include_str!("../../../scenarios/bench/newreno_websearch_128.toml"),
-    },
-];
+use self::cases::Case;
+use crate::{Ended, args, cores, say};
 
 /// One line of the result. The keys are part of the command-line contract.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Measured {
-    pub(crate) name: String,
-    pub(crate) threads: u32,
-    pub(crate) packet_hops: u64,
-    pub(crate) events: u64,
-    pub(crate) cpu_s: f64,
-    pub(crate) wall_s: f64,
-    pub(crate) ns_per_packet_hop: f64,
-    /// `None` where the machine gives no performance counters.
-    pub(crate) instructions_per_packet_hop: Option<f64>,
-    pub(crate) peak_rss_mb: f64,
+#[derive(Clone, Serialize, Deserialize)]
+struct Measured {
+    name: String,
+    threads: u32,
+    packet_hops: u64,
+    events: u64,
+    /// User and system time of all threads, seconds.
+    cpu_s: f64,
+    wall_s: f64,
+    /// Processor time over packet-hops.
+    ns_per_packet_hop: f64,
+    /// Over the event loop, all threads; `None` where the machine gives no performance counters.
+    instructions_per_packet_hop: Option<f64>,
+    peak_rss_mb: f64,
+    /// Over wall time.
+    packet_hops_per_s: f64,
+    digest: String,
 }
 
 /// `trimline bench`.
 pub(crate) fn bench(args: &args::Bench) -> Ended {
-    if let Some(name) = &args.case {
-        return print_json(&measure(find(name)?)?);
+    let cases = cases::chosen(&args.cases)?;
+    if args.child {
+        return child(&cases, &args.threads);
     }
+    let threads = threads(&args.threads);
+    let old = args.compare.as_deref().map(|path| old::read(path, &cases, &threads)).transpose()?;
     let mut all = Vec::new();
-    for case in CASES {
-        all.push(fastest(case)?);
+    for case in cases {
+        all.extend(best(case, &threads, args.runs)?);
     }
     if args.json {
-        return print_json(&all);
+        print_json(&all)?;
+    } else {
+        say(table::speed(&all))?;
     }
-    say(table::bench(&all))
+    match old {
+        // Standard output is then JSON and nothing else.
+        Some(old) if args.json => eprintln!("{}", table::ratios(&all, &old)),
+        Some(old) => say(table::ratios(&all, &old))?,
+        None => {}
+    }
+    Ok(())
 }
 
-fn find(name: &str) -> Result<&'static Case, Error> {
-    CASES.iter().find(|case| case.name == name).ok_or_else(|| {
-        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-        Diagnostic::new(format!("unknown bench case `{name}`")).hint(names.join(", ")).into()
+/// The numbers of threads to run with: `asked`, each once, or one and all cores.
+fn threads(asked: &[u32]) -> Vec<u32> {
+    let usual = [1, cores()];
+    let mut threads = Vec::new();
+    for &n in if asked.is_empty() { &usual } else { asked } {
+        if !threads.contains(&n) {
+            threads.push(n);
+        }
+    }
+    threads
+}
+
+/// One run, in this process.
+fn child(cases: &[&Case], threads: &[u32]) -> Ended {
+    match (cases, threads) {
+        ([case], &[threads]) => print_json(&measure::run(case, threads)?),
+        _ => Err(failed("one case and one number of threads at a time")),
+    }
+}
+
+/// `runs` runs of `case` with each number of threads, interleaved, so that a change of the machine
+/// meets all of them. The least of every figure.
+fn best(case: &Case, threads: &[u32], runs: u32) -> Result<Vec<Measured>, Error> {
+    let mut all: Vec<Measured> = Vec::new();
+    for run in 1..=runs {
+        for &n in threads {
+            if std::io::stderr().is_terminal() {
+                eprintln!("{}, {n} threads, run {run} of {runs}", case.name);
+            }
+            let new = in_a_child(case, n)?;
+            if let Some(first) = all.first() {
+                same_result(first, &new)?;
+            }
+            match all.iter_mut().find(|m| m.threads == n) {
+                Some(m) => m.keep_least(&new),
+                None => all.push(new),
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl Measured {
+    /// Every figure of speed and memory becomes the better one of the two.
+    fn keep_least(&mut self, other: &Self) {
+        self.cpu_s = self.cpu_s.min(other.cpu_s);
+        self.wall_s = self.wall_s.min(other.wall_s);
+        self.ns_per_packet_hop = self.ns_per_packet_hop.min(other.ns_per_packet_hop);
+        self.packet_hops_per_s = self.packet_hops_per_s.max(other.packet_hops_per_s);
+        self.peak_rss_mb = self.peak_rss_mb.min(other.peak_rss_mb);
+        let instructions = self.instructions_per_packet_hop;
+        self.instructions_per_packet_hop =
+            instructions.zip(other.instructions_per_packet_hop).map(|(a, b)| a.min(b));
+    }
+}
+
+/// No number of threads may change what is simulated.
+fn same_result(a: &Measured, b: &Measured) -> Result<(), Error> {
+    if a.digest == b.digest && a.packet_hops == b.packet_hops {
+        return Ok(());
+    }
+    let of = |m: &Measured| {
+        format!("with --threads {} digest {}, {} packet-hops", m.threads, m.digest, m.packet_hops)
+    };
+    Err(Error::Run {
+        what: format!("{} has two results: {}; {}", a.name, of(a), of(b)),
+        hint: format!(
+            "this is a defect of the engine; to see it again: trimline bench --case {} --threads \
+             {},{}",
+            a.name, a.threads, b.threads
+        ),
     })
+}
+
+/// Run `case` in a process of its own and read what it prints.
+fn in_a_child(case: &Case, threads: u32) -> Result<Measured, Error> {
+    let program = std::env::current_exe().map_err(failed)?;
+    let output = Command::new(program)
+        .args(["bench", "--child", "--case", case.name, "--threads", &threads.to_string()])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(failed)?;
+    if !output.status.success() {
+        let name = case.name;
+        return Err(failed(format!("{name}, --threads {threads}: ended with {}", output.status)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(failed)
 }
 
 fn failed(what: impl Into<Box<dyn std::error::Error>>) -> Error {
@@ -77,89 +159,64 @@ fn print_json<T: Serialize>(value: &T) -> Ended {
     say(serde_json::to_string_pretty(value).map_err(failed)?)
 }
 
-/// Runs of each case.
-const RUNS: usize = 3;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The run of `case` that took the least processor time.
-fn fastest(case: &Case) -> Result<Measured, Error> {
-    let mut best = in_a_child(case)?;
-    for _ in 1..RUNS {
-        let run = in_a_child(case)?;
-        if run.cpu_s < best.cpu_s {
-            best = run;
+    pub(super) fn measured(threads: u32, wall_s: f64) -> Measured {
+        Measured {
+            name: "x".to_owned(),
+            threads,
+            packet_hops: 1_000_000,
+            events: 1,
+            cpu_s: 1.0,
+            wall_s,
+            ns_per_packet_hop: 1000.0,
+            instructions_per_packet_hop: Some(280.0),
+            peak_rss_mb: 50.0,
+            packet_hops_per_s: 1e6 / wall_s,
+            digest: "96684b1b1896b801".to_owned(),
         }
     }
-    Ok(best)
-}
 
-/// Run `case` in a process of its own and read what it prints.
-fn in_a_child(case: &Case) -> Result<Measured, Error> {
-    let program = std::env::current_exe().map_err(failed)?;
-    let output = Command::new(program)
-        .args(["bench", "--json", "--case", case.name])
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(failed)?;
-    if !output.status.success() {
-        return Err(failed(format!("the case {} ended with {}", case.name, output.status)));
-    }
-    serde_json::from_slice(&output.stdout).map_err(failed)
-}
-
-/// Run `case` here. Building the fabric counts, reading the scenario does not.
-fn measure(case: &Case) -> Result<Measured, Error> {
-    let scenario = Scenario::parse(case.name, case.text, std::path::Path::new("."), &[])?;
-    let instructions = Instructions::start();
-    let (cpu, wall) = (cpu_s()?, Instant::now());
-    let outcome = scenario::simulate(&scenario, &Options::default(), &mut |_| ())?.outcome;
-    let wall_s = wall.elapsed().as_secs_f64();
-    let cpu_s = cpu_s()? - cpu;
-    let hops = outcome.packet_hops.max(1) as f64;
-    Ok(Measured {
-        name: case.name.to_owned(),
-        threads: 1,
-        packet_hops: outcome.packet_hops,
-        events: outcome.events,
-        cpu_s,
-        wall_s,
-        ns_per_packet_hop: cpu_s * 1e9 / hops,
-        instructions_per_packet_hop: instructions.and_then(Instructions::stop).map(|n| n / hops),
-        peak_rss_mb: peak_rss_mb().unwrap_or(0.0),
-    })
-}
-
-/// User and system time of this process so far, seconds.
-fn cpu_s() -> Result<f64, Error> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(failed)?;
-    let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
-    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
-}
-
-/// The most memory this process has held, megabytes (10^6 bytes).
-fn peak_rss_mb() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024.0 / 1e6)
-}
-
-/// Instructions of this thread in user mode, by the processor's counter.
-struct Instructions(perf_event::Counter);
-
-impl Instructions {
-    /// `None` where the machine or its rules do not allow it (virtual machines, containers).
-    fn start() -> Option<Self> {
-        let mut counter = perf_event::Builder::new()
-            .kind(perf_event::events::Hardware::INSTRUCTIONS)
-            .build()
-            .ok()?;
-        counter.enable().ok()?;
-        Some(Self(counter))
+    #[test]
+    fn another_digest_or_number_of_packet_hops_is_an_error_that_says_how_to_see_it_again() {
+        let (one, mut two) = (measured(1, 2.0), measured(2, 1.0));
+        assert!(same_result(&one, &two).is_ok());
+        two.digest = "0088dcfb206a99c4".to_owned();
+        let error = same_result(&one, &two).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        let said = error.render(false).split_whitespace().collect::<Vec<_>>().join(" ");
+        let digests =
+            ["--threads 1 digest 96684b1b1896b801", "--threads 2 digest 0088dcfb206a99c4"];
+        for part in [&digests[..], &["trimline bench --case x --threads 1,2"]].concat() {
+            assert!(said.contains(part), "{part:?} is missing in\n{said}");
+        }
+        two.digest.clone_from(&one.digest);
+        two.packet_hops += 1;
+        assert!(same_result(&one, &two).is_err());
     }
 
-    fn stop(mut self) -> Option<f64> {
-        self.0.disable().ok()?;
-        // A counter that exists and counts nothing is the virtual machine's way to say no.
-        self.0.read().ok().filter(|&n| n > 0).map(|n| n as f64)
+    #[test]
+    fn the_least_of_every_figure_counts() {
+        let mut best = measured(1, 2.0);
+        let other = Measured {
+            cpu_s: 3.0,
+            instructions_per_packet_hop: Some(279.0),
+            peak_rss_mb: 40.0,
+            ..measured(1, 1.5)
+        };
+        best.keep_least(&other);
+        assert_eq!((best.cpu_s, best.wall_s, best.peak_rss_mb), (1.0, 1.5, 40.0));
+        assert_eq!(best.instructions_per_packet_hop, Some(279.0));
+        assert_eq!(best.packet_hops_per_s, 1e6 / 1.5);
+        best.keep_least(&Measured { instructions_per_packet_hop: None, ..other });
+        assert_eq!(best.instructions_per_packet_hop, None, "one run could not be counted");
+    }
+
+    #[test]
+    fn threads_asked_for_twice_are_run_once() {
+        assert_eq!(threads(&[2, 1, 2]), [2, 1]);
+        assert_eq!(threads(&[]).first(), Some(&1));
     }
 }

@@ -9,9 +9,9 @@ use scenario::{Error, Options, Scenario};
 
 use crate::args;
 use crate::run::{print_warnings, run_into};
-use crate::{Ended, html, say, table};
+use crate::{Ended, cores, html, say, table};
 
-/// Runs at the same time.
+/// Runs at the same time. They share the processor's cores.
 const AT_ONCE: usize = 2;
 
 /// One scenario and where its results go.
@@ -28,12 +28,14 @@ struct Job {
 pub(crate) fn compare(args: &args::Compare) -> Ended {
     let jobs = jobs(args)?;
     let next = AtomicUsize::new(0);
+    let threads = Some((cores() / AT_ONCE as u32).max(1));
     let ended: Mutex<Vec<(usize, Result<Summary, Error>)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(jobs.len()) {
             scope.spawn(|| {
                 while let Some((index, job)) = take(&jobs, &next) {
-                    let options = Options { command: job.command.clone(), ..Options::default() };
+                    let command = job.command.clone();
+                    let options = Options { command, threads, ..Options::default() };
                     let ran = run_into(&job.dir, &job.scenario, &options, &mut |_| ());
                     let ran = ran.map(|results| results.summary);
                     eprintln!("{}: {}", job.label, if ran.is_ok() { "done" } else { "failed" });

@@ -32,6 +32,11 @@ fn say(line: impl Display) -> Ended {
     }
 }
 
+/// The processor cores that this process may use.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
+}
+
 fn main() -> ExitCode {
     let ended = match Cli::parse().command {
         Command::Run(args) => run::run(&args),

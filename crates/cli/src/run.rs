@@ -13,12 +13,6 @@ use crate::{Ended, html, say, table};
 /// `trimline run`.
 pub(crate) fn run(args: &args::Run) -> Ended {
     let scenario = Scenario::load(&args.file, &args.edits.all())?;
-    if args.threads > 1 {
-        eprintln!(
-            "note: the fabric is one partition so far; --threads {} changes nothing",
-            args.threads
-        );
-    }
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     let options = Options {
         trace: Trace {
@@ -28,6 +22,7 @@ pub(crate) fn run(args: &args::Run) -> Ended {
         check: args.check,
         heap: args.events == Events::Heap,
         eager: args.departures == Departures::Eager,
+        threads: args.threads,
         command: command(std::env::args().skip(1)),
     };
     let mut bar = Bar::new(&scenario);

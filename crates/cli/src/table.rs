@@ -4,10 +4,8 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use metrics::Summary;
 
-use crate::bench::Measured;
-
 /// Three or four digits, and the unit in the label.
-fn number(value: Option<f64>) -> String {
+pub(crate) fn number(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
         Some(v) if v.abs() >= 1000.0 => format!("{v:.0}"),
@@ -93,36 +91,8 @@ pub(crate) fn comparison(labels: &[&str], summaries: &[Summary]) -> String {
     right(table)
 }
 
-/// The simulator's own speed.
-pub(crate) fn bench(all: &[Measured]) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_header([
-        "case",
-        "packet-hops",
-        "events",
-        "CPU s",
-        "wall s",
-        "ns/hop",
-        "instr./hop",
-        "peak MB",
-    ]);
-    for m in all {
-        table.add_row([
-            m.name.clone(),
-            m.packet_hops.to_string(),
-            m.events.to_string(),
-            number(Some(m.cpu_s)),
-            number(Some(m.wall_s)),
-            number(Some(m.ns_per_packet_hop)),
-            number(m.instructions_per_packet_hop),
-            number(Some(m.peak_rss_mb)),
-        ]);
-    }
-    right(table)
-}
-
 /// Numbers end in one line.
-fn right(mut table: Table) -> String {
+pub(crate) fn right(mut table: Table) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

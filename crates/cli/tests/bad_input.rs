@@ -127,6 +127,11 @@ fn set_without_a_value() {
 }
 
 #[test]
+fn no_threads() {
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--threads", "0"]));
+}
+
+#[test]
 fn set_of_an_unknown_key() {
     insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.initial_windw=23"]));
 }

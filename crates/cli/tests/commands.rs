@@ -75,6 +75,28 @@ fn the_manifest_s_command_and_the_manifest_itself_repeat_the_run() {
 }
 
 #[test]
+fn threads_change_nothing_and_are_not_in_the_repeat_command_unless_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let first = scenario("first.toml");
+        let short = ["run", &first, "--set", "measure.to=1100us", "--out", "r"];
+        let output = trimline(dir.path(), &[&short, args].concat());
+        assert!(!text(&output.stderr).contains("threads"), "{output:?}");
+        let stdout = text(&output.stdout);
+        let digest = stdout.lines().find(|line| line.contains("digest")).unwrap().to_owned();
+        let manifest = std::fs::read_to_string(dir.path().join("r/manifest.json")).unwrap();
+        (digest, manifest.contains("threads"))
+    };
+    let (all_cores, _) = run(&[]);
+    assert_eq!(run(&[]), (all_cores.clone(), false));
+    for n in ["1", "2", "3", "8"] {
+        assert_eq!(run(&["--threads", n]), (all_cores.clone(), true));
+    }
+    let help = text(&trimline(dir.path(), &["run", "--help"]).stdout);
+    assert!(help.contains("no effect on results [default: all cores]"), "{help}");
+}
+
+#[test]
 fn a_load_beyond_the_network_ends_soon_with_one_warning() {
     let dir = tempfile::tempdir().unwrap();
     let first = scenario("first.toml");

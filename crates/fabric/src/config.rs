@@ -77,6 +77,8 @@ pub struct Config {
     pub events: Events,
     /// Lazy or eager departures. No effect on results.
     pub departures: Departures,
+    /// Partitions of the fabric that run in threads of their own, 1 or more. No effect on results.
+    pub threads: u32,
     /// Stop conditions are looked at every so often, at multiples of this.
     pub grid: Dur,
     /// The run ends here at the latest.

@@ -119,6 +119,7 @@ fn config(seed: u64) -> Config {
         reroute_after: Dur::from_us(20),
         events: Events::Wheel,
         departures: Departures::Lazy,
+        threads: 1,
         grid: Dur::from_us(10),
         limit: Time(400_000_000),
         open_limit: u64::MAX,

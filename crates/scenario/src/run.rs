@@ -8,6 +8,7 @@ use std::time::Instant;
 use endpoint::Observer;
 use fabric::{Outcome, Progress, Sim};
 use metrics::{FileError, FlowRow, Manifest, OutputDir};
+use units::Time;
 
 use crate::Scenario;
 use crate::diagnostic::Diagnostic;
@@ -30,6 +31,8 @@ pub struct Options {
     pub heap: bool,
     /// Use an event per departure (the cross-check of lazy departures).
     pub eager: bool,
+    /// Worker threads; `None`: as many as there are processor cores.
+    pub threads: Option<u32>,
     /// The command that repeats this run, for the manifest and for failures.
     pub command: String,
 }
@@ -45,7 +48,7 @@ pub struct Simulated {
     pub wall_s: f64,
 }
 
-/// Called at every grid step.
+/// Called when the fabric is built, at time zero, and then at every grid step.
 pub type OnProgress<'a> = &'a mut dyn FnMut(&Progress);
 
 /// Run `scenario` without any files.
@@ -115,6 +118,11 @@ fn recorder(scenario: &Scenario) -> Recorder {
     Recorder::new(scenario.measure.from, scenario.measure.to)
 }
 
+/// The processor cores that this process may use.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
+}
+
 /// Build the fabric and run it.
 fn sim<O: Observer + Send>(
     scenario: &Scenario,
@@ -130,6 +138,7 @@ fn sim<O: Observer + Send>(
     if options.eager {
         config.departures = fabric::Departures::Eager;
     }
+    config.threads = options.threads.unwrap_or_else(cores).max(1);
     let impossible = |why: String| {
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
         Error::from(error.hint("every pair of hosts needs a path that works"))
@@ -143,6 +152,8 @@ fn sim<O: Observer + Send>(
     })?;
     let sim = Sim::new(scenario.topology.clone(), config, endpoints, apps, observer);
     let sim = sim.map_err(|e| impossible(e.to_string()))?;
+    let built = Progress { now: Time::ZERO, events: 0, submitted: 0, delivered: 0 };
+    let _ = progress(&built); // nothing can have failed yet that would stop it
     sim.run(progress).map_err(|violation| Error::Run {
         what: format!("a rule was broken {violation}"),
         hint: format!(

@@ -150,6 +150,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         reroute_after,
         events: fabric::Events::Wheel,
         departures: fabric::Departures::Lazy,
+        threads: 1,
         grid: measure.grid(),
         limit: measure.limit,
         open_limit: measure.max_in_flight.unwrap_or(u64::MAX),
