@@ -90,8 +90,6 @@ pub struct Config {
     pub window: (Time, Time),
     /// Sample queues and rates this often; `None`: never.
     pub sample_every: Option<Dur>,
-    /// Partitions of the fabric that run in threads of their own, 1 or more. No effect on results.
-    pub threads: u32,
     /// Check conservation at every grid step, not only at the end.
     pub check: bool,
 }

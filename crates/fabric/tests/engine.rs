@@ -125,7 +125,6 @@ fn config(seed: u64) -> Config {
         open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
-        threads: 1,
         check: true,
     }
 }

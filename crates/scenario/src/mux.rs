@@ -1,7 +1,7 @@
 //! [`Mux`]: several applications on one host, for scenarios with several `[[traffic]]` tables.
 
 use endpoint::{App, AppCx, AppEffect, AppEvent};
-use units::TimerId;
+use units::{Dur, TimerId};
 
 /// Several applications as one. Each has its own timers and its own draws; events go to all, and
 /// each ignores the messages that it did not submit.
@@ -60,6 +60,10 @@ impl App for Mux {
 
     fn more_to_come(&self) -> bool {
         self.0.iter().any(|app| app.more_to_come())
+    }
+
+    fn signal_delay(&self) -> Option<Dur> {
+        self.0.iter().filter_map(|app| app.signal_delay()).min()
     }
 }
 

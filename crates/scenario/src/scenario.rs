@@ -156,7 +156,6 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         open_limit: measure.max_in_flight.unwrap_or(u64::MAX),
         window: (measure.from, measure.to.unwrap_or(units::Time::NEVER)),
         sample_every: Some(measure.sample_every()),
-        threads: 1,
         check: false,
     };
     Ok(Scenario { name, seed, topology, transport, traffic, measure, config, links_at, resolved })

@@ -220,6 +220,10 @@ impl App for Schedule {
     fn more_to_come(&self) -> bool {
         self.left > 0
     }
+
+    fn signal_delay(&self) -> Option<Dur> {
+        (!self.table.rows.is_empty()).then_some(self.table.delay)
+    }
 }
 
 #[cfg(test)]
