@@ -17,7 +17,7 @@ use units::{Dur, Time};
 
 use crate::config::Events;
 use crate::timers::IndexedHeap;
-use crate::wheel::Wheel;
+use crate::wheel::{About, Wheel};
 
 /// What happens. Links, hosts and packets by their numbers in this partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +63,8 @@ struct Pending {
     far: Time,
 }
 
-/// An event in a heap: time, order, then what the wheel's entries say.
-type Spilled = Reverse<(Time, u32, u32, u32)>;
+/// An event in a heap: time, order, and what it is about.
+type Spilled = Reverse<(Time, u32, About)>;
 
 pub(crate) struct EventQueue {
     /// How many links and hosts there are in all partitions.
@@ -121,13 +121,13 @@ impl EventQueue {
     /// `packet` arrives over `link`, of rank `rank`, at `at`.
     #[inline(always)]
     pub(crate) fn arrival(&mut self, rank: u32, link: u32, packet: u32, at: Time) {
-        self.fix(1 + self.links + rank, link, packet, at);
+        self.fix(1 + self.links + rank, About::new(About::ARRIVAL, link, packet), at);
     }
 
     /// The port of `link`, of rank `rank`, has sent a packet at `at`.
     #[inline(always)]
     pub(crate) fn departure(&mut self, rank: u32, link: u32, at: Time) {
-        self.fix(1 + rank, link, 0, at);
+        self.fix(1 + rank, About::new(About::DEPARTURE, link, 0), at);
     }
 
     /// `packet` arrives over `link`, which leads to another partition, at `at`.
@@ -137,16 +137,16 @@ impl EventQueue {
 
     /// Schedule what will not be moved.
     #[inline(always)]
-    fn fix(&mut self, order: u32, link: u32, packet: u32, at: Time) {
+    fn fix(&mut self, order: u32, about: About, at: Time) {
         match &mut self.wheel {
-            Some(wheel) if wheel.reaches(at) => wheel.push(order, link, packet, at),
-            _ => self.spill(order, link, packet, at),
+            Some(wheel) if wheel.reaches(at) => wheel.push(order, about, at),
+            _ => self.spill(order, about, at),
         }
     }
 
     #[cold]
-    fn spill(&mut self, order: u32, link: u32, packet: u32, at: Time) {
-        self.spilled.push(Reverse((at, order, link, packet)));
+    fn spill(&mut self, order: u32, about: About, at: Time) {
+        self.spilled.push(Reverse((at, order, about)));
         self.heap_at = self.heap_at.min(at);
     }
 
@@ -160,7 +160,8 @@ impl EventQueue {
         match &mut self.wheel {
             Some(wheel) if wheel.reaches(at) => {
                 pending.near = at;
-                wheel.push(1 + 2 * self.links + pending.rank, host, 0, at);
+                let about = About::new(About::TIMER, host, 0);
+                wheel.push(1 + 2 * self.links + pending.rank, about, at);
             }
             _ => {
                 pending.far = at;
@@ -204,21 +205,13 @@ impl EventQueue {
     #[inline(always)]
     pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, Event)> {
         if let Some(wheel) = &mut self.wheel
-            && let Some(entry) = wheel.peek()
+            && let Some((at, about)) = wheel.peek()
+            && at < self.heap_at
+            && at < limit
         {
-            let at = wheel.at(entry);
-            if at < self.heap_at && at < limit {
-                wheel.pop();
-                let order = wheel.order(entry);
-                if order > self.links && order <= 2 * self.links {
-                    return Some((at, Event::Arrival { link: entry.link, packet: entry.packet }));
-                }
-                if order <= self.links {
-                    return Some((at, Event::Departure(entry.link)));
-                }
-                if let Some(event) = self.near_timer(entry.link, at) {
-                    return Some((at, event));
-                }
+            wheel.pop();
+            if let Some(event) = self.event(about, at) {
+                return Some((at, event));
             }
         }
         self.pop_any(limit)
@@ -230,13 +223,12 @@ impl EventQueue {
             let heap = self.heap_first();
             let bound = self.heap_at.min(limit);
             if let Some(wheel) = &mut self.wheel
-                && let Some(entry) = wheel.first(bound)
-                && wheel.at(entry) < limit
-                && heap.is_none_or(|heap| (wheel.at(entry), wheel.order(entry)) < heap)
+                && let Some((at, about)) = wheel.first(bound)
+                && at < limit
+                && heap.is_none_or(|heap| (at, wheel.peek_order().unwrap_or(0)) < heap)
             {
                 wheel.pop();
-                let (at, order) = (wheel.at(entry), wheel.order(entry));
-                match self.event(order, entry.link, entry.packet, at) {
+                match self.event(about, at) {
                     Some(event) => return Some((at, event)),
                     None => continue,
                 }
@@ -253,7 +245,7 @@ impl EventQueue {
     /// Time and order of the first event outside the wheel.
     fn heap_first(&self) -> Option<(Time, u32)> {
         let moving = self.moving.peek().map(|(at, id)| (at, self.order(id)));
-        let spilled = self.spilled.peek().map(|Reverse((at, order, ..))| (*at, *order));
+        let spilled = self.spilled.peek().map(|Reverse((at, order, _))| (*at, *order));
         match (moving, spilled) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -267,11 +259,10 @@ impl EventQueue {
             self.moving.remove(0);
             Event::Fault
         } else if order < timers {
-            let (link, packet) = match self.spilled.pop() {
-                Some(Reverse((_, _, link, packet))) => (link, packet),
-                None => (0, 0),
-            };
-            self.link_event(order, link, packet)
+            match self.spilled.pop() {
+                Some(Reverse((_, _, about))) => link_event(about),
+                None => Event::Fault,
+            }
         } else {
             self.moving.remove(order - 2 * self.links);
             let rank = order - timers;
@@ -288,15 +279,12 @@ impl EventQueue {
     }
 
     /// What an entry of the wheel means; nothing if it is a timer that has moved.
-    fn event(&mut self, order: u32, link: u32, packet: u32, at: Time) -> Option<Event> {
-        if order > 2 * self.links {
-            return self.near_timer(link, at);
+    #[inline(always)]
+    fn event(&mut self, about: About, at: Time) -> Option<Event> {
+        match about.kind() {
+            About::TIMER => self.near_timer(about.link(), at),
+            _ => Some(link_event(about)),
         }
-        Some(self.link_event(order, link, packet))
-    }
-
-    fn link_event(&self, order: u32, link: u32, packet: u32) -> Event {
-        if order <= self.links { Event::Departure(link) } else { Event::Arrival { link, packet } }
     }
 
     fn near_timer(&mut self, host: u32, at: Time) -> Option<Event> {
@@ -315,23 +303,27 @@ impl EventQueue {
         (next != Time::NEVER).then_some(next)
     }
 
-    /// The event of the wheel after `ahead` others, as far as is known: its link and packet, which
-    /// mean something for arrivals only.
+    /// What the event of the wheel after `ahead` others is about, if that is known already. Whether
+    /// it is an arrival is not said: a host's number is that of its link, and a packet other
+    /// events have not.
     #[inline(always)]
-    pub(crate) fn ahead(&self, ahead: usize) -> Option<(u32, u32)> {
-        let wheel = self.wheel.as_ref()?;
-        let entry = wheel.ahead(ahead)?;
-        let order = wheel.order(entry);
-        let arrival = order > self.links && order <= 2 * self.links;
-        arrival.then_some((entry.link, entry.packet))
+    pub(crate) fn ahead(&self, ahead: usize) -> Option<About> {
+        self.wheel.as_ref()?.ahead(ahead)
     }
 
     /// The packets that are on their way over a link.
     pub(crate) fn in_flight(&self) -> impl Iterator<Item = u32> {
-        let spilled = self.spilled.iter().map(|Reverse((_, order, _, packet))| (*order, *packet));
-        let fixed = self.wheel.iter().flat_map(Wheel::entries);
-        let arrivals = (self.links + 1)..=(2 * self.links);
-        fixed.chain(spilled).filter(move |(order, _)| arrivals.contains(order)).map(|(_, p)| p)
+        let spilled = self.spilled.iter().map(|Reverse((_, _, about))| *about);
+        let all = self.wheel.iter().flat_map(Wheel::entries).chain(spilled);
+        all.filter(|about| about.kind() == About::ARRIVAL).map(|about| about.packet)
+    }
+}
+
+#[inline(always)]
+fn link_event(about: About) -> Event {
+    match about.kind() {
+        About::ARRIVAL => Event::Arrival { link: about.link(), packet: about.packet },
+        _ => Event::Departure(about.link()),
     }
 }
 

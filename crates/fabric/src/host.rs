@@ -220,6 +220,15 @@ impl<O: Observer> Part<O> {
         self.settle(h);
     }
 
+    /// Whether host `h` has taken too many turns in one call, or something else is wrong.
+    #[inline(always)]
+    fn goes_round(&mut self, h: u32, turn: u32) -> bool {
+        if turn > TURNS_MAX {
+            self.violate(None, format!("host {h} goes round in circles in one call"));
+        }
+        self.violation.is_some()
+    }
+
     /// Whether host `h` may go on at this instant.
     fn turn(&mut self, h: u32) -> bool {
         let host = &mut self.hosts[h as usize];
@@ -244,6 +253,11 @@ impl<O: Observer> Part<O> {
         }
         let host = &mut self.hosts[h as usize];
         self.events.wake(h, host.next_timer());
+    }
+
+    /// Schedule the application's next event, which may have changed.
+    fn note_app(&mut self, h: u32) {
+        let host = &mut self.hosts[h as usize];
         let app = host.next_app();
         if app != host.app_at {
             host.app_at = app;
@@ -253,7 +267,10 @@ impl<O: Observer> Part<O> {
 
     /// Apply effects, and let the application react, until nothing is left.
     fn apply(&mut self, h: u32) {
-        while (!self.fx.is_empty() || !self.app_events.is_empty()) && self.turn(h) {
+        for turn in 0.. {
+            if self.fx.is_empty() && self.app_events.is_empty() || self.goes_round(h, turn) {
+                return;
+            }
             let mut fx = std::mem::take(&mut self.fx);
             for effect in fx.as_slice() {
                 self.effect(h, *effect);
@@ -323,6 +340,7 @@ impl<O: Observer> Part<O> {
             self.app_effect(h, effect);
         }
         self.app_fx = fx;
+        self.note_app(h);
     }
 
     fn app_effect(&mut self, h: u32, effect: AppEffect) {
@@ -373,13 +391,8 @@ impl<O: Observer> Part<O> {
 
     /// A signal is on its way to host `h`.
     pub(crate) fn take_signal(&mut self, h: u32, signal: Signal) {
-        let host = &mut self.hosts[h as usize];
-        host.inbox.push(Reverse(signal));
-        let at = host.next_app();
-        if at != host.app_at {
-            host.app_at = at;
-            self.events.app(h, at);
-        }
+        self.hosts[h as usize].inbox.push(Reverse(signal));
+        self.note_app(h);
     }
 
     fn submit(&mut self, h: u32, msg: Msg) {
@@ -417,7 +430,10 @@ impl<O: Observer> Part<O> {
 
     /// While the port is free, ask the endpoint what it sends.
     fn transmit(&mut self, h: u32) {
-        while self.turn(h) && !self.ports[h as usize].busy() {
+        for turn in 0.. {
+            if self.ports[h as usize].busy() || self.goes_round(h, turn) {
+                return;
+            }
             let packet = self.spare.take().unwrap_or_else(|| self.slab.alloc());
             let known = Known { topology: &self.world.topology, belief: &self.belief };
             let (host, slot) = (&mut self.hosts[h as usize], &mut self.slab[packet]);

@@ -85,6 +85,8 @@ pub(crate) struct Part<O> {
     pub(crate) submitted: bool,
     /// Headers that a queue has turned back, until they are forwarded.
     pub(crate) returned: Vec<u32>,
+    /// Whether ports are too many for the nearer caches: then it pays to fetch them ahead.
+    pub(crate) far: bool,
     /// Events handled that are the same however the fabric is cut and departures are worked out.
     pub(crate) handled: u64,
 }
@@ -128,15 +130,20 @@ impl<O: Observer> Part<O> {
     /// packet goes to.
     #[inline(always)]
     fn prefetch(&self) {
-        if let Some((link, packet)) = self.events.ahead(5) {
-            slab::prefetch::<_, 1>(&self.ports[link as usize]);
-            slab::prefetch::<_, 1>(&self.slab[packet]);
+        if !self.far {
+            return;
         }
-        if let Some((link, packet)) = self.events.ahead(2) {
-            match self.ports[link as usize].end {
+        if let Some(about) = self.events.ahead(6) {
+            slab::prefetch::<_, 2>(&self.ports[about.link() as usize]);
+            self.slab.prefetch(about.packet);
+        }
+        if let Some(about) = self.events.ahead(3)
+            && let Some(pkt) = self.slab.get(about.packet)
+        {
+            match self.ports[about.link() as usize].end {
                 FarEnd::Host(host) => slab::prefetch::<_, 4>(&self.hosts[host as usize]),
                 FarEnd::Switch(at) => {
-                    let out = self.port_along(at, &self.slab[packet]);
+                    let out = self.port_along(at, pkt);
                     slab::prefetch::<_, 3>(&self.ports[out as usize]);
                 }
                 FarEnd::Elsewhere(_) => {}
@@ -411,12 +418,22 @@ impl<O: Observer> Desk<'_, O> {
 
 #[inline(always)]
 fn describe(handle: u32, pkt: &Packet) -> Desc {
-    let kind = if pkt.carries_payload() {
-        Kind::Data
-    } else if pkt.flags.has(Flags::TRIMMED) && !pkt.flags.has(Flags::BOUNCED) {
-        Kind::Header
-    } else {
-        Kind::Control
-    };
+    let kind = KINDS[usize::from(pkt.flags.0) % KINDS.len()];
     Desc { handle, len: pkt.wire_len, kind, ect: pkt.flags.has(Flags::ECT) }
 }
+
+/// By flags: what may be done to a packet.
+static KINDS: [Kind; 32] = {
+    let mut kinds = [Kind::Control; 32];
+    let mut flags = 0;
+    while flags < kinds.len() {
+        let pkt = Packet { flags: Flags(flags as u8), ..Packet::EMPTY };
+        if pkt.carries_payload() {
+            kinds[flags] = Kind::Data;
+        } else if pkt.flags.has(Flags::TRIMMED) && !pkt.flags.has(Flags::BOUNCED) {
+            kinds[flags] = Kind::Header;
+        }
+        flags += 1;
+    }
+    kinds
+};

@@ -27,6 +27,8 @@ pub(crate) enum FarEnd {
 pub(crate) struct Port {
     /// When the packet in service will have been, or was, sent.
     pub(crate) free_at: Time,
+    /// The same if a packet is in service whose departure is not an event, else never.
+    replay_at: Time,
     /// The packet in service.
     serving: Option<Desc>,
     /// From the last bit sent to its arrival, the receiving switch's latency included.
@@ -78,6 +80,7 @@ impl Port {
         let ps_per_byte = link.rate.whole_ps_per_byte().unwrap_or(0);
         Self {
             free_at: Time::ZERO,
+            replay_at: Time::NEVER,
             serving: None,
             delay,
             ps_per_byte: u32::try_from(ps_per_byte).unwrap_or(0),
@@ -118,7 +121,9 @@ impl Port {
         self.free_at = at + time;
         self.bytes += len;
         let due = self.free_at + self.delay;
-        if self.departs {
+        if !self.departs {
+            self.replay_at = self.free_at;
+        } else {
             events.departure(self.rank, me, self.free_at);
             if matches!(self.end, FarEnd::Elsewhere(_)) {
                 events.leaves(me, packet.handle, due);
@@ -137,6 +142,7 @@ impl Port {
     #[inline(always)]
     pub(crate) fn depart(&mut self, me: u32, events: &mut EventQueue) {
         let Some(sent) = self.serving.take() else { return };
+        self.replay_at = Time::NEVER;
         if let Some(queue) = &mut self.queue
             && let Some(next) = queue.next(sent)
         {
@@ -147,7 +153,7 @@ impl Port {
     /// Everything this port has done up to and including `until`, unless that takes events.
     #[inline(always)]
     pub(crate) fn replay(&mut self, me: u32, until: Time, events: &mut EventQueue) {
-        while self.serving.is_some() && self.free_at <= until && !self.departs {
+        while self.replay_at <= until {
             self.depart(me, events);
         }
     }

@@ -454,6 +454,9 @@ fn check(
     Ok(())
 }
 
+/// What a core of today has to itself.
+const CACHE: usize = 1 << 20;
+
 /// Where a link from one part to another ends.
 struct ReceivingEnd {
     link: u32,
@@ -498,6 +501,7 @@ fn build<O>(
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
+    let far = std::mem::size_of_val(&ports[..]) > CACHE;
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {
         index,
@@ -529,6 +533,7 @@ fn build<O>(
         submitted: false,
         returned: Vec::new(),
         handled: 0,
+        far,
         world: Arc::clone(world),
     }
 }

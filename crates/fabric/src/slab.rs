@@ -29,6 +29,20 @@ impl Slab {
         handle
     }
 
+    /// A packet, if there ever was one of this number.
+    #[inline(always)]
+    pub(crate) fn get(&self, handle: u32) -> Option<&Packet> {
+        self.packets.get(handle as usize)
+    }
+
+    /// Have at hand what switches look at of a packet.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, handle: u32) {
+        if let Some(packet) = self.get(handle) {
+            prefetch::<_, 1>(packet);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn free(&mut self, handle: u32) {
         self.free.push(handle);

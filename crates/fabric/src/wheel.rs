@@ -2,18 +2,51 @@
 
 use units::{Dur, Time};
 
-/// An event in the wheel. From the highest bit down, `key` is its time since its slot began and its
-/// order, so that one comparison is the order of the queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    key: u64,
-    /// A link or host, by the kind of event.
-    pub(crate) link: u32,
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct About {
+    /// The kind of event and, below [`About::KIND_SHIFT`], a link or host.
+    pub(crate) what: u32,
     pub(crate) packet: u32,
 }
 
-const EMPTY: Entry = Entry { key: 0, link: 0, packet: 0 };
+impl About {
+    pub(crate) const ARRIVAL: u32 = 0;
+    pub(crate) const DEPARTURE: u32 = 1;
+    pub(crate) const TIMER: u32 = 2;
+    /// There are at most four million links.
+    const KIND_SHIFT: u32 = 30;
+
+    #[inline(always)]
+    pub(crate) const fn new(kind: u32, link: u32, packet: u32) -> Self {
+        Self { what: kind << Self::KIND_SHIFT | link, packet }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn kind(self) -> u32 {
+        self.what >> Self::KIND_SHIFT
+    }
+
+    /// The link or host.
+    #[inline(always)]
+    pub(crate) const fn link(self) -> u32 {
+        self.what & ((1 << Self::KIND_SHIFT) - 1)
+    }
+}
+
+/// An event of a slot to come. From the highest bit down, `key` is its time since its slot began and
+/// its order.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: u64,
+    about: About,
+}
+
+const EMPTY: Entry = Entry { key: 0, about: About { what: 0, packet: 0 } };
 const CHUNK_ENTRIES: usize = 7;
+/// Bits for the place of an event in its slot.
+const PLACE_BITS: u32 = 16;
+const PLACE: u64 = (1 << PLACE_BITS) - 1;
 const NIL: u32 = u32::MAX;
 
 /// Events of one slot: two cache lines.
@@ -37,8 +70,10 @@ pub(crate) struct Wheel {
     occupied: Vec<u64>,
     chunks: Vec<Chunk>,
     free: Vec<u32>,
-    /// The events of slot `current`, latest first.
-    open: Vec<Entry>,
+    /// The events of slot `current`, latest first: keys, and below them places in `about`, so that one
+    /// comparison of numbers is the order of the queue.
+    open: Vec<u64>,
+    about: Vec<About>,
     /// The slot being emptied, counted from time zero. Chunks hold only later slots, fewer than
     /// `heads.len()` of them.
     current: u64,
@@ -58,7 +93,7 @@ impl Wheel {
     pub(crate) fn new(orders: u32, busy: u32, horizon: Dur) -> Self {
         let width = horizon.0.saturating_mul(FRAMES_PER_SLOT) / u64::from(busy.max(1));
         let bits = orders.ilog2() + 1;
-        let shift = width.max(1).ilog2().clamp(SHIFT_MIN, u64::BITS - bits);
+        let shift = width.max(1).ilog2().clamp(SHIFT_MIN, u64::BITS - PLACE_BITS - bits);
         let slots = ((horizon.0 >> shift) + 3).next_power_of_two().clamp(SLOTS_MIN, SLOTS_MAX);
         Self {
             shift,
@@ -67,7 +102,8 @@ impl Wheel {
             occupied: vec![0; slots.div_ceil(64) as usize],
             chunks: Vec::new(),
             free: Vec::new(),
-            open: Vec::with_capacity(64),
+            open: Vec::new(),
+            about: Vec::new(),
             current: 0,
         }
     }
@@ -91,22 +127,12 @@ impl Wheel {
         self.slot(at).wrapping_sub(self.current) < self.heads.len() as u64
     }
 
-    /// The time of an entry of the open slot.
-    #[inline(always)]
-    pub(crate) fn at(&self, entry: Entry) -> Time {
-        Time(self.current << self.shift | entry.key >> self.bits)
-    }
-
-    #[inline(always)]
-    pub(crate) fn order(&self, entry: Entry) -> u32 {
-        (entry.key & ((1 << self.bits) - 1)) as u32
-    }
-
     /// Add an event at a time that the wheel reaches.
     #[inline(always)]
-    pub(crate) fn push(&mut self, order: u32, link: u32, packet: u32, at: Time) {
+    pub(crate) fn push(&mut self, order: u32, about: About, at: Time) {
         let since = at.0 & ((1 << self.shift) - 1);
-        let entry = Entry { key: since << self.bits | u64::from(order), link, packet };
+        let key = since << self.bits | u64::from(order);
+        let entry = Entry { key, about };
         let slot = self.slot(at);
         if slot == self.current {
             self.insert(entry);
@@ -114,49 +140,58 @@ impl Wheel {
         }
         let index = self.index(slot);
         let head = self.heads[index];
-        if let Some(chunk) = self.chunks.get_mut(head as usize)
-            && (chunk.len as usize) < CHUNK_ENTRIES
-        {
-            chunk.entries[chunk.len as usize] = entry;
-            chunk.len += 1;
-        } else {
-            self.push_chunk(index, entry);
+        match self.chunks.get_mut(head as usize) {
+            Some(Chunk { entries, len, .. }) if (*len as usize) < CHUNK_ENTRIES => {
+                entries[*len as usize] = entry;
+                *len += 1;
+            }
+            _ => self.push_chunk(index, entry),
         }
     }
 
     /// Add an event to the open slot.
     #[cold]
     fn insert(&mut self, entry: Entry) {
-        let place = self.open.partition_point(|e| e.key > entry.key);
-        self.open.insert(place, entry);
+        let key = entry.key << PLACE_BITS | self.about.len() as u64;
+        self.about.push(entry.about);
+        let at = self.open.partition_point(|e| *e > key);
+        self.open.insert(at, key);
     }
 
     /// Begin a chunk of slot `index`.
+    #[inline(never)]
     fn push_chunk(&mut self, index: usize, entry: Entry) {
-        let mut chunk =
-            Chunk { entries: [EMPTY; CHUNK_ENTRIES], len: 1, next: self.heads[index] };
-        chunk.entries[0] = entry;
-        let at = if let Some(at) = self.free.pop() {
-            self.chunks[at as usize] = chunk;
-            at
-        } else {
-            self.chunks.push(chunk);
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.chunks.push(Chunk { entries: [EMPTY; CHUNK_ENTRIES], len: 0, next: NIL });
             self.chunks.len() as u32 - 1
-        };
+        });
+        let chunk = &mut self.chunks[at as usize];
+        chunk.entries[0] = entry;
+        chunk.len = 1;
+        chunk.next = self.heads[index];
         self.heads[index] = at;
         self.occupied[index / 64] |= 1 << (index % 64);
     }
 
     /// The first event of the open slot.
     #[inline(always)]
-    pub(crate) fn peek(&self) -> Option<Entry> {
-        self.open.last().copied()
+    pub(crate) fn peek(&self) -> Option<(Time, About)> {
+        let &key = self.open.last()?;
+        let at = Time(self.start(self.current).0 + (key >> (PLACE_BITS + self.bits)));
+        Some((at, self.about[(key & PLACE) as usize]))
     }
 
-    /// The event of the open slot after `ahead` others.
+    /// The order of the first event of the open slot.
+    pub(crate) fn peek_order(&self) -> Option<u32> {
+        let order = |key: &u64| (key >> PLACE_BITS & ((1 << self.bits) - 1)) as u32;
+        self.open.last().map(order)
+    }
+
+    /// What the event of the open slot after `ahead` others is about.
     #[inline(always)]
-    pub(crate) fn ahead(&self, ahead: usize) -> Option<Entry> {
-        self.open.get(self.open.len().wrapping_sub(ahead + 1)).copied()
+    pub(crate) fn ahead(&self, ahead: usize) -> Option<About> {
+        let &key = self.open.get(self.open.len().wrapping_sub(ahead + 1))?;
+        self.about.get((key & PLACE) as usize).copied()
     }
 
     /// Take the first event of the open slot.
@@ -166,7 +201,7 @@ impl Wheel {
     }
 
     /// The first event if its slot begins no later than `limit`: opens slots up to there.
-    pub(crate) fn first(&mut self, limit: Time) -> Option<Entry> {
+    pub(crate) fn first(&mut self, limit: Time) -> Option<(Time, About)> {
         while self.open.is_empty() {
             let slot = self.next_slot()?;
             if self.start(slot) > limit {
@@ -187,7 +222,7 @@ impl Wheel {
     /// When the next event comes, or a bound below it.
     pub(crate) fn next_at(&self) -> Option<Time> {
         match self.peek() {
-            Some(entry) => Some(self.at(entry)),
+            Some((at, _)) => Some(at),
             None => self.next_slot().map(|slot| self.start(slot)),
         }
     }
@@ -210,24 +245,30 @@ impl Wheel {
         self.current = slot;
         let index = self.index(slot);
         let mut at = std::mem::replace(&mut self.heads[index], NIL);
+        self.occupied[index / 64] &= !(1 << (index % 64));
+        self.about.clear();
         while let Some(chunk) = self.chunks.get(at as usize) {
-            self.open.extend_from_slice(&chunk.entries[..chunk.len as usize]);
+            let entries = &chunk.entries[..(chunk.len as usize).min(CHUNK_ENTRIES)];
+            let place = self.about.len() as u64;
+            let keys = (place..).zip(entries).map(|(n, entry)| entry.key << PLACE_BITS | n);
+            self.open.extend(keys);
+            self.about.extend(entries.iter().map(|entry| entry.about));
             self.free.push(at);
             at = chunk.next;
         }
-        self.occupied[index / 64] &= !(1 << (index % 64));
         // Not always a handful: hosts that start together stay in step, and their events tie.
-        self.open.sort_unstable_by(|a, b| b.key.cmp(&a.key));
+        self.open.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// Order and packet of every event.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (u32, u32)> {
+    /// What every event is about.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = About> {
         let chunks = self.heads.iter().flat_map(|&head| {
             std::iter::successors(self.chunks.get(head as usize), |chunk| {
                 self.chunks.get(chunk.next as usize)
             })
         });
         let waiting = chunks.flat_map(|chunk| &chunk.entries[..chunk.len as usize]);
-        waiting.chain(&self.open).map(|&entry| (self.order(entry), entry.packet))
+        let open = self.open.iter().map(|key| self.about[(key & PLACE) as usize]);
+        waiting.map(|entry| entry.about).chain(open)
     }
 }
