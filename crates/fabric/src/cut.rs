@@ -115,7 +115,8 @@ mod tests {
             assert_eq!(cut.lookahead, Some(LINK.delay + LINK.rate.serialise(1)));
             for link in tree.links() {
                 let crosses = cut.owner(&tree, link.from) != cut.owner(&tree, link.to);
-                let core = [link.from, link.to].iter().any(|n| matches!(n, Node::Switch(Tier::Core, _)));
+                let core =
+                    [link.from, link.to].iter().any(|n| matches!(n, Node::Switch(Tier::Core, _)));
                 assert!(core || !crosses, "{link}");
             }
             let sizes: Vec<u32> = (0..parts).map(|part| cut.hosts(part).len() as u32).collect();

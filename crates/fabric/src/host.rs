@@ -197,13 +197,13 @@ impl<O: Observer> Part<O> {
                 self.call_app(h, |app, cx| app.on_timer(cx, TimerId(id)));
             } else if host.inbox.peek().is_some_and(|Reverse(signal)| signal.at <= now) {
                 let Some(Reverse(signal)) = host.inbox.pop() else { break };
-                let event =
-                    AppEvent::Signal { from: HostId(signal.from), token: signal.token };
+                let event = AppEvent::Signal { from: HostId(signal.from), token: signal.token };
                 self.call_app(h, |app, cx| app.on_event(cx, event));
             } else {
                 break;
             }
         }
+        self.note_app(h);
         self.settle(h);
     }
 

@@ -7,7 +7,7 @@
 //! take turns, so that a quick partition does not fill what a slow one is still emptying.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use endpoint::{Observer, Packet};
 use units::{Dur, Time};
@@ -35,7 +35,14 @@ impl Post {
 }
 
 /// What threads share.
-pub(crate) struct Rounds {
+///
+/// The partitions belong to the run, which lends them out to be run up to some time: it leaves them
+/// in `lent`, runs the first one itself, and takes them back. Workers wait for that as they wait
+/// between rounds.
+pub(crate) struct Rounds<O> {
+    lent: Vec<Mutex<Option<Box<Part<O>>>>>,
+    /// What to run up to.
+    until: AtomicU64,
     /// By turn, sender and receiver.
     boxes: [Vec<Mutex<Post>>; 2],
     /// By turn and partition: its first event.
@@ -47,11 +54,13 @@ pub(crate) struct Rounds {
     broken: [AtomicBool; 2],
 }
 
-impl Rounds {
+impl<O: Observer> Rounds<O> {
     pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
         let boxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
         let next = || (0..parts).map(|_| AtomicU64::new(0)).collect();
         Self {
+            lent: (0..parts).map(|_| Mutex::default()).collect(),
+            until: AtomicU64::new(0),
             boxes: [boxes(), boxes()],
             next: [next(), next()],
             barrier: Barrier::new(parts),
@@ -61,19 +70,50 @@ impl Rounds {
         }
     }
 
-    /// Let every partition handle what happens strictly before `until`.
-    pub(crate) fn run<O: Observer + Send>(&self, parts: &mut [Part<O>], until: Time) {
-        std::thread::scope(|scope| {
-            let Some((first, rest)) = parts.split_first_mut() else { return };
-            for part in rest {
-                scope.spawn(|| self.rounds(part, until));
-            }
-            self.rounds(first, until);
-        });
+    /// Let every partition handle what happens strictly before `until`, with the help of the
+    /// workers. An error if one of them has panicked.
+    pub(crate) fn run(&self, parts: &mut Vec<Box<Part<O>>>, until: Time) -> Result<(), Abandoned> {
+        let _guard = self.barrier.guard();
+        for part in parts.drain(1..) {
+            let place = part.index as usize;
+            *lock(&self.lent[place]) = Some(part);
+        }
+        self.until.store(until.0, Ordering::Relaxed);
+        self.barrier.wait()?;
+        self.rounds(&mut parts[0], until)?;
+        self.barrier.wait()?;
+        parts.extend(self.lent.iter().filter_map(|lent| lock(lent).take()));
+        Ok(())
     }
 
-    fn rounds<O: Observer>(&self, part: &mut Part<O>, until: Time) {
+    /// Run partition `index` whenever it is lent out, until the run is over.
+    pub(crate) fn work(&self, index: usize) {
         let _guard = self.barrier.guard();
+        while self.work_once(index) == Ok(true) {}
+    }
+
+    fn work_once(&self, index: usize) -> Result<bool, Abandoned> {
+        self.barrier.wait()?;
+        let until = Time(self.until.load(Ordering::Relaxed));
+        let Some(mut part) = lock(&self.lent[index]).take() else { return Ok(false) };
+        self.rounds(&mut part, until)?;
+        *lock(&self.lent[index]) = Some(part);
+        self.barrier.wait()?;
+        Ok(true)
+    }
+
+    /// While this lives, workers hear of it if the caller panics.
+    pub(crate) fn guard(&self) -> impl Drop {
+        self.barrier.guard()
+    }
+
+    /// Send the workers home.
+    pub(crate) fn dismiss(&self) {
+        // Nothing is lent: that is the sign.
+        let _ = self.barrier.wait();
+    }
+
+    fn rounds(&self, part: &mut Part<O>, until: Time) -> Result<(), Abandoned> {
         for turn in [0, 1].into_iter().cycle() {
             let me = part.index as usize;
             let next = self.send(part, turn).min(part.next_at());
@@ -81,17 +121,16 @@ impl Rounds {
             if part.violation.is_some() {
                 self.broken[turn].store(true, Ordering::Relaxed);
             }
-            if self.barrier.wait().is_err() {
-                return;
-            }
+            self.barrier.wait()?;
             self.receive(part, turn);
             let first = self.next[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
             let first = Time(first.unwrap_or(u64::MAX));
             if first >= until || self.broken[turn].load(Ordering::Relaxed) {
-                return;
+                return Ok(());
             }
             part.run(until.min(first + self.lookahead));
         }
+        Ok(())
     }
 
     fn slot(&self, turn: usize, from: usize, to: usize) -> &Mutex<Post> {
@@ -99,26 +138,34 @@ impl Rounds {
     }
 
     /// Put what `part` has for others into their boxes. When the first of it happens.
-    fn send<O: Observer>(&self, part: &mut Part<O>, turn: usize) -> Time {
+    fn send(&self, part: &mut Part<O>, turn: usize) -> Time {
         part.sort_post();
         let me = part.index as usize;
         let mut first = Time::NEVER;
         for (to, post) in part.outbox.iter_mut().enumerate() {
             first = first.min(post.first_at());
-            let mut slot = self.slot(turn, me, to).lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = lock(self.slot(turn, me, to));
             // What comes back is empty, with memory to use again.
             std::mem::swap(post, &mut slot);
         }
         first
     }
 
-    fn receive<O: Observer>(&self, part: &mut Part<O>, turn: usize) {
+    fn receive(&self, part: &mut Part<O>, turn: usize) {
         for from in 0..self.parts {
             let slot = self.slot(turn, from, part.index as usize);
-            part.receive(&mut slot.lock().unwrap_or_else(PoisonError::into_inner));
+            part.receive(&mut lock(slot));
         }
     }
 }
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Another thread has panicked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Abandoned;
 
 /// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and giving way to
 /// others after that, or at once if there are more threads than processors.
@@ -132,6 +179,7 @@ struct Barrier {
 }
 
 /// Marks the barrier when its thread unwinds.
+#[must_use]
 struct Guard<'a>(&'a Barrier);
 
 impl Drop for Guard<'_> {
@@ -143,7 +191,7 @@ impl Drop for Guard<'_> {
 }
 
 /// Some tens of microseconds.
-const SPINS: u32 = 2000;
+const SPINS: u32 = 1000;
 
 impl Barrier {
     fn new(threads: usize) -> Self {
@@ -162,7 +210,7 @@ impl Barrier {
     }
 
     /// Return when all are here. An error if that will never be.
-    fn wait(&self) -> Result<(), ()> {
+    fn wait(&self) -> Result<(), Abandoned> {
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
@@ -172,7 +220,7 @@ impl Barrier {
         let mut spins = 0;
         while self.generation.load(Ordering::Acquire) == generation {
             if self.abandoned.load(Ordering::Acquire) {
-                return Err(());
+                return Err(Abandoned);
             }
             spins += 1;
             if spins < self.spins { std::hint::spin_loop() } else { std::thread::yield_now() }

@@ -189,7 +189,9 @@ pub(crate) fn choose_up(
     draws: &mut u64,
 ) -> u32 {
     match routing {
-        Routing::Source => u32::from(pkt.scratch[known.topology.switches[at as usize].tier as usize]),
+        Routing::Source => {
+            u32::from(pkt.scratch[known.topology.switches[at as usize].tier as usize])
+        }
         Routing::FlowHash => {
             let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
             let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);

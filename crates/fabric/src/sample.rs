@@ -36,7 +36,7 @@ impl Sampler {
         &mut self,
         now: Time,
         topology: &Topology,
-        parts: &[Part<O>],
+        parts: &[Box<Part<O>>],
         messages: &Messages,
     ) {
         self.next = self.every.map_or(Time::NEVER, |every| now + every);

@@ -29,9 +29,9 @@ use crate::topology::{Node, Topology};
 /// A fabric with its hosts, ready to run once.
 pub struct Sim<O> {
     world: Arc<World>,
-    parts: Vec<Part<O>>,
+    parts: Vec<Box<Part<O>>>,
     /// How the parts run side by side; nothing if there is one.
-    rounds: Option<Rounds>,
+    rounds: Option<Arc<Rounds<O>>>,
     observer: Option<O>,
     /// Everything before this has happened.
     now: Time,
@@ -67,7 +67,8 @@ impl<O: Observer + Send> Sim<O> {
         }
         // Packets are observed in one order only.
         let wanted = if O::PACKETS { 1 } else { config.threads };
-        let cut = Cut::new(&topology, wanted, apps.iter().filter_map(|app| app.signal_delay()).min());
+        let cut =
+            Cut::new(&topology, wanted, apps.iter().filter_map(|app| app.signal_delay()).min());
         let (parts, lookahead) = (cut.parts, cut.lookahead);
         let mut hosts = endpoints.into_iter().zip(apps);
         let ranks = Ranks::new(topology.links().len() as u32, topology.hosts(), config.seed);
@@ -81,11 +82,11 @@ impl<O: Observer + Send> Sim<O> {
                 let rate = world.topology.links()[h as usize].rate;
                 Host::new(HostId(h), endpoint, app, rate, &world.config)
             });
-            build(&world, index, hosts.collect(), &ranks, &ends, belief.clone())
+            Box::new(build(&world, index, hosts.collect(), &ranks, &ends, belief.clone()))
         };
         Ok(Self {
             parts: (0..parts).map(&mut part).collect(),
-            rounds: lookahead.map(|lookahead| Rounds::new(parts as usize, lookahead)),
+            rounds: lookahead.map(|time| Arc::new(Rounds::new(parts as usize, time))),
             observer: Some(observer),
             now: Time::ZERO,
             messages: Messages::new(window),
@@ -117,7 +118,17 @@ impl<O: Observer + Send> Sim<O> {
         }
         self.return_observer();
         self.enter_reports();
-        let end = self.run_grid(progress);
+        let rounds = self.rounds.clone();
+        let end = std::thread::scope(|scope| {
+            for index in 1..self.parts.len() {
+                let rounds = rounds.clone();
+                scope.spawn(move || rounds.iter().for_each(|rounds| rounds.work(index)));
+            }
+            let _guard = rounds.as_ref().map(|rounds| rounds.guard());
+            let end = self.run_grid(progress);
+            rounds.iter().for_each(|rounds| rounds.dismiss());
+            end
+        });
         if self.violation.is_none() {
             self.check_conservation();
             self.close_messages();
@@ -190,7 +201,10 @@ impl<O: Observer + Send> Sim<O> {
     /// Let all parts handle everything before `until`.
     fn run_parts(&mut self, until: Time) {
         if let Some(rounds) = &self.rounds {
-            rounds.run(&mut self.parts, until);
+            if rounds.run(&mut self.parts, until).is_err() {
+                self.violate(None, "a thread of the simulator has panicked".into());
+                return;
+            }
         } else {
             self.lend_observer();
             for part in &mut self.parts {
@@ -251,7 +265,9 @@ impl<O: Observer + Send> Sim<O> {
         for part in &mut self.parts {
             part.replay(now);
         }
-        if O::PACKETS && let Some(observer) = &mut self.observer {
+        if O::PACKETS
+            && let Some(observer) = &mut self.observer
+        {
             for port in self.parts.iter().flat_map(|part| &part.ports) {
                 if port.queue.is_some() {
                     observer.queue(now, port.link, port.queued_bytes());
@@ -265,7 +281,8 @@ impl<O: Observer + Send> Sim<O> {
     /// `None` if nothing is left to happen.
     fn next_step(&self, grid: Dur) -> Option<Time> {
         let step = |steps: u64| Time(steps.saturating_mul(grid.0));
-        let event = self.parts.iter().map(Part::next_at).min().filter(|&at| at != Time::NEVER);
+        let event =
+            self.parts.iter().map(|part| part.next_at()).min().filter(|&at| at != Time::NEVER);
         let event = event.map(|at| step((at.0 / grid.0).saturating_add(1)));
         let end = self.world.config.window.1;
         if end == Time::NEVER || self.now >= end {
@@ -311,7 +328,7 @@ impl<O: Observer + Send> Sim<O> {
         let of_hosts = |of: fn(&Host) -> Amount| {
             sum(&mut self.hosts().map(of).map(|amount| (amount.packets, amount.bytes)))
         };
-        let in_flight = self.parts.iter().flat_map(Part::in_flight);
+        let in_flight = self.parts.iter().flat_map(|part| part.in_flight());
         Conservation {
             sent: of_hosts(|host| host.sent),
             received: of_hosts(|host| host.received),
@@ -501,7 +518,7 @@ fn build<O>(
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
-    let far = std::mem::size_of_val(&ports[..]) > CACHE;
+    let far = size_of_val(&ports[..]) > CACHE;
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {
         index,
@@ -593,9 +610,8 @@ fn ports(
         port(n, end, true)
     });
     let coming = ends.iter().filter(|end| end.at.part == index);
-    let receiving = coming.map(|end| {
-        port(end.link, here(topology.links()[end.link as usize].to), false)
-    });
+    let receiving =
+        coming.map(|end| port(end.link, here(topology.links()[end.link as usize].to), false));
     transmitting.chain(receiving).collect()
 }
 

@@ -103,7 +103,11 @@ fn simulate_traced(
     let started = clock();
     let (outcome, tracer) = sim(scenario, options, tracer, &mut |p| {
         progress(p);
-        if failed.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if failed.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     })?;
     let recorder = tracer.finish().map_err(|e| unwritable(&e))?;
     Ok(Simulated { outcome, flows: recorder.rows, wall_s: started.elapsed().as_secs_f64() })
