@@ -18,15 +18,45 @@ impl RangeSet {
         if range.is_empty() {
             return 0;
         }
-        // The ranges first..last touch or overlap the new one. Mostly there are none or one, at
-        // the end.
+        // The ranges before `next` begin at or below the new one.
+        let next = self.place_of(range.start);
+        let (before, after) = self.0.split_at_mut(next);
+        let (before, after) = (before.last_mut(), after.first_mut());
+        let overlaps = before.as_ref().is_some_and(|b| b.end > range.start)
+            || after.as_ref().is_some_and(|a| a.start < range.end);
+        if overlaps {
+            return self.insert_overlapping(range);
+        }
+        let new = range.end - range.start;
+        match (before, after) {
+            (Some(before), Some(after))
+                if before.end == range.start && after.start == range.end =>
+            {
+                before.end = after.end;
+                self.0.remove(next);
+            }
+            (Some(before), _) if before.end == range.start => before.end = range.end,
+            (_, Some(after)) if after.start == range.end => after.start = range.start,
+            _ => self.0.insert(next, range),
+        }
+        new
+    }
+
+    /// How many ranges begin at or below `start`. What arrives is nearly in order, so the answer
+    /// is mostly near the end.
+    fn place_of(&self, start: u64) -> usize {
+        const NEAR: usize = 8;
+        let near = self.0.len().saturating_sub(NEAR);
+        match self.0[near..].iter().rposition(|r| r.start <= start) {
+            Some(i) => near + i + 1,
+            None => self.0[..near].partition_point(|r| r.start <= start),
+        }
+    }
+
+    fn insert_overlapping(&mut self, range: Range<u64>) -> u64 {
+        // The ranges first..last touch or overlap the new one.
         let first = self.0.partition_point(|r| r.end < range.start);
         let last = first + self.0[first..].partition_point(|r| r.start <= range.end);
-        if first == last {
-            let new = range.end - range.start;
-            self.0.insert(first, range);
-            return new;
-        }
         let old: u64 = self.0[first..last].iter().map(|r| r.end - r.start).sum();
         let merged = self.0[first].start.min(range.start)..self.0[last - 1].end.max(range.end);
         let new = merged.end - merged.start - old;
@@ -79,7 +109,10 @@ impl RangeSet {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::{Draw, Purpose};
 
     #[test]
     fn merges_and_counts_what_is_new() {
@@ -106,5 +139,28 @@ mod tests {
         assert_eq!(gaps(20..30), [(20, 30)]);
         assert_eq!(gaps(12..18), []);
         assert_eq!(gaps(35..41), [(40, 41)]);
+    }
+
+    /// Against a set of single numbers, in orders from nearly sorted to random, with repetitions
+    /// and more fragments than `place_of` looks at one by one.
+    #[test]
+    fn behaves_like_a_set_of_numbers() {
+        const WHERE: Purpose = Purpose::new("where");
+        const LENGTH: Purpose = Purpose::new("length");
+        for disorder in [1, 4, 30, 600] {
+            let draw = Draw::new(disorder, WHERE, 0);
+            let (mut set, mut model) = (RangeSet::new(), BTreeSet::new());
+            let mut most = 0;
+            for n in 0..300 {
+                let start = n + draw.below(WHERE, n, disorder);
+                let end = start + draw.below(LENGTH, n, 4);
+                let new = (start..end).filter(|&at| model.insert(at)).count() as u64;
+                assert_eq!(set.insert(start..end), new);
+                assert!(set.0.windows(2).all(|w| w[0].end < w[1].start), "sorted and apart");
+                assert!(set.iter().cloned().flatten().eq(model.iter().copied()));
+                most = most.max(set.fragments());
+            }
+            assert!(disorder < 600 || most > 20, "{most}");
+        }
     }
 }

@@ -98,6 +98,24 @@ impl<T: AsRef<[u8]>> Header<T> {
         out
     }
 
+    /// What the flags say this packet is.
+    ///
+    /// # Errors
+    /// [`Error::Kind`] if they name no packet type.
+    #[inline]
+    pub fn packet_type(&self) -> Result<Type, Error> {
+        const TYPES: u16 = flags::DATA | flags::ACK | flags::NACK | flags::KEEPALIVE;
+        let bits = self.flags();
+        match (bits & TYPES, bits & flags::PULL != 0) {
+            (flags::DATA, false) => Ok(Type::Data),
+            (flags::ACK, _) => Ok(Type::Ack),
+            (flags::NACK, _) => Ok(Type::Nack),
+            (0, true) => Ok(Type::Pull),
+            (flags::KEEPALIVE, false) => Ok(Type::Keepalive),
+            _ => Err(Error::Kind(bits)),
+        }
+    }
+
     /// The flags, see [`flags`].
     #[must_use]
     pub fn flags(&self) -> u16 {
@@ -151,6 +169,21 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Header<T> {
     }
 }
 
+/// The type of a packet, without its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Payload, or a header that has lost it.
+    Data,
+    /// A DATA packet has arrived whole.
+    Ack,
+    /// A DATA packet has arrived without its payload.
+    Nack,
+    /// The receiver asks for packets.
+    Pull,
+    /// Nothing but a sign of life.
+    Keepalive,
+}
+
 /// The fields of a DATA packet, whole or chopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
@@ -181,6 +214,37 @@ pub struct Feedback {
     pub cumulative: u32,
     /// The PULL bit and its pull number.
     pub pull: Option<u32>,
+}
+
+impl Data {
+    /// The fields of a packet whose type is [`Type::Data`].
+    #[inline]
+    pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Self {
+        let bits = header.flags();
+        let [prio, _, hi, lo] = header.extension().to_be_bytes();
+        Self {
+            seq: header.number(),
+            syn: bits & flags::SYN != 0,
+            last: bits & flags::FIN != 0,
+            retransmission: bits & flags::RTX != 0,
+            chopped: bits & flags::CHOPPED != 0,
+            prio,
+            len: u16::from_be_bytes([hi, lo]),
+            pacer_echo: (bits & flags::PACER_VALID != 0).then(|| header.word()),
+        }
+    }
+}
+
+impl Feedback {
+    /// The fields of a packet whose type is [`Type::Ack`] or [`Type::Nack`].
+    #[inline]
+    pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Self {
+        Self {
+            seq: header.number(),
+            cumulative: header.extension(),
+            pull: (header.flags() & flags::PULL != 0).then(|| header.word()),
+        }
+    }
 }
 
 /// What a packet is.
@@ -223,47 +287,28 @@ impl Repr {
     ///
     /// # Errors
     /// [`Error::Kind`] if the flags name no packet type.
-    #[inline]
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
-        const KINDS: u16 = flags::DATA | flags::ACK | flags::NACK | flags::KEEPALIVE | flags::PULL;
-        let bits = header.flags();
-        let kind = match bits & KINDS {
-            flags::DATA => Kind::Data(Self::parse_data(bits, header)),
-            flags::PULL => Kind::Pull {
+        let kind = match header.packet_type()? {
+            Type::Data => Kind::Data(Data::parse(header)),
+            Type::Ack => Kind::Ack(Feedback::parse(header)),
+            Type::Nack => Kind::Nack(Feedback::parse(header)),
+            Type::Pull => Kind::Pull {
                 pull: header.number(),
                 pacer: header.word(),
                 cumulative: header.extension(),
             },
-            flags::KEEPALIVE => Kind::Keepalive,
-            other => match other & !flags::PULL {
-                flags::ACK => Kind::Ack(Self::parse_feedback(bits, header)),
-                flags::NACK => Kind::Nack(Self::parse_feedback(bits, header)),
-                _ => return Err(Error::Kind(bits)),
-            },
+            Type::Keepalive => Kind::Keepalive,
         };
         Ok(Self { connection: header.connection(), kind })
     }
 
-    fn parse_data<T: AsRef<[u8]>>(bits: u16, header: &Header<T>) -> Data {
-        let [prio, _, hi, lo] = header.extension().to_be_bytes();
-        Data {
-            seq: header.number(),
-            syn: bits & flags::SYN != 0,
-            last: bits & flags::FIN != 0,
-            retransmission: bits & flags::RTX != 0,
-            chopped: bits & flags::CHOPPED != 0,
-            prio,
-            len: u16::from_be_bytes([hi, lo]),
-            pacer_echo: (bits & flags::PACER_VALID != 0).then(|| header.word()),
-        }
-    }
-
-    fn parse_feedback<T: AsRef<[u8]>>(bits: u16, header: &Header<T>) -> Feedback {
-        Feedback {
-            seq: header.number(),
-            cumulative: header.extension(),
-            pull: (bits & flags::PULL != 0).then(|| header.word()),
-        }
+    /// This header as on the wire.
+    #[inline]
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; LEN] {
+        let mut bytes = [0; LEN];
+        self.emit(&mut Header(&mut bytes));
+        bytes
     }
 
     /// Write this header.
@@ -309,6 +354,7 @@ mod tests {
     fn emitted(repr: Repr) -> [u8; LEN] {
         let mut bytes = [0xff; LEN];
         repr.emit(&mut Header::new(&mut bytes).unwrap());
+        assert_eq!(bytes, repr.to_bytes());
         bytes
     }
 
@@ -353,9 +399,13 @@ mod tests {
 
     #[test]
     fn contradicting_types_are_refused() {
-        for bits in
-            [0, flags::DATA | flags::ACK, flags::DATA | flags::PULL, flags::ACK | flags::NACK]
-        {
+        for bits in [
+            0,
+            flags::DATA | flags::ACK,
+            flags::DATA | flags::PULL,
+            flags::ACK | flags::NACK,
+            flags::KEEPALIVE | flags::PULL,
+        ] {
             let mut bytes = [0; LEN];
             bytes[..2].copy_from_slice(&bits.to_be_bytes());
             assert_eq!(parsed(&bytes), Err(Error::Kind(bits)));

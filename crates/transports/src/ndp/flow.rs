@@ -231,12 +231,12 @@ impl Flow {
         now: Time,
     ) -> Option<Departure> {
         while let Some(seq) = self.rtx.pop_front() {
-            if let Some(i) = self.place_of(seq)
-                && self.sent[i].fate == Fate::Resend
+            if let Some(packet) = sent_packet(&mut self.sent, self.base, seq)
+                && packet.fate == Fate::Resend
             {
-                let path = self.paths.next(net, Some(u32::from(self.sent[i].path)));
+                let path = self.paths.next(net, Some(u32::from(packet.path)));
                 let fate = Fate::InFlight;
-                self.sent[i] = SentPacket { at: now, path: path as u16, fate, resent: true };
+                *packet = SentPacket { at: now, path: path as u16, fate, resent: true };
                 self.rtx_live -= 1;
                 return Some(self.departure(config, seq, path, true));
             }
@@ -269,13 +269,6 @@ impl Flow {
         }
     }
 
-    /// Where in `sent` packet `seq` is, unless it is below the cumulative acknowledgement or was
-    /// never sent.
-    fn place_of(&self, seq: u64) -> Option<usize> {
-        let i = seq.checked_sub(self.base)?;
-        (i < self.sent.len() as u64).then_some(i as usize)
-    }
-
     /// The index that a sequence number on the wire means; `None` if it was never sent.
     fn index(&self, wire: u32) -> Option<u64> {
         unwrap_index(self.base, wire).filter(|&seq| seq < self.next_new())
@@ -291,7 +284,9 @@ impl Flow {
         if kind != Feedback::Bounce {
             self.pull_window += 1;
             self.known = true;
-            self.keep_early_pulls(0);
+            if self.early_pulls > 0 {
+                self.keep_early_pulls(0);
+            }
         }
     }
 
@@ -308,8 +303,7 @@ impl Flow {
     ) -> bool {
         let Some(seq) = self.index(seq) else { return false };
         self.note(config, now, Feedback::Ack);
-        if let Some(i) = self.place_of(seq) {
-            let packet = &mut self.sent[i];
+        if let Some(packet) = sent_packet(&mut self.sent, self.base, seq) {
             if packet.fate == Fate::InFlight && !packet.resent {
                 self.rtt.sample(rx_at.since(packet.at));
                 if self.rtt.drawn == 0 {
@@ -394,8 +388,7 @@ impl Flow {
 
     /// Turn a packet in flight into one to resend. False if it is none.
     fn mark_resend(&mut self, seq: u64) -> bool {
-        let Some(i) = self.place_of(seq) else { return false };
-        let packet = &mut self.sent[i];
+        let Some(packet) = sent_packet(&mut self.sent, self.base, seq) else { return false };
         if packet.fate != Fate::InFlight {
             return false;
         }
@@ -406,11 +399,13 @@ impl Flow {
 
     /// Forget everything below the cumulative acknowledgement, and what is acknowledged after it.
     fn acknowledge_below(&mut self, cumulative: u32) {
-        let below = unwrap_index(self.base, cumulative).unwrap_or(0).min(self.next_new());
+        // How many packets that is; not more than were sent, and none if the number is an old one.
+        let mut below = cumulative.wrapping_sub(self.base as u32) as i32;
         while let Some(packet) = self.sent.front() {
-            if packet.fate != Fate::Acked && self.base >= below {
+            if packet.fate != Fate::Acked && below <= 0 {
                 return;
             }
+            below = below.saturating_sub(1);
             self.rtx_live -= u64::from(packet.fate == Fate::Resend);
             self.sent.pop_front();
             self.base += 1;
@@ -462,4 +457,10 @@ impl Flow {
         self.stalls += 1;
         Checked::Due(1, now + self.rtt.rto)
     }
+}
+
+/// What became of packet `seq`, unless it is below the cumulative acknowledgement `base` or was
+/// never sent.
+fn sent_packet(sent: &mut VecDeque<SentPacket>, base: u64, seq: u64) -> Option<&mut SentPacket> {
+    sent.get_mut(seq.checked_sub(base)? as usize)
 }

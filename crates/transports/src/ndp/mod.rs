@@ -39,7 +39,7 @@ use endpoint::{
     TxPort,
 };
 use units::HostId;
-use wire::ndp::{self, Header, Kind, Repr};
+use wire::ndp::{self, Data, Feedback, Header, Type};
 
 pub use config::{Config, ConfigError, Discipline, PathStrategy};
 
@@ -89,13 +89,12 @@ impl Ndp {
 #[derive(Debug)]
 struct Control {
     to: HostId,
-    id: MsgId,
-    kind: Kind,
     path: u32,
+    /// The payload that is answered; empty for a PULL.
+    span: Span,
+    header: [u8; ndp::LEN],
     /// A PULL is only worth sending while its message is still being received.
     pull_of: Option<SlotRef>,
-    /// Payload bytes of the packet that is answered.
-    len: u16,
 }
 
 /// Control packets that wait for the interface, oldest first.
@@ -122,36 +121,29 @@ impl Outbox {
 }
 
 /// Write the NDP header of a packet.
-fn emit(slot: &mut Packet, repr: Repr) {
+#[inline]
+fn put_header(slot: &mut Packet, header: [u8; ndp::LEN]) {
     slot.proto = ndp::PROTOCOL;
     slot.hdr_len = ndp::LEN as u8;
-    if let Ok(mut header) = Header::new(&mut slot.hdr[..]) {
-        repr.emit(&mut header);
-    }
+    slot.hdr[..ndp::LEN].copy_from_slice(&header);
 }
 
 /// Write a control packet.
 fn fill(me: HostId, config: &Config, control: &Control, slot: &mut Packet) {
-    let offset = match control.kind {
-        Kind::Ack(f) | Kind::Nack(f) => u64::from(f.seq) * u64::from(config.payload),
-        _ => 0,
-    };
     slot.src = me;
     slot.dst = control.to;
     slot.path = control.path;
     slot.wire_len = config.control;
     slot.flags = Flags::CONTROL;
-    slot.span = Span { msg: control.id, offset, len: u32::from(control.len) };
-    emit(slot, Repr { connection: control.id.0, kind: control.kind });
+    slot.span = control.span;
+    put_header(slot, control.header);
 }
 
 /// Whether the header and the environment's span speak of the same bytes. On a real network a peer
 /// may say anything.
-fn describes(config: &Config, data: &ndp::Data, connection: u64, pkt: &Packet) -> bool {
+fn describes(config: &Config, data: &Data, id: MsgId, pkt: &Packet) -> bool {
     let offset = data.seq.wrapping_mul(u32::from(config.payload));
-    pkt.span.msg.0 == connection
-        && pkt.span.len == u32::from(data.len)
-        && pkt.span.offset as u32 == offset
+    pkt.span.msg == id && pkt.span.len == u32::from(data.len) && pkt.span.offset as u32 == offset
 }
 
 impl Endpoint for Ndp {
@@ -160,32 +152,35 @@ impl Endpoint for Ndp {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        let Ok(repr) = Header::new(pkt.header()).and_then(|header| Repr::parse(&header)) else {
+        let header = Header::new(pkt.header());
+        let Ok((header, packet_type)) = header.and_then(|h| Ok((h, h.packet_type()?))) else {
             cx.fx.count(Stat::Rejected);
             return;
         };
         let config = &self.config;
-        let from = (pkt.src, MsgId(repr.connection));
-        match repr.kind {
-            Kind::Data(data) if pkt.flags.has(Flags::BOUNCED) => {
-                self.sender.on_bounce(cx, config, from, data.seq);
-            }
-            Kind::Data(data) if !describes(config, &data, repr.connection, pkt) => {
-                cx.fx.count(Stat::Rejected);
-            }
-            Kind::Data(data) => {
-                let key = MsgKey { src: from.0, id: from.1 };
-                let trimmed = pkt.flags.has(Flags::TRIMMED);
-                self.receiver.on_data(cx, config, key, &data, trimmed, &mut self.out);
-            }
+        let key = MsgKey { src: pkt.src, id: MsgId(header.connection()) };
+        let bounced = pkt.flags.has(Flags::BOUNCED);
+        match packet_type {
+            Type::Data if bounced => self.sender.on_bounce(cx, config, key, header.number()),
             // A control packet that came back is of no use (section 3.2, note d).
-            _ if pkt.flags.has(Flags::BOUNCED) => {}
-            Kind::Ack(feedback) => self.sender.on_feedback(cx, config, from, feedback, true),
-            Kind::Nack(feedback) => self.sender.on_feedback(cx, config, from, feedback, false),
-            Kind::Pull { pull, cumulative, .. } => {
-                self.sender.on_pull(cx, config, from, pull, cumulative);
+            _ if bounced => {}
+            Type::Data => {
+                let data = Data::parse(&header);
+                if describes(config, &data, key.id, pkt) {
+                    let trimmed = pkt.flags.has(Flags::TRIMMED);
+                    self.receiver.on_data(cx, config, key, data, trimmed, &mut self.out);
+                } else {
+                    cx.fx.count(Stat::Rejected);
+                }
             }
-            Kind::Keepalive => {}
+            Type::Ack | Type::Nack => {
+                let is_ack = packet_type == Type::Ack;
+                self.sender.on_feedback(cx, config, key, Feedback::parse(&header), is_ack);
+            }
+            Type::Pull => {
+                self.sender.on_pull(cx, config, key, header.number(), header.extension());
+            }
+            Type::Keepalive => {}
         }
     }
 

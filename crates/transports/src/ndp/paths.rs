@@ -3,7 +3,7 @@
 //! Paths are asked whether they are up when they are about to be used, so a change of routes takes
 //! effect with the next packet and no list has to be rebuilt.
 
-use endpoint::{Draw, NetView, Purpose};
+use endpoint::{Draw, NetView, Purpose, Stream};
 use units::HostId;
 
 use super::config::PathStrategy;
@@ -21,7 +21,7 @@ pub(crate) struct PathWalk {
     dst: HostId,
     /// How many paths there are.
     paths: u32,
-    draw: Draw,
+    draws: Stream,
     /// How many draws have been used.
     drawn: u64,
     /// Permute: the paths; those before `cursor` have been used in this round.
@@ -46,7 +46,8 @@ impl PathWalk {
         if strategy == PathStrategy::Permute && paths > 1 {
             order.extend((0..paths).map(|p| p as u16));
         }
-        Self { strategy, dst, paths, draw, drawn: 0, order, cursor: 0, single: None }
+        let draws = draw.stream(DATA_PATH);
+        Self { strategy, dst, paths, draws, drawn: 0, order, cursor: 0, single: None }
     }
 
     /// The memory given to `new`.
@@ -66,7 +67,7 @@ impl PathWalk {
         {
             return path;
         }
-        for _ in 0..=2 * self.paths {
+        for _ in 0..2 * self.paths + 1 {
             let path = match self.strategy {
                 PathStrategy::Permute => self.permuted(avoid),
                 PathStrategy::Random | PathStrategy::Single => self.drawn_below(self.paths),
@@ -85,7 +86,7 @@ impl PathWalk {
 
     fn drawn_below(&mut self, bound: u32) -> u32 {
         self.drawn += 1;
-        self.draw.below(DATA_PATH, self.drawn, u64::from(bound)) as u32
+        self.draws.below(self.drawn, u64::from(bound)) as u32
     }
 
     /// One step of Fisher-Yates: a uniform choice among the paths not used in this round. `avoid`
@@ -111,14 +112,19 @@ fn first_up(net: &NetView<'_>, dst: HostId, paths: u32) -> u32 {
     (0..paths).find(|&p| net.path_up(dst, p)).unwrap_or(0)
 }
 
+/// The draws that [`control_path`] uses for the message whose draws are `draw`.
+pub(crate) fn control_draws(draw: Draw) -> Stream {
+    draw.stream(CONTROL_PATH)
+}
+
 /// The path of the `n`-th control packet of a message: an independent draw, or always the same
-/// under [`PathStrategy::Single`]. `paths` is `NetView::paths`, `draw` the message's own.
+/// under [`PathStrategy::Single`]. `paths` is `NetView::paths`.
 pub(crate) fn control_path(
     strategy: PathStrategy,
     net: &NetView<'_>,
     dst: HostId,
     paths: u32,
-    draw: Draw,
+    draws: Stream,
     n: u64,
 ) -> u32 {
     /// Tries before giving the draw up: misses all of half the paths once in 65536.
@@ -126,14 +132,10 @@ pub(crate) fn control_path(
     if paths <= 1 {
         return 0;
     }
-    let n = if strategy == PathStrategy::Single { 0 } else { n };
-    for attempt in 0..TRIES {
-        let path = draw.below(CONTROL_PATH, n.wrapping_mul(TRIES) + attempt, u64::from(paths));
-        if net.path_up(dst, path as u32) {
-            return path as u32;
-        }
-    }
-    first_up(net, dst, paths)
+    let first = if strategy == PathStrategy::Single { 0 } else { n.wrapping_mul(TRIES) };
+    let drawn = |attempt| draws.below(first + attempt, u64::from(paths)) as u32;
+    let works = |&path: &u32| net.path_up(dst, path);
+    (0..TRIES).map(drawn).find(works).unwrap_or_else(|| first_up(net, dst, paths))
 }
 
 #[cfg(test)]
@@ -251,7 +253,7 @@ mod tests {
     #[test]
     fn control_packets_keep_to_working_paths() {
         let fabric = Fabric { paths: 8, down: vec![0, 1, 2, 4, 5, 6, 7] };
-        let draw = Draw::new(1, Purpose::new("test"), 0);
+        let draw = control_draws(Draw::new(1, Purpose::new("test"), 0));
         for n in 0..100 {
             assert_eq!(control_path(PathStrategy::Random, &view(&fabric), DST, 8, draw, n), 3);
         }

@@ -113,13 +113,10 @@ impl PullQueue {
     }
 
     fn level(&mut self, key: u16) -> &mut VecDeque<SlotRef> {
-        let i = match self.levels.binary_search_by_key(&key, |(k, _)| *k) {
-            Ok(i) => i,
-            Err(i) => {
-                self.levels.insert(i, (key, VecDeque::new()));
-                i
-            }
-        };
+        let i = self.levels.iter().position(|(k, _)| *k >= key).unwrap_or(self.levels.len());
+        if self.levels.get(i).is_none_or(|(k, _)| *k != key) {
+            self.levels.insert(i, (key, VecDeque::new()));
+        }
         &mut self.levels[i].1
     }
 }

@@ -1,14 +1,14 @@
 //! All messages that a host receives: one answer and one pull per packet (ndp.md sections 7 and
 //! 8).
 
-use endpoint::{Cx, Draw, MsgKey, Stat, TimerId, Why};
+use endpoint::{Cx, MsgKey, Span, Stat, Stream, TimerId, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, Time};
-use wire::ndp::{Data, Feedback, Kind};
+use wire::ndp::{Data, Feedback, Kind, Repr};
 
 use super::config::{Config, Discipline};
-use super::paths::control_path;
+use super::paths::{control_draws, control_path};
 use super::pull::{PullQueue, PullState, Requested};
 use super::received::{Received, WINDOW_MAX, unwrap_index};
 use super::slab::{Slab, SlotRef};
@@ -29,7 +29,8 @@ pub(crate) struct Conn {
     heard: Time,
     /// How many paths lead back to the sender.
     paths: u32,
-    draw: Draw,
+    /// The draws of the paths of its control packets.
+    draws: Stream,
 }
 
 impl AsMut<PullState> for Conn {
@@ -39,6 +40,20 @@ impl AsMut<PullState> for Conn {
 }
 
 impl Conn {
+    fn new(cx: &Cx<'_>, key: MsgKey, prio: u8) -> Self {
+        let draw = cx.draw.part(u64::from(key.src.0)).part(key.id.0);
+        Self {
+            key,
+            received: Received::default(),
+            last: None,
+            prio,
+            pulls: PullState::default(),
+            heard: cx.now,
+            paths: cx.net.paths(key.src),
+            draws: control_draws(draw),
+        }
+    }
+
     fn cumulative(&self) -> u32 {
         self.received.prefix() as u32
     }
@@ -48,7 +63,7 @@ impl Conn {
     }
 
     /// The packet index of `data`; `None` if the packet cannot belong to this message.
-    fn index(&self, config: &Config, data: &Data) -> Option<u64> {
+    fn index(&self, config: &Config, data: Data) -> Option<u64> {
         let seq = unwrap_index(self.received.prefix(), data.seq)?;
         let whole = data.len == config.payload;
         let fits = if data.last { data.len <= config.payload } else { whole };
@@ -58,15 +73,15 @@ impl Conn {
         };
         (fits && agrees && seq < self.received.prefix() + WINDOW_MAX).then_some(seq)
     }
-}
 
-/// What a DATA packet amounts to.
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    /// Its payload is not here: NACK it.
-    lost: bool,
-    /// The sender may send another packet for it.
-    wants_pull: bool,
+    /// The `n`-th control packet to the sender. `span` is the payload that it answers.
+    #[inline]
+    fn control(&self, cx: &Cx<'_>, config: &Config, n: u64, span: Span, kind: Kind) -> Control {
+        let to = self.key.src;
+        let path = control_path(config.paths, cx.net, to, self.paths, self.draws, n);
+        let header = Repr { connection: self.key.id.0, kind }.to_bytes();
+        Control { to, path, span, header, pull_of: None }
+    }
 }
 
 /// What happened to a message that is over.
@@ -124,7 +139,7 @@ impl Receiver {
         cx: &mut Cx<'_>,
         config: &Config,
         key: MsgKey,
-        data: &Data,
+        data: Data,
         trimmed: bool,
         out: &mut Outbox,
     ) {
@@ -135,6 +150,7 @@ impl Receiver {
                 None => return,
             },
         };
+        let interval = self.interval(cx, config);
         let Some(conn) = self.conns.get_mut(at) else { return };
         let Some(seq) = conn.index(config, data) else {
             cx.fx.count(Stat::Rejected);
@@ -145,38 +161,20 @@ impl Receiver {
             conn.last = Some(seq);
         }
         // Without room for it, a payload counts as trimmed: the sender will offer it again.
-        let duplicate = conn.received.contains(seq);
-        let lost = trimmed || (!duplicate && u64::from(data.len) > cx.room);
-        if !lost {
-            if duplicate {
-                cx.fx.count(Stat::Duplicate);
-            } else {
-                conn.received.insert(seq);
-                let offset = seq * u64::from(config.payload);
-                if data.len > 0 {
-                    cx.fx.place(key, offset, u32::from(data.len));
-                }
-            }
+        let taken = !trimmed && u64::from(data.len) <= cx.room;
+        let new = if taken { conn.received.insert(seq) } else { !conn.received.contains(seq) };
+        let lost = trimmed || (new && !taken);
+        let offset = seq * u64::from(config.payload);
+        if !lost && !new {
+            cx.fx.count(Stat::Duplicate);
+        } else if !lost && data.len > 0 {
+            cx.fx.place(key, offset, u32::from(data.len));
         }
-        let wants_pull = lost || !duplicate || config.pull_on_duplicate;
-        self.answer(cx, config, at, data, Arrival { lost, wants_pull }, out);
-    }
 
-    /// ACK or NACK at once, and ask for one pull; or deliver the message.
-    fn answer(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        at: SlotRef,
-        data: &Data,
-        arrival: Arrival,
-        out: &mut Outbox,
-    ) {
-        let interval = self.interval(cx, config);
-        let Some(conn) = self.conns.get_mut(at) else { return };
+        // ACK or NACK at once, and ask for one pull; or deliver the message.
         let complete = conn.is_complete();
         let mut pull = None;
-        if arrival.wants_pull && !complete {
+        if !complete && (lost || new || config.pull_on_duplicate) {
             conn.pulls.newest = conn.pulls.newest.wrapping_add(1);
             let level = level(config, conn);
             match self.pulls.request(cx.now, interval, at, level, &mut conn.pulls) {
@@ -186,25 +184,10 @@ impl Receiver {
             }
         }
         let feedback = Feedback { seq: data.seq, cumulative: conn.cumulative(), pull };
-        let n = u64::from(conn.pulls.newest);
-        out.push(
-            config,
-            Control {
-                to: conn.key.src,
-                id: conn.key.id,
-                kind: if arrival.lost { Kind::Nack(feedback) } else { Kind::Ack(feedback) },
-                path: control_path(
-                    config.paths,
-                    cx.net,
-                    conn.key.src,
-                    conn.paths,
-                    conn.draw,
-                    2 * n,
-                ),
-                pull_of: None,
-                len: data.len,
-            },
-        );
+        let kind = if lost { Kind::Nack(feedback) } else { Kind::Ack(feedback) };
+        let span = Span { msg: key.id, offset, len: u32::from(data.len) };
+        let n = 2 * u64::from(conn.pulls.newest);
+        out.push(config, conn.control(cx, config, n, span, kind));
         if complete {
             self.deliver(cx, config, at);
         }
@@ -216,7 +199,7 @@ impl Receiver {
         cx: &mut Cx<'_>,
         config: &Config,
         key: MsgKey,
-        data: &Data,
+        data: Data,
         out: &mut Outbox,
     ) -> Option<SlotRef> {
         match self.finished.get(cx.now, &key) {
@@ -226,21 +209,12 @@ impl Receiver {
             Some(Over::Complete(cumulative)) if data.retransmission => {
                 cx.fx.count(Stat::Duplicate);
                 self.finished.refresh(cx.now, config.time_wait, &key);
-                let paths = cx.net.paths(key.src);
-                let draw = draw_of(cx, key);
+                let conn = Conn::new(cx, key, data.prio);
                 let feedback = Feedback { seq: data.seq, cumulative, pull: None };
-                out.push(
-                    config,
-                    Control {
-                        to: key.src,
-                        id: key.id,
-                        kind: Kind::Ack(feedback),
-                        // Time makes the draw differ between repeated answers.
-                        path: control_path(config.paths, cx.net, key.src, paths, draw, cx.now.0),
-                        pull_of: None,
-                        len: data.len,
-                    },
-                );
+                let offset = u64::from(data.seq) * u64::from(config.payload);
+                let span = Span { msg: key.id, offset, len: u32::from(data.len) };
+                // Time makes the draw differ between repeated answers.
+                out.push(config, conn.control(cx, config, cx.now.0, span, Kind::Ack(feedback)));
                 return None;
             }
             Some(_) => {
@@ -256,16 +230,7 @@ impl Receiver {
         if self.conns.is_empty() {
             cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
         }
-        let at = self.conns.insert(Conn {
-            key,
-            received: Received::default(),
-            last: None,
-            prio: data.prio,
-            pulls: PullState::default(),
-            heard: cx.now,
-            paths: cx.net.paths(key.src),
-            draw: draw_of(cx, key),
-        });
+        let at = self.conns.insert(Conn::new(cx, key, data.prio));
         self.by_key.insert(key, at);
         Some(at)
     }
@@ -301,25 +266,11 @@ impl Receiver {
         }
         let Some(conn) = self.conns.get_mut(at) else { return };
         self.pacer = self.pacer.wrapping_add(1);
-        let n = u64::from(pull);
-        out.push(
-            config,
-            Control {
-                to: conn.key.src,
-                id: conn.key.id,
-                kind: Kind::Pull { pull, pacer: self.pacer, cumulative: conn.cumulative() },
-                path: control_path(
-                    config.paths,
-                    cx.net,
-                    conn.key.src,
-                    conn.paths,
-                    conn.draw,
-                    2 * n + 1,
-                ),
-                pull_of: Some(at),
-                len: 0,
-            },
-        );
+        let kind = Kind::Pull { pull, pacer: self.pacer, cumulative: conn.cumulative() };
+        let n = 2 * u64::from(pull) + 1;
+        let span = Span { msg: conn.key.id, offset: 0, len: 0 };
+        let control = conn.control(cx, config, n, span, kind);
+        out.push(config, Control { pull_of: Some(at), ..control });
     }
 
     /// Forget messages that have been silent for too long.
@@ -340,10 +291,6 @@ impl Receiver {
             cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
         }
     }
-}
-
-fn draw_of(cx: &Cx<'_>, key: MsgKey) -> Draw {
-    cx.draw.part(u64::from(key.src.0)).part(key.id.0)
 }
 
 /// The level of a message in the pull queue, lower first (section 7.4).

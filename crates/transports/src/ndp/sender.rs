@@ -16,7 +16,7 @@ use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerI
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
-use wire::ndp::{self, Kind, Repr};
+use wire::ndp::{Data, Feedback, Kind, Repr};
 
 use super::config::Config;
 use super::flow::{Checked, Departure, Flow, Memory};
@@ -45,17 +45,72 @@ enum Stage {
 /// The destination and number of a channel.
 type Channel = (HostId, u32);
 
-/// The sending half of a host.
+/// What a sender has to do: packets to send, timeouts to look at.
 #[derive(Debug)]
-pub(crate) struct Sender {
-    timer: TimerId,
-    flows: Slab<Flow>,
-    by_id: HashMap<MsgId, Stage, FxBuildHasher>,
+struct Agenda {
     credits: VecDeque<Credit>,
     /// When to look at which message. Entries that disagree with `Flow::check_at` are stale.
     checks: BinaryHeap<Reverse<(Time, SlotRef)>>,
+    timer: TimerId,
     /// The deadline of `timer`.
     armed: Time,
+}
+
+impl Agenda {
+    /// Let a message send up to `packets` more, after everyone who has been granted before. Returns
+    /// how many of them it has nothing to send for.
+    fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, packets: u64) -> u64 {
+        let idle = packets.saturating_sub(flow.ungranted());
+        let packets = packets - idle;
+        if packets == 0 {
+            return idle;
+        }
+        flow.granted += packets;
+        match self.credits.back_mut() {
+            Some(last) if last.flow == at => last.packets += packets,
+            _ => self.credits.push_back(Credit { flow: at, packets }),
+        }
+        // No packet sent from now on can be due before this.
+        self.check_by(cx, at, flow, cx.now.saturating_add(flow.rto()));
+        idle
+    }
+
+    /// Let a message send what it is pulled for.
+    #[inline]
+    fn pull(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, packets: u64) {
+        if packets > 0 {
+            let idle = self.grant(cx, at, flow, packets);
+            if idle > 0 {
+                flow.keep_early_pulls(idle);
+            }
+        }
+    }
+
+    /// Look at a message at `due` or earlier.
+    #[inline]
+    fn check_by(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, due: Time) {
+        if due < flow.check_at {
+            flow.check_at = due;
+            self.checks.push(Reverse((due, at)));
+            self.arm(cx, due);
+        }
+    }
+
+    /// Let the timer fire at `due` or earlier.
+    fn arm(&mut self, cx: &mut Cx<'_>, due: Time) {
+        if due < self.armed {
+            self.armed = due;
+            cx.fx.arm(self.timer, due);
+        }
+    }
+}
+
+/// The sending half of a host.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    flows: Slab<Flow>,
+    by_id: HashMap<MsgId, Stage, FxBuildHasher>,
+    agenda: Agenda,
     /// Channels in use, with the messages that wait for the one under way.
     channels: HashMap<Channel, VecDeque<Msg>, FxBuildHasher>,
     /// Ids that must not be used again yet.
@@ -65,13 +120,11 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(timer: TimerId) -> Self {
+        let (credits, checks) = (VecDeque::new(), BinaryHeap::new());
         Self {
-            timer,
             flows: Slab::new(),
             by_id: HashMap::with_hasher(FxBuildHasher),
-            credits: VecDeque::new(),
-            checks: BinaryHeap::new(),
-            armed: Time::NEVER,
+            agenda: Agenda { credits, checks, timer, armed: Time::NEVER },
             channels: HashMap::with_hasher(FxBuildHasher),
             finished: TimeWait::new(),
             memories: Vec::new(),
@@ -110,91 +163,48 @@ impl Sender {
         let window = flow.first_window();
         let at = self.flows.insert(flow);
         self.by_id.insert(msg.id, Stage::Sending(at));
-        self.grant(cx, at, window);
-    }
-
-    /// Let a message send up to `packets` more, after everyone who has been granted before. Returns
-    /// how many of them it has nothing to send for.
-    fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) -> u64 {
-        let Some(flow) = self.flows.get_mut(at) else { return 0 };
-        let idle = packets.saturating_sub(flow.ungranted());
-        let packets = packets - idle;
-        if packets == 0 {
-            return idle;
-        }
-        flow.granted += packets;
-        match self.credits.back_mut() {
-            Some(last) if last.flow == at => last.packets += packets,
-            _ => self.credits.push_back(Credit { flow: at, packets }),
-        }
-        // No packet sent from now on can be due before this.
-        let due = cx.now.saturating_add(flow.rto());
-        self.check_by(cx, at, due);
-        idle
-    }
-
-    /// Let a message send what it is pulled for.
-    fn pull(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) {
-        let idle = self.grant(cx, at, packets);
-        if idle > 0
-            && let Some(flow) = self.flows.get_mut(at)
-        {
-            flow.keep_early_pulls(idle);
-        }
-    }
-
-    /// Look at a message at `due` or earlier.
-    fn check_by(&mut self, cx: &mut Cx<'_>, at: SlotRef, due: Time) {
-        let Some(flow) = self.flows.get_mut(at) else { return };
-        if due >= flow.check_at {
-            return;
-        }
-        flow.check_at = due;
-        self.checks.push(Reverse((due, at)));
-        if due < self.armed {
-            self.armed = due;
-            cx.fx.arm(self.timer, due);
+        if let Some(flow) = self.flows.get_mut(at) {
+            self.agenda.grant(cx, at, flow, window);
         }
     }
 
     /// Put the next packet into `slot`. False if nothing may be sent.
     #[inline]
     pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
-        while let Some(credit) = self.credits.front_mut() {
-            let departure = match self.flows.get_mut(credit.flow) {
-                None => None,
-                Some(flow) => match flow.send(config, cx.net, cx.now) {
-                    Some(departure) => {
-                        flow.granted -= 1;
-                        fill(cx.me, config, &flow.msg, departure, slot);
-                        Some(departure)
-                    }
-                    None => {
-                        flow.granted -= credit.packets;
-                        None
-                    }
-                },
+        let credits = &mut self.agenda.credits;
+        while let Some(credit) = credits.front_mut() {
+            let Some(flow) = self.flows.get_mut(credit.flow) else {
+                credits.pop_front();
+                continue;
             };
+            let Some(departure) = flow.send(config, cx.net, cx.now) else {
+                flow.granted -= credit.packets;
+                credits.pop_front();
+                continue;
+            };
+            flow.granted -= 1;
             credit.packets -= 1;
-            if departure.is_none() || credit.packets == 0 {
-                self.credits.pop_front();
+            if credit.packets == 0 {
+                credits.pop_front();
             }
-            if let Some(departure) = departure {
-                if departure.retransmission {
-                    cx.fx.count(Stat::Retransmission);
-                }
-                return true;
+            if departure.retransmission {
+                cx.fx.count(Stat::Retransmission);
             }
+            fill(cx.me, config, &flow.msg, departure, slot);
+            return true;
         }
         false
     }
 
-    /// The message that control packet `connection` from `from` is about, if it is one of ours.
-    fn find(&mut self, cx: &mut Cx<'_>, from: HostId, id: MsgId) -> Option<SlotRef> {
-        if let Some(&Stage::Sending(at)) = self.by_id.get(&id)
-            && self.flows.get_mut(at).is_some_and(|flow| flow.msg.dst == from)
+    /// The message that a control packet is about, if it is one of ours: `key.src` is who sent the
+    /// packet.
+    #[inline]
+    fn find(&mut self, cx: &mut Cx<'_>, key: MsgKey) -> Option<(SlotRef, &mut Flow, &mut Agenda)> {
+        if let Some(&Stage::Sending(at)) = self.by_id.get(&key.id)
+            && let Some(flow) = self.flows.get_mut(at)
+            && flow.msg.dst == key.src
         {
-            return Some(at);
+            return Some((at, flow, &mut self.agenda));
         }
         cx.fx.count(Stat::Rejected);
         None
@@ -205,13 +215,12 @@ impl Sender {
         &mut self,
         cx: &mut Cx<'_>,
         config: &Config,
-        (from, id): (HostId, MsgId),
-        feedback: ndp::Feedback,
+        key: MsgKey,
+        feedback: Feedback,
         is_ack: bool,
     ) {
-        let Some(at) = self.find(cx, from, id) else { return };
-        let Some(flow) = self.flows.get_mut(at) else { return };
-        let ndp::Feedback { seq, cumulative, pull } = feedback;
+        let Some((at, flow, agenda)) = self.find(cx, key) else { return };
+        let Feedback { seq, cumulative, pull } = feedback;
         let early = if is_ack {
             flow.on_ack(config, cx.now, cx.rx_at, seq, cumulative).then_some(0)
         } else {
@@ -226,11 +235,10 @@ impl Sender {
             return;
         }
         let pulled = pull.map_or(0, |pull| flow.on_pull(cx.now, pull, cumulative));
-        let due = cx.now.saturating_add(flow.rto());
-        self.pull(cx, at, early + pulled);
+        agenda.pull(cx, at, flow, early + pulled);
         // The first round-trip sample shortens the initial timeout; an answer to a flow that was
         // given long to wait ends that.
-        self.check_by(cx, at, due);
+        agenda.check_by(cx, at, flow, cx.now.saturating_add(flow.rto()));
     }
 
     #[inline]
@@ -238,41 +246,34 @@ impl Sender {
         &mut self,
         cx: &mut Cx<'_>,
         config: &Config,
-        (from, id): (HostId, MsgId),
+        key: MsgKey,
         pull: u32,
         cumulative: u32,
     ) {
-        let Some(at) = self.find(cx, from, id) else { return };
-        let Some(flow) = self.flows.get_mut(at) else { return };
+        let Some((at, flow, agenda)) = self.find(cx, key) else { return };
         let packets = flow.on_pull(cx.now, pull, cumulative);
         if flow.is_done() {
             self.finish(cx, config, at, None);
         } else {
-            self.pull(cx, at, packets);
+            agenda.pull(cx, at, flow, packets);
         }
     }
 
-    pub(crate) fn on_bounce(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        (from, id): (HostId, MsgId),
-        seq: u32,
-    ) {
-        let Some(at) = self.find(cx, from, id) else { return };
-        let Some(flow) = self.flows.get_mut(at) else { return };
+    pub(crate) fn on_bounce(&mut self, cx: &mut Cx<'_>, config: &Config, key: MsgKey, seq: u32) {
+        let Some((at, flow, agenda)) = self.find(cx, key) else { return };
         if flow.on_bounce(config, cx.now, seq) == Some(true) {
-            self.grant(cx, at, 1);
+            agenda.grant(cx, at, flow, 1);
         }
     }
 
     pub(crate) fn on_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
-        self.armed = Time::NEVER;
-        while let Some(&Reverse((due, at))) = self.checks.peek() {
+        self.agenda.armed = Time::NEVER;
+        while let Some(&Reverse((due, at))) = self.agenda.checks.peek() {
             if due > cx.now {
+                self.agenda.arm(cx, due);
                 break;
             }
-            self.checks.pop();
+            self.agenda.checks.pop();
             let Some(flow) = self.flows.get_mut(at) else { continue };
             if flow.check_at != due {
                 continue;
@@ -284,16 +285,10 @@ impl Sender {
                     if packets > 0 {
                         cx.fx.count(Stat::Timeout);
                     }
-                    self.check_by(cx, at, next);
-                    self.grant(cx, at, u64::from(packets));
+                    self.agenda.check_by(cx, at, flow, next);
+                    self.agenda.grant(cx, at, flow, u64::from(packets));
                 }
             }
-        }
-        if let Some(&Reverse((due, _))) = self.checks.peek()
-            && due < self.armed
-        {
-            self.armed = due;
-            cx.fx.arm(self.timer, due);
         }
     }
 
@@ -328,11 +323,12 @@ impl Sender {
             self.next_of_channel(cx, config, (msg.dst, msg.channel));
         }
         if self.flows.is_empty() {
-            self.checks.clear();
-            self.credits.clear();
-            if self.armed != Time::NEVER {
-                self.armed = Time::NEVER;
-                cx.fx.disarm(self.timer);
+            let Agenda { credits, checks, timer, armed } = &mut self.agenda;
+            checks.clear();
+            credits.clear();
+            if *armed != Time::NEVER {
+                *armed = Time::NEVER;
+                cx.fx.disarm(*timer);
             }
         }
     }
@@ -348,8 +344,9 @@ impl Sender {
 }
 
 /// Write a DATA packet.
+#[inline]
 fn fill(me: HostId, config: &Config, msg: &Msg, d: Departure, slot: &mut Packet) {
-    let data = ndp::Data {
+    let data = Data {
         seq: d.seq as u32,
         syn: d.syn,
         last: d.last,
@@ -365,5 +362,6 @@ fn fill(me: HostId, config: &Config, msg: &Msg, d: Departure, slot: &mut Packet)
     slot.wire_len = d.len + config.header;
     slot.flags = Flags(0);
     slot.span = Span { msg: msg.id, offset: d.offset, len: u32::from(d.len) };
-    super::emit(slot, Repr { connection: msg.id.0, kind: Kind::Data(data) });
+    let repr = Repr { connection: msg.id.0, kind: Kind::Data(data) };
+    super::put_header(slot, repr.to_bytes());
 }
