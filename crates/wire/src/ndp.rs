@@ -153,20 +153,16 @@ impl<T: AsRef<[u8]>> Header<T> {
     }
 }
 
-impl<T: AsRef<[u8]> + AsMut<[u8]>> Header<T> {
-    fn put(&mut self, at: std::ops::Range<usize>, bytes: &[u8]) {
-        self.0.as_mut()[at].copy_from_slice(bytes);
-    }
-
-    /// Write every field. The checksum becomes zero.
-    fn fill(&mut self, flags: u16, connection: u64, number: u32, word: u32, extension: u32) {
-        self.put(field::FLAGS, &flags.to_be_bytes());
-        self.put(field::CHECKSUM, &[0, 0]);
-        self.put(field::CONNECTION, &connection.to_be_bytes());
-        self.put(field::NUMBER, &number.to_be_bytes());
-        self.put(field::WORD, &word.to_be_bytes());
-        self.put(field::EXTENSION, &extension.to_be_bytes());
-    }
+/// A header from its fields. The checksum is zero.
+#[inline]
+fn header(flags: u16, connection: u64, number: u32, word: u32, extension: u32) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes[field::FLAGS].copy_from_slice(&flags.to_be_bytes());
+    bytes[field::CONNECTION].copy_from_slice(&connection.to_be_bytes());
+    bytes[field::NUMBER].copy_from_slice(&number.to_be_bytes());
+    bytes[field::WORD].copy_from_slice(&word.to_be_bytes());
+    bytes[field::EXTENSION].copy_from_slice(&extension.to_be_bytes());
+    bytes
 }
 
 /// The type of a packet, without its fields.
@@ -233,6 +229,18 @@ impl Data {
             pacer_echo: (bits & flags::PACER_VALID != 0).then(|| header.word()),
         }
     }
+
+    #[inline]
+    fn to_bytes(self, connection: u64) -> [u8; LEN] {
+        let bits = flags::DATA
+            | bit(self.syn, flags::SYN)
+            | bit(self.last, flags::FIN)
+            | bit(self.retransmission, flags::RTX)
+            | bit(self.chopped, flags::CHOPPED)
+            | bit(self.pacer_echo.is_some(), flags::PACER_VALID);
+        let extension = u32::from(self.prio) << 24 | u32::from(self.len);
+        header(bits, connection, self.seq, self.pacer_echo.unwrap_or(0), extension)
+    }
 }
 
 impl Feedback {
@@ -244,6 +252,12 @@ impl Feedback {
             cumulative: header.extension(),
             pull: (header.flags() & flags::PULL != 0).then(|| header.word()),
         }
+    }
+
+    #[inline]
+    fn to_bytes(self, kind: u16, connection: u64) -> [u8; LEN] {
+        let bits = kind | bit(self.pull.is_some(), flags::PULL);
+        header(bits, connection, self.seq, self.pull.unwrap_or(0), self.cumulative)
     }
 }
 
@@ -302,47 +316,25 @@ impl Repr {
         Ok(Self { connection: header.connection(), kind })
     }
 
+    /// Write this header.
+    pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, header: &mut Header<T>) {
+        header.0.as_mut()[..LEN].copy_from_slice(&self.to_bytes());
+    }
+
     /// This header as on the wire.
     #[inline]
     #[must_use]
     pub fn to_bytes(&self) -> [u8; LEN] {
-        let mut bytes = [0; LEN];
-        self.emit(&mut Header(&mut bytes));
-        bytes
-    }
-
-    /// Write this header.
-    #[inline]
-    pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, header: &mut Header<T>) {
         let id = self.connection;
         match self.kind {
-            Kind::Data(d) => {
-                let bits = flags::DATA
-                    | bit(d.syn, flags::SYN)
-                    | bit(d.last, flags::FIN)
-                    | bit(d.retransmission, flags::RTX)
-                    | bit(d.chopped, flags::CHOPPED)
-                    | bit(d.pacer_echo.is_some(), flags::PACER_VALID);
-                let extension = u32::from(d.prio) << 24 | u32::from(d.len);
-                header.fill(bits, id, d.seq, d.pacer_echo.unwrap_or(0), extension);
-            }
-            Kind::Ack(f) => Self::emit_feedback(flags::ACK, id, f, header),
-            Kind::Nack(f) => Self::emit_feedback(flags::NACK, id, f, header),
+            Kind::Data(data) => data.to_bytes(id),
+            Kind::Ack(feedback) => feedback.to_bytes(flags::ACK, id),
+            Kind::Nack(feedback) => feedback.to_bytes(flags::NACK, id),
             Kind::Pull { pull, pacer, cumulative } => {
-                header.fill(flags::PULL, id, pull, pacer, cumulative);
+                header(flags::PULL, id, pull, pacer, cumulative)
             }
-            Kind::Keepalive => header.fill(flags::KEEPALIVE, id, 0, 0, 0),
+            Kind::Keepalive => header(flags::KEEPALIVE, id, 0, 0, 0),
         }
-    }
-
-    fn emit_feedback<T: AsRef<[u8]> + AsMut<[u8]>>(
-        kind: u16,
-        connection: u64,
-        f: Feedback,
-        header: &mut Header<T>,
-    ) {
-        let bits = kind | bit(f.pull.is_some(), flags::PULL);
-        header.fill(bits, connection, f.seq, f.pull.unwrap_or(0), f.cumulative);
     }
 }
 

@@ -400,12 +400,12 @@ impl Flow {
     /// Forget everything below the cumulative acknowledgement, and what is acknowledged after it.
     fn acknowledge_below(&mut self, cumulative: u32) {
         // How many packets that is; not more than were sent, and none if the number is an old one.
-        let mut below = cumulative.wrapping_sub(self.base as u32) as i32;
+        let mut below = i64::from(cumulative.wrapping_sub(self.base as u32) as i32);
         while let Some(packet) = self.sent.front() {
             if packet.fate != Fate::Acked && below <= 0 {
                 return;
             }
-            below = below.saturating_sub(1);
+            below -= 1;
             self.rtx_live -= u64::from(packet.fate == Fate::Resend);
             self.sent.pop_front();
             self.base += 1;

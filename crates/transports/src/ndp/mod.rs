@@ -146,41 +146,71 @@ fn describes(config: &Config, data: &Data, id: MsgId, pkt: &Packet) -> bool {
     pkt.span.msg == id && pkt.span.len == u32::from(data.len) && pkt.span.offset as u32 == offset
 }
 
+/// One function for each type of packet, none of them part of another: each keeps its own values in
+/// registers.
+impl Ndp {
+    #[inline(never)]
+    fn on_data(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: &Header<&[u8]>) {
+        let data = Data::parse(header);
+        let key = key(pkt, header);
+        if !describes(&self.config, &data, key.id, pkt) {
+            cx.fx.count(Stat::Rejected);
+            return;
+        }
+        let trimmed = pkt.flags.has(Flags::TRIMMED);
+        self.receiver.on_data(cx, &self.config, key, data, trimmed, &mut self.out);
+    }
+
+    #[inline(never)]
+    fn on_feedback(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pkt: &Packet,
+        header: &Header<&[u8]>,
+        packet_type: Type,
+    ) {
+        let feedback = Feedback::parse(header);
+        let is_ack = packet_type == Type::Ack;
+        self.sender.on_feedback(cx, &self.config, key(pkt, header), feedback, is_ack);
+    }
+
+    #[inline(never)]
+    fn on_pull(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: &Header<&[u8]>) {
+        let (pull, cumulative) = (header.number(), header.extension());
+        self.sender.on_pull(cx, &self.config, key(pkt, header), pull, cumulative);
+    }
+
+    #[inline(never)]
+    fn on_bounce(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: &Header<&[u8]>) {
+        self.sender.on_bounce(cx, &self.config, key(pkt, header), header.number());
+    }
+}
+
+/// The message that `pkt` is about, if its sender is who sent `pkt`.
+fn key(pkt: &Packet, header: &Header<&[u8]>) -> MsgKey {
+    MsgKey { src: pkt.src, id: MsgId(header.connection()) }
+}
+
 impl Endpoint for Ndp {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         self.sender.submit(cx, &self.config, msg)
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        let header = Header::new(pkt.header());
-        let Ok((header, packet_type)) = header.and_then(|h| Ok((h, h.packet_type()?))) else {
+        let Ok(header) = Header::new(pkt.header()) else {
             cx.fx.count(Stat::Rejected);
             return;
         };
-        let config = &self.config;
-        let key = MsgKey { src: pkt.src, id: MsgId(header.connection()) };
         let bounced = pkt.flags.has(Flags::BOUNCED);
-        match packet_type {
-            Type::Data if bounced => self.sender.on_bounce(cx, config, key, header.number()),
+        match header.packet_type() {
+            Ok(Type::Data) if bounced => self.on_bounce(cx, pkt, &header),
+            Ok(Type::Data) => self.on_data(cx, pkt, &header),
             // A control packet that came back is of no use (section 3.2, note d).
-            _ if bounced => {}
-            Type::Data => {
-                let data = Data::parse(&header);
-                if describes(config, &data, key.id, pkt) {
-                    let trimmed = pkt.flags.has(Flags::TRIMMED);
-                    self.receiver.on_data(cx, config, key, data, trimmed, &mut self.out);
-                } else {
-                    cx.fx.count(Stat::Rejected);
-                }
-            }
-            Type::Ack | Type::Nack => {
-                let is_ack = packet_type == Type::Ack;
-                self.sender.on_feedback(cx, config, key, Feedback::parse(&header), is_ack);
-            }
-            Type::Pull => {
-                self.sender.on_pull(cx, config, key, header.number(), header.extension());
-            }
-            Type::Keepalive => {}
+            Ok(_) if bounced => {}
+            Ok(kind @ (Type::Ack | Type::Nack)) => self.on_feedback(cx, pkt, &header, kind),
+            Ok(Type::Pull) => self.on_pull(cx, pkt, &header),
+            Ok(Type::Keepalive) => {}
+            Err(_) => cx.fx.count(Stat::Rejected),
         }
     }
 

@@ -61,27 +61,44 @@ impl PathWalk {
         if self.paths == 1 {
             return 0;
         }
-        let up = |p| net.path_up(self.dst, p);
-        if let (PathStrategy::Single, Some(path)) = (self.strategy, self.single)
-            && up(path)
-        {
+        if self.strategy == PathStrategy::Single {
+            return self.single(net);
+        }
+        let path = self.candidate(avoid);
+        if avoid != Some(path) && net.path_up(self.dst, path) {
             return path;
         }
-        for _ in 0..2 * self.paths + 1 {
-            let path = match self.strategy {
-                PathStrategy::Permute => self.permuted(avoid),
-                PathStrategy::Random | PathStrategy::Single => self.drawn_below(self.paths),
-            };
-            if net.path_up(self.dst, path) {
-                match self.strategy {
-                    PathStrategy::Single => self.single = Some(path),
-                    _ if avoid == Some(path) => continue,
-                    _ => {}
-                }
-                return path;
+        self.another(net, avoid).unwrap_or_else(|| first_up(net, self.dst, self.paths))
+    }
+
+    /// The first candidate was not good: try as many as make up two rounds.
+    #[cold]
+    fn another(&mut self, net: &NetView<'_>, avoid: Option<u32>) -> Option<u32> {
+        for _ in 0..2 * self.paths {
+            let path = self.candidate(avoid);
+            if avoid != Some(path) && net.path_up(self.dst, path) {
+                return Some(path);
             }
         }
-        first_up(net, self.dst, self.paths)
+        None
+    }
+
+    fn candidate(&mut self, avoid: Option<u32>) -> u32 {
+        match self.strategy {
+            PathStrategy::Permute => self.permuted(avoid),
+            PathStrategy::Random | PathStrategy::Single => self.drawn_below(self.paths),
+        }
+    }
+
+    /// The path in use, or another if it has broken.
+    fn single(&mut self, net: &NetView<'_>) -> u32 {
+        if let Some(path) = self.single.filter(|&path| net.path_up(self.dst, path)) {
+            return path;
+        }
+        let path = self.candidate(None);
+        let up = if net.path_up(self.dst, path) { Some(path) } else { self.another(net, None) };
+        self.single = up.or(self.single);
+        up.unwrap_or_else(|| first_up(net, self.dst, self.paths))
     }
 
     fn drawn_below(&mut self, bound: u32) -> u32 {
@@ -108,6 +125,7 @@ impl PathWalk {
     }
 }
 
+#[cold]
 fn first_up(net: &NetView<'_>, dst: HostId, paths: u32) -> u32 {
     (0..paths).find(|&p| net.path_up(dst, p)).unwrap_or(0)
 }
@@ -134,8 +152,12 @@ pub(crate) fn control_path(
     }
     let first = if strategy == PathStrategy::Single { 0 } else { n.wrapping_mul(TRIES) };
     let drawn = |attempt| draws.below(first + attempt, u64::from(paths)) as u32;
+    let path = drawn(0);
+    if net.path_up(dst, path) {
+        return path;
+    }
     let works = |&path: &u32| net.path_up(dst, path);
-    (0..TRIES).map(drawn).find(works).unwrap_or_else(|| first_up(net, dst, paths))
+    (1..TRIES).map(drawn).find(works).unwrap_or_else(|| first_up(net, dst, paths))
 }
 
 #[cfg(test)]

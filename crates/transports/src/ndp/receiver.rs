@@ -194,6 +194,7 @@ impl Receiver {
     }
 
     /// State for a message heard of for the first time (section 8).
+    #[cold]
     fn open(
         &mut self,
         cx: &mut Cx<'_>,
@@ -235,6 +236,7 @@ impl Receiver {
         Some(at)
     }
 
+    #[cold]
     fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef) {
         let Some(conn) = self.close(cx, at) else { return };
         let over = Over::Complete(conn.cumulative());

@@ -169,7 +169,7 @@ impl Sender {
     }
 
     /// Put the next packet into `slot`. False if nothing may be sent.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
         let credits = &mut self.agenda.credits;
         while let Some(credit) = credits.front_mut() {
@@ -307,6 +307,7 @@ impl Sender {
     }
 
     /// Forget a message, tell the application, and start the next one of its channel.
+    #[cold]
     fn finish(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, why: Option<Why>) {
         let Some(flow) = self.flows.remove(at) else { return };
         let msg = flow.msg;
