@@ -230,26 +230,38 @@ impl Flow {
         net: &NetView<'_>,
         now: Time,
     ) -> Option<Departure> {
+        let (seq, avoid) = match self.next_resend() {
+            Some((seq, path)) => (seq, Some(path)),
+            None if self.may_send_new() => (self.next_new(), None),
+            None => return None,
+        };
+        let path = self.paths.next(net, avoid);
+        let (fate, resent) = (Fate::InFlight, avoid.is_some());
+        let packet = SentPacket { at: now, path: path as u16, fate, resent };
+        if resent {
+            self.rtx_live -= 1;
+            self.sent[(seq - self.base) as usize] = packet;
+        } else {
+            self.sent.push_back(packet);
+            self.quiet_since = now;
+        }
+        Some(self.departure(config, seq, path, resent))
+    }
+
+    /// Take the head of the resend queue: which packet, and the path that it took last.
+    fn next_resend(&mut self) -> Option<(u64, u32)> {
         while let Some(seq) = self.rtx.pop_front() {
             if let Some(packet) = sent_packet(&mut self.sent, self.base, seq)
                 && packet.fate == Fate::Resend
             {
-                let path = self.paths.next(net, Some(u32::from(packet.path)));
-                let fate = Fate::InFlight;
-                *packet = SentPacket { at: now, path: path as u16, fate, resent: true };
-                self.rtx_live -= 1;
-                return Some(self.departure(config, seq, path, true));
+                return Some((seq, u32::from(packet.path)));
             }
         }
-        let seq = self.next_new();
-        if seq == self.packets || self.sent.len() as u64 >= WINDOW_MAX {
-            return None;
-        }
-        let path = self.paths.next(net, None);
-        let fate = Fate::InFlight;
-        self.sent.push_back(SentPacket { at: now, path: path as u16, fate, resent: false });
-        self.quiet_since = now;
-        Some(self.departure(config, seq, path, false))
+        None
+    }
+
+    fn may_send_new(&self) -> bool {
+        (self.sent.len() as u64) < (self.packets - self.base).min(WINDOW_MAX)
     }
 
     fn departure(&self, config: &Config, seq: u64, path: u32, retransmission: bool) -> Departure {
@@ -271,7 +283,8 @@ impl Flow {
 
     /// The index that a sequence number on the wire means; `None` if it was never sent.
     fn index(&self, wire: u32) -> Option<u64> {
-        unwrap_index(self.base, wire).filter(|&seq| seq < self.next_new())
+        let seq = unwrap_index(self.base, wire);
+        (seq < self.next_new()).then_some(seq)
     }
 
     /// Count a feedback (sections 5.2 and 5.4).

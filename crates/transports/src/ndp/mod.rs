@@ -21,6 +21,7 @@
 
 mod config;
 mod flow;
+mod index;
 mod paths;
 mod pull;
 mod received;
@@ -141,7 +142,8 @@ fn fill(me: HostId, config: &Config, control: &Control, slot: &mut Packet) {
 
 /// Whether the header and the environment's span speak of the same bytes. On a real network a peer
 /// may say anything.
-fn describes(config: &Config, data: &Data, id: MsgId, pkt: &Packet) -> bool {
+fn describes(config: &Config, header: &Header<&[u8]>, id: MsgId, pkt: &Packet) -> bool {
+    let data = Data::parse(header);
     let offset = data.seq.wrapping_mul(u32::from(config.payload));
     pkt.span.msg == id && pkt.span.len == u32::from(data.len) && pkt.span.offset as u32 == offset
 }
@@ -151,14 +153,13 @@ fn describes(config: &Config, data: &Data, id: MsgId, pkt: &Packet) -> bool {
 impl Ndp {
     #[inline(never)]
     fn on_data(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: &Header<&[u8]>) {
-        let data = Data::parse(header);
         let key = key(pkt, header);
-        if !describes(&self.config, &data, key.id, pkt) {
+        if !describes(&self.config, header, key.id, pkt) {
             cx.fx.count(Stat::Rejected);
             return;
         }
         let trimmed = pkt.flags.has(Flags::TRIMMED);
-        self.receiver.on_data(cx, &self.config, key, data, trimmed, &mut self.out);
+        self.receiver.on_data(cx, &self.config, key, header, trimmed, &mut self.out);
     }
 
     #[inline(never)]

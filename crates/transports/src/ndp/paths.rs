@@ -83,6 +83,7 @@ impl PathWalk {
         None
     }
 
+    #[inline(always)]
     fn candidate(&mut self, avoid: Option<u32>) -> u32 {
         match self.strategy {
             PathStrategy::Permute => self.permuted(avoid),
@@ -137,6 +138,7 @@ pub(crate) fn control_draws(draw: Draw) -> Stream {
 
 /// The path of the `n`-th control packet of a message: an independent draw, or always the same
 /// under [`PathStrategy::Single`]. `paths` is `NetView::paths`.
+#[inline(always)]
 pub(crate) fn control_path(
     strategy: PathStrategy,
     net: &NetView<'_>,
@@ -145,19 +147,31 @@ pub(crate) fn control_path(
     draws: Stream,
     n: u64,
 ) -> u32 {
-    /// Tries before giving the draw up: misses all of half the paths once in 65536.
-    const TRIES: u64 = 16;
     if paths <= 1 {
         return 0;
     }
     let first = if strategy == PathStrategy::Single { 0 } else { n.wrapping_mul(TRIES) };
-    let drawn = |attempt| draws.below(first + attempt, u64::from(paths)) as u32;
-    let path = drawn(0);
-    if net.path_up(dst, path) {
-        return path;
-    }
-    let works = |&path: &u32| net.path_up(dst, path);
-    (1..TRIES).map(drawn).find(works).unwrap_or_else(|| first_up(net, dst, paths))
+    let path = draws.below(first, u64::from(paths)) as u32;
+    if net.path_up(dst, path) { path } else { other_control_path(net, dst, paths, draws, first) }
+}
+
+/// Draws for one control packet before they are given up: misses all of half the paths once in
+/// 65536.
+const TRIES: u64 = 16;
+
+/// Draw `first` gave a broken path.
+#[cold]
+fn other_control_path(
+    net: &NetView<'_>,
+    dst: HostId,
+    paths: u32,
+    draws: Stream,
+    first: u64,
+) -> u32 {
+    (1..TRIES)
+        .map(|attempt| draws.below(first + attempt, u64::from(paths)) as u32)
+        .find(|&path| net.path_up(dst, path))
+        .unwrap_or_else(|| first_up(net, dst, paths))
 }
 
 #[cfg(test)]

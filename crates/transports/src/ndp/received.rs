@@ -74,10 +74,11 @@ fn grown(words: &mut VecDeque<u64>, n: usize) -> &mut u64 {
     &mut words[n]
 }
 
-/// The packet index that `wire`, its low 32 bits, means near `expected`; `None` below zero.
-pub(crate) fn unwrap_index(expected: u64, wire: u32) -> Option<u64> {
+/// The packet index that `wire`, its low 32 bits, means near `expected`. One below zero comes out
+/// as one near 2^64, beyond everything that can exist.
+pub(crate) fn unwrap_index(expected: u64, wire: u32) -> u64 {
     let ahead = wire.wrapping_sub(expected as u32) as i32;
-    expected.checked_add_signed(i64::from(ahead))
+    expected.wrapping_add_signed(i64::from(ahead))
 }
 
 #[cfg(test)]
@@ -90,9 +91,9 @@ mod tests {
     #[test]
     fn indices_wrap_on_the_wire() {
         let high = (1 << 32) + 5;
-        assert_eq!(unwrap_index(high, 7), Some(high + 2));
-        assert_eq!(unwrap_index(high, u32::MAX), Some((1 << 32) - 1));
-        assert_eq!(unwrap_index(3, u32::MAX), None);
+        assert_eq!(unwrap_index(high, 7), high + 2);
+        assert_eq!(unwrap_index(high, u32::MAX), (1 << 32) - 1);
+        assert_eq!(unwrap_index(3, u32::MAX), u64::MAX);
     }
 
     proptest! {

@@ -2,12 +2,11 @@
 //! 8).
 
 use endpoint::{Cx, MsgKey, Span, Stat, Stream, TimerId, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
 use units::{Dur, Time};
-use wire::ndp::{Data, Feedback, Kind, Repr};
+use wire::ndp::{Data, Feedback, Header, Kind, Repr};
 
 use super::config::{Config, Discipline};
+use super::index::Index;
 use super::paths::{control_draws, control_path};
 use super::pull::{PullQueue, PullState, Requested};
 use super::received::{Received, WINDOW_MAX, unwrap_index};
@@ -64,7 +63,7 @@ impl Conn {
 
     /// The packet index of `data`; `None` if the packet cannot belong to this message.
     fn index(&self, config: &Config, data: Data) -> Option<u64> {
-        let seq = unwrap_index(self.received.prefix(), data.seq)?;
+        let seq = unwrap_index(self.received.prefix(), data.seq);
         let whole = data.len == config.payload;
         let fits = if data.last { data.len <= config.payload } else { whole };
         let agrees = match self.last {
@@ -99,7 +98,7 @@ pub(crate) struct Receiver {
     pull_timer: TimerId,
     linger_timer: TimerId,
     conns: Slab<Conn>,
-    by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
+    by_key: Index<MsgKey, SlotRef>,
     pulls: PullQueue,
     finished: TimeWait<MsgKey, Over>,
     /// PULL packets sent so far, modulo 2^32.
@@ -114,7 +113,7 @@ impl Receiver {
             pull_timer,
             linger_timer,
             conns: Slab::new(),
-            by_key: HashMap::with_hasher(FxBuildHasher),
+            by_key: Index::new(),
             pulls: PullQueue::new(),
             finished: TimeWait::new(),
             pacer: 0,
@@ -139,17 +138,18 @@ impl Receiver {
         cx: &mut Cx<'_>,
         config: &Config,
         key: MsgKey,
-        data: Data,
+        header: &Header<&[u8]>,
         trimmed: bool,
         out: &mut Outbox,
     ) {
-        let at = match self.by_key.get(&key) {
-            Some(&at) => at,
-            None => match self.open(cx, config, key, data, out) {
+        let at = match self.by_key.get(key) {
+            Some(at) => at,
+            None => match self.open(cx, config, key, header, out) {
                 Some(at) => at,
                 None => return,
             },
         };
+        let data = Data::parse(header);
         let interval = self.interval(cx, config);
         let Some(conn) = self.conns.get_mut(at) else { return };
         let Some(seq) = conn.index(config, data) else {
@@ -200,9 +200,10 @@ impl Receiver {
         cx: &mut Cx<'_>,
         config: &Config,
         key: MsgKey,
-        data: Data,
+        header: &Header<&[u8]>,
         out: &mut Outbox,
     ) -> Option<SlotRef> {
+        let data = Data::parse(header);
         match self.finished.get(cx.now, &key) {
             // The sender has not seen that all arrived: tell it again. A first copy needs no
             // answer: it was sent before a copy that has one, or it belongs to a message that
@@ -252,7 +253,7 @@ impl Receiver {
     fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<Conn> {
         let mut conn = self.conns.remove(at)?;
         self.pulls.purge(&mut conn.pulls);
-        self.by_key.remove(&conn.key);
+        self.by_key.remove(conn.key);
         if self.conns.is_empty() {
             cx.fx.disarm(self.linger_timer);
         }

@@ -20,6 +20,7 @@ use wire::ndp::{Data, Feedback, Kind, Repr};
 
 use super::config::Config;
 use super::flow::{Checked, Departure, Flow, Memory};
+use super::index::Index;
 use super::slab::{Slab, SlotRef};
 use super::time_wait::TimeWait;
 
@@ -109,7 +110,7 @@ impl Agenda {
 #[derive(Debug)]
 pub(crate) struct Sender {
     flows: Slab<Flow>,
-    by_id: HashMap<MsgId, Stage, FxBuildHasher>,
+    by_id: Index<MsgId, Stage>,
     agenda: Agenda,
     /// Channels in use, with the messages that wait for the one under way.
     channels: HashMap<Channel, VecDeque<Msg>, FxBuildHasher>,
@@ -123,7 +124,7 @@ impl Sender {
         let (credits, checks) = (VecDeque::new(), BinaryHeap::new());
         Self {
             flows: Slab::new(),
-            by_id: HashMap::with_hasher(FxBuildHasher),
+            by_id: Index::new(),
             agenda: Agenda { credits, checks, timer, armed: Time::NEVER },
             channels: HashMap::with_hasher(FxBuildHasher),
             finished: TimeWait::new(),
@@ -133,7 +134,7 @@ impl Sender {
 
     pub(crate) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) -> Submit {
         // At-most-once (section 8): an id in use, or used within the last MSL, is refused.
-        if self.by_id.contains_key(&msg.id) || self.is_finished(cx.now, msg.id) {
+        if self.by_id.get(msg.id).is_some() || self.is_finished(cx.now, msg.id) {
             cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
             return Submit::Taken;
         }
@@ -200,7 +201,7 @@ impl Sender {
     /// packet.
     #[inline]
     fn find(&mut self, cx: &mut Cx<'_>, key: MsgKey) -> Option<(SlotRef, &mut Flow, &mut Agenda)> {
-        if let Some(&Stage::Sending(at)) = self.by_id.get(&key.id)
+        if let Some(Stage::Sending(at)) = self.by_id.get(key.id)
             && let Some(flow) = self.flows.get_mut(at)
             && flow.msg.dst == key.src
         {
@@ -293,10 +294,10 @@ impl Sender {
     }
 
     pub(crate) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId) {
-        match self.by_id.get(&id) {
-            Some(&Stage::Sending(at)) => self.finish(cx, config, at, Some(Why::Cancelled)),
-            Some(&Stage::Waiting(channel)) => {
-                self.by_id.remove(&id);
+        match self.by_id.get(id) {
+            Some(Stage::Sending(at)) => self.finish(cx, config, at, Some(Why::Cancelled)),
+            Some(Stage::Waiting(channel)) => {
+                self.by_id.remove(id);
                 if let Some(waiting) = self.channels.get_mut(&channel) {
                     waiting.retain(|m| m.id != id);
                 }
@@ -314,7 +315,7 @@ impl Sender {
         if self.memories.len() < MEMORIES {
             self.memories.push(flow.into_memory());
         }
-        self.by_id.remove(&msg.id);
+        self.by_id.remove(msg.id);
         self.finished.insert(cx.now, config.msl, config.time_wait_entries, msg.id, ());
         match why {
             None => cx.fx.acked(msg.id),
