@@ -332,6 +332,7 @@ impl Flow {
 
     /// A NACK for packet `seq`: it waits to be pulled, unless its pull is here already; the number
     /// of packets that may be sent now. `None` if it cannot be one of ours.
+    #[inline(never)]
     pub(crate) fn on_nack(
         &mut self,
         config: &Config,
@@ -376,8 +377,7 @@ impl Flow {
     /// How many packets a pull number asks for. Those that find nothing to send are consumed by
     /// [`super::sender`].
     #[inline]
-    pub(crate) fn on_pull(&mut self, now: Time, pull: u32, cumulative: u32) -> u64 {
-        self.acknowledge_below(cumulative);
+    pub(crate) fn on_pull(&mut self, now: Time, pull: u32) -> u64 {
         self.quiet_since = now;
         self.known = true;
         let ahead = pull.wrapping_sub(self.last_pull);
@@ -411,7 +411,7 @@ impl Flow {
     }
 
     /// Forget everything below the cumulative acknowledgement, and what is acknowledged after it.
-    fn acknowledge_below(&mut self, cumulative: u32) {
+    pub(crate) fn acknowledge_below(&mut self, cumulative: u32) {
         // How many packets that is; not more than were sent, and none if the number is an old one.
         let mut below = i64::from(cumulative.wrapping_sub(self.base as u32) as i32);
         while let Some(packet) = self.sent.front() {

@@ -142,54 +142,61 @@ fn fill(me: HostId, config: &Config, control: &Control, slot: &mut Packet) {
 
 /// Whether the header and the environment's span speak of the same bytes. On a real network a peer
 /// may say anything.
-fn describes(config: &Config, header: &Header<&[u8]>, id: MsgId, pkt: &Packet) -> bool {
-    let data = Data::parse(header);
+fn describes(config: &Config, header: Header<&[u8]>, pkt: &Packet) -> bool {
+    let data = Data::parse(&header);
     let offset = data.seq.wrapping_mul(u32::from(config.payload));
-    pkt.span.msg == id && pkt.span.len == u32::from(data.len) && pkt.span.offset as u32 == offset
+    pkt.span.msg.0 == header.connection()
+        && pkt.span.len == u32::from(data.len)
+        && pkt.span.offset as u32 == offset
 }
 
 /// One function for each type of packet, none of them part of another: each keeps its own values in
 /// registers.
 impl Ndp {
     #[inline(never)]
-    fn on_data(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: &Header<&[u8]>) {
-        let key = key(pkt, header);
-        if !describes(&self.config, header, key.id, pkt) {
-            cx.fx.count(Stat::Rejected);
+    fn on_data(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Header<&[u8]>) {
+        if !describes(&self.config, header, pkt) {
+            reject(cx);
             return;
         }
-        let trimmed = pkt.flags.has(Flags::TRIMMED);
+        let (key, trimmed) = (key(pkt, header), pkt.flags.has(Flags::TRIMMED));
         self.receiver.on_data(cx, &self.config, key, header, trimmed, &mut self.out);
     }
 
     #[inline(never)]
-    fn on_feedback(
-        &mut self,
-        cx: &mut Cx<'_>,
-        pkt: &Packet,
-        header: &Header<&[u8]>,
-        packet_type: Type,
-    ) {
-        let feedback = Feedback::parse(header);
-        let is_ack = packet_type == Type::Ack;
+    fn on_feedback(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Header<&[u8]>, is_ack: bool) {
+        let feedback = Feedback::parse(&header);
         self.sender.on_feedback(cx, &self.config, key(pkt, header), feedback, is_ack);
     }
 
     #[inline(never)]
-    fn on_pull(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: &Header<&[u8]>) {
+    fn on_pull(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Header<&[u8]>) {
         let (pull, cumulative) = (header.number(), header.extension());
         self.sender.on_pull(cx, &self.config, key(pkt, header), pull, cumulative);
     }
 
     #[inline(never)]
-    fn on_bounce(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: &Header<&[u8]>) {
-        self.sender.on_bounce(cx, &self.config, key(pkt, header), header.number());
+    fn on_bounce(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Header<&[u8]>) {
+        match header.packet_type() {
+            Ok(Type::Data) => {
+                self.sender.on_bounce(cx, &self.config, key(pkt, header), header.number());
+            }
+            // A control packet that came back is of no use (section 3.2, note d).
+            Ok(_) => {}
+            Err(_) => reject(cx),
+        }
     }
 }
 
 /// The message that `pkt` is about, if its sender is who sent `pkt`.
-fn key(pkt: &Packet, header: &Header<&[u8]>) -> MsgKey {
+fn key(pkt: &Packet, header: Header<&[u8]>) -> MsgKey {
     MsgKey { src: pkt.src, id: MsgId(header.connection()) }
+}
+
+/// A packet means nothing here.
+#[cold]
+fn reject(cx: &mut Cx<'_>) {
+    cx.fx.count(Stat::Rejected);
 }
 
 impl Endpoint for Ndp {
@@ -199,19 +206,20 @@ impl Endpoint for Ndp {
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
         let Ok(header) = Header::new(pkt.header()) else {
-            cx.fx.count(Stat::Rejected);
+            reject(cx);
             return;
         };
-        let bounced = pkt.flags.has(Flags::BOUNCED);
+        if pkt.flags.has(Flags::BOUNCED) {
+            self.on_bounce(cx, pkt, header);
+            return;
+        }
         match header.packet_type() {
-            Ok(Type::Data) if bounced => self.on_bounce(cx, pkt, &header),
-            Ok(Type::Data) => self.on_data(cx, pkt, &header),
-            // A control packet that came back is of no use (section 3.2, note d).
-            Ok(_) if bounced => {}
-            Ok(kind @ (Type::Ack | Type::Nack)) => self.on_feedback(cx, pkt, &header, kind),
-            Ok(Type::Pull) => self.on_pull(cx, pkt, &header),
+            Ok(Type::Data) => self.on_data(cx, pkt, header),
+            Ok(Type::Ack) => self.on_feedback(cx, pkt, header, true),
+            Ok(Type::Nack) => self.on_feedback(cx, pkt, header, false),
+            Ok(Type::Pull) => self.on_pull(cx, pkt, header),
             Ok(Type::Keepalive) => {}
-            Err(_) => cx.fx.count(Stat::Rejected),
+            Err(_) => reject(cx),
         }
     }
 

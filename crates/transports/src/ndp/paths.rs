@@ -57,6 +57,7 @@ impl PathWalk {
 
     /// The next packet's path; not `avoid` if there is another that is up (ndp.md section 5.5: a
     /// packet is sent again on another path). A single path stays the same.
+    #[inline(always)]
     pub(crate) fn next(&mut self, net: &NetView<'_>, avoid: Option<u32>) -> u32 {
         if self.paths == 1 {
             return 0;
@@ -92,11 +93,12 @@ impl PathWalk {
     }
 
     /// The path in use, or another if it has broken.
+    #[inline(never)]
     fn single(&mut self, net: &NetView<'_>) -> u32 {
         if let Some(path) = self.single.filter(|&path| net.path_up(self.dst, path)) {
             return path;
         }
-        let path = self.candidate(None);
+        let path = self.drawn_below(self.paths);
         let up = if net.path_up(self.dst, path) { Some(path) } else { self.another(net, None) };
         self.single = up.or(self.single);
         up.unwrap_or_else(|| first_up(net, self.dst, self.paths))
@@ -109,6 +111,7 @@ impl PathWalk {
 
     /// One step of Fisher-Yates: a uniform choice among the paths not used in this round. `avoid`
     /// stays in the round unless it is the last one there.
+    #[inline(always)]
     fn permuted(&mut self, avoid: Option<u32>) -> u32 {
         if self.cursor == self.order.len() {
             self.cursor = 0;

@@ -12,7 +12,7 @@ use super::pull::{PullQueue, PullState, Requested};
 use super::received::{Received, WINDOW_MAX, unwrap_index};
 use super::slab::{Slab, SlotRef};
 use super::time_wait::TimeWait;
-use super::{Control, Outbox};
+use super::{Control, Outbox, reject};
 
 /// One message at its receiver.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Receiver {
         cx: &mut Cx<'_>,
         config: &Config,
         key: MsgKey,
-        header: &Header<&[u8]>,
+        header: Header<&[u8]>,
         trimmed: bool,
         out: &mut Outbox,
     ) {
@@ -149,11 +149,11 @@ impl Receiver {
                 None => return,
             },
         };
-        let data = Data::parse(header);
+        let data = Data::parse(&header);
         let interval = self.interval(cx, config);
         let Some(conn) = self.conns.get_mut(at) else { return };
         let Some(seq) = conn.index(config, data) else {
-            cx.fx.count(Stat::Rejected);
+            reject(cx);
             return;
         };
         conn.heard = cx.now;
@@ -200,10 +200,10 @@ impl Receiver {
         cx: &mut Cx<'_>,
         config: &Config,
         key: MsgKey,
-        header: &Header<&[u8]>,
+        header: Header<&[u8]>,
         out: &mut Outbox,
     ) -> Option<SlotRef> {
-        let data = Data::parse(header);
+        let data = Data::parse(&header);
         match self.finished.get(cx.now, &key) {
             // The sender has not seen that all arrived: tell it again. A first copy needs no
             // answer: it was sent before a copy that has one, or it belongs to a message that
@@ -263,8 +263,8 @@ impl Receiver {
     /// The pacer lets one pull go.
     pub(crate) fn on_pull_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let interval = self.interval(cx, config);
-        let Some((at, pull)) = self.pulls.fire(cx.now, &mut self.conns) else { return };
-        if let Some(due) = self.pulls.next(cx.now, interval) {
+        let Some((at, pull)) = self.pulls.fire(cx.now, interval, &mut self.conns) else { return };
+        if let Some(due) = self.pulls.next() {
             cx.fx.arm(self.pull_timer, due);
         }
         let Some(conn) = self.conns.get_mut(at) else { return };

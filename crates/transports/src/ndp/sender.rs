@@ -21,6 +21,7 @@ use wire::ndp::{Data, Feedback, Kind, Repr};
 use super::config::Config;
 use super::flow::{Checked, Departure, Flow, Memory};
 use super::index::Index;
+use super::reject;
 use super::slab::{Slab, SlotRef};
 use super::time_wait::TimeWait;
 
@@ -92,9 +93,14 @@ impl Agenda {
     fn check_by(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, due: Time) {
         if due < flow.check_at {
             flow.check_at = due;
-            self.checks.push(Reverse((due, at)));
-            self.arm(cx, due);
+            self.check_at(cx, at, due);
         }
+    }
+
+    #[cold]
+    fn check_at(&mut self, cx: &mut Cx<'_>, at: SlotRef, due: Time) {
+        self.checks.push(Reverse((due, at)));
+        self.arm(cx, due);
     }
 
     /// Let the timer fire at `due` or earlier.
@@ -207,7 +213,7 @@ impl Sender {
         {
             return Some((at, flow, &mut self.agenda));
         }
-        cx.fx.count(Stat::Rejected);
+        reject(cx);
         None
     }
 
@@ -228,14 +234,14 @@ impl Sender {
             flow.on_nack(config, cx.now, seq, cumulative)
         };
         let Some(early) = early else {
-            cx.fx.count(Stat::Rejected);
+            reject(cx);
             return;
         };
         if flow.is_done() {
             self.finish(cx, config, at, None);
             return;
         }
-        let pulled = pull.map_or(0, |pull| flow.on_pull(cx.now, pull, cumulative));
+        let pulled = pull.map_or(0, |pull| flow.on_pull(cx.now, pull));
         agenda.pull(cx, at, flow, early + pulled);
         // The first round-trip sample shortens the initial timeout; an answer to a flow that was
         // given long to wait ends that.
@@ -252,7 +258,8 @@ impl Sender {
         cumulative: u32,
     ) {
         let Some((at, flow, agenda)) = self.find(cx, key) else { return };
-        let packets = flow.on_pull(cx.now, pull, cumulative);
+        flow.acknowledge_below(cumulative);
+        let packets = flow.on_pull(cx.now, pull);
         if flow.is_done() {
             self.finish(cx, config, at, None);
         } else {
