@@ -124,14 +124,12 @@ pub(crate) struct Flow {
     /// Pulls that found nothing to send while the answer they belong to has not come: PULLs are
     /// sprayed and may overtake NACKs. At most the deficit of `pull_window`.
     early_pulls: u64,
-    /// Packets of the first window without an answer.
-    first_window_left: u32,
+    /// How many feedbacks have come.
+    feedbacks: u64,
     /// Highest pull number honoured.
     last_pull: u32,
     /// Latest feedbacks, newest in bit 0: an ACK is 1.
     history: u32,
-    /// How many bits of `history` are in use.
-    history_len: u8,
     /// Whether the receiver has answered: then it has state, and resent packets need no SYN.
     known: bool,
     /// When something was last heard, or a packet sent for the first time.
@@ -182,10 +180,9 @@ impl Flow {
             granted: 0,
             pull_window: 0,
             early_pulls: 0,
-            first_window_left: packets.min(u64::from(config.initial_window)) as u32,
+            feedbacks: 0,
             last_pull: 0,
             history: 0,
-            history_len: 0,
             known: false,
             quiet_since: now,
             stalls: 0,
@@ -200,8 +197,9 @@ impl Flow {
         Memory { sent: self.sent, rtx: self.rtx, order: self.paths.into_memory() }
     }
 
-    pub(crate) fn first_window(&self) -> u64 {
-        u64::from(self.first_window_left)
+    /// How many packets are sent without being asked for.
+    pub(crate) fn first_window(&self, config: &Config) -> u64 {
+        self.packets.min(u64::from(config.initial_window))
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -288,11 +286,9 @@ impl Flow {
     }
 
     /// Count a feedback (sections 5.2 and 5.4).
-    fn note(&mut self, config: &Config, now: Time, kind: Feedback) {
-        let len = config.bounce_history;
+    fn note(&mut self, now: Time, kind: Feedback) {
         self.history = self.history << 1 | u32::from(kind == Feedback::Ack);
-        self.history_len = (self.history_len + 1).min(len);
-        self.first_window_left = self.first_window_left.saturating_sub(1);
+        self.feedbacks += 1;
         self.quiet_since = now;
         if kind != Feedback::Bounce {
             self.pull_window += 1;
@@ -315,7 +311,7 @@ impl Flow {
         cumulative: u32,
     ) -> bool {
         let Some(seq) = self.index(seq) else { return false };
-        self.note(config, now, Feedback::Ack);
+        self.note(now, Feedback::Ack);
         if let Some(packet) = sent_packet(&mut self.sent, self.base, seq) {
             if packet.fate == Fate::InFlight && !packet.resent {
                 self.rtt.sample(rx_at.since(packet.at));
@@ -333,13 +329,7 @@ impl Flow {
     /// A NACK for packet `seq`: it waits to be pulled, unless its pull is here already; the number
     /// of packets that may be sent now. `None` if it cannot be one of ours.
     #[inline(never)]
-    pub(crate) fn on_nack(
-        &mut self,
-        config: &Config,
-        now: Time,
-        seq: u32,
-        cumulative: u32,
-    ) -> Option<u64> {
+    pub(crate) fn on_nack(&mut self, now: Time, seq: u32, cumulative: u32) -> Option<u64> {
         let seq = self.index(seq)?;
         let mut pulled = 0;
         if self.mark_resend(seq) {
@@ -347,7 +337,7 @@ impl Flow {
             pulled = self.early_pulls.min(1);
             self.early_pulls -= pulled;
         }
-        self.note(config, now, Feedback::Nack);
+        self.note(now, Feedback::Nack);
         self.acknowledge_below(cumulative);
         Some(pulled)
     }
@@ -357,8 +347,8 @@ impl Flow {
         let seq = self.index(seq)?;
         // Rule a looks at the state before this bounce: "every other packet of the first window
         // has been answered, and no pull is on its way".
-        let alone = self.pull_window <= 0 && self.first_window_left <= 1;
-        self.note(config, now, Feedback::Bounce);
+        let alone = self.pull_window <= 0 && self.feedbacks + 1 >= self.first_window(config);
+        self.note(now, Feedback::Bounce);
         if !self.mark_resend(seq) {
             return Some(false);
         }
@@ -371,7 +361,7 @@ impl Flow {
     fn path_is_bad(&self, config: &Config) -> bool {
         let mask = (1u64 << config.bounce_history) - 1;
         let acks = (u64::from(self.history) & mask).count_ones();
-        acks > 0 && u32::from(self.history_len) / acks <= 3
+        acks > 0 && self.feedbacks.min(u64::from(config.bounce_history)) / u64::from(acks) <= 3
     }
 
     /// How many packets a pull number asks for. Those that find nothing to send are consumed by

@@ -94,7 +94,7 @@ struct Control {
     /// The payload that is answered; empty for a PULL.
     span: Span,
     header: [u8; ndp::LEN],
-    /// A PULL is only worth sending while its message is still being received.
+    /// A PULL: the message. It is only worth sending while that is still being received.
     pull_of: Option<SlotRef>,
 }
 
@@ -109,15 +109,9 @@ impl Outbox {
         }
     }
 
-    /// The oldest one that still means something. A message that is complete has no PULL any more
-    /// (ndp.md invariant I9).
-    fn pop(&mut self, receiver: &Receiver) -> Option<Control> {
-        loop {
-            let control = self.0.pop_front()?;
-            if control.pull_of.is_none_or(|at| receiver.is_open(at)) {
-                return Some(control);
-            }
-        }
+    /// Forget the PULLs of a message that is over (ndp.md invariant I9).
+    fn purge(&mut self, message: SlotRef) {
+        self.0.retain(|control| control.pull_of != Some(message));
     }
 }
 
@@ -227,7 +221,7 @@ impl Endpoint for Ndp {
         match id {
             PULL_TIMER => self.receiver.on_pull_timer(cx, &self.config, &mut self.out),
             RTO_TIMER => self.sender.on_timer(cx, &self.config),
-            LINGER_TIMER => self.receiver.on_linger_timer(cx, &self.config),
+            LINGER_TIMER => self.receiver.on_linger_timer(cx, &self.config, &mut self.out),
             _ => {}
         }
     }
@@ -236,11 +230,13 @@ impl Endpoint for Ndp {
         if port.open & 1 == 0 {
             return Tx::Idle;
         }
-        if let Some(control) = self.out.pop(&self.receiver) {
-            fill(cx.me, &self.config, &control, slot);
-            return Tx::Sent;
+        match self.out.0.pop_front() {
+            Some(control) => {
+                fill(cx.me, &self.config, &control, slot);
+                Tx::Sent
+            }
+            None => self.sender.poll(cx, &self.config, slot),
         }
-        if self.sender.poll(cx, &self.config, slot) { Tx::Sent } else { Tx::Idle }
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

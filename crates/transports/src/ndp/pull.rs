@@ -113,11 +113,18 @@ impl PullQueue {
     }
 
     fn level(&mut self, key: u16) -> &mut VecDeque<SlotRef> {
-        let i = self.levels.iter().position(|(k, _)| *k >= key).unwrap_or(self.levels.len());
-        if self.levels.get(i).is_none_or(|(k, _)| *k != key) {
-            self.levels.insert(i, (key, VecDeque::new()));
-        }
+        let i = match self.levels.iter().position(|(k, _)| *k == key) {
+            Some(i) => i,
+            None => self.add_level(key),
+        };
         &mut self.levels[i].1
+    }
+
+    #[cold]
+    fn add_level(&mut self, key: u16) -> usize {
+        let i = self.levels.partition_point(|(k, _)| *k < key);
+        self.levels.insert(i, (key, VecDeque::new()));
+        i
     }
 }
 

@@ -21,8 +21,8 @@ pub(crate) struct Conn {
     received: Received,
     /// The index of the packet that ends the message, once known.
     last: Option<u64>,
-    /// Of the sender's choice; matters under [`Discipline::Prio`].
-    prio: u8,
+    /// In the pull queue.
+    level: u16,
     pulls: PullState,
     /// When a packet of it last arrived.
     heard: Time,
@@ -39,13 +39,13 @@ impl AsMut<PullState> for Conn {
 }
 
 impl Conn {
-    fn new(cx: &Cx<'_>, key: MsgKey, prio: u8) -> Self {
+    fn new(cx: &Cx<'_>, config: &Config, key: MsgKey, prio: u8) -> Self {
         let draw = cx.draw.part(u64::from(key.src.0)).part(key.id.0);
         Self {
             key,
             received: Received::default(),
             last: None,
-            prio,
+            level: level(config, key, prio),
             pulls: PullState::default(),
             heard: cx.now,
             paths: cx.net.paths(key.src),
@@ -126,11 +126,6 @@ impl Receiver {
         *self.interval.get_or_insert_with(|| config.interval(cx.net))
     }
 
-    /// Whether a message is still being received (its queued control packets still mean something).
-    pub(crate) fn is_open(&self, at: SlotRef) -> bool {
-        self.conns.contains(at)
-    }
-
     /// A DATA packet, or its header, has arrived.
     #[inline]
     pub(crate) fn on_data(
@@ -176,8 +171,7 @@ impl Receiver {
         let mut pull = None;
         if !complete && (lost || new || config.pull_on_duplicate) {
             conn.pulls.newest = conn.pulls.newest.wrapping_add(1);
-            let level = level(config, conn);
-            match self.pulls.request(cx.now, interval, at, level, &mut conn.pulls) {
+            match self.pulls.request(cx.now, interval, at, conn.level, &mut conn.pulls) {
                 Requested::Combine => pull = Some(conn.pulls.newest),
                 Requested::Arm(due) => cx.fx.arm(self.pull_timer, due),
                 Requested::Queued => {}
@@ -189,7 +183,7 @@ impl Receiver {
         let n = 2 * u64::from(conn.pulls.newest);
         out.push(config, conn.control(cx, config, n, span, kind));
         if complete {
-            self.deliver(cx, config, at);
+            self.deliver(cx, config, at, out);
         }
     }
 
@@ -211,7 +205,7 @@ impl Receiver {
             Some(Over::Complete(cumulative)) if data.retransmission => {
                 cx.fx.count(Stat::Duplicate);
                 self.finished.refresh(cx.now, config.time_wait, &key);
-                let conn = Conn::new(cx, key, data.prio);
+                let conn = Conn::new(cx, config, key, data.prio);
                 let feedback = Feedback { seq: data.seq, cumulative, pull: None };
                 let offset = u64::from(data.seq) * u64::from(config.payload);
                 let span = Span { msg: key.id, offset, len: u32::from(data.len) };
@@ -232,14 +226,14 @@ impl Receiver {
         if self.conns.is_empty() {
             cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
         }
-        let at = self.conns.insert(Conn::new(cx, key, data.prio));
+        let at = self.conns.insert(Conn::new(cx, config, key, data.prio));
         self.by_key.insert(key, at);
         Some(at)
     }
 
     #[cold]
-    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef) {
-        let Some(conn) = self.close(cx, at) else { return };
+    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+        let Some(conn) = self.close(cx, at, out) else { return };
         let over = Over::Complete(conn.cumulative());
         self.remember(cx.now, config, conn.key, over);
         cx.fx.delivered(conn.key);
@@ -249,9 +243,10 @@ impl Receiver {
         self.finished.insert(now, config.time_wait, config.time_wait_entries, key, over);
     }
 
-    /// Forget a message and the pulls queued for it.
-    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<Conn> {
+    /// Forget a message and its pulls.
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) -> Option<Conn> {
         let mut conn = self.conns.remove(at)?;
+        out.purge(at);
         self.pulls.purge(&mut conn.pulls);
         self.by_key.remove(conn.key);
         if self.conns.is_empty() {
@@ -277,7 +272,8 @@ impl Receiver {
     }
 
     /// Forget messages that have been silent for too long.
-    pub(crate) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
+    #[cold]
+    pub(crate) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let silent: Vec<SlotRef> = self
             .conns
             .iter_mut()
@@ -285,7 +281,7 @@ impl Receiver {
             .map(|(at, _)| at)
             .collect();
         for at in silent {
-            if let Some(conn) = self.close(cx, at) {
+            if let Some(conn) = self.close(cx, at, out) {
                 self.remember(cx.now, config, conn.key, Over::Abandoned);
                 cx.fx.failed(conn.key, Why::TimedOut);
             }
@@ -296,11 +292,12 @@ impl Receiver {
     }
 }
 
-/// The level of a message in the pull queue, lower first (section 7.4).
-fn level(config: &Config, conn: &Conn) -> u16 {
+/// The level of a message in the pull queue, lower first (section 7.4). `prio` is the sender's
+/// choice.
+fn level(config: &Config, key: MsgKey, prio: u8) -> u16 {
     match config.discipline {
-        _ if config.preferred == Some(conn.key) => 0,
+        _ if config.preferred == Some(key) => 0,
         Discipline::Fair => 1,
-        Discipline::Prio => 1 + u16::from(conn.prio),
+        Discipline::Prio => 1 + u16::from(prio),
     }
 }

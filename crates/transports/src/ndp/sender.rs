@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Why};
+use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
@@ -61,6 +61,7 @@ struct Agenda {
 impl Agenda {
     /// Let a message send up to `packets` more, after everyone who has been granted before. Returns
     /// how many of them it has nothing to send for.
+    #[inline(always)]
     fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, packets: u64) -> u64 {
         let idle = packets.saturating_sub(flow.ungranted());
         let packets = packets - idle;
@@ -167,7 +168,7 @@ impl Sender {
     fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
         let memory = self.memories.pop().unwrap_or_default();
         let flow = Flow::new(config, cx.net, cx.now, cx.draw, msg, memory);
-        let window = flow.first_window();
+        let window = flow.first_window(config);
         let at = self.flows.insert(flow);
         self.by_id.insert(msg.id, Stage::Sending(at));
         if let Some(flow) = self.flows.get_mut(at) {
@@ -175,32 +176,37 @@ impl Sender {
         }
     }
 
-    /// Put the next packet into `slot`. False if nothing may be sent.
+    /// Put the next packet into `slot`, unless nothing may be sent.
     #[inline(never)]
-    pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
-        let credits = &mut self.agenda.credits;
-        while let Some(credit) = credits.front_mut() {
-            let Some(flow) = self.flows.get_mut(credit.flow) else {
-                credits.pop_front();
-                continue;
-            };
-            let Some(departure) = flow.send(config, cx.net, cx.now) else {
-                flow.granted -= credit.packets;
-                credits.pop_front();
-                continue;
-            };
-            flow.granted -= 1;
-            credit.packets -= 1;
-            if credit.packets == 0 {
-                credits.pop_front();
+    pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> Tx {
+        while let Some(credit) = self.agenda.credits.front_mut() {
+            if let Some(flow) = self.flows.get_mut(credit.flow)
+                && let Some(departure) = flow.send(config, cx.net, cx.now)
+            {
+                flow.granted -= 1;
+                credit.packets -= 1;
+                if credit.packets == 0 {
+                    self.agenda.credits.pop_front();
+                }
+                if departure.retransmission {
+                    cx.fx.count(Stat::Retransmission);
+                }
+                fill(cx.me, config, &flow.msg, departure, slot);
+                return Tx::Sent;
             }
-            if departure.retransmission {
-                cx.fx.count(Stat::Retransmission);
-            }
-            fill(cx.me, config, &flow.msg, departure, slot);
-            return true;
+            self.drop_credit();
         }
-        false
+        Tx::Idle
+    }
+
+    /// The first credit is for a message that is over, or has nothing to send any more.
+    #[cold]
+    fn drop_credit(&mut self) {
+        if let Some(credit) = self.agenda.credits.pop_front()
+            && let Some(flow) = self.flows.get_mut(credit.flow)
+        {
+            flow.granted -= credit.packets;
+        }
     }
 
     /// The message that a control packet is about, if it is one of ours: `key.src` is who sent the
@@ -231,7 +237,7 @@ impl Sender {
         let early = if is_ack {
             flow.on_ack(config, cx.now, cx.rx_at, seq, cumulative).then_some(0)
         } else {
-            flow.on_nack(config, cx.now, seq, cumulative)
+            flow.on_nack(cx.now, seq, cumulative)
         };
         let Some(early) = early else {
             reject(cx);
@@ -274,6 +280,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn on_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
         self.agenda.armed = Time::NEVER;
         while let Some(&Reverse((due, at))) = self.agenda.checks.peek() {
