@@ -15,44 +15,62 @@ impl RangeSet {
 
     /// Add `range`. Returns how many of its members were new; `range.len()` says "all of them".
     pub fn insert(&mut self, range: Range<u64>) -> u64 {
-        if range.is_empty() {
-            return 0;
+        match self.0.last_mut() {
+            _ if range.is_empty() => 0,
+            // In order: the usual case.
+            Some(last) if last.end == range.start => {
+                last.end = range.end;
+                range.end - range.start
+            }
+            Some(last) if last.end > range.start => self.insert_among(range),
+            _ => self.append(range),
         }
+    }
+
+    /// Add a range beyond all others.
+    fn append(&mut self, range: Range<u64>) -> u64 {
+        let new = range.end - range.start;
+        self.0.push(range);
+        new
+    }
+
+    /// Add a range that is not empty and begins below the end of the last one.
+    #[inline(never)]
+    fn insert_among(&mut self, range: Range<u64>) -> u64 {
         // The ranges before `next` begin at or below the new one.
         let next = self.place_of(range.start);
-        let (before, after) = self.0.split_at_mut(next);
-        let (before, after) = (before.last_mut(), after.first_mut());
-        let overlaps = before.as_ref().is_some_and(|b| b.end > range.start)
-            || after.as_ref().is_some_and(|a| a.start < range.end);
-        if overlaps {
+        let end_before = if next > 0 { self.0[next - 1].end } else { 0 };
+        let start_after = self.0.get(next).map_or(u64::MAX, |after| after.start);
+        if end_before > range.start || start_after < range.end {
             return self.insert_overlapping(range);
         }
         let new = range.end - range.start;
-        match (before, after) {
-            (Some(before), Some(after))
-                if before.end == range.start && after.start == range.end =>
-            {
-                before.end = after.end;
-                self.0.remove(next);
-            }
-            (Some(before), _) if before.end == range.start => before.end = range.end,
-            (_, Some(after)) if after.start == range.end => after.start = range.start,
-            _ => self.0.insert(next, range),
+        let joins_before = next > 0 && end_before == range.start;
+        let joins_after = next < self.0.len() && start_after == range.end;
+        match (joins_before, joins_after) {
+            (true, false) => self.0[next - 1].end = range.end,
+            (false, true) => self.0[next].start = range.start,
+            (true, true) => self.0[next - 1].end = self.0.remove(next).end,
+            (false, false) => self.0.insert(next, range),
         }
         new
     }
 
     /// How many ranges begin at or below `start`. What arrives is nearly in order, so the answer
     /// is mostly near the end.
+    #[inline]
     fn place_of(&self, start: u64) -> usize {
         const NEAR: usize = 8;
         let near = self.0.len().saturating_sub(NEAR);
-        match self.0[near..].iter().rposition(|r| r.start <= start) {
-            Some(i) => near + i + 1,
-            None => self.0[..near].partition_point(|r| r.start <= start),
+        for next in (near..self.0.len()).rev() {
+            if self.0[next].start <= start {
+                return next + 1;
+            }
         }
+        self.0[..near].partition_point(|r| r.start <= start)
     }
 
+    #[cold]
     fn insert_overlapping(&mut self, range: Range<u64>) -> u64 {
         // The ranges first..last touch or overlap the new one.
         let first = self.0.partition_point(|r| r.end < range.start);

@@ -177,8 +177,13 @@ impl Sender {
     }
 
     /// Put the next packet into `slot`, unless nothing may be sent.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> Tx {
+        if self.agenda.credits.is_empty() { Tx::Idle } else { self.send(cx, config, slot) }
+    }
+
+    #[inline(never)]
+    fn send(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> Tx {
         while let Some(credit) = self.agenda.credits.front_mut() {
             if let Some(flow) = self.flows.get_mut(credit.flow)
                 && let Some(departure) = flow.send(config, cx.net, cx.now)
