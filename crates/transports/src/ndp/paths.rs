@@ -134,47 +134,49 @@ fn first_up(net: &NetView<'_>, dst: HostId, paths: u32) -> u32 {
     (0..paths).find(|&p| net.path_up(dst, p)).unwrap_or(0)
 }
 
-/// The draws that [`control_path`] uses for the message whose draws are `draw`.
-pub(crate) fn control_draws(draw: Draw) -> Stream {
-    draw.stream(CONTROL_PATH)
-}
-
-/// The path of the `n`-th control packet of a message: an independent draw, or always the same
-/// under [`PathStrategy::Single`]. `paths` is `NetView::paths`.
-#[inline(always)]
-pub(crate) fn control_path(
+/// The control packets of one message: an independent draw for each, or always the same path under
+/// [`PathStrategy::Single`].
+#[derive(Debug)]
+pub(crate) struct ControlPaths {
     strategy: PathStrategy,
-    net: &NetView<'_>,
-    dst: HostId,
+    to: HostId,
+    /// How many paths there are.
     paths: u32,
     draws: Stream,
-    n: u64,
-) -> u32 {
-    if paths <= 1 {
-        return 0;
-    }
-    let first = if strategy == PathStrategy::Single { 0 } else { n.wrapping_mul(TRIES) };
-    let path = draws.below(first, u64::from(paths)) as u32;
-    if net.path_up(dst, path) { path } else { other_control_path(net, dst, paths, draws, first) }
 }
 
 /// Draws for one control packet before they are given up: misses all of half the paths once in
 /// 65536.
 const TRIES: u64 = 16;
 
-/// Draw `first` gave a broken path.
-#[cold]
-fn other_control_path(
-    net: &NetView<'_>,
-    dst: HostId,
-    paths: u32,
-    draws: Stream,
-    first: u64,
-) -> u32 {
-    (1..TRIES)
-        .map(|attempt| draws.below(first + attempt, u64::from(paths)) as u32)
-        .find(|&path| net.path_up(dst, path))
-        .unwrap_or_else(|| first_up(net, dst, paths))
+impl ControlPaths {
+    pub(crate) fn new(strategy: PathStrategy, net: &NetView<'_>, to: HostId, draw: Draw) -> Self {
+        Self { strategy, to, paths: net.paths(to), draws: draw.stream(CONTROL_PATH) }
+    }
+
+    /// The path of the `n`-th control packet.
+    #[inline(always)]
+    pub(crate) fn path(&self, net: &NetView<'_>, n: u64) -> u32 {
+        if self.paths <= 1 {
+            return 0;
+        }
+        let path = self.drawn(n, 0);
+        if net.path_up(self.to, path) { path } else { self.another(net, n) }
+    }
+
+    /// The first draw gave a broken path.
+    #[cold]
+    fn another(&self, net: &NetView<'_>, n: u64) -> u32 {
+        (1..TRIES)
+            .map(|attempt| self.drawn(n, attempt))
+            .find(|&path| net.path_up(self.to, path))
+            .unwrap_or_else(|| first_up(net, self.to, self.paths))
+    }
+
+    fn drawn(&self, n: u64, attempt: u64) -> u32 {
+        let n = if self.strategy == PathStrategy::Single { 0 } else { n };
+        self.draws.below(n.wrapping_mul(TRIES) + attempt, u64::from(self.paths)) as u32
+    }
 }
 
 #[cfg(test)]
@@ -291,13 +293,14 @@ mod tests {
 
     #[test]
     fn control_packets_keep_to_working_paths() {
+        let draw = Draw::new(1, Purpose::new("test"), 0);
         let fabric = Fabric { paths: 8, down: vec![0, 1, 2, 4, 5, 6, 7] };
-        let draw = control_draws(Draw::new(1, Purpose::new("test"), 0));
-        for n in 0..100 {
-            assert_eq!(control_path(PathStrategy::Random, &view(&fabric), DST, 8, draw, n), 3);
-        }
+        let paths = ControlPaths::new(PathStrategy::Random, &view(&fabric), DST, draw);
+        assert!((0..100).all(|n| paths.path(&view(&fabric), n) == 3));
         let whole = Fabric { paths: 8, down: vec![] };
-        let path = |strategy, n| control_path(strategy, &view(&whole), DST, 8, draw, n);
+        let path = |strategy, n| {
+            ControlPaths::new(strategy, &view(&whole), DST, draw).path(&view(&whole), n)
+        };
         let single = path(PathStrategy::Single, 0);
         assert!((0..20).all(|n| path(PathStrategy::Single, n) == single));
         assert!((0..20).any(|n| path(PathStrategy::Permute, n) != single));

@@ -66,7 +66,8 @@ impl Received {
     }
 }
 
-/// Word `n`, after adding empty ones if it is beyond the end.
+/// Word `n` of `words`, after adding empty ones if it is beyond the end.
+#[inline(never)]
 fn grown(words: &mut VecDeque<u64>, n: usize) -> &mut u64 {
     if words.len() <= n {
         words.resize(n + 1, 0);

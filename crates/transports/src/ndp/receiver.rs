@@ -1,13 +1,13 @@
 //! All messages that a host receives: one answer and one pull per packet (ndp.md sections 7 and
 //! 8).
 
-use endpoint::{Cx, MsgKey, Span, Stat, Stream, TimerId, Why};
+use endpoint::{Cx, MsgKey, Span, Stat, TimerId, Why};
 use units::{Dur, Time};
 use wire::ndp::{Data, Feedback, Header, Kind, Repr};
 
 use super::config::{Config, Discipline};
 use super::index::Index;
-use super::paths::{control_draws, control_path};
+use super::paths::ControlPaths;
 use super::pull::{PullQueue, PullState, Requested};
 use super::received::{Received, WINDOW_MAX, unwrap_index};
 use super::slab::{Slab, SlotRef};
@@ -26,10 +26,8 @@ pub(crate) struct Conn {
     pulls: PullState,
     /// When a packet of it last arrived.
     heard: Time,
-    /// How many paths lead back to the sender.
-    paths: u32,
-    /// The draws of the paths of its control packets.
-    draws: Stream,
+    /// Back to the sender.
+    paths: ControlPaths,
 }
 
 impl AsMut<PullState> for Conn {
@@ -48,8 +46,7 @@ impl Conn {
             level: level(config, key, prio),
             pulls: PullState::default(),
             heard: cx.now,
-            paths: cx.net.paths(key.src),
-            draws: control_draws(draw),
+            paths: ControlPaths::new(config.paths, cx.net, key.src, draw),
         }
     }
 
@@ -75,11 +72,10 @@ impl Conn {
 
     /// The `n`-th control packet to the sender. `span` is the payload that it answers.
     #[inline]
-    fn control(&self, cx: &Cx<'_>, config: &Config, n: u64, span: Span, kind: Kind) -> Control {
-        let to = self.key.src;
-        let path = control_path(config.paths, cx.net, to, self.paths, self.draws, n);
+    fn control(&self, cx: &Cx<'_>, n: u64, span: Span, kind: Kind) -> Control {
+        let path = self.paths.path(cx.net, n);
         let header = Repr { connection: self.key.id.0, kind }.to_bytes();
-        Control { to, path, span, header, pull_of: None }
+        Control { to: self.key.src, path, span, header, pull_of: None }
     }
 }
 
@@ -181,7 +177,7 @@ impl Receiver {
         let kind = if lost { Kind::Nack(feedback) } else { Kind::Ack(feedback) };
         let span = Span { msg: key.id, offset, len: u32::from(data.len) };
         let n = 2 * u64::from(conn.pulls.newest);
-        out.push(config, conn.control(cx, config, n, span, kind));
+        out.push(config, conn.control(cx, n, span, kind));
         if complete {
             self.deliver(cx, config, at, out);
         }
@@ -210,7 +206,7 @@ impl Receiver {
                 let offset = u64::from(data.seq) * u64::from(config.payload);
                 let span = Span { msg: key.id, offset, len: u32::from(data.len) };
                 // Time makes the draw differ between repeated answers.
-                out.push(config, conn.control(cx, config, cx.now.0, span, Kind::Ack(feedback)));
+                out.push(config, conn.control(cx, cx.now.0, span, Kind::Ack(feedback)));
                 return None;
             }
             Some(_) => {
@@ -267,7 +263,7 @@ impl Receiver {
         let kind = Kind::Pull { pull, pacer: self.pacer, cumulative: conn.cumulative() };
         let n = 2 * u64::from(pull) + 1;
         let span = Span { msg: conn.key.id, offset: 0, len: 0 };
-        let control = conn.control(cx, config, n, span, kind);
+        let control = conn.control(cx, n, span, kind);
         out.push(config, Control { pull_of: Some(at), ..control });
     }
 
