@@ -48,17 +48,23 @@ impl Draw {
         Self(mix(self.0.wrapping_add(mix(id ^ GOLDEN))))
     }
 
+    /// The draws for `purpose` alone, where one entity makes many of them.
+    #[must_use]
+    pub const fn stream(self, purpose: Purpose) -> Stream {
+        Stream(mix(self.0 ^ purpose.0))
+    }
+
     /// The `n`-th draw for `purpose`: 64 uniform bits.
     #[must_use]
     pub const fn bits(self, purpose: Purpose, n: u64) -> u64 {
-        mix(mix(self.0 ^ purpose.0).wrapping_add(n.wrapping_mul(GOLDEN)))
+        self.stream(purpose).bits(n)
     }
 
     /// The `n`-th draw for `purpose`, uniform in `0..bound`; zero if `bound` is zero. The bias is
     /// below `bound / 2^64`.
     #[must_use]
     pub const fn below(self, purpose: Purpose, n: u64, bound: u64) -> u64 {
-        ((self.bits(purpose, n) as u128 * bound as u128) >> 64) as u64
+        self.stream(purpose).below(n, bound)
     }
 
     /// The `n`-th draw for `purpose`, uniform in `[0, 1)` with 53 bits.
@@ -74,6 +80,24 @@ impl Draw {
             let j = self.below(purpose, base.wrapping_add(i as u64), i as u64 + 1);
             items.swap(i, j as usize);
         }
+    }
+}
+
+/// The draws of one entity for one purpose: those of [`Draw`], at half the work for each.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream(u64);
+
+impl Stream {
+    /// See [`Draw::bits`].
+    #[must_use]
+    pub const fn bits(self, n: u64) -> u64 {
+        mix(self.0.wrapping_add(n.wrapping_mul(GOLDEN)))
+    }
+
+    /// See [`Draw::below`].
+    #[must_use]
+    pub const fn below(self, n: u64, bound: u64) -> u64 {
+        ((self.bits(n) as u128 * bound as u128) >> 64) as u64
     }
 }
 
@@ -95,6 +119,15 @@ mod tests {
         assert_eq!(draw.bits(TEST, 5), draw.bits(TEST, 5));
         assert_ne!(draw.bits(TEST, 5), draw.bits(Purpose::new("other"), 5));
         assert_ne!(draw.part(0).bits(TEST, 5), draw.part(1).bits(TEST, 5));
+    }
+
+    #[test]
+    fn a_stream_has_the_numbers_of_its_purpose() {
+        let draw = Draw::new(7, Purpose::new("host"), 3);
+        assert_eq!(draw.bits(TEST, 5), 0x7b88_00c9_0083_b335, "pinned: every digest depends on it");
+        assert_eq!(draw.stream(TEST).bits(5), draw.bits(TEST, 5));
+        assert_eq!(draw.stream(TEST).below(5, 36), draw.below(TEST, 5, 36));
+        assert_ne!(draw.stream(TEST).bits(5), draw.stream(TEST).bits(6));
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl Effects {
     }
 
     /// Fire `timer` at `at`.
+    #[inline]
     pub fn arm(&mut self, timer: TimerId, at: Time) {
         self.0.push(Effect::Arm { timer, at });
     }
@@ -85,6 +86,7 @@ impl Effects {
     }
 
     /// Place `len` bytes of payload at `offset` of `key`.
+    #[inline]
     pub fn place(&mut self, key: MsgKey, offset: u64, len: u32) {
         self.0.push(Effect::Place { key, offset, len });
     }
@@ -105,6 +107,7 @@ impl Effects {
     }
 
     /// Count `stat` once.
+    #[inline]
     pub fn count(&mut self, stat: Stat) {
         self.0.push(Effect::Count(stat));
     }

@@ -16,7 +16,7 @@ mod ranges;
 mod transport;
 
 pub use app::{App, AppCx, AppEffect, AppEvent};
-pub use draw::{Draw, Purpose};
+pub use draw::{Draw, Purpose, Stream};
 pub use effects::{Effect, Effects, Stat, Why};
 pub use observer::{Drop, MessageRecord, Observer, PacketEvent};
 pub use packet::{Flags, HDR_MAX, Packet, Span};

@@ -15,18 +15,66 @@ impl RangeSet {
 
     /// Add `range`. Returns how many of its members were new; `range.len()` says "all of them".
     pub fn insert(&mut self, range: Range<u64>) -> u64 {
-        if range.is_empty() {
-            return 0;
+        match self.0.last_mut() {
+            _ if range.is_empty() => 0,
+            // In order: the usual case.
+            Some(last) if last.end == range.start => {
+                last.end = range.end;
+                range.end - range.start
+            }
+            Some(last) if last.end > range.start => self.insert_among(range),
+            _ => self.append(range),
         }
-        // The ranges first..last touch or overlap the new one. Mostly there are none or one, at
-        // the end.
+    }
+
+    /// Add a range beyond all others.
+    fn append(&mut self, range: Range<u64>) -> u64 {
+        let new = range.end - range.start;
+        self.0.push(range);
+        new
+    }
+
+    /// Add a range that is not empty and begins below the end of the last one.
+    #[inline(never)]
+    fn insert_among(&mut self, range: Range<u64>) -> u64 {
+        // The ranges before `next` begin at or below the new one.
+        let next = self.place_of(range.start);
+        let end_before = if next > 0 { self.0[next - 1].end } else { 0 };
+        let start_after = self.0.get(next).map_or(u64::MAX, |after| after.start);
+        if end_before > range.start || start_after < range.end {
+            return self.insert_overlapping(range);
+        }
+        let new = range.end - range.start;
+        let joins_before = next > 0 && end_before == range.start;
+        let joins_after = next < self.0.len() && start_after == range.end;
+        match (joins_before, joins_after) {
+            (true, false) => self.0[next - 1].end = range.end,
+            (false, true) => self.0[next].start = range.start,
+            (true, true) => self.0[next - 1].end = self.0.remove(next).end,
+            (false, false) => self.0.insert(next, range),
+        }
+        new
+    }
+
+    /// How many ranges begin at or below `start`. What arrives is nearly in order, so the answer
+    /// is mostly near the end.
+    #[inline]
+    fn place_of(&self, start: u64) -> usize {
+        const NEAR: usize = 8;
+        let near = self.0.len().saturating_sub(NEAR);
+        for next in (near..self.0.len()).rev() {
+            if self.0[next].start <= start {
+                return next + 1;
+            }
+        }
+        self.0[..near].partition_point(|r| r.start <= start)
+    }
+
+    #[cold]
+    fn insert_overlapping(&mut self, range: Range<u64>) -> u64 {
+        // The ranges first..last touch or overlap the new one.
         let first = self.0.partition_point(|r| r.end < range.start);
         let last = first + self.0[first..].partition_point(|r| r.start <= range.end);
-        if first == last {
-            let new = range.end - range.start;
-            self.0.insert(first, range);
-            return new;
-        }
         let old: u64 = self.0[first..last].iter().map(|r| r.end - r.start).sum();
         let merged = self.0[first].start.min(range.start)..self.0[last - 1].end.max(range.end);
         let new = merged.end - merged.start - old;
@@ -79,7 +127,10 @@ impl RangeSet {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::{Draw, Purpose};
 
     #[test]
     fn merges_and_counts_what_is_new() {
@@ -106,5 +157,28 @@ mod tests {
         assert_eq!(gaps(20..30), [(20, 30)]);
         assert_eq!(gaps(12..18), []);
         assert_eq!(gaps(35..41), [(40, 41)]);
+    }
+
+    /// Against a set of single numbers, in orders from nearly sorted to random, with repetitions
+    /// and more fragments than `place_of` looks at one by one.
+    #[test]
+    fn behaves_like_a_set_of_numbers() {
+        const WHERE: Purpose = Purpose::new("where");
+        const LENGTH: Purpose = Purpose::new("length");
+        for disorder in [1, 4, 30, 600] {
+            let draw = Draw::new(disorder, WHERE, 0);
+            let (mut set, mut model) = (RangeSet::new(), BTreeSet::new());
+            let mut most = 0;
+            for n in 0..300 {
+                let start = n + draw.below(WHERE, n, disorder);
+                let end = start + draw.below(LENGTH, n, 4);
+                let new = (start..end).filter(|&at| model.insert(at)).count() as u64;
+                assert_eq!(set.insert(start..end), new);
+                assert!(set.0.windows(2).all(|w| w[0].end < w[1].start), "sorted and apart");
+                assert!(set.iter().cloned().flatten().eq(model.iter().copied()));
+                most = most.max(set.fragments());
+            }
+            assert!(disorder < 600 || most > 20, "{most}");
+        }
     }
 }

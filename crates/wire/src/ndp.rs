@@ -98,6 +98,24 @@ impl<T: AsRef<[u8]>> Header<T> {
         out
     }
 
+    /// What the flags say this packet is.
+    ///
+    /// # Errors
+    /// [`Error::Kind`] if they name no packet type.
+    #[inline]
+    pub fn packet_type(&self) -> Result<Type, Error> {
+        const TYPES: u16 = flags::DATA | flags::ACK | flags::NACK | flags::KEEPALIVE;
+        let bits = self.flags();
+        match (bits & TYPES, bits & flags::PULL != 0) {
+            (flags::DATA, false) => Ok(Type::Data),
+            (flags::ACK, _) => Ok(Type::Ack),
+            (flags::NACK, _) => Ok(Type::Nack),
+            (0, true) => Ok(Type::Pull),
+            (flags::KEEPALIVE, false) => Ok(Type::Keepalive),
+            _ => Err(Error::Kind(bits)),
+        }
+    }
+
     /// The flags, see [`flags`].
     #[must_use]
     pub fn flags(&self) -> u16 {
@@ -135,20 +153,31 @@ impl<T: AsRef<[u8]>> Header<T> {
     }
 }
 
-impl<T: AsRef<[u8]> + AsMut<[u8]>> Header<T> {
-    fn put(&mut self, at: std::ops::Range<usize>, bytes: &[u8]) {
-        self.0.as_mut()[at].copy_from_slice(bytes);
-    }
+/// A header from its fields. The checksum is zero.
+#[inline]
+fn header(flags: u16, connection: u64, number: u32, word: u32, extension: u32) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes[field::FLAGS].copy_from_slice(&flags.to_be_bytes());
+    bytes[field::CONNECTION].copy_from_slice(&connection.to_be_bytes());
+    bytes[field::NUMBER].copy_from_slice(&number.to_be_bytes());
+    bytes[field::WORD].copy_from_slice(&word.to_be_bytes());
+    bytes[field::EXTENSION].copy_from_slice(&extension.to_be_bytes());
+    bytes
+}
 
-    /// Write every field. The checksum becomes zero.
-    fn fill(&mut self, flags: u16, connection: u64, number: u32, word: u32, extension: u32) {
-        self.put(field::FLAGS, &flags.to_be_bytes());
-        self.put(field::CHECKSUM, &[0, 0]);
-        self.put(field::CONNECTION, &connection.to_be_bytes());
-        self.put(field::NUMBER, &number.to_be_bytes());
-        self.put(field::WORD, &word.to_be_bytes());
-        self.put(field::EXTENSION, &extension.to_be_bytes());
-    }
+/// The type of a packet, without its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Payload, or a header that has lost it.
+    Data,
+    /// A DATA packet has arrived whole.
+    Ack,
+    /// A DATA packet has arrived without its payload.
+    Nack,
+    /// The receiver asks for packets.
+    Pull,
+    /// Nothing but a sign of life.
+    Keepalive,
 }
 
 /// The fields of a DATA packet, whole or chopped.
@@ -181,6 +210,55 @@ pub struct Feedback {
     pub cumulative: u32,
     /// The PULL bit and its pull number.
     pub pull: Option<u32>,
+}
+
+impl Data {
+    /// The fields of a packet whose type is [`Type::Data`].
+    #[inline]
+    pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Self {
+        let bits = header.flags();
+        let [prio, _, hi, lo] = header.extension().to_be_bytes();
+        Self {
+            seq: header.number(),
+            syn: bits & flags::SYN != 0,
+            last: bits & flags::FIN != 0,
+            retransmission: bits & flags::RTX != 0,
+            chopped: bits & flags::CHOPPED != 0,
+            prio,
+            len: u16::from_be_bytes([hi, lo]),
+            pacer_echo: (bits & flags::PACER_VALID != 0).then(|| header.word()),
+        }
+    }
+
+    #[inline]
+    fn to_bytes(self, connection: u64) -> [u8; LEN] {
+        let bits = flags::DATA
+            | bit(self.syn, flags::SYN)
+            | bit(self.last, flags::FIN)
+            | bit(self.retransmission, flags::RTX)
+            | bit(self.chopped, flags::CHOPPED)
+            | bit(self.pacer_echo.is_some(), flags::PACER_VALID);
+        let extension = u32::from(self.prio) << 24 | u32::from(self.len);
+        header(bits, connection, self.seq, self.pacer_echo.unwrap_or(0), extension)
+    }
+}
+
+impl Feedback {
+    /// The fields of a packet whose type is [`Type::Ack`] or [`Type::Nack`].
+    #[inline]
+    pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Self {
+        Self {
+            seq: header.number(),
+            cumulative: header.extension(),
+            pull: (header.flags() & flags::PULL != 0).then(|| header.word()),
+        }
+    }
+
+    #[inline]
+    fn to_bytes(self, kind: u16, connection: u64) -> [u8; LEN] {
+        let bits = kind | bit(self.pull.is_some(), flags::PULL);
+        header(bits, connection, self.seq, self.pull.unwrap_or(0), self.cumulative)
+    }
 }
 
 /// What a packet is.
@@ -223,81 +301,40 @@ impl Repr {
     ///
     /// # Errors
     /// [`Error::Kind`] if the flags name no packet type.
-    #[inline]
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
-        const KINDS: u16 = flags::DATA | flags::ACK | flags::NACK | flags::KEEPALIVE | flags::PULL;
-        let bits = header.flags();
-        let kind = match bits & KINDS {
-            flags::DATA => Kind::Data(Self::parse_data(bits, header)),
-            flags::PULL => Kind::Pull {
+        let kind = match header.packet_type()? {
+            Type::Data => Kind::Data(Data::parse(header)),
+            Type::Ack => Kind::Ack(Feedback::parse(header)),
+            Type::Nack => Kind::Nack(Feedback::parse(header)),
+            Type::Pull => Kind::Pull {
                 pull: header.number(),
                 pacer: header.word(),
                 cumulative: header.extension(),
             },
-            flags::KEEPALIVE => Kind::Keepalive,
-            other => match other & !flags::PULL {
-                flags::ACK => Kind::Ack(Self::parse_feedback(bits, header)),
-                flags::NACK => Kind::Nack(Self::parse_feedback(bits, header)),
-                _ => return Err(Error::Kind(bits)),
-            },
+            Type::Keepalive => Kind::Keepalive,
         };
         Ok(Self { connection: header.connection(), kind })
     }
 
-    fn parse_data<T: AsRef<[u8]>>(bits: u16, header: &Header<T>) -> Data {
-        let [prio, _, hi, lo] = header.extension().to_be_bytes();
-        Data {
-            seq: header.number(),
-            syn: bits & flags::SYN != 0,
-            last: bits & flags::FIN != 0,
-            retransmission: bits & flags::RTX != 0,
-            chopped: bits & flags::CHOPPED != 0,
-            prio,
-            len: u16::from_be_bytes([hi, lo]),
-            pacer_echo: (bits & flags::PACER_VALID != 0).then(|| header.word()),
-        }
-    }
-
-    fn parse_feedback<T: AsRef<[u8]>>(bits: u16, header: &Header<T>) -> Feedback {
-        Feedback {
-            seq: header.number(),
-            cumulative: header.extension(),
-            pull: (bits & flags::PULL != 0).then(|| header.word()),
-        }
-    }
-
     /// Write this header.
-    #[inline]
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, header: &mut Header<T>) {
+        header.0.as_mut()[..LEN].copy_from_slice(&self.to_bytes());
+    }
+
+    /// This header as on the wire.
+    #[inline]
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; LEN] {
         let id = self.connection;
         match self.kind {
-            Kind::Data(d) => {
-                let bits = flags::DATA
-                    | bit(d.syn, flags::SYN)
-                    | bit(d.last, flags::FIN)
-                    | bit(d.retransmission, flags::RTX)
-                    | bit(d.chopped, flags::CHOPPED)
-                    | bit(d.pacer_echo.is_some(), flags::PACER_VALID);
-                let extension = u32::from(d.prio) << 24 | u32::from(d.len);
-                header.fill(bits, id, d.seq, d.pacer_echo.unwrap_or(0), extension);
-            }
-            Kind::Ack(f) => Self::emit_feedback(flags::ACK, id, f, header),
-            Kind::Nack(f) => Self::emit_feedback(flags::NACK, id, f, header),
+            Kind::Data(data) => data.to_bytes(id),
+            Kind::Ack(feedback) => feedback.to_bytes(flags::ACK, id),
+            Kind::Nack(feedback) => feedback.to_bytes(flags::NACK, id),
             Kind::Pull { pull, pacer, cumulative } => {
-                header.fill(flags::PULL, id, pull, pacer, cumulative);
+                header(flags::PULL, id, pull, pacer, cumulative)
             }
-            Kind::Keepalive => header.fill(flags::KEEPALIVE, id, 0, 0, 0),
+            Kind::Keepalive => header(flags::KEEPALIVE, id, 0, 0, 0),
         }
-    }
-
-    fn emit_feedback<T: AsRef<[u8]> + AsMut<[u8]>>(
-        kind: u16,
-        connection: u64,
-        f: Feedback,
-        header: &mut Header<T>,
-    ) {
-        let bits = kind | bit(f.pull.is_some(), flags::PULL);
-        header.fill(bits, connection, f.seq, f.pull.unwrap_or(0), f.cumulative);
     }
 }
 
@@ -309,6 +346,7 @@ mod tests {
     fn emitted(repr: Repr) -> [u8; LEN] {
         let mut bytes = [0xff; LEN];
         repr.emit(&mut Header::new(&mut bytes).unwrap());
+        assert_eq!(bytes, repr.to_bytes());
         bytes
     }
 
@@ -353,9 +391,13 @@ mod tests {
 
     #[test]
     fn contradicting_types_are_refused() {
-        for bits in
-            [0, flags::DATA | flags::ACK, flags::DATA | flags::PULL, flags::ACK | flags::NACK]
-        {
+        for bits in [
+            0,
+            flags::DATA | flags::ACK,
+            flags::DATA | flags::PULL,
+            flags::ACK | flags::NACK,
+            flags::KEEPALIVE | flags::PULL,
+        ] {
             let mut bytes = [0; LEN];
             bytes[..2].copy_from_slice(&bits.to_be_bytes());
             assert_eq!(parsed(&bytes), Err(Error::Kind(bits)));

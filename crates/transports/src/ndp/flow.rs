@@ -124,14 +124,12 @@ pub(crate) struct Flow {
     /// Pulls that found nothing to send while the answer they belong to has not come: PULLs are
     /// sprayed and may overtake NACKs. At most the deficit of `pull_window`.
     early_pulls: u64,
-    /// Packets of the first window without an answer.
-    first_window_left: u32,
+    /// How many feedbacks have come.
+    feedbacks: u64,
     /// Highest pull number honoured.
     last_pull: u32,
     /// Latest feedbacks, newest in bit 0: an ACK is 1.
     history: u32,
-    /// How many bits of `history` are in use.
-    history_len: u8,
     /// Whether the receiver has answered: then it has state, and resent packets need no SYN.
     known: bool,
     /// When something was last heard, or a packet sent for the first time.
@@ -182,10 +180,9 @@ impl Flow {
             granted: 0,
             pull_window: 0,
             early_pulls: 0,
-            first_window_left: packets.min(u64::from(config.initial_window)) as u32,
+            feedbacks: 0,
             last_pull: 0,
             history: 0,
-            history_len: 0,
             known: false,
             quiet_since: now,
             stalls: 0,
@@ -200,8 +197,9 @@ impl Flow {
         Memory { sent: self.sent, rtx: self.rtx, order: self.paths.into_memory() }
     }
 
-    pub(crate) fn first_window(&self) -> u64 {
-        u64::from(self.first_window_left)
+    /// How many packets are sent without being asked for.
+    pub(crate) fn first_window(&self, config: &Config) -> u64 {
+        self.packets.min(u64::from(config.initial_window))
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -230,26 +228,38 @@ impl Flow {
         net: &NetView<'_>,
         now: Time,
     ) -> Option<Departure> {
+        let (seq, avoid) = match self.next_resend() {
+            Some((seq, path)) => (seq, Some(path)),
+            None if self.may_send_new() => (self.next_new(), None),
+            None => return None,
+        };
+        let path = self.paths.next(net, avoid);
+        let (fate, resent) = (Fate::InFlight, avoid.is_some());
+        let packet = SentPacket { at: now, path: path as u16, fate, resent };
+        if resent {
+            self.rtx_live -= 1;
+            self.sent[(seq - self.base) as usize] = packet;
+        } else {
+            self.sent.push_back(packet);
+            self.quiet_since = now;
+        }
+        Some(self.departure(config, seq, path, resent))
+    }
+
+    /// Take the head of the resend queue: which packet, and the path that it took last.
+    fn next_resend(&mut self) -> Option<(u64, u32)> {
         while let Some(seq) = self.rtx.pop_front() {
-            if let Some(i) = self.place_of(seq)
-                && self.sent[i].fate == Fate::Resend
+            if let Some(packet) = sent_packet(&mut self.sent, self.base, seq)
+                && packet.fate == Fate::Resend
             {
-                let path = self.paths.next(net, Some(u32::from(self.sent[i].path)));
-                let fate = Fate::InFlight;
-                self.sent[i] = SentPacket { at: now, path: path as u16, fate, resent: true };
-                self.rtx_live -= 1;
-                return Some(self.departure(config, seq, path, true));
+                return Some((seq, u32::from(packet.path)));
             }
         }
-        let seq = self.next_new();
-        if seq == self.packets || self.sent.len() as u64 >= WINDOW_MAX {
-            return None;
-        }
-        let path = self.paths.next(net, None);
-        let fate = Fate::InFlight;
-        self.sent.push_back(SentPacket { at: now, path: path as u16, fate, resent: false });
-        self.quiet_since = now;
-        Some(self.departure(config, seq, path, false))
+        None
+    }
+
+    fn may_send_new(&self) -> bool {
+        (self.sent.len() as u64) < (self.packets - self.base).min(WINDOW_MAX)
     }
 
     fn departure(&self, config: &Config, seq: u64, path: u32, retransmission: bool) -> Departure {
@@ -269,29 +279,23 @@ impl Flow {
         }
     }
 
-    /// Where in `sent` packet `seq` is, unless it is below the cumulative acknowledgement or was
-    /// never sent.
-    fn place_of(&self, seq: u64) -> Option<usize> {
-        let i = seq.checked_sub(self.base)?;
-        (i < self.sent.len() as u64).then_some(i as usize)
-    }
-
     /// The index that a sequence number on the wire means; `None` if it was never sent.
     fn index(&self, wire: u32) -> Option<u64> {
-        unwrap_index(self.base, wire).filter(|&seq| seq < self.next_new())
+        let seq = unwrap_index(self.base, wire);
+        (seq < self.next_new()).then_some(seq)
     }
 
     /// Count a feedback (sections 5.2 and 5.4).
-    fn note(&mut self, config: &Config, now: Time, kind: Feedback) {
-        let len = config.bounce_history;
+    fn note(&mut self, now: Time, kind: Feedback) {
         self.history = self.history << 1 | u32::from(kind == Feedback::Ack);
-        self.history_len = (self.history_len + 1).min(len);
-        self.first_window_left = self.first_window_left.saturating_sub(1);
+        self.feedbacks += 1;
         self.quiet_since = now;
         if kind != Feedback::Bounce {
             self.pull_window += 1;
             self.known = true;
-            self.keep_early_pulls(0);
+            if self.early_pulls > 0 {
+                self.keep_early_pulls(0);
+            }
         }
     }
 
@@ -307,9 +311,8 @@ impl Flow {
         cumulative: u32,
     ) -> bool {
         let Some(seq) = self.index(seq) else { return false };
-        self.note(config, now, Feedback::Ack);
-        if let Some(i) = self.place_of(seq) {
-            let packet = &mut self.sent[i];
+        self.note(now, Feedback::Ack);
+        if let Some(packet) = sent_packet(&mut self.sent, self.base, seq) {
             if packet.fate == Fate::InFlight && !packet.resent {
                 self.rtt.sample(rx_at.since(packet.at));
                 if self.rtt.drawn == 0 {
@@ -325,13 +328,8 @@ impl Flow {
 
     /// A NACK for packet `seq`: it waits to be pulled, unless its pull is here already; the number
     /// of packets that may be sent now. `None` if it cannot be one of ours.
-    pub(crate) fn on_nack(
-        &mut self,
-        config: &Config,
-        now: Time,
-        seq: u32,
-        cumulative: u32,
-    ) -> Option<u64> {
+    #[inline(never)]
+    pub(crate) fn on_nack(&mut self, now: Time, seq: u32, cumulative: u32) -> Option<u64> {
         let seq = self.index(seq)?;
         let mut pulled = 0;
         if self.mark_resend(seq) {
@@ -339,7 +337,7 @@ impl Flow {
             pulled = self.early_pulls.min(1);
             self.early_pulls -= pulled;
         }
-        self.note(config, now, Feedback::Nack);
+        self.note(now, Feedback::Nack);
         self.acknowledge_below(cumulative);
         Some(pulled)
     }
@@ -349,8 +347,8 @@ impl Flow {
         let seq = self.index(seq)?;
         // Rule a looks at the state before this bounce: "every other packet of the first window
         // has been answered, and no pull is on its way".
-        let alone = self.pull_window <= 0 && self.first_window_left <= 1;
-        self.note(config, now, Feedback::Bounce);
+        let alone = self.pull_window <= 0 && self.feedbacks + 1 >= self.first_window(config);
+        self.note(now, Feedback::Bounce);
         if !self.mark_resend(seq) {
             return Some(false);
         }
@@ -363,14 +361,13 @@ impl Flow {
     fn path_is_bad(&self, config: &Config) -> bool {
         let mask = (1u64 << config.bounce_history) - 1;
         let acks = (u64::from(self.history) & mask).count_ones();
-        acks > 0 && u32::from(self.history_len) / acks <= 3
+        acks > 0 && self.feedbacks.min(u64::from(config.bounce_history)) / u64::from(acks) <= 3
     }
 
     /// How many packets a pull number asks for. Those that find nothing to send are consumed by
     /// [`super::sender`].
     #[inline]
-    pub(crate) fn on_pull(&mut self, now: Time, pull: u32, cumulative: u32) -> u64 {
-        self.acknowledge_below(cumulative);
+    pub(crate) fn on_pull(&mut self, now: Time, pull: u32) -> u64 {
         self.quiet_since = now;
         self.known = true;
         let ahead = pull.wrapping_sub(self.last_pull);
@@ -394,8 +391,7 @@ impl Flow {
 
     /// Turn a packet in flight into one to resend. False if it is none.
     fn mark_resend(&mut self, seq: u64) -> bool {
-        let Some(i) = self.place_of(seq) else { return false };
-        let packet = &mut self.sent[i];
+        let Some(packet) = sent_packet(&mut self.sent, self.base, seq) else { return false };
         if packet.fate != Fate::InFlight {
             return false;
         }
@@ -405,12 +401,14 @@ impl Flow {
     }
 
     /// Forget everything below the cumulative acknowledgement, and what is acknowledged after it.
-    fn acknowledge_below(&mut self, cumulative: u32) {
-        let below = unwrap_index(self.base, cumulative).unwrap_or(0).min(self.next_new());
+    pub(crate) fn acknowledge_below(&mut self, cumulative: u32) {
+        // How many packets that is; not more than were sent, and none if the number is an old one.
+        let mut below = i64::from(cumulative.wrapping_sub(self.base as u32) as i32);
         while let Some(packet) = self.sent.front() {
-            if packet.fate != Fate::Acked && self.base >= below {
+            if packet.fate != Fate::Acked && below <= 0 {
                 return;
             }
+            below -= 1;
             self.rtx_live -= u64::from(packet.fate == Fate::Resend);
             self.sent.pop_front();
             self.base += 1;
@@ -462,4 +460,10 @@ impl Flow {
         self.stalls += 1;
         Checked::Due(1, now + self.rtt.rto)
     }
+}
+
+/// What became of packet `seq`, unless it is below the cumulative acknowledgement `base` or was
+/// never sent.
+fn sent_packet(sent: &mut VecDeque<SentPacket>, base: u64, seq: u64) -> Option<&mut SentPacket> {
+    sent.get_mut(seq.checked_sub(base)? as usize)
 }

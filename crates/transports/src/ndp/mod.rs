@@ -21,6 +21,7 @@
 
 mod config;
 mod flow;
+mod index;
 mod paths;
 mod pull;
 mod received;
@@ -39,7 +40,7 @@ use endpoint::{
     TxPort,
 };
 use units::HostId;
-use wire::ndp::{self, Header, Kind, Repr};
+use wire::ndp::{self, Data, Feedback, Header, Type};
 
 pub use config::{Config, ConfigError, Discipline, PathStrategy};
 
@@ -89,13 +90,12 @@ impl Ndp {
 #[derive(Debug)]
 struct Control {
     to: HostId,
-    id: MsgId,
-    kind: Kind,
     path: u32,
-    /// A PULL is only worth sending while its message is still being received.
+    /// The payload that is answered; empty for a PULL.
+    span: Span,
+    header: [u8; ndp::LEN],
+    /// A PULL: the message. It is only worth sending while that is still being received.
     pull_of: Option<SlotRef>,
-    /// Payload bytes of the packet that is answered.
-    len: u16,
 }
 
 /// Control packets that wait for the interface, oldest first.
@@ -109,49 +109,88 @@ impl Outbox {
         }
     }
 
-    /// The oldest one that still means something. A message that is complete has no PULL any more
-    /// (ndp.md invariant I9).
-    fn pop(&mut self, receiver: &Receiver) -> Option<Control> {
-        loop {
-            let control = self.0.pop_front()?;
-            if control.pull_of.is_none_or(|at| receiver.is_open(at)) {
-                return Some(control);
-            }
-        }
+    /// Forget the PULLs of a message that is over (ndp.md invariant I9).
+    fn purge(&mut self, message: SlotRef) {
+        self.0.retain(|control| control.pull_of != Some(message));
     }
 }
 
 /// Write the NDP header of a packet.
-fn emit(slot: &mut Packet, repr: Repr) {
+#[inline]
+fn put_header(slot: &mut Packet, header: [u8; ndp::LEN]) {
     slot.proto = ndp::PROTOCOL;
     slot.hdr_len = ndp::LEN as u8;
-    if let Ok(mut header) = Header::new(&mut slot.hdr[..]) {
-        repr.emit(&mut header);
-    }
+    slot.hdr[..ndp::LEN].copy_from_slice(&header);
 }
 
 /// Write a control packet.
 fn fill(me: HostId, config: &Config, control: &Control, slot: &mut Packet) {
-    let offset = match control.kind {
-        Kind::Ack(f) | Kind::Nack(f) => u64::from(f.seq) * u64::from(config.payload),
-        _ => 0,
-    };
     slot.src = me;
     slot.dst = control.to;
     slot.path = control.path;
     slot.wire_len = config.control;
     slot.flags = Flags::CONTROL;
-    slot.span = Span { msg: control.id, offset, len: u32::from(control.len) };
-    emit(slot, Repr { connection: control.id.0, kind: control.kind });
+    slot.span = control.span;
+    put_header(slot, control.header);
 }
 
 /// Whether the header and the environment's span speak of the same bytes. On a real network a peer
 /// may say anything.
-fn describes(config: &Config, data: &ndp::Data, connection: u64, pkt: &Packet) -> bool {
+fn describes(config: &Config, header: Header<&[u8]>, pkt: &Packet) -> bool {
+    let data = Data::parse(&header);
     let offset = data.seq.wrapping_mul(u32::from(config.payload));
-    pkt.span.msg.0 == connection
+    pkt.span.msg.0 == header.connection()
         && pkt.span.len == u32::from(data.len)
         && pkt.span.offset as u32 == offset
+}
+
+/// One function for each type of packet, none of them part of another: each keeps its own values in
+/// registers.
+impl Ndp {
+    #[inline(never)]
+    fn on_data(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Header<&[u8]>) {
+        if !describes(&self.config, header, pkt) {
+            reject(cx);
+            return;
+        }
+        let (key, trimmed) = (key(pkt, header), pkt.flags.has(Flags::TRIMMED));
+        self.receiver.on_data(cx, &self.config, key, header, trimmed, &mut self.out);
+    }
+
+    #[inline(never)]
+    fn on_feedback(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Header<&[u8]>, is_ack: bool) {
+        let feedback = Feedback::parse(&header);
+        self.sender.on_feedback(cx, &self.config, key(pkt, header), feedback, is_ack);
+    }
+
+    #[inline(never)]
+    fn on_pull(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Header<&[u8]>) {
+        let (pull, cumulative) = (header.number(), header.extension());
+        self.sender.on_pull(cx, &self.config, key(pkt, header), pull, cumulative);
+    }
+
+    #[inline(never)]
+    fn on_bounce(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Header<&[u8]>) {
+        match header.packet_type() {
+            Ok(Type::Data) => {
+                self.sender.on_bounce(cx, &self.config, key(pkt, header), header.number());
+            }
+            // A control packet that came back is of no use (section 3.2, note d).
+            Ok(_) => {}
+            Err(_) => reject(cx),
+        }
+    }
+}
+
+/// The message that `pkt` is about, if its sender is who sent `pkt`.
+fn key(pkt: &Packet, header: Header<&[u8]>) -> MsgKey {
+    MsgKey { src: pkt.src, id: MsgId(header.connection()) }
+}
+
+/// A packet means nothing here.
+#[cold]
+fn reject(cx: &mut Cx<'_>) {
+    cx.fx.count(Stat::Rejected);
 }
 
 impl Endpoint for Ndp {
@@ -160,32 +199,21 @@ impl Endpoint for Ndp {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        let Ok(repr) = Header::new(pkt.header()).and_then(|header| Repr::parse(&header)) else {
-            cx.fx.count(Stat::Rejected);
+        let Ok(header) = Header::new(pkt.header()) else {
+            reject(cx);
             return;
         };
-        let config = &self.config;
-        let from = (pkt.src, MsgId(repr.connection));
-        match repr.kind {
-            Kind::Data(data) if pkt.flags.has(Flags::BOUNCED) => {
-                self.sender.on_bounce(cx, config, from, data.seq);
-            }
-            Kind::Data(data) if !describes(config, &data, repr.connection, pkt) => {
-                cx.fx.count(Stat::Rejected);
-            }
-            Kind::Data(data) => {
-                let key = MsgKey { src: from.0, id: from.1 };
-                let trimmed = pkt.flags.has(Flags::TRIMMED);
-                self.receiver.on_data(cx, config, key, &data, trimmed, &mut self.out);
-            }
-            // A control packet that came back is of no use (section 3.2, note d).
-            _ if pkt.flags.has(Flags::BOUNCED) => {}
-            Kind::Ack(feedback) => self.sender.on_feedback(cx, config, from, feedback, true),
-            Kind::Nack(feedback) => self.sender.on_feedback(cx, config, from, feedback, false),
-            Kind::Pull { pull, cumulative, .. } => {
-                self.sender.on_pull(cx, config, from, pull, cumulative);
-            }
-            Kind::Keepalive => {}
+        if pkt.flags.has(Flags::BOUNCED) {
+            self.on_bounce(cx, pkt, header);
+            return;
+        }
+        match header.packet_type() {
+            Ok(Type::Data) => self.on_data(cx, pkt, header),
+            Ok(Type::Ack) => self.on_feedback(cx, pkt, header, true),
+            Ok(Type::Nack) => self.on_feedback(cx, pkt, header, false),
+            Ok(Type::Pull) => self.on_pull(cx, pkt, header),
+            Ok(Type::Keepalive) => {}
+            Err(_) => reject(cx),
         }
     }
 
@@ -193,7 +221,7 @@ impl Endpoint for Ndp {
         match id {
             PULL_TIMER => self.receiver.on_pull_timer(cx, &self.config, &mut self.out),
             RTO_TIMER => self.sender.on_timer(cx, &self.config),
-            LINGER_TIMER => self.receiver.on_linger_timer(cx, &self.config),
+            LINGER_TIMER => self.receiver.on_linger_timer(cx, &self.config, &mut self.out),
             _ => {}
         }
     }
@@ -202,11 +230,13 @@ impl Endpoint for Ndp {
         if port.open & 1 == 0 {
             return Tx::Idle;
         }
-        if let Some(control) = self.out.pop(&self.receiver) {
-            fill(cx.me, &self.config, &control, slot);
-            return Tx::Sent;
+        match self.out.0.pop_front() {
+            Some(control) => {
+                fill(cx.me, &self.config, &control, slot);
+                Tx::Sent
+            }
+            None => self.sender.poll(cx, &self.config, slot),
         }
-        if self.sender.poll(cx, &self.config, slot) { Tx::Sent } else { Tx::Idle }
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

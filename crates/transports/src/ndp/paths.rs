@@ -3,7 +3,7 @@
 //! Paths are asked whether they are up when they are about to be used, so a change of routes takes
 //! effect with the next packet and no list has to be rebuilt.
 
-use endpoint::{Draw, NetView, Purpose};
+use endpoint::{Draw, NetView, Purpose, Stream};
 use units::HostId;
 
 use super::config::PathStrategy;
@@ -21,7 +21,7 @@ pub(crate) struct PathWalk {
     dst: HostId,
     /// How many paths there are.
     paths: u32,
-    draw: Draw,
+    draws: Stream,
     /// How many draws have been used.
     drawn: u64,
     /// Permute: the paths; those before `cursor` have been used in this round.
@@ -46,7 +46,8 @@ impl PathWalk {
         if strategy == PathStrategy::Permute && paths > 1 {
             order.extend((0..paths).map(|p| p as u16));
         }
-        Self { strategy, dst, paths, draw, drawn: 0, order, cursor: 0, single: None }
+        let draws = draw.stream(DATA_PATH);
+        Self { strategy, dst, paths, draws, drawn: 0, order, cursor: 0, single: None }
     }
 
     /// The memory given to `new`.
@@ -56,40 +57,61 @@ impl PathWalk {
 
     /// The next packet's path; not `avoid` if there is another that is up (ndp.md section 5.5: a
     /// packet is sent again on another path). A single path stays the same.
+    #[inline(always)]
     pub(crate) fn next(&mut self, net: &NetView<'_>, avoid: Option<u32>) -> u32 {
         if self.paths == 1 {
             return 0;
         }
-        let up = |p| net.path_up(self.dst, p);
-        if let (PathStrategy::Single, Some(path)) = (self.strategy, self.single)
-            && up(path)
-        {
+        if self.strategy == PathStrategy::Single {
+            return self.single(net);
+        }
+        let path = self.candidate(avoid);
+        if avoid != Some(path) && net.path_up(self.dst, path) {
             return path;
         }
-        for _ in 0..=2 * self.paths {
-            let path = match self.strategy {
-                PathStrategy::Permute => self.permuted(avoid),
-                PathStrategy::Random | PathStrategy::Single => self.drawn_below(self.paths),
-            };
-            if net.path_up(self.dst, path) {
-                match self.strategy {
-                    PathStrategy::Single => self.single = Some(path),
-                    _ if avoid == Some(path) => continue,
-                    _ => {}
-                }
-                return path;
+        self.another(net, avoid).unwrap_or_else(|| first_up(net, self.dst, self.paths))
+    }
+
+    /// The first candidate was not good: try as many as make up two rounds.
+    #[cold]
+    fn another(&mut self, net: &NetView<'_>, avoid: Option<u32>) -> Option<u32> {
+        for _ in 0..2 * self.paths {
+            let path = self.candidate(avoid);
+            if avoid != Some(path) && net.path_up(self.dst, path) {
+                return Some(path);
             }
         }
-        first_up(net, self.dst, self.paths)
+        None
+    }
+
+    #[inline(always)]
+    fn candidate(&mut self, avoid: Option<u32>) -> u32 {
+        match self.strategy {
+            PathStrategy::Permute => self.permuted(avoid),
+            PathStrategy::Random | PathStrategy::Single => self.drawn_below(self.paths),
+        }
+    }
+
+    /// The path in use, or another if it has broken.
+    #[inline(never)]
+    fn single(&mut self, net: &NetView<'_>) -> u32 {
+        if let Some(path) = self.single.filter(|&path| net.path_up(self.dst, path)) {
+            return path;
+        }
+        let path = self.drawn_below(self.paths);
+        let up = if net.path_up(self.dst, path) { Some(path) } else { self.another(net, None) };
+        self.single = up.or(self.single);
+        up.unwrap_or_else(|| first_up(net, self.dst, self.paths))
     }
 
     fn drawn_below(&mut self, bound: u32) -> u32 {
         self.drawn += 1;
-        self.draw.below(DATA_PATH, self.drawn, u64::from(bound)) as u32
+        self.draws.below(self.drawn, u64::from(bound)) as u32
     }
 
     /// One step of Fisher-Yates: a uniform choice among the paths not used in this round. `avoid`
     /// stays in the round unless it is the last one there.
+    #[inline(always)]
     fn permuted(&mut self, avoid: Option<u32>) -> u32 {
         if self.cursor == self.order.len() {
             self.cursor = 0;
@@ -107,33 +129,54 @@ impl PathWalk {
     }
 }
 
+#[cold]
 fn first_up(net: &NetView<'_>, dst: HostId, paths: u32) -> u32 {
     (0..paths).find(|&p| net.path_up(dst, p)).unwrap_or(0)
 }
 
-/// The path of the `n`-th control packet of a message: an independent draw, or always the same
-/// under [`PathStrategy::Single`]. `paths` is `NetView::paths`, `draw` the message's own.
-pub(crate) fn control_path(
+/// The control packets of one message: an independent draw for each, or always the same path under
+/// [`PathStrategy::Single`].
+#[derive(Debug)]
+pub(crate) struct ControlPaths {
     strategy: PathStrategy,
-    net: &NetView<'_>,
-    dst: HostId,
+    to: HostId,
+    /// How many paths there are.
     paths: u32,
-    draw: Draw,
-    n: u64,
-) -> u32 {
-    /// Tries before giving the draw up: misses all of half the paths once in 65536.
-    const TRIES: u64 = 16;
-    if paths <= 1 {
-        return 0;
+    draws: Stream,
+}
+
+/// Draws for one control packet before they are given up: misses all of half the paths once in
+/// 65536.
+const TRIES: u64 = 16;
+
+impl ControlPaths {
+    pub(crate) fn new(strategy: PathStrategy, net: &NetView<'_>, to: HostId, draw: Draw) -> Self {
+        Self { strategy, to, paths: net.paths(to), draws: draw.stream(CONTROL_PATH) }
     }
-    let n = if strategy == PathStrategy::Single { 0 } else { n };
-    for attempt in 0..TRIES {
-        let path = draw.below(CONTROL_PATH, n.wrapping_mul(TRIES) + attempt, u64::from(paths));
-        if net.path_up(dst, path as u32) {
-            return path as u32;
+
+    /// The path of the `n`-th control packet.
+    #[inline(always)]
+    pub(crate) fn path(&self, net: &NetView<'_>, n: u64) -> u32 {
+        if self.paths <= 1 {
+            return 0;
         }
+        let path = self.drawn(n, 0);
+        if net.path_up(self.to, path) { path } else { self.another(net, n) }
     }
-    first_up(net, dst, paths)
+
+    /// The first draw gave a broken path.
+    #[cold]
+    fn another(&self, net: &NetView<'_>, n: u64) -> u32 {
+        (1..TRIES)
+            .map(|attempt| self.drawn(n, attempt))
+            .find(|&path| net.path_up(self.to, path))
+            .unwrap_or_else(|| first_up(net, self.to, self.paths))
+    }
+
+    fn drawn(&self, n: u64, attempt: u64) -> u32 {
+        let n = if self.strategy == PathStrategy::Single { 0 } else { n };
+        self.draws.below(n.wrapping_mul(TRIES) + attempt, u64::from(self.paths)) as u32
+    }
 }
 
 #[cfg(test)]
@@ -250,13 +293,14 @@ mod tests {
 
     #[test]
     fn control_packets_keep_to_working_paths() {
-        let fabric = Fabric { paths: 8, down: vec![0, 1, 2, 4, 5, 6, 7] };
         let draw = Draw::new(1, Purpose::new("test"), 0);
-        for n in 0..100 {
-            assert_eq!(control_path(PathStrategy::Random, &view(&fabric), DST, 8, draw, n), 3);
-        }
+        let fabric = Fabric { paths: 8, down: vec![0, 1, 2, 4, 5, 6, 7] };
+        let paths = ControlPaths::new(PathStrategy::Random, &view(&fabric), DST, draw);
+        assert!((0..100).all(|n| paths.path(&view(&fabric), n) == 3));
         let whole = Fabric { paths: 8, down: vec![] };
-        let path = |strategy, n| control_path(strategy, &view(&whole), DST, 8, draw, n);
+        let path = |strategy, n| {
+            ControlPaths::new(strategy, &view(&whole), DST, draw).path(&view(&whole), n)
+        };
         let single = path(PathStrategy::Single, 0);
         assert!((0..20).all(|n| path(PathStrategy::Single, n) == single));
         assert!((0..20).any(|n| path(PathStrategy::Permute, n) != single));

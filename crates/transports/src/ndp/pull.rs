@@ -41,13 +41,13 @@ pub(crate) struct PullQueue {
     levels: Vec<(u16, VecDeque<SlotRef>)>,
     /// Queued pulls of all messages.
     queued: u64,
-    /// When the last pull left.
-    last: Option<Time>,
+    /// When the next pull may leave: one interval after the last one.
+    free_at: Time,
 }
 
 impl PullQueue {
     pub(crate) const fn new() -> Self {
-        Self { levels: Vec::new(), queued: 0, last: None }
+        Self { levels: Vec::new(), queued: 0, free_at: Time::ZERO }
     }
 
     /// A message at `level` has generated its pull `state.newest`.
@@ -59,9 +59,8 @@ impl PullQueue {
         level: u16,
         state: &mut PullState,
     ) -> Requested {
-        let due = self.last.map_or(now, |last| last.saturating_add(interval));
-        if self.queued == 0 && due <= now {
-            self.last = Some(now);
+        if self.queued == 0 && self.free_at <= now {
+            self.free_at = now.saturating_add(interval);
             return Requested::Combine;
         }
         self.queued += 1;
@@ -70,7 +69,7 @@ impl PullQueue {
             state.placed = true;
             self.level(level).push_back(at);
         }
-        if self.queued == 1 { Requested::Arm(due) } else { Requested::Queued }
+        if self.queued == 1 { Requested::Arm(self.free_at) } else { Requested::Queued }
     }
 
     /// The timer has fired: the message to pull and its pull number. Nothing if all that waited has
@@ -78,6 +77,7 @@ impl PullQueue {
     pub(crate) fn fire<T: AsMut<PullState>>(
         &mut self,
         now: Time,
+        interval: Dur,
         messages: &mut Slab<T>,
     ) -> Option<(SlotRef, u32)> {
         for (_, ring) in &mut self.levels {
@@ -94,7 +94,7 @@ impl PullQueue {
                 if pulls.placed {
                     ring.push_back(at);
                 }
-                self.last = Some(now);
+                self.free_at = now.saturating_add(interval);
                 return Some((at, number));
             }
         }
@@ -102,8 +102,8 @@ impl PullQueue {
     }
 
     /// When the timer must fire after `fire`: `None` if nothing waits.
-    pub(crate) fn next(&self, now: Time, interval: Dur) -> Option<Time> {
-        (self.queued > 0).then(|| now.saturating_add(interval))
+    pub(crate) fn next(&self) -> Option<Time> {
+        (self.queued > 0).then_some(self.free_at)
     }
 
     /// Forget the queued pulls of a message. Its place is given up when it is next reached.
@@ -113,14 +113,18 @@ impl PullQueue {
     }
 
     fn level(&mut self, key: u16) -> &mut VecDeque<SlotRef> {
-        let i = match self.levels.binary_search_by_key(&key, |(k, _)| *k) {
-            Ok(i) => i,
-            Err(i) => {
-                self.levels.insert(i, (key, VecDeque::new()));
-                i
-            }
+        let i = match self.levels.iter().position(|(k, _)| *k == key) {
+            Some(i) => i,
+            None => self.add_level(key),
         };
         &mut self.levels[i].1
+    }
+
+    #[cold]
+    fn add_level(&mut self, key: u16) -> usize {
+        let i = self.levels.partition_point(|(k, _)| *k < key);
+        self.levels.insert(i, (key, VecDeque::new()));
+        i
     }
 }
 
@@ -159,7 +163,7 @@ mod tests {
 
         /// Which message is pulled with which number, until nothing waits.
         fn drain(&mut self) -> Vec<(usize, u32)> {
-            std::iter::from_fn(|| self.queue.fire(Time::ZERO, &mut self.messages))
+            std::iter::from_fn(|| self.queue.fire(Time::ZERO, T, &mut self.messages))
                 .map(|(at, n)| (self.at.iter().position(|(a, _)| *a == at).unwrap(), n))
                 .collect()
         }
@@ -173,10 +177,10 @@ mod tests {
         assert_eq!(b.request(us(100), 0), Requested::Combine);
         assert_eq!(b.request(us(103), 0), Requested::Arm(us(107)));
         assert_eq!(b.request(us(104), 0), Requested::Queued);
-        assert_eq!(b.queue.fire(us(107), &mut b.messages), Some((b.at[0].0, 2)));
-        assert_eq!(b.queue.next(us(107), T), Some(us(114)));
-        assert_eq!(b.queue.fire(us(114), &mut b.messages), Some((b.at[0].0, 3)));
-        assert_eq!(b.queue.next(us(114), T), None);
+        assert_eq!(b.queue.fire(us(107), T, &mut b.messages), Some((b.at[0].0, 2)));
+        assert_eq!(b.queue.next(), Some(us(114)));
+        assert_eq!(b.queue.fire(us(114), T, &mut b.messages), Some((b.at[0].0, 3)));
+        assert_eq!(b.queue.next(), None);
         assert_eq!(b.request(us(121), 0), Requested::Combine, "T has passed");
     }
 

@@ -11,7 +11,9 @@ pub(crate) const WINDOW_MAX: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     prefix: u64,
-    /// Bits from `prefix & !63` on; empty while nothing is ahead of the prefix.
+    /// The bits from `prefix & !63` on: where nearly everything arrives.
+    first: u64,
+    /// The bits after those of `first`; empty while nothing is there.
     ahead: VecDeque<u64>,
 }
 
@@ -22,31 +24,32 @@ impl Received {
     }
 
     pub(crate) fn contains(&self, index: u64) -> bool {
-        index < self.prefix
-            || self
-                .ahead
-                .get((index / 64 - self.prefix / 64) as usize)
-                .is_some_and(|word| word >> (index % 64) & 1 == 1)
+        index < self.prefix || self.word(index) >> (index % 64) & 1 == 1
+    }
+
+    /// The 64 bits that `index`, which is not below `prefix`, is one of.
+    fn word(&self, index: u64) -> u64 {
+        match index / 64 - self.prefix / 64 {
+            0 => self.first,
+            n => self.ahead.get(n as usize - 1).copied().unwrap_or(0),
+        }
     }
 
     /// Add `index`, which must be below `prefix + WINDOW_MAX`. False if it was there.
     pub(crate) fn insert(&mut self, index: u64) -> bool {
         debug_assert!(index < self.prefix + WINDOW_MAX);
-        if self.contains(index) {
+        if index < self.prefix {
             return false;
         }
-        if index == self.prefix && self.ahead.is_empty() {
-            self.prefix += 1;
-            return true;
+        let word = match index / 64 - self.prefix / 64 {
+            0 => &mut self.first,
+            n => grown(&mut self.ahead, n as usize - 1),
+        };
+        let bit = 1 << (index % 64);
+        if *word & bit != 0 {
+            return false;
         }
-        if self.ahead.is_empty() {
-            self.ahead.push_back(below(self.prefix));
-        }
-        let word = (index / 64 - self.prefix / 64) as usize;
-        while self.ahead.len() <= word {
-            self.ahead.push_back(0);
-        }
-        self.ahead[word] |= 1 << (index % 64);
+        *word |= bit;
         if index == self.prefix {
             self.advance();
         }
@@ -55,28 +58,28 @@ impl Received {
 
     /// Move the prefix over the bits that have become contiguous.
     fn advance(&mut self) {
-        while let Some(&word) = self.ahead.front() {
-            self.prefix = (self.prefix & !63) + u64::from(word.trailing_ones());
-            if word != u64::MAX {
-                if self.ahead.len() == 1 && word == below(self.prefix) {
-                    self.ahead.clear();
-                }
-                return;
-            }
-            self.ahead.pop_front();
+        while self.first == u64::MAX {
+            self.prefix = (self.prefix & !63) + 64;
+            self.first = self.ahead.pop_front().unwrap_or(0);
         }
+        self.prefix = (self.prefix & !63) + u64::from(self.first.trailing_ones());
     }
 }
 
-/// The bits of the word of `prefix` that lie below it.
-fn below(prefix: u64) -> u64 {
-    (1 << (prefix % 64)) - 1
+/// Word `n` of `words`, after adding empty ones if it is beyond the end.
+#[inline(never)]
+fn grown(words: &mut VecDeque<u64>, n: usize) -> &mut u64 {
+    if words.len() <= n {
+        words.resize(n + 1, 0);
+    }
+    &mut words[n]
 }
 
-/// The packet index that `wire`, its low 32 bits, means near `expected`; `None` below zero.
-pub(crate) fn unwrap_index(expected: u64, wire: u32) -> Option<u64> {
+/// The packet index that `wire`, its low 32 bits, means near `expected`. One below zero comes out
+/// as one near 2^64, beyond everything that can exist.
+pub(crate) fn unwrap_index(expected: u64, wire: u32) -> u64 {
     let ahead = wire.wrapping_sub(expected as u32) as i32;
-    expected.checked_add_signed(i64::from(ahead))
+    expected.wrapping_add_signed(i64::from(ahead))
 }
 
 #[cfg(test)]
@@ -89,9 +92,9 @@ mod tests {
     #[test]
     fn indices_wrap_on_the_wire() {
         let high = (1 << 32) + 5;
-        assert_eq!(unwrap_index(high, 7), Some(high + 2));
-        assert_eq!(unwrap_index(high, u32::MAX), Some((1 << 32) - 1));
-        assert_eq!(unwrap_index(3, u32::MAX), None);
+        assert_eq!(unwrap_index(high, 7), high + 2);
+        assert_eq!(unwrap_index(high, u32::MAX), (1 << 32) - 1);
+        assert_eq!(unwrap_index(3, u32::MAX), u64::MAX);
     }
 
     proptest! {
@@ -111,7 +114,7 @@ mod tests {
                 prop_assert_eq!(received.insert(step), new);
                 let prefix = (0..).find(|i| !model.contains(i)).unwrap_or(0);
                 prop_assert_eq!(received.prefix(), prefix);
-                let ahead = model.range(prefix..).next().is_some();
+                let ahead = model.range((prefix & !63) + 64..).next().is_some();
                 prop_assert_eq!(received.ahead.is_empty(), !ahead);
             }
         }

@@ -1,19 +1,18 @@
 //! All messages that a host receives: one answer and one pull per packet (ndp.md sections 7 and
 //! 8).
 
-use endpoint::{Cx, Draw, MsgKey, Stat, TimerId, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
+use endpoint::{Cx, MsgKey, Span, Stat, TimerId, Why};
 use units::{Dur, Time};
-use wire::ndp::{Data, Feedback, Kind};
+use wire::ndp::{Data, Feedback, Header, Kind, Repr};
 
 use super::config::{Config, Discipline};
-use super::paths::control_path;
+use super::index::Index;
+use super::paths::ControlPaths;
 use super::pull::{PullQueue, PullState, Requested};
 use super::received::{Received, WINDOW_MAX, unwrap_index};
 use super::slab::{Slab, SlotRef};
 use super::time_wait::TimeWait;
-use super::{Control, Outbox};
+use super::{Control, Outbox, reject};
 
 /// One message at its receiver.
 #[derive(Debug)]
@@ -22,14 +21,13 @@ pub(crate) struct Conn {
     received: Received,
     /// The index of the packet that ends the message, once known.
     last: Option<u64>,
-    /// Of the sender's choice; matters under [`Discipline::Prio`].
-    prio: u8,
+    /// In the pull queue.
+    level: u16,
     pulls: PullState,
     /// When a packet of it last arrived.
     heard: Time,
-    /// How many paths lead back to the sender.
-    paths: u32,
-    draw: Draw,
+    /// Back to the sender.
+    paths: ControlPaths,
 }
 
 impl AsMut<PullState> for Conn {
@@ -39,6 +37,19 @@ impl AsMut<PullState> for Conn {
 }
 
 impl Conn {
+    fn new(cx: &Cx<'_>, config: &Config, key: MsgKey, prio: u8) -> Self {
+        let draw = cx.draw.part(u64::from(key.src.0)).part(key.id.0);
+        Self {
+            key,
+            received: Received::default(),
+            last: None,
+            level: level(config, key, prio),
+            pulls: PullState::default(),
+            heard: cx.now,
+            paths: ControlPaths::new(config.paths, cx.net, key.src, draw),
+        }
+    }
+
     fn cumulative(&self) -> u32 {
         self.received.prefix() as u32
     }
@@ -48,8 +59,8 @@ impl Conn {
     }
 
     /// The packet index of `data`; `None` if the packet cannot belong to this message.
-    fn index(&self, config: &Config, data: &Data) -> Option<u64> {
-        let seq = unwrap_index(self.received.prefix(), data.seq)?;
+    fn index(&self, config: &Config, data: Data) -> Option<u64> {
+        let seq = unwrap_index(self.received.prefix(), data.seq);
         let whole = data.len == config.payload;
         let fits = if data.last { data.len <= config.payload } else { whole };
         let agrees = match self.last {
@@ -58,15 +69,14 @@ impl Conn {
         };
         (fits && agrees && seq < self.received.prefix() + WINDOW_MAX).then_some(seq)
     }
-}
 
-/// What a DATA packet amounts to.
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    /// Its payload is not here: NACK it.
-    lost: bool,
-    /// The sender may send another packet for it.
-    wants_pull: bool,
+    /// The `n`-th control packet to the sender. `span` is the payload that it answers.
+    #[inline]
+    fn control(&self, cx: &Cx<'_>, n: u64, span: Span, kind: Kind) -> Control {
+        let path = self.paths.path(cx.net, n);
+        let header = Repr { connection: self.key.id.0, kind }.to_bytes();
+        Control { to: self.key.src, path, span, header, pull_of: None }
+    }
 }
 
 /// What happened to a message that is over.
@@ -84,7 +94,7 @@ pub(crate) struct Receiver {
     pull_timer: TimerId,
     linger_timer: TimerId,
     conns: Slab<Conn>,
-    by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
+    by_key: Index<MsgKey, SlotRef>,
     pulls: PullQueue,
     finished: TimeWait<MsgKey, Over>,
     /// PULL packets sent so far, modulo 2^32.
@@ -99,7 +109,7 @@ impl Receiver {
             pull_timer,
             linger_timer,
             conns: Slab::new(),
-            by_key: HashMap::with_hasher(FxBuildHasher),
+            by_key: Index::new(),
             pulls: PullQueue::new(),
             finished: TimeWait::new(),
             pacer: 0,
@@ -112,11 +122,6 @@ impl Receiver {
         *self.interval.get_or_insert_with(|| config.interval(cx.net))
     }
 
-    /// Whether a message is still being received (its queued control packets still mean something).
-    pub(crate) fn is_open(&self, at: SlotRef) -> bool {
-        self.conns.contains(at)
-    }
-
     /// A DATA packet, or its header, has arrived.
     #[inline]
     pub(crate) fn on_data(
@@ -124,20 +129,22 @@ impl Receiver {
         cx: &mut Cx<'_>,
         config: &Config,
         key: MsgKey,
-        data: &Data,
+        header: Header<&[u8]>,
         trimmed: bool,
         out: &mut Outbox,
     ) {
-        let at = match self.by_key.get(&key) {
-            Some(&at) => at,
-            None => match self.open(cx, config, key, data, out) {
+        let at = match self.by_key.get(key) {
+            Some(at) => at,
+            None => match self.open(cx, config, key, header, out) {
                 Some(at) => at,
                 None => return,
             },
         };
+        let data = Data::parse(&header);
+        let interval = self.interval(cx, config);
         let Some(conn) = self.conns.get_mut(at) else { return };
         let Some(seq) = conn.index(config, data) else {
-            cx.fx.count(Stat::Rejected);
+            reject(cx);
             return;
         };
         conn.heard = cx.now;
@@ -145,80 +152,48 @@ impl Receiver {
             conn.last = Some(seq);
         }
         // Without room for it, a payload counts as trimmed: the sender will offer it again.
-        let duplicate = conn.received.contains(seq);
-        let lost = trimmed || (!duplicate && u64::from(data.len) > cx.room);
-        if !lost {
-            if duplicate {
-                cx.fx.count(Stat::Duplicate);
-            } else {
-                conn.received.insert(seq);
-                let offset = seq * u64::from(config.payload);
-                if data.len > 0 {
-                    cx.fx.place(key, offset, u32::from(data.len));
-                }
-            }
+        let taken = !trimmed && u64::from(data.len) <= cx.room;
+        let new = if taken { conn.received.insert(seq) } else { !conn.received.contains(seq) };
+        let lost = trimmed || (new && !taken);
+        let offset = seq * u64::from(config.payload);
+        if !lost && !new {
+            cx.fx.count(Stat::Duplicate);
+        } else if !lost && data.len > 0 {
+            cx.fx.place(key, offset, u32::from(data.len));
         }
-        let wants_pull = lost || !duplicate || config.pull_on_duplicate;
-        self.answer(cx, config, at, data, Arrival { lost, wants_pull }, out);
-    }
 
-    /// ACK or NACK at once, and ask for one pull; or deliver the message.
-    fn answer(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        at: SlotRef,
-        data: &Data,
-        arrival: Arrival,
-        out: &mut Outbox,
-    ) {
-        let interval = self.interval(cx, config);
-        let Some(conn) = self.conns.get_mut(at) else { return };
+        // ACK or NACK at once, and ask for one pull; or deliver the message.
         let complete = conn.is_complete();
         let mut pull = None;
-        if arrival.wants_pull && !complete {
+        if !complete && (lost || new || config.pull_on_duplicate) {
             conn.pulls.newest = conn.pulls.newest.wrapping_add(1);
-            let level = level(config, conn);
-            match self.pulls.request(cx.now, interval, at, level, &mut conn.pulls) {
+            match self.pulls.request(cx.now, interval, at, conn.level, &mut conn.pulls) {
                 Requested::Combine => pull = Some(conn.pulls.newest),
                 Requested::Arm(due) => cx.fx.arm(self.pull_timer, due),
                 Requested::Queued => {}
             }
         }
         let feedback = Feedback { seq: data.seq, cumulative: conn.cumulative(), pull };
-        let n = u64::from(conn.pulls.newest);
-        out.push(
-            config,
-            Control {
-                to: conn.key.src,
-                id: conn.key.id,
-                kind: if arrival.lost { Kind::Nack(feedback) } else { Kind::Ack(feedback) },
-                path: control_path(
-                    config.paths,
-                    cx.net,
-                    conn.key.src,
-                    conn.paths,
-                    conn.draw,
-                    2 * n,
-                ),
-                pull_of: None,
-                len: data.len,
-            },
-        );
+        let kind = if lost { Kind::Nack(feedback) } else { Kind::Ack(feedback) };
+        let span = Span { msg: key.id, offset, len: u32::from(data.len) };
+        let n = 2 * u64::from(conn.pulls.newest);
+        out.push(config, conn.control(cx, n, span, kind));
         if complete {
-            self.deliver(cx, config, at);
+            self.deliver(cx, config, at, out);
         }
     }
 
     /// State for a message heard of for the first time (section 8).
+    #[cold]
     fn open(
         &mut self,
         cx: &mut Cx<'_>,
         config: &Config,
         key: MsgKey,
-        data: &Data,
+        header: Header<&[u8]>,
         out: &mut Outbox,
     ) -> Option<SlotRef> {
+        let data = Data::parse(&header);
         match self.finished.get(cx.now, &key) {
             // The sender has not seen that all arrived: tell it again. A first copy needs no
             // answer: it was sent before a copy that has one, or it belongs to a message that
@@ -226,21 +201,12 @@ impl Receiver {
             Some(Over::Complete(cumulative)) if data.retransmission => {
                 cx.fx.count(Stat::Duplicate);
                 self.finished.refresh(cx.now, config.time_wait, &key);
-                let paths = cx.net.paths(key.src);
-                let draw = draw_of(cx, key);
+                let conn = Conn::new(cx, config, key, data.prio);
                 let feedback = Feedback { seq: data.seq, cumulative, pull: None };
-                out.push(
-                    config,
-                    Control {
-                        to: key.src,
-                        id: key.id,
-                        kind: Kind::Ack(feedback),
-                        // Time makes the draw differ between repeated answers.
-                        path: control_path(config.paths, cx.net, key.src, paths, draw, cx.now.0),
-                        pull_of: None,
-                        len: data.len,
-                    },
-                );
+                let offset = u64::from(data.seq) * u64::from(config.payload);
+                let span = Span { msg: key.id, offset, len: u32::from(data.len) };
+                // Time makes the draw differ between repeated answers.
+                out.push(config, conn.control(cx, cx.now.0, span, Kind::Ack(feedback)));
                 return None;
             }
             Some(_) => {
@@ -256,22 +222,14 @@ impl Receiver {
         if self.conns.is_empty() {
             cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
         }
-        let at = self.conns.insert(Conn {
-            key,
-            received: Received::default(),
-            last: None,
-            prio: data.prio,
-            pulls: PullState::default(),
-            heard: cx.now,
-            paths: cx.net.paths(key.src),
-            draw: draw_of(cx, key),
-        });
+        let at = self.conns.insert(Conn::new(cx, config, key, data.prio));
         self.by_key.insert(key, at);
         Some(at)
     }
 
-    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef) {
-        let Some(conn) = self.close(cx, at) else { return };
+    #[cold]
+    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+        let Some(conn) = self.close(cx, at, out) else { return };
         let over = Over::Complete(conn.cumulative());
         self.remember(cx.now, config, conn.key, over);
         cx.fx.delivered(conn.key);
@@ -281,11 +239,12 @@ impl Receiver {
         self.finished.insert(now, config.time_wait, config.time_wait_entries, key, over);
     }
 
-    /// Forget a message and the pulls queued for it.
-    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<Conn> {
+    /// Forget a message and its pulls.
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) -> Option<Conn> {
         let mut conn = self.conns.remove(at)?;
+        out.purge(at);
         self.pulls.purge(&mut conn.pulls);
-        self.by_key.remove(&conn.key);
+        self.by_key.remove(conn.key);
         if self.conns.is_empty() {
             cx.fx.disarm(self.linger_timer);
         }
@@ -295,35 +254,22 @@ impl Receiver {
     /// The pacer lets one pull go.
     pub(crate) fn on_pull_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let interval = self.interval(cx, config);
-        let Some((at, pull)) = self.pulls.fire(cx.now, &mut self.conns) else { return };
-        if let Some(due) = self.pulls.next(cx.now, interval) {
+        let Some((at, pull)) = self.pulls.fire(cx.now, interval, &mut self.conns) else { return };
+        if let Some(due) = self.pulls.next() {
             cx.fx.arm(self.pull_timer, due);
         }
         let Some(conn) = self.conns.get_mut(at) else { return };
         self.pacer = self.pacer.wrapping_add(1);
-        let n = u64::from(pull);
-        out.push(
-            config,
-            Control {
-                to: conn.key.src,
-                id: conn.key.id,
-                kind: Kind::Pull { pull, pacer: self.pacer, cumulative: conn.cumulative() },
-                path: control_path(
-                    config.paths,
-                    cx.net,
-                    conn.key.src,
-                    conn.paths,
-                    conn.draw,
-                    2 * n + 1,
-                ),
-                pull_of: Some(at),
-                len: 0,
-            },
-        );
+        let kind = Kind::Pull { pull, pacer: self.pacer, cumulative: conn.cumulative() };
+        let n = 2 * u64::from(pull) + 1;
+        let span = Span { msg: conn.key.id, offset: 0, len: 0 };
+        let control = conn.control(cx, n, span, kind);
+        out.push(config, Control { pull_of: Some(at), ..control });
     }
 
     /// Forget messages that have been silent for too long.
-    pub(crate) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
+    #[cold]
+    pub(crate) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let silent: Vec<SlotRef> = self
             .conns
             .iter_mut()
@@ -331,7 +277,7 @@ impl Receiver {
             .map(|(at, _)| at)
             .collect();
         for at in silent {
-            if let Some(conn) = self.close(cx, at) {
+            if let Some(conn) = self.close(cx, at, out) {
                 self.remember(cx.now, config, conn.key, Over::Abandoned);
                 cx.fx.failed(conn.key, Why::TimedOut);
             }
@@ -342,15 +288,12 @@ impl Receiver {
     }
 }
 
-fn draw_of(cx: &Cx<'_>, key: MsgKey) -> Draw {
-    cx.draw.part(u64::from(key.src.0)).part(key.id.0)
-}
-
-/// The level of a message in the pull queue, lower first (section 7.4).
-fn level(config: &Config, conn: &Conn) -> u16 {
+/// The level of a message in the pull queue, lower first (section 7.4). `prio` is the sender's
+/// choice.
+fn level(config: &Config, key: MsgKey, prio: u8) -> u16 {
     match config.discipline {
-        _ if config.preferred == Some(conn.key) => 0,
+        _ if config.preferred == Some(key) => 0,
         Discipline::Fair => 1,
-        Discipline::Prio => 1 + u16::from(conn.prio),
+        Discipline::Prio => 1 + u16::from(prio),
     }
 }

@@ -12,14 +12,16 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Why};
+use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
-use wire::ndp::{self, Kind, Repr};
+use wire::ndp::{Data, Feedback, Kind, Repr};
 
 use super::config::Config;
 use super::flow::{Checked, Departure, Flow, Memory};
+use super::index::Index;
+use super::reject;
 use super::slab::{Slab, SlotRef};
 use super::time_wait::TimeWait;
 
@@ -45,17 +47,78 @@ enum Stage {
 /// The destination and number of a channel.
 type Channel = (HostId, u32);
 
-/// The sending half of a host.
+/// What a sender has to do: packets to send, timeouts to look at.
 #[derive(Debug)]
-pub(crate) struct Sender {
-    timer: TimerId,
-    flows: Slab<Flow>,
-    by_id: HashMap<MsgId, Stage, FxBuildHasher>,
+struct Agenda {
     credits: VecDeque<Credit>,
     /// When to look at which message. Entries that disagree with `Flow::check_at` are stale.
     checks: BinaryHeap<Reverse<(Time, SlotRef)>>,
+    timer: TimerId,
     /// The deadline of `timer`.
     armed: Time,
+}
+
+impl Agenda {
+    /// Let a message send up to `packets` more, after everyone who has been granted before. Returns
+    /// how many of them it has nothing to send for.
+    #[inline(always)]
+    fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, packets: u64) -> u64 {
+        let idle = packets.saturating_sub(flow.ungranted());
+        let packets = packets - idle;
+        if packets == 0 {
+            return idle;
+        }
+        flow.granted += packets;
+        match self.credits.back_mut() {
+            Some(last) if last.flow == at => last.packets += packets,
+            _ => self.credits.push_back(Credit { flow: at, packets }),
+        }
+        // No packet sent from now on can be due before this.
+        self.check_by(cx, at, flow, cx.now.saturating_add(flow.rto()));
+        idle
+    }
+
+    /// Let a message send what it is pulled for.
+    #[inline]
+    fn pull(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, packets: u64) {
+        if packets > 0 {
+            let idle = self.grant(cx, at, flow, packets);
+            if idle > 0 {
+                flow.keep_early_pulls(idle);
+            }
+        }
+    }
+
+    /// Look at a message at `due` or earlier.
+    #[inline]
+    fn check_by(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, due: Time) {
+        if due < flow.check_at {
+            flow.check_at = due;
+            self.check_at(cx, at, due);
+        }
+    }
+
+    #[cold]
+    fn check_at(&mut self, cx: &mut Cx<'_>, at: SlotRef, due: Time) {
+        self.checks.push(Reverse((due, at)));
+        self.arm(cx, due);
+    }
+
+    /// Let the timer fire at `due` or earlier.
+    fn arm(&mut self, cx: &mut Cx<'_>, due: Time) {
+        if due < self.armed {
+            self.armed = due;
+            cx.fx.arm(self.timer, due);
+        }
+    }
+}
+
+/// The sending half of a host.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    flows: Slab<Flow>,
+    by_id: Index<MsgId, Stage>,
+    agenda: Agenda,
     /// Channels in use, with the messages that wait for the one under way.
     channels: HashMap<Channel, VecDeque<Msg>, FxBuildHasher>,
     /// Ids that must not be used again yet.
@@ -65,13 +128,11 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(timer: TimerId) -> Self {
+        let (credits, checks) = (VecDeque::new(), BinaryHeap::new());
         Self {
-            timer,
             flows: Slab::new(),
-            by_id: HashMap::with_hasher(FxBuildHasher),
-            credits: VecDeque::new(),
-            checks: BinaryHeap::new(),
-            armed: Time::NEVER,
+            by_id: Index::new(),
+            agenda: Agenda { credits, checks, timer, armed: Time::NEVER },
             channels: HashMap::with_hasher(FxBuildHasher),
             finished: TimeWait::new(),
             memories: Vec::new(),
@@ -80,7 +141,7 @@ impl Sender {
 
     pub(crate) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) -> Submit {
         // At-most-once (section 8): an id in use, or used within the last MSL, is refused.
-        if self.by_id.contains_key(&msg.id) || self.is_finished(cx.now, msg.id) {
+        if self.by_id.get(msg.id).is_some() || self.is_finished(cx.now, msg.id) {
             cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
             return Submit::Taken;
         }
@@ -107,96 +168,63 @@ impl Sender {
     fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
         let memory = self.memories.pop().unwrap_or_default();
         let flow = Flow::new(config, cx.net, cx.now, cx.draw, msg, memory);
-        let window = flow.first_window();
+        let window = flow.first_window(config);
         let at = self.flows.insert(flow);
         self.by_id.insert(msg.id, Stage::Sending(at));
-        self.grant(cx, at, window);
-    }
-
-    /// Let a message send up to `packets` more, after everyone who has been granted before. Returns
-    /// how many of them it has nothing to send for.
-    fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) -> u64 {
-        let Some(flow) = self.flows.get_mut(at) else { return 0 };
-        let idle = packets.saturating_sub(flow.ungranted());
-        let packets = packets - idle;
-        if packets == 0 {
-            return idle;
-        }
-        flow.granted += packets;
-        match self.credits.back_mut() {
-            Some(last) if last.flow == at => last.packets += packets,
-            _ => self.credits.push_back(Credit { flow: at, packets }),
-        }
-        // No packet sent from now on can be due before this.
-        let due = cx.now.saturating_add(flow.rto());
-        self.check_by(cx, at, due);
-        idle
-    }
-
-    /// Let a message send what it is pulled for.
-    fn pull(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) {
-        let idle = self.grant(cx, at, packets);
-        if idle > 0
-            && let Some(flow) = self.flows.get_mut(at)
-        {
-            flow.keep_early_pulls(idle);
+        if let Some(flow) = self.flows.get_mut(at) {
+            self.agenda.grant(cx, at, flow, window);
         }
     }
 
-    /// Look at a message at `due` or earlier.
-    fn check_by(&mut self, cx: &mut Cx<'_>, at: SlotRef, due: Time) {
-        let Some(flow) = self.flows.get_mut(at) else { return };
-        if due >= flow.check_at {
-            return;
-        }
-        flow.check_at = due;
-        self.checks.push(Reverse((due, at)));
-        if due < self.armed {
-            self.armed = due;
-            cx.fx.arm(self.timer, due);
-        }
-    }
-
-    /// Put the next packet into `slot`. False if nothing may be sent.
+    /// Put the next packet into `slot`, unless nothing may be sent.
     #[inline]
-    pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
-        while let Some(credit) = self.credits.front_mut() {
-            let departure = match self.flows.get_mut(credit.flow) {
-                None => None,
-                Some(flow) => match flow.send(config, cx.net, cx.now) {
-                    Some(departure) => {
-                        flow.granted -= 1;
-                        fill(cx.me, config, &flow.msg, departure, slot);
-                        Some(departure)
-                    }
-                    None => {
-                        flow.granted -= credit.packets;
-                        None
-                    }
-                },
-            };
-            credit.packets -= 1;
-            if departure.is_none() || credit.packets == 0 {
-                self.credits.pop_front();
-            }
-            if let Some(departure) = departure {
+    pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> Tx {
+        if self.agenda.credits.is_empty() { Tx::Idle } else { self.send(cx, config, slot) }
+    }
+
+    #[inline(never)]
+    fn send(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> Tx {
+        while let Some(credit) = self.agenda.credits.front_mut() {
+            if let Some(flow) = self.flows.get_mut(credit.flow)
+                && let Some(departure) = flow.send(config, cx.net, cx.now)
+            {
+                flow.granted -= 1;
+                credit.packets -= 1;
+                if credit.packets == 0 {
+                    self.agenda.credits.pop_front();
+                }
                 if departure.retransmission {
                     cx.fx.count(Stat::Retransmission);
                 }
-                return true;
+                fill(cx.me, config, &flow.msg, departure, slot);
+                return Tx::Sent;
             }
+            self.drop_credit();
         }
-        false
+        Tx::Idle
     }
 
-    /// The message that control packet `connection` from `from` is about, if it is one of ours.
-    fn find(&mut self, cx: &mut Cx<'_>, from: HostId, id: MsgId) -> Option<SlotRef> {
-        if let Some(&Stage::Sending(at)) = self.by_id.get(&id)
-            && self.flows.get_mut(at).is_some_and(|flow| flow.msg.dst == from)
+    /// The first credit is for a message that is over, or has nothing to send any more.
+    #[cold]
+    fn drop_credit(&mut self) {
+        if let Some(credit) = self.agenda.credits.pop_front()
+            && let Some(flow) = self.flows.get_mut(credit.flow)
         {
-            return Some(at);
+            flow.granted -= credit.packets;
         }
-        cx.fx.count(Stat::Rejected);
+    }
+
+    /// The message that a control packet is about, if it is one of ours: `key.src` is who sent the
+    /// packet.
+    #[inline]
+    fn find(&mut self, cx: &mut Cx<'_>, key: MsgKey) -> Option<(SlotRef, &mut Flow, &mut Agenda)> {
+        if let Some(Stage::Sending(at)) = self.by_id.get(key.id)
+            && let Some(flow) = self.flows.get_mut(at)
+            && flow.msg.dst == key.src
+        {
+            return Some((at, flow, &mut self.agenda));
+        }
+        reject(cx);
         None
     }
 
@@ -205,32 +233,30 @@ impl Sender {
         &mut self,
         cx: &mut Cx<'_>,
         config: &Config,
-        (from, id): (HostId, MsgId),
-        feedback: ndp::Feedback,
+        key: MsgKey,
+        feedback: Feedback,
         is_ack: bool,
     ) {
-        let Some(at) = self.find(cx, from, id) else { return };
-        let Some(flow) = self.flows.get_mut(at) else { return };
-        let ndp::Feedback { seq, cumulative, pull } = feedback;
+        let Some((at, flow, agenda)) = self.find(cx, key) else { return };
+        let Feedback { seq, cumulative, pull } = feedback;
         let early = if is_ack {
             flow.on_ack(config, cx.now, cx.rx_at, seq, cumulative).then_some(0)
         } else {
-            flow.on_nack(config, cx.now, seq, cumulative)
+            flow.on_nack(cx.now, seq, cumulative)
         };
         let Some(early) = early else {
-            cx.fx.count(Stat::Rejected);
+            reject(cx);
             return;
         };
         if flow.is_done() {
             self.finish(cx, config, at, None);
             return;
         }
-        let pulled = pull.map_or(0, |pull| flow.on_pull(cx.now, pull, cumulative));
-        let due = cx.now.saturating_add(flow.rto());
-        self.pull(cx, at, early + pulled);
+        let pulled = pull.map_or(0, |pull| flow.on_pull(cx.now, pull));
+        agenda.pull(cx, at, flow, early + pulled);
         // The first round-trip sample shortens the initial timeout; an answer to a flow that was
         // given long to wait ends that.
-        self.check_by(cx, at, due);
+        agenda.check_by(cx, at, flow, cx.now.saturating_add(flow.rto()));
     }
 
     #[inline]
@@ -238,41 +264,36 @@ impl Sender {
         &mut self,
         cx: &mut Cx<'_>,
         config: &Config,
-        (from, id): (HostId, MsgId),
+        key: MsgKey,
         pull: u32,
         cumulative: u32,
     ) {
-        let Some(at) = self.find(cx, from, id) else { return };
-        let Some(flow) = self.flows.get_mut(at) else { return };
-        let packets = flow.on_pull(cx.now, pull, cumulative);
+        let Some((at, flow, agenda)) = self.find(cx, key) else { return };
+        flow.acknowledge_below(cumulative);
+        let packets = flow.on_pull(cx.now, pull);
         if flow.is_done() {
             self.finish(cx, config, at, None);
         } else {
-            self.pull(cx, at, packets);
+            agenda.pull(cx, at, flow, packets);
         }
     }
 
-    pub(crate) fn on_bounce(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        (from, id): (HostId, MsgId),
-        seq: u32,
-    ) {
-        let Some(at) = self.find(cx, from, id) else { return };
-        let Some(flow) = self.flows.get_mut(at) else { return };
+    pub(crate) fn on_bounce(&mut self, cx: &mut Cx<'_>, config: &Config, key: MsgKey, seq: u32) {
+        let Some((at, flow, agenda)) = self.find(cx, key) else { return };
         if flow.on_bounce(config, cx.now, seq) == Some(true) {
-            self.grant(cx, at, 1);
+            agenda.grant(cx, at, flow, 1);
         }
     }
 
+    #[inline(never)]
     pub(crate) fn on_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
-        self.armed = Time::NEVER;
-        while let Some(&Reverse((due, at))) = self.checks.peek() {
+        self.agenda.armed = Time::NEVER;
+        while let Some(&Reverse((due, at))) = self.agenda.checks.peek() {
             if due > cx.now {
+                self.agenda.arm(cx, due);
                 break;
             }
-            self.checks.pop();
+            self.agenda.checks.pop();
             let Some(flow) = self.flows.get_mut(at) else { continue };
             if flow.check_at != due {
                 continue;
@@ -284,24 +305,18 @@ impl Sender {
                     if packets > 0 {
                         cx.fx.count(Stat::Timeout);
                     }
-                    self.check_by(cx, at, next);
-                    self.grant(cx, at, u64::from(packets));
+                    self.agenda.check_by(cx, at, flow, next);
+                    self.agenda.grant(cx, at, flow, u64::from(packets));
                 }
             }
-        }
-        if let Some(&Reverse((due, _))) = self.checks.peek()
-            && due < self.armed
-        {
-            self.armed = due;
-            cx.fx.arm(self.timer, due);
         }
     }
 
     pub(crate) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId) {
-        match self.by_id.get(&id) {
-            Some(&Stage::Sending(at)) => self.finish(cx, config, at, Some(Why::Cancelled)),
-            Some(&Stage::Waiting(channel)) => {
-                self.by_id.remove(&id);
+        match self.by_id.get(id) {
+            Some(Stage::Sending(at)) => self.finish(cx, config, at, Some(Why::Cancelled)),
+            Some(Stage::Waiting(channel)) => {
+                self.by_id.remove(id);
                 if let Some(waiting) = self.channels.get_mut(&channel) {
                     waiting.retain(|m| m.id != id);
                 }
@@ -312,13 +327,14 @@ impl Sender {
     }
 
     /// Forget a message, tell the application, and start the next one of its channel.
+    #[cold]
     fn finish(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, why: Option<Why>) {
         let Some(flow) = self.flows.remove(at) else { return };
         let msg = flow.msg;
         if self.memories.len() < MEMORIES {
             self.memories.push(flow.into_memory());
         }
-        self.by_id.remove(&msg.id);
+        self.by_id.remove(msg.id);
         self.finished.insert(cx.now, config.msl, config.time_wait_entries, msg.id, ());
         match why {
             None => cx.fx.acked(msg.id),
@@ -328,11 +344,12 @@ impl Sender {
             self.next_of_channel(cx, config, (msg.dst, msg.channel));
         }
         if self.flows.is_empty() {
-            self.checks.clear();
-            self.credits.clear();
-            if self.armed != Time::NEVER {
-                self.armed = Time::NEVER;
-                cx.fx.disarm(self.timer);
+            let Agenda { credits, checks, timer, armed } = &mut self.agenda;
+            checks.clear();
+            credits.clear();
+            if *armed != Time::NEVER {
+                *armed = Time::NEVER;
+                cx.fx.disarm(*timer);
             }
         }
     }
@@ -348,8 +365,9 @@ impl Sender {
 }
 
 /// Write a DATA packet.
+#[inline]
 fn fill(me: HostId, config: &Config, msg: &Msg, d: Departure, slot: &mut Packet) {
-    let data = ndp::Data {
+    let data = Data {
         seq: d.seq as u32,
         syn: d.syn,
         last: d.last,
@@ -365,5 +383,6 @@ fn fill(me: HostId, config: &Config, msg: &Msg, d: Departure, slot: &mut Packet)
     slot.wire_len = d.len + config.header;
     slot.flags = Flags(0);
     slot.span = Span { msg: msg.id, offset: d.offset, len: u32::from(d.len) };
-    super::emit(slot, Repr { connection: msg.id.0, kind: Kind::Data(data) });
+    let repr = Repr { connection: msg.id.0, kind: Kind::Data(data) };
+    super::put_header(slot, repr.to_bytes());
 }

@@ -7,7 +7,7 @@ use endpoint::{
 use units::{Dur, HostId, Rate, Time, TimerId};
 use wire::ndp::{Data, Feedback, Kind, Repr};
 
-use crate::ndp::{Config, Ndp, emit};
+use crate::ndp::{Config, Ndp, put_header};
 
 /// The host on the bench, and the other one.
 pub(super) const ME: HostId = HostId(0);
@@ -102,7 +102,7 @@ impl Bench {
             _ => Span::default(),
         };
         let mut pkt = Packet { src, dst: ME, flags, span, ..Packet::EMPTY };
-        emit(&mut pkt, Repr { connection: id, kind });
+        put_header(&mut pkt, Repr { connection: id, kind }.to_bytes());
         self.call(|ndp, cx| ndp.on_packet(cx, &pkt));
         self.drain()
     }
