@@ -18,7 +18,7 @@ use crate::results::Results;
 use crate::trace::{Trace, Tracer};
 
 /// Version of the engine: results of equal versions have equal digests.
-pub const ENGINE_VERSION: u32 = 1;
+pub const ENGINE_VERSION: u32 = 2;
 
 /// How to run a scenario. None of it changes results.
 #[derive(Debug, Clone, Default)]
