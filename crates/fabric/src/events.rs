@@ -70,7 +70,7 @@ pub(crate) struct EventQueue {
     /// How many links and hosts there are in all partitions.
     links: u32,
     hosts: u32,
-    wheel: Option<Wheel>,
+    wheel: Wheel,
     /// What the wheel does not reach, or all of it.
     spilled: BinaryHeap<Spilled>,
     /// What moves: by 0 for faults, then rank of hosts for timers, then for applications.
@@ -104,7 +104,10 @@ impl EventQueue {
         };
         let pending = hosts.clone().map(pending).collect();
         let orders = 1 + 2 * links + all;
-        let wheel = (kind == Events::Wheel).then(|| Wheel::new(orders, busy, horizon));
+        let wheel = match kind {
+            Events::Wheel => Wheel::new(orders, busy, horizon),
+            Events::Heap => Wheel::none(),
+        };
         Self {
             links,
             hosts: all,
@@ -138,9 +141,10 @@ impl EventQueue {
     /// Schedule what will not be moved.
     #[inline(always)]
     fn fix(&mut self, order: u32, about: About, at: Time) {
-        match &mut self.wheel {
-            Some(wheel) if wheel.reaches(at) => wheel.push(order, about, at),
-            _ => self.spill(order, about, at),
+        if self.wheel.reaches(at) {
+            self.wheel.push(order, about, at);
+        } else {
+            self.spill(order, about, at);
         }
     }
 
@@ -157,17 +161,14 @@ impl EventQueue {
         if at >= pending.near.min(pending.far) {
             return;
         }
-        match &mut self.wheel {
-            Some(wheel) if wheel.reaches(at) => {
-                pending.near = at;
-                let about = About::new(About::TIMER, host, 0);
-                wheel.push(1 + 2 * self.links + pending.rank, about, at);
-            }
-            _ => {
-                pending.far = at;
-                let id = 1 + pending.rank;
-                self.set(id, at);
-            }
+        if self.wheel.reaches(at) {
+            pending.near = at;
+            let about = About::new(About::TIMER, host, 0);
+            self.wheel.push(1 + 2 * self.links + pending.rank, about, at);
+        } else {
+            pending.far = at;
+            let id = 1 + pending.rank;
+            self.set(id, at);
         }
     }
 
@@ -201,29 +202,25 @@ impl EventQueue {
         if id == 0 { 0 } else { 2 * self.links + id }
     }
 
-    /// The next event, if it comes strictly before `limit`.
+    /// The next event, if it comes strictly before `limit`, is an arrival and can be had quickly:
+    /// when, over which link, and which packet.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, Event)> {
-        if let Some(wheel) = &mut self.wheel
-            && let Some((at, about)) = wheel.peek()
-            && at < self.heap_at
-            && at < limit
-        {
-            wheel.pop();
-            if let Some(event) = self.event(about, at) {
-                return Some((at, event));
-            }
+    pub(crate) fn pop_arrival(&mut self, limit: Time) -> Option<(Time, u32, u32)> {
+        let (at, about) = self.wheel.peek()?;
+        if at >= self.heap_at || at >= limit || about.kind() != About::ARRIVAL {
+            return None;
         }
-        self.pop_any(limit)
+        self.wheel.pop();
+        Some((at, about.link(), about.packet))
     }
 
-    /// The next event where the next slot has to be opened, or the heaps' first may come before.
-    fn pop_any(&mut self, limit: Time) -> Option<(Time, Event)> {
+    /// The next event, if it comes strictly before `limit`.
+    pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, Event)> {
         loop {
             let heap = self.heap_first();
             let bound = self.heap_at.min(limit);
-            if let Some(wheel) = &mut self.wheel
-                && let Some((at, about)) = wheel.first(bound)
+            let wheel = &mut self.wheel;
+            if let Some((at, about)) = wheel.first(bound)
                 && at < limit
                 && heap.is_none_or(|heap| (at, wheel.peek_order().unwrap_or(0)) < heap)
             {
@@ -235,9 +232,7 @@ impl EventQueue {
             }
             let (at, order) = heap.filter(|&(at, _)| at < limit)?;
             let event = self.pop_heap(order);
-            if let Some(wheel) = &mut self.wheel {
-                wheel.advance(at);
-            }
+            self.wheel.advance(at);
             return Some((at, event));
         }
     }
@@ -298,7 +293,7 @@ impl EventQueue {
 
     /// When the next event comes, or a bound below it; `None` if nothing is scheduled.
     pub(crate) fn next_at(&self) -> Option<Time> {
-        let wheel = self.wheel.as_ref().and_then(Wheel::next_at).unwrap_or(Time::NEVER);
+        let wheel = self.wheel.next_at().unwrap_or(Time::NEVER);
         let next = wheel.min(self.heap_at);
         (next != Time::NEVER).then_some(next)
     }
@@ -308,13 +303,13 @@ impl EventQueue {
     /// events have not.
     #[inline(always)]
     pub(crate) fn ahead(&self, ahead: usize) -> Option<About> {
-        self.wheel.as_ref()?.ahead(ahead)
+        self.wheel.ahead(ahead)
     }
 
     /// The packets that are on their way over a link.
     pub(crate) fn in_flight(&self) -> impl Iterator<Item = u32> {
         let spilled = self.spilled.iter().map(|Reverse((_, _, about))| *about);
-        let all = self.wheel.iter().flat_map(Wheel::entries).chain(spilled);
+        let all = self.wheel.entries().chain(spilled);
         all.filter(|about| about.kind() == About::ARRIVAL).map(|about| about.packet)
     }
 }

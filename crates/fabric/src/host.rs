@@ -156,6 +156,8 @@ impl<O: Observer> Part<O> {
     }
 
     /// A packet has arrived at its host.
+    // Not inlined, like the other rarer events: what is left of the loop then fits the registers.
+    #[inline(never)]
     pub(crate) fn deliver(&mut self, h: u32, handle: u32) {
         let pkt = &self.slab[handle];
         let host = &mut self.hosts[h as usize];
@@ -167,6 +169,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// A timer or a paced transmission is due, or was when this event was scheduled.
+    #[inline(never)]
     pub(crate) fn host_timer(&mut self, h: u32) {
         let now = self.now;
         let next = self.hosts[h as usize].next_timer();
@@ -187,6 +190,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// A timer of the application, or a signal to it, is due.
+    #[inline(never)]
     pub(crate) fn host_app(&mut self, h: u32) {
         let now = self.now;
         self.hosts[h as usize].app_at = Time::NEVER;
@@ -208,6 +212,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// The host's port has finished a packet.
+    #[inline(never)]
     pub(crate) fn nic_departure(&mut self, h: u32) {
         self.ports[h as usize].depart(h, &mut self.events);
         let host = &mut self.hosts[h as usize];

@@ -97,28 +97,43 @@ const COIN: Purpose = Purpose::new("queue: coin");
 impl<O: Observer> Part<O> {
     /// Handle every event that comes strictly before `until`.
     pub(crate) fn run(&mut self, until: Time) {
-        while let Some((at, event)) = self.events.pop(until) {
-            if at < self.now {
-                self.violate(None, format!("time goes back to {at}"));
-            }
-            self.now = at;
-            self.handled += 1;
-            self.prefetch();
-            match event {
-                Event::Arrival { link, packet } => self.arrival(link, packet),
-                Event::Departure(link) if (link as usize) < self.hosts.len() => {
-                    self.nic_departure(link);
-                }
-                Event::Departure(link) => self.port_departure(link),
-                Event::Timer(host) => self.host_timer(host),
-                Event::App(host) => self.host_app(host),
-                Event::Fault => self.fault(),
-            }
-            if self.violation.is_some() {
+        while self.violation.is_none() {
+            // Most events are arrivals.
+            if let Some((at, link, packet)) = self.events.pop_arrival(until) {
+                self.begin(at);
+                self.arrival(link, packet);
+            } else if let Some((at, event)) = self.events.pop(until) {
+                self.begin(at);
+                self.handle(event);
+            } else {
+                self.now = self.now.max(until);
                 return;
             }
         }
-        self.now = self.now.max(until);
+    }
+
+    /// An event at `at` is about to be handled.
+    #[inline(always)]
+    fn begin(&mut self, at: Time) {
+        if at < self.now {
+            self.violate(None, format!("time goes back to {at}"));
+        }
+        self.now = at;
+        self.handled += 1;
+        self.prefetch();
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrival { link, packet } => self.arrival(link, packet),
+            Event::Departure(link) if (link as usize) < self.hosts.len() => {
+                self.nic_departure(link);
+            }
+            Event::Departure(link) => self.port_departure(link),
+            Event::Timer(host) => self.host_timer(host),
+            Event::App(host) => self.host_app(host),
+            Event::Fault => self.fault(),
+        }
     }
 
     /// When the next event comes, or a bound below it.
@@ -176,12 +191,26 @@ impl<O: Observer> Part<O> {
     /// A packet is at switch `at`: queue it at an output port.
     #[inline(always)]
     fn forward(&mut self, at: u32, packet: u32) {
-        let out = self.output(at, packet);
-        self.enqueue(out, packet);
-        while let Some(packet) = self.returned.pop() {
-            let out = self.output(at, packet);
-            self.enqueue(out, packet);
+        let pkt = &self.slab[packet];
+        let desc = describe(packet, pkt);
+        let out = match self.world.config.routing {
+            Routing::Source => self.port_along(at, pkt),
+            _ => self.choose(at, packet),
+        };
+        let port = &mut self.ports[out as usize];
+        port.replay(out, self.now, &mut self.events);
+        if !port.offer(out, desc, self.now, &mut self.events) {
+            self.refuse(out, desc);
+            while let Some(packet) = self.returned.pop() {
+                self.send_back(at, packet);
+            }
         }
+    }
+
+    /// A header has been turned back at switch `at`. It is control now, and does not come back again.
+    #[inline(never)]
+    fn send_back(&mut self, at: u32, packet: u32) {
+        self.forward(at, packet);
     }
 
     /// The port of switch `at` on the way to `pkt`'s destination, along the path that the sender
@@ -193,15 +222,6 @@ impl<O: Observer> Part<O> {
         let down = switch.down + u32::from(home.down[switch.tier]);
         let up = switch.up + u32::from(pkt.scratch[switch.tier]);
         if home.below[switch.tier] == switch.below { down } else { up }
-    }
-
-    #[inline(always)]
-    fn output(&mut self, at: u32, packet: u32) -> u32 {
-        let pkt = &self.slab[packet];
-        if self.world.config.routing == Routing::Source {
-            return self.port_along(at, pkt);
-        }
-        self.choose(at, packet)
     }
 
     /// The output port where switches choose.
@@ -218,30 +238,22 @@ impl<O: Observer> Part<O> {
         switch.up + route::choose_up(&known, routing, switch.number, pkt, *draw, draws)
     }
 
-    #[inline(always)]
-    fn enqueue(&mut self, link: u32, packet: u32) {
-        let port = &mut self.ports[link as usize];
-        port.replay(link, self.now, &mut self.events);
-        let desc = describe(packet, &self.slab[packet]);
-        if !port.offer(link, desc, self.now, &mut self.events) {
-            self.refuse(link, desc);
-        }
-    }
-
     /// `packet` does not simply join the queue of `link`.
+    #[inline(never)]
     fn refuse(&mut self, link: u32, packet: Desc) {
         let port = &mut self.ports[link as usize];
         let Some(queue) = port.queue.as_mut() else { return };
+        let rare = &mut *port.rare;
         let mut desk = Desk {
             slab: &mut self.slab,
             observer: &mut self.observer,
             chain: &mut port.chain,
-            stats: &mut port.stats,
+            stats: &mut rare.stats,
             returned: &mut self.returned,
             now: self.now,
             link: port.link,
         };
-        let (seed, number, coins) = (self.world.config.seed, port.link, &mut port.coins);
+        let (seed, number, coins) = (self.world.config.seed, port.link, &mut rare.coins);
         let coin = || {
             *coins += 1;
             Draw::new(seed, PORT, u64::from(number)).bits(COIN, *coins)
@@ -251,6 +263,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// A switch port whose departures are events has finished a packet.
+    #[inline(never)]
     fn port_departure(&mut self, link: u32) {
         self.handled -= 1;
         self.ports[link as usize].depart(link, &mut self.events);
@@ -261,8 +274,8 @@ impl<O: Observer> Part<O> {
     fn lose(&mut self, link: u32, packet: u32) {
         let pkt = &self.slab[packet];
         let port = &mut self.ports[link as usize];
-        port.stats.dropped += 1;
-        port.stats.dropped_bytes += u64::from(pkt.wire_len);
+        port.rare.stats.dropped += 1;
+        port.rare.stats.dropped_bytes += u64::from(pkt.wire_len);
         port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Dropped);
         if O::PACKETS {
             let event = PacketEvent::Dropped(Drop::Dead);
@@ -303,7 +316,7 @@ impl<O: Observer> Part<O> {
     /// Note how much has been sent so far: the measurement window begins (0) or ends (1).
     pub(crate) fn note_window(&mut self, edge: usize) {
         for port in &mut self.ports {
-            port.window_bytes[edge] = Some(port.bytes);
+            port.rare.window_bytes[edge] = Some(port.bytes);
         }
     }
 

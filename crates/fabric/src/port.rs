@@ -42,30 +42,37 @@ pub(crate) struct Port {
     pub(crate) arrived: u64,
     /// Packets that arrived.
     pub(crate) packets: u64,
-    /// Whether what arrives over this link arrives.
-    pub(crate) up: bool,
-    /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of links
-    /// to other partitions, which must hear of it in time; of all ports on the eager path.
-    departs: bool,
     /// Bytes whose transmission has begun.
     pub(crate) bytes: u64,
     /// The most bytes the queue held.
     pub(crate) max_queue_bytes: u32,
     /// The link's number in the whole fabric.
     pub(crate) link: u32,
+    /// Whether what arrives over this link arrives.
+    pub(crate) up: bool,
+    /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of links
+    /// to other partitions, which must hear of it in time; of all ports on the eager path.
+    departs: bool,
     /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free, and for
     /// the receiving end of a link from another partition.
     pub(crate) queue: Option<Queue>,
     /// The digest chain of what happened at the transmitting end.
     pub(crate) chain: u64,
-    /// What seldom happens.
+    pub(crate) rare: Box<Rare>,
+}
+
+/// What is seldom touched of a port.
+pub(crate) struct Rare {
+    rate: Rate,
+    /// What seldom happens; the port itself counts the rest.
     pub(crate) stats: LinkStats,
-    /// `bytes` at the ends of the measurement window, as far as they have come.
+    /// Bytes sent by the ends of the measurement window, as far as they have come.
     pub(crate) window_bytes: [Option<u64>; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
-    rate: Rate,
 }
+
+const _: () = assert!(size_of::<Port>() == 256, "four cache lines; the last one is seldom touched");
 
 impl Port {
     /// The port of link number `number`.
@@ -88,17 +95,19 @@ impl Port {
             end,
             arrived: 0,
             packets: 0,
-            up: link.up,
-            departs,
             bytes: 0,
             max_queue_bytes: 0,
             link: number,
+            up: link.up,
+            departs,
             queue,
             chain: 0,
-            stats: LinkStats::default(),
-            window_bytes: [None; 2],
-            coins: 0,
-            rate: link.rate,
+            rare: Box::new(Rare {
+                rate: link.rate,
+                stats: LinkStats::default(),
+                window_bytes: [None; 2],
+                coins: 0,
+            }),
         }
     }
 
@@ -114,7 +123,7 @@ impl Port {
     pub(crate) fn start(&mut self, me: u32, packet: Desc, at: Time, events: &mut EventQueue) {
         let len = u64::from(packet.len);
         let time = match self.ps_per_byte {
-            0 => self.rate.serialise(len),
+            0 => self.rare.rate.serialise(len),
             ps => Dur(u64::from(ps) * len),
         };
         self.serving = Some(packet);
@@ -203,13 +212,13 @@ impl Port {
 
     /// What is known here of the link: of both ends, or of the one that is in this partition.
     pub(crate) fn stats(&self) -> LinkStats {
-        let at = |edge: usize| self.window_bytes[edge].unwrap_or(self.bytes);
+        let at = |edge: usize| self.rare.window_bytes[edge].unwrap_or(self.bytes);
         LinkStats {
             packets: self.packets,
             bytes: self.bytes,
             bytes_in_window: at(1) - at(0),
             max_queue_bytes: self.max_queue_bytes,
-            ..self.stats
+            ..self.rare.stats
         }
     }
 }

@@ -108,6 +108,11 @@ impl Wheel {
         }
     }
 
+    /// A wheel that reaches nothing.
+    pub(crate) fn none() -> Self {
+        Self { heads: Vec::new(), occupied: Vec::new(), ..Self::new(1, 1, Dur::ZERO) }
+    }
+
     fn slot(&self, at: Time) -> u64 {
         at.0 >> self.shift
     }
@@ -229,6 +234,9 @@ impl Wheel {
 
     /// The first occupied slot after `current`.
     fn next_slot(&self) -> Option<u64> {
+        if self.heads.is_empty() {
+            return None;
+        }
         let start = self.index(self.current + 1);
         let words = self.occupied.len();
         let first = self.occupied[start / 64] & (u64::MAX << (start % 64));

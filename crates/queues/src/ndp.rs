@@ -27,21 +27,23 @@ pub struct NdpSpec {
 }
 
 /// A port's two queues.
+// In order of use.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Ndp {
-    data: VecDeque<Desc>,
-    headers: VecDeque<Desc>,
     data_room: Room,
     header_room: Room,
+    data: VecDeque<Desc>,
+    headers: VecDeque<Desc>,
     /// Position in the round of `header_weight + data_weight` services; moves only while both
     /// queues are non-empty.
     turn: u16,
     header_weight: u16,
     round: u16,
-    /// Trim the arriving packet if 63 coin bits are below this.
-    trim_arriving_below: u64,
     trim_to: u16,
     bounce: bool,
+    /// Trim the arriving packet if 63 coin bits are below this.
+    trim_arriving_below: u64,
 }
 
 /// At most so many queued packets are trimmed to make room for one (they may be smaller than it).
