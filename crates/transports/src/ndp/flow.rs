@@ -228,31 +228,34 @@ impl Flow {
         net: &NetView<'_>,
         now: Time,
     ) -> Option<Departure> {
-        let (seq, avoid) = match self.next_resend() {
-            Some((seq, path)) => (seq, Some(path)),
-            None if self.may_send_new() => (self.next_new(), None),
-            None => return None,
-        };
-        let path = self.paths.next(net, avoid);
-        let (fate, resent) = (Fate::InFlight, avoid.is_some());
-        let packet = SentPacket { at: now, path: path as u16, fate, resent };
-        if resent {
-            self.rtx_live -= 1;
-            self.sent[(seq - self.base) as usize] = packet;
-        } else {
-            self.sent.push_back(packet);
-            self.quiet_since = now;
+        if !self.rtx.is_empty()
+            && let Some(departure) = self.resend(config, net, now)
+        {
+            return Some(departure);
         }
-        Some(self.departure(config, seq, path, resent))
+        if !self.may_send_new() {
+            return None;
+        }
+        let seq = self.next_new();
+        let path = self.paths.next(net, None);
+        let fate = Fate::InFlight;
+        self.sent.push_back(SentPacket { at: now, path: path as u16, fate, resent: false });
+        self.quiet_since = now;
+        Some(self.departure(config, seq, path, false))
     }
 
-    /// Take the head of the resend queue: which packet, and the path that it took last.
-    fn next_resend(&mut self) -> Option<(u64, u32)> {
+    /// The head of the resend queue, on another path than before.
+    #[inline(never)]
+    fn resend(&mut self, config: &Config, net: &NetView<'_>, now: Time) -> Option<Departure> {
         while let Some(seq) = self.rtx.pop_front() {
             if let Some(packet) = sent_packet(&mut self.sent, self.base, seq)
                 && packet.fate == Fate::Resend
             {
-                return Some((seq, u32::from(packet.path)));
+                let path = self.paths.next(net, Some(u32::from(packet.path)));
+                let fate = Fate::InFlight;
+                *packet = SentPacket { at: now, path: path as u16, fate, resent: true };
+                self.rtx_live -= 1;
+                return Some(self.departure(config, seq, path, true));
             }
         }
         None

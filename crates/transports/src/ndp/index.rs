@@ -24,17 +24,17 @@ impl<K: Copy + Eq + Hash, V: Copy> Index<K, V> {
 
     #[inline]
     pub(crate) fn get(&mut self, key: K) -> Option<V> {
-        match self.latest {
-            Some((latest, value)) if latest == key => Some(value),
-            _ => self.look_up(key),
+        if self.latest.is_none_or(|(latest, _)| latest != key) {
+            self.look_up(key)?;
         }
+        self.latest.map(|(_, value)| value)
     }
 
+    /// Make the entry of `key` the latest answer.
     #[inline(never)]
-    fn look_up(&mut self, key: K) -> Option<V> {
-        let value = *self.map.get(&key)?;
-        self.latest = Some((key, value));
-        Some(value)
+    fn look_up(&mut self, key: K) -> Option<()> {
+        self.latest = Some((key, *self.map.get(&key)?));
+        Some(())
     }
 
     pub(crate) fn insert(&mut self, key: K, value: V) {
