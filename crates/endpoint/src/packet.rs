@@ -40,6 +40,13 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Whether a packet with these flags carries payload now: not control, not trimmed, not bounced.
+    #[must_use]
+    pub const fn payload(self) -> bool {
+        const NONE: u8 = Flags::TRIMMED.0 | Flags::BOUNCED.0 | Flags::CONTROL.0;
+        self.0 & NONE == 0
+    }
+
     /// Set every flag of `other`.
     pub const fn set(&mut self, other: Self) {
         self.0 |= other.0;
@@ -109,8 +116,7 @@ impl Packet {
     /// Whether the packet carries payload now (not control, not trimmed, not bounced).
     #[must_use]
     pub const fn carries_payload(&self) -> bool {
-        const NONE: u8 = Flags::TRIMMED.0 | Flags::BOUNCED.0 | Flags::CONTROL.0;
-        self.flags.0 & NONE == 0
+        self.flags.payload()
     }
 
     /// The header bytes in use.

@@ -207,7 +207,7 @@ impl EventQueue {
     #[inline(always)]
     pub(crate) fn pop_arrival(&mut self, limit: Time) -> Option<(Time, u32, u32)> {
         let (at, about) = self.wheel.peek()?;
-        if at >= self.heap_at || at >= limit || about.kind() != About::ARRIVAL {
+        if at >= self.heap_at.min(limit) || about.kind() != About::ARRIVAL {
             return None;
         }
         self.wheel.pop();
@@ -215,7 +215,23 @@ impl EventQueue {
     }
 
     /// The next event, if it comes strictly before `limit`.
+    #[inline(always)]
     pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, Event)> {
+        if let Some((at, about)) = self.wheel.peek()
+            && at < self.heap_at
+            && at < limit
+        {
+            self.wheel.pop();
+            if let Some(event) = self.event(about, at) {
+                return Some((at, event));
+            }
+        }
+        self.pop_any(limit)
+    }
+
+    /// The next event where the next slot has to be opened, or the heaps' first may come before.
+    #[inline(never)]
+    fn pop_any(&mut self, limit: Time) -> Option<(Time, Event)> {
         loop {
             let heap = self.heap_first();
             let bound = self.heap_at.min(limit);

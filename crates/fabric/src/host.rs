@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
-    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Flags, Msg, NetView,
+    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView,
     Observer, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
 };
-use queues::{Desc, Kind};
+use queues::Desc;
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
 use crate::config::Config;
@@ -116,7 +116,8 @@ impl Host {
         call: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>) -> R,
     ) -> R {
         let mtu = known.topology.mtu();
-        let net = NetView { me: self.me, nics: &self.nics, mtu, routes: known };
+        let whole = known.belief.is_whole();
+        let net = NetView { me: self.me, nics: &self.nics, mtu, whole, routes: known };
         let mut cx =
             Cx { now, rx_at: now, me: self.me, room: u64::MAX, net: &net, draw: self.draw, fx };
         call(&mut *self.endpoint, &mut cx)
@@ -485,8 +486,7 @@ impl<O: Observer> Part<O> {
         host.token = pkt.token;
         host.sent.add(u64::from(pkt.wire_len));
         host.data_sent += u64::from(pkt.carries_payload());
-        let (len, ect) = (pkt.wire_len, pkt.flags.has(Flags::ECT));
-        let desc = Desc { handle: packet, len, kind: Kind::Control, ect };
+        let desc = Desc { handle: packet, len: pkt.wire_len, flags: pkt.flags };
         let port = &mut self.ports[h as usize];
         if O::PACKETS {
             observe(&mut self.observer, self.now, port.link, PacketEvent::Sent, pkt);

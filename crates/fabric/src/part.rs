@@ -6,7 +6,7 @@ use std::sync::Arc;
 use endpoint::{
     AppEffect, AppEvent, Draw, Drop, Effects, Flags, Observer, Packet, PacketEvent, Purpose,
 };
-use queues::{Desc, Fate, Kind};
+use queues::{Desc, Fate};
 use units::{MsgKey, Time};
 
 use crate::config::{Config, Departures, Routing};
@@ -431,22 +431,5 @@ impl<O: Observer> Desk<'_, O> {
 
 #[inline(always)]
 fn describe(handle: u32, pkt: &Packet) -> Desc {
-    let kind = KINDS[usize::from(pkt.flags.0) % KINDS.len()];
-    Desc { handle, len: pkt.wire_len, kind, ect: pkt.flags.has(Flags::ECT) }
+    Desc { handle, len: pkt.wire_len, flags: pkt.flags }
 }
-
-/// By flags: what may be done to a packet.
-static KINDS: [Kind; 32] = {
-    let mut kinds = [Kind::Control; 32];
-    let mut flags = 0;
-    while flags < kinds.len() {
-        let pkt = Packet { flags: Flags(flags as u8), ..Packet::EMPTY };
-        if pkt.carries_payload() {
-            kinds[flags] = Kind::Data;
-        } else if pkt.flags.has(Flags::TRIMMED) && !pkt.flags.has(Flags::BOUNCED) {
-            kinds[flags] = Kind::Header;
-        }
-        flags += 1;
-    }
-    kinds
-};

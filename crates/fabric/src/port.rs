@@ -6,6 +6,7 @@
 //! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
 //! event per packet, which also touches the port, so nothing is ever late.
 
+use endpoint::Flags;
 use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
@@ -29,8 +30,8 @@ pub(crate) struct Port {
     pub(crate) free_at: Time,
     /// The same if a packet is in service whose departure is not an event, else never.
     replay_at: Time,
-    /// The packet in service.
-    serving: Option<Desc>,
+    /// The packet in service, if there is one.
+    serving: Desc,
     /// From the last bit sent to its arrival, the receiving switch's latency included.
     delay: Dur,
     /// Picoseconds per byte if that is a whole number, else zero.
@@ -53,6 +54,8 @@ pub(crate) struct Port {
     /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of links
     /// to other partitions, which must hear of it in time; of all ports on the eager path.
     departs: bool,
+    /// Whether a packet is in service.
+    busy: bool,
     /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free, and for
     /// the receiving end of a link from another partition.
     pub(crate) queue: Option<Queue>,
@@ -88,7 +91,7 @@ impl Port {
         Self {
             free_at: Time::ZERO,
             replay_at: Time::NEVER,
-            serving: None,
+            serving: Desc { handle: 0, len: 0, flags: Flags(0) },
             delay,
             ps_per_byte: u32::try_from(ps_per_byte).unwrap_or(0),
             rank,
@@ -100,6 +103,7 @@ impl Port {
             link: number,
             up: link.up,
             departs,
+            busy: false,
             queue,
             chain: 0,
             rare: Box::new(Rare {
@@ -114,7 +118,7 @@ impl Port {
     /// Whether a packet is in service.
     #[inline(always)]
     pub(crate) fn busy(&self) -> bool {
-        self.serving.is_some()
+        self.busy
     }
 
     /// Begin to transmit `packet` at `at`, and schedule what follows from it. `me` is this port's
@@ -126,7 +130,8 @@ impl Port {
             0 => self.rare.rate.serialise(len),
             ps => Dur(u64::from(ps) * len),
         };
-        self.serving = Some(packet);
+        self.serving = packet;
+        self.busy = true;
         self.free_at = at + time;
         self.bytes += len;
         let due = self.free_at + self.delay;
@@ -150,12 +155,13 @@ impl Port {
     /// The packet in service has been sent; begin the next, if one waits.
     #[inline(always)]
     pub(crate) fn depart(&mut self, me: u32, events: &mut EventQueue) {
-        let Some(sent) = self.serving.take() else { return };
-        self.replay_at = Time::NEVER;
         if let Some(queue) = &mut self.queue
-            && let Some(next) = queue.next(sent)
+            && let Some(next) = queue.next(self.serving)
         {
             self.start(me, next, self.free_at, events);
+        } else {
+            self.busy = false;
+            self.replay_at = Time::NEVER;
         }
     }
 
@@ -178,7 +184,7 @@ impl Port {
         events: &mut EventQueue,
     ) -> bool {
         let Some(queue) = &mut self.queue else { return false };
-        let idle = self.serving.is_none();
+        let idle = !self.busy;
         let taken = if idle { queue.pass(packet) } else { queue.offer(packet) };
         if taken {
             self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
@@ -193,7 +199,7 @@ impl Port {
     pub(crate) fn kick(&mut self, me: u32, now: Time, events: &mut EventQueue) {
         let Some(queue) = &mut self.queue else { return };
         self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
-        if self.serving.is_none()
+        if !self.busy
             && let Some(next) = queue.dequeue()
         {
             self.start(me, next, now, events);

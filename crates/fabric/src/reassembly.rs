@@ -25,6 +25,8 @@ struct Part {
 
 pub(crate) struct Reassembly {
     index: HashMap<MsgKey, u32, FxBuildHasher>,
+    /// The message of the latest packet: the next one is often of the same.
+    latest: Option<(MsgKey, u32)>,
     parts: Vec<Part>,
     free: Vec<u32>,
     window: (Time, Time),
@@ -34,10 +36,26 @@ pub(crate) struct Reassembly {
 
 impl Reassembly {
     pub(crate) fn new(window: (Time, Time)) -> Self {
-        Self { index: HashMap::default(), parts: Vec::new(), free: Vec::new(), window, bytes: 0 }
+        let (index, parts, free) = (HashMap::default(), Vec::new(), Vec::new());
+        Self { index, latest: None, parts, free, window, bytes: 0 }
+    }
+
+    /// Where the state of a message is; a new one if it has none.
+    #[inline(never)]
+    fn find(&mut self, key: MsgKey) -> u32 {
+        let Self { index, latest, parts, free, .. } = self;
+        let slot = *index.entry(key).or_insert_with(|| {
+            free.pop().unwrap_or_else(|| {
+                parts.push(Part::default());
+                parts.len() as u32 - 1
+            })
+        });
+        *latest = Some((key, slot));
+        slot
     }
 
     /// Payload has reached its place.
+    #[inline(always)]
     pub(crate) fn place(
         &mut self,
         key: MsgKey,
@@ -46,14 +64,11 @@ impl Reassembly {
         now: Time,
     ) -> Result<(), String> {
         let (bytes, end) = (u64::from(len), offset.saturating_add(u64::from(len)));
-        let Self { index, parts, free, .. } = self;
-        let slot = *index.entry(key).or_insert_with(|| {
-            free.pop().unwrap_or_else(|| {
-                parts.push(Part::default());
-                parts.len() as u32 - 1
-            })
-        });
-        let Part { ranges, placed } = &mut parts[slot as usize];
+        let slot = match self.latest {
+            Some((latest, slot)) if latest == key => slot,
+            _ => self.find(key),
+        };
+        let Part { ranges, placed } = &mut self.parts[slot as usize];
         if ranges.insert(offset..end) != bytes {
             return Err(format!("bytes {offset}..{end} placed twice"));
         }
@@ -68,6 +83,7 @@ impl Reassembly {
 
     /// What has been placed of a message; then it is forgotten.
     pub(crate) fn take(&mut self, key: MsgKey) -> Placed {
+        self.latest = None;
         let Some(slot) = self.index.remove(&key) else { return Placed::default() };
         self.free.push(slot);
         let part = &mut self.parts[slot as usize];

@@ -36,6 +36,12 @@ impl Belief {
         self.version += 1;
     }
 
+    /// Whether nothing is believed dead.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.dead.is_empty()
+    }
+
     fn alive(&self, link: u32) -> bool {
         self.dead.binary_search(&link).is_err()
     }

@@ -13,11 +13,17 @@ pub(crate) struct Slab {
 
 impl Slab {
     /// A cleared packet.
+    #[inline(always)]
     pub(crate) fn alloc(&mut self) -> u32 {
         if let Some(handle) = self.free.pop() {
             self.packets[handle as usize] = Packet::EMPTY;
             return handle;
         }
+        self.grow()
+    }
+
+    #[inline(never)]
+    fn grow(&mut self) -> u32 {
         self.packets.push(Packet::EMPTY);
         self.packets.len() as u32 - 1
     }

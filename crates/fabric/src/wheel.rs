@@ -34,15 +34,6 @@ impl About {
     }
 }
 
-/// An event of a slot to come. From the highest bit down, `key` is its time since its slot began and
-/// its order.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    key: u64,
-    about: About,
-}
-
-const EMPTY: Entry = Entry { key: 0, about: About { what: 0, packet: 0 } };
 const CHUNK_ENTRIES: usize = 7;
 /// Bits for the place of an event in its slot.
 const PLACE_BITS: u32 = 16;
@@ -53,7 +44,9 @@ const NIL: u32 = u32::MAX;
 #[repr(align(128))]
 #[derive(Clone, Copy)]
 struct Chunk {
-    entries: [Entry; CHUNK_ENTRIES],
+    /// From the highest bit down, an event's time since its slot began and its order.
+    keys: [u64; CHUNK_ENTRIES],
+    about: [About; CHUNK_ENTRIES],
     len: u32,
     /// The next, full, chunk of the slot.
     next: u32,
@@ -62,8 +55,12 @@ struct Chunk {
 pub(crate) struct Wheel {
     /// Slot of a time: its picoseconds shifted by this.
     shift: u32,
+    /// The bits of a time that say when in its slot it is.
+    since: u64,
     /// Bits that an order takes in a key.
     bits: u32,
+    /// Bits below the time in an open key.
+    low: u32,
     /// First chunk of each slot.
     heads: Vec<u32>,
     /// Bit per slot: it has a chunk.
@@ -97,7 +94,9 @@ impl Wheel {
         let slots = ((horizon.0 >> shift) + 3).next_power_of_two().clamp(SLOTS_MIN, SLOTS_MAX);
         Self {
             shift,
+            since: (1 << shift) - 1,
             bits,
+            low: bits + PLACE_BITS,
             heads: vec![NIL; slots as usize],
             occupied: vec![0; slots.div_ceil(64) as usize],
             chunks: Vec::new(),
@@ -135,43 +134,48 @@ impl Wheel {
     /// Add an event at a time that the wheel reaches.
     #[inline(always)]
     pub(crate) fn push(&mut self, order: u32, about: About, at: Time) {
-        let since = at.0 & ((1 << self.shift) - 1);
-        let key = since << self.bits | u64::from(order);
-        let entry = Entry { key, about };
+        let key = (at.0 & self.since) << self.bits | u64::from(order);
         let slot = self.slot(at);
         if slot == self.current {
-            self.insert(entry);
+            self.insert(key, about);
             return;
         }
         let index = self.index(slot);
         let head = self.heads[index];
         match self.chunks.get_mut(head as usize) {
-            Some(Chunk { entries, len, .. }) if (*len as usize) < CHUNK_ENTRIES => {
-                entries[*len as usize] = entry;
-                *len += 1;
+            Some(chunk) if (chunk.len as usize) < CHUNK_ENTRIES => {
+                chunk.keys[chunk.len as usize] = key;
+                chunk.about[chunk.len as usize] = about;
+                chunk.len += 1;
             }
-            _ => self.push_chunk(index, entry),
+            _ => self.push_chunk(index, key, about),
         }
     }
 
     /// Add an event to the open slot.
     #[cold]
-    fn insert(&mut self, entry: Entry) {
-        let key = entry.key << PLACE_BITS | self.about.len() as u64;
-        self.about.push(entry.about);
+    fn insert(&mut self, key: u64, about: About) {
+        let key = key << PLACE_BITS | self.about.len() as u64;
+        self.about.push(about);
         let at = self.open.partition_point(|e| *e > key);
         self.open.insert(at, key);
     }
 
     /// Begin a chunk of slot `index`.
     #[inline(never)]
-    fn push_chunk(&mut self, index: usize, entry: Entry) {
+    fn push_chunk(&mut self, index: usize, key: u64, about: About) {
         let at = self.free.pop().unwrap_or_else(|| {
-            self.chunks.push(Chunk { entries: [EMPTY; CHUNK_ENTRIES], len: 0, next: NIL });
+            self.chunks.push(Chunk {
+                keys: [0; CHUNK_ENTRIES],
+                about: [About { what: 0, packet: 0 }; CHUNK_ENTRIES],
+                len: 0,
+                next: NIL,
+            });
             self.chunks.len() as u32 - 1
         });
         let chunk = &mut self.chunks[at as usize];
-        chunk.entries[0] = entry;
+        chunk.keys[0] = key;
+        chunk.about[0] = about;
         chunk.len = 1;
         chunk.next = self.heads[index];
         self.heads[index] = at;
@@ -182,7 +186,7 @@ impl Wheel {
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<(Time, About)> {
         let &key = self.open.last()?;
-        let at = Time(self.start(self.current).0 + (key >> (PLACE_BITS + self.bits)));
+        let at = Time(self.start(self.current).0 + (key >> self.low));
         Some((at, self.about[(key & PLACE) as usize]))
     }
 
@@ -256,11 +260,11 @@ impl Wheel {
         self.occupied[index / 64] &= !(1 << (index % 64));
         self.about.clear();
         while let Some(chunk) = self.chunks.get(at as usize) {
-            let entries = &chunk.entries[..(chunk.len as usize).min(CHUNK_ENTRIES)];
+            let len = (chunk.len as usize).min(CHUNK_ENTRIES);
             let place = self.about.len() as u64;
-            let keys = (place..).zip(entries).map(|(n, entry)| entry.key << PLACE_BITS | n);
+            let keys = (place..).zip(&chunk.keys[..len]).map(|(n, key)| key << PLACE_BITS | n);
             self.open.extend(keys);
-            self.about.extend(entries.iter().map(|entry| entry.about));
+            self.about.extend(&chunk.about[..len]);
             self.free.push(at);
             at = chunk.next;
         }
@@ -275,8 +279,8 @@ impl Wheel {
                 self.chunks.get(chunk.next as usize)
             })
         });
-        let waiting = chunks.flat_map(|chunk| &chunk.entries[..chunk.len as usize]);
-        let open = self.open.iter().map(|key| self.about[(key & PLACE) as usize]);
-        waiting.map(|entry| entry.about).chain(open)
+        let waiting = chunks.flat_map(|chunk| &chunk.about[..chunk.len as usize]);
+        let open = self.open.iter().map(|key| &self.about[(key & PLACE) as usize]);
+        waiting.chain(open).copied()
     }
 }

@@ -43,7 +43,7 @@ impl DropTail {
     /// As `offer`, of a packet that is served at once.
     #[inline(always)]
     pub(crate) fn pass(&mut self, packet: Desc) -> bool {
-        let fits = self.room.fits(packet.len) && !(packet.ect && self.above_threshold());
+        let fits = self.room.fits(packet.len) && !(packet.is_ect() && self.above_threshold());
         if fits {
             self.room.take(packet.len);
         }
@@ -55,7 +55,7 @@ impl DropTail {
             fate(Fate::Drop, packet);
             return;
         }
-        if packet.ect && self.above_threshold() {
+        if packet.is_ect() && self.above_threshold() {
             fate(Fate::Mark, packet);
         }
         self.room.take(packet.len);
@@ -92,10 +92,10 @@ impl DropTail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use endpoint::Flags;
 
     fn packet(handle: u32, len: u16) -> Desc {
-        Desc { handle, len, kind: Kind::Data, ect: true }
+        Desc { handle, len, flags: Flags::ECT }
     }
 
     fn offer(queue: &mut DropTail, packet: Desc) -> Vec<Fate> {
@@ -137,6 +137,6 @@ mod tests {
         assert!(offer(&mut queue, packet(1, 100)).is_empty());
         assert!(offer(&mut queue, packet(2, 100)).is_empty(), "holds 1, not more than 1");
         assert_eq!(offer(&mut queue, packet(3, 100)), [Fate::Mark]);
-        assert!(offer(&mut queue, Desc { ect: false, ..packet(4, 100) }).is_empty());
+        assert!(offer(&mut queue, Desc { flags: Flags(0), ..packet(4, 100) }).is_empty());
     }
 }

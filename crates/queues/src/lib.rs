@@ -18,6 +18,7 @@ use std::str::FromStr;
 
 pub use drop_tail::{DropTail, DropTailSpec};
 pub use ndp::{Ndp, NdpSpec};
+use endpoint::Flags;
 use units::Bytes;
 
 /// What a discipline knows of a packet.
@@ -27,21 +28,25 @@ pub struct Desc {
     pub handle: u32,
     /// Bytes on the wire.
     pub len: u16,
-    /// What may be done to it.
-    pub kind: Kind,
-    /// Whether it may be marked instead of lost (ECT).
-    pub ect: bool,
+    /// They say what may be done to it: what carries payload may be trimmed, what has been trimmed
+    /// may be bounced, once; control may only be dropped. What is ECT may be marked.
+    pub flags: Flags,
 }
 
-/// What may be done to a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Carries payload: may be trimmed.
-    Data,
-    /// Data whose payload is gone: may be bounced.
-    Header,
-    /// Never carried payload, or has been bounced already: may only be dropped.
-    Control,
+impl Desc {
+    #[inline(always)]
+    pub(crate) fn is_data(&self) -> bool {
+        self.flags.payload()
+    }
+
+    /// Whether its payload is gone, and it is on its way to where that was to go.
+    pub(crate) fn is_header(&self) -> bool {
+        self.flags.has(Flags::TRIMMED) && !self.flags.has(Flags::BOUNCED)
+    }
+
+    pub(crate) fn is_ect(&self) -> bool {
+        self.flags.has(Flags::ECT)
+    }
 }
 
 /// What a discipline has decided about a packet that did not simply join the queue.

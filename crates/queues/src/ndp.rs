@@ -4,7 +4,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{Capacity, Desc, Fate, Kind, Room};
+use endpoint::Flags;
+
+use crate::{Capacity, Desc, Fate, Room};
 
 /// Parameters of [`Ndp`]. The paper's values in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,8 +69,8 @@ impl Ndp {
     }
 
     #[inline(always)]
-    fn room(&mut self, kind: Kind) -> &mut Room {
-        if kind == Kind::Data { &mut self.data_room } else { &mut self.header_room }
+    fn room(&mut self, packet: Desc) -> &mut Room {
+        if packet.is_data() { &mut self.data_room } else { &mut self.header_room }
     }
 
     /// Steps 2 and 5 of ndp.md section 3.2: there is room.
@@ -76,8 +78,7 @@ impl Ndp {
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
         let fits = self.pass(packet);
         if fits {
-            let data = packet.kind == Kind::Data;
-            let fifo = if data { &mut self.data } else { &mut self.headers };
+            let fifo = if packet.is_data() { &mut self.data } else { &mut self.headers };
             fifo.push_back(packet);
         }
         fits
@@ -86,7 +87,7 @@ impl Ndp {
     /// As `offer`, of a packet that is served at once.
     #[inline(always)]
     pub(crate) fn pass(&mut self, packet: Desc) -> bool {
-        let room = self.room(packet.kind);
+        let room = self.room(packet);
         let fits = room.fits(packet.len);
         if fits {
             room.take(packet.len);
@@ -104,7 +105,7 @@ impl Ndp {
         if self.offer(packet) {
             return;
         }
-        if packet.kind != Kind::Data {
+        if !packet.is_data() {
             self.enqueue_header(packet, fate);
         } else if coin() >> 1 < self.trim_arriving_below || !self.make_room(packet.len, fate) {
             self.trim(packet, fate);
@@ -133,7 +134,8 @@ impl Ndp {
     }
 
     fn trim(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
-        let header = Desc { len: self.trim_to.min(packet.len), kind: Kind::Header, ..packet };
+        let flags = packet.flags.with(Flags::TRIMMED);
+        let header = Desc { len: self.trim_to.min(packet.len), flags, ..packet };
         fate(Fate::Trim, header);
         self.enqueue_header(header, fate);
     }
@@ -142,7 +144,7 @@ impl Ndp {
         if self.offer(packet) {
             return;
         }
-        if packet.kind == Kind::Header && self.bounce {
+        if packet.is_header() && self.bounce {
             fate(Fate::Bounce, packet);
         } else {
             fate(Fate::Drop, packet);
@@ -168,7 +170,7 @@ impl Ndp {
 
     #[inline(always)]
     pub(crate) fn finish(&mut self, packet: Desc) {
-        self.room(packet.kind).give_back(packet.len);
+        self.room(packet).give_back(packet.len);
     }
 
     pub(crate) fn waiting(&self) -> (&VecDeque<Desc>, &VecDeque<Desc>) {
@@ -197,11 +199,11 @@ mod tests {
     const TRIM_TAIL: u64 = u64::MAX;
 
     fn data(handle: u32) -> Desc {
-        Desc { handle, len: 9064, kind: Kind::Data, ect: false }
+        Desc { handle, len: 9064, flags: Flags(0) }
     }
 
     fn control(handle: u32) -> Desc {
-        Desc { handle, len: 64, kind: Kind::Control, ect: false }
+        Desc { handle, len: 64, flags: Flags::CONTROL }
     }
 
     fn offer(queue: &mut Ndp, packet: Desc, coin: u64) -> Vec<(Fate, u32)> {
@@ -260,9 +262,9 @@ mod tests {
         for handle in 100..200 {
             queue.enqueue(control(handle), || 0, &mut |_, _| ());
         }
-        let served: Vec<Kind> = (0..66).map(|_| queue.dequeue().unwrap().kind).collect();
+        let served: Vec<bool> = (0..66).map(|_| queue.dequeue().unwrap().is_data()).collect();
         for window in served.windows(11) {
-            assert_eq!(window.iter().filter(|&&k| k == Kind::Data).count(), 1);
+            assert_eq!(window.iter().filter(|&&data| data).count(), 1);
         }
     }
 

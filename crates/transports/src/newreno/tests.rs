@@ -510,7 +510,7 @@ mod hostile {
         fn no_packet_breaks_it(packets in proptest::collection::vec(packet(), 1..60)) {
             let mut tcp = NewReno::new(textbook()).unwrap();
             let nics = [RATE];
-            let net = NetView { me: A, nics: &nics, mtu: 1500, routes: &Anywhere };
+            let net = NetView { me: A, nics: &nics, mtu: 1500, whole: false, routes: &Anywhere };
             let mut fx = Effects::new();
             let mut now = Time::ZERO;
             let draw = Draw::new(0, PATH, 0);
