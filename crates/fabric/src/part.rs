@@ -221,7 +221,9 @@ impl<O: Observer> Part<O> {
         let home = &self.world.topology.homes[pkt.dst.index()];
         let down = switch.down + u32::from(home.down[switch.tier]);
         let up = switch.up + u32::from(pkt.scratch[switch.tier]);
-        if home.below[switch.tier] == switch.below { down } else { up }
+        // Without a branch: up and down are as good as random.
+        let below = u32::from(home.below[switch.tier] == switch.below);
+        up ^ ((up ^ down) & below.wrapping_neg())
     }
 
     /// The output port where switches choose.
