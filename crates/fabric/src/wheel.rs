@@ -34,23 +34,31 @@ impl About {
     }
 }
 
-const CHUNK_ENTRIES: usize = 7;
-/// Bits for the place of an event in its slot.
-const PLACE_BITS: u32 = 16;
-const PLACE: u64 = (1 << PLACE_BITS) - 1;
+/// When in its slot an event comes and, below that, its order.
+type Key = u32;
+
+const CHUNK_EVENTS: usize = 10;
 const NIL: u32 = u32::MAX;
 
 /// Events of one slot: two cache lines.
 #[repr(align(128))]
 #[derive(Clone, Copy)]
 struct Chunk {
-    /// From the highest bit down, an event's time since its slot began and its order.
-    keys: [u64; CHUNK_ENTRIES],
-    about: [About; CHUNK_ENTRIES],
+    keys: [Key; CHUNK_EVENTS],
+    about: [About; CHUNK_EVENTS],
     len: u32,
     /// The next, full, chunk of the slot.
     next: u32,
 }
+
+const EMPTY: Chunk = Chunk {
+    keys: [0; CHUNK_EVENTS],
+    about: [About { what: 0, packet: 0 }; CHUNK_EVENTS],
+    len: 0,
+    next: NIL,
+};
+
+const _: () = assert!(size_of::<Chunk>() == 128, "two cache lines");
 
 pub(crate) struct Wheel {
     /// Slot of a time: its picoseconds shifted by this.
@@ -59,28 +67,30 @@ pub(crate) struct Wheel {
     since: u64,
     /// Bits that an order takes in a key.
     bits: u32,
-    /// Bits below the time in an open key.
-    low: u32,
     /// First chunk of each slot.
     heads: Vec<u32>,
     /// Bit per slot: it has a chunk.
     occupied: Vec<u64>,
     chunks: Vec<Chunk>,
     free: Vec<u32>,
-    /// The events of slot `current`, latest first: keys, and below them places in `about`, so that one
-    /// comparison of numbers is the order of the queue.
-    open: Vec<u64>,
+    /// The events of slot `current`, latest first.
+    keys: Vec<Key>,
     about: Vec<About>,
     /// The slot being emptied, counted from time zero. Chunks hold only later slots, fewer than
     /// `heads.len()` of them.
     current: u64,
+    /// Scratch: the events of a slot before they are sorted.
+    unsorted: (Vec<Key>, Vec<About>),
+    places: Vec<u64>,
 }
 
 /// Slots are as wide as makes this many packets fall into one when every link is busy with the
 /// longest ones. Control packets come on top: 8 to 10 events per slot in all was best (design.md
 /// section 4, rule 9).
-const FRAMES_PER_SLOT: u64 = 4;
+const FRAMES_PER_SLOT: u64 = 16;
 const SHIFT_MIN: u32 = 6;
+/// Slots of up to so many events are sorted by counting.
+const COUNTED_MAX: usize = 64;
 const SLOTS_MIN: u64 = 64;
 /// Links of a second and more of delay do not fit; their arrivals go to a heap.
 const SLOTS_MAX: u64 = 1 << 20;
@@ -90,20 +100,21 @@ impl Wheel {
     pub(crate) fn new(orders: u32, busy: u32, horizon: Dur) -> Self {
         let width = horizon.0.saturating_mul(FRAMES_PER_SLOT) / u64::from(busy.max(1));
         let bits = orders.ilog2() + 1;
-        let shift = width.max(1).ilog2().clamp(SHIFT_MIN, u64::BITS - PLACE_BITS - bits);
+        let shift = width.max(1).ilog2().clamp(SHIFT_MIN, Key::BITS - bits);
         let slots = ((horizon.0 >> shift) + 3).next_power_of_two().clamp(SLOTS_MIN, SLOTS_MAX);
         Self {
             shift,
             since: (1 << shift) - 1,
             bits,
-            low: bits + PLACE_BITS,
             heads: vec![NIL; slots as usize],
             occupied: vec![0; slots.div_ceil(64) as usize],
             chunks: Vec::new(),
             free: Vec::new(),
-            open: Vec::new(),
+            keys: Vec::new(),
             about: Vec::new(),
             current: 0,
+            unsorted: (Vec::new(), Vec::new()),
+            places: Vec::new(),
         }
     }
 
@@ -134,7 +145,7 @@ impl Wheel {
     /// Add an event at a time that the wheel reaches.
     #[inline(always)]
     pub(crate) fn push(&mut self, order: u32, about: About, at: Time) {
-        let key = (at.0 & self.since) << self.bits | u64::from(order);
+        let key = ((at.0 & self.since) << self.bits) as Key | order;
         let slot = self.slot(at);
         if slot == self.current {
             self.insert(key, about);
@@ -143,7 +154,7 @@ impl Wheel {
         let index = self.index(slot);
         let head = self.heads[index];
         match self.chunks.get_mut(head as usize) {
-            Some(chunk) if (chunk.len as usize) < CHUNK_ENTRIES => {
+            Some(chunk) if (chunk.len as usize) < CHUNK_EVENTS => {
                 chunk.keys[chunk.len as usize] = key;
                 chunk.about[chunk.len as usize] = about;
                 chunk.len += 1;
@@ -154,23 +165,17 @@ impl Wheel {
 
     /// Add an event to the open slot.
     #[cold]
-    fn insert(&mut self, key: u64, about: About) {
-        let key = key << PLACE_BITS | self.about.len() as u64;
-        self.about.push(about);
-        let at = self.open.partition_point(|e| *e > key);
-        self.open.insert(at, key);
+    fn insert(&mut self, key: Key, about: About) {
+        let at = self.keys.partition_point(|&k| k > key);
+        self.keys.insert(at, key);
+        self.about.insert(at, about);
     }
 
     /// Begin a chunk of slot `index`.
     #[inline(never)]
-    fn push_chunk(&mut self, index: usize, key: u64, about: About) {
+    fn push_chunk(&mut self, index: usize, key: Key, about: About) {
         let at = self.free.pop().unwrap_or_else(|| {
-            self.chunks.push(Chunk {
-                keys: [0; CHUNK_ENTRIES],
-                about: [About { what: 0, packet: 0 }; CHUNK_ENTRIES],
-                len: 0,
-                next: NIL,
-            });
+            self.chunks.push(EMPTY);
             self.chunks.len() as u32 - 1
         });
         let chunk = &mut self.chunks[at as usize];
@@ -185,33 +190,31 @@ impl Wheel {
     /// The first event of the open slot.
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<(Time, About)> {
-        let &key = self.open.last()?;
-        let at = Time(self.start(self.current).0 + (key >> self.low));
-        Some((at, self.about[(key & PLACE) as usize]))
+        let (&key, &about) = (self.keys.last()?, self.about.last()?);
+        Some((Time(self.start(self.current).0 + u64::from(key >> self.bits)), about))
     }
 
     /// The order of the first event of the open slot.
     pub(crate) fn peek_order(&self) -> Option<u32> {
-        let order = |key: &u64| (key >> PLACE_BITS & ((1 << self.bits) - 1)) as u32;
-        self.open.last().map(order)
+        self.keys.last().map(|key| key & ((1 << self.bits) - 1))
     }
 
     /// What the event of the open slot after `ahead` others is about.
     #[inline(always)]
     pub(crate) fn ahead(&self, ahead: usize) -> Option<About> {
-        let &key = self.open.get(self.open.len().wrapping_sub(ahead + 1))?;
-        self.about.get((key & PLACE) as usize).copied()
+        self.about.get(self.about.len().wrapping_sub(ahead + 1)).copied()
     }
 
     /// Take the first event of the open slot.
     #[inline(always)]
     pub(crate) fn pop(&mut self) {
-        self.open.pop();
+        self.keys.pop();
+        self.about.pop();
     }
 
     /// The first event if its slot begins no later than `limit`: opens slots up to there.
     pub(crate) fn first(&mut self, limit: Time) -> Option<(Time, About)> {
-        while self.open.is_empty() {
+        while self.keys.is_empty() {
             let slot = self.next_slot()?;
             if self.start(slot) > limit {
                 return None;
@@ -223,7 +226,7 @@ impl Wheel {
 
     /// Nothing comes before `now` any more.
     pub(crate) fn advance(&mut self, now: Time) {
-        if self.open.is_empty() {
+        if self.keys.is_empty() {
             self.current = self.current.max(self.slot(now).saturating_sub(1));
         }
     }
@@ -258,18 +261,42 @@ impl Wheel {
         let index = self.index(slot);
         let mut at = std::mem::replace(&mut self.heads[index], NIL);
         self.occupied[index / 64] &= !(1 << (index % 64));
-        self.about.clear();
+        let (keys, about) = &mut self.unsorted;
+        keys.clear();
+        about.clear();
         while let Some(chunk) = self.chunks.get(at as usize) {
-            let len = (chunk.len as usize).min(CHUNK_ENTRIES);
-            let place = self.about.len() as u64;
-            let keys = (place..).zip(&chunk.keys[..len]).map(|(n, key)| key << PLACE_BITS | n);
-            self.open.extend(keys);
-            self.about.extend(&chunk.about[..len]);
+            let len = (chunk.len as usize).min(CHUNK_EVENTS);
+            keys.extend_from_slice(&chunk.keys[..len]);
+            about.extend_from_slice(&chunk.about[..len]);
             self.free.push(at);
             at = chunk.next;
         }
-        // Not always a handful: hosts that start together stay in step, and their events tie.
-        self.open.sort_unstable_by(|a, b| b.cmp(a));
+        self.sort();
+    }
+
+    /// Put the events of a slot in order, the latest first. Not always a handful: hosts that start
+    /// together stay in step, and their events tie.
+    fn sort(&mut self) {
+        let (keys, about) = (&self.unsorted.0[..], &self.unsorted.1[..]);
+        self.keys.resize(keys.len(), 0);
+        self.about.resize(keys.len(), EMPTY.about[0]);
+        if keys.len() <= COUNTED_MAX {
+            // Keys differ, so an event's place is the number of later ones. Comparing all with all
+            // takes no branch that could be mispredicted.
+            for (&key, &about) in keys.iter().zip(about) {
+                let place = keys.iter().map(|&other| u32::from(other > key)).sum::<u32>() as usize;
+                self.keys[place] = key;
+                self.about[place] = about;
+            }
+            return;
+        }
+        self.places.clear();
+        self.places.extend((0..).zip(keys).map(|(n, &key)| u64::from(key) << 32 | n));
+        self.places.sort_unstable_by(|a, b| b.cmp(a));
+        for (n, place) in self.places.iter().enumerate() {
+            self.keys[n] = (place >> 32) as Key;
+            self.about[n] = about[*place as u32 as usize];
+        }
     }
 
     /// What every event is about.
@@ -280,7 +307,6 @@ impl Wheel {
             })
         });
         let waiting = chunks.flat_map(|chunk| &chunk.about[..chunk.len as usize]);
-        let open = self.open.iter().map(|key| &self.about[(key & PLACE) as usize]);
-        waiting.chain(open).copied()
+        waiting.chain(&self.about).copied()
     }
 }
