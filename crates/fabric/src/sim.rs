@@ -472,7 +472,7 @@ fn check(
 }
 
 /// What a core of today has to itself.
-const CACHE: usize = 1 << 20;
+const CACHE: usize = 1 << 18;
 
 /// Where a link from one part to another ends.
 struct ReceivingEnd {
