@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
-    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView,
-    Observer, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
+    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView, Observer,
+    PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
 };
 use queues::Desc;
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};

@@ -301,7 +301,8 @@ impl Host<'_> {
         let now = self.clock.now();
         let me = self.config.me;
         let nics = [self.config.rate];
-        let net = NetView { me, nics: &nics, mtu: self.config.mtu, whole: false, routes: &self.config };
+        let net =
+            NetView { me, nics: &nics, mtu: self.config.mtu, whole: false, routes: &self.config };
         let room = self.content.room();
         self.lowest_room = self.lowest_room.min(room);
         let mut cx = Cx {

@@ -17,8 +17,8 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use drop_tail::{DropTail, DropTailSpec};
-pub use ndp::{Ndp, NdpSpec};
 use endpoint::Flags;
+pub use ndp::{Ndp, NdpSpec};
 use units::Bytes;
 
 /// What a discipline knows of a packet.

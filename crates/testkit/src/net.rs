@@ -388,7 +388,8 @@ impl<E: Endpoint + ?Sized> Net<E> {
         let me = HostId(h as u32);
         let mut fx = std::mem::take(&mut self.fx);
         let nics = [self.link.rate];
-        let net = NetView { me, nics: &nics, mtu: self.link.mtu, whole: false, routes: &self.routes };
+        let net =
+            NetView { me, nics: &nics, mtu: self.link.mtu, whole: false, routes: &self.routes };
         let draw = Draw::new(self.seed, HOST, h as u64);
         let room = self.hosts[h].room;
         let mut cx = Cx { now: self.now, rx_at: self.now, me, room, net: &net, draw, fx: &mut fx };
