@@ -14,6 +14,8 @@ impl About {
     pub(crate) const ARRIVAL: u32 = 0;
     pub(crate) const DEPARTURE: u32 = 1;
     pub(crate) const TIMER: u32 = 2;
+    /// Nothing at all.
+    const NOTHING: Self = Self::new(3, 0, 0);
     /// There are at most four million links.
     const KIND_SHIFT: u32 = 30;
 
@@ -53,7 +55,7 @@ struct Chunk {
 
 const EMPTY: Chunk = Chunk {
     keys: [0; CHUNK_EVENTS],
-    about: [About { what: 0, packet: 0 }; CHUNK_EVENTS],
+    about: [About::NOTHING; CHUNK_EVENTS],
     len: 0,
     next: NIL,
 };
@@ -279,10 +281,11 @@ impl Wheel {
     fn sort(&mut self) {
         let (keys, about) = (&self.unsorted.0[..], &self.unsorted.1[..]);
         self.keys.resize(keys.len(), 0);
-        self.about.resize(keys.len(), EMPTY.about[0]);
+        self.about.resize(keys.len(), About::NOTHING);
         if keys.len() <= COUNTED_MAX {
-            // Keys differ, so an event's place is the number of later ones. Comparing all with all
-            // takes no branch that could be mispredicted.
+            // An event's place is the number of later ones. Comparing all with all takes no branch
+            // that could be mispredicted. Only timers of one host may be equal, and one of them is
+            // enough: nothing is then where the other would be.
             for (&key, &about) in keys.iter().zip(about) {
                 let place = keys.iter().map(|&other| u32::from(other > key)).sum::<u32>() as usize;
                 self.keys[place] = key;
