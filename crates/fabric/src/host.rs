@@ -492,6 +492,10 @@ impl<O: Observer> Part<O> {
             observe(&mut self.observer, self.now, port.link, PacketEvent::Sent, pkt);
         }
         port.chain = digest::chain(port.chain, self.now.0, pkt.key, Outcome::Sent);
+        if !port.active {
+            port.active = true;
+            self.active.push(h);
+        }
         port.start(h, desc, self.now, &mut self.events);
     }
 }

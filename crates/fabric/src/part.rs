@@ -60,6 +60,10 @@ pub(crate) struct Part<O> {
     pub(crate) events: EventQueue,
     /// Hosts' ports first, by host; then those of switches; then receiving ends.
     pub(crate) ports: Vec<Port>,
+    /// Ports that have had packets since the last sample, and perhaps some that have not.
+    pub(crate) active: Vec<u32>,
+    /// Bytes transmitted up to the last sample, by tier (see `Sample::tier_bytes`).
+    pub(crate) tier_bytes: [u64; 3],
     pub(crate) hosts: Vec<Host>,
     /// The number in the fabric of the first host.
     pub(crate) first_host: u32,
@@ -198,6 +202,10 @@ impl<O: Observer> Part<O> {
             _ => self.choose(at, packet),
         };
         let port = &mut self.ports[out as usize];
+        if !port.active {
+            port.active = true;
+            self.active.push(out);
+        }
         port.replay(out, self.now, &mut self.events);
         if !port.offer(out, desc, self.now, &mut self.events) {
             self.refuse(out, desc);
@@ -313,6 +321,24 @@ impl<O: Observer> Part<O> {
         for (me, port) in self.ports.iter_mut().enumerate() {
             port.replay(me as u32, until, &mut self.events);
         }
+    }
+
+    /// Add to `queues` what is in each queue that is not empty, `now`. Only active ports are looked at:
+    /// in a large fabric most are idle.
+    pub(crate) fn sample(&mut self, now: Time, queues: &mut Vec<u32>) {
+        let Self { ports, active, events, tier_bytes, world, .. } = self;
+        active.retain(|&me| {
+            let port = &mut ports[me as usize];
+            port.replay(me, now, events);
+            let link = &world.topology.links()[port.link as usize];
+            tier_bytes[link.tier() as usize] += port.bytes - port.rare.sampled_bytes;
+            port.rare.sampled_bytes = port.bytes;
+            if port.queued_bytes() > 0 {
+                queues.push(port.queued_bytes());
+            }
+            port.active = port.busy();
+            port.active
+        });
     }
 
     /// Note how much has been sent so far: the measurement window begins (0) or ends (1).

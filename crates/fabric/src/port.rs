@@ -56,6 +56,8 @@ pub(crate) struct Port {
     departs: bool,
     /// Whether a packet is in service.
     busy: bool,
+    /// Whether it is among the partition's active ports.
+    pub(crate) active: bool,
     /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free, and for
     /// the receiving end of a link from another partition.
     pub(crate) queue: Option<Queue>,
@@ -73,6 +75,8 @@ pub(crate) struct Rare {
     pub(crate) window_bytes: [Option<u64>; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
+    /// Bytes sent when it was last sampled.
+    pub(crate) sampled_bytes: u64,
 }
 
 const _: () = assert!(size_of::<Port>() == 256, "four cache lines; the last one is seldom touched");
@@ -104,6 +108,7 @@ impl Port {
             up: link.up,
             departs,
             busy: false,
+            active: false,
             queue,
             chain: 0,
             rare: Box::new(Rare {
@@ -111,6 +116,7 @@ impl Port {
                 stats: LinkStats::default(),
                 window_bytes: [None; 2],
                 coins: 0,
+                sampled_bytes: 0,
             }),
         }
     }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use endpoint::Observer;
 use units::{Dur, Time};
 
 use crate::messages::Messages;
 use crate::outcome::{QueueBytes, Sample};
 use crate::part::Part;
-use crate::topology::{Node, Tier, Topology};
 
 pub(crate) struct Sampler {
     every: Option<Dur>,
@@ -31,29 +31,24 @@ impl Sampler {
         self.next
     }
 
-    /// Look at every switch port, replayed up to `now`.
-    pub(crate) fn take<O>(
+    /// Look at every switch port, of which there are `ports`, as it is at `now`.
+    pub(crate) fn take<O: Observer>(
         &mut self,
         now: Time,
-        topology: &Topology,
-        parts: &[Box<Part<O>>],
+        ports: usize,
+        parts: &mut [Box<Part<O>>],
         messages: &Messages,
     ) {
         self.next = self.every.map_or(Time::NEVER, |every| now + every);
         self.scratch.clear();
-        let (mut tier_bytes, mut empty) = ([0; 3], 0);
-        for port in parts.iter().flat_map(|part| &part.ports) {
-            if port.queue.is_some() {
-                let bytes = port.queued_bytes();
-                if bytes == 0 {
-                    empty += 1;
-                } else {
-                    self.scratch.push(bytes);
-                }
+        let mut tier_bytes = [0; 3];
+        for part in parts.iter_mut() {
+            part.sample(now, &mut self.scratch);
+            for (all, one) in tier_bytes.iter_mut().zip(part.tier_bytes) {
+                *all += one;
             }
-            let link = &topology.links()[port.link as usize];
-            tier_bytes[upper_end(link.from, link.to) as usize] += port.bytes;
         }
+        let empty = ports - self.scratch.len();
         self.scratch.sort_unstable();
         if now >= self.window.0 && now < self.window.1 {
             *self.seen.entry(0).or_default() += empty as u64;
@@ -86,13 +81,4 @@ impl Sampler {
             (below >= rank && count > 0).then_some(bytes)
         })
     }
-}
-
-/// The tier of a link: that of its upper end.
-fn upper_end(from: Node, to: Node) -> Tier {
-    let tier = |node| match node {
-        Node::Host(_) => Tier::Tor,
-        Node::Switch(tier, _) => tier,
-    };
-    tier(from).max(tier(to))
 }

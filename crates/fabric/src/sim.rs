@@ -262,9 +262,10 @@ impl<O: Observer + Send> Sim<O> {
     }
 
     fn sample(&mut self, now: Time) {
-        for part in &mut self.parts {
-            part.replay(now);
-        }
+        let topology = &self.world.topology;
+        // Every link that does not begin at a host begins at a switch port.
+        let ports = topology.links().len() - topology.hosts() as usize;
+        self.sampler.take(now, ports, &mut self.parts, &self.messages);
         if O::PACKETS
             && let Some(observer) = &mut self.observer
         {
@@ -274,7 +275,6 @@ impl<O: Observer + Send> Sim<O> {
                 }
             }
         }
-        self.sampler.take(now, &self.world.topology, &self.parts, &self.messages);
     }
 
     /// The first grid step after the next event, or the one that ends the window if that is sooner.
@@ -537,6 +537,8 @@ fn build<O>(
         sprayed: switches.iter().map(draw).collect(),
         switches,
         elsewhere: leaving.iter().map(|end| end.at).collect(),
+        active: Vec::new(),
+        tier_bytes: [0; 3],
         slab: Slab::default(),
         reports: Vec::new(),
         outbox: (0..cut.parts).map(|_| Post::default()).collect(),

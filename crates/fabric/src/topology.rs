@@ -76,6 +76,17 @@ pub struct Link {
     pub up: bool,
 }
 
+impl Link {
+    /// The tier of a link: that of its upper end.
+    pub(crate) fn tier(&self) -> Tier {
+        let tier = |node| match node {
+            Node::Host(_) => Tier::Tor,
+            Node::Switch(tier, _) => tier,
+        };
+        tier(self.from).max(tier(self.to))
+    }
+}
+
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} -> {}", self.from, self.to)
