@@ -489,7 +489,7 @@ impl<O: Observer> Part<O> {
         let desc = Desc { handle: packet, len: pkt.wire_len, flags: pkt.flags };
         let port = &mut self.ports[h as usize];
         if O::PACKETS {
-            observe(&mut self.observer, self.now, port.link, PacketEvent::Sent, pkt);
+            observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Sent, pkt);
         }
         port.chain = digest::chain(port.chain, self.now.0, pkt.key, Outcome::Sent);
         if !port.active {

@@ -183,7 +183,7 @@ impl<O: Observer> Part<O> {
         }
         port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Arrived);
         if O::PACKETS {
-            observe(&mut self.observer, self.now, port.link, PacketEvent::Arrived, pkt);
+            observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Arrived, pkt);
         }
         match port.end {
             FarEnd::Host(host) => self.deliver(host, packet),
@@ -261,9 +261,9 @@ impl<O: Observer> Part<O> {
             stats: &mut rare.stats,
             returned: &mut self.returned,
             now: self.now,
-            link: port.link,
+            link: rare.link,
         };
-        let (seed, number, coins) = (self.world.config.seed, port.link, &mut rare.coins);
+        let (seed, number, coins) = (self.world.config.seed, rare.link, &mut rare.coins);
         let coin = || {
             *coins += 1;
             Draw::new(seed, PORT, u64::from(number)).bits(COIN, *coins)
@@ -289,7 +289,7 @@ impl<O: Observer> Part<O> {
         port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Dropped);
         if O::PACKETS {
             let event = PacketEvent::Dropped(Drop::Dead);
-            observe(&mut self.observer, self.now, port.link, event, pkt);
+            observe(&mut self.observer, self.now, port.rare.link, event, pkt);
         }
         self.slab.free(packet);
     }
@@ -313,7 +313,7 @@ impl<O: Observer> Part<O> {
 
     fn receiving_end(&mut self, link: u32) -> Option<&mut Port> {
         let here = |port: &&mut Port| !matches!(port.end, FarEnd::Elsewhere(_));
-        self.ports.iter_mut().filter(|port| port.link == link).find(here)
+        self.ports.iter_mut().filter(|port| port.rare.link == link).find(here)
     }
 
     /// What switch ports have done up to and including `until`.
@@ -330,7 +330,7 @@ impl<O: Observer> Part<O> {
         active.retain(|&me| {
             let port = &mut ports[me as usize];
             port.replay(me, now, events);
-            let link = &world.topology.links()[port.link as usize];
+            let link = &world.topology.links()[port.rare.link as usize];
             tier_bytes[link.tier() as usize] += port.bytes - port.rare.sampled_bytes;
             port.rare.sampled_bytes = port.bytes;
             if port.queued_bytes() > 0 {

@@ -47,8 +47,6 @@ pub(crate) struct Port {
     pub(crate) bytes: u64,
     /// The most bytes the queue held.
     pub(crate) max_queue_bytes: u32,
-    /// The link's number in the whole fabric.
-    pub(crate) link: u32,
     /// Whether what arrives over this link arrives.
     pub(crate) up: bool,
     /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of links
@@ -68,6 +66,8 @@ pub(crate) struct Port {
 
 /// What is seldom touched of a port.
 pub(crate) struct Rare {
+    /// The link's number in the whole fabric.
+    pub(crate) link: u32,
     rate: Rate,
     /// What seldom happens; the port itself counts the rest.
     pub(crate) stats: LinkStats,
@@ -79,7 +79,10 @@ pub(crate) struct Rare {
     pub(crate) sampled_bytes: u64,
 }
 
-const _: () = assert!(size_of::<Port>() == 256, "four cache lines; the last one is seldom touched");
+const _: () = assert!(
+    size_of::<Port>() == 320,
+    "five cache lines, of which two or three are touched at a time"
+);
 
 impl Port {
     /// The port of link number `number`.
@@ -104,7 +107,6 @@ impl Port {
             packets: 0,
             bytes: 0,
             max_queue_bytes: 0,
-            link: number,
             up: link.up,
             departs,
             busy: false,
@@ -112,6 +114,7 @@ impl Port {
             queue,
             chain: 0,
             rare: Box::new(Rare {
+                link: number,
                 rate: link.rate,
                 stats: LinkStats::default(),
                 window_bytes: [None; 2],

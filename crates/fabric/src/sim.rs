@@ -271,7 +271,7 @@ impl<O: Observer + Send> Sim<O> {
         {
             for port in self.parts.iter().flat_map(|part| &part.ports) {
                 if port.queue.is_some() {
-                    observer.queue(now, port.link, port.queued_bytes());
+                    observer.queue(now, port.rare.link, port.queued_bytes());
                 }
             }
         }
@@ -349,7 +349,7 @@ impl<O: Observer + Send> Sim<O> {
     fn links(&self) -> Vec<LinkStats> {
         let mut links = vec![LinkStats::default(); self.world.topology.links().len()];
         for port in self.parts.iter().flat_map(|part| &part.ports) {
-            links[port.link as usize].join(&port.stats());
+            links[port.rare.link as usize].join(&port.stats());
         }
         links
     }
@@ -401,7 +401,7 @@ impl<O: Observer + Send> Sim<O> {
         let mut chains = vec![[0, 0]; self.world.topology.links().len()];
         for port in self.parts.iter().flat_map(|part| &part.ports) {
             // Where one port is one end of a link, it knows nothing of the other.
-            let [sent, arrived] = &mut chains[port.link as usize];
+            let [sent, arrived] = &mut chains[port.rare.link as usize];
             *sent ^= port.chain;
             *arrived ^= port.arrived;
         }

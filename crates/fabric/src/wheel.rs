@@ -53,12 +53,8 @@ struct Chunk {
     next: u32,
 }
 
-const EMPTY: Chunk = Chunk {
-    keys: [0; CHUNK_EVENTS],
-    about: [About::NOTHING; CHUNK_EVENTS],
-    len: 0,
-    next: NIL,
-};
+const EMPTY: Chunk =
+    Chunk { keys: [0; CHUNK_EVENTS], about: [About::NOTHING; CHUNK_EVENTS], len: 0, next: NIL };
 
 const _: () = assert!(size_of::<Chunk>() == 128, "two cache lines");
 

@@ -1,7 +1,6 @@
 //! Drop-tail, with an optional threshold at which packets are marked.
 
-use std::collections::VecDeque;
-
+use crate::fifo::Fifo;
 use crate::{Capacity, Desc, Fate, Room};
 
 /// Parameters of [`DropTail`].
@@ -17,7 +16,7 @@ pub struct DropTailSpec {
 /// First in, first out; what does not fit is lost.
 #[derive(Clone, Debug)]
 pub struct DropTail {
-    fifo: VecDeque<Desc>,
+    fifo: Fifo,
     room: Room,
     ecn_threshold: Option<Capacity>,
 }
@@ -25,7 +24,7 @@ pub struct DropTail {
 impl DropTail {
     pub(crate) fn new(spec: DropTailSpec) -> Self {
         Self {
-            fifo: VecDeque::new(),
+            fifo: Fifo::new(),
             room: Room::new(spec.capacity),
             ecn_threshold: spec.ecn_threshold,
         }
@@ -80,7 +79,7 @@ impl DropTail {
         self.room.give_back(packet.len);
     }
 
-    pub(crate) fn waiting(&self) -> &VecDeque<Desc> {
+    pub(crate) fn waiting(&self) -> &Fifo {
         &self.fifo
     }
 

@@ -11,10 +11,13 @@
 //! Deliberately absent: clocks, links, packet contents, shared buffers (a later issue).
 
 mod drop_tail;
+mod fifo;
 mod ndp;
 
 use std::fmt;
 use std::str::FromStr;
+
+use fifo::Fifo;
 
 pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::Flags;
@@ -206,7 +209,7 @@ impl Queue {
                 (headers, Some(data))
             }
         };
-        first.iter().chain(second.into_iter().flatten()).copied()
+        first.iter().chain(second.into_iter().flat_map(Fifo::iter))
     }
 
     /// Bytes held, the packet in service included.

@@ -2,10 +2,9 @@
 //! control served ten times as often, trimming instead of loss, and headers turned back to their
 //! senders when even those do not fit.
 
-use std::collections::VecDeque;
-
 use endpoint::Flags;
 
+use crate::fifo::Fifo;
 use crate::{Capacity, Desc, Fate, Room};
 
 /// Parameters of [`Ndp`]. The paper's values in parentheses.
@@ -35,14 +34,14 @@ pub struct NdpSpec {
 pub struct Ndp {
     data_room: Room,
     header_room: Room,
-    data: VecDeque<Desc>,
-    headers: VecDeque<Desc>,
+    data: Fifo,
+    headers: Fifo,
     /// Position in the round of `header_weight + data_weight` services; moves only while both
     /// queues are non-empty.
     turn: u16,
-    header_weight: u16,
     round: u16,
     trim_to: u16,
+    header_weight: u8,
     bounce: bool,
     /// Trim the arriving packet if 63 coin bits are below this.
     trim_arriving_below: u64,
@@ -53,15 +52,15 @@ const VICTIMS_MAX: u32 = 2;
 
 impl Ndp {
     pub(crate) fn new(spec: NdpSpec) -> Self {
-        let header_weight = u16::from(spec.header_weight.max(1));
+        let header_weight = spec.header_weight.max(1);
         Self {
-            data: VecDeque::new(),
-            headers: VecDeque::new(),
+            data: Fifo::new(),
+            headers: Fifo::new(),
             data_room: Room::new(spec.data_capacity),
             header_room: Room::new(spec.header_capacity),
             turn: 0,
             header_weight,
-            round: header_weight + u16::from(spec.data_weight.max(1)),
+            round: u16::from(header_weight) + u16::from(spec.data_weight.max(1)),
             trim_arriving_below: (spec.trim_arriving.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64,
             trim_to: spec.trim_to,
             bounce: spec.bounce,
@@ -164,7 +163,11 @@ impl Ndp {
         if self.turn == self.round {
             self.turn = 0;
         }
-        let queue = if self.turn < self.header_weight { &mut self.headers } else { &mut self.data };
+        let queue = if self.turn < u16::from(self.header_weight) {
+            &mut self.headers
+        } else {
+            &mut self.data
+        };
         queue.pop_front()
     }
 
@@ -173,7 +176,7 @@ impl Ndp {
         self.room(packet).give_back(packet.len);
     }
 
-    pub(crate) fn waiting(&self) -> (&VecDeque<Desc>, &VecDeque<Desc>) {
+    pub(crate) fn waiting(&self) -> (&Fifo, &Fifo) {
         (&self.headers, &self.data)
     }
 
@@ -235,7 +238,7 @@ mod tests {
     fn the_coin_chooses_between_the_arriving_packet_and_the_tail_never_the_one_in_service() {
         let (mut queue, _) = full(PAPER);
         assert_eq!(offer(&mut queue, data(7), TRIM_TAIL), [(Fate::Trim, 6)]);
-        assert_eq!(queue.data.back().map(|p| p.handle), Some(7));
+        assert_eq!(queue.data.iter().last().map(|p| p.handle), Some(7));
 
         let one = NdpSpec { data_capacity: Capacity::Packets(1), ..PAPER };
         let mut queue = Ndp::new(one);

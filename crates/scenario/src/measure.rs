@@ -66,16 +66,21 @@ pub(crate) fn read(
 
 /// Samples of a window: enough for a plot.
 const SAMPLES: u64 = 500;
+/// In large fabrics there are fewer samples, so that they look at ports about so often in all, ...
+const LOOKS: u64 = 2_000_000;
+/// ... but not fewer than this.
+const SAMPLES_MIN: u64 = 50;
 /// The finest grid for stop conditions and samples.
 const FINEST: Dur = Dur::from_us(1);
 
 impl Measure {
-    /// How often queues and rates are sampled: some hundred times a window, not below 1 us. With
-    /// no window, every 50 us.
+    /// How often queues and rates are sampled: some hundred times a window (fewer where there are
+    /// very many `links`), not below 1 us. With no window, every 50 us.
     #[must_use]
-    pub fn sample_every(&self) -> Dur {
+    pub fn sample_every(&self, links: usize) -> Dur {
+        let samples = (LOOKS / (links as u64).max(1)).clamp(SAMPLES_MIN, SAMPLES);
         match self.to {
-            Some(to) => Dur((to.since(Time::ZERO).0 / SAMPLES).max(FINEST.0)),
+            Some(to) => Dur((to.since(Time::ZERO).0 / samples).max(FINEST.0)),
             None => Dur::from_us(50),
         }
     }

@@ -155,7 +155,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         limit: measure.limit,
         open_limit: measure.max_in_flight.unwrap_or(u64::MAX),
         window: (measure.from, measure.to.unwrap_or(units::Time::NEVER)),
-        sample_every: Some(measure.sample_every()),
+        sample_every: Some(measure.sample_every(topology.links().len())),
         check: false,
     };
     Ok(Scenario { name, seed, topology, transport, traffic, measure, config, links_at, resolved })
