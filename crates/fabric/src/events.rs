@@ -13,11 +13,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use endpoint::{Draw, Purpose};
-use units::{Dur, Time};
+use units::Time;
 
 use crate::config::Events;
 use crate::timers::IndexedHeap;
-use crate::wheel::{About, Wheel};
+use crate::wheel::{About, Span, Wheel};
 
 /// What happens. Links, hosts and packets by their numbers in this partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +87,12 @@ pub(crate) struct EventQueue {
 
 impl EventQueue {
     /// For `hosts` (their numbers in the whole fabric), and `busy` links of this partition.
-    /// `horizon` is the longest time from scheduling an arrival or departure to its coming.
     pub(crate) fn new(
         kind: Events,
         ranks: &Ranks,
         hosts: std::ops::Range<u32>,
         busy: u32,
-        horizon: Dur,
+        span: Span,
     ) -> Self {
         let (links, all) = (ranks.links.len() as u32, ranks.hosts.len() as u32);
         let mut by_rank = vec![u32::MAX; all as usize];
@@ -105,7 +104,7 @@ impl EventQueue {
         let pending = hosts.clone().map(pending).collect();
         let orders = 1 + 2 * links + all;
         let wheel = match kind {
-            Events::Wheel => Wheel::new(orders, busy, horizon),
+            Events::Wheel => Wheel::new(orders, busy, span),
             Events::Heap => Wheel::none(),
         };
         Self {
@@ -342,16 +341,18 @@ fn link_event(about: About) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Dur;
 
     const LINKS: u32 = 40;
     const HOSTS: u32 = 10;
+    const SPAN: Span = Span { horizon: Dur::from_us(8), frame: Dur::from_us(3) };
 
     /// Whatever is scheduled, the wheel pops what the heaps pop, in the same order.
     #[test]
     fn wheel_and_heap_agree() {
-        let horizon = Dur::from_us(8);
+        let span = SPAN;
         let ranks = Ranks::new(LINKS, HOSTS, 3);
-        let queue = |kind| EventQueue::new(kind, &ranks, 0..HOSTS, LINKS, horizon);
+        let queue = |kind| EventQueue::new(kind, &ranks, 0..HOSTS, LINKS, span);
         let (mut wheel, mut heap) = (queue(Events::Wheel), queue(Events::Heap));
         let draw = Draw::new(5, Purpose::new("test"), 0);
         let purpose = Purpose::new("events");
@@ -430,7 +431,7 @@ mod tests {
     #[test]
     fn packets_in_flight_are_listed_wherever_they_are() {
         let ranks = Ranks::new(LINKS, HOSTS, 3);
-        let mut queue = EventQueue::new(Events::Wheel, &ranks, 0..HOSTS, LINKS, Dur::from_us(8));
+        let mut queue = EventQueue::new(Events::Wheel, &ranks, 0..HOSTS, LINKS, SPAN);
         queue.arrival(0, 0, 5, Time(1_000_000));
         queue.arrival(1, 1, 6, Time(1_000_000_000_000));
         queue.departure(2, 2, Time(1000));

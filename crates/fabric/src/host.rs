@@ -20,6 +20,7 @@ use crate::outcome::Amount;
 use crate::part::{Part, World, observe};
 use crate::reassembly::Reassembly;
 use crate::route::Known;
+use crate::slab;
 use crate::timers::IndexedHeap;
 
 const ENDPOINT: Purpose = Purpose::new("endpoint");
@@ -38,11 +39,25 @@ pub(crate) struct Signal {
     token: u64,
 }
 
+// What is touched for every packet comes first.
+#[repr(C)]
 pub(crate) struct Host {
-    pub(crate) me: HostId,
     endpoint: Box<dyn Endpoint>,
-    pub(crate) app: Box<dyn App>,
+    pub(crate) me: HostId,
+    /// The token of the packet in service; zero if nobody asked.
+    token: u32,
+    nics: [Rate; 1],
+    draw: Draw,
+    /// The endpoint has nothing to send before this, if not for an event.
+    wake: Time,
+    pub(crate) received: Amount,
+    pub(crate) sent: Amount,
+    pub(crate) data_sent: u64,
     timers: IndexedHeap<Time>,
+    /// What has come of the messages to it.
+    pub(crate) reassembly: Reassembly,
+    pub(crate) stats: [u64; Stat::COUNT],
+    pub(crate) app: Box<dyn App>,
     app_timers: IndexedHeap<Time>,
     inbox: BinaryHeap<Reverse<Signal>>,
     /// Signals sent so far.
@@ -50,24 +65,12 @@ pub(crate) struct Host {
     next_id: MsgId,
     /// Messages that the endpoint had no room for.
     backlog: VecDeque<Msg>,
-    /// The endpoint has nothing to send before this, if not for an event.
-    wake: Time,
     /// What the application's event is scheduled for.
     app_at: Time,
-    draw: Draw,
     app_draw: Draw,
-    nics: [Rate; 1],
-    /// The token of the packet in service; zero if nobody asked.
-    token: u32,
     /// Calls at the instant `turns_at`.
     turns: u32,
     turns_at: Time,
-    pub(crate) sent: Amount,
-    pub(crate) received: Amount,
-    pub(crate) data_sent: u64,
-    pub(crate) stats: [u64; Stat::COUNT],
-    /// What has come of the messages to it.
-    pub(crate) reassembly: Reassembly,
     /// The digest chain of its messages.
     pub(crate) chain: u64,
 }
@@ -105,6 +108,12 @@ impl Host {
             reassembly: Reassembly::new(config.window),
             chain: 0,
         }
+    }
+
+    /// Have the endpoint at hand soon, as far as can be seen from here.
+    #[inline(always)]
+    pub(crate) fn prefetch_endpoint(&self) {
+        slab::prefetch::<_, 8>(&*self.endpoint);
     }
 
     /// Call the endpoint with a context for `now`.

@@ -22,6 +22,7 @@ use crate::rounds::Post;
 use crate::route::{self, Belief, Known};
 use crate::slab::{self, Slab};
 use crate::topology::Topology;
+use crate::wheel::About;
 
 /// What all partitions read and none changes.
 pub(crate) struct World {
@@ -91,6 +92,8 @@ pub(crate) struct Part<O> {
     pub(crate) returned: Vec<u32>,
     /// Whether ports are too many for the nearer caches: then it pays to fetch them ahead.
     pub(crate) far: bool,
+    /// The same of hosts.
+    pub(crate) far_hosts: bool,
     /// Events handled that are the same however the fabric is cut and departures are worked out.
     pub(crate) handled: u64,
 }
@@ -145,28 +148,53 @@ impl<O: Observer> Part<O> {
         self.events.next_at().unwrap_or(Time::NEVER)
     }
 
-    /// Have at hand what the next arrivals will touch: port and packet, then the port that the
-    /// packet goes to.
+    /// Have at hand what the next events will touch, one dependent load after the other: port and
+    /// packet or host; then the port that the packet goes to, or the endpoint.
     #[inline(always)]
     fn prefetch(&self) {
         if !self.far {
             return;
         }
-        if let Some(about) = self.events.ahead(6) {
-            slab::prefetch::<_, 2>(&self.ports[about.link() as usize]);
+        if let Some(about) = self.events.ahead(8) {
+            let port = &self.ports[about.link() as usize];
+            slab::prefetch::<_, 3>(port);
             self.slab.prefetch(about.packet);
         }
-        if let Some(about) = self.events.ahead(3)
-            && let Some(pkt) = self.slab.get(about.packet)
-        {
-            match self.ports[about.link() as usize].end {
-                FarEnd::Host(host) => slab::prefetch::<_, 4>(&self.hosts[host as usize]),
-                FarEnd::Switch(at) => {
-                    let out = self.port_along(at, pkt);
-                    slab::prefetch::<_, 3>(&self.ports[out as usize]);
+        if let Some(about) = self.events.ahead(5) {
+            match (about.kind(), self.ports[about.link() as usize].end) {
+                (About::ARRIVAL, FarEnd::Switch(at)) => {
+                    if let Some(pkt) = self.slab.get(about.packet) {
+                        let out = self.port_along(at, pkt);
+                        slab::prefetch::<_, 4>(&self.ports[out as usize]);
+                    }
                 }
-                FarEnd::Elsewhere(_) => {}
+                (About::ARRIVAL, FarEnd::Host(host)) if self.far_hosts => self.prefetch_host(host),
+                (About::ARRIVAL, _) => {}
+                _ if self.far_hosts => self.prefetch_host(about.link()),
+                _ => {}
             }
+        }
+        if self.far_hosts
+            && let Some(about) = self.events.ahead(2)
+        {
+            let host = match (about.kind(), self.ports[about.link() as usize].end) {
+                (About::ARRIVAL, FarEnd::Host(host)) => host,
+                (About::ARRIVAL, _) => return,
+                _ => about.link(),
+            };
+            if let Some(host) = self.hosts.get(host as usize) {
+                host.prefetch_endpoint();
+            }
+        }
+    }
+
+    /// A host's own port, and what every packet of it touches.
+    fn prefetch_host(&self, host: u32) {
+        if let Some(host) = self.hosts.get(host as usize) {
+            slab::prefetch::<_, 5>(host);
+        }
+        if let Some(port) = self.ports.get(host as usize) {
+            slab::prefetch::<_, 2>(port);
         }
     }
 

@@ -25,6 +25,7 @@ use crate::route::{Belief, Known};
 use crate::sample::Sampler;
 use crate::slab::Slab;
 use crate::topology::{Node, Topology};
+use crate::wheel::Span;
 
 /// A fabric with its hosts, ready to run once.
 pub struct Sim<O> {
@@ -519,6 +520,7 @@ fn build<O>(
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
     let far = size_of_val(&ports[..]) > CACHE;
+    let far_hosts = size_of_val(&hosts[..]) > CACHE;
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {
         index,
@@ -529,7 +531,7 @@ fn build<O>(
             ranks,
             cut.hosts(index),
             ports.len() as u32,
-            horizon(topology),
+            span(topology),
         ),
         ports,
         hosts,
@@ -553,6 +555,7 @@ fn build<O>(
         returned: Vec::new(),
         handled: 0,
         far,
+        far_hosts,
         world: Arc::clone(world),
     }
 }
@@ -617,11 +620,13 @@ fn ports(
     transmitting.chain(receiving).collect()
 }
 
-/// The longest time from the start of a transmission to its arrival.
-fn horizon(topology: &Topology) -> Dur {
-    let longest = |n: usize| {
-        let rate = topology.links()[n].rate;
-        rate.serialise(u64::from(topology.mtu())) + topology.delay(n as u32)
-    };
-    (0..topology.links().len()).map(longest).max().unwrap_or(Dur::ZERO)
+/// How far apart events are on these links.
+fn span(topology: &Topology) -> Span {
+    let frame = |n: usize| topology.links()[n].rate.serialise(u64::from(topology.mtu()));
+    let links = || 0..topology.links().len();
+    let horizon = links().map(|n| frame(n) + topology.delay(n as u32)).max();
+    Span {
+        horizon: horizon.unwrap_or(Dur::ZERO),
+        frame: links().map(frame).min().unwrap_or(Dur::ZERO),
+    }
 }

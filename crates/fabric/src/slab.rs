@@ -72,7 +72,7 @@ impl IndexMut<u32> for Slab {
 /// but the time it takes.
 #[inline(always)]
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_variables))]
-pub(crate) fn prefetch<T, const LINES: usize>(item: &T) {
+pub(crate) fn prefetch<T: ?Sized, const LINES: usize>(item: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -93,10 +93,24 @@ const SLOTS_MIN: u64 = 64;
 /// Links of a second and more of delay do not fit; their arrivals go to a heap.
 const SLOTS_MAX: u64 = 1 << 20;
 
+/// How far apart events are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// The longest time from scheduling an arrival or departure to its coming.
+    pub(crate) horizon: Dur,
+    /// The time that the longest packet takes on the quickest link.
+    pub(crate) frame: Dur,
+}
+
+impl Span {
+    const NONE: Self = Self { horizon: Dur::ZERO, frame: Dur::ZERO };
+}
+
 impl Wheel {
-    /// For orders below `orders`, `busy` links, and events at most `horizon` ahead.
-    pub(crate) fn new(orders: u32, busy: u32, horizon: Dur) -> Self {
-        let width = horizon.0.saturating_mul(FRAMES_PER_SLOT) / u64::from(busy.max(1));
+    /// For orders below `orders`, `busy` links, and times as in `span`.
+    pub(crate) fn new(orders: u32, busy: u32, span: Span) -> Self {
+        let Span { horizon, frame } = span;
+        let width = frame.0.saturating_mul(FRAMES_PER_SLOT) / u64::from(busy.max(1));
         let bits = orders.ilog2() + 1;
         let shift = width.max(1).ilog2().clamp(SHIFT_MIN, Key::BITS - bits);
         let slots = ((horizon.0 >> shift) + 3).next_power_of_two().clamp(SLOTS_MIN, SLOTS_MAX);
@@ -118,7 +132,7 @@ impl Wheel {
 
     /// A wheel that reaches nothing.
     pub(crate) fn none() -> Self {
-        Self { heads: Vec::new(), occupied: Vec::new(), ..Self::new(1, 1, Dur::ZERO) }
+        Self { heads: Vec::new(), occupied: Vec::new(), ..Self::new(1, 1, Span::NONE) }
     }
 
     fn slot(&self, at: Time) -> u64 {
