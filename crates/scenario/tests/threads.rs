@@ -1,0 +1,788 @@
+//! Fifty scenarios that nobody has thought up: whatever is drawn, 1, 2, 3, 4 and 8 threads, either
+//! event queue and either way to work out departures give the same run to the last packet.
+//!
+//! Each scenario comes from a seed of its own. A difference fails with the seed and the scenario.
+//! `TRIMLINE_SWARM=1000` draws a thousand, `TRIMLINE_SWARM_SEED=17` begins with seed 17.
+
+use std::fmt::{Debug, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use endpoint::{App, Draw, Endpoint, Framing, MessageRecord, Observer, Purpose, Stat};
+use fabric::{
+    Config, Conservation, Counters, Departures, End, Events, Fault, FaultAction, Link, LinkStats,
+    Node, Outcome, Progress, Routing, Sample, Sim, Topology,
+};
+use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
+use transports::{ndp, newreno};
+use trimline_scenario::{Options, Scenario, simulate};
+use units::{Dur, Rate, Time};
+use workload::Plan;
+
+/// The draws that make one scenario, one after the other.
+struct Dice {
+    draw: Draw,
+    rolled: u64,
+}
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self { draw: Draw::new(seed, Purpose::new("swarm"), 0), rolled: 0 }
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.rolled += 1;
+        self.draw.below(Purpose::new("dice"), self.rolled, bound)
+    }
+
+    /// Uniform from `low` to `high`, both included.
+    fn from(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high - low + 1)
+    }
+
+    fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    /// `key = "one of these"`, or no such line with the chance that is left.
+    fn maybe(&mut self, text: &mut String, chance: u64, key: &str, values: &[&str]) {
+        let value = self.pick(values);
+        if self.percent(chance) {
+            writeln!(text, "{key} = {value}").unwrap();
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------- what is drawn
+
+/// A scenario, and what the tests want to know of it.
+struct Drawn {
+    text: String,
+    /// The file of messages that the text names, if it does: its name and what is in it.
+    file: Option<(String, String)>,
+    ndp: bool,
+    /// Of a full packet.
+    payload: u16,
+    /// When the run ends at the latest.
+    limit: Time,
+    faults: Vec<Fault>,
+}
+
+/// Rates with a whole number of picoseconds per byte, and others.
+const RATES: [&str; 6] = ["10Gbps", "10Gbps", "9.7Gbps", "3Gbps", "25Gbps", "40Gbps"];
+/// Too short for a cut, just short enough, just long enough, and plenty.
+const DELAYS: [&str; 10] =
+    ["0", "99ns", "100ns", "250ns", "500ns", "1us", "1us", "1.234567us", "3us", "5us"];
+
+fn draw(seed: u64) -> Drawn {
+    let dice = &mut Dice::new(seed);
+    let shape = shape(dice);
+    let fabric = fabric_of(&shape);
+    let (ndp, payload) = (dice.percent(65), dice.pick(&[1000, 1460, 4096, 8936]));
+    let limit = limit(dice, &fabric, payload);
+    let mut text = format!("name = \"swarm\"\nseed = {seed}\n\n[topology]\n{shape}");
+    text += &uneven(dice, &fabric);
+    text += &queue(dice, ndp, payload);
+    let modes = ["permute", "permute", "spray", "single", "random", "ecmp"];
+    let mode = dice.pick(if ndp { &modes } else { &modes[3..] });
+    let reroute_after = dice.pick(&["0", "1ps", "10us", "33.3us"]);
+    writeln!(text, "\n[routing]\nmode = \"{mode}\"\nreroute_after = \"{reroute_after}\"").unwrap();
+    text += &if ndp { ndp_transport(dice, payload) } else { newreno_transport(dice, payload) };
+    let (traffic, endless, file) = traffic(dice, &fabric, limit, seed);
+    text += &traffic;
+    text += &measure(dice, limit, endless);
+    let (tables, faults) = faults(dice, &fabric, limit);
+    text += &tables;
+    Drawn { text, file, ndp, payload, limit, faults }
+}
+
+/// The keys of `[topology]`, links that differ excepted.
+fn shape(dice: &mut Dice) -> String {
+    let mut text = match dice.below(100) {
+        0..6 => format!("kind = \"star\"\nhosts = {}\n", dice.from(2, 12)),
+        6..18 => format!(
+            "kind = \"dumbbell\"\nleft_hosts = {}\nright_hosts = {}\nbottleneck_rate = \"{}\"\n",
+            dice.from(1, 8),
+            dice.from(1, 8),
+            dice.pick(&RATES),
+        ),
+        18..50 => format!(
+            "kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}\n\
+             uplink_rate = \"{}\"\nuplink_delay = \"{}\"\n",
+            dice.from(2, 9),
+            dice.from(1, 4),
+            dice.from(1, 4),
+            dice.pick(&RATES),
+            dice.pick(&DELAYS),
+        ),
+        50..80 => {
+            format!("kind = \"fat-tree\"\nk = 4\noversubscription = {}\n", dice.pick(&[1, 1, 2, 3]))
+        }
+        80..94 => "kind = \"fat-tree\"\nk = 6\n".to_owned(),
+        _ => {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../scenarios/htsim/fat_tree_16.topo");
+            return format!("kind = \"file\"\nfile = '{}'\n", file.display());
+        }
+    };
+    let (rate, delay) = (dice.pick(&RATES), dice.pick(&DELAYS));
+    writeln!(text, "link_rate = \"{rate}\"\nlink_delay = \"{delay}\"").unwrap();
+    dice.maybe(&mut text, 30, "switch_latency", &["\"1ns\"", "\"100ns\"", "\"800ns\""]);
+    text
+}
+
+/// The fabric of this shape, to know what there is to name.
+fn fabric_of(shape: &str) -> Topology {
+    let text = format!(
+        "name = \"shape\"\nseed = 1\nrouting.mode = \"ecmp\"\n\
+         transport = {{ kind = \"newreno\", preset = \"ns2\", mss = \"1000B\" }}\n\
+         queue = {{ kind = \"drop-tail\", capacity = \"9 packets\" }}\n\
+         traffic = {{ kind = \"permutation\", size = \"1KB\" }}\n[topology]\n{shape}"
+    );
+    parse(&text, Path::new(".")).topology().clone()
+}
+
+/// As long as a test has time for, if all hosts send at full rate: half a millisecond or less.
+fn limit(dice: &mut Dice, fabric: &Topology, payload: u16) -> Time {
+    const PACKETS: u64 = 20_000;
+    let Rate(rate) = fabric.links()[0].rate;
+    let packet = Rate(rate).serialise(u64::from(payload));
+    let long = PACKETS * packet.0 / u64::from(fabric.hosts());
+    let long = long.clamp(120_000_000, 500_000_000);
+    Time(dice.from(long / 2, long))
+}
+
+/// Links with numbers of their own, and one that has failed.
+fn uneven(dice: &mut Dice, fabric: &Topology) -> String {
+    let mut text = String::new();
+    for _ in 0..dice.below(4).saturating_sub(1) {
+        let link = any_link(dice, fabric);
+        writeln!(text, "[[topology.link]]\nlink = \"{link}\"").unwrap();
+        writeln!(text, "delay = \"{}\"", dice.pick(&DELAYS)).unwrap();
+        dice.maybe(&mut text, 50, "rate", &["\"1Gbps\"", "\"7.77Gbps\"", "\"100Gbps\""]);
+        dice.maybe(&mut text, 50, "one_way", &["true"]);
+    }
+    // Where there is another way.
+    let up = |link: &&Link| matches!(link.from, Node::Switch(..)) && link.from < link.to;
+    let ups: Vec<&Link> = fabric.links().iter().filter(up).collect();
+    let spare = |link: &&&Link| ups.iter().filter(|other| other.from == link.from).count() > 1;
+    let spare: Vec<&Link> = ups.iter().filter(spare).copied().collect();
+    if !spare.is_empty() && dice.percent(20) {
+        let link = dice.pick(&spare);
+        writeln!(text, "[[topology.link]]\nlink = \"{link}\"\nfailed = true").unwrap();
+    }
+    text
+}
+
+/// A link; half of the time one between switches.
+fn any_link(dice: &mut Dice, fabric: &Topology) -> Link {
+    let inner = |link: &&Link| ![link.from, link.to].iter().any(|n| matches!(n, Node::Host(_)));
+    let inner: Vec<&Link> = fabric.links().iter().filter(inner).collect();
+    if inner.is_empty() || dice.percent(50) {
+        dice.pick(fabric.links())
+    } else {
+        *dice.pick(&inner)
+    }
+}
+
+fn queue(dice: &mut Dice, ndp: bool, payload: u16) -> String {
+    let mut text = String::from("\n[queue]\n");
+    let bytes = format!("{}B", 3 * u64::from(payload));
+    if dice.percent(if ndp { 85 } else { 15 }) {
+        let capacity = dice.pick(&["1 packets", "2 packets", "8 packets", "8 packets", &bytes]);
+        writeln!(text, "kind = \"ndp\"\ncapacity = \"{capacity}\"").unwrap();
+        dice.maybe(&mut text, 50, "header_capacity", &["\"128B\"", "\"640B\"", "\"2 packets\""]);
+        dice.maybe(&mut text, 30, "header_weight", &["1", "3"]);
+        dice.maybe(&mut text, 30, "trim_arriving", &["0.0", "0.3", "1.0"]);
+        dice.maybe(&mut text, 30, "trim_to", &["\"100B\""]);
+        dice.maybe(&mut text, 25, "bounce", &["false"]);
+    } else {
+        let capacity = dice.pick(&["2 packets", "5 packets", "30 packets", &bytes]);
+        writeln!(text, "kind = \"drop-tail\"\ncapacity = \"{capacity}\"").unwrap();
+        dice.maybe(&mut text, 50, "ecn_threshold", &["\"1 packets\"", "\"2000B\""]);
+    }
+    text
+}
+
+/// NDP, half of the time with timeouts short enough to run out, a quarter so impatient that
+/// messages fail.
+fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
+    let window = dice.pick(&[1, 4, 12, 30]);
+    let mut text = format!(
+        "\n[transport]\nkind = \"ndp\"\npreset = \"paper\"\npayload = \"{payload}B\"\n\
+         initial_window = {window}\n"
+    );
+    if dice.percent(50) {
+        text += "rto_initial = \"60us\"\nrto_min = \"20us\"\nrto_max = \"90us\"\n";
+        dice.maybe(&mut text, 50, "rto_jitter_percent", &["0", "99"]);
+        dice.maybe(&mut text, 50, "stall_timeout", &["\"30us\"", "\"77us\""]);
+    }
+    if dice.percent(25) {
+        // Nothing is under way in the network for longer than the receiver remembers.
+        text += "give_up = \"70us\"\ntime_wait = \"1ms\"\nmsl = \"5us\"\nlinger = \"400us\"\n";
+    }
+    dice.maybe(&mut text, 30, "discipline", &["\"prio\""]);
+    dice.maybe(&mut text, 20, "pull_interval", &["\"500ns\"", "\"8us\""]);
+    dice.maybe(&mut text, 20, "pull_on_duplicate", &["false"]);
+    dice.maybe(&mut text, 15, "listen", &["1", "3"]);
+    dice.maybe(&mut text, 15, "messages", &["1", "3"]);
+    dice.maybe(&mut text, 15, "control_queue", &["1", "4"]);
+    text
+}
+
+/// NewReno, half of the time with timeouts short enough to run out.
+fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
+    let preset = dice.pick(&["linux-datacenter", "ns2", "htsim"]);
+    let mut text = format!(
+        "\n[transport]\nkind = \"newreno\"\npreset = \"{preset}\"\nmss = \"{mss}B\"\n\
+         overhead = \"64B\"\n"
+    );
+    if dice.percent(60) {
+        text += "rto_initial = \"50us\"\nrto_min = \"20us\"\nrto_max = \"1ms\"\n";
+        let tick = dice.pick(&["0", "1us"]);
+        writeln!(text, "rto_tick = \"{tick}\"").unwrap();
+        dice.maybe(&mut text, 30, "timeouts_max", &["1", "2"]);
+    }
+    dice.maybe(&mut text, 30, "initial_window", &["1.0", "30.0"]);
+    dice.maybe(&mut text, 40, "delayed_ack", &["\"off\"", "\"3us\"", "\"20us\""]);
+    dice.maybe(&mut text, 40, "quick_acks", &["0"]);
+    dice.maybe(&mut text, 20, "limited_transmit", &["true", "false"]);
+    dice.maybe(&mut text, 20, "messages_max", &["1", "3"]);
+    text
+}
+
+/// One to three tables of traffic, whether one of them never ends, and the file that one names.
+fn traffic(
+    dice: &mut Dice,
+    fabric: &Topology,
+    limit: Time,
+    seed: u64,
+) -> (String, bool, Option<(String, String)>) {
+    let (mut text, mut endless, mut file) = (String::new(), false, None);
+    for _ in 0..dice.pick(&[1, 1, 1, 2, 3]) {
+        text += "\n[[traffic]]\n";
+        match dice.below(100) {
+            0..18 if file.is_none() => {
+                let name = format!("swarm-{seed}.cm");
+                writeln!(text, "file = \"{name}\"").unwrap();
+                file = Some((name, connection_matrix(dice, fabric.hosts(), limit)));
+            }
+            0..28 if file.is_none() => {
+                let name = format!("swarm-{seed}.csv");
+                writeln!(text, "file = \"{name}\"").unwrap();
+                file = Some((name, messages(dice, fabric.hosts(), limit)));
+            }
+            0..70 => endless |= pairs(dice, &mut text, fabric.hosts(), limit),
+            70..85 => {
+                let (sizes, load) = dice.pick(&SIZES);
+                writeln!(text, "kind = \"poisson\"\n{sizes}\nload = {load}").unwrap();
+                endless = true;
+            }
+            _ => {
+                let (sizes, _) = dice.pick(&SIZES[..3]);
+                let kind = dice.pick(&["fixed", "exponential"]);
+                writeln!(
+                    text,
+                    "kind = \"closed-loop\"\n{sizes}\nconnections = {}\ngap = \"{}\"\n\
+                     gap_kind = \"{kind}\"\nkeep_destination = {}",
+                    dice.from(1, 3),
+                    dice.pick(&["1ns", "1us", "20us"]),
+                    dice.percent(50),
+                )
+                .unwrap();
+                endless = true;
+            }
+        }
+    }
+    (text, endless, file)
+}
+
+/// Sizes of messages, and a load at which they are not too many for a test.
+const SIZES: [(&str, &str); 6] = [
+    ("size = \"20KB\"", "0.6"),
+    ("size = \"4321B\"", "0.4"),
+    ("distribution = \"hadoop\"", "0.9"),
+    ("distribution = \"web-search\"", "1.5"),
+    ("distribution = \"homa-w3\"", "0.2"),
+    ("distribution = \"homa-w1\"", "0.02"),
+];
+
+/// Flows between pairs of hosts that all start at once. Whether they never end.
+fn pairs(dice: &mut Dice, text: &mut String, hosts: u32, limit: Time) -> bool {
+    let hosts = u64::from(hosts);
+    match dice.below(8) {
+        0 if hosts <= 16 => *text += "kind = \"all-to-all\"\n",
+        0..2 => writeln!(text, "kind = \"random\"\nflows = {}", dice.from(1, 2 * hosts)).unwrap(),
+        2..5 => {
+            let (receiver, senders) = (dice.below(hosts), dice.from(1, hosts - 1));
+            writeln!(text, "kind = \"incast\"\nreceiver = {receiver}\nsenders = {senders}")
+                .unwrap();
+            dice.maybe(text, 30, "other_racks", &["true"]);
+        }
+        _ => *text += "kind = \"permutation\"\n",
+    }
+    dice.maybe(text, 40, "priority", &["1", "7"]);
+    if dice.percent(40) {
+        writeln!(text, "start = \"{}ps\"", instant(dice, limit).0).unwrap();
+    }
+    let unbounded = dice.percent(35);
+    let sizes = ["size = \"unbounded\"", dice.pick(&SIZES).0];
+    writeln!(text, "{}", sizes[usize::from(!unbounded)]).unwrap();
+    unbounded
+}
+
+/// Some instant, as often as not one at which other things happen, too.
+fn instant(dice: &mut Dice, limit: Time) -> Time {
+    match dice.below(4) {
+        0 => Time::ZERO,
+        1 => Time(10_000_000 * dice.below(limit.0 / 10_000_000)),
+        2 => Time(1_000 * dice.below(limit.0 / 1_000)),
+        _ => Time(dice.below(limit.0)),
+    }
+}
+
+/// A connection matrix of htsim: flows that start in time, and triggers that start others when they
+/// are done. Every trigger has the activations that it needs.
+fn connection_matrix(dice: &mut Dice, hosts: u32, limit: Time) -> String {
+    let mut flows = Vec::new();
+    let mut flow = |dice: &mut Dice, start: String| {
+        let src = dice.below(u64::from(hosts));
+        let dst = (src + dice.from(1, u64::from(hosts) - 1)) % u64::from(hosts);
+        let size = dice.pick(&[1, 999, 9_000, 30_000, 100_000]);
+        flows.push(format!("{src}->{dst} {start} size {size}"));
+        flows.len()
+    };
+    let mut count = 0;
+    for _ in 0..dice.from(2, 12) {
+        let start = instant(dice, Time(limit.0 / 4)).0;
+        count = flow(dice, format!("start {start}"));
+    }
+    let (mut kinds, mut claims) = (Vec::new(), vec![[None, None]; count]);
+    for trigger in 1..=dice.from(1, 8) {
+        let kind = dice.pick(&["oneshot", "multishot", "barrier"]);
+        let wanted = if kind == "oneshot" { 1 } else { dice.from(1, 4) };
+        let mut activated = 0;
+        for _ in 0..wanted {
+            // By a flow that starts whatever this trigger does; its beginning or end is over once.
+            let (by, end) = (dice.below(claims.len() as u64) as usize, dice.below(2) as usize);
+            if claims[by][end].is_none() {
+                claims[by][end] = Some(trigger);
+                activated += 1;
+            }
+        }
+        if activated == 0 {
+            break;
+        }
+        kinds.push(match kind {
+            "barrier" => format!("trigger id {trigger} barrier count {activated}"),
+            _ => format!("trigger id {trigger} {kind}"),
+        });
+        let released = if kind == "multishot" { activated } else { dice.from(1, 4) };
+        for _ in 0..released {
+            count = flow(dice, format!("trigger {trigger}"));
+        }
+        claims.resize(count, [None, None]);
+    }
+    let mut text =
+        format!("Nodes {hosts}\nConnections {}\nTriggers {}\n", flows.len(), kinds.len());
+    for (line, [sent, received]) in flows.iter().zip(&claims) {
+        text += line;
+        let done = [("send", sent), ("recv", received)];
+        for (end, trigger) in done.iter().filter_map(|(end, t)| t.map(|t: u64| (end, t))) {
+            write!(text, " {end}_done_trigger {trigger}").unwrap();
+        }
+        text += "\n";
+    }
+    text + &kinds.join("\n") + "\n"
+}
+
+/// A list of messages.
+fn messages(dice: &mut Dice, hosts: u32, limit: Time) -> String {
+    let mut text = "start,src,dst,size,prio\n".to_owned();
+    for _ in 0..dice.from(1, 60) {
+        let src = dice.below(u64::from(hosts));
+        let dst = (src + dice.from(1, u64::from(hosts) - 1)) % u64::from(hosts);
+        let (start, size, prio) = (instant(dice, limit).0, dice.from(1, 40_000), dice.below(3));
+        writeln!(text, "{start}ps,{src},{dst},{size}B,{prio}").unwrap();
+    }
+    text
+}
+
+fn measure(dice: &mut Dice, limit: Time, endless: bool) -> String {
+    let mut text = format!("\n[measure]\nlimit = \"{}ps\"\n", limit.0);
+    if endless || dice.percent(50) {
+        let from = instant(dice, Time(limit.0 / 2));
+        let to = dice.from(from.0 + 1, limit.0);
+        writeln!(text, "from = \"{}ps\"\nto = \"{to}ps\"", from.0).unwrap();
+    }
+    dice.maybe(&mut text, 10, "max_in_flight", &["3", "40"]);
+    text
+}
+
+/// Links that go down in the middle of the run, and mostly come up again.
+fn faults(dice: &mut Dice, fabric: &Topology, limit: Time) -> (String, Vec<Fault>) {
+    let (mut text, mut all) = (String::new(), Vec::new());
+    if dice.percent(50) {
+        return (text, all);
+    }
+    for _ in 0..dice.from(1, 4) {
+        let link = any_link(dice, fabric);
+        let one_way = dice.percent(40);
+        let down = instant(dice, limit);
+        let mut steps = vec![(down, "down", FaultAction::Down)];
+        if dice.percent(70) {
+            let up = Time(down.0 + dice.from(0, limit.0 / 2));
+            steps.push((up, "up", FaultAction::Up));
+        }
+        for (at, name, action) in steps {
+            writeln!(text, "\n[[fault]]\nat = \"{}ps\"\nlink = \"{link}\"", at.0).unwrap();
+            writeln!(text, "action = \"{name}\"\none_way = {one_way}").unwrap();
+            let there = fabric.find_link(link.from, link.to);
+            let back = fabric.find_link(link.to, link.from).filter(|_| !one_way);
+            all.extend(there.into_iter().chain(back).map(|link| Fault { at, link, action }));
+        }
+    }
+    (text, all)
+}
+
+// ---------------------------------------------------------------------------- what is compared
+
+/// One way to carry out a run.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    threads: u32,
+    heap: bool,
+    eager: bool,
+    check: bool,
+}
+
+const fn way(threads: u32) -> Way {
+    Way { threads, heap: false, eager: false, check: false }
+}
+
+/// The first is what the others are held against.
+const WAYS: [Way; 9] = [
+    way(1),
+    way(2),
+    way(3),
+    way(4),
+    way(8),
+    Way { heap: true, ..way(1) },
+    Way { eager: true, ..way(1) },
+    Way { check: true, ..way(4) },
+    Way { heap: true, eager: true, ..way(3) },
+];
+
+/// Everything that a run says of itself.
+#[derive(Debug, PartialEq)]
+struct Told<Row> {
+    digest: u64,
+    end: End,
+    now: Time,
+    events: u64,
+    packet_hops: u64,
+    counters: Counters,
+    conservation: Conservation,
+    queue_bytes_p99: Option<u32>,
+    links: Vec<LinkStats>,
+    samples: Vec<Sample>,
+    rows: Vec<Row>,
+}
+
+impl<Row> Told<Row> {
+    fn of(outcome: Outcome, rows: Vec<Row>) -> Self {
+        let Outcome {
+            digest,
+            now,
+            events,
+            packet_hops,
+            counters,
+            conservation,
+            links,
+            samples,
+            queue_bytes_p99,
+            end,
+        } = outcome;
+        Self {
+            digest,
+            end,
+            now,
+            events,
+            packet_hops,
+            counters,
+            conservation,
+            queue_bytes_p99,
+            links,
+            samples,
+            rows,
+        }
+    }
+}
+
+/// Carry out a run in all ways, which must agree. What it says, and in how many partitions it ran
+/// at most, if the system tells. `alone` is how many threads there are without it.
+fn agree<Row: Debug + PartialEq>(
+    about: &str,
+    alone: Option<usize>,
+    run: impl Fn(Way, &mut dyn FnMut(&Progress)) -> Result<Told<Row>, String>,
+) -> (Told<Row>, Option<usize>) {
+    // Threads of the run before take a moment to go.
+    (0..1000).take_while(|_| tasks() > alone).for_each(|_| sleep(Duration::from_millis(1)));
+    let mut partitions = None;
+    let mut all = WAYS.iter().map(|&way| {
+        let mut seen = None; // The threads of a run live as long as it does.
+        let told = run(way, &mut |_| seen = tasks());
+        let told = told.unwrap_or_else(|why| panic!("{way:?}: {why}\n{about}"));
+        let more = seen.zip(alone).map(|(seen, alone)| 1 + seen.saturating_sub(alone));
+        partitions = partitions.max(more);
+        (way, told)
+    });
+    let (_, first) = all.next().unwrap();
+    for (way, told) in all {
+        if told != first {
+            panic!("{way:?} is another run\n{}\n{about}", differences(&first, &told));
+        }
+    }
+    (first, partitions)
+}
+
+/// The threads of this process, where the system has a file for each.
+fn tasks() -> Option<usize> {
+    std::fs::read_dir("/proc/self/task").ok().map(Iterator::count)
+}
+
+/// The first lines in which two values differ.
+fn differences(a: &impl Debug, b: &impl Debug) -> String {
+    let (a, b) = (format!("{a:#?}"), format!("{b:#?}"));
+    let lines = a.lines().zip(b.lines()).enumerate().filter(|(_, (a, b))| a != b).take(20);
+    lines.map(|(n, (a, b))| format!("line {n}: {} | {}\n", a.trim(), b.trim())).collect()
+}
+
+fn parse(text: &str, dir: &Path) -> Scenario {
+    Scenario::parse("swarm.toml", text, dir, &[])
+        .unwrap_or_else(|why| panic!("{}\n{text}", why.render(false)))
+}
+
+fn run_scenario(
+    scenario: &Scenario,
+    way: Way,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Told<metrics::FlowRow>, String> {
+    let Way { threads, heap, eager, check } = way;
+    let options = Options { threads: Some(threads), heap, eager, check, ..Options::default() };
+    let told = simulate(scenario, &options, progress).map_err(|why| why.render(false))?;
+    Ok(Told::of(told.outcome, told.flows))
+}
+
+/// Keeps what became of messages.
+struct Keep(Vec<MessageRecord>);
+
+impl Observer for Keep {
+    fn message(&mut self, record: &MessageRecord) {
+        self.0.push(*record);
+    }
+}
+
+/// The plan of a connection matrix on the drawn fabric, with signals that take `delay`. In scenarios
+/// they always take one picosecond, and whoever has signals runs in one partition.
+struct Signals {
+    fabric: Topology,
+    plan: Plan,
+    delay: Dur,
+    config: Config,
+    ndp: bool,
+    payload: u16,
+}
+
+impl Signals {
+    fn new(drawn: &Drawn, seed: u64, fabric: &Topology, plan: Plan) -> Self {
+        let dice = &mut Dice::new(!seed);
+        let ns = dice.pick(&[1, 99, 100, 130, 700, 1_000, 12_345]);
+        let queue = match drawn.ndp {
+            true => QueueSpec::Ndp(NdpSpec {
+                data_capacity: Capacity::Packets(dice.pick(&[1, 2, 8])),
+                header_capacity: Capacity::Bytes(dice.pick(&[128, 640, 20_000])),
+                header_weight: 10,
+                data_weight: 1,
+                trim_arriving: 0.5,
+                trim_to: 64,
+                bounce: true,
+            }),
+            false => QueueSpec::DropTail(DropTailSpec {
+                capacity: Capacity::Packets(dice.pick(&[3, 20])),
+                ecn_threshold: Some(Capacity::Packets(2)),
+            }),
+        };
+        let routings = [Routing::FlowHash, Routing::PacketRandom, Routing::Source];
+        let config = Config {
+            seed,
+            framing: Framing { payload: drawn.payload, overhead: 64 },
+            routing: dice.pick(&routings[..if drawn.ndp { 3 } else { 2 }]),
+            spray: true,
+            queue,
+            faults: drawn.faults.clone(),
+            reroute_after: Dur::from_ns(dice.below(30_000)),
+            events: Events::Wheel,
+            departures: Departures::Lazy,
+            threads: 1,
+            grid: Dur::from_us(10),
+            limit: drawn.limit,
+            open_limit: u64::MAX,
+            window: (Time::ZERO, Time::NEVER),
+            sample_every: Some(Dur::from_us(7)),
+            check: false,
+        };
+        let (fabric, delay) = (fabric.clone(), Dur::from_ns(ns));
+        Self { fabric, plan, delay, config, ndp: drawn.ndp, payload: drawn.payload }
+    }
+
+    fn endpoint(&self) -> Box<dyn Endpoint> {
+        let (short, long) = (Dur::from_us(30), Dur::from_us(90));
+        if self.ndp {
+            let paper = ndp::Config::paper(self.payload);
+            let config = ndp::Config { rto_initial: long, rto_min: short, rto_max: long, ..paper };
+            Box::new(ndp::Ndp::new(config).unwrap())
+        } else {
+            let linux = newreno::Config::linux_datacenter(self.payload);
+            let rto = transports::rto::RtoConfig { initial: long, min: short, ..linux.rto };
+            let config = newreno::Config { overhead: 64, rto, ..linux };
+            Box::new(newreno::NewReno::new(config).unwrap())
+        }
+    }
+
+    fn run(
+        &self,
+        way: Way,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Told<MessageRecord>, String> {
+        let hosts = self.fabric.hosts();
+        let apps = self.plan.schedules(hosts, self.delay).map_err(|why| why.to_string())?;
+        let apps = apps.into_iter().map(|app| Box::new(app) as Box<dyn App>).collect();
+        let endpoints = (0..hosts).map(|_| self.endpoint()).collect();
+        let Way { threads, check, .. } = way;
+        let config = Config {
+            events: if way.heap { Events::Heap } else { Events::Wheel },
+            departures: if way.eager { Departures::Eager } else { Departures::Lazy },
+            threads,
+            check,
+            ..self.config.clone()
+        };
+        let sim = Sim::new(self.fabric.clone(), config, endpoints, apps, Keep(Vec::new()));
+        let mut progress = |p: &Progress| {
+            progress(p);
+            ControlFlow::Continue(())
+        };
+        let (outcome, Keep(rows)) = sim
+            .map_err(|why| why.to_string())?
+            .run(&mut progress)
+            .map_err(|violation| violation.to_string())?;
+        Ok(Told::of(outcome, rows))
+    }
+}
+
+// ---------------------------------------------------------------------------- the test
+
+/// How many runs had what.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Threads of this process beside those of a run.
+    alone: Option<usize>,
+    runs: u32,
+    ndp: u32,
+    newreno: u32,
+    several_partitions: u32,
+    eight_partitions: u32,
+    link_faults: u32,
+    lost_on_dead_links: u32,
+    triggers: u32,
+    signals_between_partitions: u32,
+    trimmed: u32,
+    bounced: u32,
+    dropped: u32,
+    timeouts: u32,
+    failed: u32,
+    packet_hops: u64,
+}
+
+impl Seen {
+    fn note<Row>(&mut self, drawn: &Drawn, told: &Told<Row>, partitions: Option<usize>) {
+        let count = told.counters;
+        self.runs += 1;
+        self.ndp += u32::from(drawn.ndp);
+        self.newreno += u32::from(!drawn.ndp);
+        self.several_partitions += u32::from(partitions > Some(1));
+        self.eight_partitions += u32::from(partitions >= Some(8));
+        self.link_faults += u32::from(!drawn.faults.is_empty());
+        let dead = |fault: &Fault| told.links[fault.link as usize].dropped > 0;
+        self.lost_on_dead_links += u32::from(drawn.faults.iter().any(dead));
+        self.trimmed += u32::from(count.trimmed > 0);
+        self.bounced += u32::from(count.bounced > 0);
+        self.dropped += u32::from(count.dropped > 0);
+        self.timeouts += u32::from(count.stat(Stat::Timeout) > 0);
+        self.failed += u32::from(count.failed > 0);
+        self.packet_hops += told.packet_hops;
+    }
+
+    /// That fifty scenarios were worth it.
+    fn check(&self) {
+        assert!(self.ndp >= 10 && self.newreno >= 10, "both transports: {self:#?}");
+        assert!(self.link_faults >= 5 && self.lost_on_dead_links >= 3, "faults: {self:#?}");
+        assert!(self.triggers >= 5, "triggers: {self:#?}");
+        let rare = [self.trimmed, self.bounced, self.dropped, self.timeouts, self.failed];
+        assert!(rare.iter().all(|&runs| runs > 0), "what seldom happens: {self:#?}");
+        if self.alone.is_some() {
+            assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
+            assert!(self.signals_between_partitions >= 2, "{self:#?}");
+        }
+    }
+}
+
+fn try_seed(seed: u64, dir: &Path, seen: &mut Seen) {
+    let drawn = draw(seed);
+    let mut about = format!("seed {seed}:\n{}", drawn.text);
+    if let Some((name, text)) = &drawn.file {
+        std::fs::write(dir.join(name), text).unwrap();
+        write!(about, "\n{name}:\n{text}").unwrap();
+    }
+    let scenario = parse(&drawn.text, dir);
+    let (told, partitions) =
+        agree(&about, seen.alone, |way, progress| run_scenario(&scenario, way, progress));
+    seen.note(&drawn, &told, partitions);
+    let Some((name, text)) = drawn.file.as_ref().filter(|(name, _)| name.ends_with(".cm")) else {
+        return;
+    };
+    seen.triggers += 1;
+    let plan = workload::read_cm(text, name).unwrap().plan();
+    let signals = Signals::new(&drawn, seed, scenario.topology(), plan);
+    let about = format!("{about}\nin itself, signals take {}: {:?}", signals.delay, signals.config);
+    let (told, partitions) = agree(&about, seen.alone, |way, progress| signals.run(way, progress));
+    seen.note(&drawn, &told, partitions);
+    seen.signals_between_partitions += u32::from(partitions > Some(1));
+}
+
+fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |n| n.parse().unwrap())
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_run() {
+    const DRAWS: u64 = 50;
+    let (draws, first) = (setting("TRIMLINE_SWARM", DRAWS), setting("TRIMLINE_SWARM_SEED", 1));
+    println!("{draws} scenarios, from seed {first}");
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("threads");
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut seen = Seen { alone: tasks(), ..Seen::default() };
+    for seed in first..first + draws {
+        try_seed(seed, &dir, &mut seen);
+    }
+    println!("{seen:#?}");
+    if draws >= DRAWS {
+        seen.check();
+    }
+}
