@@ -16,8 +16,8 @@ use crate::events::{Event, EventQueue};
 use crate::faults::Script;
 use crate::host::Host;
 use crate::messages::Report;
-use crate::outcome::{LinkStats, Violation};
-use crate::port::{FarEnd, Port};
+use crate::outcome::Violation;
+use crate::port::{FarEnd, Mishaps, Port};
 use crate::rounds::Post;
 use crate::route::{self, Belief, Known};
 use crate::slab::{self, Slab};
@@ -26,7 +26,7 @@ use crate::wheel::About;
 
 /// What all partitions read and none changes.
 pub(crate) struct World {
-    pub(crate) topology: Topology,
+    pub(crate) topology: Arc<Topology>,
     pub(crate) config: Config,
     pub(crate) cut: Cut,
 }
@@ -286,7 +286,7 @@ impl<O: Observer> Part<O> {
             slab: &mut self.slab,
             observer: &mut self.observer,
             chain: &mut port.chain,
-            stats: &mut rare.stats,
+            mishaps: &mut rare.mishaps,
             returned: &mut self.returned,
             now: self.now,
             link: rare.link,
@@ -312,8 +312,8 @@ impl<O: Observer> Part<O> {
     fn lose(&mut self, link: u32, packet: u32) {
         let pkt = &self.slab[packet];
         let port = &mut self.ports[link as usize];
-        port.rare.stats.dropped += 1;
-        port.rare.stats.dropped_bytes += u64::from(pkt.wire_len);
+        port.rare.mishaps.dropped += 1;
+        port.rare.mishaps.dropped_bytes += u64::from(pkt.wire_len);
         port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Dropped);
         if O::PACKETS {
             let event = PacketEvent::Dropped(Drop::Dead);
@@ -372,7 +372,7 @@ impl<O: Observer> Part<O> {
     /// Note how much has been sent so far: the measurement window begins (0) or ends (1).
     pub(crate) fn note_window(&mut self, edge: usize) {
         for port in &mut self.ports {
-            port.rare.window_bytes[edge] = Some(port.bytes);
+            port.rare.window_bytes[edge] = port.bytes;
         }
     }
 
@@ -440,7 +440,7 @@ struct Desk<'a, O> {
     slab: &'a mut Slab,
     observer: &'a mut Option<O>,
     chain: &'a mut u64,
-    stats: &'a mut LinkStats,
+    mishaps: &'a mut Mishaps,
     returned: &'a mut Vec<u32>,
     now: Time,
     link: u32,
@@ -451,27 +451,27 @@ impl<O: Observer> Desk<'_, O> {
         let pkt = &mut self.slab[packet.handle];
         let (outcome, event) = match fate {
             Fate::Trim => {
-                self.stats.trimmed += 1;
-                self.stats.trimmed_bytes += u64::from(pkt.wire_len - packet.len);
+                self.mishaps.trimmed += 1;
+                self.mishaps.trimmed_bytes += u64::from(pkt.wire_len - packet.len);
                 pkt.flags.set(Flags::TRIMMED);
                 pkt.wire_len = packet.len;
                 (digest::Outcome::Trimmed, PacketEvent::Trimmed)
             }
             Fate::Mark => {
-                self.stats.marked += 1;
+                self.mishaps.marked += 1;
                 pkt.flags.set(Flags::CE);
                 (digest::Outcome::Marked, PacketEvent::Marked)
             }
             Fate::Bounce => {
-                self.stats.bounced += 1;
+                self.mishaps.bounced += 1;
                 pkt.flags.set(Flags::BOUNCED);
                 std::mem::swap(&mut pkt.src, &mut pkt.dst);
                 self.returned.push(packet.handle);
                 (digest::Outcome::Bounced, PacketEvent::Bounced)
             }
             Fate::Drop => {
-                self.stats.dropped += 1;
-                self.stats.dropped_bytes += u64::from(pkt.wire_len);
+                self.mishaps.dropped += 1;
+                self.mishaps.dropped_bytes += u64::from(pkt.wire_len);
                 (digest::Outcome::Dropped, PacketEvent::Dropped(Drop::Full))
             }
         };

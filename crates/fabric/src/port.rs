@@ -69,10 +69,9 @@ pub(crate) struct Rare {
     /// The link's number in the whole fabric.
     pub(crate) link: u32,
     rate: Rate,
-    /// What seldom happens; the port itself counts the rest.
-    pub(crate) stats: LinkStats,
-    /// Bytes sent by the ends of the measurement window, as far as they have come.
-    pub(crate) window_bytes: [Option<u64>; 2],
+    pub(crate) mishaps: Mishaps,
+    /// Bytes sent by the ends of the measurement window, as far as they have come; else `u64::MAX`.
+    pub(crate) window_bytes: [u64; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
     /// Bytes sent when it was last sampled.
@@ -83,6 +82,17 @@ const _: () = assert!(
     size_of::<Port>() == 320,
     "five cache lines, of which two or three are touched at a time"
 );
+
+/// What happens to packets at a port beside being sent; see `LinkStats`.
+#[derive(Default)]
+pub(crate) struct Mishaps {
+    pub(crate) trimmed: u64,
+    pub(crate) trimmed_bytes: u64,
+    pub(crate) bounced: u64,
+    pub(crate) dropped: u64,
+    pub(crate) dropped_bytes: u64,
+    pub(crate) marked: u64,
+}
 
 impl Port {
     /// The port of link number `number`.
@@ -116,8 +126,8 @@ impl Port {
             rare: Box::new(Rare {
                 link: number,
                 rate: link.rate,
-                stats: LinkStats::default(),
-                window_bytes: [None; 2],
+                mishaps: Mishaps::default(),
+                window_bytes: [u64::MAX; 2],
                 coins: 0,
                 sampled_bytes: 0,
             }),
@@ -227,13 +237,19 @@ impl Port {
 
     /// What is known here of the link: of both ends, or of the one that is in this partition.
     pub(crate) fn stats(&self) -> LinkStats {
-        let at = |edge: usize| self.rare.window_bytes[edge].unwrap_or(self.bytes);
+        let at = |edge: usize| self.rare.window_bytes[edge].min(self.bytes);
+        let mishaps = &self.rare.mishaps;
         LinkStats {
             packets: self.packets,
             bytes: self.bytes,
             bytes_in_window: at(1) - at(0),
             max_queue_bytes: self.max_queue_bytes,
-            ..self.rare.stats
+            trimmed: mishaps.trimmed,
+            trimmed_bytes: mishaps.trimmed_bytes,
+            bounced: mishaps.bounced,
+            dropped: mishaps.dropped,
+            dropped_bytes: mishaps.dropped_bytes,
+            marked: mishaps.marked,
         }
     }
 }

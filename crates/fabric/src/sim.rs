@@ -54,12 +54,13 @@ impl<O: Observer + Send> Sim<O> {
     /// If there is not one endpoint and application per host, a fault or queue names a link that is
     /// not there, or failed links leave a pair of hosts without a path.
     pub fn new(
-        topology: Topology,
+        topology: impl Into<Arc<Topology>>,
         config: Config,
         endpoints: Vec<Box<dyn Endpoint>>,
         apps: Vec<Box<dyn App>>,
         observer: O,
     ) -> Result<Self, ConfigError> {
+        let topology = topology.into();
         check(&topology, &config, endpoints.len(), apps.len())?;
         let belief = Belief::new(&topology);
         let known = Known { topology: &topology, belief: &belief };

@@ -17,6 +17,7 @@ const EMPTY: Desc = Desc { handle: 0, len: 0, flags: Flags(0) };
 #[repr(C)]
 pub(crate) struct Fifo {
     /// Those behind; empty unless all places are taken.
+    #[expect(clippy::box_collection, reason = "one word in every port instead of four")]
     behind: Option<Box<VecDeque<Desc>>>,
     head: u8,
     len: u8,

@@ -154,7 +154,7 @@ fn sim<O: Observer + Send>(
     let apps = scenario.traffic.apps().map_err(|e| {
         Diagnostic::new(format!("impossible traffic: {e}")).hint("change the tables [[traffic]]")
     })?;
-    let sim = Sim::new(scenario.topology.clone(), config, endpoints, apps, observer);
+    let sim = Sim::new(Arc::clone(&scenario.topology), config, endpoints, apps, observer);
     let sim = sim.map_err(|e| impossible(e.to_string()))?;
     let built = Progress { now: Time::ZERO, events: 0, submitted: 0, delivered: 0 };
     let _ = progress(&built); // nothing can have failed yet that would stop it

@@ -1,6 +1,7 @@
 //! [`Scenario`]: an experiment as data, read, checked and resolved.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use fabric::Topology;
 use units::{Dur, HostId};
@@ -17,7 +18,7 @@ use crate::{fault, files, queue, routing, topology, traffic, transport};
 pub struct Scenario {
     pub(crate) name: String,
     pub(crate) seed: u64,
-    pub(crate) topology: Topology,
+    pub(crate) topology: Arc<Topology>,
     pub(crate) transport: Transport,
     pub(crate) traffic: Traffic,
     pub(crate) measure: Measure,
@@ -158,6 +159,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         sample_every: Some(measure.sample_every(topology.links().len())),
         check: false,
     };
+    let topology = Arc::new(topology);
     Ok(Scenario { name, seed, topology, transport, traffic, measure, config, links_at, resolved })
 }
 
