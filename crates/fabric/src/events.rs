@@ -288,13 +288,12 @@ impl EventQueue {
         event
     }
 
-    /// What an entry of the wheel means; nothing if it is a timer that has moved, or nothing.
+    /// What an entry of the wheel means; nothing if it is a timer that has moved.
     #[inline(always)]
     fn event(&mut self, about: About, at: Time) -> Option<Event> {
         match about.kind() {
-            About::ARRIVAL | About::DEPARTURE => Some(link_event(about)),
             About::TIMER => self.near_timer(about.link(), at),
-            _ => None,
+            _ => Some(link_event(about)),
         }
     }
 

@@ -14,7 +14,7 @@ impl About {
     pub(crate) const ARRIVAL: u32 = 0;
     pub(crate) const DEPARTURE: u32 = 1;
     pub(crate) const TIMER: u32 = 2;
-    /// Nothing at all.
+    /// A place that has not been filled.
     const NOTHING: Self = Self::new(3, 0, 0);
     /// There are at most four million links.
     const KIND_SHIFT: u32 = 30;
@@ -294,10 +294,14 @@ impl Wheel {
         self.about.resize(keys.len(), About::NOTHING);
         if keys.len() <= COUNTED_MAX {
             // An event's place is the number of later ones. Comparing all with all takes no branch
-            // that could be mispredicted. Only timers of one host may be equal, and one of them is
-            // enough: nothing is then where the other would be.
+            // that could be mispredicted.
             for (&key, &about) in keys.iter().zip(about) {
-                let place = keys.iter().map(|&other| u32::from(other > key)).sum::<u32>() as usize;
+                let later = keys.iter().map(|&other| u32::from(other > key)).sum::<u32>();
+                let mut place = later as usize;
+                // A timer of a host that has been moved away and back.
+                while self.about[place] != About::NOTHING {
+                    place += 1;
+                }
                 self.keys[place] = key;
                 self.about[place] = about;
             }
@@ -321,5 +325,49 @@ impl Wheel {
         });
         let waiting = chunks.flat_map(|chunk| &chunk.about[..chunk.len as usize]);
         waiting.chain(&self.about).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever falls into a slot, before and after it is opened, comes out in order: equal timers too.
+    #[test]
+    fn a_slot_comes_out_in_order() {
+        let draw = endpoint::Draw::new(1, endpoint::Purpose::new("test"), 0);
+        let purpose = endpoint::Purpose::new("wheel");
+        let mut n = 0;
+        let mut below = |bound| {
+            n += 1;
+            draw.below(purpose, n, bound)
+        };
+        for round in 1..400 {
+            let span = Span { horizon: Dur(1 << 22), frame: Dur(1 << 20) };
+            let mut wheel = Wheel::new(1000, 16, span);
+            // All in the slot after the next, with many ties.
+            let start = 2 << wheel.shift;
+            let mut due = Vec::new();
+            let mut push = |wheel: &mut Wheel, least: u64, order: u32| {
+                let at = Time(start + least + 3 * below(8));
+                wheel.push(order, About::new(About::TIMER, order, 0), at);
+                due.push((at, order));
+                at
+            };
+            for i in 0..round {
+                push(&mut wheel, 0, i * 7 % 50);
+            }
+            let mut popped = Vec::new();
+            while let Some((at, about)) = wheel.first(Time::NEVER) {
+                assert_eq!(wheel.peek_order(), Some(about.link()));
+                wheel.pop();
+                popped.push((at, about.link()));
+                if popped.len() % 5 == 0 && popped.len() < 100 {
+                    push(&mut wheel, at.0 - start + 1, 999);
+                }
+            }
+            due.sort_unstable();
+            assert_eq!(popped, due);
+        }
     }
 }
