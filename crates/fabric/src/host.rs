@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView, Observer,
-    PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
+    Packet, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
 };
 use queues::Desc;
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
@@ -143,6 +143,11 @@ impl Host {
         call(&mut *self.app, &mut cx);
     }
 
+    /// When something happens here although no packet comes; never, if nothing does.
+    pub(crate) fn next_at(&self) -> Time {
+        self.next_timer().min(self.next_app())
+    }
+
     #[inline(always)]
     fn next_timer(&self) -> Time {
         self.timers.peek().map_or(Time::NEVER, |(at, _)| at).min(self.wake)
@@ -235,11 +240,17 @@ impl<O: Observer> Part<O> {
         self.settle(h);
     }
 
+    /// Host `h` has broken a rule.
+    fn host_violates(&mut self, h: u32, what: &str) {
+        let me = self.hosts[h as usize].me;
+        self.violate(None, format!("{me} {what}"));
+    }
+
     /// Whether host `h` has taken too many turns in one call, or something else is wrong.
     #[inline(always)]
     fn goes_round(&mut self, h: u32, turn: u32) -> bool {
         if turn > TURNS_MAX {
-            self.violate(None, format!("host {h} goes round in circles in one call"));
+            self.host_violates(h, "goes round in circles in one call");
         }
         self.violation.is_some()
     }
@@ -252,7 +263,7 @@ impl<O: Observer> Part<O> {
         }
         host.turns += 1;
         if host.turns > TURNS_MAX {
-            self.violate(None, format!("host {h} goes round in circles at one instant"));
+            self.host_violates(h, "goes round in circles at one instant");
         }
         self.violation.is_none()
     }
@@ -342,7 +353,7 @@ impl<O: Observer> Part<O> {
         if at == Time::NEVER {
             self.hosts[h as usize].timers.remove(timer.0);
         } else if at < self.now {
-            self.violate(None, format!("host {h} armed timer {} in the past", timer.0));
+            self.host_violates(h, &format!("armed timer {} in the past", timer.0));
         } else {
             self.hosts[h as usize].timers.set(timer.0, at);
         }
@@ -383,22 +394,23 @@ impl<O: Observer> Part<O> {
                 let host = &mut self.hosts[h as usize];
                 host.signals += 1;
                 let (at, from, number) = (self.now + after, host.me.0, host.signals);
-                self.signal(to, after, Signal { at, from, number, token });
+                self.signal(h, to, after, Signal { at, from, number, token });
             }
         }
     }
 
-    fn signal(&mut self, to: HostId, after: Dur, signal: Signal) {
+    fn signal(&mut self, h: u32, to: HostId, after: Dur, signal: Signal) {
         let World { topology, cut, .. } = &*self.world;
+        let least = self.hosts[h as usize].app.signal_delay().unwrap_or(Dur(u64::MAX));
         if after == Dur::ZERO || to.0 >= topology.hosts() {
             self.violate(None, format!("a signal to {to} without delay, or to nobody"));
             return;
         }
         let part = cut.host_owner(to);
-        if part == self.index {
+        if after < least {
+            self.host_violates(h, &format!("signals {to} sooner than `App::signal_delay` says"));
+        } else if part == self.index {
             self.take_signal(to.0 - self.first_host, signal);
-        } else if cut.lookahead.is_some_and(|least| after < least) {
-            self.violate(None, format!("a signal to {to} sooner than `App::signal_delay` says"));
         } else {
             self.outbox[part as usize].signals.push((to.0, signal));
         }
@@ -459,10 +471,14 @@ impl<O: Observer> Part<O> {
             match answer {
                 Tx::Sent => self.send(h, packet),
                 Tx::NotBefore(at) if at > self.now => host.wake = at,
-                Tx::NotBefore(at) => self.violate(None, format!("host {h}: not before {at}")),
+                Tx::NotBefore(at) => {
+                    self.host_violates(h, &format!("would send not before {at}, now or gone"));
+                }
                 Tx::Idle => {}
             }
             if answer != Tx::Sent {
+                // The next slot is to arrive cleared, whoever gets it.
+                self.slab[packet] = Packet::EMPTY;
                 self.spare = Some(packet);
             }
             // What the poll caused may have made an application submit more.
@@ -487,7 +503,7 @@ impl<O: Observer> Part<O> {
             || pkt.wire_len > topology.mtu();
         if bad {
             let (len, from, to) = (pkt.wire_len, pkt.src, pkt.dst);
-            self.violate(None, format!("host {h} sent {len} bytes from {from} to {to}"));
+            self.host_violates(h, &format!("sent {len} bytes from {from} to {to}"));
             return;
         }
         pkt.key = digest::packet_key(pkt);

@@ -107,6 +107,11 @@ impl<O: Observer> Rounds<O> {
         self.barrier.guard()
     }
 
+    /// Send the workers home, although not all have come.
+    pub(crate) fn abandon(&self) {
+        self.barrier.abandoned.store(true, Ordering::Release);
+    }
+
     /// Send the workers home.
     pub(crate) fn dismiss(&self) {
         // Nothing is lent: that is the sign.

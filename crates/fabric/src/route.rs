@@ -86,7 +86,7 @@ impl Known<'_> {
 
     /// Whether every pair of hosts has a way; if not, one pair that has none.
     pub(crate) fn cut_off(&self) -> Option<(HostId, HostId)> {
-        if self.belief.dead.is_empty() {
+        if self.belief.dead.is_empty() || self.topology.hosts() < 2 {
             return None;
         }
         // Only the links of hosts and the tiers between ToRs matter: one host per ToR stands for

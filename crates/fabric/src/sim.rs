@@ -122,11 +122,18 @@ impl<O: Observer + Send> Sim<O> {
         self.enter_reports();
         let rounds = self.rounds.clone();
         let end = std::thread::scope(|scope| {
+            let _guard = rounds.as_ref().map(|rounds| rounds.guard());
             for index in 1..self.parts.len() {
                 let rounds = rounds.clone();
-                scope.spawn(move || rounds.iter().for_each(|rounds| rounds.work(index)));
+                let work = move || rounds.iter().for_each(|rounds| rounds.work(index));
+                if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, work) {
+                    self.violate(None, format!("thread {index} cannot be started: {error}"));
+                }
             }
-            let _guard = rounds.as_ref().map(|rounds| rounds.guard());
+            if self.violation.is_some() {
+                rounds.iter().for_each(|rounds| rounds.abandon());
+                return End::Stopped;
+            }
             let end = self.run_grid(progress);
             rounds.iter().for_each(|rounds| rounds.dismiss());
             end
@@ -204,6 +211,7 @@ impl<O: Observer + Send> Sim<O> {
     fn run_parts(&mut self, until: Time) {
         if let Some(rounds) = &self.rounds {
             if rounds.run(&mut self.parts, until).is_err() {
+                // The scope of the threads passes their panic on.
                 self.violate(None, "a thread of the simulator has panicked".into());
                 return;
             }
@@ -216,7 +224,9 @@ impl<O: Observer + Send> Sim<O> {
         }
         self.now = until;
         let broken = self.parts.iter_mut().filter_map(|part| part.violation.take());
-        self.violation = broken.min_by_key(|violation| (violation.at, violation.key));
+        if let Some(violation) = broken.min_by_key(|violation| (violation.at, violation.key)) {
+            self.violation.get_or_insert(violation);
+        }
         self.enter_reports();
     }
 
@@ -283,8 +293,12 @@ impl<O: Observer + Send> Sim<O> {
     /// `None` if nothing is left to happen.
     fn next_step(&self, grid: Dur) -> Option<Time> {
         let step = |steps: u64| Time(steps.saturating_mul(grid.0));
-        let event =
-            self.parts.iter().map(|part| part.next_at()).min().filter(|&at| at != Time::NEVER);
+        let event = self
+            .parts
+            .iter()
+            .map(|part| part.next_at_if_silent())
+            .min()
+            .filter(|&at| at != Time::NEVER);
         let event = event.map(|at| step((at.0 / grid.0).saturating_add(1)));
         let end = self.world.config.window.1;
         if end == Time::NEVER || self.now >= end {
@@ -474,7 +488,7 @@ fn check(
 }
 
 /// What a core of today has to itself.
-const CACHE: usize = 1 << 18;
+const CACHE: usize = 1 << 20;
 
 /// Where a link from one part to another ends.
 struct ReceivingEnd {

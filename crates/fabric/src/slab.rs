@@ -28,6 +28,11 @@ impl Slab {
         self.packets.len() as u32 - 1
     }
 
+    /// How many packets there are.
+    pub(crate) fn live(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+
     /// Take in a packet.
     pub(crate) fn insert(&mut self, packet: Packet) -> u32 {
         let handle = self.alloc();
