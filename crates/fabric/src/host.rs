@@ -403,7 +403,7 @@ impl<O: Observer> Part<O> {
         let World { topology, cut, .. } = &*self.world;
         let least = self.hosts[h as usize].app.signal_delay().unwrap_or(Dur(u64::MAX));
         if after == Dur::ZERO || to.0 >= topology.hosts() {
-            self.violate(None, format!("a signal to {to} without delay, or to nobody"));
+            self.host_violates(h, &format!("signals {to} without delay, or signals nobody"));
             return;
         }
         let part = cut.host_owner(to);
