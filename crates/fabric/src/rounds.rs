@@ -8,6 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use endpoint::{Observer, Packet};
 use units::{Dur, Time};
@@ -52,7 +53,15 @@ pub(crate) struct Rounds<O> {
     lookahead: Dur,
     /// By turn, whether a partition has met a violation: then all stop.
     broken: [AtomicBool; 2],
+    /// Rounds so far.
+    done: AtomicU64,
+    /// Events in a round, lately. Only time depends on it.
+    load: AtomicU64,
 }
+
+/// Events of a partition in a round that are worth meeting the other threads, which takes some
+/// microseconds. In debug builds, and so in tests, threads always meet.
+const WORTH_IT: u64 = if cfg!(debug_assertions) { 0 } else { 15 };
 
 impl<O: Observer> Rounds<O> {
     pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
@@ -67,12 +76,51 @@ impl<O: Observer> Rounds<O> {
             parts,
             lookahead,
             broken: [AtomicBool::new(false), AtomicBool::new(false)],
+            done: AtomicU64::new(0),
+            load: AtomicU64::new(0),
         }
     }
 
-    /// Let every partition handle what happens strictly before `until`, with the help of the
-    /// workers. An error if one of them has panicked.
+    /// Let every partition handle what happens strictly before `until`. An error if a worker has
+    /// panicked.
     pub(crate) fn run(&self, parts: &mut Vec<Box<Part<O>>>, until: Time) -> Result<(), Abandoned> {
+        let handled = |parts: &[Box<Part<O>>]| parts.iter().map(|part| part.handled).sum::<u64>();
+        let (events, rounds) = (handled(parts), self.done.load(Ordering::Relaxed));
+        let load = self.load.load(Ordering::Relaxed);
+        if load >= WORTH_IT * parts.len() as u64 {
+            self.side_by_side(parts, until)?;
+        } else {
+            self.by_turns(parts, until);
+        }
+        let rounds = self.done.load(Ordering::Relaxed) - rounds;
+        let now = (handled(parts) - events) / rounds.max(1);
+        // Smoothed, so that threads are not called and sent away by turns.
+        self.load.store((7 * load + now).div_ceil(8), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// All on this thread: where rounds hold little, meeting others takes longer.
+    fn by_turns(&self, parts: &mut [Box<Part<O>>], until: Time) {
+        for turn in [0, 1].into_iter().cycle() {
+            let mut first = Time::NEVER;
+            for part in parts.iter_mut() {
+                first = first.min(self.send(part, turn)).min(part.next_at());
+            }
+            for part in parts.iter_mut() {
+                self.receive(part, turn);
+            }
+            if first >= until || parts.iter().any(|part| part.violation.is_some()) {
+                return;
+            }
+            for part in parts.iter_mut() {
+                part.run(until.min(first + self.lookahead));
+            }
+            self.done.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Each on a thread of its own.
+    fn side_by_side(&self, parts: &mut Vec<Box<Part<O>>>, until: Time) -> Result<(), Abandoned> {
         let _guard = self.barrier.guard();
         for part in parts.drain(1..) {
             let place = part.index as usize;
@@ -134,6 +182,7 @@ impl<O: Observer> Rounds<O> {
                 return Ok(());
             }
             part.run(until.min(first + self.lookahead));
+            self.done.fetch_add(u64::from(me == 0), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -197,6 +246,9 @@ impl Drop for Guard<'_> {
 
 /// Some tens of microseconds.
 const SPINS: u32 = 1000;
+/// Who has given way so often is not needed soon.
+const YIELDS: u32 = 20_000;
+const NAP: Duration = Duration::from_micros(50);
 
 impl Barrier {
     fn new(threads: usize) -> Self {
@@ -228,7 +280,13 @@ impl Barrier {
                 return Err(Abandoned);
             }
             spins += 1;
-            if spins < self.spins { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if spins < self.spins {
+                std::hint::spin_loop();
+            } else if spins < self.spins + YIELDS {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(NAP);
+            }
         }
         Ok(())
     }
