@@ -61,7 +61,7 @@ pub(crate) struct Rounds<O> {
 
 /// Events of a partition in a round that are worth meeting the other threads, which takes some
 /// microseconds. In debug builds, and so in tests, threads always meet.
-const WORTH_IT: u64 = if cfg!(debug_assertions) { 0 } else { 15 };
+const WORTH_IT: u64 = if cfg!(debug_assertions) { 0 } else { 4 };
 
 impl<O: Observer> Rounds<O> {
     pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
