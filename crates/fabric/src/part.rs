@@ -177,7 +177,15 @@ impl<O: Observer> Part<O> {
                         slab::prefetch::<_, 4>(&self.ports[out as usize]);
                     }
                 }
-                (About::ARRIVAL, FarEnd::Host(host)) if self.far_hosts => self.prefetch_host(host),
+                (About::ARRIVAL, FarEnd::Host(host)) => {
+                    // Its header, which switches do not look at.
+                    if let Some(pkt) = self.slab.get(about.packet) {
+                        slab::prefetch::<_, 1>(&pkt.hdr);
+                    }
+                    if self.far_hosts {
+                        self.prefetch_host(host);
+                    }
+                }
                 (About::ARRIVAL, _) => {}
                 _ if self.far_hosts => self.prefetch_host(about.link()),
                 _ => {}

@@ -535,7 +535,8 @@ fn build<O>(
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
     let far = size_of_val(&ports[..]) > CACHE;
-    let far_hosts = size_of_val(&hosts[..]) > CACHE;
+    // As much again is behind pointers.
+    let far_hosts = 2 * size_of_val(&hosts[..]) > CACHE;
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {
         index,
