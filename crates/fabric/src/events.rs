@@ -313,9 +313,8 @@ impl EventQueue {
         (next != Time::NEVER).then_some(next)
     }
 
-    /// What the event of the wheel after `ahead` others is about, if that is known already. Whether
-    /// it is an arrival is not said: a host's number is that of its link, and a packet other
-    /// events have not.
+    /// What the event of the wheel after `ahead` others is about, if that is known already. A host's
+    /// number is that of its link, so [`About::link`] names a port in any case.
     #[inline(always)]
     pub(crate) fn ahead(&self, ahead: usize) -> Option<About> {
         self.wheel.ahead(ahead)

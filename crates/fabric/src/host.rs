@@ -517,10 +517,7 @@ impl<O: Observer> Part<O> {
             observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Sent, pkt);
         }
         port.chain = digest::chain(port.chain, self.now.0, pkt.key, Outcome::Sent);
-        if !port.active {
-            port.active = true;
-            self.active.push(h);
-        }
+        port.note_active(h, &mut self.active);
         port.start(h, desc, self.now, &mut self.events);
     }
 }

@@ -9,7 +9,7 @@ use endpoint::{
 use queues::{Desc, Fate};
 use units::{MsgKey, Time};
 
-use crate::config::{Config, Departures, Routing};
+use crate::config::{Config, Routing};
 use crate::cut::Cut;
 use crate::digest;
 use crate::events::{Event, EventQueue};
@@ -244,13 +244,11 @@ impl<O: Observer> Part<O> {
         let desc = describe(packet, pkt);
         let out = match self.world.config.routing {
             Routing::Source => self.port_along(at, pkt),
-            _ => self.choose(at, packet),
+            Routing::FlowHash => self.choose(at, packet, route::by_hash),
+            Routing::PacketRandom => self.choose(at, packet, route::by_draw),
         };
         let port = &mut self.ports[out as usize];
-        if !port.active {
-            port.active = true;
-            self.active.push(out);
-        }
+        port.note_active(out, &mut self.active);
         port.replay(out, self.now, &mut self.events);
         if !port.offer(out, desc, self.now, &mut self.events) {
             self.refuse(out, desc);
@@ -279,8 +277,8 @@ impl<O: Observer> Part<O> {
         up ^ ((up ^ down) & below.wrapping_neg())
     }
 
-    /// The output port where switches choose.
-    fn choose(&mut self, at: u32, packet: u32) -> u32 {
+    /// The output port where switches choose the way up.
+    fn choose(&mut self, at: u32, packet: u32, up: route::ChooseUp) -> u32 {
         let pkt = &self.slab[packet];
         let switch = &self.switches[at as usize];
         let home = &self.world.topology.homes[pkt.dst.index()];
@@ -289,8 +287,7 @@ impl<O: Observer> Part<O> {
         }
         let known = Known { topology: &self.world.topology, belief: &self.belief };
         let (draw, draws) = &mut self.sprayed[at as usize];
-        let routing = self.world.config.routing;
-        switch.up + route::choose_up(&known, routing, switch.number, pkt, *draw, draws)
+        switch.up + up(&known, switch.number, pkt, *draw, draws)
     }
 
     /// `packet` does not simply join the queue of `link`.
@@ -433,11 +430,6 @@ impl<O: Observer> Part<O> {
         let waiting = self.ports.iter().flat_map(Port::waiting);
         waiting.chain(self.events.in_flight()).map(|packet| &self.slab[packet])
     }
-}
-
-/// Whether a port of a fabric with this configuration has an event per departure.
-pub(crate) fn departs(config: &Config, of_host: bool, crosses: bool) -> bool {
-    of_host || crosses || config.departures == Departures::Eager
 }
 
 pub(crate) fn observe<O: Observer>(

@@ -140,6 +140,15 @@ impl Port {
         self.busy
     }
 
+    /// A packet comes: the port joins the partition's `active` ones.
+    #[inline(always)]
+    pub(crate) fn note_active(&mut self, me: u32, active: &mut Vec<u32>) {
+        if !self.active {
+            self.active = true;
+            active.push(me);
+        }
+    }
+
     /// Begin to transmit `packet` at `at`, and schedule what follows from it. `me` is this port's
     /// number in its partition.
     #[inline(always)]

@@ -5,6 +5,9 @@
 //! Between rounds partitions exchange what has crossed the cut. The one lock per pair and round is
 //! never contended: a box is filled before the barrier and emptied after it, and two sets of boxes
 //! take turns, so that a quick partition does not fill what a slow one is still emptying.
+//!
+//! Where rounds hold few events, meeting costs more than it gains: then one thread runs all partitions
+//! by turns, in the same rounds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -49,7 +52,6 @@ pub(crate) struct Rounds<O> {
     /// By turn and partition: its first event.
     next: [Vec<AtomicU64>; 2],
     barrier: Barrier,
-    parts: usize,
     lookahead: Dur,
     /// By turn, whether a partition has met a violation: then all stop.
     broken: [AtomicBool; 2],
@@ -73,7 +75,6 @@ impl<O: Observer> Rounds<O> {
             boxes: [boxes(), boxes()],
             next: [next(), next()],
             barrier: Barrier::new(parts),
-            parts,
             lookahead,
             broken: [AtomicBool::new(false), AtomicBool::new(false)],
             done: AtomicU64::new(0),
@@ -188,7 +189,7 @@ impl<O: Observer> Rounds<O> {
     }
 
     fn slot(&self, turn: usize, from: usize, to: usize) -> &Mutex<Post> {
-        &self.boxes[turn][from * self.parts + to]
+        &self.boxes[turn][from * self.lent.len() + to]
     }
 
     /// Put what `part` has for others into their boxes. When the first of it happens.
@@ -206,7 +207,7 @@ impl<O: Observer> Rounds<O> {
     }
 
     fn receive(&self, part: &mut Part<O>, turn: usize) {
-        for from in 0..self.parts {
+        for from in 0..self.lent.len() {
             let slot = self.slot(turn, from, part.index as usize);
             part.receive(&mut lock(slot));
         }

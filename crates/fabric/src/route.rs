@@ -6,7 +6,6 @@
 use endpoint::{Draw, Packet, Purpose, Routes};
 use units::HostId;
 
-use crate::config::Routing;
 use crate::topology::{Node, Tier, Topology};
 
 /// What links the hosts and switches believe to work.
@@ -185,29 +184,27 @@ impl Topology {
     }
 }
 
-/// The uplink that switch `at` chooses for `pkt`; `draws` counts its random choices so far.
-pub(crate) fn choose_up(
+/// How a switch, named by its index, chooses an uplink for a packet; the last two are its draws and
+/// how many it has made.
+pub(crate) type ChooseUp = fn(&Known<'_>, u32, &Packet, Draw, &mut u64) -> u32;
+
+/// [`crate::Routing::FlowHash`]: the same uplink for all packets of equal entropy.
+pub(crate) fn by_hash(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, _: &mut u64) -> u32 {
+    let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
+    let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);
+    choose(known, at, pkt, |n| hash.below(SPRAY, entropy, n))
+}
+
+/// [`crate::Routing::PacketRandom`]: any uplink for any packet.
+pub(crate) fn by_draw(
     known: &Known<'_>,
-    routing: Routing,
     at: u32,
     pkt: &Packet,
     draw: Draw,
     draws: &mut u64,
 ) -> u32 {
-    match routing {
-        Routing::Source => {
-            u32::from(pkt.scratch[known.topology.switches[at as usize].tier as usize])
-        }
-        Routing::FlowHash => {
-            let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
-            let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);
-            choose(known, at, pkt, |n| hash.below(SPRAY, entropy, n))
-        }
-        Routing::PacketRandom => {
-            *draws += 1;
-            choose(known, at, pkt, |n| draw.below(SPRAY, *draws, n))
-        }
-    }
+    *draws += 1;
+    choose(known, at, pkt, |n| draw.below(SPRAY, *draws, n))
 }
 
 /// One of the uplinks of switch `at` over which the destination can be reached: `pick(n)` below n.

@@ -8,7 +8,7 @@ use endpoint::{App, Draw, Effects, Endpoint, Observer, Purpose};
 use queues::{Capacity, Queue, QueueSpec};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Departures};
 use crate::cut::Cut;
 use crate::digest;
 use crate::events::{EventQueue, Ranks};
@@ -18,13 +18,13 @@ use crate::messages::{Messages, Report};
 use crate::outcome::{
     Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, Violation,
 };
-use crate::part::{self, Elsewhere, Part, Switch, World};
+use crate::part::{Elsewhere, Part, Switch, World};
 use crate::port::{FarEnd, Port};
 use crate::rounds::{Post, Rounds};
 use crate::route::{Belief, Known};
 use crate::sample::Sampler;
 use crate::slab::Slab;
-use crate::topology::{Node, Topology};
+use crate::topology::{Link, Node, Tier, Topology};
 use crate::wheel::Span;
 
 /// A fabric with its hosts, ready to run once.
@@ -501,9 +501,7 @@ struct ReceivingEnd {
 /// transmit.
 fn receiving_ends(world: &World) -> Vec<ReceivingEnd> {
     let World { topology, cut, .. } = world;
-    let owners = |link: &crate::topology::Link| {
-        (cut.owner(topology, link.from), cut.owner(topology, link.to))
-    };
+    let owners = |link: &Link| (cut.owner(topology, link.from), cut.owner(topology, link.to));
     let mut next = vec![0; cut.parts as usize];
     for link in topology.links() {
         next[owners(link).0 as usize] += 1;
@@ -586,9 +584,9 @@ fn switches(world: &World, index: u32) -> Vec<Switch> {
             continue;
         }
         let below = match switch.tier {
-            crate::topology::Tier::Tor => number,
-            crate::topology::Tier::Agg => u32::from(switch.pod),
-            crate::topology::Tier::Core => 0,
+            Tier::Tor => number,
+            Tier::Agg => u32::from(switch.pod),
+            Tier::Core => 0,
         };
         let up = next + (switch.up - switch.down);
         mine.push(Switch { number, tier: switch.tier as usize, below, down: next, up });
@@ -618,7 +616,8 @@ fn ports(
         let link = &topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
         let queue = (of_switch && transmits).then(|| Queue::new(&config.queue));
-        let departs = part::departs(config, !of_switch, matches!(end, FarEnd::Elsewhere(_)));
+        let crosses = matches!(end, FarEnd::Elsewhere(_));
+        let departs = !of_switch || crosses || config.departures == Departures::Eager;
         Port::new((n, link), ranks.links[n as usize], end, topology.delay(n), queue, departs)
     };
     let links = (0..).zip(topology.links());

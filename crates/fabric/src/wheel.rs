@@ -45,7 +45,6 @@ const NIL: u32 = u32::MAX;
 
 /// Events of one slot: two cache lines.
 #[repr(align(128))]
-#[derive(Clone, Copy)]
 struct Chunk {
     keys: [Key; CHUNK_EVENTS],
     about: [About; CHUNK_EVENTS],
@@ -84,13 +83,15 @@ pub(crate) struct Wheel {
 }
 
 /// Slots are as wide as makes this many packets fall into one when every link is busy with the
-/// longest ones. Control packets come on top: 8 to 10 events per slot in all was best (design.md
-/// section 4, rule 9).
+/// longest ones. Control packets come on top: some 40 events in all. Sorted by comparison,
+/// 8 to 10 were best (design.md section 4, rule 9); counting carries further
+/// (docs/notebook/2026-11-20-speed.md).
 const FRAMES_PER_SLOT: u64 = 16;
-const SHIFT_MIN: u32 = 6;
 /// Slots of up to so many events are sorted by counting.
 const COUNTED_MAX: usize = 64;
+/// Keys that are compared at a time.
 const GROUP: usize = 8;
+const SHIFT_MIN: u32 = 6;
 const SLOTS_MIN: u64 = 64;
 /// Links of a second and more of delay do not fit; their arrivals go to a heap.
 const SLOTS_MAX: u64 = 1 << 20;
