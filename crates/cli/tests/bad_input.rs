@@ -149,6 +149,19 @@ fn set_of_a_class_out_of_range() {
 }
 
 #[test]
+fn messages_that_end_over_a_transport_that_never_knows() {
+    let sets =
+        ["transport={kind='cbr', payload='1KB', header='64B', rate='1Gbps'}", "routing.mode=ecmp"];
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", sets[0], "--set", sets[1]]));
+}
+
+#[test]
+fn half_a_cut_payload_queue_smaller_than_a_packet() {
+    let set = "queue={kind='cut-payload', capacity='18000B'}";
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", set]));
+}
+
+#[test]
 fn set_of_another_kind() {
     insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.kind=newreno"]));
 }

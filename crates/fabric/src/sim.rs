@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use endpoint::{App, Draw, Effects, Endpoint, Observer, Purpose};
-use queues::{Capacity, Queue, QueueSpec};
+use queues::{Capacity, Queue};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
 use crate::config::{Config, ConfigError, Departures};
@@ -473,11 +473,7 @@ fn check(
     if let Some(link) = topology.links().iter().find(|link| link.rate == Rate(0)) {
         return Err(ConfigError(format!("{link} has a rate of zero")));
     }
-    let capacities = match &config.queue {
-        QueueSpec::DropTail(spec) => [spec.capacity, spec.capacity],
-        QueueSpec::Ndp(spec) => [spec.data_capacity, spec.header_capacity],
-    };
-    for capacity in capacities {
+    for capacity in config.queue.capacities() {
         if let Capacity::Packets(n) = capacity
             && u64::from(n) * u64::from(topology.mtu()) > u64::from(u32::MAX) / 2
         {

@@ -10,18 +10,22 @@
 //!
 //! Deliberately absent: clocks, links, packet contents, shared buffers (a later issue).
 
+mod cut_payload;
 mod drop_tail;
 mod fifo;
 mod ndp;
+mod seldom;
 
 use std::fmt;
 use std::str::FromStr;
 
 use fifo::Fifo;
 
+pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::Flags;
 pub use ndp::{Ndp, NdpSpec};
+pub use seldom::Seldom;
 use units::Bytes;
 
 /// What a discipline knows of a packet.
@@ -119,6 +123,20 @@ pub enum QueueSpec {
     DropTail(DropTailSpec),
     /// Two queues, trimming and bouncing (SIGCOMM'17, section 3.1).
     Ndp(NdpSpec),
+    /// First in, first out; trims above a threshold.
+    CutPayload(CutPayloadSpec),
+}
+
+impl QueueSpec {
+    /// What each of its queues holds.
+    #[must_use]
+    pub fn capacities(&self) -> Vec<Capacity> {
+        match self {
+            Self::DropTail(spec) => vec![spec.capacity],
+            Self::Ndp(spec) => vec![spec.data_capacity, spec.header_capacity],
+            Self::CutPayload(spec) => vec![spec.capacity],
+        }
+    }
 }
 
 /// One output port's queue.
@@ -130,6 +148,8 @@ pub enum Queue {
     DropTail(DropTail),
     /// See [`Ndp`].
     Ndp(Ndp),
+    /// One of those that are seldom used.
+    Seldom(Box<Seldom>),
 }
 
 impl Queue {
@@ -139,6 +159,7 @@ impl Queue {
         match spec {
             QueueSpec::DropTail(spec) => Self::DropTail(DropTail::new(*spec)),
             QueueSpec::Ndp(spec) => Self::Ndp(Ndp::new(*spec)),
+            QueueSpec::CutPayload(spec) => Self::Seldom(Seldom::cut_payload(*spec)),
         }
     }
 
@@ -149,6 +170,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.offer(packet),
             Self::Ndp(queue) => queue.offer(packet),
+            Self::Seldom(queue) => queue.offer(packet),
         }
     }
 
@@ -159,6 +181,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.pass(packet),
             Self::Ndp(queue) => queue.pass(packet),
+            Self::Seldom(queue) => queue.pass(packet),
         }
     }
 
@@ -173,6 +196,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.enqueue(packet, fate),
             Self::Ndp(queue) => queue.enqueue(packet, coin, fate),
+            Self::Seldom(queue) => queue.enqueue(packet, coin, fate),
         }
     }
 
@@ -182,6 +206,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
             Self::Ndp(queue) => queue.dequeue(),
+            Self::Seldom(queue) => queue.dequeue(),
         }
     }
 
@@ -197,19 +222,24 @@ impl Queue {
                 queue.finish(sent);
                 queue.dequeue()
             }
+            Self::Seldom(queue) => {
+                queue.finish(sent);
+                queue.dequeue()
+            }
         }
     }
 
     /// The packets waiting, the one in service not among them.
     pub fn waiting(&self) -> impl Iterator<Item = Desc> {
-        let (first, second) = match self {
-            Self::DropTail(queue) => (queue.waiting(), None),
+        let fifos = match self {
+            Self::DropTail(queue) => [Some(queue.waiting()), None, None],
             Self::Ndp(queue) => {
                 let (headers, data) = queue.waiting();
-                (headers, Some(data))
+                [Some(headers), Some(data), None]
             }
+            Self::Seldom(queue) => queue.waiting(),
         };
-        first.iter().chain(second.into_iter().flat_map(Fifo::iter))
+        fifos.into_iter().flatten().flat_map(Fifo::iter)
     }
 
     /// Bytes held, the packet in service included.
@@ -219,6 +249,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.bytes(),
             Self::Ndp(queue) => queue.bytes(),
+            Self::Seldom(queue) => queue.bytes(),
         }
     }
 }

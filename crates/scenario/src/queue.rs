@@ -1,7 +1,7 @@
 //! The `[queue]` table: the discipline of every switch port.
 
 use endpoint::Framing;
-use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
+use queues::{Capacity, CutPayloadSpec, DropTailSpec, NdpSpec, QueueSpec};
 
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
@@ -42,9 +42,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, framing: Framing) -> Result<QueueSpec,
     table.within("data_weight", data_weight, 1..=u8::MAX)?;
     let trim_arriving = table.or("trim_arriving", 0.5)?;
     table.within("trim_arriving", trim_arriving, 0.0..=1.0)?;
-    let trim_to = table.or("trim_to", units::Bytes(64))?;
-    table.within("trim_to", trim_to, units::Bytes(64)..=units::Bytes(1_500))?;
-    let trim_to = trim_to.0 as u16; // At most 1500.
+    let trim_to = trim_to(table)?;
     let bounce = table.or("bounce", true)?;
     Ok(QueueSpec::Ndp(NdpSpec {
         data_capacity,
@@ -57,20 +55,57 @@ pub(crate) fn ndp(table: &mut Reader<'_>, framing: Framing) -> Result<QueueSpec,
     }))
 }
 
-/// Check that each queue of `spec` holds at least one packet of `mtu` bytes.
-fn check_mtu(table: &Reader<'_>, spec: &QueueSpec, mtu: u16) -> Result<(), Diagnostic> {
-    let capacity = match spec {
-        QueueSpec::DropTail(spec) => spec.capacity,
-        QueueSpec::Ndp(spec) => spec.data_capacity,
+/// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (ndp.md, section 4).
+pub(crate) fn cut_payload(
+    table: &mut Reader<'_>,
+    framing: Framing,
+) -> Result<QueueSpec, Diagnostic> {
+    // Headers and full packets share the queue, so it is memory that counts, not packets.
+    let full = u32::from(framing.payload.saturating_add(framing.overhead));
+    let memory = |capacity| match capacity {
+        Capacity::Packets(n) => n.saturating_mul(full),
+        Capacity::Bytes(n) => n,
     };
-    match capacity {
-        Capacity::Bytes(n) if n < u32::from(mtu) => {
-            let message = format!("a queue of {n} bytes holds no packet of {mtu} bytes");
-            let error = table.error("capacity", message, "too small");
-            Err(error.hint(format!("at least \"{mtu}B\", or count packets: \"8 packets\"")))
-        }
-        _ => Ok(()),
-    }
+    let bytes = memory(table.need("capacity")?);
+    let capacity = Capacity::Bytes(bytes);
+    let trim_threshold = memory(table.or("trim_threshold", Capacity::Bytes(bytes / 2))?);
+    table.within("trim_threshold", trim_threshold, 1..=bytes)?;
+    let trim_threshold = Capacity::Bytes(trim_threshold);
+    let trim_to = trim_to(table)?;
+    Ok(QueueSpec::CutPayload(CutPayloadSpec { capacity, trim_threshold, trim_to }))
+}
+
+/// The length of a trimmed packet.
+fn trim_to(table: &mut Reader<'_>) -> Result<u16, Diagnostic> {
+    let trim_to = table.or("trim_to", units::Bytes(64))?;
+    // At most 1500, so it fits.
+    Ok(table.within("trim_to", trim_to, units::Bytes(64)..=units::Bytes(1_500))?.0 as u16)
+}
+
+/// Check that what `spec` holds of full packets is at least one, of `mtu` bytes.
+fn check_mtu(table: &Reader<'_>, spec: &QueueSpec, mtu: u16) -> Result<(), Diagnostic> {
+    let (key, capacity) = match spec {
+        QueueSpec::DropTail(spec) => ("capacity", spec.capacity),
+        QueueSpec::Ndp(spec) => ("capacity", spec.data_capacity),
+        // The queue above the threshold is for headers.
+        QueueSpec::CutPayload(spec) => ("trim_threshold", spec.trim_threshold),
+    };
+    let held = match capacity {
+        Capacity::Bytes(n) if n < u32::from(mtu) => format!("{n} bytes"),
+        Capacity::Packets(0) => "0 packets".to_owned(),
+        _ => return Ok(()),
+    };
+    let message = format!("a queue of {held} holds no packet of {mtu} bytes");
+    let key = table.likeliest(&[key, "capacity"]).unwrap_or(key);
+    let error = table.error(key, message, "too small");
+    let hint = match spec {
+        QueueSpec::CutPayload(_) => format!(
+            "`trim_threshold`, half of `capacity` if it is not written, is at least \"{mtu}B\" or \
+             \"1 packets\""
+        ),
+        _ => format!("at least \"{mtu}B\", or count packets: \"8 packets\""),
+    };
+    Err(error.hint(hint))
 }
 
 impl Knob for Capacity {

@@ -28,6 +28,11 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         about: "TCP NewReno (RFC 5681, 6582, 6298): loss-driven window, one path per message",
         read: transport::newreno,
     },
+    Kind {
+        name: "cbr",
+        about: "unresponsive sources of a constant bit rate: load for switches, never complete",
+        read: transport::cbr,
+    },
 ];
 
 /// What `[topology] kind` can be.
@@ -66,6 +71,11 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
         name: "drop-tail",
         about: "first in, first out; drops what does not fit; optional ECN threshold",
         read: queue::drop_tail,
+    },
+    Kind {
+        name: "cut-payload",
+        about: "first in, first out; cuts the payload off what would exceed a threshold",
+        read: queue::cut_payload,
     },
 ];
 

@@ -124,7 +124,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     if flows.is_empty() {
         return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
     }
-    let traffic = traffic::read(&mut flows, dir, seed, &mut topology)?;
+    let traffic = traffic::read(&mut flows, dir, seed, &mut topology, &transport)?;
 
     let mut window = root.table_or_empty("measure")?;
     let measure = measure::read(&mut window, &traffic, hosts)?;

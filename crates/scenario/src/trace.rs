@@ -9,7 +9,8 @@ use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
 };
 use units::Time;
-use wire::frame::{Carrier, Ecn, FrameRepr, mirror_trimmed};
+use wire::cbr;
+use wire::frame::{Carrier, Ecn, FrameRepr, UDP, mirror_trimmed};
 
 use crate::record::Recorder;
 
@@ -186,10 +187,14 @@ fn headers(pkt: &Packet) -> FrameRepr {
     } else {
         Ecn::NotCapable
     };
+    let carrier = match pkt.proto {
+        UDP => Carrier::Udp { port: cbr::PORT },
+        proto => Carrier::Ip { proto },
+    };
     FrameRepr {
         src: pkt.src,
         dst: pkt.dst,
-        carrier: Carrier::Ip { proto: pkt.proto },
+        carrier,
         class: pkt.class & 7,
         ecn,
         path: pkt.path,

@@ -18,6 +18,7 @@ use crate::files;
 use crate::mux::Mux;
 use crate::reader::{Knob, Reader};
 use crate::registry::{Kind, TRAFFIC};
+use crate::transport::Transport;
 
 /// All traffic of a scenario.
 #[derive(Debug)]
@@ -74,6 +75,7 @@ pub(crate) fn read(
     dir: &Path,
     seed: u64,
     topology: &mut Topology,
+    transport: &Transport,
 ) -> Result<Traffic, Diagnostic> {
     let hosts = topology.hosts();
     let processes = Vec::new();
@@ -82,7 +84,9 @@ pub(crate) fn read(
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
         let read = kind(table)?.read;
         let mut context = Context { dir, draw, topology: &mut *topology };
-        match read(table, &mut context)? {
+        let part = read(table, &mut context)?;
+        check_end(table, &part, transport)?;
+        match part {
             Part::Plan(plan) => {
                 if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) {
                     traffic.endless = Some("a flow of unbounded size");
@@ -101,6 +105,21 @@ pub(crate) fn read(
         }
     }
     Ok(traffic)
+}
+
+/// Check that `transport` carries messages that end, if some do.
+fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
+    let ends = match part {
+        Part::Plan(plan) => plan.flows.iter().any(|flow| flow.len != UNBOUNDED),
+        Part::Poisson(_) | Part::ClosedLoop(_) => true,
+    };
+    if !(ends && transport.unbounded_only) {
+        return Ok(());
+    }
+    let key = table.likeliest(&["size", "distribution", "distribution_file"]).unwrap_or("kind");
+    let message = "this transport never learns whether a message has arrived";
+    let error = table.error(key, message, "messages that end");
+    Err(error.hint("its messages have no end: `size = \"unbounded\"`"))
 }
 
 /// What `kind` says. With a `file` it may be left out.

@@ -3,6 +3,7 @@
 //! A parameter is written by the name of the transport's `Config` field. None has a default here;
 //! `preset` names a published set of them, which the other keys then change.
 
+mod cbr;
 mod ndp;
 mod newreno;
 
@@ -14,6 +15,7 @@ use crate::reader::Reader;
 use crate::registry::{Kind, TRANSPORTS};
 use crate::routing::Mode;
 
+pub(crate) use cbr::cbr;
 pub(crate) use ndp::ndp;
 pub(crate) use newreno::newreno;
 
@@ -27,6 +29,8 @@ pub(crate) struct Transport {
     pub(crate) first_window: u64,
     /// Whether it can choose a path for each packet.
     pub(crate) sprays: bool,
+    /// Whether it carries only messages without an end.
+    pub(crate) unbounded_only: bool,
     /// Makes the endpoint of one host. `None` for a configuration that the transport refuses,
     /// which reading has checked.
     pub(crate) endpoint: Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>,

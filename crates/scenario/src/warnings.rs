@@ -86,7 +86,7 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
     const MANY: f64 = 0.01;
     let dropped = outcome.counters.dropped;
     let share = dropped as f64 / outcome.counters.data_sent.max(1) as f64;
-    let trims = matches!(scenario.config.queue, queues::QueueSpec::Ndp(_));
+    let trims = !matches!(scenario.config.queue, queues::QueueSpec::DropTail(_));
     if trims && dropped > 0 {
         let lost = "were lost although the switches trim: headers or control did not fit";
         return Some(format!("{dropped} packets {lost}, or a link was down"));

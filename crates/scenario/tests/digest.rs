@@ -43,9 +43,14 @@ fn small() -> Vec<Scenario> {
     ]
 }
 
+/// Those, and one whose messages never end.
+fn all() -> impl Iterator<Item = Scenario> {
+    small().into_iter().chain([load("overload_cut_payload.toml", &["measure.to=3ms"])])
+}
+
 #[test]
 fn cross_checks_of_the_engine_agree() {
-    for scenario in small() {
+    for scenario in all() {
         let plain = digest(&scenario, &Options::default());
         let with = |options: Options| digest(&scenario, &options);
         assert_eq!(plain, with(Options::default()), "{}: twice", scenario.name());
@@ -74,7 +79,7 @@ fn in_dir(test: &str, body: impl FnOnce(&Path)) {
 
 #[test]
 fn traces_change_nothing_and_the_manifest_repeats_the_run() {
-    for (n, scenario) in small().into_iter().enumerate() {
+    for (n, scenario) in all().enumerate() {
         in_dir(&format!("manifest-{n}"), |dir| {
             let options = Options {
                 trace: Trace { packets: true, queues: true },

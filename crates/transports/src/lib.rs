@@ -1,5 +1,6 @@
 //! Transports, one file each.
 
+pub mod cbr;
 pub mod deadlines;
 pub mod ndp;
 pub mod newreno;

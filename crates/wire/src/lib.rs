@@ -1,6 +1,7 @@
 //! Every header that crosses a link. Each has two types: a zero-copy view over bytes and a plain
 //! `Repr` that holds only legal values, with `parse` and `emit`. No state, no sockets, no policy.
 
+pub mod cbr;
 pub mod frame;
 pub mod ndp;
 pub mod shim;

@@ -46,6 +46,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         mtu: (config.payload + config.header).max(config.control),
         first_window: u64::from(config.initial_window) * u64::from(config.payload),
         sprays: true,
+        unbounded_only: false,
         endpoint: Box::new(move || Some(Box::new(ndp::Ndp::new(config.clone()).ok()?))),
     })
 }

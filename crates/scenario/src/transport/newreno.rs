@@ -51,6 +51,7 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
         mtu: (config.mss + config.overhead).max(config.ack_bytes),
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         sprays: false,
+        unbounded_only: false,
         endpoint: Box::new(move || Some(Box::new(newreno::NewReno::new(config).ok()?))),
     })
 }

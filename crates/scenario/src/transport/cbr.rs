@@ -1,0 +1,33 @@
+//! `[transport] kind = "cbr"`: the keys of [`transports::cbr::Config`].
+
+use transports::cbr;
+
+use super::{Transport, bytes, refused};
+use crate::diagnostic::Diagnostic;
+use crate::reader::Reader;
+use crate::routing::Mode;
+
+/// `kind = "cbr"`.
+pub(crate) fn cbr(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+    let config = cbr::Config {
+        payload: bytes(table, "payload", None, 1)?,
+        header: bytes(table, "header", None, 40)?,
+        rate: table.need("rate")?,
+    };
+    config.check().map_err(|why| {
+        let keys: &[&str] = match why {
+            cbr::ConfigError::Zero(key) => &[key],
+            cbr::ConfigError::PacketTooLarge { .. } => &["payload", "header"],
+        };
+        refused(table, &why.to_string(), keys)
+    })?;
+    Ok(Transport {
+        framing: config.framing(),
+        mtu: config.payload + config.header,
+        // It waits for nothing.
+        first_window: u64::MAX,
+        sprays: false,
+        unbounded_only: true,
+        endpoint: Box::new(move || Some(Box::new(cbr::Cbr::new(config).ok()?))),
+    })
+}
