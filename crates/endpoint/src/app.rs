@@ -101,7 +101,15 @@ pub struct AppCx<'a> {
 impl AppCx<'_> {
     /// Submit a message of `len` bytes to `dst`, without order or priority. Returns its id.
     pub fn submit(&mut self, dst: HostId, len: u64) -> MsgId {
-        self.submit_as(Msg { id: MsgId(0), dst, len, channel: 0, prio: 0, reply_to: None })
+        self.submit_as(Msg {
+            id: MsgId(0),
+            dst,
+            len,
+            channel: 0,
+            prio: 0,
+            transport: 0,
+            reply_to: None,
+        })
     }
 
     /// Submit `msg`; its id is chosen here and returned.

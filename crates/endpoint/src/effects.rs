@@ -118,6 +118,15 @@ impl Effects {
         &self.0
     }
 
+    /// The timers that effects after the first `skip` arm or disarm, to be renamed by who joins
+    /// several endpoints into one.
+    pub fn timers_mut(&mut self, skip: usize) -> impl Iterator<Item = &mut TimerId> {
+        self.0.iter_mut().skip(skip).filter_map(|effect| match effect {
+            Effect::Arm { timer, .. } => Some(timer),
+            _ => None,
+        })
+    }
+
     /// Forget all effects, keep the memory.
     pub fn clear(&mut self) {
         self.0.clear();

@@ -67,6 +67,8 @@ pub struct Msg {
     pub channel: u32,
     /// Application priority, zero the most urgent. A transport may ignore it.
     pub prio: u8,
+    /// Which transport carries it, where a host runs several: its place among them. Otherwise zero.
+    pub transport: u8,
     /// The message this one answers, for transports that match requests and replies.
     pub reply_to: Option<MsgKey>,
 }

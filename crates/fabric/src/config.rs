@@ -55,18 +55,25 @@ pub enum FaultAction {
     Up,
 }
 
+/// How the messages of one transport travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carriage {
+    /// How it cuts them into packets.
+    pub framing: Framing,
+    /// Whether consecutive packets of a message may take different paths: a short last packet may
+    /// then overtake, which the ideal completion time allows for.
+    pub spray: bool,
+}
+
 /// Everything about a run except its topology, endpoints and applications.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Seed of every draw.
     pub seed: u64,
-    /// How the transport cuts messages: for ideal completion times.
-    pub framing: Framing,
+    /// How messages travel, by [`endpoint::Msg::transport`]: for ideal completion times.
+    pub carriages: Vec<Carriage>,
     /// Who chooses paths.
     pub routing: Routing,
-    /// Whether consecutive packets of a message may take different paths: a short last packet may
-    /// then overtake, which the ideal completion time allows for.
-    pub spray: bool,
     /// The queue of every switch port.
     pub queue: QueueSpec,
     /// Link faults, in any order.

@@ -10,14 +10,13 @@ use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView, Observer,
     Packet, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
 };
-use queues::Desc;
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
 use crate::config::Config;
 use crate::digest::{self, Outcome};
 use crate::messages::{News, Report};
 use crate::outcome::Amount;
-use crate::part::{Part, World, observe};
+use crate::part::{Part, World, describe, observe};
 use crate::reassembly::Reassembly;
 use crate::route::Known;
 use crate::slab;
@@ -425,12 +424,15 @@ impl<O: Observer> Part<O> {
     fn submit(&mut self, h: u32, msg: Msg) {
         let key = MsgKey { src: self.hosts[h as usize].me, id: msg.id };
         let World { topology, config, .. } = &*self.world;
-        if msg.dst.0 >= topology.hosts() || msg.dst == key.src || msg.len == 0 {
-            let what = format!("{} bytes submitted to {}", msg.len, msg.dst);
+        let carriage = config.carriages.get(usize::from(msg.transport));
+        let possible = msg.dst.0 < topology.hosts() && msg.dst != key.src && msg.len > 0;
+        let (Some(carriage), true) = (carriage, possible) else {
+            let Msg { len, dst, transport, .. } = msg;
+            let what = format!("{len} bytes submitted to {dst} over transport {transport}");
             self.violate(Some(key), what);
             return;
-        }
-        let ideal = topology.ideal(key.src, msg.dst, msg.len, config.framing, config.spray);
+        };
+        let ideal = topology.ideal(key.src, msg.dst, msg.len, carriage.framing, carriage.spray);
         let news = News::Submitted { dst: msg.dst, len: msg.len, ideal };
         self.reports.push(Report { at: self.now, key, news });
         let backlog = &mut self.hosts[h as usize].backlog;
@@ -511,7 +513,7 @@ impl<O: Observer> Part<O> {
         host.token = pkt.token;
         host.sent.add(u64::from(pkt.wire_len));
         host.data_sent += u64::from(pkt.carries_payload());
-        let desc = Desc { handle: packet, len: pkt.wire_len, flags: pkt.flags };
+        let desc = describe(packet, pkt);
         let port = &mut self.ports[h as usize];
         if O::PACKETS {
             observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Sent, pkt);

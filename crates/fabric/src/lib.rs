@@ -26,7 +26,7 @@ mod timers;
 mod topology;
 mod wheel;
 
-pub use config::{Config, ConfigError, Departures, Events, Fault, FaultAction, Routing};
+pub use config::{Carriage, Config, ConfigError, Departures, Events, Fault, FaultAction, Routing};
 pub use outcome::{
     Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, QueueBytes, Sample,
     Violation,

@@ -495,6 +495,6 @@ impl<O: Observer> Desk<'_, O> {
 }
 
 #[inline(always)]
-fn describe(handle: u32, pkt: &Packet) -> Desc {
-    Desc { handle, len: pkt.wire_len, flags: pkt.flags }
+pub(crate) fn describe(handle: u32, pkt: &Packet) -> Desc {
+    Desc { handle, len: pkt.wire_len, flags: pkt.flags, class: pkt.class }
 }

@@ -108,7 +108,7 @@ impl Port {
         Self {
             free_at: Time::ZERO,
             replay_at: Time::NEVER,
-            serving: Desc { handle: 0, len: 0, flags: Flags(0) },
+            serving: Desc { handle: 0, len: 0, flags: Flags(0), class: 0 },
             delay,
             ps_per_byte: u32::try_from(ps_per_byte).unwrap_or(0),
             rank,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use endpoint::{App, AppCx, Cx, Endpoint, Framing, Msg, Packet, Submit, Tx, TxPort};
 use queues::{Capacity, DropTailSpec, QueueSpec};
 use trimline_fabric::{
-    Config, Departures, End, Events, LinkSpec, Outcome, Routing, Sim, Topology, Violation,
+    Carriage, Config, Departures, End, Events, LinkSpec, Outcome, Routing, Sim, Topology, Violation,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -68,9 +68,8 @@ fn run(script: Script, events: Events, threads: u32) -> Result<Outcome, Violatio
     let capacity = Capacity::Bytes(100_000);
     let config = Config {
         seed: 1,
-        framing: Framing { payload: 1000, overhead: 64 },
+        carriages: vec![Carriage { framing: Framing { payload: 1000, overhead: 64 }, spray: true }],
         routing: Routing::Source,
-        spray: true,
         queue: QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }),
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),

@@ -8,8 +8,8 @@ use endpoint::{
 };
 use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
 use trimline_fabric::{
-    Config, Departures, End, Events, Fault, FaultAction, LinkSpec, Node, Outcome, Routing, Sim,
-    Tier, Topology,
+    Carriage, Config, Departures, End, Events, Fault, FaultAction, LinkSpec, Node, Outcome,
+    Routing, Sim, Tier, Topology,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 
@@ -111,9 +111,11 @@ impl App for Random {
 fn config(seed: u64) -> Config {
     Config {
         seed,
-        framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
+        carriages: vec![Carriage {
+            framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
+            spray: true,
+        }],
         routing: Routing::Source,
-        spray: true,
         queue: ndp(8, 4000),
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),

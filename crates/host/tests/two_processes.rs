@@ -126,7 +126,15 @@ impl Exchange {
         let id = *cx.next_id;
         let len = size(MsgKey { src: cx.me, id });
         let dst = HostId(1 - cx.me.0);
-        cx.submit_as(Msg { id, dst, len, channel: channel(id), prio: 0, reply_to: None });
+        cx.submit_as(Msg {
+            id,
+            dst,
+            len,
+            channel: channel(id),
+            prio: 0,
+            transport: 0,
+            reply_to: None,
+        });
     }
 
     fn check(&mut self, key: MsgKey, len: u64) {

@@ -110,11 +110,11 @@ mod tests {
     };
 
     fn data(handle: u32) -> Desc {
-        Desc { handle, len: 9064, flags: Flags(0) }
+        Desc { handle, len: 9064, flags: Flags(0), class: 0 }
     }
 
     fn control(handle: u32) -> Desc {
-        Desc { handle, len: 64, flags: Flags::CONTROL }
+        Desc { handle, len: 64, flags: Flags::CONTROL, class: 0 }
     }
 
     fn offer(queue: &mut CutPayload, packet: Desc) -> Vec<(Fate, u32)> {

@@ -94,7 +94,7 @@ mod tests {
     use endpoint::Flags;
 
     fn packet(handle: u32, len: u16) -> Desc {
-        Desc { handle, len, flags: Flags::ECT }
+        Desc { handle, len, flags: Flags::ECT, class: 0 }
     }
 
     fn offer(queue: &mut DropTail, packet: Desc) -> Vec<Fate> {

@@ -9,7 +9,7 @@ use crate::Desc;
 
 /// A power of two: the paper's NDP queue holds 8 packets.
 const PLACES: usize = 8;
-const EMPTY: Desc = Desc { handle: 0, len: 0, flags: Flags(0) };
+const EMPTY: Desc = Desc { handle: 0, len: 0, flags: Flags(0), class: 0 };
 
 /// Packets in order. The first [`PLACES`] are here, the others elsewhere.
 // In order of use.

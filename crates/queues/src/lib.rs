@@ -38,7 +38,11 @@ pub struct Desc {
     /// They say what may be done to it: what carries payload may be trimmed, what has been trimmed
     /// may be bounced, once; control may only be dropped. What is ECT may be marked.
     pub flags: Flags,
+    /// Its traffic class, which says where it queues at a port with a queue for each class.
+    pub class: u8,
 }
+
+const _: () = assert!(size_of::<Desc>() == 8, "ports and queues hold many");
 
 impl Desc {
     #[inline(always)]

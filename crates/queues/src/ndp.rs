@@ -202,11 +202,11 @@ mod tests {
     const TRIM_TAIL: u64 = u64::MAX;
 
     fn data(handle: u32) -> Desc {
-        Desc { handle, len: 9064, flags: Flags(0) }
+        Desc { handle, len: 9064, flags: Flags(0), class: 0 }
     }
 
     fn control(handle: u32) -> Desc {
-        Desc { handle, len: 64, flags: Flags::CONTROL }
+        Desc { handle, len: 64, flags: Flags::CONTROL, class: 0 }
     }
 
     fn offer(queue: &mut Ndp, packet: Desc, coin: u64) -> Vec<(Fate, u32)> {

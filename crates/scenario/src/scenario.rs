@@ -143,9 +143,8 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let resolved = root.finish()?;
     let config = fabric::Config {
         seed,
-        framing: transport.framing,
         routing: mode.switches,
-        spray: mode.sprays(),
+        carriages: vec![fabric::Carriage { framing: transport.framing, spray: mode.sprays() }],
         queue,
         faults,
         reroute_after,

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use endpoint::{App, Draw, Endpoint, Framing, MessageRecord, Observer, Purpose, Stat};
 use fabric::{
-    Config, Conservation, Counters, Departures, End, Events, Fault, FaultAction, Link, LinkStats,
-    Node, Outcome, Progress, Routing, Sample, Sim, Topology,
+    Carriage, Config, Conservation, Counters, Departures, End, Events, Fault, FaultAction, Link,
+    LinkStats, Node, Outcome, Progress, Routing, Sample, Sim, Topology,
 };
 use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
 use transports::{ndp, newreno};
@@ -622,9 +622,11 @@ impl Signals {
         let routings = [Routing::FlowHash, Routing::PacketRandom, Routing::Source];
         let config = Config {
             seed,
-            framing: Framing { payload: drawn.payload, overhead: 64 },
+            carriages: vec![Carriage {
+                framing: Framing { payload: drawn.payload, overhead: 64 },
+                spray: true,
+            }],
             routing: dice.pick(&routings[..if drawn.ndp { 3 } else { 2 }]),
-            spray: true,
             queue,
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),

@@ -265,12 +265,18 @@ impl<E: Endpoint + ?Sized> Net<E> {
 
     /// Submit `len` bytes, without order.
     pub fn submit(&mut self, src: HostId, dst: HostId, len: u64) -> MsgKey {
-        self.submit_as(src, Msg { id: MsgId(0), dst, len, channel: 0, prio: 0, reply_to: None })
+        self.submit_as(
+            src,
+            Msg { id: MsgId(0), dst, len, channel: 0, prio: 0, transport: 0, reply_to: None },
+        )
     }
 
     /// Submit on a channel.
     pub fn submit_on(&mut self, src: HostId, dst: HostId, channel: u32, len: u64) -> MsgKey {
-        self.submit_as(src, Msg { id: MsgId(0), dst, len, channel, prio: 0, reply_to: None })
+        self.submit_as(
+            src,
+            Msg { id: MsgId(0), dst, len, channel, prio: 0, transport: 0, reply_to: None },
+        )
     }
 
     /// Submit `msg`; its id is chosen here.

@@ -92,7 +92,8 @@ impl App for Wishes {
 }
 
 fn submit(id: u64, len: u64) -> AppEffect {
-    let msg = Msg { id: MsgId(id), dst: ME, len, channel: 0, prio: 0, reply_to: None };
+    let msg =
+        Msg { id: MsgId(id), dst: ME, len, channel: 0, prio: 0, transport: 0, reply_to: None };
     AppEffect::Submit(msg)
 }
 

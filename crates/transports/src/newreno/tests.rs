@@ -515,7 +515,7 @@ mod hostile {
             let mut now = Time::ZERO;
             let draw = Draw::new(0, PATH, 0);
             let msg = |id| Msg {
-                id: MsgId(id), dst: B, len: 5_000, channel: 0, prio: 0, reply_to: None,
+                id: MsgId(id), dst: B, len: 5_000, channel: 0, prio: 0, transport: 0, reply_to: None,
             };
             let mut acked = 0;
             for (i, pkt) in packets.iter().enumerate() {

@@ -68,7 +68,15 @@ impl App for Poisson {
         };
         let len = self.spec.sizes.sample(cx.draw.unit(SIZE, n));
         let prio = self.spec.prio;
-        cx.submit_as(Msg { id: MsgId(0), dst, len, channel: 0, prio, reply_to: None });
+        cx.submit_as(Msg {
+            id: MsgId(0),
+            dst,
+            len,
+            channel: 0,
+            prio,
+            transport: 0,
+            reply_to: None,
+        });
         self.submitted += 1;
         self.arm(cx);
     }

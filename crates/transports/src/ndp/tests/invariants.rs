@@ -118,7 +118,8 @@ fn priorities_are_strict() {
         net.set_bottleneck(RECEIVER, Bottleneck { rate: TEN_GIG, packets: 8, trim: true });
         let submit = |net: &mut Net, sender, prio| {
             let (id, len) = (MsgId(0), 2_000_000);
-            let msg = Msg { id, dst: RECEIVER, len, channel: 0, prio, reply_to: None };
+            let msg =
+                Msg { id, dst: RECEIVER, len, channel: 0, prio, transport: 0, reply_to: None };
             net.submit_as(HostId(sender), msg)
         };
         let others: Vec<MsgKey> = (1..11).map(|sender| submit(&mut net, sender, 5)).collect();
