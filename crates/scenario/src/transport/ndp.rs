@@ -21,6 +21,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         // Changes the science, and the sources use anything from 1 to 50: never from a preset.
         initial_window: table.need("initial_window")?,
         paths: mode.sender,
+        scoreboard: table.given("scoreboard", p.map(|p| p.scoreboard))?,
         rto_initial: table.given("rto_initial", p.map(|p| p.rto_initial))?,
         rto_min: table.given("rto_min", p.map(|p| p.rto_min))?,
         rto_max: table.given("rto_max", p.map(|p| p.rto_max))?,
@@ -99,6 +100,25 @@ impl Knob for ndp::Discipline {
         toml::Value::String(match self {
             Self::Fair => "fair".into(),
             Self::Prio => "prio".into(),
+        })
+    }
+}
+
+impl Knob for ndp::ScoreboardRule {
+    const EXAMPLE: &'static str = "\"decaying\"`, `\"literal\"` or `\"off\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match String::read(value)?.as_str() {
+            "off" => Ok(Self::Off),
+            "decaying" => Ok(Self::Decaying),
+            "literal" => Ok(Self::Literal),
+            other => Err(format!("`{other}` is none of off, decaying, literal")),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(match self {
+            Self::Off => "off".into(),
+            Self::Decaying => "decaying".into(),
+            Self::Literal => "literal".into(),
         })
     }
 }

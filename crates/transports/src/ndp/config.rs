@@ -15,6 +15,20 @@ pub enum PathStrategy {
     Single,
 }
 
+/// Which paths of a permutation sit out because they do so much worse than the others (ndp.md section
+/// 6). Without effect under the other strategies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScoreboardRule {
+    /// None.
+    Off,
+    /// Outliers by NACKs or losses; each round that a path sits out counts, so it is tried again
+    /// (S, P: "temporarily").
+    Decaying,
+    /// R to the letter: outliers by NACKs only; only feedback of packets already under way ends
+    /// a path's absence, so it is away for the rest of the message.
+    Literal,
+}
+
 /// In which order a receiver serves the messages that wait for pulls (ndp.md section 7.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
@@ -38,6 +52,8 @@ pub struct Config {
     pub initial_window: u32,
     /// How packets are spread over paths. S, P: permute.
     pub paths: PathStrategy,
+    /// Which paths sit out. S, P: on, bad paths are left temporarily.
+    pub scoreboard: ScoreboardRule,
     /// Retransmission timeout before the first round-trip sample; more than zero. R: 20 ms.
     ///
     /// S, P say that any timeout may be 1 ms at most, because the worst round trip is 400 us. That
@@ -134,6 +150,7 @@ impl Config {
             control: 64,
             initial_window: 30,
             paths: PathStrategy::Permute,
+            scoreboard: ScoreboardRule::Decaying,
             rto_initial: Dur::from_ms(20),
             rto_min: Dur::from_ms(5),
             rto_max: Dur::from_ms(20),

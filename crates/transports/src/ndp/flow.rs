@@ -9,6 +9,7 @@ use units::{Dur, Time};
 use super::config::Config;
 use super::paths::PathWalk;
 use super::received::{WINDOW_MAX, unwrap_index};
+use super::scoreboard::Outcome;
 
 const JITTER: Purpose = Purpose::new("ndp rto jitter");
 
@@ -189,7 +190,7 @@ impl Flow {
             check_at: Time::NEVER,
             rtt: Rtt { estimate: None, rto: config.rto_initial, drawn: 0 },
             draw,
-            paths: PathWalk::new(config.paths, net, msg.dst, draw, order),
+            paths: PathWalk::new(config, net, msg.dst, draw, order),
         }
     }
 
@@ -323,7 +324,10 @@ impl Flow {
                 }
             }
             self.rtx_live -= u64::from(packet.fate == Fate::Resend);
-            packet.fate = Fate::Acked;
+            if packet.fate != Fate::Acked {
+                packet.fate = Fate::Acked;
+                self.paths.note(packet.path, Outcome::Ack);
+            }
         }
         self.acknowledge_below(cumulative);
         true
@@ -335,7 +339,7 @@ impl Flow {
     pub(crate) fn on_nack(&mut self, now: Time, seq: u32, cumulative: u32) -> Option<u64> {
         let seq = self.index(seq)?;
         let mut pulled = 0;
-        if self.mark_resend(seq) {
+        if self.mark_resend(seq, Outcome::Nack) {
             self.rtx.push_back(seq);
             pulled = self.early_pulls.min(1);
             self.early_pulls -= pulled;
@@ -352,7 +356,7 @@ impl Flow {
         // has been answered, and no pull is on its way".
         let alone = self.pull_window <= 0 && self.feedbacks + 1 >= self.first_window(config);
         self.note(now, Feedback::Bounce);
-        if !self.mark_resend(seq) {
+        if !self.mark_resend(seq, Outcome::Bounce) {
             return Some(false);
         }
         self.rtx.push_front(seq);
@@ -392,13 +396,14 @@ impl Flow {
         self.early_pulls = (self.early_pulls + idle).min(deficit);
     }
 
-    /// Turn a packet in flight into one to resend. False if it is none.
-    fn mark_resend(&mut self, seq: u64) -> bool {
+    /// Turn a packet in flight into one to resend, because of `why`. False if it is none.
+    fn mark_resend(&mut self, seq: u64, why: Outcome) -> bool {
         let Some(packet) = sent_packet(&mut self.sent, self.base, seq) else { return false };
         if packet.fate != Fate::InFlight {
             return false;
         }
         packet.fate = Fate::Resend;
+        self.paths.note(packet.path, why);
         self.rtx_live += 1;
         true
     }
@@ -413,6 +418,10 @@ impl Flow {
             }
             below -= 1;
             self.rtx_live -= u64::from(packet.fate == Fate::Resend);
+            if packet.fate == Fate::InFlight {
+                // Its own ACK, which has been overtaken, will not find it any more.
+                self.paths.note(packet.path, Outcome::Ack);
+            }
             self.sent.pop_front();
             self.base += 1;
         }
@@ -427,13 +436,14 @@ impl Flow {
         let rto = self.rtt.rto;
         let (mut due, mut oldest) = (0, Time::NEVER);
         for i in 0..self.sent.len() {
-            let SentPacket { at, fate, .. } = self.sent[i];
+            let SentPacket { at, path, fate, .. } = self.sent[i];
             if fate != Fate::InFlight {
                 continue;
             }
             if at.saturating_add(rto) <= now {
                 due += 1;
                 self.sent[i].fate = Fate::Resend;
+                self.paths.note(path, Outcome::Loss);
                 self.rtx_live += 1;
                 self.rtx.push_back(self.base + i as u64);
             } else {

@@ -6,7 +6,7 @@
 //! authors' code. Departures from both are listed in `ndp.deviations.toml`.
 //!
 //! In one paragraph: a sender pushes its first window at line rate (`flow`, `sender`), over all
-//! paths in turn (`paths`). Switches cut the payload off what they cannot hold, so the receiver
+//! paths in turn (`paths`), except those that do much worse than the others (`scoreboard`). Switches cut the payload off what they cannot hold, so the receiver
 //! hears of every packet and answers each at once with an ACK or a NACK (`receiver`). Each answer
 //! is owed one PULL; PULLs leave the receiver at the pace at which its link can take full packets
 //! (`pull`), and each lets a sender send one packet: first what was lost, then what is new.
@@ -26,6 +26,7 @@ mod paths;
 mod pull;
 mod received;
 mod receiver;
+mod scoreboard;
 mod sender;
 mod slab;
 mod time_wait;
@@ -42,7 +43,7 @@ use endpoint::{
 use units::HostId;
 use wire::ndp::{self, Data, Feedback, Header, Type};
 
-pub use config::{Config, ConfigError, Discipline, PathStrategy};
+pub use config::{Config, ConfigError, Discipline, PathStrategy, ScoreboardRule};
 
 use receiver::Receiver;
 use sender::Sender;

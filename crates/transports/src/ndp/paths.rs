@@ -1,12 +1,17 @@
-//! Which path the next packet takes (ndp.md section 6; the scoreboard is not here yet).
+//! Which path the next packet takes (ndp.md section 6).
 //!
 //! Paths are asked whether they are up when they are about to be used, so a change of routes takes
 //! effect with the next packet and no list has to be rebuilt.
+//!
+//! The scoreboard of a message is made when its second round of paths begins, and counts from then
+//! on: what it judges has been used a hundred times, and short messages in large fabrics, which
+//! never come round, need no memory for it.
 
 use endpoint::{Draw, NetView, Purpose, Stream};
 use units::HostId;
 
-use super::config::PathStrategy;
+use super::config::{Config, PathStrategy, ScoreboardRule};
+use super::scoreboard::{Outcome, Scoreboard};
 
 const DATA_PATH: Purpose = Purpose::new("ndp data path");
 const CONTROL_PATH: Purpose = Purpose::new("ndp control path");
@@ -30,29 +35,53 @@ pub(crate) struct PathWalk {
     cursor: usize,
     /// Single: the path in use.
     single: Option<u32>,
+    /// Permute: who sits out, if anybody may.
+    rule: ScoreboardRule,
+    /// What is known of the paths, once it counts.
+    board: Option<Box<Scoreboard>>,
 }
 
 impl PathWalk {
     /// The walk of one message; `order` is memory to use.
     pub(crate) fn new(
-        strategy: PathStrategy,
+        config: &Config,
         net: &NetView<'_>,
         dst: HostId,
         draw: Draw,
         mut order: Vec<u16>,
     ) -> Self {
+        let strategy = config.paths;
         let paths = net.paths(dst).clamp(1, PATHS_MAX);
         order.clear();
+        let mut rule = ScoreboardRule::Off;
         if strategy == PathStrategy::Permute && paths > 1 {
             order.extend((0..paths).map(|p| p as u16));
+            rule = config.scoreboard;
         }
         let draws = draw.stream(DATA_PATH);
-        Self { strategy, dst, paths, draws, drawn: 0, order, cursor: 0, single: None }
+        let (cursor, single, board) = (0, None, None);
+        Self { strategy, dst, paths, draws, drawn: 0, order, cursor, single, rule, board }
     }
 
     /// The memory given to `new`.
     pub(crate) fn into_memory(self) -> Vec<u16> {
         self.order
+    }
+
+    /// What became of a packet that took `path`.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, path: u16, outcome: Outcome) {
+        if let Some(board) = &mut self.board {
+            board.note(path, outcome);
+        } else if self.drawn > u64::from(self.paths) && self.rule != ScoreboardRule::Off {
+            self.open_board(path, outcome);
+        }
+    }
+
+    #[cold]
+    fn open_board(&mut self, path: u16, outcome: Outcome) {
+        let board = Box::new(Scoreboard::new(self.order.len(), self.rule));
+        self.board.insert(board).note(path, outcome);
     }
 
     /// The next packet's path; not `avoid` if there is another that is up (ndp.md section 5.5: a
@@ -66,22 +95,32 @@ impl PathWalk {
             return self.single(net);
         }
         let path = self.candidate(avoid);
-        if avoid != Some(path) && net.path_up(self.dst, path) {
+        if avoid != Some(path) && net.path_up(self.dst, path) && !self.sits_out(path) {
             return path;
         }
-        self.another(net, avoid).unwrap_or_else(|| first_up(net, self.dst, self.paths))
+        self.another(net, avoid, true)
+            .or_else(|| self.another(net, avoid, false))
+            .unwrap_or_else(|| first_up(net, self.dst, self.paths))
     }
 
-    /// The first candidate was not good: try as many as make up two rounds.
+    /// The first candidate was not good: try as many as make up two rounds, or, not `judging`,
+    /// whoever is up.
     #[cold]
-    fn another(&mut self, net: &NetView<'_>, avoid: Option<u32>) -> Option<u32> {
+    fn another(&mut self, net: &NetView<'_>, avoid: Option<u32>, judging: bool) -> Option<u32> {
         for _ in 0..2 * self.paths {
             let path = self.candidate(avoid);
-            if avoid != Some(path) && net.path_up(self.dst, path) {
+            let good = avoid != Some(path) && net.path_up(self.dst, path);
+            if good && !(judging && self.sits_out(path)) {
                 return Some(path);
             }
         }
         None
+    }
+
+    /// Whether the scoreboard has `path` miss this turn.
+    #[inline(always)]
+    fn sits_out(&mut self, path: u32) -> bool {
+        self.board.as_mut().is_some_and(|board| board.sits_out(path as u16))
     }
 
     #[inline(always)]
@@ -99,7 +138,8 @@ impl PathWalk {
             return path;
         }
         let path = self.drawn_below(self.paths);
-        let up = if net.path_up(self.dst, path) { Some(path) } else { self.another(net, None) };
+        let up =
+            if net.path_up(self.dst, path) { Some(path) } else { self.another(net, None, false) };
         self.single = up.or(self.single);
         up.unwrap_or_else(|| first_up(net, self.dst, self.paths))
     }
@@ -215,7 +255,46 @@ mod tests {
 
     fn walk(strategy: PathStrategy, fabric: &Fabric) -> PathWalk {
         let draw = Draw::new(1, Purpose::new("test"), 0);
-        PathWalk::new(strategy, &view(fabric), DST, draw, Vec::new())
+        let config = Config { paths: strategy, ..Config::paper(9000) };
+        PathWalk::new(&config, &view(fabric), DST, draw, Vec::new())
+    }
+
+    /// A bad path sits out as many rounds as it is charged; every other path is used once in each.
+    #[test]
+    fn rounds_go_on_without_a_bad_path() {
+        let fabric = Fabric { paths: 4, down: vec![] };
+        let mut walk = walk(PathStrategy::Permute, &fabric);
+        let round = |walk: &mut PathWalk, n: usize| {
+            let mut used: Vec<_> = (0..n).map(|_| walk.next(&view(&fabric), None)).collect();
+            used.sort_unstable();
+            used
+        };
+        assert_eq!(round(&mut walk, 4), [0, 1, 2, 3]);
+        walk.note(2, Outcome::Loss);
+        assert!(walk.board.is_none(), "no memory in the first round");
+        assert_eq!(round(&mut walk, 4), [0, 1, 2, 3]);
+        (0..3).for_each(|_| walk.note(2, Outcome::Loss));
+        for _ in 0..3 {
+            assert_eq!(round(&mut walk, 3), [0, 1, 3]);
+        }
+        assert_eq!(round(&mut walk, 4), [0, 1, 2, 3], "then it has a chance");
+    }
+
+    /// The guard: with all that work judged bad, they are used in turn all the same.
+    #[test]
+    fn bad_paths_are_better_than_dead_ones() {
+        let fabric = Fabric { paths: 4, down: vec![1, 3] };
+        let mut walk = walk(PathStrategy::Permute, &fabric);
+        (0..4).for_each(|_| assert!(walk.next(&view(&fabric), None) < 4));
+        for path in [0, 2] {
+            (0..200).for_each(|_| walk.note(path, Outcome::Loss));
+        }
+        let mut used = [0; 4];
+        for _ in 0..40 {
+            used[walk.next(&view(&fabric), None) as usize] += 1;
+        }
+        assert!(used[0] > 10 && used[2] > 10 && used[0] + used[2] == 40, "{used:?}");
+        assert_eq!(walk.next(&view(&fabric), Some(0)), 2);
     }
 
     /// I7: per round each usable path appears once; rounds differ.
