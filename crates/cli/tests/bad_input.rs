@@ -131,6 +131,19 @@ fn no_threads() {
     insta::assert_snapshot!(refused_with(GOOD, &[], &["--threads", "0"]));
 }
 
+/// Long enough for what the transport knows, too short for full queues on the way.
+#[test]
+fn a_time_wait_shorter_than_packets_live_here() {
+    let sets = ["--set", "transport.give_up=70us", "--set", "transport.time_wait=23ms"];
+    insta::assert_snapshot!(refused_with(GOOD, &[], &sets));
+}
+
+#[test]
+fn a_time_wait_shorter_than_a_sender_asks() {
+    let sets = ["--set", "transport.time_wait=10s"];
+    insta::assert_snapshot!(refused_with(GOOD, &[], &sets));
+}
+
 #[test]
 fn set_of_an_unknown_key() {
     insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.initial_windw=23"]));

@@ -16,6 +16,7 @@ mod document;
 mod error;
 mod fault;
 mod files;
+mod life;
 mod measure;
 mod mux;
 mod queue;

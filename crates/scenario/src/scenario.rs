@@ -12,7 +12,7 @@ use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
 use crate::transport::Transport;
-use crate::{fault, files, queue, routing, topology, traffic, transport};
+use crate::{fault, files, life, queue, routing, topology, traffic, transport};
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
 pub struct Scenario {
@@ -119,6 +119,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
 
     let mut queues = section(&mut root, "queue", "kind = \"ndp\"")?;
     let queue = queue::read(&mut queues, &transport)?;
+    life::check(&table, &transport, &topology, &queue)?;
 
     let mut flows = root.tables("traffic")?;
     if flows.is_empty() {

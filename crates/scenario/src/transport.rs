@@ -8,7 +8,7 @@ mod ndp;
 mod newreno;
 
 use endpoint::{Endpoint, Framing};
-use units::Bytes;
+use units::{Bytes, Dur};
 
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
@@ -31,6 +31,9 @@ pub(crate) struct Transport {
     pub(crate) sprays: bool,
     /// Whether it carries only messages without an end.
     pub(crate) unbounded_only: bool,
+    /// The longest life of a packet with which it delivers nothing twice; `None` if that does not
+    /// matter.
+    pub(crate) life_max: Option<Dur>,
     /// Makes the endpoint of one host. `None` for a configuration that the transport refuses,
     /// which reading has checked.
     pub(crate) endpoint: Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>,

@@ -225,7 +225,7 @@ fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
     }
     if dice.percent(25) {
         // Nothing is under way in the network for longer than the receiver remembers.
-        text += "give_up = \"70us\"\ntime_wait = \"1ms\"\nmsl = \"5us\"\nlinger = \"400us\"\n";
+        text += "give_up = \"70us\"\ntime_wait = \"10s\"\nmsl = \"5us\"\nlinger = \"400us\"\n";
     }
     dice.maybe(&mut text, 30, "discipline", &["\"prio\""]);
     dice.maybe(&mut text, 20, "pull_interval", &["\"500ns\"", "\"8us\""]);

@@ -28,6 +28,7 @@ pub(crate) fn cbr(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, 
         first_window: u64::MAX,
         sprays: false,
         unbounded_only: true,
+        life_max: None,
         endpoint: Box::new(move || Some(Box::new(cbr::Cbr::new(config).ok()?))),
     })
 }

@@ -48,6 +48,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         first_window: u64::from(config.initial_window) * u64::from(config.payload),
         sprays: true,
         unbounded_only: false,
+        life_max: config.life_max(),
         endpoint: Box::new(move || Some(Box::new(ndp::Ndp::new(config.clone()).ok()?))),
     })
 }
@@ -58,6 +59,7 @@ fn keys_of(why: &ndp::ConfigError) -> Vec<&'static str> {
         ndp::ConfigError::Zero(key) => vec![key],
         ndp::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
         ndp::ConfigError::Order { low, high } => vec![low, high],
+        ndp::ConfigError::TimeWait { .. } => vec!["time_wait", "give_up", "msl", "rto_max"],
         ndp::ConfigError::Jitter(_) => vec!["rto_jitter_percent"],
         ndp::ConfigError::History(_) => vec!["bounce_history"],
     }

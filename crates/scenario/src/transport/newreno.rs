@@ -52,6 +52,7 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         sprays: false,
         unbounded_only: false,
+        life_max: None,
         endpoint: Box::new(move || Some(Box::new(newreno::NewReno::new(config).ok()?))),
     })
 }

@@ -93,11 +93,12 @@ pub struct Config {
     /// packet. S, P: below 1 ms.
     pub msl: Dur,
     /// How long a receiver remembers a finished message, counted from the last copy that asked
-    /// about it; at least `msl`. S, P: at least one MSL. Ours: it should outlast several
-    /// timeouts in a row, or a sender whose first window was received but never answered starts
-    /// the message anew.
+    /// about it; at least `give_up`, the longest timeout and twice `msl` together, see
+    /// [`Config::life_max`]. S, P: at least one MSL.
     pub time_wait: Dur,
-    /// How many finished messages each end remembers; the oldest is forgotten first. Ours.
+    /// How many messages a receiver knows at once, finished or not: data of others is ignored until
+    /// one is forgotten, and its sender recovers by timeout. A sender remembers as many finished
+    /// ones; the oldest is forgotten first. Ours.
     pub time_wait_entries: u32,
     /// A receiver forgets a message that has been silent for this long (up to twice as long);
     /// at least `give_up`. Ours (R never forgets).
@@ -130,6 +131,14 @@ pub enum ConfigError {
         low: &'static str,
         /// The field that is too small.
         high: &'static str,
+    },
+    /// A message could be delivered twice.
+    #[error(
+        "NDP: time_wait must be at least {least}: give_up, the longest timeout and twice msl together"
+    )]
+    TimeWait {
+        /// The shortest that is safe.
+        least: Dur,
     },
     /// The jitter would make timeouts zero or negative.
     #[error("NDP: rto_jitter_percent {0} must be below 100")]
@@ -205,12 +214,6 @@ impl Config {
         if self.rto_min > self.rto_max {
             return Err(ConfigError::Order { low: "rto_min", high: "rto_max" });
         }
-        if self.msl > self.time_wait {
-            return Err(ConfigError::Order { low: "msl", high: "time_wait" });
-        }
-        if self.give_up > self.time_wait {
-            return Err(ConfigError::Order { low: "give_up", high: "time_wait" });
-        }
         if self.give_up > self.linger {
             return Err(ConfigError::Order { low: "give_up", high: "linger" });
         }
@@ -220,7 +223,31 @@ impl Config {
         if !(1..=32).contains(&self.bounce_history) {
             return Err(ConfigError::History(self.bounce_history));
         }
+        if self.life_max().is_none_or(|most| most < self.msl) {
+            let least = Dur(self.asking_max().0.saturating_add(self.msl.0.saturating_mul(2)));
+            return Err(ConfigError::TimeWait { least });
+        }
         Ok(())
+    }
+
+    /// The longest that a sender goes on sending after it last heard from the receiver: it gives up
+    /// when it next looks at its timeouts.
+    fn asking_max(&self) -> Dur {
+        let percent = 100 + u64::from(self.rto_jitter_percent);
+        let jittered = Dur(self.rto_min.0.saturating_mul(percent) / 100);
+        let timeout = self.rto_initial.max(self.rto_max).max(jittered);
+        Dur(self.give_up.0.saturating_add(timeout.0))
+    }
+
+    /// The longest life of a packet with which no message is delivered twice; `None` if there is
+    /// none.
+    ///
+    /// The sender hears the receiver's last word one life after it was said, goes on for
+    /// `asking_max`, and its last packet arrives another life later. By then the receiver must not
+    /// have forgotten the message.
+    #[must_use]
+    pub fn life_max(&self) -> Option<Dur> {
+        self.time_wait.0.checked_sub(self.asking_max().0).map(|spare| Dur(spare / 2))
     }
 
     /// How a message is cut into packets.
@@ -255,6 +282,13 @@ mod tests {
             broken.check(),
             Err(ConfigError::PacketTooLarge { payload: 65_500, header: 64 })
         );
+        // 10 s until the sender gives up, 20 ms until it notices, 1 ms there and 1 ms back.
+        let least = Dur::from_ms(10_022);
+        assert_eq!(Config { time_wait: least, ..paper.clone() }.check(), Ok(()));
+        let broken = Config { time_wait: Dur(least.0 - 1), ..paper.clone() };
+        assert_eq!(broken.check(), Err(ConfigError::TimeWait { least }));
+        let endless = Config { give_up: Dur(u64::MAX), linger: Dur(u64::MAX), ..paper.clone() };
+        assert_eq!(endless.check(), Err(ConfigError::TimeWait { least: Dur(u64::MAX) }));
         assert_eq!(
             Config { initial_window: 0, ..paper }.check(),
             Err(ConfigError::Zero("initial_window"))

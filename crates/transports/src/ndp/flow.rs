@@ -133,7 +133,7 @@ pub(crate) struct Flow {
     history: u32,
     /// Whether the receiver has answered: then it has state, and resent packets need no SYN.
     known: bool,
-    /// When something was last heard, or a packet sent for the first time.
+    /// When the receiver was last heard, or a packet sent for the first time.
     quiet_since: Time,
     /// Packets sent unasked, in a row, because no pull came.
     stalls: u32,
@@ -293,8 +293,9 @@ impl Flow {
     fn note(&mut self, now: Time, kind: Feedback) {
         self.history = self.history << 1 | u32::from(kind == Feedback::Ack);
         self.feedbacks += 1;
-        self.quiet_since = now;
+        // A switch turns headers back, the receiver has said nothing: `give_up` does not start anew.
         if kind != Feedback::Bounce {
+            self.quiet_since = now;
             self.pull_window += 1;
             self.known = true;
             if self.early_pulls > 0 {

@@ -215,7 +215,10 @@ impl Receiver {
             }
             None => {}
         }
-        if !data.syn || self.conns.len() >= config.listen as usize {
+        // What is taken on now will have to be remembered: nothing is forgotten early.
+        let known = self.conns.len() + self.finished.len();
+        let full = known >= config.time_wait_entries as usize;
+        if !data.syn || full || self.conns.len() >= config.listen as usize {
             cx.fx.count(Stat::Rejected);
             return None;
         }

@@ -37,6 +37,11 @@ impl<K: Copy + Eq + Hash, V: Copy> TimeWait<K, V> {
         }
     }
 
+    /// How many keys are remembered; those that have expired since the last `get` included.
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
     /// What is remembered of `key`.
     pub(crate) fn get(&mut self, now: Time, key: &K) -> Option<V> {
         if self.order.is_empty() {

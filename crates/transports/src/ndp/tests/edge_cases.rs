@@ -228,6 +228,39 @@ fn a_finished_id_is_refused_at_both_ends() {
     assert_eq!(bench.effects.iter().filter(|e| matches!(e, Effect::Delivered(_))).count(), 1);
 }
 
+/// 8, with a table that is full: nobody is forgotten early for somebody new.
+#[test]
+fn a_full_table_takes_on_nobody_new() {
+    let mut bench = Bench::new(Config { time_wait_entries: 2, ..paper() });
+    let only = Kind::Data(Data { last: true, ..data(0) });
+    let again = Kind::Data(Data { last: true, retransmission: true, ..data(0) });
+    assert_eq!((bench.hear(0, only).len(), bench.hear(1, only).len()), (1, 1));
+    assert!(bench.hear(2, only).is_empty());
+    for id in 0..2 {
+        assert_eq!(bench.hear(id, again).len(), 1, "still known");
+    }
+    bench.wait(Dur::from_ms(11_000));
+    assert_eq!(bench.hear(2, again).len(), 1, "their time-wait is over");
+    assert_eq!(bench.effects.iter().filter(|e| matches!(e, Effect::Delivered(_))).count(), 3);
+}
+
+/// Headers that come back say nothing of the receiver: a sender that hears only them gives up.
+#[test]
+fn bounces_are_no_sign_of_life() {
+    let mut bench = Bench::new(Config { give_up: Dur::from_ms(50), ..paper() });
+    let mut sent = bench.submit(0, 100);
+    let failed = Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, Why::TimedOut);
+    while let Some(pkt) = sent.last().copied()
+        && bench.count(failed) == 0
+    {
+        sent = bench.bounce(&pkt);
+        sent.extend(bench.wait(Dur::from_ms(1)));
+    }
+    let ms = Dur::from_ms(1);
+    let late = bench.now.since(Time::ZERO);
+    assert!(late >= ms * 50 && late <= ms * 75, "50 ms, noticed within a timeout: {late}");
+}
+
 /// 9. Lost ACKs and NACKs are repaired by the timeout, lost PULLs by their numbers.
 #[test]
 fn lost_control_packets_are_repaired() {

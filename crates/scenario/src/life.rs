@@ -1,0 +1,112 @@
+//! How long a packet can be under way. A receiver that forgets a message sooner than the last copy
+//! of its packets has gone could deliver it twice.
+
+use endpoint::Routes;
+use fabric::{Link, Topology};
+use queues::{Capacity, NdpSpec, QueueSpec};
+use units::{Dur, HostId};
+
+use crate::diagnostic::Diagnostic;
+use crate::reader::Reader;
+use crate::transport::Transport;
+
+const PS_PER_S: u128 = 1_000_000_000_000;
+const PS_PER_US: u128 = 1_000_000;
+/// Beyond any sensible network, and far from overflow: ten days.
+const LIFE_MAX_US: u64 = 864_000_000_000;
+/// The shortest packet: bare headers of IP and a transport, bytes.
+const PACKET_MIN: u64 = 40;
+
+/// Check that `transport` remembers its messages for longer than packets live here; `table` is its
+/// own.
+pub(crate) fn check(
+    table: &Reader<'_>,
+    transport: &Transport,
+    topology: &Topology,
+    queue: &QueueSpec,
+) -> Result<(), Diagnostic> {
+    let longest = longest(topology, queue);
+    let Some(most) = transport.life_max.filter(|&most| longest > most) else { return Ok(()) };
+    let lacking = Dur(2 * (longest.0 - most.0));
+    let message = format!(
+        "a packet can be under way here for up to {longest}, and this transport knows a repeated \
+         message only if that is at most {most}: it could deliver one twice"
+    );
+    let key = table.likeliest(&["time_wait", "give_up"]).unwrap_or("kind");
+    let error = table.error(key, message, "forgets too soon");
+    Err(error.hint(format!("raise `time_wait` by {lacking}, or make queues shorter")))
+}
+
+/// The longest life of a packet between the hosts that are farthest apart, if it finds every queue
+/// on its way full, and every link the slowest. A bound: no run will have it.
+fn longest(topology: &Topology, queue: &QueueSpec) -> Dur {
+    let mtu = u64::from(topology.mtu());
+    let ahead = u128::from(backlog(queue, mtu) + mtu);
+    // Slow links with long queues come to more than a clock can hold.
+    let hop =
+        |link: &Link| ahead * 8 * PS_PER_S / u128::from(link.rate.0) + u128::from(link.delay.0);
+    let hops = topology.hops(HostId(0), HostId(topology.hosts() - 1));
+    let all = topology.links().iter().map(hop).max().unwrap_or(0) * u128::from(hops);
+    // Whole microseconds: it is a figure to be read.
+    Dur::from_us(u64::try_from(all.div_ceil(PS_PER_US)).unwrap_or(LIFE_MAX_US).min(LIFE_MAX_US))
+}
+
+/// The most bytes that leave a port before a packet does that has just joined its queue.
+fn backlog(queue: &QueueSpec, mtu: u64) -> u64 {
+    let bytes = |capacity| match capacity {
+        Capacity::Packets(n) => u64::from(n) * mtu,
+        Capacity::Bytes(n) => u64::from(n),
+    };
+    match queue {
+        QueueSpec::Ndp(spec) => ndp_backlog(spec, mtu, bytes),
+        other => other.capacities().into_iter().map(bytes).sum(),
+    }
+}
+
+/// A packet waits as data, and once trimmed as a header; what waits in the other queue meanwhile is
+/// served in the ratio of the weights.
+fn ndp_backlog(spec: &NdpSpec, mtu: u64, bytes: impl Fn(Capacity) -> u64) -> u64 {
+    let header = u64::from(spec.trim_to);
+    let count = |capacity, size: u64| match capacity {
+        Capacity::Packets(n) => u64::from(n),
+        Capacity::Bytes(n) => u64::from(n) / size,
+    };
+    let (data, headers) = (bytes(spec.data_capacity), spec.header_capacity);
+    let header_bytes = match headers {
+        Capacity::Packets(n) => u64::from(n) * header,
+        Capacity::Bytes(n) => u64::from(n),
+    };
+    let (header_weight, data_weight) =
+        (u64::from(spec.header_weight.max(1)), u64::from(spec.data_weight.max(1)));
+    let headers_between = count(spec.data_capacity, mtu) * header_weight / data_weight * header;
+    let data_between = count(headers, PACKET_MIN) * data_weight / header_weight * mtu;
+    data + headers_between + header_bytes + data_between
+}
+
+#[cfg(test)]
+mod tests {
+    use fabric::LinkSpec;
+    use units::Rate;
+
+    use super::*;
+
+    /// By hand: 72000 B of full packets and of headers. Seven full packets with ten headers between
+    /// each two; 1800 headers of 40 B with 180 full packets between them; one's own.
+    #[test]
+    fn the_bound_counts_both_queues_of_every_hop() {
+        let link = LinkSpec { rate: Rate(10_000_000_000), delay: Dur::from_us(1) };
+        let fabric = Topology::fat_tree(4, 1, link).unwrap().with_mtu(9064);
+        let queue = QueueSpec::Ndp(NdpSpec {
+            data_capacity: Capacity::Bytes(72_000),
+            header_capacity: Capacity::Bytes(72_000),
+            header_weight: 10,
+            data_weight: 1,
+            trim_arriving: 0.5,
+            trim_to: 64,
+            bounce: true,
+        });
+        let bytes = 72_000 + 70 * 64 + 72_000 + 180 * 9064 + 9064;
+        let us = (6 * (1_000_000 + bytes * 800) as u64).div_ceil(1_000_000);
+        assert_eq!(longest(&fabric, &queue), Dur::from_us(us));
+    }
+}
