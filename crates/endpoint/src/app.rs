@@ -63,7 +63,13 @@ pub enum AppEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppEffect {
     /// Hand a message to the transport.
-    Submit(Msg),
+    Submit {
+        /// The message.
+        msg: Msg,
+        /// Which part of the workload it belongs to. It comes back in the message's record;
+        /// transports never see it.
+        tag: u16,
+    },
     /// Give a message up.
     Cancel(MsgId),
     /// Call `on_timer(timer)` at `at`; replaces an earlier deadline. [`Time::NEVER`] disarms.
@@ -112,11 +118,11 @@ impl AppCx<'_> {
         })
     }
 
-    /// Submit `msg`; its id is chosen here and returned.
+    /// Submit `msg`, with tag 0; its id is chosen here and returned.
     pub fn submit_as(&mut self, msg: Msg) -> MsgId {
         let id = *self.next_id;
         self.next_id.0 += 1;
-        self.fx.push(AppEffect::Submit(Msg { id, ..msg }));
+        self.fx.push(AppEffect::Submit { msg: Msg { id, ..msg }, tag: 0 });
         id
     }
 

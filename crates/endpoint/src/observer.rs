@@ -65,6 +65,8 @@ pub struct MessageRecord {
     pub dst: HostId,
     /// Bytes, or [`crate::UNBOUNDED`].
     pub len: u64,
+    /// The tag with which it was submitted ([`crate::AppEffect::Submit`]).
+    pub tag: u16,
     /// When the application submitted it.
     pub submitted: Time,
     /// When its last byte was placed; `None` if that has not happened.

@@ -370,7 +370,7 @@ impl<O: Observer> Part<O> {
 
     fn app_effect(&mut self, h: u32, effect: AppEffect) {
         match effect {
-            AppEffect::Submit(msg) => self.submit(h, msg),
+            AppEffect::Submit { msg, tag } => self.submit(h, msg, tag),
             AppEffect::Cancel(id) => {
                 let known = Known { topology: &self.world.topology, belief: &self.belief };
                 let host = &mut self.hosts[h as usize];
@@ -421,7 +421,7 @@ impl<O: Observer> Part<O> {
         self.note_app(h);
     }
 
-    fn submit(&mut self, h: u32, msg: Msg) {
+    fn submit(&mut self, h: u32, msg: Msg, tag: u16) {
         let key = MsgKey { src: self.hosts[h as usize].me, id: msg.id };
         let World { topology, config, .. } = &*self.world;
         let carriage = config.carriages.get(usize::from(msg.transport));
@@ -433,7 +433,7 @@ impl<O: Observer> Part<O> {
             return;
         };
         let ideal = topology.ideal(key.src, msg.dst, msg.len, carriage.framing, carriage.spray);
-        let news = News::Submitted { dst: msg.dst, len: msg.len, ideal };
+        let news = News::Submitted { dst: msg.dst, len: msg.len, tag, ideal };
         self.reports.push(Report { at: self.now, key, news });
         let backlog = &mut self.hosts[h as usize].backlog;
         backlog.push_back(msg);

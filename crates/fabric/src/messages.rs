@@ -14,7 +14,7 @@ use crate::reassembly::Placed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The application has handed it over.
-    Submitted { dst: HostId, len: u64, ideal: Dur },
+    Submitted { dst: HostId, len: u64, tag: u16, ideal: Dur },
     /// The endpoint of host `at` says that the message is whole.
     Delivered { at: HostId, placed: Placed },
     /// The sending endpoint knows that it was delivered.
@@ -50,6 +50,7 @@ struct Live {
     key: MsgKey,
     dst: HostId,
     len: u64,
+    tag: u16,
     submitted: Time,
     acked: Option<Time>,
     ideal: Dur,
@@ -95,7 +96,9 @@ impl Messages {
     pub(crate) fn enter(&mut self, report: &Report) -> Result<Option<MessageRecord>, String> {
         let Report { at, key, news } = *report;
         match news {
-            News::Submitted { dst, len, ideal } => self.submit(key, dst, len, at, ideal),
+            News::Submitted { dst, len, tag, ideal } => {
+                self.submit(key, (dst, len, tag), at, ideal);
+            }
             News::Delivered { at: host, placed } => self.deliver(key, host, placed, at)?,
             News::Acked => self.acknowledge(key, at)?,
             News::Failed => self.fail(key)?,
@@ -103,7 +106,13 @@ impl Messages {
         Ok(self.close(key))
     }
 
-    fn submit(&mut self, key: MsgKey, dst: HostId, len: u64, now: Time, ideal: Dur) {
+    fn submit(
+        &mut self,
+        key: MsgKey,
+        (dst, len, tag): (HostId, u64, u16),
+        now: Time,
+        ideal: Dur,
+    ) {
         self.submitted += 1;
         let bounded = len != UNBOUNDED;
         let awaited = bounded && now >= self.window.0 && now < self.window.1;
@@ -114,6 +123,7 @@ impl Messages {
             key,
             dst,
             len,
+            tag,
             submitted: now,
             acked: None,
             ideal,
@@ -239,6 +249,7 @@ fn record(live: &Live) -> MessageRecord {
         key: live.key,
         dst: live.dst,
         len: live.len,
+        tag: live.tag,
         submitted: live.submitted,
         delivered: live.delivered,
         acked: live.acked,
@@ -258,7 +269,7 @@ mod tests {
 
     fn one(len: u64) -> Messages {
         let mut messages = Messages::new((Time::ZERO, Time::NEVER));
-        messages.submit(KEY, TO, len, Time(1), Dur(5));
+        messages.submit(KEY, (TO, len, 7), Time(1), Dur(5));
         messages
     }
 
@@ -278,6 +289,7 @@ mod tests {
         assert!(messages.acknowledge(KEY, Time(9)).is_ok());
         let record = messages.close(KEY).unwrap();
         assert_eq!((record.delivered, record.acked), (Some(Time(4)), Some(Time(9))));
+        assert_eq!(record.tag, 7);
         assert_eq!((messages.open, messages.awaited), (0, 0));
         assert!(messages.deliver(KEY, TO, placed(100), Time(9)).is_err(), "over");
     }

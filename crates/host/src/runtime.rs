@@ -477,7 +477,7 @@ impl Host<'_> {
 
     fn grant(&mut self, wish: AppEffect) -> Result<(), Error> {
         match wish {
-            AppEffect::Submit(msg) => self.submit(msg),
+            AppEffect::Submit { msg, .. } => self.submit(msg),
             AppEffect::Cancel(id) => self.cancel(id),
             AppEffect::Arm { timer, at } => {
                 self.app_timers.arm(timer, at);

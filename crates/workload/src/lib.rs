@@ -2,7 +2,7 @@
 //! the applications ([`endpoint::App`]) that submit the messages.
 //!
 //! - [`SizeDist`]: how long messages are; [`read_sizes`] reads more of them.
-//! - [`arrivals`]: when they come; [`matrix`]: between whom.
+//! - [`arrivals`]: when they come; [`matrix`]: between whom; [`HostSet`]: among which hosts.
 //! - [`Plan`]: a list of flows with start times and triggers, from a matrix, a `.cm` file
 //!   ([`read_cm`]) or a CSV file ([`read_messages`]); it becomes one [`Schedule`] per host.
 //! - [`Poisson`], [`ClosedLoop`], [`Quiet`]: the other applications.
@@ -14,6 +14,7 @@ mod apps;
 pub mod arrivals;
 mod cdf;
 mod cm;
+mod hosts;
 pub mod matrix;
 mod messages;
 mod plan;
@@ -26,6 +27,7 @@ pub use apps::{
 };
 pub use cdf::read_sizes;
 pub use cm::{CmFlow, CmTrigger, ConnectionMatrix, LinkFailure, SwitchType, read_cm};
+pub use hosts::{HostSet, HostSetError};
 pub use messages::{Message, Messages, read_messages};
 pub use plan::{Flow, Plan, PlanError, Start, TriggerKind};
 pub use sizes::{About, Sampling, SizeDist};

@@ -94,7 +94,7 @@ impl App for Wishes {
 fn submit(id: u64, len: u64) -> AppEffect {
     let msg =
         Msg { id: MsgId(id), dst: ME, len, channel: 0, prio: 0, transport: 0, reply_to: None };
-    AppEffect::Submit(msg)
+    AppEffect::Submit { msg, tag: 0 }
 }
 
 fn key(id: u64) -> MsgKey {
@@ -396,7 +396,7 @@ fn beyond_the_limits_the_endpoint_does_not_even_see_a_packet() {
 #[test]
 fn messages_to_nowhere_or_without_end_are_refused() {
     let mut stray = submit(0, 1);
-    if let AppEffect::Submit(msg) = &mut stray {
+    if let AppEffect::Submit { msg, .. } = &mut stray {
         msg.dst = HostId(9);
     }
     let wishes = vec![stray, submit(1, 10_001), submit(2, UNBOUNDED), submit(3, 10_000)];

@@ -92,7 +92,7 @@ impl<A: App> Bench<A> {
 
     fn apply(&mut self, host: HostId, effect: AppEffect) {
         match effect {
-            AppEffect::Submit(msg) => {
+            AppEffect::Submit { msg, .. } => {
                 self.submitted.push(Submitted { at: self.now, src: host, msg });
                 if msg.len != UNBOUNDED {
                     let key = MsgKey { src: host, id: msg.id };

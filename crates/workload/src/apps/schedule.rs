@@ -134,6 +134,12 @@ impl Schedule {
         }
     }
 
+    /// Whether it does nothing in any run, so that the host can do without it.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.entries.is_empty() && self.notify.is_empty() && self.table.rows.is_empty()
+    }
+
     /// Submits what is due and arms the timer for what comes next.
     fn advance(&mut self, cx: &mut AppCx<'_>) {
         while let Some(start) = self.entries.get(self.next).and_then(|entry| entry.start) {
