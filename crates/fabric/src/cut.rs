@@ -1,6 +1,6 @@
 //! How a fabric is cut into partitions that are simulated side by side.
 //!
-//! Hosts stay with their ToR, and whole pods together where there are enough of them; aggregation
+//! Hosts stay with their ToR (or relay), and whole pods together where there are enough of them; aggregation
 //! switches go with their pod or, like core switches, are dealt out in equal blocks. What crosses
 //! the cut is then only links between switches.
 
@@ -29,7 +29,7 @@ impl Cut {
     /// At most `wanted` parts; fewer where the fabric has no more to cut, and one where some link
     /// across the cut, or a signal between applications (the shortest takes `signals`), is too quick.
     pub(crate) fn new(topology: &Topology, wanted: u32, signals: Option<Dur>) -> Self {
-        let cut = Self::blocks(topology, wanted.clamp(1, topology.switches_of(Tier::Tor).max(1)));
+        let cut = Self::blocks(topology, wanted.clamp(1, topology.racks().max(1)));
         let links = cut.lookahead.into_iter().chain(signals);
         match links.min() {
             Some(lookahead) if cut.parts > 1 && lookahead >= LOOKAHEAD_MIN => {
@@ -44,12 +44,12 @@ impl Cut {
         let block = |n: u32, of: u32| (u64::from(n) * u64::from(parts) / u64::from(of)) as u32;
         let tor_part = |n: u32| match by_pod {
             true => block(topology.pod_of(n), topology.pods()),
-            false => block(n, topology.switches_of(Tier::Tor)),
+            false => block(n, topology.racks()),
         };
         let switch_part = |n: u32| {
             let (tier, n) = topology.switch_number(n);
             match tier {
-                Tier::Tor => tor_part(n),
+                Tier::Tor | Tier::Relay => tor_part(n),
                 Tier::Agg if by_pod => {
                     block(topology.pod_of(topology.switch_index(tier, n) as u32), topology.pods())
                 }

@@ -11,6 +11,7 @@ mod cut;
 mod digest;
 mod events;
 mod faults;
+mod graph;
 mod host;
 mod messages;
 mod outcome;
@@ -20,6 +21,7 @@ mod reassembly;
 mod rounds;
 mod route;
 mod sample;
+mod shortest;
 mod sim;
 mod slab;
 mod timers;
@@ -32,4 +34,4 @@ pub use outcome::{
     Violation,
 };
 pub use sim::Sim;
-pub use topology::{Clos, Link, LinkSpec, Node, Tier, Topology, TopologyError};
+pub use topology::{Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Tier, Topology, TopologyError};

@@ -145,8 +145,8 @@ pub struct Sample {
     pub placed_bytes: u64,
     /// Messages submitted and not yet delivered or failed.
     pub messages_in_flight: u64,
-    /// Bytes transmitted since the start, by links whose upper end is a ToR, an aggregation
-    /// switch, a core switch.
+    /// Bytes transmitted since the start, by the height ([`crate::Tier::height`]) of the links' upper
+    /// ends: those at a ToR, an aggregation switch, a core switch.
     pub tier_bytes: [u64; 3],
 }
 

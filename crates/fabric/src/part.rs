@@ -9,7 +9,7 @@ use endpoint::{
 use queues::{Desc, Fate};
 use units::{MsgKey, Time};
 
-use crate::config::{Config, Routing};
+use crate::config::Config;
 use crate::cut::Cut;
 use crate::digest;
 use crate::events::{Event, EventQueue};
@@ -19,7 +19,7 @@ use crate::messages::Report;
 use crate::outcome::Violation;
 use crate::port::{FarEnd, Mishaps, Port};
 use crate::rounds::Post;
-use crate::route::{self, Belief, Known};
+use crate::route::{Belief, ChooseUp, Forwarding, Known};
 use crate::slab::{self, Slab};
 use crate::topology::Topology;
 use crate::wheel::About;
@@ -28,6 +28,7 @@ use crate::wheel::About;
 pub(crate) struct World {
     pub(crate) topology: Arc<Topology>,
     pub(crate) config: Config,
+    pub(crate) forwarding: Forwarding,
     pub(crate) cut: Cut,
 }
 
@@ -36,6 +37,7 @@ pub(crate) struct World {
 pub(crate) struct Switch {
     /// Its index among all switches.
     pub(crate) number: u32,
+    /// Which digit of a host's home says whether it is below; in a graph always the first.
     pub(crate) tier: usize,
     /// What `Home::below` holds of the hosts below it.
     pub(crate) below: u32,
@@ -242,10 +244,9 @@ impl<O: Observer> Part<O> {
     fn forward(&mut self, at: u32, packet: u32) {
         let pkt = &self.slab[packet];
         let desc = describe(packet, pkt);
-        let out = match self.world.config.routing {
-            Routing::Source => self.port_along(at, pkt),
-            Routing::FlowHash => self.choose(at, packet, route::by_hash),
-            Routing::PacketRandom => self.choose(at, packet, route::by_draw),
+        let out = match self.world.forwarding {
+            Forwarding::Digits => self.port_along(at, pkt),
+            Forwarding::Choice(up) => self.choose(at, packet, up),
         };
         let port = &mut self.ports[out as usize];
         port.note_active(out, &mut self.active);
@@ -278,7 +279,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// The output port where switches choose the way up.
-    fn choose(&mut self, at: u32, packet: u32, up: route::ChooseUp) -> u32 {
+    fn choose(&mut self, at: u32, packet: u32, up: ChooseUp) -> u32 {
         let pkt = &self.slab[packet];
         let switch = &self.switches[at as usize];
         let home = &self.world.topology.homes[pkt.dst.index()];
@@ -345,7 +346,7 @@ impl<O: Observer> Part<O> {
         self.handled -= u64::from(self.index > 0);
         while let Some(step) = self.script.take(self.now) {
             if step.news {
-                self.belief.set(step.link, step.up);
+                self.belief.set(&self.world.topology, step.link, step.up);
             } else if let Some(port) = self.receiving_end(step.link) {
                 port.up = step.up;
             }
@@ -373,7 +374,7 @@ impl<O: Observer> Part<O> {
             let port = &mut ports[me as usize];
             port.replay(me, now, events);
             let link = &world.topology.links()[port.rare.link as usize];
-            tier_bytes[link.tier() as usize] += port.bytes - port.rare.sampled_bytes;
+            tier_bytes[link.height()] += port.bytes - port.rare.sampled_bytes;
             port.rare.sampled_bytes = port.bytes;
             if port.queued_bytes() > 0 {
                 queues.push(port.queued_bytes());

@@ -1,11 +1,14 @@
-//! Which way a packet goes, computed from the shape.
+//! Which way a packet goes.
 //!
-//! A path index is `u * aggs + a`: aggregation switch `a` of the pod, then core `u` above it. Pairs
-//! within a pod use only `a`. The same index leads back over the same switches.
+//! In a tree of tiers that is computed: a path index is `u * aggs + a`: aggregation switch `a` of the pod, then core `u` above it. Pairs
+//! within a pod use only `a`. The same index leads back over the same switches. In a graph it is
+//! looked up (`crate::graph`).
 
 use endpoint::{Draw, Packet, Purpose, Routes};
 use units::HostId;
 
+use crate::config::Routing;
+use crate::graph::{Distances, UNREACHABLE};
 use crate::topology::{Node, Tier, Topology};
 
 /// What links the hosts and switches believe to work.
@@ -15,24 +18,32 @@ pub(crate) struct Belief {
     dead: Vec<u32>,
     /// Grows with each change.
     version: u32,
+    /// In a graph with links believed dead: distances without them.
+    distances: Distances,
 }
 
 impl Belief {
     pub(crate) fn new(topology: &Topology) -> Self {
         let mut belief = Self::default();
         for (link, _) in topology.links().iter().enumerate().filter(|(_, link)| !link.up) {
-            belief.set(link as u32, false);
+            belief.set(topology, link as u32, false);
         }
         belief
     }
 
-    pub(crate) fn set(&mut self, link: u32, up: bool) {
+    pub(crate) fn set(&mut self, topology: &Topology, link: u32, up: bool) {
         match (self.dead.binary_search(&link), up) {
             (Ok(at), true) => drop(self.dead.remove(at)),
             (Err(at), false) => self.dead.insert(at, link),
             _ => return,
         }
         self.version += 1;
+        self.distances = match &topology.graph {
+            Some(graph) if !self.is_whole() => {
+                graph.distances_over(topology, |link| self.alive(link))
+            }
+            _ => Distances::default(),
+        };
     }
 
     /// Whether nothing is believed dead.
@@ -101,13 +112,7 @@ impl Known<'_> {
         if let Some(host) = lone {
             return Some((host, other(host.0)));
         }
-        let mut racks: Vec<HostId> = Vec::new();
-        for host in (0..hosts).map(HostId) {
-            let tor = topology.homes[host.index()].tor();
-            if racks.last().is_none_or(|last| topology.homes[last.index()].tor() != tor) {
-                racks.push(host);
-            }
-        }
+        let racks = topology.rack_firsts();
         let pairs = racks.iter().flat_map(|&a| racks.iter().map(move |&b| (a, b)));
         pairs.filter(|(a, b)| a != b).find(|&(a, b)| !self.any_works(a, b))
     }
@@ -121,33 +126,41 @@ impl Topology {
         dst: HostId,
         path: u32,
     ) -> impl Iterator<Item = u32> {
+        let apart = src != dst;
+        let down = || {
+            let to = self.homes[dst.index()];
+            self.switches[to.tor() as usize].down + u32::from(to.slot())
+        };
+        let between = self.computed_links(src, dst, path).chain(self.listed_links(src, dst, path));
+        let first = apart.then_some(src.0).into_iter();
+        first.chain(between).chain(apart.then(down))
+    }
+
+    /// The links between the switches of two hosts over path `path` in a tree of tiers.
+    fn computed_links(&self, src: HostId, dst: HostId, path: u32) -> impl Iterator<Item = u32> {
         let (from, to) = (self.homes[src.index()], self.homes[dst.index()]);
-        let mut links = [u32::MAX; 6];
+        let mut links = [u32::MAX; 4];
         let mut count = 0;
         let mut push = |link| {
             links[count] = link;
             count += 1;
         };
-        if src != dst {
-            push(src.0);
-            if from.tor() != to.tor() {
-                let tor = self.switches[from.tor() as usize];
-                let (a, u) = (path % self.aggs, path / self.aggs);
-                push(tor.up + a);
-                if self.agg_switches() == 0 {
-                    // A dumbbell: the other ToR already.
-                } else if from.pod() == to.pod() {
-                    let agg = self.agg(from.pod(), a);
-                    push(agg.down + u32::from(to.rack()));
-                } else {
-                    push(self.agg(from.pod(), a).up + u);
-                    let core = self.switch_index(Tier::Core, a * self.cores_per_agg + u);
-                    push(self.switches[core].down + to.pod());
-                    let agg = self.agg(to.pod(), a);
-                    push(agg.down + u32::from(to.rack()));
-                }
+        if from.tor() != to.tor() && self.graph.is_none() {
+            let tor = self.switches[from.tor() as usize];
+            let (a, u) = (path % self.aggs, path / self.aggs);
+            push(tor.up + a);
+            if self.agg_switches() == 0 {
+                // A dumbbell: the other ToR already.
+            } else if from.pod() == to.pod() {
+                let agg = self.agg(from.pod(), a);
+                push(agg.down + u32::from(to.rack()));
+            } else {
+                push(self.agg(from.pod(), a).up + u);
+                let core = self.switch_index(Tier::Core, a * self.cores_per_agg + u);
+                push(self.switches[core].down + to.pod());
+                let agg = self.agg(to.pod(), a);
+                push(agg.down + u32::from(to.rack()));
             }
-            push(self.switches[to.tor() as usize].down + u32::from(to.slot()));
         }
         links.into_iter().take(count)
     }
@@ -184,33 +197,57 @@ impl Topology {
     }
 }
 
+/// How switches find the way up for a packet.
+#[derive(Clone, Copy)]
+pub(crate) enum Forwarding {
+    /// The sender has chosen, and the packet carries the uplinks themselves: see `stamp`.
+    Digits,
+    /// Something has to be worked out.
+    Choice(ChooseUp),
+}
+
+impl Forwarding {
+    pub(crate) fn new(routing: Routing, topology: &Topology) -> Self {
+        match routing {
+            Routing::Source if topology.graph.is_none() => Self::Digits,
+            Routing::Source => Self::Choice(by_list),
+            Routing::FlowHash => Self::Choice(by_hash),
+            Routing::PacketRandom => Self::Choice(by_draw),
+        }
+    }
+}
+
 /// How a switch, named by its index, chooses an uplink for a packet; the last two are its draws and
 /// how many it has made.
 pub(crate) type ChooseUp = fn(&Known<'_>, u32, &Packet, Draw, &mut u64) -> u32;
 
-/// [`crate::Routing::FlowHash`]: the same uplink for all packets of equal entropy.
-pub(crate) fn by_hash(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, _: &mut u64) -> u32 {
+/// [`Routing::Source`] in a graph: the uplink that is on the packet's path.
+fn by_list(known: &Known<'_>, at: u32, pkt: &Packet, _: Draw, _: &mut u64) -> u32 {
+    let switch = &known.topology.switches[at as usize];
+    let ups = switch.up..switch.up + switch.ups;
+    let mut links = known.topology.listed_links(pkt.src, pkt.dst, pkt.path);
+    // A path comes through a switch once; a packet never leaves its path.
+    links.find(|link| ups.contains(link)).map_or(0, |link| link - switch.up)
+}
+
+/// [`Routing::FlowHash`]: the same uplink for all packets of equal entropy.
+fn by_hash(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, _: &mut u64) -> u32 {
     let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
     let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);
     choose(known, at, pkt, |n| hash.below(SPRAY, entropy, n))
 }
 
-/// [`crate::Routing::PacketRandom`]: any uplink for any packet.
-pub(crate) fn by_draw(
-    known: &Known<'_>,
-    at: u32,
-    pkt: &Packet,
-    draw: Draw,
-    draws: &mut u64,
-) -> u32 {
+/// [`Routing::PacketRandom`]: any uplink for any packet.
+fn by_draw(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, draws: &mut u64) -> u32 {
     *draws += 1;
     choose(known, at, pkt, |n| draw.below(SPRAY, *draws, n))
 }
 
-/// One of the uplinks of switch `at` over which the destination can be reached: `pick(n)` below n.
+/// One of the uplinks of switch `at` over which the destination can be reached, in a graph by the
+/// shortest way: `pick(n)` below n.
 fn choose(known: &Known<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) -> u64) -> u32 {
     let ups = known.topology.switches[at as usize].ups;
-    if known.belief.dead.is_empty() {
+    if known.belief.dead.is_empty() && known.topology.graph.is_none() {
         return pick(u64::from(ups)) as u32;
     }
     let live = || (0..ups).filter(|&up| leads_on(known, at, up, pkt.dst));
@@ -220,9 +257,13 @@ fn choose(known: &Known<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) ->
     }
 }
 
-/// Whether some believed-alive way from switch `at` over its uplink `up` reaches `dst`.
+/// Whether some believed-alive way from switch `at` over its uplink `up` reaches `dst`; in a graph,
+/// whether it is the shortest, or the shortest there would be if no link were dead.
 fn leads_on(known: &Known<'_>, at: u32, up: u32, dst: HostId) -> bool {
     let topology = known.topology;
+    if let Some(graph) = &topology.graph {
+        return nearer(known, &graph.distances, at, up, dst);
+    }
     let switch = &topology.switches[at as usize];
     // Any host below stands for all of them: the links from here on are the same.
     let src = topology.some_host_below(switch.down);
@@ -236,5 +277,197 @@ fn leads_on(known: &Known<'_>, at: u32, up: u32, dst: HostId) -> bool {
             (0..cores).any(|core| works(core * topology.aggs + up, 1))
         }
         _ => works(up * topology.aggs + u32::from(switch.index), 2),
+    }
+}
+
+/// Whether uplink `up` of switch `at`, in a graph, leads to a switch that is one link nearer to
+/// `dst`'s, over links believed alive; if `dst` cannot be reached over these, over `all`.
+fn nearer(known: &Known<'_>, all: &Distances, at: u32, up: u32, dst: HostId) -> bool {
+    let Known { topology, belief } = known;
+    let link = topology.switches[at as usize].up + up;
+    let Some(next) = topology.switch_at(topology.links()[link as usize].to) else { return false };
+    let rack = topology.homes[dst.index()].tor();
+    let closer =
+        |distances: &Distances| distances.between(next, rack) < distances.between(at, rack);
+    let reached = !belief.is_whole() && belief.distances.between(at, rack) != UNREACHABLE;
+    if reached { belief.alive(link) && closer(&belief.distances) } else { closer(all) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Bcube, Jellyfish, LinkSpec};
+    use units::{Dur, Rate};
+
+    const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
+
+    fn graphs() -> [Topology; 2] {
+        let (switches, degree, hosts_per_switch) = (16, 4, 1);
+        let (paths, stretch, seed, link) = (8, u32::MAX, 3, LINK);
+        let jellyfish =
+            Jellyfish { switches, degree, hosts_per_switch, paths, stretch, seed, link };
+        let bcube = Bcube { n: 3, k: 1, stretch, link };
+        [Topology::jellyfish(&jellyfish).unwrap(), Topology::bcube(&bcube).unwrap()]
+    }
+
+    fn pairs(topology: &Topology) -> impl Iterator<Item = (HostId, HostId)> {
+        let hosts = topology.hosts();
+        let pairs = (0..hosts).flat_map(move |a| (0..hosts).map(move |b| (HostId(a), HostId(b))));
+        pairs.filter(|(a, b)| a != b)
+    }
+
+    /// The links that a packet crosses from its host's switch to its destination's.
+    fn walk(known: &Known<'_>, pkt: &Packet, choose: ChooseUp) -> Vec<u32> {
+        let topology = known.topology;
+        let rack = topology.homes[pkt.dst.index()].tor();
+        let (mut at, mut draws) = (topology.homes[pkt.src.index()].tor(), 0);
+        let mut links = Vec::new();
+        while at != rack {
+            let draw = Draw::new(1, SPRAY, u64::from(at));
+            let link = topology.switches[at as usize].up + choose(known, at, pkt, draw, &mut draws);
+            links.push(link);
+            at = topology.switch_at(topology.links()[link as usize].to).unwrap();
+            assert!(links.len() < 100, "round and round");
+        }
+        links
+    }
+
+    /// The least number of links between the switches of two hosts, by relaxing all links that are
+    /// not in `dead` until nothing changes.
+    fn shortest(topology: &Topology, src: HostId, dst: HostId, dead: &[u32]) -> Option<usize> {
+        let mut reach = vec![None; topology.switches.len()];
+        reach[topology.homes[src.index()].tor() as usize] = Some(0);
+        for _ in 0..topology.switches.len() {
+            for (n, link) in (0..).zip(topology.links()) {
+                let ends = topology.switch_at(link.from).zip(topology.switch_at(link.to));
+                let Some((from, to)) = ends.filter(|_| !dead.contains(&n)) else { continue };
+                let over = reach[from as usize].map(|links: usize| links + 1);
+                let best = reach[to as usize].into_iter().chain(over).min();
+                reach[to as usize] = best;
+            }
+        }
+        reach[topology.homes[dst.index()].tor() as usize]
+    }
+
+    /// Some links between switches: every eleventh, and in one direction only.
+    fn some_dead(topology: &Topology) -> Vec<u32> {
+        let hosts = topology.hosts() as usize;
+        let links = (0..).zip(topology.links()).skip(hosts);
+        let between = links.filter(|(_, link)| !matches!(link.to, Node::Host(_)));
+        between.step_by(11).map(|(n, _)| n).collect()
+    }
+
+    fn to_last_switch(jellyfish: &Topology) -> impl Iterator<Item = u32> {
+        let links = (0..).zip(jellyfish.links()).skip(jellyfish.hosts() as usize);
+        links.filter(|(_, link)| link.to == Node::Switch(Tier::Tor, 15)).map(|(n, _)| n)
+    }
+
+    #[test]
+    fn a_listed_path_is_followed_there_and_back_from_anywhere_on_it() {
+        for topology in graphs() {
+            let known = Known { topology: &topology, belief: &Belief::new(&topology) };
+            for (src, dst) in pairs(&topology) {
+                // One more index than there are paths: entropy of whoever does not choose.
+                for path in 0..=topology.paths(src, dst) {
+                    let pkt = Packet { src, dst, path, ..Packet::EMPTY };
+                    let links = walk(&known, &pkt, by_list);
+                    assert!(links.iter().copied().eq(topology.listed_links(src, dst, path)));
+                    // A header that is turned back on the way.
+                    let bounced = Packet { src: dst, dst: src, ..pkt };
+                    for (n, &link) in links.iter().enumerate().skip(1) {
+                        let here = topology.switch_at(topology.links()[link as usize].from);
+                        let here = here.unwrap();
+                        let draw = Draw::new(1, SPRAY, 0);
+                        let up = by_list(&known, here, &bounced, draw, &mut 0);
+                        let back = topology.switches[here as usize].up + up;
+                        let (back, came) = (back as usize, links[n - 1] as usize);
+                        assert_eq!(topology.links()[back].to, topology.links()[came].from);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn switches_that_choose_use_every_shortest_way_and_no_other() {
+        for topology in graphs() {
+            for dead in [Vec::new(), some_dead(&topology)] {
+                let mut belief = Belief::new(&topology);
+                dead.iter().for_each(|&link| belief.set(&topology, link, false));
+                let known = Known { topology: &topology, belief: &belief };
+                for (src, dst) in pairs(&topology) {
+                    let wanted = shortest(&topology, src, dst, &dead).unwrap();
+                    for path in 0..20 {
+                        let pkt = Packet { src, dst, path, ..Packet::EMPTY };
+                        for choose in [by_hash, by_draw] {
+                            let links = walk(&known, &pkt, choose);
+                            assert_eq!(links.len(), wanted, "{src} to {dst}");
+                            assert!(links.iter().all(|link| !dead.contains(link)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ties_between_next_switches_are_all_drawn() {
+        // In a BCube, servers that differ in both digits have a shortest way over either level.
+        let [_, bcube] = graphs();
+        let known = Known { topology: &bcube, belief: &Belief::new(&bcube) };
+        let first = |path, choose| {
+            let pkt = Packet { src: HostId(0), dst: HostId(4), path, ..Packet::EMPTY };
+            walk(&known, &pkt, choose)[0]
+        };
+        let both: Vec<u32> = (0..2).map(|level| bcube.switches[0].up + level).collect();
+        let hashed: std::collections::BTreeSet<u32> = (0..40).map(|n| first(n, by_hash)).collect();
+        assert!(hashed.into_iter().eq(both));
+        assert_eq!(first(7, by_hash), first(7, by_hash), "one flow, one way");
+    }
+
+    #[test]
+    fn where_nothing_leads_packets_still_go_somewhere_and_end() {
+        let [jellyfish, _] = graphs();
+        let mut belief = Belief::new(&jellyfish);
+        to_last_switch(&jellyfish).for_each(|link| belief.set(&jellyfish, link, false));
+        let known = Known { topology: &jellyfish, belief: &belief };
+        let pkt = Packet { src: HostId(0), dst: HostId(15), ..Packet::EMPTY };
+        let wanted = shortest(&jellyfish, HostId(0), HostId(15), &[]).unwrap();
+        assert_eq!(walk(&known, &pkt, by_draw).len(), wanted, "as if nothing were dead");
+    }
+
+    #[test]
+    fn dead_links_leave_the_path_lists() {
+        for topology in graphs() {
+            let dead = some_dead(&topology);
+            let mut belief = Belief::new(&topology);
+            let version = belief.version;
+            dead.iter().for_each(|&link| belief.set(&topology, link, false));
+            assert_ne!(belief.version, version);
+            let known = Known { topology: &topology, belief: &belief };
+            let mut down = 0;
+            for (src, dst) in pairs(&topology) {
+                let uses = |path| topology.listed_links(src, dst, path).any(|l| dead.contains(&l));
+                let paths = 0..topology.paths(src, dst);
+                let none = paths.clone().all(uses);
+                for path in paths {
+                    assert_eq!(known.path_up(src, dst, path), none || !uses(path));
+                    down += u32::from(uses(path));
+                }
+            }
+            assert!(down > 10, "{down}");
+            dead.iter().for_each(|&link| belief.set(&topology, link, true));
+            assert!(belief.is_whole());
+        }
+    }
+
+    #[test]
+    fn a_rack_without_a_way_is_named() {
+        let [jellyfish, _] = graphs();
+        let mut belief = Belief::new(&jellyfish);
+        let known = |belief: &Belief| Known { topology: &jellyfish, belief }.cut_off();
+        assert_eq!(known(&belief), None);
+        to_last_switch(&jellyfish).for_each(|link| belief.set(&jellyfish, link, false));
+        assert_eq!(known(&belief), Some((HostId(0), HostId(15))));
     }
 }

@@ -21,7 +21,7 @@ use crate::outcome::{
 use crate::part::{Elsewhere, Part, Switch, World};
 use crate::port::{FarEnd, Port};
 use crate::rounds::{Post, Rounds};
-use crate::route::{Belief, Known};
+use crate::route::{Belief, Forwarding, Known};
 use crate::sample::Sampler;
 use crate::slab::Slab;
 use crate::topology::{Link, Node, Tier, Topology};
@@ -75,7 +75,8 @@ impl<O: Observer + Send> Sim<O> {
         let mut hosts = endpoints.into_iter().zip(apps);
         let ranks = Ranks::new(topology.links().len() as u32, topology.hosts(), config.seed);
         let (window, sampler) = (config.window, Sampler::new(config.sample_every, config.window));
-        let world = Arc::new(World { topology, config, cut });
+        let forwarding = Forwarding::new(config.routing, &topology);
+        let world = Arc::new(World { topology, config, forwarding, cut });
         let ends = receiving_ends(&world);
         let mut part = |index| {
             let range = world.cut.hosts(index);
@@ -523,12 +524,13 @@ fn build<O>(
     ends: &[ReceivingEnd],
     belief: Belief,
 ) -> Part<O> {
-    let World { topology, config, cut } = &**world;
+    let World { topology, config, cut, .. } = &**world;
     let first_host = cut.hosts(index).start;
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
-    let far = size_of_val(&ports[..]) > CACHE;
+    // Where the next port is looked up, fetching it ahead would be the lookup itself.
+    let far = size_of_val(&ports[..]) > CACHE && topology.graph.is_none();
     // As much again is behind pointers.
     let far_hosts = 2 * size_of_val(&hosts[..]) > CACHE;
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
@@ -579,13 +581,13 @@ fn switches(world: &World, index: u32) -> Vec<Switch> {
         if cut.switch_owner(number) != index {
             continue;
         }
-        let below = match switch.tier {
-            Tier::Tor => number,
-            Tier::Agg => u32::from(switch.pod),
-            Tier::Core => 0,
+        let (tier, below) = match switch.tier {
+            Tier::Agg => (1, u32::from(switch.pod)),
+            Tier::Core => (2, 0),
+            Tier::Tor | Tier::Relay | Tier::Level => (0, number),
         };
         let up = next + (switch.up - switch.down);
-        mine.push(Switch { number, tier: switch.tier as usize, below, down: next, up });
+        mine.push(Switch { number, tier, below, down: next, up });
         next = up + switch.ups;
     }
     mine
@@ -599,7 +601,7 @@ fn ports(
     ends: &[ReceivingEnd],
     leaving: &[&ReceivingEnd],
 ) -> Vec<Port> {
-    let World { topology, config, cut } = world;
+    let World { topology, config, cut, .. } = world;
     let first_host = cut.hosts(index).start;
     let here = |to: Node| match to {
         Node::Host(host) => FarEnd::Host(host - first_host),

@@ -8,8 +8,8 @@ use endpoint::{
 };
 use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
 use trimline_fabric::{
-    Carriage, Config, Departures, End, Events, Fault, FaultAction, LinkSpec, Node, Outcome,
-    Routing, Sim, Tier, Topology,
+    Bcube, Carriage, Config, Departures, End, Events, Fault, FaultAction, Jellyfish, LinkSpec,
+    Node, Outcome, Routing, Sim, Tier, Topology,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 
@@ -168,10 +168,25 @@ fn shapes() -> Vec<Topology> {
     ]
 }
 
+/// Fabrics whose paths differ in length.
+fn graphs() -> Vec<Topology> {
+    let jellyfish = Jellyfish {
+        switches: 8,
+        degree: 3,
+        hosts_per_switch: 2,
+        seed: 1,
+        paths: 8,
+        stretch: u32::MAX,
+        link: LINK,
+    };
+    let bcube = Bcube { n: 3, k: 1, stretch: u32::MAX, link: LINK };
+    vec![Topology::jellyfish(&jellyfish).unwrap(), Topology::bcube(&bcube).unwrap()]
+}
+
 /// design.md section 4, rules 4 and 7: the cross-checks.
 #[test]
 fn wheel_heap_lazy_and_eager_agree() {
-    for topology in shapes() {
+    for topology in shapes().into_iter().chain(graphs()) {
         for seed in 0..4 {
             for routing in [Routing::Source, Routing::FlowHash, Routing::PacketRandom] {
                 for queue in [ndp(4, 640), ndp(8, 72_000), drop_tail()] {
@@ -200,8 +215,13 @@ fn wheel_heap_lazy_and_eager_agree() {
 #[test]
 fn any_number_of_threads_agrees() {
     let link = |from, to| (Node::Switch(Tier::Agg, from), Node::Switch(Tier::Core, to));
-    for topology in shapes().into_iter().chain([Topology::fat_tree(6, 1, LINK).unwrap()]) {
-        let faults = match topology.find_link(link(0, 1).0, link(0, 1).1) {
+    let more = [Topology::fat_tree(6, 1, LINK).unwrap()].into_iter().chain(graphs());
+    for topology in shapes().into_iter().chain(more) {
+        let core = topology.find_link(link(0, 1).0, link(0, 1).1);
+        // In a graph any link between switches will do.
+        let last = graphs().iter().any(|graph| graph.kind() == topology.kind());
+        let last = last.then(|| topology.links().len() as u32 - 1);
+        let faults = match core.or(last) {
             Some(link) => vec![
                 Fault { at: Time(20_000_000), link, action: FaultAction::Down },
                 Fault { at: Time(60_000_000), link, action: FaultAction::Up },
@@ -242,8 +262,8 @@ fn another_seed_is_another_run_and_sampling_changes_nothing() {
 fn a_lone_message_takes_its_ideal_time() {
     let quarter = LinkSpec { rate: Rate(2_500_000_000), delay: Dur(1_000_000) };
     let slow_core = Topology::leaf_spine(2, 4, 2, LINK, quarter).unwrap();
-    let all = shapes().into_iter().map(|shape| (shape, false)).chain([(slow_core, true)]);
-    for (topology, slow) in all {
+    let bounds = graphs().into_iter().chain([slow_core]).map(|shape| (shape, true));
+    for (topology, slow) in shapes().into_iter().map(|shape| (shape, false)).chain(bounds) {
         let topology = topology.with_mtu(1064);
         let hosts = topology.hosts();
         for len in [1, 999, 1000, 1001, 1990, 2001, 2900, 3001, 5500, 54_321] {

@@ -54,6 +54,16 @@ pub(crate) const TOPOLOGIES: &[Kind<ReadTopology>] = &[
         read: topology::fat_tree,
     },
     Kind {
+        name: "jellyfish",
+        about: "a random regular graph of switches, k shortest paths (Singla et al., NSDI'12)",
+        read: topology::jellyfish,
+    },
+    Kind {
+        name: "bcube",
+        about: "servers with a port per level that forward for each other (Guo et al., SIGCOMM'09)",
+        read: topology::bcube,
+    },
+    Kind {
         name: "file",
         about: "a .topo file of htsim (two or three tiers)",
         read: topology::file,

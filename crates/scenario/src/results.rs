@@ -128,15 +128,15 @@ fn share(bytes: u64, rate: Rate, length: Dur) -> Option<f64> {
     (most > 0.0).then(|| (bytes as f64 / most).min(1.0))
 }
 
-/// The tiers that the engine samples, by the upper end of the link.
-const TIERS: [Tier; 3] = [Tier::Tor, Tier::Agg, Tier::Core];
-
 fn series(topology: &Topology, samples: &[Sample]) -> Series {
-    let there: Vec<usize> =
-        (0..TIERS.len()).filter(|&i| topology.switches_of(TIERS[i]) > 0).collect();
-    let mut series = Series::new(there.iter().map(|&i| TIERS[i].to_string()).collect());
-    let capacity = TIERS.map(|tier| tier_rate(topology, tier));
-    let mut before = (Time::ZERO, 0, [0; TIERS.len()]);
+    // The engine samples by the upper ends of links.
+    let tiers: Vec<(Tier, Rate)> = Tier::ALL
+        .into_iter()
+        .filter(|&tier| topology.switches_of(tier) > 0)
+        .map(|tier| (tier, tier_rate(topology, tier)))
+        .collect();
+    let mut series = Series::new(tiers.iter().map(|(tier, _)| tier.to_string()).collect());
+    let mut before = (Time::ZERO, 0, [0; 3]);
     for sample in samples {
         let (at, placed, sent) = before;
         let length = sample.at.since(at).as_s_f64();
@@ -144,9 +144,9 @@ fn series(topology: &Topology, samples: &[Sample]) -> Series {
             continue;
         }
         let gbps = |bytes: u64| bytes as f64 * 8.0 / length / 1e9;
-        let used = |i: usize| {
-            let most = capacity[i].as_gbps_f64();
-            let gbps = gbps(sample.tier_bytes[i] - sent[i]);
+        let used = |&(tier, rate): &(Tier, Rate)| {
+            let most = rate.as_gbps_f64();
+            let gbps = gbps(sample.tier_bytes[tier.height()] - sent[tier.height()]);
             if most > 0.0 { (gbps / most).min(1.0) } else { 0.0 }
         };
         series.push(SeriesRow {
@@ -159,7 +159,7 @@ fn series(topology: &Topology, samples: &[Sample]) -> Series {
             },
             goodput_gbps: gbps(sample.placed_bytes - placed),
             in_flight: sample.messages_in_flight,
-            tier_utilization: there.iter().map(|&i| used(i)).collect(),
+            tier_utilization: tiers.iter().map(used).collect(),
         });
         before = (sample.at, sample.placed_bytes, sample.tier_bytes);
     }

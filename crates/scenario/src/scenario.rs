@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fabric::Topology;
-use units::{Dur, HostId};
+use units::Dur;
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{At, Document};
@@ -92,10 +92,9 @@ impl Scenario {
         &self.resolved
     }
 
-    /// The base round-trip time between the first host and the last, which are farthest apart.
+    /// The base round-trip time between the hosts that are farthest apart.
     pub(crate) fn longest_rtt(&self) -> Dur {
-        use endpoint::Routes;
-        self.topology.base_rtt(HostId(0), HostId(self.topology.hosts() - 1))
+        self.topology.longest_rtt()
     }
 }
 

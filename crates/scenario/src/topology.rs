@@ -1,5 +1,7 @@
 //! The `[topology]` table: shape, links, overrides and failures.
 
+mod graphs;
+
 use std::path::Path;
 
 use fabric::{Clos, Link, LinkSpec, Node, Tier, Topology};
@@ -9,6 +11,8 @@ use crate::diagnostic::Diagnostic;
 use crate::files;
 use crate::reader::Reader;
 use crate::registry::{Kind, TOPOLOGIES};
+
+pub(crate) use graphs::{bcube, jellyfish};
 
 /// How one kind of topology is read. Paths in the table are relative to the directory given.
 pub(crate) type ReadTopology = fn(&mut Reader<'_>, &Path) -> Result<Topology, Diagnostic>;
@@ -150,7 +154,8 @@ pub(crate) fn named_links(
     let text: String = table.need("link")?;
     let one_way = table.or("one_way", false)?;
     let hint = "write it like \"tor 0 -> agg 1\", with `host`, `tor`, `agg` or `core` (the leaves \
-                of a leaf-spine are `tor`, its spines `agg`)";
+                of a leaf-spine are `tor`, its spines `agg`); in a bcube with `host`, `relay` or \
+                `switch`";
     let wrong = |what: String| table.error("link", what, "no such link").hint(hint);
     let Some((from, to)) = text.split_once("->") else {
         return Err(wrong(format!("`{text}` does not name two ends")));
@@ -181,13 +186,11 @@ pub(crate) fn named_links(
 fn node(text: &str) -> Option<Node> {
     let (kind, n) = text.trim().split_once(' ')?;
     let n = n.trim().parse().ok()?;
-    match kind {
-        "host" => Some(Node::Host(n)),
-        "tor" => Some(Node::Switch(Tier::Tor, n)),
-        "agg" => Some(Node::Switch(Tier::Agg, n)),
-        "core" => Some(Node::Switch(Tier::Core, n)),
-        _ => None,
+    if kind == "host" {
+        return Some(Node::Host(n));
     }
+    let tier = Tier::ALL.into_iter().find(|tier| tier.to_string() == kind)?;
+    Some(Node::Switch(tier, n))
 }
 
 fn count(topology: &Topology, node: Node) -> u32 {

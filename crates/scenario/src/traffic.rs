@@ -213,7 +213,7 @@ pub(crate) fn incast(
     }
     let senders = table.need("senders")?;
     table.within("senders", senders, 1..=hosts - 1)?;
-    let rack = hosts / topology.switches_of(Tier::Tor).max(1);
+    let rack = hosts / topology.racks().max(1);
     let rack = table.or("other_racks", false)?.then_some(rack);
     let pairs = matrix::incast(hosts, receiver, senders, rack, context.draw);
     let pairs = possible(table, "senders", pairs)?;

@@ -106,13 +106,13 @@ fn draw(seed: u64) -> Drawn {
 fn shape(dice: &mut Dice) -> String {
     let mut text = match dice.below(100) {
         0..6 => format!("kind = \"star\"\nhosts = {}\n", dice.from(2, 12)),
-        6..18 => format!(
+        6..16 => format!(
             "kind = \"dumbbell\"\nleft_hosts = {}\nright_hosts = {}\nbottleneck_rate = \"{}\"\n",
             dice.from(1, 8),
             dice.from(1, 8),
             dice.pick(&RATES),
         ),
-        18..50 => format!(
+        16..40 => format!(
             "kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}\n\
              uplink_rate = \"{}\"\nuplink_delay = \"{}\"\n",
             dice.from(2, 9),
@@ -121,10 +121,25 @@ fn shape(dice: &mut Dice) -> String {
             dice.pick(&RATES),
             dice.pick(&DELAYS),
         ),
-        50..80 => {
+        40..60 => {
             format!("kind = \"fat-tree\"\nk = 4\noversubscription = {}\n", dice.pick(&[1, 1, 2, 3]))
         }
-        80..94 => "kind = \"fat-tree\"\nk = 6\n".to_owned(),
+        60..72 => "kind = \"fat-tree\"\nk = 6\n".to_owned(),
+        72..84 => format!(
+            "kind = \"jellyfish\"\nswitches = {}\ndegree = {}\nhosts_per_switch = {}\n\
+             graph_seed = {}\npaths = {}\nstretch = {}\n",
+            dice.pick(&[6, 8, 10, 14]),
+            dice.pick(&[3, 3, 4, 5]),
+            dice.from(1, 3),
+            dice.below(1000),
+            dice.pick(&[1, 3, 8]),
+            dice.pick(&["0", "1", "2", "\"unlimited\""]),
+        ),
+        84..96 => {
+            let (n, k) = dice.pick(&[(4, 1), (2, 2), (3, 2), (2, 3), (5, 0)]);
+            let stretch = dice.pick(&["0", "4", "\"unlimited\""]);
+            format!("kind = \"bcube\"\nn = {n}\nk = {k}\nstretch = {stretch}\n")
+        }
         _ => {
             let file = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("../../scenarios/htsim/fat_tree_16.topo");
@@ -167,6 +182,9 @@ fn uneven(dice: &mut Dice, fabric: &Topology) -> String {
         writeln!(text, "delay = \"{}\"", dice.pick(&DELAYS)).unwrap();
         dice.maybe(&mut text, 50, "rate", &["\"1Gbps\"", "\"7.77Gbps\"", "\"100Gbps\""]);
         dice.maybe(&mut text, 50, "one_way", &["true"]);
+    }
+    if matches!(fabric.kind(), "jellyfish" | "bcube") {
+        return text; // Listed paths may all go over one link.
     }
     // Where there is another way.
     let up = |link: &&Link| matches!(link.from, Node::Switch(..)) && link.from < link.to;
@@ -698,6 +716,7 @@ struct Seen {
     runs: u32,
     ndp: u32,
     newreno: u32,
+    graphs: u32,
     several_partitions: u32,
     eight_partitions: u32,
     link_faults: u32,
@@ -715,6 +734,8 @@ struct Seen {
 impl Seen {
     fn note<Row>(&mut self, drawn: &Drawn, told: &Told<Row>, partitions: Option<usize>) {
         let count = told.counters;
+        let graph = ["jellyfish", "bcube"].iter().any(|kind| drawn.text.contains(kind));
+        self.graphs += u32::from(graph && partitions > Some(1));
         self.runs += 1;
         self.ndp += u32::from(drawn.ndp);
         self.newreno += u32::from(!drawn.ndp);
@@ -739,6 +760,7 @@ impl Seen {
         let rare = [self.trimmed, self.bounced, self.dropped, self.timeouts, self.failed];
         assert!(rare.iter().all(|&runs| runs > 0), "what seldom happens: {self:#?}");
         if self.alone.is_some() {
+            assert!(self.graphs >= 5, "graphs that are cut: {self:#?}");
             assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
             assert!(self.signals_between_partitions >= 2, "{self:#?}");
         }

@@ -1,0 +1,70 @@
+//! Putting a topology together, node by node in the order in which links are numbered.
+
+use units::Dur;
+
+use super::{Home, Link, LinkSpec, Node, Switch, Tier, Topology};
+
+/// Collects nodes and links in order.
+pub(super) struct Builder {
+    topology: Topology,
+}
+
+impl Builder {
+    pub(super) fn new(kind: &'static str, hosts: u32) -> Self {
+        let topology = Topology {
+            kind,
+            links: Vec::new(),
+            homes: Vec::with_capacity(hosts as usize),
+            switches: Vec::new(),
+            aggs: 0,
+            cores_per_agg: 0,
+            switches_in: [0; Tier::ALL.len()],
+            graph: None,
+            switch_latency: Dur::ZERO,
+            mtu: 1500,
+            uneven: false,
+            slow_core: false,
+        };
+        Self { topology }
+    }
+
+    pub(super) fn link(&mut self, from: Node, to: Node, spec: LinkSpec) {
+        let LinkSpec { rate, delay } = spec;
+        self.topology.links.push(Link { from, to, rate, delay, up: true });
+    }
+
+    /// Begin a switch: its down ports follow.
+    pub(super) fn switch(&mut self, tier: Tier, pod: u32, index: u32) {
+        let down = self.topology.links.len() as u32;
+        self.topology.switches_in[tier as usize] += 1;
+        let (pod, index) = (pod as u16, index as u16);
+        self.topology.switches.push(Switch { tier, pod, index, down, up: down, ups: 0 });
+    }
+
+    /// The up ports of the last switch follow.
+    pub(super) fn ups_begin(&mut self, ups: u32) {
+        let up = self.topology.links.len() as u32;
+        if let Some(switch) = self.topology.switches.last_mut() {
+            switch.up = up;
+            switch.ups = ups;
+        }
+    }
+
+    /// The next host hangs at down port `slot` of ToR `tor`.
+    pub(super) fn home(&mut self, tor: u32, slot: usize, pod: u32) {
+        let rack = self.topology.switches.last().map_or(0, |tor| tor.index);
+        let home = Home { below: [tor, pod, 0], down: [slot as u16, rack, pod as u16] };
+        self.topology.homes.push(home);
+    }
+
+    pub(super) fn finish(self, aggs: u32, cores_per_agg: u32) -> Topology {
+        let slowest = |core: bool| {
+            let between =
+                |l: &&Link| matches!((l.from, l.to), (Node::Switch(..), Node::Switch(..)));
+            let links = self.topology.links.iter().filter(move |link| between(link) == core);
+            links.map(|link| link.rate).min()
+        };
+        let slow_core = slowest(true) < slowest(false) && slowest(true).is_some();
+        Topology { aggs, cores_per_agg, slow_core, ..self.topology }
+    }
+}
