@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Run several scenarios, two at a time, and print one table that compares them
     Compare(Compare),
+    /// Run a study or a figure of it: target, band, measured and verdict of every row
+    Reproduce(Reproduce),
     /// Say what there is, one line each
     List {
         /// Of what
@@ -69,6 +71,21 @@ pub(crate) struct Compare {
     /// Where the result files go, one directory per scenario
     #[arg(long, value_name = "DIR", default_value = "out/compare")]
     pub(crate) out: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Reproduce {
+    /// A study or a figure in ./studies (ndp, ndp/fig14), or the path of its directory
+    pub(crate) study: String,
+    /// A part of it: fewer sizes and seeds, shorter runs, the same parameters
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the result files go [default: out/reproduce/ and the name of the study]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Runs that go on at once; no effect on results [default: all cores]
+    #[arg(long, value_name = "N", value_parser = thread_count())]
+    pub(crate) threads: Option<u32>,
 }
 
 /// Changes to a scenario from the command line.
@@ -127,6 +144,8 @@ pub(crate) enum What {
     Queues,
     /// Traffic and size distributions
     Workloads,
+    /// Published evaluations in ./studies
+    Studies,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -77,7 +77,7 @@ fn jobs(args: &args::Compare) -> Result<Vec<Job>, Error> {
         let words = ["run".to_owned(), file.display().to_string()];
         let sets = edits.iter().flat_map(|edit| ["--set".to_owned(), edit.clone()]);
         let out = ["--out".to_owned(), dir.display().to_string()];
-        let command = crate::run::command(words.into_iter().chain(sets).chain(out));
+        let command = scenario::command_line(words.into_iter().chain(sets).chain(out));
         let label = scenario.name().to_owned();
         jobs.push(Job { scenario, dir, command, label });
     }

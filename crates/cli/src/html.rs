@@ -12,7 +12,7 @@ pub(crate) fn report(dir: &Path) -> Ended {
     say(path.display())
 }
 
-/// The page of the run whose results are in `dir`.
+/// The page of the run or study whose results are in `dir`.
 pub(crate) fn of_run(dir: &Path) -> Result<String, Error> {
     report::render(dir).map_err(|e| unreadable(&e))
 }

@@ -1,18 +1,38 @@
 //! `trimline list`: what scenarios can name, one line each.
 
-use scenario::list;
+use std::fmt::Display;
+
+use scenario::{Diagnostic, list};
 
 use crate::args::What;
 use crate::{Ended, say};
 
 /// `trimline list`.
 pub(crate) fn list(what: What) -> Ended {
-    let entries = match what {
-        What::Transports => list::transports(),
-        What::Topologies => list::topologies(),
-        What::Queues => list::queues(),
-        What::Workloads => list::workloads(),
-    };
-    let width = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    entries.iter().try_for_each(|(name, about)| say(format_args!("{name:width$}  {about}")))
+    match what {
+        What::Transports => print(&list::transports()),
+        What::Topologies => print(&list::topologies()),
+        What::Queues => print(&list::queues()),
+        What::Workloads => print(&list::workloads()),
+        What::Studies => print(&studies()?),
+    }
+}
+
+fn print<N: Display>(entries: &[(N, String)]) -> Ended {
+    let names: Vec<String> = entries.iter().map(|(name, _)| name.to_string()).collect();
+    let width = names.iter().map(String::len).max().unwrap_or(0);
+    names
+        .iter()
+        .zip(entries)
+        .try_for_each(|(name, (_, about))| say(format_args!("{name:width$}  {about}")))
+}
+
+/// Those in `./studies`.
+fn studies() -> Result<Vec<(String, String)>, Diagnostic> {
+    let studies = study::list()?;
+    if studies.is_empty() {
+        let error = Diagnostic::new("there are no studies in ./studies");
+        return Err(error.hint("change to the root of Trimline's sources"));
+    }
+    Ok(studies)
 }

@@ -6,6 +6,7 @@ mod compare;
 mod html;
 mod list;
 mod progress;
+mod reproduce;
 mod run;
 mod table;
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     let ended = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::List { what } => list::list(what),
         Command::Report { dir } => html::report(&dir),
         Command::Bench(args) => bench::bench(&args),

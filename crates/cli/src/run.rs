@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use metrics::OutputDir;
-use scenario::{Error, Options, Results, Scenario, Trace, unwritable};
+use scenario::{Error, Options, Results, Scenario, Trace, command_line, unwritable};
 
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
@@ -23,10 +23,10 @@ pub(crate) fn run(args: &args::Run) -> Ended {
         heap: args.events == Events::Heap,
         eager: args.departures == Departures::Eager,
         threads: args.threads,
-        command: command(std::env::args().skip(1)),
+        command: command_line(std::env::args().skip(1)),
     };
     let mut bar = Bar::new(&scenario);
-    let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(p));
+    let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(&scenario, p));
     bar.finish();
     let results = finished?;
     say(table::summary(&results.summary))?;
@@ -64,30 +64,9 @@ pub(crate) fn print_warnings(warnings: &[String]) {
     }
 }
 
-/// `trimline` with `args` (without the program's name), as one would type it.
-pub(crate) fn command(args: impl Iterator<Item = String>) -> String {
-    args.fold("trimline".to_owned(), |line, arg| line + " " + &quoted(&arg))
-}
-
-/// `arg` for a POSIX shell.
-fn quoted(arg: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    if !arg.is_empty() && arg.chars().all(plain) {
-        arg.to_owned()
-    } else {
-        format!("'{}'", arg.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_command_survives_a_shell() {
-        let args = ["run", "a b.toml", "--set", "name=it's"].map(str::to_owned);
-        assert_eq!(command(args.into_iter()), "trimline run 'a b.toml' --set 'name=it'\\''s'");
-    }
 
     #[test]
     fn results_go_to_a_directory_of_the_scenario_s_name() {

@@ -43,8 +43,7 @@ pub fn fold_flows(
     window: Window,
     receiver_rate: impl Fn(u32) -> Rate,
 ) -> (FlowStats, Vec<String>) {
-    let done: Vec<&FlowRow> = rows.iter().filter(|r| r.measured && r.finish.is_some()).collect();
-    let slowdowns: Vec<f64> = done.iter().filter_map(|r| r.slowdown()).collect();
+    let done: Vec<&FlowRow> = done(rows).collect();
     let goodput_gbps = goodput(rows.iter().map(|r| r.placed_in_window).sum(), window);
     let unfinished = rows.iter().filter(|r| r.measured && r.size.is_some() && r.finish.is_none());
     let stats = FlowStats {
@@ -52,8 +51,8 @@ pub fn fold_flows(
             submitted: rows.len() as u64,
             completed: rows.iter().filter(|r| r.finish.is_some()).count() as u64,
         },
-        fct_us: fct_us(&done),
-        slowdown: distribution(slowdowns),
+        fct_us: completion_times(&done),
+        slowdown: distribution(done.iter().filter_map(|r| r.slowdown()).collect()),
         slowdown_by_size: by_size(&done),
         last_completion_us: rows.iter().filter_map(|r| r.finish).max().map(Time::as_us_f64),
         goodput_gbps,
@@ -74,7 +73,24 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-fn fct_us(done: &[&FlowRow]) -> FctUs {
+/// The measured messages that completed.
+fn done(rows: &[FlowRow]) -> impl Iterator<Item = &FlowRow> {
+    rows.iter().filter(|r| r.measured && r.finish.is_some())
+}
+
+/// Completion times of measured messages in microseconds, ascending.
+#[must_use]
+pub fn fct_us(rows: &[FlowRow]) -> Vec<f64> {
+    sorted(done(rows).filter_map(|r| Some(r.fct()?.as_us_f64())).collect())
+}
+
+/// Slowdowns of measured messages, ascending.
+#[must_use]
+pub fn slowdowns(rows: &[FlowRow]) -> Vec<f64> {
+    sorted(done(rows).filter_map(FlowRow::slowdown).collect())
+}
+
+fn completion_times(done: &[&FlowRow]) -> FctUs {
     let values: Vec<f64> = done.iter().filter_map(|r| Some(r.fct()?.as_us_f64())).collect();
     let moments: Moments = values.iter().copied().collect();
     let values = sorted(values);

@@ -8,11 +8,13 @@
 //! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
 //! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
+//! | `results.json`, `study.json` | [`StudyResults`] | what a study's rows say, with `reproduce` |
 //! | `packets.pcapng` | [`PcapngWriter`] | every packet on every link, with `--trace packets` |
 //! | `trace.perfetto.json` | [`PerfettoWriter`] | the same on a time line, with `--trace packets` |
 //!
 //! All of them go through [`OutputDir`], which publishes a run's files together or not at all.
 
+mod cdf;
 mod error;
 mod flow;
 mod flow_stats;
@@ -23,19 +25,25 @@ mod pcapng;
 mod perfetto;
 mod series;
 mod statistics;
+mod study;
 mod summary;
 mod table;
 
+pub use cdf::cdf;
 pub use error::FileError;
 pub use flow::{FlowRow, read_flows, write_flows};
-pub use flow_stats::{Window, fold_flows, long_flow_goodputs};
+pub use flow_stats::{Window, fct_us, fold_flows, long_flow_goodputs, slowdowns};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
 pub use output::{OutputDir, StagedFile};
 pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
-pub use statistics::nearest_rank;
+pub use statistics::{mean_and_interval, nearest_rank};
+pub use study::{
+    AxisSpec, Curve, CurvePoint, FigureResults, FigureRow, RowResult, RunRecord, STUDY_SCHEMA,
+    Span, StudyResults, Timeline, Verdict,
+};
 pub use summary::{
     Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, QueueBytes,
     RESULT_SCHEMA, SizeBucket, Summary,

@@ -23,7 +23,7 @@ const LOCK: &str = "lock";
 const LAST: &str = "summary.json";
 
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 9] = [
+const RESULT_FILES: [&str; 11] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -33,6 +33,8 @@ const RESULT_FILES: [&str; 9] = [
     "packets.pcapng",
     "trace.perfetto.json",
     "queues.parquet",
+    "results.json",
+    "study.json",
 ];
 
 /// The directory that a run writes to.

@@ -37,6 +37,30 @@ impl FromIterator<f64> for Moments {
     }
 }
 
+/// The 97.5th percentile of Student's t for 1, 2, ... degrees of freedom. Source: any table of it,
+/// for example NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2.
+const STUDENT_T: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+
+/// The same for more degrees of freedom than the table has: that of the normal distribution.
+const STUDENT_T_MANY: f64 = 1.960;
+
+/// The mean of independent values, and half the width of its 95 % confidence interval by Student's
+/// t, of which there is none below two values. `None` without values.
+#[must_use]
+pub fn mean_and_interval(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    let moments: Moments = values.iter().copied().collect();
+    let mean = moments.mean()?;
+    let interval = moments.stdev().map(|stdev| {
+        let t = STUDENT_T.get(values.len() - 2).copied().unwrap_or(STUDENT_T_MANY);
+        t * stdev / (values.len() as f64).sqrt()
+    });
+    Some((mean, interval))
+}
+
 /// The nearest-rank percentile of values in ascending order: the smallest one that at least
 /// `permille` thousandths of them do not exceed. Exact: always one of the values, never an
 /// interpolation. `None` without values.
@@ -59,6 +83,20 @@ mod tests {
         assert!((stdev - (32.0f64 / 7.0).sqrt()).abs() < 1e-12, "{stdev}");
         assert_eq!(Moments::default().mean(), None);
         assert_eq!([3.0].into_iter().collect::<Moments>().stdev(), None);
+    }
+
+    #[test]
+    fn intervals_by_hand() {
+        // Variance 2.5, t for four degrees of freedom 2.776.
+        let (mean, interval) = mean_and_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert_eq!(mean, 3.0);
+        let expected = 2.776 * 2.5f64.sqrt() / 5.0f64.sqrt();
+        assert!((interval.unwrap() - expected).abs() < 1e-12, "{interval:?}");
+        assert_eq!(mean_and_interval(&[7.0]), Some((7.0, None)));
+        assert_eq!(mean_and_interval(&[]), None);
+        let many: Vec<f64> = (0..100).map(|i| f64::from(i % 2)).collect();
+        let (_, interval) = mean_and_interval(&many).unwrap();
+        assert!((interval.unwrap() - 1.96 * 0.050_251_89).abs() < 1e-6, "{interval:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub const RESULT_SCHEMA: u32 = 1;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// [`RESULT_SCHEMA`].
     pub schema: u32,

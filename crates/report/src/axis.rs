@@ -33,8 +33,13 @@ impl Axis {
         Self { label: label.into(), scale: Scale::Linear, low, high }
     }
 
-    /// Around `values`: logarithmic if they are positive and far apart, else linear.
-    pub(crate) fn around(label: impl Into<String>, values: impl Iterator<Item = f64>) -> Self {
+    /// Around `values`: logarithmic or not as `logarithmic` says, else if they are positive and far
+    /// apart. What is not positive makes it linear in any case.
+    pub(crate) fn around(
+        label: impl Into<String>,
+        values: impl Iterator<Item = f64>,
+        logarithmic: Option<bool>,
+    ) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|v| v.is_finite()) {
             (low, high) = (low.min(value), high.max(value));
@@ -42,7 +47,8 @@ impl Axis {
         if low > high {
             return Self::linear(label, 0.0, 1.0);
         }
-        if low > 0.0 && high / low >= LOG_FROM {
+        let far = high > low && logarithmic.unwrap_or(high / low >= LOG_FROM);
+        if low > 0.0 && far {
             return Self { label: label.into(), scale: Scale::Log, low, high };
         }
         let margin = if high > low { (high - low) * 0.03 } else { high.abs() * 0.1 };
@@ -156,13 +162,13 @@ mod tests {
 
     #[test]
     fn the_scale_follows_the_values() {
-        let log = Axis::around("", [1.0, 100.0].into_iter());
+        let log = Axis::around("", [1.0, 100.0].into_iter(), None);
         assert_eq!([1.0, 10.0, 100.0].map(|v| log.map(&v, (0, 1000))), [0, 500, 1000]);
-        let linear = Axis::around("", [0.0, 1e6].into_iter());
+        let linear = Axis::around("", [0.0, 1e6].into_iter(), None);
         assert_eq!(linear.range().start, 0.0, "a zero has no logarithm");
-        let one = Axis::around("", [7.0].into_iter()).range();
+        let one = Axis::around("", [7.0].into_iter(), None).range();
         assert!(one.contains(&7.0), "{one:?}");
-        assert_eq!(Axis::around("", std::iter::empty()).range(), 0.0..1.0);
+        assert_eq!(Axis::around("", std::iter::empty(), None).range(), 0.0..1.0);
     }
 
     #[test]
@@ -170,7 +176,7 @@ mod tests {
         let labels = |axis: &Axis| -> Vec<String> {
             axis.ticks().iter().map(|t| axis.format_ext(t)).collect()
         };
-        let log = Axis::around("", [1.0, 1e4].into_iter());
+        let log = Axis::around("", [1.0, 1e4].into_iter(), None);
         assert_eq!(labels(&log), ["1", "10", "100", "1\u{202f}000", "10\u{202f}000"]);
         let names = Axis::names("", vec!["small".to_owned(), "large".to_owned()]);
         assert_eq!(labels(&names), ["small", "large"]);

@@ -3,6 +3,7 @@
 //! It is drawn at twice its size, since `plotters` places points on whole pixels, and in stand-in
 //! colours that are then replaced by the page's CSS variables, so that it follows light and dark.
 
+use plotters::coord::cartesian::Cartesian2d;
 use plotters::prelude::*;
 
 use crate::ReportError;
@@ -28,6 +29,17 @@ pub(crate) struct Chart {
     pub(crate) lines: Vec<Vec<(f64, f64)>>,
     /// Whether to draw a dot at each point.
     pub(crate) dots: bool,
+    /// What else to draw.
+    pub(crate) over: Overlay,
+}
+
+/// What some charts draw over their lines, each in the colour of the line of the same index.
+#[derive(Default)]
+pub(crate) struct Overlay {
+    /// Circles.
+    pub(crate) circles: Vec<Vec<(f64, f64)>>,
+    /// Vertical bars: x, middle, half of the length.
+    pub(crate) bars: Vec<Vec<(f64, f64, f64)>>,
 }
 
 /// The CSS colour of the i-th line.
@@ -86,7 +98,27 @@ impl Chart {
                 chart.draw_series(dots).map_err(|e| e.to_string())?;
             }
         }
+        self.overlay(&mut chart)?;
         area.present().map_err(|e| e.to_string())?;
+        Ok(())
+    }
+
+    fn overlay<'a>(
+        &self,
+        chart: &mut ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>,
+    ) -> Result<(), String> {
+        for (i, circles) in self.over.circles.iter().enumerate() {
+            let style = stand_in(i).stroke_width(3);
+            let circles = circles.iter().map(|at| Circle::new(*at, 12, style));
+            chart.draw_series(circles).map_err(|e| e.to_string())?;
+        }
+        for (i, bars) in self.over.bars.iter().enumerate() {
+            let style = stand_in(i).stroke_width(3);
+            let bar = |&(x, y, half): &(f64, f64, f64)| {
+                PathElement::new(vec![(x, y - half), (x, y + half)], style)
+            };
+            chart.draw_series(bars.iter().map(bar)).map_err(|e| e.to_string())?;
+        }
         Ok(())
     }
 }

@@ -1,17 +1,18 @@
 //! Result files to one self-contained HTML page.
 //!
-//! [`render`] makes the page of one run, [`render_comparison`] that of several. The pages need no
+//! [`render`] makes the page of one run or of a study, [`render_comparison`] that of several runs. The pages need no
 //! network, no script and no fonts: the plots are inline SVG by `plotters`, the text is escaped by
 //! `maud`, and colours follow the reader's light or dark setting.
 
 mod axis;
 mod chart;
 mod comparison;
-mod curve;
 mod number;
 mod page;
 mod results;
 mod run;
+mod study;
+mod timeline;
 
 use std::path::{Path, PathBuf};
 
@@ -40,11 +41,15 @@ pub enum ReportError {
     },
 }
 
-/// The page of the run whose results are in `dir`.
+/// The page of the run or of the study whose results are in `dir`.
 ///
 /// # Errors
 /// A result file is missing or broken.
 pub fn render(dir: &Path) -> Result<String, ReportError> {
+    let study = dir.join("study.json");
+    if study.exists() {
+        return study::page(&metrics::StudyResults::read(&study)?);
+    }
     run::page(&results::Results::read(dir)?)
 }
 

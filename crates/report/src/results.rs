@@ -6,7 +6,7 @@ use metrics::{
     FlowRow, LinkRow, Manifest, Series, Summary, Window, long_flow_goodputs, read_flows,
     read_links, read_series,
 };
-use units::{Dur, Time};
+use units::Time;
 
 use crate::ReportError;
 
@@ -34,19 +34,14 @@ impl Results {
         })
     }
 
-    /// The measured messages that completed.
-    fn measured(&self) -> impl Iterator<Item = &FlowRow> {
-        self.flows.iter().filter(|r| r.measured && r.finish.is_some())
-    }
-
     /// Completion times in microseconds, ascending.
     pub(crate) fn fcts_us(&self) -> Vec<f64> {
-        ascending(self.measured().filter_map(FlowRow::fct).map(Dur::as_us_f64))
+        metrics::fct_us(&self.flows)
     }
 
     /// Slowdowns, ascending.
     pub(crate) fn slowdowns(&self) -> Vec<f64> {
-        ascending(self.measured().filter_map(FlowRow::slowdown))
+        metrics::slowdowns(&self.flows)
     }
 
     /// Goodput per long flow in Gb/s, ascending.
@@ -56,12 +51,6 @@ impl Results {
         let window = Window { from: time(measured.from_us), to: time(measured.to_us) };
         long_flow_goodputs(&self.flows, window)
     }
-}
-
-fn ascending(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values
 }
 
 /// A short label for each directory: its name, or the whole path where that is not unique.

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::ReportError;
 use crate::axis::Axis;
-use crate::chart::Chart;
-use crate::curve::cdf;
+use crate::chart::{Chart, Overlay};
 use crate::number::{bytes, count, number, percent};
 use crate::page::{Tile, figure, shell, table, tiles, warnings};
 use crate::results::Results;
@@ -133,10 +132,11 @@ pub(crate) fn completion_times(
 ) -> Result<Markup, ReportError> {
     let chart = Chart {
         title: "completion times",
-        x: Axis::around("completion time (µs)", runs.iter().flatten().copied()),
+        x: Axis::around("completion time (µs)", runs.iter().flatten().copied(), None),
         y: share_axis(),
-        lines: runs.iter().map(|values| cdf(values)).collect(),
+        lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
         dots: false,
+        over: Overlay::default(),
     };
     let about = "Share of the measured messages that completed within a time: from submission to \
                  the last byte placed at the receiver.";
@@ -148,10 +148,11 @@ pub(crate) fn completion_times(
 pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
     let chart = Chart {
         title: "slowdowns",
-        x: Axis::around("slowdown (×)", runs.iter().flatten().copied()),
+        x: Axis::around("slowdown (×)", runs.iter().flatten().copied(), None),
         y: share_axis(),
-        lines: runs.iter().map(|values| cdf(values)).collect(),
+        lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
         dots: false,
+        over: Overlay::default(),
     };
     let about = "Completion time over that of the same message alone in the same fabric: 1 is as \
                  fast as can be.";
@@ -163,10 +164,11 @@ pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, 
 pub(crate) fn long_flows(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
     let chart = Chart {
         title: "goodput of long flows",
-        x: Axis::around("goodput (Gb/s)", runs.iter().flatten().copied()),
+        x: Axis::around("goodput (Gb/s)", runs.iter().flatten().copied(), None),
         y: Axis::linear("share of flows", 0.0, 1.0),
-        lines: runs.iter().map(|values| cdf(values)).collect(),
+        lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
         dots: false,
+        over: Overlay::default(),
     };
     let about = "Share of the long flows (unbounded, or larger than the measurement is long) that \
                  received at most so much: the steeper, the fairer.";
@@ -183,9 +185,10 @@ fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
     let chart = Chart {
         title: "slowdown by size",
         x: Axis::names("message size", names.clone()),
-        y: Axis::around("slowdown (×)", lines.iter().flatten().map(|p| p.1)),
+        y: Axis::around("slowdown (×)", lines.iter().flatten().map(|p| p.1), None),
         lines,
         dots: true,
+        over: Overlay::default(),
     };
     let legend = ["median", "99th percentile"].map(str::to_owned);
     let about = "Only sizes that occur have a dot.";
@@ -248,7 +251,8 @@ impl OverTime<'_> {
         let lines: Vec<_> = self.lines.iter().map(line).collect();
         let largest = lines.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
         let y = Axis::linear(self.y, 0.0, largest * 1.05);
-        let chart = Chart { title: self.heading, x, y, lines, dots: false };
+        let chart =
+            Chart { title: self.heading, x, y, lines, dots: false, over: Overlay::default() };
         let legend: Vec<String> = self.legend.iter().map(|&name| name.to_owned()).collect();
         figure(self.heading, &legend, &chart, self.about, NO_SERIES)
     }
@@ -301,7 +305,8 @@ fn tiers_over_time(results: &Results) -> Result<Markup, ReportError> {
     };
     let lines = (0..tiers.len()).map(line).collect();
     let y = Axis::linear("mean utilization", 0.0, 1.0);
-    let chart = Chart { title: "link utilization", x, y, lines, dots: false };
+    let chart =
+        Chart { title: "link utilization", x, y, lines, dots: false, over: Overlay::default() };
     let about = "Share of the time that the links of a tier transmit, headers included, the mean \
                  over its links.";
     let empty = "The run ended before the first sample, or its links have no tiers.";

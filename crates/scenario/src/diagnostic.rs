@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
+use crate::document::At;
+
 /// A text that came from outside: a file, or one `--set` option.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -75,6 +77,22 @@ impl Diagnostic {
         let start = skipped + bytes(column.saturating_sub(1));
         let end = skipped + bytes(column.saturating_sub(1).saturating_add(len));
         self.at(source, start..end, label)
+    }
+
+    /// The text of the `--set` edit that it is about, if it is about one.
+    #[must_use]
+    pub fn edit(&self) -> Option<&str> {
+        let place = self.place.as_ref()?;
+        (place.source.name == "--set").then_some(place.source.text.as_str())
+    }
+
+    /// The same error at another place: where an edit stands that is not on the command line.
+    #[must_use]
+    pub fn moved_to(mut self, at: &At, label: &str) -> Self {
+        if let Some(edit) = self.place.take() {
+            self.message = format!("{} (in `{}`)", self.message, edit.source.text);
+        }
+        self.at(&at.source, at.span.clone(), label)
     }
 
     /// File, line and column, the latter two counted from one (columns in characters).
@@ -190,7 +208,7 @@ pub(crate) fn nearest<'a>(
 
 /// The hint for a name that does not exist: the nearest one, or all of them.
 #[must_use]
-pub(crate) fn did_you_mean(wrong: &str, known: &[&str]) -> String {
+pub fn did_you_mean(wrong: &str, known: &[&str]) -> String {
     match nearest(wrong, known.iter().copied()) {
         Some(name) if known.len() == 1 => format!("did you mean `{name}`?"),
         Some(name) => format!("did you mean `{name}`? There is {}", listed(known)),

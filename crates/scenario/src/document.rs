@@ -1,4 +1,4 @@
-//! [`Document`]: a scenario file as a tree in which every value knows where it was written, and
+//! [`Document`]: a scenario or study file as a tree in which every value knows where it was written, and
 //! `--set`, which edits that tree.
 
 use std::collections::BTreeMap;
@@ -12,39 +12,49 @@ use crate::diagnostic::{Diagnostic, Source};
 
 /// Where something was written.
 #[derive(Debug, Clone)]
-pub(crate) struct At {
-    pub(crate) source: Arc<Source>,
-    pub(crate) span: Range<usize>,
+pub struct At {
+    /// The text.
+    pub source: Arc<Source>,
+    /// Bytes of it.
+    pub span: Range<usize>,
 }
 
 impl At {
-    /// An error about what is written here.
-    pub(crate) fn error(&self, message: impl Into<String>, label: &str) -> Diagnostic {
+    /// An error about what is written here; `label` is drawn beneath it.
+    pub fn error(&self, message: impl Into<String>, label: &str) -> Diagnostic {
         Diagnostic::new(message).at(&self.source, self.span.clone(), label)
     }
 }
 
 /// A value and its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) value: Value,
-    pub(crate) at: At,
+pub struct Node {
+    /// The value.
+    pub value: Value,
+    /// Where it is written.
+    pub at: At,
 }
 
-/// A TOML value. Dates have no use in a scenario; they stay text and fail where they are read.
+/// A TOML value. Dates have no use here; they stay text and fail where they are read.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub enum Value {
+    /// In quotes.
     Text(String),
+    /// Without a point or an exponent.
     Integer(i64),
+    /// With one, `inf` or `nan`.
     Float(f64),
+    /// `true` or `false`.
     Boolean(bool),
+    /// In brackets.
     Array(Vec<Node>),
+    /// Keys and values.
     Table(Table),
 }
 
 impl Value {
     /// What the value is, for messages: "a text", "a number", ...
-    pub(crate) const fn kind(&self) -> &'static str {
+    pub const fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
             Self::Integer(_) => "a whole number",
@@ -57,12 +67,13 @@ impl Value {
 }
 
 /// The keys of a table, each with its own place and its value.
-pub(crate) type Table = BTreeMap<String, (At, Node)>;
+pub type Table = BTreeMap<String, (At, Node)>;
 
-/// A scenario file, `--set` edits included.
+/// A scenario file, `--set` edits included, or a file of a study.
 #[derive(Debug, Clone)]
-pub(crate) struct Document {
-    pub(crate) root: Node,
+pub struct Document {
+    /// The whole file, a table.
+    pub root: Node,
 }
 
 impl Document {
@@ -70,12 +81,12 @@ impl Document {
     ///
     /// # Errors
     /// What is not TOML, and where.
-    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Diagnostic> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, Diagnostic> {
         let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
         if text.trim().is_empty() {
-            return Err(Diagnostic::new("the scenario is empty")
+            return Err(Diagnostic::new(format!("{name} is empty"))
                 .at(&source, 0..0, "nothing here")
-                .hint("start from one of the files in scenarios/"));
+                .hint("start from one of the files in scenarios/ or studies/"));
         }
         match DeTable::parse(text) {
             Ok(table) => {
@@ -92,7 +103,7 @@ impl Document {
     ///
     /// # Errors
     /// A missing `=`, an empty or impossible path.
-    pub(crate) fn set(&mut self, edit: &str) -> Result<(), Diagnostic> {
+    pub fn set(&mut self, edit: &str) -> Result<(), Diagnostic> {
         let source = Arc::new(Source { name: "--set".to_owned(), text: edit.to_owned() });
         let Some((path, _)) = edit.split_once('=') else {
             return Err(Diagnostic::new("--set without a value")

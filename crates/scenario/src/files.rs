@@ -73,8 +73,11 @@ fn fingerprint(text: &str) -> u64 {
     })
 }
 
-/// The text of the file at `path`, or why there is none.
-pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+/// The text of the file at `path`.
+///
+/// # Errors
+/// Why there is none, in a few words.
+pub fn read_text(path: &Path) -> Result<String, String> {
     let about = std::fs::metadata(path).map_err(|e| plain(&e))?;
     if !about.is_file() {
         return Err("it is not a file".to_owned());

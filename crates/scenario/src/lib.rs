@@ -2,7 +2,8 @@
 //! and the fabric, and the one registry of both.
 //!
 //! [`Scenario`] is an experiment as data. [`run()`] runs one and writes its result files;
-//! [`simulate`] only runs it. [`list`] says what a scenario can name.
+//! [`evaluate`] leaves them in memory, [`simulate`] only runs it, [`observe`] watches it. [`list`]
+//! says what a scenario can name. [`Document`] and [`Reader`] read other files of the same kind, too.
 //!
 //! The way of a scenario through this crate: `document` (a tree in which every value knows its
 //! place, edited by `--set`), `reader` (one table, checked key by key), one module per table
@@ -11,6 +12,7 @@
 //!
 //! Deliberately absent: arguments, terminals, HTML.
 
+mod command;
 mod diagnostic;
 mod document;
 mod error;
@@ -33,12 +35,18 @@ mod traffic;
 mod transport;
 mod warnings;
 
-pub use diagnostic::{Diagnostic, Source};
+pub use command::command_line;
+pub use diagnostic::{Diagnostic, Source, did_you_mean};
+pub use document::{At, Document, Node, Table, Value};
 pub use error::Error;
 pub use fabric::Progress;
+pub use files::read_text;
 pub use measure::Measure;
+pub use reader::{Knob, Reader};
 pub use registry::list;
 pub use results::Results;
-pub use run::{ENGINE_VERSION, OnProgress, Options, Simulated, run, simulate, unwritable};
+pub use run::{
+    ENGINE_VERSION, OnProgress, Options, Simulated, evaluate, observe, run, simulate, unwritable,
+};
 pub use scenario::Scenario;
 pub use trace::Trace;

@@ -1,4 +1,4 @@
-//! [`Reader`]: reads one table of a scenario, checks it, and writes down what it read.
+//! [`Reader`]: reads one table of a scenario or study, checks it, and writes down what it read.
 //!
 //! Reading a key is its only definition. Whatever was not asked for when [`Reader::finish`] is
 //! called is an unknown key; whatever was read, defaults included, is in the resolved scenario.
@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::{At, Node, Table, Value};
 
 /// A table being read.
-pub(crate) struct Reader<'d> {
+pub struct Reader<'d> {
     table: &'d Table,
     /// The table's own place, for keys that are missing.
     at: At,
@@ -24,7 +24,7 @@ pub(crate) struct Reader<'d> {
 }
 
 /// A type that a key can have.
-pub(crate) trait Knob: Sized {
+pub trait Knob: Sized {
     /// A value of this type as one writes it, for hints.
     const EXAMPLE: &'static str;
     /// The value, or why it is none.
@@ -35,7 +35,7 @@ pub(crate) trait Knob: Sized {
 
 impl<'d> Reader<'d> {
     /// Read the table `node`; `name` is what messages call it.
-    pub(crate) fn new(node: &'d Node, at: &At, name: &str) -> Result<Self, Diagnostic> {
+    pub fn new(node: &'d Node, at: &At, name: &str) -> Result<Self, Diagnostic> {
         let Value::Table(table) = &node.value else {
             let message = format!("{name} must be a table, not {}", node.value.kind());
             return Err(node.at.error(message, "not a table"));
@@ -44,13 +44,14 @@ impl<'d> Reader<'d> {
         Ok(Self { table, at: at.clone(), name: name.to_owned(), asked: Vec::new(), resolved })
     }
 
-    fn node(&mut self, key: &'static str) -> Option<&'d Node> {
+    /// The value of `key` as it is written, if it is there.
+    pub fn node(&mut self, key: &'static str) -> Option<&'d Node> {
         self.asked.push(key);
         self.table.get(key).map(|(_, node)| node)
     }
 
     /// The value of `key` if it is there.
-    pub(crate) fn maybe<K: Knob>(&mut self, key: &'static str) -> Result<Option<K>, Diagnostic> {
+    pub fn maybe<K: Knob>(&mut self, key: &'static str) -> Result<Option<K>, Diagnostic> {
         let Some(node) = self.node(key) else { return Ok(None) };
         let value = K::read(&node.value).map_err(|why| {
             let message = format!("`{key}` in {}: {why}", self.name);
@@ -62,7 +63,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The value of `key`, which changes the science and therefore has no default.
-    pub(crate) fn need<K: Knob>(&mut self, key: &'static str) -> Result<K, Diagnostic> {
+    pub fn need<K: Knob>(&mut self, key: &'static str) -> Result<K, Diagnostic> {
         match self.maybe(key)? {
             Some(value) => Ok(value),
             None => Err(self.missing(key, &format!("add `{key} = {}`", K::EXAMPLE))),
@@ -70,7 +71,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The value of `key`, or `default`, which the resolved scenario then spells out.
-    pub(crate) fn or<K: Knob>(&mut self, key: &'static str, default: K) -> Result<K, Diagnostic> {
+    pub fn or<K: Knob>(&mut self, key: &'static str, default: K) -> Result<K, Diagnostic> {
         if let Some(value) = self.maybe(key)? {
             return Ok(value);
         }
@@ -91,7 +92,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Check that the value just read for `key` lies in `range`.
-    pub(crate) fn within<K: PartialOrd + Display>(
+    pub fn within<K: PartialOrd + Display>(
         &self,
         key: &'static str,
         value: K,
@@ -106,7 +107,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The entry of `registry` whose name is the value of `key`. No default.
-    pub(crate) fn choose<'r, E>(
+    pub fn choose<'r, E>(
         &mut self,
         key: &'static str,
         registry: &'r [E],
@@ -145,7 +146,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The tables below `key`, written `[[key]]`, or `[key]` for a single one.
-    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'d>>, Diagnostic> {
+    pub fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'d>>, Diagnostic> {
         self.asked.push(key);
         let Some((at, node)) = self.table.get(key) else { return Ok(Vec::new()) };
         let name = self.child(key);
@@ -208,12 +209,12 @@ impl<'d> Reader<'d> {
     }
 
     /// The place of the value of `key`, or of the table if the key is not written.
-    pub(crate) fn place(&self, key: &str) -> At {
+    pub fn place(&self, key: &str) -> At {
         self.table.get(key).map_or(&self.at, |(_, node)| &node.at).clone()
     }
 
     /// Whether `key` is written.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
@@ -223,7 +224,7 @@ impl<'d> Reader<'d> {
     }
 
     /// An error about the value of `key`, or about the table if the key is not written.
-    pub(crate) fn error(&self, key: &str, message: impl Into<String>, label: &str) -> Diagnostic {
+    pub fn error(&self, key: &str, message: impl Into<String>, label: &str) -> Diagnostic {
         match self.table.get(key) {
             Some((_, node)) => node.at.error(message, label),
             None => self.at.error(message, label),
@@ -246,7 +247,7 @@ impl<'d> Reader<'d> {
     }
 
     /// `key` is not there. A misspelt one is a likelier explanation than a forgotten one.
-    pub(crate) fn missing(&self, key: &'static str, hint: &str) -> Diagnostic {
+    pub fn missing(&self, key: &'static str, hint: &str) -> Diagnostic {
         if let Some(error) = self.misspelt(key) {
             return error;
         }
@@ -267,7 +268,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The table is read: every key that nobody asked for is an error. Returns the resolved form.
-    pub(crate) fn finish(self) -> Result<toml::Table, Diagnostic> {
+    pub fn finish(self) -> Result<toml::Table, Diagnostic> {
         for (key, (at, _)) in self.table {
             if !self.asked.contains(&key.as_str()) {
                 let message = format!("unknown key `{key}` in {}", self.name);
@@ -370,6 +371,19 @@ impl Knob for String {
     }
     fn show(&self) -> toml::Value {
         toml::Value::String(self.clone())
+    }
+}
+
+impl<K: Knob> Knob for Vec<K> {
+    const EXAMPLE: &'static str = "[...]";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Array(items) => items.iter().map(|item| K::read(&item.value)).collect(),
+            other => Err(format!("a list is wanted, not {}", other.kind())),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::Array(self.iter().map(Knob::show).collect())
     }
 }
 

@@ -3,8 +3,8 @@
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
 use metrics::{
-    FlowRow, LinkRow, Packets, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, Summary,
-    Window,
+    FlowRow, FlowStats, LinkRow, Packets, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
+    SeriesRow, Summary, Window,
 };
 use units::{Dur, HostId, Rate, Time};
 
@@ -22,6 +22,8 @@ pub struct Results {
     pub series: Series,
     /// `links.parquet`, in the order of the topology's links.
     pub links: Vec<LinkRow>,
+    /// The measurement window as it was.
+    pub window: Window,
 }
 
 impl Results {
@@ -57,7 +59,14 @@ impl Results {
             warnings,
         };
         let links = links(topology, outcome, window);
-        Self { summary, flows, series: series(topology, &outcome.samples), links }
+        Self { summary, flows, series: series(topology, &outcome.samples), links, window }
+    }
+
+    /// What `rows`, some of the messages, say by the definitions of the summary.
+    #[must_use]
+    pub fn stats_of(&self, scenario: &Scenario, rows: &[FlowRow]) -> FlowStats {
+        let rate = |host| scenario.topology.receive_rate(HostId(host));
+        metrics::fold_flows(rows, self.window, rate).0
     }
 }
 

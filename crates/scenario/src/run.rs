@@ -69,6 +69,31 @@ pub fn simulate(
     Ok(Simulated { outcome, flows: recorder.rows, wall_s: started.elapsed().as_secs_f64() })
 }
 
+/// Run `scenario` and work out its results, without any files.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn evaluate(
+    scenario: &Scenario,
+    options: &Options,
+    progress: OnProgress<'_>,
+) -> Result<Results, Error> {
+    let Simulated { outcome, flows, wall_s } = simulate(scenario, options, progress)?;
+    Ok(Results::of(scenario, &outcome, flows, wall_s))
+}
+
+/// Run `scenario` under the eyes of `observer`.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn observe<O: Observer + Send>(
+    scenario: &Scenario,
+    options: &Options,
+    observer: O,
+) -> Result<(Outcome, O), Error> {
+    sim(scenario, options, observer, &mut |_| ControlFlow::Continue(()))
+}
+
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
 /// for, `flows.parquet`, `series.parquet`, `links.parquet`, `summary.json`, `manifest.json`.
 ///

@@ -86,6 +86,16 @@ impl Scenario {
         self.measure
     }
 
+    /// The share of a run that is done: of the window's time, or of the messages.
+    #[must_use]
+    pub fn done(&self, progress: &fabric::Progress) -> f64 {
+        let (done, all) = match self.measure.to {
+            Some(to) => (progress.now.0, to.0),
+            None => (progress.delivered, progress.submitted),
+        };
+        if all == 0 { 0.0 } else { (done as f64 / all as f64).min(1.0) }
+    }
+
     /// The scenario with all defaults spelled out: a scenario again, for the same run.
     #[must_use]
     pub fn resolved(&self) -> &toml::Table {

@@ -20,7 +20,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "scenario",
         &["units", "wire", "endpoint", "transports", "workload", "queues", "fabric", "metrics"],
     ),
-    ("cli", &["units", "metrics", "report", "scenario"]),
+    ("study", &["units", "endpoint", "fabric", "metrics", "scenario"]),
+    ("cli", &["units", "metrics", "report", "scenario", "study"]),
 ];
 
 fn manifest(folder: &Path) -> toml::Table {

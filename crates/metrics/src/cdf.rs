@@ -8,7 +8,8 @@ const TAIL_POINTS: usize = 100;
 
 /// The cumulative distribution of ascending values, as (value, share of values up to it), from
 /// (smallest, 0) on. Few values are drawn as the staircase they are.
-pub(crate) fn cdf(ascending: &[f64]) -> Vec<(f64, f64)> {
+#[must_use]
+pub fn cdf(ascending: &[f64]) -> Vec<(f64, f64)> {
     let n = ascending.len();
     let share = |rank: usize| (rank + 1) as f64 / n as f64;
     let Some(first) = ascending.first() else { return Vec::new() };

@@ -1,0 +1,106 @@
+//! `trimline reproduce`: a study or a figure of it, a table of verdicts on stdout, files in the
+//! output directory.
+
+use std::path::{Path, PathBuf};
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use metrics::{FigureRow, OutputDir, StudyResults, Verdict};
+use scenario::{Error, command_line, unwritable};
+use study::{Options, Plan, Study};
+
+use crate::progress::RunsBar;
+use crate::table::{number, right};
+use crate::{Ended, args, cores, html, say};
+
+/// `trimline reproduce`. Fails if a row fails.
+pub(crate) fn reproduce(args: &args::Reproduce) -> Ended {
+    let study = Study::load(&args.study)?;
+    let plan = Plan::new(&study, args.quick)?;
+    let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
+    let out = OutputDir::create(&dir).map_err(|e| unwritable(&e))?;
+    let options = Options {
+        threads: args.threads.unwrap_or_else(cores),
+        command: command_line(std::env::args().skip(1)),
+    };
+    let bar = RunsBar::new(plan.runs());
+    let results = study::reproduce(&plan, &options, &|step| bar.update(step));
+    bar.finish();
+    let results = results?;
+    results.write(&out).map_err(|e| unwritable(&e))?;
+    out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
+    out.commit().map_err(|e| unwritable(&e))?;
+    say(table(&results))?;
+    for row in results.rows() {
+        if let Some(problem) = &row.problem {
+            eprintln!("{}/{}: {problem}", row.result.figure, row.result.row);
+        }
+    }
+    if results.left_out > 0 {
+        say(format_args!("{} rows are left to the full form", results.left_out))?;
+    }
+    say(format_args!("results: {}", dir.join("results.json").display()))?;
+    say(format_args!("report:  {}", dir.join("report.html").display()))?;
+    ended(&results, &dir)
+}
+
+/// `out/reproduce/<study>`, and the figure if it is one.
+fn default_dir(study: &Study) -> PathBuf {
+    Path::new("out/reproduce").join(study.name())
+}
+
+/// An error if a row fails.
+fn ended(results: &StudyResults, dir: &Path) -> Ended {
+    let failed = results.count(Verdict::Fail);
+    let all = results.rows().count();
+    if failed == 0 {
+        return Ok(());
+    }
+    Err(Error::Run {
+        what: format!("{failed} of {all} rows fail"),
+        hint: format!("{} shows them beside their runs", dir.join("report.html").display()),
+    })
+}
+
+fn table(results: &StudyResults) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header(["row", "target", "band", "measured", "unit", "verdict"]);
+    for figure in &results.figures {
+        for row in &figure.rows {
+            table.add_row([
+                format!("{}: {}", figure.id, row.result.row),
+                number(Some(row.result.target)),
+                band(row),
+                measured(row),
+                row.result.unit.clone(),
+                verdict(row.result.verdict).to_owned(),
+            ]);
+        }
+    }
+    right(table)
+}
+
+fn band(row: &FigureRow) -> String {
+    match (row.result.low, row.result.high) {
+        (Some(low), Some(high)) => format!("{} .. {}", number(Some(low)), number(Some(high))),
+        (Some(low), None) => format!(">= {}", number(Some(low))),
+        (None, high) => format!("<= {}", number(high)),
+    }
+}
+
+fn measured(row: &FigureRow) -> String {
+    let value = number(row.result.measured);
+    match row.interval {
+        Some(half) => format!("{value} ± {}", number(Some(half))),
+        None => value,
+    }
+}
+
+const fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Explained => "explained",
+        Verdict::Fail => "FAIL",
+    }
+}

@@ -1,0 +1,322 @@
+//! [`Figure`]: a directory with a `figure.toml`.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use metrics::AxisSpec;
+use scenario::{At, Diagnostic, Node, Reader, Value, did_you_mean};
+
+use crate::formula::Formula;
+use crate::metric;
+use crate::row::{self, Row};
+use crate::run::{self, Point, Run};
+use crate::study::document;
+
+/// A figure of a publication, or one number of its text: what to run, what to compare.
+pub(crate) struct Figure {
+    pub(crate) id: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) title: String,
+    pub(crate) expect: String,
+    pub(crate) x: AxisSpec,
+    pub(crate) y: AxisSpec,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) curves: Vec<Curve>,
+}
+
+/// A curve of the figure's plot.
+pub(crate) struct Curve {
+    pub(crate) label: String,
+    /// Index of the run.
+    pub(crate) run: usize,
+    /// Per axis of the run the value, `None` along x.
+    pub(crate) at: Vec<Option<usize>>,
+    pub(crate) of: CurveOf,
+    pub(crate) published: Vec<(f64, f64)>,
+    pub(crate) source: String,
+}
+
+/// What a curve shows.
+pub(crate) enum CurveOf {
+    /// A value along an axis of the sweep.
+    Along {
+        /// Index of the axis.
+        axis: usize,
+        /// The value.
+        y: Rc<Formula>,
+    },
+    /// The distribution of something over messages: its name, with that of the group before it.
+    Distribution(String),
+}
+
+impl Figure {
+    /// Read the figure `id` in `dir`.
+    pub(crate) fn load(id: &str, dir: &Path) -> Result<Self, Diagnostic> {
+        let document = document(&dir.join("figure.toml"))?;
+        let mut root = Reader::new(&document.root, &document.root.at, "the figure")?;
+        let mut figure = Self {
+            id: id.to_owned(),
+            dir: dir.to_owned(),
+            title: root.need("title")?,
+            expect: root.need("expect")?,
+            x: axis(&mut root, "x", "x_logarithmic")?,
+            y: axis(&mut root, "y", "y_logarithmic")?,
+            runs: Vec::new(),
+            rows: Vec::new(),
+            curves: Vec::new(),
+        };
+        let tables = root.tables("run")?;
+        if tables.is_empty() {
+            return Err(root.missing("run", "add a table `[[run]]`"));
+        }
+        for mut table in tables {
+            let run = Run::read(&mut table, dir)?;
+            if figure.runs.iter().any(|other| other.id == run.id) {
+                return Err(table.error("id", format!("two runs are called `{}`", run.id), "here"));
+            }
+            figure.runs.push(run);
+            table.finish()?;
+        }
+        for mut table in root.tables("row")? {
+            row::read(&mut table, &mut figure)?;
+            table.finish()?;
+        }
+        for mut table in root.tables("curve")? {
+            let curve = Curve::read(&mut table, &figure)?;
+            figure.curves.push(curve);
+            table.finish()?;
+        }
+        root.finish()?;
+        Ok(figure)
+    }
+
+    /// The run that a row or curve names.
+    pub(crate) fn run_of(&self, table: &mut Reader<'_>) -> Result<usize, Diagnostic> {
+        let id: String = table.need("run")?;
+        self.runs.iter().position(|run| run.id == id).ok_or_else(|| {
+            let ids: Vec<&str> = self.runs.iter().map(|run| run.id.as_str()).collect();
+            let error = table.error("run", format!("there is no run `{id}`"), "here");
+            error.hint(did_you_mean(&id, &ids))
+        })
+    }
+
+    /// The formula under `key`; its names are metrics of `run` or of the runs that it names, at
+    /// points and with seeds that these have, or axes of `run`.
+    pub(crate) fn formula(
+        &self,
+        table: &mut Reader<'_>,
+        key: &'static str,
+        run: usize,
+    ) -> Result<Rc<Formula>, Diagnostic> {
+        let text: String = table.need(key)?;
+        let formula = Formula::parse(&text).map_err(|why| {
+            let error = table.error(key, format!("this is not a formula: {}", why.0), "here");
+            error.hint("for example `100 * packets.trimmed / packets.data_sent`")
+        })?;
+        let own = &self.runs[run];
+        for name in formula.names() {
+            let error = |message: String| table.error(key, message, "here");
+            let Some((other, metric)) = name.split_once("::") else {
+                if own.axis(name).is_none() {
+                    check_metric(name, own, error)?;
+                }
+                continue;
+            };
+            let Some(other) = self.runs.iter().find(|run| run.id == other) else {
+                let ids: Vec<&str> = self.runs.iter().map(|run| run.id.as_str()).collect();
+                let message = format!("there is no run `{other}`");
+                return Err(error(message).hint(did_you_mean(other, &ids)));
+            };
+            check_metric(metric, other, error)?;
+            check_pairing(own, other, error)?;
+        }
+        Ok(Rc::new(formula))
+    }
+
+    /// The metric `name` of a formula of `run`: which run's, and its name there.
+    pub(crate) fn resolve<'n>(&self, run: usize, name: &'n str) -> (usize, &'n str) {
+        let other = name.split_once("::").and_then(|(id, metric)| {
+            Some((self.runs.iter().position(|run| run.id == id)?, metric))
+        });
+        other.unwrap_or((run, name))
+    }
+}
+
+fn check_metric(
+    name: &str,
+    run: &Run,
+    error: impl FnOnce(String) -> Diagnostic,
+) -> Result<(), Diagnostic> {
+    let known = metric::names(run);
+    if name.starts_with("tier.") || known.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let hint = match did_you_mean(name, &known) {
+        hint if hint.starts_with("did") => {
+            hint.split_once('?').map_or(hint.clone(), |(h, _)| h.to_owned() + "?")
+        }
+        _ => "docs/studies.md lists metrics".to_owned(),
+    };
+    Err(error(format!("run `{}` has no metric `{name}`", run.id)).hint(hint))
+}
+
+/// A formula over two runs compares equal points and equal seeds.
+fn check_pairing(
+    own: &Run,
+    other: &Run,
+    error: impl Fn(String) -> Diagnostic,
+) -> Result<(), Diagnostic> {
+    let pairs = [(own.seeds(false), other.seeds(false)), (own.seeds(true), other.seeds(true))];
+    let quick_too = own.quick.is_some();
+    if pairs.iter().take(1 + usize::from(quick_too)).any(|(own, other)| own != other) {
+        let message = format!("runs `{}` and `{}` have different seeds", own.id, other.id);
+        return Err(error(message).hint("a formula compares runs of the same seed"));
+    }
+    for quick in [false, true] {
+        let there = other.points(quick);
+        let missing = own.points(quick).into_iter().find(|point| {
+            !other.same_point(own, point).is_some_and(|point| there.contains(&point))
+        });
+        if let Some(point) = missing {
+            let form = if quick { " in the quick form" } else { "" };
+            let at = own.show(&point);
+            let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
+            let message = format!("run `{}` is not run{at}{form}", other.id);
+            let hint = format!("it needs the axes and values of run `{}`", own.id);
+            return Err(error(message).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// The label of an axis of the plot, and whether it is logarithmic.
+fn axis(
+    root: &mut Reader<'_>,
+    label: &'static str,
+    logarithmic: &'static str,
+) -> Result<AxisSpec, Diagnostic> {
+    let label = root.maybe(label)?.unwrap_or_default();
+    Ok(AxisSpec { label, logarithmic: root.maybe(logarithmic)? })
+}
+
+impl Curve {
+    fn read(table: &mut Reader<'_>, figure: &Figure) -> Result<Self, Diagnostic> {
+        let label = table.need("label")?;
+        let run = figure.run_of(table)?;
+        let own = &figure.runs[run];
+        let (of, open) = match table.maybe::<String>("cdf")? {
+            Some(name) => {
+                let known = metric::distributions(own);
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                if !known.contains(&name.as_str()) {
+                    let error = table.error("cdf", format!("no distribution `{name}`"), "here");
+                    return Err(error.hint(did_you_mean(&name, &known)));
+                }
+                (CurveOf::Distribution(name), None)
+            }
+            None => {
+                let axis = axis_of(table, "x", own)?;
+                let y = figure.formula(table, "y", run)?;
+                (CurveOf::Along { axis, y }, Some(axis))
+            }
+        };
+        let at = at(table, own, open)?;
+        let published = table.node("published").map_or(Ok(Vec::new()), points)?;
+        let source = match published.is_empty() {
+            true => table.or("source", String::new())?,
+            false => table.need("source")?,
+        };
+        Ok(Self { label, run, at, of, published, source })
+    }
+
+    /// The points of the sweep that it runs through.
+    pub(crate) fn points(&self, run: &Run, quick: bool) -> Vec<Point> {
+        let on =
+            |point: &Point| point.iter().zip(&self.at).all(|(i, at)| at.is_none_or(|at| at == *i));
+        run.points(quick).into_iter().filter(on).collect()
+    }
+}
+
+/// The axis of `run` that `key` names.
+pub(crate) fn axis_of(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    run: &Run,
+) -> Result<usize, Diagnostic> {
+    let name: String = table.need(key)?;
+    let names: Vec<&str> = run.axes.iter().map(|axis| axis.name.as_str()).collect();
+    let Some(axis) = run.axis(&name) else {
+        let error = table.error(key, format!("run `{}` has no axis `{name}`", run.id), "here");
+        return Err(error.hint(did_you_mean(&name, &names)));
+    };
+    if let Some(value) = run.axes[axis].values.iter().find(|value| value.number.is_none()) {
+        let message = format!("`{}` of the axis `{name}` is not a number", value.text);
+        return Err(table.error(key, message, "here").hint("values along x need a place on it"));
+    }
+    Ok(axis)
+}
+
+/// The point `at` of the sweep of `run`, open along one axis at most.
+pub(crate) fn at(
+    table: &mut Reader<'_>,
+    run: &Run,
+    open: Option<usize>,
+) -> Result<Vec<Option<usize>>, Diagnostic> {
+    let mut point = vec![None; run.axes.len()];
+    if let Some(node) = table.node("at") {
+        for (name, (place, value)) in run::entries(node)? {
+            let names: Vec<&str> = run.axes.iter().map(|axis| axis.name.as_str()).collect();
+            let Some(i) = run.axis(name) else {
+                let error = place.error(format!("run `{}` has no axis `{name}`", run.id), "here");
+                return Err(error.hint(did_you_mean(name, &names)));
+            };
+            point[i] = Some(index(&run.axes[i], value)?);
+        }
+    }
+    for (i, axis) in run.axes.iter().enumerate() {
+        if open == Some(i) && point[i].is_some() {
+            let message = format!("`{}` runs along the axis, it has no one value", axis.name);
+            return Err(table.error("at", message, "here"));
+        }
+        if open != Some(i) && point[i].is_none() {
+            let message = format!("the value of `{}` is missing in `at`", axis.name);
+            let example = axis.values.first().map_or("", |value| value.text.as_str());
+            let hint = format!("add `at = {{ {} = {example} }}`", axis.name);
+            return Err(table.error("at", message, "which point of the sweep?").hint(hint));
+        }
+    }
+    Ok(point)
+}
+
+/// The index of the value `node` on `axis`.
+fn index(axis: &run::Axis, node: &Node) -> Result<usize, Diagnostic> {
+    let wanted = run::axis_value(node)?;
+    axis.values.iter().position(|value| value.text == wanted.text).ok_or_else(|| {
+        let values: Vec<&str> = axis.values.iter().map(|value| value.text.as_str()).collect();
+        let message = format!("{} is not a value of the axis `{}`", wanted.text, axis.name);
+        let error = node.at.error(message, "not run");
+        error.hint(format!("its values: {}", values.join(", ")))
+    })
+}
+
+/// A list of pairs of numbers.
+pub(crate) fn points(node: &Node) -> Result<Vec<(f64, f64)>, Diagnostic> {
+    let point = |item: &Node| match &item.value {
+        Value::Array(pair) => match pair.as_slice() {
+            [x, y] => Ok((number(x)?, number(y)?)),
+            _ => Err(not_a_pair(&item.at)),
+        },
+        _ => Err(not_a_pair(&item.at)),
+    };
+    run::list(node)?.iter().map(point).collect()
+}
+
+fn number(node: &Node) -> Result<f64, Diagnostic> {
+    run::axis_value(node)?.number.ok_or_else(|| node.at.error("a number is wanted", "here"))
+}
+
+fn not_a_pair(at: &At) -> Diagnostic {
+    at.error("a pair of numbers is wanted", "here").hint("write it like `[[1, 0.5], [9, 1.02]]`")
+}

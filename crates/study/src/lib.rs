@@ -1,0 +1,22 @@
+//! Studies: published evaluations as data (`docs/studies.md`), run and judged.
+//!
+//! The way of a study through this crate: [`Study::load`] reads its files (`figure` with `run`,
+//! `row` and `formula`), [`Plan`] says which runs that takes, [`reproduce`] runs them and judges
+//! every row (`metric`, `probe`, `judge`).
+//!
+//! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.
+
+mod figure;
+mod formula;
+mod judge;
+mod metric;
+mod plan;
+mod probe;
+mod reproduce;
+mod row;
+mod run;
+mod study;
+
+pub use plan::Plan;
+pub use reproduce::{Options, Step, reproduce};
+pub use study::{Study, list};

@@ -1,0 +1,193 @@
+//! The metrics of a run by name: the numbers of its summary, of its groups of messages and of the
+//! tiers of its fabric.
+
+use std::collections::BTreeMap;
+
+use metrics::{FlowRow, FlowStats, LinkRow, Summary, fct_us, long_flow_goodputs, slowdowns};
+use scenario::{Results, Scenario};
+use serde_json::Value;
+
+use crate::run::Run;
+
+/// Metrics by name.
+pub(crate) type Metrics = BTreeMap<String, f64>;
+
+/// What a curve can show the distribution of.
+const DISTRIBUTIONS: [&str; 3] = ["fct_us", "slowdown", "flow_goodput_gbps"];
+
+/// What is worked out from messages beside [`FlowStats`].
+const MORE_OF_FLOWS: [&str; 3] =
+    ["fct_us.min", "flow_goodput_gbps.worst_decile", "flow_goodput_gbps.jain"];
+
+/// All metrics of a run but those of its probe.
+pub(crate) fn of(run: &Run, scenario: &Scenario, results: &Results) -> Metrics {
+    let mut metrics = Metrics::new();
+    flatten("", &json(&results.summary), &mut |name, value| {
+        metrics.extend(value.map(|value| (name, value)));
+    });
+    metrics.extend(more_of_flows(&results.flows, results));
+    for group in &run.groups {
+        let rows = messages(run, &group.name, results);
+        let mut add = |name: String, value| {
+            metrics.insert(format!("{}.{name}", group.name), value);
+        };
+        let stats = results.stats_of(scenario, &rows);
+        flatten("", &json(&stats), &mut |name, value| {
+            value.into_iter().for_each(|value| add(name.clone(), value));
+        });
+        more_of_flows(&rows, results).into_iter().for_each(|(name, value)| add(name, value));
+    }
+    metrics.insert("hosts".to_owned(), f64::from(scenario.topology().hosts()));
+    metrics.extend(of_tiers(&results.links));
+    metrics
+}
+
+/// The names that [`of`] can make, those of tiers left out, and those of the run's probe.
+pub(crate) fn names(run: &Run) -> Vec<String> {
+    let mut names = vec!["hosts".to_owned()];
+    flatten("", &json(&Summary::default()), &mut |name, _| names.push(name));
+    let mut of_flows: Vec<String> = MORE_OF_FLOWS.map(str::to_owned).to_vec();
+    names.extend(of_flows.iter().cloned());
+    flatten("", &json(&FlowStats::default()), &mut |name, _| of_flows.push(name));
+    for group in &run.groups {
+        names.extend(of_flows.iter().map(|name| format!("{}.{name}", group.name)));
+    }
+    let of_probe = run.probe.iter().flat_map(|probe| probe.metrics);
+    names.extend(of_probe.map(|(name, _)| (*name).to_owned()));
+    names
+}
+
+/// The names of the distributions that a run has.
+pub(crate) fn distributions(run: &Run) -> Vec<String> {
+    let of_groups = run
+        .groups
+        .iter()
+        .flat_map(|group| DISTRIBUTIONS.iter().map(move |name| format!("{}.{name}", group.name)));
+    DISTRIBUTIONS.iter().map(|name| (*name).to_owned()).chain(of_groups).collect()
+}
+
+/// The values whose distribution is called `name`, ascending.
+pub(crate) fn distribution(run: &Run, name: &str, results: &Results) -> Vec<f64> {
+    let (group, name) = match name.split_once('.') {
+        Some((group, name)) => (Some(group), name),
+        None => (None, name),
+    };
+    let chosen = group.map(|group| messages(run, group, results));
+    let rows = chosen.as_deref().unwrap_or(&results.flows);
+    match name {
+        "fct_us" => fct_us(rows),
+        "slowdown" => slowdowns(rows),
+        _ => long_flow_goodputs(rows, results.window),
+    }
+}
+
+/// The messages of the group `name`.
+fn messages(run: &Run, name: &str, results: &Results) -> Vec<FlowRow> {
+    let group = run.groups.iter().find(|group| group.name == name);
+    let rows = results.flows.iter().filter(|row| group.is_some_and(|group| group.has(row)));
+    rows.copied().collect()
+}
+
+/// [`MORE_OF_FLOWS`], as far as there are values.
+fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
+    let goodputs = long_flow_goodputs(rows, results.window);
+    let values = [fct_us(rows).first().copied(), worst_decile(&goodputs), jain(&goodputs)];
+    let named = MORE_OF_FLOWS.iter().zip(values);
+    named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))).collect()
+}
+
+/// The mean over the lowest tenth of ascending values, at least one.
+fn worst_decile(ascending: &[f64]) -> Option<f64> {
+    let worst = ascending.get(..ascending.len().div_ceil(10))?;
+    (!worst.is_empty()).then(|| worst.iter().sum::<f64>() / worst.len() as f64)
+}
+
+/// Jain's fairness index: (sum x)^2 / (n sum x^2). Source: R. Jain, D. Chiu, W. Hawe, "A
+/// quantitative measure of fairness and discrimination", DEC-TR-301 (1984).
+fn jain(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|v| v * v).sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+fn of_tiers(links: &[LinkRow]) -> Metrics {
+    let mut tiers: BTreeMap<String, Vec<&LinkRow>> = BTreeMap::new();
+    for link in links {
+        tiers.entry(link.tier.replace('-', "_")).or_default().push(link);
+    }
+    let mut metrics = Metrics::new();
+    for (tier, links) in tiers {
+        let mut add = |name: &str, value: f64| {
+            metrics.insert(format!("tier.{tier}.{name}"), value);
+        };
+        let sum = |get: fn(&LinkRow) -> u64| links.iter().map(|l| get(l)).sum::<u64>() as f64;
+        add("trimmed", sum(|l| l.trimmed));
+        add("dropped", sum(|l| l.dropped));
+        add("bounced", sum(|l| l.bounced));
+        add("marked", sum(|l| l.marked));
+        let longest = links.iter().map(|l| l.max_queue_bytes).max().unwrap_or(0);
+        add("max_queue_bytes", longest as f64);
+        let used: Vec<f64> = links.iter().filter_map(|l| l.utilization).collect();
+        if used.is_empty() {
+            continue;
+        }
+        add("utilization.mean", used.iter().sum::<f64>() / used.len() as f64);
+        add("utilization.min", used.iter().copied().fold(f64::INFINITY, f64::min));
+        add("utilization.max", used.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    }
+    metrics
+}
+
+/// A result struct as its JSON, of which the names are the documented ones.
+fn json(value: &impl serde::Serialize) -> Value {
+    // Structs of numbers and texts: this cannot fail.
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Every number of `value`, called by its path; `None` where there is nothing to state.
+fn flatten(path: &str, value: &Value, found: &mut impl FnMut(String, Option<f64>)) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                flatten(&path, value, found);
+            }
+        }
+        Value::Number(n) => found(path.to_owned(), n.as_f64()),
+        Value::Null => found(path.to_owned(), None),
+        Value::Bool(_) | Value::String(_) | Value::Array(_) => (),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_and_the_slowest_by_hand() {
+        assert_eq!(jain(&[1.0, 1.0, 1.0]), Some(1.0));
+        assert_eq!(jain(&[0.0, 0.0, 3.0]), Some(1.0 / 3.0));
+        assert_eq!(jain(&[0.0]), None);
+        let values: Vec<f64> = (1..=20).map(f64::from).collect();
+        assert_eq!(worst_decile(&values), Some(1.5), "two of twenty");
+        assert_eq!(worst_decile(&[7.0, 9.0]), Some(7.0), "one at least");
+        assert_eq!(worst_decile(&[]), None);
+    }
+
+    #[test]
+    fn tiers_are_summed() {
+        let link = |tier: &str, trimmed, utilization| LinkRow {
+            tier: tier.to_owned(),
+            trimmed,
+            utilization,
+            ..LinkRow::default()
+        };
+        let links =
+            [link("tor-up", 3, Some(0.5)), link("tor-up", 4, Some(1.0)), link("x", 1, None)];
+        let metrics = of_tiers(&links);
+        assert_eq!(metrics["tier.tor_up.trimmed"], 7.0);
+        assert_eq!(metrics["tier.tor_up.utilization.mean"], 0.75);
+        assert_eq!(metrics["tier.x.trimmed"], 1.0);
+        assert!(!metrics.contains_key("tier.x.utilization.mean"));
+    }
+}

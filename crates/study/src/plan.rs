@@ -1,0 +1,102 @@
+//! [`Plan`]: the runs that a study takes, every scenario checked before the first one runs.
+
+use rayon::prelude::*;
+use scenario::{Diagnostic, Scenario, command_line};
+
+use crate::figure::Figure;
+use crate::run::{Point, Run};
+use crate::study::Study;
+
+/// The runs that a study takes.
+pub struct Plan<'s> {
+    pub(crate) study: &'s Study,
+    pub(crate) quick: bool,
+    pub(crate) jobs: Vec<Job<'s>>,
+}
+
+/// One run: a scenario at a point of its sweep with one seed.
+pub(crate) struct Job<'s> {
+    /// Index of the figure.
+    pub(crate) figure: usize,
+    /// Index of the run in the figure.
+    pub(crate) index: usize,
+    pub(crate) run: &'s Run,
+    pub(crate) point: Point,
+    pub(crate) seed: u64,
+    /// What to call it while it runs.
+    pub(crate) label: String,
+    quick: bool,
+}
+
+impl<'s> Plan<'s> {
+    /// What to run for `study`, or for its quick form.
+    ///
+    /// # Errors
+    /// The first thing that is wrong in a scenario or in an edit.
+    pub fn new(study: &'s Study, quick: bool) -> Result<Self, Diagnostic> {
+        let jobs: Vec<Job<'_>> =
+            study.figures.iter().enumerate().flat_map(|(i, f)| of_figure(i, f, quick)).collect();
+        if jobs.is_empty() {
+            let form = if quick { " in its quick form" } else { "" };
+            let message = format!("there is nothing to run for {}{form}", study.name());
+            return Err(Diagnostic::new(message).hint("run the full form, without --quick"));
+        }
+        // The same edits with another seed are wrong in the same way.
+        let first = |job: &&Job<'_>| job.run.seeds(quick).first() == Some(&job.seed);
+        let firsts: Vec<&Job<'_>> = jobs.iter().filter(first).collect();
+        let wrong = firsts.par_iter().find_map_first(|job| job.scenario().err());
+        match wrong {
+            Some(error) => Err(error),
+            None => Ok(Self { study, quick, jobs }),
+        }
+    }
+
+    /// How many runs it takes.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.jobs.len()
+    }
+}
+
+fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
+    let mut jobs = Vec::new();
+    for (r, run) in figure.runs.iter().enumerate() {
+        for point in run.points(quick) {
+            for &seed in run.seeds(quick) {
+                let label = format!("{} {}", figure.id, run.label(&point));
+                let point = point.clone();
+                jobs.push(Job { figure: index, index: r, run, point, seed, label, quick });
+            }
+        }
+    }
+    jobs
+}
+
+impl Job<'_> {
+    /// Read its scenario. An error in an edit is shown where the edit stands in the figure.
+    pub(crate) fn scenario(&self) -> Result<Scenario, Diagnostic> {
+        let edits = self.run.edits(&self.point, self.quick);
+        let mut texts: Vec<String> = edits.iter().map(|(edit, _)| edit.clone()).collect();
+        texts.push(format!("seed={}", self.seed));
+        Scenario::load(&self.run.scenario, &texts).map_err(|error| {
+            let at = match error.edit() {
+                Some(text) => edits.iter().find(|(edit, _)| edit == text).map(|(_, at)| at),
+                None if error.location().is_none() => Some(&self.run.scenario_at),
+                None => None,
+            };
+            match at {
+                Some(at) => error.moved_to(at, "here"),
+                None => error,
+            }
+        })
+    }
+
+    /// The command that repeats it.
+    pub(crate) fn command(&self) -> String {
+        let edits = self.run.edits(&self.point, self.quick);
+        let sets = edits.into_iter().flat_map(|(edit, _)| ["--set".to_owned(), edit]);
+        let scenario = self.run.scenario.display().to_string();
+        let words = ["run".to_owned(), scenario].into_iter().chain(sets);
+        command_line(words.chain(["--seed".to_owned(), self.seed.to_string()]))
+    }
+}

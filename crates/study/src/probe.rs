@@ -1,0 +1,25 @@
+//! [`Probe`]: what figures need beside counters, by name.
+
+use metrics::Timeline;
+use scenario::{Error, Scenario};
+
+/// A measurement that watches a run packet by packet.
+pub(crate) struct Probe {
+    /// Its name in `figure.toml`.
+    pub(crate) name: &'static str,
+    /// The metrics that it adds, and what they are.
+    pub(crate) metrics: &'static [(&'static str, &'static str)],
+    /// Run the scenario and measure.
+    pub(crate) measure: fn(&Scenario) -> Result<Probed, Error>,
+}
+
+/// What a probe found.
+pub(crate) struct Probed {
+    /// The values of its metrics, in their order; `None`: there is none.
+    pub(crate) values: Vec<Option<f64>>,
+    /// What happened, as a picture.
+    pub(crate) timeline: Timeline,
+}
+
+/// All probes.
+pub(crate) const PROBES: &[Probe] = &[];

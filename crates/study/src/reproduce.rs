@@ -1,0 +1,181 @@
+//! [`reproduce`]: run a [`Plan`], judge every row.
+
+use std::collections::BTreeMap;
+
+use metrics::{FigureResults, RunRecord, STUDY_SCHEMA, StudyResults, Timeline};
+use rayon::prelude::*;
+use scenario::{ENGINE_VERSION, Error, Scenario};
+
+use crate::figure::{CurveOf, Figure};
+use crate::judge;
+use crate::metric::{self, Metrics};
+use crate::plan::{Job, Plan};
+use crate::run::Point;
+
+/// How to reproduce a study. None of it changes results.
+pub struct Options {
+    /// How many runs go on at once.
+    pub threads: u32,
+    /// The command that repeats it, for the report.
+    pub command: String,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Number of the run, from 0.
+    pub run: usize,
+    /// What to call it.
+    pub label: &'a str,
+    /// The share that is done; 1 at its end.
+    pub done: f64,
+}
+
+/// What came out of one run.
+pub(crate) struct Ran {
+    pub(crate) record: RunRecord,
+    /// Nothing if it failed.
+    pub(crate) metrics: Metrics,
+    /// Ascending values by name, of the distributions that the figure's curves show.
+    pub(crate) distributions: BTreeMap<String, Vec<f64>>,
+    timeline: Option<Timeline>,
+}
+
+/// All runs of a figure: by index of the run, point and seed.
+pub(crate) type AllRan = BTreeMap<(usize, Point, u64), Ran>;
+
+/// Run what `plan` says, several runs at once, and judge every row. `progress` is called from the
+/// threads of the runs.
+///
+/// # Errors
+/// The threads cannot be started. That a run fails is no error: its rows fail.
+pub fn reproduce(
+    plan: &Plan<'_>,
+    options: &Options,
+    progress: &(dyn Fn(Step<'_>) + Sync),
+) -> Result<StudyResults, Error> {
+    let study = plan.study;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads as usize).build();
+    let pool = pool.map_err(|e| Error::Run {
+        what: format!("cannot start {} threads: {e}", options.threads),
+        hint: "use fewer, with --threads".to_owned(),
+    })?;
+    // A single run has all threads for itself.
+    let threads = (options.threads / plan.jobs.len().max(1) as u32).max(1);
+    let jobs: Vec<(usize, &Job<'_>, Vec<&str>)> = plan
+        .jobs
+        .iter()
+        .enumerate()
+        .map(|(i, job)| (i, job, distributions(&study.figures[job.figure], job.index)))
+        .collect();
+    // One at a time from the front: the order in the study is that of the progress bar.
+    let ran: Vec<(usize, Ran)> = pool.install(|| {
+        let run = |(i, job, wanted): &(usize, &Job<'_>, Vec<&str>)| {
+            let step = |done| progress(Step { run: *i, label: &job.label, done });
+            (*i, run(job, wanted, threads, &step))
+        };
+        jobs.iter().par_bridge().map(run).collect()
+    });
+    let mut figures: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
+    for (i, ran) in ran {
+        let job = &plan.jobs[i];
+        figures[job.figure].insert((job.index, job.point.clone(), job.seed), ran);
+    }
+    let results = study.figures.iter().zip(figures);
+    let figures: Vec<FigureResults> =
+        results.map(|(figure, ran)| of_figure(plan, figure, ran)).collect();
+    let all: usize = study.figures.iter().map(|figure| figure.rows.len()).sum();
+    let judged: usize = figures.iter().map(|figure| figure.rows.len()).sum();
+    Ok(StudyResults {
+        schema: STUDY_SCHEMA,
+        study: study.name.clone(),
+        title: study.title.clone(),
+        publication: study.publication.clone(),
+        quick: plan.quick,
+        left_out: (all - judged) as u64,
+        command: options.command.clone(),
+        engine: ENGINE_VERSION,
+        figures,
+    })
+}
+
+/// The distributions of a run that curves of the figure show.
+fn distributions(figure: &Figure, run: usize) -> Vec<&str> {
+    let of_run = figure.curves.iter().filter(|curve| curve.run == run);
+    let shown = of_run.filter_map(|curve| match &curve.of {
+        CurveOf::Distribution(name) => Some(name.as_str()),
+        CurveOf::Along { .. } => None,
+    });
+    shown.collect()
+}
+
+fn of_figure(plan: &Plan<'_>, figure: &Figure, ran: AllRan) -> FigureResults {
+    let curves = figure.curves.iter().map(|curve| judge::curve(figure, curve, plan.quick, &ran));
+    let rows = figure.rows.iter().filter_map(|row| judge::row(plan, figure, row, &ran));
+    FigureResults {
+        id: figure.id.clone(),
+        title: figure.title.clone(),
+        expect: figure.expect.clone(),
+        x: figure.x.clone(),
+        y: figure.y.clone(),
+        curves: curves.collect(),
+        rows: rows.collect(),
+        timelines: ran.values().filter_map(|ran| ran.timeline.clone()).collect(),
+        runs: ran.into_values().map(|ran| ran.record).collect(),
+    }
+}
+
+/// Run one.
+fn run(job: &Job<'_>, wanted: &[&str], threads: u32, step: &dyn Fn(f64)) -> Ran {
+    let record = RunRecord {
+        run: job.run.label(&job.point),
+        seed: job.seed,
+        command: job.command(),
+        digest: None,
+        wall_s: 0.0,
+        packet_hops: 0,
+        error: None,
+    };
+    let mut ran =
+        Ran { record, metrics: Metrics::new(), distributions: BTreeMap::new(), timeline: None };
+    if let Err(error) = measure(job, wanted, threads, step, &mut ran) {
+        ran.metrics.clear();
+        ran.record.error = Some(error);
+    }
+    step(1.0);
+    ran
+}
+
+/// Run it into `ran`, or say why it failed.
+fn measure(
+    job: &Job<'_>,
+    wanted: &[&str],
+    threads: u32,
+    step: &dyn Fn(f64),
+    ran: &mut Ran,
+) -> Result<(), String> {
+    let scenario = job.scenario().map_err(|e| e.to_string())?;
+    let command = ran.record.command.clone();
+    let options =
+        scenario::Options { threads: Some(threads), command, ..scenario::Options::default() };
+    let results = scenario::evaluate(&scenario, &options, &mut |p| step(scenario.done(p)));
+    let results = results.map_err(|e| e.to_string())?;
+    ran.record.digest = Some(results.summary.digest.clone());
+    ran.record.wall_s = results.summary.wall_s;
+    ran.record.packet_hops = results.summary.packet_hops;
+    ran.metrics = metric::of(job.run, &scenario, &results);
+    for name in wanted {
+        let values = metric::distribution(job.run, name, &results);
+        ran.distributions.insert((*name).to_owned(), values);
+    }
+    probe(job, &scenario, ran).map_err(|e| e.to_string())
+}
+
+fn probe(job: &Job<'_>, scenario: &Scenario, ran: &mut Ran) -> Result<(), Error> {
+    let Some(probe) = job.run.probe else { return Ok(()) };
+    let probed = (probe.measure)(scenario)?;
+    let named = probe.metrics.iter().zip(probed.values);
+    ran.metrics.extend(named.filter_map(|((name, _), value)| Some(((*name).to_owned(), value?))));
+    ran.timeline = Some(probed.timeline);
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! [`Row`]: a number of the publication with its band.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use scenario::{Diagnostic, Reader, read_text};
+
+use crate::figure::{self, Curve, CurveOf, Figure};
+use crate::formula::Formula;
+use crate::run::Point;
+
+/// A number of the publication, and where ours comes from.
+pub(crate) struct Row {
+    pub(crate) id: String,
+    /// Index of the run.
+    pub(crate) run: usize,
+    pub(crate) point: Point,
+    pub(crate) formula: Rc<Formula>,
+    pub(crate) unit: String,
+    pub(crate) target: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    pub(crate) source: String,
+    pub(crate) why: String,
+    /// The note that explains a value out of the band: a path from the working directory.
+    pub(crate) explained: Option<String>,
+}
+
+impl Row {
+    /// Whether `value` is in the band.
+    pub(crate) fn holds(&self, value: f64) -> bool {
+        self.low.is_none_or(|low| value >= low) && self.high.is_none_or(|high| value <= high)
+    }
+}
+
+/// Read a table `[[row]]` into `figure`: one row, or one per point and a curve.
+pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Diagnostic> {
+    let id: String = table.need("id")?;
+    let run = figure.run_of(table)?;
+    let formula = figure.formula(table, "metric", run)?;
+    let unit = table.need("unit")?;
+    let source: String = table.need("source")?;
+    let why = table.need("why")?;
+    let explained = explained(table, &figure.dir)?;
+    let row = |id, point, target, (low, high)| Row {
+        id,
+        run,
+        point,
+        formula: Rc::clone(&formula),
+        unit: String::clone(&unit),
+        target,
+        low,
+        high,
+        source: source.clone(),
+        why: String::clone(&why),
+        explained: explained.clone(),
+    };
+    let own = &figure.runs[run];
+    if !table.has("over") {
+        let at = figure::at(table, own, None)?;
+        let target = table.need("target")?;
+        let band = band(table, target)?;
+        let point = at.into_iter().flatten().collect();
+        return add(table, figure, row(id, point, target, band));
+    }
+    let axis = figure::axis_of(table, "over", own)?;
+    let at = figure::at(table, own, Some(axis))?;
+    let Some(node) = table.node("points") else {
+        return Err(table.missing("points", "add `points = [[9, 1.02], [17, 1.38]]`"));
+    };
+    let points = figure::points(node)?;
+    let mut rows = Vec::new();
+    for &(x, target) in &points {
+        let values = &own.axes[axis].values;
+        let Some(i) = values.iter().position(|value| value.number == Some(x)) else {
+            let message = format!("{x} is not a value of the axis `{}`", own.axes[axis].name);
+            return Err(table.error("points", message, "not run"));
+        };
+        let name = format!("{id} {}={}", own.axes[axis].name, values[i].text);
+        let point = at.iter().map(|at| at.unwrap_or(i)).collect();
+        rows.push(row(name, point, target, band(table, target)?));
+    }
+    let of = CurveOf::Along { axis, y: Rc::clone(&formula) };
+    figure.curves.push(Curve { label: id, run, at, of, published: points, source: source.clone() });
+    rows.into_iter().try_for_each(|row| add(table, figure, row))
+}
+
+fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Result<(), Diagnostic> {
+    if figure.rows.iter().any(|other| other.id == row.id) {
+        return Err(table.error("id", format!("two rows are called `{}`", row.id), "here"));
+    }
+    figure.rows.push(row);
+    Ok(())
+}
+
+/// The band around `target`: `low` and `high`, or `within`.
+fn band(table: &mut Reader<'_>, target: f64) -> Result<(Option<f64>, Option<f64>), Diagnostic> {
+    let (low, high) = (table.maybe::<f64>("low")?, table.maybe::<f64>("high")?);
+    let within: Option<f64> = table.maybe("within")?;
+    let band = match (within, low, high) {
+        (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
+            let error = table.error("within", "`within` excludes `low` and `high`", "one too many");
+            return Err(error.hint("remove one of them"));
+        }
+        (None, None, None) => {
+            return Err(table.missing("within", "add `low` and `high`, or `within = 0.05`"));
+        }
+        (Some(share), ..) => {
+            table.within("within", share, 0.0..=1.0)?;
+            let half = (target * share).abs();
+            (Some(target - half), Some(target + half))
+        }
+        (None, low, high) => (low, high),
+    };
+    if band.0.is_some_and(|low| target < low) || band.1.is_some_and(|high| target > high) {
+        let error = table.error("low", format!("the target {target} is not in its band"), "here");
+        return Err(error.hint("the band surrounds the target"));
+    }
+    Ok(band)
+}
+
+/// The note that explains, which must be there, with its heading.
+fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<String>, Diagnostic> {
+    let Some(note) = table.maybe::<String>("explained")? else { return Ok(None) };
+    let (file, heading) = note.split_once('#').map_or((note.as_str(), None), |(f, h)| (f, Some(h)));
+    let path = dir.join(file);
+    let text = read_text(&path).map_err(|why| {
+        let message = format!("cannot read the note {}: {why}", path.display());
+        let error = table.error("explained", message, "here");
+        error.hint("a row is explained by a note with packet-level evidence")
+    })?;
+    let headings: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix('#'))
+        .map(|line| anchor(line.trim_start_matches('#').trim()))
+        .collect();
+    if let Some(heading) = heading.filter(|heading| !headings.iter().any(|h| h == heading)) {
+        let message = format!("{} has no heading `#{heading}`", path.display());
+        let known: Vec<&str> = headings.iter().map(String::as_str).collect();
+        let error = table.error("explained", message, "here");
+        return Err(error.hint(scenario::did_you_mean(heading, &known)));
+    }
+    Ok(Some(dir.join(&note).display().to_string()))
+}
+
+/// The anchor of a heading as Markdown renderers make it: "Slowest flow" is `slowest-flow`.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,379 @@
+//! [`Run`]: a scenario of a figure, with its edits, the axes of its sweep and its seeds.
+
+use std::path::{Path, PathBuf};
+
+use scenario::{At, Diagnostic, Node, Reader, Value, did_you_mean};
+use units::{Bytes, Dur, Rate};
+
+use crate::probe::{PROBES, Probe};
+
+/// A scenario of a figure, once or along a sweep.
+pub(crate) struct Run {
+    pub(crate) id: String,
+    /// The scenario file.
+    pub(crate) scenario: PathBuf,
+    /// Where the scenario is named.
+    pub(crate) scenario_at: At,
+    pub(crate) seeds: Vec<u64>,
+    pub(crate) sets: Vec<(String, At)>,
+    pub(crate) axes: Vec<Axis>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) probe: Option<&'static Probe>,
+    pub(crate) quick: Option<Part>,
+}
+
+/// An axis of a sweep.
+#[derive(Debug)]
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    pub(crate) values: Vec<AxisValue>,
+}
+
+/// A value of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AxisValue {
+    /// As it stands in edits.
+    pub(crate) text: String,
+    /// As it counts in formulas and plots: bytes, microseconds, Gb/s, or the number itself.
+    pub(crate) number: Option<f64>,
+}
+
+/// A point of a sweep: per axis, the index of the value.
+pub(crate) type Point = Vec<usize>;
+
+/// What `--quick` runs of a run.
+pub(crate) struct Part {
+    /// Per axis, the indices of the values.
+    values: Vec<Vec<usize>>,
+    pub(crate) seeds: Vec<u64>,
+    pub(crate) sets: Vec<(String, At)>,
+}
+
+/// A subset of the messages.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    src: Option<Vec<u32>>,
+    dst: Option<Vec<u32>>,
+    /// `Some(None)`: the unbounded ones.
+    size: Option<Option<u64>>,
+}
+
+impl Group {
+    /// Whether `row` is in it.
+    pub(crate) fn has(&self, row: &metrics::FlowRow) -> bool {
+        let within =
+            |hosts: &Option<Vec<u32>>, host| hosts.as_ref().is_none_or(|h| h.contains(&host));
+        within(&self.src, row.src)
+            && within(&self.dst, row.dst)
+            && self.size.is_none_or(|size| size == row.size)
+    }
+}
+
+impl Run {
+    /// Read a table `[[run]]` of the figure in `dir`.
+    pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Self, Diagnostic> {
+        let id: String = table.need("id")?;
+        name(&id, "the id of a run", &table.place("id"))?;
+        let scenario: PathBuf = table.need("scenario")?;
+        let scenario_at = table.place("scenario");
+        let seeds = seeds(table.node("seeds"), || table.missing("seeds", "add `seeds = [1]`"))?;
+        let axes = table.node("sweep").map_or(Ok(Vec::new()), axes)?;
+        let sets = table.node("set").map_or(Ok(Vec::new()), texts)?;
+        check_placeholders(&axes, &sets, table)?;
+        let groups = table.node("groups").map_or(Ok(Vec::new()), groups)?;
+        let probe = match table.has("probe") {
+            true => Some(table.choose("probe", PROBES, |probe| probe.name)?),
+            false => None,
+        };
+        let quick = match table.node("quick") {
+            Some(node) => part(node, &axes, &seeds)?,
+            None => None,
+        };
+        let scenario = dir.join(scenario);
+        Ok(Self { id, scenario, scenario_at, seeds, sets, axes, groups, probe, quick })
+    }
+
+    /// The points of its sweep, in the order of the values, the last axis fastest.
+    pub(crate) fn points(&self, quick: bool) -> Vec<Point> {
+        let indices = |(i, axis): (usize, &Axis)| match (&self.quick, quick) {
+            (None, true) => Vec::new(),
+            (Some(part), true) => part.values.get(i).cloned().unwrap_or_default(),
+            (_, false) => (0..axis.values.len()).collect(),
+        };
+        if quick && self.quick.is_none() {
+            return Vec::new();
+        }
+        let mut points = vec![Point::new()];
+        for values in self.axes.iter().enumerate().map(indices) {
+            let longer = |point: Point| {
+                values.iter().map(move |v| point.iter().chain([v]).copied().collect::<Point>())
+            };
+            points = points.into_iter().flat_map(longer).collect();
+        }
+        points
+    }
+
+    /// The seeds of every point.
+    pub(crate) fn seeds(&self, quick: bool) -> &[u64] {
+        match (&self.quick, quick) {
+            (Some(part), true) => &part.seeds,
+            _ => &self.seeds,
+        }
+    }
+
+    /// The edits at `point`, and where each stands.
+    pub(crate) fn edits(&self, point: &Point, quick: bool) -> Vec<(String, At)> {
+        let shorter = self.quick.iter().filter(|_| quick).flat_map(|part| &part.sets);
+        let fill = |(set, at): &(String, At)| {
+            let values = self.axes.iter().zip(point).filter_map(|(axis, &i)| {
+                Some((format!("{{{}}}", axis.name), &axis.values.get(i)?.text))
+            });
+            let filled = values.fold(set.clone(), |text, (name, value)| text.replace(&name, value));
+            (filled, at.clone())
+        };
+        self.sets.iter().chain(shorter).map(fill).collect()
+    }
+
+    /// The index of the axis `name`.
+    pub(crate) fn axis(&self, name: &str) -> Option<usize> {
+        self.axes.iter().position(|axis| axis.name == name)
+    }
+
+    /// `point` in words, for example `n=9, iw=23`; empty without a sweep.
+    pub(crate) fn show(&self, point: &Point) -> String {
+        let value = |(axis, &i): (&Axis, &usize)| {
+            axis.values.get(i).map(|value| format!("{}={}", axis.name, value.text))
+        };
+        let words: Vec<String> = self.axes.iter().zip(point).filter_map(value).collect();
+        words.join(", ")
+    }
+
+    /// The run and the point of its sweep, for example `ndp n=9`.
+    pub(crate) fn label(&self, point: &Point) -> String {
+        format!("{} {}", self.id, self.show(point)).trim_end().to_owned()
+    }
+
+    /// The point of this run that `point` of the run `other` means: equal values on equal axes.
+    pub(crate) fn same_point(&self, other: &Self, point: &Point) -> Option<Point> {
+        let place = |axis: &Axis| {
+            let i = other.axis(&axis.name)?;
+            let value = other.axes.get(i)?.values.get(*point.get(i)?)?;
+            axis.values.iter().position(|v| v.text == value.text)
+        };
+        self.axes.iter().map(place).collect()
+    }
+}
+
+/// Names that formulas use: of runs, axes and groups.
+pub(crate) fn name(name: &str, what: &str, at: &At) -> Result<(), Diagnostic> {
+    let first = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    if first && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Ok(());
+    }
+    let error = at.error(format!("{what} cannot be `{name}`"), "here");
+    Err(error.hint("letters, digits and `_`, no digit at the start: formulas use it"))
+}
+
+/// The entries of the list `node`.
+pub(crate) fn list(node: &Node) -> Result<&[Node], Diagnostic> {
+    match &node.value {
+        Value::Array(items) if !items.is_empty() => Ok(items),
+        Value::Array(_) => Err(node.at.error("an empty list", "nothing in it")),
+        other => Err(node.at.error(format!("a list is wanted, not {}", other.kind()), "here")),
+    }
+}
+
+/// The entries of the table `node`.
+pub(crate) fn entries(node: &Node) -> Result<&scenario::Table, Diagnostic> {
+    match &node.value {
+        Value::Table(table) => Ok(table),
+        other => Err(node.at.error(format!("a table is wanted, not {}", other.kind()), "here")),
+    }
+}
+
+/// A list of texts, each with its place.
+fn texts(node: &Node) -> Result<Vec<(String, At)>, Diagnostic> {
+    let text = |item: &Node| match &item.value {
+        Value::Text(text) => Ok((text.clone(), item.at.clone())),
+        other => Err(item.at.error(format!("a text is wanted, not {}", other.kind()), "here")),
+    };
+    list(node)?.iter().map(text).collect()
+}
+
+fn seeds(
+    node: Option<&Node>,
+    missing: impl FnOnce() -> Diagnostic,
+) -> Result<Vec<u64>, Diagnostic> {
+    let Some(node) = node else { return Err(missing()) };
+    let seed = |item: &Node| match item.value {
+        Value::Integer(n) if n >= 0 => Ok(n.unsigned_abs()),
+        _ => Err(item.at.error("a seed is a whole number from 0", "here")),
+    };
+    list(node)?.iter().map(seed).collect()
+}
+
+fn axes(node: &Node) -> Result<Vec<Axis>, Diagnostic> {
+    let axis = |(key, (at, node)): (&String, &(At, Node))| {
+        name(key, "an axis", at)?;
+        let values = list(node)?.iter().map(axis_value).collect::<Result<_, _>>()?;
+        Ok(Axis { name: key.clone(), values })
+    };
+    entries(node)?.iter().map(axis).collect()
+}
+
+/// A number, a quantity with a unit, or a name.
+pub(crate) fn axis_value(node: &Node) -> Result<AxisValue, Diagnostic> {
+    let (text, number) = match &node.value {
+        Value::Integer(n) => (n.to_string(), Some(*n as f64)),
+        Value::Float(x) => (x.to_string(), Some(*x)),
+        Value::Text(text) => (text.clone(), quantity(text)),
+        other => {
+            let message = format!("a number or a text is wanted, not {}", other.kind());
+            return Err(node.at.error(message, "here"));
+        }
+    };
+    Ok(AxisValue { text, number })
+}
+
+/// Bytes, microseconds or Gb/s.
+fn quantity(text: &str) -> Option<f64> {
+    let bytes = text.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64);
+    let time = || text.parse::<Dur>().ok().map(Dur::as_us_f64);
+    let rate = || text.parse::<Rate>().ok().map(Rate::as_gbps_f64);
+    bytes.or_else(time).or_else(rate)
+}
+
+/// Every axis stands in some edit, and every `{name}` in an edit is an axis.
+fn check_placeholders(
+    axes: &[Axis],
+    sets: &[(String, At)],
+    table: &Reader<'_>,
+) -> Result<(), Diagnostic> {
+    for axis in axes {
+        let placeholder = format!("{{{}}}", axis.name);
+        if !sets.iter().any(|(set, _)| set.contains(&placeholder)) {
+            let message = format!("the axis `{}` changes nothing", axis.name);
+            let hint = format!(
+                "add an edit with {placeholder} to `set`, for example \"traffic.senders={placeholder}\""
+            );
+            return Err(table.error("sweep", message, "not used in `set`").hint(hint));
+        }
+    }
+    let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+    for (set, at) in sets {
+        for part in set.split('{').skip(1) {
+            let Some((inside, _)) = part.split_once('}') else { continue };
+            let is_name = inside.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if is_name && !inside.is_empty() && !names.contains(&inside) {
+                let error = at.error(format!("there is no axis `{inside}`"), "here");
+                return Err(error.hint(did_you_mean(inside, &names)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn groups(node: &Node) -> Result<Vec<Group>, Diagnostic> {
+    let group = |(key, (at, node)): (&String, &(At, Node))| {
+        name(key, "a group", at)?;
+        let mut group = Group { name: key.clone(), src: None, dst: None, size: None };
+        for (field, (at, value)) in entries(node)? {
+            match field.as_str() {
+                "src" => group.src = Some(hosts(value)?),
+                "dst" => group.dst = Some(hosts(value)?),
+                "size" => group.size = Some(size(value)?),
+                _ => {
+                    let error = at.error(format!("unknown key `{field}` of a group"), "unknown");
+                    return Err(error.hint(did_you_mean(field, &["src", "dst", "size"])));
+                }
+            }
+        }
+        Ok(group)
+    };
+    entries(node)?.iter().map(group).collect()
+}
+
+fn hosts(node: &Node) -> Result<Vec<u32>, Diagnostic> {
+    let host = |node: &Node| match node.value {
+        Value::Integer(n) => u32::try_from(n).ok(),
+        _ => None,
+    };
+    let hosts = match &node.value {
+        Value::Array(items) => items.iter().map(host).collect(),
+        _ => host(node).map(|host| vec![host]),
+    };
+    hosts.ok_or_else(|| node.at.error("a host's number or a list of them is wanted", "here"))
+}
+
+fn size(node: &Node) -> Result<Option<u64>, Diagnostic> {
+    match &node.value {
+        Value::Text(text) if text == "unbounded" => Ok(None),
+        Value::Text(text) => text
+            .parse::<Bytes>()
+            .map(|bytes| Some(bytes.0))
+            .map_err(|e| node.at.error(format!("not a size: {e}"), "here")),
+        _ => Err(node.at.error("a size such as \"90KB\" or \"unbounded\" is wanted", "here")),
+    }
+}
+
+/// What `quick` says: `true`, `false`, or a part.
+fn part(node: &Node, axes: &[Axis], seeds: &[u64]) -> Result<Option<Part>, Diagnostic> {
+    let all = axes.iter().map(|axis| (0..axis.values.len()).collect()).collect();
+    let mut part = Part { values: all, seeds: seeds.to_vec(), sets: Vec::new() };
+    let table = match &node.value {
+        Value::Boolean(true) => return Ok(Some(part)),
+        Value::Boolean(false) => return Ok(None),
+        _ => entries(node)?,
+    };
+    for (key, (at, value)) in table {
+        match key.as_str() {
+            "seeds" => part.seeds = some_seeds(value, seeds)?,
+            "set" => part.sets = shorter(value)?,
+            name => match axes.iter().position(|axis| axis.name == name) {
+                Some(i) => part.values[i] = some_values(value, &axes[i])?,
+                None => {
+                    let error = at.error(format!("unknown key `{name}` in quick"), "unknown");
+                    let axes = axes.iter().map(|axis| axis.name.as_str());
+                    let known: Vec<&str> = ["seeds", "set"].into_iter().chain(axes).collect();
+                    return Err(error.hint(did_you_mean(name, &known)));
+                }
+            },
+        }
+    }
+    Ok(Some(part))
+}
+
+fn some_seeds(node: &Node, all: &[u64]) -> Result<Vec<u64>, Diagnostic> {
+    let some = seeds(Some(node), || node.at.error("no seeds", "here"))?;
+    match some.iter().find(|seed| !all.contains(seed)) {
+        Some(seed) => {
+            let error = node.at.error(format!("seed {seed} is not one of the run"), "here");
+            Err(error.hint("quick runs a part of the full form"))
+        }
+        None => Ok(some),
+    }
+}
+
+fn some_values(node: &Node, axis: &Axis) -> Result<Vec<usize>, Diagnostic> {
+    let index = |item: &Node| {
+        let wanted = axis_value(item)?;
+        axis.values.iter().position(|value| value.text == wanted.text).ok_or_else(|| {
+            let message = format!("{} is not a value of the axis `{}`", wanted.text, axis.name);
+            item.at.error(message, "here").hint("quick runs a part of the full form")
+        })
+    };
+    list(node)?.iter().map(index).collect()
+}
+
+/// Edits that make a run shorter, and no other ones.
+fn shorter(node: &Node) -> Result<Vec<(String, At)>, Diagnostic> {
+    let sets = texts(node)?;
+    match sets.iter().find(|(set, _)| !set.trim_start().starts_with("measure.")) {
+        Some((_, at)) => {
+            let error = at.error("quick may not change parameters", "not a key of [measure]");
+            Err(error.hint("it may shorten the window, for example \"measure.to=10ms\""))
+        }
+        None => Ok(sets),
+    }
+}
