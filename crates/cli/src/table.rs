@@ -51,6 +51,34 @@ fn rows(s: &Summary) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// What only some scenarios have: named traffic tables and timed packets.
+fn optional_rows(s: &Summary) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    for (name, t) in &s.traffic {
+        let completed = format!("{} of {}", t.messages.completed, t.messages.submitted);
+        rows.push((format!("{name}: completed"), completed));
+        for (label, value) in [
+            ("completion time median, us", t.fct_us.p50),
+            ("  99th percentile", t.fct_us.p99),
+            ("  slowest", t.fct_us.max),
+            ("long flows: mean, Gb/s", t.flow_goodput_gbps.mean),
+        ] {
+            if value.is_some() {
+                rows.push((format!("{name}: {label}"), number(value)));
+            }
+        }
+    }
+    let latency = &s.packet_latency_us;
+    if latency.count > 0 {
+        let label = |name: &str| name.to_owned();
+        rows.push((label("packets acknowledged"), latency.count.to_string()));
+        rows.push((label("  after: median, us"), number(latency.p50)));
+        rows.push((label("  99th percentile"), number(latency.p99)));
+        rows.push((label("  slowest"), number(latency.max)));
+    }
+    rows
+}
+
 /// Bounced headers, and their share of all headers (the trimmed packets).
 fn bounced(s: &Summary) -> String {
     let (bounced, trimmed) = (s.packets.bounced, s.packets.trimmed);
@@ -66,6 +94,9 @@ pub(crate) fn summary(s: &Summary) -> String {
     table.load_style(UTF8_FULL_CONDENSED).set_header(["scenario", s.scenario.as_str()]);
     for (label, value) in rows(s) {
         table.add_row([label.to_owned(), value]);
+    }
+    for (label, value) in optional_rows(s) {
+        table.add_row([label, value]);
     }
     table.add_row(["simulated, ms".to_owned(), number(Some(s.sim_time_us / 1e3))]);
     table.add_row(["wall time, s".to_owned(), number(Some(s.wall_s))]);

@@ -106,13 +106,7 @@ impl Messages {
         Ok(self.close(key))
     }
 
-    fn submit(
-        &mut self,
-        key: MsgKey,
-        (dst, len, tag): (HostId, u64, u16),
-        now: Time,
-        ideal: Dur,
-    ) {
+    fn submit(&mut self, key: MsgKey, (dst, len, tag): (HostId, u64, u16), now: Time, ideal: Dur) {
         self.submitted += 1;
         let bounded = len != UNBOUNDED;
         let awaited = bounded && now >= self.window.0 && now < self.window.1;

@@ -16,6 +16,8 @@ pub struct FlowRow {
     pub dst: u32,
     /// The sending host's counter of messages, from zero.
     pub msg: u64,
+    /// The `[[traffic]]` table of the scenario that it comes from, counted from zero.
+    pub traffic: u16,
     /// Its size in bytes; `None` if it is unbounded.
     pub size: Option<u64>,
     /// When the application submitted it.
@@ -77,6 +79,12 @@ impl FlowRow {
                 "the sending host's counter of messages, from 0",
                 |r: &Self| r.msg,
                 |r, v| r.msg = v,
+            ),
+            Column::int(
+                "traffic",
+                "the [[traffic]] table that it comes from, counted from 0",
+                |r: &Self| u64::from(r.traffic),
+                |r, v| r.traffic = u16::try_from(v).unwrap_or(u16::MAX),
             ),
             Column::maybe_int(
                 "size_bytes",
@@ -184,6 +192,7 @@ mod tests {
             src,
             dst: src + 1,
             msg,
+            traffic: (msg % 7) as u16,
             size: (!msg.is_multiple_of(3)).then_some(msg),
             start,
             finish: (!msg.is_multiple_of(5)).then_some(start + Dur(3_000)),
@@ -222,7 +231,7 @@ mod tests {
     fn columns_are_stable_and_described() {
         let columns = FlowRow::columns();
         let names: Vec<&str> = columns.iter().map(Column::name).collect();
-        let expected = "src dst msg size_bytes start_ps finish_ps acked_ps ideal_ps fct_ps \
+        let expected = "src dst msg traffic size_bytes start_ps finish_ps acked_ps ideal_ps fct_ps \
              slowdown placed_bytes placed_in_window_bytes measured";
         assert_eq!(names.join(" "), expected);
         assert!(columns.iter().all(|c| !c.about().is_empty()));

@@ -7,6 +7,7 @@
 //! | `flows.parquet` | [`FlowRow`] | one row per message |
 //! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
+//! | `packet_latency.parquet` | [`LatencyRow`] | how long packets took until they were acknowledged, with `measure.packet_latency` |
 //! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
 //! | `results.json`, `study.json` | [`StudyResults`] | what a study's rows say, with `reproduce` |
 //! | `packets.pcapng` | [`PcapngWriter`] | every packet on every link, with `--trace packets` |
@@ -21,6 +22,7 @@ mod flow_stats;
 mod link;
 mod manifest;
 mod output;
+mod packet_latency;
 mod pcapng;
 mod perfetto;
 mod series;
@@ -36,6 +38,7 @@ pub use flow_stats::{Window, fct_us, fold_flows, long_flow_goodputs, slowdowns};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
 pub use output::{OutputDir, StagedFile};
+pub use packet_latency::{LatencyRow, PacketLatency, read_packet_latency, write_packet_latency};
 pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
@@ -46,6 +49,6 @@ pub use study::{
 };
 pub use summary::{
     Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, QueueBytes,
-    RESULT_SCHEMA, SizeBucket, Summary,
+    RESULT_SCHEMA, SizeBucket, Summary, TrafficStats,
 };
 pub use table::{Column, Row, TableWriter};

@@ -23,7 +23,7 @@ const LOCK: &str = "lock";
 const LAST: &str = "summary.json";
 
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 11] = [
+const RESULT_FILES: [&str; 12] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -35,6 +35,7 @@ const RESULT_FILES: [&str; 11] = [
     "queues.parquet",
     "results.json",
     "study.json",
+    "packet_latency.parquet",
 ];
 
 /// The directory that a run writes to.

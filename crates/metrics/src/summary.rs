@@ -1,16 +1,17 @@
 //! [`Summary`]: the keys of `summary.json`. They are stable: a change of name or meaning bumps
 //! [`RESULT_SCHEMA`]. Every key is always there; `null` means that there is nothing to state.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::FileError;
-use crate::OutputDir;
 use crate::output::{read_json, write_json};
+use crate::{FileError, OutputDir, PacketLatency};
 
-/// Version of `summary.json` and of the columns of the parquet files.
-pub const RESULT_SCHEMA: u32 = 1;
+/// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
+/// latency of packets.
+pub const RESULT_SCHEMA: u32 = 2;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -35,6 +36,11 @@ pub struct Summary {
     /// What the messages say.
     #[serde(flatten)]
     pub flows: FlowStats,
+    /// What the messages of each `[[traffic]]` table that has a name say.
+    pub traffic: BTreeMap<String, TrafficStats>,
+    /// From the first transmission of a packet to its acknowledgement; without numbers unless
+    /// `measure.packet_latency` is set.
+    pub packet_latency_us: PacketLatency,
     /// What happened to packets, over the whole run.
     pub packets: Packets,
     /// Lengths of the switch queues.
@@ -96,6 +102,36 @@ pub struct FlowStats {
     /// large that even alone they would take longer than it. Each one's payload bits placed inside
     /// the window over the part of the window between its submission and its completion.
     pub flow_goodput_gbps: FlowGoodput,
+}
+
+/// The numbers of [`FlowStats`] over the messages of one `[[traffic]]` table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrafficStats {
+    /// Messages of the whole run.
+    pub messages: Messages,
+    /// Completion times, in microseconds.
+    pub fct_us: FctUs,
+    /// Completion time over that of the same message alone in the same fabric.
+    pub slowdown: Distribution,
+    /// The last completion, in microseconds since the start of the run.
+    pub last_completion_us: Option<f64>,
+    /// Payload bits placed at receivers inside the measurement window, over its length.
+    pub goodput_gbps: Option<f64>,
+    /// Goodput of the long flows.
+    pub flow_goodput_gbps: FlowGoodput,
+}
+
+impl From<FlowStats> for TrafficStats {
+    fn from(stats: FlowStats) -> Self {
+        Self {
+            messages: stats.messages,
+            fct_us: stats.fct_us,
+            slowdown: stats.slowdown,
+            last_completion_us: stats.last_completion_us,
+            goodput_gbps: stats.goodput_gbps,
+            flow_goodput_gbps: stats.flow_goodput_gbps,
+        }
+    }
 }
 
 /// Counts of messages, over the whole run.
@@ -228,6 +264,8 @@ mod tests {
                 slowdown_by_size: vec![SizeBucket::default()],
                 ..FlowStats::default()
             },
+            traffic: [("x".to_owned(), TrafficStats::default())].into(),
+            packet_latency_us: PacketLatency::default(),
             packets: Packets::default(),
             queue_bytes: QueueBytes::default(),
             warnings: vec!["too short".to_owned()],
@@ -265,7 +303,18 @@ mod tests {
             flow_goodput_gbps.min flow_goodput_gbps.p10 flow_goodput_gbps.p50
             flow_goodput_gbps.mean flow_goodput_gbps.max
             slowdown_by_size[].from_bytes slowdown_by_size[].to_bytes slowdown_by_size[].count
-            slowdown_by_size[].mean slowdown_by_size[].p50 slowdown_by_size[].p99 warnings"
+            slowdown_by_size[].mean slowdown_by_size[].p50 slowdown_by_size[].p99 warnings
+            traffic.x.messages.submitted traffic.x.messages.completed
+            traffic.x.fct_us.mean traffic.x.fct_us.p50 traffic.x.fct_us.p90 traffic.x.fct_us.p99
+            traffic.x.fct_us.max traffic.x.fct_us.stdev
+            traffic.x.slowdown.mean traffic.x.slowdown.p50 traffic.x.slowdown.p99
+            traffic.x.last_completion_us traffic.x.goodput_gbps
+            traffic.x.flow_goodput_gbps.min traffic.x.flow_goodput_gbps.p10
+            traffic.x.flow_goodput_gbps.p50 traffic.x.flow_goodput_gbps.mean
+            traffic.x.flow_goodput_gbps.max
+            packet_latency_us.count packet_latency_us.unacknowledged packet_latency_us.mean
+            packet_latency_us.p50 packet_latency_us.p90 packet_latency_us.p99
+            packet_latency_us.max"
             .split_whitespace()
             .collect();
         expected.sort_unstable();
@@ -285,7 +334,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 7, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 1");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 2");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

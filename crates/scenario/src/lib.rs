@@ -8,7 +8,7 @@
 //! The way of a scenario through this crate: `document` (a tree in which every value knows its
 //! place, edited by `--set`), `reader` (one table, checked key by key), one module per table
 //! (`transport`, `topology`, `queue`, `routing`, `traffic`, `fault`, `measure`), `scenario` (all of
-//! them), `run` (into the fabric, with `record` or `trace` as observer), `results` and `warnings`.
+//! them), `run` (into the fabric, with `record` or `trace` as observer; the latter carries `packet_latency`), `results` and `warnings`.
 //!
 //! Deliberately absent: arguments, terminals, HTML.
 
@@ -21,6 +21,7 @@ mod files;
 mod life;
 mod measure;
 mod mux;
+mod packet_latency;
 mod queue;
 mod reader;
 mod record;
@@ -42,6 +43,7 @@ pub use error::Error;
 pub use fabric::Progress;
 pub use files::read_text;
 pub use measure::Measure;
+pub use packet_latency::Latencies;
 pub use reader::{Knob, Reader};
 pub use registry::list;
 pub use results::Results;

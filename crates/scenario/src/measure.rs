@@ -18,6 +18,8 @@ pub struct Measure {
     pub limit: Time,
     /// The run ends when more messages than this are under way; `None`: never.
     pub max_in_flight: Option<u64>,
+    /// Whether packets are timed, from their first transmission to their acknowledgement.
+    pub packet_latency: bool,
 }
 
 /// How long messages may take after the window has closed, unless `limit` says otherwise.
@@ -30,11 +32,12 @@ const IN_FLIGHT: u64 = 100_000;
 const IN_FLIGHT_PER_HOST: u64 = 1_000;
 
 /// Read `[measure]`, for `traffic` between `hosts`. Traffic that never ends by itself needs a
-/// window, an open loop a bound.
+/// window, an open loop a bound, and timed packets a transport that `acknowledges` each.
 pub(crate) fn read(
     table: &mut Reader<'_>,
     traffic: &Traffic,
     hosts: u32,
+    acknowledges: bool,
 ) -> Result<Measure, Diagnostic> {
     let from = table.or("from", Time::ZERO)?;
     let to: Option<Time> = table.maybe("to")?;
@@ -61,7 +64,13 @@ pub(crate) fn read(
     if let Some(n) = max_in_flight {
         table.within("max_in_flight", n, 1..=i64::MAX as u64)?;
     }
-    Ok(Measure { from, to, limit, max_in_flight })
+    let packet_latency = table.or("packet_latency", false)?;
+    if packet_latency && !acknowledges {
+        let message = "this transport does not acknowledge packets one by one";
+        let error = table.error("packet_latency", message, "cannot be measured");
+        return Err(error.hint("leave `packet_latency` out, or use `kind = \"ndp\"`"));
+    }
+    Ok(Measure { from, to, limit, max_in_flight, packet_latency })
 }
 
 /// Samples of a window: enough for a plot.

@@ -1,24 +1,29 @@
-//! [`Mux`]: several applications on one host, for scenarios with several `[[traffic]]` tables.
+//! [`Mux`]: the applications of several `[[traffic]]` tables on one host.
 
 use endpoint::{App, AppCx, AppEffect, AppEvent};
 use units::{Dur, TimerId};
 
-/// Several applications as one. Each has its own timers and its own draws; events go to all, and
-/// each ignores the messages that it did not submit.
-pub(crate) struct Mux(Vec<Box<dyn App>>);
+/// Several applications as one, each with the index of its table. Each has its own timers and its
+/// own draws, and the tag of its messages is that index; events go to all, and each ignores the
+/// messages that it did not submit.
+pub(crate) struct Mux(Vec<(u16, Box<dyn App>)>);
 
 impl Mux {
-    /// `apps` as one application. One alone stays as it is.
-    pub(crate) fn of(mut apps: Vec<Box<dyn App>>) -> Box<dyn App> {
-        match apps.len() {
-            0 => Box::new(workload::Quiet),
-            1 => apps.remove(0),
-            _ => Box::new(Self(apps)),
+    /// `apps` as one application. With `alone`, the scenario has only one table, and its application
+    /// stays as it is: the tag of a message is 0 anyway.
+    pub(crate) fn of(mut apps: Vec<(u16, Box<dyn App>)>, alone: bool) -> Box<dyn App> {
+        match apps.pop() {
+            None => Box::new(workload::Quiet),
+            Some((_, app)) if alone => app,
+            Some(last) => {
+                apps.push(last);
+                Box::new(Self(apps))
+            }
         }
     }
 
-    /// Call part `index` with its own draws, and keep its timers apart: timer `t` of part `i` of
-    /// `n` is `t * n + i`.
+    /// Call part `index` with the draws of its table, which do not depend on what else there is on
+    /// this host, and keep its timers apart: timer `t` of part `i` of `n` is `t * n + i`.
     fn part(
         &mut self,
         cx: &mut AppCx<'_>,
@@ -26,14 +31,16 @@ impl Mux {
         call: impl FnOnce(&mut dyn App, &mut AppCx<'_>),
     ) {
         let parts = self.0.len() as u32;
-        let Some(app) = self.0.get_mut(index) else { return };
+        let Some((table, app)) = self.0.get_mut(index) else { return };
         let first = cx.fx.len();
-        let draw = cx.draw.part(index as u64);
+        let draw = cx.draw.part(u64::from(*table));
         let mut own = AppCx { now: cx.now, me: cx.me, draw, next_id: cx.next_id, fx: cx.fx };
         call(app.as_mut(), &mut own);
         for effect in cx.fx.iter_mut().skip(first) {
-            if let AppEffect::Arm { timer, .. } = effect {
-                *timer = TimerId(timer.0 * parts + index as u32);
+            match effect {
+                AppEffect::Arm { timer, .. } => *timer = TimerId(timer.0 * parts + index as u32),
+                AppEffect::Submit { tag, .. } => *tag = *table,
+                AppEffect::Cancel(_) | AppEffect::Signal { .. } => {}
             }
         }
     }
@@ -59,11 +66,11 @@ impl App for Mux {
     }
 
     fn more_to_come(&self) -> bool {
-        self.0.iter().any(|app| app.more_to_come())
+        self.0.iter().any(|(_, app)| app.more_to_come())
     }
 
     fn signal_delay(&self) -> Option<Dur> {
-        self.0.iter().filter_map(|app| app.signal_delay()).min()
+        self.0.iter().filter_map(|(_, app)| app.signal_delay()).min()
     }
 }
 
@@ -88,7 +95,7 @@ mod tests {
 
     #[test]
     fn timers_and_draws_are_kept_apart_and_ids_are_shared() {
-        let mut mux = Mux::of(vec![Box::new(Probe(7)), Box::new(Probe(8))]);
+        let mut mux = Mux::of(vec![(2, Box::new(Probe(7))), (5, Box::new(Probe(8)))], false);
         let (mut next_id, mut fx) = (MsgId(0), Vec::new());
         let draw = Draw::new(1, Purpose::new("test"), 0);
         let mut cx =
@@ -105,16 +112,17 @@ mod tests {
         assert_eq!(timers, [TimerId(6), TimerId(7)]);
         mux.on_timer(&mut cx, timers[1]);
         mux.on_timer(&mut cx, timers[0]);
-        let submitted: Vec<(u32, u64, u64)> = cx
+        let submitted: Vec<(u32, u64, u64, u16)> = cx
             .fx
             .iter()
             .map(|e| match e {
-                AppEffect::Submit(msg) => (msg.dst.0, msg.id.0, msg.len),
+                AppEffect::Submit { msg, tag } => (msg.dst.0, msg.id.0, msg.len, *tag),
                 other => panic!("{other:?}"),
             })
             .collect();
         assert_eq!([submitted[0].0, submitted[1].0], [8, 7], "each timer reaches its owner");
         assert_eq!([submitted[0].1, submitted[1].1], [0, 1]);
         assert_ne!(submitted[0].2, submitted[1].2, "draws differ");
+        assert_eq!([submitted[0].3, submitted[1].3], [5, 2], "the tag is the index of the table");
     }
 }

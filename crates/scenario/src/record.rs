@@ -27,6 +27,7 @@ impl Observer for Recorder {
             src: r.key.src.0,
             dst: r.dst.0,
             msg: r.key.id.0,
+            traffic: r.tag,
             size: (r.len != UNBOUNDED).then_some(r.len),
             start: r.submitted,
             finish: r.delivered,

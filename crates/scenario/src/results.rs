@@ -1,15 +1,18 @@
 //! From what a run did to the result files: summary, series, link table.
 
+use std::collections::BTreeMap;
+
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
 use metrics::{
     FlowRow, FlowStats, LinkRow, Packets, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
-    SeriesRow, Summary, Window,
+    SeriesRow, Summary, TrafficStats, Window,
 };
 use units::{Dur, HostId, Rate, Time};
 
-use crate::Scenario;
+use crate::packet_latency::Latencies;
 use crate::warnings;
+use crate::{Scenario, Simulated};
 
 /// Everything that a run leaves, except traces.
 #[derive(Debug, Clone)]
@@ -24,17 +27,15 @@ pub struct Results {
     pub links: Vec<LinkRow>,
     /// The measurement window as it was.
     pub window: Window,
+    /// How long packets took, if the scenario asks for it.
+    pub latencies: Option<Latencies>,
 }
 
 impl Results {
-    /// Work out the results of `scenario` from its `outcome` and its messages. `wall_s` is how long
-    /// the run took.
-    pub(crate) fn of(
-        scenario: &Scenario,
-        outcome: &Outcome,
-        mut flows: Vec<FlowRow>,
-        wall_s: f64,
-    ) -> Self {
+    /// Work out the results of `scenario` from what its simulation left.
+    pub(crate) fn of(scenario: &Scenario, simulated: Simulated) -> Self {
+        let Simulated { outcome, mut flows, latencies, wall_s } = simulated;
+        let outcome = &outcome;
         flows.sort_unstable_by_key(|row| (row.src, row.msg));
         let topology = &scenario.topology;
         let window = window(scenario, outcome, &flows);
@@ -51,6 +52,8 @@ impl Results {
             events: outcome.events,
             packet_hops: outcome.packet_hops,
             flows: stats,
+            traffic: by_table(&scenario.traffic.names, &flows, window),
+            packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
             packets: packets(outcome),
             queue_bytes: QueueBytes {
                 p99: outcome.queue_bytes_p99.map(u64::from),
@@ -59,7 +62,8 @@ impl Results {
             warnings,
         };
         let links = links(topology, outcome, window);
-        Self { summary, flows, series: series(topology, &outcome.samples), links, window }
+        let series = series(topology, &outcome.samples);
+        Self { summary, flows, series, links, window, latencies }
     }
 
     /// What `rows`, some of the messages, say by the definitions of the summary.
@@ -68,6 +72,21 @@ impl Results {
         let rate = |host| scenario.topology.receive_rate(HostId(host));
         metrics::fold_flows(rows, self.window, rate).0
     }
+}
+
+/// The numbers of each traffic table that has a name.
+fn by_table(
+    names: &[Option<String>],
+    flows: &[FlowRow],
+    window: Window,
+) -> BTreeMap<String, TrafficStats> {
+    let stats = |table: u16| {
+        let rows: Vec<FlowRow> = flows.iter().filter(|r| r.traffic == table).copied().collect();
+        // Without utilization, so that no rate is needed.
+        TrafficStats::from(metrics::fold_flows(&rows, window, |_| Rate(0)).0)
+    };
+    let named = (0..).zip(names).filter_map(|(table, name)| Some((table, name.clone()?)));
+    named.map(|(table, name)| (name, stats(table))).collect()
 }
 
 /// The window as written, or from `from` until the last message was whole.

@@ -13,6 +13,7 @@ use units::Time;
 use crate::Scenario;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
+use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::Recorder;
 use crate::results::Results;
 use crate::trace::{Trace, Tracer};
@@ -44,6 +45,8 @@ pub struct Simulated {
     pub outcome: Outcome,
     /// A row per message.
     pub flows: Vec<FlowRow>,
+    /// How long packets took, if the scenario asks for it.
+    pub latencies: Option<Latencies>,
     /// How long it took, seconds.
     pub wall_s: f64,
 }
@@ -60,13 +63,17 @@ pub fn simulate(
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Simulated, Error> {
+    if scenario.measure.packet_latency {
+        return simulate_watched(scenario, options, None, progress);
+    }
     let recorder = recorder(scenario);
     let started = clock();
     let (outcome, recorder) = sim(scenario, options, recorder, &mut |p| {
         progress(p);
         ControlFlow::Continue(())
     })?;
-    Ok(Simulated { outcome, flows: recorder.rows, wall_s: started.elapsed().as_secs_f64() })
+    let wall_s = started.elapsed().as_secs_f64();
+    Ok(Simulated { outcome, flows: recorder.rows, latencies: None, wall_s })
 }
 
 /// Run `scenario` and work out its results, without any files.
@@ -78,8 +85,7 @@ pub fn evaluate(
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Results, Error> {
-    let Simulated { outcome, flows, wall_s } = simulate(scenario, options, progress)?;
-    Ok(Results::of(scenario, &outcome, flows, wall_s))
+    Ok(Results::of(scenario, simulate(scenario, options, progress)?))
 }
 
 /// Run `scenario` under the eyes of `observer`.
@@ -95,7 +101,8 @@ pub fn observe<O: Observer + Send>(
 }
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
-/// for, `flows.parquet`, `series.parquet`, `links.parquet`, `summary.json`, `manifest.json`.
+/// for, `flows.parquet`, `series.parquet`, `links.parquet`,
+/// `packet_latency.parquet` if the scenario asks for it, `summary.json`, `manifest.json`.
 ///
 /// # Errors
 /// As [`simulate`], or a file that cannot be written.
@@ -106,23 +113,24 @@ pub fn run(
     progress: OnProgress<'_>,
 ) -> Result<Results, Error> {
     let simulated = if options.trace.any() {
-        simulate_traced(scenario, options, out, progress)?
+        simulate_watched(scenario, options, Some(out), progress)?
     } else {
         simulate(scenario, options, progress)?
     };
-    let Simulated { outcome, flows, wall_s } = simulated;
-    let mut results = Results::of(scenario, &outcome, flows, wall_s);
+    let mut results = Results::of(scenario, simulated);
     write(scenario, options, &mut results, out).map_err(|e| unwritable(&e))?;
     Ok(results)
 }
 
-fn simulate_traced(
+/// The same with an observer that looks at every packet.
+fn simulate_watched(
     scenario: &Scenario,
     options: &Options,
-    out: &OutputDir,
+    out: Option<&OutputDir>,
     progress: OnProgress<'_>,
 ) -> Result<Simulated, Error> {
-    let tracer = Tracer::new(options.trace, scenario.topology(), out, recorder(scenario));
+    let meter = meter(scenario);
+    let tracer = Tracer::new(options.trace, scenario.topology(), out, recorder(scenario), meter);
     let tracer = tracer.map_err(|e| unwritable(&e))?;
     let failed = Arc::clone(&tracer.failed);
     let started = clock();
@@ -134,8 +142,9 @@ fn simulate_traced(
             ControlFlow::Continue(())
         }
     })?;
-    let recorder = tracer.finish().map_err(|e| unwritable(&e))?;
-    Ok(Simulated { outcome, flows: recorder.rows, wall_s: started.elapsed().as_secs_f64() })
+    let wall_s = started.elapsed().as_secs_f64();
+    let (recorder, latencies) = tracer.finish().map_err(|e| unwritable(&e))?;
+    Ok(Simulated { outcome, flows: recorder.rows, latencies, wall_s })
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
@@ -145,6 +154,12 @@ fn clock() -> Instant {
 
 fn recorder(scenario: &Scenario) -> Recorder {
     Recorder::new(scenario.measure.from, scenario.measure.to)
+}
+
+fn meter(scenario: &Scenario) -> Option<LatencyMeter> {
+    let acknowledges =
+        scenario.transport.acknowledges.filter(|_| scenario.measure.packet_latency)?;
+    Some(LatencyMeter::new(acknowledges, scenario.topology(), scenario.config.window))
 }
 
 /// The processor cores that this process may use.
@@ -202,6 +217,10 @@ fn write(
     metrics::write_flows(out.file("flows.parquet")?, &mut results.flows)?;
     results.series.write(out.file("series.parquet")?)?;
     metrics::write_links(out.file("links.parquet")?, results.links.iter().cloned())?;
+    if let Some(latencies) = &results.latencies {
+        let file = out.file("packet_latency.parquet")?;
+        metrics::write_packet_latency(file, &latencies.ascending)?;
+    }
     manifest(scenario, options).write(out)?;
     results.summary.write(out)
 }

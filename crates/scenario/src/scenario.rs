@@ -137,7 +137,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let traffic = traffic::read(&mut flows, dir, seed, &mut topology, &transport)?;
 
     let mut window = root.table_or_empty("measure")?;
-    let measure = measure::read(&mut window, &traffic, hosts)?;
+    let measure = measure::read(&mut window, &traffic, hosts, transport.acknowledges.is_some())?;
 
     let mut fault_tables = root.tables("fault")?;
     let faults = fault::read(&mut fault_tables, &topology)?;

@@ -1,4 +1,5 @@
-//! `--trace`: every packet as a capture and on a time line, and every switch queue over time.
+//! What looks at every packet. `--trace`: every packet as a capture and on a time line, and every
+//! switch queue over time. `measure.packet_latency`: how long packets take.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use units::Time;
 use wire::cbr;
 use wire::frame::{Carrier, Ecn, FrameRepr, UDP, mirror_trimmed};
 
+use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::Recorder;
 
 /// What to trace. Tracing changes no result.
@@ -31,9 +33,10 @@ impl Trace {
     }
 }
 
-/// The observer that keeps messages and writes traces.
+/// The observer that keeps messages, writes traces and times packets.
 pub(crate) struct Tracer {
-    pub(crate) recorder: Recorder,
+    recorder: Recorder,
+    meter: Option<LatencyMeter>,
     links: Vec<Link>,
     packets: Option<(PcapngWriter, PerfettoWriter)>,
     queues: Option<TableWriter<QueueRow>>,
@@ -49,16 +52,17 @@ pub(crate) struct Tracer {
 const FRAME_MAX: usize = 128;
 
 impl Tracer {
-    /// Start the files of `trace` in `out`.
+    /// Start the files of `trace` in `out`; without `out` there are none. With `meter`, time packets.
     pub(crate) fn new(
         trace: Trace,
         topology: &Topology,
-        out: &OutputDir,
+        out: Option<&OutputDir>,
         recorder: Recorder,
+        meter: Option<LatencyMeter>,
     ) -> Result<Self, FileError> {
         let links = topology.links().to_vec();
         let names = || links.iter().map(Link::to_string);
-        let packets = if trace.packets {
+        let packets = if let Some(out) = out.filter(|_| trace.packets) {
             let interface = |l: &Link| Interface { name: l.to_string(), rate: l.rate };
             let pcapng =
                 PcapngWriter::new(out.file("packets.pcapng")?, links.iter().map(interface))?;
@@ -66,15 +70,17 @@ impl Tracer {
         } else {
             None
         };
-        let queues =
-            if trace.queues { Some(TableWriter::new(out.file("queues.parquet")?)?) } else { None };
+        let queues = match out.filter(|_| trace.queues) {
+            Some(out) => Some(TableWriter::new(out.file("queues.parquet")?)?),
+            None => None,
+        };
         let held = vec![0; links.len()];
         let failed = Arc::new(AtomicBool::new(false));
-        Ok(Self { recorder, links, packets, queues, held, error: None, failed })
+        Ok(Self { recorder, meter, links, packets, queues, held, error: None, failed })
     }
 
     /// Complete the files, or say what could not be written.
-    pub(crate) fn finish(self) -> Result<Recorder, FileError> {
+    pub(crate) fn finish(self) -> Result<(Recorder, Option<Latencies>), FileError> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -83,7 +89,7 @@ impl Tracer {
             perfetto.finish()?;
         }
         self.queues.map_or(Ok(()), TableWriter::finish)?;
-        Ok(self.recorder)
+        Ok((self.recorder, self.meter.map(LatencyMeter::finish)))
     }
 
     fn attempt(&mut self, write: impl FnOnce(&mut Self) -> Result<(), FileError>) {
@@ -146,6 +152,9 @@ impl Observer for Tracer {
     }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.packet(at, link, event, pkt);
+        }
         self.attempt(|tracer| tracer.write_packet(at, link, event, pkt));
     }
 

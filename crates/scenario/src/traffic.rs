@@ -1,32 +1,38 @@
 //! The `[traffic]` tables: who sends what to whom, and when.
 
+mod file;
+mod sizes;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use endpoint::{App, Draw, Purpose, UNBOUNDED};
-use fabric::{Node, Tier, Topology};
-use units::{Bytes, Dur, HostId, Time};
+use fabric::Topology;
+use units::{Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
-    ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, LinkFailure, Plan, PlanError, Poisson,
-    PoissonSpec, SizeDist, Start, SwitchType, arrivals,
+    ClosedLoop, ClosedLoopSpec, Destinations, Gap, HostSet, Plan, PlanError, Poisson, PoissonSpec,
+    Start, arrivals,
 };
 
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::files;
 use crate::mux::Mux;
 use crate::reader::{Knob, Reader};
 use crate::registry::{Kind, TRAFFIC};
 use crate::transport::Transport;
 
+pub(crate) use file::file;
+use sizes::{Sizes, drawn_sizes, sizes};
+
 /// All traffic of a scenario.
 #[derive(Debug)]
 pub(crate) struct Traffic {
-    /// Everything with a schedule.
-    plan: Option<(Plan, Dur)>,
-    /// Everything without, in the order of the file.
-    processes: Vec<Process>,
+    /// What each table adds, in the order of the file: the index of a table is the tag of its
+    /// messages.
+    tables: Vec<Part>,
+    /// What each table is called; `None` where it has no name.
+    pub(crate) names: Vec<Option<String>>,
     hosts: u32,
     /// A kind of traffic that never ends by itself, if there is one.
     pub(crate) endless: Option<&'static str>,
@@ -34,21 +40,23 @@ pub(crate) struct Traffic {
     pub(crate) open_loop: bool,
 }
 
-/// Traffic that every host generates for itself.
-#[derive(Debug)]
-enum Process {
-    Poisson(Arc<PoissonSpec>),
-    ClosedLoop(Arc<ClosedLoopSpec>),
-}
-
 /// What one `[traffic]` table adds.
+#[derive(Debug)]
 pub(crate) enum Part {
     /// Flows with start times and triggers.
     Plan(Plan),
-    /// Poisson arrivals at every host.
-    Poisson(PoissonSpec),
-    /// A closed loop at every host.
-    ClosedLoop(ClosedLoopSpec),
+    /// Poisson arrivals at some hosts.
+    Poisson(Arc<PoissonSpec>, Ends),
+    /// A closed loop at some hosts.
+    ClosedLoop(Arc<ClosedLoopSpec>, Ends),
+}
+
+/// Between whom the messages of a table go.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// Ascending, each once.
+    sources: Vec<HostId>,
+    to: Destinations,
 }
 
 /// What reading a table needs to know of the rest.
@@ -77,32 +85,32 @@ pub(crate) fn read(
     topology: &mut Topology,
     transport: &Transport,
 ) -> Result<Traffic, Diagnostic> {
-    let hosts = topology.hosts();
-    let processes = Vec::new();
-    let mut traffic = Traffic { plan: None, processes, hosts, endless: None, open_loop: false };
+    let (hosts, names) = (topology.hosts(), Vec::new());
+    let parts = Vec::with_capacity(tables.len());
+    let mut traffic = Traffic { tables: parts, names, hosts, endless: None, open_loop: false };
     for (index, table) in tables.iter_mut().enumerate() {
+        if index > usize::from(u16::MAX) {
+            return Err(table.error("kind", "more than 65536 tables [[traffic]]", "too many"));
+        }
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
+        let name = name(table, &traffic.names)?;
         let read = kind(table)?.read;
         let mut context = Context { dir, draw, topology: &mut *topology };
         let part = read(table, &mut context)?;
         check_end(table, &part, transport)?;
-        match part {
-            Part::Plan(plan) => {
-                if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) {
-                    traffic.endless = Some("a flow of unbounded size");
-                }
-                traffic.add(plan);
+        match &part {
+            Part::Plan(plan) if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) => {
+                traffic.endless = Some("a flow of unbounded size");
             }
-            Part::Poisson(spec) => {
+            Part::Plan(_) => {}
+            Part::Poisson(..) => {
                 traffic.endless = Some("Poisson traffic");
                 traffic.open_loop = true;
-                traffic.processes.push(Process::Poisson(Arc::new(spec)));
             }
-            Part::ClosedLoop(spec) => {
-                traffic.endless = Some("a closed loop");
-                traffic.processes.push(Process::ClosedLoop(Arc::new(spec)));
-            }
+            Part::ClosedLoop(..) => traffic.endless = Some("a closed loop"),
         }
+        traffic.tables.push(part);
+        traffic.names.push(name);
     }
     Ok(traffic)
 }
@@ -111,7 +119,7 @@ pub(crate) fn read(
 fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
     let ends = match part {
         Part::Plan(plan) => plan.flows.iter().any(|flow| flow.len != UNBOUNDED),
-        Part::Poisson(_) | Part::ClosedLoop(_) => true,
+        Part::Poisson(..) | Part::ClosedLoop(..) => true,
     };
     if !(ends && transport.unbounded_only) {
         return Ok(());
@@ -120,6 +128,22 @@ fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
     let message = "this transport never learns whether a message has arrived";
     let error = table.error(key, message, "messages that end");
     Err(error.hint("its messages have no end: `size = \"unbounded\"`"))
+}
+
+/// What a table is called, for results of its own: letters, digits, `-` and `_`, and not as one of
+/// `others`.
+fn name(table: &mut Reader<'_>, others: &[Option<String>]) -> Result<Option<String>, Diagnostic> {
+    let Some(name) = table.maybe::<String>("name")? else { return Ok(None) };
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(good) {
+        let error = table.error("name", format!("`{name}` is no name"), "here");
+        return Err(error.hint("letters, digits, `-` and `_`"));
+    }
+    if others.iter().flatten().any(|other| *other == name) {
+        let error = table.error("name", format!("there are two tables `{name}`"), "the second");
+        return Err(error.hint("give it another name"));
+    }
+    Ok(Some(name))
 }
 
 /// What `kind` says. With a `file` it may be left out.
@@ -134,43 +158,89 @@ fn kind(table: &mut Reader<'_>) -> Result<&'static Kind<ReadTraffic>, Diagnostic
 }
 
 impl Traffic {
-    /// Add `plan`, its triggers renumbered.
-    fn add(&mut self, plan: Plan) {
-        let (all, _) = self.plan.get_or_insert_with(|| (Plan::default(), TRIGGER_DELAY));
-        let base = all.triggers.len() as u32;
-        let moved = |trigger: Option<u32>| trigger.map(|t| t + base);
-        all.flows.extend(plan.flows.into_iter().map(|flow| Flow {
-            start: match flow.start {
-                Start::Trigger(trigger) => Start::Trigger(trigger + base),
-                at => at,
-            },
-            on_acked: moved(flow.on_acked),
-            on_delivered: moved(flow.on_delivered),
-            ..flow
-        }));
-        all.triggers.extend(plan.triggers);
-    }
-
     /// One application per host.
     pub(crate) fn apps(&self) -> Result<Vec<Box<dyn App>>, PlanError> {
-        let mut apps: Vec<Vec<Box<dyn App>>> = (0..self.hosts).map(|_| Vec::new()).collect();
-        if let Some((plan, delay)) = &self.plan {
-            for (mine, schedule) in apps.iter_mut().zip(plan.schedules(self.hosts, *delay)?) {
-                mine.push(Box::new(schedule));
+        let mut apps: Vec<Vec<(u16, Box<dyn App>)>> = (0..self.hosts).map(|_| Vec::new()).collect();
+        for (tag, table) in (0..).zip(&self.tables) {
+            for (host, app) in table.apps(self.hosts)? {
+                apps[host.index()].push((tag, app));
             }
         }
-        let to = Destinations::all(self.hosts);
-        for process in &self.processes {
-            for mine in &mut apps {
-                mine.push(match process {
-                    Process::Poisson(spec) => Box::new(Poisson::new(Arc::clone(spec), to.clone())),
-                    Process::ClosedLoop(spec) => {
-                        Box::new(ClosedLoop::new(Arc::clone(spec), to.clone()))
-                    }
-                });
+        let alone = self.tables.len() == 1;
+        Ok(apps.into_iter().map(|apps| Mux::of(apps, alone)).collect())
+    }
+}
+
+impl Part {
+    /// The applications of this table, each with its host, one of `hosts`.
+    fn apps(&self, hosts: u32) -> Result<Vec<(HostId, Box<dyn App>)>, PlanError> {
+        Ok(match self {
+            Self::Plan(plan) => {
+                let schedules = plan.schedules(hosts, TRIGGER_DELAY)?.into_iter();
+                let busy = (0..hosts).map(HostId).zip(schedules).filter(|(_, s)| !s.is_idle());
+                busy.map(|(host, schedule)| (host, Box::new(schedule) as Box<dyn App>)).collect()
             }
+            Self::Poisson(spec, ends) => {
+                ends.apps(|to| Box::new(Poisson::new(Arc::clone(spec), to)))
+            }
+            Self::ClosedLoop(spec, ends) => {
+                ends.apps(|to| Box::new(ClosedLoop::new(Arc::clone(spec), to)))
+            }
+        })
+    }
+}
+
+impl Ends {
+    /// An application for every source.
+    fn apps(&self, app: impl Fn(Destinations) -> Box<dyn App>) -> Vec<(HostId, Box<dyn App>)> {
+        self.sources.iter().map(|&host| (host, app(self.to.clone()))).collect()
+    }
+}
+
+/// The hosts that `key` names; all if it is not there.
+fn hosts(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    context: &Context<'_>,
+) -> Result<Vec<HostId>, Diagnostic> {
+    let set = table.or(key, HostSet::all())?;
+    set.members(context.topology.hosts()).map_err(|why| {
+        let error = table.error(key, format!("`{key}`: {why}"), "here");
+        error.hint(format!("the hosts of the topology are 0 to {}", context.topology.hosts() - 1))
+    })
+}
+
+/// `sources` and `destinations`. Every source needs a destination other than itself.
+fn ends(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Ends, Diagnostic> {
+    let sources = hosts(table, "sources", context)?;
+    let destinations = hosts(table, "destinations", context)?;
+    if let ([only], Some(host)) =
+        (&destinations[..], sources.iter().find(|&h| *h == destinations[0]))
+    {
+        let message = format!("{host} would send to itself: {only} is the only destination");
+        let error = table.error("destinations", message, "here");
+        return Err(error.hint("leave that host out of `sources`, or add destinations"));
+    }
+    let all = destinations.len() == context.topology.hosts() as usize;
+    let to = if all {
+        Destinations::all(context.topology.hosts())
+    } else {
+        Destinations::among(destinations)
+    };
+    Ok(Ends { sources, to })
+}
+
+impl Knob for HostSet {
+    const EXAMPLE: &'static str = "\"0-15, 20\"` or `\"all but 0, 1\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) => text.parse().map_err(|e: workload::HostSetError| e.to_string()),
+            Value::Integer(n) => n.to_string().parse().map_err(|_| format!("{n} is no host")),
+            other => Err(format!("a text that names hosts is wanted, not {}", other.kind())),
         }
-        Ok(apps.into_iter().map(Mux::of).collect())
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(self.to_string())
     }
 }
 
@@ -179,20 +249,31 @@ pub(crate) fn permutation(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let pairs = matrix::permutation(context.topology.hosts(), context.draw);
-    let pairs = possible(table, "kind", pairs)?;
+    let hosts = hosts(table, "hosts", context)?;
+    let pairs = possible(table, "hosts", matrix::permutation(&hosts, context.draw))?;
     flows(table, context, &pairs)
 }
 
-/// `kind = "random"`: as many flows as hosts unless `flows` says otherwise.
+/// `kind = "random"`: as many flows as sources unless `flows` or `flows_per_host` says otherwise.
 pub(crate) fn random(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let hosts = context.topology.hosts();
-    let count = table.or("flows", hosts)?;
-    table.within("flows", count, 1..=FLOWS_MAX)?;
-    let pairs = possible(table, "flows", matrix::random_pairs(hosts, count, context.draw))?;
+    let Ends { sources, to } = ends(table, context)?;
+    let hosts = sources.len() as u32;
+    let count = match table.maybe::<u32>("flows_per_host")? {
+        Some(_) if table.has("flows") => {
+            let message = "`flows` and `flows_per_host` exclude each other";
+            return Err(table.error("flows", message, "one too many").hint("remove one of them"));
+        }
+        Some(n) => table.within("flows_per_host", n, 1..=FLOWS_MAX / hosts)? * hosts,
+        None => {
+            let count = table.or("flows", hosts)?;
+            table.within("flows", count, 1..=FLOWS_MAX)?
+        }
+    };
+    let pairs = matrix::random_pairs(&sources, &to, count, context.draw);
+    let pairs = possible(table, "sources", pairs)?;
     flows(table, context, &pairs)
 }
 
@@ -204,18 +285,17 @@ pub(crate) fn incast(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let topology = &context.topology;
-    let hosts = topology.hosts();
-    let receiver = HostId(table.need("receiver")?);
-    if receiver.0 >= hosts {
-        let error = MatrixError::NoSuchHost { host: receiver, hosts };
-        possible(table, "receiver", Err(error))?;
-    }
+    let hosts_of_fabric = context.topology.hosts();
+    let receiver = table.need("receiver")?;
+    table.within("receiver", receiver, 0..=hosts_of_fabric - 1)?;
+    let receiver = HostId(receiver);
+    let mut sources = hosts(table, "sources", context)?;
+    sources.retain(|&host| host != receiver);
     let senders = table.need("senders")?;
-    table.within("senders", senders, 1..=hosts - 1)?;
-    let rack = hosts / topology.racks().max(1);
+    table.within("senders", senders, 1..=(sources.len() as u32).max(1))?;
+    let rack = hosts_of_fabric / context.topology.racks().max(1);
     let rack = table.or("other_racks", false)?.then_some(rack);
-    let pairs = matrix::incast(hosts, receiver, senders, rack, context.draw);
+    let pairs = matrix::incast(&sources, receiver, senders, rack, context.draw);
     let pairs = possible(table, "senders", pairs)?;
     flows(table, context, &pairs)
 }
@@ -225,7 +305,8 @@ pub(crate) fn all_to_all(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let pairs = possible(table, "kind", matrix::all_to_all(context.topology.hosts()))?;
+    let hosts = hosts(table, "hosts", context)?;
+    let pairs = possible(table, "hosts", matrix::all_to_all(&hosts))?;
     flows(table, context, &pairs)
 }
 
@@ -247,7 +328,9 @@ fn flows(
     pairs: &[Pair],
 ) -> Result<Part, Diagnostic> {
     const SIZE: Purpose = Purpose::new("scenario: flow size");
+    const START: Purpose = Purpose::new("scenario: flow start");
     let start = table.or("start", Time::ZERO)?;
+    let spread = table.or("start_spread", Dur::ZERO)?;
     let prio = table.or("priority", 0)?;
     let sizes = match sizes(table, context, true)? {
         Sizes::Unbounded => None,
@@ -258,7 +341,13 @@ fn flows(
         Some(dist) => dist.sample(context.draw.unit(SIZE, i as u64)),
     };
     let mut plan = Plan::of_pairs(pairs, start, len);
-    plan.flows.iter_mut().for_each(|flow| flow.prio = prio);
+    for (i, flow) in (0..).zip(&mut plan.flows) {
+        flow.prio = prio;
+        if spread > Dur::ZERO {
+            let later = Dur(context.draw.below(START, i, spread.0));
+            flow.start = Start::At(start.saturating_add(later));
+        }
+    }
     Ok(Part::Plan(plan))
 }
 
@@ -268,7 +357,7 @@ pub(crate) fn poisson(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    enough_hosts(table, context)?;
+    let ends = ends(table, context)?;
     let load: f64 = table.need("load")?;
     table.within("load", load, 0.0001..=10.0)?;
     let prio = table.or("priority", 0)?;
@@ -277,7 +366,8 @@ pub(crate) fn poisson(
     let rate = context.topology.links().first().map_or(units::Rate(0), |link| link.rate);
     let mean_gap_ps = arrivals::mean_gap_ps(load, rate, sizes.mean())
         .ok_or_else(|| table.error("load", "this load cannot be offered", "here"))?;
-    Ok(Part::Poisson(PoissonSpec { mean_gap_ps, sizes, until: Time::NEVER, prio }))
+    let spec = PoissonSpec { mean_gap_ps, sizes, until: Time::NEVER, prio };
+    Ok(Part::Poisson(Arc::new(spec), ends))
 }
 
 /// `kind = "closed-loop"`.
@@ -285,7 +375,7 @@ pub(crate) fn closed_loop(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    enough_hosts(table, context)?;
+    let ends = ends(table, context)?;
     let connections = table.need("connections")?;
     table.within("connections", connections, 1..=65_536)?;
     let gap = table.need("gap")?;
@@ -295,169 +385,6 @@ pub(crate) fn closed_loop(
     let prio = table.or("priority", 0)?;
     let sizes = drawn_sizes(table, context)?;
     let until = Time::NEVER;
-    Ok(Part::ClosedLoop(ClosedLoopSpec { connections, sizes, gap, keep_destination, until, prio }))
-}
-
-fn enough_hosts(table: &Reader<'_>, context: &Context<'_>) -> Result<(), Diagnostic> {
-    match context.topology.hosts() {
-        hosts @ 0..2 => possible(table, "kind", Err(MatrixError::TooFewHosts(hosts))).map(drop),
-        _ => Ok(()),
-    }
-}
-
-/// How long the messages of a table are.
-enum Sizes {
-    /// They never end.
-    Unbounded,
-    /// Drawn from this; a fixed size is a distribution, too.
-    Drawn(SizeDist),
-}
-
-/// A size or "unbounded", as one writes it.
-struct Size(Option<u64>);
-
-/// Larger messages than this are refused: 1 PB takes ten days at 10 Gb/s.
-const SIZE_MAX: u64 = 1_000_000_000_000_000;
-
-impl Knob for Size {
-    const EXAMPLE: &'static str = "\"135KB\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "unbounded" => Ok(Self(None)),
-            _ => match Bytes::read(value)? {
-                Bytes(0) => Err("a message needs at least one byte".to_owned()),
-                Bytes(n) if n > SIZE_MAX => Err(format!("{n} bytes is more than {SIZE_MAX}")),
-                Bytes(n) => Ok(Self(Some(n))),
-            },
-        }
-    }
-    fn show(&self) -> toml::Value {
-        self.0.map_or_else(|| toml::Value::String("unbounded".to_owned()), |n| Bytes(n).show())
-    }
-}
-
-fn drawn_sizes(table: &mut Reader<'_>, context: &Context<'_>) -> Result<SizeDist, Diagnostic> {
-    match sizes(table, context, false)? {
-        Sizes::Drawn(dist) => Ok(dist),
-        Sizes::Unbounded => Err(table
-            .error("size", "messages that come one after another must end", "never ends")
-            .hint("give a size such as \"135KB\", or a distribution")),
-    }
-}
-
-/// Exactly one of `size`, `distribution` (a published one) and `distribution_file` (points).
-fn sizes(
-    table: &mut Reader<'_>,
-    context: &Context<'_>,
-    may_be_unbounded: bool,
-) -> Result<Sizes, Diagnostic> {
-    const KEYS: [&str; 3] = ["size", "distribution", "distribution_file"];
-    let given: Vec<&str> = KEYS.into_iter().filter(|key| table.has(key)).collect();
-    if let [_, second, ..] = given.as_slice() {
-        let message = format!("`{}` and `{second}` exclude each other", given[0]);
-        return Err(table.error(second, message, "one too many").hint("remove one of them"));
-    }
-    if let Some(Size(size)) = table.maybe("size")? {
-        return Ok(size.map_or(Sizes::Unbounded, |n| Sizes::Drawn(SizeDist::fixed(n))));
-    }
-    let dist = if let Some(name) = table.maybe::<String>("distribution")? {
-        SizeDist::shipped(&name).ok_or_else(|| {
-            let names: Vec<&str> = SizeDist::names().collect();
-            let error =
-                table.error("distribution", format!("unknown distribution `{name}`"), "here");
-            error.hint(did_you_mean(&name, &names))
-        })?
-    } else if table.has("distribution_file") {
-        let file = files::read(table, "distribution_file", context.dir)?;
-        let dist = workload::read_sizes(&file.source.text, &file.source.name);
-        dist.map_err(|e| files::located(&file.source, &e))?
-    } else {
-        let unbounded = if may_be_unbounded { " or \"unbounded\"" } else { "" };
-        let hint = format!("add `size = \"135KB\"`{unbounded}, or `distribution = \"web-search\"`");
-        return Err(table.missing("size", &hint));
-    };
-    describe(table, &dist)?;
-    Ok(Sizes::Drawn(dist))
-}
-
-/// Say in the resolved scenario what a distribution is. When that is read again, it is a comment.
-fn describe(table: &mut Reader<'_>, dist: &SizeDist) -> Result<(), Diagnostic> {
-    let _ = table.table("about")?;
-    let about = dist.about();
-    let (smallest, largest) = dist.range();
-    let sampling = dist.sampling().map(|s| format!("{s:?}").to_lowercase());
-    let rows = [
-        ("title", about.title.clone()),
-        ("publication", about.publication.clone()),
-        ("source", about.source.clone()),
-        ("sampling", sampling.unwrap_or_default()),
-        ("mean_bytes", format!("{:.1}", dist.mean())),
-        ("smallest", Bytes(smallest).to_string()),
-        ("largest", Bytes(largest).to_string()),
-    ];
-    let rows = rows.into_iter().map(|(key, text)| (key.to_owned(), toml::Value::String(text)));
-    table.keep("about", rows.collect());
-    Ok(())
-}
-
-/// `kind = "file"`: a connection matrix of htsim (`.cm`) or a list of messages (`.csv`).
-pub(crate) fn file(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
-    let file = files::read(table, "file", context.dir)?;
-    let source = &file.source;
-    let located = |e: workload::TextError| files::located(source, &e);
-    let hosts = context.topology.hosts();
-    let plan = match file.path.extension().and_then(|e| e.to_str()) {
-        Some("cm") => {
-            let matrix = workload::read_cm(&source.text, &source.name).map_err(located)?;
-            matrix.check_hosts(hosts).map_err(located)?;
-            for failure in &matrix.failures {
-                fail(table, failure, context.topology)?;
-            }
-            matrix.plan()
-        }
-        Some("csv") => {
-            let messages = workload::read_messages(&source.text, &source.name).map_err(located)?;
-            messages.check_hosts(hosts).map_err(located)?;
-            messages.plan()
-        }
-        _ => {
-            let message = format!("`{}` is neither .cm nor .csv", source.name);
-            let error = table.error("file", message, "unknown kind of file");
-            return Err(error.hint("a connection matrix of htsim (.cm) or messages (.csv)"));
-        }
-    };
-    if plan.flows.is_empty() {
-        let error = table.error("file", format!("`{}` has no messages", source.name), "empty");
-        return Err(error.hint("give a file with at least one message"));
-    }
-    let count = |n: usize| toml::Value::Integer(n as i64);
-    let rows = [("messages", count(plan.flows.len())), ("triggers", count(plan.triggers.len()))];
-    table.keep("about", rows.map(|(key, value)| (key.to_owned(), value)).into_iter().collect());
-    Ok(Part::Plan(plan))
-}
-
-/// A `failure` line: uplink `link` of a switch, both directions.
-fn fail(
-    table: &Reader<'_>,
-    failure: &LinkFailure,
-    topology: &mut Topology,
-) -> Result<(), Diagnostic> {
-    let tier = match failure.switch_type {
-        SwitchType::Tor => Tier::Tor,
-        SwitchType::Agg => Tier::Agg,
-        SwitchType::Core => Tier::Core,
-    };
-    let from = Node::Switch(tier, failure.switch);
-    let mut uplinks = topology.links().iter().filter(|l| l.from == from && l.to > from);
-    let Some(up) = uplinks.nth(failure.link as usize).copied() else {
-        let message = format!("a failure names uplink {} of {from}", failure.link);
-        let error = table.error("file", message, "the topology has no such link");
-        return Err(error.hint("use the topology that the file was made for"));
-    };
-    for (from, to) in [(up.from, up.to), (up.to, up.from)] {
-        if let Some(link) = topology.find_link(from, to) {
-            topology.fail_link(link);
-        }
-    }
-    Ok(())
+    let spec = ClosedLoopSpec { connections, sizes, gap, keep_destination, until, prio };
+    Ok(Part::ClosedLoop(Arc::new(spec), ends))
 }

@@ -11,6 +11,7 @@ use endpoint::{Endpoint, Framing};
 use units::{Bytes, Dur};
 
 use crate::diagnostic::Diagnostic;
+use crate::packet_latency::Acknowledges;
 use crate::reader::Reader;
 use crate::registry::{Kind, TRANSPORTS};
 use crate::routing::Mode;
@@ -34,6 +35,9 @@ pub(crate) struct Transport {
     /// The longest life of a packet with which it delivers nothing twice; `None` if that does not
     /// matter.
     pub(crate) life_max: Option<Dur>,
+    /// Tells acknowledgements of single packets from other control packets; `None` if the transport
+    /// has none.
+    pub(crate) acknowledges: Option<Acknowledges>,
     /// Makes the endpoint of one host. `None` for a configuration that the transport refuses,
     /// which reading has checked.
     pub(crate) endpoint: Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>,

@@ -29,6 +29,7 @@ pub(crate) fn cbr(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, 
         sprays: false,
         unbounded_only: true,
         life_max: None,
+        acknowledges: None,
         endpoint: Box::new(move || Some(Box::new(cbr::Cbr::new(config).ok()?))),
     })
 }

@@ -1,7 +1,9 @@
 //! `[transport] kind = "ndp"`: the keys of [`transports::ndp::Config`].
 
+use endpoint::Packet;
 use transports::ndp;
 use units::{Dur, HostId, MsgId, MsgKey};
+use wire::ndp::{Header, Type};
 
 use super::{Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
@@ -49,8 +51,15 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         sprays: true,
         unbounded_only: false,
         life_max: config.life_max(),
+        acknowledges: Some(acknowledges),
         endpoint: Box::new(move || Some(Box::new(ndp::Ndp::new(config.clone()).ok()?))),
     })
+}
+
+/// Whether `pkt` is an ACK; a NACK names its packet, too.
+fn acknowledges(pkt: &Packet) -> bool {
+    let header = Header::new(pkt.header());
+    header.is_ok_and(|header| header.packet_type() == Ok(Type::Ack))
 }
 
 /// The keys whose values are refused.

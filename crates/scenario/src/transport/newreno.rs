@@ -53,6 +53,7 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
         sprays: false,
         unbounded_only: false,
         life_max: None,
+        acknowledges: None, // they are cumulative
         endpoint: Box::new(move || Some(Box::new(newreno::NewReno::new(config).ok()?))),
     })
 }

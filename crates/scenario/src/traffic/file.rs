@@ -1,0 +1,71 @@
+//! Traffic from a file of another program.
+
+use fabric::{Node, Tier, Topology};
+use workload::{LinkFailure, SwitchType};
+
+use super::{Context, Part};
+use crate::diagnostic::Diagnostic;
+use crate::files;
+use crate::reader::Reader;
+
+/// `kind = "file"`: a connection matrix of htsim (`.cm`) or a list of messages (`.csv`).
+pub(crate) fn file(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
+    let file = files::read(table, "file", context.dir)?;
+    let source = &file.source;
+    let located = |e: workload::TextError| files::located(source, &e);
+    let hosts = context.topology.hosts();
+    let plan = match file.path.extension().and_then(|e| e.to_str()) {
+        Some("cm") => {
+            let matrix = workload::read_cm(&source.text, &source.name).map_err(located)?;
+            matrix.check_hosts(hosts).map_err(located)?;
+            for failure in &matrix.failures {
+                fail(table, failure, context.topology)?;
+            }
+            matrix.plan()
+        }
+        Some("csv") => {
+            let messages = workload::read_messages(&source.text, &source.name).map_err(located)?;
+            messages.check_hosts(hosts).map_err(located)?;
+            messages.plan()
+        }
+        _ => {
+            let message = format!("`{}` is neither .cm nor .csv", source.name);
+            let error = table.error("file", message, "unknown kind of file");
+            return Err(error.hint("a connection matrix of htsim (.cm) or messages (.csv)"));
+        }
+    };
+    if plan.flows.is_empty() {
+        let error = table.error("file", format!("`{}` has no messages", source.name), "empty");
+        return Err(error.hint("give a file with at least one message"));
+    }
+    let count = |n: usize| toml::Value::Integer(n as i64);
+    let rows = [("messages", count(plan.flows.len())), ("triggers", count(plan.triggers.len()))];
+    table.keep("about", rows.map(|(key, value)| (key.to_owned(), value)).into_iter().collect());
+    Ok(Part::Plan(plan))
+}
+
+/// A `failure` line: uplink `link` of a switch, both directions.
+fn fail(
+    table: &Reader<'_>,
+    failure: &LinkFailure,
+    topology: &mut Topology,
+) -> Result<(), Diagnostic> {
+    let tier = match failure.switch_type {
+        SwitchType::Tor => Tier::Tor,
+        SwitchType::Agg => Tier::Agg,
+        SwitchType::Core => Tier::Core,
+    };
+    let from = Node::Switch(tier, failure.switch);
+    let mut uplinks = topology.links().iter().filter(|l| l.from == from && l.to > from);
+    let Some(up) = uplinks.nth(failure.link as usize).copied() else {
+        let message = format!("a failure names uplink {} of {from}", failure.link);
+        let error = table.error("file", message, "the topology has no such link");
+        return Err(error.hint("use the topology that the file was made for"));
+    };
+    for (from, to) in [(up.from, up.to), (up.to, up.from)] {
+        if let Some(link) = topology.find_link(from, to) {
+            topology.fail_link(link);
+        }
+    }
+    Ok(())
+}
