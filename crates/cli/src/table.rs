@@ -70,11 +70,12 @@ fn optional_rows(s: &Summary) -> Vec<(String, String)> {
     }
     let latency = &s.packet_latency_us;
     if latency.count > 0 {
-        let label = |name: &str| name.to_owned();
-        rows.push((label("packets acknowledged"), latency.count.to_string()));
-        rows.push((label("  after: median, us"), number(latency.p50)));
-        rows.push((label("  99th percentile"), number(latency.p99)));
-        rows.push((label("  slowest"), number(latency.max)));
+        rows.extend([
+            ("packets acknowledged".to_owned(), latency.count.to_string()),
+            ("  after: median, us".to_owned(), number(latency.p50)),
+            ("  99th percentile".to_owned(), number(latency.p99)),
+            ("  slowest".to_owned(), number(latency.max)),
+        ]);
     }
     rows
 }

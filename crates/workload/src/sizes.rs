@@ -54,10 +54,11 @@ pub struct SizeDist {
 }
 
 /// The published distributions that come with this crate, by name.
-const SHIPPED: [(&str, &str); 9] = [
+const SHIPPED: [(&str, &str); 10] = [
     ("web-search", include_str!("../distributions/web-search.txt")),
     ("data-mining", include_str!("../distributions/data-mining.txt")),
     ("hadoop", include_str!("../distributions/hadoop.txt")),
+    ("facebook-web", include_str!("../distributions/facebook-web.txt")),
     ("google-rpc", include_str!("../distributions/google-rpc.txt")),
     ("homa-w1", include_str!("../distributions/homa-w1.txt")),
     ("homa-w2", include_str!("../distributions/homa-w2.txt")),
