@@ -51,6 +51,9 @@ pub(crate) enum Part {
     ClosedLoop(Arc<ClosedLoopSpec>, Ends),
 }
 
+/// An application and its host.
+type HostApp = (HostId, Box<dyn App>);
+
 /// Between whom the messages of a table go.
 #[derive(Debug)]
 pub(crate) struct Ends {
@@ -173,7 +176,7 @@ impl Traffic {
 
 impl Part {
     /// The applications of this table, each with its host, one of `hosts`.
-    fn apps(&self, hosts: u32) -> Result<Vec<(HostId, Box<dyn App>)>, PlanError> {
+    fn apps(&self, hosts: u32) -> Result<Vec<HostApp>, PlanError> {
         Ok(match self {
             Self::Plan(plan) => {
                 let schedules = plan.schedules(hosts, TRIGGER_DELAY)?.into_iter();
@@ -192,7 +195,7 @@ impl Part {
 
 impl Ends {
     /// An application for every source.
-    fn apps(&self, app: impl Fn(Destinations) -> Box<dyn App>) -> Vec<(HostId, Box<dyn App>)> {
+    fn apps(&self, app: impl Fn(Destinations) -> Box<dyn App>) -> Vec<HostApp> {
         self.sources.iter().map(|&host| (host, app(self.to.clone()))).collect()
     }
 }
