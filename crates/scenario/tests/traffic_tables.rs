@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use metrics::FlowRow;
-use trimline_scenario::{Options, Results, Scenario, simulate};
+use trimline_scenario::{Options, Results, Scenario, evaluate};
 
 /// NDP on eight hosts around one switch.
 const STAR: &str = r#"
@@ -22,8 +22,7 @@ fn load(rest: &str) -> Result<Scenario, String> {
 
 fn run(rest: &str) -> Results {
     let scenario = load(rest).unwrap_or_else(|e| panic!("{e}"));
-    let simulated = simulate(&scenario, &Options::default(), &mut |_| ());
-    Results::of(&scenario, simulated.unwrap_or_else(|e| panic!("{e}")))
+    evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Source and destination of every message of table `traffic`.
@@ -121,8 +120,7 @@ fn the_latency_of_a_trimmed_packet_counts_from_its_first_transmission() {
         let text = toml::to_string(scenario.resolved()).unwrap();
         let scenario = Scenario::parse("one packet", &text, Path::new(""), &sets);
         let scenario = scenario.unwrap_or_else(|e| panic!("{}", e.render(false)));
-        let simulated = simulate(&scenario, &Options::default(), &mut |_| ()).unwrap();
-        Results::of(&scenario, simulated).summary
+        evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap().summary
     };
     let summary = two("packet_latency = true");
     assert_eq!(summary.packets.trimmed, 1);
