@@ -1,6 +1,6 @@
 //! What tests of transports need: a small network on a simulated clock ([`Net`]), wires that
-//! misbehave on request ([`fault`]), and a suite that every transport must pass
-//! ([`conformance`]). Dev-dependency only.
+//! misbehave on request ([`fault`]), a suite that every transport must pass ([`conformance`]), and
+//! the invariants of single transports ([`ndp`]). Dev-dependency only.
 //!
 //! The harness checks the contract of [`endpoint::Endpoint`] at every call, from the caller's
 //! side, and panics with the time and the host when an endpoint breaks it.
@@ -9,6 +9,7 @@ mod bottleneck;
 pub mod conformance;
 pub mod fault;
 mod ledger;
+pub mod ndp;
 mod net;
 #[cfg(test)]
 mod tests;
@@ -16,4 +17,4 @@ mod tests;
 pub use bottleneck::Bottleneck;
 pub use fault::Verdict;
 pub use ledger::{Ledger, Record};
-pub use net::{Link, Net, Sent};
+pub use net::{Link, Net, Seen, Sent};

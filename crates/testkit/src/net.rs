@@ -49,6 +49,18 @@ pub struct Sent {
     pub pkt: Packet,
 }
 
+/// What a watcher sees of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Its host has begun to send it.
+    Sent,
+    /// It has reached this host.
+    Arrived(HostId),
+}
+
+/// Is told of every packet that a host sends or gets.
+pub(crate) type Watch = Box<dyn FnMut(Time, Seen, &Packet)>;
+
 /// The kinds of events, in the order in which they happen at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
@@ -138,6 +150,7 @@ pub struct Net<E: Endpoint + ?Sized = dyn Endpoint> {
     dead: Vec<bool>,
     reroute_at: Time,
     rules: Vec<Rule>,
+    watch: Option<Watch>,
     sent: u64,
     log: Option<Vec<Sent>>,
     dropped: u64,
@@ -173,6 +186,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
             dead: down,
             reroute_at: Time::NEVER,
             rules: Vec::new(),
+            watch: None,
             sent: 0,
             log: Some(Vec::new()),
             dropped: 0,
@@ -240,6 +254,11 @@ impl<E: Endpoint + ?Sized> Net<E> {
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.digest.finish()
+    }
+
+    /// Tell `watch` of every packet from now on.
+    pub fn watch(&mut self, watch: impl FnMut(Time, Seen, &Packet) + 'static) {
+        self.watch = Some(Box::new(watch));
     }
 
     /// Let `rule` judge every packet from now on.
@@ -477,6 +496,9 @@ impl<E: Endpoint + ?Sized> Net<E> {
         self.hosts[h].departs = departs;
         self.hosts[h].token = pkt.token;
         let sent = Sent { at: self.now, n: self.sent, pkt };
+        if let Some(watch) = &mut self.watch {
+            watch(self.now, Seen::Sent, &pkt);
+        }
         self.sent += 1;
         if let Some(log) = &mut self.log {
             log.push(sent);
@@ -564,6 +586,9 @@ impl<E: Endpoint + ?Sized> Net<E> {
     }
 
     fn deliver(&mut self, pkt: &Packet) {
+        if let Some(watch) = &mut self.watch {
+            watch(self.now, Seen::Arrived(pkt.dst), pkt);
+        }
         self.call(pkt.dst.index(), Some(pkt), |endpoint, cx| endpoint.on_packet(cx, pkt));
     }
 }

@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("host", &["units", "wire", "endpoint", "queues"]),
     ("metrics", &["units"]),
     ("report", &["units", "metrics"]),
-    ("testkit", &["units", "endpoint"]),
+    ("testkit", &["units", "wire", "endpoint"]),
     (
         "scenario",
         &["units", "wire", "endpoint", "transports", "workload", "queues", "fabric", "metrics"],

@@ -5,6 +5,7 @@ mod conformance;
 mod edge_cases;
 mod ideal;
 mod invariants;
+mod swarm;
 
 use endpoint::{Endpoint, Packet};
 use testkit::{Link, Net};
