@@ -12,6 +12,7 @@
 
 mod cut_payload;
 mod drop_tail;
+mod fair;
 mod fifo;
 mod ndp;
 mod seldom;
@@ -24,6 +25,7 @@ use fifo::Fifo;
 pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::Flags;
+pub use fair::{Fair, FairSpec};
 pub use ndp::{Ndp, NdpSpec};
 pub use seldom::Seldom;
 use units::Bytes;
@@ -121,7 +123,7 @@ impl Room {
 }
 
 /// A discipline and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum QueueSpec {
     /// First in, first out; what does not fit is lost.
     DropTail(DropTailSpec),
@@ -129,6 +131,8 @@ pub enum QueueSpec {
     Ndp(NdpSpec),
     /// First in, first out; trims above a threshold.
     CutPayload(CutPayloadSpec),
+    /// A queue for each traffic class, served in turn.
+    Fair(FairSpec),
 }
 
 impl QueueSpec {
@@ -139,6 +143,9 @@ impl QueueSpec {
             Self::DropTail(spec) => vec![spec.capacity],
             Self::Ndp(spec) => vec![spec.data_capacity, spec.header_capacity],
             Self::CutPayload(spec) => vec![spec.capacity],
+            Self::Fair(spec) => {
+                spec.classes.iter().flat_map(|(_, spec)| spec.capacities()).collect()
+            }
         }
     }
 }
@@ -163,7 +170,10 @@ impl Queue {
         match spec {
             QueueSpec::DropTail(spec) => Self::DropTail(DropTail::new(*spec)),
             QueueSpec::Ndp(spec) => Self::Ndp(Ndp::new(*spec)),
-            QueueSpec::CutPayload(spec) => Self::Seldom(Seldom::cut_payload(*spec)),
+            QueueSpec::CutPayload(spec) => {
+                Self::Seldom(Box::new(Seldom::CutPayload(CutPayload::new(*spec))))
+            }
+            QueueSpec::Fair(spec) => Self::Seldom(Box::new(Seldom::Fair(Fair::new(spec)))),
         }
     }
 
@@ -233,17 +243,39 @@ impl Queue {
         }
     }
 
+    /// The first half of `next`.
+    pub(crate) fn finish(&mut self, sent: Desc) {
+        match self {
+            Self::DropTail(queue) => queue.finish(sent),
+            Self::Ndp(queue) => queue.finish(sent),
+            Self::Seldom(queue) => queue.finish(sent),
+        }
+    }
+
     /// The packets waiting, the one in service not among them.
     pub fn waiting(&self) -> impl Iterator<Item = Desc> {
-        let fifos = match self {
-            Self::DropTail(queue) => [Some(queue.waiting()), None, None],
+        let (first, second, seldom) = match self {
+            Self::DropTail(queue) => (Some(queue.waiting()), None, None),
             Self::Ndp(queue) => {
                 let (headers, data) = queue.waiting();
-                [Some(headers), Some(data), None]
+                (Some(headers), Some(data), None)
             }
-            Self::Seldom(queue) => queue.waiting(),
+            Self::Seldom(queue) => (None, None, Some(queue)),
         };
-        fifos.into_iter().flatten().flat_map(Fifo::iter)
+        let usual = first.into_iter().chain(second).flat_map(Fifo::iter);
+        usual.chain(seldom.into_iter().flat_map(|queue| queue.waiting()))
+    }
+
+    /// Whether no packet waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::DropTail(queue) => queue.waiting().is_empty(),
+            Self::Ndp(queue) => {
+                let (headers, data) = queue.waiting();
+                headers.is_empty() && data.is_empty()
+            }
+            Self::Seldom(queue) => queue.is_empty(),
+        }
     }
 
     /// Bytes held, the packet in service included.

@@ -1,8 +1,8 @@
 //! Disciplines that few scenarios use. Each sits behind one pointer, and its code out of line, so
 //! that a port with one of the usual disciplines is no larger and no slower for them.
 
-use crate::cut_payload::{CutPayload, CutPayloadSpec};
-use crate::fifo::Fifo;
+use crate::cut_payload::CutPayload;
+use crate::fair::Fair;
 use crate::{Desc, Fate};
 
 /// One of them. The methods are those of [`crate::Queue`].
@@ -10,17 +10,16 @@ use crate::{Desc, Fate};
 pub enum Seldom {
     /// See [`CutPayload`].
     CutPayload(CutPayload),
+    /// See [`Fair`].
+    Fair(Fair),
 }
 
 impl Seldom {
-    pub(crate) fn cut_payload(spec: CutPayloadSpec) -> Box<Self> {
-        Box::new(Self::CutPayload(CutPayload::new(spec)))
-    }
-
     #[inline(never)]
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
         match self {
             Self::CutPayload(queue) => queue.offer(packet),
+            Self::Fair(queue) => queue.offer(packet),
         }
     }
 
@@ -28,17 +27,19 @@ impl Seldom {
     pub(crate) fn pass(&mut self, packet: Desc) -> bool {
         match self {
             Self::CutPayload(queue) => queue.pass(packet),
+            Self::Fair(queue) => queue.pass(packet),
         }
     }
 
     pub(crate) fn enqueue(
         &mut self,
         packet: Desc,
-        _coin: impl FnOnce() -> u64,
+        coin: impl FnOnce() -> u64,
         fate: &mut impl FnMut(Fate, Desc),
     ) {
         match self {
             Self::CutPayload(queue) => queue.enqueue(packet, fate),
+            Self::Fair(queue) => queue.enqueue(packet, coin, fate),
         }
     }
 
@@ -46,6 +47,7 @@ impl Seldom {
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
         match self {
             Self::CutPayload(queue) => queue.dequeue(),
+            Self::Fair(queue) => queue.dequeue(),
         }
     }
 
@@ -53,19 +55,28 @@ impl Seldom {
     pub(crate) fn finish(&mut self, packet: Desc) {
         match self {
             Self::CutPayload(queue) => queue.finish(packet),
+            Self::Fair(queue) => queue.finish(packet),
         }
     }
 
-    /// The packets waiting: up to three queues of them.
-    pub(crate) fn waiting(&self) -> [Option<&Fifo>; 3] {
+    pub(crate) fn waiting(&self) -> Box<dyn Iterator<Item = Desc> + '_> {
         match self {
-            Self::CutPayload(queue) => [Some(queue.waiting()), None, None],
+            Self::CutPayload(queue) => Box::new(queue.waiting().iter()),
+            Self::Fair(queue) => Box::new(queue.waiting()),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::CutPayload(queue) => queue.waiting().is_empty(),
+            Self::Fair(queue) => queue.is_empty(),
         }
     }
 
     pub(crate) fn bytes(&self) -> u32 {
         match self {
             Self::CutPayload(queue) => queue.bytes(),
+            Self::Fair(queue) => queue.bytes(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod cbr;
 pub mod deadlines;
+pub mod mux;
 pub mod ndp;
 pub mod newreno;
 pub mod rto;
