@@ -168,6 +168,48 @@ fn messages_that_end_over_a_transport_that_never_knows() {
     insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", sets[0], "--set", sets[1]]));
 }
 
+/// NDP beside TCP, with `from` replaced by `to`.
+fn refused_coexistence(from: &str, to: &str) -> String {
+    let good = include_str!("../../../scenarios/coexistence/separate_queues.toml");
+    assert!(good.contains(from), "{from:?} is not in the scenario");
+    refused_with(&good.replacen(from, to, 1), &[], &[])
+}
+
+#[test]
+fn traffic_over_an_unknown_transport() {
+    insta::assert_snapshot!(refused_coexistence("transport = \"tcp\"", "transport = \"tpc\""));
+}
+
+#[test]
+fn traffic_that_does_not_say_over_which_transport() {
+    insta::assert_snapshot!(refused_coexistence("transport = \"tcp\"\n", ""));
+}
+
+#[test]
+fn two_transports_of_one_name() {
+    insta::assert_snapshot!(refused_coexistence("name = \"tcp\"", "name = \"ndp\""));
+}
+
+#[test]
+fn a_class_without_a_queue() {
+    let queue = "[[queue.class]]\nclass = 1\nkind = \"drop-tail\"\ncapacity = \"100 packets\"\n\n";
+    insta::assert_snapshot!(refused_coexistence(queue, ""));
+}
+
+#[test]
+fn a_queue_without_packets() {
+    insta::assert_snapshot!(refused_coexistence(
+        "class = 1\n\n[[traffic",
+        "class = 2\n\n[[traffic"
+    ));
+}
+
+#[test]
+fn a_queue_in_a_queue_in_a_queue() {
+    let to = "class = 1\nkind = \"fair\"";
+    insta::assert_snapshot!(refused_coexistence("class = 1\nkind = \"drop-tail\"", to));
+}
+
 #[test]
 fn half_a_cut_payload_queue_smaller_than_a_packet() {
     let set = "queue={kind='cut-payload', capacity='18000B'}";

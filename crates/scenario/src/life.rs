@@ -59,6 +59,13 @@ fn backlog(queue: &QueueSpec, mtu: u64) -> u64 {
     };
     match queue {
         QueueSpec::Ndp(spec) => ndp_backlog(spec, mtu, bytes),
+        // While what is ahead in its own class leaves, every other class sends as much, and a turn more.
+        QueueSpec::Fair(spec) => {
+            let class =
+                |(_, queue): &(u8, QueueSpec)| backlog(queue, mtu) + u64::from(spec.quantum);
+            let most = spec.classes.iter().map(class).max().unwrap_or(0);
+            most * spec.classes.len() as u64
+        }
         other => other.capacities().into_iter().map(bytes).sum(),
     }
 }

@@ -3,18 +3,26 @@
 use endpoint::{App, AppCx, AppEffect, AppEvent};
 use units::{Dur, TimerId};
 
-/// Several applications as one, each with the index of its table. Each has its own timers and its
-/// own draws, and the tag of its messages is that index; events go to all, and each ignores the
-/// messages that it did not submit.
-pub(crate) struct Mux(Vec<(u16, Box<dyn App>)>);
+/// The application of one table on one host.
+pub(crate) struct Part {
+    /// The index of the table: the tag of its messages.
+    pub(crate) table: u16,
+    /// Who carries its messages.
+    pub(crate) transport: u8,
+    pub(crate) app: Box<dyn App>,
+}
+
+/// Several applications as one. Each has its own timers and its own draws; events go to all, and each
+/// ignores the messages that it did not submit.
+pub(crate) struct Mux(Vec<Part>);
 
 impl Mux {
     /// `apps` as one application. With `alone`, the scenario has only one table, and its application
-    /// stays as it is: the tag of a message is 0 anyway.
-    pub(crate) fn of(mut apps: Vec<(u16, Box<dyn App>)>, alone: bool) -> Box<dyn App> {
+    /// stays as it is: tag and transport of a message are 0 anyway.
+    pub(crate) fn of(mut apps: Vec<Part>, alone: bool) -> Box<dyn App> {
         match apps.pop() {
             None => Box::new(workload::Quiet),
-            Some((_, app)) if alone => app,
+            Some(Part { transport: 0, app, .. }) if alone => app,
             Some(last) => {
                 apps.push(last);
                 Box::new(Self(apps))
@@ -31,7 +39,7 @@ impl Mux {
         call: impl FnOnce(&mut dyn App, &mut AppCx<'_>),
     ) {
         let parts = self.0.len() as u32;
-        let Some((table, app)) = self.0.get_mut(index) else { return };
+        let Some(Part { table, transport, app }) = self.0.get_mut(index) else { return };
         let first = cx.fx.len();
         let draw = cx.draw.part(u64::from(*table));
         let mut own = AppCx { now: cx.now, me: cx.me, draw, next_id: cx.next_id, fx: cx.fx };
@@ -39,7 +47,7 @@ impl Mux {
         for effect in cx.fx.iter_mut().skip(first) {
             match effect {
                 AppEffect::Arm { timer, .. } => *timer = TimerId(timer.0 * parts + index as u32),
-                AppEffect::Submit { tag, .. } => *tag = *table,
+                AppEffect::Submit { msg, tag } => (msg.transport, *tag) = (*transport, *table),
                 AppEffect::Cancel(_) | AppEffect::Signal { .. } => {}
             }
         }
@@ -66,11 +74,11 @@ impl App for Mux {
     }
 
     fn more_to_come(&self) -> bool {
-        self.0.iter().any(|(_, app)| app.more_to_come())
+        self.0.iter().any(|part| part.app.more_to_come())
     }
 
     fn signal_delay(&self) -> Option<Dur> {
-        self.0.iter().filter_map(|(_, app)| app.signal_delay()).min()
+        self.0.iter().filter_map(|part| part.app.signal_delay()).min()
     }
 }
 
@@ -95,7 +103,9 @@ mod tests {
 
     #[test]
     fn timers_and_draws_are_kept_apart_and_ids_are_shared() {
-        let mut mux = Mux::of(vec![(2, Box::new(Probe(7))), (5, Box::new(Probe(8)))], false);
+        let app = |n| Box::new(Probe(n));
+        let first = Part { table: 2, transport: 1, app: app(7) };
+        let mut mux = Mux::of(vec![first, Part { table: 5, transport: 0, app: app(8) }], false);
         let (mut next_id, mut fx) = (MsgId(0), Vec::new());
         let draw = Draw::new(1, Purpose::new("test"), 0);
         let mut cx =
@@ -112,11 +122,13 @@ mod tests {
         assert_eq!(timers, [TimerId(6), TimerId(7)]);
         mux.on_timer(&mut cx, timers[1]);
         mux.on_timer(&mut cx, timers[0]);
-        let submitted: Vec<(u32, u64, u64, u16)> = cx
+        let submitted: Vec<(u32, u64, u64, u16, u8)> = cx
             .fx
             .iter()
             .map(|e| match e {
-                AppEffect::Submit { msg, tag } => (msg.dst.0, msg.id.0, msg.len, *tag),
+                AppEffect::Submit { msg, tag } => {
+                    (msg.dst.0, msg.id.0, msg.len, *tag, msg.transport)
+                }
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -124,5 +136,6 @@ mod tests {
         assert_eq!([submitted[0].1, submitted[1].1], [0, 1]);
         assert_ne!(submitted[0].2, submitted[1].2, "draws differ");
         assert_eq!([submitted[0].3, submitted[1].3], [5, 2], "the tag is the index of the table");
+        assert_eq!([submitted[0].4, submitted[1].4], [0, 1], "and the transport is the table's");
     }
 }

@@ -1,39 +1,55 @@
 //! The `[queue]` table: the discipline of every switch port.
 
 use endpoint::Framing;
-use queues::{Capacity, CutPayloadSpec, DropTailSpec, NdpSpec, QueueSpec};
+use queues::{Capacity, CutPayloadSpec, DropTailSpec, FairSpec, NdpSpec, QueueSpec};
+use units::Bytes;
 
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
 use crate::registry::{Kind, QUEUES};
-use crate::transport::Transport;
+use crate::transport::{Transport, Transports};
 
-/// Read `[queue]`, for the packets of `transport`.
-pub(crate) fn read(table: &mut Reader<'_>, transport: &Transport) -> Result<QueueSpec, Diagnostic> {
+/// Read `[queue]`, for the packets of `transports`.
+pub(crate) fn read(
+    table: &mut Reader<'_>,
+    transports: &Transports,
+) -> Result<QueueSpec, Diagnostic> {
     let kind: &Kind<ReadQueue> = table.choose("kind", QUEUES, |k| k.name)?;
-    let spec = (kind.read)(table, transport.framing)?;
-    check_mtu(table, &spec, transport.mtu)?;
-    Ok(spec)
+    (kind.read)(table, &transports.iter().collect::<Vec<_>>())
 }
 
-/// How one kind of queue is read.
-pub(crate) type ReadQueue = fn(&mut Reader<'_>, Framing) -> Result<QueueSpec, Diagnostic>;
+/// How one kind of queue is read, for the packets of these transports.
+pub(crate) type ReadQueue = fn(&mut Reader<'_>, &[&Transport]) -> Result<QueueSpec, Diagnostic>;
+
+/// The one of `transports` with the longest packets: queues are measured in those.
+fn longest(transports: &[&Transport]) -> (Framing, u16) {
+    let longest = transports.iter().max_by_key(|transport| transport.mtu);
+    longest.map_or((Framing { payload: 0, overhead: 0 }, 0), |t| (t.framing, t.mtu))
+}
 
 /// `kind = "drop-tail"`: capacity and, for transports that understand marks, a threshold.
-pub(crate) fn drop_tail(table: &mut Reader<'_>, _: Framing) -> Result<QueueSpec, Diagnostic> {
+pub(crate) fn drop_tail(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+) -> Result<QueueSpec, Diagnostic> {
     let capacity = table.need("capacity")?;
     let ecn_threshold = table.maybe("ecn_threshold")?;
+    holds_a_packet(table, "capacity", capacity, transports)?;
     Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold }))
 }
 
 /// `kind = "ndp"`. Defaults are those of the paper and its code (ndp.md, section 1).
-pub(crate) fn ndp(table: &mut Reader<'_>, framing: Framing) -> Result<QueueSpec, Diagnostic> {
+pub(crate) fn ndp(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+) -> Result<QueueSpec, Diagnostic> {
     let data_capacity = table.need("capacity")?;
+    let payload = u32::from(longest(transports).0.payload);
     // "The same byte memory as the data queue"; the paper counts eight packets as 72 000 bytes.
     let same_memory = match data_capacity {
         Capacity::Bytes(n) => Capacity::Bytes(n),
-        Capacity::Packets(n) => Capacity::Bytes(n.saturating_mul(u32::from(framing.payload))),
+        Capacity::Packets(n) => Capacity::Bytes(n.saturating_mul(payload)),
     };
     let header_capacity = table.or("header_capacity", same_memory)?;
     let header_weight = table.or("header_weight", 10)?;
@@ -44,6 +60,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, framing: Framing) -> Result<QueueSpec,
     table.within("trim_arriving", trim_arriving, 0.0..=1.0)?;
     let trim_to = trim_to(table)?;
     let bounce = table.or("bounce", true)?;
+    holds_a_packet(table, "capacity", data_capacity, transports)?;
     Ok(QueueSpec::Ndp(NdpSpec {
         data_capacity,
         header_capacity,
@@ -58,10 +75,10 @@ pub(crate) fn ndp(table: &mut Reader<'_>, framing: Framing) -> Result<QueueSpec,
 /// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (ndp.md, section 4).
 pub(crate) fn cut_payload(
     table: &mut Reader<'_>,
-    framing: Framing,
+    transports: &[&Transport],
 ) -> Result<QueueSpec, Diagnostic> {
     // Headers and full packets share the queue, so it is memory that counts, not packets.
-    let full = u32::from(framing.payload.saturating_add(framing.overhead));
+    let full = u32::from(longest(transports).1);
     let memory = |capacity| match capacity {
         Capacity::Packets(n) => n.saturating_mul(full),
         Capacity::Bytes(n) => n,
@@ -71,41 +88,83 @@ pub(crate) fn cut_payload(
     let trim_threshold = memory(table.or("trim_threshold", Capacity::Bytes(bytes / 2))?);
     table.within("trim_threshold", trim_threshold, 1..=bytes)?;
     let trim_threshold = Capacity::Bytes(trim_threshold);
+    holds_a_packet(table, "trim_threshold", trim_threshold, transports)?;
     let trim_to = trim_to(table)?;
     Ok(QueueSpec::CutPayload(CutPayloadSpec { capacity, trim_threshold, trim_to }))
 }
 
-/// The length of a trimmed packet.
-fn trim_to(table: &mut Reader<'_>) -> Result<u16, Diagnostic> {
-    let trim_to = table.or("trim_to", units::Bytes(64))?;
-    // At most 1500, so it fits.
-    Ok(table.within("trim_to", trim_to, units::Bytes(64)..=units::Bytes(1_500))?.0 as u16)
+/// `kind = "fair"`: a queue for each class in `[[queue.class]]`.
+pub(crate) fn fair(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+) -> Result<QueueSpec, Diagnostic> {
+    let mtu = Bytes(u64::from(longest(transports).1));
+    let quantum = table.or("quantum", mtu)?;
+    // At most so much that credits are counted in packets, not in megabytes.
+    let quantum = table.within("quantum", quantum, mtu..=Bytes(1_000_000))?.0 as u32;
+    let mut tables = table.tables("class")?;
+    let mut classes: Vec<(u8, QueueSpec)> = Vec::new();
+    for table in &mut tables {
+        let class = table.need("class")?;
+        table.within("class", class, 0..=7)?;
+        if classes.iter().any(|(other, _)| *other == class) {
+            let error = table.error("class", format!("two queues for class {class}"), "again");
+            return Err(error.hint("one queue for each class"));
+        }
+        classes.push((class, of_class(table, class, transports)?));
+    }
+    if let Some(missing) = transports.iter().find(|t| !classes.iter().any(|c| c.0 == t.class)) {
+        let message = format!("class {} of the packets of a transport has no queue", missing.class);
+        let error = table.error("class", message, "in this table");
+        return Err(error.hint(format!("add [[queue.class]] with `class = {}`", missing.class)));
+    }
+    table.finish_tables("class", tables)?;
+    Ok(QueueSpec::Fair(FairSpec { quantum, classes }))
 }
 
-/// Check that what `spec` holds of full packets is at least one, of `mtu` bytes.
-fn check_mtu(table: &Reader<'_>, spec: &QueueSpec, mtu: u16) -> Result<(), Diagnostic> {
-    let (key, capacity) = match spec {
-        QueueSpec::DropTail(spec) => ("capacity", spec.capacity),
-        QueueSpec::Ndp(spec) => ("capacity", spec.data_capacity),
-        // The queue above the threshold is for headers.
-        QueueSpec::CutPayload(spec) => ("trim_threshold", spec.trim_threshold),
-    };
-    let held = match capacity {
-        Capacity::Bytes(n) if n < u32::from(mtu) => format!("{n} bytes"),
-        Capacity::Packets(0) => "0 packets".to_owned(),
-        _ => return Ok(()),
-    };
-    let message = format!("a queue of {held} holds no packet of {mtu} bytes");
-    let key = table.likeliest(&[key, "capacity"]).unwrap_or(key);
-    let error = table.error(key, message, "too small");
-    let hint = match spec {
-        QueueSpec::CutPayload(_) => format!(
-            "`trim_threshold`, half of `capacity` if it is not written, is at least \"{mtu}B\" or \
-             \"1 packets\""
-        ),
-        _ => format!("at least \"{mtu}B\", or count packets: \"8 packets\""),
-    };
-    Err(error.hint(hint))
+/// The queue of one class.
+fn of_class(
+    table: &mut Reader<'_>,
+    class: u8,
+    transports: &[&Transport],
+) -> Result<QueueSpec, Diagnostic> {
+    let simple: Vec<&Kind<ReadQueue>> = QUEUES.iter().filter(|k| k.name != "fair").collect();
+    let kind = *table.choose("kind", &simple, |k| k.name)?;
+    let of_class: Vec<&Transport> =
+        transports.iter().filter(|t| t.class == class).copied().collect();
+    if of_class.is_empty() {
+        let error =
+            table.error("class", "no transport has packets of this class", "a queue for nobody");
+        return Err(error.hint("`ndp` and `cbr` are class 0; `newreno` has a key `class`"));
+    }
+    (kind.read)(table, &of_class)
+}
+
+/// The length of a trimmed packet.
+fn trim_to(table: &mut Reader<'_>) -> Result<u16, Diagnostic> {
+    let trim_to = table.or("trim_to", Bytes(64))?;
+    // At most 1500, so it fits.
+    Ok(table.within("trim_to", trim_to, Bytes(64)..=Bytes(1_500))?.0 as u16)
+}
+
+/// Check that `capacity`, the value of `key`, is at least one packet of any of `transports`.
+fn holds_a_packet(
+    table: &Reader<'_>,
+    key: &'static str,
+    capacity: Capacity,
+    transports: &[&Transport],
+) -> Result<(), Diagnostic> {
+    let mtu = longest(transports).1;
+    match capacity {
+        Capacity::Bytes(n) if n < u32::from(mtu) => {
+            let message = format!("a queue of {n} bytes holds no packet of {mtu} bytes");
+            let at = if table.has(key) { key } else { "capacity" };
+            let error = table.error(at, message, "too small");
+            let half = if at == key { "" } else { " of `trim_threshold`, half of this" };
+            Err(error.hint(format!("at least \"{mtu}B\"{half}, or count packets: \"8 packets\"")))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Knob for Capacity {

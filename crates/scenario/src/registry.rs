@@ -87,6 +87,11 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
         about: "first in, first out; cuts the payload off what would exceed a threshold",
         read: queue::cut_payload,
     },
+    Kind {
+        name: "fair",
+        about: "a queue for each traffic class, served in turn: equal shares in bytes",
+        read: queue::fair,
+    },
 ];
 
 /// What `[traffic] kind` can be.

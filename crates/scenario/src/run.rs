@@ -158,7 +158,7 @@ fn recorder(scenario: &Scenario) -> Recorder {
 
 fn meter(scenario: &Scenario) -> Option<LatencyMeter> {
     let acknowledges =
-        scenario.transport.acknowledges.filter(|_| scenario.measure.packet_latency)?;
+        scenario.transports.acknowledges().filter(|_| scenario.measure.packet_latency)?;
     Some(LatencyMeter::new(acknowledges, scenario.topology(), scenario.config.window))
 }
 
@@ -187,7 +187,7 @@ fn sim<O: Observer + Send>(
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
         Error::from(error.hint("every pair of hosts needs a path that works"))
     };
-    let endpoint = |_| (scenario.transport.endpoint)();
+    let endpoint = |_| scenario.transports.endpoint();
     let endpoints: Option<Vec<_>> = (0..scenario.topology.hosts()).map(endpoint).collect();
     let endpoints =
         endpoints.ok_or_else(|| impossible("the transport refuses its parameters".to_owned()))?;

@@ -11,7 +11,7 @@ use crate::document::{At, Document};
 use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
-use crate::transport::Transport;
+use crate::transport::Transports;
 use crate::{fault, files, life, queue, routing, topology, traffic, transport};
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
@@ -19,7 +19,7 @@ pub struct Scenario {
     pub(crate) name: String,
     pub(crate) seed: u64,
     pub(crate) topology: Arc<Topology>,
-    pub(crate) transport: Transport,
+    pub(crate) transports: Transports,
     pub(crate) traffic: Traffic,
     pub(crate) measure: Measure,
     pub(crate) config: fabric::Config,
@@ -121,23 +121,28 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let topology = topology::read(&mut shape, dir)?;
     let hosts = topology.hosts();
 
-    let mut table = section(&mut root, "transport", "kind = \"ndp\"")?;
-    let transport = transport::read(&mut table, mode, hosts)?;
-    routing::check(&routes, mode, transport.sprays)?;
-    let mut topology = topology.with_mtu(transport.mtu);
+    let mut tables = root.tables("transport")?;
+    if tables.is_empty() {
+        return Err(no_section(&root, "transport", "kind = \"ndp\""));
+    }
+    let transports = transport::read(&mut tables, mode, hosts)?;
+    routing::check(&routes, mode, transports.iter().any(|transport| transport.sprays))?;
+    let mut topology = topology.with_mtu(transports.mtu());
 
     let mut queues = section(&mut root, "queue", "kind = \"ndp\"")?;
-    let queue = queue::read(&mut queues, &transport)?;
-    life::check(&table, &transport, &topology, &queue)?;
+    let queue = queue::read(&mut queues, &transports)?;
+    for (table, transport) in tables.iter().zip(transports.iter()) {
+        life::check(table, transport, &topology, &queue)?;
+    }
 
     let mut flows = root.tables("traffic")?;
     if flows.is_empty() {
         return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
     }
-    let traffic = traffic::read(&mut flows, dir, seed, &mut topology, &transport)?;
+    let traffic = traffic::read(&mut flows, dir, seed, &mut topology, &transports)?;
 
     let mut window = root.table_or_empty("measure")?;
-    let measure = measure::read(&mut window, &traffic, hosts, transport.acknowledges.is_some())?;
+    let measure = measure::read(&mut window, &traffic, hosts, transports.acknowledges().is_some())?;
 
     let mut fault_tables = root.tables("fault")?;
     let faults = fault::read(&mut fault_tables, &topology)?;
@@ -146,7 +151,10 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     root.finish_table("topology", shape)?;
     root.finish_table("queue", queues)?;
     root.finish_table("routing", routes)?;
-    root.finish_table("transport", table)?;
+    match tables.pop() {
+        Some(alone) if tables.is_empty() => root.finish_table("transport", alone)?,
+        last => root.finish_tables("transport", tables.into_iter().chain(last).collect())?,
+    }
     root.finish_tables("traffic", flows)?;
     root.finish_table("measure", window)?;
     root.finish_tables("fault", fault_tables)?;
@@ -154,7 +162,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let config = fabric::Config {
         seed,
         routing: mode.switches,
-        carriages: vec![fabric::Carriage { framing: transport.framing, spray: mode.sprays() }],
+        carriages: transports.carriages(mode),
         queue,
         faults,
         reroute_after,
@@ -169,7 +177,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         check: false,
     };
     let topology = Arc::new(topology);
-    Ok(Scenario { name, seed, topology, transport, traffic, measure, config, links_at, resolved })
+    Ok(Scenario { name, seed, topology, transports, traffic, measure, config, links_at, resolved })
 }
 
 /// The table `key`, which must be there.
@@ -180,10 +188,12 @@ fn section<'d>(
 ) -> Result<Reader<'d>, Diagnostic> {
     match root.table(key)? {
         Some(table) => Ok(table),
-        None => {
-            Err(root.missing(key, &format!("add a table `[{key}]` with `{example}` or another")))
-        }
+        None => Err(no_section(root, key, example)),
     }
+}
+
+fn no_section(root: &Reader<'_>, key: &'static str, example: &str) -> Diagnostic {
+    root.missing(key, &format!("add a table `[{key}]` with `{example}` or another"))
 }
 
 /// The scenario inside a manifest, as TOML.

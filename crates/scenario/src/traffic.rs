@@ -17,10 +17,10 @@ use workload::{
 
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::mux::Mux;
+use crate::mux::{self, Mux};
 use crate::reader::{Knob, Reader};
 use crate::registry::{Kind, TRAFFIC};
-use crate::transport::Transport;
+use crate::transport::{Transport, Transports};
 
 pub(crate) use file::file;
 use sizes::{Sizes, drawn_sizes, sizes};
@@ -33,6 +33,8 @@ pub(crate) struct Traffic {
     tables: Vec<Part>,
     /// What each table is called; `None` where it has no name.
     pub(crate) names: Vec<Option<String>>,
+    /// Which transport carries each, by its place among them.
+    transports: Vec<u8>,
     hosts: u32,
     /// A kind of traffic that never ends by itself, if there is one.
     pub(crate) endless: Option<&'static str>,
@@ -86,11 +88,16 @@ pub(crate) fn read(
     dir: &Path,
     seed: u64,
     topology: &mut Topology,
-    transport: &Transport,
+    transports: &Transports,
 ) -> Result<Traffic, Diagnostic> {
-    let (hosts, names) = (topology.hosts(), Vec::new());
-    let parts = Vec::with_capacity(tables.len());
-    let mut traffic = Traffic { tables: parts, names, hosts, endless: None, open_loop: false };
+    let mut traffic = Traffic {
+        tables: Vec::with_capacity(tables.len()),
+        names: Vec::new(),
+        transports: Vec::new(),
+        hosts: topology.hosts(),
+        endless: None,
+        open_loop: false,
+    };
     for (index, table) in tables.iter_mut().enumerate() {
         if index > usize::from(u16::MAX) {
             return Err(table.error("kind", "more than 65536 tables [[traffic]]", "too many"));
@@ -100,6 +107,7 @@ pub(crate) fn read(
         let read = kind(table)?.read;
         let mut context = Context { dir, draw, topology: &mut *topology };
         let part = read(table, &mut context)?;
+        let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;
         match &part {
             Part::Plan(plan) if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) => {
@@ -114,6 +122,7 @@ pub(crate) fn read(
         }
         traffic.tables.push(part);
         traffic.names.push(name);
+        traffic.transports.push(place);
     }
     Ok(traffic)
 }
@@ -163,10 +172,10 @@ fn kind(table: &mut Reader<'_>) -> Result<&'static Kind<ReadTraffic>, Diagnostic
 impl Traffic {
     /// One application per host.
     pub(crate) fn apps(&self) -> Result<Vec<Box<dyn App>>, PlanError> {
-        let mut apps: Vec<Vec<(u16, Box<dyn App>)>> = (0..self.hosts).map(|_| Vec::new()).collect();
-        for (tag, table) in (0..).zip(&self.tables) {
-            for (host, app) in table.apps(self.hosts)? {
-                apps[host.index()].push((tag, app));
+        let mut apps: Vec<Vec<mux::Part>> = (0..self.hosts).map(|_| Vec::new()).collect();
+        for ((table, &transport), part) in (0..).zip(&self.transports).zip(&self.tables) {
+            for (host, app) in part.apps(self.hosts)? {
+                apps[host.index()].push(mux::Part { table, transport, app });
             }
         }
         let alone = self.tables.len() == 1;

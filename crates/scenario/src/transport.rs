@@ -1,4 +1,5 @@
-//! The `[transport]` table: which transport, and every one of its parameters.
+//! The `[transport]` table: which transport, and every one of its parameters; or several tables
+//! `[[transport]]`, for transports that run side by side on every host.
 //!
 //! A parameter is written by the name of the transport's `Config` field. None has a default here;
 //! `preset` names a published set of them, which the other keys then change.
@@ -8,9 +9,11 @@ mod ndp;
 mod newreno;
 
 use endpoint::{Endpoint, Framing};
+use fabric::Carriage;
+use transports::mux::Mux;
 use units::{Bytes, Dur};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::packet_latency::Acknowledges;
 use crate::reader::Reader;
 use crate::registry::{Kind, TRANSPORTS};
@@ -26,6 +29,10 @@ pub(crate) struct Transport {
     pub(crate) framing: Framing,
     /// Its longest packet on the wire, data or control.
     pub(crate) mtu: u16,
+    /// The protocol of its packets.
+    pub(crate) proto: u8,
+    /// The traffic class of its packets.
+    pub(crate) class: u8,
     /// What it sends before it hears anything, payload bytes.
     pub(crate) first_window: u64,
     /// Whether it can choose a path for each packet.
@@ -46,14 +53,97 @@ pub(crate) struct Transport {
 /// How one transport is read.
 pub(crate) type ReadTransport = fn(&mut Reader<'_>, Mode, u32) -> Result<Transport, Diagnostic>;
 
-/// Read `[transport]`, for `hosts` hosts; `mode` says how its senders choose paths.
+/// The transports of every host, one at least, in the order of the file.
+pub(crate) struct Transports {
+    list: Vec<Transport>,
+    /// Where there are several, what `[[traffic]]` calls each.
+    names: Vec<String>,
+}
+
+/// Read `[transport]` or all `[[transport]]`, for `hosts` hosts; `mode` says how their senders choose
+/// paths. Of several, each needs a `name`.
 pub(crate) fn read(
-    table: &mut Reader<'_>,
+    tables: &mut [Reader<'_>],
     mode: Mode,
     hosts: u32,
-) -> Result<Transport, Diagnostic> {
-    let kind: &Kind<ReadTransport> = table.choose("kind", TRANSPORTS, |k| k.name)?;
-    (kind.read)(table, mode, hosts)
+) -> Result<Transports, Diagnostic> {
+    let several = tables.len() > 1;
+    let mut read = Transports { list: Vec::new(), names: Vec::new() };
+    for table in tables {
+        let kind: &Kind<ReadTransport> = table.choose("kind", TRANSPORTS, |k| k.name)?;
+        if several {
+            let name: String = table.need("name")?;
+            if read.names.contains(&name) {
+                let error = table.error("name", format!("two transports named `{name}`"), "again");
+                return Err(error.hint("traffic says by name which of them carries it"));
+            }
+            read.names.push(name);
+        }
+        let transport = (kind.read)(table, mode, hosts)?;
+        if read.list.iter().any(|other| other.proto == transport.proto) {
+            let message = format!("two transports of kind `{}`", kind.name);
+            let error = table.error("kind", message, "again");
+            return Err(
+                error.hint("a host could not tell whose a packet is; give each another kind")
+            );
+        }
+        read.list.push(transport);
+    }
+    Ok(read)
+}
+
+impl Transports {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Transport> {
+        self.list.iter()
+    }
+
+    /// The longest packet of all of them.
+    pub(crate) fn mtu(&self) -> u16 {
+        self.list.iter().map(|transport| transport.mtu).max().unwrap_or(0)
+    }
+
+    /// How their messages travel where paths are chosen by `mode`.
+    pub(crate) fn carriages(&self, mode: Mode) -> Vec<Carriage> {
+        let spray = |t: &Transport| mode.sprays() && (t.sprays || !mode.needs_spraying());
+        self.list.iter().map(|t| Carriage { framing: t.framing, spray: spray(t) }).collect()
+    }
+
+    /// The one that a table of `[[traffic]]` names, and its place among them. One alone needs no name.
+    pub(crate) fn of_traffic(
+        &self,
+        table: &mut Reader<'_>,
+    ) -> Result<(u8, &Transport), Diagnostic> {
+        let mut at = 0;
+        if self.list.len() > 1 {
+            let wanted: String = table.need("transport")?;
+            let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+            at = names.iter().position(|&name| name == wanted).ok_or_else(|| {
+                let message = format!("no transport is named `{wanted}`");
+                let error = table.error("transport", message, "no such name");
+                error.hint(did_you_mean(&wanted, &names))
+            })?;
+        }
+        // Fewer than 256: each has another kind.
+        Ok((at as u8, &self.list[at]))
+    }
+
+    /// As [`Transport::acknowledges`]; `None` also where there are several, whose packets the
+    /// function could not tell apart.
+    pub(crate) fn acknowledges(&self) -> Option<Acknowledges> {
+        match self.list.as_slice() {
+            [alone] => alone.acknowledges,
+            _ => None,
+        }
+    }
+
+    /// The endpoint of one host; `None` as in [`Transport::endpoint`].
+    pub(crate) fn endpoint(&self) -> Option<Box<dyn Endpoint>> {
+        if let [alone] = self.list.as_slice() {
+            return (alone.endpoint)();
+        }
+        let parts = self.list.iter().map(|t| Some((t.proto, (t.endpoint)()?)));
+        Some(Box::new(Mux::new(parts.collect::<Option<_>>()?)))
+    }
 }
 
 /// The largest payload: with its headers it must fit the 16 bits of a packet's length.

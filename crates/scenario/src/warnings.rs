@@ -3,6 +3,7 @@
 
 use fabric::{End, Outcome};
 use metrics::{FlowRow, Window};
+use queues::QueueSpec;
 use units::{Dur, Time};
 
 use crate::Scenario;
@@ -69,7 +70,7 @@ fn short_window(scenario: &Scenario, window: Window) -> Option<String> {
 
 /// A first window below the bandwidth-delay product cannot fill a link.
 fn small_first_window(scenario: &Scenario) -> Option<String> {
-    let window = scenario.transport.first_window;
+    let window = scenario.transports.iter().map(|transport| transport.first_window).min()?;
     let rtt: Dur = scenario.longest_rtt();
     let needed = scenario.topology.links().first()?.rate.bytes_in(rtt).0;
     (window < needed).then(|| {
@@ -86,8 +87,7 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
     const MANY: f64 = 0.01;
     let dropped = outcome.counters.dropped;
     let share = dropped as f64 / outcome.counters.data_sent.max(1) as f64;
-    let trims = !matches!(scenario.config.queue, queues::QueueSpec::DropTail(_));
-    if trims && dropped > 0 {
+    if dropped > 0 && trims(&scenario.config.queue) {
         let lost = "were lost although the switches trim: headers or control did not fit";
         return Some(format!("{dropped} packets {lost}, or a link was down"));
     }
@@ -95,6 +95,15 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         let share = share * 100.0;
         format!("{dropped} packets ({share:.1} % of the data) were lost: queues were full")
     })
+}
+
+/// Whether whatever has payload is trimmed rather than lost.
+fn trims(queue: &QueueSpec) -> bool {
+    match queue {
+        QueueSpec::DropTail(_) => false,
+        QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) => true,
+        QueueSpec::Fair(spec) => spec.classes.iter().all(|(_, queue)| trims(queue)),
+    }
 }
 
 /// `time` in three digits and the unit that suits them: scenarios are exact, sentences are short.

@@ -43,9 +43,16 @@ fn small() -> Vec<Scenario> {
     ]
 }
 
-/// Those, and one whose messages never end.
+/// Those, and some whose messages never end.
 fn all() -> impl Iterator<Item = Scenario> {
-    small().into_iter().chain([load("overload_cut_payload.toml", &["measure.to=3ms"])])
+    let fabric = "topology={kind=\"fat-tree\", k=4, link_rate=\"10Gbps\", link_delay=\"1us\"}";
+    let short = "measure={from=\"1ms\", to=\"2ms\"}";
+    let endless = [
+        load("overload_cut_payload.toml", &["measure.to=3ms"]),
+        load("coexistence/separate_queues.toml", &[fabric, short]),
+        load("coexistence/shared_queue.toml", &[fabric, short]),
+    ];
+    small().into_iter().chain(endless)
 }
 
 #[test]
@@ -57,6 +64,8 @@ fn cross_checks_of_the_engine_agree() {
         let heap = Options { heap: true, ..Options::default() };
         assert_eq!(plain, with(heap.clone()), "{}: heap", scenario.name());
         assert_eq!(plain, with(Options { eager: true, ..heap }), "{}: eager", scenario.name());
+        let alone = Options { threads: Some(1), ..Options::default() };
+        assert_eq!(plain, with(alone), "{}: one thread", scenario.name());
         let check = Options { check: true, ..Options::default() };
         assert_eq!(plain, with(check), "{}: check", scenario.name());
     }

@@ -24,6 +24,8 @@ pub(crate) fn cbr(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, 
     Ok(Transport {
         framing: config.framing(),
         mtu: config.payload + config.header,
+        proto: wire::frame::UDP,
+        class: 0,
         // It waits for nothing.
         first_window: u64::MAX,
         sprays: false,

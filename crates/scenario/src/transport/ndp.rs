@@ -47,6 +47,8 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
     Ok(Transport {
         framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
+        proto: wire::ndp::PROTOCOL,
+        class: 0,
         first_window: u64::from(config.initial_window) * u64::from(config.payload),
         sprays: true,
         unbounded_only: false,

@@ -49,6 +49,8 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
     Ok(Transport {
         framing: config.framing(),
         mtu: (config.mss + config.overhead).max(config.ack_bytes),
+        proto: wire::tcp::PROTO,
+        class: config.class,
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         sprays: false,
         unbounded_only: false,
