@@ -4,5 +4,6 @@
 pub mod cbr;
 pub mod frame;
 pub mod ndp;
+pub mod phost;
 pub mod shim;
 pub mod tcp;
