@@ -33,10 +33,16 @@ pub(crate) fn packet_key(pkt: &Packet) -> u64 {
     let mut key = fold(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0), pkt.span.msg.0);
     key = fold(key, pkt.span.offset ^ u64::from(pkt.span.len) << 40);
     key = fold(key, u64::from(pkt.path) << 32 | u64::from(pkt.wire_len));
-    for word in pkt.header().chunks(8) {
-        let mut bytes = [0; 8];
-        bytes[..word.len()].copy_from_slice(word);
-        key = fold(key, u64::from_le_bytes(bytes));
+    // Word by word, the last one cut to what is in use.
+    let (words, _) = pkt.hdr.as_chunks::<8>();
+    let mut left = u32::from(pkt.hdr_len) * 8;
+    for word in words {
+        if left == 0 {
+            break;
+        }
+        let unused = u64::BITS - left.min(u64::BITS);
+        key = fold(key, u64::from_le_bytes(*word) << unused >> unused);
+        left = left.saturating_sub(u64::BITS);
     }
     key
 }

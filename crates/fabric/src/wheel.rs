@@ -58,6 +58,18 @@ const EMPTY: Chunk =
 
 const _: () = assert!(size_of::<Chunk>() == 128, "two cache lines");
 
+/// An event of the open slot.
+#[derive(Clone, Copy)]
+struct Due {
+    /// When in the slot, picoseconds.
+    since: u32,
+    order: u32,
+    about: About,
+}
+
+/// A place that has not been filled.
+const NOT_DUE: Due = Due { since: 0, order: 0, about: About::NOTHING };
+
 pub(crate) struct Wheel {
     /// Slot of a time: its picoseconds shifted by this.
     shift: u32,
@@ -71,9 +83,11 @@ pub(crate) struct Wheel {
     occupied: Vec<u64>,
     chunks: Vec<Chunk>,
     free: Vec<u32>,
-    /// The events of slot `current`, latest first.
-    keys: Vec<Key>,
-    about: Vec<About>,
+    /// The events of slot `current` in order; those before `next` are gone.
+    due: Vec<Due>,
+    next: usize,
+    /// When slot `current` begins.
+    start: Time,
     /// The slot being emptied, counted from time zero. Chunks hold only later slots, fewer than
     /// `heads.len()` of them.
     current: u64,
@@ -125,8 +139,9 @@ impl Wheel {
             occupied: vec![0; slots.div_ceil(64) as usize],
             chunks: Vec::new(),
             free: Vec::new(),
-            keys: Vec::new(),
-            about: Vec::new(),
+            due: Vec::new(),
+            next: 0,
+            start: Time::ZERO,
             current: 0,
             unsorted: (Vec::new(), Vec::new()),
             places: Vec::new(),
@@ -146,7 +161,7 @@ impl Wheel {
         (slot & (self.heads.len() as u64 - 1)) as usize
     }
 
-    fn start(&self, slot: u64) -> Time {
+    fn start_of(&self, slot: u64) -> Time {
         Time(slot << self.shift)
     }
 
@@ -181,9 +196,16 @@ impl Wheel {
     /// Add an event to the open slot.
     #[cold]
     fn insert(&mut self, key: Key, about: About) {
-        let at = self.keys.partition_point(|&k| k > key);
-        self.keys.insert(at, key);
-        self.about.insert(at, about);
+        let new = self.due(key, about);
+        let later = |due: &Due| (due.since, due.order) < (new.since, new.order);
+        let at = self.next + self.due[self.next..].partition_point(later);
+        self.due.insert(at, new);
+    }
+
+    #[inline(always)]
+    fn due(&self, key: Key, about: About) -> Due {
+        let order = key as u32 & ((1 << self.bits) - 1);
+        Due { since: key as u32 >> self.bits, order, about }
     }
 
     /// Begin a chunk of slot `index`.
@@ -205,33 +227,37 @@ impl Wheel {
     /// The first event of the open slot.
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<(Time, About)> {
-        let (&key, &about) = (self.keys.last()?, self.about.last()?);
-        Some((Time(self.start(self.current).0 + (key >> self.bits) as u64), about))
+        let due = self.due.get(self.next)?;
+        Some((Time(self.start.0 + u64::from(due.since)), due.about))
     }
 
     /// The order of the first event of the open slot.
     pub(crate) fn peek_order(&self) -> Option<u32> {
-        self.keys.last().map(|key| (key & ((1 << self.bits) - 1)) as u32)
+        self.due.get(self.next).map(|due| due.order)
     }
 
     /// What the event of the open slot after `ahead` others is about.
     #[inline(always)]
     pub(crate) fn ahead(&self, ahead: usize) -> Option<About> {
-        self.about.get(self.about.len().wrapping_sub(ahead + 1)).copied()
+        self.due.get(self.next + ahead).map(|due| due.about)
     }
 
     /// Take the first event of the open slot.
     #[inline(always)]
     pub(crate) fn pop(&mut self) {
-        self.keys.pop();
-        self.about.pop();
+        self.next += 1;
+    }
+
+    /// Whether the open slot has been emptied.
+    fn is_done(&self) -> bool {
+        self.next >= self.due.len()
     }
 
     /// The first event if its slot begins no later than `limit`: opens slots up to there.
     pub(crate) fn first(&mut self, limit: Time) -> Option<(Time, About)> {
-        while self.keys.is_empty() {
+        while self.is_done() {
             let slot = self.next_slot()?;
-            if self.start(slot) > limit {
+            if self.start_of(slot) > limit {
                 return None;
             }
             self.open_slot(slot);
@@ -241,7 +267,7 @@ impl Wheel {
 
     /// Nothing comes before `now` any more.
     pub(crate) fn advance(&mut self, now: Time) {
-        if self.keys.is_empty() {
+        if self.is_done() {
             self.current = self.current.max(self.slot(now).saturating_sub(1));
         }
     }
@@ -250,7 +276,7 @@ impl Wheel {
     pub(crate) fn next_at(&self) -> Option<Time> {
         match self.peek() {
             Some((at, _)) => Some(at),
-            None => self.next_slot().map(|slot| self.start(slot)),
+            None => self.next_slot().map(|slot| self.start_of(slot)),
         }
     }
 
@@ -273,6 +299,7 @@ impl Wheel {
 
     fn open_slot(&mut self, slot: u64) {
         self.current = slot;
+        self.start = self.start_of(slot);
         let index = self.index(slot);
         let mut at = std::mem::replace(&mut self.heads[index], NIL);
         self.occupied[index / 64] &= !(1 << (index % 64));
@@ -289,33 +316,45 @@ impl Wheel {
         self.sort();
     }
 
-    /// Put the events of a slot in order, the latest first. Not always a handful: hosts that start
-    /// together stay in step, and their events tie.
+    /// Put the events of a slot in order. Not always a handful: hosts that start together stay in step,
+    /// and their events tie.
     fn sort(&mut self) {
-        let (keys, about) = (&mut self.unsorted.0, &self.unsorted.1[..]);
-        self.keys.resize(about.len(), 0);
-        self.about.resize(about.len(), About::NOTHING);
-        if about.len() <= COUNTED_MAX {
-            // No key is below zero, so what fills the last group is later than none.
-            keys.resize(about.len().next_multiple_of(GROUP), -1);
-            for (n, &about) in about.iter().enumerate() {
-                let key = keys[n];
-                let mut place = later(keys, key);
-                // A timer of a host that has been moved away and back.
-                while self.about[place] != About::NOTHING {
-                    place += 1;
-                }
-                self.keys[place] = key;
-                self.about[place] = about;
-            }
-            return;
+        let events = self.unsorted.1.len();
+        self.next = 0;
+        self.due.clear();
+        self.due.resize(events, NOT_DUE);
+        if events <= COUNTED_MAX {
+            self.sort_by_counting(events);
+        } else {
+            self.sort_by_comparing();
         }
+    }
+
+    fn sort_by_counting(&mut self, events: usize) {
+        let bits = self.bits;
+        let mask = (1 << bits) - 1;
+        let (keys, about) = &mut self.unsorted;
+        // No key is below zero, so what fills the last group is later than none.
+        keys.resize(events.next_multiple_of(GROUP), -1);
+        for (&key, &about) in keys.iter().zip(&*about) {
+            let mut place = events - 1 - later(keys, key);
+            let mut due = &mut self.due[place];
+            // A timer of a host that has been moved away and back.
+            while due.about != About::NOTHING {
+                place -= 1;
+                due = &mut self.due[place];
+            }
+            *due = Due { since: key as u32 >> bits, order: key as u32 & mask, about };
+        }
+    }
+
+    fn sort_by_comparing(&mut self) {
+        let (keys, about) = &self.unsorted;
         self.places.clear();
-        self.places.extend((0..).zip(&*keys).map(|(n, &key)| (key as u64) << 32 | n));
-        self.places.sort_unstable_by(|a, b| b.cmp(a));
+        self.places.extend((0..).zip(keys).map(|(n, &key)| (key as u64) << 32 | n));
+        self.places.sort_unstable();
         for (n, place) in self.places.iter().enumerate() {
-            self.keys[n] = (place >> 32) as Key;
-            self.about[n] = about[*place as u32 as usize];
+            self.due[n] = self.due((place >> 32) as Key, about[*place as u32 as usize]);
         }
     }
 
@@ -327,7 +366,8 @@ impl Wheel {
             })
         });
         let waiting = chunks.flat_map(|chunk| &chunk.about[..chunk.len as usize]);
-        waiting.chain(&self.about).copied()
+        let open = self.due.iter().skip(self.next).map(|due| &due.about);
+        waiting.chain(open).copied()
     }
 }
 
