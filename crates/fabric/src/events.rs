@@ -17,7 +17,7 @@ use units::Time;
 
 use crate::config::Events;
 use crate::timers::IndexedHeap;
-use crate::wheel::{About, Span, Wheel};
+use crate::wheel::{About, Onward, Span, Wheel};
 
 /// What happens. Links, hosts and packets by their numbers in this partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,15 +202,16 @@ impl EventQueue {
     }
 
     /// The next event, if it comes strictly before `limit`, is an arrival and can be had quickly:
-    /// when, over which link, and which packet.
+    /// when, what, and where it leads.
     #[inline(always)]
-    pub(crate) fn pop_arrival(&mut self, limit: Time) -> Option<(Time, u32, u32)> {
+    pub(crate) fn pop_arrival(&mut self, limit: Time) -> Option<(Time, About, Onward)> {
         let (at, about) = self.wheel.peek()?;
         if at >= self.heap_at.min(limit) || about.kind() != About::ARRIVAL {
             return None;
         }
+        let onward = self.wheel.onward();
         self.wheel.pop();
-        Some((at, about.link(), about.packet))
+        Some((at, about, onward))
     }
 
     /// The next event, if it comes strictly before `limit`.
@@ -313,11 +314,22 @@ impl EventQueue {
         (next != Time::NEVER).then_some(next)
     }
 
-    /// What the event of the wheel after `ahead` others is about, if that is known already. A host's
-    /// number is that of its link, so [`About::link`] names a port in any case.
+    /// Whether a slot of the wheel has been opened since this was asked.
     #[inline(always)]
-    pub(crate) fn ahead(&self, ahead: usize) -> Option<About> {
-        self.wheel.ahead(ahead)
+    pub(crate) fn has_opened(&mut self) -> bool {
+        self.wheel.has_opened()
+    }
+
+    /// The events of the open slot. A host's number is that of its link, so [`About::link`] names a port
+    /// in any case.
+    #[inline(always)]
+    pub(crate) fn opened(&self) -> impl Iterator<Item = About> {
+        self.wheel.opened()
+    }
+
+    /// Note where the events of the open slot lead; gives back what was noted before.
+    pub(crate) fn set_onward(&mut self, onward: Vec<Onward>) -> Vec<Onward> {
+        self.wheel.set_onward(onward)
     }
 
     /// The packets that are on their way over a link.

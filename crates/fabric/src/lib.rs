@@ -11,6 +11,7 @@ mod cut;
 mod digest;
 mod events;
 mod faults;
+mod fetch;
 mod graph;
 mod host;
 mod messages;

@@ -20,9 +20,9 @@ use crate::outcome::Violation;
 use crate::port::{FarEnd, Mishaps, Port};
 use crate::rounds::Post;
 use crate::route::{Belief, ChooseUp, Forwarding, Known};
-use crate::slab::{self, Slab};
+use crate::slab::Slab;
 use crate::topology::Topology;
-use crate::wheel::About;
+use crate::wheel::Onward;
 
 /// What all partitions read and none changes.
 pub(crate) struct World {
@@ -90,12 +90,10 @@ pub(crate) struct Part<O> {
     pub(crate) app_events: VecDeque<AppEvent>,
     /// Whether an application has called upon the endpoint since this was cleared.
     pub(crate) submitted: bool,
+    /// Memory for [`Part::fetch`].
+    pub(crate) onward: Vec<Onward>,
     /// Headers that a queue has turned back, until they are forwarded.
     pub(crate) returned: Vec<u32>,
-    /// Whether ports are too many for the nearer caches: then it pays to fetch them ahead.
-    pub(crate) far: bool,
-    /// The same of hosts.
-    pub(crate) far_hosts: bool,
     /// Events handled that are the same however the fabric is cut and departures are worked out.
     pub(crate) handled: u64,
 }
@@ -108,10 +106,13 @@ impl<O: Observer> Part<O> {
     pub(crate) fn run(&mut self, until: Time) {
         while self.violation.is_none() {
             // Most events are arrivals.
-            if let Some((at, link, packet)) = self.events.pop_arrival(until) {
+            if let Some((at, about, onward)) = self.events.pop_arrival(until) {
                 self.begin(at);
-                self.arrival(link, packet);
+                self.arrival(about.link(), about.packet, onward);
             } else if let Some((at, event)) = self.events.pop(until) {
+                if self.events.has_opened() {
+                    self.fetch();
+                }
                 self.begin(at);
                 self.handle(event);
             } else {
@@ -129,12 +130,11 @@ impl<O: Observer> Part<O> {
         }
         self.now = at;
         self.handled += 1;
-        self.prefetch();
     }
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Arrival { link, packet } => self.arrival(link, packet),
+            Event::Arrival { link, packet } => self.arrival(link, packet, Onward::UNKNOWN),
             Event::Departure(link) if (link as usize) < self.hosts.len() => {
                 self.nic_departure(link);
             }
@@ -159,67 +159,9 @@ impl<O: Observer> Part<O> {
         self.hosts.iter().map(Host::next_at).fold(fault, Time::min)
     }
 
-    /// Have at hand what the next events will touch, one dependent load after the other: port and
-    /// packet or host; then the port that the packet goes to, or the endpoint.
-    #[inline(always)]
-    fn prefetch(&self) {
-        if !self.far {
-            return;
-        }
-        if let Some(about) = self.events.ahead(8) {
-            let port = &self.ports[about.link() as usize];
-            slab::prefetch::<_, 3>(port);
-            self.slab.prefetch(about.packet);
-        }
-        if let Some(about) = self.events.ahead(5) {
-            match (about.kind(), self.ports[about.link() as usize].end) {
-                (About::ARRIVAL, FarEnd::Switch(at)) => {
-                    if let Some(pkt) = self.slab.get(about.packet) {
-                        let out = self.port_along(at, pkt);
-                        slab::prefetch::<_, 4>(&self.ports[out as usize]);
-                    }
-                }
-                (About::ARRIVAL, FarEnd::Host(host)) => {
-                    // Its header, which switches do not look at.
-                    if let Some(pkt) = self.slab.get(about.packet) {
-                        slab::prefetch::<_, 1>(&pkt.hdr);
-                    }
-                    if self.far_hosts {
-                        self.prefetch_host(host);
-                    }
-                }
-                (About::ARRIVAL, _) => {}
-                _ if self.far_hosts => self.prefetch_host(about.link()),
-                _ => {}
-            }
-        }
-        if self.far_hosts
-            && let Some(about) = self.events.ahead(2)
-        {
-            let host = match (about.kind(), self.ports[about.link() as usize].end) {
-                (About::ARRIVAL, FarEnd::Host(host)) => host,
-                (About::ARRIVAL, _) => return,
-                _ => about.link(),
-            };
-            if let Some(host) = self.hosts.get(host as usize) {
-                host.prefetch_endpoint();
-            }
-        }
-    }
-
-    /// A host's own port, and what every packet of it touches.
-    fn prefetch_host(&self, host: u32) {
-        if let Some(host) = self.hosts.get(host as usize) {
-            slab::prefetch::<_, 5>(host);
-        }
-        if let Some(port) = self.ports.get(host as usize) {
-            slab::prefetch::<_, 2>(port);
-        }
-    }
-
     /// `packet` has arrived at the far end of `link`.
     #[inline(always)]
-    fn arrival(&mut self, link: u32, packet: u32) {
+    fn arrival(&mut self, link: u32, packet: u32, onward: Onward) {
         let port = &mut self.ports[link as usize];
         port.replay(link, self.now, &mut self.events);
         port.packets += 1;
@@ -232,43 +174,53 @@ impl<O: Observer> Part<O> {
         if O::PACKETS {
             observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Arrived, pkt);
         }
+        if let Some(out) = onward.port() {
+            self.queue(link, out, packet);
+            return;
+        }
         match port.end {
             FarEnd::Host(host) => self.deliver(host, packet),
-            FarEnd::Switch(at) => self.forward(at, packet),
+            FarEnd::Switch(at) => self.forward(link, at, packet),
             FarEnd::Elsewhere(_) => {}
         }
     }
 
-    /// A packet is at switch `at`: queue it at an output port.
-    #[inline(always)]
-    fn forward(&mut self, at: u32, packet: u32) {
-        let pkt = &self.slab[packet];
-        let desc = describe(packet, pkt);
+    /// A packet that has come over `link` is at switch `at`: queue it at an output port.
+    #[inline(never)]
+    fn forward(&mut self, link: u32, at: u32, packet: u32) {
         let out = match self.world.forwarding {
-            Forwarding::Digits => self.port_along(at, pkt),
+            Forwarding::Digits => self.port_along(at, &self.slab[packet]),
             Forwarding::Choice(up) => self.choose(at, packet, up),
         };
+        self.queue(link, out, packet);
+    }
+
+    /// A packet that has come over `link` leaves the switch over port `out`.
+    #[inline(always)]
+    fn queue(&mut self, link: u32, out: u32, packet: u32) {
+        let desc = describe(packet, &self.slab[packet]);
         let port = &mut self.ports[out as usize];
         port.note_active(out, &mut self.active);
         port.replay(out, self.now, &mut self.events);
         if !port.offer(out, desc, self.now, &mut self.events) {
             self.refuse(out, desc);
-            while let Some(packet) = self.returned.pop() {
-                self.send_back(at, packet);
-            }
+            self.send_back(link);
         }
     }
 
-    /// A header has been turned back at switch `at`. It is control now, and does not come back again.
+    /// Headers that have been turned back at the end of `link` are control now, and do not come back again.
     #[inline(never)]
-    fn send_back(&mut self, at: u32, packet: u32) {
-        self.forward(at, packet);
+    fn send_back(&mut self, link: u32) {
+        let FarEnd::Switch(at) = self.ports[link as usize].end else { return };
+        while let Some(packet) = self.returned.pop() {
+            self.forward(link, at, packet);
+        }
     }
 
     /// The port of switch `at` on the way to `pkt`'s destination, along the path that the sender
     /// has chosen.
     #[inline(always)]
-    fn port_along(&self, at: u32, pkt: &Packet) -> u32 {
+    pub(crate) fn port_along(&self, at: u32, pkt: &Packet) -> u32 {
         let switch = &self.switches[at as usize];
         let home = &self.world.topology.homes[pkt.dst.index()];
         let down = switch.down + u32::from(home.down[switch.tier]);

@@ -485,7 +485,6 @@ fn check(
 }
 
 /// What a core of today has to itself.
-const CACHE: usize = 1 << 20;
 
 /// Where a link from one part to another ends.
 struct ReceivingEnd {
@@ -529,10 +528,6 @@ fn build<O>(
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
-    // Where the next port is looked up, fetching it ahead would be the lookup itself.
-    let far = size_of_val(&ports[..]) > CACHE && topology.graph.is_none();
-    // As much again is behind pointers.
-    let far_hosts = 2 * size_of_val(&hosts[..]) > CACHE;
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {
         index,
@@ -564,10 +559,9 @@ fn build<O>(
         app_fx: Vec::new(),
         app_events: VecDeque::new(),
         submitted: false,
+        onward: Vec::new(),
         returned: Vec::new(),
         handled: 0,
-        far,
-        far_hosts,
         world: Arc::clone(world),
     }
 }

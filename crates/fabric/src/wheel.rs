@@ -36,6 +36,36 @@ impl About {
     }
 }
 
+/// Where an event leads: to a port, to a host, or nobody has looked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Onward(u32);
+
+impl Onward {
+    pub(crate) const UNKNOWN: Self = Self(u32::MAX);
+    /// Links are fewer.
+    const HOST: u32 = 1 << 31;
+
+    #[inline(always)]
+    pub(crate) const fn to_port(port: u32) -> Self {
+        Self(port)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn to_host(host: u32) -> Self {
+        Self(Self::HOST | host)
+    }
+
+    #[inline(always)]
+    pub(crate) fn port(self) -> Option<u32> {
+        (self.0 < Self::HOST).then_some(self.0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn host(self) -> Option<u32> {
+        (self.0 >= Self::HOST && self.0 != u32::MAX).then_some(self.0 ^ Self::HOST)
+    }
+}
+
 /// When in its slot an event comes and, below that, its order. Not negative; signed, because that is
 /// what processors compare many of at once.
 type Key = i32;
@@ -86,6 +116,10 @@ pub(crate) struct Wheel {
     /// The events of slot `current` in order; those before `next` are gone.
     due: Vec<Due>,
     next: usize,
+    /// Where each leads, if somebody has looked.
+    onward: Vec<Onward>,
+    /// Whether it has just been opened.
+    fresh: bool,
     /// When slot `current` begins.
     start: Time,
     /// The slot being emptied, counted from time zero. Chunks hold only later slots, fewer than
@@ -141,6 +175,8 @@ impl Wheel {
             free: Vec::new(),
             due: Vec::new(),
             next: 0,
+            onward: Vec::new(),
+            fresh: false,
             start: Time::ZERO,
             current: 0,
             unsorted: (Vec::new(), Vec::new()),
@@ -200,6 +236,9 @@ impl Wheel {
         let later = |due: &Due| (due.since, due.order) < (new.since, new.order);
         let at = self.next + self.due[self.next..].partition_point(later);
         self.due.insert(at, new);
+        if at < self.onward.len() {
+            self.onward.insert(at, Onward::UNKNOWN);
+        }
     }
 
     #[inline(always)]
@@ -236,10 +275,27 @@ impl Wheel {
         self.due.get(self.next).map(|due| due.order)
     }
 
-    /// What the event of the open slot after `ahead` others is about.
+    /// Whether a slot has been opened since this was asked.
     #[inline(always)]
-    pub(crate) fn ahead(&self, ahead: usize) -> Option<About> {
-        self.due.get(self.next + ahead).map(|due| due.about)
+    pub(crate) fn has_opened(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// What was in the open slot when it was opened.
+    #[inline(always)]
+    pub(crate) fn opened(&self) -> impl Iterator<Item = About> {
+        self.due.iter().map(|due| due.about)
+    }
+
+    /// See [`Wheel::opened`].
+    pub(crate) fn set_onward(&mut self, onward: Vec<Onward>) -> Vec<Onward> {
+        std::mem::replace(&mut self.onward, onward)
+    }
+
+    /// Where the first event of the open slot leads.
+    #[inline(always)]
+    pub(crate) fn onward(&self) -> Onward {
+        self.onward.get(self.next).copied().unwrap_or(Onward::UNKNOWN)
     }
 
     /// Take the first event of the open slot.
@@ -298,6 +354,8 @@ impl Wheel {
     }
 
     fn open_slot(&mut self, slot: u64) {
+        self.fresh = true;
+        self.onward.clear();
         self.current = slot;
         self.start = self.start_of(slot);
         let index = self.index(slot);
