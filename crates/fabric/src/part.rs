@@ -20,7 +20,7 @@ use crate::outcome::Violation;
 use crate::port::{FarEnd, Mishaps, Port};
 use crate::rounds::Post;
 use crate::route::{Belief, ChooseUp, Forwarding, Known};
-use crate::slab::Slab;
+use crate::slab::{self, Slab};
 use crate::topology::Topology;
 use crate::wheel::Onward;
 
@@ -54,6 +54,17 @@ pub(crate) struct Elsewhere {
     pub(crate) link: u32,
 }
 
+/// What a sample needs to know of a port.
+pub(crate) struct Sampled {
+    /// Of its link.
+    pub(crate) height: usize,
+    /// Bytes whose transmission had begun when it was last sampled.
+    pub(crate) bytes: u64,
+}
+
+/// Ports that a sample will look at are fetched so many ahead.
+const SOON: usize = 8;
+
 pub(crate) struct Part<O> {
     pub(crate) index: u32,
     pub(crate) world: Arc<World>,
@@ -65,6 +76,8 @@ pub(crate) struct Part<O> {
     pub(crate) ports: Vec<Port>,
     /// Ports that have had packets since the last sample, and perhaps some that have not.
     pub(crate) active: Vec<u32>,
+    /// By port.
+    pub(crate) sampled: Vec<Sampled>,
     /// Bytes transmitted up to the last sample, by tier (see `Sample::tier_bytes`).
     pub(crate) tier_bytes: [u64; 3],
     pub(crate) hosts: Vec<Host>,
@@ -321,19 +334,25 @@ impl<O: Observer> Part<O> {
     /// Add to `queues` what is in each queue that is not empty, `now`. Only active ports are looked at:
     /// in a large fabric most are idle.
     pub(crate) fn sample(&mut self, now: Time, queues: &mut Vec<u32>) {
-        let Self { ports, active, events, tier_bytes, world, .. } = self;
-        active.retain(|&me| {
-            let port = &mut ports[me as usize];
+        let Self { ports, active, sampled, events, tier_bytes, .. } = self;
+        let mut kept = 0;
+        for n in 0..active.len() {
+            if let Some(&soon) = active.get(n + SOON) {
+                slab::prefetch::<_, 3>(&ports[soon as usize]);
+            }
+            let me = active[n];
+            let (port, before) = (&mut ports[me as usize], &mut sampled[me as usize]);
             port.replay(me, now, events);
-            let link = &world.topology.links()[port.rare.link as usize];
-            tier_bytes[link.height()] += port.bytes - port.rare.sampled_bytes;
-            port.rare.sampled_bytes = port.bytes;
+            tier_bytes[before.height] += port.bytes - before.bytes;
+            before.bytes = port.bytes;
             if port.queued_bytes() > 0 {
                 queues.push(port.queued_bytes());
             }
             port.active = port.busy();
-            port.active
-        });
+            active[kept] = me;
+            kept += usize::from(port.active);
+        }
+        active.truncate(kept);
     }
 
     /// Note how much has been sent so far: the measurement window begins (0) or ends (1).

@@ -74,8 +74,6 @@ pub(crate) struct Rare {
     pub(crate) window_bytes: [u64; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
-    /// Bytes sent when it was last sampled.
-    pub(crate) sampled_bytes: u64,
 }
 
 const _: () = assert!(
@@ -129,7 +127,6 @@ impl Port {
                 mishaps: Mishaps::default(),
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
-                sampled_bytes: 0,
             }),
         }
     }

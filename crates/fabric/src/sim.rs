@@ -18,7 +18,7 @@ use crate::messages::{Messages, Report};
 use crate::outcome::{
     Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, Violation,
 };
-use crate::part::{Elsewhere, Part, Switch, World};
+use crate::part::{Elsewhere, Part, Sampled, Switch, World};
 use crate::port::{FarEnd, Port};
 use crate::rounds::{Post, Rounds};
 use crate::route::{Belief, Forwarding, Known};
@@ -528,6 +528,8 @@ fn build<O>(
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
+    let sampled =
+        |port: &Port| Sampled { height: topology.links()[port.rare.link as usize].height(), bytes: 0 };
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {
         index,
@@ -540,6 +542,7 @@ fn build<O>(
             ports.len() as u32,
             span(topology),
         ),
+        sampled: ports.iter().map(sampled).collect(),
         ports,
         hosts,
         first_host,

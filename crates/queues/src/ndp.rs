@@ -34,15 +34,15 @@ pub struct NdpSpec {
 pub struct Ndp {
     data_room: Room,
     header_room: Room,
-    data: Fifo,
-    headers: Fifo,
     /// Position in the round of `header_weight + data_weight` services; moves only while both
     /// queues are non-empty.
     turn: u16,
     round: u16,
-    trim_to: u16,
     header_weight: u8,
     bounce: bool,
+    trim_to: u16,
+    data: Fifo,
+    headers: Fifo,
     /// Trim the arriving packet if 63 coin bits are below this.
     trim_arriving_below: u64,
 }
