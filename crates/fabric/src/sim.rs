@@ -528,8 +528,10 @@ fn build<O>(
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
-    let sampled =
-        |port: &Port| Sampled { height: topology.links()[port.rare.link as usize].height(), bytes: 0 };
+    let sampled = |port: &Port| Sampled {
+        height: topology.links()[port.rare.link as usize].height(),
+        bytes: 0,
+    };
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {
         index,
