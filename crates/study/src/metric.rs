@@ -53,7 +53,7 @@ pub(crate) fn names(run: &Run) -> Vec<String> {
         names.extend(of_flows.iter().map(|name| format!("{}.{name}", group.name)));
     }
     let of_probe = run.probe.iter().flat_map(|probe| probe.metrics);
-    names.extend(of_probe.map(|(name, _)| (*name).to_owned()));
+    names.extend(of_probe.map(|name| (*name).to_owned()));
     names
 }
 

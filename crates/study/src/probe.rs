@@ -1,5 +1,7 @@
 //! [`Probe`]: what figures need beside counters, by name.
 
+mod last_link;
+
 use metrics::Timeline;
 use scenario::{Error, Scenario};
 
@@ -7,8 +9,8 @@ use scenario::{Error, Scenario};
 pub(crate) struct Probe {
     /// Its name in `figure.toml`.
     pub(crate) name: &'static str,
-    /// The metrics that it adds, and what they are.
-    pub(crate) metrics: &'static [(&'static str, &'static str)],
+    /// The metrics that it adds.
+    pub(crate) metrics: &'static [&'static str],
     /// Run the scenario and measure.
     pub(crate) measure: fn(&Scenario) -> Result<Probed, Error>,
 }
@@ -22,4 +24,4 @@ pub(crate) struct Probed {
 }
 
 /// All probes.
-pub(crate) const PROBES: &[Probe] = &[];
+pub(crate) const PROBES: &[Probe] = &[last_link::PROBE];

@@ -175,7 +175,7 @@ fn probe(job: &Job<'_>, scenario: &Scenario, ran: &mut Ran) -> Result<(), Error>
     let Some(probe) = job.run.probe else { return Ok(()) };
     let probed = (probe.measure)(scenario)?;
     let named = probe.metrics.iter().zip(probed.values);
-    ran.metrics.extend(named.filter_map(|((name, _), value)| Some(((*name).to_owned(), value?))));
+    ran.metrics.extend(named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))));
     ran.timeline = Some(probed.timeline);
     Ok(())
 }
