@@ -1,11 +1,15 @@
 # make demo    the main job: build, run two workloads under two transports, compare
-# make test    every check and every test (what .ci/run calls)
+# make test    every check and every test (what .ci/run calls), the quick form of the studies included
+# make reproduce  the published evaluations in full: targets, verdicts, reports in out/reproduce
 # make bench   the simulator's own speed
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test lint bench fuzz
+.PHONY: demo test lint bench fuzz reproduce
 
 TRIMLINE = target/release/trimline
+
+# Published evaluations, in studies/.
+STUDIES = ndp
 
 demo:
 	cargo build --release --locked -p trimline
@@ -15,11 +19,17 @@ demo:
 
 test: lint
 	cargo test --locked --workspace
+	cargo build --release --locked -p trimline
+	for study in $(STUDIES); do $(TRIMLINE) reproduce $$study --quick --out out/quick/$$study || exit 1; done
 
 lint:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
+
+reproduce:
+	cargo build --release --locked -p trimline
+	for study in $(STUDIES); do $(TRIMLINE) reproduce $$study || exit 1; done
 
 bench:
 	cargo build --release --locked -p trimline

@@ -1,0 +1,71 @@
+//! A tiny study from its files to its verdicts.
+
+use metrics::{StudyResults, Verdict};
+use trimline_study::{Options, Plan, Study, reproduce};
+
+const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny");
+
+fn run(what: &str, quick: bool, threads: u32) -> StudyResults {
+    let study = Study::load(what).unwrap();
+    let plan = Plan::new(&study, quick).unwrap();
+    let options = Options { threads, command: "trimline reproduce tiny".to_owned() };
+    reproduce(&plan, &options, &|_| ()).unwrap()
+}
+
+/// Without what a clock measured.
+fn timeless(mut results: StudyResults) -> StudyResults {
+    results.figures.iter_mut().flat_map(|f| &mut f.runs).for_each(|run| run.wall_s = 0.0);
+    results
+}
+
+#[test]
+fn every_row_has_its_verdict() {
+    let results = run(TINY, false, 2);
+    let rows: Vec<(&str, Verdict)> =
+        results.rows().map(|row| (row.result.row.as_str(), row.result.verdict)).collect();
+    let expected = [
+        ("last n=1", Verdict::Pass),
+        ("last n=4", Verdict::Pass),
+        ("last n=8", Verdict::Pass),
+        ("ratio", Verdict::Pass),
+        ("known to differ", Verdict::Explained),
+        ("without a value", Verdict::Fail),
+    ];
+    assert_eq!(rows, expected);
+    let row = |i: usize| results.rows().nth(i).unwrap();
+    assert!(row(2).interval.is_some(), "three seeds");
+    assert!(row(4).result.evidence.ends_with("tiny/fig1/notes.md#trimmed-packets"));
+    let command = &row(2).result.evidence;
+    assert!(command.ends_with("incast.toml --set traffic.senders=8 --seed 1"), "{command}");
+    assert_eq!(row(5).result.measured, None, "a note does not excuse a missing value");
+    let problem = row(5).problem.as_deref();
+    assert_eq!(problem, Some("ndp, seed 1: `flow_goodput_gbps.min` has no value"));
+}
+
+#[test]
+fn curves_are_measured_beside_what_is_published() {
+    let results = run(TINY, false, 2);
+    let [completion, last] = results.figures[0].curves.as_slice() else { panic!("two curves") };
+    assert_eq!((completion.label.as_str(), last.label.as_str()), ("completion", "last"));
+    let xs: Vec<f64> = last.measured.iter().map(|point| point.x).collect();
+    assert_eq!((xs, last.published.len()), (vec![1.0, 4.0, 8.0], 3));
+    let end = completion.measured.last().unwrap();
+    let slowest = results.figures[0].rows[2].result.measured.unwrap();
+    assert!(end.y == 1.0 && end.x >= slowest, "{end:?}: the slowest of all seeds");
+}
+
+#[test]
+fn threads_change_nothing() {
+    let one = timeless(run(TINY, false, 1));
+    assert_eq!(one.figures[0].runs.len(), 12, "every run once, with each seed");
+    assert_eq!(timeless(run(TINY, false, 3)), one);
+}
+
+#[test]
+fn the_quick_form_is_a_part() {
+    let results = run(&format!("{TINY}/fig1"), true, 2);
+    assert_eq!(results.figures[0].runs.len(), 1, "one point, one seed");
+    let rows: Vec<&str> = results.rows().map(|row| row.result.row.as_str()).collect();
+    assert_eq!(rows, ["last n=8", "known to differ", "without a value"]);
+    assert_eq!(results.left_out, 3);
+}
