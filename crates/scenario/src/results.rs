@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
 use metrics::{
-    FlowRow, FlowStats, LinkRow, Packets, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
-    SeriesRow, Summary, TrafficStats, Window,
+    FlowRow, LinkRow, Packets, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, Summary,
+    TrafficStats, Window,
 };
 use units::{Dur, HostId, Rate, Time};
 
@@ -64,13 +64,6 @@ impl Results {
         let links = links(topology, outcome, window);
         let series = series(topology, &outcome.samples);
         Self { summary, flows, series, links, window, latencies }
-    }
-
-    /// What `rows`, some of the messages, say by the definitions of the summary.
-    #[must_use]
-    pub fn stats_of(&self, scenario: &Scenario, rows: &[FlowRow]) -> FlowStats {
-        let rate = |host| scenario.topology.receive_rate(HostId(host));
-        metrics::fold_flows(rows, self.window, rate).0
     }
 }
 

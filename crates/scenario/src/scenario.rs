@@ -86,6 +86,12 @@ impl Scenario {
         self.measure
     }
 
+    /// The name of each `[[traffic]]` table that has one.
+    #[must_use]
+    pub fn traffic_names(&self) -> &[Option<String>] {
+        &self.traffic.names
+    }
+
     /// The share of a run that is done: of the window's time, or of the messages.
     #[must_use]
     pub fn done(&self, progress: &fabric::Progress) -> f64 {

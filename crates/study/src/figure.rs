@@ -46,7 +46,7 @@ pub(crate) enum CurveOf {
         /// The value.
         y: Rc<Formula>,
     },
-    /// The distribution of something over messages: its name, with that of the group before it.
+    /// The distribution of something over messages or packets: its name.
     Distribution(String),
 }
 
@@ -148,10 +148,10 @@ fn check_metric(
     run: &Run,
     error: impl FnOnce(String) -> Diagnostic,
 ) -> Result<(), Diagnostic> {
-    let known = metric::names(run);
-    if name.starts_with("tier.") || known.iter().any(|known| known == name) {
+    if metric::is_known(name, run) {
         return Ok(());
     }
+    let known = metric::names(run);
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let hint = match did_you_mean(name, &known) {
         hint if hint.starts_with("did") => {
@@ -208,12 +208,10 @@ impl Curve {
         let own = &figure.runs[run];
         let (of, open) = match table.maybe::<String>("cdf")? {
             Some(name) => {
-                let known = metric::distributions(own);
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                if !known.contains(&name.as_str()) {
+                metric::check_distribution(&name).map_err(|known| {
                     let error = table.error("cdf", format!("no distribution `{name}`"), "here");
-                    return Err(error.hint(did_you_mean(&name, &known)));
-                }
+                    error.hint(did_you_mean(&name, &known))
+                })?;
                 (CurveOf::Distribution(name), None)
             }
             None => {

@@ -1,91 +1,111 @@
-//! The metrics of a run by name: the numbers of its summary, of its groups of messages and of the
-//! tiers of its fabric.
+//! The metrics of a run by name: the numbers of its summary, more of its messages, and the tiers of
+//! its fabric.
 
 use std::collections::BTreeMap;
 
-use metrics::{FlowRow, FlowStats, LinkRow, Summary, fct_us, long_flow_goodputs, slowdowns};
+use metrics::{FlowRow, LinkRow, Summary, TrafficStats, fct_us, long_flow_goodputs, slowdowns};
 use scenario::{Results, Scenario};
 use serde_json::Value;
 
 use crate::run::Run;
 
-/// Metrics by name.
+/// Metrics by name. Names of tables and tiers have `_` for `-`, which is minus in a formula.
 pub(crate) type Metrics = BTreeMap<String, f64>;
 
-/// What a curve can show the distribution of.
-const DISTRIBUTIONS: [&str; 3] = ["fct_us", "slowdown", "flow_goodput_gbps"];
+/// What a curve can show the distribution of, over messages.
+const OF_MESSAGES: [&str; 3] = ["fct_us", "slowdown", "flow_goodput_gbps"];
 
-/// What is worked out from messages beside [`FlowStats`].
+/// What a curve can show the distribution of, over packets.
+const PACKET_LATENCY: &str = "packet_latency_us";
+
+/// What is worked out from messages beside what the summary says of them.
 const MORE_OF_FLOWS: [&str; 3] =
     ["fct_us.min", "flow_goodput_gbps.worst_decile", "flow_goodput_gbps.jain"];
 
 /// All metrics of a run but those of its probe.
-pub(crate) fn of(run: &Run, scenario: &Scenario, results: &Results) -> Metrics {
+pub(crate) fn of(scenario: &Scenario, results: &Results) -> Metrics {
     let mut metrics = Metrics::new();
     flatten("", &json(&results.summary), &mut |name, value| {
-        metrics.extend(value.map(|value| (name, value)));
+        metrics.extend(value.map(|value| (name.replace('-', "_"), value)));
     });
     metrics.extend(more_of_flows(&results.flows, results));
-    for group in &run.groups {
-        let rows = messages(run, &group.name, results);
-        let mut add = |name: String, value| {
-            metrics.insert(format!("{}.{name}", group.name), value);
-        };
-        let stats = results.stats_of(scenario, &rows);
-        flatten("", &json(&stats), &mut |name, value| {
-            value.into_iter().for_each(|value| add(name.clone(), value));
-        });
-        more_of_flows(&rows, results).into_iter().for_each(|(name, value)| add(name, value));
+    for (table, rows) in tables(scenario, results) {
+        let named = |(name, value)| (format!("traffic.{table}.{name}"), value);
+        metrics.extend(more_of_flows(&rows, results).into_iter().map(named));
     }
     metrics.insert("hosts".to_owned(), f64::from(scenario.topology().hosts()));
     metrics.extend(of_tiers(&results.links));
     metrics
 }
 
-/// The names that [`of`] can make, those of tiers left out, and those of the run's probe.
+/// The messages of each traffic table that has a name.
+fn tables(scenario: &Scenario, results: &Results) -> Vec<(String, Vec<FlowRow>)> {
+    let rows = |table: u16| results.flows.iter().filter(|r| r.traffic == table).copied().collect();
+    let named = (0..).zip(scenario.traffic_names());
+    named.filter_map(|(i, name)| Some((name.as_ref()?.replace('-', "_"), rows(i)))).collect()
+}
+
+/// Whether `name` can be a metric of `run`. Which tables and tiers there are, only its scenario
+/// knows.
+pub(crate) fn is_known(name: &str, run: &Run) -> bool {
+    let of_table = |rest: &str| {
+        let metric = rest.split_once('.').map_or("", |(_, metric)| metric);
+        of_messages().any(|known| known == metric)
+    };
+    match name.split_once('.') {
+        Some(("tier", _)) => true,
+        Some(("traffic", rest)) => of_table(rest),
+        _ => names(run).iter().any(|known| known == name),
+    }
+}
+
+/// The metrics of `run`, those of tables and tiers left out.
 pub(crate) fn names(run: &Run) -> Vec<String> {
     let mut names = vec!["hosts".to_owned()];
     flatten("", &json(&Summary::default()), &mut |name, _| names.push(name));
-    let mut of_flows: Vec<String> = MORE_OF_FLOWS.map(str::to_owned).to_vec();
-    names.extend(of_flows.iter().cloned());
-    flatten("", &json(&FlowStats::default()), &mut |name, _| of_flows.push(name));
-    for group in &run.groups {
-        names.extend(of_flows.iter().map(|name| format!("{}.{name}", group.name)));
-    }
+    names.extend(MORE_OF_FLOWS.map(str::to_owned));
     let of_probe = run.probe.iter().flat_map(|probe| probe.metrics);
     names.extend(of_probe.map(|name| (*name).to_owned()));
     names
 }
 
-/// The names of the distributions that a run has.
-pub(crate) fn distributions(run: &Run) -> Vec<String> {
-    let of_groups = run
-        .groups
-        .iter()
-        .flat_map(|group| DISTRIBUTIONS.iter().map(move |name| format!("{}.{name}", group.name)));
-    DISTRIBUTIONS.iter().map(|name| (*name).to_owned()).chain(of_groups).collect()
+/// The metrics of a traffic table, without its name.
+fn of_messages() -> impl Iterator<Item = String> {
+    let mut names: Vec<String> = MORE_OF_FLOWS.map(str::to_owned).to_vec();
+    flatten("", &json(&TrafficStats::default()), &mut |name, _| names.push(name));
+    names.into_iter()
+}
+
+/// What the distribution `name` is over, or what there is.
+pub(crate) fn check_distribution(name: &str) -> Result<(), Vec<&'static str>> {
+    let of_table = name.strip_prefix("traffic.").and_then(|rest| rest.split_once('.'));
+    let metric = of_table.map_or(name, |(_, metric)| metric);
+    let known: Vec<&str> = OF_MESSAGES.into_iter().chain([PACKET_LATENCY]).collect();
+    let over_packets = metric == PACKET_LATENCY;
+    if known.contains(&metric) && !(over_packets && of_table.is_some()) {
+        Ok(())
+    } else {
+        Err(known)
+    }
 }
 
 /// The values whose distribution is called `name`, ascending.
-pub(crate) fn distribution(run: &Run, name: &str, results: &Results) -> Vec<f64> {
-    let (group, name) = match name.split_once('.') {
-        Some((group, name)) => (Some(group), name),
-        None => (None, name),
-    };
-    let chosen = group.map(|group| messages(run, group, results));
+pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -> Vec<f64> {
+    if name == PACKET_LATENCY {
+        let latencies = results.latencies.iter().flat_map(|l| &l.ascending);
+        return latencies.map(|latency| latency.as_us_f64()).collect();
+    }
+    let table = name.strip_prefix("traffic.").and_then(|rest| rest.split_once('.'));
+    let chosen = table.map(|(table, _)| {
+        let tables = tables(scenario, results);
+        tables.into_iter().find(|(name, _)| name == table).map(|(_, rows)| rows).unwrap_or_default()
+    });
     let rows = chosen.as_deref().unwrap_or(&results.flows);
-    match name {
+    match table.map_or(name, |(_, metric)| metric) {
         "fct_us" => fct_us(rows),
         "slowdown" => slowdowns(rows),
         _ => long_flow_goodputs(rows, results.window),
     }
-}
-
-/// The messages of the group `name`.
-fn messages(run: &Run, name: &str, results: &Results) -> Vec<FlowRow> {
-    let group = run.groups.iter().find(|group| group.name == name);
-    let rows = results.flows.iter().filter(|row| group.is_some_and(|group| group.has(row)));
-    rows.copied().collect()
 }
 
 /// [`MORE_OF_FLOWS`], as far as there are values.

@@ -163,9 +163,9 @@ fn measure(
     ran.record.digest = Some(results.summary.digest.clone());
     ran.record.wall_s = results.summary.wall_s;
     ran.record.packet_hops = results.summary.packet_hops;
-    ran.metrics = metric::of(job.run, &scenario, &results);
+    ran.metrics = metric::of(&scenario, &results);
     for name in wanted {
-        let values = metric::distribution(job.run, name, &results);
+        let values = metric::distribution(name, &scenario, &results);
         ran.distributions.insert((*name).to_owned(), values);
     }
     probe(job, &scenario, ran).map_err(|e| e.to_string())

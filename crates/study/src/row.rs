@@ -42,6 +42,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
     let source: String = table.need("source")?;
     let why = table.need("why")?;
     let explained = explained(table, &figure.dir)?;
+    let band = Band::read(table)?;
     let row = |id, point, target, (low, high)| Row {
         id,
         run,
@@ -59,9 +60,8 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
     if !table.has("over") {
         let at = figure::at(table, own, None)?;
         let target = table.need("target")?;
-        let band = band(table, target)?;
         let point = at.into_iter().flatten().collect();
-        return add(table, figure, row(id, point, target, band));
+        return add(table, figure, row(id, point, target, band.around(target, table)?));
     }
     let axis = figure::axis_of(table, "over", own)?;
     let at = figure::at(table, own, Some(axis))?;
@@ -78,7 +78,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
         };
         let name = format!("{id} {}={}", own.axes[axis].name, values[i].text);
         let point = at.iter().map(|at| at.unwrap_or(i)).collect();
-        rows.push(row(name, point, target, band(table, target)?));
+        rows.push(row(name, point, target, band.around(target, table)?));
     }
     let of = CurveOf::Along { axis, y: Rc::clone(&formula) };
     figure.curves.push(Curve { label: id, run, at, of, published: points, source: source.clone() });
@@ -93,30 +93,53 @@ fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Result<(), Diagnost
     Ok(())
 }
 
-/// The band around `target`: `low` and `high`, or `within`.
-fn band(table: &mut Reader<'_>, target: f64) -> Result<(Option<f64>, Option<f64>), Diagnostic> {
-    let (low, high) = (table.maybe::<f64>("low")?, table.maybe::<f64>("high")?);
-    let within: Option<f64> = table.maybe("within")?;
-    let band = match (within, low, high) {
-        (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
-            let error = table.error("within", "`within` excludes `low` and `high`", "one too many");
-            return Err(error.hint("remove one of them"));
+/// How far a value may be from its target.
+enum Band {
+    /// Between these; one of them is there.
+    Ends(Option<f64>, Option<f64>),
+    /// By this share of the target.
+    Within(f64),
+}
+
+impl Band {
+    /// Read `low` and `high`, or `within`.
+    fn read(table: &mut Reader<'_>) -> Result<Self, Diagnostic> {
+        let (low, high) = (table.maybe("low")?, table.maybe("high")?);
+        match (table.maybe("within")?, low, high) {
+            (None, None, None) => {
+                Err(table.missing("within", "add `low` and `high`, or `within = 0.05`"))
+            }
+            (None, ..) => Ok(Self::Ends(low, high)),
+            (Some(share), None, None) => {
+                Ok(Self::Within(table.within("within", share, 0.0..=1.0)?))
+            }
+            (Some(_), ..) => {
+                let message = "`within` excludes `low` and `high`";
+                Err(table.error("within", message, "one too many").hint("remove one of them"))
+            }
         }
-        (None, None, None) => {
-            return Err(table.missing("within", "add `low` and `high`, or `within = 0.05`"));
-        }
-        (Some(share), ..) => {
-            table.within("within", share, 0.0..=1.0)?;
-            let half = (target * share).abs();
-            (Some(target - half), Some(target + half))
-        }
-        (None, low, high) => (low, high),
-    };
-    if band.0.is_some_and(|low| target < low) || band.1.is_some_and(|high| target > high) {
-        let error = table.error("low", format!("the target {target} is not in its band"), "here");
-        return Err(error.hint("the band surrounds the target"));
     }
-    Ok(band)
+
+    /// The band around `target`, which must be in it.
+    fn around(
+        &self,
+        target: f64,
+        table: &Reader<'_>,
+    ) -> Result<(Option<f64>, Option<f64>), Diagnostic> {
+        let (low, high) = match *self {
+            Self::Ends(low, high) => (low, high),
+            Self::Within(share) => {
+                let half = (target * share).abs();
+                (Some(target - half), Some(target + half))
+            }
+        };
+        if low.is_some_and(|low| target < low) || high.is_some_and(|high| target > high) {
+            let message = format!("the target {target} is not in its band");
+            let key = if table.has("low") { "low" } else { "high" };
+            return Err(table.error(key, message, "here").hint("the band surrounds the target"));
+        }
+        Ok((low, high))
+    }
 }
 
 /// The note that explains, which must be there, with its heading.

@@ -17,7 +17,6 @@ pub(crate) struct Run {
     pub(crate) seeds: Vec<u64>,
     pub(crate) sets: Vec<(String, At)>,
     pub(crate) axes: Vec<Axis>,
-    pub(crate) groups: Vec<Group>,
     pub(crate) probe: Option<&'static Probe>,
     pub(crate) quick: Option<Part>,
 }
@@ -49,27 +48,6 @@ pub(crate) struct Part {
     pub(crate) sets: Vec<(String, At)>,
 }
 
-/// A subset of the messages.
-#[derive(Debug)]
-pub(crate) struct Group {
-    pub(crate) name: String,
-    src: Option<Vec<u32>>,
-    dst: Option<Vec<u32>>,
-    /// `Some(None)`: the unbounded ones.
-    size: Option<Option<u64>>,
-}
-
-impl Group {
-    /// Whether `row` is in it.
-    pub(crate) fn has(&self, row: &metrics::FlowRow) -> bool {
-        let within =
-            |hosts: &Option<Vec<u32>>, host| hosts.as_ref().is_none_or(|h| h.contains(&host));
-        within(&self.src, row.src)
-            && within(&self.dst, row.dst)
-            && self.size.is_none_or(|size| size == row.size)
-    }
-}
-
 impl Run {
     /// Read a table `[[run]]` of the figure in `dir`.
     pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Self, Diagnostic> {
@@ -77,21 +55,21 @@ impl Run {
         name(&id, "the id of a run", &table.place("id"))?;
         let scenario: PathBuf = table.need("scenario")?;
         let scenario_at = table.place("scenario");
-        let seeds = seeds(table.node("seeds"), || table.missing("seeds", "add `seeds = [1]`"))?;
         let axes = table.node("sweep").map_or(Ok(Vec::new()), axes)?;
         let sets = table.node("set").map_or(Ok(Vec::new()), texts)?;
         check_placeholders(&axes, &sets, table)?;
-        let groups = table.node("groups").map_or(Ok(Vec::new()), groups)?;
         let probe = match table.has("probe") {
             true => Some(table.choose("probe", PROBES, |probe| probe.name)?),
             false => None,
         };
-        let quick = match table.node("quick") {
-            Some(node) => part(node, &axes, &seeds)?,
-            None => None,
+        let quick = table.node("quick");
+        let Some(node) = table.node("seeds") else {
+            return Err(table.missing("seeds", "add `seeds = [1]`"));
         };
+        let seeds = seeds(node)?;
+        let quick = quick.map_or(Ok(None), |node| part(node, &axes, &seeds))?;
         let scenario = dir.join(scenario);
-        Ok(Self { id, scenario, scenario_at, seeds, sets, axes, groups, probe, quick })
+        Ok(Self { id, scenario, scenario_at, seeds, sets, axes, probe, quick })
     }
 
     /// The points of its sweep, in the order of the values, the last axis fastest.
@@ -165,7 +143,7 @@ impl Run {
     }
 }
 
-/// Names that formulas use: of runs, axes and groups.
+/// Names that formulas use: of runs and axes.
 pub(crate) fn name(name: &str, what: &str, at: &At) -> Result<(), Diagnostic> {
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     if first && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
@@ -201,11 +179,7 @@ fn texts(node: &Node) -> Result<Vec<(String, At)>, Diagnostic> {
     list(node)?.iter().map(text).collect()
 }
 
-fn seeds(
-    node: Option<&Node>,
-    missing: impl FnOnce() -> Diagnostic,
-) -> Result<Vec<u64>, Diagnostic> {
-    let Some(node) = node else { return Err(missing()) };
+fn seeds(node: &Node) -> Result<Vec<u64>, Diagnostic> {
     let seed = |item: &Node| match item.value {
         Value::Integer(n) if n >= 0 => Ok(n.unsigned_abs()),
         _ => Err(item.at.error("a seed is a whole number from 0", "here")),
@@ -250,16 +224,6 @@ fn check_placeholders(
     sets: &[(String, At)],
     table: &Reader<'_>,
 ) -> Result<(), Diagnostic> {
-    for axis in axes {
-        let placeholder = format!("{{{}}}", axis.name);
-        if !sets.iter().any(|(set, _)| set.contains(&placeholder)) {
-            let message = format!("the axis `{}` changes nothing", axis.name);
-            let hint = format!(
-                "add an edit with {placeholder} to `set`, for example \"traffic.senders={placeholder}\""
-            );
-            return Err(table.error("sweep", message, "not used in `set`").hint(hint));
-        }
-    }
     let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
     for (set, at) in sets {
         for part in set.split('{').skip(1) {
@@ -271,50 +235,17 @@ fn check_placeholders(
             }
         }
     }
-    Ok(())
-}
-
-fn groups(node: &Node) -> Result<Vec<Group>, Diagnostic> {
-    let group = |(key, (at, node)): (&String, &(At, Node))| {
-        name(key, "a group", at)?;
-        let mut group = Group { name: key.clone(), src: None, dst: None, size: None };
-        for (field, (at, value)) in entries(node)? {
-            match field.as_str() {
-                "src" => group.src = Some(hosts(value)?),
-                "dst" => group.dst = Some(hosts(value)?),
-                "size" => group.size = Some(size(value)?),
-                _ => {
-                    let error = at.error(format!("unknown key `{field}` of a group"), "unknown");
-                    return Err(error.hint(did_you_mean(field, &["src", "dst", "size"])));
-                }
-            }
+    for axis in axes {
+        let placeholder = format!("{{{}}}", axis.name);
+        if !sets.iter().any(|(set, _)| set.contains(&placeholder)) {
+            let message = format!("the axis `{}` changes nothing", axis.name);
+            let hint = format!(
+                "add an edit with {placeholder} to `set`, for example \"traffic.senders={placeholder}\""
+            );
+            return Err(table.error("sweep", message, "not used in `set`").hint(hint));
         }
-        Ok(group)
-    };
-    entries(node)?.iter().map(group).collect()
-}
-
-fn hosts(node: &Node) -> Result<Vec<u32>, Diagnostic> {
-    let host = |node: &Node| match node.value {
-        Value::Integer(n) => u32::try_from(n).ok(),
-        _ => None,
-    };
-    let hosts = match &node.value {
-        Value::Array(items) => items.iter().map(host).collect(),
-        _ => host(node).map(|host| vec![host]),
-    };
-    hosts.ok_or_else(|| node.at.error("a host's number or a list of them is wanted", "here"))
-}
-
-fn size(node: &Node) -> Result<Option<u64>, Diagnostic> {
-    match &node.value {
-        Value::Text(text) if text == "unbounded" => Ok(None),
-        Value::Text(text) => text
-            .parse::<Bytes>()
-            .map(|bytes| Some(bytes.0))
-            .map_err(|e| node.at.error(format!("not a size: {e}"), "here")),
-        _ => Err(node.at.error("a size such as \"90KB\" or \"unbounded\" is wanted", "here")),
     }
+    Ok(())
 }
 
 /// What `quick` says: `true`, `false`, or a part.
@@ -345,7 +276,7 @@ fn part(node: &Node, axes: &[Axis], seeds: &[u64]) -> Result<Option<Part>, Diagn
 }
 
 fn some_seeds(node: &Node, all: &[u64]) -> Result<Vec<u64>, Diagnostic> {
-    let some = seeds(Some(node), || node.at.error("no seeds", "here"))?;
+    let some = seeds(node)?;
     match some.iter().find(|seed| !all.contains(seed)) {
         Some(seed) => {
             let error = node.at.error(format!("seed {seed} is not one of the run"), "here");

@@ -45,7 +45,7 @@ fn every_row_has_its_verdict() {
 #[test]
 fn curves_are_measured_beside_what_is_published() {
     let results = run(TINY, false, 2);
-    let [completion, last] = results.figures[0].curves.as_slice() else { panic!("two curves") };
+    let [last, completion] = results.figures[0].curves.as_slice() else { panic!("two curves") };
     assert_eq!((completion.label.as_str(), last.label.as_str()), ("completion", "last"));
     let xs: Vec<f64> = last.measured.iter().map(|point| point.x).collect();
     assert_eq!((xs, last.published.len()), (vec![1.0, 4.0, 8.0], 3));

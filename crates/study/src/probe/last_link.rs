@@ -142,8 +142,10 @@ impl Story {
             before.count() as f64
         });
         let first = self.returns().next();
-        let sending = first.and_then(|(at, _)| {
-            let now = self.left.iter().find(|p| p.whole && p.time.contains(&at))?;
+        let sending = first.and_then(|(at, back)| {
+            // Itself, if it found nobody before it.
+            let mut others = self.left.iter().filter(|p| p.whole && p.what != back.what);
+            let now = others.find(|p| p.time.contains(&at))?;
             Some(self.number(now.what) as f64)
         });
         let values = vec![
