@@ -98,7 +98,7 @@ pub struct Curve {
 pub struct Span {
     /// Its start, microseconds.
     pub from_us: f64,
-    /// Its end, microseconds; a mark if it is its start.
+    /// Its end, microseconds.
     pub to_us: f64,
     /// What it is.
     pub label: String,
@@ -109,6 +109,8 @@ pub struct Span {
 /// What happened at a few places over time, one lane each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
+    /// Whose it is: the run and the point of its sweep.
+    pub title: String,
     /// How to read it.
     pub about: String,
     /// Name and stretches of each lane, from the top.

@@ -1,4 +1,4 @@
-//! A [`Timeline`] as inline SVG: one lane per place, a box per stretch, a line per mark.
+//! A [`Timeline`] as inline SVG: one lane per place, a box per stretch.
 
 use maud::{Markup, html};
 use metrics::{Span, Timeline};
@@ -10,6 +10,10 @@ const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 130.0;
 const LANE: f64 = 44.0;
 const BOX: f64 = 28.0;
+/// A box is at least so wide, to be seen.
+const NARROW: f64 = 4.0;
+/// The label of a narrower box stands beneath it.
+const ROOM_FOR_LABEL: f64 = 16.0;
 
 /// The picture and how to read it.
 pub(crate) fn picture(timeline: &Timeline) -> Markup {
@@ -19,34 +23,37 @@ pub(crate) fn picture(timeline: &Timeline) -> Markup {
     let height = LANE * timeline.lanes.len() as f64 + 40.0;
     html! {
         figure {
+            h3 { (timeline.title) }
             svg.timeline viewBox={ "0 0 " (WIDTH) " " (height) } role="img" {
+                (scale(end, &x, height))
                 @for (i, (name, spans)) in timeline.lanes.iter().enumerate() {
                     @let top = LANE * i as f64 + 8.0;
                     text x="0" y=(top + BOX * 0.7) { (name) }
-                    @for span in spans { (of_span(span, &x, top)) }
+                    // Narrow ones over their neighbours.
+                    @for span in wide_first(spans) { (of_span(span, &x, top)) }
                 }
-                (scale(end, &x, height))
             }
             figcaption { (timeline.about) }
         }
     }
 }
 
+fn wide_first(spans: &[Span]) -> Vec<&Span> {
+    let mut spans: Vec<&Span> = spans.iter().collect();
+    let width = |span: &Span| span.to_us - span.from_us;
+    spans.sort_by(|a, b| width(b).total_cmp(&width(a)));
+    spans
+}
+
 fn of_span(span: &Span, x: &impl Fn(f64) -> f64, top: f64) -> Markup {
     let (from, to) = (x(span.from_us), x(span.to_us));
     let class = if span.accent { "accent" } else { "plain" };
+    let label = if to - from < ROOM_FOR_LABEL { top + BOX + 12.0 } else { top + BOX * 0.7 };
     html! {
-        @if span.to_us > span.from_us {
-            rect.(class) x=(from) y=(top) width=(to - from) height=(BOX) {
-                title { (span.label) ": " (tick(span.from_us)) " to " (tick(span.to_us)) " µs" }
-            }
-            text.inside x=((from + to) / 2.0) y=(top + BOX * 0.7) { (span.label) }
-        } @else {
-            line.(class) x1=(from) x2=(from) y1=(top) y2=(top + BOX) {
-                title { (span.label) ": " (tick(span.from_us)) " µs" }
-            }
-            text.inside x=(from) y=(top + BOX + 12.0) { (span.label) }
+        rect.(class) x=(from) y=(top) width=((to - from).max(NARROW)) height=(BOX) {
+            title { (span.label) ": " (tick(span.from_us)) " to " (tick(span.to_us)) " µs" }
         }
+        text.inside x=((from + to) / 2.0) y=(label) { (span.label) }
     }
 }
 

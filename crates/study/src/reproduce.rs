@@ -176,6 +176,9 @@ fn probe(job: &Job<'_>, scenario: &Scenario, ran: &mut Ran) -> Result<(), Error>
     let probed = (probe.measure)(scenario)?;
     let named = probe.metrics.iter().zip(probed.values);
     ran.metrics.extend(named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))));
-    ran.timeline = Some(probed.timeline);
+    // One picture per point: the other seeds look the same.
+    let first = job.run.seeds.first() == Some(&job.seed);
+    let title = job.run.label(&job.point);
+    ran.timeline = first.then(|| Timeline { title, ..probed.timeline });
     Ok(())
 }

@@ -170,6 +170,7 @@ impl Story {
         let about = "What the receiver's link carries: whole packets by number, trimmed ones in \
                      colour, first as a header, then whole. Below, when they reach the switch again.";
         Timeline {
+            title: String::new(),
             about: about.to_owned(),
             lanes: vec![("receiver's link".to_owned(), link), ("back at switch".to_owned(), back)],
         }
