@@ -165,13 +165,13 @@ impl HostInvariants {
                 self.hosts[h].owed.iter().find(|o| !o.optional && o.since + ANSWER_MAX < now);
             if let Some(Owed { key, seq, since, .. }) = late {
                 let what = format!("packet {seq} of {key}, there since {since}, has no answer");
-                self.violated("I4", now, what);
+                self.violated("I4", now, &what);
             }
         }
         self.violations
     }
 
-    fn violated(&mut self, id: &str, at: Time, what: String) {
+    fn violated(&mut self, id: &str, at: Time, what: &str) {
         if self.violations.len() < KEPT {
             self.violations.push(format!("{id} at {at}: {what}"));
         }
@@ -250,7 +250,7 @@ impl HostInvariants {
             let what = format!(
                 "{key}: {sent} packets sent, {pulled} pulls heard, {bounces} bounces, {unasked} unasked"
             );
-            self.violated("I5", at, what);
+            self.violated("I5", at, &what);
         }
     }
 
@@ -270,7 +270,7 @@ impl HostInvariants {
         }
         if again || pkt.path >= paths {
             let what = format!("{key}: path {} of {paths} twice in a round", pkt.path);
-            self.violated("I7", at, what);
+            self.violated("I7", at, &what);
         }
     }
 
@@ -279,7 +279,7 @@ impl HostInvariants {
         let waiting = self.messages.get(&key).map_or(0, |m| m.resend);
         if !data.retransmission && waiting > 0 {
             let what = format!("{key}: new packet {} before {waiting} to resend", data.seq);
-            self.violated("I8", at, what);
+            self.violated("I8", at, &what);
         }
     }
 
@@ -376,16 +376,16 @@ impl HostInvariants {
                 if !right {
                     let what =
                         format!("packet {seq} of {key}: ACK {ack}, trimmed {}", owed.trimmed);
-                    self.violated("I4", at, what);
+                    self.violated("I4", at, &what);
                 }
                 return;
             }
             if !owed.optional {
                 let what = format!("packet {} of {} was not answered", owed.seq, owed.key);
-                self.violated("I4", at, what);
+                self.violated("I4", at, &what);
             }
         }
-        self.violated("I4", at, format!("an answer to packet {seq} of {key}, which never came"));
+        self.violated("I4", at, &format!("an answer to packet {seq} of {key}, which never came"));
     }
 
     /// A PULL, or an answer with the PULL bit.
@@ -408,7 +408,7 @@ impl HostInvariants {
         let next = number == before + 1 || !strict && number > before;
         if !next || strict && number > asked {
             let what = format!("{key}: pull {number} after {before}, {asked} were asked for");
-            self.violated("I4", at, what);
+            self.violated("I4", at, &what);
         }
     }
 
@@ -421,7 +421,7 @@ impl HostInvariants {
         let paced = if h.busy_until < at { at } else { earliest };
         h.next_pull = paced.max(earliest) + interval;
         if at < earliest {
-            self.violated("I6", at, format!("{host}: a pull that was due at {earliest}"));
+            self.violated("I6", at, &format!("{host}: a pull that was due at {earliest}"));
         }
     }
 
@@ -429,7 +429,7 @@ impl HostInvariants {
     /// its PULL bit, may still be waiting for the link.
     fn i9_no_pull_after_completion(&mut self, at: Time, key: MsgKey) {
         if self.messages.get(&key).is_some_and(|m| m.complete) {
-            self.violated("I9", at, format!("{key}: a pull after completion"));
+            self.violated("I9", at, &format!("{key}: a pull after completion"));
         }
     }
 
@@ -458,7 +458,7 @@ impl HostInvariants {
             self.shares += u64::from(sent.len() > 1);
             if most - least > 1 {
                 let what = format!("{host}: pulls of waiting messages in 100 T: {sent:?}");
-                self.violated("I11", at, what);
+                self.violated("I11", at, &what);
             }
         }
     }
