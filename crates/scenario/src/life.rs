@@ -38,15 +38,17 @@ pub(crate) fn check(
 }
 
 /// The longest life of a packet between the hosts that are farthest apart, if it finds every queue
-/// on its way full, and every link the slowest. A bound: no run will have it.
+/// on its way full, and that way leads over the slowest links. A bound: no run will have it.
 fn longest(topology: &Topology, queue: &QueueSpec) -> Dur {
     let mtu = u64::from(topology.mtu());
     let ahead = u128::from(backlog(queue, mtu) + mtu);
     // Slow links with long queues come to more than a clock can hold.
     let hop =
         |link: &Link| ahead * 8 * PS_PER_S / u128::from(link.rate.0) + u128::from(link.delay.0);
+    let mut each: Vec<u128> = topology.links().iter().map(hop).collect();
+    each.sort_unstable_by(|a, b| b.cmp(a));
     let hops = topology.hops(HostId(0), HostId(topology.hosts() - 1));
-    let all = topology.links().iter().map(hop).max().unwrap_or(0) * u128::from(hops);
+    let all: u128 = each.iter().take(hops as usize).sum();
     // Whole microseconds: it is a figure to be read.
     Dur::from_us(u64::try_from(all.div_ceil(PS_PER_US)).unwrap_or(LIFE_MAX_US).min(LIFE_MAX_US))
 }

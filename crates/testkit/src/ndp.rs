@@ -426,9 +426,11 @@ impl HostInvariants {
     }
 
     /// I9: once a receiver has all of a message, it pulls no more for it. An answer from before, with
-    /// its PULL bit, may still be waiting for the link.
+    /// its PULL bit, may still be waiting for the link. Where packets are refused, their model does not
+    /// know what the receiver has.
     fn i9_no_pull_after_completion(&mut self, at: Time, key: MsgKey) {
-        if self.messages.get(&key).is_some_and(|m| m.complete) {
+        let complete = self.messages.get(&key).is_some_and(|m| m.complete);
+        if complete && self.rules.answers_all {
             self.violated("I9", at, &format!("{key}: a pull after completion"));
         }
     }
@@ -454,7 +456,8 @@ impl HostInvariants {
             (*least, *sent) = (*queued, 0);
             *queued > 0
         });
-        if let Some((most, least)) = range.filter(|_| self.rules.fair) {
+        let known = self.rules.fair && self.rules.answers_all;
+        if let Some((most, least)) = range.filter(|_| known) {
             self.shares += u64::from(sent.len() > 1);
             if most - least > 1 {
                 let what = format!("{host}: pulls of waiting messages in 100 T: {sent:?}");
@@ -474,4 +477,92 @@ fn kind(pkt: &Packet) -> Option<Kind> {
 /// The message that the header names.
 fn connection(pkt: &Packet) -> MsgId {
     MsgId(Header::new(pkt.header()).map_or(0, |header| header.connection()))
+}
+
+#[cfg(test)]
+mod tests {
+    use endpoint::Span;
+
+    use super::*;
+
+    const A: HostId = HostId(0);
+    const B: HostId = HostId(1);
+
+    fn packet(src: HostId, dst: HostId, kind: Kind) -> Packet {
+        let bytes = Repr { connection: 7, kind }.to_bytes();
+        let mut pkt = Packet { src, dst, wire_len: 64, ..Packet::EMPTY };
+        pkt.span = Span { msg: MsgId(7), offset: 0, len: 0 };
+        (pkt.proto, pkt.hdr_len) = (wire::ndp::PROTOCOL, wire::ndp::LEN as u8);
+        pkt.hdr[..wire::ndp::LEN].copy_from_slice(&bytes);
+        pkt
+    }
+
+    fn data(seq: u32, last: bool) -> Packet {
+        let data = Data {
+            seq,
+            syn: true,
+            last,
+            retransmission: false,
+            chopped: false,
+            prio: 0,
+            len: 0,
+            pacer_echo: None,
+        };
+        packet(A, B, Kind::Data(data))
+    }
+
+    fn answer(seq: u32, pull: Option<u32>) -> Feedback {
+        Feedback { seq, cumulative: 0, pull }
+    }
+
+    /// What a conversation breaks: packets as (microsecond, whether it is an arrival, packet).
+    fn broken(conversation: &[(u64, bool, Packet)]) -> Vec<String> {
+        let rules = Rules {
+            initial_window: 3,
+            timeout_min: Dur::from_ms(1),
+            interval: vec![Dur::from_us(7); 2],
+            rate: vec![Rate(10_000_000_000); 2],
+            answers_all: true,
+            pull_on_duplicate: true,
+            fair: true,
+            permuted: None,
+        };
+        let mut checker = HostInvariants::new(rules);
+        for (us, arrives, pkt) in conversation {
+            let at = Time::ZERO + Dur::from_us(*us);
+            if *arrives { checker.arrived(at, pkt.dst, pkt) } else { checker.sent(at, pkt) }
+        }
+        let all = checker.finish(Time::ZERO + Dur::from_ms(9));
+        all.iter().map(|v| v.split(' ').next().unwrap_or("").to_owned()).collect()
+    }
+
+    #[test]
+    fn a_proper_conversation_breaks_nothing() {
+        let ack = packet(B, A, Kind::Ack(answer(0, Some(1))));
+        let last = packet(B, A, Kind::Ack(answer(1, None)));
+        let (one, two) = (data(0, false), data(1, true));
+        let all =
+            [(0, false, one), (1, false, two), (5, true, one), (5, false, ack), (6, true, two)];
+        let end = [(6, false, last), (9, true, ack), (10, true, last)];
+        assert_eq!(broken(&[&all[..], &end[..]].concat()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_only_a_wrong_endpoint_does_is_found() {
+        let ack = |pull| packet(B, A, Kind::Ack(answer(0, pull)));
+        let nack = packet(B, A, Kind::Nack(answer(0, None)));
+        let pull = packet(B, A, Kind::Pull { pull: 1, pacer: 1, cumulative: 0 });
+        let (first, only) = (data(0, false), data(0, true));
+        assert_eq!(broken(&[(0, false, first), (5, true, first)]), ["I4"], "no answer");
+        assert_eq!(broken(&[(5, true, first), (5, false, nack)]), ["I4"], "it was whole");
+        assert_eq!(broken(&[(5, false, ack(None))]), ["I4"], "an answer to nothing");
+        let twice = [(5, true, first), (5, false, ack(Some(1))), (20, false, pull)];
+        assert_eq!(broken(&twice), ["I4"], "the same pull again");
+        let new = [(0, false, first), (5, true, nack), (6, false, data(1, false))];
+        assert_eq!(broken(&new), ["I8"], "something new first");
+        let late =
+            [(0, true, first), (0, false, ack(None)), (5, true, only), (5, false, ack(None))];
+        let late = [&late[..], &[(20, false, pull)]].concat();
+        assert_eq!(broken(&late), ["I9"], "a pull after completion");
+    }
 }

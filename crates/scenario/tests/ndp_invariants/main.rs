@@ -5,10 +5,14 @@
 //!
 //! `TRIMLINE_SWARM=1000` draws a thousand, `TRIMLINE_SWARM_SEED=17` begins with seed 17.
 
+#[path = "../drawn/mod.rs"]
+#[allow(dead_code, reason = "the other test that draws wants to know more of what it has drawn")]
+mod drawn;
 mod ports;
 
 use std::path::{Path, PathBuf};
 
+use drawn::{draw, parse, setting};
 use endpoint::{MessageRecord, Observer, Packet, PacketEvent, Routes, UNBOUNDED};
 use fabric::{Node, Outcome, Topology};
 use ports::Ports;
@@ -124,13 +128,26 @@ struct Seen {
     dropped: u64,
 }
 
-/// Run a scenario under all checks.
+/// Run a scenario under all checks, which must all hold.
 fn check(about: &str, scenario: &Scenario, seen: &mut Seen) {
-    let topology = scenario.topology().clone();
     let queue = queue(scenario.resolved());
+    let violations = violations(about, scenario, rules(scenario), queue, seen);
+    assert!(violations.is_empty(), "{about}\n{violations:#?}");
+}
+
+/// Run a scenario and hold it against these rules: what is violated.
+fn violations(
+    about: &str,
+    scenario: &Scenario,
+    rules: Rules,
+    queue: Option<NdpSpec>,
+    seen: &mut Seen,
+) -> Vec<String> {
+    let topology = scenario.topology().clone();
+    let mode = value(scenario.resolved(), "routing", "mode").as_str();
     let watch = Watch {
-        hosts: HostInvariants::new(rules(scenario)),
-        ports: queue.map(|queue| Ports::new(topology.clone(), queue)),
+        hosts: HostInvariants::new(rules),
+        ports: queue.map(|queue| Ports::new(topology.clone(), queue, mode == Some("random"))),
         topology,
         records: Vec::new(),
     };
@@ -145,7 +162,6 @@ fn check(about: &str, scenario: &Scenario, seen: &mut Seen) {
         violations.extend(more);
         seen.contested += contested;
     }
-    assert!(violations.is_empty(), "{about}\n{violations:#?}");
     seen.runs += 1;
     seen.packets += packets;
     seen.shares += shares;
@@ -153,6 +169,7 @@ fn check(about: &str, scenario: &Scenario, seen: &mut Seen) {
     seen.trimmed += outcome.counters.trimmed;
     seen.bounced += outcome.counters.bounced;
     seen.dropped += outcome.counters.dropped;
+    violations
 }
 
 /// I12: a message is delivered if, and only if, each of its bytes was placed; the fabric itself sees
@@ -235,4 +252,68 @@ fn scenarios_that_ship_keep_the_invariants() {
     println!("{seen:#?}");
     assert!(seen.runs >= 8 && seen.packets > 100_000, "{seen:?}");
     assert!(seen.contested > 1_000 && seen.trimmed > 1_000 && seen.shares > 3, "{seen:?}");
+}
+
+// ---------------------------------------------------------------------------- drawn ones
+
+#[test]
+fn drawn_scenarios_keep_the_invariants() {
+    const DRAWS: u64 = 60;
+    let (draws, first) = (setting("TRIMLINE_SWARM", DRAWS), setting("TRIMLINE_SWARM_SEED", 1));
+    println!("{draws} scenarios, from seed {first}");
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ndp_invariants");
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut seen = Seen::default();
+    for seed in first..first + draws {
+        let drawn = draw(seed);
+        if !drawn.ndp {
+            continue;
+        }
+        if let Some((name, text)) = &drawn.file {
+            std::fs::write(dir.join(name), text).unwrap();
+        }
+        check(&format!("seed {seed}:\n{}", drawn.text), &parse(&drawn.text, &dir), &mut seen);
+    }
+    println!("{seen:#?}");
+    if draws >= DRAWS {
+        let Seen { runs, packets, contested, .. } = seen;
+        assert!(runs >= 20 && packets > 50_000 && contested > 1_000, "{seen:?}");
+        assert!(seen.trimmed > 0 && seen.bounced > 0 && seen.dropped > 0, "{seen:?}");
+    }
+}
+
+// ---------------------------------------------------------------------------- the checks themselves
+
+/// Held against rules that it was not run by, a run breaks them: each check can fail.
+#[test]
+fn a_run_by_other_rules_is_found_out() {
+    let sets = ["topology.k=4", "traffic.senders=15", "traffic.size=300KB"].map(str::to_owned);
+    let path = root().join("scenarios/ndp_incast_100x135KB.toml");
+    let scenario = Scenario::load(&path, &sets).unwrap();
+    let right = || rules(&scenario);
+    let ports = queue(scenario.resolved()).unwrap();
+    let found = |id: &str, rules: Rules, ports: NdpSpec| {
+        let all = violations(id, &scenario, rules, Some(ports), &mut Seen::default());
+        let own = all.iter().any(|v| v.starts_with(&format!("{id} ")));
+        assert!(own, "{id} was not found: {all:#?}");
+    };
+    let tight = queues::Capacity::Bytes(60_000);
+    found("I1", right(), NdpSpec { data_capacity: tight, ..ports });
+    found("I2", right(), NdpSpec { header_weight: 11, ..ports });
+    found("I10", right(), NdpSpec { header_weight: 1, ..ports });
+    found("I5", Rules { initial_window: 29, ..right() }, ports);
+    let slower = right().interval.iter().map(|t| Dur(t.0 + 1)).collect();
+    found("I6", Rules { interval: slower, ..right() }, ports);
+    found("I7", Rules { permuted: Some(Box::new(|_, _| 5)), ..right() }, ports);
+    let prio = [
+        "transport.discipline=prio",
+        "transport.preferred_host=1",
+        "transport.preferred_message=0",
+        "traffic.size=1500KB",
+    ];
+    let sets = [&sets[..2], &prio.map(str::to_owned)].concat();
+    let scenario = Scenario::load(&path, &sets).unwrap();
+    let fair = Rules { fair: true, ..rules(&scenario) };
+    let unfair = violations("I11", &scenario, fair, Some(ports), &mut Seen::default());
+    assert!(unfair.iter().all(|v| v.starts_with("I11 ")) && !unfair.is_empty(), "{unfair:#?}");
 }

@@ -25,6 +25,22 @@ struct Pending {
     len: u16,
 }
 
+/// A packet as it was before what happens to it now.
+#[derive(Clone, Copy)]
+struct Seen {
+    whole: bool,
+    bounced: bool,
+    /// It has been sent. Of copies that are alike a queue sends the first and loses the last.
+    sent: bool,
+}
+
+impl Seen {
+    fn of(pkt: &Packet) -> Self {
+        let (whole, bounced) = (pkt.carries_payload(), pkt.flags.has(Flags::BOUNCED));
+        Self { whole, bounced, sent: false }
+    }
+}
+
 /// One packet's stay at one port.
 struct Stay {
     since: Time,
@@ -36,21 +52,38 @@ struct Stay {
     len_before: u16,
 }
 
+/// Violations of one invariant beyond these are not kept.
+const KEPT: usize = 5;
+
 /// The checker.
 pub(crate) struct Ports {
     topology: Topology,
     queue: NdpSpec,
-    pending: BTreeMap<u64, Vec<Pending>>,
+    /// By packet and path: copies of a packet are alike but for the path.
+    pending: BTreeMap<(u64, u32), Vec<Pending>>,
     stays: BTreeMap<u32, Vec<Stay>>,
     violations: Vec<String>,
+    /// Whether two copies that are alike may leave a switch by different ports: then which of them is
+    /// where cannot be told, and nothing is judged that comes later.
+    switches_choose: bool,
+    judged_until: Time,
     /// How many services were contested between the two queues.
     pub(crate) contested: u64,
 }
 
 impl Ports {
-    pub(crate) fn new(topology: Topology, queue: NdpSpec) -> Self {
+    pub(crate) fn new(topology: Topology, queue: NdpSpec, switches_choose: bool) -> Self {
         let (pending, stays, violations) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Self { topology, queue, pending, stays, violations, contested: 0 }
+        Self {
+            topology,
+            queue,
+            pending,
+            stays,
+            violations,
+            switches_choose,
+            judged_until: Time::NEVER,
+            contested: 0,
+        }
     }
 
     pub(crate) fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
@@ -69,7 +102,7 @@ impl Ports {
 
     /// A packet has come to `node`, and will be sent on.
     fn wait(&mut self, at: Time, node: Node, pkt: &Packet) {
-        self.pending.entry(pkt.key).or_default().push(Pending {
+        self.pending.entry((pkt.key, pkt.path)).or_default().push(Pending {
             from: node,
             link: None,
             since: at,
@@ -80,19 +113,27 @@ impl Ports {
         });
     }
 
-    /// I3: a packet is where it was last seen. Nothing appears, and with the count of what is in
-    /// flight at the end nothing disappears.
-    fn i3_take(&mut self, at: Time, link: u32, pkt: &Packet, keep: bool) -> Option<Pending> {
+    /// I3: a packet is where it was last seen, as it was seen. Nothing appears, and with the count of
+    /// what is in flight at the end nothing disappears.
+    fn i3_take(&mut self, at: Time, link: u32, pkt: &Packet, seen: Seen) -> Option<Pending> {
         let from = self.topology.links()[link as usize].from;
-        let there = |p: &Pending| p.from == from && p.link.is_none_or(|l| l == link);
-        let all = self.pending.get_mut(&pkt.key);
-        let found = all.and_then(|all| all.iter().position(there).map(|i| all.remove(i)));
+        let there = |p: &Pending| {
+            let is_whole = p.data && p.trimmed.is_none();
+            let same = is_whole == seen.whole && p.bounced == seen.bounced;
+            same && p.from == from && p.link.is_none_or(|l| l == link)
+        };
+        let all = self.pending.get_mut(&(pkt.key, pkt.path));
+        let found = all.and_then(|all| {
+            if self.switches_choose && all.iter().filter(|p| there(p)).count() > 1 {
+                self.judged_until = all.iter().map(|p| p.since).fold(self.judged_until, Time::min);
+            }
+            let mut places = all.iter();
+            let i = if seen.sent { places.position(there) } else { places.rposition(there) };
+            i.map(|i| all.remove(i))
+        });
         if found.is_none() {
             let name = self.topology.links()[link as usize];
             self.violated("I3", at, &format!("a packet on {name} that was not at {from}"));
-        }
-        if !keep && self.pending.get(&pkt.key).is_some_and(Vec::is_empty) {
-            self.pending.remove(&pkt.key);
         }
         found
     }
@@ -108,7 +149,9 @@ impl Ports {
 
     /// A packet that has come to the end of `link` left its port some time ago.
     fn leave(&mut self, at: Time, link: u32, pkt: &Packet) {
-        let Some(p) = self.i3_take(at, link, pkt, false) else { return };
+        let Some(p) = self.i3_take(at, link, pkt, Seen { sent: true, ..Seen::of(pkt) }) else {
+            return;
+        };
         let about = self.topology.links()[link as usize];
         if matches!(about.from, Node::Host(_)) {
             return;
@@ -129,14 +172,18 @@ impl Ports {
     }
 
     fn trimmed(&mut self, at: Time, link: u32, pkt: &Packet) {
-        let Some(mut p) = self.i3_take(at, link, pkt, true) else { return };
+        let Some(mut p) = self.i3_take(at, link, pkt, Seen { whole: true, ..Seen::of(pkt) }) else {
+            return;
+        };
         (p.link, p.trimmed) = (Some(link), Some(at));
-        self.pending.entry(pkt.key).or_default().push(p);
+        self.pending.entry((pkt.key, pkt.path)).or_default().push(p);
     }
 
     /// I3: only a header on its way out is turned back, and only if the queue is to do that.
     fn bounced(&mut self, at: Time, link: u32, pkt: &Packet) {
-        let Some(p) = self.i3_take(at, link, pkt, false) else { return };
+        let Some(p) = self.i3_take(at, link, pkt, Seen { bounced: false, ..Seen::of(pkt) }) else {
+            return;
+        };
         if p.bounced || !pkt.flags.has(Flags::TRIMMED) || !self.queue.bounce {
             self.violated("I3", at, "a bounce of what must not bounce");
         }
@@ -146,7 +193,9 @@ impl Ports {
 
     /// I3: payload is trimmed, headers bounce; only control and what has bounced is dropped.
     fn dropped(&mut self, at: Time, link: u32, pkt: &Packet) {
-        let Some(p) = self.i3_take(at, link, pkt, false) else { return };
+        let Some(p) = self.i3_take(at, link, pkt, Seen::of(pkt)) else {
+            return;
+        };
         let header = pkt.flags.has(Flags::TRIMMED) && !p.bounced;
         if pkt.carries_payload() || header && self.queue.bounce {
             self.violated("I3", at, "a full queue has dropped a header of data");
@@ -155,8 +204,9 @@ impl Ports {
     }
 
     fn violated(&mut self, id: &str, at: Time, what: &str) {
-        if self.violations.len() < 20 {
-            self.violations.push(format!("{id} at {at}: {what}"));
+        let same = format!("{id} at ");
+        if self.violations.iter().filter(|v| v.starts_with(&same)).count() < KEPT {
+            self.violations.push(format!("{same}{at}: {what}"));
         }
     }
 
@@ -170,7 +220,7 @@ impl Ports {
         }
         // Where a packet waits that has not been sent is not known: what came after it is not judged.
         let at_switch = left.iter().filter(|p| matches!(p.from, Node::Switch(..)));
-        let until = at_switch.map(|p| p.since).min().unwrap_or(Time::NEVER);
+        let until = at_switch.map(|p| p.since).fold(self.judged_until, Time::min);
         for (link, stays) in std::mem::take(&mut self.stays) {
             self.port(link, &stays, until);
         }

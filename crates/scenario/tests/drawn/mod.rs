@@ -1,0 +1,467 @@
+//! Scenarios that nobody has thought up: fabric, queues, routing, transport, traffic and faults from
+//! one seed. Small enough that a run takes a moment.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use endpoint::{Draw, Purpose};
+use fabric::{Fault, FaultAction, Link, Node, Topology};
+use trimline_scenario::Scenario;
+use units::{Rate, Time};
+
+/// The draws that make one scenario, one after the other.
+pub(crate) struct Dice {
+    draw: Draw,
+    rolled: u64,
+}
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { draw: Draw::new(seed, Purpose::new("swarm"), 0), rolled: 0 }
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.rolled += 1;
+        self.draw.below(Purpose::new("dice"), self.rolled, bound)
+    }
+
+    /// Uniform from `low` to `high`, both included.
+    pub(crate) fn from(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high - low + 1)
+    }
+
+    pub(crate) fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    /// `key = "one of these"`, or no such line with the chance that is left.
+    pub(crate) fn maybe(&mut self, text: &mut String, chance: u64, key: &str, values: &[&str]) {
+        let value = self.pick(values);
+        if self.percent(chance) {
+            writeln!(text, "{key} = {value}").unwrap();
+        }
+    }
+}
+
+/// A scenario, and what the tests want to know of it.
+pub(crate) struct Drawn {
+    pub(crate) text: String,
+    /// The file of messages that the text names, if it does: its name and what is in it.
+    pub(crate) file: Option<(String, String)>,
+    pub(crate) ndp: bool,
+    /// Of a full packet.
+    pub(crate) payload: u16,
+    /// When the run ends at the latest.
+    pub(crate) limit: Time,
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// Rates with a whole number of picoseconds per byte, and others.
+const RATES: [&str; 6] = ["10Gbps", "10Gbps", "9.7Gbps", "3Gbps", "25Gbps", "40Gbps"];
+/// Too short for a cut, just short enough, just long enough, and plenty.
+const DELAYS: [&str; 10] =
+    ["0", "99ns", "100ns", "250ns", "500ns", "1us", "1us", "1.234567us", "3us", "5us"];
+
+pub(crate) fn draw(seed: u64) -> Drawn {
+    let dice = &mut Dice::new(seed);
+    let shape = shape(dice);
+    let fabric = fabric_of(&shape);
+    let (ndp, payload) = (dice.percent(65), dice.pick(&[1000, 1460, 4096, 8936]));
+    let limit = limit(dice, &fabric, payload);
+    let mut text = format!("name = \"swarm\"\nseed = {seed}\n\n[topology]\n{shape}");
+    text += &uneven(dice, &fabric);
+    text += &queue(dice, ndp, payload);
+    let modes = ["permute", "permute", "spray", "single", "random", "ecmp"];
+    let mode = dice.pick(if ndp { &modes } else { &modes[3..] });
+    let reroute_after = dice.pick(&["0", "1ps", "10us", "33.3us"]);
+    writeln!(text, "\n[routing]\nmode = \"{mode}\"\nreroute_after = \"{reroute_after}\"").unwrap();
+    text += &if ndp { ndp_transport(dice, payload) } else { newreno_transport(dice, payload) };
+    let (traffic, endless, file) = traffic(dice, &fabric, limit, seed);
+    text += &traffic;
+    text += &measure(dice, limit, endless);
+    let (tables, faults) = faults(dice, &fabric, limit);
+    text += &tables;
+    Drawn { text, file, ndp, payload, limit, faults }
+}
+
+/// The keys of `[topology]`, links that differ excepted.
+fn shape(dice: &mut Dice) -> String {
+    let mut text = match dice.below(100) {
+        0..6 => format!("kind = \"star\"\nhosts = {}\n", dice.from(2, 12)),
+        6..16 => format!(
+            "kind = \"dumbbell\"\nleft_hosts = {}\nright_hosts = {}\nbottleneck_rate = \"{}\"\n",
+            dice.from(1, 8),
+            dice.from(1, 8),
+            dice.pick(&RATES),
+        ),
+        16..40 => format!(
+            "kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}\n\
+             uplink_rate = \"{}\"\nuplink_delay = \"{}\"\n",
+            dice.from(2, 9),
+            dice.from(1, 4),
+            dice.from(1, 4),
+            dice.pick(&RATES),
+            dice.pick(&DELAYS),
+        ),
+        40..60 => {
+            format!("kind = \"fat-tree\"\nk = 4\noversubscription = {}\n", dice.pick(&[1, 1, 2, 3]))
+        }
+        60..72 => "kind = \"fat-tree\"\nk = 6\n".to_owned(),
+        72..84 => format!(
+            "kind = \"jellyfish\"\nswitches = {}\ndegree = {}\nhosts_per_switch = {}\n\
+             graph_seed = {}\npaths = {}\nstretch = {}\n",
+            dice.pick(&[6, 8, 10, 14]),
+            dice.pick(&[3, 3, 4, 5]),
+            dice.from(1, 3),
+            dice.below(1000),
+            dice.pick(&[1, 3, 8]),
+            dice.pick(&["0", "1", "2", "\"unlimited\""]),
+        ),
+        84..96 => {
+            let (n, k) = dice.pick(&[(4, 1), (2, 2), (3, 2), (2, 3), (5, 0)]);
+            let stretch = dice.pick(&["0", "4", "\"unlimited\""]);
+            format!("kind = \"bcube\"\nn = {n}\nk = {k}\nstretch = {stretch}\n")
+        }
+        _ => {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../scenarios/htsim/fat_tree_16.topo");
+            return format!("kind = \"file\"\nfile = '{}'\n", file.display());
+        }
+    };
+    let (rate, delay) = (dice.pick(&RATES), dice.pick(&DELAYS));
+    writeln!(text, "link_rate = \"{rate}\"\nlink_delay = \"{delay}\"").unwrap();
+    dice.maybe(&mut text, 30, "switch_latency", &["\"1ns\"", "\"100ns\"", "\"800ns\""]);
+    text
+}
+
+/// The fabric of this shape, to know what there is to name.
+fn fabric_of(shape: &str) -> Topology {
+    let text = format!(
+        "name = \"shape\"\nseed = 1\nrouting.mode = \"ecmp\"\n\
+         transport = {{ kind = \"newreno\", preset = \"ns2\", mss = \"1000B\" }}\n\
+         queue = {{ kind = \"drop-tail\", capacity = \"9 packets\" }}\n\
+         traffic = {{ kind = \"permutation\", size = \"1KB\" }}\n[topology]\n{shape}"
+    );
+    parse(&text, Path::new(".")).topology().clone()
+}
+
+/// As long as a test has time for, if all hosts send at full rate: half a millisecond or less.
+fn limit(dice: &mut Dice, fabric: &Topology, payload: u16) -> Time {
+    const PACKETS: u64 = 20_000;
+    let Rate(rate) = fabric.links()[0].rate;
+    let packet = Rate(rate).serialise(u64::from(payload));
+    let long = PACKETS * packet.0 / u64::from(fabric.hosts());
+    let long = long.clamp(120_000_000, 500_000_000);
+    Time(dice.from(long / 2, long))
+}
+
+/// Links with numbers of their own, and one that has failed.
+fn uneven(dice: &mut Dice, fabric: &Topology) -> String {
+    let mut text = String::new();
+    for _ in 0..dice.below(4).saturating_sub(1) {
+        let link = any_link(dice, fabric);
+        writeln!(text, "[[topology.link]]\nlink = \"{link}\"").unwrap();
+        writeln!(text, "delay = \"{}\"", dice.pick(&DELAYS)).unwrap();
+        dice.maybe(&mut text, 50, "rate", &["\"1Gbps\"", "\"7.77Gbps\"", "\"100Gbps\""]);
+        dice.maybe(&mut text, 50, "one_way", &["true"]);
+    }
+    if matches!(fabric.kind(), "jellyfish" | "bcube") {
+        return text; // Listed paths may all go over one link.
+    }
+    // Where there is another way.
+    let up = |link: &&Link| matches!(link.from, Node::Switch(..)) && link.from < link.to;
+    let ups: Vec<&Link> = fabric.links().iter().filter(up).collect();
+    let spare = |link: &&&Link| ups.iter().filter(|other| other.from == link.from).count() > 1;
+    let spare: Vec<&Link> = ups.iter().filter(spare).copied().collect();
+    if !spare.is_empty() && dice.percent(20) {
+        let link = dice.pick(&spare);
+        writeln!(text, "[[topology.link]]\nlink = \"{link}\"\nfailed = true").unwrap();
+    }
+    text
+}
+
+/// A link; half of the time one between switches.
+fn any_link(dice: &mut Dice, fabric: &Topology) -> Link {
+    let inner = |link: &&Link| ![link.from, link.to].iter().any(|n| matches!(n, Node::Host(_)));
+    let inner: Vec<&Link> = fabric.links().iter().filter(inner).collect();
+    if inner.is_empty() || dice.percent(50) {
+        dice.pick(fabric.links())
+    } else {
+        *dice.pick(&inner)
+    }
+}
+
+fn queue(dice: &mut Dice, ndp: bool, payload: u16) -> String {
+    let mut text = String::from("\n[queue]\n");
+    let bytes = format!("{}B", 3 * u64::from(payload));
+    if dice.percent(if ndp { 85 } else { 15 }) {
+        let capacity = dice.pick(&["1 packets", "2 packets", "8 packets", "8 packets", &bytes]);
+        writeln!(text, "kind = \"ndp\"\ncapacity = \"{capacity}\"").unwrap();
+        dice.maybe(&mut text, 50, "header_capacity", &["\"128B\"", "\"640B\"", "\"2 packets\""]);
+        dice.maybe(&mut text, 30, "header_weight", &["1", "3"]);
+        dice.maybe(&mut text, 30, "trim_arriving", &["0.0", "0.3", "1.0"]);
+        dice.maybe(&mut text, 30, "trim_to", &["\"100B\""]);
+        dice.maybe(&mut text, 25, "bounce", &["false"]);
+    } else {
+        let capacity = dice.pick(&["2 packets", "5 packets", "30 packets", &bytes]);
+        writeln!(text, "kind = \"drop-tail\"\ncapacity = \"{capacity}\"").unwrap();
+        dice.maybe(&mut text, 50, "ecn_threshold", &["\"1 packets\"", "\"2000B\""]);
+    }
+    text
+}
+
+/// NDP, half of the time with timeouts short enough to run out, a quarter so impatient that
+/// messages fail.
+fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
+    let window = dice.from(1, 60);
+    let mut text = format!(
+        "\n[transport]\nkind = \"ndp\"\npreset = \"paper\"\npayload = \"{payload}B\"\n\
+         initial_window = {window}\n"
+    );
+    if dice.percent(50) {
+        text += "rto_initial = \"60us\"\nrto_min = \"20us\"\nrto_max = \"90us\"\n";
+        dice.maybe(&mut text, 50, "rto_jitter_percent", &["0", "99"]);
+        dice.maybe(&mut text, 50, "stall_timeout", &["\"30us\"", "\"77us\""]);
+    }
+    if dice.percent(25) {
+        // Nothing is under way in the network for longer than the receiver remembers.
+        text += "give_up = \"70us\"\ntime_wait = \"10s\"\nmsl = \"5us\"\nlinger = \"400us\"\n";
+    }
+    dice.maybe(&mut text, 30, "scoreboard", &["\"literal\"", "\"off\""]);
+    dice.maybe(&mut text, 30, "discipline", &["\"prio\""]);
+    dice.maybe(&mut text, 20, "pull_interval", &["\"500ns\"", "\"8us\""]);
+    dice.maybe(&mut text, 20, "pull_on_duplicate", &["false"]);
+    dice.maybe(&mut text, 15, "listen", &["1", "3"]);
+    dice.maybe(&mut text, 15, "messages", &["1", "3"]);
+    dice.maybe(&mut text, 15, "control_queue", &["1", "4"]);
+    text
+}
+
+/// NewReno, half of the time with timeouts short enough to run out.
+fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
+    let preset = dice.pick(&["linux-datacenter", "ns2", "htsim"]);
+    let mut text = format!(
+        "\n[transport]\nkind = \"newreno\"\npreset = \"{preset}\"\nmss = \"{mss}B\"\n\
+         overhead = \"64B\"\n"
+    );
+    if dice.percent(60) {
+        text += "rto_initial = \"50us\"\nrto_min = \"20us\"\nrto_max = \"1ms\"\n";
+        let tick = dice.pick(&["0", "1us"]);
+        writeln!(text, "rto_tick = \"{tick}\"").unwrap();
+        dice.maybe(&mut text, 30, "timeouts_max", &["1", "2"]);
+    }
+    dice.maybe(&mut text, 30, "initial_window", &["1.0", "30.0"]);
+    dice.maybe(&mut text, 40, "delayed_ack", &["\"off\"", "\"3us\"", "\"20us\""]);
+    dice.maybe(&mut text, 40, "quick_acks", &["0"]);
+    dice.maybe(&mut text, 20, "limited_transmit", &["true", "false"]);
+    dice.maybe(&mut text, 20, "messages_max", &["1", "3"]);
+    text
+}
+
+/// One to three tables of traffic, whether one of them never ends, and the file that one names.
+fn traffic(
+    dice: &mut Dice,
+    fabric: &Topology,
+    limit: Time,
+    seed: u64,
+) -> (String, bool, Option<(String, String)>) {
+    let (mut text, mut endless, mut file) = (String::new(), false, None);
+    for _ in 0..dice.pick(&[1, 1, 1, 2, 3]) {
+        text += "\n[[traffic]]\n";
+        match dice.below(100) {
+            0..18 if file.is_none() => {
+                let name = format!("swarm-{seed}.cm");
+                writeln!(text, "file = \"{name}\"").unwrap();
+                file = Some((name, connection_matrix(dice, fabric.hosts(), limit)));
+            }
+            0..28 if file.is_none() => {
+                let name = format!("swarm-{seed}.csv");
+                writeln!(text, "file = \"{name}\"").unwrap();
+                file = Some((name, messages(dice, fabric.hosts(), limit)));
+            }
+            0..70 => endless |= pairs(dice, &mut text, fabric.hosts(), limit),
+            70..85 => {
+                let (sizes, load) = dice.pick(&SIZES);
+                writeln!(text, "kind = \"poisson\"\n{sizes}\nload = {load}").unwrap();
+                endless = true;
+            }
+            _ => {
+                let (sizes, _) = dice.pick(&SIZES[..3]);
+                let kind = dice.pick(&["fixed", "exponential"]);
+                writeln!(
+                    text,
+                    "kind = \"closed-loop\"\n{sizes}\nconnections = {}\ngap = \"{}\"\n\
+                     gap_kind = \"{kind}\"\nkeep_destination = {}",
+                    dice.from(1, 3),
+                    dice.pick(&["1ns", "1us", "20us"]),
+                    dice.percent(50),
+                )
+                .unwrap();
+                endless = true;
+            }
+        }
+    }
+    (text, endless, file)
+}
+
+/// Sizes of messages, and a load at which they are not too many for a test.
+const SIZES: [(&str, &str); 6] = [
+    ("size = \"20KB\"", "0.6"),
+    ("size = \"4321B\"", "0.4"),
+    ("distribution = \"hadoop\"", "0.9"),
+    ("distribution = \"web-search\"", "1.5"),
+    ("distribution = \"homa-w3\"", "0.2"),
+    ("distribution = \"homa-w1\"", "0.02"),
+];
+
+/// Flows between pairs of hosts that all start at once. Whether they never end.
+fn pairs(dice: &mut Dice, text: &mut String, hosts: u32, limit: Time) -> bool {
+    let hosts = u64::from(hosts);
+    match dice.below(8) {
+        0 if hosts <= 16 => *text += "kind = \"all-to-all\"\n",
+        0..2 => writeln!(text, "kind = \"random\"\nflows = {}", dice.from(1, 2 * hosts)).unwrap(),
+        2..5 => {
+            let (receiver, senders) = (dice.below(hosts), dice.from(1, hosts - 1));
+            writeln!(text, "kind = \"incast\"\nreceiver = {receiver}\nsenders = {senders}")
+                .unwrap();
+            dice.maybe(text, 30, "other_racks", &["true"]);
+        }
+        _ => *text += "kind = \"permutation\"\n",
+    }
+    dice.maybe(text, 40, "priority", &["1", "7"]);
+    if dice.percent(40) {
+        writeln!(text, "start = \"{}ps\"", instant(dice, limit).0).unwrap();
+    }
+    let unbounded = dice.percent(35);
+    let sizes = ["size = \"unbounded\"", dice.pick(&SIZES).0];
+    writeln!(text, "{}", sizes[usize::from(!unbounded)]).unwrap();
+    unbounded
+}
+
+/// Some instant, as often as not one at which other things happen, too.
+fn instant(dice: &mut Dice, limit: Time) -> Time {
+    match dice.below(4) {
+        0 => Time::ZERO,
+        1 => Time(10_000_000 * dice.below(limit.0 / 10_000_000)),
+        2 => Time(1_000 * dice.below(limit.0 / 1_000)),
+        _ => Time(dice.below(limit.0)),
+    }
+}
+
+/// A connection matrix of htsim: flows that start in time, and triggers that start others when they
+/// are done. Every trigger has the activations that it needs.
+fn connection_matrix(dice: &mut Dice, hosts: u32, limit: Time) -> String {
+    let mut flows = Vec::new();
+    let mut flow = |dice: &mut Dice, start: String| {
+        let src = dice.below(u64::from(hosts));
+        let dst = (src + dice.from(1, u64::from(hosts) - 1)) % u64::from(hosts);
+        let size = dice.pick(&[1, 999, 9_000, 30_000, 100_000]);
+        flows.push(format!("{src}->{dst} {start} size {size}"));
+        flows.len()
+    };
+    let mut count = 0;
+    for _ in 0..dice.from(2, 12) {
+        let start = instant(dice, Time(limit.0 / 4)).0;
+        count = flow(dice, format!("start {start}"));
+    }
+    let (mut kinds, mut claims) = (Vec::new(), vec![[None, None]; count]);
+    for trigger in 1..=dice.from(1, 8) {
+        let kind = dice.pick(&["oneshot", "multishot", "barrier"]);
+        let wanted = if kind == "oneshot" { 1 } else { dice.from(1, 4) };
+        let mut activated = 0;
+        for _ in 0..wanted {
+            // By a flow that starts whatever this trigger does; its beginning or end is over once.
+            let (by, end) = (dice.below(claims.len() as u64) as usize, dice.below(2) as usize);
+            if claims[by][end].is_none() {
+                claims[by][end] = Some(trigger);
+                activated += 1;
+            }
+        }
+        if activated == 0 {
+            break;
+        }
+        kinds.push(match kind {
+            "barrier" => format!("trigger id {trigger} barrier count {activated}"),
+            _ => format!("trigger id {trigger} {kind}"),
+        });
+        let released = if kind == "multishot" { activated } else { dice.from(1, 4) };
+        for _ in 0..released {
+            count = flow(dice, format!("trigger {trigger}"));
+        }
+        claims.resize(count, [None, None]);
+    }
+    let mut text =
+        format!("Nodes {hosts}\nConnections {}\nTriggers {}\n", flows.len(), kinds.len());
+    for (line, [sent, received]) in flows.iter().zip(&claims) {
+        text += line;
+        let done = [("send", sent), ("recv", received)];
+        for (end, trigger) in done.iter().filter_map(|(end, t)| t.map(|t: u64| (end, t))) {
+            write!(text, " {end}_done_trigger {trigger}").unwrap();
+        }
+        text += "\n";
+    }
+    text + &kinds.join("\n") + "\n"
+}
+
+/// A list of messages.
+fn messages(dice: &mut Dice, hosts: u32, limit: Time) -> String {
+    let mut text = "start,src,dst,size,prio\n".to_owned();
+    for _ in 0..dice.from(1, 60) {
+        let src = dice.below(u64::from(hosts));
+        let dst = (src + dice.from(1, u64::from(hosts) - 1)) % u64::from(hosts);
+        let (start, size, prio) = (instant(dice, limit).0, dice.from(1, 40_000), dice.below(3));
+        writeln!(text, "{start}ps,{src},{dst},{size}B,{prio}").unwrap();
+    }
+    text
+}
+
+fn measure(dice: &mut Dice, limit: Time, endless: bool) -> String {
+    let mut text = format!("\n[measure]\nlimit = \"{}ps\"\n", limit.0);
+    if endless || dice.percent(50) {
+        let from = instant(dice, Time(limit.0 / 2));
+        let to = dice.from(from.0 + 1, limit.0);
+        writeln!(text, "from = \"{}ps\"\nto = \"{to}ps\"", from.0).unwrap();
+    }
+    dice.maybe(&mut text, 10, "max_in_flight", &["3", "40"]);
+    text
+}
+
+/// Links that go down in the middle of the run, and mostly come up again.
+fn faults(dice: &mut Dice, fabric: &Topology, limit: Time) -> (String, Vec<Fault>) {
+    let (mut text, mut all) = (String::new(), Vec::new());
+    if dice.percent(50) {
+        return (text, all);
+    }
+    for _ in 0..dice.from(1, 4) {
+        let link = any_link(dice, fabric);
+        let one_way = dice.percent(40);
+        let down = instant(dice, limit);
+        let mut steps = vec![(down, "down", FaultAction::Down)];
+        if dice.percent(70) {
+            let up = Time(down.0 + dice.from(0, limit.0 / 2));
+            steps.push((up, "up", FaultAction::Up));
+        }
+        for (at, name, action) in steps {
+            writeln!(text, "\n[[fault]]\nat = \"{}ps\"\nlink = \"{link}\"", at.0).unwrap();
+            writeln!(text, "action = \"{name}\"\none_way = {one_way}").unwrap();
+            let there = fabric.find_link(link.from, link.to);
+            let back = fabric.find_link(link.to, link.from).filter(|_| !one_way);
+            all.extend(there.into_iter().chain(back).map(|link| Fault { at, link, action }));
+        }
+    }
+    (text, all)
+}
+
+pub(crate) fn parse(text: &str, dir: &Path) -> Scenario {
+    Scenario::parse("swarm.toml", text, dir, &[])
+        .unwrap_or_else(|why| panic!("{}\n{text}", why.render(false)))
+}
+
+/// The number in an environment variable.
+pub(crate) fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |n| n.parse().unwrap())
+}
