@@ -8,8 +8,8 @@ use super::Topology;
 impl Topology {
     /// The time for a message of `len` bytes alone in the fabric, from its submission to the
     /// arrival of its last byte, when its packets leave back to back: the ideal completion time.
-    /// With links of different rates, or paths of different lengths, the best path's. With `spray`, consecutive packets may take
-    /// different paths.
+    /// With links of different rates, or paths of different lengths, the best path's. With `spray`,
+    /// consecutive packets may take different paths.
     #[must_use]
     pub fn ideal(&self, src: HostId, dst: HostId, len: u64, framing: Framing, spray: bool) -> Dur {
         if len == UNBOUNDED {
@@ -52,13 +52,19 @@ impl Topology {
         let paths: Vec<Vec<u32>> =
             paths.iter().map(|&path| self.path_links(src, dst, path).collect()).collect();
         let common = paths.iter().map(Vec::len).min().unwrap_or(0);
-        let through = |hop: usize| {
+        let through = |(hop, cut)| {
             let from_start = self.through(src, cut, paths.iter().map(|path| path.split_at(hop)));
-            let from_end = |path: &'_ Vec<u32>| path.len() - common + hop;
+            let from_end = |path: &Vec<u32>| path.len() - common + hop;
             let ends = paths.iter().map(|path| path.split_at(from_end(path)));
             from_start.max(self.through(src, cut, ends))
         };
-        (0..common).map(through).max().unwrap_or(Dur::ZERO)
+        // A short last packet may be quick; the full ones before it are no sooner there than alone.
+        let full = Cut { last: cut.full, packets: cut.packets - 1, ..cut };
+        (0..common)
+            .flat_map(|hop| [(hop, cut), (hop, full)])
+            .map(through)
+            .max()
+            .unwrap_or(Dur::ZERO)
     }
 
     /// The bound for one hop: of each path the links before it, and those from it on.
@@ -216,6 +222,7 @@ mod tests {
         let (full, inner, delay) = (9064 * 800, 9064 * 400, 1_000_000);
         let lone = fabric.ideal(src, dst, 9000, NDP, true);
         assert_eq!(lone, Dur(2 * inner + 2 * (full + delay)), "over the shorter path");
+        assert_eq!(fabric.ideal(src, dst, 9001, NDP, true), lone, "the short one is there before");
         // Thirty packets leave over two ports as fast as the link of the host; the last takes the
         // shorter way.
         let many = fabric.ideal(src, dst, 30 * 9000, NDP, true);
