@@ -318,6 +318,21 @@ fn distribution_that_has_changed_since_the_run() {
 }
 
 #[test]
+fn graphs_that_cannot_be() {
+    let jellyfish = "kind=\"jellyfish\", hosts_per_switch=2, graph_seed=1, paths=8, switches=9";
+    let bcube = "kind=\"bcube\"";
+    for (name, kind, keys) in [
+        ("jellyfish_with_a_port_over", jellyfish, "degree=3, stretch=0"),
+        ("jellyfish_of_some_stretch", jellyfish, "degree=4, stretch=\"some\""),
+        ("bcube_too_large", bcube, "n=17, k=2, stretch=0"),
+    ] {
+        let links = "link_rate=\"10Gbps\", link_delay=\"1us\"";
+        let shape = format!("topology={{{kind}, {keys}, {links}}}");
+        insta::assert_snapshot!(name, refused_with(GOOD, &[], &["--set", &shape]));
+    }
+}
+
+#[test]
 fn topology_that_has_changed_since_the_run() {
     let start = GOOD.find("[topology]").unwrap();
     let end = start + 1 + GOOD[start + 1..].find("\n[").unwrap();
