@@ -484,8 +484,6 @@ fn check(
     Ok(())
 }
 
-/// What a core of today has to itself.
-
 /// Where a link from one part to another ends.
 struct ReceivingEnd {
     link: u32,
