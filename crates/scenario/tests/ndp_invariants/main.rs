@@ -217,12 +217,14 @@ fn shortened(path: &Path) -> Option<Scenario> {
         return None;
     }
     let mut edits = vec!["measure={to=\"2ms\", limit=\"4ms\"}".to_owned()];
-    let topology = text.get("topology")?;
-    if topology.get("kind")?.as_str()? == "fat-tree" {
-        edits.push("topology.k=4".to_owned());
-    }
-    if topology.get("leaves").is_some() {
-        edits.extend(["leaves=4", "spines=4", "hosts_per_leaf=4"].map(|e| format!("topology.{e}")));
+    // Of the shapes that may be large, sixteen hosts; the others are small.
+    match text.get("topology")?.get("kind")?.as_str()? {
+        "fat-tree" => edits.push("topology.k=4".to_owned()),
+        "leaf-spine" => {
+            let sizes = ["leaves=4", "spines=4", "hosts_per_leaf=4"];
+            edits.extend(sizes.map(|e| format!("topology.{e}")));
+        }
+        _ => return Some(load(path, &edits)),
     }
     let traffic = text.get("traffic")?;
     let tables = traffic.as_array().cloned().unwrap_or_else(|| vec![traffic.clone()]);
@@ -234,7 +236,11 @@ fn shortened(path: &Path) -> Option<Scenario> {
             edits.push(format!("traffic.{i}.receiver=3"));
         }
     }
-    Some(Scenario::load(path, &edits).unwrap_or_else(|e| panic!("{}", e.render(false))))
+    Some(load(path, &edits))
+}
+
+fn load(path: &Path, edits: &[String]) -> Scenario {
+    Scenario::load(path, edits).unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
 #[test]
