@@ -79,7 +79,6 @@ impl RunsBar {
             return;
         };
         if step.done >= 1.0 {
-            // The last step of a simulation is followed by that of its run.
             *ended += usize::from(under_way.remove(&step.run).is_some());
         } else {
             under_way.insert(step.run, (step.done, step.label.to_owned()));

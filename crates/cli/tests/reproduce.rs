@@ -66,6 +66,7 @@ fn the_page_is_self_contained_and_can_be_rebuilt() {
         "The last completion grows",
         "explained",
         "notes.md#trimmed-packets",
+        "Eight senders send ten packets each",
         "--set traffic.senders=4 --seed 2",
         "trimline reproduce tiny --out r",
         "<svg",

@@ -63,6 +63,8 @@ pub struct FigureRow {
     pub interval: Option<f64>,
     /// Why the band is that wide.
     pub why: String,
+    /// The text of the note that explains, if the verdict is `explained`.
+    pub note: Option<String>,
     /// Why there is no value, if there is none.
     pub problem: Option<String>,
 }
@@ -253,7 +255,8 @@ mod tests {
             source: "Fig 14 [D]".to_owned(),
             evidence: "trimline run x.toml".to_owned(),
         };
-        let row = FigureRow { result, interval: None, why: "digitised".to_owned(), problem: None };
+        let why = "digitised".to_owned();
+        let row = FigureRow { result, interval: None, why, note: None, problem: None };
         let figure = FigureResults {
             id: "fig14".to_owned(),
             title: String::new(),

@@ -90,6 +90,7 @@ fn of_figure(results: &FigureResults) -> Result<Markup, ReportError> {
         @if !results.curves.is_empty() { (plot(results)?) }
         @for timeline in &timelines { (timeline) }
         @if !results.rows.is_empty() { (rows(&results.rows)) }
+        (notes(&results.rows))
         (runs(&results.runs))
     })
 }
@@ -147,6 +148,23 @@ fn rows(rows: &[FigureRow]) -> Markup {
                     }
                 }
                 tbody { @for row in rows { (of_row(row)) } }
+            }
+        }
+    }
+}
+
+/// What explains the rows out of their bands, each note once.
+fn notes(rows: &[FigureRow]) -> Markup {
+    let mut notes: Vec<(&str, &str)> = rows
+        .iter()
+        .filter_map(|r| Some((r.result.evidence.as_str(), r.note.as_deref()?)))
+        .collect();
+    notes.dedup();
+    html! {
+        @for (link, text) in notes {
+            details {
+                summary { (link) }
+                pre { (text) }
             }
         }
     }

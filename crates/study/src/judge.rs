@@ -33,10 +33,8 @@ pub(crate) fn row(plan: &Plan<'_>, figure: &Figure, row: &Row, ran: &AllRan) -> 
     let verdict = verdict(row, measured);
     let first = ran.get(&(row.run, row.point.clone(), seeds.first().copied().unwrap_or_default()));
     let command = first.map(|ran| ran.record.command.clone()).unwrap_or_default();
-    let evidence = match (verdict, &row.explained) {
-        (Verdict::Explained, Some(note)) => note.clone(),
-        _ => command,
-    };
+    let note = row.explained.as_ref().filter(|_| verdict == Verdict::Explained);
+    let evidence = note.map_or(command, |note| note.link.clone());
     let result = RowResult {
         study: plan.study.name.clone(),
         figure: figure.id.clone(),
@@ -51,7 +49,8 @@ pub(crate) fn row(plan: &Plan<'_>, figure: &Figure, row: &Row, ran: &AllRan) -> 
         source: row.source.clone(),
         evidence,
     };
-    Some(FigureRow { result, interval, why: row.why.clone(), problem })
+    let (why, note) = (row.why.clone(), note.map(|note| note.text.clone()));
+    Some(FigureRow { result, interval, why, note, problem })
 }
 
 /// Our part of a curve, and the publication's.

@@ -31,6 +31,9 @@ pub struct Step<'a> {
     pub done: f64,
 }
 
+/// A run that drains has done less than all.
+const UNDER_WAY: f64 = 0.99;
+
 /// What came out of one run.
 pub(crate) struct Ran {
     pub(crate) record: RunRecord,
@@ -158,7 +161,8 @@ fn measure(
     let command = ran.record.command.clone();
     let options =
         scenario::Options { threads: Some(threads), command, ..scenario::Options::default() };
-    let results = scenario::evaluate(&scenario, &options, &mut |p| step(scenario.done(p)));
+    let results =
+        scenario::evaluate(&scenario, &options, &mut |p| step(scenario.done(p).min(UNDER_WAY)));
     let results = results.map_err(|e| e.to_string())?;
     ran.record.digest = Some(results.summary.digest.clone());
     ran.record.wall_s = results.summary.wall_s;
@@ -179,6 +183,6 @@ fn probe(job: &Job<'_>, scenario: &Scenario, ran: &mut Ran) -> Result<(), Error>
     // One picture per point: the other seeds look the same.
     let first = job.run.seeds.first() == Some(&job.seed);
     let title = job.run.label(&job.point);
-    ran.timeline = first.then(|| Timeline { title, ..probed.timeline });
+    ran.timeline = first.then_some(Timeline { title, ..probed.timeline });
     Ok(())
 }

@@ -22,8 +22,17 @@ pub(crate) struct Row {
     pub(crate) high: Option<f64>,
     pub(crate) source: String,
     pub(crate) why: String,
-    /// The note that explains a value out of the band: a path from the working directory.
-    pub(crate) explained: Option<String>,
+    /// What explains a value out of the band.
+    pub(crate) explained: Option<Note>,
+}
+
+/// A note with packet-level evidence.
+#[derive(Clone)]
+pub(crate) struct Note {
+    /// Its path from the working directory, with the anchor of its heading.
+    pub(crate) link: String,
+    /// Its text.
+    pub(crate) text: String,
 }
 
 impl Row {
@@ -143,7 +152,7 @@ impl Band {
 }
 
 /// The note that explains, which must be there, with its heading.
-fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<String>, Diagnostic> {
+fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<Note>, Diagnostic> {
     let Some(note) = table.maybe::<String>("explained")? else { return Ok(None) };
     let (file, heading) = note.split_once('#').map_or((note.as_str(), None), |(f, h)| (f, Some(h)));
     let path = dir.join(file);
@@ -152,22 +161,51 @@ fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<String>, Diagn
         let error = table.error("explained", message, "here");
         error.hint("a row is explained by a note with packet-level evidence")
     })?;
-    let headings: Vec<String> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix('#'))
-        .map(|line| anchor(line.trim_start_matches('#').trim()))
-        .collect();
-    if let Some(heading) = heading.filter(|heading| !headings.iter().any(|h| h == heading)) {
+    let link = dir.join(&note).display().to_string();
+    let Some(heading) = heading else { return Ok(Some(Note { link, text })) };
+    let text = section(&text, heading).ok_or_else(|| {
         let message = format!("{} has no heading `#{heading}`", path.display());
-        let known: Vec<&str> = headings.iter().map(String::as_str).collect();
+        let known: Vec<String> = text.lines().filter_map(|l| Some(title(l)?.1)).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let error = table.error("explained", message, "here");
-        return Err(error.hint(scenario::did_you_mean(heading, &known)));
-    }
-    Ok(Some(dir.join(&note).display().to_string()))
+        error.hint(scenario::did_you_mean(heading, &known))
+    })?;
+    Ok(Some(Note { link, text }))
+}
+
+/// The part of the Markdown `text` under the heading with the anchor `heading`, up to the next of
+/// its level.
+fn section(text: &str, heading: &str) -> Option<String> {
+    let mut lines = text.lines().skip_while(|line| title(line).is_none_or(|t| t.1 != heading));
+    let first = lines.next()?;
+    let level = title(first)?.0;
+    let inside = lines.take_while(|line| title(line).is_none_or(|t| t.0 > level));
+    Some([first].into_iter().chain(inside).collect::<Vec<_>>().join("\n"))
+}
+
+/// Level and anchor of a heading.
+fn title(line: &str) -> Option<(usize, String)> {
+    let text = line.trim_start_matches('#');
+    let level = line.len() - text.len();
+    (level > 0 && text.starts_with(' ')).then(|| (level, anchor(text.trim())))
 }
 
 /// The anchor of a heading as Markdown renderers make it: "Slowest flow" is `slowest-flow`.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_ends_at_the_next_heading_of_its_level() {
+        let text = "# Notes\n## Slowest flow: why?\none\n### Packets\n#two\n## Other\nthree\n";
+        let slowest = "## Slowest flow: why?\none\n### Packets\n#two";
+        assert_eq!(section(text, "slowest-flow-why").unwrap(), slowest);
+        assert_eq!(section(text, "other").unwrap(), "## Other\nthree");
+        assert_eq!(section(text, "two"), None, "no heading without a space");
+    }
 }
