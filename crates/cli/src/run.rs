@@ -30,6 +30,9 @@ pub(crate) fn run(args: &args::Run) -> Ended {
     bar.finish();
     let results = finished?;
     say(table::summary(&results.summary))?;
+    if !results.summary.phases.is_empty() {
+        say(table::phases(&results.summary.phases))?;
+    }
     print_warnings(&results.summary.warnings);
     say(format_args!("results: {}", dir.display()))?;
     say(format_args!("report:  {}", dir.join("report.html").display()))

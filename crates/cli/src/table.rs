@@ -2,7 +2,7 @@
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
-use metrics::Summary;
+use metrics::{Phase, Summary};
 
 /// Three or four digits, and the unit in the label.
 pub(crate) fn number(value: Option<f64>) -> String {
@@ -103,6 +103,35 @@ pub(crate) fn summary(s: &Summary) -> String {
     table.add_row(["wall time, s".to_owned(), number(Some(s.wall_s))]);
     table.add_row(["packet-hops".to_owned(), s.packet_hops.to_string()]);
     table.add_row(["seed, digest".to_owned(), format!("{}, {}", s.seed, s.digest)]);
+    right(table)
+}
+
+/// The phases of a run with faults.
+pub(crate) fn phases(phases: &[Phase]) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_header([
+        "from, us",
+        "what happens",
+        "messages",
+        "carried over",
+        "median, us",
+        "p99, us",
+        "slowest, us",
+        "goodput, Gb/s",
+    ]);
+    for phase in phases {
+        let fct = &phase.fct_us;
+        table.add_row([
+            number(Some(phase.from_us)),
+            phase.what.clone(),
+            phase.submitted.to_string(),
+            phase.carried_over.to_string(),
+            number(fct.p50),
+            number(fct.p99),
+            number(fct.max),
+            number(phase.goodput_gbps),
+        ]);
+    }
     right(table)
 }
 

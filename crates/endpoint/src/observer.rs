@@ -54,6 +54,8 @@ pub enum Drop {
     Full,
     /// The link is down.
     Dead,
+    /// The link loses some packets, and this one.
+    Lossy,
 }
 
 /// What became of a message.

@@ -4,17 +4,33 @@ use std::fmt;
 
 use endpoint::Framing;
 use queues::QueueSpec;
-use units::{Dur, Time};
+use units::{Dur, Rate, Time};
 
 /// Who chooses among equal ways up, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
     /// The packet's path index says (the sender's permuted list, or whatever the sender does).
     Source,
+    /// The same choice, written into the packet as the network would have it: the same ports.
+    Encoded(Encoding),
     /// Each switch hashes source, destination, protocol and the packet's entropy (ECMP).
     FlowHash,
     /// Each switch draws uniformly for each packet.
     PacketRandom,
+}
+
+/// How the path that a sender has chosen is written into a packet (ndp.md, section 6). All give the
+/// same ports; [`Routing::Source`] works them out from the path's index and is the quickest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// The list of output ports, one for each switch, which takes it off.
+    SourceRoute,
+    /// The label of the switch at which the packet turns down: a core switch or, within a pod, an
+    /// aggregation switch. Switches know the port up to each label, and the hosts below them.
+    CoreLabel,
+    /// A destination address of which each host has one per core (and aggregation) switch. Switches
+    /// have tables of address prefixes, of which the longest match says the port.
+    CoreAddress,
 }
 
 /// Which event queue.
@@ -35,24 +51,45 @@ pub enum Departures {
     Eager,
 }
 
-/// A change to a link during the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Something that is wrong with a link for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// When.
+    /// From when on.
     pub at: Time,
+    /// Until when; [`Time::NEVER`]: for good, or until [`FaultAction::Up`] ends it.
+    pub until: Time,
     /// Which directed link.
     pub link: u32,
     /// What.
     pub action: FaultAction,
+    /// Whether switches and hosts hear of its beginning and its end, each
+    /// [`Config::reroute_after`] later: in between, ECMP groups and path lists leave the link out.
+    pub announced: bool,
 }
 
-/// What a fault does to a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl Fault {
+    /// `action` on `link` from `at` on, for good. Announced if the link is down: what a switch
+    /// notices; not if it is slow or loses some packets.
+    #[must_use]
+    pub fn new(at: Time, link: u32, action: FaultAction) -> Self {
+        let announced = matches!(action, FaultAction::Down | FaultAction::Up);
+        Self { at, until: Time::NEVER, link, action, announced }
+    }
+}
+
+/// What a fault does to a link. Several may hold at once: then the link is down if one says so, has
+/// the lowest of their rates, and loses what any of them loses.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FaultAction {
-    /// Whatever arrives over it from now on is lost.
+    /// Whatever arrives over it is lost.
     Down,
-    /// It works again.
+    /// Not a fault but the end of every [`FaultAction::Down`] of the link, its failure from the
+    /// start included. [`Fault::until`] means nothing.
     Up,
+    /// Packets whose transmission begins are sent at this rate, not zero, instead of the link's own.
+    Rate(Rate),
+    /// Each packet that arrives is lost with this probability, from 0 to 1, independently.
+    Loss(f64),
 }
 
 /// How the messages of one transport travel.
@@ -78,7 +115,7 @@ pub struct Config {
     pub queue: QueueSpec,
     /// Link faults, in any order.
     pub faults: Vec<Fault>,
-    /// How long after a fault the ECMP groups and path lists know of it.
+    /// How long after the beginning or end of a fault the ECMP groups and path lists know of it.
     pub reroute_after: Dur,
     /// Which event queue. No effect on results.
     pub events: Events,

@@ -4,9 +4,9 @@
 //! switches go with their pod or, like core switches, are dealt out in equal blocks. What crosses
 //! the cut is then only links between switches.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-use units::{Dur, HostId};
+use units::{Dur, HostId, Rate};
 
 use crate::topology::{Node, Tier, Topology};
 
@@ -28,18 +28,24 @@ const LOOKAHEAD_MIN: Dur = Dur::from_ns(100);
 impl Cut {
     /// At most `wanted` parts; fewer where the fabric has no more to cut, and one where some link
     /// across the cut, or a signal between applications (the shortest takes `signals`), is too quick.
-    pub(crate) fn new(topology: &Topology, wanted: u32, signals: Option<Dur>) -> Self {
-        let cut = Self::blocks(topology, wanted.clamp(1, topology.racks().max(1)));
+    /// `rates` are those of each link during the run.
+    pub(crate) fn new(
+        topology: &Topology,
+        rates: &[RangeInclusive<Rate>],
+        wanted: u32,
+        signals: Option<Dur>,
+    ) -> Self {
+        let cut = Self::blocks(topology, rates, wanted.clamp(1, topology.racks().max(1)));
         let links = cut.lookahead.into_iter().chain(signals);
         match links.min() {
             Some(lookahead) if cut.parts > 1 && lookahead >= LOOKAHEAD_MIN => {
                 Self { lookahead: Some(lookahead), ..cut }
             }
-            _ => Self::blocks(topology, 1),
+            _ => Self::blocks(topology, rates, 1),
         }
     }
 
-    fn blocks(topology: &Topology, parts: u32) -> Self {
+    fn blocks(topology: &Topology, rates: &[RangeInclusive<Rate>], parts: u32) -> Self {
         let by_pod = topology.pods() >= parts;
         let block = |n: u32, of: u32| (u64::from(n) * u64::from(parts) / u64::from(of)) as u32;
         let tor_part = |n: u32| match by_pod {
@@ -67,10 +73,8 @@ impl Cut {
             let link = &topology.links()[link as usize];
             cut.owner(topology, link.from) != cut.owner(topology, link.to)
         });
-        let quickest = crossing
-            .map(|n| topology.delay(n) + topology.links()[n as usize].rate.serialise(1))
-            .min();
-        cut.lookahead = quickest;
+        let quickest = |n| topology.delay(n) + rates[n as usize].end().serialise(1);
+        cut.lookahead = crossing.map(quickest).min();
         cut
     }
 
@@ -101,16 +105,22 @@ impl Cut {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Fault, FaultAction};
+    use crate::faults;
     use crate::topology::LinkSpec;
-    use units::Rate;
+    use units::Time;
 
     const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
+
+    fn cut(topology: &Topology, wanted: u32, signals: Option<Dur>) -> Cut {
+        Cut::new(topology, &faults::rates(topology, &[]), wanted, signals)
+    }
 
     #[test]
     fn a_fat_tree_is_cut_between_pods_and_cores_only() {
         let tree = Topology::fat_tree(8, 1, LINK).unwrap();
         for parts in [2, 3, 4, 8] {
-            let cut = Cut::new(&tree, parts, None);
+            let cut = cut(&tree, parts, None);
             assert_eq!(cut.parts, parts);
             assert_eq!(cut.lookahead, Some(LINK.delay + LINK.rate.serialise(1)));
             for link in tree.links() {
@@ -133,22 +143,36 @@ mod tests {
     #[test]
     fn other_shapes_are_cut_between_racks_or_not_at_all() {
         let leaves = Topology::leaf_spine(6, 3, 4, LINK, LINK).unwrap();
-        assert_eq!(Cut::new(&leaves, 3, None).parts, 3);
-        assert_eq!(Cut::new(&leaves, 100, None).parts, 6, "one rack each");
+        assert_eq!(cut(&leaves, 3, None).parts, 3);
+        assert_eq!(cut(&leaves, 100, None).parts, 6, "one rack each");
         let few_pods = Topology::fat_tree(4, 1, LINK).unwrap();
-        assert_eq!(Cut::new(&few_pods, 8, None).parts, 8);
-        assert_eq!(Cut::new(&Topology::dumbbell(3, 2, LINK, LINK).unwrap(), 4, None).parts, 2);
-        assert_eq!(Cut::new(&Topology::star(9, LINK).unwrap(), 4, None).parts, 1);
+        assert_eq!(cut(&few_pods, 8, None).parts, 8);
+        assert_eq!(cut(&Topology::dumbbell(3, 2, LINK, LINK).unwrap(), 4, None).parts, 2);
+        assert_eq!(cut(&Topology::star(9, LINK).unwrap(), 4, None).parts, 1);
     }
 
     #[test]
     fn what_is_too_quick_is_not_cut_and_signals_count() {
         let quick = LinkSpec { delay: Dur(0), ..LINK };
         let leaves = Topology::leaf_spine(6, 3, 4, LINK, quick).unwrap();
-        assert_eq!(Cut::new(&leaves, 2, None).parts, 1);
+        assert_eq!(cut(&leaves, 2, None).parts, 1);
         let leaves = Topology::leaf_spine(6, 3, 4, quick, LINK).unwrap();
-        let cut = |signals| Cut::new(&leaves, 2, Some(signals));
-        assert_eq!(cut(Dur(1)).parts, 1);
-        assert_eq!(cut(Dur::from_ns(500)).lookahead, Some(Dur::from_ns(500)));
+        let signals = |least| cut(&leaves, 2, Some(least));
+        assert_eq!(signals(Dur(1)).parts, 1);
+        assert_eq!(signals(Dur::from_ns(500)).lookahead, Some(Dur::from_ns(500)));
+    }
+
+    /// A fault may quicken a link: then its packets come sooner.
+    #[test]
+    fn the_lookahead_is_that_of_the_quickest_rate_of_the_run() {
+        let leaves = Topology::leaf_spine(6, 3, 4, LINK, LINK).unwrap();
+        // From the first rack to the last spine, which is in the other part.
+        let uplink = leaves.switches[0].up + 2;
+        let quick = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(8_000_000_000_000)));
+        let slow = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(1_000_000)));
+        let lookahead =
+            |fault| Cut::new(&leaves, &faults::rates(&leaves, &[fault]), 2, None).lookahead;
+        assert_eq!(lookahead(quick), Some(LINK.delay + Dur(1)));
+        assert_eq!(lookahead(slow), Some(LINK.delay + LINK.rate.serialise(1)));
     }
 }

@@ -1,36 +1,60 @@
-//! Links that stop and start working during a run, and when the fabric learns of it.
+//! What is wrong with links during a run, and when the fabric learns of it.
+//!
+//! Faults last from one instant to another, and may overlap. Before the run they are worked out to a
+//! [`Script`]: per link, when its loss, its rate and what is believed of it change.
 
-use units::{Dur, Time};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use units::{Dur, Rate, Time};
 
 use crate::config::{Fault, FaultAction};
+use crate::topology::{Link, Topology};
 
 /// One step of the fault script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) at: Time,
     pub(crate) link: u32,
-    pub(crate) up: bool,
-    /// Whether this is the news of the change (path lists and ECMP groups) or the change itself.
-    pub(crate) news: bool,
+    pub(crate) change: Change,
 }
 
-/// The script in order of time.
-#[derive(Debug, Default)]
+/// What changes at a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// The probability with which a packet that arrives is lost: 1 of a dead link.
+    Loss(f64),
+    /// The rate at which packets are sent from now on.
+    Rate(Rate),
+    /// Whether switches and hosts believe that it works: ECMP groups and path lists follow.
+    Believed(bool),
+}
+
+/// The steps in order of time, the same in all partitions.
+#[derive(Clone, Debug)]
 pub(crate) struct Script {
-    steps: Vec<Step>,
+    steps: Arc<[Step]>,
     next: usize,
 }
 
 impl Script {
-    pub(crate) fn new(faults: &[Fault], reroute_after: Dur) -> Self {
-        let mut steps: Vec<Step> = Vec::with_capacity(2 * faults.len());
-        for fault in faults {
-            let up = fault.action == FaultAction::Up;
-            let step = Step { at: fault.at, link: fault.link, up, news: false };
-            steps.extend([step, Step { at: fault.at + reroute_after, news: true, ..step }]);
+    pub(crate) fn new(topology: &Topology, faults: &[Fault], reroute_after: Dur) -> Self {
+        let mut sorted: Vec<&Fault> = faults.iter().collect();
+        sorted.sort_by_key(|fault| (fault.link, fault.at));
+        let mut steps = Vec::new();
+        for faults in sorted.chunk_by(|a, b| a.link == b.link) {
+            let number = faults[0].link;
+            let Some(link) = topology.links().get(number as usize) else { continue };
+            for (at, change) in timeline(link, faults) {
+                let news = matches!(change, Change::Believed(_));
+                let at = if news { at + reroute_after } else { at };
+                steps.push(Step { at, link: number, change });
+            }
         }
-        steps.sort_unstable();
-        Self { steps, next: 0 }
+        steps.retain(|step| step.at != Time::NEVER);
+        steps.sort_by_key(|step| (step.at, step.link));
+        Self { steps: steps.into(), next: 0 }
     }
 
     /// When the next step is due.
@@ -43,5 +67,158 @@ impl Script {
         let step = *self.steps.get(self.next).filter(|step| step.at <= now)?;
         self.next += 1;
         Some(step)
+    }
+}
+
+/// The faults that hold on a link at one time.
+struct Holding<'a> {
+    /// Since before the run.
+    failed: bool,
+    faults: Vec<&'a Fault>,
+}
+
+impl<'a> Holding<'a> {
+    /// At `now`, some faults end and `starting` begin.
+    fn step(&mut self, now: Time, starting: &[&'a Fault]) {
+        self.faults.extend(starting.iter().filter(|fault| fault.action != FaultAction::Up));
+        self.faults.retain(|fault| fault.until > now);
+        if starting.iter().any(|fault| fault.action == FaultAction::Up) {
+            self.failed = false;
+            self.faults.retain(|fault| fault.action != FaultAction::Down);
+        }
+    }
+
+    /// That of losses independent of each other.
+    fn loss(&self) -> f64 {
+        let passes = self.faults.iter().fold(1.0, |passes, fault| match fault.action {
+            FaultAction::Down => 0.0,
+            FaultAction::Loss(share) => passes * (1.0 - share),
+            FaultAction::Rate(_) | FaultAction::Up => passes,
+        });
+        if self.failed { 1.0 } else { 1.0 - passes }
+    }
+
+    fn rate(&self, nominal: Rate) -> Rate {
+        let rates = self.faults.iter().filter_map(|fault| match fault.action {
+            FaultAction::Rate(rate) => Some(rate),
+            _ => None,
+        });
+        rates.min().unwrap_or(nominal)
+    }
+
+    /// Whether it would be believed to work if news took no time.
+    fn sound(&self) -> bool {
+        !self.failed && !self.faults.iter().any(|fault| fault.announced)
+    }
+}
+
+/// What changes when at `link`, whose `faults` come in the order in which they begin.
+fn timeline(link: &Link, faults: &[&Fault]) -> Vec<(Time, Change)> {
+    let ends = faults.iter().map(|fault| fault.until).filter(|&until| until != Time::NEVER);
+    let times: BTreeSet<Time> = faults.iter().map(|fault| fault.at).chain(ends).collect();
+    let mut holding = Holding { failed: !link.up, faults: Vec::new() };
+    let (mut loss, mut rate, mut sound) = (holding.loss(), link.rate, holding.sound());
+    let (mut changes, mut coming) = (Vec::new(), faults);
+    for now in times {
+        let (starting, later) = coming.split_at(coming.partition_point(|fault| fault.at <= now));
+        coming = later;
+        holding.step(now, starting);
+        if holding.loss() != loss {
+            loss = holding.loss();
+            changes.push((now, Change::Loss(loss)));
+        }
+        if holding.rate(link.rate) != rate {
+            rate = holding.rate(link.rate);
+            changes.push((now, Change::Rate(rate)));
+        }
+        if holding.sound() != sound {
+            sound = holding.sound();
+            changes.push((now, Change::Believed(sound)));
+        }
+    }
+    changes
+}
+
+/// Per link, the rates between which it is during the run.
+pub(crate) fn rates(topology: &Topology, faults: &[Fault]) -> Vec<RangeInclusive<Rate>> {
+    let own = topology.links().iter().map(|link| link.rate..=link.rate);
+    let mut rates: Vec<RangeInclusive<Rate>> = own.collect();
+    for fault in faults {
+        if let (FaultAction::Rate(rate), Some(range)) =
+            (fault.action, rates.get_mut(fault.link as usize))
+        {
+            *range = rate.min(*range.start())..=rate.max(*range.end());
+        }
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::LinkSpec;
+
+    const FAST: Rate = Rate(10_000_000_000);
+    const SLOW: Rate = Rate(1_000_000_000);
+    const LINK: LinkSpec = LinkSpec { rate: FAST, delay: Dur(1_000_000) };
+
+    fn fault(at: u64, until: u64, action: FaultAction) -> Fault {
+        Fault { until: Time(until), ..Fault::new(Time(at), 1, action) }
+    }
+
+    /// The steps of a link of which news takes 5.
+    fn steps(failed: bool, faults: &[Fault]) -> Vec<(u64, Change)> {
+        let mut star = Topology::star(3, LINK).unwrap();
+        if failed {
+            star.fail_link(1);
+        }
+        let mut script = Script::new(&star, faults, Dur(5));
+        let mut steps = Vec::new();
+        while let Some(step) = script.take(Time(1_000)) {
+            assert_eq!(step.link, 1);
+            steps.push((step.at.0, step.change));
+        }
+        steps
+    }
+
+    #[test]
+    fn a_link_works_again_when_nothing_keeps_it_down() {
+        use Change::{Believed, Loss};
+        let overlapping = [fault(10, 30, FaultAction::Down), fault(20, 40, FaultAction::Down)];
+        let once = [(10, Loss(1.0)), (15, Believed(false)), (40, Loss(0.0)), (45, Believed(true))];
+        assert_eq!(steps(false, &overlapping), once);
+        let never = Time::NEVER.0;
+        let up = fault(40, never, FaultAction::Up);
+        assert_eq!(steps(false, &[up, fault(10, never, FaultAction::Down)]), once);
+        // Down and up at one instant is nothing.
+        assert_eq!(steps(false, &[up, fault(40, 90, FaultAction::Down)]), []);
+        assert_eq!(steps(true, &[up]), [(40, Loss(0.0)), (45, Believed(true))]);
+    }
+
+    #[test]
+    fn of_slow_and_lossy_links_nobody_hears_unless_announced() {
+        use Change::{Believed, Loss, Rate};
+        let slow = fault(10, 30, FaultAction::Rate(SLOW));
+        assert_eq!(steps(false, &[slow]), [(10, Rate(SLOW)), (30, Rate(FAST))]);
+        let slower = fault(20, 25, FaultAction::Rate(units::Rate(7)));
+        let both =
+            [(10, Rate(SLOW)), (20, Rate(units::Rate(7))), (25, Rate(SLOW)), (30, Rate(FAST))];
+        assert_eq!(steps(false, &[slower, slow]), both);
+        let announced = Fault { announced: true, ..slow };
+        let heard =
+            [(10, Rate(SLOW)), (15, Believed(false)), (30, Rate(FAST)), (35, Believed(true))];
+        assert_eq!(steps(false, &[announced]), heard);
+        // Half of what half of the packets survive.
+        let lossy = [fault(10, 30, FaultAction::Loss(0.5)), fault(20, 30, FaultAction::Loss(0.5))];
+        assert_eq!(steps(false, &lossy), [(10, Loss(0.5)), (20, Loss(0.75)), (30, Loss(0.0))]);
+    }
+
+    #[test]
+    fn the_rates_of_a_link_are_all_that_it_ever_has() {
+        let star = Topology::star(3, LINK).unwrap();
+        let quick = Rate(40_000_000_000);
+        let faults = [SLOW, quick].map(|rate| fault(1, 2, FaultAction::Rate(rate)));
+        let rates = rates(&star, &faults);
+        assert_eq!((&rates[0], &rates[1]), (&(FAST..=FAST), &(SLOW..=quick)));
     }
 }

@@ -18,7 +18,7 @@ use crate::messages::{News, Report};
 use crate::outcome::Amount;
 use crate::part::{Part, World, describe, observe};
 use crate::reassembly::Reassembly;
-use crate::route::Known;
+use crate::route::{Forwarding, Known};
 use crate::slab;
 use crate::timers::IndexedHeap;
 
@@ -510,6 +510,9 @@ impl<O: Observer> Part<O> {
         }
         pkt.key = digest::packet_key(pkt);
         topology.stamp(pkt);
+        if let Forwarding::Encoded = self.world.forwarding {
+            self.world.tables.write(topology, pkt);
+        }
         host.token = pkt.token;
         host.sent.add(u64::from(pkt.wire_len));
         host.data_sent += u64::from(pkt.carries_payload());

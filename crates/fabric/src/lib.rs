@@ -9,6 +9,7 @@
 mod config;
 mod cut;
 mod digest;
+mod encoding;
 mod events;
 mod faults;
 mod fetch;
@@ -29,7 +30,9 @@ mod timers;
 mod topology;
 mod wheel;
 
-pub use config::{Carriage, Config, ConfigError, Departures, Events, Fault, FaultAction, Routing};
+pub use config::{
+    Carriage, Config, ConfigError, Departures, Encoding, Events, Fault, FaultAction, Routing,
+};
 pub use outcome::{
     Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, QueueBytes, Sample,
     Violation,

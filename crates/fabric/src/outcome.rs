@@ -25,7 +25,7 @@ pub struct Conservation {
     pub sent: Amount,
     /// Arrived at a host.
     pub received: Amount,
-    /// Lost at a full queue or a dead link.
+    /// Lost at a full queue or by a fault of a link.
     pub dropped: Amount,
     /// Payload bytes cut off (and how often).
     pub trimmed: Amount,
@@ -110,7 +110,7 @@ pub struct LinkStats {
     pub trimmed_bytes: u64,
     /// Headers turned back at its queue.
     pub bounced: u64,
-    /// Packets lost at its queue or, dead, on it.
+    /// Packets lost at its queue or, by a fault, on it.
     pub dropped: u64,
     /// Bytes of these.
     pub dropped_bytes: u64,

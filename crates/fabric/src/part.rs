@@ -12,12 +12,13 @@ use units::{MsgKey, Time};
 use crate::config::Config;
 use crate::cut::Cut;
 use crate::digest;
+use crate::encoding::Tables;
 use crate::events::{Event, EventQueue};
-use crate::faults::Script;
+use crate::faults::{Change, Script};
 use crate::host::Host;
 use crate::messages::Report;
 use crate::outcome::Violation;
-use crate::port::{FarEnd, Mishaps, Port};
+use crate::port::{FarEnd, Mishaps, PORT, Port};
 use crate::rounds::Post;
 use crate::route::{Belief, ChooseUp, Forwarding, Known};
 use crate::slab::{self, Slab};
@@ -30,6 +31,7 @@ pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) forwarding: Forwarding,
     pub(crate) cut: Cut,
+    pub(crate) tables: Tables,
 }
 
 /// A switch by the numbers of its partition.
@@ -74,6 +76,8 @@ pub(crate) struct Part<O> {
     pub(crate) events: EventQueue,
     /// Hosts' ports first, by host; then those of switches; then receiving ends.
     pub(crate) ports: Vec<Port>,
+    /// The first receiving end. Both before and after it, ports come in the order of their links.
+    pub(crate) first_receiving: usize,
     /// Ports that have had packets since the last sample, and perhaps some that have not.
     pub(crate) active: Vec<u32>,
     /// By port.
@@ -111,7 +115,6 @@ pub(crate) struct Part<O> {
     pub(crate) handled: u64,
 }
 
-const PORT: Purpose = Purpose::new("port");
 const COIN: Purpose = Purpose::new("queue: coin");
 
 impl<O: Observer> Part<O> {
@@ -179,7 +182,7 @@ impl<O: Observer> Part<O> {
         port.replay(link, self.now, &mut self.events);
         port.packets += 1;
         let pkt = &self.slab[packet];
-        if !port.up {
+        if !port.sound && port.loses(self.world.config.seed) {
             self.lose(link, packet);
             return;
         }
@@ -204,6 +207,7 @@ impl<O: Observer> Part<O> {
         let out = match self.world.forwarding {
             Forwarding::Digits => self.port_along(at, &self.slab[packet]),
             Forwarding::Choice(up) => self.choose(at, packet, up),
+            Forwarding::Encoded => self.port_encoded(at, packet),
         };
         self.queue(link, out, packet);
     }
@@ -225,7 +229,10 @@ impl<O: Observer> Part<O> {
     #[inline(never)]
     fn send_back(&mut self, link: u32) {
         let FarEnd::Switch(at) = self.ports[link as usize].end else { return };
+        let number = self.switches[at as usize].number;
         while let Some(packet) = self.returned.pop() {
+            let World { topology, tables, .. } = &*self.world;
+            tables.turn_back(topology, number, &mut self.slab[packet]);
             self.forward(link, at, packet);
         }
     }
@@ -241,6 +248,14 @@ impl<O: Observer> Part<O> {
         // Without a branch: up and down are as good as random.
         let below = u32::from(home.below[switch.tier] == switch.below);
         up ^ ((up ^ down) & below.wrapping_neg())
+    }
+
+    /// The output port where the packet carries its path in one of the published forms.
+    #[inline(never)]
+    fn port_encoded(&mut self, at: u32, packet: u32) -> u32 {
+        let World { topology, tables, .. } = &*self.world;
+        let switch = self.switches[at as usize];
+        switch.down + tables.port(topology, switch.number, &mut self.slab[packet])
     }
 
     /// The output port where switches choose the way up.
@@ -287,7 +302,7 @@ impl<O: Observer> Part<O> {
         self.ports[link as usize].depart(link, &mut self.events);
     }
 
-    /// A packet has come to the end of a dead link.
+    /// A packet is lost at the end of a link, by a fault.
     #[cold]
     fn lose(&mut self, link: u32, packet: u32) {
         let pkt = &self.slab[packet];
@@ -296,7 +311,8 @@ impl<O: Observer> Part<O> {
         port.rare.mishaps.dropped_bytes += u64::from(pkt.wire_len);
         port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Dropped);
         if O::PACKETS {
-            let event = PacketEvent::Dropped(Drop::Dead);
+            let why = if port.rare.loss < 1.0 { Drop::Lossy } else { Drop::Dead };
+            let event = PacketEvent::Dropped(why);
             observe(&mut self.observer, self.now, port.rare.link, event, pkt);
         }
         self.slab.free(packet);
@@ -306,22 +322,41 @@ impl<O: Observer> Part<O> {
         self.events.fault(self.script.next_at().unwrap_or(Time::NEVER));
     }
 
-    /// Every partition hears of every fault; the one at the receiving end of the link acts on it.
+    /// Every partition hears of every fault; those at the ends of the link act on it.
     fn fault(&mut self) {
         self.handled -= u64::from(self.index > 0);
         while let Some(step) = self.script.take(self.now) {
-            if step.news {
-                self.belief.set(&self.world.topology, step.link, step.up);
-            } else if let Some(port) = self.receiving_end(step.link) {
-                port.up = step.up;
+            match step.change {
+                Change::Believed(up) => self.belief.set(&self.world.topology, step.link, up),
+                Change::Loss(loss) => {
+                    if let Some(port) = self.receiving_end(step.link) {
+                        self.ports[port].set_loss(loss);
+                    }
+                }
+                Change::Rate(rate) => {
+                    if let Some(port) = self.transmitting_end(step.link) {
+                        let (me, now) = (port as u32, self.now);
+                        self.ports[port].set_rate(me, rate, now, &mut self.events);
+                    }
+                }
             }
         }
         self.schedule_script();
     }
 
-    fn receiving_end(&mut self, link: u32) -> Option<&mut Port> {
-        let here = |port: &&mut Port| !matches!(port.end, FarEnd::Elsewhere(_));
-        self.ports.iter_mut().filter(|port| port.rare.link == link).find(here)
+    fn transmitting_end(&self, link: u32) -> Option<usize> {
+        let ports = &self.ports[..self.first_receiving];
+        ports.binary_search_by_key(&link, |port| port.rare.link).ok()
+    }
+
+    fn receiving_end(&self, link: u32) -> Option<usize> {
+        let ports = &self.ports[self.first_receiving..];
+        match ports.binary_search_by_key(&link, |port| port.rare.link) {
+            Ok(port) => Some(self.first_receiving + port),
+            Err(_) => self
+                .transmitting_end(link)
+                .filter(|&port| !matches!(self.ports[port].end, FarEnd::Elsewhere(_))),
+        }
     }
 
     /// What switch ports have done up to and including `until`.

@@ -6,13 +6,18 @@
 //! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
 //! event per packet, which also touches the port, so nothing is ever late.
 
-use endpoint::Flags;
+use endpoint::{Draw, Flags, Purpose};
 use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
 use crate::events::EventQueue;
 use crate::outcome::LinkStats;
 use crate::topology::Link;
+
+/// Draws of a port.
+pub(crate) const PORT: Purpose = Purpose::new("port");
+/// Whether the n-th packet that has arrived is lost.
+const LOSS: Purpose = Purpose::new("link: loss");
 
 /// The far end of a link, by numbers of this partition.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +52,8 @@ pub(crate) struct Port {
     pub(crate) bytes: u64,
     /// The most bytes the queue held.
     pub(crate) max_queue_bytes: u32,
-    /// Whether what arrives over this link arrives.
-    pub(crate) up: bool,
+    /// Whether everything that arrives over this link arrives: its loss is zero.
+    pub(crate) sound: bool,
     /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of links
     /// to other partitions, which must hear of it in time; of all ports on the eager path.
     departs: bool,
@@ -69,6 +74,8 @@ pub(crate) struct Rare {
     /// The link's number in the whole fabric.
     pub(crate) link: u32,
     rate: Rate,
+    /// The probability with which a packet that arrives is lost.
+    pub(crate) loss: f64,
     pub(crate) mishaps: Mishaps,
     /// Bytes sent by the ends of the measurement window, as far as they have come; else `u64::MAX`.
     pub(crate) window_bytes: [u64; 2],
@@ -102,20 +109,19 @@ impl Port {
         queue: Option<Queue>,
         departs: bool,
     ) -> Self {
-        let ps_per_byte = link.rate.whole_ps_per_byte().unwrap_or(0);
         Self {
             free_at: Time::ZERO,
             replay_at: Time::NEVER,
             serving: Desc { handle: 0, len: 0, flags: Flags(0), class: 0 },
             delay,
-            ps_per_byte: u32::try_from(ps_per_byte).unwrap_or(0),
+            ps_per_byte: ps_per_byte(link.rate),
             rank,
             end,
             arrived: 0,
             packets: 0,
             bytes: 0,
             max_queue_bytes: 0,
-            up: link.up,
+            sound: link.up,
             departs,
             busy: false,
             active: false,
@@ -124,6 +130,7 @@ impl Port {
             rare: Box::new(Rare {
                 link: number,
                 rate: link.rate,
+                loss: if link.up { 0.0 } else { 1.0 },
                 mishaps: Mishaps::default(),
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
@@ -231,6 +238,27 @@ impl Port {
         }
     }
 
+    /// From `now` on, packets are sent at `rate`; the one in service goes on at the old one.
+    pub(crate) fn set_rate(&mut self, me: u32, rate: Rate, now: Time, events: &mut EventQueue) {
+        // Faults come before departures: what departs at `now` makes way for the new rate.
+        self.replay(me, Time(now.0.saturating_sub(1)), events);
+        self.rare.rate = rate;
+        self.ps_per_byte = ps_per_byte(rate);
+    }
+
+    /// Whether the packet that has just arrived is lost.
+    #[cold]
+    pub(crate) fn loses(&self, seed: u64) -> bool {
+        let draw = Draw::new(seed, PORT, u64::from(self.rare.link));
+        draw.unit(LOSS, self.packets) < self.rare.loss
+    }
+
+    /// From now on, packets that arrive are lost with this probability.
+    pub(crate) fn set_loss(&mut self, loss: f64) {
+        self.rare.loss = loss;
+        self.sound = loss == 0.0;
+    }
+
     /// Every packet that waits here.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = u32> {
         self.queue.iter().flat_map(Queue::waiting).map(|packet| packet.handle)
@@ -258,4 +286,9 @@ impl Port {
             marked: mishaps.marked,
         }
     }
+}
+
+/// Picoseconds per byte if that is a whole number, else zero.
+fn ps_per_byte(rate: Rate) -> u32 {
+    rate.whole_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0)
 }

@@ -191,9 +191,9 @@ impl Topology {
     /// Write into a packet which uplink its path takes at each tier.
     #[inline(always)]
     pub(crate) fn stamp(&self, pkt: &mut Packet) {
-        let aggs = self.aggs.max(1);
+        let [aggs, cores_per_agg] = self.digits;
         pkt.scratch[Tier::Tor as usize] = (pkt.path % aggs) as u16;
-        pkt.scratch[Tier::Agg as usize] = (pkt.path / aggs % self.cores_per_agg.max(1)) as u16;
+        pkt.scratch[Tier::Agg as usize] = (pkt.path / aggs % cores_per_agg) as u16;
     }
 }
 
@@ -204,6 +204,8 @@ pub(crate) enum Forwarding {
     Digits,
     /// Something has to be worked out.
     Choice(ChooseUp),
+    /// The sender has chosen, and written it into the packet as `crate::encoding` says.
+    Encoded,
 }
 
 impl Forwarding {
@@ -211,6 +213,7 @@ impl Forwarding {
         match routing {
             Routing::Source if topology.graph.is_none() => Self::Digits,
             Routing::Source => Self::Choice(by_list),
+            Routing::Encoded(_) => Self::Encoded,
             Routing::FlowHash => Self::Choice(by_hash),
             Routing::PacketRandom => Self::Choice(by_draw),
         }

@@ -1,18 +1,19 @@
 //! A run: partitions put together, driven from grid step to grid step, and summed up at the end.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use endpoint::{App, Draw, Effects, Endpoint, Observer, Purpose};
 use queues::{Capacity, Queue};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
-use crate::config::{Config, ConfigError, Departures};
+use crate::config::{Config, ConfigError, Departures, FaultAction};
 use crate::cut::Cut;
 use crate::digest;
+use crate::encoding::Tables;
 use crate::events::{EventQueue, Ranks};
-use crate::faults::Script;
+use crate::faults::{self, Script};
 use crate::host::Host;
 use crate::messages::{Messages, Report};
 use crate::outcome::{
@@ -24,7 +25,7 @@ use crate::rounds::{Post, Rounds};
 use crate::route::{Belief, Forwarding, Known};
 use crate::sample::Sampler;
 use crate::slab::Slab;
-use crate::topology::{Link, Node, Tier, Topology};
+use crate::topology::{Link, Node, Topology};
 use crate::wheel::Span;
 
 /// A fabric with its hosts, ready to run once.
@@ -69,15 +70,20 @@ impl<O: Observer + Send> Sim<O> {
         }
         // Packets are observed in one order only.
         let wanted = if O::PACKETS { 1 } else { config.threads };
-        let cut =
-            Cut::new(&topology, wanted, apps.iter().filter_map(|app| app.signal_delay()).min());
+        let rates = faults::rates(&topology, &config.faults);
+        let signals = apps.iter().filter_map(|app| app.signal_delay()).min();
+        let cut = Cut::new(&topology, &rates, wanted, signals);
         let (parts, lookahead) = (cut.parts, cut.lookahead);
+        let tables = Tables::new(&topology, config.routing)?;
+        let script = Script::new(&topology, &config.faults, config.reroute_after);
         let mut hosts = endpoints.into_iter().zip(apps);
         let ranks = Ranks::new(topology.links().len() as u32, topology.hosts(), config.seed);
         let (window, sampler) = (config.window, Sampler::new(config.sample_every, config.window));
         let forwarding = Forwarding::new(config.routing, &topology);
-        let world = Arc::new(World { topology, config, forwarding, cut });
+        let span = span(&topology, &rates);
+        let world = Arc::new(World { topology, config, forwarding, cut, tables });
         let ends = receiving_ends(&world);
+        let common = Common { ranks, ends, span, belief, script };
         let mut part = |index| {
             let range = world.cut.hosts(index);
             let hosts = range.clone().zip(hosts.by_ref().take(range.len()));
@@ -85,7 +91,7 @@ impl<O: Observer + Send> Sim<O> {
                 let rate = world.topology.links()[h as usize].rate;
                 Host::new(HostId(h), endpoint, app, rate, &world.config)
             });
-            Box::new(build(&world, index, hosts.collect(), &ranks, &ends, belief.clone()))
+            Box::new(build(&world, index, hosts.collect(), &common))
         };
         Ok(Self {
             parts: (0..parts).map(&mut part).collect(),
@@ -466,11 +472,7 @@ fn check(
         let what = format!("{endpoints} endpoints and {apps} applications for {hosts} hosts");
         return Err(ConfigError(what));
     }
-    let links = topology.links().len();
-    let mut faults = config.faults.iter().map(|fault| fault.link);
-    if let Some(link) = faults.find(|&link| link as usize >= links) {
-        return Err(ConfigError(format!("a fault of link {link} of {links}")));
-    }
+    check_faults(topology, config)?;
     if let Some(link) = topology.links().iter().find(|link| link.rate == Rate(0)) {
         return Err(ConfigError(format!("{link} has a rate of zero")));
     }
@@ -480,6 +482,22 @@ fn check(
         {
             return Err(ConfigError(format!("a queue of {n} packets holds 2 GB or more")));
         }
+    }
+    Ok(())
+}
+
+fn check_faults(topology: &Topology, config: &Config) -> Result<(), ConfigError> {
+    let links = topology.links().len();
+    for fault in &config.faults {
+        let wrong = match fault.action {
+            _ if fault.link as usize >= links => format!("of {links}"),
+            FaultAction::Rate(Rate(0)) => "to a rate of zero".to_owned(),
+            FaultAction::Loss(share) if !(0.0..=1.0).contains(&share) => {
+                format!("to a loss of {share}")
+            }
+            _ => continue,
+        };
+        return Err(ConfigError(format!("a fault of link {} {wrong}", fault.link)));
     }
     Ok(())
 }
@@ -512,20 +530,24 @@ fn receiving_ends(world: &World) -> Vec<ReceivingEnd> {
     ends
 }
 
-/// One part, with its hosts.
-fn build<O>(
-    world: &Arc<World>,
-    index: u32,
-    hosts: Vec<Host>,
-    ranks: &Ranks,
-    ends: &[ReceivingEnd],
+/// What all parts are built from.
+struct Common {
+    ranks: Ranks,
+    ends: Vec<ReceivingEnd>,
+    span: Span,
     belief: Belief,
-) -> Part<O> {
+    script: Script,
+}
+
+/// One part, with its hosts.
+fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -> Part<O> {
     let World { topology, config, cut, .. } = &**world;
+    let Common { ranks, ends, .. } = common;
     let first_host = cut.hosts(index).start;
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
+    let first_receiving = ports.len() - ends.iter().filter(|end| end.at.part == index).count();
     let sampled = |port: &Port| Sampled {
         height: topology.links()[port.rare.link as usize].height(),
         bytes: 0,
@@ -540,10 +562,11 @@ fn build<O>(
             ranks,
             cut.hosts(index),
             ports.len() as u32,
-            span(topology),
+            common.span,
         ),
         sampled: ports.iter().map(sampled).collect(),
         ports,
+        first_receiving,
         hosts,
         first_host,
         sprayed: switches.iter().map(draw).collect(),
@@ -554,8 +577,8 @@ fn build<O>(
         slab: Slab::default(),
         reports: Vec::new(),
         outbox: (0..cut.parts).map(|_| Post::default()).collect(),
-        belief,
-        script: Script::new(&config.faults, config.reroute_after),
+        belief: common.belief.clone(),
+        script: common.script.clone(),
         violation: None,
         spare: None,
         fx: Effects::new(),
@@ -578,11 +601,7 @@ fn switches(world: &World, index: u32) -> Vec<Switch> {
         if cut.switch_owner(number) != index {
             continue;
         }
-        let (tier, below) = match switch.tier {
-            Tier::Agg => (1, u32::from(switch.pod)),
-            Tier::Core => (2, 0),
-            Tier::Tor | Tier::Relay | Tier::Level => (0, number),
-        };
+        let (tier, below) = topology.below(number);
         let up = next + (switch.up - switch.down);
         mine.push(Switch { number, tier, below, down: next, up });
         next = up + switch.ups;
@@ -630,13 +649,10 @@ fn ports(
     transmitting.chain(receiving).collect()
 }
 
-/// How far apart events are on these links.
-fn span(topology: &Topology) -> Span {
-    let frame = |n: usize| topology.links()[n].rate.serialise(u64::from(topology.mtu()));
-    let links = || 0..topology.links().len();
-    let horizon = links().map(|n| frame(n) + topology.delay(n as u32)).max();
-    Span {
-        horizon: horizon.unwrap_or(Dur::ZERO),
-        frame: links().map(frame).min().unwrap_or(Dur::ZERO),
-    }
+/// How far apart events are on links of these `rates`.
+fn span(topology: &Topology, rates: &[RangeInclusive<Rate>]) -> Span {
+    let frame = |rate: &Rate| rate.serialise(u64::from(topology.mtu()));
+    let slowest = (0..).zip(rates).map(|(n, rate)| frame(rate.start()) + topology.delay(n)).max();
+    let quickest = rates.iter().map(|rate| frame(rate.end())).min();
+    Span { horizon: slowest.unwrap_or(Dur::ZERO), frame: quickest.unwrap_or(Dur::ZERO) }
 }

@@ -186,6 +186,8 @@ pub struct Topology {
     pub(crate) aggs: u32,
     /// Uplinks of an aggregation switch.
     pub(crate) cores_per_agg: u32,
+    /// The same two, at least 1: how many values each digit of a path index has.
+    pub(crate) digits: [u32; 2],
     /// How many switches there are, by tier.
     switches_in: [u32; Tier::ALL.len()],
     /// The listed paths, if this is no tree of tiers.
@@ -336,6 +338,17 @@ impl Topology {
     /// The pod of switch `at`, an index among all switches.
     pub(crate) fn pod_of(&self, at: u32) -> u32 {
         u32::from(self.switches[at as usize].pod)
+    }
+
+    /// What hosts below switch `at`, an index among all switches, have in common: the place in
+    /// `Home::below`, and what is there. In a graph that is always the first.
+    pub(crate) fn below(&self, at: u32) -> (usize, u32) {
+        let switch = &self.switches[at as usize];
+        match switch.tier {
+            Tier::Agg => (1, u32::from(switch.pod)),
+            Tier::Core => (2, 0),
+            Tier::Tor | Tier::Relay | Tier::Level => (0, at),
+        }
     }
 
     /// Tier and number within it of switch `at`, an index among all switches.

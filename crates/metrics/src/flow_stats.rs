@@ -90,7 +90,7 @@ pub fn slowdowns(rows: &[FlowRow]) -> Vec<f64> {
     sorted(done(rows).filter_map(FlowRow::slowdown).collect())
 }
 
-fn completion_times(done: &[&FlowRow]) -> FctUs {
+pub(crate) fn completion_times(done: &[&FlowRow]) -> FctUs {
     let values: Vec<f64> = done.iter().filter_map(|r| Some(r.fct()?.as_us_f64())).collect();
     let moments: Moments = values.iter().copied().collect();
     let values = sorted(values);
@@ -104,7 +104,7 @@ fn completion_times(done: &[&FlowRow]) -> FctUs {
     }
 }
 
-fn distribution(values: Vec<f64>) -> Distribution {
+pub(crate) fn distribution(values: Vec<f64>) -> Distribution {
     let moments: Moments = values.iter().copied().collect();
     let values = sorted(values);
     Distribution {
@@ -132,7 +132,7 @@ fn by_size(done: &[&FlowRow]) -> Vec<SizeBucket> {
 }
 
 /// `bytes` over the window, in Gb/s; `None` if it has no length.
-fn goodput(bytes: u64, window: Window) -> Option<f64> {
+pub(crate) fn goodput(bytes: u64, window: Window) -> Option<f64> {
     let length = window.to.since(window.from).as_s_f64();
     (length > 0.0).then(|| bytes as f64 * 8.0 / length / 1e9)
 }

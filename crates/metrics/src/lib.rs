@@ -25,6 +25,7 @@ mod output;
 mod packet_latency;
 mod pcapng;
 mod perfetto;
+mod phases;
 mod series;
 mod statistics;
 mod study;
@@ -41,6 +42,7 @@ pub use output::{OutputDir, StagedFile};
 pub use packet_latency::{LatencyRow, PacketLatency, read_packet_latency, write_packet_latency};
 pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
+pub use phases::{Phase, fold_phases};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
 pub use statistics::{mean_and_interval, nearest_rank};
 pub use study::{

@@ -7,10 +7,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{read_json, write_json};
-use crate::{FileError, OutputDir, PacketLatency};
+use crate::{FileError, OutputDir, PacketLatency, Phase};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
-/// latency of packets.
+/// latency of packets, phases.
 pub const RESULT_SCHEMA: u32 = 2;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
@@ -45,6 +45,8 @@ pub struct Summary {
     pub packets: Packets,
     /// Lengths of the switch queues.
     pub queue_bytes: QueueBytes,
+    /// The run as its fault script divides it; empty without one.
+    pub phases: Vec<Phase>,
     /// What a reader should know before trusting the numbers; empty if nothing.
     pub warnings: Vec<String>,
 }
@@ -227,7 +229,7 @@ pub struct Packets {
     pub trimmed: u64,
     /// Headers that a switch returned to their sender.
     pub bounced: u64,
-    /// Packets lost at a queue or on a dead link.
+    /// Packets lost at a queue or by a fault of a link.
     pub dropped: u64,
     /// Packets that a switch marked with congestion experienced.
     pub ecn_marked: u64,
@@ -268,6 +270,7 @@ mod tests {
             packet_latency_us: PacketLatency::default(),
             packets: Packets::default(),
             queue_bytes: QueueBytes::default(),
+            phases: vec![Phase::default()],
             warnings: vec!["too short".to_owned()],
         }
     }
@@ -302,6 +305,11 @@ mod tests {
             queue_bytes.p99 queue_bytes.max measured.from_us measured.to_us measured.unfinished
             flow_goodput_gbps.min flow_goodput_gbps.p10 flow_goodput_gbps.p50
             flow_goodput_gbps.mean flow_goodput_gbps.max
+            phases[].what phases[].from_us phases[].to_us phases[].submitted
+            phases[].carried_over phases[].unfinished phases[].fct_us.mean phases[].fct_us.p50
+            phases[].fct_us.p90 phases[].fct_us.p99 phases[].fct_us.max phases[].fct_us.stdev
+            phases[].slowdown.mean phases[].slowdown.p50 phases[].slowdown.p99
+            phases[].goodput_gbps
             slowdown_by_size[].from_bytes slowdown_by_size[].to_bytes slowdown_by_size[].count
             slowdown_by_size[].mean slowdown_by_size[].p50 slowdown_by_size[].p99 warnings
             traffic.x.messages.submitted traffic.x.messages.completed

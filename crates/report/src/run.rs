@@ -1,7 +1,7 @@
 //! The page of one run.
 
 use maud::{Markup, html};
-use metrics::{LinkRow, Packets, SeriesRow, Summary, nearest_rank};
+use metrics::{LinkRow, Packets, Phase, SeriesRow, Summary, nearest_rank};
 use serde_json::Value;
 
 use crate::ReportError;
@@ -20,6 +20,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         (tiles(&headline(summary)))
         h2 { "Messages" }
         (messages(results)?)
+        (phases(&summary.phases))
         h2 { "Fabric" }
         div.pair {
             (queues(results)?)
@@ -53,6 +54,25 @@ fn messages(results: &Results) -> Result<Markup, ReportError> {
             (by_size(&results.summary)?)
         }
     })
+}
+
+/// What faults did to completion times.
+fn phases(phases: &[Phase]) -> Markup {
+    let head = ["From, µs", "What happens", "Messages", "Carried over", "Median, µs", "p99, µs"];
+    let head = head.into_iter().chain(["Slowest, µs", "Goodput, Gb/s"]).map(str::to_owned);
+    let row = |p: &Phase| {
+        let times = [p.fct_us.p50, p.fct_us.p99, p.fct_us.max, p.goodput_gbps].map(number);
+        let counts = [p.submitted, p.carried_over].map(count);
+        let begins = [number(Some(p.from_us)), p.what.clone()];
+        begins.into_iter().chain(counts).chain(times).collect()
+    };
+    let rows: Vec<Vec<String>> = phases.iter().map(row).collect();
+    html! {
+        @if !phases.is_empty() {
+            h3 { "Completion times by phase of the fault script" }
+            (table(&head.collect::<Vec<_>>(), &rows))
+        }
+    }
 }
 
 fn header(results: &Results) -> Markup {

@@ -1,23 +1,329 @@
-//! The `[[fault]]` tables: links that go down and come back during the run.
+//! The `[[fault]]` tables: links and switches that fail, flap, slow down or lose packets during the
+//! run, and the phases into which that divides it.
+
+use std::collections::BTreeMap;
 
 use fabric::{Fault, FaultAction, Topology};
+use units::{Dur, Rate, Time};
 
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
-use crate::topology::named_links;
+use crate::topology::{RATE_MAX, RATE_MIN, links_of_switch, named_links};
 
-/// Read all `[[fault]]`: each is a fault in either direction of the link, unless `one_way` is set.
+/// What the fault tables say.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    /// For the fabric.
+    pub(crate) faults: Vec<Fault>,
+    /// When something changes, and what: where phases of the run begin.
+    pub(crate) changes: BTreeMap<Time, String>,
+}
+
+/// More than this of a script nobody reads, and it would take the memory that packets need.
+const FAULTS_MAX: usize = 1_000_000;
+
+/// What a table may ask for.
+#[derive(Clone, Copy)]
+enum Action {
+    Down,
+    Up,
+    Flap,
+    Rate,
+    Loss,
+}
+
+const ACTIONS: [(&str, Action); 5] = [
+    ("down", Action::Down),
+    ("up", Action::Up),
+    ("flap", Action::Flap),
+    ("rate", Action::Rate),
+    ("loss", Action::Loss),
+];
+
+/// Read all `[[fault]]`. News of them takes `reroute_after`.
 pub(crate) fn read(
     tables: &mut [Reader<'_>],
     topology: &Topology,
-) -> Result<Vec<Fault>, Diagnostic> {
-    let mut faults = Vec::new();
+    reroute_after: Dur,
+) -> Result<Script, Diagnostic> {
+    let mut script = Script::default();
     for table in tables {
         let at = table.need("at")?;
-        let links = named_links(table, topology)?;
-        let actions = [("down", FaultAction::Down), ("up", FaultAction::Up)];
-        let &(_, action) = table.choose("action", &actions, |a| a.0)?;
-        faults.extend(links.into_iter().map(|link| Fault { at, link, action }));
+        let (target, links) = target(table, topology)?;
+        let &(_, action) = table.choose("action", &ACTIONS, |a| a.0)?;
+        let spans = match action {
+            Action::Down => vec![span(table, at, FaultAction::Down, true)?],
+            Action::Up => vec![Span::up(at)],
+            Action::Flap => flap(table, at)?,
+            Action::Rate => {
+                let rate: Rate = table.need("rate")?;
+                table.within("rate", rate, RATE_MIN..=RATE_MAX)?;
+                vec![span(table, at, FaultAction::Rate(rate), false)?]
+            }
+            Action::Loss => {
+                let probability = table.need("probability")?;
+                table.within("probability", probability, 0.0..=1.0)?;
+                vec![span(table, at, FaultAction::Loss(probability), false)?]
+            }
+        };
+        script.note(action, &target, &spans, reroute_after);
+        script.add(table, &spans, &links)?;
     }
-    Ok(faults)
+    Ok(script)
+}
+
+/// The links that a table is about, and what to call them.
+fn target(table: &mut Reader<'_>, topology: &Topology) -> Result<(String, Vec<u32>), Diagnostic> {
+    if !table.has("switch") {
+        let links = named_links(table, topology)?;
+        let name = links.first().map(|&link| topology.links()[link as usize].to_string());
+        let name = name.unwrap_or_default();
+        let name = if links.len() > 1 { name.replace("->", "<->") } else { name };
+        return Ok((name, links));
+    }
+    if table.has("link") {
+        let error = table.error("link", "both `switch` and `link` are written", "one too many");
+        return Err(error.hint("a fault is of one link, or of all links of one switch"));
+    }
+    let (switch, links) = links_of_switch(table, "switch", topology)?;
+    Ok((switch.to_string(), links))
+}
+
+/// A fault of every link of a table.
+#[derive(Clone, Copy)]
+struct Span {
+    from: Time,
+    until: Time,
+    action: FaultAction,
+    announced: bool,
+}
+
+impl Span {
+    fn up(at: Time) -> Self {
+        Self { from: at, until: Time::NEVER, action: FaultAction::Up, announced: true }
+    }
+}
+
+/// A fault from `at` until `until`, if that is written. Whether it is announced if nobody says.
+fn span(
+    table: &mut Reader<'_>,
+    at: Time,
+    action: FaultAction,
+    announced: bool,
+) -> Result<Span, Diagnostic> {
+    let until: Option<Time> = table.maybe("until")?;
+    check_until(table, at, until)?;
+    let announced = table.or("announce", announced)?;
+    Ok(Span { from: at, until: until.unwrap_or(Time::NEVER), action, announced })
+}
+
+fn check_until(table: &Reader<'_>, at: Time, until: Option<Time>) -> Result<(), Diagnostic> {
+    if until.is_none_or(|until| until > at) {
+        return Ok(());
+    }
+    let error = table.error("until", "the fault is over before it begins", "too early");
+    Err(error.hint(format!("after \"{at}\"")))
+}
+
+/// Down at the beginning of each period.
+fn flap(table: &mut Reader<'_>, at: Time) -> Result<Vec<Span>, Diagnostic> {
+    let until: Time = table.need("until")?;
+    check_until(table, at, Some(until))?;
+    let period: Dur = table.need("period")?;
+    let share: f64 = table.need("down_share")?;
+    let announced = table.or("announce", true)?;
+    let down = Dur((period.0 as f64 * share) as u64);
+    if !(0.0..1.0).contains(&share) || down == Dur::ZERO {
+        let message = format!("a share of {share} of {period} is no time down and time up");
+        let error = table.error("down_share", message, "out of range");
+        return Err(error.hint("above 0 and below 1, for example 0.1"));
+    }
+    let periods = until.since(at).0.div_ceil(period.0);
+    if periods > FAULTS_MAX as u64 {
+        return Err(too_many(table, "period"));
+    }
+    let span = |n: u64| {
+        let from = at + period * n;
+        let until = (from + down).min(until);
+        Span { from, until, action: FaultAction::Down, announced }
+    };
+    Ok((0..periods).map(span).collect())
+}
+
+fn too_many(table: &Reader<'_>, key: &str) -> Diagnostic {
+    let message = format!("the fault script has more than {FAULTS_MAX} steps");
+    table.error(key, message, "too many").hint("a longer period, or a shorter time")
+}
+
+impl Script {
+    fn add(&mut self, table: &Reader<'_>, spans: &[Span], links: &[u32]) -> Result<(), Diagnostic> {
+        if self.faults.len() + spans.len().saturating_mul(links.len()) > FAULTS_MAX {
+            return Err(too_many(table, "period"));
+        }
+        for &Span { from, until, action, announced } in spans {
+            let fault = |&link| Fault { at: from, until, link, action, announced };
+            self.faults.extend(links.iter().map(fault));
+        }
+        Ok(())
+    }
+
+    /// Write down what changes when.
+    fn note(&mut self, action: Action, target: &str, spans: &[Span], reroute_after: Dur) {
+        let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return };
+        let (begins, ends) = match first.action {
+            FaultAction::Up => ("is up".to_owned(), "is up"),
+            FaultAction::Down if matches!(action, Action::Flap) => ("flaps".to_owned(), "is up"),
+            FaultAction::Down => ("is down".to_owned(), "is up"),
+            FaultAction::Rate(rate) => (format!("falls to {rate}"), "has its rate back"),
+            FaultAction::Loss(share) => (format!("loses {} %", share * 100.0), "loses nothing"),
+        };
+        self.change(first.from, &format!("{target} {begins}"));
+        self.change(last.until, &format!("{target} {ends}"));
+        if first.announced {
+            let (avoid, return_to) =
+                (format!("paths avoid {target}"), format!("paths use {target} again"));
+            match action {
+                Action::Up => self.change(first.from + reroute_after, &return_to),
+                // Of a flapping link, news comes all the time.
+                Action::Flap => {}
+                _ => self.change(first.from + reroute_after, &avoid),
+            }
+            self.change(last.until + reroute_after, &return_to);
+        }
+    }
+
+    fn change(&mut self, at: Time, what: &str) {
+        if at == Time::NEVER {
+            return;
+        }
+        let all = self.changes.entry(at).or_default();
+        if !all.is_empty() {
+            all.push_str(", ");
+        }
+        all.push_str(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Scenario;
+
+    fn scenario(faults: &str) -> Result<Scenario, Diagnostic> {
+        let text = format!(
+            r#"name = "faults"
+            seed = 1
+            topology = {{ kind = "fat-tree", k = 4, link_rate = "10Gbps", link_delay = "1us" }}
+            queue = {{ kind = "ndp", capacity = "8 packets" }}
+            routing = {{ mode = "permute", reroute_after = "10us" }}
+            transport = {{ kind = "ndp", preset = "paper", payload = "9000B", initial_window = 30 }}
+            traffic = {{ kind = "permutation", size = "9KB" }}
+            {faults}"#
+        );
+        Scenario::parse("faults.toml", &text, Path::new("."), &[])
+    }
+
+    fn changes(faults: &str) -> Vec<(u64, String)> {
+        let scenario = scenario(faults).unwrap();
+        scenario.changes.iter().map(|(at, what)| (at.0 / 1_000_000, what.clone())).collect()
+    }
+
+    #[test]
+    fn a_switch_is_all_of_its_links_and_a_link_both_directions() {
+        let dead = r#"[[fault]]
+            at = "1ms"
+            switch = "core 3"
+            action = "down""#;
+        let faults = scenario(dead).unwrap().config.faults;
+        let of_core = |link: u32| {
+            let links = scenario(dead).unwrap().topology.links().to_vec();
+            let link = links[link as usize].to_string();
+            link.starts_with("core 3 ->") || link.ends_with("-> core 3")
+        };
+        assert_eq!(faults.len(), 8);
+        assert!(faults.iter().all(|fault| of_core(fault.link) && fault.announced));
+        let link = |more: &str| {
+            let text = format!(
+                r#"[[fault]]
+                at = "1ms"
+                link = "agg 0 -> core 0"
+                action = "loss"
+                probability = 0.5
+                {more}"#
+            );
+            scenario(&text).unwrap().config.faults
+        };
+        assert_eq!((link("").len(), link("one_way = true").len()), (2, 1));
+        assert_eq!((link("")[0].announced, link("announce = true")[0].announced), (false, true));
+    }
+
+    #[test]
+    fn a_flap_is_down_at_the_beginning_of_each_period() {
+        let flap = r#"[[fault]]
+            at = "100us"
+            until = "205us"
+            link = "tor 0 -> agg 0"
+            one_way = true
+            action = "flap"
+            period = "50us"
+            down_share = 0.2"#;
+        let faults = scenario(flap).unwrap().config.faults;
+        let us = |time: Time| time.0 / 1_000_000;
+        let downs: Vec<_> = faults.iter().map(|fault| (us(fault.at), us(fault.until))).collect();
+        assert_eq!(downs, [(100, 110), (150, 160), (200, 205)]);
+        let told = [
+            (100, "tor 0 -> agg 0 flaps"),
+            (205, "tor 0 -> agg 0 is up"),
+            (215, "paths use tor 0 -> agg 0 again"),
+        ];
+        assert_eq!(changes(flap), told.map(|(at, what)| (at, what.to_owned())));
+    }
+
+    #[test]
+    fn changes_at_one_instant_are_one() {
+        let two = r#"[[fault]]
+            at = "5us"
+            until = "15us"
+            switch = "core 0"
+            action = "down"
+            [[fault]]
+            at = "15us"
+            link = "host 1 -> tor 0"
+            action = "rate"
+            rate = "1Gbps""#;
+        let told = [
+            (5, "core 0 is down"),
+            (15, "core 0 is up, paths avoid core 0, host 1 <-> tor 0 falls to 1Gbps"),
+            (25, "paths use core 0 again"),
+        ];
+        assert_eq!(changes(two), told.map(|(at, what)| (at, what.to_owned())));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_where_it_stands() {
+        let refused = |keys: &str| {
+            let text = format!("[[fault]]\nat = \"1ms\"\n{keys}");
+            scenario(&text).err().unwrap().render(false)
+        };
+        let core = "switch = \"core 0\"\n";
+        let flap = format!("{core}action = \"flap\"\nuntil = \"9s\"\n");
+        for (keys, message) in [
+            ("action = \"down\"".to_owned(), "`link` is missing"),
+            (format!("{core}link = \"x\"\naction = \"down\""), "both `switch` and `link`"),
+            ("switch = \"host 0\"\naction = \"down\"".to_owned(), "host 0 is no switch"),
+            ("switch = \"core 4\"\naction = \"down\"".to_owned(), "there is no core 4"),
+            (format!("{core}action = \"down\"\nuntil = \"1ms\""), "over before it begins"),
+            (format!("{core}action = \"up\"\nuntil = \"2ms\""), "unknown key `until`"),
+            (format!("{core}action = \"loss\"\nprobability = 2"), "`probability`"),
+            (format!("{core}action = \"rate\"\nrate = \"1bps\""), "`rate`"),
+            (format!("{flap}period = \"1us\"\ndown_share = 1"), "no time down and time up"),
+            (format!("{flap}period = \"0\"\ndown_share = 0.5"), "no time down and time up"),
+            (format!("{flap}period = \"1us\"\ndown_share = 0.5"), "more than 1000000 steps"),
+        ] {
+            let said = refused(&keys);
+            assert!(said.contains(message) && said.contains("faults.toml"), "{keys}\n{said}");
+        }
+    }
 }

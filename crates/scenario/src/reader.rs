@@ -125,6 +125,22 @@ impl<'d> Reader<'d> {
         })
     }
 
+    /// The same; without the key, the first entry of `registry`.
+    pub(crate) fn choose_or_first<'r, E>(
+        &mut self,
+        key: &'static str,
+        registry: &'r [E],
+        name_of: impl Fn(&E) -> &'static str,
+    ) -> Result<&'r E, Diagnostic> {
+        match registry.first() {
+            Some(first) if !self.has(key) => {
+                self.or(key, name_of(first).to_owned())?;
+                Ok(first)
+            }
+            _ => self.choose(key, registry, name_of),
+        }
+    }
+
     /// The table below `key`, to be given back with [`Reader::finish_table`].
     pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, Diagnostic> {
         self.asked.push(key);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
 use metrics::{
-    FlowRow, LinkRow, Packets, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, Summary,
-    TrafficStats, Window,
+    FlowRow, LinkRow, Packets, Phase, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow,
+    Summary, TrafficStats, Window,
 };
 use units::{Dur, HostId, Rate, Time};
 
@@ -59,6 +59,7 @@ impl Results {
                 p99: outcome.queue_bytes_p99.map(u64::from),
                 max: longest_queue(topology, &outcome.links),
             },
+            phases: phases(scenario, outcome, &flows),
             warnings,
         };
         let links = links(topology, outcome, window);
@@ -92,6 +93,15 @@ fn window(scenario: &Scenario, outcome: &Outcome, flows: &[FlowRow]) -> Window {
         None => last().unwrap_or(outcome.now),
     };
     Window { from: scenario.measure.from, to: to.min(outcome.now) }
+}
+
+/// The phases of the fault script, as far as the run has come.
+fn phases(scenario: &Scenario, outcome: &Outcome, flows: &[FlowRow]) -> Vec<Phase> {
+    let changes: Vec<(Time, &str)> =
+        scenario.changes.iter().map(|(&at, what)| (at, what.as_str())).collect();
+    let placed: Vec<(Time, u64)> =
+        outcome.samples.iter().map(|sample| (sample.at, sample.placed_bytes)).collect();
+    metrics::fold_phases(flows, &changes, &placed, outcome.now)
 }
 
 fn packets(outcome: &Outcome) -> Packets {

@@ -1,10 +1,11 @@
 //! [`Scenario`]: an experiment as data, read, checked and resolved.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use fabric::Topology;
-use units::Dur;
+use units::{Dur, Time};
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{At, Document};
@@ -23,6 +24,8 @@ pub struct Scenario {
     pub(crate) traffic: Traffic,
     pub(crate) measure: Measure,
     pub(crate) config: fabric::Config,
+    /// When the fault script changes something, and what.
+    pub(crate) changes: BTreeMap<Time, String>,
     /// The place of the links that differ, for what only the whole fabric shows to be impossible.
     pub(crate) links_at: At,
     resolved: toml::Table,
@@ -133,6 +136,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     }
     let transports = transport::read(&mut tables, mode, hosts)?;
     routing::check(&routes, mode, transports.iter().any(|transport| transport.sprays))?;
+    routing::check_encoding(&routes, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
 
     let mut queues = section(&mut root, "queue", "kind = \"ndp\"")?;
@@ -151,7 +155,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let measure = measure::read(&mut window, &traffic, hosts, transports.acknowledges().is_some())?;
 
     let mut fault_tables = root.tables("fault")?;
-    let faults = fault::read(&mut fault_tables, &topology)?;
+    let script = fault::read(&mut fault_tables, &topology, reroute_after)?;
 
     let links_at = shape.place("link");
     root.finish_table("topology", shape)?;
@@ -170,7 +174,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         routing: mode.switches,
         carriages: transports.carriages(mode),
         queue,
-        faults,
+        faults: script.faults,
         reroute_after,
         events: fabric::Events::Wheel,
         departures: fabric::Departures::Lazy,
@@ -178,12 +182,23 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         grid: measure.grid(),
         limit: measure.limit,
         open_limit: measure.max_in_flight.unwrap_or(u64::MAX),
-        window: (measure.from, measure.to.unwrap_or(units::Time::NEVER)),
+        window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
         sample_every: Some(measure.sample_every(topology.links().len())),
         check: false,
     };
-    let topology = Arc::new(topology);
-    Ok(Scenario { name, seed, topology, transports, traffic, measure, config, links_at, resolved })
+    let (topology, changes) = (Arc::new(topology), script.changes);
+    Ok(Scenario {
+        name,
+        seed,
+        topology,
+        transports,
+        traffic,
+        measure,
+        config,
+        changes,
+        links_at,
+        resolved,
+    })
 }
 
 /// The table `key`, which must be there.

@@ -93,8 +93,8 @@ fn other_link(
 }
 
 /// From a modem to beyond anything built, so that no serialisation time overflows.
-const RATE_MIN: Rate = Rate(1_000);
-const RATE_MAX: Rate = Rate(100_000_000_000_000);
+pub(crate) const RATE_MIN: Rate = Rate(1_000);
+pub(crate) const RATE_MAX: Rate = Rate(100_000_000_000_000);
 /// Beyond the moon.
 const DELAY_MAX: Dur = Dur::from_ms(10_000);
 
@@ -153,33 +153,63 @@ pub(crate) fn named_links(
 ) -> Result<Vec<u32>, Diagnostic> {
     let text: String = table.need("link")?;
     let one_way = table.or("one_way", false)?;
-    let hint = "write it like \"tor 0 -> agg 1\", with `host`, `tor`, `agg` or `core` (the leaves \
-                of a leaf-spine are `tor`, its spines `agg`); in a bcube with `host`, `relay` or \
-                `switch`";
-    let wrong = |what: String| table.error("link", what, "no such link").hint(hint);
+    let wrong = |what: String| table.error("link", what, "no such link").hint(LINK_HINT);
     let Some((from, to)) = text.split_once("->") else {
         return Err(wrong(format!("`{text}` does not name two ends")));
     };
-    let node = |text: &str| {
-        let node = node(text).ok_or_else(|| wrong(format!("`{}` is no node", text.trim())))?;
-        match (node, count(topology, node)) {
-            (Node::Host(n) | Node::Switch(_, n), count) if n >= count => {
-                let message = format!("there is no {node} in this {}", topology.kind());
-                let kind = text.trim().split(' ').next().unwrap_or_default();
-                let error = table.error("link", message, "out of range");
-                Err(error.hint(match count.checked_sub(1) {
-                    Some(last) => format!("{kind} 0 to {kind} {last}"),
-                    None => format!("it has no {kind} switches"),
-                }))
-            }
-            _ => Ok(node),
-        }
-    };
+    let node = |text: &str| known_node(table, "link", text, topology, LINK_HINT);
     let (from, to) = (node(from)?, node(to)?);
     let missing = || wrong(format!("no link joins {from} and {to}"));
     let there = topology.find_link(from, to).ok_or_else(missing)?;
     let back = topology.find_link(to, from).ok_or_else(missing)?;
     Ok(if one_way { vec![there] } else { vec![there, back] })
+}
+
+const LINK_HINT: &str = "write it like \"tor 0 -> agg 1\", with `host`, `tor`, `agg` or `core` (the \
+                         leaves of a leaf-spine are `tor`, its spines `agg`); in a bcube with \
+                         `host`, `relay` or `switch`";
+
+/// The switch that `key = "core 3"` names, and all of its links, in both directions.
+pub(crate) fn links_of_switch(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    topology: &Topology,
+) -> Result<(Node, Vec<u32>), Diagnostic> {
+    let text: String = table.need(key)?;
+    let hint = "write it like \"core 3\", with `tor`, `agg` or `core` (the leaves of a leaf-spine \
+                are `tor`, its spines `agg`)";
+    let switch = known_node(table, key, &text, topology, hint)?;
+    if let Node::Host(_) = switch {
+        let error = table.error(key, format!("{switch} is no switch"), "no such switch");
+        return Err(error.hint(hint));
+    }
+    let links = (0..).zip(topology.links());
+    let mine = links.filter(|(_, link)| link.from == switch || link.to == switch);
+    Ok((switch, mine.map(|(n, _)| n).collect()))
+}
+
+/// The node called `text`, which the value of `key` names.
+fn known_node(
+    table: &Reader<'_>,
+    key: &str,
+    text: &str,
+    topology: &Topology,
+    hint: &str,
+) -> Result<Node, Diagnostic> {
+    let Some(node) = node(text) else {
+        let message = format!("`{}` is no node", text.trim());
+        return Err(table.error(key, message, &format!("no such {key}")).hint(hint));
+    };
+    let (Node::Host(n) | Node::Switch(_, n), count) = (node, count(topology, node));
+    if n < count {
+        return Ok(node);
+    }
+    let message = format!("there is no {node} in this {}", topology.kind());
+    let kind = text.trim().split(' ').next().unwrap_or_default();
+    Err(table.error(key, message, "out of range").hint(match count.checked_sub(1) {
+        Some(last) => format!("{kind} 0 to {kind} {last}"),
+        None => format!("it has no {kind} switches"),
+    }))
 }
 
 /// "agg 3".

@@ -62,6 +62,25 @@ action = "down"
 at = "2ms"
 link = "tor 0 -> tor 1"
 action = "up"
+[[fault]]
+at = "2ms"
+until = "3ms"
+switch = "tor 1"
+action = "flap"
+period = "100us"
+down_share = 0.25
+announce = false
+[[fault]]
+at = "1ms"
+link = "tor 0 -> tor 1"
+one_way = true
+action = "rate"
+rate = "1Mbps"
+[[fault]]
+at = "1ms"
+link = "host 0 -> tor 0"
+action = "loss"
+probability = 0.5
 [measure]
 from = "1ms"
 to = "3ms"
@@ -73,6 +92,7 @@ seed = 3
 topology = { kind = "star", hosts = 5, link_rate = "10Gbps", link_delay = "1us" }
 queue = { kind = "ndp", capacity = "8 packets", bounce = false }
 routing.mode = "spray"
+routing.path_encoding = "core-address"
 traffic = { kind = "all-to-all", size = "10KB", start = "5us" }
 [transport]
 kind = "ndp"

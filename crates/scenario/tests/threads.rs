@@ -12,11 +12,11 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use drawn::{Dice, Drawn, draw, parse, setting};
+use drawn::{Dice, Drawn, draw, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
-    Carriage, Config, Conservation, Counters, Departures, End, Events, Fault, LinkStats, Outcome,
-    Progress, Routing, Sample, Sim, Topology,
+    Carriage, Config, Conservation, Counters, Departures, Encoding, End, Events, Fault,
+    FaultAction, LinkStats, Outcome, Progress, Routing, Sample, Sim, Topology,
 };
 use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
 use transports::{ndp, newreno};
@@ -187,14 +187,16 @@ impl Signals {
                 ecn_threshold: Some(Capacity::Packets(2)),
             }),
         };
-        let routings = [Routing::FlowHash, Routing::PacketRandom, Routing::Source];
+        let encoded = Routing::Encoded(Encoding::SourceRoute);
+        let routings = [Routing::FlowHash, Routing::PacketRandom, Routing::Source, encoded];
         let config = Config {
             seed,
             carriages: vec![Carriage {
                 framing: Framing { payload: drawn.payload, overhead: 64 },
                 spray: true,
             }],
-            routing: dice.pick(&routings[..if drawn.ndp { 3 } else { 2 }]),
+            routing: dice
+                .pick(&routings[..if !drawn.ndp { 2 } else { 3 + usize::from(is_tree(fabric)) }]),
             queue,
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),
@@ -270,7 +272,8 @@ struct Seen {
     several_partitions: u32,
     eight_partitions: u32,
     link_faults: u32,
-    lost_on_dead_links: u32,
+    slow_links: u32,
+    lost_on_links: u32,
     triggers: u32,
     signals_between_partitions: u32,
     trimmed: u32,
@@ -292,8 +295,10 @@ impl Seen {
         self.several_partitions += u32::from(partitions > Some(1));
         self.eight_partitions += u32::from(partitions >= Some(8));
         self.link_faults += u32::from(!drawn.faults.is_empty());
-        let dead = |fault: &Fault| told.links[fault.link as usize].dropped > 0;
-        self.lost_on_dead_links += u32::from(drawn.faults.iter().any(dead));
+        let slow = |fault: &Fault| matches!(fault.action, FaultAction::Rate(_));
+        self.slow_links += u32::from(drawn.faults.iter().any(slow));
+        let lost = |fault: &Fault| told.links[fault.link as usize].dropped > 0;
+        self.lost_on_links += u32::from(drawn.faults.iter().any(lost));
         self.trimmed += u32::from(count.trimmed > 0);
         self.bounced += u32::from(count.bounced > 0);
         self.dropped += u32::from(count.dropped > 0);
@@ -305,7 +310,8 @@ impl Seen {
     /// That fifty scenarios were worth it.
     fn check(&self) {
         assert!(self.ndp >= 10 && self.newreno >= 10, "both transports: {self:#?}");
-        assert!(self.link_faults >= 5 && self.lost_on_dead_links >= 3, "faults: {self:#?}");
+        assert!(self.link_faults >= 10 && self.lost_on_links >= 10, "faults: {self:#?}");
+        assert!(self.slow_links >= 3, "faults: {self:#?}");
         assert!(self.triggers >= 5, "triggers: {self:#?}");
         let rare = [self.trimmed, self.bounced, self.dropped, self.timeouts, self.failed];
         assert!(rare.iter().all(|&runs| runs > 0), "what seldom happens: {self:#?}");

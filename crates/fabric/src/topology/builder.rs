@@ -18,6 +18,7 @@ impl Builder {
             switches: Vec::new(),
             aggs: 0,
             cores_per_agg: 0,
+            digits: [1; 2],
             switches_in: [0; Tier::ALL.len()],
             graph: None,
             switch_latency: Dur::ZERO,
@@ -65,6 +66,7 @@ impl Builder {
             links.map(|link| link.rate).min()
         };
         let slow_core = slowest(true) < slowest(false) && slowest(true).is_some();
-        Topology { aggs, cores_per_agg, slow_core, ..self.topology }
+        let digits = [aggs, cores_per_agg].map(|n| n.max(1));
+        Topology { aggs, cores_per_agg, digits, slow_core, ..self.topology }
     }
 }

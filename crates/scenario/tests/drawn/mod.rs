@@ -79,6 +79,10 @@ pub(crate) fn draw(seed: u64) -> Drawn {
     let mode = dice.pick(if ndp { &modes } else { &modes[3..] });
     let reroute_after = dice.pick(&["0", "1ps", "10us", "33.3us"]);
     writeln!(text, "\n[routing]\nmode = \"{mode}\"\nreroute_after = \"{reroute_after}\"").unwrap();
+    if ["permute", "spray", "single"].contains(&mode) && is_tree(&fabric) {
+        let encodings = ["\"source-route\"", "\"core-label\"", "\"core-address\""];
+        dice.maybe(&mut text, 40, "path_encoding", &encodings);
+    }
     text += &if ndp { ndp_transport(dice, payload) } else { newreno_transport(dice, payload) };
     let (traffic, endless, file) = traffic(dice, &fabric, limit, seed);
     text += &traffic;
@@ -86,6 +90,11 @@ pub(crate) fn draw(seed: u64) -> Drawn {
     let (tables, faults) = faults(dice, &fabric, limit);
     text += &tables;
     Drawn { text, file, ndp, payload, limit, faults }
+}
+
+/// Whether it has tiers, so that a path can be named by its core switch.
+pub(crate) fn is_tree(fabric: &Topology) -> bool {
+    !["jellyfish", "bcube"].contains(&fabric.kind())
 }
 
 /// The keys of `[topology]`, links that differ excepted.
@@ -430,30 +439,80 @@ fn measure(dice: &mut Dice, limit: Time, endless: bool) -> String {
     text
 }
 
-/// Links that go down in the middle of the run, and mostly come up again.
+/// Links and switches that fail in the middle of the run, and mostly come back.
 fn faults(dice: &mut Dice, fabric: &Topology, limit: Time) -> (String, Vec<Fault>) {
     let (mut text, mut all) = (String::new(), Vec::new());
     if dice.percent(50) {
         return (text, all);
     }
-    for _ in 0..dice.from(1, 4) {
-        let link = any_link(dice, fabric);
-        let one_way = dice.percent(40);
-        let down = instant(dice, limit);
-        let mut steps = vec![(down, "down", FaultAction::Down)];
-        if dice.percent(70) {
-            let up = Time(down.0 + dice.from(0, limit.0 / 2));
-            steps.push((up, "up", FaultAction::Up));
+    for _ in 0..dice.from(1, 5) {
+        let (target, links) = target(dice, fabric);
+        let (at, long) = (instant(dice, limit), dice.from(1, limit.0 / 2));
+        let until = Time(at.0 + long);
+        let ends = dice.percent(70).then_some(until);
+        write!(text, "\n[[fault]]\nat = \"{}ps\"\n{target}", at.0).unwrap();
+        let mut fault = |action, until: Option<Time>| {
+            let until = until.unwrap_or(Time::NEVER);
+            all.extend(links.iter().map(|&link| Fault { until, ..Fault::new(at, link, action) }));
+        };
+        match dice.below(6) {
+            0..2 => {
+                text += "action = \"down\"\n";
+                fault(FaultAction::Down, None);
+                if ends.is_some() {
+                    // Perhaps at the same instant.
+                    let at = Time(at.0 + long - 1);
+                    write!(text, "[[fault]]\nat = \"{}ps\"\n{target}action = \"up\"\n", at.0)
+                        .unwrap();
+                    all.extend(links.iter().map(|&link| Fault::new(at, link, FaultAction::Up)));
+                }
+                continue;
+            }
+            2 => {
+                text += "action = \"down\"\n";
+                fault(FaultAction::Down, ends);
+            }
+            3 => {
+                let period = dice.from(limit.0 / 100, limit.0 / 4);
+                let share = dice.pick(&["0.1", "0.5", "0.9"]);
+                writeln!(text, "action = \"flap\"\nperiod = \"{period}ps\"\ndown_share = {share}")
+                    .unwrap();
+                writeln!(text, "until = \"{}ps\"", until.0).unwrap();
+                fault(FaultAction::Down, Some(until));
+                continue;
+            }
+            4 => {
+                let rate: Rate = dice.pick(&["1Gbps", "777Mbps", "50Gbps"]).parse().unwrap();
+                writeln!(text, "action = \"rate\"\nrate = \"{rate}\"").unwrap();
+                fault(FaultAction::Rate(rate), ends);
+            }
+            _ => {
+                let probability = dice.pick(&[0.01, 0.3]);
+                writeln!(text, "action = \"loss\"\nprobability = {probability}").unwrap();
+                fault(FaultAction::Loss(probability), ends);
+            }
         }
-        for (at, name, action) in steps {
-            writeln!(text, "\n[[fault]]\nat = \"{}ps\"\nlink = \"{link}\"", at.0).unwrap();
-            writeln!(text, "action = \"{name}\"\none_way = {one_way}").unwrap();
-            let there = fabric.find_link(link.from, link.to);
-            let back = fabric.find_link(link.to, link.from).filter(|_| !one_way);
-            all.extend(there.into_iter().chain(back).map(|link| Fault { at, link, action }));
+        if let Some(until) = ends {
+            writeln!(text, "until = \"{}ps\"", until.0).unwrap();
         }
+        dice.maybe(&mut text, 30, "announce", &["true", "false"]);
     }
     (text, all)
+}
+
+/// A link, one direction of it or a switch: how a table names it, and which links that is.
+fn target(dice: &mut Dice, fabric: &Topology) -> (String, Vec<u32>) {
+    let link = any_link(dice, fabric);
+    if let (Node::Switch(..), true) = (link.from, dice.percent(25)) {
+        let mine = |link2: &Link| link2.from == link.from || link2.to == link.from;
+        let links = (0..).zip(fabric.links()).filter(|(_, l)| mine(l)).map(|(n, _)| n);
+        return (format!("switch = \"{}\"\n", link.from), links.collect());
+    }
+    let one_way = dice.percent(40);
+    let there = fabric.find_link(link.from, link.to);
+    let back = fabric.find_link(link.to, link.from).filter(|_| !one_way);
+    let text = format!("link = \"{link}\"\none_way = {one_way}\n");
+    (text, there.into_iter().chain(back).collect())
 }
 
 pub(crate) fn parse(text: &str, dir: &Path) -> Scenario {

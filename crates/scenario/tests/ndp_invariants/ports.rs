@@ -93,7 +93,7 @@ impl Ports {
             PacketEvent::Trimmed => self.trimmed(at, link, pkt),
             PacketEvent::Bounced => self.bounced(at, link, pkt),
             PacketEvent::Dropped(Drop::Full) => self.dropped(at, link, pkt),
-            PacketEvent::Dropped(Drop::Dead) => {
+            PacketEvent::Dropped(Drop::Dead | Drop::Lossy) => {
                 self.leave(at, link, pkt);
             }
             PacketEvent::Marked => {}

@@ -1,172 +1,20 @@
 //! The engine on its own, under a transport that only blasts: no feedback, no recovery. What is
 //! tested is order, conservation and determinism, on every path through the engine.
 
+mod blast;
+mod encoding;
+mod faults;
+
 use std::ops::ControlFlow;
 
-use endpoint::{
-    App, AppCx, Cx, Draw, Endpoint, Flags, Framing, Msg, Packet, Purpose, Submit, Tx, TxPort,
-};
-use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
+use endpoint::{App, AppCx, Cx, Draw, Endpoint, Msg, Packet, Purpose, Submit, Tx, TxPort};
 use trimline_fabric::{
-    Bcube, Carriage, Config, Departures, End, Events, Fault, FaultAction, Jellyfish, LinkSpec,
-    Node, Outcome, Routing, Sim, Tier, Topology,
+    Bcube, Config, Departures, End, Events, Fault, FaultAction, Jellyfish, LinkSpec, Node, Routing,
+    Sim, Tier, Topology,
 };
-use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
+use units::{Dur, HostId, Rate, Time, TimerId};
 
-const PAYLOAD: u64 = 1000;
-const OVERHEAD: u64 = 64;
-const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
-const TEST: Purpose = Purpose::new("test");
-
-/// Sends every message at line rate, over paths in turn; delivers what arrives whole; answers
-/// each packet with a control packet. What is trimmed or lost stays lost.
-#[derive(Default)]
-struct Blast {
-    queue: std::collections::VecDeque<(Msg, u64)>,
-    answers: std::collections::VecDeque<(HostId, MsgId)>,
-    received: std::collections::BTreeMap<(HostId, MsgId), u64>,
-    sent: u32,
-}
-
-impl Endpoint for Blast {
-    fn on_submit(&mut self, _: &mut Cx<'_>, msg: &Msg) -> Submit {
-        self.queue.push_back((*msg, 0));
-        Submit::Taken
-    }
-
-    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        if !pkt.carries_payload() {
-            return;
-        }
-        let key = units::MsgKey { src: pkt.src, id: pkt.span.msg };
-        cx.fx.place(key, pkt.span.offset, pkt.span.len);
-        self.answers.push_back((pkt.src, pkt.span.msg));
-        let so_far = self.received.entry((pkt.src, pkt.span.msg)).or_default();
-        *so_far += u64::from(pkt.span.len);
-        let total = u64::from_le_bytes(pkt.hdr[..8].try_into().unwrap());
-        if *so_far == total {
-            cx.fx.delivered(key);
-        }
-    }
-
-    fn on_timer(&mut self, _: &mut Cx<'_>, _: TimerId) {}
-
-    fn poll_tx(&mut self, cx: &mut Cx<'_>, _: TxPort, slot: &mut Packet) -> Tx {
-        self.sent += 1;
-        slot.src = cx.me;
-        slot.proto = 253;
-        if let Some((dst, msg)) = self.answers.pop_front() {
-            slot.dst = dst;
-            slot.span.msg = msg;
-            slot.wire_len = OVERHEAD as u16;
-            slot.flags = Flags::CONTROL;
-            slot.path = self.sent % cx.net.paths(dst);
-            return Tx::Sent;
-        }
-        let Some((msg, offset)) = self.queue.front_mut() else { return Tx::Idle };
-        let len = PAYLOAD.min(msg.len - *offset);
-        slot.dst = msg.dst;
-        slot.path = self.sent % cx.net.paths(msg.dst);
-        slot.span = endpoint::Span { msg: msg.id, offset: *offset, len: len as u32 };
-        slot.wire_len = (len + OVERHEAD) as u16;
-        slot.hdr[..8].copy_from_slice(&msg.len.to_le_bytes());
-        slot.hdr_len = 8;
-        *offset += len;
-        if *offset == msg.len {
-            self.queue.pop_front();
-        }
-        Tx::Sent
-    }
-}
-
-/// Submits `count` messages of up to `most` bytes to random hosts at random times.
-struct Random {
-    count: u32,
-    most: u64,
-    hosts: u64,
-    left: u32,
-}
-
-impl App for Random {
-    fn on_start(&mut self, cx: &mut AppCx<'_>) {
-        self.left = self.count;
-        for n in 0..self.count {
-            cx.arm(TimerId(n), Time(cx.draw.below(TEST, u64::from(n), 50_000) * 1000));
-        }
-    }
-
-    fn on_timer(&mut self, cx: &mut AppCx<'_>, id: TimerId) {
-        self.left -= 1;
-        let n = 1000 + 2 * u64::from(id.0);
-        let other = cx.draw.below(TEST, n, self.hosts - 1);
-        let dst = HostId(((u64::from(cx.me.0) + 1 + other) % self.hosts) as u32);
-        cx.submit(dst, 1 + cx.draw.below(TEST, n + 1, self.most));
-    }
-
-    fn more_to_come(&self) -> bool {
-        self.left > 0
-    }
-}
-
-fn config(seed: u64) -> Config {
-    Config {
-        seed,
-        carriages: vec![Carriage {
-            framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
-            spray: true,
-        }],
-        routing: Routing::Source,
-        queue: ndp(8, 4000),
-        faults: Vec::new(),
-        reroute_after: Dur::from_us(20),
-        events: Events::Wheel,
-        departures: Departures::Lazy,
-        threads: 1,
-        grid: Dur::from_us(10),
-        limit: Time(400_000_000),
-        open_limit: u64::MAX,
-        window: (Time::ZERO, Time::NEVER),
-        sample_every: Some(Dur::from_us(3)),
-        check: true,
-    }
-}
-
-fn ndp(packets: u32, header_bytes: u32) -> QueueSpec {
-    QueueSpec::Ndp(NdpSpec {
-        data_capacity: Capacity::Packets(packets),
-        header_capacity: Capacity::Bytes(header_bytes),
-        header_weight: 10,
-        data_weight: 1,
-        trim_arriving: 0.5,
-        trim_to: 64,
-        bounce: true,
-    })
-}
-
-fn drop_tail() -> QueueSpec {
-    QueueSpec::DropTail(DropTailSpec { capacity: Capacity::Bytes(20_000), ecn_threshold: None })
-}
-
-fn run(topology: &Topology, config: Config, count: u32, most: u64) -> Outcome {
-    let topology = topology.clone().with_mtu(1064);
-    let hosts = topology.hosts();
-    let endpoints = (0..hosts).map(|_| Box::new(Blast::default()) as Box<dyn Endpoint>).collect();
-    let app =
-        |_| Box::new(Random { count, most, hosts: u64::from(hosts), left: 0 }) as Box<dyn App>;
-    let apps = (0..hosts).map(app).collect();
-    let sim = Sim::new(topology, config, endpoints, apps, ()).unwrap();
-    sim.run(&mut |_| ControlFlow::Continue(())).unwrap().0
-}
-
-fn shapes() -> Vec<Topology> {
-    let slow = LinkSpec { rate: Rate(3_000_000_000), delay: Dur(0) };
-    vec![
-        Topology::star(6, LINK).unwrap(),
-        Topology::dumbbell(3, 2, LINK, slow).unwrap(),
-        Topology::leaf_spine(3, 2, 4, LINK, LINK).unwrap().with_switch_latency(Dur::from_ns(300)),
-        Topology::fat_tree(4, 2, LINK).unwrap(),
-    ]
-}
+use blast::{Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, ndp, run, shapes};
 
 /// Fabrics whose paths differ in length.
 fn graphs() -> Vec<Topology> {
@@ -223,8 +71,8 @@ fn any_number_of_threads_agrees() {
         let last = last.then(|| topology.links().len() as u32 - 1);
         let faults = match core.or(last) {
             Some(link) => vec![
-                Fault { at: Time(20_000_000), link, action: FaultAction::Down },
-                Fault { at: Time(60_000_000), link, action: FaultAction::Up },
+                Fault::new(Time(20_000_000), link, FaultAction::Down),
+                Fault::new(Time(60_000_000), link, FaultAction::Up),
             ],
             None => Vec::new(),
         };
@@ -323,7 +171,7 @@ fn after_the_news_of_a_dead_link_nothing_is_lost() {
     let topology = Topology::leaf_spine(2, 2, 2, LINK, LINK).unwrap();
     let dead = topology.find_link(Node::Switch(Tier::Tor, 0), Node::Switch(Tier::Agg, 1)).unwrap();
     let lost = |at: u64, routing| {
-        let down = Fault { at: Time(at), link: dead, action: FaultAction::Down };
+        let down = Fault::new(Time(at), dead, FaultAction::Down);
         let queue = ndp(1000, 72_000);
         let config =
             Config { faults: vec![down], routing, queue, reroute_after: Dur(1), ..config(5) };
