@@ -86,7 +86,7 @@ pub(crate) fn check_encoding(
     let Routing::Encoded(encoding) = mode.switches else { return Ok(()) };
     encoding.check(topology).map_err(|why| {
         let error = table.error("path_encoding", why.to_string(), "not in this fabric");
-        error.hint("use `core-label` or `source-route`: all give the same run")
+        error.hint("leave it out: `computed` gives the same run in every fabric")
     })
 }
 
