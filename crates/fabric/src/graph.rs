@@ -15,8 +15,8 @@ use crate::topology::{Node, Topology, TopologyError};
 /// More links on listed paths than this are refused: 64 MB.
 pub(crate) const LISTED_LINKS_MAX: usize = 16_000_000;
 
-/// More racks than this are refused: the table of pairs has a word for each of 8 million.
-pub(crate) const RACKS_MAX: u64 = 4096;
+/// More racks than this are refused: there is a word for each of 2 million pairs.
+pub(crate) const RACKS_MAX: u64 = 2048;
 
 /// Of a switch from which a rack cannot be reached.
 pub(crate) const UNREACHABLE: u16 = u16::MAX;

@@ -2,16 +2,20 @@
 
 use std::path::Path;
 
-use fabric::Node;
+use fabric::{Link, Node};
 use trimline_scenario::{Options, Scenario, evaluate};
+
+fn load(file: &str, sets: &[&str]) -> Scenario {
+    let sets: Vec<String> = sets.iter().map(|&s| s.to_owned()).collect();
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/unequal");
+    let scenario = Scenario::load(&dir.join(file), &sets);
+    scenario.unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
 
 /// Goodput, Gb/s, and how many links between switches were crossed per payload byte delivered.
 fn measure(file: &str, sets: &[&str]) -> (f64, f64) {
-    let mut sets: Vec<String> = sets.iter().map(|&s| s.to_owned()).collect();
-    sets.push("measure={from=\"1ms\", to=\"3ms\"}".to_owned());
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/unequal");
-    let scenario = Scenario::load(&dir.join(file), &sets);
-    let scenario = scenario.unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let window = "measure={from=\"1ms\", to=\"3ms\"}";
+    let scenario = load(file, &[sets, &[window]].concat());
     let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
     let between =
         scenario.topology().links().iter().zip(&results.links).filter(|(link, _)| {
@@ -46,4 +50,36 @@ fn neighbours_in_a_bcube_gain_nothing_from_the_long_way() {
     assert!((1.9..2.2).contains(&(links / shortest_links)), "{links} {shortest_links}");
     // Two links and what headers and control add: below 5 %.
     assert!((2.0..2.1).contains(&shortest_links), "{shortest_links}");
+}
+
+/// Once everybody knows, neither senders nor switches use a dead link, in either direction.
+#[test]
+fn a_dead_link_is_gone_round_by_senders_and_switches() {
+    let small = [
+        ("jellyfish_permutation.toml", "topology.hosts_per_switch=1"),
+        ("bcube_permutation.toml", "topology.n=4"),
+    ];
+    for (file, size) in small {
+        let whole = load(file, &[size]);
+        let between = |l: &&Link| [l.from, l.to].iter().all(|n| matches!(n, Node::Switch(..)));
+        let &dead = whole.topology().links().iter().find(between).unwrap();
+        let fault = format!("fault=[{{at=\"300us\", link=\"{dead}\", action=\"down\"}}]");
+        for mode in ["permute", "single", "random", "ecmp"] {
+            let routing = format!("routing={{mode=\"{mode}\", reroute_after=\"100us\"}}");
+            // What was under way when the news came is through by then.
+            let window = "measure={from=\"600us\", to=\"900us\"}";
+            let scenario = load(file, &[size, &fault, &routing, window]);
+            let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
+            let find = |from, to| scenario.topology().find_link(from, to).unwrap() as usize;
+            let both = [find(dead.from, dead.to), find(dead.to, dead.from)];
+            let both = both.map(|link| &results.links[link]);
+            let lost: u64 = both.iter().map(|row| row.dropped).sum();
+            // Few flows may all be hashed elsewhere.
+            let spread = ["permute", "random"].contains(&mode);
+            assert!(lost > 0 || !spread, "{file}, {mode}: nothing was lost before the news");
+            for row in both {
+                assert_eq!(row.utilization, Some(0.0), "{file}, {mode}: {}", row.name);
+            }
+        }
+    }
 }

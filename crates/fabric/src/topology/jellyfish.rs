@@ -12,9 +12,9 @@ use crate::shortest;
 /// The shape of a Jellyfish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jellyfish {
-    /// Switches, all alike: more than `degree`, at most 4096.
+    /// Switches, all alike: more than `degree`, at most 2048.
     pub switches: u32,
-    /// Ports of each that lead to other switches (the paper's r): 3 or more. An even number of
+    /// Ports of each that lead to other switches (the paper's r): 3 to 256. An even number of
     /// ports in all, so that none is left over.
     pub degree: u32,
     /// Hosts of each. Not zero.
@@ -31,6 +31,9 @@ pub struct Jellyfish {
 
 const GRAPH: Purpose = Purpose::new("jellyfish: graph");
 const PATHS: Purpose = Purpose::new("jellyfish: paths");
+
+/// Beyond what switches have; equally long paths would be very many.
+const DEGREE_MAX: u32 = 256;
 
 /// A graph that is not connected, or cannot be completed, is drawn again. At degree 3 and more that is
 /// rare.
@@ -66,10 +69,9 @@ impl Topology {
 fn check(shape: &Jellyfish) -> Result<(), TopologyError> {
     let error = |what: String| Err(TopologyError(what));
     let Jellyfish { switches, degree, hosts_per_switch, paths, link, .. } = *shape;
-    if degree < 3 || switches <= degree {
-        return error(format!(
-            "{switches} switches of degree {degree}: 3 or more, and fewer than switches"
-        ));
+    if !(3..=DEGREE_MAX).contains(&degree) || switches <= degree {
+        let range = format!("3 to {DEGREE_MAX}, and fewer than switches");
+        return error(format!("{switches} switches of degree {degree}: {range}"));
     }
     if u64::from(switches) > RACKS_MAX {
         return error(format!("{switches} switches: at most {RACKS_MAX}"));
@@ -95,31 +97,37 @@ fn check(shape: &Jellyfish) -> Result<(), TopologyError> {
 /// none; then break random links to place the ports that are left. `None` if the result is not
 /// connected or some port finds no place.
 fn random_graph(shape: &Jellyfish, draw: Draw) -> Option<Vec<Vec<u32>>> {
-    let mut graph = Growing {
-        neighbours: vec![Vec::new(); shape.switches as usize],
-        degree: shape.degree as usize,
-        draw,
-        drawn: 0,
-    };
+    let mut graph = Growing::new(shape.switches, shape.degree, draw);
     graph.join_free_ports();
     graph.place_left_over()?;
-    let mut neighbours = graph.neighbours;
-    neighbours.iter_mut().for_each(|all| all.sort_unstable());
+    let neighbours: Vec<Vec<u32>> =
+        (0..shape.switches).map(|at| graph.neighbours(at).collect()).collect();
     connected(&neighbours).then_some(neighbours)
 }
 
 /// A graph under construction.
 struct Growing {
-    neighbours: Vec<Vec<u32>>,
-    degree: usize,
+    /// Free ports of each switch.
+    free: Vec<u32>,
+    /// By pair of switches, in either order: whether they are joined.
+    joined: Vec<bool>,
     draw: Draw,
     drawn: u64,
 }
 
 impl Growing {
+    fn new(switches: u32, degree: u32, draw: Draw) -> Self {
+        let n = switches as usize;
+        Self { free: vec![degree; n], joined: vec![false; n * n], draw, drawn: 0 }
+    }
+
+    fn switches(&self) -> u32 {
+        self.free.len() as u32
+    }
+
     /// Join random pairs for as long as there is one to join.
     fn join_free_ports(&mut self) {
-        let mut open: Vec<u32> = (0..self.neighbours.len() as u32).collect();
+        let mut open: Vec<u32> = (0..self.switches()).collect();
         while !open.is_empty() {
             let place = self.below(open.len());
             let a = open[place];
@@ -131,42 +139,59 @@ impl Growing {
             }
             let b = others[self.below(others.len())];
             self.join(a, b);
-            open.retain(|&at| self.free(at) > 0);
+            open.retain(|&at| self.free[at as usize] > 0);
         }
     }
 
     /// Two ports that are free, of switches that cannot be joined or of one: put them into the
-    /// middle of a random link between others.
+    /// middle of a random link between others. `None` if there is no such link.
     fn place_left_over(&mut self) -> Option<()> {
-        loop {
-            let mut free = (0..self.neighbours.len() as u32)
-                .flat_map(|at| std::iter::repeat_n(at, self.free(at)));
-            let Some((a, b)) = free.next().zip(free.next()) else { return Some(()) };
-            let links: Vec<(u32, u32)> = (0..)
-                .zip(&self.neighbours)
-                .flat_map(|(x, all)| all.iter().map(move |&y| (x, y)))
-                .filter(|&(x, y)| self.may_join(a, x) && self.may_join(b, y))
-                .collect();
+        while let Some((a, b)) = self.two_free_ports() {
+            let pairs = (0..self.switches()).flat_map(|x| self.neighbours(x).map(move |y| (x, y)));
+            let fit = |&(x, y): &(u32, u32)| self.may_join(a, x) && self.may_join(b, y);
+            let links: Vec<(u32, u32)> = pairs.filter(fit).collect();
             let &(x, y) = links.get(self.below(links.len()))?;
-            self.neighbours[x as usize].retain(|&at| at != y);
-            self.neighbours[y as usize].retain(|&at| at != x);
+            self.part(x, y);
             self.join(a, x);
             self.join(b, y);
         }
+        Some(())
     }
 
-    fn free(&self, at: u32) -> usize {
-        self.degree - self.neighbours[at as usize].len()
+    fn two_free_ports(&self) -> Option<(u32, u32)> {
+        let ports = (0..).zip(&self.free);
+        let mut ports = ports.flat_map(|(at, &free)| std::iter::repeat_n(at, free as usize));
+        ports.next().zip(ports.next())
+    }
+
+    fn neighbours(&self, at: u32) -> impl Iterator<Item = u32> {
+        (0..self.switches()).filter(move |&other| self.joined[self.pair(at, other)])
+    }
+
+    fn pair(&self, a: u32, b: u32) -> usize {
+        a as usize * self.free.len() + b as usize
     }
 
     /// Whether these are two, and not neighbours yet.
     fn may_join(&self, a: u32, b: u32) -> bool {
-        a != b && !self.neighbours[a as usize].contains(&b)
+        a != b && !self.joined[self.pair(a, b)]
     }
 
     fn join(&mut self, a: u32, b: u32) {
-        self.neighbours[a as usize].push(b);
-        self.neighbours[b as usize].push(a);
+        self.set(a, b, true);
+    }
+
+    fn part(&mut self, a: u32, b: u32) {
+        self.set(a, b, false);
+    }
+
+    fn set(&mut self, a: u32, b: u32, joined: bool) {
+        for (at, other) in [(a, b), (b, a)] {
+            let pair = self.pair(at, other);
+            self.joined[pair] = joined;
+            let free = &mut self.free[at as usize];
+            *free = if joined { *free - 1 } else { *free + 1 };
+        }
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -252,15 +277,18 @@ mod tests {
     #[test]
     fn ports_that_are_left_over_break_into_links() {
         // Switch 3 has two free ports and the others none: one link gives way.
-        let neighbours = vec![vec![1, 2], vec![0, 2], vec![0, 1], vec![]];
-        let draw = Draw::new(1, GRAPH, 0);
-        let mut graph = Growing { neighbours, degree: 2, draw, drawn: 0 };
+        let triangle = |switches, degree| {
+            let mut graph = Growing::new(switches, degree, Draw::new(1, GRAPH, 0));
+            [(0, 1), (1, 2), (2, 0)].into_iter().for_each(|(a, b)| graph.join(a, b));
+            graph
+        };
+        let mut graph = triangle(4, 2);
         graph.place_left_over().unwrap();
-        assert!(graph.neighbours.iter().all(|all| all.len() == 2), "{:?}", graph.neighbours);
-        assert!(connected(&graph.neighbours));
-        // Three switches cannot have three neighbours each.
-        let mut full = Growing { neighbours: vec![vec![1, 2]; 3], degree: 4, draw, drawn: 0 };
-        assert!(full.place_left_over().is_none());
+        let neighbours: Vec<Vec<u32>> = (0..4).map(|at| graph.neighbours(at).collect()).collect();
+        assert!(neighbours.iter().all(|all| all.len() == 2), "{neighbours:?}");
+        assert!(connected(&neighbours));
+        // Three switches cannot have four neighbours each.
+        assert!(triangle(3, 4).place_left_over().is_none());
     }
 
     #[test]
@@ -297,10 +325,10 @@ mod tests {
     #[test]
     fn impossible_shapes_are_refused() {
         let refused = |shape: &Jellyfish| Topology::jellyfish(shape).unwrap_err().to_string();
-        assert!(refused(&shape(20, 2)).contains("3 or more"));
+        assert!(refused(&shape(20, 2)).contains("3 to 256"));
         assert!(refused(&shape(5, 5)).contains("fewer than switches"));
         assert!(refused(&shape(9, 3)).contains("leave one port over"));
-        assert!(refused(&shape(5000, 3)).contains("at most 4096"));
+        assert!(refused(&shape(5000, 3)).contains("at most 2048"));
         let many = Jellyfish { paths: 64, ..shape(800, 4) };
         assert!(refused(&many).contains("16000000 links"), "{}", refused(&many));
     }
