@@ -211,6 +211,19 @@ fn a_queue_in_a_queue_in_a_queue() {
 }
 
 #[test]
+fn paths_in_turn_wanted_of_a_transport_that_draws_them() {
+    let set = "transport={kind='phost', preset='authors', payload='1460B'}";
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", set]));
+}
+
+#[test]
+fn a_token_that_expires_before_it_is_given() {
+    let set = "transport={kind='phost', preset='authors', payload='1460B', token_expiry=0}";
+    let sets = ["--set", set, "--set", "routing.mode=spray"];
+    insta::assert_snapshot!(refused_with(GOOD, &[], &sets));
+}
+
+#[test]
 fn half_a_cut_payload_queue_smaller_than_a_packet() {
     let set = "queue={kind='cut-payload', capacity='18000B'}";
     insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", set]));

@@ -113,10 +113,11 @@ pub(crate) fn fair(
         }
         classes.push((class, of_class(table, class, transports)?));
     }
-    if let Some(missing) = transports.iter().find(|t| !classes.iter().any(|c| c.0 == t.class)) {
-        let message = format!("class {} of the packets of a transport has no queue", missing.class);
+    let mut used = transports.iter().flat_map(|transport| &transport.classes);
+    if let Some(missing) = used.find(|&&used| !classes.iter().any(|(class, _)| *class == used)) {
+        let message = format!("class {missing} of the packets of a transport has no queue");
         let error = table.error("class", message, "in this table");
-        return Err(error.hint(format!("add [[queue.class]] with `class = {}`", missing.class)));
+        return Err(error.hint(format!("add [[queue.class]] with `class = {missing}`")));
     }
     table.finish_tables("class", tables)?;
     Ok(QueueSpec::Fair(FairSpec { quantum, classes }))
@@ -131,11 +132,13 @@ fn of_class(
     let simple: Vec<&Kind<ReadQueue>> = QUEUES.iter().filter(|k| k.name != "fair").collect();
     let kind = *table.choose("kind", &simple, |k| k.name)?;
     let of_class: Vec<&Transport> =
-        transports.iter().filter(|t| t.class == class).copied().collect();
+        transports.iter().filter(|t| t.classes.contains(&class)).copied().collect();
     if of_class.is_empty() {
         let error =
             table.error("class", "no transport has packets of this class", "a queue for nobody");
-        return Err(error.hint("`ndp` and `cbr` are class 0; `newreno` has a key `class`"));
+        return Err(
+            error.hint("`ndp` and `cbr` are class 0; `newreno` and `phost` have keys for it")
+        );
     }
     (kind.read)(table, &of_class)
 }

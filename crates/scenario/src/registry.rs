@@ -29,6 +29,11 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::newreno,
     },
     Kind {
+        name: "phost",
+        about: "pHost (CoNEXT'15): receivers hand out tokens, shortest message first",
+        read: transport::phost,
+    },
+    Kind {
         name: "cbr",
         about: "unresponsive sources of a constant bit rate: load for switches, never complete",
         read: transport::cbr,

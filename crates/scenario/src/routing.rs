@@ -6,6 +6,7 @@ use units::Dur;
 
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
+use crate::transport::Transports;
 
 /// A way to choose paths: what the switches do, and what a sender with a choice does.
 #[derive(Debug, Clone, Copy)]
@@ -67,8 +68,19 @@ pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Result<(Mode, Dur), 
     Ok((mode, reroute_after))
 }
 
-/// Check that the transport can do what `mode` asks of it.
-pub(crate) fn check(table: &Reader<'_>, mode: Mode, sprays: bool) -> Result<(), Diagnostic> {
+/// Check that one of the transports can do what `mode` asks of it.
+pub(crate) fn check(
+    table: &Reader<'_>,
+    mode: Mode,
+    transports: &Transports,
+) -> Result<(), Diagnostic> {
+    let sprays = transports.iter().any(|transport| transport.sprays);
+    let permutes = transports.iter().any(|transport| transport.permutes);
+    if sprays && mode.sender == PathStrategy::Permute && !permutes {
+        let message = "this transport draws a path for each packet, whatever it drew before";
+        let error = table.error("mode", message, "all paths in turn");
+        return Err(error.hint("use `spray`, or `random` (the switches choose)"));
+    }
     if sprays || !mode.needs_spraying() {
         return Ok(());
     }

@@ -135,7 +135,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         return Err(no_section(&root, "transport", "kind = \"ndp\""));
     }
     let transports = transport::read(&mut tables, mode, hosts)?;
-    routing::check(&routes, mode, transports.iter().any(|transport| transport.sprays))?;
+    routing::check(&routes, mode, &transports)?;
     routing::check_encoding(&routes, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
 

@@ -7,6 +7,7 @@
 mod cbr;
 mod ndp;
 mod newreno;
+mod phost;
 
 use endpoint::{Endpoint, Framing};
 use fabric::Carriage;
@@ -22,6 +23,7 @@ use crate::routing::Mode;
 pub(crate) use cbr::cbr;
 pub(crate) use ndp::ndp;
 pub(crate) use newreno::newreno;
+pub(crate) use phost::phost;
 
 /// A transport with its parameters, ready to be put on hosts.
 pub(crate) struct Transport {
@@ -31,12 +33,14 @@ pub(crate) struct Transport {
     pub(crate) mtu: u16,
     /// The protocol of its packets.
     pub(crate) proto: u8,
-    /// The traffic class of its packets.
-    pub(crate) class: u8,
+    /// The traffic classes of its packets.
+    pub(crate) classes: Vec<u8>,
     /// What it sends before it hears anything, payload bytes.
     pub(crate) first_window: u64,
     /// Whether it can choose a path for each packet.
     pub(crate) sprays: bool,
+    /// Whether that choice can be a walk over all paths in turn.
+    pub(crate) permutes: bool,
     /// Whether it carries only messages without an end.
     pub(crate) unbounded_only: bool,
     /// The longest life of a packet with which it delivers nothing twice; `None` if that does not

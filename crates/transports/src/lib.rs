@@ -5,4 +5,5 @@ pub mod deadlines;
 pub mod mux;
 pub mod ndp;
 pub mod newreno;
+pub mod phost;
 pub mod rto;

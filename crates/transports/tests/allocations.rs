@@ -3,7 +3,7 @@
 
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
-use trimline_transports::{ndp, newreno};
+use trimline_transports::{ndp, newreno, phost};
 use units::{Bytes, Dur};
 
 fn allocations(run: &mut dyn FnMut()) -> u64 {
@@ -45,5 +45,20 @@ fn ndp_allocates_nothing_per_packet() {
         patience: Dur::from_ms(10_000),
     };
     let make = |_| Box::new(ndp::Ndp::new(config.clone()).unwrap()) as Box<dyn Endpoint>;
+    conformance::allocates_nothing(&make, opts, allocations);
+}
+
+#[test]
+fn phost_allocates_nothing_per_packet() {
+    let config = phost::Config::ndp_paper(1500);
+    let opts = Opts {
+        payload: Bytes(1500),
+        window: Bytes(12_000),
+        trims: false,
+        bounces: false,
+        hashed_paths: false,
+        patience: Dur::from_ms(10_000),
+    };
+    let make = |_| Box::new(phost::PHost::new(config).unwrap()) as Box<dyn Endpoint>;
     conformance::allocates_nothing(&make, opts, allocations);
 }

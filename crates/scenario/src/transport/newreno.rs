@@ -50,9 +50,10 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
         framing: config.framing(),
         mtu: (config.mss + config.overhead).max(config.ack_bytes),
         proto: wire::tcp::PROTO,
-        class: config.class,
+        classes: vec![config.class],
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         sprays: false,
+        permutes: false,
         unbounded_only: false,
         life_max: None,
         acknowledges: None, // they are cumulative

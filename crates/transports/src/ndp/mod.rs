@@ -22,14 +22,14 @@
 mod config;
 mod flow;
 mod index;
-mod paths;
+pub(crate) mod paths;
 mod pull;
-mod received;
+pub(crate) mod received;
 mod receiver;
 mod scoreboard;
 mod sender;
-mod slab;
-mod time_wait;
+pub(crate) mod slab;
+pub(crate) mod time_wait;
 
 #[cfg(test)]
 mod tests;

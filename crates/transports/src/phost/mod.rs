@@ -1,0 +1,163 @@
+//! pHost: receivers hand out tokens, one for each packet that their link can take, to the message with
+//! the fewest packets left; switches only have to spray.
+//!
+//! P. X. Gao, A. Narayan, G. Kumar, R. Agarwal, S. Ratnasamy, S. Shenker: "pHost: Distributed
+//! Near-Optimal Datacenter Transport Over Commodity Network Fabric", CoNEXT 2015; by ndp.md section 11
+//! and the authors' public simulator (`NetSys/simulator`, "R2" below). A baseline of the NDP paper,
+//! which names what it changed (P). Departures are listed in `phost.deviations.toml`.
+//!
+//! A sender announces a message with a REQ and gives itself some tokens at once (`sender`). Each MTU time
+//! the receiver gives one token, for one packet by name (`receiver`). A token not used at once
+//! expires: the receiver's link is then idle for a packet, but the sender's is not blocked by it. The
+//! sender serves the tokens it holds shortest message first. Nothing tells of a loss: a message with as
+//! many tokens as packets is put aside for a while, and then what is missing is given tokens again.
+//!
+//! Control packets go before data. Messages of one non-zero channel are serialised by the sender: the
+//! next starts when the one before has been acknowledged.
+
+mod config;
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, TimerId, Tx, TxPort};
+use units::HostId;
+use wire::phost::{Kind, LEN, PROTO, Repr};
+
+pub use config::{Classes, Config, ConfigError, FreeTokens, PathStrategy};
+
+use receiver::{Receiver, key};
+use sender::Sender;
+
+const TOKEN_TIMER: TimerId = TimerId(0);
+const REQUEST_TIMER: TimerId = TimerId(1);
+const LINGER_TIMER: TimerId = TimerId(2);
+
+/// Control packets that may wait for the interface; more are lost, as in a full device queue.
+const CONTROL_MAX: usize = 1 << 16;
+
+/// pHost on one host.
+#[derive(Debug)]
+pub struct PHost {
+    config: Config,
+    sender: Sender,
+    receiver: Receiver,
+    out: Outbox,
+}
+
+impl PHost {
+    /// An idle host.
+    ///
+    /// # Errors
+    /// If `config` contradicts itself, see [`Config::check`].
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            sender: Sender::new(REQUEST_TIMER),
+            receiver: Receiver::new(TOKEN_TIMER, LINGER_TIMER),
+            out: Outbox::default(),
+        })
+    }
+}
+
+/// A control packet that waits for the interface.
+#[derive(Debug)]
+struct Control {
+    to: HostId,
+    path: u32,
+    header: Repr,
+}
+
+/// Those that wait, oldest first.
+#[derive(Debug, Default)]
+struct Outbox(VecDeque<Control>);
+
+impl Outbox {
+    fn push(&mut self, control: Control) {
+        if self.0.len() < CONTROL_MAX {
+            self.0.push_back(control);
+        }
+    }
+}
+
+/// Write the pHost header of a packet.
+fn put_header(slot: &mut Packet, header: Repr) {
+    slot.proto = PROTO;
+    slot.hdr_len = LEN as u8;
+    slot.hdr[..LEN].copy_from_slice(&header.to_bytes());
+}
+
+impl Endpoint for PHost {
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        self.sender.submit(cx, &self.config, msg, &mut self.out);
+        Submit::Taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        let Self { config, sender, receiver, out } = self;
+        // Its switches neither trim nor bounce: elsewhere, a trimmed packet is a lost one.
+        let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
+        let header = Repr::parse(pkt.header());
+        let (Ok(Repr { message, kind }), PROTO, false) = (header, pkt.proto, damaged) else {
+            cx.fx.count(Stat::Rejected);
+            return;
+        };
+        let key = key(pkt.src, message);
+        match kind {
+            Kind::Req { size, free } => receiver.on_req(cx, config, key, (size, free), out),
+            Kind::Data { number, seq, size, len } if describes(config, pkt, message, seq, len) => {
+                receiver.on_data(cx, config, key, (number, seq, size, len), out);
+            }
+            Kind::Data { .. } => cx.fx.count(Stat::Rejected),
+            Kind::End => receiver.on_end(cx, config, key),
+            Kind::Token { number, seq, missing } => {
+                sender.on_token(cx, config, pkt.src, MsgId(message), (number, seq, missing), out);
+            }
+            Kind::Ack => sender.on_ack(cx, config, pkt.src, MsgId(message), out),
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
+        let Self { config, sender, receiver, out } = self;
+        match id {
+            TOKEN_TIMER => receiver.give(cx, config, out),
+            REQUEST_TIMER => sender.on_timer(cx, config, out),
+            LINGER_TIMER => receiver.on_linger_timer(cx, config),
+            _ => {}
+        }
+    }
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
+        // All classes share the interface's one queue, so a pause of any of them pauses all.
+        if port.open != u8::MAX {
+            return Tx::Idle;
+        }
+        if let Some(Control { to, path, header }) = self.out.0.pop_front() {
+            slot.src = cx.me;
+            slot.dst = to;
+            slot.path = path;
+            slot.class = self.config.classes.control;
+            slot.wire_len = self.config.control;
+            slot.flags = Flags::CONTROL;
+            slot.span = Span { msg: MsgId(header.message), offset: 0, len: 0 };
+            put_header(slot, header);
+            return Tx::Sent;
+        }
+        if self.sender.poll(cx, &self.config, slot) { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        self.sender.cancel(cx, &self.config, id, &mut self.out);
+    }
+}
+
+/// Whether the header and the environment's span speak of the same bytes. On a real network a peer
+/// may say anything.
+fn describes(config: &Config, pkt: &Packet, message: u64, seq: u64, len: u16) -> bool {
+    let offset = seq.checked_mul(u64::from(config.payload));
+    offset == Some(pkt.span.offset) && pkt.span.msg.0 == message && pkt.span.len == u32::from(len)
+}

@@ -1,0 +1,385 @@
+//! The messages that a host receives: one token per MTU time, to the message with the fewest packets
+//! missing among those that may have one.
+
+use std::collections::BTreeSet;
+
+use endpoint::{Cx, MsgId, MsgKey, Stat, TimerId, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{Dur, HostId, Time};
+use wire::phost::{Kind, Repr};
+
+use super::config::{Config, scaled};
+use super::{Control, Outbox};
+use crate::ndp::paths::ControlPaths;
+use crate::ndp::received::{Received, WINDOW_MAX};
+use crate::ndp::slab::{Slab, SlotRef};
+use crate::ndp::time_wait::TimeWait;
+
+/// Whether a message may have a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// Nobody has asked for any.
+    Unasked,
+    /// It waits among others, by this many packets missing.
+    Ready(u64),
+    /// Not before this.
+    After(Time),
+}
+
+/// One message at its receiver.
+#[derive(Debug)]
+struct Conn {
+    key: MsgKey,
+    size: u64,
+    packets: u64,
+    received: Received,
+    /// Packets received.
+    count: u64,
+    /// Counts REQs: of two with equally many missing the older goes first.
+    order: u64,
+    turn: Turn,
+    /// Tokens given, the free ones included.
+    tokens: u64,
+    /// Tokens up to the highest one used, as far as has been seen.
+    used: u64,
+    /// When as many tokens have been given, the message is put aside.
+    goal: u64,
+    /// Put aside until then.
+    aside: Option<Time>,
+    /// Where to look for the next packet to give a token for.
+    cursor: u64,
+    /// When it was last given a token, or asked for the first.
+    token_at: Time,
+    /// When something of it last arrived.
+    heard: Time,
+    /// Control packets sent, for the draws of paths.
+    departures: u64,
+    paths: ControlPaths,
+}
+
+/// What happened to a message that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Complete,
+    Abandoned,
+}
+
+/// The receiving half of a host.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    token_timer: TimerId,
+    linger_timer: TimerId,
+    conns: Slab<Conn>,
+    by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
+    /// Who may have a token: fewest missing packets first.
+    ready: BTreeSet<(u64, u64, SlotRef)>,
+    /// Who may later.
+    later: BTreeSet<(Time, SlotRef)>,
+    finished: TimeWait<MsgKey, Over>,
+    asked: u64,
+    /// When the next token may leave: one MTU time after the last.
+    free_at: Time,
+    /// So many turns pass without a token: the link is busy with packets on free tokens.
+    hold: u32,
+}
+
+impl Receiver {
+    pub(super) fn new(token_timer: TimerId, linger_timer: TimerId) -> Self {
+        Self {
+            token_timer,
+            linger_timer,
+            conns: Slab::new(),
+            by_key: HashMap::default(),
+            ready: BTreeSet::new(),
+            later: BTreeSet::new(),
+            finished: TimeWait::new(),
+            asked: 0,
+            free_at: Time::ZERO,
+            hold: 0,
+        }
+    }
+
+    /// A message of `size` bytes wants tokens; `free` of them its sender has given itself.
+    pub(super) fn on_req(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        key: MsgKey,
+        (size, free): (u64, u32),
+        out: &mut Outbox,
+    ) {
+        if self.finished.get(cx.now, &key) == Some(Over::Complete) {
+            // The ACK was lost.
+            self.finished.refresh(cx.now, config.time_wait, &key);
+            let paths = ControlPaths::new(config.paths, cx.net, key.src, cx.draw.part(key.id.0));
+            let path = paths.path(cx.net, cx.now.0);
+            let header = Repr { message: key.id.0, kind: Kind::Ack };
+            out.push(Control { to: key.src, path, header });
+            return;
+        }
+        let Some(at) = self.find(cx, config, key, size) else { return };
+        let Some(conn) = self.conns.get_mut(at) else { return };
+        conn.heard = cx.now;
+        if conn.turn != Turn::Unasked {
+            return;
+        }
+        self.asked += 1;
+        conn.order = self.asked;
+        conn.tokens = u64::from(free).min(conn.packets);
+        conn.cursor = conn.tokens;
+        conn.token_at = cx.now;
+        self.hold = free;
+        if conn.tokens == conn.goal {
+            // R2: the free tokens have covered everything; twice the time they need.
+            conn.aside = Some(cx.now + config.mtu_time(cx.net) * (2 * u64::from(free)));
+        }
+        self.place(cx, config, at);
+        self.give(cx, config, out);
+    }
+
+    pub(super) fn on_data(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        key: MsgKey,
+        (number, seq, size, len): (u32, u64, u64, u16),
+        out: &mut Outbox,
+    ) {
+        let Some(at) = self.find(cx, config, key, size) else { return };
+        let Some(conn) = self.conns.get_mut(at) else { return };
+        let possible = size == conn.size
+            && seq < conn.packets.min(conn.received.prefix() + WINDOW_MAX)
+            && len == config.payload_of(seq, size);
+        if !possible {
+            cx.fx.count(Stat::Rejected);
+            return;
+        }
+        conn.heard = cx.now;
+        // Beyond 2^32 tokens the number is that nearest to what has been given.
+        let ahead = number.wrapping_sub(conn.tokens as u32) as i32;
+        let used = conn.tokens.saturating_add_signed(i64::from(ahead) + 1);
+        conn.used = conn.used.max(used.min(conn.tokens));
+        if u64::from(len) > cx.room {
+            // Without room for it, it is as good as lost.
+        } else if !conn.received.insert(seq) {
+            cx.fx.count(Stat::Duplicate);
+        } else {
+            conn.count += 1;
+            if len > 0 {
+                cx.fx.place(key, seq * u64::from(config.payload), u32::from(len));
+            }
+        }
+        if conn.count == conn.packets {
+            self.deliver(cx, config, at, out);
+        } else {
+            self.place(cx, config, at);
+        }
+        self.give(cx, config, out);
+    }
+
+    /// The sender knows nothing of the message any more.
+    pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, config: &Config, key: MsgKey) {
+        let Some(&at) = self.by_key.get(&key) else {
+            if self.finished.get(cx.now, &key).is_none() {
+                self.remember(cx.now, config, key, Over::Abandoned);
+            }
+            return;
+        };
+        self.close(cx, at);
+        self.remember(cx.now, config, key, Over::Abandoned);
+        cx.fx.failed(key, Why::Cancelled);
+    }
+
+    /// The state of a message, new if it has none; `None` if it is over.
+    fn find(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        key: MsgKey,
+        size: u64,
+    ) -> Option<SlotRef> {
+        if let Some(&at) = self.by_key.get(&key) {
+            return Some(at);
+        }
+        if self.finished.get(cx.now, &key).is_some() {
+            cx.fx.count(Stat::Rejected);
+            return None;
+        }
+        if self.conns.is_empty() {
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
+        }
+        let packets = config.packets(size);
+        let draw = cx.draw.part(u64::from(key.src.0)).part(key.id.0);
+        let at = self.conns.insert(Conn {
+            key,
+            size,
+            packets,
+            received: Received::default(),
+            count: 0,
+            order: 0,
+            turn: Turn::Unasked,
+            tokens: 0,
+            used: 0,
+            goal: packets,
+            aside: None,
+            cursor: 0,
+            token_at: cx.now,
+            heard: cx.now,
+            departures: 0,
+            paths: ControlPaths::new(config.paths, cx.net, key.src, draw),
+        });
+        self.by_key.insert(key, at);
+        Some(at)
+    }
+
+    /// Have a message that has asked where its state puts it: ready for a token, or later.
+    fn place(&mut self, cx: &Cx<'_>, config: &Config, at: SlotRef) {
+        self.displace(at);
+        let mtu_time = config.mtu_time(cx.net);
+        let Some(conn) = self.conns.get_mut(at) else { return };
+        if conn.order == 0 {
+            return;
+        }
+        conn.turn = conn.next_turn(cx.now, config, mtu_time);
+        match conn.turn {
+            Turn::Ready(missing) => drop(self.ready.insert((missing, conn.order, at))),
+            Turn::After(time) => drop(self.later.insert((time, at))),
+            Turn::Unasked => {}
+        }
+    }
+
+    fn displace(&mut self, at: SlotRef) {
+        let Some(conn) = self.conns.get_mut(at) else { return };
+        match conn.turn {
+            Turn::Ready(missing) => drop(self.ready.remove(&(missing, conn.order, at))),
+            Turn::After(time) => drop(self.later.remove(&(time, at))),
+            Turn::Unasked => {}
+        }
+    }
+
+    /// The time of a token, or of somebody who waits for one, may have come.
+    pub(super) fn give(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+        while let Some(&(time, at)) = self.later.first()
+            && time <= cx.now
+        {
+            self.place(cx, config, at);
+        }
+        let mtu_time = config.mtu_time(cx.net);
+        if self.hold > 0 && self.free_at <= cx.now {
+            // Of turns that pass in silence only their end matters.
+            self.free_at = cx.now + mtu_time * u64::from(self.hold);
+            self.hold = 0;
+        }
+        if self.free_at <= cx.now
+            && let Some(&(_, _, at)) = self.ready.first()
+            && let Some(conn) = self.conns.get_mut(at)
+        {
+            out.push(conn.token(cx, config, mtu_time));
+            self.free_at = cx.now + mtu_time;
+            self.place(cx, config, at);
+        }
+        let ready = if self.ready.is_empty() { Time::NEVER } else { self.free_at };
+        let later = self.later.first().map_or(Time::NEVER, |(time, _)| *time);
+        cx.fx.arm(self.token_timer, ready.min(later));
+    }
+
+    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+        if let Some(conn) = self.conns.get_mut(at) {
+            out.push(conn.control(cx, Kind::Ack));
+        }
+        let Some(key) = self.close(cx, at) else { return };
+        self.remember(cx.now, config, key, Over::Complete);
+        cx.fx.delivered(key);
+    }
+
+    fn remember(&mut self, now: Time, config: &Config, key: MsgKey, over: Over) {
+        self.finished.insert(now, config.time_wait, u32::MAX, key, over);
+    }
+
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<MsgKey> {
+        self.displace(at);
+        let conn = self.conns.remove(at)?;
+        self.by_key.remove(&conn.key);
+        if self.conns.is_empty() {
+            cx.fx.disarm(self.linger_timer);
+        }
+        Some(conn.key)
+    }
+
+    /// Forget messages that have been silent for too long.
+    pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
+        let silent = |conn: &Conn| conn.heard.saturating_add(config.linger) <= cx.now;
+        let all = self.conns.iter_mut();
+        let over: Vec<SlotRef> = all.filter(|(_, conn)| silent(conn)).map(|(at, _)| at).collect();
+        for at in over {
+            let Some(key) = self.close(cx, at) else { continue };
+            self.remember(cx.now, config, key, Over::Abandoned);
+            cx.fx.failed(key, Why::TimedOut);
+        }
+        if !self.conns.is_empty() {
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
+        }
+    }
+}
+
+impl Conn {
+    /// When it may have its next token.
+    fn next_turn(&mut self, now: Time, config: &Config, mtu_time: Dur) -> Turn {
+        if let Some(until) = self.aside {
+            if until > now {
+                return Turn::After(until);
+            }
+            // What is missing by now was lost, or its token was: tokens for it once more.
+            self.aside = None;
+            self.goal = self.tokens.saturating_add(self.missing());
+        }
+        let window = u64::from(config.window);
+        if self.tokens - self.used >= window {
+            let until = self.token_at + scaled(mtu_time, config.window_timeout);
+            if until > now {
+                return Turn::After(until);
+            }
+            // Whole windows do not vanish for ever: try one more.
+            self.used = self.tokens - window + 1;
+        }
+        Turn::Ready(self.missing())
+    }
+
+    fn missing(&self) -> u64 {
+        self.packets - self.count
+    }
+
+    /// A token for the next packet that is missing, after the one before; from the first again once
+    /// all have had theirs.
+    fn token(&mut self, cx: &Cx<'_>, config: &Config, mtu_time: Dur) -> Control {
+        let first = self.received.prefix();
+        let end = self.packets.min(first + WINDOW_MAX);
+        let mut seq = self.cursor.max(first);
+        while seq < end && self.received.contains(seq) {
+            seq += 1;
+        }
+        if seq >= end {
+            seq = first;
+        }
+        self.cursor = seq + 1;
+        let number = self.tokens as u32;
+        self.tokens += 1;
+        self.token_at = cx.now;
+        if self.tokens == self.goal {
+            self.aside = Some(cx.now + scaled(mtu_time, config.resend_timeout));
+        }
+        self.control(cx, Kind::Token { number, seq, missing: self.missing() })
+    }
+
+    fn control(&mut self, cx: &Cx<'_>, kind: Kind) -> Control {
+        self.departures += 1;
+        let path = self.paths.path(cx.net, self.departures);
+        Control { to: self.key.src, path, header: Repr { message: self.key.id.0, kind } }
+    }
+}
+
+/// The message that a packet from `src` is about, if `src` sends it.
+pub(super) fn key(src: HostId, message: u64) -> MsgKey {
+    MsgKey { src, id: MsgId(message) }
+}

@@ -1,0 +1,334 @@
+//! The messages that a host sends: each asks for tokens and sends a packet for each that it is given,
+//! of all messages with tokens the one with the fewest packets missing first.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+
+use endpoint::{Cx, Msg, MsgId, MsgKey, Packet, Span, Stat, TimerId, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{HostId, Time};
+use wire::phost::{Kind, Repr};
+
+use super::config::{Config, scaled};
+use super::{Control, Outbox, put_header};
+use crate::ndp::paths::ControlPaths;
+use crate::ndp::received::{Received, WINDOW_MAX};
+use crate::ndp::slab::{Slab, SlotRef};
+
+/// The right to send one packet.
+#[derive(Clone, Copy, Debug)]
+struct Token {
+    number: u32,
+    seq: u64,
+    /// It is void after this.
+    until: Time,
+}
+
+/// One message at its sender.
+#[derive(Debug)]
+struct Flow {
+    msg: Msg,
+    packets: u64,
+    /// Tokens in hand, the first to expire first.
+    tokens: VecDeque<Token>,
+    /// Packets that the receiver misses, as far as is known.
+    missing: u64,
+    /// Counts messages: of two with equally many missing the older goes first.
+    order: u64,
+    /// Whether it is among those with tokens, under this `missing`.
+    listed: bool,
+    /// Packets that have been sent at least once.
+    sent: Received,
+    /// Packets sent, for the draws of paths.
+    departures: u64,
+    paths: ControlPaths,
+    /// When the receiver was last heard of, or the message began.
+    heard: Time,
+}
+
+/// The destination and number of a channel.
+type Channel = (HostId, u32);
+
+/// The sending half of a host.
+#[derive(Debug)]
+pub(super) struct Sender {
+    timer: TimerId,
+    flows: Slab<Flow>,
+    by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
+    /// Messages with tokens in hand, fewest missing packets first.
+    ready: BTreeSet<(u64, u64, SlotRef)>,
+    /// When to see whether a message should repeat its REQ: at or before that time, one entry each.
+    asks: BinaryHeap<Reverse<(Time, SlotRef)>>,
+    /// Messages that wait for the one before them on their channel.
+    channels: HashMap<Channel, VecDeque<Msg>, FxBuildHasher>,
+    started: u64,
+}
+
+impl Sender {
+    pub(super) fn new(timer: TimerId) -> Self {
+        Self {
+            timer,
+            flows: Slab::new(),
+            by_id: HashMap::default(),
+            ready: BTreeSet::new(),
+            asks: BinaryHeap::new(),
+            channels: HashMap::default(),
+            started: 0,
+        }
+    }
+
+    pub(super) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg, out: &mut Outbox) {
+        if msg.channel != 0 {
+            let channel = (msg.dst, msg.channel);
+            if let Some(waiting) = self.channels.get_mut(&channel) {
+                waiting.push_back(*msg);
+                return;
+            }
+            self.channels.insert(channel, VecDeque::new());
+        }
+        self.start(cx, config, *msg, out);
+    }
+
+    /// Ask for tokens, and use the free ones.
+    fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg, out: &mut Outbox) {
+        let packets = config.packets(msg.len);
+        let free = config.free(cx.net, msg.dst, packets);
+        let mtu_time = config.mtu_time(cx.net);
+        // They are all sent before the first expires.
+        let until = cx.now + mtu_time * u64::from(free) + scaled(mtu_time, config.token_expiry);
+        let token = |number: u32| Token { number, seq: u64::from(number), until };
+        let draw = cx.draw.part(msg.id.0);
+        self.started += 1;
+        let at = self.flows.insert(Flow {
+            msg,
+            packets,
+            tokens: (0..free).map(token).collect(),
+            missing: packets,
+            order: self.started,
+            listed: false,
+            sent: Received::default(),
+            departures: 0,
+            paths: ControlPaths::new(config.paths, cx.net, msg.dst, draw),
+            heard: cx.now,
+        });
+        self.by_id.insert(msg.id, at);
+        self.ask(cx, config, at, out);
+        self.list(at);
+    }
+
+    /// Send a REQ, and see later whether it was heard.
+    fn ask(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        let free = config.free(cx.net, flow.msg.dst, flow.packets);
+        let kind = Kind::Req { size: flow.msg.len, free };
+        out.push(flow.control(cx, kind));
+        let due = cx.now + scaled(config.mtu_time(cx.net), config.request_timeout);
+        self.asks.push(Reverse((due, at)));
+        self.arm(cx);
+    }
+
+    fn arm(&self, cx: &mut Cx<'_>) {
+        let due = self.asks.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);
+        cx.fx.arm(self.timer, due);
+    }
+
+    /// Have the message where its tokens and its missing packets put it.
+    fn list(&mut self, at: SlotRef) {
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        if !flow.listed && !flow.tokens.is_empty() {
+            flow.listed = true;
+            self.ready.insert((flow.missing, flow.order, at));
+        }
+    }
+
+    fn unlist(&mut self, at: SlotRef) {
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        if flow.listed {
+            flow.listed = false;
+            self.ready.remove(&(flow.missing, flow.order, at));
+        }
+    }
+
+    pub(super) fn on_token(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        from: HostId,
+        id: MsgId,
+        token: (u32, u64, u64),
+        out: &mut Outbox,
+    ) {
+        let (number, seq, missing) = token;
+        let known = self.by_id.get(&id).copied();
+        let Some(at) = known.filter(|&at| self.flow_to(at, from)) else {
+            // It is over, or was never ours: the receiver need not wait for it.
+            out.push(end(cx, config, from, id));
+            return;
+        };
+        self.unlist(at);
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        flow.heard = cx.now;
+        flow.missing = missing.min(flow.packets);
+        if seq < flow.packets && seq < flow.sent.prefix() + WINDOW_MAX {
+            let until = cx.now + scaled(config.mtu_time(cx.net), config.token_expiry);
+            // Free tokens may live longer than it does.
+            let place = flow.tokens.partition_point(|token| token.until <= until);
+            flow.tokens.insert(place, Token { number, seq, until });
+        } else {
+            cx.fx.count(Stat::Rejected);
+        }
+        self.list(at);
+    }
+
+    fn flow_to(&mut self, at: SlotRef, peer: HostId) -> bool {
+        self.flows.get_mut(at).is_some_and(|flow| flow.msg.dst == peer)
+    }
+
+    /// The receiver has it all.
+    pub(super) fn on_ack(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        from: HostId,
+        id: MsgId,
+        out: &mut Outbox,
+    ) {
+        let Some(&at) = self.by_id.get(&id) else { return };
+        if self.flow_to(at, from) {
+            cx.fx.acked(id);
+            self.close(cx, config, at, out);
+        }
+    }
+
+    /// The time has come to see who has heard nothing.
+    pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+        let timeout = scaled(config.mtu_time(cx.net), config.request_timeout);
+        while let Some(&Reverse((due, at))) = self.asks.peek() {
+            if due > cx.now {
+                break;
+            }
+            self.asks.pop();
+            let Some(flow) = self.flows.get_mut(at) else { continue };
+            let quiet_until = flow.heard.saturating_add(timeout);
+            if quiet_until > cx.now {
+                self.asks.push(Reverse((quiet_until, at)));
+            } else if flow.heard.saturating_add(config.give_up) <= cx.now {
+                let key = MsgKey { src: cx.me, id: flow.msg.id };
+                self.end(cx, config, at, key, Why::TimedOut, out);
+            } else {
+                cx.fx.count(Stat::Timeout);
+                self.ask(cx, config, at, out);
+            }
+        }
+        self.arm(cx);
+    }
+
+    pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId, out: &mut Outbox) {
+        let key = MsgKey { src: cx.me, id };
+        if let Some(&at) = self.by_id.get(&id) {
+            self.end(cx, config, at, key, Why::Cancelled, out);
+            return;
+        }
+        for waiting in self.channels.values_mut() {
+            if let Some(place) = waiting.iter().position(|msg| msg.id == id) {
+                waiting.remove(place);
+                cx.fx.failed(key, Why::Cancelled);
+                return;
+            }
+        }
+    }
+
+    /// Give a message up, and tell the receiver.
+    fn end(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        at: SlotRef,
+        key: MsgKey,
+        why: Why,
+        out: &mut Outbox,
+    ) {
+        if let Some(flow) = self.flows.get_mut(at) {
+            out.push(end(cx, config, flow.msg.dst, key.id));
+        }
+        cx.fx.failed(key, why);
+        self.close(cx, config, at, out);
+    }
+
+    /// Forget a message, and start the next one of its channel.
+    fn close(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+        self.unlist(at);
+        let Some(Flow { msg, .. }) = self.flows.remove(at) else { return };
+        self.by_id.remove(&msg.id);
+        if self.flows.is_empty() {
+            self.asks.clear();
+            self.arm(cx);
+        }
+        let channel = (msg.dst, msg.channel);
+        let Some(waiting) = self.channels.get_mut(&channel) else { return };
+        match waiting.pop_front() {
+            Some(next) => self.start(cx, config, next, out),
+            None => drop(self.channels.remove(&channel)),
+        }
+    }
+
+    /// The next data packet, if a message has a token. False if none has.
+    pub(super) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
+        while let Some(&(_, _, at)) = self.ready.first() {
+            let Some(flow) = self.flows.get_mut(at) else {
+                self.ready.pop_first();
+                continue;
+            };
+            while flow.tokens.front().is_some_and(|token| token.until < cx.now) {
+                flow.tokens.pop_front();
+            }
+            let token = flow.tokens.pop_front();
+            if flow.tokens.is_empty() {
+                flow.listed = false;
+                self.ready.pop_first();
+            }
+            if let (Some(token), Some(flow)) = (token, self.flows.get_mut(at)) {
+                if !flow.sent.insert(token.seq) {
+                    cx.fx.count(Stat::Retransmission);
+                }
+                flow.fill(cx, config, token, slot);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Flow {
+    fn fill(&mut self, cx: &Cx<'_>, config: &Config, token: Token, slot: &mut Packet) {
+        let Token { number, seq, .. } = token;
+        let len = config.payload_of(seq, self.msg.len);
+        let classes = config.classes;
+        self.departures += 1;
+        slot.src = cx.me;
+        slot.dst = self.msg.dst;
+        slot.path = self.paths.path(cx.net, self.departures);
+        slot.class =
+            if self.packets <= config.short_packets { classes.short } else { classes.long };
+        slot.wire_len = len + config.header;
+        let offset = seq * u64::from(config.payload);
+        slot.span = Span { msg: self.msg.id, offset, len: u32::from(len) };
+        let kind = Kind::Data { number, seq, size: self.msg.len, len };
+        put_header(slot, Repr { message: self.msg.id.0, kind });
+    }
+
+    fn control(&mut self, cx: &Cx<'_>, kind: Kind) -> Control {
+        self.departures += 1;
+        let path = self.paths.path(cx.net, self.departures);
+        Control { to: self.msg.dst, path, header: Repr { message: self.msg.id.0, kind } }
+    }
+}
+
+/// Tell `to` that message `id` is over here.
+fn end(cx: &Cx<'_>, config: &Config, to: HostId, id: MsgId) -> Control {
+    let paths = ControlPaths::new(config.paths, cx.net, to, cx.draw.part(id.0));
+    // Time makes the draw differ between repeated answers.
+    let path = paths.path(cx.net, cx.now.0);
+    Control { to, path, header: Repr { message: id.0, kind: Kind::End } }
+}
