@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Run several scenarios, two at a time, and print one table that compares them
     Compare(Compare),
+    /// Run a scenario along its table [sweep]: mean and 95 % interval per point
+    Sweep(Sweep),
     /// Run a study or a figure of it: target, band, measured and verdict of every row
     Reproduce(Reproduce),
     /// Say what there is, one line each
@@ -71,6 +73,21 @@ pub(crate) struct Compare {
     /// Where the result files go, one directory per scenario
     #[arg(long, value_name = "DIR", default_value = "out/compare")]
     pub(crate) out: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Sweep {
+    /// The scenario (TOML)
+    pub(crate) file: PathBuf,
+    /// Change a value of the scenario in every run, for example --set transport.initial_window=23
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Where the result files go [default: out/sweep/ and the name of the scenario file]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Runs that go on at once; no effect on results [default: all cores]
+    #[arg(long, value_name = "N", value_parser = thread_count())]
+    pub(crate) threads: Option<u32>,
 }
 
 #[derive(Args)]

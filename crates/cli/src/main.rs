@@ -8,6 +8,7 @@ mod list;
 mod progress;
 mod reproduce;
 mod run;
+mod sweep;
 mod table;
 
 use std::fmt::Display;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let ended = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::List { what } => list::list(what),
         Command::Report { dir } => html::report(&dir),

@@ -18,18 +18,7 @@ pub(crate) fn reproduce(args: &args::Reproduce) -> Ended {
     let study = Study::load(&args.study)?;
     let plan = Plan::new(&study, args.quick)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
-    let out = OutputDir::create(&dir).map_err(|e| unwritable(&e))?;
-    let options = Options {
-        threads: args.threads.unwrap_or_else(cores),
-        command: command_line(std::env::args().skip(1)),
-    };
-    let bar = RunsBar::new(plan.runs());
-    let results = study::reproduce(&plan, &options, &|step| bar.update(step));
-    bar.finish();
-    let results = results?;
-    results.write(&out).map_err(|e| unwritable(&e))?;
-    out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
-    out.commit().map_err(|e| unwritable(&e))?;
+    let results = run_into(&dir, &plan, args.threads, |results| results)?;
     say(table(&results))?;
     for row in results.rows() {
         if let Some(problem) = &row.problem {
@@ -42,6 +31,26 @@ pub(crate) fn reproduce(args: &args::Reproduce) -> Ended {
     say(format_args!("results: {}", dir.join("results.json").display()))?;
     say(format_args!("report:  {}", dir.join("report.html").display()))?;
     ended(&results, &dir)
+}
+
+/// Run `plan`, and leave the results, arranged by `arrange`, and their page in `dir`.
+pub(crate) fn run_into(
+    dir: &Path,
+    plan: &Plan<'_>,
+    threads: Option<u32>,
+    arrange: impl FnOnce(StudyResults) -> StudyResults,
+) -> Result<StudyResults, Error> {
+    let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
+    let command = command_line(std::env::args().skip(1));
+    let options = Options { threads: threads.unwrap_or_else(cores), command };
+    let bar = RunsBar::new(plan.runs());
+    let results = study::reproduce(plan, &options, &|step| bar.update(step));
+    bar.finish();
+    let results = arrange(results?);
+    results.write(&out).map_err(|e| unwritable(&e))?;
+    out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
+    out.commit().map_err(|e| unwritable(&e))?;
+    Ok(results)
 }
 
 /// `out/reproduce/<study>`, and the figure if it is one.
@@ -90,10 +99,14 @@ fn band(row: &FigureRow) -> String {
 }
 
 fn measured(row: &FigureRow) -> String {
-    let value = number(row.result.measured);
-    match row.interval {
+    with_interval(&number(row.result.measured), row.interval)
+}
+
+/// `value`, and half of its 95 % interval if there is one.
+pub(crate) fn with_interval(value: &str, interval: Option<f64>) -> String {
+    match interval {
         Some(half) => format!("{value} ± {}", number(Some(half))),
-        None => value,
+        None => value.to_owned(),
     }
 }
 

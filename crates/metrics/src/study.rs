@@ -205,13 +205,16 @@ impl StudyResults {
         self.rows().filter(|row| row.result.verdict == verdict).count()
     }
 
-    /// Writes `study.json` and `results.json`.
+    /// Writes `study.json` and, if there are rows, `results.json`.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn write(&self, out: &OutputDir) -> Result<(), FileError> {
         write_json(out, "study.json", self)?;
         let rows: Vec<&RowResult> = self.rows().map(|row| &row.result).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
         write_json(out, "results.json", &rows)
     }
 

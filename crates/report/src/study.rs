@@ -16,7 +16,7 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
     let body = html! {
         header {
             h1 { (study.title) }
-            p.subtitle { (study.publication) }
+            @if !study.publication.is_empty() { p.subtitle { (study.publication) } }
             @if study.quick {
                 p.subtitle {
                     "Quick form: fewer sizes and seeds, shorter runs; "
@@ -24,8 +24,10 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
                 }
             }
         }
-        (tiles(&verdicts(study)))
-        (contents(study))
+        @if study.rows().next().is_some() {
+            (tiles(&verdicts(study)))
+            (contents(study))
+        }
         @for figure in &figures { (figure) }
         h2 { "How to repeat this" }
         pre { (study.command) }
@@ -86,12 +88,12 @@ fn of_figure(results: &FigureResults) -> Result<Markup, ReportError> {
     let timelines: Vec<Markup> = results.timelines.iter().map(timeline::picture).collect();
     Ok(html! {
         h2 id=(results.id) { (results.id) ": " (results.title) }
-        p { (results.expect) }
+        @if !results.expect.is_empty() { p { (results.expect) } }
         @if !results.curves.is_empty() { (plot(results)?) }
         @for timeline in &timelines { (timeline) }
         @if !results.rows.is_empty() { (rows(&results.rows)) }
         (notes(&results.rows))
-        (runs(&results.runs))
+        @if !results.runs.is_empty() { (runs(&results.runs)) }
     })
 }
 
@@ -124,7 +126,9 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
         [] => "Lines: measured.".to_owned(),
         sources => format!("Lines: measured. Circles: published ({}).", sources.join("; ")),
     };
-    figure("Measured and published", &legend, &chart, &about, "Nothing was measured.")
+    let published = results.curves.iter().any(|curve| !curve.published.is_empty());
+    let heading = if published { "Measured and published" } else { "Measured" };
+    figure(heading, &legend, &chart, &about, "Nothing was measured.")
 }
 
 fn axis(spec: &AxisSpec, values: impl Iterator<Item = f64>) -> Axis {

@@ -142,7 +142,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The table below `key`, to be given back with [`Reader::finish_table`].
-    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, Diagnostic> {
+    pub fn table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, Diagnostic> {
         self.asked.push(key);
         let Some((at, node)) = self.table.get(key) else { return Ok(None) };
         Reader::new(node, at, &self.child(key)).map(Some)

@@ -157,6 +157,8 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let mut fault_tables = root.tables("fault")?;
     let script = fault::read(&mut fault_tables, &topology, reroute_after)?;
 
+    // For `trimline sweep`; it says nothing of a single run.
+    let _ = root.node("sweep");
     let links_at = shape.place("link");
     root.finish_table("topology", shape)?;
     root.finish_table("queue", queues)?;

@@ -110,7 +110,18 @@ impl Figure {
         run: usize,
     ) -> Result<Rc<Formula>, Diagnostic> {
         let text: String = table.need(key)?;
-        let formula = Formula::parse(&text).map_err(|why| {
+        self.formula_of(&text, table, key, run)
+    }
+
+    /// The same for a text that stands under `key`.
+    pub(crate) fn formula_of(
+        &self,
+        text: &str,
+        table: &Reader<'_>,
+        key: &'static str,
+        run: usize,
+    ) -> Result<Rc<Formula>, Diagnostic> {
+        let formula = Formula::parse(text).map_err(|why| {
             let error = table.error(key, format!("this is not a formula: {}", why.0), "here");
             error.hint("for example `100 * packets.trimmed / packets.data_sent`")
         })?;

@@ -108,23 +108,32 @@ enum Band {
     Ends(Option<f64>, Option<f64>),
     /// By this share of the target.
     Within(f64),
+    /// By this much, in the row's unit.
+    PlusMinus(f64),
 }
 
 impl Band {
-    /// Read `low` and `high`, or `within`.
+    /// Read `low` and `high`, or `within`, or `plus_minus`.
     fn read(table: &mut Reader<'_>) -> Result<Self, Diagnostic> {
         let (low, high) = (table.maybe("low")?, table.maybe("high")?);
-        match (table.maybe("within")?, low, high) {
-            (None, None, None) => {
-                Err(table.missing("within", "add `low` and `high`, or `within = 0.05`"))
-            }
-            (None, ..) => Ok(Self::Ends(low, high)),
+        let (within, plus_minus) = (table.maybe("within")?, table.maybe("plus_minus")?);
+        match (within, plus_minus, low.or(high)) {
             (Some(share), None, None) => {
                 Ok(Self::Within(table.within("within", share, 0.0..=1.0)?))
             }
-            (Some(_), ..) => {
-                let message = "`within` excludes `low` and `high`";
-                Err(table.error("within", message, "one too many").hint("remove one of them"))
+            (None, Some(half), None) => {
+                Ok(Self::PlusMinus(table.within("plus_minus", half, 0.0..=f64::MAX)?))
+            }
+            (None, None, Some(_)) => Ok(Self::Ends(low, high)),
+            (None, None, None) => Err(table.missing(
+                "within",
+                "add `low` and `high`, `within = 0.05` (of the target) or `plus_minus = 2`",
+            )),
+            _ => {
+                let key = if within.is_some() { "within" } else { "plus_minus" };
+                let message = format!("`{key}` excludes other bands");
+                let error = table.error(key, message, "one too many");
+                Err(error.hint("one of `low` and `high`, `within`, `plus_minus`"))
             }
         }
     }
@@ -141,6 +150,7 @@ impl Band {
                 let half = (target * share).abs();
                 (Some(target - half), Some(target + half))
             }
+            Self::PlusMinus(half) => (Some(target - half), Some(target + half)),
         };
         if low.is_some_and(|low| target < low) || high.is_some_and(|high| target > high) {
             let message = format!("the target {target} is not in its band");

@@ -1,8 +1,9 @@
 //! [`Run`]: a scenario of a figure, with its edits, the axes of its sweep and its seeds.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use scenario::{At, Diagnostic, Node, Reader, Value, did_you_mean};
+use scenario::{At, Diagnostic, Node, Reader, Source, Value, did_you_mean};
 use units::{Bytes, Dur, Rate};
 
 use crate::probe::{PROBES, Probe};
@@ -15,7 +16,7 @@ pub(crate) struct Run {
     /// Where the scenario is named.
     pub(crate) scenario_at: At,
     pub(crate) seeds: Vec<u64>,
-    pub(crate) sets: Vec<(String, At)>,
+    pub(crate) sets: Vec<Edit>,
     pub(crate) axes: Vec<Axis>,
     pub(crate) probe: Option<&'static Probe>,
     pub(crate) quick: Option<Part>,
@@ -37,6 +38,9 @@ pub(crate) struct AxisValue {
     pub(crate) number: Option<f64>,
 }
 
+/// A `--set` edit, and where it stands.
+pub(crate) type Edit = (String, At);
+
 /// A point of a sweep: per axis, the index of the value.
 pub(crate) type Point = Vec<usize>;
 
@@ -45,7 +49,7 @@ pub(crate) struct Part {
     /// Per axis, the indices of the values.
     values: Vec<Vec<usize>>,
     pub(crate) seeds: Vec<u64>,
-    pub(crate) sets: Vec<(String, At)>,
+    pub(crate) sets: Vec<Edit>,
 }
 
 impl Run {
@@ -53,23 +57,43 @@ impl Run {
     pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Self, Diagnostic> {
         let id: String = table.need("id")?;
         name(&id, "the id of a run", &table.place("id"))?;
-        let scenario: PathBuf = table.need("scenario")?;
+        let scenario = dir.join(table.need::<PathBuf>("scenario")?);
         let scenario_at = table.place("scenario");
-        let axes = table.node("sweep").map_or(Ok(Vec::new()), axes)?;
-        let sets = table.node("set").map_or(Ok(Vec::new()), texts)?;
-        check_placeholders(&axes, &sets, table)?;
+        let (axes, sets) = sweep(table, "sweep")?;
         let probe = match table.has("probe") {
             true => Some(table.choose("probe", PROBES, |probe| probe.name)?),
             false => None,
         };
         let quick = table.node("quick");
-        let Some(node) = table.node("seeds") else {
-            return Err(table.missing("seeds", "add `seeds = [1]`"));
-        };
-        let seeds = seeds(node)?;
+        let seeds = needed_seeds(table)?;
         let quick = quick.map_or(Ok(None), |node| part(node, &axes, &seeds))?;
-        let scenario = dir.join(scenario);
         Ok(Self { id, scenario, scenario_at, seeds, sets, axes, probe, quick })
+    }
+
+    /// Read the table `[sweep]` of the scenario `file`, of which each run has the `edits`, too.
+    pub(crate) fn of_sweep(
+        table: &mut Reader<'_>,
+        file: &Path,
+        edits: &[String],
+    ) -> Result<Self, Diagnostic> {
+        let (axes, mut sets) = sweep(table, "axes")?;
+        if axes.is_empty() {
+            return Err(table.missing("axes", "add `axes = { n = [10, 100] }`"));
+        }
+        sets.extend(edits.iter().map(|edit| {
+            let source = Source { name: "--set".to_owned(), text: edit.clone() };
+            (edit.clone(), At { source: Arc::new(source), span: 0..edit.len() })
+        }));
+        Ok(Self {
+            id: "sweep".to_owned(),
+            scenario: file.to_owned(),
+            scenario_at: table.place("axes"),
+            seeds: needed_seeds(table)?,
+            sets,
+            axes,
+            probe: None,
+            quick: None,
+        })
     }
 
     /// The points of its sweep, in the order of the values, the last axis fastest.
@@ -101,9 +125,9 @@ impl Run {
     }
 
     /// The edits at `point`, and where each stands.
-    pub(crate) fn edits(&self, point: &Point, quick: bool) -> Vec<(String, At)> {
+    pub(crate) fn edits(&self, point: &Point, quick: bool) -> Vec<Edit> {
         let shorter = self.quick.iter().filter(|_| quick).flat_map(|part| &part.sets);
-        let fill = |(set, at): &(String, At)| {
+        let fill = |(set, at): &Edit| {
             let values = self.axes.iter().zip(point).filter_map(|(axis, &i)| {
                 Some((format!("{{{}}}", axis.name), &axis.values.get(i)?.text))
             });
@@ -171,12 +195,27 @@ pub(crate) fn entries(node: &Node) -> Result<&scenario::Table, Diagnostic> {
 }
 
 /// A list of texts, each with its place.
-fn texts(node: &Node) -> Result<Vec<(String, At)>, Diagnostic> {
+fn texts(node: &Node) -> Result<Vec<Edit>, Diagnostic> {
     let text = |item: &Node| match &item.value {
         Value::Text(text) => Ok((text.clone(), item.at.clone())),
         other => Err(item.at.error(format!("a text is wanted, not {}", other.kind()), "here")),
     };
     list(node)?.iter().map(text).collect()
+}
+
+/// The axes under `key`, and the edits that use them.
+fn sweep(table: &mut Reader<'_>, key: &'static str) -> Result<(Vec<Axis>, Vec<Edit>), Diagnostic> {
+    let axes = table.node(key).map_or(Ok(Vec::new()), axes)?;
+    let sets = table.node("set").map_or(Ok(Vec::new()), texts)?;
+    check_placeholders(&axes, &sets, &table.place(key))?;
+    Ok((axes, sets))
+}
+
+fn needed_seeds(table: &mut Reader<'_>) -> Result<Vec<u64>, Diagnostic> {
+    match table.node("seeds") {
+        Some(node) => seeds(node),
+        None => Err(table.missing("seeds", "add `seeds = [1]`")),
+    }
 }
 
 fn seeds(node: &Node) -> Result<Vec<u64>, Diagnostic> {
@@ -219,11 +258,7 @@ fn quantity(text: &str) -> Option<f64> {
 }
 
 /// Every axis stands in some edit, and every `{name}` in an edit is an axis.
-fn check_placeholders(
-    axes: &[Axis],
-    sets: &[(String, At)],
-    table: &Reader<'_>,
-) -> Result<(), Diagnostic> {
+fn check_placeholders(axes: &[Axis], sets: &[Edit], axes_at: &At) -> Result<(), Diagnostic> {
     let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
     for (set, at) in sets {
         for part in set.split('{').skip(1) {
@@ -242,7 +277,7 @@ fn check_placeholders(
             let hint = format!(
                 "add an edit with {placeholder} to `set`, for example \"traffic.senders={placeholder}\""
             );
-            return Err(table.error("sweep", message, "not used in `set`").hint(hint));
+            return Err(axes_at.error(message, "not used in `set`").hint(hint));
         }
     }
     Ok(())
@@ -298,7 +333,7 @@ fn some_values(node: &Node, axis: &Axis) -> Result<Vec<usize>, Diagnostic> {
 }
 
 /// Edits that make a run shorter, and no other ones.
-fn shorter(node: &Node) -> Result<Vec<(String, At)>, Diagnostic> {
+fn shorter(node: &Node) -> Result<Vec<Edit>, Diagnostic> {
     let sets = texts(node)?;
     match sets.iter().find(|(set, _)| !set.trim_start().starts_with("measure.")) {
         Some((_, at)) => {

@@ -16,7 +16,7 @@ pub struct Study {
     pub(crate) publication: String,
     pub(crate) figures: Vec<Figure>,
     /// Whether it is one figure of the study.
-    one_figure: bool,
+    pub(crate) one_figure: bool,
 }
 
 /// What `study.toml` says.

@@ -1,0 +1,58 @@
+//! `trimline sweep`: a scenario along its sweep, mean and 95 % interval per point.
+
+use std::path::Path;
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use metrics::{CurvePoint, StudyResults};
+use study::{Plan, Sweep};
+
+use crate::reproduce::{run_into, with_interval};
+use crate::table::{number, right};
+use crate::{Ended, args, say};
+
+/// `trimline sweep`.
+pub(crate) fn sweep(args: &args::Sweep) -> Ended {
+    let sweep = Sweep::load(&args.file, &args.sets)?;
+    let plan = Plan::new(sweep.study(), false)?;
+    let dir = args.out.clone().unwrap_or_else(|| {
+        Path::new("out/sweep").join(args.file.file_stem().unwrap_or(args.file.as_os_str()))
+    });
+    let results = run_into(&dir, &plan, args.threads, |results| sweep.by_metric(results))?;
+    say(table(&results))?;
+    for run in results.figures.iter().flat_map(|figure| &figure.runs) {
+        if let Some(error) = &run.error {
+            eprintln!("{}, seed {}: {error}", run.run, run.seed);
+        }
+    }
+    say(format_args!("results: {}", dir.join("study.json").display()))?;
+    say(format_args!("report:  {}", dir.join("report.html").display()))
+}
+
+/// A row per point, a column per metric.
+fn table(results: &StudyResults) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    let x = results.figures.first().map_or("", |figure| figure.x.label.as_str());
+    let metrics = results.figures.iter().map(|figure| figure.id.as_str());
+    table.set_header([x, "at"].into_iter().chain(metrics));
+    for (i, curve) in results.figures.first().into_iter().flat_map(|f| &f.curves).enumerate() {
+        let of_metric: Vec<&[CurvePoint]> = results
+            .figures
+            .iter()
+            .filter_map(|figure| Some(figure.curves.get(i)?.measured.as_slice()))
+            .collect();
+        let mut xs: Vec<f64> = of_metric.iter().copied().flatten().map(|point| point.x).collect();
+        xs.sort_unstable_by(f64::total_cmp);
+        xs.dedup();
+        for x in xs {
+            let value = |points: &&[CurvePoint]| {
+                let point = points.iter().find(|point| point.x == x);
+                point.map_or("-".to_owned(), |p| with_interval(&number(Some(p.y)), p.interval))
+            };
+            let values = of_metric.iter().map(value);
+            table.add_row([x.to_string(), curve.label.clone()].into_iter().chain(values));
+        }
+    }
+    right(table)
+}

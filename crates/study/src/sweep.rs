@@ -1,0 +1,127 @@
+//! [`Sweep`]: the table `[sweep]` of a scenario, run as a study without targets.
+
+use std::path::Path;
+
+use metrics::{AxisSpec, FigureResults, StudyResults};
+use scenario::{Diagnostic, Reader};
+
+use crate::figure::{self, Curve, CurveOf, Figure};
+use crate::run::Run;
+use crate::study::{Study, document};
+
+/// A scenario's own sweep.
+pub struct Sweep {
+    study: Study,
+    /// What it shows.
+    metrics: Vec<String>,
+}
+
+impl Sweep {
+    /// Read the scenario `file` with the `--set` edits `edits`, which every run has.
+    ///
+    /// # Errors
+    /// There is no table `[sweep]`, or the first thing that is wrong in it.
+    pub fn load(file: &Path, edits: &[String]) -> Result<Self, Diagnostic> {
+        let document = document(file)?;
+        let mut root = Reader::new(&document.root, &document.root.at, "the scenario")?;
+        let title = root.need("name")?;
+        let Some(mut table) = root.table("sweep")? else {
+            let example = "add a table `[sweep]`, for example with `axes = { n = [10, 100] }`, \
+                           `set = [\"traffic.senders={n}\"]`, `seeds = [1]`, `metrics = [\"fct_us.p99\"]`";
+            let error = root.error("sweep", "the scenario has no table `[sweep]`", "in this file");
+            return Err(error.hint(example));
+        };
+        let run = Run::of_sweep(&mut table, file, edits)?;
+        let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let name = name.unwrap_or_else(|| "sweep".to_owned());
+        let metrics: Vec<String> = table.need("metrics")?;
+        let mut figure = Figure {
+            id: name.clone(),
+            dir: file.parent().unwrap_or(Path::new("")).to_owned(),
+            title: String::new(),
+            expect: String::new(),
+            x: AxisSpec::default(),
+            y: AxisSpec::default(),
+            runs: vec![run],
+            rows: Vec::new(),
+            curves: Vec::new(),
+        };
+        let axis = axis(&mut table, &figure.runs[0])?;
+        figure.x.label = figure.runs[0].axes[axis].name.clone();
+        for metric in &metrics {
+            let y = figure.formula_of(metric, &table, "metrics", 0)?;
+            for at in others(&figure.runs[0], axis) {
+                let label = label(&figure.runs[0], &at);
+                let of = CurveOf::Along { axis, y: y.clone() };
+                let (published, source) = (Vec::new(), String::new());
+                figure.curves.push(Curve { label, run: 0, at, of, published, source });
+            }
+        }
+        table.finish()?;
+        let figures = vec![figure];
+        let study = Study { name, title, publication: String::new(), figures, one_figure: false };
+        Ok(Self { study, metrics })
+    }
+
+    /// What there is to run.
+    #[must_use]
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// `results` with a figure for each metric.
+    #[must_use]
+    pub fn by_metric(&self, mut results: StudyResults) -> StudyResults {
+        let Some(all) = results.figures.pop() else { return results };
+        let each = all.curves.len() / self.metrics.len().max(1);
+        let runs = std::iter::once(all.runs).chain(std::iter::repeat_with(Vec::new));
+        let curves = all.curves.chunks(each.max(1)).map(<[_]>::to_vec);
+        let figures = self.metrics.iter().zip(curves).zip(runs).map(|((metric, curves), runs)| {
+            FigureResults {
+                id: metric.clone(),
+                title: String::new(),
+                expect: String::new(),
+                x: all.x.clone(),
+                y: AxisSpec { label: metric.clone(), logarithmic: None },
+                curves,
+                timelines: Vec::new(),
+                rows: Vec::new(),
+                runs,
+            }
+        });
+        results.figures = figures.collect();
+        results
+    }
+}
+
+/// The axis along x: `x`, or the only one.
+fn axis(table: &mut Reader<'_>, run: &Run) -> Result<usize, Diagnostic> {
+    match run.axes.as_slice() {
+        [only] if !table.has("x") && only.values.iter().all(|value| value.number.is_some()) => {
+            Ok(0)
+        }
+        _ => figure::axis_of(table, "x", run),
+    }
+}
+
+/// Every combination of values of the axes but `axis`.
+fn others(run: &Run, axis: usize) -> Vec<Vec<Option<usize>>> {
+    let mut others: Vec<Vec<Option<usize>>> = Vec::new();
+    for point in run.points(false) {
+        let open = |(i, value)| (i != axis).then_some(value);
+        let at = point.into_iter().enumerate().map(open).collect();
+        if !others.contains(&at) {
+            others.push(at);
+        }
+    }
+    others
+}
+
+/// The values of the axes that are not along x.
+fn label(run: &Run, at: &[Option<usize>]) -> String {
+    let value = |(axis, at): (&crate::run::Axis, &Option<usize>)| {
+        Some(format!("{}={}", axis.name, axis.values.get((*at)?)?.text))
+    };
+    let words: Vec<String> = run.axes.iter().zip(at).filter_map(value).collect();
+    words.join(", ")
+}
