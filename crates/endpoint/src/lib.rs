@@ -21,5 +21,7 @@ pub use effects::{Effect, Effects, Stat, Why};
 pub use observer::{Drop, MessageRecord, Observer, PacketEvent};
 pub use packet::{Flags, HDR_MAX, Packet, Span};
 pub use ranges::RangeSet;
-pub use transport::{Cx, Endpoint, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED};
+pub use transport::{
+    Cx, Endpoint, Fetch, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED,
+};
 pub use units::{MsgId, MsgKey, TimerId};

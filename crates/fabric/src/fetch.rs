@@ -8,6 +8,7 @@
 
 use endpoint::Observer;
 
+use crate::host::Host;
 use crate::part::Part;
 use crate::port::FarEnd;
 use crate::route::Forwarding;
@@ -27,10 +28,14 @@ impl<O: Observer> Part<O> {
         let mut onward = std::mem::take(&mut self.onward);
         onward.clear();
         onward.extend(self.events.opened().map(|about| self.look_ahead(about)));
-        for host in onward.iter().filter_map(|onward: &Onward| onward.host()) {
-            if let Some(host) = self.hosts.get(host as usize) {
-                host.prefetch_endpoint();
-            }
+        let hosts = || {
+            let named = onward.iter().filter_map(|onward: &Onward| onward.host());
+            named.filter_map(|host| self.hosts.get(host as usize))
+        };
+        hosts().for_each(Host::prefetch_endpoint);
+        if self.far_hosts {
+            hosts().for_each(|host| host.prefetch_behind(0));
+            hosts().for_each(|host| host.prefetch_behind(1));
         }
         self.onward = self.events.set_onward(onward);
     }

@@ -115,6 +115,13 @@ impl Host {
         slab::prefetch::<_, 8>(&*self.endpoint);
     }
 
+    /// The same for what is behind pointers of what is at hand already: `step` 0, then 1.
+    #[inline(always)]
+    pub(crate) fn prefetch_behind(&self, step: u8) {
+        self.endpoint.fetch(step, slab::FETCH);
+        self.reassembly.fetch(step, slab::FETCH);
+    }
+
     /// Call the endpoint with a context for `now`.
     fn enter<R>(
         &mut self,

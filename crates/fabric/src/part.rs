@@ -107,6 +107,8 @@ pub(crate) struct Part<O> {
     pub(crate) app_events: VecDeque<AppEvent>,
     /// Whether an application has called upon the endpoint since this was cleared.
     pub(crate) submitted: bool,
+    /// Whether hosts are too many for the nearer caches, what is behind their pointers included.
+    pub(crate) far_hosts: bool,
     /// Memory for [`Part::fetch`].
     pub(crate) onward: Vec<Onward>,
     /// Headers that a queue has turned back, until they are forwarded.

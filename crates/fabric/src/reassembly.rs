@@ -1,7 +1,7 @@
 //! What a host has received of the messages to it, and the check that no byte is placed twice.
 //! The receiving host owns this; `messages` compares it with what was submitted.
 
-use endpoint::RangeSet;
+use endpoint::{Fetch, RangeSet};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{MsgKey, Time};
@@ -38,6 +38,17 @@ impl Reassembly {
     pub(crate) fn new(window: (Time, Time)) -> Self {
         let (index, parts, free) = (HashMap::default(), Vec::new(), Vec::new());
         Self { index, latest: None, parts, free, window, bytes: 0 }
+    }
+
+    /// Have at hand the message of the latest packet: its state, then its ranges.
+    pub(crate) fn fetch(&self, step: u8, fetch: Fetch) {
+        let Some((_, slot)) = self.latest else { return };
+        let Some(part) = self.parts.get(slot as usize) else { return };
+        if step == 0 {
+            fetch.item(part);
+        } else if let Some(last) = part.ranges.iter().last() {
+            fetch.item(last);
+        }
     }
 
     /// Where the state of a message is; a new one if it has none.

@@ -502,6 +502,11 @@ fn check_faults(topology: &Topology, config: &Config) -> Result<(), ConfigError>
     Ok(())
 }
 
+/// What a core of today has to itself, and as much again of what it shares, bytes.
+const CACHE: usize = 4 << 20;
+/// What a host, its endpoint and a message under way take, about, bytes.
+const HOST_SIZE: usize = 2 << 10;
+
 /// Where a link from one part to another ends.
 struct ReceivingEnd {
     link: u32,
@@ -585,6 +590,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         app_fx: Vec::new(),
         app_events: VecDeque::new(),
         submitted: false,
+        far_hosts: cut.hosts(index).len() * HOST_SIZE > CACHE,
         onward: Vec::new(),
         returned: Vec::new(),
         handled: 0,

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use endpoint::Packet;
+use endpoint::{Fetch, Packet};
 
 /// Packets by handle; freed ones are used again, so nothing is allocated after warm-up.
 #[derive(Default)]
@@ -76,22 +76,28 @@ impl IndexMut<u32> for Slab {
 /// Ask the processor to have the first `LINES` cache lines of `item` at hand soon. Changes nothing
 /// but the time it takes.
 #[inline(always)]
-#[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_variables))]
 pub(crate) fn prefetch<T: ?Sized, const LINES: usize>(item: &T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = std::ptr::from_ref(item).cast::<i8>();
-        for line in 0..LINES {
-            let line = start.wrapping_add(line * CACHE_LINE);
-            // SAFETY: a prefetch is a hint: it neither reads nor writes, whatever the address.
-            #[allow(unsafe_code)]
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(line);
-            }
-        }
+    let start = std::ptr::from_ref(item).cast::<u8>();
+    for line in 0..LINES {
+        prefetch_line(start.wrapping_add(line * CACHE_LINE));
     }
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 const CACHE_LINE: usize = 64;
+
+/// The same for what is only known where it is used.
+pub(crate) const FETCH: Fetch = Fetch(prefetch_line);
+
+#[inline(always)]
+#[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_variables))]
+fn prefetch_line(at: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch is a hint: it neither reads nor writes, whatever the address.
+        #[allow(unsafe_code)]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        }
+    }
+}

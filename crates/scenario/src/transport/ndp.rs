@@ -1,5 +1,7 @@
 //! `[transport] kind = "ndp"`: the keys of [`transports::ndp::Config`].
 
+use std::sync::Arc;
+
 use endpoint::Packet;
 use transports::ndp;
 use units::{Dur, HostId, MsgId, MsgKey};
@@ -44,6 +46,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         control_queue: table.given("control_queue", p.map(|p| p.control_queue))?,
     };
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    let config = Arc::new(config);
     Ok(Transport {
         framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
@@ -55,7 +58,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         unbounded_only: false,
         life_max: config.life_max(),
         acknowledges: Some(acknowledges),
-        endpoint: Box::new(move || Some(Box::new(ndp::Ndp::new(config.clone()).ok()?))),
+        endpoint: Box::new(move || Some(Box::new(ndp::Ndp::new(Arc::clone(&config)).ok()?))),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Draw, Msg, NetView, Purpose, UNBOUNDED};
+use endpoint::{Draw, Fetch, Msg, NetView, Purpose, UNBOUNDED};
 use units::{Dur, Time};
 
 use super::config::Config;
@@ -196,6 +196,12 @@ impl Flow {
 
     pub(crate) fn into_memory(self) -> Memory {
         Memory { sent: self.sent, rtx: self.rtx, order: self.paths.into_memory() }
+    }
+
+    /// Have at hand what the next packet and the next answer touch.
+    pub(crate) fn fetch(&self, fetch: Fetch) {
+        self.sent.front().into_iter().chain(self.sent.back()).for_each(|sent| fetch.item(sent));
+        self.paths.fetch(fetch);
     }
 
     /// How many packets are sent without being asked for.

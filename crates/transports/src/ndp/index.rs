@@ -30,6 +30,11 @@ impl<K: Copy + Eq + Hash, V: Copy> Index<K, V> {
         self.latest.map(|(_, value)| value)
     }
 
+    /// The latest answer.
+    pub(crate) fn latest(&self) -> Option<V> {
+        self.latest.map(|(_, value)| value)
+    }
+
     /// Make the entry of `key` the latest answer.
     #[inline(never)]
     fn look_up(&mut self, key: K) -> Option<()> {

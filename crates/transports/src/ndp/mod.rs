@@ -35,10 +35,11 @@ pub(crate) mod time_wait;
 mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use endpoint::{
-    Cx, Endpoint, Flags, Framing, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx,
-    TxPort,
+    Cx, Endpoint, Fetch, Flags, Framing, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId,
+    Tx, TxPort,
 };
 use units::HostId;
 use wire::ndp::{self, Data, Feedback, Header, Type};
@@ -59,7 +60,8 @@ const LINGER_TIMER: TimerId = TimerId(2);
 /// share one pull queue, paced for the first of them.
 #[derive(Debug)]
 pub struct Ndp {
-    config: Config,
+    /// Shared by hosts.
+    config: Arc<Config>,
     sender: Sender,
     receiver: Receiver,
     out: Outbox,
@@ -70,7 +72,8 @@ impl Ndp {
     ///
     /// # Errors
     /// If `config` contradicts itself, see [`Config::check`].
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
+    pub fn new(config: impl Into<Arc<Config>>) -> Result<Self, ConfigError> {
+        let config = config.into();
         config.check()?;
         Ok(Self {
             config,
@@ -238,6 +241,16 @@ impl Endpoint for Ndp {
             }
             None => self.sender.poll(cx, &self.config, slot),
         }
+    }
+
+    fn fetch(&self, step: u8, fetch: Fetch) {
+        if step == 0
+            && let Some(control) = self.out.0.front()
+        {
+            fetch.item(control);
+        }
+        self.sender.fetch(step, fetch);
+        self.receiver.fetch(step, fetch);
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

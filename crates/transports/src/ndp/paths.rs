@@ -7,7 +7,7 @@
 //! on: what it judges has been used a hundred times, and short messages in large fabrics, which
 //! never come round, need no memory for it.
 
-use endpoint::{Draw, NetView, Purpose, Stream};
+use endpoint::{Draw, Fetch, NetView, Purpose, Stream};
 use units::HostId;
 
 use super::config::{Config, PathStrategy, ScoreboardRule};
@@ -61,6 +61,13 @@ impl PathWalk {
         let draws = draw.stream(DATA_PATH);
         let (cursor, single, board) = (0, None, None);
         Self { strategy, dst, paths, draws, drawn: 0, order, cursor, single, rule, board }
+    }
+
+    /// Have at hand where the round stands.
+    pub(crate) fn fetch(&self, fetch: Fetch) {
+        if let Some(path) = self.order.get(self.cursor) {
+            fetch.item(path);
+        }
     }
 
     /// The memory given to `new`.

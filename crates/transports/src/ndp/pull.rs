@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use endpoint::Fetch;
 use units::{Dur, Time};
 
 use super::slab::{Slab, SlotRef};
@@ -48,6 +49,15 @@ pub(crate) struct PullQueue {
 impl PullQueue {
     pub(crate) const fn new() -> Self {
         Self { levels: Vec::new(), queued: 0, free_at: Time::ZERO }
+    }
+
+    /// Have the head of the queue at hand.
+    pub(crate) fn fetch(&self, fetch: Fetch) {
+        if let Some((_, ring)) = self.levels.first()
+            && let Some(at) = ring.front()
+        {
+            fetch.item(at);
+        }
     }
 
     /// A message at `level` has generated its pull `state.newest`.

@@ -1,7 +1,7 @@
 //! All messages that a host receives: one answer and one pull per packet (ndp.md sections 7 and
 //! 8).
 
-use endpoint::{Cx, MsgKey, Span, Stat, TimerId, Why};
+use endpoint::{Cx, Fetch, MsgKey, Span, Stat, TimerId, Why};
 use units::{Dur, Time};
 use wire::ndp::{Data, Feedback, Header, Kind, Repr};
 
@@ -114,6 +114,15 @@ impl Receiver {
             finished: TimeWait::new(),
             pacer: 0,
             interval: None,
+        }
+    }
+
+    /// See [`endpoint::Endpoint::fetch`]: the message that was last heard of, and the next to be pulled.
+    pub(crate) fn fetch(&self, step: u8, fetch: Fetch) {
+        if step > 0 {
+            self.pulls.fetch(fetch);
+        } else if let Some(at) = self.by_key.latest() {
+            self.conns.fetch(at, fetch);
         }
     }
 

@@ -1,5 +1,7 @@
 //! A table of things that come and go, named by small references that never alias.
 
+use endpoint::Fetch;
+
 /// A reference into a [`Slab`]. It finds nothing once its thing has been removed, even if the
 /// place is in use again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +46,20 @@ impl<T> Slab<T> {
             self.slots.len() as u32 - 1
         };
         SlotRef { index, generation }
+    }
+
+    /// Have a thing at hand.
+    pub(crate) fn fetch(&self, at: SlotRef, fetch: Fetch) {
+        if let Some(slot) = self.slots.get(at.index as usize) {
+            fetch.item(slot);
+        }
+    }
+
+    pub(crate) fn get(&self, at: SlotRef) -> Option<&T> {
+        match self.slots.get(at.index as usize) {
+            Some((generation, value)) if *generation == at.generation => value.as_ref(),
+            _ => None,
+        }
     }
 
     #[inline]
