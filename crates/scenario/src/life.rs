@@ -2,9 +2,9 @@
 //! of its packets has gone could deliver it twice.
 
 use endpoint::Routes;
-use fabric::{Link, Topology};
+use fabric::{Fault, FaultAction, Link, Topology};
 use queues::{Capacity, NdpSpec, QueueSpec};
-use units::{Dur, HostId};
+use units::{Dur, HostId, Rate};
 
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
@@ -17,15 +17,13 @@ const LIFE_MAX_US: u64 = 864_000_000_000;
 /// The shortest packet: bare headers of IP and a transport, bytes.
 const PACKET_MIN: u64 = 40;
 
-/// Check that `transport` remembers its messages for longer than packets live here; `table` is its
-/// own.
+/// Check that `transport` remembers its messages for longer than packets live here, `longest`;
+/// `table` is its own.
 pub(crate) fn check(
     table: &Reader<'_>,
     transport: &Transport,
-    topology: &Topology,
-    queue: &QueueSpec,
+    longest: Dur,
 ) -> Result<(), Diagnostic> {
-    let longest = longest(topology, queue);
     let Some(most) = transport.life_max.filter(|&most| longest > most) else { return Ok(()) };
     let lacking = Dur(2 * (longest.0 - most.0));
     let message = format!(
@@ -38,14 +36,23 @@ pub(crate) fn check(
 }
 
 /// The longest life of a packet between the hosts that are farthest apart, if it finds every queue
-/// on its way full, and that way leads over the slowest links. A bound: no run will have it.
-fn longest(topology: &Topology, queue: &QueueSpec) -> Dur {
+/// on its way full, and that way leads over the slowest links, at the lowest rate that a fault gives
+/// them. A bound: no run will have it.
+pub(crate) fn longest(topology: &Topology, queue: &QueueSpec, faults: &[Fault]) -> Dur {
     let mtu = u64::from(topology.mtu());
     let ahead = u128::from(backlog(queue, mtu) + mtu);
     // Slow links with long queues come to more than a clock can hold.
-    let hop =
-        |link: &Link| ahead * 8 * PS_PER_S / u128::from(link.rate.0) + u128::from(link.delay.0);
-    let mut each: Vec<u128> = topology.links().iter().map(hop).collect();
+    let hop = |link: &Link, rate: Rate| {
+        ahead * 8 * PS_PER_S / u128::from(rate.0) + u128::from(link.delay.0)
+    };
+    let links = topology.links();
+    let mut each: Vec<u128> = links.iter().map(|link| hop(link, link.rate)).collect();
+    for fault in faults {
+        let i = fault.link as usize;
+        if let (FaultAction::Rate(rate), Some(link)) = (fault.action, links.get(i)) {
+            each[i] = each[i].max(hop(link, rate));
+        }
+    }
     each.sort_unstable_by(|a, b| b.cmp(a));
     let hops = topology.hops(HostId(0), HostId(topology.hosts() - 1));
     let all: u128 = each.iter().take(hops as usize).sum();
@@ -95,7 +102,7 @@ fn ndp_backlog(spec: &NdpSpec, mtu: u64, bytes: impl Fn(Capacity) -> u64) -> u64
 #[cfg(test)]
 mod tests {
     use fabric::LinkSpec;
-    use units::Rate;
+    use units::Time;
 
     use super::*;
 
@@ -115,7 +122,10 @@ mod tests {
             bounce: true,
         });
         let bytes = 72_000 + 70 * 64 + 72_000 + 180 * 9064 + 9064;
-        let us = (6 * (1_000_000 + bytes * 800) as u64).div_ceil(1_000_000);
-        assert_eq!(longest(&fabric, &queue), Dur::from_us(us));
+        let ceil = |ps: u64| Dur::from_us(ps.div_ceil(1_000_000));
+        assert_eq!(longest(&fabric, &queue, &[]), ceil(6_000_000 + 6 * bytes * 800));
+        // One link at a tenth of its rate takes ten times as long.
+        let slow = Fault::new(Time::ZERO, 3, FaultAction::Rate(Rate(1_000_000_000)));
+        assert_eq!(longest(&fabric, &queue, &[slow]), ceil(6_000_000 + 15 * bytes * 800));
     }
 }

@@ -141,9 +141,6 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
 
     let mut queues = section(&mut root, "queue", "kind = \"ndp\"")?;
     let queue = queue::read(&mut queues, &transports)?;
-    for (table, transport) in tables.iter().zip(transports.iter()) {
-        life::check(table, transport, &topology, &queue)?;
-    }
 
     let mut flows = root.tables("traffic")?;
     if flows.is_empty() {
@@ -156,6 +153,10 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
 
     let mut fault_tables = root.tables("fault")?;
     let script = fault::read(&mut fault_tables, &topology, reroute_after)?;
+    let longest_life = life::longest(&topology, &queue, &script.faults);
+    for (table, transport) in tables.iter().zip(transports.iter()) {
+        life::check(table, transport, longest_life)?;
+    }
 
     // For `trimline sweep`; it says nothing of a single run.
     let _ = root.node("sweep");

@@ -18,7 +18,7 @@ pub struct Rules {
     pub timeout_min: Dur,
     /// T of each host.
     pub interval: Vec<Dur>,
-    /// The rate of each host's link.
+    /// The rate of each host's link, the lowest that it ever has.
     pub rate: Vec<Rate>,
     /// Whether every packet that arrives for an open message is answered: no host has to do without
     /// room for messages or answers, and nobody gives up.

@@ -85,7 +85,7 @@ fn rules(scenario: &Scenario) -> Rules {
             .min(time("rto_initial"))
             .min(time("stall_timeout")),
         interval: rates.iter().map(interval).collect(),
-        rate: rates,
+        rate: rates.iter().map(|&rate| rate.min(lowest_rate(table))).collect(),
         answers_all: unlimited
             && number("control_queue") >= 1000
             && time("give_up") >= Dur::from_ms(1000),
@@ -95,12 +95,18 @@ fn rules(scenario: &Scenario) -> Rules {
     }
 }
 
+/// The lowest that a fault sets a link to.
+fn lowest_rate(table: &toml::Table) -> Rate {
+    let faults = table.get("fault").and_then(toml::Value::as_array).into_iter().flatten();
+    let rate = |fault: &toml::Value| fault.get("rate").and_then(toml::Value::as_str)?.parse().ok();
+    faults.filter_map(rate).min().unwrap_or(Rate(u64::MAX))
+}
+
 /// The queue of every port, if it is NDP's and links keep their rates.
 fn queue(table: &toml::Table) -> Option<NdpSpec> {
     let faults = table.get("fault").and_then(toml::Value::as_array);
-    let simple = |fault: &toml::Value| {
-        matches!(fault.get("action").and_then(toml::Value::as_str), Some("up" | "down"))
-    };
+    let simple =
+        |fault: &toml::Value| fault.get("action").and_then(toml::Value::as_str) != Some("rate");
     let steady = faults.is_none_or(|faults| faults.iter().all(simple));
     let ndp = value(table, "queue", "kind").as_str() == Some("ndp");
     let weight = |key| u8::try_from(integer(table, "queue", key)).unwrap();
