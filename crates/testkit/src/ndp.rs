@@ -53,8 +53,8 @@ struct Message {
     resend: u64,
     bounces: u64,
     highest_pull_heard: u32,
-    /// Packets for which the sender had heard nothing for so long that it may have sent one unasked:
-    /// each copy that was under way for a timeout, and each send after a silence.
+    /// How often the sender had waited for so long that it may have sent a packet unasked, not
+    /// necessarily that one: each copy that was under way for a timeout, and each send after a silence.
     unasked: u64,
     heard: Option<Time>,
     resent: bool,
@@ -228,9 +228,8 @@ impl HostInvariants {
             m.fates.resize(seq + 1, Fate::InFlight);
             m.sent_at.resize(seq + 1, at);
         }
-        let old = m.fates[seq] == Fate::InFlight && m.is_overdue(seq, at, patience);
         let silent = m.heard.is_some_and(|heard| heard + patience <= at);
-        m.unasked += u64::from(!old && silent);
+        m.unasked += u64::from(silent);
         if seq >= m.base {
             m.enter(seq, at, patience, Fate::InFlight);
         }
