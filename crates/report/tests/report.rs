@@ -118,3 +118,61 @@ fn what_is_missing_or_broken_is_named() {
     let error = render_comparison(&[]).unwrap_err().to_string();
     assert!(error.contains("nothing to compare"), "{error}");
 }
+
+#[test]
+fn a_study_has_its_rows_its_plot_and_its_pictures() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = serde_json::json!({
+        "schema": metrics::STUDY_SCHEMA,
+        "study": "x", "title": "A <script> study", "publication": "P", "quick": true,
+        "left_out": 3, "command": "trimline reproduce x --quick", "engine": 2,
+        "figures": [{
+            "id": "fig1", "title": "One", "expect": "A line.",
+            "x": {"label": "senders", "logarithmic": true}, "y": {"label": "us", "logarithmic": null},
+            "curves": [{
+                "label": "ours", "distribution": false, "source": "Fig 1",
+                "measured": [{"x": 1.0, "y": 2.0, "interval": 0.5}, {"x": 9.0, "y": 3.0, "interval": null}],
+                "published": [[1.0, 2.5], [0.0, 1.0]],
+            }],
+            "timelines": [{
+                "title": "over time", "about": "Boxes.",
+                "lanes": [["link", [
+                    {"from_us": 0.0, "to_us": 7.2, "label": "1", "accent": false},
+                    {"from_us": 7.2, "to_us": 7.25, "label": "9", "accent": true},
+                ]], ["empty", []]],
+            }],
+            "rows": [{
+                "study": "x", "figure": "fig1", "row": "off", "metric": "m", "unit": "us",
+                "target": 1.0, "low": null, "high": 1.5, "measured": 2.0, "verdict": "explained",
+                "source": "Fig 1", "evidence": "notes.md#why", "interval": 0.25,
+                "why": "digitised", "note": "## Why\nBecause <b>.", "problem": null,
+            }],
+            "runs": [{
+                "run": "a n=1", "seed": 1, "command": "trimline run a.toml --seed 1",
+                "digest": null, "wall_s": 0.1, "packet_hops": 5, "error": "it broke",
+            }],
+        }],
+    });
+    std::fs::write(dir.path().join("study.json"), text.to_string()).unwrap();
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    let parts = [
+        "A &lt;script&gt; study",
+        "3 rows are left to the full form",
+        "≤ 1.50",
+        "2.00 ± 0.250",
+        "notes.md#why",
+        "Because &lt;b&gt;.",
+        "Circles: published (Fig 1)",
+        "over time",
+        "it broke",
+        "trimline run a.toml --seed 1",
+    ];
+    for part in parts {
+        assert!(page.contains(part), "{part:?} is missing");
+    }
+    assert_eq!(page.matches("<svg").count(), 2, "a plot and a picture");
+    assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
+    std::fs::write(dir.path().join("study.json"), "{}").unwrap();
+    assert!(render(dir.path()).unwrap_err().to_string().contains("study.json"));
+}

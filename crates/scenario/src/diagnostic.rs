@@ -188,10 +188,7 @@ impl miette::Diagnostic for Report {
 
 /// The name among `known` that `wrong` was probably meant to be.
 #[must_use]
-pub(crate) fn nearest<'a>(
-    wrong: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     let likeness = |name: &str| {
         // Jaro-Winkler knows nothing of neighbours swapped in a name of three or four letters.

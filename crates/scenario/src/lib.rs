@@ -37,7 +37,7 @@ mod transport;
 mod warnings;
 
 pub use command::command_line;
-pub use diagnostic::{Diagnostic, Source, did_you_mean};
+pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};
 pub use document::{At, Document, Node, Table, Value};
 pub use error::Error;
 pub use fabric::Progress;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use metrics::AxisSpec;
-use scenario::{At, Diagnostic, Node, Reader, Value, did_you_mean};
+use scenario::{At, Diagnostic, Node, Reader, Value, did_you_mean, nearest};
 
 use crate::formula::Formula;
 use crate::metric;
@@ -163,12 +163,10 @@ fn check_metric(
         return Ok(());
     }
     let known = metric::names(run);
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let hint = match did_you_mean(name, &known) {
-        hint if hint.starts_with("did") => {
-            hint.split_once('?').map_or(hint.clone(), |(h, _)| h.to_owned() + "?")
-        }
-        _ => "docs/studies.md lists metrics".to_owned(),
+    // All of them would be a page.
+    let hint = match nearest(name, known.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "docs/studies.md lists metrics".to_owned(),
     };
     Err(error(format!("run `{}` has no metric `{name}`", run.id)).hint(hint))
 }

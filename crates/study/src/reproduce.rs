@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use scenario::{ENGINE_VERSION, Error, Scenario};
 
 use crate::figure::{CurveOf, Figure};
-use crate::judge;
+use crate::judge::Judge;
 use crate::metric::{self, Metrics};
 use crate::plan::{Job, Plan};
 use crate::run::Point;
@@ -113,16 +113,17 @@ fn distributions(figure: &Figure, run: usize) -> Vec<&str> {
 }
 
 fn of_figure(plan: &Plan<'_>, figure: &Figure, ran: AllRan) -> FigureResults {
-    let curves = figure.curves.iter().map(|curve| judge::curve(figure, curve, plan.quick, &ran));
-    let rows = figure.rows.iter().filter_map(|row| judge::row(plan, figure, row, &ran));
+    let judge = Judge { study: &plan.study.name, figure, quick: plan.quick, ran: &ran };
+    let curves = figure.curves.iter().map(|curve| judge.curve(curve)).collect();
+    let rows = figure.rows.iter().filter_map(|row| judge.row(row)).collect();
     FigureResults {
         id: figure.id.clone(),
         title: figure.title.clone(),
         expect: figure.expect.clone(),
         x: figure.x.clone(),
         y: figure.y.clone(),
-        curves: curves.collect(),
-        rows: rows.collect(),
+        curves,
+        rows,
         timelines: ran.values().filter_map(|ran| ran.timeline.clone()).collect(),
         runs: ran.into_values().map(|ran| ran.record).collect(),
     }
