@@ -1,7 +1,7 @@
 //! The header parsers: no bytes make them panic, and what parses is emitted as it was read.
 #![no_main]
 
-use wire::{frame, ndp, shim, tcp};
+use wire::{cbr, frame, ndp, phost, shim, tcp};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(header) = ndp::Header::new(bytes) {
@@ -12,6 +12,12 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         if repr.emit(&mut copy).is_ok() {
             assert_eq!(tcp::Repr::parse(&copy), Ok(repr));
         }
+    }
+    if let Ok(repr) = phost::Repr::parse(bytes) {
+        assert_eq!(phost::Repr::parse(&repr.to_bytes()), Ok(repr));
+    }
+    if let Ok(repr) = cbr::Repr::parse(bytes) {
+        assert_eq!(cbr::Repr::parse(&repr.to_bytes()), Ok(repr));
     }
     if let Ok(datagram) = shim::Datagram::new_checked(bytes) {
         let _ = (shim::ShimRepr::parse(&datagram), datagram.header(), datagram.payload());
