@@ -6,4 +6,7 @@ pub mod mux;
 pub mod ndp;
 pub mod newreno;
 pub mod phost;
+mod received;
 pub mod rto;
+mod slab;
+mod time_wait;

@@ -8,8 +8,8 @@ use units::{Dur, Time};
 
 use super::config::Config;
 use super::paths::PathWalk;
-use super::received::{WINDOW_MAX, unwrap_index};
 use super::scoreboard::Outcome;
+use crate::received::{WINDOW_MAX, unwrap_index};
 
 const JITTER: Purpose = Purpose::new("ndp rto jitter");
 

@@ -24,12 +24,9 @@ mod flow;
 mod index;
 pub(crate) mod paths;
 mod pull;
-pub(crate) mod received;
 mod receiver;
 mod scoreboard;
 mod sender;
-pub(crate) mod slab;
-pub(crate) mod time_wait;
 
 #[cfg(test)]
 mod tests;
@@ -46,9 +43,9 @@ use wire::ndp::{self, Data, Feedback, Header, Type};
 
 pub use config::{Config, ConfigError, Discipline, PathStrategy, ScoreboardRule};
 
+use crate::slab::SlotRef;
 use receiver::Receiver;
 use sender::Sender;
-use slab::SlotRef;
 
 const PULL_TIMER: TimerId = TimerId(0);
 const RTO_TIMER: TimerId = TimerId(1);

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use endpoint::Fetch;
 use units::{Dur, Time};
 
-use super::slab::{Slab, SlotRef};
+use crate::slab::{Slab, SlotRef};
 
 /// What the pull queue keeps in each message's state.
 #[derive(Debug, Default)]

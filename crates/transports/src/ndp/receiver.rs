@@ -9,10 +9,10 @@ use super::config::{Config, Discipline};
 use super::index::Index;
 use super::paths::ControlPaths;
 use super::pull::{PullQueue, PullState, Requested};
-use super::received::{Received, WINDOW_MAX, unwrap_index};
-use super::slab::{Slab, SlotRef};
-use super::time_wait::TimeWait;
 use super::{Control, Outbox, reject};
+use crate::received::{Received, WINDOW_MAX, unwrap_index};
+use crate::slab::{Slab, SlotRef};
+use crate::time_wait::TimeWait;
 
 /// One message at its receiver.
 #[derive(Debug)]

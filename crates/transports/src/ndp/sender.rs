@@ -24,8 +24,8 @@ use super::config::Config;
 use super::flow::{Checked, Departure, Flow, Memory};
 use super::index::Index;
 use super::reject;
-use super::slab::{Slab, SlotRef};
-use super::time_wait::TimeWait;
+use crate::slab::{Slab, SlotRef};
+use crate::time_wait::TimeWait;
 
 /// How many finished messages leave their buffers to later ones.
 const MEMORIES: usize = 4;

@@ -12,9 +12,9 @@ use wire::phost::{Kind, Repr};
 use super::config::{Config, scaled};
 use super::{Control, Outbox};
 use crate::ndp::paths::ControlPaths;
-use crate::ndp::received::{Received, WINDOW_MAX};
-use crate::ndp::slab::{Slab, SlotRef};
-use crate::ndp::time_wait::TimeWait;
+use crate::received::{Received, WINDOW_MAX};
+use crate::slab::{Slab, SlotRef};
+use crate::time_wait::TimeWait;
 
 /// Whether a message may have a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +80,8 @@ pub(super) struct Receiver {
     asked: u64,
     /// When the next token may leave: one MTU time after the last.
     free_at: Time,
-    /// So many turns pass without a token: the link is busy with packets on free tokens.
-    hold: u32,
+    /// No token before this: the link is busy with what the latest REQ's free tokens send.
+    hold_until: Time,
 }
 
 impl Receiver {
@@ -96,7 +96,7 @@ impl Receiver {
             finished: TimeWait::new(),
             asked: 0,
             free_at: Time::ZERO,
-            hold: 0,
+            hold_until: Time::ZERO,
         }
     }
 
@@ -126,13 +126,15 @@ impl Receiver {
         }
         self.asked += 1;
         conn.order = self.asked;
-        conn.tokens = u64::from(free).min(conn.packets);
+        // Packets on free tokens may have come before it.
+        conn.tokens = u64::from(free).min(conn.packets).max(conn.used);
         conn.cursor = conn.tokens;
         conn.token_at = cx.now;
-        self.hold = free;
+        let mtu_time = config.mtu_time(cx.net);
+        self.hold_until = cx.now.max(self.free_at) + mtu_time * u64::from(free);
         if conn.tokens == conn.goal {
             // R2: the free tokens have covered everything; twice the time they need.
-            conn.aside = Some(cx.now + config.mtu_time(cx.net) * (2 * u64::from(free)));
+            conn.aside = Some(cx.now + mtu_time * (2 * u64::from(free)));
         }
         self.place(cx, config, at);
         self.give(cx, config, out);
@@ -159,7 +161,8 @@ impl Receiver {
         // Beyond 2^32 tokens the number is that nearest to what has been given.
         let ahead = number.wrapping_sub(conn.tokens as u32) as i32;
         let used = conn.tokens.saturating_add_signed(i64::from(ahead) + 1);
-        conn.used = conn.used.max(used.min(conn.tokens));
+        let given = if conn.turn == Turn::Unasked { conn.packets } else { conn.tokens };
+        conn.used = conn.used.max(used.min(given));
         if u64::from(len) > cx.room {
             // Without room for it, it is as good as lost.
         } else if !conn.received.insert(seq) {
@@ -266,12 +269,7 @@ impl Receiver {
             self.place(cx, config, at);
         }
         let mtu_time = config.mtu_time(cx.net);
-        if self.hold > 0 && self.free_at <= cx.now {
-            // Of turns that pass in silence only their end matters.
-            self.free_at = cx.now + mtu_time * u64::from(self.hold);
-            self.hold = 0;
-        }
-        if self.free_at <= cx.now
+        if self.turn_at() <= cx.now
             && let Some(&(_, _, at)) = self.ready.first()
             && let Some(conn) = self.conns.get_mut(at)
         {
@@ -279,9 +277,14 @@ impl Receiver {
             self.free_at = cx.now + mtu_time;
             self.place(cx, config, at);
         }
-        let ready = if self.ready.is_empty() { Time::NEVER } else { self.free_at };
+        let ready = if self.ready.is_empty() { Time::NEVER } else { self.turn_at() };
         let later = self.later.first().map_or(Time::NEVER, |(time, _)| *time);
         cx.fx.arm(self.token_timer, ready.min(later));
+    }
+
+    /// When the next token may be given.
+    fn turn_at(&self) -> Time {
+        self.free_at.max(self.hold_until)
     }
 
     fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {

@@ -13,8 +13,8 @@ use wire::phost::{Kind, Repr};
 use super::config::{Config, scaled};
 use super::{Control, Outbox, put_header};
 use crate::ndp::paths::ControlPaths;
-use crate::ndp::received::{Received, WINDOW_MAX};
-use crate::ndp::slab::{Slab, SlotRef};
+use crate::received::{Received, WINDOW_MAX};
+use crate::slab::{Slab, SlotRef};
 
 /// The right to send one packet.
 #[derive(Clone, Copy, Debug)]
