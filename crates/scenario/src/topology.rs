@@ -177,7 +177,7 @@ pub(crate) fn links_of_switch(
 ) -> Result<(Node, Vec<u32>), Diagnostic> {
     let text: String = table.need(key)?;
     let hint = "write it like \"core 3\", with `tor`, `agg` or `core` (the leaves of a leaf-spine \
-                are `tor`, its spines `agg`)";
+                are `tor`, its spines `agg`); in a bcube with `relay` or `switch`";
     let switch = known_node(table, key, &text, topology, hint)?;
     if let Node::Host(_) = switch {
         let error = table.error(key, format!("{switch} is no switch"), "no such switch");
