@@ -19,8 +19,9 @@ demo:
 
 test: lint
 	cargo test --locked --workspace
-	cargo build --release --locked -p trimline
-	for study in $(STUDIES); do $(TRIMLINE) reproduce $$study --quick --out out/quick/$$study || exit 1; done
+	for study in $(STUDIES); do \
+	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \
+	done
 
 lint:
 	cargo fmt --all --check

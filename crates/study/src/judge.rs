@@ -138,7 +138,9 @@ impl Judge<'_> {
 fn verdict(row: &Row, value: Option<f64>) -> Verdict {
     match value {
         Some(value) if row.holds(value) => Verdict::Pass,
-        Some(_) if row.explained.is_some() => Verdict::Explained,
+        Some(value) if row.explained.as_ref().is_some_and(|note| note.explains(value)) => {
+            Verdict::Explained
+        }
         _ => Verdict::Fail,
     }
 }

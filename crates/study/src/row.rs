@@ -33,6 +33,15 @@ pub(crate) struct Note {
     pub(crate) link: String,
     /// Its text.
     pub(crate) text: String,
+    /// The values that it explains; all without.
+    range: Option<(f64, f64)>,
+}
+
+impl Note {
+    /// Whether it explains `value`.
+    pub(crate) fn explains(&self, value: f64) -> bool {
+        self.range.is_none_or(|(low, high)| low <= value && value <= high)
+    }
 }
 
 impl Row {
@@ -163,7 +172,21 @@ impl Band {
 
 /// The note that explains, which must be there, with its heading.
 fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<Note>, Diagnostic> {
-    let Some(note) = table.maybe::<String>("explained")? else { return Ok(None) };
+    let range = table.maybe::<Vec<f64>>("explains")?;
+    let Some(note) = table.maybe::<String>("explained")? else {
+        return match range {
+            Some(_) => Err(table.missing("explained", "add the note, `explained = \"notes.md\"`")),
+            None => Ok(None),
+        };
+    };
+    let range = match range.as_deref() {
+        None => None,
+        Some(&[low, high]) if low <= high => Some((low, high)),
+        Some(_) => {
+            let error = table.error("explains", "a lower and an upper end are wanted", "here");
+            return Err(error.hint("write it like `explains = [2.5, 2.8]`"));
+        }
+    };
     let (file, heading) = note.split_once('#').map_or((note.as_str(), None), |(f, h)| (f, Some(h)));
     let path = dir.join(file);
     let text = read_text(&path).map_err(|why| {
@@ -172,7 +195,7 @@ fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<Note>, Diagnos
         error.hint("a row is explained by a note with packet-level evidence")
     })?;
     let link = dir.join(&note).display().to_string();
-    let Some(heading) = heading else { return Ok(Some(Note { link, text })) };
+    let Some(heading) = heading else { return Ok(Some(Note { link, text, range })) };
     let text = section(&text, heading).ok_or_else(|| {
         let message = format!("{} has no heading `#{heading}`", path.display());
         let known: Vec<String> = text.lines().filter_map(|l| Some(title(l)?.1)).collect();
@@ -180,7 +203,7 @@ fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<Note>, Diagnos
         let error = table.error("explained", message, "here");
         error.hint(scenario::did_you_mean(heading, &known))
     })?;
-    Ok(Some(Note { link, text }))
+    Ok(Some(Note { link, text, range }))
 }
 
 /// The part of the Markdown `text` under the heading with the anchor `heading`, up to the next of

@@ -29,6 +29,7 @@ fn every_row_has_its_verdict() {
         ("last n=8", Verdict::Pass),
         ("ratio", Verdict::Pass),
         ("known to differ", Verdict::Explained),
+        ("beyond the note", Verdict::Fail),
         ("without a value", Verdict::Fail),
     ];
     assert_eq!(rows, expected);
@@ -37,8 +38,8 @@ fn every_row_has_its_verdict() {
     assert!(row(4).result.evidence.ends_with("tiny/fig1/notes.md#trimmed-packets"));
     let command = &row(2).result.evidence;
     assert!(command.ends_with("incast.toml --set traffic.senders=8 --seed 1"), "{command}");
-    assert_eq!(row(5).result.measured, None, "a note does not excuse a missing value");
-    let problem = row(5).problem.as_deref();
+    assert_eq!(row(6).result.measured, None, "a note does not excuse a missing value");
+    let problem = row(6).problem.as_deref();
     assert_eq!(problem, Some("ndp, seed 1: `flow_goodput_gbps.min` has no value"));
 }
 
@@ -66,6 +67,6 @@ fn the_quick_form_is_a_part() {
     let results = run(&format!("{TINY}/fig1"), true, 2);
     assert_eq!(results.figures[0].runs.len(), 1, "one point, one seed");
     let rows: Vec<&str> = results.rows().map(|row| row.result.row.as_str()).collect();
-    assert_eq!(rows, ["last n=8", "known to differ", "without a value"]);
+    assert_eq!(rows, ["last n=8", "known to differ", "beyond the note", "without a value"]);
     assert_eq!(results.left_out, 3);
 }
