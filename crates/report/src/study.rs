@@ -119,9 +119,12 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
         },
     };
     let legend: Vec<String> = results.curves.iter().map(|curve| curve.label.clone()).collect();
-    let mut sources: Vec<&str> =
-        results.curves.iter().map(|c| c.source.as_str()).filter(|s| !s.is_empty()).collect();
-    sources.dedup();
+    let mut sources: Vec<&str> = Vec::new();
+    for curve in &results.curves {
+        if !curve.source.is_empty() && !sources.contains(&curve.source.as_str()) {
+            sources.push(&curve.source);
+        }
+    }
     let about = match sources.as_slice() {
         [] => "Lines: measured.".to_owned(),
         sources => format!("Lines: measured. Circles: published ({}).", sources.join("; ")),
@@ -167,7 +170,7 @@ fn notes(rows: &[FigureRow]) -> Markup {
     html! {
         @for (link, text) in notes {
             details {
-                summary { (link) }
+                summary { "Explained: " (link) }
                 pre { (text) }
             }
         }
@@ -188,7 +191,6 @@ fn of_row(row: &FigureRow) -> Markup {
             td.text { (result.unit) }
             td.text {
                 (badge(result.verdict))
-                @if result.verdict == Verdict::Explained { " " code { (result.evidence) } }
                 @if let Some(problem) = &row.problem { " " (problem) }
             }
             td.text.wide { (result.source) }

@@ -141,7 +141,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// The table below `key`, to be given back with [`Reader::finish_table`].
+    /// The table below `key`, to be [finished](Self::finish) when it is read.
     pub fn table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, Diagnostic> {
         self.asked.push(key);
         let Some((at, node)) = self.table.get(key) else { return Ok(None) };
