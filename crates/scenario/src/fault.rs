@@ -150,6 +150,11 @@ fn flap(table: &mut Reader<'_>, at: Time) -> Result<Vec<Span>, Diagnostic> {
     Ok((0..periods).map(span).collect())
 }
 
+/// For people: 7, not 7.000000000000001.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
 fn too_many(table: &Reader<'_>, key: &str) -> Diagnostic {
     let message = format!("the fault script has more than {FAULTS_MAX} steps");
     table.error(key, message, "too many").hint("a longer period, or a shorter time")
@@ -175,7 +180,7 @@ impl Script {
             FaultAction::Down if matches!(action, Action::Flap) => ("flaps".to_owned(), "is up"),
             FaultAction::Down => ("is down".to_owned(), "is up"),
             FaultAction::Rate(rate) => (format!("falls to {rate}"), "has its rate back"),
-            FaultAction::Loss(share) => (format!("loses {} %", share * 100.0), "loses nothing"),
+            FaultAction::Loss(share) => (format!("loses {} %", percent(share)), "loses nothing"),
         };
         self.change(first.from, &format!("{target} {begins}"));
         self.change(last.until, &format!("{target} {ends}"));
@@ -299,6 +304,11 @@ mod tests {
             (25, "paths use core 0 again"),
         ];
         assert_eq!(changes(two), told.map(|(at, what)| (at, what.to_owned())));
+    }
+
+    #[test]
+    fn shares_are_for_people() {
+        assert_eq!([0.07, 0.29, 1e-6].map(percent), [7.0, 29.0, 1e-4]);
     }
 
     #[test]
