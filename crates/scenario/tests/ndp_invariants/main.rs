@@ -235,8 +235,16 @@ fn shortened(path: &Path) -> Option<Scenario> {
     let traffic = text.get("traffic")?;
     let tables = traffic.as_array().cloned().unwrap_or_else(|| vec![traffic.clone()]);
     for (i, table) in tables.iter().enumerate() {
+        // Hosts named by number are those of a larger fabric.
+        let chosen = table.get("sources").is_some();
+        if chosen {
+            edits.push(format!("traffic.{i}.sources=\"4-15\""));
+        }
+        if table.get("destinations").is_some() {
+            edits.push(format!("traffic.{i}.destinations=\"0-3\""));
+        }
         if table.get("senders").is_some() {
-            edits.push(format!("traffic.{i}.senders=15"));
+            edits.push(format!("traffic.{i}.senders={}", if chosen { 12 } else { 15 }));
         }
         if table.get("receiver").is_some() {
             edits.push(format!("traffic.{i}.receiver=3"));
