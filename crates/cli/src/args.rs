@@ -18,7 +18,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Run several scenarios, two at a time, and print one table that compares them
     Compare(Compare),
-    /// Run a scenario along its table [sweep]: mean and 95 % interval per point
+    /// Run a scenario along its own sweep: mean and 95 % interval per point
     Sweep(Sweep),
     /// Run a study or a figure of it: target, band, measured and verdict of every row
     Reproduce(Reproduce),

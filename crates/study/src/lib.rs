@@ -1,7 +1,7 @@
 //! Studies: published evaluations as data (`docs/studies.md`), run and judged.
 //!
 //! The way of a study through this crate: [`Study::load`] reads its files (`figure` with `run`,
-//! `row` and `formula`), [`Plan`] says which runs that takes, [`reproduce`] runs them and judges
+//! `row` and `formula`), [`Plan`] says which runs that takes, [`reproduce()`] runs them and judges
 //! every row (`metric`, `probe`, `judge`). A [`Sweep`] is a scenario's own sweep, run by the same code.
 //!
 //! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.

@@ -1,4 +1,4 @@
-//! [`reproduce`]: run a [`Plan`], judge every row.
+//! [`reproduce()`]: run a [`Plan`], judge every row.
 
 use std::collections::BTreeMap;
 
