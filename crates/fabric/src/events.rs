@@ -79,6 +79,8 @@ pub(crate) struct EventQueue {
     heap_at: Time,
     /// Packets on their way to other partitions: link, packet, arrival.
     pub(crate) leaving: Vec<(u32, u32, Time)>,
+    /// Busy ports that lead there.
+    pub(crate) crossing: Vec<u32>,
     /// By host.
     pending: Vec<Pending>,
     /// Host by rank, of those in this partition.
@@ -115,6 +117,7 @@ impl EventQueue {
             moving: IndexedHeap::new(),
             heap_at: Time::NEVER,
             leaving: Vec::new(),
+            crossing: Vec::new(),
             pending,
             by_rank,
         }
@@ -130,11 +133,6 @@ impl EventQueue {
     #[inline(always)]
     pub(crate) fn departure(&mut self, rank: u32, link: u32, at: Time) {
         self.fix(1 + rank, About::new(About::DEPARTURE, link, 0), at);
-    }
-
-    /// `packet` arrives over `link`, which leads to another partition, at `at`.
-    pub(crate) fn leaves(&mut self, link: u32, packet: u32, at: Time) {
-        self.leaving.push((link, packet, at));
     }
 
     /// Schedule what will not be moved.

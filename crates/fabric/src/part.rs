@@ -92,6 +92,8 @@ pub(crate) struct Part<O> {
     pub(crate) sprayed: Vec<(Draw, u64)>,
     pub(crate) elsewhere: Vec<Elsewhere>,
     pub(crate) slab: Slab,
+    /// When a packet that waits for a link to another partition begins to leave.
+    pub(crate) crossing_at: Time,
     /// What has happened to messages since the run last asked.
     pub(crate) reports: Vec<Report>,
     /// By partition: what crosses the cut.
@@ -134,10 +136,30 @@ impl<O: Observer> Part<O> {
                 self.begin(at);
                 self.handle(event);
             } else {
+                self.cross(until);
                 self.now = self.now.max(until);
                 return;
             }
         }
+    }
+
+    /// What ports to other partitions have done before `until`: nobody here asks for it, and the others must
+    /// know of it before they go on.
+    fn cross(&mut self, until: Time) {
+        let Self { ports, events, crossing_at, .. } = self;
+        let last = Time(until.0.saturating_sub(1));
+        *crossing_at = Time::NEVER;
+        let mut crossing = std::mem::take(&mut events.crossing);
+        crossing.retain(|&me| {
+            let port = &mut ports[me as usize];
+            port.replay(me, last, events);
+            if port.waits() {
+                *crossing_at = port.free_at.min(*crossing_at);
+            }
+            port.crossing = port.busy();
+            port.crossing
+        });
+        events.crossing = crossing;
     }
 
     /// An event at `at` is about to be handled.
@@ -163,9 +185,9 @@ impl<O: Observer> Part<O> {
         }
     }
 
-    /// When the next event comes, or a bound below it.
+    /// When something happens here next, or a bound below it.
     pub(crate) fn next_at(&self) -> Time {
-        self.events.next_at().unwrap_or(Time::NEVER)
+        self.events.next_at().unwrap_or(Time::NEVER).min(self.crossing_at)
     }
 
     /// The same, exactly if no packet is about: the event queue alone may hold timers that have moved.

@@ -54,13 +54,15 @@ pub(crate) struct Port {
     pub(crate) max_queue_bytes: u32,
     /// Whether everything that arrives over this link arrives: its loss is zero.
     pub(crate) sound: bool,
-    /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of links
-    /// to other partitions, which must hear of it in time; of all ports on the eager path.
+    /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of all ports on
+    /// the eager path.
     departs: bool,
     /// Whether a packet is in service.
     busy: bool,
     /// Whether it is among the partition's active ports.
     pub(crate) active: bool,
+    /// Whether it is among those that are looked at when a round ends.
+    pub(crate) crossing: bool,
     /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free, and for
     /// the receiving end of a link from another partition.
     pub(crate) queue: Option<Queue>,
@@ -125,6 +127,7 @@ impl Port {
             departs,
             busy: false,
             active: false,
+            crossing: false,
             queue,
             chain: 0,
             rare: Box::new(Rare {
@@ -171,12 +174,28 @@ impl Port {
             self.replay_at = self.free_at;
         } else {
             events.departure(self.rank, me, self.free_at);
-            if matches!(self.end, FarEnd::Elsewhere(_)) {
-                events.leaves(me, packet.handle, due);
-                return;
-            }
+        }
+        if matches!(self.end, FarEnd::Elsewhere(_)) {
+            self.crosses(me, packet, due, events);
+            return;
         }
         events.arrival(self.rank, me, packet.handle, due);
+    }
+
+    /// `packet` arrives in another partition, which must hear of it by the end of the round: so this port is
+    /// looked at then.
+    #[inline(never)]
+    fn crosses(&mut self, me: u32, packet: Desc, due: Time, events: &mut EventQueue) {
+        events.leaving.push((me, packet.handle, due));
+        if !self.crossing && !self.departs {
+            self.crossing = true;
+            events.crossing.push(me);
+        }
+    }
+
+    /// Whether packets wait behind the one in service.
+    pub(crate) fn waits(&self) -> bool {
+        self.queued_bytes() > u32::from(self.serving.len)
     }
 
     /// A packet comes over a link from another partition, whose receiving end this is.

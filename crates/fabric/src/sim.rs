@@ -580,6 +580,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         active: Vec::new(),
         tier_bytes: [0; 3],
         slab: Slab::default(),
+        crossing_at: Time::NEVER,
         reports: Vec::new(),
         outbox: (0..cut.parts).map(|_| Post::default()).collect(),
         belief: common.belief.clone(),
@@ -636,8 +637,7 @@ fn ports(
         let link = &topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
         let queue = (of_switch && transmits).then(|| Queue::new(&config.queue));
-        let crosses = matches!(end, FarEnd::Elsewhere(_));
-        let departs = !of_switch || crosses || config.departures == Departures::Eager;
+        let departs = !of_switch || config.departures == Departures::Eager;
         Port::new((n, link), ranks.links[n as usize], end, topology.delay(n), queue, departs)
     };
     let links = (0..).zip(topology.links());
