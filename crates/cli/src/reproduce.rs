@@ -58,16 +58,34 @@ fn default_dir(study: &Study) -> PathBuf {
     Path::new("out/reproduce").join(study.name())
 }
 
-/// An error if a row fails.
+/// An error if a row fails, or a run of which only curves would tell.
 fn ended(results: &StudyResults, dir: &Path) -> Ended {
     let failed = results.count(Verdict::Fail);
     let all = results.rows().count();
     if failed == 0 {
-        return Ok(());
+        return failed_runs(results, dir);
     }
     Err(Error::Run {
         what: format!("{failed} of {all} rows fail"),
         hint: format!("{} shows them beside their runs", dir.join("report.html").display()),
+    })
+}
+
+/// An error if a run has failed.
+pub(crate) fn failed_runs(results: &StudyResults, dir: &Path) -> Ended {
+    let runs: Vec<_> = results.figures.iter().flat_map(|figure| &figure.runs).collect();
+    let failed: Vec<_> = runs.iter().filter(|run| run.error.is_some()).collect();
+    let Some(first) = failed.first() else { return Ok(()) };
+    let why = first.error.as_deref().unwrap_or_default();
+    Err(Error::Run {
+        what: format!(
+            "{} of {} runs failed, first {} with seed {}: {why}",
+            failed.len(),
+            runs.len(),
+            first.run,
+            first.seed
+        ),
+        hint: format!("{} has the command of each", dir.join("report.html").display()),
     })
 }
 

@@ -7,11 +7,11 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{CurvePoint, StudyResults};
 use study::{Plan, Sweep};
 
-use crate::reproduce::{run_into, with_interval};
+use crate::reproduce::{failed_runs, run_into, with_interval};
 use crate::table::{number, right};
 use crate::{Ended, args, say};
 
-/// `trimline sweep`.
+/// `trimline sweep`. Fails if a run fails.
 pub(crate) fn sweep(args: &args::Sweep) -> Ended {
     let sweep = Sweep::load(&args.file, &args.sets)?;
     let plan = Plan::new(sweep.study(), false)?;
@@ -20,13 +20,9 @@ pub(crate) fn sweep(args: &args::Sweep) -> Ended {
     });
     let results = run_into(&dir, &plan, args.threads, |results| sweep.by_metric(results))?;
     say(table(&results))?;
-    for run in results.figures.iter().flat_map(|figure| &figure.runs) {
-        if let Some(error) = &run.error {
-            eprintln!("{}, seed {}: {error}", run.run, run.seed);
-        }
-    }
     say(format_args!("results: {}", dir.join("study.json").display()))?;
-    say(format_args!("report:  {}", dir.join("report.html").display()))
+    say(format_args!("report:  {}", dir.join("report.html").display()))?;
+    failed_runs(&results, &dir)
 }
 
 /// A row per point, a column per metric.

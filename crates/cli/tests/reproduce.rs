@@ -102,6 +102,29 @@ fn a_row_that_fails_is_exit_code_1_with_all_files() {
     }
 }
 
+/// No row would tell: the run is there for its curve.
+#[test]
+fn a_run_that_fails_is_exit_code_1() {
+    const NOTHING_ARRIVES: &str = r#"
+        [[run]]
+        id = "cut_off"
+        scenario = "incast.toml"
+        seeds = [1]
+        probe = "last-link"
+        set = ["measure.limit=1us"]
+        [[curve]]
+        label = "nothing"
+        run = "cut_off"
+        cdf = "fct_us"
+    "#;
+    let dir = studies(|figure| good(figure) + NOTHING_ARRIVES);
+    let output = trimline(&dir, &["reproduce", "tiny"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("1 of 13 runs failed, first cut_off with seed 1"), "{said}");
+    assert!(dir.path().join("out/reproduce/tiny/report.html").is_file());
+}
+
 #[test]
 fn a_wrong_study_is_exit_code_2_without_files() {
     let dir = studies(|figure| figure.replace("seeds = [1, 2, 3]", "seeds = []"));

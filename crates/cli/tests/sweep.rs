@@ -72,5 +72,7 @@ fn what_is_wrong_in_a_sweep() {
     insta::assert_snapshot!("no_sweep", refused("[sweep]", "[measure]"));
     insta::assert_snapshot!("which_axis", refused("x = \"n\"\n", ""));
     insta::assert_snapshot!("unknown_metric", refused("\"packets.trimmed\"", "\"packets.trimed\""));
+    let metrics = SWEEP.lines().find(|line| line.starts_with("metrics")).unwrap();
+    insta::assert_snapshot!("no_metrics", refused(metrics, "metrics = []"));
     insta::assert_snapshot!("no_seeds", refused("seeds = [1, 2, 3]\n", ""));
 }

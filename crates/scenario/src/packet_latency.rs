@@ -21,7 +21,8 @@ pub(crate) struct LatencyMeter {
     /// Packets first transmitted at `from <= t < to` are timed.
     from: Time,
     to: Time,
-    /// When each packet not yet acknowledged was first transmitted.
+    /// When each packet not yet acknowledged was first transmitted; also those from before `from`,
+    /// which may be transmitted again inside the window.
     first_sent: HashMap<PacketKey, Time, FxBuildHasher>,
     latencies: Vec<Dur>,
 }
@@ -73,12 +74,13 @@ impl LatencyMeter {
 
     pub(crate) fn finish(mut self) -> Latencies {
         self.latencies.sort_unstable();
-        let unacknowledged = self.first_sent.len() as u64;
+        let missing = self.first_sent.values().filter(|&&sent| self.from <= sent);
+        let unacknowledged = missing.count() as u64;
         Latencies { ascending: self.latencies, unacknowledged }
     }
 
     fn sent(&mut self, at: Time, pkt: &Packet) {
-        if pkt.carries_payload() && self.from <= at && at < self.to {
+        if pkt.carries_payload() && at < self.to {
             let key = (pkt.src, pkt.span.msg, pkt.span.offset);
             self.first_sent.entry(key).or_insert(at);
         }
@@ -90,7 +92,8 @@ impl LatencyMeter {
         if !whole || here != Some(pkt.dst) || !(self.acknowledges)(pkt) {
             return;
         }
-        if let Some(sent) = self.first_sent.remove(&(pkt.dst, pkt.span.msg, pkt.span.offset)) {
+        let sent = self.first_sent.remove(&(pkt.dst, pkt.span.msg, pkt.span.offset));
+        if let Some(sent) = sent.filter(|&sent| self.from <= sent) {
             self.latencies.push(at.since(sent));
         }
     }

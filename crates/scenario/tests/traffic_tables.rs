@@ -139,6 +139,9 @@ fn the_latency_of_a_trimmed_packet_counts_from_its_first_transmission() {
         "{latency:?}"
     );
     assert_eq!(summary.digest, two("").digest, "measuring changes nothing");
+    // A window that begins between the two transmissions of the trimmed packet.
+    let latency = two("packet_latency = true, from = \"10us\", to = \"1ms\"").packet_latency_us;
+    assert_eq!((latency.count, latency.unacknowledged), (0, 0), "sent again is not sent first");
 }
 
 #[test]

@@ -223,13 +223,31 @@ fn seeds(node: &Node) -> Result<Vec<u64>, Diagnostic> {
         Value::Integer(n) if n >= 0 => Ok(n.unsigned_abs()),
         _ => Err(item.at.error("a seed is a whole number from 0", "here")),
     };
-    list(node)?.iter().map(seed).collect()
+    let items = list(node)?;
+    let seeds = items.iter().map(seed).collect::<Result<Vec<_>, _>>()?;
+    once_each(items, &seeds, "a seed")?;
+    Ok(seeds)
+}
+
+/// No value is there twice: a point run twice would count twice, and make the interval of its mean
+/// too narrow.
+fn once_each<V: PartialEq>(items: &[Node], values: &[V], what: &str) -> Result<(), Diagnostic> {
+    let again = (1..values.len()).find(|&i| values[..i].contains(&values[i]));
+    match again.and_then(|i| items.get(i)) {
+        Some(item) => {
+            let error = item.at.error(format!("{what} is there twice"), "again");
+            Err(error.hint("it would count twice; remove it"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn axes(node: &Node) -> Result<Vec<Axis>, Diagnostic> {
     let axis = |(key, (at, node)): (&String, &(At, Node))| {
         name(key, "an axis", at)?;
-        let values = list(node)?.iter().map(axis_value).collect::<Result<_, _>>()?;
+        let items = list(node)?;
+        let values = items.iter().map(axis_value).collect::<Result<Vec<_>, _>>()?;
+        once_each(items, &values, "a value of the axis")?;
         Ok(Axis { name: key.clone(), values })
     };
     entries(node)?.iter().map(axis).collect()

@@ -35,6 +35,11 @@ impl Sweep {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| "sweep".to_owned());
         let metrics: Vec<String> = table.need("metrics")?;
+        if metrics.is_empty() {
+            let error =
+                table.error("metrics", "no metrics: there is nothing to show", "an empty list");
+            return Err(error.hint("for example `metrics = [\"fct_us.p99\"]`"));
+        }
         let mut figure = Figure {
             id: name.clone(),
             dir: file.parent().unwrap_or(Path::new("")).to_owned(),

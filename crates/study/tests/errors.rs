@@ -45,6 +45,8 @@ bad! {
     unknown_metric: "metric = \"packets.trimmed\"" => "metric = \"packets.trimed\"";
     unknown_run_in_a_formula: "ndp::last" => "nbp::last";
     not_a_formula: "metric = \"packets.trimmed\"" => "metric = \"packets.trimmed / \"";
+    seed_twice: "seeds = [1, 2, 3]" => "seeds = [1, 2, 1]";
+    axis_value_twice: "sweep = { n = [1, 4, 8] }" => "sweep = { n = [1, 4, 4] }";
     seeds_that_differ: "seeds = [1, 2, 3]" => "seeds = [1, 2]";
     point_of_the_other_run: "sweep = { n = [8] }" => "sweep = { n = [8, 5] }";
     point_missing: "at = { n = 8 }" => "";
