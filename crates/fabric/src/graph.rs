@@ -81,6 +81,11 @@ impl Graph {
         })
     }
 
+    /// Links of the longest path.
+    pub(crate) fn longest(&self) -> u32 {
+        self.first_link.windows(2).map(|path| path[1] - path[0]).max().unwrap_or(0)
+    }
+
     /// Distances over the links that `alive` names.
     pub(crate) fn distances_over(
         &self,

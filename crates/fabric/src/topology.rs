@@ -130,8 +130,8 @@ impl fmt::Display for Link {
     }
 }
 
-/// Where a host is attached. In a graph only the first of each matters. Indexed by tier: a switch leads down to the host if its own number is
-/// the one here, over the down port given beside it.
+/// Where a host is attached. Indexed by tier: a switch leads down to the host if its own number is
+/// the one here, over the down port given beside it. In a graph only the first of each matters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home {
     /// Its ToR (as a switch index), its pod, and 0: every core switch leads to every host.
@@ -321,6 +321,15 @@ impl Topology {
         let pairs = racks.iter().flat_map(|&a| racks.iter().map(move |&b| (a, b)));
         let apart = pairs.filter(|(a, b)| a != b);
         apart.map(|(a, b)| self.base_rtt(a, b)).max().unwrap_or(Dur::ZERO)
+    }
+
+    /// Links on the longest path between any two hosts, theirs included.
+    #[must_use]
+    pub fn longest_path(&self) -> u32 {
+        match &self.graph {
+            None => self.hops(HostId(0), HostId(self.hosts() - 1)),
+            Some(graph) => 2 + graph.longest(),
+        }
     }
 
     /// One host of each rack.

@@ -1,10 +1,9 @@
 //! How long a packet can be under way. A receiver that forgets a message sooner than the last copy
 //! of its packets has gone could deliver it twice.
 
-use endpoint::Routes;
 use fabric::{Fault, FaultAction, Link, Topology};
 use queues::{Capacity, NdpSpec, QueueSpec};
-use units::{Dur, HostId, Rate};
+use units::{Dur, Rate};
 
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
@@ -35,15 +34,16 @@ pub(crate) fn check(
     Err(error.hint(format!("raise `time_wait` by {lacking}, or make queues shorter")))
 }
 
-/// The longest life of a packet between the hosts that are farthest apart, if it finds every queue
-/// on its way full, and that way leads over the slowest links, at the lowest rate that a fault gives
-/// them. A bound: no run will have it.
+/// The longest life of a packet on the longest path, if it finds every queue on its way full, and that
+/// way leads over the slowest links, at the lowest rate that a fault gives them. A bound: no run will
+/// have it.
 pub(crate) fn longest(topology: &Topology, queue: &QueueSpec, faults: &[Fault]) -> Dur {
     let mtu = u64::from(topology.mtu());
     let ahead = u128::from(backlog(queue, mtu) + mtu);
     // Slow links with long queues come to more than a clock can hold.
     let hop = |link: &Link, rate: Rate| {
-        ahead * 8 * PS_PER_S / u128::from(rate.0) + u128::from(link.delay.0)
+        let delay = u128::from(link.delay.0) + u128::from(topology.switch_latency().0);
+        ahead * 8 * PS_PER_S / u128::from(rate.0) + delay
     };
     let links = topology.links();
     let mut each: Vec<u128> = links.iter().map(|link| hop(link, link.rate)).collect();
@@ -54,8 +54,7 @@ pub(crate) fn longest(topology: &Topology, queue: &QueueSpec, faults: &[Fault]) 
         }
     }
     each.sort_unstable_by(|a, b| b.cmp(a));
-    let hops = topology.hops(HostId(0), HostId(topology.hosts() - 1));
-    let all: u128 = each.iter().take(hops as usize).sum();
+    let all: u128 = each.iter().take(topology.longest_path() as usize).sum();
     // Whole microseconds: it is a figure to be read.
     Dur::from_us(u64::try_from(all.div_ceil(PS_PER_US)).unwrap_or(LIFE_MAX_US).min(LIFE_MAX_US))
 }
@@ -101,7 +100,7 @@ fn ndp_backlog(spec: &NdpSpec, mtu: u64, bytes: impl Fn(Capacity) -> u64) -> u64
 
 #[cfg(test)]
 mod tests {
-    use fabric::LinkSpec;
+    use fabric::{Bcube, LinkSpec};
     use units::Time;
 
     use super::*;
@@ -127,5 +126,11 @@ mod tests {
         // One link at a tenth of its rate takes ten times as long.
         let slow = Fault::new(Time::ZERO, 3, FaultAction::Rate(Rate(1_000_000_000)));
         assert_eq!(longest(&fabric, &queue, &[slow]), ceil(6_000_000 + 15 * bytes * 800));
+        // From the first server to the last it is four links between switches, from one to its
+        // neighbour the long way six; and the hosts' own.
+        let bcube = Bcube { n: 3, k: 1, stretch: u32::MAX, link };
+        let bcube = Topology::bcube(&bcube).unwrap().with_mtu(9064);
+        let bcube = bcube.with_switch_latency(Dur::from_ns(300));
+        assert_eq!(longest(&bcube, &queue, &[]), ceil(8 * 1_300_000 + 8 * bytes * 800));
     }
 }
