@@ -28,40 +28,61 @@ pub(crate) enum Tables {
 const NO_PORT: u16 = u16::MAX;
 /// All tables of prefixes together have no more entries than this, 128 MB.
 const PREFIXES_MAX: u64 = 16_000_000;
+/// All tables of labels together have no more entries than this, 200 MB.
+const LABELS_MAX: u64 = 100_000_000;
 
 impl Encoding {
     /// Whether a fabric can have this form.
     ///
     /// # Errors
-    /// If it is no tree of tiers, addresses would need more than 32 bits, or tables too much memory.
+    /// If it is no tree of tiers, ports would need more than 16 bits or addresses more than 32, or tables
+    /// too much memory.
     pub fn check(self, topology: &Topology) -> Result<(), ConfigError> {
         if topology.graph.is_some() {
             let what = format!("a {} has no core switches to name", topology.kind());
             return Err(ConfigError(what));
         }
-        if self != Self::CoreAddress {
-            return Ok(());
+        let ports = |switch: &Switch| switch.up - switch.down + switch.ups;
+        if let Some(ports) = topology.switches.iter().map(ports).find(|&n| n > NO_PORT.into()) {
+            let what = format!("a switch of {ports} ports: they are numbered in 16 bits");
+            return Err(ConfigError(what));
         }
-        let bits = AddressPlan::bits(topology).iter().sum::<u32>();
-        if bits > u32::BITS {
-            return Err(ConfigError(format!("an address per core switch takes {bits} bits of 32")));
+        match self {
+            Self::SourceRoute => Ok(()),
+            Self::CoreLabel => check_labels(topology),
+            Self::CoreAddress => check_addresses(topology),
         }
-        let entries = |switch: &Switch| {
-            let (downs, ups) = (u64::from(switch.up - switch.down), u64::from(switch.ups));
-            let turns = match switch.tier {
-                Tier::Agg => 1 + ups,
-                Tier::Core => 1,
-                _ => u64::from(turns(topology)),
-            };
-            turns * (downs + 1)
-        };
-        let all: u64 = topology.switches.iter().map(entries).sum();
-        if all > PREFIXES_MAX {
-            let what = format!("an address per core switch takes {all} table entries");
-            return Err(ConfigError(format!("{what}; at most {PREFIXES_MAX}")));
-        }
-        Ok(())
     }
+}
+
+fn check_labels(topology: &Topology) -> Result<(), ConfigError> {
+    let choosing = topology.switches.iter().filter(|switch| switch.ups > 0).count() as u64;
+    fits("a label per core switch", choosing * u64::from(turns(topology)), LABELS_MAX)
+}
+
+fn check_addresses(topology: &Topology) -> Result<(), ConfigError> {
+    let bits = AddressPlan::bits(topology).iter().sum::<u32>();
+    if bits > u32::BITS {
+        return Err(ConfigError(format!("an address per core switch takes {bits} bits of 32")));
+    }
+    let entries = |switch: &Switch| {
+        let (downs, ups) = (u64::from(switch.up - switch.down), u64::from(switch.ups));
+        let turns = match switch.tier {
+            Tier::Agg => 1 + ups,
+            Tier::Core => 1,
+            _ => u64::from(turns(topology)),
+        };
+        turns * (downs + 1)
+    };
+    fits("an address per core switch", topology.switches.iter().map(entries).sum(), PREFIXES_MAX)
+}
+
+fn fits(form: &str, entries: u64, most: u64) -> Result<(), ConfigError> {
+    if entries > most {
+        let what = format!("{form} takes {entries} table entries; at most {most}");
+        return Err(ConfigError(what));
+    }
+    Ok(())
 }
 
 impl Tables {
@@ -204,8 +225,11 @@ fn turns_above(topology: &Topology, at: usize) -> Vec<(u32, u16)> {
     above
 }
 
-/// The port up to each label.
+/// The port up to each label. A switch without ports up needs none: all hosts are below it.
 fn labels(topology: &Topology, at: usize) -> Vec<u16> {
+    if topology.switches[at].ups == 0 {
+        return Vec::new();
+    }
     let mut ports = vec![NO_PORT; turns(topology) as usize];
     for (turn, port) in turns_above(topology, at) {
         ports[turn as usize] = port;

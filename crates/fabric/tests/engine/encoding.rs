@@ -61,6 +61,27 @@ fn every_encoding_is_the_same_run() {
 }
 
 #[test]
+fn ports_have_16_bits_and_tables_of_labels_an_end() {
+    let wide = Topology::leaf_spine(2, 40_000, 40_000, LINK, LINK).unwrap();
+    for encoding in ENCODINGS {
+        let why = encoding.check(&wide).unwrap_err().to_string();
+        assert_eq!(why, "a switch of 80000 ports: they are numbered in 16 bits");
+    }
+    let flat = Clos {
+        pods: 30,
+        tors_per_pod: 2000,
+        hosts_per_tor: 1,
+        aggs_per_pod: 1,
+        cores_per_agg: 30_000,
+        links: [LINK; 3],
+    };
+    let flat = Topology::clos(flat).unwrap();
+    assert_eq!(Encoding::SourceRoute.check(&flat), Ok(()));
+    let why = Encoding::CoreLabel.check(&flat).unwrap_err().to_string();
+    assert_eq!(why, "a label per core switch takes 1800960030 table entries; at most 100000000");
+}
+
+#[test]
 fn addresses_have_32_bits_and_tables_an_end() {
     let check = |k| Encoding::CoreAddress.check(&Topology::fat_tree(k, 1, LINK).unwrap());
     assert_eq!(check(32), Ok(()), "8192 hosts");
