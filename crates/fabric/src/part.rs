@@ -349,9 +349,10 @@ impl<O: Observer> Part<O> {
     /// Every partition hears of every fault; those at the ends of the link act on it.
     fn fault(&mut self) {
         self.handled -= u64::from(self.index > 0);
+        let mut news = Vec::new();
         while let Some(step) = self.script.take(self.now) {
             match step.change {
-                Change::Believed(up) => self.belief.set(&self.world.topology, step.link, up),
+                Change::Believed(up) => news.push((step.link, up)),
                 Change::Loss(loss) => {
                     if let Some(port) = self.receiving_end(step.link) {
                         self.ports[port].set_loss(loss);
@@ -365,6 +366,7 @@ impl<O: Observer> Part<O> {
                 }
             }
         }
+        self.belief.hear(&self.world.topology, &news);
         self.schedule_script();
     }
 

@@ -1,8 +1,8 @@
 //! Which way a packet goes.
 //!
-//! In a tree of tiers that is computed: a path index is `u * aggs + a`: aggregation switch `a` of the pod, then core `u` above it. Pairs
-//! within a pod use only `a`. The same index leads back over the same switches. In a graph it is
-//! looked up (`crate::graph`).
+//! In a tree of tiers that is computed: a path index is `u * aggs + a`: aggregation switch `a` of the
+//! pod, then core `u` above it. Pairs within a pod use only `a`. The same index leads back over the
+//! same switches. In a graph it is looked up (`crate::graph`).
 
 use endpoint::{Draw, Packet, Purpose, Routes};
 use units::HostId;
@@ -24,20 +24,29 @@ pub(crate) struct Belief {
 
 impl Belief {
     pub(crate) fn new(topology: &Topology) -> Self {
+        let links = (0..).zip(topology.links());
+        let news: Vec<(u32, bool)> =
+            links.filter(|(_, link)| !link.up).map(|(n, _)| (n, false)).collect();
         let mut belief = Self::default();
-        for (link, _) in topology.links().iter().enumerate().filter(|(_, link)| !link.up) {
-            belief.set(topology, link as u32, false);
-        }
+        belief.hear(topology, &news);
         belief
     }
 
-    pub(crate) fn set(&mut self, topology: &Topology, link: u32, up: bool) {
-        match (self.dead.binary_search(&link), up) {
-            (Ok(at), true) => drop(self.dead.remove(at)),
-            (Err(at), false) => self.dead.insert(at, link),
-            _ => return,
+    /// Of these links it is believed from now on that they work, or that they do not. All that is heard
+    /// at one instant together: in a large graph, working out the distances takes a second.
+    pub(crate) fn hear(&mut self, topology: &Topology, news: &[(u32, bool)]) {
+        let before = self.version;
+        for &(link, up) in news {
+            match (self.dead.binary_search(&link), up) {
+                (Ok(at), true) => drop(self.dead.remove(at)),
+                (Err(at), false) => self.dead.insert(at, link),
+                _ => continue,
+            }
+            self.version += 1;
         }
-        self.version += 1;
+        if self.version == before {
+            return;
+        }
         self.distances = match &topology.graph {
             Some(graph) if !self.is_whole() => {
                 graph.distances_over(topology, |link| self.alive(link))
@@ -360,9 +369,14 @@ mod tests {
         between.step_by(11).map(|(n, _)| n).collect()
     }
 
-    fn to_last_switch(jellyfish: &Topology) -> impl Iterator<Item = u32> {
+    fn to_last_switch(jellyfish: &Topology) -> Vec<u32> {
         let links = (0..).zip(jellyfish.links()).skip(jellyfish.hosts() as usize);
-        links.filter(|(_, link)| link.to == Node::Switch(Tier::Tor, 15)).map(|(n, _)| n)
+        links.filter(|(_, link)| link.to == Node::Switch(Tier::Tor, 15)).map(|(n, _)| n).collect()
+    }
+
+    fn hear(belief: &mut Belief, topology: &Topology, links: &[u32], up: bool) {
+        let news: Vec<(u32, bool)> = links.iter().map(|&link| (link, up)).collect();
+        belief.hear(topology, &news);
     }
 
     #[test]
@@ -396,7 +410,7 @@ mod tests {
         for topology in graphs() {
             for dead in [Vec::new(), some_dead(&topology)] {
                 let mut belief = Belief::new(&topology);
-                dead.iter().for_each(|&link| belief.set(&topology, link, false));
+                hear(&mut belief, &topology, &dead, false);
                 let known = Known { topology: &topology, belief: &belief };
                 for (src, dst) in pairs(&topology) {
                     let wanted = shortest(&topology, src, dst, &dead).unwrap();
@@ -432,7 +446,7 @@ mod tests {
     fn where_nothing_leads_packets_still_go_somewhere_and_end() {
         let [jellyfish, _] = graphs();
         let mut belief = Belief::new(&jellyfish);
-        to_last_switch(&jellyfish).for_each(|link| belief.set(&jellyfish, link, false));
+        hear(&mut belief, &jellyfish, &to_last_switch(&jellyfish), false);
         let known = Known { topology: &jellyfish, belief: &belief };
         let pkt = Packet { src: HostId(0), dst: HostId(15), ..Packet::EMPTY };
         let wanted = shortest(&jellyfish, HostId(0), HostId(15), &[]).unwrap();
@@ -445,7 +459,7 @@ mod tests {
             let dead = some_dead(&topology);
             let mut belief = Belief::new(&topology);
             let version = belief.version;
-            dead.iter().for_each(|&link| belief.set(&topology, link, false));
+            hear(&mut belief, &topology, &dead, false);
             assert_ne!(belief.version, version);
             let known = Known { topology: &topology, belief: &belief };
             let mut down = 0;
@@ -459,7 +473,7 @@ mod tests {
                 }
             }
             assert!(down > 10, "{down}");
-            dead.iter().for_each(|&link| belief.set(&topology, link, true));
+            hear(&mut belief, &topology, &dead, true);
             assert!(belief.is_whole());
         }
     }
@@ -470,7 +484,7 @@ mod tests {
         let mut belief = Belief::new(&jellyfish);
         let known = |belief: &Belief| Known { topology: &jellyfish, belief }.cut_off();
         assert_eq!(known(&belief), None);
-        to_last_switch(&jellyfish).for_each(|link| belief.set(&jellyfish, link, false));
+        hear(&mut belief, &jellyfish, &to_last_switch(&jellyfish), false);
         assert_eq!(known(&belief), Some((HostId(0), HostId(15))));
     }
 }
