@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use endpoint::{
     App, AppCx, Cx, Endpoint, Flags, Framing, Msg, Packet, Purpose, Submit, Tx, TxPort,
 };
-use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
+use queues::{Capacity, CutPayloadSpec, DropTailSpec, FairSpec, NdpSpec, QueueSpec};
 use trimline_fabric::{
     Carriage, Config, Departures, Events, LinkSpec, Outcome, Routing, Sim, Topology,
 };
@@ -16,8 +16,8 @@ pub(crate) const OVERHEAD: u64 = 64;
 pub(crate) const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
 pub(crate) const TEST: Purpose = Purpose::new("test");
 
-/// Sends every message at line rate, over paths in turn; delivers what arrives whole; answers
-/// each packet with a control packet. What is trimmed or lost stays lost.
+/// Sends every message at line rate, over paths and in classes 0 and 1 in turn; delivers what arrives
+/// whole; answers each packet with a control packet. What is trimmed or lost stays lost.
 #[derive(Default)]
 pub(crate) struct Blast {
     queue: std::collections::VecDeque<(Msg, u64)>,
@@ -53,6 +53,7 @@ impl Endpoint for Blast {
         self.sent += 1;
         slot.src = cx.me;
         slot.proto = 253;
+        slot.class = (self.sent % 2) as u8;
         if let Some((dst, msg)) = self.answers.pop_front() {
             slot.dst = dst;
             slot.span.msg = msg;
@@ -143,6 +144,17 @@ pub(crate) fn ndp(packets: u32, header_bytes: u32) -> QueueSpec {
 
 pub(crate) fn drop_tail() -> QueueSpec {
     QueueSpec::DropTail(DropTailSpec { capacity: Capacity::Bytes(20_000), ecn_threshold: None })
+}
+
+/// Class 0 in a small NDP queue, class 1 in a Cut-Payload queue.
+pub(crate) fn fair() -> QueueSpec {
+    let cut_payload = CutPayloadSpec {
+        capacity: Capacity::Bytes(6_000),
+        trim_threshold: Capacity::Bytes(3_000),
+        trim_to: 64,
+    };
+    let classes = vec![(0, ndp(4, 640)), (1, QueueSpec::CutPayload(cut_payload))];
+    QueueSpec::Fair(FairSpec { quantum: 1064, classes })
 }
 
 pub(crate) fn run(topology: &Topology, config: Config, count: u32, most: u64) -> Outcome {

@@ -14,7 +14,7 @@ use trimline_fabric::{
 };
 use units::{Dur, HostId, Rate, Time, TimerId};
 
-use blast::{Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, ndp, run, shapes};
+use blast::{Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, ndp, run, shapes};
 
 /// Fabrics whose paths differ in length.
 fn graphs() -> Vec<Topology> {
@@ -37,7 +37,7 @@ fn wheel_heap_lazy_and_eager_agree() {
     for topology in shapes().into_iter().chain(graphs()) {
         for seed in 0..4 {
             for routing in [Routing::Source, Routing::FlowHash, Routing::PacketRandom] {
-                for queue in [ndp(4, 640), ndp(8, 72_000), drop_tail()] {
+                for queue in [ndp(4, 640), ndp(8, 72_000), drop_tail(), fair()] {
                     let base = Config { routing, queue, ..config(seed) };
                     let reference = run(&topology, base.clone(), 4, 30_000);
                     assert!(reference.packet_hops > 100);
@@ -79,7 +79,7 @@ fn any_number_of_threads_agrees() {
         for (seed, routing) in
             [(1, Routing::Source), (2, Routing::FlowHash), (3, Routing::PacketRandom)]
         {
-            for queue in [ndp(4, 640), drop_tail()] {
+            for queue in [ndp(4, 640), drop_tail(), fair()] {
                 let window = (Time(7_000_000), Time(90_000_000));
                 let faults = faults.clone();
                 let base = Config { routing, queue, faults, window, ..config(seed) };
