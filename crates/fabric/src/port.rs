@@ -4,7 +4,8 @@
 //!
 //! Nobody else reads a port's state, so departures need no events: [`Port::replay`] works out, when
 //! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
-//! event per packet, which also touches the port, so nothing is ever late.
+//! event per packet, which also touches the port, so nothing is ever late. Where the far end is in another
+//! partition, the port is touched when a round ends (`Part::cross`).
 
 use endpoint::{Draw, Flags, Purpose};
 use queues::{Desc, Queue};

@@ -5,6 +5,7 @@ use units::Rate;
 use super::builder::Builder;
 use super::{LINKS_MAX, LinkSpec, Node, Tier, Topology, TopologyError};
 
+/// The shape of a Clos fabric. Every pod has the same; core switch `a * cores_per_agg + u` is
 /// joined to aggregation switch `a` of every pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clos {
