@@ -284,6 +284,11 @@ pub(crate) fn random(
             table.within("flows", count, 1..=FLOWS_MAX)?
         }
     };
+    let sources = if table.or("random_sources", false)? {
+        matrix::random_sources(&sources, count, context.draw)
+    } else {
+        sources
+    };
     let pairs = matrix::random_pairs(&sources, &to, count, context.draw);
     let pairs = possible(table, "sources", pairs)?;
     flows(table, context, &pairs)

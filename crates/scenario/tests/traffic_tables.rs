@@ -145,6 +145,23 @@ fn the_latency_of_a_trimmed_packet_counts_from_its_first_transmission() {
 }
 
 #[test]
+fn sources_may_be_drawn_as_destinations_are() {
+    let results = run(r#"
+        [traffic]
+        kind = "random"
+        sources = "2-7"
+        flows = 24
+        random_sources = true
+        size = "9KB"
+    "#);
+    let pairs = pairs(&results, 0);
+    assert_eq!(pairs.len(), 24);
+    assert!(pairs.iter().all(|&(src, dst)| src > 1 && src != dst), "{pairs:?}");
+    let sent = |host| pairs.iter().filter(|(src, _)| *src == host).count();
+    assert!((2..8).any(|host| sent(host) != 4), "not in turns: {pairs:?}");
+}
+
+#[test]
 fn impossible_tables_say_what_is_wrong() {
     let closed = "[traffic]\nkind = \"closed-loop\"\nconnections = 1\ngap = 0\nsize = \"1KB\"\n\
                   gap_kind = \"fixed\"\nkeep_destination = true\n";

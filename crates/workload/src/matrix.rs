@@ -10,6 +10,7 @@ pub type Pair = (HostId, HostId);
 
 const PERMUTATION: Purpose = Purpose::new("workload.permutation");
 const RANDOM: Purpose = Purpose::new("workload.random-pairs");
+const SOURCES: Purpose = Purpose::new("workload.random-sources");
 const INCAST: Purpose = Purpose::new("workload.incast");
 
 /// Why a matrix cannot be made.
@@ -69,6 +70,14 @@ pub fn random_pairs(
         None => Err(MatrixError::NobodyElse(src)),
     };
     (0..flows).zip(sources.iter().cycle()).map(pair).collect()
+}
+
+/// The sources of `flows` flows, each drawn uniformly from `hosts`: some send several times, some not
+/// at all. With [`random_pairs`] this is the random matrix of the NDP authors' simulator
+/// (nets-cs-pub-ro/NDP, `ConnectionMatrix::setRandom`).
+pub fn random_sources(hosts: &[HostId], flows: u32, draw: Draw) -> Vec<HostId> {
+    let one = |flow| draw.below(SOURCES, u64::from(flow), hosts.len() as u64) as usize;
+    (0..flows).filter_map(|flow| hosts.get(one(flow)).copied()).collect()
 }
 
 /// `senders` hosts of `sources` (each once) send to `receiver`: a uniform choice without
@@ -182,6 +191,17 @@ mod tests {
                 assert!(expected.contains(&count), "{src}->{dst}: {count}");
             }
         }
+    }
+
+    #[test]
+    fn random_sources_are_drawn_one_by_one() {
+        let sources = random_sources(&all(5), 5_000, draw(3));
+        for host in all(5) {
+            let count = sources.iter().filter(|&&src| src == host).count();
+            // 1000 expected, standard deviation 28; five of them.
+            assert!((860..=1140).contains(&count), "{host}: {count}");
+        }
+        assert!(sources[..5] != all(5), "not in turns");
     }
 
     #[test]
