@@ -33,14 +33,15 @@ pub(crate) struct Note {
     pub(crate) link: String,
     /// Its text.
     pub(crate) text: String,
-    /// The values that it explains; all without.
-    range: Option<(f64, f64)>,
+    /// The values that it explains, both ends included.
+    range: (f64, f64),
 }
 
 impl Note {
     /// Whether it explains `value`.
     pub(crate) fn explains(&self, value: f64) -> bool {
-        self.range.is_none_or(|(low, high)| low <= value && value <= high)
+        let (low, high) = self.range;
+        low <= value && value <= high
     }
 }
 
@@ -180,8 +181,12 @@ fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<Note>, Diagnos
         };
     };
     let range = match range.as_deref() {
-        None => None,
-        Some(&[low, high]) if low <= high => Some((low, high)),
+        // A note that explained every value would let the row change unnoticed.
+        None => {
+            let hint = "add the values that the note explains, like `explains = [2.5, 2.8]`";
+            return Err(table.missing("explains", hint));
+        }
+        Some(&[low, high]) if low <= high => (low, high),
         Some(_) => {
             let error = table.error("explains", "a lower and an upper end are wanted", "here");
             return Err(error.hint("write it like `explains = [2.5, 2.8]`"));

@@ -64,6 +64,7 @@ bad! {
     two_bands: "low = 1.9" => "low = 1.9\nwithin = 0.1";
     two_ways_of_a_band: "within = 0.05" => "within = 0.05\nplus_minus = 2";
     explains_without_a_note: "explained = \"notes.md#trimmed-packets\"\n" => "";
+    explains_every_value: "explains = [1, 80]\n" => "";
     explains_one_number: "explains = [1, 80]" => "explains = [80]";
     note_missing: "notes.md#trimmed-packets" => "other.md";
     note_without_the_heading: "notes.md#trimmed-packets" => "notes.md#trimed-packets";
