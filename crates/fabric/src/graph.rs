@@ -18,6 +18,9 @@ pub(crate) const LISTED_LINKS_MAX: usize = 16_000_000;
 /// More racks than this are refused: there is a word for each of 2 million pairs.
 pub(crate) const RACKS_MAX: u64 = 2048;
 
+/// So many pairs of racks say how many links there are in all, within a factor of 4.
+const TELLING: usize = 64;
+
 /// Of a switch from which a rack cannot be reached.
 pub(crate) const UNREACHABLE: u16 = u16::MAX;
 
@@ -46,6 +49,7 @@ impl Graph {
         let back = back(topology);
         let distances = Distances::new(topology, &back, |_| true);
         let (mut first_path, mut first_link, mut links) = (vec![0], vec![0], Vec::new());
+        let racks = topology.racks() as usize;
         for high in 1..topology.racks() {
             for low in 0..high {
                 for path in list(low, high, &distances) {
@@ -54,11 +58,14 @@ impl Graph {
                     first_link.push(links.len() as u32);
                 }
                 first_path.push(first_link.len() as u32 - 1);
-                if links.len() > LISTED_LINKS_MAX {
+                let pairs = first_path.len() - 1;
+                // Listing them all may take minutes. Racks are alike, so the first pairs tell.
+                let all = links.len() / pairs * (racks * (racks - 1) / 2);
+                if links.len() > LISTED_LINKS_MAX || pairs >= TELLING && all > 4 * LISTED_LINKS_MAX
+                {
                     return Err(TopologyError(format!(
-                        "the paths between {} racks have more than {LISTED_LINKS_MAX} links \
-                         together: list fewer or shorter paths, or build fewer racks",
-                        topology.racks()
+                        "the paths between {racks} racks have more than {LISTED_LINKS_MAX} links \
+                         together: list fewer or shorter paths, or build fewer racks"
                     )));
                 }
             }

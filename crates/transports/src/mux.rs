@@ -8,7 +8,7 @@
 //! Each has its own draws and timers. A message that one of them has no room for holds up those
 //! behind it, whoever carries them: that is the caller's side of the contract ([`Submit::Full`]).
 
-use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
+use endpoint::{Cx, Endpoint, Fetch, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
 use units::{MsgKey, Time};
 
 /// One of the transports of a host.
@@ -117,6 +117,16 @@ impl Endpoint for Mux {
 
     fn on_room(&mut self, cx: &mut Cx<'_>) {
         self.each(cx, |ep, cx| ep.on_room(cx));
+    }
+
+    fn fetch(&self, step: u8, fetch: Fetch) {
+        for part in &self.parts {
+            if step == 0 {
+                fetch.item(&*part.endpoint);
+            } else {
+                part.endpoint.fetch(0, fetch);
+            }
+        }
     }
 
     fn on_sent(&mut self, cx: &mut Cx<'_>, token: u32, at: Time) {
