@@ -95,6 +95,13 @@ impl RangeSet {
         })
     }
 
+    /// The range that `at` is in, if it is in the set. Neighbours that touch are one range.
+    #[must_use]
+    pub fn range_of(&self, at: u64) -> Option<Range<u64>> {
+        let i = self.0.partition_point(|r| r.end <= at);
+        self.0.get(i).filter(|r| r.start <= at).cloned()
+    }
+
     /// Whether `at` is in the set.
     #[must_use]
     pub fn contains(&self, at: u64) -> bool {
@@ -109,7 +116,7 @@ impl RangeSet {
     }
 
     /// The ranges, lowest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Range<u64>> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> {
         self.0.iter()
     }
 
@@ -143,6 +150,7 @@ mod tests {
         assert_eq!(set.insert(0..10), 10, "touching ranges join");
         assert_eq!((set.prefix(), set.fragments()), (40, 1));
         assert_eq!(set.insert(5..25), 0);
+        assert_eq!((set.range_of(40), set.range_of(39)), (None, Some(0..40)));
         assert!(set.contains(0) && set.contains(39) && !set.contains(40));
     }
 

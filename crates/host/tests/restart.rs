@@ -32,8 +32,8 @@ fn ndp() -> Box<dyn Endpoint> {
 }
 
 fn newreno() -> Box<dyn Endpoint> {
-    use transports::newreno::{Config, NewReno};
-    Box::new(NewReno::new(Config::linux_datacenter(8_000)).unwrap())
+    use transports::tcp::{Config, Tcp};
+    Box::new(Tcp::new(Config::linux_datacenter(8_000)).unwrap())
 }
 
 /// Two sockets, the client's and the server's, and where they are.
@@ -149,7 +149,7 @@ fn forged_tcp(conn: u16, control: wire::tcp::Control, msg: u64, offset: u64) -> 
     // The sender's port has the highest bit.
     let (src_port, dst_port) = (0x8000 | conn, conn);
     let mut hdr = [0; HEADER_LEN];
-    Repr { src_port, dst_port, seq: 0, ack: 0, control, window: 0 }.emit(&mut hdr).unwrap();
+    Repr { src_port, dst_port, seq: 0, ack: 0, control, window: 0, sack: wire::tcp::SackBlocks::NONE }.emit(&mut hdr).unwrap();
     datagram(PROTO, &hdr, MsgId(msg), offset, 1_000)
 }
 

@@ -19,7 +19,7 @@ use fabric::{
     FaultAction, LinkStats, Outcome, Progress, Routing, Sample, Sim, Topology,
 };
 use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
-use transports::{ndp, newreno};
+use transports::{ndp, tcp};
 use trimline_scenario::{Options, Scenario, simulate};
 use units::{Dur, Time};
 use workload::Plan;
@@ -221,10 +221,10 @@ impl Signals {
             let config = ndp::Config { rto_initial: long, rto_min: short, rto_max: long, ..paper };
             Box::new(ndp::Ndp::new(config).unwrap())
         } else {
-            let linux = newreno::Config::linux_datacenter(self.payload);
+            let linux = tcp::Config::linux_datacenter(self.payload);
             let rto = transports::rto::RtoConfig { initial: long, min: short, ..linux.rto };
-            let config = newreno::Config { overhead: 64, rto, ..linux };
-            Box::new(newreno::NewReno::new(config).unwrap())
+            let config = tcp::Config { overhead: 64, rto, ..linux };
+            Box::new(tcp::Tcp::new(config).unwrap())
         }
     }
 

@@ -142,7 +142,7 @@ mod tests {
     use testkit::{Link, Net, Sent, fault};
     use units::{Dur, HostId, Rate};
 
-    use crate::{ndp, newreno};
+    use crate::{ndp, tcp};
 
     const LINK: Link = Link {
         rate: Rate(10_000_000_000),
@@ -154,8 +154,8 @@ mod tests {
 
     fn both(_: u32) -> Box<dyn Endpoint> {
         let ndp = ndp::Ndp::new(ndp::Config::paper(1500)).unwrap();
-        let tcp = newreno::Config::linux_datacenter(1460);
-        let tcp = newreno::NewReno::new(tcp).unwrap();
+        let tcp = tcp::Config::linux_datacenter(1460);
+        let tcp = tcp::Tcp::new(tcp).unwrap();
         Box::new(Mux::new(vec![
             (wire::ndp::PROTOCOL, Box::new(ndp)),
             (wire::tcp::PROTO, Box::new(tcp)),

@@ -3,7 +3,7 @@
 
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
-use trimline_transports::{ndp, newreno, phost};
+use trimline_transports::{ndp, phost, tcp};
 use units::{Bytes, Dur};
 
 fn allocations(run: &mut dyn FnMut()) -> u64 {
@@ -18,10 +18,10 @@ fn the_counter_counts() {
 
 #[test]
 fn newreno_allocates_nothing_per_packet() {
-    let mut config = newreno::Config::linux_datacenter(1460);
+    let mut config = tcp::Config::linux_datacenter(1460);
     config.rto.min = Dur::from_ms(1);
     config.rto.initial = Dur::from_ms(1);
-    let make = |_| Box::new(newreno::NewReno::new(config).unwrap()) as Box<dyn Endpoint>;
+    let make = |_| Box::new(tcp::Tcp::new(config).unwrap()) as Box<dyn Endpoint>;
     let opts = Opts {
         payload: Bytes(1460),
         window: Bytes(14_600),

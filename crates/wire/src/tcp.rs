@@ -1,7 +1,7 @@
 //! The TCP header (RFC 9293, section 3.1).
 //!
-//! Options are skipped, whatever they are: nothing in the workspace negotiates any. The checksum
-//! covers the payload and the IP addresses, which a header does not know: it is emitted as zero,
+//! Of the options, SACK blocks (RFC 2018) are read and written; all others are skipped: nothing in
+//! the workspace negotiates any. The checksum covers the payload and the IP addresses, which a header does not know: it is emitted as zero,
 //! and whoever builds the whole frame fills it in. The urgent pointer is emitted as zero too.
 
 use thiserror::Error;
@@ -10,6 +10,15 @@ use thiserror::Error;
 pub const PROTO: u8 = 6;
 /// Bytes of a header without options.
 pub const HEADER_LEN: usize = 20;
+/// SACK blocks that fit the 40 bytes of options (RFC 2018, section 3).
+pub const SACK_BLOCKS_MAX: usize = 4;
+
+/// Kinds of options.
+mod option {
+    pub(super) const END: u8 = 0;
+    pub(super) const NOP: u8 = 1;
+    pub(super) const SACK: u8 = 5;
+}
 
 /// Where each field is.
 mod field {
@@ -162,7 +171,80 @@ impl<T: AsRef<[u8]>> Header<T> {
     }
 }
 
-/// The contents of a TCP header without options.
+/// What a receiver holds beyond the acknowledgement number: up to four blocks, the most recent
+/// first (RFC 2018, section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    len: u8,
+    /// First sequence number of each block, and the one after its last.
+    blocks: [(u32, u32); SACK_BLOCKS_MAX],
+}
+
+impl SackBlocks {
+    /// No blocks.
+    pub const NONE: Self = Self { len: 0, blocks: [(0, 0); SACK_BLOCKS_MAX] };
+
+    /// Add the sequence numbers from `left` up to, but without, `right`. A fifth block is ignored.
+    pub fn push(&mut self, left: u32, right: u32) {
+        if let Some(place) = self.blocks.get_mut(usize::from(self.len)) {
+            *place = (left, right);
+            self.len += 1;
+        }
+    }
+
+    /// The blocks.
+    #[must_use]
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Bytes of options that they take, in whole words: two of padding, two of kind and length,
+    /// eight for each block (RFC 2018, section 3).
+    #[must_use]
+    pub const fn option_bytes(&self) -> usize {
+        if self.len == 0 { 0 } else { 4 + 8 * self.len as usize }
+    }
+
+    /// Read the first SACK option among `options`; none if the options make no sense.
+    fn parse(mut options: &[u8]) -> Self {
+        loop {
+            match *options {
+                [option::NOP, ref rest @ ..] => options = rest,
+                [kind, len, ..] if kind != option::END && len >= 2 => {
+                    let Some((whole, rest)) = options.split_at_checked(usize::from(len)) else {
+                        return Self::NONE;
+                    };
+                    if kind == option::SACK {
+                        return Self::from_body(&whole[2..]);
+                    }
+                    options = rest;
+                }
+                _ => return Self::NONE,
+            }
+        }
+    }
+
+    fn from_body(body: &[u8]) -> Self {
+        let mut blocks = Self::NONE;
+        for block in body.as_chunks::<8>().0 {
+            let [a, b, c, d, e, f, g, h] = *block;
+            blocks.push(u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+        }
+        blocks
+    }
+
+    /// Write the option to `buf`, which is [`Self::option_bytes`] long.
+    fn emit(&self, buf: &mut [u8]) {
+        let Some((head, body)) = buf.split_first_chunk_mut::<4>() else { return };
+        *head = [option::NOP, option::NOP, option::SACK, 2 + 8 * self.len];
+        for (place, (left, right)) in body.as_chunks_mut::<8>().0.iter_mut().zip(self.as_slice()) {
+            place[..4].copy_from_slice(&left.to_be_bytes());
+            place[4..].copy_from_slice(&right.to_be_bytes());
+        }
+    }
+}
+
+/// The contents of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// Port of the sender of this segment.
@@ -177,10 +259,12 @@ pub struct Repr {
     pub control: Control,
     /// The receive window, unscaled.
     pub window: u16,
+    /// What the receiver holds out of order.
+    pub sack: SackBlocks,
 }
 
 impl Repr {
-    /// Read a header, skipping its options.
+    /// Read a header, skipping all options but SACK.
     ///
     /// # Errors
     /// As [`Header::new_checked`].
@@ -193,13 +277,14 @@ impl Repr {
             ack: header.ack(),
             control: header.control(),
             window: header.window(),
+            sack: SackBlocks::parse(header.options()),
         })
     }
 
     /// Bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
-        HEADER_LEN
+        HEADER_LEN + self.sack.option_bytes()
     }
 
     /// Write the header to the front of `buf`.
@@ -207,18 +292,19 @@ impl Repr {
     /// # Errors
     /// If `buf` is shorter than [`Repr::buffer_len`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), TcpError> {
-        let have = buf.len();
-        let Some(buf) = buf.first_chunk_mut::<HEADER_LEN>() else {
-            return Err(TcpError::Short { need: HEADER_LEN, have });
+        let (have, need) = (buf.len(), self.buffer_len());
+        let Some(buf) = buf.get_mut(..need) else {
+            return Err(TcpError::Short { need, have });
         };
-        *buf = [0; HEADER_LEN];
+        buf.fill(0);
         buf[field::SRC_PORT].copy_from_slice(&self.src_port.to_be_bytes());
         buf[field::DST_PORT].copy_from_slice(&self.dst_port.to_be_bytes());
         buf[field::SEQ].copy_from_slice(&self.seq.to_be_bytes());
         buf[field::ACK].copy_from_slice(&self.ack.to_be_bytes());
-        buf[field::OFFSET] = ((HEADER_LEN / 4) as u8) << 4;
+        buf[field::OFFSET] = ((need / 4) as u8) << 4;
         buf[field::FLAGS] = self.control.0;
         buf[field::WINDOW].copy_from_slice(&self.window.to_be_bytes());
+        self.sack.emit(&mut buf[HEADER_LEN..]);
         Ok(())
     }
 }
@@ -236,6 +322,7 @@ mod tests {
         ack: 0xfffe_fdfc,
         control: Control(0x18),
         window: 0xabcd,
+        sack: SackBlocks::NONE,
     };
 
     /// The bytes of `REPR`, written out from RFC 9293, figure 1.
@@ -267,6 +354,25 @@ mod tests {
         assert_eq!(Repr::parse(&with_options), Err(TcpError::DataOffset(4)));
     }
 
+    /// Two blocks, the bytes written out from RFC 2018, section 3.
+    #[test]
+    fn sack_blocks_are_an_option() {
+        let mut repr = REPR;
+        repr.sack.push(0x0000_1000, 0x0000_2000);
+        repr.sack.push(0xffff_ff00, 0x0000_0010);
+        let mut bytes = BYTES.to_vec();
+        bytes[12] = 0xa0;
+        bytes.extend([1, 1, 5, 18]);
+        bytes.extend([0, 0, 0x10, 0, 0, 0, 0x20, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0x10]);
+        let mut buf = [0xff; 40];
+        repr.emit(&mut buf).unwrap();
+        assert_eq!(buf[..], bytes[..]);
+        assert_eq!(Repr::parse(&bytes), Ok(repr));
+        assert_eq!(repr.emit(&mut buf[..39]), Err(TcpError::Short { need: 40, have: 39 }));
+        bytes[23] = 30;
+        assert_eq!(Repr::parse(&bytes).unwrap().sack, SackBlocks::NONE, "longer than the header");
+    }
+
     proptest! {
         #[test]
         fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
@@ -283,10 +389,14 @@ mod tests {
         fn emit_then_parse_is_identity(
             ports in any::<(u16, u16)>(), numbers in any::<(u32, u32)>(),
             control in any::<u8>(), window in any::<u16>(),
+            blocks in proptest::collection::vec(any::<(u32, u32)>(), 0..6),
         ) {
             let control = Control(control);
+            let mut sack = SackBlocks::NONE;
+            blocks.iter().for_each(|&(left, right)| sack.push(left, right));
+            prop_assert_eq!(sack.as_slice(), &blocks[..blocks.len().min(SACK_BLOCKS_MAX)]);
             let repr = Repr {
-                src_port: ports.0, dst_port: ports.1, seq: numbers.0, ack: numbers.1, control, window,
+                src_port: ports.0, dst_port: ports.1, seq: numbers.0, ack: numbers.1, control, window, sack,
             };
             let mut buf = vec![0xff; repr.buffer_len()];
             repr.emit(&mut buf).unwrap();

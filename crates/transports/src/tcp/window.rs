@@ -1,14 +1,18 @@
-//! The congestion window of NewReno: RFC 5681 and RFC 6582 as arithmetic, without packets.
-//! All in segments, as real numbers (specs/tcp.md, section 1).
+//! The congestion window: RFC 5681, 6582 and 6675 as arithmetic, without packets. What a rule
+//! decides, it decides ([`super::rule`]); the rest is here. All in segments, as real numbers
+//! (specs/tcp.md, section 1).
 
-use super::config::{Config, Increase};
+use units::{Dur, Time};
+
+use super::config::{Config, Increase, Recovery};
+use super::rule::{Acked, State};
 
 /// Where a sender stands (specs/tcp.md, "Per-connection sender state").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No loss known.
     Open,
-    /// Fast recovery (RFC 6582).
+    /// Fast recovery (RFC 6582 or 6675).
     Recovery,
     /// After a timeout, until what was in flight then is acknowledged.
     Loss,
@@ -20,15 +24,13 @@ pub(super) struct Window {
     cwnd: f64,
     ssthresh: f64,
     /// Extra window in recovery, for segments known to have left the network. May be negative
-    /// after a large partial acknowledgement.
+    /// after a large partial acknowledgement. Zero with SACK, which knows what has left it.
     inflation: f64,
     phase: Phase,
     /// Duplicate acknowledgements in a row.
     dup_acks: u32,
+    rule: State,
 }
-
-/// ssthresh after a loss is at least this (RFC 5681, equation 4).
-const SSTHRESH_MIN: f64 = 2.0;
 
 impl Window {
     pub(super) fn new(config: &Config) -> Self {
@@ -38,6 +40,7 @@ impl Window {
             inflation: 0.0,
             phase: Phase::Open,
             dup_acks: 0,
+            rule: State::new(&config.rule),
         }
     }
 
@@ -67,47 +70,71 @@ impl Window {
         }
     }
 
-    /// New data of `acked` segments was acknowledged outside recovery.
-    pub(super) fn grow(&mut self, config: &Config, acked: f64, peak_flight: f64) {
+    /// New data was acknowledged, wherever the sender stands; before anything else.
+    pub(super) fn on_ack(&mut self, ack: &Acked) {
+        self.rule.get().on_ack(ack);
+    }
+
+    /// New data was acknowledged outside recovery.
+    pub(super) fn grow(&mut self, config: &Config, ack: &Acked, peak_flight: f64) {
         self.dup_acks = 0;
-        if !self.is_limiting(config, peak_flight) {
+        // A marked acknowledgement never lets the window grow (RFC 3168, section 6.1.2).
+        if ack.marked || !self.is_limiting(config, peak_flight) {
             return;
         }
+        let (cwnd, rule) = (self.cwnd, self.rule.get());
         self.cwnd += match config.increase {
-            Increase::PerAck if self.cwnd < self.ssthresh => 1.0,
-            Increase::PerAck => 1.0 / self.cwnd,
-            Increase::PerByte { slow_start_limit } if self.cwnd < self.ssthresh => {
+            Increase::PerAck if cwnd < self.ssthresh => 1.0,
+            Increase::PerAck => rule.increase(cwnd, 1.0, ack),
+            Increase::PerByte { slow_start_limit } if cwnd < self.ssthresh => {
                 // Slow start ends at ssthresh; what is left of an acknowledgement that crosses it
                 // counts as congestion avoidance (Linux, tcp_slow_start).
-                let slow = acked.min(slow_start_limit).min(self.ssthresh - self.cwnd);
-                let crossed = self.cwnd + slow >= self.ssthresh;
-                slow + if crossed { (acked - slow) / self.ssthresh } else { 0.0 }
+                let slow = ack.segments.min(slow_start_limit).min(self.ssthresh - cwnd);
+                let left = ack.segments - slow;
+                let crossed = cwnd + slow >= self.ssthresh && left > 0.0;
+                slow + if crossed { rule.increase(self.ssthresh, left, ack) } else { 0.0 }
             }
-            Increase::PerByte { .. } => acked / self.cwnd,
+            Increase::PerByte { .. } => rule.increase(cwnd, ack.segments, ack),
         };
+    }
+
+    /// Congestion was marked, for the first time in this window of data.
+    pub(super) fn on_mark(&mut self, config: &Config, now: Time) {
+        let rule = self.rule.get();
+        let used = self.cwnd.min(config.window_cap);
+        self.ssthresh = rule.after_mark(used, now).max(rule.least());
+        self.cwnd = self.ssthresh;
     }
 
     /// A duplicate acknowledgement came. True if it is the one that means loss; the caller
     /// decides whether to believe it.
     pub(super) fn on_duplicate(&mut self, config: &Config) -> bool {
         if self.phase == Phase::Recovery {
-            self.inflation += 1.0;
+            if config.recovery == Recovery::NewReno {
+                self.inflation += 1.0;
+            }
             return false;
         }
         self.dup_acks += 1;
         self.dup_acks == config.dup_threshold
     }
 
-    /// Loss inferred with `flight` segments outstanding (RFC 6582, section 3.2, step 2). The
-    /// window halved is the one in use: never one that limited transmit or the cap has stretched.
-    pub(super) fn enter_recovery(&mut self, config: &Config, flight: f64) {
-        self.halve(config, flight);
+    /// Loss inferred with `flight` segments outstanding (RFC 6582, section 3.2, step 2; RFC 6675,
+    /// section 5, step 4). The window reduced is the one in use: never one that limited transmit or
+    /// the cap has stretched.
+    pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, flight: f64) {
+        let used = self.used(config, flight);
+        let rule = self.rule.get();
+        self.ssthresh = rule.after_loss(used, now).max(rule.least());
         self.cwnd = self.ssthresh;
-        self.inflation = f64::from(config.dup_threshold);
+        self.inflation = match config.recovery {
+            Recovery::NewReno => f64::from(config.dup_threshold),
+            Recovery::Sack => 0.0,
+        };
         self.phase = Phase::Recovery;
     }
 
-    /// In recovery, `acked` segments were acknowledged, but not all (step 3, partial).
+    /// In NewReno's recovery, `acked` segments were acknowledged, but not all (step 3, partial).
     pub(super) fn on_partial(&mut self, acked: f64) {
         self.inflation -= acked;
         if acked >= 1.0 {
@@ -117,7 +144,7 @@ impl Window {
 
     /// In recovery, everything was acknowledged that was in flight when it began (step 3, full).
     pub(super) fn leave_recovery(&mut self, config: &Config, flight: f64) {
-        if config.conservative_exit {
+        if config.conservative_exit && config.recovery == Recovery::NewReno {
             self.cwnd = self.ssthresh.min(flight.max(1.0) + 1.0);
         } else {
             self.cwnd = self.ssthresh;
@@ -127,9 +154,11 @@ impl Window {
 
     /// The retransmission timer expired with `flight` segments outstanding. `again`: the same
     /// segment as the time before, which leaves ssthresh alone (RFC 5681, section 3.1).
-    pub(super) fn on_timeout(&mut self, config: &Config, flight: f64, again: bool) {
+    pub(super) fn on_timeout(&mut self, config: &Config, now: Time, flight: f64, again: bool) {
         if !again {
-            self.halve(config, flight);
+            let used = self.used(config, flight);
+            let rule = self.rule.get();
+            self.ssthresh = rule.after_timeout(used, now).max(rule.least());
         }
         self.reopen();
         self.cwnd = 1.0;
@@ -143,14 +172,18 @@ impl Window {
         self.dup_acks = 0;
     }
 
-    /// The connection was idle (RFC 5681, section 4.1).
-    pub(super) fn restart(&mut self, config: &Config) {
-        self.cwnd = self.cwnd.min(config.initial_window);
+    /// The connection was idle for `idle` and is to send again; with `restart` from the initial
+    /// window (RFC 5681, section 4.1).
+    pub(super) fn after_idle(&mut self, config: &Config, idle: Dur, restart: bool) {
+        self.rule.get().after_idle(idle);
+        if restart {
+            self.cwnd = self.cwnd.min(config.initial_window);
+        }
     }
 
-    fn halve(&mut self, config: &Config, flight: f64) {
-        let used = flight.min(self.cwnd).min(config.window_cap);
-        self.ssthresh = (used / 2.0).max(SSTHRESH_MIN);
+    /// The window in use with `flight` segments outstanding.
+    fn used(&self, config: &Config, flight: f64) -> f64 {
+        flight.min(self.cwnd).min(config.window_cap)
     }
 }
 

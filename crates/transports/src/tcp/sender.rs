@@ -1,4 +1,4 @@
-//! The sending half of one connection: what is sent when, by RFC 5681, 6582, 6298 and 3042.
+//! The sending half of one connection: what is sent when, by RFC 5681, 6582, 6675, 6298 and 3042.
 //!
 //! Sequence numbers are 64-bit stream positions from zero; only the header wraps. A message
 //! occupies as many of them as it has bytes, and one if it has none, as FIN does; a message given
@@ -9,10 +9,12 @@
 use std::collections::VecDeque;
 
 use endpoint::{Effects, Stat, Why};
-use units::{HostId, MsgId, MsgKey, Time};
+use units::{Dur, HostId, MsgId, MsgKey, Time};
 use wire::tcp::Control;
 
-use super::config::Config;
+use super::config::{Config, Recovery};
+use super::rule::Acked;
+use super::scoreboard::Scoreboard;
 use super::window::{Phase, Window};
 use crate::rto::Rto;
 
@@ -98,11 +100,44 @@ pub(super) struct Sender {
     resend: bool,
     /// A partial acknowledgement has come in this recovery.
     partial_seen: bool,
+    /// What the receiver holds out of order; empty without SACK.
+    scoreboard: Scoreboard,
+    /// `max` when the window was last reduced: marks of what was sent before say nothing new
+    /// (RFC 3168, section 6.1.2).
+    reduced_at: u64,
+    /// The next new segment says that the window was reduced (CWR).
+    tell_reduced: bool,
     /// The connection stands in the endpoint's round.
     pub(super) in_round: bool,
     /// Messages not reported yet.
     open: u32,
     messages: VecDeque<Outgoing>,
+}
+
+/// An acknowledgement as it came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incoming<'a> {
+    /// Everything below this position is acknowledged.
+    pub(super) ack: u64,
+    /// The whole connection is.
+    pub(super) complete: bool,
+    /// It echoes congestion (ECE).
+    pub(super) marked: bool,
+    /// What the receiver holds beyond: blocks, each its first position and the one after its last.
+    pub(super) sack: &'a [(u64, u64)],
+}
+
+/// Why a segment is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// It is the first one missing, and a loss is known.
+    First,
+    /// It is next in the stream.
+    Next,
+    /// A hole in what the receiver holds (RFC 6675, NextSeg, rules 1 and 3).
+    Hole,
+    /// NextSeg, rule 4.
+    Rescue,
 }
 
 /// What the endpoint must do with the retransmission timer.
@@ -131,6 +166,9 @@ impl Sender {
             timeouts: 0,
             resend: false,
             partial_seen: false,
+            scoreboard: Scoreboard::default(),
+            reduced_at: 0,
+            tell_reduced: false,
             in_round: false,
             open: 0,
             messages: VecDeque::new(),
@@ -141,7 +179,10 @@ impl Sender {
     pub(super) fn reopen(&mut self, config: &Config, id: Identity) {
         let mut messages = std::mem::take(&mut self.messages);
         messages.clear();
-        *self = Self { messages, in_round: self.in_round, ..Self::new(config, id) };
+        let mut scoreboard = std::mem::take(&mut self.scoreboard);
+        scoreboard.clear();
+        let in_round = self.in_round;
+        *self = Self { messages, scoreboard, in_round, ..Self::new(config, id) };
     }
 
     /// Whether every message has ended.
@@ -168,8 +209,13 @@ impl Sender {
         self.messages.back().map_or(self.una, Outgoing::end)
     }
 
+    /// FlightSize (RFC 5681, section 2). After a timeout only what was sent again since; of that,
+    /// what the receiver is known to hold was not (see [`Self::sendable`]).
     fn in_flight(&self) -> u64 {
-        self.nxt - self.una
+        match self.window.phase() {
+            Phase::Loss => self.scoreboard.missing(self.una..self.nxt),
+            _ => self.nxt - self.una,
+        }
     }
 
     fn segments(&self, bytes: u64) -> f64 {
@@ -178,10 +224,10 @@ impl Sender {
 
     /// Take on a message of `len` bytes.
     pub(super) fn submit(&mut self, config: &Config, now: Time, id: MsgId, len: u64) {
-        let idle = self.una == self.max && self.max > 0;
-        let timeout = self.rto.timeout(&config.rto);
-        if config.idle_restart && idle && now.since(self.last_send) > timeout {
-            self.window.restart(config);
+        if self.una == self.max && self.max > 0 {
+            let idle = now.since(self.last_send);
+            let restart = config.idle_restart && idle > self.rto.timeout(&config.rto);
+            self.window.after_idle(config, idle, restart);
         }
         let start = self.end();
         self.open += 1;
@@ -205,13 +251,41 @@ impl Sender {
     }
 
     /// What may be sent now.
-    fn sendable(&self, config: &Config) -> Option<Segment> {
+    fn sendable(&self, config: &Config) -> Option<(Segment, Cause)> {
         if self.resend {
-            return self.segment_at(self.una);
+            return Some((self.segment_at(self.una)?, Cause::First));
         }
-        let segment = self.segment_at(self.nxt)?;
+        let sack = config.recovery == Recovery::Sack;
+        let (segment, cause, flight) = match self.window.phase() {
+            Phase::Recovery if sack => self.next_by_sack(config)?,
+            // What SACK says arrived is not sent again after a timeout (RFC 6675, section 5.1).
+            Phase::Loss if sack => {
+                let next = self.scoreboard.next_missing(self.nxt);
+                (self.segment_at(next)?, Cause::Next, self.in_flight())
+            }
+            _ => (self.segment_at(self.nxt)?, Cause::Next, self.in_flight()),
+        };
         let allowed = (self.window.allowed(config) * f64::from(self.id.mss)) as u64;
-        (self.in_flight() + segment.space() <= allowed).then_some(segment)
+        (flight + segment.space() <= allowed).then_some((segment, cause))
+    }
+
+    /// NextSeg of RFC 6675, section 4, and pipe.
+    fn next_by_sack(&self, config: &Config) -> Option<(Segment, Cause, u64)> {
+        let (una, mss, dup) = (self.una, u64::from(self.id.mss), config.dup_threshold);
+        let pipe = self.scoreboard.pipe(una, self.max, mss, dup);
+        let hole = self.scoreboard.next_hole(una, mss, dup);
+        let hole_at = |at| Some((self.segment_at(at)?, Cause::Hole, pipe));
+        if let Some((at, true)) = hole {
+            return hole_at(at);
+        }
+        if let Some(new) = self.segment_at(self.nxt) {
+            return Some((new, Cause::Next, pipe));
+        }
+        if let Some((at, false)) = hole {
+            return hole_at(at);
+        }
+        let last = self.scoreboard.rescue(una, self.max, mss)?;
+        Some((self.segment_at(last)?, Cause::Rescue, pipe))
     }
 
     /// Whether anything may be sent now.
@@ -221,7 +295,7 @@ impl Sender {
 
     /// Take the next segment to send, if anything may be sent now.
     pub(super) fn next_segment(&mut self, config: &Config, now: Time) -> Option<Segment> {
-        let segment = self.sendable(config)?;
+        let (mut segment, cause) = self.sendable(config)?;
         let end = segment.seq + segment.space();
         self.last_send = now;
         if segment.again {
@@ -230,41 +304,91 @@ impl Sender {
         } else if self.timed.is_none() {
             self.timed = Some((end, now));
         }
-        if self.resend {
-            self.resend = false;
-            self.nxt = self.nxt.max(end);
-        } else {
-            self.nxt = end;
+        if config.ecn && !segment.again && std::mem::take(&mut self.tell_reduced) {
+            segment.control = segment.control.with(Control::CWR);
+        }
+        match cause {
+            Cause::First => {
+                self.resend = false;
+                self.nxt = self.nxt.max(end);
+                self.scoreboard.retransmitted(end);
+            }
+            Cause::Next => self.nxt = end,
+            Cause::Hole => self.scoreboard.retransmitted(end),
+            Cause::Rescue => self.scoreboard.rescue_sent(),
         }
         self.max = self.max.max(self.nxt);
         self.peak = self.peak.max(self.in_flight());
         Some(segment)
     }
 
-    /// An acknowledgement of everything below `ack`; with `complete`, of the whole connection.
+    /// An acknowledgement.
     pub(super) fn on_ack(
         &mut self,
         config: &Config,
         now: Time,
-        ack: u64,
-        complete: bool,
+        incoming: &Incoming<'_>,
         fx: &mut Effects,
     ) -> Timer {
-        let ack = if complete { self.max } else { ack };
+        let ack = if incoming.complete { self.max } else { incoming.ack };
         if ack > self.max || ack < self.una || self.una == self.max {
             return Timer::Keep; // never sent, old, or nothing outstanding
         }
-        if ack == self.una {
-            return self.on_duplicate(config, fx);
+        let news = config.recovery == Recovery::Sack && self.note_held(ack, incoming.sack);
+        let timer = if ack > self.una {
+            self.on_new_ack(config, now, ack, incoming.marked, fx)
+        } else if news || config.recovery == Recovery::NewReno {
+            self.on_duplicate(config, now, fx)
+        } else {
+            Timer::Keep // a duplicate acknowledgement is one that says something new (RFC 6675)
+        };
+        if incoming.marked {
+            self.on_mark(config, now);
         }
+        timer
+    }
+
+    /// Take in what SACK blocks say. True if that is news.
+    fn note_held(&mut self, ack: u64, blocks: &[(u64, u64)]) -> bool {
+        self.scoreboard.add(0..ack);
+        let mut news = false;
+        for &(left, right) in blocks {
+            if ack < left && left < right && right <= self.max {
+                news |= self.scoreboard.add(left..right);
+            }
+        }
+        news
+    }
+
+    /// Congestion was marked: reduce the window, once for each window of data. A loss has reduced
+    /// it already.
+    fn on_mark(&mut self, config: &Config, now: Time) {
+        if self.una > self.reduced_at && self.window.phase() == Phase::Open {
+            self.window.on_mark(config, now);
+            self.reduced_at = self.max;
+            self.tell_reduced = true;
+        }
+    }
+
+    /// An acknowledgement of everything below `ack`, some of it new.
+    fn on_new_ack(
+        &mut self,
+        config: &Config,
+        now: Time,
+        ack: u64,
+        marked: bool,
+        fx: &mut Effects,
+    ) -> Timer {
         let (acked, flight) = (ack - self.una, self.nxt.max(ack) - self.una);
         self.una = ack;
         // After go-back-N the receiver may hold more than was sent again: skip it.
         self.nxt = self.nxt.max(ack);
         self.timeouts = 0;
-        self.measure(config, now);
-        let restart = self.advance(config, self.segments(acked));
-        if self.una > self.round_end {
+        let sample = self.measure(config, now);
+        let new_round = self.una > self.round_end;
+        let (segments, srtt) = (self.segments(acked), self.rto.srtt());
+        let restart = self.advance(config, &Acked { now, segments, marked, new_round, sample, srtt });
+        if new_round {
             self.round_end = self.nxt;
             self.peak = flight;
         }
@@ -276,26 +400,36 @@ impl Sender {
         }
     }
 
-    fn measure(&mut self, config: &Config, now: Time) {
+    /// The round-trip time that this acknowledgement measures, if it does.
+    fn measure(&mut self, config: &Config, now: Time) -> Option<Dur> {
         match self.timed {
             Some((end, sent)) if self.una >= end => {
-                self.rto.sample(&config.rto, now.since(sent));
+                let rtt = now.since(sent);
+                self.rto.sample(&config.rto, rtt);
                 self.timed = None;
+                Some(rtt)
             }
-            _ => self.rto.on_progress(&config.rto),
+            _ => {
+                self.rto.on_progress(&config.rto);
+                None
+            }
         }
     }
 
     /// New data was acknowledged: move the window. Whether the timer restarts.
-    fn advance(&mut self, config: &Config, acked: f64) -> bool {
+    fn advance(&mut self, config: &Config, acked: &Acked) -> bool {
         let past_loss = self.una >= self.recover;
         self.resend = false;
+        self.window.on_ack(acked);
         if self.window.phase() == Phase::Recovery {
             if past_loss {
                 self.window.leave_recovery(config, self.segments(self.in_flight()));
                 return true;
             }
-            self.window.on_partial(acked);
+            if config.recovery == Recovery::Sack {
+                return true;
+            }
+            self.window.on_partial(acked.segments);
             self.resend = true;
             let first = !std::mem::replace(&mut self.partial_seen, true);
             return first || !config.impatient;
@@ -307,24 +441,40 @@ impl Sender {
         true
     }
 
-    fn on_duplicate(&mut self, config: &Config, fx: &mut Effects) -> Timer {
+    fn on_duplicate(&mut self, config: &Config, now: Time, fx: &mut Effects) -> Timer {
         let at_threshold = self.window.on_duplicate(config);
-        // RFC 6582, section 3.2, step 2: until an acknowledgement covers more than recover,
-        // duplicates may come from what was sent again needlessly, and prove no new loss.
-        let proves_loss = self.recover == 0 || self.una > self.recover;
-        if !at_threshold || !proves_loss {
+        if !self.proves_loss(config, at_threshold) {
             return Timer::Keep;
         }
-        self.window.enter_recovery(config, self.segments(self.in_flight()));
+        self.window.enter_recovery(config, now, self.segments(self.in_flight()));
+        self.scoreboard.forget_retransmissions();
         self.recover = self.max;
+        self.reduced_at = self.max;
+        self.tell_reduced = true;
         self.resend = true;
         self.partial_seen = false;
         fx.count(Stat::FastRetransmit);
         Timer::Restart
     }
 
+    /// Whether this duplicate acknowledgement begins a recovery; `at_threshold`: it is the one whose
+    /// number says so.
+    fn proves_loss(&self, config: &Config, at_threshold: bool) -> bool {
+        match config.recovery {
+            // RFC 6582, section 3.2, step 2: until an acknowledgement covers more than recover,
+            // duplicates may come from what was sent again needlessly, and prove no new loss.
+            Recovery::NewReno => at_threshold && (self.recover == 0 || self.una > self.recover),
+            // RFC 6675, section 5, steps 1 and 2, and section 5.1.
+            Recovery::Sack => {
+                let mss = u64::from(self.id.mss);
+                let lost = || self.scoreboard.first_is_lost(self.una, mss, config.dup_threshold);
+                self.window.phase() == Phase::Open && (at_threshold || lost())
+            }
+        }
+    }
+
     /// The retransmission timer has expired. False if the connection gives up.
-    pub(super) fn on_timeout(&mut self, config: &Config, fx: &mut Effects) -> bool {
+    pub(super) fn on_timeout(&mut self, config: &Config, now: Time, fx: &mut Effects) -> bool {
         if self.in_flight() == 0 && self.window.phase() == Phase::Loss {
             return true; // what is to be sent again still waits for its turn at the interface
         }
@@ -334,9 +484,12 @@ impl Sender {
             return false;
         }
         let flight = self.segments(self.in_flight());
-        self.window.on_timeout(config, flight, self.timeouts > 1);
+        self.window.on_timeout(config, now, flight, self.timeouts > 1);
         self.rto.on_timeout();
+        self.scoreboard.forget_retransmissions();
         self.recover = self.max;
+        self.reduced_at = self.max;
+        self.tell_reduced = true;
         self.nxt = self.una;
         self.timed = None;
         self.resend = false;

@@ -1,9 +1,10 @@
-//! The parameters of [`super::NewReno`], and published sets of them.
+//! The parameters of [`super::Tcp`], and published sets of them.
 
 use endpoint::Framing;
 use thiserror::Error;
 use units::Dur;
 
+use super::rule::RuleConfig;
 use crate::rto::RtoConfig;
 
 /// How the window grows.
@@ -20,7 +21,16 @@ pub enum Increase {
     },
 }
 
-/// Everything that can be set about TCP NewReno. There is no default: each value changes results.
+/// How losses are repaired before the timer expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// A segment per round trip, by partial acknowledgements (RFC 6582).
+    NewReno,
+    /// By what SACK blocks say is missing (RFC 2018, 6675).
+    Sack,
+}
+
+/// Everything that can be set about TCP. There is no default: each value changes results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Largest payload of a segment, bytes. Cut to what the MTU leaves.
@@ -43,7 +53,14 @@ pub struct Config {
     /// Administrative cap of the window, segments, at least 1; infinite for none
     /// (specs/tcp.md, section 10).
     pub window_cap: f64,
-    /// How the window grows.
+    /// How the window grows and shrinks.
+    pub rule: RuleConfig,
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// All packets say that they may be marked (ECT), and marks are echoed and heeded (RFC 3168;
+    /// by RFC 8257 with [`RuleConfig::Dctcp`], which needs it).
+    pub ecn: bool,
+    /// What an acknowledgement counts as when the window grows.
     pub increase: Increase,
     /// The window grows even while it is not used up (ns-2). Otherwise it is frozen then
     /// (Linux, RFC 7661).
@@ -53,10 +70,11 @@ pub struct Config {
     /// The first two duplicate acknowledgements each release a new segment (RFC 3042).
     pub limited_transmit: bool,
     /// In recovery, only the first partial acknowledgement restarts the timer ("impatient");
-    /// otherwise every one does ("slow but steady"; RFC 6582, section 4).
+    /// otherwise every one does ("slow but steady"; RFC 6582, section 4). SACK always does.
     pub impatient: bool,
     /// On leaving recovery the window is at most one segment above what is in flight
-    /// (RFC 6582, section 3.2, step 3, option 1), so that no burst follows.
+    /// (RFC 6582, section 3.2, step 3, option 1), so that no burst follows. SACK counts what is in
+    /// flight all along.
     pub conservative_exit: bool,
     /// A connection that was idle for longer than its timeout restarts from the initial window
     /// (RFC 5681, section 4.1).
@@ -97,6 +115,9 @@ pub enum ConfigError {
         /// The field `overhead`.
         overhead: u16,
     },
+    /// DCTCP without marks.
+    #[error("rule dctcp needs ecn")]
+    NoMarks,
     /// `rto.min` above `rto.max`.
     #[error("rto.min {min} is above rto.max {max}")]
     Rto {
@@ -108,7 +129,7 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// TCP as Linux runs it in a data centre: byte counting without limit, frozen window when not
+    /// NewReno on Linux in a data centre: byte counting without limit, frozen window when not
     /// used, window of 10 (RFC 6928), delayed acknowledgements of 40 ms, RTO of at least 200 ms
     /// (specs/tcp.md, sections 5, 6 and the column "linux-ish" of section 11).
     #[must_use]
@@ -122,6 +143,9 @@ impl Config {
             initial_window: 10.0,
             initial_ssthresh: f64::INFINITY,
             window_cap: f64::INFINITY,
+            rule: RuleConfig::NewReno,
+            recovery: Recovery::NewReno,
+            ecn: false,
             increase: Increase::PerByte { slow_start_limit: f64::INFINITY },
             grow_unused: false,
             dup_threshold: 3,
@@ -144,7 +168,7 @@ impl Config {
         }
     }
 
-    /// TCP of ns-2.35 (specs/tcp.md, column "ns2-2.35" of section 11), whose window never exceeds
+    /// NewReno of ns-2.35 (specs/tcp.md, column "ns2-2.35" of section 11), whose window never exceeds
     /// 20 packets.
     #[must_use]
     pub const fn ns2(mss: u16) -> Self {
@@ -168,7 +192,7 @@ impl Config {
         }
     }
 
-    /// TCP of htsim (specs/tcp.md, column "htsim" of section 11), `packet_bytes` long with
+    /// NewReno of htsim (specs/tcp.md, column "htsim" of section 11), `packet_bytes` long with
     /// headers, and its timer scan of 10 ms.
     #[must_use]
     pub const fn htsim(packet_bytes: u16) -> Self {
@@ -231,6 +255,16 @@ impl Config {
             if value == Dur::ZERO {
                 return Err(ConfigError::Range { name, value: 0.0, must: "it must be above 0" });
             }
+        }
+        self.rule.check()?;
+        if self.rule.echoes_each_mark() && !self.ecn {
+            return Err(ConfigError::NoMarks);
+        }
+        // Acknowledgements have up to four SACK blocks more.
+        let sack = 4 + 8 * wire::tcp::SACK_BLOCKS_MAX as u16;
+        if self.ack_bytes.checked_add(sack).is_none() {
+            let (name, value) = ("ack_bytes", f64::from(self.ack_bytes));
+            return Err(ConfigError::Range { name, value, must: "it must be at most 65499" });
         }
         if self.mss.checked_add(self.overhead).is_none() {
             return Err(ConfigError::TooLong { mss: self.mss, overhead: self.overhead });

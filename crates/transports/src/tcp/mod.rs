@@ -1,6 +1,9 @@
-//! TCP NewReno as one host's transport: RFC 5681 (congestion control), RFC 6582 (NewReno),
-//! RFC 6298 (timeouts), RFC 3042 (limited transmit), by specs/tcp.md. Departures are listed in
-//! `newreno.deviations.toml` beside this file.
+//! TCP as one host's transport: RFC 5681 (congestion control), RFC 6582 (NewReno), RFC 2018 and 6675
+//! (SACK), RFC 6298 (timeouts), RFC 3042 (limited transmit), RFC 3168 (ECN), by specs/tcp.md.
+//! Departures are listed in `tcp.deviations.toml` beside this directory.
+//!
+//! How the window grows, and what a loss or a mark leaves of it, is the affair of a congestion-control
+//! rule, a small file each ([`rule`]): NewReno, BIC, H-TCP, CUBIC, DCTCP.
 //!
 //! # Connections
 //!
@@ -29,6 +32,8 @@
 
 mod config;
 mod receiver;
+pub mod rule;
+mod scoreboard;
 #[cfg(test)]
 mod script;
 mod sender;
@@ -42,11 +47,12 @@ use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time, TimerId};
-use wire::tcp::{Control, PROTO, Repr};
+use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks};
 
-pub use config::{Config, ConfigError, Increase};
+pub use config::{Config, ConfigError, Increase, Recovery};
 use receiver::{Ack, Receivers};
-use sender::{Identity, Segment, Sender, Timer};
+pub use rule::RuleConfig;
+use sender::{Identity, Incoming, Segment, Sender, Timer};
 
 use crate::deadlines::Deadlines;
 
@@ -67,7 +73,7 @@ const FIRST_CONN: Purpose = Purpose::new("tcp first connection");
 
 /// One host's TCP.
 #[derive(Debug)]
-pub struct NewReno {
+pub struct Tcp {
     config: Config,
     senders: Vec<Sender>,
     free: Vec<u32>,
@@ -89,7 +95,7 @@ pub struct NewReno {
     armed: [Time; 2],
 }
 
-impl NewReno {
+impl Tcp {
     /// TCP by `config`.
     ///
     /// # Errors
@@ -193,10 +199,8 @@ impl NewReno {
 
     fn on_data(&mut self, cx: &mut Cx<'_>, header: &Repr, pkt: &Packet) {
         let conn = conn_id(header.src_port, header.dst_port);
-        let ack = self.receivers.on_data(&self.config, cx.now, conn, header, pkt, cx.fx);
-        if let Some(ack) = ack {
-            self.queue_ack(ack);
-        }
+        let acks = self.receivers.on_data(&self.config, cx.now, conn, header, pkt, cx.fx);
+        acks.into_iter().flatten().for_each(|ack| self.queue_ack(ack));
     }
 
     fn queue_ack(&mut self, ack: Ack) {
@@ -211,11 +215,22 @@ impl NewReno {
             return; // of a connection that is over
         };
         let sender = &mut self.senders[slot as usize];
-        let number = header.ack.wrapping_sub(self.config.isn);
-        let Some(ack) = unwrap(number, sender.una(), 32) else { return };
-        let complete = header.control.has(Control::FIN);
+        let position = |number: u32| unwrap(number.wrapping_sub(self.config.isn), sender.una(), 32);
+        let Some(ack) = position(header.ack) else { return };
+        let mut blocks = [(0, 0); SACK_BLOCKS_MAX];
+        let named = header.sack.as_slice();
+        for (place, &(left, right)) in blocks.iter_mut().zip(named) {
+            // What makes no sense is an empty block.
+            *place = position(left).zip(position(right)).unwrap_or((0, 0));
+        }
+        let incoming = Incoming {
+            ack,
+            complete: header.control.has(Control::FIN),
+            marked: self.config.ecn && header.control.has(Control::ECE),
+            sack: &blocks[..named.len()],
+        };
         let open = sender.open_messages();
-        let timer = sender.on_ack(&self.config, cx.now, ack, complete, cx.fx);
+        let timer = sender.on_ack(&self.config, cx.now, &incoming, cx.fx);
         self.messages -= open - sender.open_messages();
         self.settle(cx.now, slot, timer);
     }
@@ -238,7 +253,7 @@ impl NewReno {
     }
 }
 
-impl Endpoint for NewReno {
+impl Endpoint for Tcp {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         if self.messages >= self.config.messages_max {
             return Submit::Full;
@@ -274,7 +289,7 @@ impl Endpoint for NewReno {
         }
         while let Some(slot) = self.timeouts.pop(cx.now) {
             let sender = &mut self.senders[slot as usize];
-            if sender.on_timeout(&self.config, cx.fx) {
+            if sender.on_timeout(&self.config, cx.now, cx.fx) {
                 self.settle(cx.now, slot, Timer::Restart);
             } else {
                 self.messages -= sender.open_messages();
@@ -344,12 +359,16 @@ fn fill_data(config: &Config, id: &Identity, segment: Segment, slot: &mut Packet
     slot.span = Span { msg: segment.msg, offset: segment.offset, len: segment.len };
     // Fits: Config::check has added the largest values of both.
     slot.wire_len = segment.len as u16 + config.overhead;
+    if config.ecn {
+        slot.flags.set(Flags::ECT);
+    }
     let (src_port, dst_port) = ports(id.conn);
     let seq = (segment.seq as u32).wrapping_add(config.isn);
     let control = segment.control;
     // Data flows one way: there is nothing to acknowledge but the peer's initial number.
     let ack = config.isn;
-    write(Repr { src_port, dst_port, seq, ack, control, window: WINDOW }, slot);
+    let sack = SackBlocks::NONE;
+    write(Repr { src_port, dst_port, seq, ack, control, window: WINDOW, sack }, slot);
 }
 
 fn fill_ack(config: &Config, ack: Ack, slot: &mut Packet) {
@@ -357,11 +376,18 @@ fn fill_ack(config: &Config, ack: Ack, slot: &mut Packet) {
     slot.path = ack.path;
     slot.flags = Flags::CONTROL;
     slot.span = Span { msg: ack.msg, offset: 0, len: 0 };
-    slot.wire_len = config.ack_bytes;
+    if config.ecn {
+        slot.flags.set(Flags::ECT);
+    }
+    // At most 36 bytes; Config::check has added them.
+    slot.wire_len = config.ack_bytes + ack.sack.option_bytes() as u16;
     let (dst_port, src_port) = ports(ack.conn);
-    let control = if ack.complete { Control::ACK.with(Control::FIN) } else { Control::ACK };
-    let seq = config.isn;
-    write(Repr { src_port, dst_port, seq, ack: ack.number, control, window: WINDOW }, slot);
+    let mut control = Control::ACK;
+    for (set, bit) in [(ack.complete, Control::FIN), (ack.echo, Control::ECE)] {
+        control = if set { control.with(bit) } else { control };
+    }
+    let (seq, sack) = (config.isn, ack.sack);
+    write(Repr { src_port, dst_port, seq, ack: ack.number, control, window: WINDOW, sack }, slot);
 }
 
 fn write(header: Repr, slot: &mut Packet) {

@@ -1,13 +1,13 @@
 //! The receiving half (specs/tcp.md, section 2): reassembly, message boundaries,
-//! acknowledgements, and the memory of finished connections.
+//! acknowledgements with what they say of holes and marks, and the memory of finished connections.
 
-use endpoint::{Effects, Packet, RangeSet, Stat, Why};
+use endpoint::{Effects, Flags, Packet, RangeSet, Stat, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time};
-use wire::tcp::{Control, Repr};
+use wire::tcp::{Control, Repr, SACK_BLOCKS_MAX, SackBlocks};
 
-use super::config::Config;
+use super::config::{Config, Recovery};
 use super::{CONN_BITS, unwrap};
 use crate::deadlines::Deadlines;
 
@@ -36,6 +36,12 @@ struct Receiver {
     marks: Vec<Mark>,
     /// In-order bytes not acknowledged yet (delayed acknowledgement).
     unacked: u64,
+    /// A position in each of the ranges that the last acknowledgements named, most recent first
+    /// (RFC 2018, section 4).
+    recent: [u64; SACK_BLOCKS_MAX],
+    /// What acknowledgements say of marks (ECE): whether the last segment had one (RFC 8257,
+    /// section 3.2), or any since the sender last said that it reacts (RFC 3168, section 6.1.3).
+    echo: bool,
     /// Acknowledgements sent.
     acks: u32,
     /// Largest payload seen: what counts as a full segment.
@@ -53,6 +59,9 @@ pub(super) struct Ack {
     pub(super) number: u32,
     /// The connection is complete.
     pub(super) complete: bool,
+    /// It echoes congestion (ECE).
+    pub(super) echo: bool,
+    pub(super) sack: SackBlocks,
     pub(super) path: u32,
     /// The message of the data that it answers.
     pub(super) msg: MsgId,
@@ -80,8 +89,8 @@ pub(super) struct Receivers {
 }
 
 impl Receivers {
-    /// A data segment of connection `conn` of `pkt.src`. Returns the acknowledgement to send now,
-    /// if any.
+    /// A data segment of connection `conn` of `pkt.src`. Returns the acknowledgements to send now:
+    /// of what came before it, and of this one too.
     pub(super) fn on_data(
         &mut self,
         config: &Config,
@@ -90,8 +99,8 @@ impl Receivers {
         header: &Repr,
         pkt: &Packet,
         fx: &mut Effects,
-    ) -> Option<Ack> {
-        let space = segment_space(header, pkt)?;
+    ) -> [Option<Ack>; 2] {
+        let Some(space) = segment_space(header, pkt) else { return [None, None] };
         let peer = pkt.src;
         let slot = match self.by_id.get(&(peer, conn)) {
             Some(&slot) => slot,
@@ -99,19 +108,26 @@ impl Receivers {
                 fx.count(Stat::Duplicate);
                 let number = header.seq.wrapping_add(space as u32);
                 let (path, msg) = (pkt.path, pkt.span.msg);
-                return Some(Ack { peer, conn, number, complete: true, path, msg });
+                let echo = pkt.flags.has(Flags::CE);
+                let sack = SackBlocks::NONE;
+                return [None, Some(Ack { peer, conn, number, complete: true, echo, sack, path, msg })];
             }
             None => self.create(peer, conn),
         };
         let receiver = &mut self.table[slot as usize];
+        let Some(seq) =
+            unwrap(header.seq.wrapping_sub(config.isn), receiver.received.prefix(), 32)
+        else {
+            return [None, None];
+        };
+        let before = receiver.note_mark(config, header.control, pkt);
         receiver.path = pkt.path;
         receiver.msg = pkt.span.msg;
         receiver.largest = receiver.largest.max(space);
-        let seq = unwrap(header.seq.wrapping_sub(config.isn), receiver.received.prefix(), 32)?;
         let progress = receiver.accept(seq..seq + space, header.control, pkt, fx);
         let complete = receiver.deliver(fx);
         let due = complete || receiver.is_ack_due(config, progress);
-        let ack = due.then(|| receiver.acknowledge(config, complete));
+        let ack = due.then(|| receiver.acknowledge(config, complete, Some(seq)));
         match (due, config.delayed_ack) {
             (true, Some(_)) => self.deadlines.set(slot, Time::NEVER),
             (false, Some(delay)) if !self.deadlines.is_set(slot) => {
@@ -122,13 +138,13 @@ impl Receivers {
         if complete {
             self.finish(slot);
         }
-        ack
+        [before, ack]
     }
 
     /// The next delayed acknowledgement that is due.
     pub(super) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
         let slot = self.deadlines.pop(now)?;
-        Some(self.table[slot as usize].acknowledge(config, false))
+        Some(self.table[slot as usize].acknowledge(config, false, None))
     }
 
     fn is_finished(&self, peer: HostId, conn: u32) -> bool {
@@ -180,6 +196,8 @@ impl Receiver {
             received: RangeSet::new(),
             marks: Vec::new(),
             unacked: 0,
+            recent: [0; SACK_BLOCKS_MAX],
+            echo: false,
             acks: 0,
             largest: 0,
             msg: MsgId(0),
@@ -192,6 +210,24 @@ impl Receiver {
         self.marks.clear();
         (self.peer, self.conn) = (peer, conn);
         (self.unacked, self.acks, self.largest) = (0, 0, 0);
+        (self.recent, self.echo) = ([0; SACK_BLOCKS_MAX], false);
+    }
+
+    /// What the segment says of congestion. Where each mark is echoed, what waits for a delayed
+    /// acknowledgement must get it before the echo changes (RFC 8257, section 3.2, figure 1).
+    fn note_mark(&mut self, config: &Config, control: Control, pkt: &Packet) -> Option<Ack> {
+        if !config.ecn {
+            return None;
+        }
+        let marked = pkt.flags.has(Flags::CE);
+        if !config.rule.echoes_each_mark() {
+            self.echo = marked || self.echo && !control.has(Control::CWR);
+            return None;
+        }
+        let waiting = marked != self.echo && self.unacked > 0;
+        let before = waiting.then(|| self.acknowledge(config, false, None));
+        self.echo = marked;
+        before
     }
 
     /// Take in the positions `range` of the stream, which the packet carries.
@@ -257,13 +293,39 @@ impl Receiver {
             || self.acks < config.quick_acks
     }
 
-    /// The acknowledgement of everything received in order.
-    fn acknowledge(&mut self, config: &Config, complete: bool) -> Ack {
+    /// The acknowledgement of everything received, caused by the segment at `latest`.
+    fn acknowledge(&mut self, config: &Config, complete: bool, latest: Option<u64>) -> Ack {
         self.unacked = 0;
         self.acks = self.acks.saturating_add(1);
         let number = (self.received.prefix() as u32).wrapping_add(config.isn);
-        let (peer, conn, path, msg) = (self.peer, self.conn, self.path, self.msg);
-        Ack { peer, conn, number, complete, path, msg }
+        let sack = match config.recovery {
+            Recovery::NewReno => SackBlocks::NONE,
+            Recovery::Sack => self.sack_blocks(config, latest),
+        };
+        let (peer, conn, path, msg, echo) =
+            (self.peer, self.conn, self.path, self.msg, self.echo);
+        Ack { peer, conn, number, complete, echo, sack, path, msg }
+    }
+
+    /// The ranges held beyond RCV.NXT: first that of the segment at `latest`, then those named last
+    /// (RFC 2018, section 4).
+    fn sack_blocks(&mut self, config: &Config, latest: Option<u64>) -> SackBlocks {
+        let next = self.received.prefix();
+        let mut blocks = SackBlocks::NONE;
+        let mut recent = [0; SACK_BLOCKS_MAX];
+        for at in latest.into_iter().chain(self.recent) {
+            let n = blocks.as_slice().len();
+            let Some(range) = self.received.range_of(at).filter(|range| range.start > next) else {
+                continue;
+            };
+            if n < SACK_BLOCKS_MAX && !recent[..n].contains(&range.start) {
+                recent[n] = range.start;
+                let number = |at: u64| (at as u32).wrapping_add(config.isn);
+                blocks.push(number(range.start), number(range.end));
+            }
+        }
+        self.recent = recent;
+        blocks
     }
 }
 

@@ -4,7 +4,7 @@ use endpoint::{Effects, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
 
 use super::config::{Config, Increase};
-use super::sender::{Identity, Sender, Timer};
+use super::sender::{Identity, Incoming, Sender, Timer};
 use super::window::Phase;
 
 const MSS: u64 = 1000;
@@ -45,7 +45,8 @@ impl Script {
     /// Everything before segment `n` is acknowledged.
     fn ack(&mut self, n: u64) -> Timer {
         self.now += Dur::from_us(10);
-        self.sender.on_ack(&self.config, self.now, n * MSS, false, &mut self.fx)
+        let ack = Incoming { ack: n * MSS, complete: false, marked: false, sack: &[] };
+        self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx)
     }
 
     fn acks(&mut self, n: u64, times: u32) {
@@ -56,7 +57,7 @@ impl Script {
 
     fn timeout(&mut self) {
         self.now += Dur::from_ms(200);
-        assert!(self.sender.on_timeout(&self.config, &mut self.fx));
+        assert!(self.sender.on_timeout(&self.config, self.now, &mut self.fx));
     }
 
     fn cwnd(&self) -> f64 {

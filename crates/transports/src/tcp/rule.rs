@@ -1,0 +1,147 @@
+//! Congestion-control rules: how the window grows beyond slow start, and what a loss or a mark
+//! leaves of it. A rule knows windows in segments and times, no packets. Everything else (slow
+//! start, recovery, timeouts, caps) is the same for all of them.
+//!
+//! To add a rule: a file here with its parameters and its [`Rule`], a variant of [`RuleConfig`]
+//! and of [`State`], and its keys in `crates/scenario/src/transport/tcp.rs`. `cubic.rs` is an
+//! example.
+
+pub mod bic;
+pub mod cubic;
+pub mod dctcp;
+pub mod htcp;
+mod newreno;
+
+use units::{Dur, Time};
+
+use super::config::ConfigError;
+
+/// Which rule, and its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RuleConfig {
+    /// One segment per round trip, half after a loss (RFC 5681).
+    NewReno,
+    /// BIC (Xu, Harfoush and Rhee, INFOCOM 2004) as in Linux.
+    Bic(bic::Params),
+    /// H-TCP (draft-leith-tcp-htcp) as in Linux.
+    HTcp(htcp::Params),
+    /// CUBIC (RFC 9438).
+    Cubic(cubic::Params),
+    /// DCTCP (RFC 8257).
+    Dctcp(dctcp::Params),
+}
+
+impl RuleConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::NewReno | Self::HTcp(_) => Ok(()),
+            Self::Bic(params) => params.check(),
+            Self::Cubic(params) => params.check(),
+            Self::Dctcp(params) => params.check(),
+        }
+    }
+
+    /// Whether its receivers echo each mark, not just whether there was one (RFC 8257, section
+    /// 3.2, instead of RFC 3168, section 6.1.3).
+    pub(super) fn echoes_each_mark(&self) -> bool {
+        matches!(self, Self::Dctcp(_))
+    }
+}
+
+/// An acknowledgement of new data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acked {
+    pub(super) now: Time,
+    /// Segments acknowledged, a real number.
+    pub(super) segments: f64,
+    /// It echoes congestion (ECE).
+    pub(super) marked: bool,
+    /// It is the first beyond what had been sent when the last such came: a round trip is over.
+    pub(super) new_round: bool,
+    /// The round-trip time that it measures, if it does.
+    pub(super) sample: Option<Dur>,
+    /// The smoothed round-trip time, this sample included.
+    pub(super) srtt: Option<Dur>,
+}
+
+/// A rule. Windows are in segments; what the methods return is bounded by the caller, who never
+/// lets a window go below what RFC 5681 says.
+pub(super) trait Rule {
+    /// Hears of every acknowledgement of new data, in recovery too, before anything else happens.
+    fn on_ack(&mut self, _ack: &Acked) {}
+
+    /// By how much a window of `cwnd` grows in congestion avoidance. `n` is what to count the
+    /// acknowledgement as: its segments, or one ([`super::Increase`]).
+    fn increase(&mut self, cwnd: f64, n: f64, ack: &Acked) -> f64;
+
+    /// ssthresh, and with it the window, after a loss with the window `used` in use.
+    fn after_loss(&mut self, used: f64, now: Time) -> f64;
+
+    /// ssthresh after a timeout; the window is then one segment.
+    fn after_timeout(&mut self, used: f64, now: Time) -> f64 {
+        self.after_loss(used, now)
+    }
+
+    /// The window after a congestion mark: as after a loss (RFC 3168, section 6.1.2).
+    fn after_mark(&mut self, used: f64, now: Time) -> f64 {
+        self.after_loss(used, now)
+    }
+
+    /// The window is never below so many segments after a loss or a mark (RFC 5681, equation 4).
+    fn least(&self) -> f64 {
+        2.0
+    }
+
+    /// Nothing was in flight for `idle`, and now something will be.
+    fn after_idle(&mut self, _idle: Dur) {}
+}
+
+/// The rule of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum State {
+    NewReno(newreno::NewReno),
+    Bic(bic::Bic),
+    HTcp(htcp::HTcp),
+    Cubic(cubic::Cubic),
+    Dctcp(dctcp::Dctcp),
+}
+
+impl State {
+    pub(super) fn new(config: &RuleConfig) -> Self {
+        match *config {
+            RuleConfig::NewReno => Self::NewReno(newreno::NewReno),
+            RuleConfig::Bic(params) => Self::Bic(bic::Bic::new(params)),
+            RuleConfig::HTcp(params) => Self::HTcp(htcp::HTcp::new(params)),
+            RuleConfig::Cubic(params) => Self::Cubic(cubic::Cubic::new(params)),
+            RuleConfig::Dctcp(params) => Self::Dctcp(dctcp::Dctcp::new(params)),
+        }
+    }
+
+    pub(super) fn get(&mut self) -> &mut dyn Rule {
+        match self {
+            Self::NewReno(rule) => rule,
+            Self::Bic(rule) => rule,
+            Self::HTcp(rule) => rule,
+            Self::Cubic(rule) => rule,
+            Self::Dctcp(rule) => rule,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Acked {
+    /// One segment, by itself, without a sample.
+    fn one(now: Time) -> Self {
+        Self { now, segments: 1.0, marked: false, new_round: false, sample: None, srtt: None }
+    }
+}
+
+fn seconds(dur: Dur) -> f64 {
+    dur.0 as f64 / 1e12
+}
+
+/// `value` of the parameter `name` must be in a range that excludes its ends.
+fn between(name: &'static str, value: f64, low: f64, high: f64, must: &'static str) -> Result<(), ConfigError> {
+    // Not `value <= low`: a NaN is out of range too.
+    if value > low && value < high { Ok(()) } else { Err(ConfigError::Range { name, value, must }) }
+}
