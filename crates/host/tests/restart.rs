@@ -149,7 +149,17 @@ fn forged_tcp(conn: u16, control: wire::tcp::Control, msg: u64, offset: u64) -> 
     // The sender's port has the highest bit.
     let (src_port, dst_port) = (0x8000 | conn, conn);
     let mut hdr = [0; HEADER_LEN];
-    Repr { src_port, dst_port, seq: 0, ack: 0, control, window: 0, sack: wire::tcp::SackBlocks::NONE }.emit(&mut hdr).unwrap();
+    Repr {
+        src_port,
+        dst_port,
+        seq: 0,
+        ack: 0,
+        control,
+        window: 0,
+        sack: wire::tcp::SackBlocks::NONE,
+    }
+    .emit(&mut hdr)
+    .unwrap();
     datagram(PROTO, &hdr, MsgId(msg), offset, 1_000)
 }
 

@@ -72,8 +72,8 @@ fn ndp() -> Box<dyn Endpoint> {
 
 /// TCP as Linux runs it in a data centre, with the same smaller timeouts.
 fn newreno() -> Box<dyn Endpoint> {
-    use transports::tcp::{Config, Tcp};
     use transports::rto::RtoConfig;
+    use transports::tcp::{Config, Tcp};
     let linux = Config::linux_datacenter(8_960);
     let rto = RtoConfig {
         min: Dur::from_ms(5),

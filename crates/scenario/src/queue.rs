@@ -136,9 +136,8 @@ fn of_class(
     if of_class.is_empty() {
         let error =
             table.error("class", "no transport has packets of this class", "a queue for nobody");
-        return Err(
-            error.hint("`ndp` and `cbr` are class 0; `newreno` and `phost` have keys for it")
-        );
+        return Err(error
+            .hint("`ndp` and `cbr` are class 0; `newreno`, `tcp` and `phost` have keys for it"));
     }
     (kind.read)(table, &of_class)
 }

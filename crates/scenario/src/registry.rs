@@ -29,6 +29,11 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::newreno,
     },
     Kind {
+        name: "tcp",
+        about: "TCP with SACK or NewReno recovery, ECN, and a rule: NewReno, BIC, H-TCP, CUBIC or DCTCP",
+        read: transport::tcp,
+    },
+    Kind {
         name: "phost",
         about: "pHost (CoNEXT'15): receivers hand out tokens, shortest message first",
         read: transport::phost,

@@ -6,8 +6,8 @@
 
 mod cbr;
 mod ndp;
-mod newreno;
 mod phost;
+mod tcp;
 
 use endpoint::{Endpoint, Framing};
 use fabric::Carriage;
@@ -22,8 +22,8 @@ use crate::routing::Mode;
 
 pub(crate) use cbr::cbr;
 pub(crate) use ndp::ndp;
-pub(crate) use newreno::newreno;
 pub(crate) use phost::phost;
+pub(crate) use tcp::{newreno, tcp};
 
 /// A transport with its parameters, ready to be put on hosts.
 pub(crate) struct Transport {

@@ -94,6 +94,9 @@ pub struct Config {
     pub messages_max: u32,
 }
 
+/// Bytes that SACK blocks add to an acknowledgement at most (RFC 2018, section 3).
+const SACK_BYTES_MAX: u16 = 4 + 8 * wire::tcp::SACK_BLOCKS_MAX as u16;
+
 /// Why a [`Config`] is impossible.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ConfigError {
@@ -214,6 +217,15 @@ impl Config {
         }
     }
 
+    /// The longest acknowledgement on the wire, bytes.
+    #[must_use]
+    pub const fn longest_ack(&self) -> u16 {
+        match self.recovery {
+            Recovery::NewReno => self.ack_bytes,
+            Recovery::Sack => self.ack_bytes.saturating_add(SACK_BYTES_MAX),
+        }
+    }
+
     /// How messages are cut into packets.
     #[must_use]
     pub const fn framing(&self) -> Framing {
@@ -260,9 +272,7 @@ impl Config {
         if self.rule.echoes_each_mark() && !self.ecn {
             return Err(ConfigError::NoMarks);
         }
-        // Acknowledgements have up to four SACK blocks more.
-        let sack = 4 + 8 * wire::tcp::SACK_BLOCKS_MAX as u16;
-        if self.ack_bytes.checked_add(sack).is_none() {
+        if self.ack_bytes > u16::MAX - SACK_BYTES_MAX {
             let (name, value) = ("ack_bytes", f64::from(self.ack_bytes));
             return Err(ConfigError::Range { name, value, must: "it must be at most 65499" });
         }

@@ -110,13 +110,15 @@ impl Receivers {
                 let (path, msg) = (pkt.path, pkt.span.msg);
                 let echo = pkt.flags.has(Flags::CE);
                 let sack = SackBlocks::NONE;
-                return [None, Some(Ack { peer, conn, number, complete: true, echo, sack, path, msg })];
+                return [
+                    None,
+                    Some(Ack { peer, conn, number, complete: true, echo, sack, path, msg }),
+                ];
             }
             None => self.create(peer, conn),
         };
         let receiver = &mut self.table[slot as usize];
-        let Some(seq) =
-            unwrap(header.seq.wrapping_sub(config.isn), receiver.received.prefix(), 32)
+        let Some(seq) = unwrap(header.seq.wrapping_sub(config.isn), receiver.received.prefix(), 32)
         else {
             return [None, None];
         };
@@ -302,8 +304,7 @@ impl Receiver {
             Recovery::NewReno => SackBlocks::NONE,
             Recovery::Sack => self.sack_blocks(config, latest),
         };
-        let (peer, conn, path, msg, echo) =
-            (self.peer, self.conn, self.path, self.msg, self.echo);
+        let (peer, conn, path, msg, echo) = (self.peer, self.conn, self.path, self.msg, self.echo);
         Ack { peer, conn, number, complete, echo, sack, path, msg }
     }
 
@@ -343,5 +344,108 @@ impl Receivers {
     /// Connections with state.
     pub(super) fn open(&self) -> usize {
         self.by_id.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Dur;
+
+    use super::super::rule::{RuleConfig, dctcp};
+    use super::*;
+
+    const PEER: HostId = HostId(7);
+
+    struct Script {
+        config: Config,
+        receivers: Receivers,
+    }
+
+    impl Script {
+        fn new(config: Config) -> Self {
+            Self { config, receivers: Receivers::default() }
+        }
+
+        /// Segment `n` of 1000 bytes comes; what is acknowledged, and with it ECE.
+        fn data(&mut self, n: u64, marked: bool, reduced: bool) -> Vec<Ack> {
+            let mut pkt = Packet { src: PEER, ..Packet::EMPTY };
+            pkt.span.len = 1000;
+            pkt.span.offset = n * 1000;
+            if marked {
+                pkt.flags.set(Flags::CE);
+            }
+            let control = if reduced { Control::ACK.with(Control::CWR) } else { Control::ACK };
+            let seq = (n * 1000) as u32;
+            let sack = SackBlocks::NONE;
+            let header = Repr { src_port: 0, dst_port: 0, seq, ack: 0, control, window: 0, sack };
+            let mut fx = Effects::new();
+            let acks = self.receivers.on_data(&self.config, Time::ZERO, 1, &header, &pkt, &mut fx);
+            acks.into_iter().flatten().collect()
+        }
+
+        fn echoes(&mut self, n: u64, marked: bool, reduced: bool) -> Vec<(u32, bool)> {
+            self.data(n, marked, reduced).iter().map(|ack| (ack.number / 1000, ack.echo)).collect()
+        }
+    }
+
+    /// RFC 8257, figure 1: a change of marks is told at once, for what came before it.
+    #[test]
+    fn dctcp_echoes_each_mark_with_delayed_acknowledgements() {
+        let rule = RuleConfig::Dctcp(dctcp::Params::RFC);
+        let delayed_ack = Some(Dur::from_ms(40));
+        let config = Config {
+            rule,
+            ecn: true,
+            delayed_ack,
+            quick_acks: 0,
+            ..Config::linux_datacenter(1000)
+        };
+        let mut s = Script::new(config);
+        assert_eq!(s.echoes(0, false, false), []);
+        assert_eq!(s.echoes(1, true, false), [(1, false)], "segment 0, before the mark");
+        assert_eq!(s.echoes(2, true, false), [(3, true)]);
+        assert_eq!(s.echoes(3, true, false), []);
+        assert_eq!(s.echoes(4, false, false), [(4, true)]);
+        assert_eq!(s.echoes(5, false, false), [(6, false)]);
+    }
+
+    /// RFC 3168, section 6.1.3: ECE until CWR.
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_has_reacted() {
+        let config = Config { ecn: true, delayed_ack: None, ..Config::linux_datacenter(1000) };
+        let mut s = Script::new(config);
+        assert_eq!(s.echoes(0, true, false), [(1, true)]);
+        assert_eq!(s.echoes(1, false, false), [(2, true)]);
+        assert_eq!(s.echoes(2, false, true), [(3, false)]);
+        assert_eq!(s.echoes(3, true, true), [(4, true)], "a new mark on the segment that says so");
+    }
+
+    #[test]
+    fn without_ecn_marks_mean_nothing() {
+        let mut s = Script::new(Config { delayed_ack: None, ..Config::linux_datacenter(1000) });
+        assert_eq!(s.echoes(0, true, false), [(1, false)]);
+    }
+
+    /// RFC 2018, section 4: the block of the segment just received comes first, then the others as
+    /// they were named last; four at most, and none that is acknowledged.
+    #[test]
+    fn sack_blocks_name_the_latest_first() {
+        let config = Config { recovery: Recovery::Sack, ..Config::linux_datacenter(1000) };
+        let mut s = Script::new(config);
+        let mut blocks = |n| {
+            let acks = s.data(n, false, false);
+            let last = acks.last().unwrap().sack;
+            last.as_slice().iter().map(|&(l, r)| (l / 1000, r / 1000)).collect::<Vec<_>>()
+        };
+        assert_eq!(blocks(0), []);
+        assert_eq!(blocks(2), [(2, 3)]);
+        assert_eq!(blocks(4), [(4, 5), (2, 3)]);
+        assert_eq!(blocks(6), [(6, 7), (4, 5), (2, 3)]);
+        assert_eq!(blocks(5), [(4, 7), (2, 3)], "two have become one");
+        assert_eq!(blocks(2), [(2, 3), (4, 7)], "a duplicate is news of where it lies");
+        assert_eq!(blocks(9), [(9, 10), (2, 3), (4, 7)]);
+        assert_eq!(blocks(11), [(11, 12), (9, 10), (2, 3), (4, 7)]);
+        assert_eq!(blocks(13), [(13, 14), (11, 12), (9, 10), (2, 3)]);
+        assert_eq!(blocks(1), [(13, 14), (11, 12), (9, 10)], "1 to 3 are acknowledged now");
     }
 }

@@ -141,7 +141,13 @@ fn seconds(dur: Dur) -> f64 {
 }
 
 /// `value` of the parameter `name` must be in a range that excludes its ends.
-fn between(name: &'static str, value: f64, low: f64, high: f64, must: &'static str) -> Result<(), ConfigError> {
+fn between(
+    name: &'static str,
+    value: f64,
+    low: f64,
+    high: f64,
+    must: &'static str,
+) -> Result<(), ConfigError> {
     // Not `value <= low`: a NaN is out of range too.
     if value > low && value < high { Ok(()) } else { Err(ConfigError::Range { name, value, must }) }
 }

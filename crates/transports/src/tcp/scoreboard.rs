@@ -96,14 +96,11 @@ impl Scoreboard {
         (hole < top).then_some((hole, lost))
     }
 
-    /// Where the last segment of `mss` bytes below `max` begins of what is missing, if no rescue has
-    /// been sent in this recovery (NextSeg, rule 4).
-    pub(super) fn rescue(&self, una: u64, max: u64, mss: u64) -> Option<u64> {
-        if self.rescued {
-            return None;
-        }
-        let gap = self.held.gaps(una..max).last()?;
-        Some(gap.end.saturating_sub(mss).max(gap.start))
+    /// The last position below `max` that is missing, if no rescue has been sent in this recovery
+    /// (NextSeg, rule 4).
+    pub(super) fn rescue(&self, una: u64, max: u64) -> Option<u64> {
+        let last = self.held.gaps(una..max).last().filter(|_| !self.rescued)?;
+        Some(last.end - 1)
     }
 }
 
@@ -113,10 +110,10 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    fn board(held: &[Range<u64>]) -> Scoreboard {
+    fn board(held: &[(u64, u64)]) -> Scoreboard {
         let mut board = Scoreboard::default();
-        for range in held {
-            board.add(range.start * MSS..range.end * MSS);
+        for &(start, end) in held {
+            board.add(start * MSS..end * MSS);
         }
         board
     }
@@ -124,12 +121,12 @@ mod tests {
     /// RFC 6675, section 4, IsLost: three ranges above, or more than two segments.
     #[test]
     fn three_ranges_or_more_than_two_segments_mean_loss() {
-        let lost = |held: &[Range<u64>]| board(held).lost_below(0, MSS, 3).0 / MSS;
-        assert_eq!(lost(&[1..3]), 0, "two segments");
-        assert_eq!(lost(&[1..4]), 1, "three in one range");
-        assert_eq!(lost(&[1..2, 3..4]), 0);
-        assert_eq!(lost(&[1..2, 3..4, 5..6]), 1, "three ranges");
-        assert_eq!(lost(&[1..2, 3..4, 5..9]), 5);
+        let lost = |held: &[(u64, u64)]| board(held).lost_below(0, MSS, 3).0 / MSS;
+        assert_eq!(lost(&[(1, 3)]), 0, "two segments");
+        assert_eq!(lost(&[(1, 4)]), 1, "three in one range");
+        assert_eq!(lost(&[(1, 2), (3, 4)]), 0);
+        assert_eq!(lost(&[(1, 2), (3, 4), (5, 6)]), 1, "three ranges");
+        assert_eq!(lost(&[(1, 2), (3, 4), (5, 9)]), 5);
     }
 
     /// RFC 6675, section 4, SetPipe, against the definition, position by position.
@@ -137,13 +134,20 @@ mod tests {
     fn pipe_is_what_the_definition_counts() {
         let una = 2;
         let max = 20;
-        for held in [vec![], vec![4..5], vec![4..5, 7..9], vec![3..4, 6..7, 9..10, 12..18], vec![5..12]] {
+        for held in [
+            vec![],
+            vec![(4, 5)],
+            vec![(4, 5), (7, 9)],
+            vec![(3, 4), (6, 7), (9, 10), (12, 18)],
+            vec![(5, 12)],
+        ] {
             for high_rxt in [0, 3, 6, 11] {
-                let mut b = board(&[&[0..una], &held[..]].concat());
+                let mut b = board(&[&[(0, una)], &held[..]].concat());
                 b.retransmitted(high_rxt * MSS);
                 let lost = b.lost_below(una * MSS, MSS, 3).0 / MSS;
-                let missing = (una..max).filter(|s| !held.iter().any(|r| r.contains(s)));
-                let want: u64 = missing.map(|s| u64::from(s >= lost) + u64::from(s < high_rxt)).sum();
+                let missing = (una..max).filter(|s| !held.iter().any(|&(l, r)| (l..r).contains(s)));
+                let want: u64 =
+                    missing.map(|s| u64::from(s >= lost) + u64::from(s < high_rxt)).sum();
                 assert_eq!(b.pipe(una * MSS, max * MSS, MSS, 3), want * MSS, "{held:?} {high_rxt}");
             }
         }
@@ -151,14 +155,14 @@ mod tests {
 
     #[test]
     fn holes_come_lowest_first_and_once() {
-        let mut b = board(&[0..2, 3..4, 6..9]);
+        let mut b = board(&[(0, 2), (3, 4), (6, 9)]);
         assert_eq!(b.next_hole(2 * MSS, MSS, 3), Some((2 * MSS, true)));
         b.retransmitted(3 * MSS);
         assert_eq!(b.next_hole(2 * MSS, MSS, 3), Some((4 * MSS, true)));
         b.retransmitted(6 * MSS);
         assert_eq!(b.next_hole(2 * MSS, MSS, 3), None);
-        assert_eq!(b.rescue(2 * MSS, 12 * MSS, MSS), Some(11 * MSS));
+        assert_eq!(b.rescue(2 * MSS, 12 * MSS), Some(12 * MSS - 1));
         b.rescue_sent();
-        assert_eq!(b.rescue(2 * MSS, 12 * MSS, MSS), None);
+        assert_eq!(b.rescue(2 * MSS, 12 * MSS), None);
     }
 }

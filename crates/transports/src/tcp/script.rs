@@ -2,8 +2,10 @@
 
 use endpoint::{Effects, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
+use wire::tcp::Control;
 
-use super::config::{Config, Increase};
+use super::config::{Config, Increase, Recovery};
+use super::rule::{RuleConfig, dctcp};
 use super::sender::{Identity, Incoming, Sender, Timer};
 use super::window::Phase;
 
@@ -47,6 +49,21 @@ impl Script {
         self.now += Dur::from_us(10);
         let ack = Incoming { ack: n * MSS, complete: false, marked: false, sack: &[] };
         self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx)
+    }
+
+    /// As [`Self::ack`], and the receiver holds the segments of `held`, most recent first.
+    fn sack(&mut self, n: u64, held: &[(u64, u64)]) -> Timer {
+        self.now += Dur::from_us(10);
+        let blocks: Vec<(u64, u64)> = held.iter().map(|&(l, r)| (l * MSS, r * MSS)).collect();
+        let ack = Incoming { ack: n * MSS, complete: false, marked: false, sack: &blocks };
+        self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx)
+    }
+
+    /// The next segment is acknowledged up to `n`, with ECE.
+    fn marked(&mut self, n: u64) {
+        self.now += Dur::from_us(10);
+        let ack = Incoming { ack: n * MSS, complete: false, marked: true, sack: &[] };
+        self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx);
     }
 
     fn acks(&mut self, n: u64, times: u32) {
@@ -196,4 +213,113 @@ fn growth_counts_bytes_or_acknowledgements() {
     assert_eq!(after(abc(2.0), 4, 5.0), 10.4);
     // Slow start from 10 to 12, the other six in congestion avoidance.
     assert_eq!(after(abc(f64::INFINITY), 8, 12.0), 12.5);
+}
+
+fn sack() -> Config {
+    Config { recovery: Recovery::Sack, ..config() }
+}
+
+/// RFC 6675, section 5: segments 0, 3 and 4 of ten are lost.
+#[test]
+fn sack_repairs_several_losses_in_one_round_trip() {
+    let mut s = Script::new(sack());
+    s.sack(0, &[(1, 2)]);
+    s.sack(0, &[(1, 3)]);
+    assert_eq!(s.sent(), []);
+    s.sack(0, &[(5, 6), (1, 3)]);
+    assert_eq!((s.ssthresh(), s.cwnd()), (5.0, 5.0));
+    assert_eq!(s.sent(), [0], "pipe: 3 to 9 but 5 are not known to be lost, and 0 again");
+    s.sack(0, &[(5, 7), (1, 3)]);
+    assert_eq!(s.sent(), [], "3, 4, 7, 8, 9 and 0: six");
+    s.sack(0, &[(5, 8), (1, 3)]);
+    assert_eq!(s.sent(), [3, 4], "3 and 4 are lost: 8, 9 and 0 are in flight");
+    s.sack(0, &[(5, 9), (1, 3)]);
+    assert_eq!(s.sent(), [10]);
+    s.sack(0, &[(5, 10), (1, 3)]);
+    assert_eq!(s.sent(), [11]);
+    s.sack(3, &[(5, 10)]);
+    assert_eq!((s.sent(), s.sender.window().phase()), (vec![12], Phase::Recovery));
+    s.ack(10);
+    assert_eq!((s.sender.window().phase(), s.cwnd()), (Phase::Open, 5.0));
+    assert_eq!(s.sent(), [13, 14], "10 to 12 are in flight");
+}
+
+/// RFC 6675, section 5, step 2: two segments more than the first are missing nothing.
+#[test]
+fn sack_needs_three_segments_or_ranges_but_not_three_acknowledgements() {
+    let mut s = Script::new(sack());
+    s.sack(0, &[(1, 3)]);
+    assert_eq!(s.sender.window().phase(), Phase::Open);
+    s.sack(0, &[(1, 3)]);
+    s.sack(0, &[(1, 3)]);
+    assert_eq!(s.sender.window().phase(), Phase::Open, "they say nothing new");
+    s.sack(0, &[(1, 4)]);
+    assert_eq!(s.sender.window().phase(), Phase::Recovery, "acknowledgements were lost");
+}
+
+/// Nothing repairs a lost retransmission but the timer, and then only what is missing is sent.
+#[test]
+fn after_a_timeout_what_the_receiver_holds_is_skipped() {
+    let mut s = Script::new(sack());
+    s.sack(0, &[(1, 4)]);
+    assert_eq!(s.sent(), [0]);
+    for last in 5..=10 {
+        s.sack(0, &[(1, last)]);
+    }
+    assert_eq!(s.sent(), [10, 11, 12, 13]);
+    s.sack(0, &[(12, 14), (1, 10)]);
+    s.sent();
+    s.timeout();
+    assert_eq!((s.sent(), s.cwnd()), (vec![0], 1.0));
+    s.sack(10, &[(12, 14)]);
+    assert_eq!(s.sent(), [10, 11], "slow start; 12 and 13 are there");
+}
+
+/// NextSeg, rule 4: with nothing else to send, the last segment missing is sent again, once.
+#[test]
+fn a_rescue_retransmission_asks_after_the_tail() {
+    let mut s = Script::new(sack());
+    s.sender.cancel(MsgId(0)); // nothing but its mark follows segment 9
+    assert_eq!(s.sent(), []);
+    s.sack(0, &[(1, 4)]);
+    assert_eq!(s.sent(), [0]);
+    s.sack(0, &[(1, 7)]);
+    assert_eq!(s.sent(), [10, 10], "the mark, of one byte, is new; then it is the rescue");
+    s.sack(0, &[(1, 8)]);
+    assert_eq!(s.sent(), [], "one rescue in a recovery");
+}
+
+/// RFC 8257, section 3.3, by hand: alpha begins at 1 and the first mark halves; a round of ten
+/// without marks and one of ten with five leave (1 * 15/16 + 1/16) * 15/16, then * 15/16 + 1/32.
+#[test]
+fn dctcp_reduces_once_for_each_window_and_in_proportion() {
+    let rule = RuleConfig::Dctcp(dctcp::Params::RFC);
+    let mut s = Script::new(Config { rule, ecn: true, initial_ssthresh: 5.0, ..config() });
+    s.marked(1);
+    assert_eq!(s.cwnd(), 5.0, "alpha is still 1");
+    for n in 2..=10 {
+        s.marked(n);
+    }
+    assert_eq!(s.cwnd(), 5.0, "the same window of data, and marks do not let it grow");
+    assert_eq!(s.sent(), [10, 11, 12, 13, 14]);
+    s.ack(11);
+    let grown = 5.0 + 1.0 / 5.0;
+    assert_eq!(s.cwnd(), grown);
+    // The observation window of 1 to 11: nine of ten were marked.
+    let alpha = 15.0 / 16.0 + 0.9 / 16.0;
+    s.marked(12);
+    assert!((s.cwnd() - grown * (1.0 - alpha / 2.0)).abs() < 1e-12, "{}", s.cwnd());
+}
+
+/// RFC 3168, section 6.1.2: the first new segment says that the window was reduced.
+#[test]
+fn the_receiver_hears_of_a_reduction_once() {
+    let mut s = Script::new(Config { ecn: true, ..config() });
+    s.marked(1);
+    assert_eq!((s.cwnd(), s.ssthresh()), (5.0, 5.0));
+    s.ack(8);
+    let reduced: Vec<bool> = std::iter::from_fn(|| s.sender.next_segment(&s.config, s.now))
+        .map(|segment| segment.control.has(Control::CWR))
+        .collect();
+    assert_eq!(reduced, [true, false, false]);
 }

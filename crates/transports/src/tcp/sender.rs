@@ -234,6 +234,14 @@ impl Sender {
         self.messages.push_back(Outgoing { id, start, len, given_up: false, reported: false });
     }
 
+    /// Where the segment begins that position `seq` is in.
+    fn cut_before(&self, seq: u64) -> Option<u64> {
+        let m = self.messages.get(self.messages.partition_point(|m| m.end() <= seq))?;
+        let offset = seq - m.start;
+        let mark = m.given_up && offset == m.len;
+        Some(if mark { seq } else { seq - offset % u64::from(self.id.mss) })
+    }
+
     /// The segment at position `seq`, if any message has one there.
     fn segment_at(&self, seq: u64) -> Option<Segment> {
         let m = self.messages.get(self.messages.partition_point(|m| m.end() <= seq))?;
@@ -284,7 +292,7 @@ impl Sender {
         if let Some((at, false)) = hole {
             return hole_at(at);
         }
-        let last = self.scoreboard.rescue(una, self.max, mss)?;
+        let last = self.cut_before(self.scoreboard.rescue(una, self.max)?)?;
         Some((self.segment_at(last)?, Cause::Rescue, pipe))
     }
 
@@ -387,7 +395,8 @@ impl Sender {
         let sample = self.measure(config, now);
         let new_round = self.una > self.round_end;
         let (segments, srtt) = (self.segments(acked), self.rto.srtt());
-        let restart = self.advance(config, &Acked { now, segments, marked, new_round, sample, srtt });
+        let restart =
+            self.advance(config, &Acked { now, segments, marked, new_round, sample, srtt });
         if new_round {
             self.round_end = self.nxt;
             self.peak = flight;

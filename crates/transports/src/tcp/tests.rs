@@ -179,6 +179,64 @@ fn t5_k_drops_in_a_window_take_k_round_trips() {
     }
 }
 
+/// With SACK, however many are lost (T5): one round trip, and one more for what the first leaves.
+#[test]
+fn t5_sack_repairs_a_window_in_two_round_trips() {
+    for k in [1, 3, 5, 8] {
+        let sack = Config { recovery: Recovery::Sack, initial_window: 30.0, ..textbook() };
+        let mut net = long_pipe(slow_timer(sack));
+        let dropped: Vec<u64> = (0..k).map(|i| 3 * i).collect();
+        net.fault(fault::drop_data(A, &dropped));
+        let key = net.submit(A, B, 200 * MSS);
+        run_until(&mut net, |net| net.stat(A, Stat::FastRetransmit) == 1);
+        let began = net.now();
+        run_until(&mut net, |net| net.endpoint(A).only().window().phase() == Phase::Open);
+        let rounds = net.now().since(began).as_us_f64() / (DELAY_LONG * 2).as_us_f64();
+        assert!(rounds < 2.1, "{k} drops: {rounds} round trips");
+        assert_eq!((timeouts(&net), net.stat(A, Stat::Retransmission)), (0, k));
+        assert_eq!(net.stat(B, Stat::Duplicate), 0, "nothing is sent again needlessly");
+        net.run_until_idle(Dur::from_ms(500));
+        assert!(net.record(key).acked.is_some());
+    }
+}
+
+/// A lost retransmission is repaired by the timer, with SACK too: one timeout, and only what is
+/// missing is sent again.
+#[test]
+fn a_lost_retransmission_costs_a_timeout() {
+    for recovery in [Recovery::NewReno, Recovery::Sack] {
+        let mut net = long_pipe(slow_timer(Config { recovery, ..textbook() }));
+        let mut lost = 0;
+        net.fault(move |sent| {
+            let first = sent.pkt.carries_payload() && sent.pkt.span.offset == 2 * MSS;
+            lost += u32::from(first);
+            if first && lost <= 2 { Verdict::Drop } else { Verdict::Pass }
+        });
+        let key = net.submit(A, B, 40 * MSS);
+        net.run_until_idle(Dur::from_ms(5_000));
+        assert!(net.record(key).acked.is_some());
+        assert_eq!((timeouts(&net), net.stat(A, Stat::FastRetransmit)), (1, 1), "{recovery:?}");
+        if recovery == Recovery::Sack {
+            assert_eq!(net.stat(B, Stat::Duplicate), 1, "the rescue, of the last segment");
+        }
+    }
+}
+
+/// Invariant T12 of specs/tcp.md: up to 14 segments BIC is Reno; here for a whole lossy transfer.
+#[test]
+fn t12_bic_is_reno_below_its_low_window() {
+    let run = |rule| {
+        let mut net = long_pipe(slow_timer(Config { rule, window_cap: 13.0, ..textbook() }));
+        net.fault(fault::drop_data(A, &[7, 60, 61, 200, 350]));
+        net.submit(A, B, 600 * MSS);
+        net.run_until_idle(Dur::from_ms(20_000));
+        data(&net).map(|sent| (sent.at, sent.pkt.span.offset)).collect::<Vec<_>>()
+    };
+    let bic = run(RuleConfig::Bic(rule::bic::Params::LINUX));
+    assert!(bic.len() > 600);
+    assert_eq!(bic, run(RuleConfig::NewReno));
+}
+
 #[test]
 fn t6_a_lost_tail_costs_one_timeout() {
     let mut net = pair(textbook());
@@ -415,7 +473,7 @@ fn impossible_configurations_are_named() {
 }
 
 /// Configurations that differ in every switch.
-fn variants() -> [Config; 4] {
+fn variants() -> [Config; 9] {
     let fast = textbook();
     let mut ns2 = Config { ..Config::ns2(MSS as u16) };
     ns2.rto.min = Dur::from_ms(1);
@@ -424,7 +482,14 @@ fn variants() -> [Config; 4] {
     linux.rto = crate::rto::RtoConfig { min_is_variance: true, ..fast.rto };
     linux.delayed_ack = Some(Dur::from_us(300));
     let crowded = Config { messages_max: 3, impatient: true, isn: u32::MAX - 99, ..fast };
-    [fast, ns2, linux, crowded]
+    let sack = Config { recovery: Recovery::Sack, isn: u32::MAX - 99, ..fast };
+    let rule = RuleConfig::Dctcp(rule::dctcp::Params::RFC);
+    let dctcp = Config { rule, ecn: true, recovery: Recovery::Sack, ..linux };
+    let rule = RuleConfig::Cubic(rule::cubic::Params::RFC);
+    let cubic = Config { rule, ecn: true, recovery: Recovery::Sack, ..fast };
+    let bic = Config { rule: RuleConfig::Bic(rule::bic::Params::LINUX), ..sack };
+    let htcp = Config { rule: RuleConfig::HTcp(rule::htcp::Params::LINUX), ..fast };
+    [fast, ns2, linux, crowded, sack, dctcp, cubic, bic, htcp]
 }
 
 fn suite() -> conformance::Opts {

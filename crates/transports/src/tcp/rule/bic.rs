@@ -125,10 +125,10 @@ mod tests {
         let rule = Bic { last_max: 200.0, ..Bic::new(Params::LINUX) };
         for (cwnd, count) in [
             (10.0, 10.0),
-            (100.0, 100.0 / 16.0),   // 25 of distance, more than 16
-            (160.0, 160.0 / 10.0),   // 10 of distance
-            (198.0, 198.0 * 5.0),    // half a segment of distance
-            (202.0, 202.0 * 5.0),    // just beyond
+            (100.0, 100.0 / 16.0), // 25 of distance, more than 16
+            (160.0, 160.0 / 10.0), // 10 of distance
+            (198.0, 198.0 * 5.0),  // half a segment of distance
+            (202.0, 202.0 * 5.0),  // just beyond
             (210.0, 210.0 * 3.0 / 10.0),
             (300.0, 300.0 / 16.0),
         ] {

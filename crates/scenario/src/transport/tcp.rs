@@ -1,6 +1,8 @@
-//! `[transport] kind = "newreno"`: the keys of [`transports::newreno::Config`].
+//! `[transport] kind = "tcp"`: the keys of [`transports::tcp::Config`]; and `kind = "newreno"`, which is
+//! `tcp` with `rule = "newreno"`, `recovery = "newreno"` and `ecn = false`.
 
-use transports::newreno;
+use transports::tcp::rule::{bic, cubic, dctcp, htcp};
+use transports::tcp::{self, Recovery, RuleConfig};
 use units::Dur;
 
 use super::{Transport, bytes, preset, refused};
@@ -9,17 +11,94 @@ use crate::document::Value;
 use crate::reader::{Knob, Reader};
 use crate::routing::Mode;
 
+/// What only `kind = "tcp"` has keys for.
+struct Variant {
+    rule: RuleConfig,
+    recovery: Recovery,
+    ecn: bool,
+}
+
 /// `kind = "newreno"`.
 pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+    let rule = RuleConfig::NewReno;
+    read(table, &Variant { rule, recovery: Recovery::NewReno, ecn: false })
+}
+
+/// `kind = "tcp"`.
+pub(crate) fn tcp(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+    let (_, recovery) = *table.choose("recovery", RECOVERIES, |(name, _)| name)?;
+    let variant = Variant { rule: rule(table)?, recovery, ecn: table.need("ecn")? };
+    read(table, &variant)
+}
+
+const RECOVERIES: &[(&str, Recovery)] = &[("newreno", Recovery::NewReno), ("sack", Recovery::Sack)];
+
+/// How a rule's own keys are read; `preset`: they have the values of its source.
+type ReadRule = fn(&mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic>;
+
+/// What `rule` can be.
+const RULES: &[(&str, ReadRule)] = &[
+    ("newreno", |_, _| Ok(RuleConfig::NewReno)),
+    ("bic", bic),
+    ("htcp", htcp),
+    ("cubic", cubic),
+    ("dctcp", dctcp),
+];
+
+fn rule(table: &mut Reader<'_>) -> Result<RuleConfig, Diagnostic> {
+    let preset = table.has("preset");
+    let (_, read) = *table.choose("rule", RULES, |(name, _)| name)?;
+    read(table, preset)
+}
+
+fn bic(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
+    let p = preset.then_some(bic::Params::LINUX);
+    Ok(RuleConfig::Bic(bic::Params {
+        low_window: table.given("bic_low_window", p.map(|p| p.low_window))?,
+        max_increment: table.given("bic_max_increment", p.map(|p| p.max_increment))?,
+        beta: table.given("bic_beta", p.map(|p| p.beta))?,
+        fast_convergence: table.given("bic_fast_convergence", p.map(|p| p.fast_convergence))?,
+        smooth: table.given("bic_smooth", p.map(|p| p.smooth))?,
+    }))
+}
+
+fn htcp(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
+    let p = preset.then_some(htcp::Params::LINUX);
+    Ok(RuleConfig::HTcp(htcp::Params {
+        rtt_scaling: table.given("htcp_rtt_scaling", p.map(|p| p.rtt_scaling))?,
+        bandwidth_switch: table.given("htcp_bandwidth_switch", p.map(|p| p.bandwidth_switch))?,
+    }))
+}
+
+fn cubic(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
+    let p = preset.then_some(cubic::Params::RFC);
+    Ok(RuleConfig::Cubic(cubic::Params {
+        c: table.given("cubic_c", p.map(|p| p.c))?,
+        beta: table.given("cubic_beta", p.map(|p| p.beta))?,
+        fast_convergence: table.given("cubic_fast_convergence", p.map(|p| p.fast_convergence))?,
+    }))
+}
+
+fn dctcp(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
+    let p = preset.then_some(dctcp::Params::RFC);
+    Ok(RuleConfig::Dctcp(dctcp::Params {
+        gain: table.given("dctcp_gain", p.map(|p| p.gain))?,
+        initial_alpha: table.given("dctcp_initial_alpha", p.map(|p| p.initial_alpha))?,
+        least_window: table.given("dctcp_least_window", p.map(|p| p.least_window))?,
+    }))
+}
+
+/// The keys that both kinds have.
+fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnostic> {
     let mss = bytes(table, "mss", None, 1)?;
     let known = [
-        ("linux-datacenter", newreno::Config::linux_datacenter(mss)),
-        ("ns2", newreno::Config::ns2(mss)),
-        ("htsim", newreno::Config::htsim(mss.saturating_add(40))),
+        ("linux-datacenter", tcp::Config::linux_datacenter(mss)),
+        ("ns2", tcp::Config::ns2(mss)),
+        ("htsim", tcp::Config::htsim(mss.saturating_add(40))),
     ];
     let p = preset(table, &known)?;
     let p = p.as_ref();
-    let config = newreno::Config {
+    let config = tcp::Config {
         mss,
         overhead: bytes(table, "overhead", p.map(|p| p.overhead), 40)?,
         ack_bytes: bytes(table, "ack_bytes", p.map(|p| p.ack_bytes), 40)?,
@@ -28,6 +107,9 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
         initial_window: table.given("initial_window", p.map(|p| p.initial_window))?,
         initial_ssthresh: limit(table, "initial_ssthresh", p.map(|p| p.initial_ssthresh))?,
         window_cap: limit(table, "window_cap", p.map(|p| p.window_cap))?,
+        rule: variant.rule,
+        recovery: variant.recovery,
+        ecn: variant.ecn,
         increase: increase(table, p.map(|p| p.increase))?,
         grow_unused: table.given("grow_unused", p.map(|p| p.grow_unused))?,
         dup_threshold: table.given("dup_threshold", p.map(|p| p.dup_threshold))?,
@@ -48,7 +130,7 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
     })?;
     Ok(Transport {
         framing: config.framing(),
-        mtu: (config.mss + config.overhead).max(config.ack_bytes),
+        mtu: (config.mss + config.overhead).max(config.longest_ack()),
         proto: wire::tcp::PROTO,
         classes: vec![config.class],
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
@@ -57,18 +139,19 @@ pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpo
         unbounded_only: false,
         life_max: None,
         acknowledges: None, // they are cumulative
-        endpoint: Box::new(move || Some(Box::new(newreno::NewReno::new(config).ok()?))),
+        endpoint: Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
     })
 }
 
 /// The keys whose values are refused.
-fn keys_of(why: &newreno::ConfigError) -> Vec<&'static str> {
+fn keys_of(why: &tcp::ConfigError) -> Vec<&'static str> {
     match *why {
-        newreno::ConfigError::Range { name: "rto.min", .. } => vec!["rto_min"],
-        newreno::ConfigError::Range { name: "rto.initial", .. } => vec!["rto_initial"],
-        newreno::ConfigError::Range { name, .. } => vec![name],
-        newreno::ConfigError::TooLong { .. } => vec!["mss", "overhead"],
-        newreno::ConfigError::Rto { .. } => vec!["rto_min", "rto_max"],
+        tcp::ConfigError::Range { name: "rto.min", .. } => vec!["rto_min"],
+        tcp::ConfigError::Range { name: "rto.initial", .. } => vec!["rto_initial"],
+        tcp::ConfigError::Range { name, .. } => vec![name],
+        tcp::ConfigError::TooLong { .. } => vec!["mss", "overhead"],
+        tcp::ConfigError::NoMarks => vec!["ecn", "rule"],
+        tcp::ConfigError::Rto { .. } => vec!["rto_min", "rto_max"],
     }
 }
 
@@ -89,34 +172,31 @@ fn rto(
 }
 
 /// `increase = "per-ack"`, or `"per-byte"` with `slow_start_limit`.
-fn increase(
-    table: &mut Reader<'_>,
-    p: Option<newreno::Increase>,
-) -> Result<newreno::Increase, Diagnostic> {
+fn increase(table: &mut Reader<'_>, p: Option<tcp::Increase>) -> Result<tcp::Increase, Diagnostic> {
     let usual = match p {
-        Some(newreno::Increase::PerByte { slow_start_limit }) => Some(slow_start_limit),
+        Some(tcp::Increase::PerByte { slow_start_limit }) => Some(slow_start_limit),
         _ => None,
     };
     match table.given("increase", p.map(Growth::from))? {
-        Growth::PerAck => Ok(newreno::Increase::PerAck),
+        Growth::PerAck => Ok(tcp::Increase::PerAck),
         Growth::PerByte => {
             let slow_start_limit = limit(table, "slow_start_limit", usual)?;
-            Ok(newreno::Increase::PerByte { slow_start_limit })
+            Ok(tcp::Increase::PerByte { slow_start_limit })
         }
     }
 }
 
-/// [`newreno::Increase`] without its number.
+/// [`tcp::Increase`] without its number.
 enum Growth {
     PerAck,
     PerByte,
 }
 
-impl From<newreno::Increase> for Growth {
-    fn from(increase: newreno::Increase) -> Self {
+impl From<tcp::Increase> for Growth {
+    fn from(increase: tcp::Increase) -> Self {
         match increase {
-            newreno::Increase::PerAck => Self::PerAck,
-            newreno::Increase::PerByte { .. } => Self::PerByte,
+            tcp::Increase::PerAck => Self::PerAck,
+            tcp::Increase::PerByte { .. } => Self::PerByte,
         }
     }
 }
