@@ -51,6 +51,11 @@ fn all() -> impl Iterator<Item = Scenario> {
     let endless = [
         load("overload_cut_payload.toml", &["measure.to=3ms"]),
         load("coexistence/separate_queues.toml", &[fabric, short]),
+        load("dctcp_two_flows.toml", &["measure={from=\"1ms\", to=\"4ms\"}"]),
+        load(
+            "dctcp_two_flows.toml",
+            &["queue.capacity=40 packets", "transport.rule=cubic", "transport.ecn=false", short],
+        ),
         load("coexistence/shared_queue.toml", &[fabric, short]),
     ];
     small().into_iter().chain(endless)
