@@ -1,7 +1,7 @@
 //! `[transport] kind = "tcp"`: the keys of [`transports::tcp::Config`]; and `kind = "newreno"`, which is
 //! `tcp` with `rule = "newreno"`, `recovery = "newreno"` and `ecn = false`.
 
-use transports::tcp::rule::{bic, cubic, dctcp, htcp};
+use transports::tcp::rule::{bic, cubic, dctcp, fast, htcp};
 use transports::tcp::{self, Recovery, RuleConfig};
 use units::Dur;
 
@@ -43,6 +43,7 @@ const RULES: &[(&str, ReadRule)] = &[
     ("htcp", htcp),
     ("cubic", cubic),
     ("dctcp", dctcp),
+    ("fast", fast),
 ];
 
 fn rule(table: &mut Reader<'_>) -> Result<RuleConfig, Diagnostic> {
@@ -85,6 +86,15 @@ fn dctcp(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic>
         gain: table.given("dctcp_gain", p.map(|p| p.gain))?,
         initial_alpha: table.given("dctcp_initial_alpha", p.map(|p| p.initial_alpha))?,
         least_window: table.given("dctcp_least_window", p.map(|p| p.least_window))?,
+    }))
+}
+
+/// No preset sets them: the paper chooses alpha for each network.
+fn fast(table: &mut Reader<'_>, _: bool) -> Result<RuleConfig, Diagnostic> {
+    Ok(RuleConfig::Fast(fast::Params {
+        alpha: table.need("fast_alpha")?,
+        gamma: table.need("fast_gamma")?,
+        slow_start_delay: table.need("fast_slow_start_delay")?,
     }))
 }
 

@@ -3,7 +3,7 @@
 //! Departures are listed in `tcp.deviations.toml` beside this directory.
 //!
 //! How the window grows, and what a loss or a mark leaves of it, is the affair of a congestion-control
-//! rule, a small file each ([`rule`]): NewReno, BIC, H-TCP, CUBIC, DCTCP.
+//! rule, a small file each ([`rule`]): NewReno, BIC, H-TCP, CUBIC, DCTCP, FAST.
 //!
 //! # Connections
 //!

@@ -9,6 +9,7 @@
 pub mod bic;
 pub mod cubic;
 pub mod dctcp;
+pub mod fast;
 pub mod htcp;
 mod newreno;
 
@@ -29,6 +30,8 @@ pub enum RuleConfig {
     Cubic(cubic::Params),
     /// DCTCP (RFC 8257).
     Dctcp(dctcp::Params),
+    /// FAST TCP (Wei and others, ToN 2006).
+    Fast(fast::Params),
 }
 
 impl RuleConfig {
@@ -38,6 +41,7 @@ impl RuleConfig {
             Self::Bic(params) => params.check(),
             Self::Cubic(params) => params.check(),
             Self::Dctcp(params) => params.check(),
+            Self::Fast(params) => params.check(),
         }
     }
 
@@ -69,6 +73,11 @@ pub(super) struct Acked {
 pub(super) trait Rule {
     /// Hears of every acknowledgement of new data, in recovery too, before anything else happens.
     fn on_ack(&mut self, _ack: &Acked) {}
+
+    /// Whether slow start is over, though the window is below ssthresh.
+    fn ends_slow_start(&self) -> bool {
+        false
+    }
 
     /// By how much a window of `cwnd` grows in congestion avoidance. `n` is what to count the
     /// acknowledgement as: its segments, or one ([`super::Increase`]).
@@ -104,6 +113,7 @@ pub(super) enum State {
     HTcp(htcp::HTcp),
     Cubic(cubic::Cubic),
     Dctcp(dctcp::Dctcp),
+    Fast(fast::Fast),
 }
 
 impl State {
@@ -114,6 +124,7 @@ impl State {
             RuleConfig::HTcp(params) => Self::HTcp(htcp::HTcp::new(params)),
             RuleConfig::Cubic(params) => Self::Cubic(cubic::Cubic::new(params)),
             RuleConfig::Dctcp(params) => Self::Dctcp(dctcp::Dctcp::new(params)),
+            RuleConfig::Fast(params) => Self::Fast(fast::Fast::new(params)),
         }
     }
 
@@ -124,6 +135,7 @@ impl State {
             Self::HTcp(rule) => rule,
             Self::Cubic(rule) => rule,
             Self::Dctcp(rule) => rule,
+            Self::Fast(rule) => rule,
         }
     }
 }

@@ -473,7 +473,7 @@ fn impossible_configurations_are_named() {
 }
 
 /// Configurations that differ in every switch.
-fn variants() -> [Config; 9] {
+fn variants() -> [Config; 10] {
     let fast = textbook();
     let mut ns2 = Config { ..Config::ns2(MSS as u16) };
     ns2.rto.min = Dur::from_ms(1);
@@ -489,7 +489,10 @@ fn variants() -> [Config; 9] {
     let cubic = Config { rule, ecn: true, recovery: Recovery::Sack, ..fast };
     let bic = Config { rule: RuleConfig::Bic(rule::bic::Params::LINUX), ..sack };
     let htcp = Config { rule: RuleConfig::HTcp(rule::htcp::Params::LINUX), ..fast };
-    [fast, ns2, linux, crowded, sack, dctcp, cubic, bic, htcp]
+    let slow_start_delay = Dur::from_us(20);
+    let params = rule::fast::Params { alpha: 10.0, gamma: 0.5, slow_start_delay };
+    let delay_based = Config { rule: RuleConfig::Fast(params), ..sack };
+    [fast, ns2, linux, crowded, sack, dctcp, cubic, bic, htcp, delay_based]
 }
 
 fn suite() -> conformance::Opts {

@@ -83,6 +83,9 @@ impl Window {
             return;
         }
         let (cwnd, rule) = (self.cwnd, self.rule.get());
+        if rule.ends_slow_start() {
+            self.ssthresh = self.ssthresh.min(cwnd);
+        }
         self.cwnd += match config.increase {
             Increase::PerAck if cwnd < self.ssthresh => 1.0,
             Increase::PerAck => rule.increase(cwnd, 1.0, ack),

@@ -120,34 +120,28 @@ impl Rule for Cubic {
 mod tests {
     use super::*;
 
-    const RTT: Dur = Dur::from_ms(100);
-
-    /// Acknowledgements of one window per round trip, evenly spread; the window at each second.
-    fn windows(rule: &mut Cubic, mut cwnd: f64, rtt: Dur, seconds: u64) -> Vec<f64> {
-        let mut now = Time::ZERO;
-        let mut at_seconds = vec![cwnd];
-        while at_seconds.len() <= seconds as usize {
-            let ack = Acked { srtt: Some(rtt), ..Acked::one(now) };
-            cwnd += rule.increase(cwnd, 1.0, &ack);
-            now += Dur((rtt.0 as f64 / cwnd) as u64);
-            if now >= Time::ZERO + Dur::from_ms(1_000 * at_seconds.len() as u64) {
-                at_seconds.push(cwnd);
-            }
+    /// The window after `time` from `now` on, with acknowledgements evenly spread over each round trip.
+    fn after(rule: &mut Cubic, cwnd: f64, now: &mut Time, time: Dur, rtt: Dur) -> f64 {
+        let (mut cwnd, end) = (cwnd, *now + time);
+        while *now < end {
+            cwnd += rule.increase(cwnd, 1.0, &Acked { srtt: Some(rtt), ..Acked::one(*now) });
+            *now += Dur((rtt.0 as f64 / cwnd) as u64);
         }
-        at_seconds
+        cwnd
     }
 
     /// Equation 1 of RFC 9438: after a loss at 1000 segments, K = cbrt(0.3 * 1000 / 0.4) = 9.0856 s.
     #[test]
     fn the_window_follows_the_cubic_curve() {
         let mut rule = Cubic::new(Params::RFC);
-        let start = rule.after_loss(1000.0, Time::ZERO);
-        assert_eq!(start, 700.0);
-        let k: f64 = 9.085_603;
-        for (t, window) in windows(&mut rule, start, RTT, 15).into_iter().enumerate().skip(1) {
-            let past = t as f64 - k;
+        let mut cwnd = rule.after_loss(1000.0, Time::ZERO);
+        assert_eq!(cwnd, 700.0);
+        let (mut now, rtt) = (Time::ZERO, Dur::from_ms(100));
+        for t in 1..=15 {
+            cwnd = after(&mut rule, cwnd, &mut now, Dur::from_ms(1_000), rtt);
+            let past = f64::from(t) - 9.085_603;
             let curve = 0.4 * past * past * past + 1000.0;
-            assert!((window / curve - 1.0).abs() < 0.01, "{t} s: {window}, curve {curve}");
+            assert!((cwnd / curve - 1.0).abs() < 0.01, "{t} s: {cwnd}, curve {curve}");
         }
     }
 
@@ -156,26 +150,15 @@ mod tests {
     #[test]
     fn in_a_data_centre_it_is_reno_at_its_beta() {
         let mut rule = Cubic::new(Params::RFC);
-        let rtt = Dur::from_us(200);
         let start = rule.after_loss(20.0, Time::ZERO);
         assert_eq!(start, 14.0);
-        let mut now = Time::ZERO;
-        let mut after = |cwnd: &mut f64, rounds: u32| {
-            let end = now + rtt * u64::from(rounds);
-            while now < end {
-                let ack = Acked { srtt: Some(rtt), ..Acked::one(now) };
-                *cwnd += rule.increase(*cwnd, 1.0, &ack);
-                now += Dur((rtt.0 as f64 / *cwnd) as u64);
-            }
-        };
-        let mut cwnd = start;
-        after(&mut cwnd, 10);
-        assert!((cwnd - start - 10.0 * 0.9 / 1.7).abs() < 0.1, "{cwnd}");
-        after(&mut cwnd, 2);
-        let beyond = cwnd;
+        let (mut now, rtt) = (Time::ZERO, Dur::from_us(200));
+        let ten = after(&mut rule, start, &mut now, rtt * 10, rtt);
+        assert!((ten - start - 10.0 * 0.9 / 1.7).abs() < 0.1, "{ten}");
+        let beyond = after(&mut rule, ten, &mut now, rtt * 2, rtt);
         assert!(beyond > 20.0);
-        after(&mut cwnd, 10);
-        assert!((cwnd - beyond - 10.0).abs() < 0.2, "{beyond} to {cwnd}");
+        let twenty = after(&mut rule, beyond, &mut now, rtt * 10, rtt);
+        assert!((twenty - beyond - 10.0).abs() < 0.2, "{beyond} to {twenty}");
     }
 
     #[test]
