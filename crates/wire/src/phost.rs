@@ -38,7 +38,8 @@ pub enum Kind {
     Req {
         /// Length of the message.
         size: u64,
-        /// Tokens numbered from zero that the sender has given itself, for its first packets.
+        /// Tokens numbered from zero that the sender has given itself, for its first packets; zero
+        /// once they are used up or have expired.
         free: u32,
     },
     /// One packet may be sent.

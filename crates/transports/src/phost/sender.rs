@@ -117,10 +117,12 @@ impl Sender {
         self.list(at);
     }
 
-    /// Send a REQ, and see later whether it was heard.
+    /// Send a REQ, and see later whether it was heard. One that comes after the free tokens, as
+    /// repeats do, speaks of none: nothing is sent on them any more, and the receiver need not wait.
     fn ask(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        let free = config.free(cx.net, flow.msg.dst, flow.packets);
+        let usable = flow.tokens.back().is_some_and(|token| token.until >= cx.now);
+        let free = if usable { config.free(cx.net, flow.msg.dst, flow.packets) } else { 0 };
         let kind = Kind::Req { size: flow.msg.len, free };
         out.push(flow.control(cx, kind));
         let due = cx.now + scaled(config.mtu_time(cx.net), config.request_timeout);

@@ -221,6 +221,24 @@ fn a_req_is_repeated_until_it_is_heard_and_answers_a_lost_ack() {
     assert!(at.windows(2).all(|pair| pair[1].since(pair[0]) >= mtu_times(32)), "{at:?}");
 }
 
+/// The free tokens are long used up when a REQ is repeated: if that is the first one heard, the receiver
+/// has nothing to wait for, and the packets of the burst have been lost like it.
+#[test]
+fn a_repeated_req_is_answered_at_once() {
+    let mut net = net(Config::ndp_paper(9000), 2);
+    net.fault(|sent: &Sent| {
+        let first = sent.at < Time::ZERO + mtu_times(30);
+        if first { Verdict::Drop } else { Verdict::Pass }
+    });
+    net.submit(HostId(1), TO, 20 * 9000);
+    net.run_until_idle(Dur::from_ms(10));
+    net.ledger().assert_all_done();
+    let [_, repeat] = reqs(&net)[..] else { panic!("one repeat: {:?}", reqs(&net)) };
+    let token = tokens(&net)[0];
+    assert!(matches!(kind(token), Kind::Token { number: 0, seq: 0, .. }), "{token:?}");
+    assert_eq!(token.at, repeat + TEN_GIG.serialise(64) + DELAY, "as soon as it has arrived");
+}
+
 #[test]
 fn a_cancelled_message_gets_no_more_tokens() {
     let mut net = net(Config::ndp_paper(9000), 2);
