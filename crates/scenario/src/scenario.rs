@@ -122,55 +122,27 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let name: String = root.need("name")?;
     let seed: u64 = root.need("seed")?;
     root.within("seed", seed, 0..=i64::MAX as u64)?;
+    let mut tables = Tables::of(&mut root)?;
 
-    let mut routes = section(&mut root, "routing", "mode = \"permute\"")?;
-    let (mode, reroute_after) = routing::read(&mut routes, root.has("fault"))?;
-
-    let mut shape = section(&mut root, "topology", "kind = \"fat-tree\"")?;
-    let topology = topology::read(&mut shape, dir)?;
+    let (mode, reroute_after) = routing::read(&mut tables.routing, root.has("fault"))?;
+    let topology = topology::read(&mut tables.topology, dir)?;
     let hosts = topology.hosts();
-
-    let mut tables = root.tables("transport")?;
-    if tables.is_empty() {
-        return Err(no_section(&root, "transport", "kind = \"ndp\""));
-    }
-    let transports = transport::read(&mut tables, mode, hosts)?;
-    routing::check(&routes, mode, &transports)?;
-    routing::check_encoding(&routes, mode, &topology)?;
+    let transports = transport::read(&mut tables.transport, mode, hosts)?;
+    routing::check(&tables.routing, mode, &transports)?;
+    routing::check_encoding(&tables.routing, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
-
-    let mut queues = section(&mut root, "queue", "kind = \"ndp\"")?;
-    let queue = queue::read(&mut queues, &transports)?;
-
-    let mut flows = root.tables("traffic")?;
-    if flows.is_empty() {
-        return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
-    }
-    let traffic = traffic::read(&mut flows, dir, seed, &mut topology, &transports)?;
-
-    let mut window = root.table_or_empty("measure")?;
-    let measure = measure::read(&mut window, &traffic, hosts, transports.acknowledges().is_some())?;
-
-    let mut fault_tables = root.tables("fault")?;
-    let script = fault::read(&mut fault_tables, &topology, reroute_after)?;
+    let queue = queue::read(&mut tables.queue, &transports)?;
+    let traffic = traffic::read(&mut tables.traffic, dir, seed, &mut topology, &transports)?;
+    let acknowledges = transports.acknowledges().is_some();
+    let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges)?;
+    let script = fault::read(&mut tables.fault, &topology, reroute_after)?;
     let longest_life = life::longest(&topology, &queue, &script.faults);
-    for (table, transport) in tables.iter().zip(transports.iter()) {
+    for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         life::check(table, transport, longest_life)?;
     }
 
-    // For `trimline sweep`; it says nothing of a single run.
-    let _ = root.node("sweep");
-    let links_at = shape.place("link");
-    root.finish_table("topology", shape)?;
-    root.finish_table("queue", queues)?;
-    root.finish_table("routing", routes)?;
-    match tables.pop() {
-        Some(alone) if tables.is_empty() => root.finish_table("transport", alone)?,
-        last => root.finish_tables("transport", tables.into_iter().chain(last).collect())?,
-    }
-    root.finish_tables("traffic", flows)?;
-    root.finish_table("measure", window)?;
-    root.finish_tables("fault", fault_tables)?;
+    let links_at = tables.topology.place("link");
+    tables.finish(&mut root)?;
     let resolved = root.finish()?;
     let config = fabric::Config {
         seed,
@@ -202,6 +174,55 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         links_at,
         resolved,
     })
+}
+
+/// The tables of a scenario.
+struct Tables<'d> {
+    routing: Reader<'d>,
+    topology: Reader<'d>,
+    transport: Vec<Reader<'d>>,
+    queue: Reader<'d>,
+    traffic: Vec<Reader<'d>>,
+    measure: Reader<'d>,
+    fault: Vec<Reader<'d>>,
+}
+
+impl<'d> Tables<'d> {
+    /// Those of `root`. An error if one is missing that must be there.
+    fn of(root: &mut Reader<'d>) -> Result<Self, Diagnostic> {
+        let routing = section(root, "routing", "mode = \"permute\"")?;
+        let topology = section(root, "topology", "kind = \"fat-tree\"")?;
+        let transport = root.tables("transport")?;
+        if transport.is_empty() {
+            return Err(no_section(root, "transport", "kind = \"ndp\""));
+        }
+        let queue = section(root, "queue", "kind = \"ndp\"")?;
+        let traffic = root.tables("traffic")?;
+        if traffic.is_empty() {
+            return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
+        }
+        let (measure, fault) = (root.table_or_empty("measure")?, root.tables("fault")?);
+        // For `trimline sweep`; it says nothing of a single run.
+        let _ = root.node("sweep");
+        Ok(Self { routing, topology, transport, queue, traffic, measure, fault })
+    }
+
+    /// All are read: check that they have no unknown key, and keep what was read.
+    fn finish(mut self, root: &mut Reader<'d>) -> Result<(), Diagnostic> {
+        root.finish_table("topology", self.topology)?;
+        root.finish_table("queue", self.queue)?;
+        root.finish_table("routing", self.routing)?;
+        match self.transport.pop() {
+            Some(alone) if self.transport.is_empty() => root.finish_table("transport", alone)?,
+            last => {
+                let all = self.transport.into_iter().chain(last).collect();
+                root.finish_tables("transport", all)?;
+            }
+        }
+        root.finish_tables("traffic", self.traffic)?;
+        root.finish_table("measure", self.measure)?;
+        root.finish_tables("fault", self.fault)
+    }
 }
 
 /// The table `key`, which must be there.

@@ -143,7 +143,7 @@ fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
 }
 
 /// What a table is called, for results of its own: letters, digits, `-` and `_`, and not as one of
-/// `others`.
+/// `others`. Formulas of studies write `-` as `_`, so names differ in more than that.
 fn name(table: &mut Reader<'_>, others: &[Option<String>]) -> Result<Option<String>, Diagnostic> {
     let Some(name) = table.maybe::<String>("name")? else { return Ok(None) };
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -151,9 +151,17 @@ fn name(table: &mut Reader<'_>, others: &[Option<String>]) -> Result<Option<Stri
         let error = table.error("name", format!("`{name}` is no name"), "here");
         return Err(error.hint("letters, digits, `-` and `_`"));
     }
-    if others.iter().flatten().any(|other| *other == name) {
-        let error = table.error("name", format!("there are two tables `{name}`"), "the second");
-        return Err(error.hint("give it another name"));
+    let in_formulas = |name: &str| name.replace('-', "_");
+    let same = |other: &&String| in_formulas(other) == in_formulas(&name);
+    if let Some(other) = others.iter().flatten().find(same) {
+        let message = match *other == name {
+            true => format!("there are two tables `{name}`"),
+            false => format!(
+                "there are tables `{other}` and `{name}`, both `{}` in formulas",
+                in_formulas(&name)
+            ),
+        };
+        return Err(table.error("name", message, "the second").hint("give it another name"));
     }
     Ok(Some(name))
 }
