@@ -25,6 +25,7 @@ pub(crate) fn reproduce(args: &args::Reproduce) -> Ended {
             eprintln!("{}/{}: {problem}", row.result.figure, row.result.row);
         }
     }
+    say_missing(&results);
     if results.left_out > 0 {
         say(format_args!("{} rows are left to the full form", results.left_out))?;
     }
@@ -69,6 +70,19 @@ fn ended(results: &StudyResults, dir: &Path) -> Ended {
         what: format!("{failed} of {all} rows fail"),
         hint: format!("{} shows them beside their runs", dir.join("report.html").display()),
     })
+}
+
+/// Say which points of curves have no value, and why, unless a row says it.
+pub(crate) fn say_missing(results: &StudyResults) {
+    for figure in &results.figures {
+        let said = |why: &String| figure.rows.iter().any(|row| row.problem.as_ref() == Some(why));
+        for curve in &figure.curves {
+            for (x, why) in curve.missing.iter().filter(|(_, why)| !said(why)) {
+                let at = curve.point(&figure.x.label, *x);
+                eprintln!("{}, {at}: {why}", figure.id);
+            }
+        }
+    }
 }
 
 /// An error if a run has failed.

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{CurvePoint, StudyResults};
+use metrics::{Curve, StudyResults};
 use study::{Plan, Sweep};
 
-use crate::reproduce::{failed_runs, run_into, with_interval};
+use crate::reproduce::{failed_runs, run_into, say_missing, with_interval};
 use crate::table::{number, right};
 use crate::{Ended, args, say};
 
@@ -20,6 +20,7 @@ pub(crate) fn sweep(args: &args::Sweep) -> Ended {
     });
     let results = run_into(&dir, &plan, args.threads, |results| sweep.by_metric(results))?;
     say(table(&results))?;
+    say_missing(&results);
     say(format_args!("results: {}", dir.join("study.json").display()))?;
     say(format_args!("report:  {}", dir.join("report.html").display()))?;
     failed_runs(&results, &dir)
@@ -33,17 +34,14 @@ fn table(results: &StudyResults) -> String {
     let metrics = results.figures.iter().map(|figure| figure.id.as_str());
     table.set_header([x, "at"].into_iter().chain(metrics));
     for (i, curve) in results.figures.first().into_iter().flat_map(|f| &f.curves).enumerate() {
-        let of_metric: Vec<&[CurvePoint]> = results
-            .figures
-            .iter()
-            .filter_map(|figure| Some(figure.curves.get(i)?.measured.as_slice()))
-            .collect();
-        let mut xs: Vec<f64> = of_metric.iter().copied().flatten().map(|point| point.x).collect();
+        let of_metric: Vec<&Curve> =
+            results.figures.iter().filter_map(|figure| figure.curves.get(i)).collect();
+        let mut xs: Vec<f64> = of_metric.iter().copied().flat_map(xs).collect();
         xs.sort_unstable_by(f64::total_cmp);
         xs.dedup();
         for x in xs {
-            let value = |points: &&[CurvePoint]| {
-                let point = points.iter().find(|point| point.x == x);
+            let value = |curve: &&Curve| {
+                let point = curve.measured.iter().find(|point| point.x == x);
                 point.map_or("-".to_owned(), |p| with_interval(&number(Some(p.y)), p.interval))
             };
             let values = of_metric.iter().map(value);
@@ -51,4 +49,10 @@ fn table(results: &StudyResults) -> String {
         }
     }
     right(table)
+}
+
+/// The places of a curve's points, those without a value too.
+fn xs(curve: &Curve) -> impl Iterator<Item = f64> {
+    let missing = curve.missing.iter().map(|(x, _)| *x);
+    curve.measured.iter().map(|point| point.x).chain(missing)
 }

@@ -191,6 +191,14 @@ fn two_transports_of_one_name() {
 }
 
 #[test]
+fn two_tables_of_one_name_in_formulas() {
+    let tables = "[[traffic]]\nname = \"to-all\"\n[[traffic]]\nname = \"to_all\"";
+    let tables = tables.replace("\n[[", "\nkind = \"permutation\"\nsize = \"1KB\"\n[[");
+    let text = GOOD.replacen("[traffic]", &tables, 1);
+    insta::assert_snapshot!(refused_with(&text, &[], &[]));
+}
+
+#[test]
 fn a_class_without_a_queue() {
     let queue = "[[queue.class]]\nclass = 1\nkind = \"drop-tail\"\ncapacity = \"100 packets\"\n\n";
     insta::assert_snapshot!(refused_coexistence(queue, ""));

@@ -54,6 +54,24 @@ fn a_row_per_point_and_a_plot_per_metric() {
 }
 
 #[test]
+fn a_point_without_a_value_is_shown_and_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let metrics = SWEEP.lines().find(|line| line.starts_with("metrics")).unwrap();
+    let few = SWEEP.replace("[1, 10, 40, 120]", "[1]").replace("iw = [1, 23]", "iw = [1]");
+    let few = few.replace(metrics, "metrics = [\"n / 0\"]");
+    std::fs::write(dir.path().join("x.toml"), few).unwrap();
+    let output = trimline(dir.path(), &["sweep", "x.toml", "--set", "topology.k=4"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = text(&output.stdout);
+    let row = said.lines().find(|line| line.contains("iw=1")).unwrap();
+    assert!(row.trim_end_matches(['│', ' ']).ends_with('-'), "{said}");
+    let why = "n=1 iw=1: `n / 0` is inf";
+    assert!(text(&output.stderr).contains(why), "{output:?}");
+    let page = std::fs::read_to_string(dir.path().join("out/sweep/x/report.html")).unwrap();
+    assert!(page.contains(why));
+}
+
+#[test]
 fn a_single_run_does_not_care_for_the_sweep() {
     let dir = tempfile::tempdir().unwrap();
     let digest = |name: &str, scenario: &str| {

@@ -87,12 +87,23 @@ pub struct Curve {
     pub label: String,
     /// Ours.
     pub measured: Vec<CurvePoint>,
+    /// Points of ours without a value: along the horizontal axis, and why.
+    #[serde(default)]
+    pub missing: Vec<(f64, String)>,
     /// Points of the publication.
     pub published: Vec<(f64, f64)>,
     /// Where they are published; empty without any.
     pub source: String,
     /// Whether `measured` is a distribution, drawn without a dot per point.
     pub distribution: bool,
+}
+
+impl Curve {
+    /// What to call the point at `x` of the axis `axis`: `n=9 iw=23`.
+    #[must_use]
+    pub fn point(&self, axis: &str, x: f64) -> String {
+        format!("{axis}={x} {}", self.label).trim_end().to_owned()
+    }
 }
 
 /// A stretch of a [`Timeline`].

@@ -89,7 +89,7 @@ fn of_figure(results: &FigureResults) -> Result<Markup, ReportError> {
     Ok(html! {
         h2 id=(results.id) { (results.id) ": " (results.title) }
         @if !results.expect.is_empty() { p { (results.expect) } }
-        @if !results.curves.is_empty() { (plot(results)?) }
+        @if !results.curves.is_empty() { (plot(results)?) (missing(results)) }
         @for timeline in &timelines { (timeline) }
         @if !results.rows.is_empty() { (rows(&results.rows)) }
         (notes(&results.rows))
@@ -132,6 +132,17 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
     let published = results.curves.iter().any(|curve| !curve.published.is_empty());
     let heading = if published { "Measured and published" } else { "Measured" };
     figure(heading, &legend, &chart, &about, "Nothing was measured.")
+}
+
+/// The points without a value, and why.
+fn missing(results: &FigureResults) -> Markup {
+    html! {
+        @for curve in &results.curves {
+            @for (x, why) in &curve.missing {
+                p.note { "No value at " (curve.point(&results.x.label, *x)) ": " (why) }
+            }
+        }
+    }
 }
 
 fn axis(spec: &AxisSpec, values: impl Iterator<Item = f64>) -> Axis {

@@ -160,7 +160,7 @@ fn check_metric(
     error: impl FnOnce(String) -> Diagnostic,
 ) -> Result<(), Diagnostic> {
     if metric::is_known(name, run) {
-        return Ok(());
+        return check_table(name, run, error);
     }
     let known = metric::names(run);
     // All of them would be a page.
@@ -169,6 +169,26 @@ fn check_metric(
         None => "docs/studies.md lists metrics".to_owned(),
     };
     Err(error(format!("run `{}` has no metric `{name}`", run.id)).hint(hint))
+}
+
+/// If `name` is about a traffic table, the scenario of `run` has it.
+fn check_table(
+    name: &str,
+    run: &Run,
+    error: impl FnOnce(String) -> Diagnostic,
+) -> Result<(), Diagnostic> {
+    let Some((table, _)) = metric::table_of(name) else { return Ok(()) };
+    // What is wrong in the scenario is said where it is planned.
+    let Some(tables) = run.tables() else { return Ok(()) };
+    if tables.iter().any(|known| known == table) {
+        return Ok(());
+    }
+    let known: Vec<&str> = tables.iter().map(String::as_str).collect();
+    let error = error(format!("run `{}` has no traffic table `{table}`", run.id));
+    Err(match known.is_empty() {
+        true => error.hint("give a table `[[traffic]]` of its scenario a `name`"),
+        false => error.hint(did_you_mean(table, &known)),
+    })
 }
 
 /// A formula over two runs compares equal points and equal seeds.
@@ -221,6 +241,7 @@ impl Curve {
                     let error = table.error("cdf", format!("no distribution `{name}`"), "here");
                     error.hint(did_you_mean(&name, &known))
                 })?;
+                check_table(&name, own, |message| table.error("cdf", message, "here"))?;
                 (CurveOf::Distribution(name), None)
             }
             None => {

@@ -62,22 +62,30 @@ impl Judge<'_> {
     /// Our part of a curve, and the publication's.
     pub(crate) fn curve(&self, curve: &Curve) -> metrics::Curve {
         let points = curve.points(&self.figure.runs[curve.run], self.quick);
+        let mut missing = Vec::new();
         let (measured, distribution) = match &curve.of {
             CurveOf::Along { axis, y } => {
-                let point = |point| self.along(curve.run, *axis, y, point);
-                (points.iter().filter_map(point).collect(), false)
+                let mut measured = Vec::new();
+                for (x, point) in
+                    points.iter().filter_map(|p| Some((self.x(curve.run, *axis, p)?, p)))
+                {
+                    match self.over_seeds(curve.run, y, point) {
+                        Ok((y, interval)) => measured.push(CurvePoint { x, y, interval }),
+                        Err(problem) => missing.push((x, problem)),
+                    }
+                }
+                (measured, false)
             }
             CurveOf::Distribution(name) => (self.distribution(curve.run, name, &points), true),
         };
         let (label, source) = (curve.label.clone(), curve.source.clone());
-        metrics::Curve { label, measured, published: curve.published.clone(), source, distribution }
+        let published = curve.published.clone();
+        metrics::Curve { label, measured, missing, published, source, distribution }
     }
 
-    /// The value of `y` at `point` of the sweep of `run`, at its place along `axis`.
-    fn along(&self, run: usize, axis: usize, y: &Formula, point: &Point) -> Option<CurvePoint> {
-        let x = self.figure.runs[run].axes.get(axis)?.values.get(*point.get(axis)?)?.number?;
-        let (y, interval) = self.over_seeds(run, y, point).ok()?;
-        Some(CurvePoint { x, y, interval })
+    /// Where `point` of the sweep of `run` is along `axis`.
+    fn x(&self, run: usize, axis: usize, point: &Point) -> Option<f64> {
+        self.figure.runs[run].axes.get(axis)?.values.get(*point.get(axis)?)?.number
     }
 
     /// The distribution called `name`, over all seeds together.

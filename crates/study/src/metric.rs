@@ -45,18 +45,24 @@ fn tables(scenario: &Scenario, results: &Results) -> Vec<(String, Vec<FlowRow>)>
     named.filter_map(|(i, name)| Some((name.as_ref()?.replace('-', "_"), rows(i)))).collect()
 }
 
-/// Whether `name` can be a metric of `run`. Which tables and tiers there are, only its scenario
-/// knows.
+/// Whether `name` can be a metric of `run`. Which tiers there are, only its fabric knows; for tables
+/// see [`table_of`].
 pub(crate) fn is_known(name: &str, run: &Run) -> bool {
-    let of_table = |rest: &str| {
-        let metric = rest.split_once('.').map_or("", |(_, metric)| metric);
-        of_messages().any(|known| known == metric)
-    };
-    match name.split_once('.') {
-        Some(("tier", _)) => true,
-        Some(("traffic", rest)) => of_table(rest),
-        _ => names(run).iter().any(|known| known == name),
+    match table_of(name) {
+        Some((_, metric)) => of_messages().any(|known| known == metric),
+        None => name.starts_with("tier.") || names(run).iter().any(|known| known == name),
     }
+}
+
+/// The traffic table that `name` is about, as formulas write it, and the rest of the name.
+pub(crate) fn table_of(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("traffic.")?.split_once('.')
+}
+
+/// The names of the traffic tables of `scenario`, as formulas write them.
+pub(crate) fn table_names(scenario: &Scenario) -> Vec<String> {
+    let names = scenario.traffic_names().iter().flatten();
+    names.map(|name| name.replace('-', "_")).collect()
 }
 
 /// The metrics of `run`, those of tables and tiers left out.
@@ -78,7 +84,7 @@ fn of_messages() -> impl Iterator<Item = String> {
 
 /// What the distribution `name` is over, or what there is.
 pub(crate) fn check_distribution(name: &str) -> Result<(), Vec<&'static str>> {
-    let of_table = name.strip_prefix("traffic.").and_then(|rest| rest.split_once('.'));
+    let of_table = table_of(name);
     let metric = of_table.map_or(name, |(_, metric)| metric);
     let known: Vec<&str> = OF_MESSAGES.into_iter().chain([PACKET_LATENCY]).collect();
     let over_packets = metric == PACKET_LATENCY;
@@ -95,7 +101,7 @@ pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -
         let latencies = results.latencies.iter().flat_map(|l| &l.ascending);
         return latencies.map(|latency| latency.as_us_f64()).collect();
     }
-    let table = name.strip_prefix("traffic.").and_then(|rest| rest.split_once('.'));
+    let table = table_of(name);
     let chosen = table.map(|(table, _)| {
         let tables = tables(scenario, results);
         tables.into_iter().find(|(name, _)| name == table).map(|(_, rows)| rows).unwrap_or_default()

@@ -73,22 +73,9 @@ fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
 }
 
 impl Job<'_> {
-    /// Read its scenario. An error in an edit is shown where the edit stands in the figure.
+    /// Read its scenario.
     pub(crate) fn scenario(&self) -> Result<Scenario, Diagnostic> {
-        let edits = self.run.edits(&self.point, self.quick);
-        let mut texts: Vec<String> = edits.iter().map(|(edit, _)| edit.clone()).collect();
-        texts.push(format!("seed={}", self.seed));
-        Scenario::load(&self.run.scenario, &texts).map_err(|error| {
-            let at = match error.edit() {
-                Some(text) => edits.iter().find(|(edit, _)| edit == text).map(|(_, at)| at),
-                None if error.location().is_none() => Some(&self.run.scenario_at),
-                None => None,
-            };
-            match at {
-                Some(at) => error.moved_to(at, "here"),
-                None => error,
-            }
-        })
+        self.run.scenario(&self.point, self.quick, self.seed)
     }
 
     /// The command that repeats it.

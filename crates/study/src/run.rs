@@ -1,11 +1,12 @@
 //! [`Run`]: a scenario of a figure, with its edits, the axes of its sweep and its seeds.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use scenario::{At, Diagnostic, Node, Reader, Source, Value, did_you_mean};
+use scenario::{At, Diagnostic, Node, Reader, Scenario, Source, Value, did_you_mean};
 use units::{Bytes, Dur, Rate};
 
+use crate::metric;
 use crate::probe::{PROBES, Probe};
 
 /// A scenario of a figure, once or along a sweep.
@@ -20,6 +21,8 @@ pub(crate) struct Run {
     pub(crate) axes: Vec<Axis>,
     pub(crate) probe: Option<&'static Probe>,
     pub(crate) quick: Option<Part>,
+    /// See [`Run::tables`].
+    tables: OnceLock<Option<Vec<String>>>,
 }
 
 /// An axis of a sweep.
@@ -67,7 +70,8 @@ impl Run {
         let quick = table.node("quick");
         let seeds = needed_seeds(table)?;
         let quick = quick.map_or(Ok(None), |node| part(node, &axes, &seeds))?;
-        Ok(Self { id, scenario, scenario_at, seeds, sets, axes, probe, quick })
+        let tables = OnceLock::new();
+        Ok(Self { id, scenario, scenario_at, seeds, sets, axes, probe, quick, tables })
     }
 
     /// Read the table `[sweep]` of the scenario `file`, of which each run has the `edits`, too.
@@ -93,6 +97,7 @@ impl Run {
             axes,
             probe: None,
             quick: None,
+            tables: OnceLock::new(),
         })
     }
 
@@ -135,6 +140,40 @@ impl Run {
             (filled, at.clone())
         };
         self.sets.iter().chain(shorter).map(fill).collect()
+    }
+
+    /// The scenario at `point` with `seed`. An error in an edit is shown where the edit stands in the
+    /// figure.
+    pub(crate) fn scenario(
+        &self,
+        point: &Point,
+        quick: bool,
+        seed: u64,
+    ) -> Result<Scenario, Diagnostic> {
+        let edits = self.edits(point, quick);
+        let mut texts: Vec<String> = edits.iter().map(|(edit, _)| edit.clone()).collect();
+        texts.push(format!("seed={seed}"));
+        Scenario::load(&self.scenario, &texts).map_err(|error| {
+            let at = match error.edit() {
+                Some(text) => edits.iter().find(|(edit, _)| edit == text).map(|(_, at)| at),
+                None if error.location().is_none() => Some(&self.scenario_at),
+                None => None,
+            };
+            match at {
+                Some(at) => error.moved_to(at, "here"),
+                None => error,
+            }
+        })
+    }
+
+    /// The names of the scenario's traffic tables, as formulas write them. `None` if it cannot be
+    /// read.
+    pub(crate) fn tables(&self) -> Option<&[String]> {
+        let read = || {
+            let (point, &seed) = (self.points(false).into_iter().next()?, self.seeds.first()?);
+            Some(metric::table_names(&self.scenario(&point, false, seed).ok()?))
+        };
+        self.tables.get_or_init(read).as_deref()
     }
 
     /// The index of the axis `name`.

@@ -46,13 +46,23 @@ fn every_row_has_its_verdict() {
 #[test]
 fn curves_are_measured_beside_what_is_published() {
     let results = run(TINY, false, 2);
-    let [last, completion] = results.figures[0].curves.as_slice() else { panic!("two curves") };
+    let [last, completion, ..] = results.figures[0].curves.as_slice() else { panic!("two curves") };
     assert_eq!((completion.label.as_str(), last.label.as_str()), ("completion", "last"));
     let xs: Vec<f64> = last.measured.iter().map(|point| point.x).collect();
     assert_eq!((xs, last.published.len()), (vec![1.0, 4.0, 8.0], 3));
     let end = completion.measured.last().unwrap();
     let slowest = results.figures[0].rows[2].result.measured.unwrap();
     assert!(end.y == 1.0 && end.x >= slowest, "{end:?}: the slowest of all seeds");
+}
+
+#[test]
+fn points_without_a_value_are_named() {
+    let results = run(TINY, false, 2);
+    let last = results.figures[0].curves.last().unwrap();
+    assert_eq!(last.label, "without values");
+    assert_eq!(last.measured, []);
+    let why = "ndp, seed 1: `flow_goodput_gbps.min` has no value".to_owned();
+    assert_eq!(last.missing, [1.0, 4.0, 8.0].map(|n| (n, why.clone())));
 }
 
 #[test]
