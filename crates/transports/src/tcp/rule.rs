@@ -2,8 +2,8 @@
 //! leaves of it. A rule knows windows in segments and times, no packets. Everything else (slow
 //! start, recovery, timeouts, caps) is the same for all of them.
 //!
-//! To add a rule: a file here with its parameters and its [`Rule`], a variant of [`RuleConfig`]
-//! and of [`State`], and its keys in `crates/scenario/src/transport/tcp.rs`. `cubic.rs` is an
+//! To add a rule: a file here with its parameters and its `Rule`, a variant of [`RuleConfig`]
+//! and of `State`, and its keys in `crates/scenario/src/transport/tcp.rs`. `cubic.rs` is an
 //! example.
 
 pub mod bic;

@@ -18,7 +18,7 @@ pub struct Params {
     /// A flow that loses below its last maximum leaves room to newer ones (`fast_convergence`).
     pub fast_convergence: bool,
     /// Round trips that the last segment before the maximum, and the first after it, take in
-    /// units of 1/[`SEARCH`] (`smooth_part`, 20).
+    /// units of 1/`SEARCH` (`smooth_part`, 20).
     pub smooth: f64,
 }
 
