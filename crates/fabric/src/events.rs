@@ -325,9 +325,9 @@ impl EventQueue {
         self.wheel.opened()
     }
 
-    /// Note where the events of the open slot lead; gives back what was noted before.
-    pub(crate) fn set_onward(&mut self, onward: Vec<Onward>) -> Vec<Onward> {
-        self.wheel.set_onward(onward)
+    /// Where each of them leads; empty until somebody has looked.
+    pub(crate) fn all_onward(&mut self) -> &mut Vec<Onward> {
+        self.wheel.all_onward()
     }
 
     /// The packets that are on their way over a link.
@@ -358,9 +358,8 @@ mod tests {
     /// Whatever is scheduled, the wheel pops what the heaps pop, in the same order.
     #[test]
     fn wheel_and_heap_agree() {
-        let span = SPAN;
         let ranks = Ranks::new(LINKS, HOSTS, 3);
-        let queue = |kind| EventQueue::new(kind, &ranks, 0..HOSTS, LINKS, span);
+        let queue = |kind| EventQueue::new(kind, &ranks, 0..HOSTS, LINKS, SPAN);
         let (mut wheel, mut heap) = (queue(Events::Wheel), queue(Events::Heap));
         let draw = Draw::new(5, Purpose::new("test"), 0);
         let purpose = Purpose::new("events");

@@ -25,8 +25,7 @@ impl<O: Observer> Part<O> {
                 self.slab.prefetch(about.packet);
             }
         }
-        let mut onward = std::mem::take(&mut self.onward);
-        onward.clear();
+        let mut onward = std::mem::take(self.events.all_onward());
         onward.extend(self.events.opened().map(|about| self.look_ahead(about)));
         let hosts = || {
             let named = onward.iter().filter_map(|onward: &Onward| onward.host());
@@ -37,7 +36,7 @@ impl<O: Observer> Part<O> {
             hosts().for_each(|host| host.prefetch_behind(0));
             hosts().for_each(|host| host.prefetch_behind(1));
         }
-        self.onward = self.events.set_onward(onward);
+        *self.events.all_onward() = onward;
     }
 
     /// Where an event leads, and have that at hand.

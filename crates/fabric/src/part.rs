@@ -111,8 +111,6 @@ pub(crate) struct Part<O> {
     pub(crate) submitted: bool,
     /// Whether hosts are too many for the nearer caches, what is behind their pointers included.
     pub(crate) far_hosts: bool,
-    /// Memory for [`Part::fetch`].
-    pub(crate) onward: Vec<Onward>,
     /// Headers that a queue has turned back, until they are forwarded.
     pub(crate) returned: Vec<u32>,
     /// Events handled that are the same however the fabric is cut and departures are worked out.

@@ -592,7 +592,6 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         app_events: VecDeque::new(),
         submitted: false,
         far_hosts: cut.hosts(index).len() * HOST_SIZE > CACHE,
-        onward: Vec::new(),
         returned: Vec::new(),
         handled: 0,
         world: Arc::clone(world),

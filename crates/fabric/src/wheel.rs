@@ -233,8 +233,8 @@ impl Wheel {
     #[cold]
     fn insert(&mut self, key: Key, about: About) {
         let new = self.due(key, about);
-        let later = |due: &Due| (due.since, due.order) < (new.since, new.order);
-        let at = self.next + self.due[self.next..].partition_point(later);
+        let earlier = |due: &Due| (due.since, due.order) < (new.since, new.order);
+        let at = self.next + self.due[self.next..].partition_point(earlier);
         self.due.insert(at, new);
         if at < self.onward.len() {
             self.onward.insert(at, Onward::UNKNOWN);
@@ -287,9 +287,9 @@ impl Wheel {
         self.due.iter().map(|due| due.about)
     }
 
-    /// See [`Wheel::opened`].
-    pub(crate) fn set_onward(&mut self, onward: Vec<Onward>) -> Vec<Onward> {
-        std::mem::replace(&mut self.onward, onward)
+    /// Where each of them leads; empty until somebody has looked.
+    pub(crate) fn all_onward(&mut self) -> &mut Vec<Onward> {
+        &mut self.onward
     }
 
     /// Where the first event of the open slot leads.

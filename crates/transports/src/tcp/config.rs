@@ -131,6 +131,16 @@ pub enum ConfigError {
     },
 }
 
+/// The timeouts of ns-2, and but for the least one of htsim (specs/tcp.md, section 11).
+const SIMULATORS_RTO: RtoConfig = RtoConfig {
+    min: Dur::from_ms(200),
+    max: Dur::from_ms(60_000),
+    initial: Dur::from_ms(3_000),
+    tick: Dur::from_ms(10),
+    min_is_variance: false,
+    ack_ends_backoff: false,
+};
+
 impl Config {
     /// NewReno on Linux in a data centre: byte counting without limit, frozen window when not
     /// used, window of 10 (RFC 6928), delayed acknowledgements of 40 ms, RTO of at least 200 ms
@@ -181,14 +191,7 @@ impl Config {
             window_cap: 20.0,
             increase: Increase::PerAck,
             grow_unused: true,
-            rto: RtoConfig {
-                min: Dur::from_ms(200),
-                max: Dur::from_ms(60_000),
-                initial: Dur::from_ms(3_000),
-                tick: Dur::from_ms(10),
-                min_is_variance: false,
-                ack_ends_backoff: false,
-            },
+            rto: SIMULATORS_RTO,
             delayed_ack: None,
             quick_acks: 0,
             ..Self::linux_datacenter(mss)
@@ -204,14 +207,7 @@ impl Config {
             increase: Increase::PerAck,
             limited_transmit: false,
             idle_restart: false,
-            rto: RtoConfig {
-                min: Dur::from_ms(250),
-                max: Dur::from_ms(60_000),
-                initial: Dur::from_ms(3_000),
-                tick: Dur::from_ms(10),
-                min_is_variance: false,
-                ack_ends_backoff: false,
-            },
+            rto: RtoConfig { min: Dur::from_ms(250), ..SIMULATORS_RTO },
             delayed_ack: None,
             ..Self::linux_datacenter(packet_bytes.saturating_sub(40))
         }
