@@ -31,7 +31,8 @@ pub(crate) fn tcp(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, 
     read(table, &variant)
 }
 
-const RECOVERIES: &[(&str, Recovery)] = &[("newreno", Recovery::NewReno), ("sack", Recovery::Sack)];
+const RECOVERIES: &[(&str, Recovery)] =
+    &[("reno", Recovery::Reno), ("newreno", Recovery::NewReno), ("sack", Recovery::Sack)];
 
 /// How a rule's own keys are read; `preset`: they have the values of its source.
 type ReadRule = fn(&mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic>;
@@ -120,6 +121,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         rule: variant.rule,
         recovery: variant.recovery,
         ecn: variant.ecn,
+        slow_start: table.given("slow_start", p.map(|p| p.slow_start))?,
         increase: increase(table, p.map(|p| p.increase))?,
         grow_unused: table.given("grow_unused", p.map(|p| p.grow_unused))?,
         dup_threshold: table.given("dup_threshold", p.map(|p| p.dup_threshold))?,

@@ -24,6 +24,9 @@ pub enum Increase {
 /// How losses are repaired before the timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
+    /// One segment; the first acknowledgement of anything new ends the recovery (RFC 5681, section
+    /// 3.2). Further losses of the window need three duplicates each, or the timer.
+    Reno,
     /// A segment per round trip, by partial acknowledgements (RFC 6582).
     NewReno,
     /// By what SACK blocks say is missing (RFC 2018, 6675).
@@ -60,6 +63,9 @@ pub struct Config {
     /// All packets say that they may be marked (ECT), and marks are echoed and heeded (RFC 3168;
     /// by RFC 8257 with [`RuleConfig::Dctcp`], which needs it).
     pub ecn: bool,
+    /// Below `ssthresh` the window grows exponentially (RFC 5681, section 3.1). Otherwise it always
+    /// grows as in congestion avoidance (a variant of Phanishayee et al., FAST 2008).
+    pub slow_start: bool,
     /// What an acknowledgement counts as when the window grows.
     pub increase: Increase,
     /// The window grows even while it is not used up (ns-2). Otherwise it is frozen then
@@ -159,6 +165,7 @@ impl Config {
             rule: RuleConfig::NewReno,
             recovery: Recovery::NewReno,
             ecn: false,
+            slow_start: true,
             increase: Increase::PerByte { slow_start_limit: f64::INFINITY },
             grow_unused: false,
             dup_threshold: 3,
@@ -217,7 +224,7 @@ impl Config {
     #[must_use]
     pub const fn longest_ack(&self) -> u16 {
         match self.recovery {
-            Recovery::NewReno => self.ack_bytes,
+            Recovery::Reno | Recovery::NewReno => self.ack_bytes,
             Recovery::Sack => self.ack_bytes.saturating_add(SACK_BYTES_MAX),
         }
     }

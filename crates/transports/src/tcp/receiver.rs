@@ -301,7 +301,7 @@ impl Receiver {
         self.acks = self.acks.saturating_add(1);
         let number = (self.received.prefix() as u32).wrapping_add(config.isn);
         let sack = match config.recovery {
-            Recovery::NewReno => SackBlocks::NONE,
+            Recovery::Reno | Recovery::NewReno => SackBlocks::NONE,
             Recovery::Sack => self.sack_blocks(config, latest),
         };
         let (peer, conn, path, msg, echo) = (self.peer, self.conn, self.path, self.msg, self.echo);

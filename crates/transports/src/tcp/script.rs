@@ -1,6 +1,6 @@
 //! The sender by itself: scripts of what is acknowledged when, in segments, and what must be sent.
 
-use endpoint::{Effects, UNBOUNDED};
+use endpoint::{Effect, Effects, Stat, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
@@ -104,6 +104,34 @@ fn recovery_inflates_and_deflates() {
     s.ack(12);
     assert_eq!((s.sender.window().phase(), s.cwnd()), (Phase::Open, 5.0));
     assert_eq!(s.sent(), [], "5 in flight, 5 allowed");
+}
+
+/// RFC 5681, section 3.2, with the same losses: each needs three duplicates and halves the window.
+#[test]
+fn reno_begins_a_recovery_for_each_loss() {
+    let mut s = Script::new(Config { recovery: Recovery::Reno, ..config() });
+    s.acks(0, 8);
+    assert_eq!(s.sent(), [0, 10, 11, 12]);
+    s.ack(3);
+    assert_eq!((s.sender.window().phase(), s.cwnd()), (Phase::Open, 5.0));
+    assert_eq!(s.sent(), [], "10 in flight, 5 allowed");
+    s.acks(3, 3);
+    assert_eq!((s.sent(), s.ssthresh()), (vec![3], 2.5));
+    let recoveries = |e: &&Effect| **e == Effect::Count(Stat::FastRetransmit);
+    assert_eq!(s.fx.as_slice().iter().filter(recoveries).count(), 2);
+}
+
+/// Without RFC 6582's `recover`, the duplicates of a go-back-N are taken for a loss.
+#[test]
+fn reno_believes_duplicates_after_a_timeout() {
+    let mut s = Script::new(Config { recovery: Recovery::Reno, ..config() });
+    s.timeout();
+    assert_eq!(s.sent(), [0]);
+    s.ack(1);
+    assert_eq!(s.sent(), [1, 2]);
+    s.acks(1, 3);
+    assert_eq!((s.sender.window().phase(), s.ssthresh()), (Phase::Recovery, 2.0));
+    assert_eq!(s.sent(), [1, 3, 4, 5], "1 again; 2 + 3 allowed, 1 and 2 in flight");
 }
 
 #[test]
@@ -211,6 +239,10 @@ fn growth_counts_bytes_or_acknowledgements() {
     assert_eq!(after(abc(f64::INFINITY), 4, f64::INFINITY), 14.0);
     assert_eq!(after(Increase::PerAck, 4, 5.0), 10.1);
     assert_eq!(after(abc(2.0), 4, 5.0), 10.4);
+    let additive = Config { slow_start: false, increase: Increase::PerAck, ..config() };
+    let mut s = Script::new(additive);
+    s.ack(1);
+    assert_eq!(s.cwnd(), 10.1, "no slow start, however high ssthresh is");
     // Slow start from 10 to 12, the other six in congestion avoidance.
     assert_eq!(after(abc(f64::INFINITY), 8, 12.0), 12.5);
 }

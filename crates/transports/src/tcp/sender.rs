@@ -345,7 +345,7 @@ impl Sender {
         let news = config.recovery == Recovery::Sack && self.note_held(ack, incoming.sack);
         let timer = if ack > self.una {
             self.on_new_ack(config, now, ack, incoming.marked, fx)
-        } else if news || config.recovery == Recovery::NewReno {
+        } else if news || config.recovery != Recovery::Sack {
             self.on_duplicate(config, now, fx)
         } else {
             Timer::Keep // a duplicate acknowledgement is one that says something new (RFC 6675)
@@ -431,7 +431,7 @@ impl Sender {
         self.resend = false;
         self.window.on_ack(acked);
         if self.window.phase() == Phase::Recovery {
-            if past_loss {
+            if past_loss || config.recovery == Recovery::Reno {
                 self.window.leave_recovery(config, self.segments(self.in_flight()));
                 return true;
             }
@@ -470,6 +470,8 @@ impl Sender {
     /// number says so.
     fn proves_loss(&self, config: &Config, at_threshold: bool) -> bool {
         match config.recovery {
+            // RFC 5681, section 3.2: they always do, one window of data may halve it several times.
+            Recovery::Reno => at_threshold,
             // RFC 6582, section 3.2, step 2: until an acknowledgement covers more than recover,
             // duplicates may come from what was sent again needlessly, and prove no new loss.
             Recovery::NewReno => at_threshold && (self.recover == 0 || self.una > self.recover),
@@ -484,7 +486,7 @@ impl Sender {
 
     /// The retransmission timer has expired. False if the connection gives up.
     pub(super) fn on_timeout(&mut self, config: &Config, now: Time, fx: &mut Effects) -> bool {
-        if self.in_flight() == 0 && self.window.phase() == Phase::Loss {
+        if self.in_flight() == 0 {
             return true; // what is to be sent again still waits for its turn at the interface
         }
         self.timeouts += 1;

@@ -179,6 +179,22 @@ fn t5_k_drops_in_a_window_take_k_round_trips() {
     }
 }
 
+/// Reno repairs two losses in a window without its timer, but not four: each halves the window, until
+/// too few duplicates come (Fall and Floyd, CCR 26(3), 1996, sections 6.2 to 6.4).
+#[test]
+fn t5_reno_needs_the_timer_for_many_drops() {
+    for (k, expired) in [(1, 0), (2, 0), (4, 1)] {
+        let reno = Config { recovery: Recovery::Reno, initial_window: 30.0, ..textbook() };
+        let mut net = long_pipe(slow_timer(reno));
+        let dropped: Vec<u64> = (0..k).map(|i| 3 * i).collect();
+        net.fault(fault::drop_data(A, &dropped));
+        let key = net.submit(A, B, 200 * MSS);
+        net.run_until_idle(Dur::from_ms(5_000));
+        assert!(net.record(key).acked.is_some());
+        assert_eq!(timeouts(&net), expired, "{k} drops");
+    }
+}
+
 /// With SACK, however many are lost (T5): one round trip, and one more for what the first leaves.
 #[test]
 fn t5_sack_repairs_a_window_in_two_round_trips() {

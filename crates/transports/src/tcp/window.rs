@@ -63,11 +63,15 @@ impl Window {
     fn is_limiting(&self, config: &Config, peak_flight: f64) -> bool {
         if config.grow_unused {
             true
-        } else if self.cwnd < self.ssthresh {
+        } else if self.in_slow_start(config) {
             self.cwnd < 2.0 * peak_flight
         } else {
             self.cwnd < peak_flight + 1.0
         }
+    }
+
+    fn in_slow_start(&self, config: &Config) -> bool {
+        config.slow_start && self.cwnd < self.ssthresh
     }
 
     /// New data was acknowledged, wherever the sender stands; before anything else.
@@ -82,14 +86,16 @@ impl Window {
         if ack.marked || !self.is_limiting(config, peak_flight) {
             return;
         }
-        let (cwnd, rule) = (self.cwnd, self.rule.get());
-        if rule.ends_slow_start() {
+        let cwnd = self.cwnd;
+        if self.rule.get().ends_slow_start() {
             self.ssthresh = self.ssthresh.min(cwnd);
         }
+        let slow_start = self.in_slow_start(config);
+        let rule = self.rule.get();
         self.cwnd += match config.increase {
-            Increase::PerAck if cwnd < self.ssthresh => 1.0,
+            Increase::PerAck if slow_start => 1.0,
             Increase::PerAck => rule.increase(cwnd, 1.0, ack),
-            Increase::PerByte { slow_start_limit } if cwnd < self.ssthresh => {
+            Increase::PerByte { slow_start_limit } if slow_start => {
                 // Slow start ends at ssthresh; what is left of an acknowledgement that crosses it
                 // counts as congestion avoidance (Linux, tcp_slow_start).
                 let slow = ack.segments.min(slow_start_limit).min(self.ssthresh - cwnd);
@@ -113,7 +119,7 @@ impl Window {
     /// decides whether to believe it.
     pub(super) fn on_duplicate(&mut self, config: &Config) -> bool {
         if self.phase == Phase::Recovery {
-            if config.recovery == Recovery::NewReno {
+            if config.recovery != Recovery::Sack {
                 self.inflation += 1.0;
             }
             return false;
@@ -122,16 +128,16 @@ impl Window {
         self.dup_acks == config.dup_threshold
     }
 
-    /// Loss inferred with `flight` segments outstanding (RFC 6582, section 3.2, step 2; RFC 6675,
-    /// section 5, step 4). The window reduced is the one in use: never one that limited transmit or
-    /// the cap has stretched.
+    /// Loss inferred with `flight` segments outstanding (RFC 5681, section 3.2, steps 2 and 3; RFC
+    /// 6582, section 3.2, step 2; RFC 6675, section 5, step 4). The window reduced is the one in use:
+    /// never one that limited transmit or the cap has stretched.
     pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, flight: f64) {
         let used = self.used(config, flight);
         let rule = self.rule.get();
         self.ssthresh = rule.after_loss(used, now).max(rule.least());
         self.cwnd = self.ssthresh;
         self.inflation = match config.recovery {
-            Recovery::NewReno => f64::from(config.dup_threshold),
+            Recovery::Reno | Recovery::NewReno => f64::from(config.dup_threshold),
             Recovery::Sack => 0.0,
         };
         self.phase = Phase::Recovery;
@@ -145,7 +151,8 @@ impl Window {
         }
     }
 
-    /// In recovery, everything was acknowledged that was in flight when it began (step 3, full).
+    /// In recovery, everything was acknowledged that was in flight when it began (RFC 6582, section
+    /// 3.2, step 3, full; Reno: anything, RFC 5681, section 3.2, step 6).
     pub(super) fn leave_recovery(&mut self, config: &Config, flight: f64) {
         if config.conservative_exit && config.recovery == Recovery::NewReno {
             self.cwnd = self.ssthresh.min(flight.max(1.0) + 1.0);
