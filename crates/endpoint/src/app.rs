@@ -45,6 +45,10 @@ pub enum AppEvent {
         key: MsgKey,
         /// Its length, bytes.
         len: u64,
+        /// The tag with which it was submitted. Zero where the environment does not carry it.
+        tag: u16,
+        /// The token with which it was submitted. Zero where the environment does not carry it.
+        token: u64,
     },
     /// A message of this host is known to be delivered.
     Acked(MsgId),
@@ -54,6 +58,8 @@ pub enum AppEvent {
     Signal {
         /// Who.
         from: HostId,
+        /// Which part of the workload, as in [`AppEffect::Signal`].
+        tag: u16,
         /// What, in the applications' own code.
         token: u64,
     },
@@ -66,9 +72,12 @@ pub enum AppEffect {
     Submit {
         /// The message.
         msg: Msg,
-        /// Which part of the workload it belongs to. It comes back in the message's record;
-        /// transports never see it.
+        /// Which part of the workload it belongs to. It comes back in the message's record and in
+        /// [`AppEvent::Delivered`]; transports never see it.
         tag: u16,
+        /// What the message says, in the applications' own code: what an application's header would
+        /// hold, for the receiving application. Transports never see it.
+        token: u64,
     },
     /// Give a message up.
     Cancel(MsgId),
@@ -87,7 +96,35 @@ pub enum AppEffect {
         token: u64,
         /// How much later; at least one picosecond.
         after: Dur,
+        /// Which part of the workload it concerns: an application of several parts hands it to that
+        /// part.
+        tag: u16,
     },
+    /// A piece of work of several messages is over: for the run's results.
+    Job(Job),
+}
+
+/// A piece of work of several messages that an application coordinates: a block of an incast, a
+/// query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Which part of the workload it belongs to, as with messages.
+    pub tag: u16,
+    /// Whether it came to its end. Otherwise it was given up, because a message failed.
+    pub completed: bool,
+    /// When it began.
+    pub start: Time,
+    /// When it was complete, or given up.
+    pub end: Time,
+    /// Payload delivered, bytes.
+    pub bytes: u64,
+    /// Bytes on the wire that arrived meanwhile at the host that reports it, headers and whatever
+    /// else arrives there included: the difference of [`AppCx::received`].
+    pub received: u64,
+    /// The results it asked for.
+    pub parts: u64,
+    /// Those of them that came in time.
+    pub in_time: u64,
 }
 
 /// An application's context.
@@ -98,6 +135,8 @@ pub struct AppCx<'a> {
     pub me: HostId,
     /// The application's own draws.
     pub draw: Draw,
+    /// Bytes on the wire that have arrived at this host so far.
+    pub received: u64,
     /// The next message id of this host; [`AppCx::submit`] advances it.
     pub next_id: &'a mut MsgId,
     /// What this call wants done, in order.
@@ -107,22 +146,20 @@ pub struct AppCx<'a> {
 impl AppCx<'_> {
     /// Submit a message of `len` bytes to `dst`, without order or priority. Returns its id.
     pub fn submit(&mut self, dst: HostId, len: u64) -> MsgId {
-        self.submit_as(Msg {
-            id: MsgId(0),
-            dst,
-            len,
-            channel: 0,
-            prio: 0,
-            transport: 0,
-            reply_to: None,
-        })
+        self.submit_as(Msg::new(dst, len))
     }
 
-    /// Submit `msg`, with tag 0; its id is chosen here and returned.
+    /// Submit `msg`, with nothing to say; its id is chosen here and returned.
     pub fn submit_as(&mut self, msg: Msg) -> MsgId {
+        self.submit_saying(msg, 0)
+    }
+
+    /// Submit `msg`, which says `token` to the receiving application, with tag 0; its id is chosen
+    /// here and returned.
+    pub fn submit_saying(&mut self, msg: Msg, token: u64) -> MsgId {
         let id = *self.next_id;
         self.next_id.0 += 1;
-        self.fx.push(AppEffect::Submit { msg: Msg { id, ..msg }, tag: 0 });
+        self.fx.push(AppEffect::Submit { msg: Msg { id, ..msg }, tag: 0, token });
         id
     }
 
@@ -131,9 +168,14 @@ impl AppCx<'_> {
         self.fx.push(AppEffect::Arm { timer, at });
     }
 
-    /// Send `token` to the application of host `to`, `after` from now.
+    /// Send `token` to the application of host `to`, `after` from now, with tag 0.
     pub fn signal(&mut self, to: HostId, token: u64, after: Dur) {
-        self.fx.push(AppEffect::Signal { to, token, after });
+        self.fx.push(AppEffect::Signal { to, token, after, tag: 0 });
+    }
+
+    /// Report that `job` is over.
+    pub fn report(&mut self, job: Job) {
+        self.fx.push(AppEffect::Job(job));
     }
 
     /// Give message `id` up.

@@ -2,7 +2,7 @@
 
 use units::{Dur, HostId, MsgKey, Time};
 
-use crate::Packet;
+use crate::{Job, Packet};
 
 /// Receives what happens during a run. Environments are generic over it, so that what the empty
 /// observer ignores costs nothing.
@@ -12,6 +12,11 @@ pub trait Observer {
 
     /// A message is over: delivered, failed, or unfinished when the run ended.
     fn message(&mut self, record: &MessageRecord) {
+        let _ = record;
+    }
+
+    /// A piece of work of several messages is over.
+    fn job(&mut self, record: &JobRecord) {
         let _ = record;
     }
 
@@ -81,4 +86,13 @@ pub struct MessageRecord {
     pub placed: u64,
     /// Bytes placed inside the measurement window.
     pub placed_in_window: u64,
+}
+
+/// What became of a piece of work of several messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobRecord {
+    /// The host whose application reports it.
+    pub host: HostId,
+    /// What it reports.
+    pub job: Job,
 }

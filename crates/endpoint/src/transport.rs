@@ -95,6 +95,27 @@ pub struct Msg {
     pub transport: u8,
     /// The message this one answers, for transports that match requests and replies.
     pub reply_to: Option<MsgKey>,
+    /// The greatest window of the message's connection while it is the newest submitted there: bytes
+    /// on the wire, headers included. [`u64::MAX`]: none. A transport may ignore it.
+    pub window: u64,
+}
+
+impl Msg {
+    /// `len` bytes for `dst`, without order, priority or greatest window, over the first transport.
+    /// Its id is chosen when it is submitted.
+    #[must_use]
+    pub const fn new(dst: HostId, len: u64) -> Self {
+        Self {
+            id: MsgId(0),
+            dst,
+            len,
+            channel: 0,
+            prio: 0,
+            transport: 0,
+            reply_to: None,
+            window: u64::MAX,
+        }
+    }
 }
 
 /// Whether a transport has taken a message.

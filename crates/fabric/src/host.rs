@@ -7,9 +7,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
-    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView, Observer,
-    Packet, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
+    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, JobRecord, Msg, NetView,
+    Observer, Packet, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
 };
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
 use crate::config::Config;
@@ -35,6 +37,16 @@ pub(crate) struct Signal {
     pub(crate) at: Time,
     from: u32,
     number: u64,
+    tag: u16,
+    token: u64,
+}
+
+/// What an application says with a message to the application that receives it, and which part of
+/// the workload it is. It reaches the receiver's partition at the end of the round in which the message
+/// was submitted, and so before the message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Note {
+    tag: u16,
     token: u64,
 }
 
@@ -72,6 +84,8 @@ pub(crate) struct Host {
     turns_at: Time,
     /// The digest chain of its messages.
     pub(crate) chain: u64,
+    /// What is said with the messages that it has yet to receive, where anything is.
+    notes: HashMap<MsgKey, Note, FxBuildHasher>,
 }
 
 impl Host {
@@ -106,6 +120,7 @@ impl Host {
             stats: [0; Stat::COUNT],
             reassembly: Reassembly::new(config.window),
             chain: 0,
+            notes: HashMap::default(),
         }
     }
 
@@ -145,7 +160,8 @@ impl Host {
         call: impl FnOnce(&mut dyn App, &mut AppCx<'_>),
     ) {
         let next_id = &mut self.next_id;
-        let mut cx = AppCx { now, me: self.me, draw: self.app_draw, next_id, fx };
+        let received = self.received.bytes;
+        let mut cx = AppCx { now, me: self.me, draw: self.app_draw, received, next_id, fx };
         call(&mut *self.app, &mut cx);
     }
 
@@ -222,7 +238,8 @@ impl<O: Observer> Part<O> {
                 self.call_app(h, |app, cx| app.on_timer(cx, TimerId(id)));
             } else if host.inbox.peek().is_some_and(|Reverse(signal)| signal.at <= now) {
                 let Some(Reverse(signal)) = host.inbox.pop() else { break };
-                let event = AppEvent::Signal { from: HostId(signal.from), token: signal.token };
+                let Signal { from, tag, token, .. } = signal;
+                let event = AppEvent::Signal { from: HostId(from), tag, token };
                 self.call_app(h, |app, cx| app.on_event(cx, event));
             } else {
                 break;
@@ -332,8 +349,9 @@ impl<O: Observer> Part<O> {
                 let host = &mut self.hosts[h as usize];
                 let placed = host.reassembly.take(key);
                 let (at, len) = (host.me, placed.bytes);
+                let Note { tag, token } = host.notes.remove(&key).unwrap_or_default();
                 self.report(h, key, News::Delivered { at, placed }, Outcome::Delivered);
-                self.app_events.push_back(AppEvent::Delivered { key, len });
+                self.app_events.push_back(AppEvent::Delivered { key, len, tag, token });
             }
             Effect::Acked(id) => {
                 let key = MsgKey { src: self.hosts[h as usize].me, id };
@@ -377,7 +395,7 @@ impl<O: Observer> Part<O> {
 
     fn app_effect(&mut self, h: u32, effect: AppEffect) {
         match effect {
-            AppEffect::Submit { msg, tag } => self.submit(h, msg, tag),
+            AppEffect::Submit { msg, tag, token } => self.submit(h, msg, Note { tag, token }),
             AppEffect::Cancel(id) => {
                 let known = Known { topology: &self.world.topology, belief: &self.belief };
                 let host = &mut self.hosts[h as usize];
@@ -396,11 +414,15 @@ impl<O: Observer> Part<O> {
             AppEffect::Arm { timer, at } => {
                 self.hosts[h as usize].app_timers.set(timer.0, at.max(self.now));
             }
-            AppEffect::Signal { to, token, after } => {
+            AppEffect::Signal { to, token, after, tag } => {
                 let host = &mut self.hosts[h as usize];
                 host.signals += 1;
                 let (at, from, number) = (self.now + after, host.me.0, host.signals);
-                self.signal(h, to, after, Signal { at, from, number, token });
+                self.signal(h, to, after, Signal { at, from, number, tag, token });
+            }
+            AppEffect::Job(job) => {
+                let host = self.hosts[h as usize].me;
+                self.jobs.push(JobRecord { host, job });
             }
         }
     }
@@ -428,7 +450,25 @@ impl<O: Observer> Part<O> {
         self.note_app(h);
     }
 
-    fn submit(&mut self, h: u32, msg: Msg, tag: u16) {
+    /// What is said with message `key` on its way to host `to`.
+    fn tell(&mut self, to: HostId, key: MsgKey, note: Note) {
+        if note == Note::default() {
+            return;
+        }
+        let part = self.world.cut.host_owner(to);
+        if part == self.index {
+            self.take_note(to.0 - self.first_host, key, note);
+        } else {
+            self.outbox[part as usize].notes.push((to.0, key, note));
+        }
+    }
+
+    /// A message with this note is on its way to host `h`.
+    pub(crate) fn take_note(&mut self, h: u32, key: MsgKey, note: Note) {
+        self.hosts[h as usize].notes.insert(key, note);
+    }
+
+    fn submit(&mut self, h: u32, msg: Msg, note: Note) {
         let key = MsgKey { src: self.hosts[h as usize].me, id: msg.id };
         let World { topology, config, .. } = &*self.world;
         let carriage = config.carriages.get(usize::from(msg.transport));
@@ -440,8 +480,9 @@ impl<O: Observer> Part<O> {
             return;
         };
         let ideal = topology.ideal(key.src, msg.dst, msg.len, carriage.framing, carriage.spray);
-        let news = News::Submitted { dst: msg.dst, len: msg.len, tag, ideal };
+        let news = News::Submitted { dst: msg.dst, len: msg.len, tag: note.tag, ideal };
         self.reports.push(Report { at: self.now, key, news });
+        self.tell(msg.dst, key, note);
         let backlog = &mut self.hosts[h as usize].backlog;
         backlog.push_back(msg);
         // Behind one that was refused, it waits for the next `Acked` or `Failed` too.

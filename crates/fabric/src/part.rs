@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoint::{
-    AppEffect, AppEvent, Draw, Drop, Effects, Flags, Observer, Packet, PacketEvent, Purpose,
+    AppEffect, AppEvent, Draw, Drop, Effects, Flags, JobRecord, Observer, Packet, PacketEvent,
+    Purpose,
 };
 use queues::{Desc, Fate};
 use units::{MsgKey, Time};
@@ -96,6 +97,8 @@ pub(crate) struct Part<O> {
     pub(crate) crossing_at: Time,
     /// What has happened to messages since the run last asked.
     pub(crate) reports: Vec<Report>,
+    /// What applications have reported since.
+    pub(crate) jobs: Vec<JobRecord>,
     /// By partition: what crosses the cut.
     pub(crate) outbox: Vec<Post>,
     pub(crate) belief: Belief,
@@ -441,6 +444,9 @@ impl<O: Observer> Part<O> {
         }
         for (host, signal) in post.signals.drain(..) {
             self.take_signal(host - self.first_host, signal);
+        }
+        for (host, key, note) in post.notes.drain(..) {
+            self.take_note(host - self.first_host, key, note);
         }
     }
 

@@ -14,9 +14,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use endpoint::{Observer, Packet};
-use units::{Dur, Time};
+use units::{Dur, MsgKey, Time};
 
-use crate::host::Signal;
+use crate::host::{Note, Signal};
 use crate::part::Part;
 
 /// What one partition has for another.
@@ -27,6 +27,8 @@ pub(crate) struct Post {
     pub(crate) arrivals: Vec<(u32, Time)>,
     /// Signals with the host they go to.
     pub(crate) signals: Vec<(u32, Signal)>,
+    /// What is said with messages, with the host they go to.
+    pub(crate) notes: Vec<(u32, MsgKey, Note)>,
 }
 
 impl Post {

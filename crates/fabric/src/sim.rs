@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use endpoint::{App, Draw, Effects, Endpoint, Observer, Purpose};
+use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Observer, Purpose};
 use queues::{Capacity, Queue};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
@@ -40,6 +40,8 @@ pub struct Sim<O> {
     messages: Messages,
     /// Scratch: what parts have reported.
     reports: Vec<Report>,
+    /// Scratch: what applications have reported.
+    jobs: Vec<JobRecord>,
     sampler: Sampler,
     /// The ends of the measurement window that are to come.
     edges: Vec<Time>,
@@ -100,6 +102,7 @@ impl<O: Observer + Send> Sim<O> {
             now: Time::ZERO,
             messages: Messages::new(window),
             reports: Vec::new(),
+            jobs: Vec::new(),
             sampler,
             edges: vec![window.1, window.0],
             violation: None,
@@ -267,6 +270,19 @@ impl<O: Observer + Send> Sim<O> {
             }
         }
         self.reports.clear();
+        self.report_jobs();
+    }
+
+    /// Hand on what applications have reported, in the order of time and host.
+    fn report_jobs(&mut self) {
+        for part in &mut self.parts {
+            self.jobs.append(&mut part.jobs);
+        }
+        // Stable: what one host reports at one instant keeps its order.
+        self.jobs.sort_by_key(|record| (record.job.end, record.host));
+        for record in self.jobs.drain(..) {
+            self.observer.iter_mut().for_each(|observer| observer.job(&record));
+        }
     }
 
     /// If the measurement window begins or ends at `now`, remember what has been sent before.
@@ -582,6 +598,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         slab: Slab::default(),
         crossing_at: Time::NEVER,
         reports: Vec::new(),
+        jobs: Vec::new(),
         outbox: (0..cut.parts).map(|_| Post::default()).collect(),
         belief: common.belief.clone(),
         script: common.script.clone(),

@@ -9,8 +9,8 @@ use std::net::UdpSocket;
 use std::ops::Range;
 
 use endpoint::{
-    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Msg, NetView, Packet,
-    Purpose, Stat, Submit, Tx, TxPort, Why,
+    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Job, Msg, NetView,
+    Packet, Purpose, Stat, Submit, Tx, TxPort, Why,
 };
 use units::{Dur, MsgId, MsgKey, Time};
 
@@ -40,6 +40,9 @@ pub struct Counters {
     pub send_losses: u64,
     /// Datagrams received, the ignored ones included.
     pub received: u64,
+    /// Bytes of the packets received and not ignored, as they would be on a wire
+    /// ([`Packet::wire_len`]).
+    pub received_bytes: u64,
     /// Ignored: not a Trimline datagram, or cut off.
     pub malformed: u64,
     /// Ignored: for another host.
@@ -123,8 +126,10 @@ pub struct Host<'a> {
     backlog: VecDeque<Msg>,
     /// A message has left the endpoint: it may have room again.
     retry: bool,
-    /// Signals of this host's application to itself, by time and order.
-    signals: BTreeMap<(Time, u64), u64>,
+    /// Signals of this host's application to itself, by time and order: tag and token.
+    signals: BTreeMap<(Time, u64), (u16, u64)>,
+    /// What it has reported.
+    jobs: Vec<Job>,
 
     counters: Counters,
 }
@@ -165,6 +170,7 @@ impl<'a> Host<'a> {
             backlog: VecDeque::new(),
             retry: false,
             signals: BTreeMap::new(),
+            jobs: Vec::new(),
             counters: Counters::default(),
             config,
         })
@@ -179,6 +185,12 @@ impl<'a> Host<'a> {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The pieces of work that the application has reported, in that order.
+    #[must_use]
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
     }
 
     /// Run until `done` says so (returns true) or the host is `limit` old (returns false). May be
@@ -235,7 +247,8 @@ impl<'a> Host<'a> {
             self.call_app(|app, cx| app.on_timer(cx, id));
         }
         while let Some(entry) = self.signals.first_entry().filter(|e| e.key().0 <= now) {
-            self.events.push_back(AppEvent::Signal { from: self.config.me, token: entry.remove() });
+            let (tag, token) = entry.remove();
+            self.events.push_back(AppEvent::Signal { from: self.config.me, tag, token });
         }
         Ok(())
     }
@@ -254,6 +267,7 @@ impl<'a> Host<'a> {
 
     fn on_packet(&mut self, pkt: Packet) -> Result<(), Error> {
         let rx_at = self.clock.now();
+        self.counters.received_bytes += u64::from(pkt.wire_len);
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         // `decode` has checked that the sum fits.
         let end = pkt.span.offset + u64::from(pkt.span.len);
@@ -367,7 +381,8 @@ impl Host<'_> {
                 let len = bytes.len() as u64;
                 self.content.received(key, bytes);
                 self.counters.delivered += 1;
-                self.events.push_back(AppEvent::Delivered { key, len });
+                // What the application says with a message does not cross the wire.
+                self.events.push_back(AppEvent::Delivered { key, len, tag: 0, token: 0 });
             }
             Err(Contradiction) => self.reject(key, was_over),
         }
@@ -468,6 +483,7 @@ impl Host<'_> {
             now: self.clock.now(),
             me,
             draw: draw(&self.config, "application"),
+            received: self.counters.received_bytes,
             next_id: &mut self.next_id,
             fx: &mut self.app_effects,
         };
@@ -483,14 +499,18 @@ impl Host<'_> {
                 self.app_timers.arm(timer, at);
                 Ok(())
             }
-            AppEffect::Signal { to, token, after } if to == self.config.me => {
+            AppEffect::Signal { to, token, after, tag } if to == self.config.me => {
                 let at = self.clock.now().saturating_add(after);
                 // Signals of one instant keep their order.
                 let nth = self.signals.range((at, 0)..).take_while(|(k, _)| k.0 == at).count();
-                self.signals.insert((at, nth as u64), token);
+                self.signals.insert((at, nth as u64), (tag, token));
                 Ok(())
             }
             AppEffect::Signal { to, .. } => Err(Error::RemoteSignal(to)),
+            AppEffect::Job(job) => {
+                self.jobs.push(job);
+                Ok(())
+            }
         }
     }
 

@@ -126,15 +126,7 @@ impl Exchange {
         let id = *cx.next_id;
         let len = size(MsgKey { src: cx.me, id });
         let dst = HostId(1 - cx.me.0);
-        cx.submit_as(Msg {
-            id,
-            dst,
-            len,
-            channel: channel(id),
-            prio: 0,
-            transport: 0,
-            reply_to: None,
-        });
+        cx.submit_as(Msg { channel: channel(id), ..Msg::new(dst, len) });
     }
 
     fn check(&mut self, key: MsgKey, len: u64) {
@@ -155,7 +147,7 @@ impl App for Exchange {
 
     fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
         match event {
-            AppEvent::Delivered { key, len } => self.check(key, len),
+            AppEvent::Delivered { key, len, .. } => self.check(key, len),
             AppEvent::Acked(_) => self.submit_next(cx),
             other => panic!("{other:?}"),
         }

@@ -12,8 +12,9 @@ pub(crate) struct Part {
     pub(crate) app: Box<dyn App>,
 }
 
-/// Several applications as one. Each has its own timers and its own draws; events go to all, and each
-/// ignores the messages that it did not submit.
+/// Several applications as one. Each has its own timers and its own draws, and hears of the messages and
+/// signals of its own table; that a message of this host is over goes to all, and each ignores those
+/// that it did not submit.
 pub(crate) struct Mux(Vec<Part>);
 
 impl Mux {
@@ -42,13 +43,18 @@ impl Mux {
         let Some(Part { table, transport, app }) = self.0.get_mut(index) else { return };
         let first = cx.fx.len();
         let draw = cx.draw.part(u64::from(*table));
-        let mut own = AppCx { now: cx.now, me: cx.me, draw, next_id: cx.next_id, fx: cx.fx };
+        let AppCx { now, me, received, .. } = *cx;
+        let mut own = AppCx { now, me, draw, received, next_id: cx.next_id, fx: cx.fx };
         call(app.as_mut(), &mut own);
         for effect in cx.fx.iter_mut().skip(first) {
             match effect {
                 AppEffect::Arm { timer, .. } => *timer = TimerId(timer.0 * parts + index as u32),
-                AppEffect::Submit { msg, tag } => (msg.transport, *tag) = (*transport, *table),
-                AppEffect::Cancel(_) | AppEffect::Signal { .. } => {}
+                AppEffect::Submit { msg, tag, .. } => {
+                    (msg.transport, *tag) = (*transport, *table);
+                }
+                AppEffect::Signal { tag, .. } => *tag = *table,
+                AppEffect::Job(job) => job.tag = *table,
+                AppEffect::Cancel(_) => {}
             }
         }
     }
@@ -62,8 +68,14 @@ impl App for Mux {
     }
 
     fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        let table = match event {
+            AppEvent::Delivered { tag, .. } | AppEvent::Signal { tag, .. } => Some(tag),
+            AppEvent::Acked(_) | AppEvent::Failed(..) => None,
+        };
         for index in 0..self.0.len() {
-            self.part(cx, index, |app, cx| app.on_event(cx, event));
+            if table.is_none_or(|table| table == self.0[index].table) {
+                self.part(cx, index, |app, cx| app.on_event(cx, event));
+            }
         }
     }
 
@@ -108,8 +120,8 @@ mod tests {
         let mut mux = Mux::of(vec![first, Part { table: 5, transport: 0, app: app(8) }], false);
         let (mut next_id, mut fx) = (MsgId(0), Vec::new());
         let draw = Draw::new(1, Purpose::new("test"), 0);
-        let mut cx =
-            AppCx { now: Time(0), me: HostId(0), draw, next_id: &mut next_id, fx: &mut fx };
+        let (now, me, received) = (Time(0), HostId(0), 0);
+        let mut cx = AppCx { now, me, draw, received, next_id: &mut next_id, fx: &mut fx };
         mux.on_start(&mut cx);
         let timers: Vec<TimerId> = cx
             .fx
@@ -126,7 +138,7 @@ mod tests {
             .fx
             .iter()
             .map(|e| match e {
-                AppEffect::Submit { msg, tag } => {
+                AppEffect::Submit { msg, tag, .. } => {
                     (msg.dst.0, msg.id.0, msg.len, *tag, msg.transport)
                 }
                 other => panic!("{other:?}"),

@@ -284,18 +284,12 @@ impl<E: Endpoint + ?Sized> Net<E> {
 
     /// Submit `len` bytes, without order.
     pub fn submit(&mut self, src: HostId, dst: HostId, len: u64) -> MsgKey {
-        self.submit_as(
-            src,
-            Msg { id: MsgId(0), dst, len, channel: 0, prio: 0, transport: 0, reply_to: None },
-        )
+        self.submit_as(src, Msg::new(dst, len))
     }
 
     /// Submit on a channel.
     pub fn submit_on(&mut self, src: HostId, dst: HostId, channel: u32, len: u64) -> MsgKey {
-        self.submit_as(
-            src,
-            Msg { id: MsgId(0), dst, len, channel, prio: 0, transport: 0, reply_to: None },
-        )
+        self.submit_as(src, Msg { channel, ..Msg::new(dst, len) })
     }
 
     /// Submit `msg`; its id is chosen here.

@@ -163,8 +163,7 @@ mod tests {
     }
 
     fn submit(net: &mut Net, from: u32, to: u32, len: u64, transport: u8) -> MsgKey {
-        let (id, dst, prio) = (MsgId(0), HostId(to), 0);
-        let msg = Msg { id, dst, len, channel: 0, prio, transport, reply_to: None };
+        let msg = Msg { transport, ..Msg::new(HostId(to), len) };
         net.submit_as(HostId(from), msg)
     }
 

@@ -92,9 +92,12 @@ impl App for Wishes {
 }
 
 fn submit(id: u64, len: u64) -> AppEffect {
-    let msg =
-        Msg { id: MsgId(id), dst: ME, len, channel: 0, prio: 0, transport: 0, reply_to: None };
-    AppEffect::Submit { msg, tag: 0 }
+    let msg = Msg { id: MsgId(id), ..Msg::new(ME, len) };
+    AppEffect::Submit { msg, tag: 0, token: 0 }
+}
+
+fn delivered(id: u64, len: u64) -> AppEvent {
+    AppEvent::Delivered { key: key(id), len, tag: 0, token: 0 }
 }
 
 fn key(id: u64) -> MsgKey {
@@ -274,7 +277,7 @@ fn only_bytes_of_the_packet_are_placed_and_only_once() {
         fx.delivered(key(3));
     });
     assert!(result.unwrap());
-    assert_eq!(app.told, [AppEvent::Delivered { key: key(3), len: 50 }]);
+    assert_eq!(app.told, [delivered(3, 50)]);
     assert_eq!((counters.placed, counters.contradictions), (50, 0));
 
     let pkt = data(3, 100, 50);
@@ -438,7 +441,7 @@ fn a_cancel_reaches_the_message_wherever_it_is() {
 fn applications_have_timers_and_signals_to_themselves_only() {
     let at = Time::ZERO + Dur::from_ms(2);
     let arm = |id, at| AppEffect::Arm { timer: TimerId(id), at };
-    let signal = |to, token| AppEffect::Signal { to, token, after: Dur::from_ms(1) };
+    let signal = |to, token| AppEffect::Signal { to, token, after: Dur::from_ms(1), tag: 0 };
     let wishes = vec![arm(2, at), arm(1, at), signal(ME, 5), signal(ME, 6)];
     let mut app = Wishes { wishes, ..Wishes::default() };
     let mut content = Pattern::default();
@@ -446,7 +449,7 @@ fn applications_have_timers_and_signals_to_themselves_only() {
     let finished = host(idle(), &mut app, &mut content).0.run(Dur::from_ms(200), |_| false);
     assert!(!finished.unwrap(), "stops at the limit");
     assert_eq!(app.timers, [1, 2]);
-    assert_eq!(app.told, [5, 6].map(|token| AppEvent::Signal { from: ME, token }));
+    assert_eq!(app.told, [5, 6].map(|token| AppEvent::Signal { from: ME, tag: 0, token }));
 
     app.wishes = vec![signal(HostId(1), 7)];
     let result = host(idle(), &mut app, &mut content).0.run(LIMIT, |_| false);
@@ -537,7 +540,7 @@ fn messages_arrive_whole_with_their_bytes() {
     drop(host);
     assert_eq!(content, Pattern { intact: 5, damaged: vec![], bytes: sizes.iter().sum() });
     for (id, len) in (0..).zip(sizes) {
-        assert!(app.told.contains(&AppEvent::Delivered { key: key(id), len }));
+        assert!(app.told.contains(&delivered(id, len)));
     }
 }
 

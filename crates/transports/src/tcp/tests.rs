@@ -601,9 +601,7 @@ mod hostile {
             let mut fx = Effects::new();
             let mut now = Time::ZERO;
             let draw = Draw::new(0, PATH, 0);
-            let msg = |id| Msg {
-                id: MsgId(id), dst: B, len: 5_000, channel: 0, prio: 0, transport: 0, reply_to: None,
-            };
+            let msg = |id| Msg { id: MsgId(id), ..Msg::new(B, 5_000) };
             let mut acked = 0;
             for (i, pkt) in packets.iter().enumerate() {
                 now += Dur::from_us(100);

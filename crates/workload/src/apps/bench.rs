@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use endpoint::{App, AppCx, AppEffect, AppEvent, Draw, Msg, Purpose, UNBOUNDED};
+use endpoint::{App, AppCx, AppEffect, AppEvent, Draw, Job, Msg, Purpose, UNBOUNDED};
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 
 /// How long every message takes until it is acknowledged.
@@ -24,6 +24,7 @@ enum Happening {
 pub(crate) struct Bench<A> {
     pub(crate) apps: Vec<A>,
     pub(crate) submitted: Vec<Submitted>,
+    pub(crate) jobs: Vec<Job>,
     now: Time,
     seed: u64,
     ids: Vec<MsgId>,
@@ -39,6 +40,7 @@ impl<A: App> Bench<A> {
             ids: vec![MsgId(0); apps.len()],
             apps,
             submitted: Vec::new(),
+            jobs: Vec::new(),
             now: Time::ZERO,
             seed,
             queue: BTreeMap::new(),
@@ -84,7 +86,8 @@ impl<A: App> Bench<A> {
         let draw = Draw::new(self.seed, Purpose::new("app"), u64::from(host.0));
         let mut fx = Vec::new();
         let next_id = &mut self.ids[host.index()];
-        f(app, &mut AppCx { now: self.now, me: host, draw, next_id, fx: &mut fx });
+        let (now, received) = (self.now, 0);
+        f(app, &mut AppCx { now, me: host, draw, received, next_id, fx: &mut fx });
         for effect in fx {
             self.apply(host, effect);
         }
@@ -92,11 +95,11 @@ impl<A: App> Bench<A> {
 
     fn apply(&mut self, host: HostId, effect: AppEffect) {
         match effect {
-            AppEffect::Submit { msg, .. } => {
+            AppEffect::Submit { msg, tag, token } => {
                 self.submitted.push(Submitted { at: self.now, src: host, msg });
                 if msg.len != UNBOUNDED {
                     let key = MsgKey { src: host, id: msg.id };
-                    let delivered = AppEvent::Delivered { key, len: msg.len };
+                    let delivered = AppEvent::Delivered { key, len: msg.len, tag, token };
                     self.push(self.now + Dur(FCT.0 / 2), msg.dst, Happening::Event(delivered));
                     self.push(self.now + FCT, host, Happening::Event(AppEvent::Acked(msg.id)));
                 }
@@ -106,11 +109,12 @@ impl<A: App> Bench<A> {
                 self.armed.insert((host, timer), at);
                 self.push(at, host, Happening::Timer(timer));
             }
-            AppEffect::Signal { to, token, after } => {
+            AppEffect::Signal { to, token, after, tag } => {
                 assert!(after > Dur::ZERO, "a signal takes time");
-                let event = AppEvent::Signal { from: host, token };
+                let event = AppEvent::Signal { from: host, tag, token };
                 self.push(self.now + after, to, Happening::Event(event));
             }
+            AppEffect::Job(job) => self.jobs.push(job),
             AppEffect::Cancel(_) => panic!("no application here cancels"),
         }
     }

@@ -92,15 +92,7 @@ impl ClosedLoop {
         let which = if self.spec.keep_destination { 0 } else { n };
         let Some(dst) = self.to.pick(cx.me, draw, DESTINATION, which) else { return };
         let len = self.spec.sizes.sample(draw.unit(SIZE, n));
-        let msg = Msg {
-            id: MsgId(0),
-            dst,
-            len,
-            channel: 0,
-            prio: self.spec.prio,
-            transport: 0,
-            reply_to: None,
-        };
+        let msg = Msg { prio: self.spec.prio, ..Msg::new(dst, len) };
         connection.open = Some(cx.submit_as(msg));
         connection.submitted += 1;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use endpoint::{App, AppCx, Msg, Purpose};
-use units::{MsgId, Time, TimerId};
+use units::{Time, TimerId};
 
 use crate::{Destinations, SizeDist, arrivals};
 
@@ -68,15 +68,7 @@ impl App for Poisson {
         };
         let len = self.spec.sizes.sample(cx.draw.unit(SIZE, n));
         let prio = self.spec.prio;
-        cx.submit_as(Msg {
-            id: MsgId(0),
-            dst,
-            len,
-            channel: 0,
-            prio,
-            transport: 0,
-            reply_to: None,
-        });
+        cx.submit_as(Msg { prio, ..Msg::new(dst, len) });
         self.submitted += 1;
         self.arm(cx);
     }

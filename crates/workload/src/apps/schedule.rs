@@ -58,7 +58,7 @@ impl From<&Flow> for Entry {
         };
         Self {
             start,
-            msg: Msg { id: MsgId(0), dst, len, channel, prio, transport: 0, reply_to: None },
+            msg: Msg { channel, prio, ..Msg::new(dst, len) },
             done: Done { acked: flow.on_acked, delivered: flow.on_delivered },
         }
     }

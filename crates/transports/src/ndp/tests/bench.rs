@@ -80,15 +80,7 @@ impl Bench {
 
     /// Submit message `id` for the peer, and return what is sent at once.
     pub(super) fn submit(&mut self, id: u64, len: u64) -> Vec<Packet> {
-        let msg = Msg {
-            id: MsgId(id),
-            dst: PEER,
-            len,
-            channel: 0,
-            prio: 0,
-            transport: 0,
-            reply_to: None,
-        };
+        let msg = Msg { id: MsgId(id), ..Msg::new(PEER, len) };
         self.call(|ndp, cx| ndp.on_submit(cx, &msg));
         self.drain()
     }

@@ -117,9 +117,7 @@ fn priorities_are_strict() {
         let mut net = net(&config, LINK, 12);
         net.set_bottleneck(RECEIVER, Bottleneck { rate: TEN_GIG, packets: 8, trim: true });
         let submit = |net: &mut Net, sender, prio| {
-            let (id, len) = (MsgId(0), 2_000_000);
-            let msg =
-                Msg { id, dst: RECEIVER, len, channel: 0, prio, transport: 0, reply_to: None };
+            let msg = Msg { prio, ..Msg::new(RECEIVER, 2_000_000) };
             net.submit_as(HostId(sender), msg)
         };
         let others: Vec<MsgKey> = (1..11).map(|sender| submit(&mut net, sender, 5)).collect();

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use endpoint::{Draw, Msg, MsgId, Purpose, Why};
+use endpoint::{Draw, Msg, Purpose, Why};
 use testkit::fault::{self, Mix};
 use testkit::ndp::{HostInvariants, Rules};
 use testkit::{Bottleneck, Link, Net, Seen};
@@ -147,7 +147,7 @@ fn start(plan: &Plan, seed: u64) -> Net {
 fn submit(plan: &Plan, net: &mut Net) {
     for &(gap, src, dst, len, prio) in &plan.messages {
         net.run_until(net.now() + gap);
-        let msg = Msg { id: MsgId(0), dst, len, channel: 0, prio, transport: 0, reply_to: None };
+        let msg = Msg { prio, ..Msg::new(dst, len) };
         net.submit_as(src, msg);
     }
     if let Some((path, reroute_after)) = plan.failure {
