@@ -39,6 +39,8 @@ mod script;
 mod sender;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod traces;
 mod window;
 
 use std::collections::VecDeque;
