@@ -489,7 +489,7 @@ fn window_cap() {
     for limited_transmit in [false, true] {
         for config in [textbook(3.0), sack(3.0)] {
             let script = match config.recovery {
-                Recovery::NewReno => script.to_owned(),
+                Recovery::Reno | Recovery::NewReno => script.to_owned(),
                 Recovery::Sack => script
                     .replace("10.2 ack 1", "10.2 ack 1 sack 2-3")
                     .replace("20.2 ack 1", "20.2 ack 1 sack 2-4"),
