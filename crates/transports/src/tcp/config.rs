@@ -14,7 +14,8 @@ pub enum Increase {
     /// however much it acknowledges (RFC 5681, section 3.1; ns-2, ns-3.17).
     PerAck,
     /// By the segments acknowledged (RFC 3465), in slow start at most `slow_start_limit` of them
-    /// per acknowledgement: 2 in the RFC, infinite in Linux.
+    /// per acknowledgement: 2 in the RFC, infinite in Linux. In the slow start that follows a
+    /// timeout at most one (RFC 3465, section 2.3).
     PerByte {
         /// L of RFC 3465, segments.
         slow_start_limit: f64,

@@ -262,7 +262,7 @@ impl Endpoint for Tcp {
         }
         self.messages += 1;
         let slot = self.sender_for(cx, msg);
-        self.senders[slot as usize].submit(&self.config, cx.now, msg.id, msg.len);
+        self.senders[slot as usize].submit(msg.id, msg.len);
         self.settle(cx.now, slot, Timer::Keep);
         Submit::Taken
     }

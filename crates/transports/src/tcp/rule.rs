@@ -15,7 +15,7 @@ mod newreno;
 
 use units::{Dur, Time};
 
-use super::config::ConfigError;
+use super::config::{ConfigError, Increase};
 
 /// Which rule, and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,8 +101,15 @@ pub(super) trait Rule {
         2.0
     }
 
-    /// Nothing was in flight for `idle`, and now something will be.
-    fn after_idle(&mut self, _idle: Dur) {}
+    /// ssthresh after a loss in a window of data that a mark has reduced already, from `before` to
+    /// `reduced`: one reduction per window (RFC 3168, section 6.1.2), which was as great as for a
+    /// loss.
+    fn after_mark_and_loss(&mut self, _before: f64, reduced: f64) -> f64 {
+        reduced
+    }
+
+    /// Nothing was in flight for `idle`, and now something will be; `restarts`: by slow start.
+    fn after_idle(&mut self, _idle: Dur, _restarts: bool) {}
 }
 
 /// The rule of one connection.
@@ -117,10 +124,10 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) fn new(config: &RuleConfig) -> Self {
+    pub(super) fn new(config: &RuleConfig, increase: Increase) -> Self {
         match *config {
             RuleConfig::NewReno => Self::NewReno(newreno::NewReno),
-            RuleConfig::Bic(params) => Self::Bic(bic::Bic::new(params)),
+            RuleConfig::Bic(params) => Self::Bic(bic::Bic::new(params, increase)),
             RuleConfig::HTcp(params) => Self::HTcp(htcp::HTcp::new(params)),
             RuleConfig::Cubic(params) => Self::Cubic(cubic::Cubic::new(params)),
             RuleConfig::Dctcp(params) => Self::Dctcp(dctcp::Dctcp::new(params)),

@@ -26,9 +26,9 @@ impl Scoreboard {
         (self.high_rxt, self.rescued) = (0, false);
     }
 
-    /// The receiver has `range`. True if that is news.
-    pub(super) fn add(&mut self, range: Range<u64>) -> bool {
-        self.held.insert(range) > 0
+    /// The receiver has `range`. Returns how much of it is news.
+    pub(super) fn add(&mut self, range: Range<u64>) -> u64 {
+        self.held.insert(range)
     }
 
     /// A recovery, or what follows a timeout, begins: nothing has been retransmitted.

@@ -5,7 +5,7 @@ use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
 use super::config::{Config, Increase, Recovery};
-use super::rule::{RuleConfig, dctcp};
+use super::rule::{RuleConfig, State, cubic, dctcp};
 use super::sender::{Identity, Incoming, Sender, Timer};
 use super::window::Phase;
 
@@ -32,7 +32,7 @@ impl Script {
     fn new(config: Config) -> Self {
         let id = Identity { dst: HostId(1), conn: 0, path: 0, channel: 0, mss: MSS as u16 };
         let mut sender = Sender::new(&config, id);
-        sender.submit(&config, Time::ZERO, MsgId(0), UNBOUNDED);
+        sender.submit(MsgId(0), UNBOUNDED);
         let mut script = Self { config, sender, now: Time::ZERO, fx: Effects::new() };
         assert_eq!(script.sent(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         script
@@ -354,4 +354,120 @@ fn the_receiver_hears_of_a_reduction_once() {
         .map(|segment| segment.control.has(Control::CWR))
         .collect();
     assert_eq!(reduced, [true, false, false]);
+}
+
+/// RFC 3168, section 6.1.2: a mark and a loss in one window of data are one event of congestion.
+/// For DCTCP the loss leaves half of the window before the mark (RFC 8257, section 3.5).
+#[test]
+fn a_mark_and_a_loss_in_one_window_reduce_once() {
+    // Half, and 1/16 of a first window that was all marked: 10 * (1 - 0.53125 / 2).
+    let half = dctcp::Params { initial_alpha: 0.5, ..dctcp::Params::RFC };
+    let cubic = RuleConfig::Cubic(cubic::Params::RFC);
+    for (rule, marked, left) in [
+        (RuleConfig::NewReno, 5.0, 5.0),
+        (cubic, 7.0, 7.0),
+        (RuleConfig::Dctcp(half), 7.34375, 5.0),
+    ] {
+        let conservative_exit = false;
+        let mut s = Script::new(Config { rule, ecn: true, conservative_exit, ..config() });
+        s.marked(1);
+        assert_eq!(s.cwnd(), marked);
+        s.acks(1, 3);
+        assert_eq!((s.cwnd(), s.ssthresh()), (left, left), "{rule:?}");
+        assert_eq!(s.sent()[0], 1);
+        s.ack(10);
+        assert_eq!((s.sender.window().phase(), s.cwnd()), (Phase::Open, left));
+        // What is sent from now on is another window.
+        s.sent();
+        s.ack(11);
+        let grown = s.cwnd();
+        s.acks(11, 3);
+        assert!(s.cwnd() < grown, "{rule:?}");
+    }
+}
+
+/// The two in two windows: 15 segments are sent after the mark, the first of them is lost.
+#[test]
+fn a_loss_after_the_marked_window_reduces_again() {
+    let mut s = Script::new(Config { ecn: true, ..config() });
+    s.marked(1);
+    s.ack(10);
+    assert_eq!(s.sent(), [10, 11, 12, 13, 14]);
+    s.acks(10, 3);
+    assert_eq!(s.ssthresh(), 2.5);
+}
+
+#[test]
+fn a_mark_never_enlarges_the_window() {
+    let mut s = Script::new(Config { ecn: true, ..config() });
+    s.timeout();
+    assert_eq!(s.sent(), [0]);
+    s.ack(10); // of all that was sent before: slow start to two segments
+    assert_eq!((s.cwnd(), s.sent()), (2.0, vec![10, 11]));
+    s.timeout();
+    assert_eq!(s.sent(), [10]);
+    s.marked(12);
+    assert_eq!(s.cwnd(), 1.0, "a window of one stays one, and does not grow by a mark");
+}
+
+/// RFC 3465, section 2.3: however much an acknowledgement covers after a timeout, slow start grows by
+/// one segment.
+#[test]
+fn after_a_timeout_slow_start_grows_by_one() {
+    let abc = Increase::PerByte { slow_start_limit: 2.0 };
+    let initial_ssthresh = 40.0;
+    let mut s = Script::new(Config { increase: abc, initial_ssthresh, ..config() });
+    s.ack(2);
+    assert_eq!(s.cwnd(), 12.0);
+    assert_eq!(s.sent(), [10, 11, 12, 13]);
+    s.timeout();
+    assert_eq!(s.sent(), [2]);
+    s.ack(14);
+    assert_eq!((s.cwnd(), s.ssthresh()), (2.0, 6.0));
+    s.sent();
+    s.ack(16);
+    assert_eq!(s.cwnd(), 3.0, "the slow start that follows the timeout is not over yet");
+}
+
+/// In congestion avoidance only what SACK had not named before the timeout lets the window grow.
+#[test]
+fn what_arrived_before_a_timeout_does_not_count_again() {
+    let increase = Increase::PerByte { slow_start_limit: 2.0 };
+    let mut s = Script::new(Config { increase, ..sack() });
+    s.sack(0, &[(8, 10)]);
+    s.timeout();
+    s.timeout();
+    assert_eq!(s.sent(), [0]);
+    assert_eq!((s.cwnd(), s.ssthresh()), (1.0, 5.0));
+    for n in 1..=4 {
+        s.sack(n, &[(8, 10)]);
+        s.sent();
+    }
+    assert_eq!(s.cwnd(), 5.0);
+    s.sack(10, &[]);
+    assert_eq!(s.cwnd(), 5.0 + 4.0 / 5.0, "segments 4 to 7, not 8 and 9");
+}
+
+/// A pause is what lies between the last acknowledgement and the next segment, and it is one pause,
+/// however many messages end it.
+#[test]
+fn a_pause_is_counted_once_and_without_the_flight() {
+    let rule = RuleConfig::Cubic(cubic::Params::RFC);
+    let config = Config { rule, idle_restart: false, initial_ssthresh: 5.0, ..config() };
+    let id = Identity { dst: HostId(1), conn: 0, path: 0, channel: 1, mss: MSS as u16 };
+    let mut s =
+        Script { config, sender: Sender::new(&config, id), now: Time::ZERO, fx: Effects::new() };
+    s.sender.submit(MsgId(0), 10 * MSS);
+    s.sent();
+    s.ack(10);
+    let began = |s: &Script| match s.sender.window().rule() {
+        State::Cubic(cubic) => cubic.epoch.unwrap().began,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(began(&s), s.now);
+    s.now += Dur::from_ms(50);
+    s.sender.submit(MsgId(1), MSS);
+    s.sender.submit(MsgId(2), MSS);
+    s.sent();
+    assert_eq!(began(&s), s.now, "10 us of flight do not belong to the 50 ms");
 }

@@ -94,6 +94,8 @@ pub(super) struct Sender {
     peak: u64,
     round_end: u64,
     last_send: Time,
+    /// Since when nothing is in flight, if something was before.
+    idle_since: Option<Time>,
     /// Timeouts since the last progress.
     timeouts: u32,
     /// The segment at `una` is to be sent again, whatever the window says.
@@ -105,6 +107,8 @@ pub(super) struct Sender {
     /// `max` when the window was last reduced: marks of what was sent before say nothing new
     /// (RFC 3168, section 6.1.2).
     reduced_at: u64,
+    /// A mark did it, not a loss.
+    reduced_by_mark: bool,
     /// The next new segment says that the window was reduced (CWR).
     tell_reduced: bool,
     /// The connection stands in the endpoint's round.
@@ -163,11 +167,13 @@ impl Sender {
             peak: 0,
             round_end: 0,
             last_send: Time::ZERO,
+            idle_since: None,
             timeouts: 0,
             resend: false,
             partial_seen: false,
             scoreboard: Scoreboard::default(),
             reduced_at: 0,
+            reduced_by_mark: false,
             tell_reduced: false,
             in_round: false,
             open: 0,
@@ -223,12 +229,7 @@ impl Sender {
     }
 
     /// Take on a message of `len` bytes.
-    pub(super) fn submit(&mut self, config: &Config, now: Time, id: MsgId, len: u64) {
-        if self.una == self.max && self.max > 0 {
-            let idle = now.since(self.last_send);
-            let restart = config.idle_restart && idle > self.rto.timeout(&config.rto);
-            self.window.after_idle(config, idle, restart);
-        }
+    pub(super) fn submit(&mut self, id: MsgId, len: u64) {
         let start = self.end();
         self.open += 1;
         self.messages.push_back(Outgoing { id, start, len, given_up: false, reported: false });
@@ -305,6 +306,9 @@ impl Sender {
     pub(super) fn next_segment(&mut self, config: &Config, now: Time) -> Option<Segment> {
         let (mut segment, cause) = self.sendable(config)?;
         let end = segment.seq + segment.space();
+        if let Some(since) = self.idle_since.take() {
+            self.after_idle(config, now, since);
+        }
         self.last_send = now;
         if segment.again {
             // Karn: nothing measured across a retransmission.
@@ -330,6 +334,14 @@ impl Sender {
         Some(segment)
     }
 
+    /// Nothing has been in flight since `since`, and now something will be. The window is judged by
+    /// the time since data was last sent (RFC 5681, section 4.1).
+    fn after_idle(&mut self, config: &Config, now: Time, since: Time) {
+        let silent = now.since(self.last_send);
+        let restart = config.idle_restart && silent > self.rto.timeout(&config.rto);
+        self.window.after_idle(config, now.since(since), restart);
+    }
+
     /// An acknowledgement.
     pub(super) fn on_ack(
         &mut self,
@@ -342,9 +354,13 @@ impl Sender {
         if ack > self.max || ack < self.una || self.una == self.max {
             return Timer::Keep; // never sent, old, or nothing outstanding
         }
+        let fresh = match config.recovery {
+            Recovery::Sack => self.scoreboard.add(0..ack),
+            Recovery::Reno | Recovery::NewReno => ack - self.una,
+        };
         let news = config.recovery == Recovery::Sack && self.note_held(ack, incoming.sack);
         let timer = if ack > self.una {
-            self.on_new_ack(config, now, ack, incoming.marked, fx)
+            self.on_new_ack(config, now, ack, fresh, incoming.marked, fx)
         } else if news || config.recovery != Recovery::Sack {
             self.on_duplicate(config, now, fx)
         } else {
@@ -358,11 +374,10 @@ impl Sender {
 
     /// Take in what SACK blocks say. True if that is news.
     fn note_held(&mut self, ack: u64, blocks: &[(u64, u64)]) -> bool {
-        self.scoreboard.add(0..ack);
         let mut news = false;
         for &(left, right) in blocks {
             if ack < left && left < right && right <= self.max {
-                news |= self.scoreboard.add(left..right);
+                news |= self.scoreboard.add(left..right) > 0;
             }
         }
         news
@@ -374,16 +389,19 @@ impl Sender {
         if self.una > self.reduced_at && self.window.phase() == Phase::Open {
             self.window.on_mark(config, now);
             self.reduced_at = self.max;
+            self.reduced_by_mark = true;
             self.tell_reduced = true;
         }
     }
 
-    /// An acknowledgement of everything below `ack`, some of it new.
+    /// An acknowledgement of everything below `ack`, some of it new; `fresh` bytes of it SACK had not
+    /// named before.
     fn on_new_ack(
         &mut self,
         config: &Config,
         now: Time,
         ack: u64,
+        fresh: u64,
         marked: bool,
         fx: &mut Effects,
     ) -> Timer {
@@ -395,13 +413,16 @@ impl Sender {
         let sample = self.measure(config, now);
         let new_round = self.una > self.round_end;
         let (segments, srtt) = (self.segments(acked), self.rto.srtt());
-        let restart =
-            self.advance(config, &Acked { now, segments, marked, new_round, sample, srtt });
+        let acked = Acked { now, segments, marked, new_round, sample, srtt };
+        let restart = self.advance(config, &acked, self.segments(fresh));
         if new_round {
             self.round_end = self.nxt;
             self.peak = flight;
         }
         self.finish_messages(fx);
+        if self.una == self.max {
+            self.idle_since = Some(now);
+        }
         match () {
             () if self.una == self.max => Timer::Stop,
             () if restart => Timer::Restart,
@@ -425,8 +446,9 @@ impl Sender {
         }
     }
 
-    /// New data was acknowledged: move the window. Whether the timer restarts.
-    fn advance(&mut self, config: &Config, acked: &Acked) -> bool {
+    /// New data was acknowledged, `fresh` segments of it not by SACK before: move the window. Whether
+    /// the timer restarts.
+    fn advance(&mut self, config: &Config, acked: &Acked, fresh: f64) -> bool {
         let past_loss = self.una >= self.recover;
         self.resend = false;
         self.window.on_ack(acked);
@@ -443,10 +465,15 @@ impl Sender {
             let first = !std::mem::replace(&mut self.partial_seen, true);
             return first || !config.impatient;
         }
-        if self.window.phase() == Phase::Loss && past_loss {
-            self.window.reopen();
+        let mut counted = *acked;
+        if self.window.phase() == Phase::Loss {
+            // What arrived before the timeout has not left the network since.
+            counted.segments = fresh;
+            if past_loss {
+                self.window.reopen();
+            }
         }
-        self.window.grow(config, acked, self.segments(self.peak));
+        self.window.grow(config, &counted, self.segments(self.peak));
         true
     }
 
@@ -455,10 +482,12 @@ impl Sender {
         if !self.proves_loss(config, at_threshold) {
             return Timer::Keep;
         }
-        self.window.enter_recovery(config, now, self.segments(self.in_flight()));
+        let marked = self.reduced_by_mark && self.una < self.reduced_at;
+        self.window.enter_recovery(config, now, self.segments(self.in_flight()), marked);
         self.scoreboard.forget_retransmissions();
         self.recover = self.max;
         self.reduced_at = self.max;
+        self.reduced_by_mark = false;
         self.tell_reduced = true;
         self.resend = true;
         self.partial_seen = false;
@@ -500,6 +529,7 @@ impl Sender {
         self.scoreboard.forget_retransmissions();
         self.recover = self.max;
         self.reduced_at = self.max;
+        self.reduced_by_mark = false;
         self.tell_reduced = true;
         self.nxt = self.una;
         self.timed = None;

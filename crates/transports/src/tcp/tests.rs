@@ -547,6 +547,47 @@ fn two_senders_share_a_bottleneck() {
     assert!(placed.iter().all(|&p| p > capacity * 3 / 10), "about fair: {placed:?}");
 }
 
+/// Invariant T13 of specs/tcp.md, with the slow-start threshold of the ns-2 module: 1 Gb/s, a round trip
+/// of 100 us, two flows that keep ten packets queued each. 0.75 ms of delay let slow start overshoot;
+/// the rule then brings the queue to its 20 packets, and slow start stays over.
+#[test]
+fn t13_fast_keeps_alpha_packets_of_each_flow_queued() {
+    const SLOW: Rate = Rate(1_000_000_000);
+    let slow_start_delay = Dur::from_us(750);
+    let params = rule::fast::Params { alpha: 10.0, gamma: 0.5, slow_start_delay };
+    let config = Config { rule: RuleConfig::Fast(params), ..slow_timer(textbook()) };
+    let make = || Box::new(Tcp::new(config).unwrap());
+    // Forth and back 50 us less the serialisation on the quick links of the hosts.
+    let link = Link { delay: Dur::from_us(49), ..LINK };
+    let mut net = Net::new(1, link, vec![make(), make(), make()]);
+    let sink = HostId(2);
+    net.set_bottleneck(sink, Bottleneck { rate: SLOW, packets: 10_000, trim: false });
+    net.stop_logging();
+    let keys = [A, B].map(|src| net.submit(src, sink, UNBOUNDED));
+    let placed = |net: &Net<Tcp>| {
+        keys.map(|key| net.record(key).placed.iter().map(|r| r.end - r.start).sum::<u64>() as f64)
+    };
+    net.run_until(Time::ZERO + Dur::from_ms(100));
+    let before = placed(&net);
+    // The queue: what is in flight beyond what the wires hold, 100 us and its own serialisation.
+    let (mut queue, mut samples) = (0.0, 0.0);
+    for ms in 101..=400 {
+        net.run_until(Time::ZERO + Dur::from_ms(ms));
+        let flight: u64 = [A, B].iter().map(|&host| net.endpoint(host).only().flight()).sum();
+        queue += flight as f64 / MSS as f64;
+        samples += 1.0;
+    }
+    let pipe = SLOW.bytes_in(Dur::from_us(100)).0 as f64 / 1040.0;
+    let queue = queue / samples - pipe;
+    assert!((18.0..=22.0).contains(&queue), "{queue} packets queued");
+    let after = placed(&net);
+    let rates = [after[0] - before[0], after[1] - before[1]];
+    let sum: f64 = rates.iter().sum();
+    let jain = sum * sum / (2.0 * rates.iter().map(|r| r * r).sum::<f64>());
+    assert!(jain >= 0.99, "{rates:?}");
+    assert!(sum * 8.0 / 0.3 > 0.99 * 1e9 * 1000.0 / 1040.0, "the link is full: {rates:?}");
+}
+
 mod hostile {
     use endpoint::{Draw, Effects, HDR_MAX, NetView, Routes};
     use proptest::prelude::*;

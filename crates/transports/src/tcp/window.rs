@@ -29,6 +29,10 @@ pub(super) struct Window {
     phase: Phase,
     /// Duplicate acknowledgements in a row.
     dup_acks: u32,
+    /// The window is below ssthresh because of a timeout.
+    after_timeout: bool,
+    /// The window in use before the last mark reduced it.
+    before_mark: f64,
     rule: State,
 }
 
@@ -40,7 +44,9 @@ impl Window {
             inflation: 0.0,
             phase: Phase::Open,
             dup_acks: 0,
-            rule: State::new(&config.rule),
+            after_timeout: false,
+            before_mark: 0.0,
+            rule: State::new(&config.rule, config.increase),
         }
     }
 
@@ -92,19 +98,26 @@ impl Window {
         }
         let slow_start = self.in_slow_start(config);
         let rule = self.rule.get();
-        self.cwnd += match config.increase {
+        let increase = match config.increase {
             Increase::PerAck if slow_start => 1.0,
             Increase::PerAck => rule.increase(cwnd, 1.0, ack),
             Increase::PerByte { slow_start_limit } if slow_start => {
+                let limit = if self.after_timeout { 1.0 } else { slow_start_limit };
                 // Slow start ends at ssthresh; what is left of an acknowledgement that crosses it
                 // counts as congestion avoidance (Linux, tcp_slow_start).
-                let slow = ack.segments.min(slow_start_limit).min(self.ssthresh - cwnd);
+                let slow = ack.segments.min(limit).min(self.ssthresh - cwnd);
                 let left = ack.segments - slow;
                 let crossed = cwnd + slow >= self.ssthresh && left > 0.0;
                 slow + if crossed { rule.increase(self.ssthresh, left, ack) } else { 0.0 }
             }
             Increase::PerByte { .. } => rule.increase(cwnd, ack.segments, ack),
         };
+        self.cwnd += increase;
+        self.after_timeout &= self.cwnd < self.ssthresh;
+        if increase < 0.0 {
+            // Slow start is over: a rule that takes the window down itself stays in charge of it.
+            self.ssthresh = self.ssthresh.min(self.cwnd);
+        }
     }
 
     /// Congestion was marked, for the first time in this window of data.
@@ -112,7 +125,9 @@ impl Window {
         let rule = self.rule.get();
         let used = self.cwnd.min(config.window_cap);
         self.ssthresh = rule.after_mark(used, now).max(rule.least());
-        self.cwnd = self.ssthresh;
+        // A window of one segment, after a timeout, stays one.
+        self.cwnd = self.cwnd.min(self.ssthresh);
+        self.before_mark = used;
     }
 
     /// A duplicate acknowledgement came. True if it is the one that means loss; the caller
@@ -130,12 +145,18 @@ impl Window {
 
     /// Loss inferred with `flight` segments outstanding (RFC 5681, section 3.2, steps 2 and 3; RFC
     /// 6582, section 3.2, step 2; RFC 6675, section 5, step 4). The window reduced is the one in use:
-    /// never one that limited transmit or the cap has stretched.
-    pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, flight: f64) {
+    /// never one that limited transmit or the cap has stretched. `marked`: what is lost was sent before
+    /// a mark reduced the window, so that both are one event of congestion.
+    pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, flight: f64, marked: bool) {
         let used = self.used(config, flight);
         let rule = self.rule.get();
-        self.ssthresh = rule.after_loss(used, now).max(rule.least());
+        let left = match marked {
+            true => rule.after_mark_and_loss(self.before_mark, self.ssthresh),
+            false => rule.after_loss(used, now),
+        };
+        self.ssthresh = left.max(rule.least());
         self.cwnd = self.ssthresh;
+        self.after_timeout = false;
         self.inflation = match config.recovery {
             Recovery::Reno | Recovery::NewReno => f64::from(config.dup_threshold),
             Recovery::Sack => 0.0,
@@ -172,6 +193,7 @@ impl Window {
         }
         self.reopen();
         self.cwnd = 1.0;
+        self.after_timeout = true;
         self.phase = Phase::Loss;
     }
 
@@ -185,10 +207,12 @@ impl Window {
     /// The connection was idle for `idle` and is to send again; with `restart` from the initial
     /// window (RFC 5681, section 4.1).
     pub(super) fn after_idle(&mut self, config: &Config, idle: Dur, restart: bool) {
-        self.rule.get().after_idle(idle);
-        if restart {
-            self.cwnd = self.cwnd.min(config.initial_window);
+        let restarts = restart && self.cwnd > config.initial_window;
+        if restarts {
+            self.cwnd = config.initial_window;
+            self.after_timeout = false;
         }
+        self.rule.get().after_idle(idle, restarts);
     }
 
     /// The window in use with `flight` segments outstanding.
@@ -202,6 +226,10 @@ impl Window {
     /// The congestion window, segments, without inflation.
     pub(super) fn cwnd(&self) -> f64 {
         self.cwnd
+    }
+
+    pub(super) fn rule(&self) -> &State {
+        &self.rule
     }
 
     /// The slow-start threshold, segments.

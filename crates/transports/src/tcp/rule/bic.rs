@@ -3,7 +3,7 @@
 
 use units::Time;
 
-use super::super::config::ConfigError;
+use super::super::config::{ConfigError, Increase};
 use super::{Acked, Rule, between};
 
 /// Parameters of BIC. Linux's names in parentheses.
@@ -54,11 +54,13 @@ pub(in super::super) struct Bic {
     /// Segments per acknowledgement, a moving average: growth per acknowledgement is scaled by
     /// it, so that delayed acknowledgements do not slow it down.
     ratio: f64,
+    /// Growth counts acknowledgements, not segments, which allow for delays already.
+    per_ack: bool,
 }
 
 impl Bic {
-    pub(super) fn new(params: Params) -> Self {
-        Self { params, last_max: 0.0, ratio: 2.0 }
+    pub(super) fn new(params: Params, increase: Increase) -> Self {
+        Self { params, last_max: 0.0, ratio: 2.0, per_ack: increase == Increase::PerAck }
     }
 
     /// The segments that must be acknowledged for the window to grow by one.
@@ -93,10 +95,9 @@ impl Rule for Bic {
         self.ratio += (ack.segments - self.ratio) / 16.0;
     }
 
-    fn increase(&mut self, cwnd: f64, n: f64, ack: &Acked) -> f64 {
-        // Where `n` counts segments, delayed acknowledgements are allowed for already.
-        let per_ack = n != ack.segments && cwnd > self.params.low_window;
-        let scale = if per_ack { self.ratio } else { 1.0 };
+    fn increase(&mut self, cwnd: f64, n: f64, _: &Acked) -> f64 {
+        let scaled = self.per_ack && cwnd > self.params.low_window;
+        let scale = if scaled { self.ratio } else { 1.0 };
         n / (self.count(cwnd) / scale).max(1.0)
     }
 
@@ -110,7 +111,7 @@ impl Rule for Bic {
     /// A timeout forgets the maximum.
     fn after_timeout(&mut self, used: f64, now: Time) -> f64 {
         let ssthresh = self.after_loss(used, now);
-        *self = Self::new(self.params);
+        (self.last_max, self.ratio) = (0.0, 2.0);
         ssthresh
     }
 }
@@ -122,7 +123,7 @@ mod tests {
     /// Each row of the table in specs/tcp.md, section 8.1, by hand, with Wlast = 200.
     #[test]
     fn counts_follow_the_table() {
-        let rule = Bic { last_max: 200.0, ..Bic::new(Params::LINUX) };
+        let rule = Bic { last_max: 200.0, ..Bic::new(Params::LINUX, Increase::PerAck) };
         for (cwnd, count) in [
             (10.0, 10.0),
             (100.0, 100.0 / 16.0), // 25 of distance, more than 16
@@ -134,12 +135,13 @@ mod tests {
         ] {
             assert_eq!(rule.count(cwnd), count, "{cwnd}");
         }
-        assert_eq!(Bic::new(Params::LINUX).count(1_000.0), 20.0, "never lost");
+        let fresh = Bic::new(Params::LINUX, Increase::PerAck);
+        assert_eq!(fresh.count(1_000.0), 20.0, "never lost");
     }
 
     #[test]
     fn a_loss_at_a_small_window_halves_it() {
-        let mut rule = Bic::new(Params::LINUX);
+        let mut rule = Bic::new(Params::LINUX, Increase::PerAck);
         assert_eq!(rule.after_loss(14.0, Time::ZERO), 7.0);
         assert_eq!(rule.after_loss(100.0, Time::ZERO), 100.0 * 819.0 / 1024.0);
         assert_eq!(rule.last_max, 100.0);
@@ -147,5 +149,22 @@ mod tests {
         assert_eq!(rule.last_max, 50.0 * (1.0 + 819.0 / 1024.0) / 2.0);
         rule.after_timeout(50.0, Time::ZERO);
         assert_eq!(rule.last_max, 0.0);
+    }
+
+    /// Every acknowledgement of an odd and an even number of segments alike: with a ratio of 1.5, a
+    /// window of 320 far below its maximum grows by 16 / 320 * 1.5 for each; where growth counts
+    /// segments, by 16 / 320 for each segment.
+    #[test]
+    fn delayed_acknowledgements_are_allowed_for_once() {
+        let per_segment = Increase::PerByte { slow_start_limit: 2.0 };
+        for (increase, counts) in [(Increase::PerAck, 1.5), (per_segment, 1.0)] {
+            let fresh = Bic::new(Params::LINUX, increase);
+            let mut rule = Bic { last_max: 1_000.0, ratio: 1.5, ..fresh };
+            for segments in [1.0, 2.0] {
+                let n = if increase == Increase::PerAck { 1.0 } else { segments };
+                let ack = Acked { segments, ..Acked::one(Time::ZERO) };
+                assert_eq!(rule.increase(320.0, n, &ack), n * counts / 20.0, "{increase:?}");
+            }
+        }
     }
 }

@@ -83,6 +83,12 @@ impl Rule for Dctcp {
         used * (1.0 - self.alpha / 2.0)
     }
 
+    /// A loss halves, whatever alpha is, and only once per window across all signals (RFC 8257,
+    /// section 3.5): together they leave what the stronger of them does.
+    fn after_mark_and_loss(&mut self, before: f64, reduced: f64) -> f64 {
+        reduced.min(before / 2.0)
+    }
+
     fn least(&self) -> f64 {
         self.params.least_window
     }

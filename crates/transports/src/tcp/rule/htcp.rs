@@ -112,7 +112,7 @@ impl Rule for HTcp {
     }
 
     /// Time without data does not count as time without loss.
-    fn after_idle(&mut self, idle: Dur) {
+    fn after_idle(&mut self, idle: Dur, _: bool) {
         self.last_loss = self.last_loss.map(|last| last.saturating_add(idle));
     }
 }
