@@ -5,7 +5,7 @@ use metrics::{CurvePoint, FigureRow, RowResult, Verdict, mean_and_interval};
 use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
 use crate::reproduce::{AllRan, Ran};
-use crate::row::Row;
+use crate::row::{Onset, Row};
 use crate::run::Point;
 
 /// A figure and what its runs measured.
@@ -20,11 +20,15 @@ impl Judge<'_> {
     /// The row with its value and its verdict; nothing if the quick form leaves it out.
     pub(crate) fn row(&self, row: &Row) -> Option<FigureRow> {
         let run = &self.figure.runs[row.run];
-        if !run.points(self.quick).contains(&row.point) {
+        let (points, there) = (row.points(run), run.points(self.quick));
+        if !points.iter().all(|point| there.contains(point)) {
             return None;
         }
-        let (measured, interval, problem) = match self.over_seeds(row.run, &row.formula, &row.point)
-        {
+        let value = |seed| match row.onset {
+            None => self.value(row.run, &row.formula, &row.point, seed),
+            Some(onset) => self.onset(row, onset, &points, seed),
+        };
+        let (measured, interval, problem) = match self.over_seeds(row.run, value) {
             Ok((mean, interval)) => (Some(mean), interval, None),
             Err(problem) => (None, None, Some(problem)),
         };
@@ -69,7 +73,7 @@ impl Judge<'_> {
                 for (x, point) in
                     points.iter().filter_map(|p| Some((self.x(curve.run, *axis, p)?, p)))
                 {
-                    match self.over_seeds(curve.run, y, point) {
+                    match self.over_seeds(curve.run, |seed| self.value(curve.run, y, point, seed)) {
                         Ok((y, interval)) => measured.push(CurvePoint { x, y, interval }),
                         Err(problem) => missing.push((x, problem)),
                     }
@@ -108,13 +112,23 @@ impl Judge<'_> {
     fn over_seeds(
         &self,
         run: usize,
-        formula: &Formula,
-        point: &Point,
+        value: impl Fn(u64) -> Result<f64, String>,
     ) -> Result<(f64, Option<f64>), String> {
         let seeds = self.figure.runs[run].seeds(self.quick);
-        let values = seeds.iter().map(|&seed| self.value(run, formula, point, seed));
+        let values = seeds.iter().map(|&seed| value(seed));
         let values: Vec<f64> = values.collect::<Result<_, _>>()?;
         mean_and_interval(&values).ok_or_else(|| "there is no seed".to_owned())
+    }
+
+    /// Where along `points` the row's formula is first below the bound of `onset`.
+    fn onset(&self, row: &Row, onset: Onset, points: &[Point], seed: u64) -> Result<f64, String> {
+        for point in points {
+            if self.value(row.run, &row.formula, point, seed)? < onset.below {
+                let x = self.x(row.run, onset.axis, point);
+                return x.ok_or_else(|| "the axis has no number there".to_owned());
+            }
+        }
+        Err(format!("never below {}", onset.below))
     }
 
     /// The value of `formula` at `point` of the sweep of `run`, with one seed.

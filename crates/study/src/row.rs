@@ -7,14 +7,17 @@ use scenario::{Diagnostic, Reader, read_text};
 
 use crate::figure::{self, Curve, CurveOf, Figure};
 use crate::formula::Formula;
-use crate::run::Point;
+use crate::run::{Point, Run};
 
 /// A number of the publication, and where ours comes from.
 pub(crate) struct Row {
     pub(crate) id: String,
     /// Index of the run.
     pub(crate) run: usize,
+    /// The point of the run's sweep; with an `onset` the first one along its axis.
     pub(crate) point: Point,
+    /// The row's value is where along an axis, not what at a point.
+    pub(crate) onset: Option<Onset>,
     pub(crate) formula: Rc<Formula>,
     pub(crate) unit: String,
     pub(crate) target: f64,
@@ -24,6 +27,15 @@ pub(crate) struct Row {
     pub(crate) why: String,
     /// What explains a value out of the band.
     pub(crate) explained: Option<Note>,
+}
+
+/// The first value of an axis at which a formula is below a bound: where goodput collapses.
+#[derive(Clone, Copy)]
+pub(crate) struct Onset {
+    /// Index of the axis.
+    pub(crate) axis: usize,
+    /// The bound.
+    pub(crate) below: f64,
 }
 
 /// A note with packet-level evidence.
@@ -46,6 +58,20 @@ impl Note {
 }
 
 impl Row {
+    /// The points of its run's sweep that it takes: one, or all along the axis of its onset.
+    pub(crate) fn points(&self, run: &Run) -> Vec<Point> {
+        let Some(onset) = self.onset else { return vec![self.point.clone()] };
+        let values = run.axes.get(onset.axis).map_or(0, |axis| axis.values.len());
+        let at = |value| {
+            let mut point = self.point.clone();
+            if let Some(index) = point.get_mut(onset.axis) {
+                *index = value;
+            }
+            point
+        };
+        (0..values).map(at).collect()
+    }
+
     /// Whether `value` is in the band.
     pub(crate) fn holds(&self, value: f64) -> bool {
         self.low.is_none_or(|low| value >= low) && self.high.is_none_or(|high| value <= high)
@@ -62,10 +88,11 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
     let why = table.need("why")?;
     let explained = explained(table, &figure.dir)?;
     let band = Band::read(table)?;
-    let row = |id, point, target, (low, high)| Row {
+    let row = |id, point, onset, target, (low, high)| Row {
         id,
         run,
         point,
+        onset,
         formula: Rc::clone(&formula),
         unit: String::clone(&unit),
         target,
@@ -77,10 +104,11 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
     };
     let own = &figure.runs[run];
     if !table.has("over") {
-        let at = figure::at(table, own, None)?;
+        let onset = onset(table, own)?;
+        let at = figure::at(table, own, onset.map(|onset| onset.axis))?;
         let target = table.need("target")?;
-        let point = at.into_iter().flatten().collect();
-        return add(table, figure, row(id, point, target, band.around(target, table)?));
+        let point = at.into_iter().map(Option::unwrap_or_default).collect();
+        return add(table, figure, row(id, point, onset, target, band.around(target, table)?));
     }
     let axis = figure::axis_of(table, "over", own)?;
     let at = figure::at(table, own, Some(axis))?;
@@ -97,10 +125,13 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
         };
         let name = format!("{id} {}={}", own.axes[axis].name, values[i].text);
         let point = at.iter().map(|at| at.unwrap_or(i)).collect();
-        rows.push(row(name, point, target, band.around(target, table)?));
+        rows.push(row(name, point, None, target, band.around(target, table)?));
     }
-    let of = CurveOf::Along { axis, y: Rc::clone(&formula) };
-    figure.curves.push(Curve { label: id, run, at, of, published: points, source: source.clone() });
+    if table.or("plot", true)? {
+        let (y, source) = (Rc::clone(&formula), source.clone());
+        let of = CurveOf::Along { axis, y };
+        figure.curves.push(Curve { label: id, run, at, of, published: points, source });
+    }
     rows.into_iter().try_for_each(|row| add(table, figure, row))
 }
 
@@ -110,6 +141,15 @@ fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Result<(), Diagnost
     }
     figure.rows.push(row);
     Ok(())
+}
+
+/// The table `onset`, if the row has one.
+fn onset(table: &mut Reader<'_>, run: &Run) -> Result<Option<Onset>, Diagnostic> {
+    let Some(mut onset) = table.table("onset")? else { return Ok(None) };
+    let axis = figure::axis_of(&mut onset, "along", run)?;
+    let below = onset.need("below")?;
+    onset.finish()?;
+    Ok(Some(Onset { axis, below }))
 }
 
 /// How far a value may be from its target.

@@ -76,6 +76,8 @@ bad! {
     unknown_distribution: "cdf = \"fct_us\"" => "cdf = \"fct\"";
     unknown_table: "cdf = \"fct_us\"" => "cdf = \"traffic.al.fct_us\"";
     unknown_table_in_a_formula: "metric = \"packets.trimmed\"" => "metric = \"traffic.alll.fct_us.max\"";
+    onset_along_nothing: "along = \"n\"" => "along = \"m\"";
+    onset_at_a_point: "onset = { along = \"n\", below = -200 }" => "at = { n = 8 }\nonset = { along = \"n\", below = -200 }";
     unknown_probe: "quick = {" => "probe = \"nothing\"\nquick = {";
 }
 

@@ -31,6 +31,9 @@ fn every_row_has_its_verdict() {
         ("known to differ", Verdict::Explained),
         ("beyond the note", Verdict::Fail),
         ("without a value", Verdict::Fail),
+        ("first beyond 200 us", Verdict::Pass),
+        ("first beyond a second", Verdict::Fail),
+        ("not plotted n=8", Verdict::Pass),
     ];
     assert_eq!(rows, expected);
     let row = |i: usize| results.rows().nth(i).unwrap();
@@ -41,6 +44,8 @@ fn every_row_has_its_verdict() {
     assert_eq!(row(6).result.measured, None, "a note does not excuse a missing value");
     let problem = row(6).problem.as_deref();
     assert_eq!(problem, Some("ndp, seed 1: `flow_goodput_gbps.min` has no value"));
+    assert_eq!((row(7).result.measured, row(7).interval), (Some(4.0), Some(0.0)));
+    assert_eq!(row(8).problem.as_deref(), Some("never below -1000000"));
 }
 
 #[test]
@@ -48,6 +53,7 @@ fn curves_are_measured_beside_what_is_published() {
     let results = run(TINY, false, 2);
     let [last, completion, ..] = results.figures[0].curves.as_slice() else { panic!("two curves") };
     assert_eq!((completion.label.as_str(), last.label.as_str()), ("completion", "last"));
+    assert!(results.figures[0].curves.iter().all(|curve| curve.label != "not plotted"));
     let xs: Vec<f64> = last.measured.iter().map(|point| point.x).collect();
     assert_eq!((xs, last.published.len()), (vec![1.0, 4.0, 8.0], 3));
     let end = completion.measured.last().unwrap();
@@ -77,6 +83,8 @@ fn the_quick_form_is_a_part() {
     let results = run(&format!("{TINY}/fig1"), true, 2);
     assert_eq!(results.figures[0].runs.len(), 1, "one point, one seed");
     let rows: Vec<&str> = results.rows().map(|row| row.result.row.as_str()).collect();
-    assert_eq!(rows, ["last n=8", "known to differ", "beyond the note", "without a value"]);
-    assert_eq!(results.left_out, 3);
+    let expected =
+        ["last n=8", "known to differ", "beyond the note", "without a value", "not plotted n=8"];
+    assert_eq!(rows, expected);
+    assert_eq!(results.left_out, 5, "an onset takes the whole axis");
 }
