@@ -100,6 +100,29 @@ bad! {
     initial_window_of_zero: "initial_window = 12" => "initial_window = 0";
     preferred_host_out_of_range:
         "initial_window = 12" => "initial_window = 12\npreferred_host = 16\npreferred_message = 0";
+    threshold_and_ramp:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\necn_threshold = \"9 packets\"\n\
+         red_min = \"5 packets\"\nred_max = \"50 packets\"\nred_probability = 0.1";
+    ramp_in_two_units:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\nred_min = \"5 packets\"\nred_max = \"90KB\"\n\
+         red_probability = 0.1";
+    ramp_downhill:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\nred_min = \"50 packets\"\n\
+         red_max = \"5 packets\"\nred_probability = 0.1";
+    ramp_to_nothing:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\nred_min = \"5 packets\"\n\
+         red_max = \"50 packets\"\nred_probability = 0.0";
+    ramp_without_what_is_not_ect:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\nred_min = \"5 packets\"\n\
+         red_max = \"50 packets\"\nred_probability = 0.1\nmark_at = \"arrival\"";
+    marks_without_a_length:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\nmark_at = \"departure\"";
     a_key_twice: "leaves = 4" => "leaves = 4\nleaves = 5";
     a_text_without_its_end: "name = \"first scenario\"" => "name = \"first scenario";
 }

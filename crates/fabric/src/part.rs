@@ -7,7 +7,7 @@ use endpoint::{
     AppEffect, AppEvent, Draw, Drop, Effects, Flags, JobRecord, Observer, Packet, PacketEvent,
     Purpose,
 };
-use queues::{Desc, Fate};
+use queues::{Desc, Fate, Queue};
 use units::{MsgKey, Time};
 
 use crate::config::Config;
@@ -318,6 +318,7 @@ impl<O: Observer> Part<O> {
         };
         queue.enqueue(packet, coin, &mut |fate, packet| desk.apply(fate, packet));
         port.kick(link, self.now, &mut self.events);
+        self.mark_leaving(link);
     }
 
     /// A switch port whose departures are events has finished a packet.
@@ -325,6 +326,30 @@ impl<O: Observer> Part<O> {
     fn port_departure(&mut self, link: u32) {
         self.handled -= 1;
         self.ports[link as usize].depart(link, &mut self.events);
+        self.mark_leaving(link);
+    }
+
+    /// Mark the packet whose transmission over `link` begins, if its queue says so.
+    fn mark_leaving(&mut self, link: u32) {
+        let queue = self.ports[link as usize].queue.as_mut();
+        if let Some(packet) = queue.and_then(Queue::take_mark) {
+            self.decide(link, Fate::Mark, packet);
+        }
+    }
+
+    /// Let `fate` befall a packet at the transmitting end of `link`.
+    fn decide(&mut self, link: u32, fate: Fate, packet: Desc) {
+        let port = &mut self.ports[link as usize];
+        let mut desk = Desk {
+            slab: &mut self.slab,
+            observer: &mut self.observer,
+            chain: &mut port.chain,
+            mishaps: &mut port.rare.mishaps,
+            returned: &mut self.returned,
+            now: self.now,
+            link: port.rare.link,
+        };
+        desk.apply(fate, packet);
     }
 
     /// A packet is lost at the end of a link, by a fault.

@@ -55,8 +55,8 @@ pub(crate) struct Port {
     pub(crate) max_queue_bytes: u32,
     /// Whether everything that arrives over this link arrives: its loss is zero.
     pub(crate) sound: bool,
-    /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of all ports on
-    /// the eager path.
+    /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of switches
+    /// that mark packets as they leave; of all ports on the eager path.
     departs: bool,
     /// Whether a packet is in service.
     busy: bool,

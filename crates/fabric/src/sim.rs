@@ -653,7 +653,9 @@ fn ports(
         let link = &topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
         let queue = (of_switch && transmits).then(|| Queue::new(&config.queue));
-        let departs = !of_switch || config.departures == Departures::Eager;
+        let departs = !of_switch
+            || config.departures == Departures::Eager
+            || config.queue.marks_at_departure();
         Port::new((n, link), ranks.links[n as usize], end, topology.delay(n), queue, departs)
     };
     let links = (0..).zip(topology.links());

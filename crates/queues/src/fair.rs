@@ -106,6 +106,10 @@ impl Fair {
         }
     }
 
+    pub(crate) fn take_mark(&mut self) -> Option<Desc> {
+        self.classes.iter_mut().find_map(|class| class.queue.take_mark())
+    }
+
     pub(crate) fn waiting(&self) -> impl Iterator<Item = Desc> {
         self.classes.iter().flat_map(|class| class.queue.waiting())
     }

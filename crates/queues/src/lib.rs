@@ -15,6 +15,7 @@ mod drop_tail;
 mod fair;
 mod fifo;
 mod ndp;
+mod red;
 mod seldom;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::Flags;
 pub use fair::{Fair, FairSpec};
 pub use ndp::{Ndp, NdpSpec};
+pub use red::{MarkAt, NotEct, Ramp, Red, RedSpec, Unit};
 pub use seldom::Seldom;
 use units::Bytes;
 
@@ -122,6 +124,11 @@ impl Room {
     }
 }
 
+/// A coin of 64 uniform bits, halved, is below this with `probability`.
+pub(crate) fn odds(probability: f64) -> u64 {
+    (probability.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64
+}
+
 /// A discipline and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueSpec {
@@ -131,6 +138,8 @@ pub enum QueueSpec {
     Ndp(NdpSpec),
     /// First in, first out; trims above a threshold.
     CutPayload(CutPayloadSpec),
+    /// First in, first out; marks or loses packets before it is full.
+    Red(RedSpec),
     /// A queue for each traffic class, served in turn.
     Fair(FairSpec),
 }
@@ -143,9 +152,21 @@ impl QueueSpec {
             Self::DropTail(spec) => vec![spec.capacity],
             Self::Ndp(spec) => vec![spec.data_capacity, spec.header_capacity],
             Self::CutPayload(spec) => vec![spec.capacity],
+            Self::Red(spec) => vec![spec.capacity],
             Self::Fair(spec) => {
                 spec.classes.iter().flat_map(|(_, spec)| spec.capacities()).collect()
             }
+        }
+    }
+
+    /// Whether it marks packets as they leave, so that its caller must ask [`Queue::take_mark`] at
+    /// that moment.
+    #[must_use]
+    pub fn marks_at_departure(&self) -> bool {
+        match self {
+            Self::DropTail(_) | Self::Ndp(_) | Self::CutPayload(_) => false,
+            Self::Red(spec) => spec.mark_at == MarkAt::Departure,
+            Self::Fair(spec) => spec.classes.iter().any(|(_, spec)| spec.marks_at_departure()),
         }
     }
 }
@@ -173,6 +194,7 @@ impl Queue {
             QueueSpec::CutPayload(spec) => {
                 Self::Seldom(Box::new(Seldom::CutPayload(CutPayload::new(*spec))))
             }
+            QueueSpec::Red(spec) => Self::Seldom(Box::new(Seldom::Red(Red::new(*spec)))),
             QueueSpec::Fair(spec) => Self::Seldom(Box::new(Seldom::Fair(Fair::new(spec)))),
         }
     }
@@ -240,6 +262,15 @@ impl Queue {
                 queue.finish(sent);
                 queue.dequeue()
             }
+        }
+    }
+
+    /// The packet that `dequeue` or `next` has just given, if it is to be marked as it leaves: only of
+    /// queues that mark at departure.
+    pub fn take_mark(&mut self) -> Option<Desc> {
+        match self {
+            Self::DropTail(_) | Self::Ndp(_) => None,
+            Self::Seldom(queue) => queue.take_mark(),
         }
     }
 

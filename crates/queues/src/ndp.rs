@@ -5,7 +5,7 @@
 use endpoint::Flags;
 
 use crate::fifo::Fifo;
-use crate::{Capacity, Desc, Fate, Room};
+use crate::{Capacity, Desc, Fate, Room, odds};
 
 /// Parameters of [`Ndp`]. The paper's values in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +61,7 @@ impl Ndp {
             turn: 0,
             header_weight,
             round: u16::from(header_weight) + u16::from(spec.data_weight.max(1)),
-            trim_arriving_below: (spec.trim_arriving.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64,
+            trim_arriving_below: odds(spec.trim_arriving),
             trim_to: spec.trim_to,
             bounce: spec.bounce,
         }

@@ -3,6 +3,7 @@
 
 use crate::cut_payload::CutPayload;
 use crate::fair::Fair;
+use crate::red::Red;
 use crate::{Desc, Fate};
 
 /// One of them. The methods are those of [`crate::Queue`].
@@ -10,6 +11,8 @@ use crate::{Desc, Fate};
 pub enum Seldom {
     /// See [`CutPayload`].
     CutPayload(CutPayload),
+    /// See [`Red`].
+    Red(Red),
     /// See [`Fair`].
     Fair(Fair),
 }
@@ -19,6 +22,7 @@ impl Seldom {
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
         match self {
             Self::CutPayload(queue) => queue.offer(packet),
+            Self::Red(queue) => queue.offer(packet),
             Self::Fair(queue) => queue.offer(packet),
         }
     }
@@ -27,6 +31,7 @@ impl Seldom {
     pub(crate) fn pass(&mut self, packet: Desc) -> bool {
         match self {
             Self::CutPayload(queue) => queue.pass(packet),
+            Self::Red(queue) => queue.pass(packet),
             Self::Fair(queue) => queue.pass(packet),
         }
     }
@@ -39,6 +44,7 @@ impl Seldom {
     ) {
         match self {
             Self::CutPayload(queue) => queue.enqueue(packet, fate),
+            Self::Red(queue) => queue.enqueue(packet, coin, fate),
             Self::Fair(queue) => queue.enqueue(packet, coin, fate),
         }
     }
@@ -47,6 +53,7 @@ impl Seldom {
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
         match self {
             Self::CutPayload(queue) => queue.dequeue(),
+            Self::Red(queue) => queue.dequeue(),
             Self::Fair(queue) => queue.dequeue(),
         }
     }
@@ -55,13 +62,23 @@ impl Seldom {
     pub(crate) fn finish(&mut self, packet: Desc) {
         match self {
             Self::CutPayload(queue) => queue.finish(packet),
+            Self::Red(queue) => queue.finish(packet),
             Self::Fair(queue) => queue.finish(packet),
+        }
+    }
+
+    pub(crate) fn take_mark(&mut self) -> Option<Desc> {
+        match self {
+            Self::CutPayload(_) => None,
+            Self::Red(queue) => queue.take_mark(),
+            Self::Fair(queue) => queue.take_mark(),
         }
     }
 
     pub(crate) fn waiting(&self) -> Box<dyn Iterator<Item = Desc> + '_> {
         match self {
             Self::CutPayload(queue) => Box::new(queue.waiting().iter()),
+            Self::Red(queue) => Box::new(queue.waiting()),
             Self::Fair(queue) => Box::new(queue.waiting()),
         }
     }
@@ -69,6 +86,7 @@ impl Seldom {
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::CutPayload(queue) => queue.waiting().is_empty(),
+            Self::Red(queue) => queue.is_empty(),
             Self::Fair(queue) => queue.is_empty(),
         }
     }
@@ -76,6 +94,7 @@ impl Seldom {
     pub(crate) fn bytes(&self) -> u32 {
         match self {
             Self::CutPayload(queue) => queue.bytes(),
+            Self::Red(queue) => queue.bytes(),
             Self::Fair(queue) => queue.bytes(),
         }
     }

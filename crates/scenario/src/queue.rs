@@ -1,7 +1,10 @@
 //! The `[queue]` table: the discipline of every switch port.
 
 use endpoint::Framing;
-use queues::{Capacity, CutPayloadSpec, DropTailSpec, FairSpec, NdpSpec, QueueSpec};
+use queues::{
+    Capacity, CutPayloadSpec, DropTailSpec, FairSpec, MarkAt, NdpSpec, NotEct, QueueSpec, Ramp,
+    RedSpec, Unit,
+};
 use units::Bytes;
 
 use crate::diagnostic::Diagnostic;
@@ -28,15 +31,88 @@ fn longest(transports: &[&Transport]) -> (Framing, u16) {
     longest.map_or((Framing { payload: 0, overhead: 0 }, 0), |t| (t.framing, t.mtu))
 }
 
-/// `kind = "drop-tail"`: capacity and, for transports that understand marks, a threshold.
+/// `kind = "drop-tail"`: capacity and, for transports that understand marks, a threshold or a ramp.
 pub(crate) fn drop_tail(
     table: &mut Reader<'_>,
     transports: &[&Transport],
 ) -> Result<QueueSpec, Diagnostic> {
     let capacity = table.need("capacity")?;
-    let ecn_threshold = table.maybe("ecn_threshold")?;
+    let ecn_threshold: Option<Capacity> = table.maybe("ecn_threshold")?;
+    let ramp = ramp(table)?;
     holds_a_packet(table, "capacity", capacity, transports)?;
-    Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold }))
+    let (ramp, mark_at, not_ect) = match (ecn_threshold, ramp) {
+        (Some(_), Some(_)) => {
+            let message = "a threshold and a ramp: both say when packets are marked";
+            let error = table.error("ecn_threshold", message, "one of two");
+            return Err(
+                error.hint("leave out `ecn_threshold`, or every key that begins with `red_`")
+            );
+        }
+        (None, None) => return unmarked(table, capacity),
+        // The first of each is what DCTCP's paper has.
+        (Some(threshold), None) => (
+            Ramp::step(threshold),
+            table.choose_or_first("mark_at", MARK_AT, |(name, _)| name)?.1,
+            table.choose_or_first("not_ect", NOT_ECT, |(name, _)| name)?.1,
+        ),
+        (None, Some(ramp)) => (
+            ramp,
+            table.choose("mark_at", MARK_AT, |(name, _)| name)?.1,
+            table.choose("not_ect", NOT_ECT, |(name, _)| name)?.1,
+        ),
+    };
+    let weight = table.maybe("red_weight")?;
+    if let Some(weight) = weight {
+        table.within("red_weight", weight, 1e-6..=1.0)?;
+    }
+    // The usual case, which is quicker.
+    if ecn_threshold.is_some()
+        && (mark_at, not_ect, weight) == (MarkAt::Arrival, NotEct::Pass, None)
+    {
+        return Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold }));
+    }
+    Ok(QueueSpec::Red(RedSpec { capacity, ramp, weight, mark_at, not_ect }))
+}
+
+const MARK_AT: &[(&str, MarkAt)] =
+    &[("arrival", MarkAt::Arrival), ("departure", MarkAt::Departure)];
+const NOT_ECT: &[(&str, NotEct)] = &[("pass", NotEct::Pass), ("drop", NotEct::Drop)];
+
+/// Drop-tail and nothing else. Keys that say how to mark then mean nothing.
+fn unmarked(table: &Reader<'_>, capacity: Capacity) -> Result<QueueSpec, Diagnostic> {
+    let stray = ["mark_at", "not_ect", "red_weight"].into_iter().find(|key| table.has(key));
+    if let Some(key) = stray {
+        let message = format!("`{key}` without a length from which packets are marked");
+        let error = table.error(key, message, "means nothing here");
+        return Err(
+            error.hint("add `ecn_threshold`, or `red_min`, `red_max` and `red_probability`")
+        );
+    }
+    Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }))
+}
+
+/// The keys `red_min`, `red_max` and `red_probability`, if one of them is there.
+fn ramp(table: &mut Reader<'_>) -> Result<Option<Ramp>, Diagnostic> {
+    if !["red_min", "red_max", "red_probability"].into_iter().any(|key| table.has(key)) {
+        return Ok(None);
+    }
+    let (low, high) = (table.need("red_min")?, table.need("red_max")?);
+    let probability = table.need("red_probability")?;
+    table.within("red_probability", probability, 1e-9..=1.0)?;
+    let (unit, min, max) = match (low, high) {
+        (Capacity::Packets(min), Capacity::Packets(max)) => (Unit::Packets, min, max),
+        (Capacity::Bytes(min), Capacity::Bytes(max)) => (Unit::Bytes, min, max),
+        _ => {
+            let message = format!("`red_min` is {low} and `red_max` is {high}");
+            let error = table.error("red_max", message, "not in the same unit");
+            return Err(error.hint("count packets in both, or bytes in both"));
+        }
+    };
+    if min > max {
+        let message = format!("`red_max` is {high}, less than `red_min`, which is {low}");
+        return Err(table.error("red_max", message, "too small").hint("at least `red_min`"));
+    }
+    Ok(Some(Ramp { unit, min, max, probability }))
 }
 
 /// `kind = "ndp"`. Defaults are those of the paper and its code (ndp.md, section 1).

@@ -89,7 +89,7 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
     },
     Kind {
         name: "drop-tail",
-        about: "first in, first out; drops what does not fit; optional ECN threshold",
+        about: "first in, first out; drops what does not fit; optional ECN threshold or RED",
         read: queue::drop_tail,
     },
     Kind {

@@ -100,7 +100,7 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
 /// Whether whatever has payload is trimmed rather than lost.
 fn trims(queue: &QueueSpec) -> bool {
     match queue {
-        QueueSpec::DropTail(_) => false,
+        QueueSpec::DropTail(_) | QueueSpec::Red(_) => false,
         QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) => true,
         QueueSpec::Fair(spec) => spec.classes.iter().all(|(_, queue)| trims(queue)),
     }

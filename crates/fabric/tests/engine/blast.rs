@@ -5,7 +5,10 @@ use std::ops::ControlFlow;
 use endpoint::{
     App, AppCx, Cx, Endpoint, Flags, Framing, Msg, Packet, Purpose, Submit, Tx, TxPort,
 };
-use queues::{Capacity, CutPayloadSpec, DropTailSpec, FairSpec, NdpSpec, QueueSpec};
+use queues::{
+    Capacity, CutPayloadSpec, DropTailSpec, FairSpec, MarkAt, NdpSpec, NotEct, QueueSpec, Ramp,
+    RedSpec, Unit,
+};
 use trimline_fabric::{
     Carriage, Config, Departures, Events, LinkSpec, Outcome, Routing, Sim, Topology,
 };
@@ -70,6 +73,7 @@ impl Endpoint for Blast {
         slot.wire_len = (len + OVERHEAD) as u16;
         slot.hdr[..8].copy_from_slice(&msg.len.to_le_bytes());
         slot.hdr_len = 8;
+        slot.flags = Flags::ECT;
         *offset += len;
         if *offset == msg.len {
             self.queue.pop_front();
@@ -144,6 +148,13 @@ pub(crate) fn ndp(packets: u32, header_bytes: u32) -> QueueSpec {
 
 pub(crate) fn drop_tail() -> QueueSpec {
     QueueSpec::DropTail(DropTailSpec { capacity: Capacity::Bytes(20_000), ecn_threshold: None })
+}
+
+/// Marks data and loses control early, by the queue as it is or as it was on average.
+pub(crate) fn red(mark_at: MarkAt, weight: Option<f64>) -> QueueSpec {
+    let ramp = Ramp { unit: Unit::Bytes, min: 1_000, max: 12_000, probability: 0.4 };
+    let (capacity, not_ect) = (Capacity::Bytes(15_000), NotEct::Drop);
+    QueueSpec::Red(RedSpec { capacity, ramp, weight, mark_at, not_ect })
 }
 
 /// Class 0 in a small NDP queue, class 1 in a Cut-Payload queue.

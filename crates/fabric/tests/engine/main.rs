@@ -14,7 +14,8 @@ use trimline_fabric::{
 };
 use units::{Dur, HostId, Rate, Time, TimerId};
 
-use blast::{Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, ndp, run, shapes};
+use blast::{Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, ndp, red, run, shapes};
+use queues::MarkAt;
 
 /// Fabrics whose paths differ in length.
 fn graphs() -> Vec<Topology> {
@@ -34,13 +35,17 @@ fn graphs() -> Vec<Topology> {
 /// design.md section 4, rules 4 and 7: the cross-checks.
 #[test]
 fn wheel_heap_lazy_and_eager_agree() {
+    let mut marked = 0;
     for topology in shapes().into_iter().chain(graphs()) {
         for seed in 0..4 {
             for routing in [Routing::Source, Routing::FlowHash, Routing::PacketRandom] {
-                for queue in [ndp(4, 640), ndp(8, 72_000), drop_tail(), fair()] {
+                let reds = [red(MarkAt::Arrival, None), red(MarkAt::Departure, Some(0.1))];
+                let usual = [ndp(4, 640), ndp(8, 72_000), drop_tail(), fair()];
+                for queue in usual.into_iter().chain(reds) {
                     let base = Config { routing, queue, ..config(seed) };
                     let reference = run(&topology, base.clone(), 4, 30_000);
                     assert!(reference.packet_hops > 100);
+                    marked += reference.counters.marked;
                     for (events, departures) in [
                         (Events::Wheel, Departures::Eager),
                         (Events::Heap, Departures::Lazy),
@@ -57,6 +62,7 @@ fn wheel_heap_lazy_and_eager_agree() {
             }
         }
     }
+    assert!(marked > 1000, "{marked}");
 }
 
 /// design.md section 4, rule 7: however the fabric is cut, the run is the same.
@@ -79,7 +85,7 @@ fn any_number_of_threads_agrees() {
         for (seed, routing) in
             [(1, Routing::Source), (2, Routing::FlowHash), (3, Routing::PacketRandom)]
         {
-            for queue in [ndp(4, 640), drop_tail(), fair()] {
+            for queue in [ndp(4, 640), drop_tail(), fair(), red(MarkAt::Departure, None)] {
                 let window = (Time(7_000_000), Time(90_000_000));
                 let faults = faults.clone();
                 let base = Config { routing, queue, faults, window, ..config(seed) };

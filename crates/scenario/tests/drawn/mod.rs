@@ -218,9 +218,32 @@ fn queue(dice: &mut Dice, ndp: bool, payload: u16) -> String {
     } else {
         let capacity = dice.pick(&["2 packets", "5 packets", "30 packets", &bytes]);
         writeln!(text, "kind = \"drop-tail\"\ncapacity = \"{capacity}\"").unwrap();
-        dice.maybe(&mut text, 50, "ecn_threshold", &["\"1 packets\"", "\"2000B\""]);
+        marking(dice, &mut text);
     }
     text
+}
+
+/// A threshold, a ramp or nothing, and what goes with it.
+fn marking(dice: &mut Dice, text: &mut String) {
+    match dice.below(100) {
+        0..35 => return,
+        35..60 => {
+            let threshold = dice.pick(&["1 packets", "2000B"]);
+            writeln!(text, "ecn_threshold = \"{threshold}\"").unwrap();
+            if dice.percent(50) {
+                return; // As a threshold mostly is.
+            }
+        }
+        _ => {
+            let (min, max) = dice.pick(&[("1 packets", "4 packets"), ("1B", "9KB")]);
+            let probability = dice.pick(&["0.1", "0.5", "1.0"]);
+            writeln!(text, "red_min = \"{min}\"\nred_max = \"{max}\"").unwrap();
+            writeln!(text, "red_probability = {probability}").unwrap();
+        }
+    }
+    let (at, not_ect) = (dice.pick(&["arrival", "departure"]), dice.pick(&["pass", "drop"]));
+    writeln!(text, "mark_at = \"{at}\"\nnot_ect = \"{not_ect}\"").unwrap();
+    dice.maybe(text, 30, "red_weight", &["0.002", "0.3", "1.0"]);
 }
 
 /// NDP, half of the time with timeouts short enough to run out, a quarter so impatient that
@@ -250,12 +273,15 @@ fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
     text
 }
 
-/// NewReno, half of the time with timeouts short enough to run out.
+/// NewReno, or DCTCP, which switches can mark; half of the time with timeouts short enough to run out.
 fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
     let preset = dice.pick(&["linux-datacenter", "ns2", "htsim"]);
+    let kind = match dice.percent(50) {
+        true => "kind = \"tcp\"\nrule = \"dctcp\"\nrecovery = \"sack\"\necn = true",
+        false => "kind = \"newreno\"",
+    };
     let mut text = format!(
-        "\n[transport]\nkind = \"newreno\"\npreset = \"{preset}\"\nmss = \"{mss}B\"\n\
-         overhead = \"64B\"\n"
+        "\n[transport]\n{kind}\npreset = \"{preset}\"\nmss = \"{mss}B\"\noverhead = \"64B\"\n"
     );
     if dice.percent(60) {
         text += "rto_initial = \"50us\"\nrto_min = \"20us\"\nrto_max = \"1ms\"\n";
