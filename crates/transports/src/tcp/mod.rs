@@ -31,6 +31,8 @@
 //! a kind share one timer of the host ([`Deadlines`]), so an acknowledgement moves no timer.
 
 mod config;
+#[cfg(test)]
+mod invariants;
 mod receiver;
 pub mod rule;
 mod scoreboard;

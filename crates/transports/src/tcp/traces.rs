@@ -239,7 +239,30 @@ fn three_losses_newreno() {
     expect(textbook(8.0), ENDLESS, script);
 }
 
-/// RFC 6675, section 5: the same losses, with SACK, take one round trip. A segment is lost once three
+/// RFC 5681, section 3.2: the same losses, with Reno. The first acknowledgement of anything new, at 20.4, ends
+/// the recovery; 7 segments are in flight then, and the window is 4. One duplicate comes, of 8. The
+/// timer finds 2 missing, 1 s after 20.4; go-back-N sends 5 needlessly, before the acknowledgement
+/// says that 5 to 8 have arrived.
+#[test]
+fn three_losses_reno() {
+    let script = "
+           0.0 start -> 0x 1 2x 3 4x 5 6 7
+          10.1 ack 0
+          10.2 ack 0
+          10.3 ack 0 -> 0 [recovery: 4, 4]
+          10.4 ack 0
+          10.5 ack 0 -> 8
+          20.4 ack 2 [open: 4, 4]
+          20.6 ack 2
+        1020.4 timeout -> 2 [loss: 1, 2]
+        1030.5 ack 4 -> 4 5
+        1040.6 ack 9 -> 9 10 [open: 2.5, 2]
+        1040.7 ack 9
+    ";
+    expect(Config { recovery: Recovery::Reno, ..textbook(8.0) }, ENDLESS, script);
+}
+
+/// RFC 6675, section 5: the same losses as above, with SACK, take one round trip. A segment is lost once three
 /// ranges or three segments above it have arrived: 0 at 10.3, 2 at 10.4, 4 at 10.5. What is left in
 /// flight then, retransmissions included (pipe): 0 2 4 6 7; 0 2 4 7; 0 2 4. A window of 4
 /// lets a segment go when there are fewer.

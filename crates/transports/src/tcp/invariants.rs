@@ -1,0 +1,300 @@
+//! Invariants T1 to T15 of specs/tcp.md, section 13, for every congestion-control rule and every
+//! recovery, where `tests.rs` holds them for one. T5 is there; T9, T10 and T13 need a fabric and
+//! are among the tests of `scenario`. 10 Gb/s, segments of 1000 + 40 bytes, a round trip of 2 ms unless said
+//! otherwise.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use endpoint::{Draw, Purpose, Stat, UNBOUNDED};
+use testkit::{Link, Net, Seen, Verdict, fault};
+use units::{Dur, HostId, Rate, Time};
+use wire::tcp::Repr;
+
+use super::Tcp;
+use super::config::{Config, Increase, Recovery};
+use super::rule::{RuleConfig, bic, cubic, dctcp, fast, htcp};
+use super::sender::Sender;
+use super::window::Phase;
+use crate::rto::RtoConfig;
+
+const A: HostId = HostId(0);
+const B: HostId = HostId(1);
+const MSS: u64 = 1000;
+const RTT: Dur = Dur::from_ms(2);
+const LINK: Link =
+    Link { rate: Rate(10_000_000_000), delay: Dur::from_ms(1), mtu: 1500, paths: 1, hashed: true };
+
+/// Growth by the textbook, and a timeout of at least 20 ms.
+fn textbook() -> Config {
+    let base = Config::linux_datacenter(MSS as u16);
+    let rto = RtoConfig {
+        min: Dur::from_ms(20),
+        max: Dur::from_ms(1_000),
+        initial: Dur::from_ms(20),
+        tick: Dur::ZERO,
+        min_is_variance: false,
+        ..base.rto
+    };
+    Config {
+        increase: Increase::PerAck,
+        limited_transmit: false,
+        conservative_exit: false,
+        delayed_ack: None,
+        quick_acks: 0,
+        rto,
+        ..base
+    }
+}
+
+/// Every rule, with what it leaves of a window of 20 after its first loss, as its publication has it. FAST
+/// never finds its own delay here.
+fn rules() -> [(RuleConfig, f64); 6] {
+    let slow_start_delay = Dur::from_us(500);
+    let fast = fast::Params { alpha: 10.0, gamma: 0.5, slow_start_delay };
+    [
+        (RuleConfig::NewReno, 0.5),
+        (RuleConfig::Bic(bic::Params::LINUX), 819.0 / 1024.0),
+        (RuleConfig::HTcp(htcp::Params::LINUX), 0.5),
+        (RuleConfig::Cubic(cubic::Params::RFC), 0.7),
+        (RuleConfig::Dctcp(dctcp::Params::RFC), 0.5),
+        (RuleConfig::Fast(fast), 0.5),
+    ]
+}
+
+/// Every rule with every recovery; with each what is left of the window.
+fn all() -> impl Iterator<Item = (Config, f64)> {
+    let recoveries = [Recovery::Reno, Recovery::NewReno, Recovery::Sack];
+    rules().into_iter().flat_map(move |(rule, left)| {
+        let ecn = matches!(rule, RuleConfig::Dctcp(_));
+        recoveries.map(|recovery| (Config { rule, recovery, ecn, ..textbook() }, left))
+    })
+}
+
+fn pair(config: Config) -> Net<Tcp> {
+    let make = || Box::new(Tcp::new(config).unwrap());
+    Net::new(1, LINK, vec![make(), make()])
+}
+
+/// The sender of the only connection.
+fn sender(net: &Net<Tcp>) -> &Sender {
+    let tcp = net.endpoint(A);
+    assert_eq!(tcp.by_id.len(), 1);
+    tcp.by_id.values().map(|&slot| &tcp.senders[slot as usize]).next().unwrap()
+}
+
+fn stat(net: &Net<Tcp>, stat: Stat) -> u64 {
+    net.stat(A, stat)
+}
+
+fn at_ms(n: u64) -> Time {
+    Time::ZERO + Dur::from_ms(n)
+}
+
+fn draw() -> Draw {
+    Draw::new(7, Purpose::new("tcp invariants"), 0)
+}
+
+/// T1 and T2 at every step of a run in which packets of both directions are lost, doubled and overtaken.
+/// The ledger of the wire checks that what is delivered is placed exactly once.
+#[test]
+fn t1_t2_positions_and_windows_stay_in_range() {
+    for (config, _) in all() {
+        let mut net = pair(config);
+        let late_max = Dur::from_us(300);
+        let mix =
+            fault::Mix { drop: 0.02, duplicate: 0.01, delay: 0.01, late_max, ..fault::Mix::NONE };
+        net.fault(fault::random(draw(), mix));
+        let expected = Rc::new(Cell::new(0));
+        net.watch(move |_, what, pkt| {
+            if what == Seen::Sent && pkt.src == B {
+                let ack = Repr::parse(pkt.header()).unwrap().ack;
+                assert!(ack >= expected.get(), "RCV.NXT goes back");
+                expected.set(ack);
+            }
+        });
+        net.submit(A, B, UNBOUNDED);
+        let mut una = 0;
+        while net.now() < at_ms(400) {
+            assert!(net.step());
+            let sender = sender(&net);
+            sender.assert_in_range();
+            assert!(sender.una() >= una, "{config:?}");
+            una = sender.una();
+            let window = sender.window();
+            assert!(window.cwnd() >= 1.0, "{config:?}");
+            let losses = stat(&net, Stat::FastRetransmit) + stat(&net, Stat::Timeout);
+            assert!(losses == 0 || window.ssthresh() >= 2.0, "{config:?}");
+        }
+        assert!(stat(&net, Stat::FastRetransmit) > 5 && una > 500 * MSS, "{config:?}: {una}");
+    }
+}
+
+/// T3: slow start doubles whatever the rule.
+#[test]
+fn t3_slow_start_doubles() {
+    for (config, _) in all() {
+        let mut net = pair(Config { initial_window: 2.0, ..config });
+        net.submit(A, B, UNBOUNDED);
+        let windows = [1, 2, 3, 4, 5].map(|k| {
+            net.run_until(Time::ZERO + RTT * k + Dur::from_us(900));
+            sender(&net).window().cwnd()
+        });
+        assert_eq!(windows, [4.0, 8.0, 16.0, 32.0, 64.0], "{config:?}");
+    }
+}
+
+/// T4: one loss in a window of 20: one fast retransmit, no timeout, one round trip, and what the rule leaves.
+#[test]
+fn t4_one_drop_costs_one_round_trip() {
+    for (config, left) in all() {
+        let config = Config { initial_window: 20.0, ..config };
+        let mut net = pair(config);
+        net.fault(fault::drop_data(A, &[0]));
+        let key = net.submit(A, B, 60 * MSS);
+        let phase = |net: &Net<Tcp>| sender(net).window().phase();
+        while phase(&net) == Phase::Open {
+            assert!(net.step());
+        }
+        let began = net.now();
+        while phase(&net) == Phase::Recovery {
+            assert!(net.step());
+        }
+        let rounds = net.now().since(began).as_us_f64() / RTT.as_us_f64();
+        assert!((1.0..1.05).contains(&rounds), "{rounds} round trips: {config:?}");
+        let cwnd = sender(&net).window().cwnd();
+        assert!((cwnd - left * 20.0).abs() <= 1.0, "{cwnd} left: {config:?}");
+        net.run_until_idle(Dur::from_ms(500));
+        assert!(net.record(key).acked.is_some());
+        let counts = [Stat::FastRetransmit, Stat::Retransmission, Stat::Timeout];
+        assert_eq!(counts.map(|s| stat(&net, s)), [1, 1, 0], "{config:?}");
+    }
+}
+
+/// T6: the last segment is lost: exactly one timeout, not before RTOmin, and one retransmission.
+#[test]
+fn t6_a_lost_tail_costs_one_timeout() {
+    for (config, _) in all() {
+        let mut net = pair(config);
+        net.fault(fault::drop_data(A, &[7]));
+        let key = net.submit(A, B, 8 * MSS);
+        net.run_until_idle(Dur::from_ms(500));
+        let counts = [Stat::Timeout, Stat::Retransmission, Stat::FastRetransmit];
+        assert_eq!(counts.map(|s| stat(&net, s)), [1, 1, 0], "{config:?}");
+        let tail = net.log().iter().filter(|s| s.pkt.src == A && s.pkt.span.offset == 7 * MSS);
+        let [first, second] = tail.map(|s| s.at).collect::<Vec<_>>()[..] else { panic!() };
+        assert!(second.since(first) >= config.rto.min, "{config:?}");
+        assert!(net.record(key).acked.is_some());
+    }
+}
+
+/// T7: nothing arrives any more: 20 ms, 40, 80, ... up to the greatest timeout, and as often as the timer
+/// says, not more.
+#[test]
+fn t7_timeouts_double_up_to_the_maximum() {
+    for (mut config, _) in all() {
+        config.rto.max = Dur::from_ms(300);
+        let mut net = pair(Config { timeouts_max: 7, ..config });
+        net.fault(|sent| if sent.n < 20 { Verdict::Pass } else { Verdict::Drop });
+        net.submit(A, B, UNBOUNDED);
+        net.run_until_idle(Dur::from_ms(2_000));
+        let sent: Vec<u64> = net.log().iter().map(|s| s.at.0 / Dur::from_ms(1).0).collect();
+        let gaps: Vec<u64> = sent.windows(2).map(|w| w[1] - w[0]).filter(|&gap| gap > 10).collect();
+        assert_eq!(gaps, [20, 40, 80, 160, 300, 300], "{config:?}");
+    }
+}
+
+/// T8: what was sent has arrived or was lost, once nothing is in flight; and every segment that arrived was
+/// placed or counted as a duplicate.
+#[test]
+fn t8_conservation() {
+    for (config, _) in all() {
+        let mut net = pair(config);
+        let mix = fault::Mix { drop: 0.03, ..fault::Mix::NONE };
+        net.fault(fault::random(draw(), mix));
+        let arrived = Rc::new(Cell::new([0; 2]));
+        let count = Rc::clone(&arrived);
+        net.watch(move |_, what, pkt| {
+            if let Seen::Arrived(_) = what {
+                let [all, data] = count.get();
+                count.set([all + 1, data + u64::from(pkt.carries_payload())]);
+            }
+        });
+        let key = net.submit(A, B, 2_000 * MSS);
+        net.run_until_idle(Dur::from_ms(60_000));
+        let [all, data] = arrived.get();
+        assert_eq!(net.sent(), all + net.dropped(), "{config:?}");
+        assert_eq!(data, 2_000 + net.stat(B, Stat::Duplicate), "{config:?}");
+        assert_eq!(net.record(key).placed.prefix(), 2_000 * MSS);
+    }
+}
+
+/// T11: with a round trip below 10 ms and losses more often than once a second H-TCP is Reno, packet
+/// for packet.
+#[test]
+fn t11_htcp_is_reno_in_a_data_centre() {
+    let run = |rule, recovery| {
+        let config = Config { rule, recovery, initial_window: 30.0, ..textbook() };
+        let mut net = pair(config);
+        net.fault(fault::drop_data(A, &[20, 700, 704, 2_500, 6_000, 6_100, 9_000]));
+        net.submit(A, B, 10_000 * MSS);
+        net.run_until_idle(Dur::from_ms(5_000));
+        assert!(net.now() < at_ms(2_000));
+        net.log().iter().map(|s| (s.at, s.pkt.span.offset)).collect::<Vec<_>>()
+    };
+    for recovery in [Recovery::NewReno, Recovery::Sack] {
+        let htcp = run(RuleConfig::HTcp(htcp::Params::LINUX), recovery);
+        assert!(htcp.len() > 20_000);
+        assert!(htcp == run(RuleConfig::NewReno, recovery), "{recovery:?}");
+    }
+}
+
+/// T14: with a clock of 10 ms no timeout comes sooner than that, though RTOmin is 1 ms, the round trip
+/// 2 ms, and losses fall anywhere between two ticks.
+#[test]
+fn t14_no_timeout_below_a_tick() {
+    let mut config = textbook();
+    (config.rto.min, config.rto.tick) = (Dur::from_ms(1), Dur::from_ms(10));
+    let mut net = pair(config);
+    let tail = 4 * MSS;
+    let mut seen = 0;
+    net.fault(move |sent| {
+        let last = sent.pkt.src == A && sent.pkt.span.offset == tail;
+        seen += u64::from(last);
+        if last && seen % 2 == 1 { Verdict::Drop } else { Verdict::Pass }
+    });
+    for k in 0..50 {
+        net.run_until(Time::ZERO + Dur::from_us(61_300) * k);
+        net.submit_on(A, B, 1, 5 * MSS);
+    }
+    net.run_until_idle(Dur::from_ms(500));
+    let sent: Vec<Time> = net
+        .log()
+        .iter()
+        .filter(|s| s.pkt.src == A && s.pkt.span.offset == tail)
+        .map(|s| s.at)
+        .collect();
+    let least = sent.chunks(2).map(|pair| pair[1].since(pair[0])).min().unwrap();
+    assert_eq!((sent.len(), stat(&net, Stat::Timeout)), (100, 50));
+    assert!(least >= Dur::from_ms(10) && least < Dur::from_ms(23), "{least}");
+}
+
+/// T15: half as many acknowledgements as segments, and no needless timeout where RTOmin is above the delay;
+/// where it is below, an odd last segment costs one each time.
+#[test]
+fn t15_delayed_acknowledgements() {
+    for (config, _) in all() {
+        for (delay, needless) in [(Dur::from_ms(10), 0), (Dur::from_ms(40), 5)] {
+            let mut net = pair(Config { delayed_ack: Some(delay), ..config });
+            for k in 0..5 {
+                net.run_until(at_ms(500 * k));
+                net.submit_on(A, B, 1, 401 * MSS);
+            }
+            net.run_until_idle(Dur::from_ms(1_000));
+            let acks = net.log().iter().filter(|s| s.pkt.src == B).count();
+            assert!((1_000..=1_015).contains(&acks), "{acks} for 2005 segments: {config:?}");
+            assert_eq!(stat(&net, Stat::Timeout), needless, "{config:?}");
+            assert_eq!(net.stat(B, Stat::Duplicate), needless, "{config:?}");
+        }
+    }
+}
