@@ -17,6 +17,24 @@ fn the_counter_counts() {
 }
 
 #[test]
+fn ictcp_allocates_nothing_per_packet() {
+    let mut config = tcp::Config::linux_datacenter(1460);
+    config.receive_window = tcp::ReceiveWindow::Ictcp(tcp::ictcp::Params::paper(Dur::from_ms(1)));
+    config.rto.min = Dur::from_ms(1);
+    config.rto.initial = Dur::from_ms(1);
+    let make = |_| Box::new(tcp::Tcp::new(config).unwrap()) as Box<dyn Endpoint>;
+    let opts = Opts {
+        payload: Bytes(1460),
+        window: Bytes(14_600),
+        trims: false,
+        bounces: false,
+        hashed_paths: true,
+        patience: Dur::from_ms(10_000),
+    };
+    conformance::allocates_nothing(&make, opts, allocations);
+}
+
+#[test]
 fn newreno_allocates_nothing_per_packet() {
     let mut config = tcp::Config::linux_datacenter(1460);
     config.rto.min = Dur::from_ms(1);

@@ -1,7 +1,7 @@
 //! The TCP header (RFC 9293, section 3.1).
 //!
-//! Of the options, SACK blocks (RFC 2018) are read and written; all others are skipped: nothing in
-//! the workspace negotiates any. The checksum covers the payload and the IP addresses, which a header does not know: it is emitted as zero,
+//! Of the options, SACK blocks (RFC 2018) and timestamps (RFC 7323, section 3) are read and written; all
+//! others are skipped: nothing in the workspace negotiates any. The checksum covers the payload and the IP addresses, which a header does not know: it is emitted as zero,
 //! and whoever builds the whole frame fills it in. The urgent pointer is emitted as zero too.
 
 use thiserror::Error;
@@ -10,14 +10,37 @@ use thiserror::Error;
 pub const PROTO: u8 = 6;
 /// Bytes of a header without options.
 pub const HEADER_LEN: usize = 20;
+/// Bytes of a header with as many options as its length can say.
+const HEADER_MAX: usize = 60;
 /// SACK blocks that fit the 40 bytes of options (RFC 2018, section 3).
 pub const SACK_BLOCKS_MAX: usize = 4;
+/// SACK blocks that fit beside timestamps (RFC 2018, section 3).
+pub const SACK_BLOCKS_WITH_TIMESTAMPS: usize = 3;
 
 /// Kinds of options.
 mod option {
     pub(super) const END: u8 = 0;
     pub(super) const NOP: u8 = 1;
     pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+
+    /// The body of the first option of kind `wanted` among `options`; `None` if there is none, or
+    /// the options before it make no sense.
+    pub(super) fn find(mut options: &[u8], wanted: u8) -> Option<&[u8]> {
+        loop {
+            match *options {
+                [NOP, ref rest @ ..] => options = rest,
+                [kind, len, ..] if kind != END && len >= 2 => {
+                    let (whole, rest) = options.split_at_checked(usize::from(len))?;
+                    if kind == wanted {
+                        return Some(&whole[2..]);
+                    }
+                    options = rest;
+                }
+                _ => return None,
+            }
+        }
+    }
 }
 
 /// Where each field is.
@@ -48,6 +71,9 @@ pub enum TcpError {
     /// The data offset points into the header itself.
     #[error("TCP data offset of {0} words, below the 5 of a bare header")]
     DataOffset(u8),
+    /// Four SACK blocks and timestamps.
+    #[error("{0} bytes of TCP options where 40 fit")]
+    Options(usize),
 }
 
 /// The control bits (RFC 9293, section 3.1; ECE and CWR: RFC 3168, section 6.1).
@@ -206,22 +232,8 @@ impl SackBlocks {
     }
 
     /// Read the first SACK option among `options`; none if the options make no sense.
-    fn parse(mut options: &[u8]) -> Self {
-        loop {
-            match *options {
-                [option::NOP, ref rest @ ..] => options = rest,
-                [kind, len, ..] if kind != option::END && len >= 2 => {
-                    let Some((whole, rest)) = options.split_at_checked(usize::from(len)) else {
-                        return Self::NONE;
-                    };
-                    if kind == option::SACK {
-                        return Self::from_body(&whole[2..]);
-                    }
-                    options = rest;
-                }
-                _ => return Self::NONE,
-            }
-        }
+    fn parse(options: &[u8]) -> Self {
+        option::find(options, option::SACK).map_or(Self::NONE, Self::from_body)
     }
 
     fn from_body(body: &[u8]) -> Self {
@@ -244,6 +256,36 @@ impl SackBlocks {
     }
 }
 
+/// When a packet left, and when the latest packet from the other side had left (RFC 7323, section
+/// 3.2), in a unit that both ends know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamps {
+    /// `TSval`: the sender's clock.
+    pub value: u32,
+    /// `TSecr`: the value being echoed; zero if there is none.
+    pub echo: u32,
+}
+
+impl Timestamps {
+    /// Bytes of the option, in whole words: two of padding, ten of its own.
+    const OPTION_BYTES: usize = 12;
+
+    fn parse(options: &[u8]) -> Option<Self> {
+        let &[a, b, c, d, e, f, g, h] = option::find(options, option::TIMESTAMPS)? else {
+            return None;
+        };
+        let (value, echo) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+        Some(Self { value, echo })
+    }
+
+    fn option(self) -> [u8; Self::OPTION_BYTES] {
+        let mut bytes = [option::NOP, option::NOP, option::TIMESTAMPS, 10, 0, 0, 0, 0, 0, 0, 0, 0];
+        bytes[4..8].copy_from_slice(&self.value.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.echo.to_be_bytes());
+        bytes
+    }
+}
+
 /// The contents of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
@@ -259,12 +301,15 @@ pub struct Repr {
     pub control: Control,
     /// The receive window, unscaled.
     pub window: u16,
-    /// What the receiver holds out of order.
+    /// What the receiver holds out of order; beside timestamps, at most
+    /// [`SACK_BLOCKS_WITH_TIMESTAMPS`] blocks.
     pub sack: SackBlocks,
+    /// Times, where the ends measure by them.
+    pub timestamps: Option<Timestamps>,
 }
 
 impl Repr {
-    /// Read a header, skipping all options but SACK.
+    /// Read a header, skipping all options but SACK and timestamps.
     ///
     /// # Errors
     /// As [`Header::new_checked`].
@@ -278,21 +323,29 @@ impl Repr {
             control: header.control(),
             window: header.window(),
             sack: SackBlocks::parse(header.options()),
+            timestamps: Timestamps::parse(header.options()),
         })
     }
 
     /// Bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
-        HEADER_LEN + self.sack.option_bytes()
+        HEADER_LEN + self.timestamp_bytes() + self.sack.option_bytes()
+    }
+
+    const fn timestamp_bytes(&self) -> usize {
+        if self.timestamps.is_some() { Timestamps::OPTION_BYTES } else { 0 }
     }
 
     /// Write the header to the front of `buf`.
     ///
     /// # Errors
-    /// If `buf` is shorter than [`Repr::buffer_len`].
+    /// If `buf` is shorter than [`Repr::buffer_len`], or the options than what they must hold.
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), TcpError> {
         let (have, need) = (buf.len(), self.buffer_len());
+        if need > HEADER_MAX {
+            return Err(TcpError::Options(need - HEADER_LEN));
+        }
         let Some(buf) = buf.get_mut(..need) else {
             return Err(TcpError::Short { need, have });
         };
@@ -304,7 +357,11 @@ impl Repr {
         buf[field::OFFSET] = ((need / 4) as u8) << 4;
         buf[field::FLAGS] = self.control.0;
         buf[field::WINDOW].copy_from_slice(&self.window.to_be_bytes());
-        self.sack.emit(&mut buf[HEADER_LEN..]);
+        let (timestamps, sack) = buf[HEADER_LEN..].split_at_mut(self.timestamp_bytes());
+        if let Some(times) = self.timestamps {
+            timestamps.copy_from_slice(&times.option());
+        }
+        self.sack.emit(sack);
         Ok(())
     }
 }
@@ -323,6 +380,7 @@ mod tests {
         control: Control(0x18),
         window: 0xabcd,
         sack: SackBlocks::NONE,
+        timestamps: None,
     };
 
     /// The bytes of `REPR`, written out from RFC 9293, figure 1.
@@ -373,6 +431,24 @@ mod tests {
         assert_eq!(Repr::parse(&bytes).unwrap().sack, SackBlocks::NONE, "longer than the header");
     }
 
+    /// Beside a SACK block, the bytes written out from RFC 7323, section 3.2 and appendix A.
+    #[test]
+    fn timestamps_are_an_option() {
+        let timestamps = Some(Timestamps { value: 0x0102_0304, echo: 0xf1f2_f3f4 });
+        let mut repr = Repr { timestamps, ..REPR };
+        repr.sack.push(0x10, 0x20);
+        let mut bytes = BYTES.to_vec();
+        bytes[12] = 0xb0;
+        bytes.extend([1, 1, 8, 10, 1, 2, 3, 4, 0xf1, 0xf2, 0xf3, 0xf4]);
+        bytes.extend([1, 1, 5, 10, 0, 0, 0, 0x10, 0, 0, 0, 0x20]);
+        let mut buf = [0xff; 44];
+        repr.emit(&mut buf).unwrap();
+        assert_eq!(buf[..], bytes[..]);
+        assert_eq!(Repr::parse(&bytes), Ok(repr));
+        bytes[23] = 9;
+        assert_eq!(Repr::parse(&bytes).unwrap().timestamps, None, "not as long as it must be");
+    }
+
     proptest! {
         #[test]
         fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
@@ -390,17 +466,24 @@ mod tests {
             ports in any::<(u16, u16)>(), numbers in any::<(u32, u32)>(),
             control in any::<u8>(), window in any::<u16>(),
             blocks in proptest::collection::vec(any::<(u32, u32)>(), 0..6),
+            times in proptest::option::of(any::<(u32, u32)>()),
         ) {
+            let timestamps = times.map(|(value, echo)| Timestamps { value, echo });
             let control = Control(control);
             let mut sack = SackBlocks::NONE;
             blocks.iter().for_each(|&(left, right)| sack.push(left, right));
             prop_assert_eq!(sack.as_slice(), &blocks[..blocks.len().min(SACK_BLOCKS_MAX)]);
             let repr = Repr {
                 src_port: ports.0, dst_port: ports.1, seq: numbers.0, ack: numbers.1, control, window, sack,
+                timestamps,
             };
             let mut buf = vec![0xff; repr.buffer_len()];
-            repr.emit(&mut buf).unwrap();
-            prop_assert_eq!(Repr::parse(&buf), Ok(repr));
+            if times.is_some() && sack.as_slice().len() > SACK_BLOCKS_WITH_TIMESTAMPS {
+                prop_assert_eq!(repr.emit(&mut buf), Err(TcpError::Options(48)));
+            } else {
+                repr.emit(&mut buf).unwrap();
+                prop_assert_eq!(Repr::parse(&buf), Ok(repr));
+            }
         }
     }
 }

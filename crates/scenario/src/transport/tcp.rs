@@ -2,7 +2,7 @@
 //! `tcp` with `rule = "newreno"`, `recovery = "newreno"` and `ecn = false`.
 
 use transports::tcp::rule::{bic, cubic, dctcp, fast, htcp};
-use transports::tcp::{self, Recovery, RuleConfig};
+use transports::tcp::{self, ReceiveWindow, Recovery, RuleConfig, ictcp};
 use units::Dur;
 
 use super::{Transport, bytes, preset, refused};
@@ -118,6 +118,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         initial_window: table.given("initial_window", p.map(|p| p.initial_window))?,
         initial_ssthresh: limit(table, "initial_ssthresh", p.map(|p| p.initial_ssthresh))?,
         window_cap: limit(table, "window_cap", p.map(|p| p.window_cap))?,
+        receive_window: receive_window(table, p.map(|p| p.receive_window))?,
         rule: variant.rule,
         recovery: variant.recovery,
         ecn: variant.ecn,
@@ -153,6 +154,49 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         acknowledges: None, // they are cumulative
         endpoint: Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
     })
+}
+
+/// `receive_window = "unlimited"`, or `"ictcp"` with its keys.
+fn receive_window(
+    table: &mut Reader<'_>,
+    p: Option<ReceiveWindow>,
+) -> Result<ReceiveWindow, Diagnostic> {
+    let usual = p.map(|p| Receiving { ictcp: p != ReceiveWindow::Unlimited });
+    if !table.given("receive_window", usual)?.ictcp {
+        return Ok(ReceiveWindow::Unlimited);
+    }
+    // The paper gives no value.
+    let idle = table.need("ictcp_idle")?;
+    let p = p.is_some().then_some(ictcp::Params::paper(idle));
+    Ok(ReceiveWindow::Ictcp(ictcp::Params {
+        capacity_share: table.given("ictcp_capacity_share", p.map(|p| p.capacity_share))?,
+        smoothing: table.given("ictcp_smoothing", p.map(|p| p.smoothing))?,
+        grow_below: table.given("ictcp_grow_below", p.map(|p| p.grow_below))?,
+        shrink_above: table.given("ictcp_shrink_above", p.map(|p| p.shrink_above))?,
+        shrink_after: table.given("ictcp_shrink_after", p.map(|p| p.shrink_after))?,
+        least_window: table.given("ictcp_least_window", p.map(|p| p.least_window))?,
+        scarce_below: table.given("ictcp_scarce_below", p.map(|p| p.scarce_below))?,
+        idle,
+    }))
+}
+
+/// [`ReceiveWindow`] without its numbers.
+struct Receiving {
+    ictcp: bool,
+}
+
+impl Knob for Receiving {
+    const EXAMPLE: &'static str = "\"unlimited\"` or `\"ictcp\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match String::read(value)?.as_str() {
+            "unlimited" => Ok(Self { ictcp: false }),
+            "ictcp" => Ok(Self { ictcp: true }),
+            other => Err(format!("`{other}` is neither unlimited nor ictcp")),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(if self.ictcp { "ictcp" } else { "unlimited" }.into())
+    }
 }
 
 /// The keys whose values are refused.

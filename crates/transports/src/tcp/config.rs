@@ -4,6 +4,7 @@ use endpoint::Framing;
 use thiserror::Error;
 use units::Dur;
 
+use super::ictcp;
 use super::rule::RuleConfig;
 use crate::rto::RtoConfig;
 
@@ -34,6 +35,15 @@ pub enum Recovery {
     Sack,
 }
 
+/// What receivers let senders have in flight (RFC 9293, section 3.8.6).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ReceiveWindow {
+    /// Anything: receivers have memory for everything.
+    Unlimited,
+    /// What the receiver's interface has room for (ICTCP).
+    Ictcp(ictcp::Params),
+}
+
 /// Everything that can be set about TCP. There is no default: each value changes results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -57,6 +67,8 @@ pub struct Config {
     /// Administrative cap of the window, segments, at least 1; infinite for none
     /// (specs/tcp.md, section 10).
     pub window_cap: f64,
+    /// What receivers advertise, and senders heed.
+    pub receive_window: ReceiveWindow,
     /// How the window grows and shrinks.
     pub rule: RuleConfig,
     /// How losses are repaired.
@@ -163,6 +175,7 @@ impl Config {
             initial_window: 10.0,
             initial_ssthresh: f64::INFINITY,
             window_cap: f64::INFINITY,
+            receive_window: ReceiveWindow::Unlimited,
             rule: RuleConfig::NewReno,
             recovery: Recovery::NewReno,
             ecn: false,
@@ -230,6 +243,11 @@ impl Config {
         }
     }
 
+    /// Whether acknowledgements say when they left, and data echoes it.
+    pub(super) fn timestamps(&self) -> bool {
+        matches!(self.receive_window, ReceiveWindow::Ictcp(_))
+    }
+
     /// How messages are cut into packets.
     #[must_use]
     pub const fn framing(&self) -> Framing {
@@ -273,6 +291,9 @@ impl Config {
             }
         }
         self.rule.check()?;
+        if let ReceiveWindow::Ictcp(params) = self.receive_window {
+            params.check()?;
+        }
         if self.rule.echoes_each_mark() && !self.ecn {
             return Err(ConfigError::NoMarks);
         }

@@ -31,6 +31,7 @@
 //! a kind share one timer of the host ([`Deadlines`]), so an acknowledgement moves no timer.
 
 mod config;
+pub mod ictcp;
 #[cfg(test)]
 mod invariants;
 mod receiver;
@@ -51,9 +52,9 @@ use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time, TimerId};
-use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks};
+use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
-pub use config::{Config, ConfigError, Increase, Recovery};
+pub use config::{Config, ConfigError, Increase, ReceiveWindow, Recovery};
 use receiver::{Ack, Receivers};
 pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Segment, Sender, Timer};
@@ -64,7 +65,7 @@ use crate::deadlines::Deadlines;
 const CONN_BITS: u32 = 30;
 /// The bit of a port that says: this is the sender's side of the connection.
 const SENDER_PORT: u16 = 0x8000;
-/// The window field: flow control is not modelled, the receiver takes everything.
+/// The window field of who takes everything, and of data: nobody looks at it.
 const WINDOW: u16 = u16::MAX;
 /// Acknowledgements that may wait for the interface; more are lost, as in a full device queue.
 const ACKS_MAX: usize = 1 << 16;
@@ -115,7 +116,7 @@ impl Tcp {
             next_conn: HashMap::default(),
             round: VecDeque::new(),
             timeouts: Deadlines::new(),
-            receivers: Receivers::default(),
+            receivers: Receivers::new(&config),
             acks: VecDeque::new(),
             messages: 0,
             armed: [Time::NEVER; 2],
@@ -151,9 +152,12 @@ impl Tcp {
         let conn = *next;
         *next = (conn + 1) % (1 << CONN_BITS);
         let path = draw.bits(PATH, u64::from(conn)) as u32;
-        let fits = cx.net.mtu.saturating_sub(self.config.overhead).max(1);
-        let mss = self.config.mss.min(fits);
-        Identity { dst: msg.dst, conn, path, channel: msg.channel, mss }
+        Identity { dst: msg.dst, conn, path, channel: msg.channel, mss: self.mss(cx) }
+    }
+
+    /// Largest payload of a segment here.
+    fn mss(&self, cx: &Cx<'_>) -> u16 {
+        self.config.mss.min(cx.net.mtu.saturating_sub(self.config.overhead).max(1))
     }
 
     /// Bring everything about the sender in `slot` in line with its state: its turn, its timer,
@@ -227,8 +231,14 @@ impl Tcp {
             // What makes no sense is an empty block.
             *place = position(left).zip(position(right)).unwrap_or((0, 0));
         }
+        let edge = match self.config.receive_window {
+            ReceiveWindow::Unlimited => u64::MAX,
+            ReceiveWindow::Ictcp(_) => ack.saturating_add(ictcp::window_bytes(header.window)),
+        };
         let incoming = Incoming {
             ack,
+            edge,
+            stamp: header.timestamps.map_or(0, |times| times.value),
             complete: header.control.has(Control::FIN),
             marked: self.config.ecn && header.control.has(Control::ECE),
             sack: &blocks[..named.len()],
@@ -270,6 +280,8 @@ impl Endpoint for Tcp {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        let mss = self.mss(cx);
+        self.receivers.arrived(cx, mss, pkt.wire_len);
         // A trimmed segment fails its checksum, and a bounced one is nobody's.
         let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
         match Repr::parse(pkt.header()) {
@@ -315,7 +327,7 @@ impl Endpoint for Tcp {
         slot.proto = PROTO;
         slot.class = self.config.class;
         if let Some(ack) = self.acks.pop_front() {
-            fill_ack(&self.config, ack, slot);
+            fill_ack(&self.config, cx.now, ack, slot);
             return Tx::Sent;
         }
         let sent = self.send_data(cx, slot);
@@ -372,10 +384,12 @@ fn fill_data(config: &Config, id: &Identity, segment: Segment, slot: &mut Packet
     // Data flows one way: there is nothing to acknowledge but the peer's initial number.
     let ack = config.isn;
     let sack = SackBlocks::NONE;
-    write(Repr { src_port, dst_port, seq, ack, control, window: WINDOW, sack }, slot);
+    let timestamps = config.timestamps().then_some(Timestamps { value: 0, echo: segment.echo });
+    let window = WINDOW;
+    write(Repr { src_port, dst_port, seq, ack, control, window, sack, timestamps }, slot);
 }
 
-fn fill_ack(config: &Config, ack: Ack, slot: &mut Packet) {
+fn fill_ack(config: &Config, now: Time, ack: Ack, slot: &mut Packet) {
     slot.dst = ack.peer;
     slot.path = ack.path;
     slot.flags = Flags::CONTROL;
@@ -390,8 +404,10 @@ fn fill_ack(config: &Config, ack: Ack, slot: &mut Packet) {
     for (set, bit) in [(ack.complete, Control::FIN), (ack.echo, Control::ECE)] {
         control = if set { control.with(bit) } else { control };
     }
-    let (seq, sack) = (config.isn, ack.sack);
-    write(Repr { src_port, dst_port, seq, ack: ack.number, control, window: WINDOW, sack }, slot);
+    let (seq, sack, window, ack) = (config.isn, ack.sack, ack.window, ack.number);
+    let value = ictcp::stamp(now);
+    let timestamps = config.timestamps().then_some(Timestamps { value, echo: 0 });
+    write(Repr { src_port, dst_port, seq, ack, control, window, sack, timestamps }, slot);
 }
 
 fn write(header: Repr, slot: &mut Packet) {

@@ -1,14 +1,15 @@
 //! The receiving half (specs/tcp.md, section 2): reassembly, message boundaries,
 //! acknowledgements with what they say of holes and marks, and the memory of finished connections.
 
-use endpoint::{Effects, Flags, Packet, RangeSet, Stat, Why};
+use endpoint::{Cx, Effects, Flags, Packet, RangeSet, Stat, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time};
-use wire::tcp::{Control, Repr, SACK_BLOCKS_MAX, SackBlocks};
+use wire::tcp::{Control, Repr, SACK_BLOCKS_MAX, SACK_BLOCKS_WITH_TIMESTAMPS, SackBlocks};
 
-use super::config::{Config, Recovery};
-use super::{CONN_BITS, unwrap};
+use super::config::{Config, ReceiveWindow, Recovery};
+use super::ictcp::{Arrival, Ictcp};
+use super::{CONN_BITS, WINDOW, unwrap};
 use crate::deadlines::Deadlines;
 
 /// The end of a message in the stream.
@@ -62,6 +63,8 @@ pub(super) struct Ack {
     /// It echoes congestion (ECE).
     pub(super) echo: bool,
     pub(super) sack: SackBlocks,
+    /// The window field.
+    pub(super) window: u16,
     pub(super) path: u32,
     /// The message of the data that it answers.
     pub(super) msg: MsgId,
@@ -86,9 +89,33 @@ pub(super) struct Receivers {
     finished: HashMap<HostId, Finished, FxBuildHasher>,
     /// Of delayed acknowledgements, by slot of the table.
     pub(super) deadlines: Deadlines,
+    /// The windows of the connections in the table, where there are any.
+    ictcp: Option<Ictcp>,
 }
 
 impl Receivers {
+    pub(super) fn new(config: &Config) -> Self {
+        let ictcp = match config.receive_window {
+            ReceiveWindow::Unlimited => None,
+            ReceiveWindow::Ictcp(params) => Some(Ictcp::new(params)),
+        };
+        Self { ictcp, ..Self::default() }
+    }
+
+    /// A packet of `bytes` has arrived at this host, whatever it is. Segments carry up to `mss`.
+    pub(super) fn arrived(&mut self, cx: &Cx<'_>, mss: u16, bytes: u16) {
+        if let Some(ictcp) = &mut self.ictcp {
+            let capacity = cx.net.nics.iter().map(|rate| rate.0).sum();
+            ictcp.arrived(cx.now, capacity, mss, bytes);
+        }
+    }
+
+    /// Say the window in an acknowledgement of everything below `next`.
+    fn advertise(&mut self, slot: u32, now: Time, next: u64, ack: Ack) -> Ack {
+        let window = self.ictcp.as_mut().map(|ictcp| ictcp.advertise(slot, now, next));
+        Ack { window: window.unwrap_or(WINDOW), ..ack }
+    }
+
     /// A data segment of connection `conn` of `pkt.src`. Returns the acknowledgements to send now:
     /// of what came before it, and of this one too.
     pub(super) fn on_data(
@@ -109,19 +136,23 @@ impl Receivers {
                 let number = header.seq.wrapping_add(space as u32);
                 let (path, msg) = (pkt.path, pkt.span.msg);
                 let echo = pkt.flags.has(Flags::CE);
-                let sack = SackBlocks::NONE;
-                return [
-                    None,
-                    Some(Ack { peer, conn, number, complete: true, echo, sack, path, msg }),
-                ];
+                let (sack, window) = (SackBlocks::NONE, WINDOW);
+                let complete = true;
+                let ack = Ack { peer, conn, number, complete, echo, sack, window, path, msg };
+                return [None, Some(ack)];
             }
             None => self.create(peer, conn),
         };
         let receiver = &mut self.table[slot as usize];
-        let Some(seq) = unwrap(header.seq.wrapping_sub(config.isn), receiver.received.prefix(), 32)
-        else {
+        let expected = receiver.received.prefix();
+        let Some(seq) = unwrap(header.seq.wrapping_sub(config.isn), expected, 32) else {
             return [None, None];
         };
+        if let Some(ictcp) = &mut self.ictcp {
+            let (len, last) = (u64::from(pkt.span.len), ends_message(header.control));
+            let echo = header.timestamps.map_or(0, |times| times.echo);
+            ictcp.on_data(slot, now, Arrival { echo, len, last });
+        }
         let before = receiver.note_mark(config, header.control, pkt);
         receiver.path = pkt.path;
         receiver.msg = pkt.span.msg;
@@ -130,6 +161,7 @@ impl Receivers {
         let complete = receiver.deliver(fx);
         let due = complete || receiver.is_ack_due(config, progress);
         let ack = due.then(|| receiver.acknowledge(config, complete, Some(seq)));
+        let next = receiver.received.prefix();
         match (due, config.delayed_ack) {
             (true, Some(_)) => self.deadlines.set(slot, Time::NEVER),
             (false, Some(delay)) if !self.deadlines.is_set(slot) => {
@@ -137,6 +169,8 @@ impl Receivers {
             }
             _ => {}
         }
+        let before = before.map(|ack| self.advertise(slot, now, expected, ack));
+        let ack = ack.map(|ack| self.advertise(slot, now, next, ack));
         if complete {
             self.finish(slot);
         }
@@ -146,7 +180,9 @@ impl Receivers {
     /// The next delayed acknowledgement that is due.
     pub(super) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
         let slot = self.deadlines.pop(now)?;
-        Some(self.table[slot as usize].acknowledge(config, false, None))
+        let receiver = &mut self.table[slot as usize];
+        let (ack, next) = (receiver.acknowledge(config, false, None), receiver.received.prefix());
+        Some(self.advertise(slot, now, next, ack))
     }
 
     fn is_finished(&self, peer: HostId, conn: u32) -> bool {
@@ -162,6 +198,9 @@ impl Receivers {
         });
         self.table[slot as usize].reopen(peer, conn);
         self.by_id.insert((peer, conn), slot);
+        if let Some(ictcp) = &mut self.ictcp {
+            ictcp.open(slot);
+        }
         slot
     }
 
@@ -169,6 +208,9 @@ impl Receivers {
         let Receiver { peer, conn, .. } = self.table[slot as usize];
         self.by_id.remove(&(peer, conn));
         self.free.push(slot);
+        if let Some(ictcp) = &mut self.ictcp {
+            ictcp.close(slot);
+        }
         // Unwrapped ids start one wrap up, so that ids just below the first one fit too.
         let first =
             || Finished { ids: RangeSet::new(), reference: (1 << CONN_BITS) + u64::from(conn) };
@@ -255,7 +297,7 @@ impl Receiver {
             return Progress::Other;
         }
         let last = control.has(Control::FIN);
-        if last || control.has(Control::PSH) {
+        if ends_message(control) {
             let given_up = control.has(Control::RST);
             let at = self.marks.partition_point(|m| m.end > end);
             self.marks.insert(at, Mark { end, msg: pkt.span.msg, given_up, last });
@@ -305,13 +347,14 @@ impl Receiver {
             Recovery::Sack => self.sack_blocks(config, latest),
         };
         let (peer, conn, path, msg, echo) = (self.peer, self.conn, self.path, self.msg, self.echo);
-        Ack { peer, conn, number, complete, echo, sack, path, msg }
+        Ack { peer, conn, number, complete, echo, sack, window: WINDOW, path, msg }
     }
 
     /// The ranges held beyond RCV.NXT: first that of the segment at `latest`, then those named last
     /// (RFC 2018, section 4).
     fn sack_blocks(&mut self, config: &Config, latest: Option<u64>) -> SackBlocks {
         let next = self.received.prefix();
+        let room = if config.timestamps() { SACK_BLOCKS_WITH_TIMESTAMPS } else { SACK_BLOCKS_MAX };
         let mut blocks = SackBlocks::NONE;
         let mut recent = [0; SACK_BLOCKS_MAX];
         for at in latest.into_iter().chain(self.recent) {
@@ -319,7 +362,7 @@ impl Receiver {
             let Some(range) = self.received.range_of(at).filter(|range| range.start > next) else {
                 continue;
             };
-            if n < SACK_BLOCKS_MAX && !recent[..n].contains(&range.start) {
+            if n < room && !recent[..n].contains(&range.start) {
                 recent[n] = range.start;
                 let number = |at: u64| (at as u32).wrapping_add(config.isn);
                 blocks.push(number(range.start), number(range.end));
@@ -330,11 +373,15 @@ impl Receiver {
     }
 }
 
+/// Whether a segment with these bits is the last of a message.
+fn ends_message(control: Control) -> bool {
+    control.has(Control::FIN) || control.has(Control::PSH)
+}
+
 /// The sequence numbers that a segment occupies; `None` if it carries nothing at all.
 fn segment_space(header: &Repr, pkt: &Packet) -> Option<u64> {
-    let ends = header.control.has(Control::FIN) || header.control.has(Control::PSH);
     match pkt.span.len {
-        0 => ends.then_some(1),
+        0 => ends_message(header.control).then_some(1),
         len => Some(u64::from(len)),
     }
 }
@@ -363,7 +410,7 @@ mod tests {
 
     impl Script {
         fn new(config: Config) -> Self {
-            Self { config, receivers: Receivers::default() }
+            Self { config, receivers: Receivers::new(&config) }
         }
 
         /// Segment `n` of 1000 bytes comes; what is acknowledged, and with it ECE.
@@ -377,7 +424,16 @@ mod tests {
             let control = if reduced { Control::ACK.with(Control::CWR) } else { Control::ACK };
             let seq = (n * 1000) as u32;
             let sack = SackBlocks::NONE;
-            let header = Repr { src_port: 0, dst_port: 0, seq, ack: 0, control, window: 0, sack };
+            let header = Repr {
+                src_port: 0,
+                dst_port: 0,
+                seq,
+                ack: 0,
+                control,
+                window: 0,
+                sack,
+                timestamps: None,
+            };
             let mut fx = Effects::new();
             let acks = self.receivers.on_data(&self.config, Time::ZERO, 1, &header, &pkt, &mut fx);
             acks.into_iter().flatten().collect()

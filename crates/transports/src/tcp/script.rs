@@ -47,7 +47,14 @@ impl Script {
     /// Everything before segment `n` is acknowledged.
     fn ack(&mut self, n: u64) -> Timer {
         self.now += Dur::from_us(10);
-        let ack = Incoming { ack: n * MSS, complete: false, marked: false, sack: &[] };
+        let ack = Incoming {
+            ack: n * MSS,
+            edge: u64::MAX,
+            stamp: 0,
+            complete: false,
+            marked: false,
+            sack: &[],
+        };
         self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx)
     }
 
@@ -55,14 +62,28 @@ impl Script {
     fn sack(&mut self, n: u64, held: &[(u64, u64)]) -> Timer {
         self.now += Dur::from_us(10);
         let blocks: Vec<(u64, u64)> = held.iter().map(|&(l, r)| (l * MSS, r * MSS)).collect();
-        let ack = Incoming { ack: n * MSS, complete: false, marked: false, sack: &blocks };
+        let ack = Incoming {
+            ack: n * MSS,
+            edge: u64::MAX,
+            stamp: 0,
+            complete: false,
+            marked: false,
+            sack: &blocks,
+        };
         self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx)
     }
 
     /// The next segment is acknowledged up to `n`, with ECE.
     fn marked(&mut self, n: u64) {
         self.now += Dur::from_us(10);
-        let ack = Incoming { ack: n * MSS, complete: false, marked: true, sack: &[] };
+        let ack = Incoming {
+            ack: n * MSS,
+            edge: u64::MAX,
+            stamp: 0,
+            complete: false,
+            marked: true,
+            sack: &[],
+        };
         self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx);
     }
 

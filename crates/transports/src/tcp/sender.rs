@@ -12,7 +12,7 @@ use endpoint::{Effects, Stat, Why};
 use units::{Dur, HostId, MsgId, MsgKey, Time};
 use wire::tcp::Control;
 
-use super::config::{Config, Recovery};
+use super::config::{Config, ReceiveWindow, Recovery};
 use super::rule::Acked;
 use super::scoreboard::Scoreboard;
 use super::window::{Phase, Window};
@@ -49,6 +49,8 @@ pub(super) struct Segment {
     /// Position in the message.
     pub(super) offset: u64,
     pub(super) control: Control,
+    /// The time that it echoes (RFC 7323, section 3.2).
+    pub(super) echo: u32,
     /// It was sent before.
     pub(super) again: bool,
 }
@@ -84,6 +86,10 @@ pub(super) struct Sender {
     nxt: u64,
     /// Highest position ever sent, plus one.
     max: u64,
+    /// The first position that the receiver's window does not cover. It never moves back.
+    edge: u64,
+    /// The time in the latest acknowledgement, as it stood there; zero if there was none.
+    stamp: u32,
     /// `max` when the last loss was inferred, zero if there was none: RFC 6582's recover, plus one.
     recover: u64,
     window: Window,
@@ -123,6 +129,10 @@ pub(super) struct Sender {
 pub(super) struct Incoming<'a> {
     /// Everything below this position is acknowledged.
     pub(super) ack: u64,
+    /// The first position beyond the receiver's window; `u64::MAX` where that has no end.
+    pub(super) edge: u64,
+    /// When it left, as it says; zero if it does not.
+    pub(super) stamp: u32,
     /// The whole connection is.
     pub(super) complete: bool,
     /// It echoes congestion (ECE).
@@ -160,6 +170,11 @@ impl Sender {
             una: 0,
             nxt: 0,
             max: 0,
+            edge: match config.receive_window {
+                ReceiveWindow::Unlimited => u64::MAX,
+                ReceiveWindow::Ictcp(params) => params.first_window(id.mss),
+            },
+            stamp: 0,
             recover: 0,
             window: Window::new(config),
             rto: Rto::new(),
@@ -256,7 +271,8 @@ impl Sender {
         if last && m.given_up {
             control = control.with(Control::RST);
         }
-        Some(Segment { seq, len, msg: m.id, offset, control, again: seq < self.max })
+        let (echo, again) = (self.stamp, seq < self.max);
+        Some(Segment { seq, len, msg: m.id, offset, control, echo, again })
     }
 
     /// What may be sent now.
@@ -275,7 +291,8 @@ impl Sender {
             _ => (self.segment_at(self.nxt)?, Cause::Next, self.in_flight()),
         };
         let allowed = (self.window.allowed(config) * f64::from(self.id.mss)) as u64;
-        (flight + segment.space() <= allowed).then_some((segment, cause))
+        let covered = segment.seq + segment.space() <= self.edge;
+        (covered && flight + segment.space() <= allowed).then_some((segment, cause))
     }
 
     /// NextSeg of RFC 6675, section 4, and pipe.
@@ -351,6 +368,10 @@ impl Sender {
         fx: &mut Effects,
     ) -> Timer {
         let ack = if incoming.complete { self.max } else { incoming.ack };
+        if (self.una..=self.max).contains(&ack) {
+            self.edge = self.edge.max(incoming.edge);
+            self.stamp = incoming.stamp;
+        }
         if ack > self.max || ack < self.una || self.una == self.max {
             return Timer::Keep; // never sent, old, or nothing outstanding
         }

@@ -489,7 +489,7 @@ fn impossible_configurations_are_named() {
 }
 
 /// Configurations that differ in every switch.
-fn variants() -> [Config; 10] {
+fn variants() -> [Config; 11] {
     let fast = textbook();
     let mut ns2 = Config { ..Config::ns2(MSS as u16) };
     ns2.rto.min = Dur::from_ms(1);
@@ -508,7 +508,9 @@ fn variants() -> [Config; 10] {
     let slow_start_delay = Dur::from_us(20);
     let params = rule::fast::Params { alpha: 10.0, gamma: 0.5, slow_start_delay };
     let delay_based = Config { rule: RuleConfig::Fast(params), ..sack };
-    [fast, ns2, linux, crowded, sack, dctcp, cubic, bic, htcp, delay_based]
+    let params = ictcp::Params::paper(Dur::from_ms(1));
+    let ictcp = Config { receive_window: ReceiveWindow::Ictcp(params), ..sack };
+    [fast, ns2, linux, crowded, sack, dctcp, cubic, bic, htcp, delay_based, ictcp]
 }
 
 fn suite() -> conformance::Opts {
@@ -591,6 +593,7 @@ fn t13_fast_keeps_alpha_packets_of_each_flow_queued() {
 mod hostile {
     use endpoint::{Draw, Effects, HDR_MAX, NetView, Routes};
     use proptest::prelude::*;
+    use wire::tcp::Timestamps;
 
     use super::*;
 
@@ -623,7 +626,9 @@ mod hostile {
             let (seq, ack, control) = (numbers.0, numbers.1, Control(numbers.2));
             let mut sack = SackBlocks::NONE;
             numbers.4.iter().for_each(|&(left, right)| sack.push(left, right));
-            write(Repr { src_port, dst_port, seq, ack, control, window: 0, sack }, &mut pkt);
+            let timestamps = Some(Timestamps { value: numbers.1, echo: numbers.0 });
+            let repr = Repr { src_port, dst_port, seq, ack, control, window: 0, sack, timestamps };
+            write(repr, &mut pkt);
             if let Some(raw) = raw {
                 pkt.hdr.copy_from_slice(&raw);
                 pkt.hdr_len = len;
@@ -635,8 +640,13 @@ mod hostile {
     proptest! {
         /// Whatever arrives, TCP neither panics nor delivers what was not placed.
         #[test]
-        fn no_packet_breaks_it(packets in proptest::collection::vec(packet(), 1..60)) {
-            let mut tcp = Tcp::new(textbook()).unwrap();
+        fn no_packet_breaks_it(
+            packets in proptest::collection::vec(packet(), 1..60), heeded in any::<bool>(),
+        ) {
+            let params = ictcp::Params::paper(Dur::from_us(500));
+            let receive_window =
+                if heeded { ReceiveWindow::Ictcp(params) } else { ReceiveWindow::Unlimited };
+            let mut tcp = Tcp::new(Config { receive_window, ..textbook() }).unwrap();
             let nics = [RATE];
             let net = NetView { me: A, nics: &nics, mtu: 1500, whole: false, routes: &Anywhere };
             let mut fx = Effects::new();
