@@ -2,7 +2,7 @@
 //! Guo and Zhang, "ICTCP: Incast Congestion Control for TCP in Data Center Networks", CoNEXT 2010,
 //! section 4; specs/incast.md, section 9). What the senders do is unchanged.
 //!
-//! An interface divides time into slots of two halves ([`Slots`], section 4.1): in the first half it
+//! An interface divides time into slots of two halves (section 4.1): in the first half it
 //! measures what arrives; what that leaves of the capacity is the quota by which windows may grow
 //! in the second. A connection compares what it receives with what its window would allow (section
 //! 4.3): a window that is used up grows, one that stays half empty shrinks. When capacity becomes

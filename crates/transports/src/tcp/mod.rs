@@ -3,7 +3,8 @@
 //! Departures are listed in `tcp.deviations.toml` beside this directory.
 //!
 //! How the window grows, and what a loss or a mark leaves of it, is the affair of a congestion-control
-//! rule, a small file each ([`rule`]): NewReno, BIC, H-TCP, CUBIC, DCTCP, FAST.
+//! rule, a small file each ([`rule`]): NewReno, BIC, H-TCP, CUBIC, DCTCP, FAST. Receivers let senders
+//! have anything in flight, or what their interface has room for ([`ictcp`]).
 //!
 //! # Connections
 //!
