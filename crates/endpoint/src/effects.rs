@@ -48,7 +48,8 @@ pub enum Why {
 pub enum Stat {
     /// A data packet was sent again, for whatever reason.
     Retransmission,
-    /// A retransmission timer expired and caused something to be sent again.
+    /// A retransmission timer expired and caused something to be sent again. Count it with
+    /// [`Effects::timeout`], so that its cause is counted too.
     Timeout,
     /// Loss was inferred from acknowledgements.
     FastRetransmit,
@@ -56,11 +57,21 @@ pub enum Stat {
     Duplicate,
     /// A packet for a message that is over, or was never known, was ignored.
     Rejected,
+    /// Cause of a timeout (specs/incast.md, section 3): nothing of the message had been acknowledged.
+    HeadTimeout,
+    /// Not so, but so few packets were left that duplicate acknowledgements could not prove the loss.
+    TailTimeout,
+    /// Neither, but what was lost had been retransmitted before.
+    RetransmissionTimeout,
+    /// None of these, or a timeout of a transport that does not tell.
+    OtherTimeout,
+    /// A receiver heard of a timeout whose data it had already; counted beside the causes.
+    SpuriousTimeout,
 }
 
 impl Stat {
     /// How many there are, for tables indexed by `stat as usize`.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 10;
 }
 
 /// The effects of one call, in order. Reused between calls: pushing allocates only to warm up.
@@ -110,6 +121,12 @@ impl Effects {
     #[inline]
     pub fn count(&mut self, stat: Stat) {
         self.0.push(Effect::Count(stat));
+    }
+
+    /// Count a timeout and its `cause`: head, tail, retransmission or other.
+    pub fn timeout(&mut self, cause: Stat) {
+        self.count(Stat::Timeout);
+        self.count(cause);
     }
 
     /// The effects so far, oldest first.

@@ -43,6 +43,8 @@ pub struct Summary {
     pub packet_latency_us: PacketLatency,
     /// What happened to packets, over the whole run.
     pub packets: Packets,
+    /// Retransmission timeouts by cause, over the whole run.
+    pub timeouts: Timeouts,
     /// Lengths of the switch queues.
     pub queue_bytes: QueueBytes,
     /// The run as its fault script divides it; empty without one.
@@ -235,6 +237,27 @@ pub struct Packets {
     pub ecn_marked: u64,
     /// PFC pause frames sent.
     pub pfc_pauses: u64,
+    /// Recoveries begun because acknowledgements told of a loss.
+    pub fast_retransmits: u64,
+}
+
+/// Retransmission timeouts. The four causes add up to the total; each timeout has the first that
+/// applies. Source: specs/incast.md, section 3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeouts {
+    /// All of them.
+    pub total: u64,
+    /// Nothing of the message had been acknowledged.
+    pub head: u64,
+    /// Everything that was left of the message was within its last packets, too few for duplicate
+    /// acknowledgements to prove the loss.
+    pub tail: u64,
+    /// What was lost had been retransmitted before.
+    pub retransmission: u64,
+    /// None of these.
+    pub other: u64,
+    /// What was sent again was there already; beside the causes.
+    pub spurious: u64,
 }
 
 /// Lengths of the switch queues, in bytes.
@@ -269,6 +292,7 @@ mod tests {
             traffic: [("x".to_owned(), TrafficStats::default())].into(),
             packet_latency_us: PacketLatency::default(),
             packets: Packets::default(),
+            timeouts: Timeouts::default(),
             queue_bytes: QueueBytes::default(),
             phases: vec![Phase::default()],
             warnings: vec!["too short".to_owned()],
@@ -302,6 +326,8 @@ mod tests {
             slowdown.mean slowdown.p50 slowdown.p99 last_completion_us goodput_gbps utilization
             packets.data_sent packets.control_sent packets.retransmitted packets.trimmed
             packets.bounced packets.dropped packets.ecn_marked packets.pfc_pauses
+            packets.fast_retransmits timeouts.total timeouts.head timeouts.tail
+            timeouts.retransmission timeouts.other timeouts.spurious
             queue_bytes.p99 queue_bytes.max measured.from_us measured.to_us measured.unfinished
             flow_goodput_gbps.min flow_goodput_gbps.p10 flow_goodput_gbps.p50
             flow_goodput_gbps.mean flow_goodput_gbps.max

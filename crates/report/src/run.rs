@@ -1,7 +1,7 @@
 //! The page of one run.
 
 use maud::{Markup, html};
-use metrics::{LinkRow, Packets, Phase, SeriesRow, Summary, nearest_rank};
+use metrics::{LinkRow, Packets, Phase, SeriesRow, Summary, Timeouts, nearest_rank};
 use serde_json::Value;
 
 use crate::ReportError;
@@ -32,7 +32,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         }
         (tier_table(&results.links))
         h3 { "Packets" }
-        (packets(&summary.packets))
+        (packets(&summary.packets, &summary.timeouts))
         (scenario(results))
     };
     Ok(shell(&format!("{} · Trimline", summary.scenario), &body))
@@ -387,7 +387,7 @@ fn tier_table(links: &[LinkRow]) -> Markup {
     }
 }
 
-fn packets(packets: &Packets) -> Markup {
+fn packets(packets: &Packets, timeouts: &Timeouts) -> Markup {
     let rows = [
         ("Data sent", packets.data_sent, "with payload, by hosts, retransmissions included"),
         ("Control sent", packets.control_sent, "without payload, by hosts"),
@@ -397,6 +397,13 @@ fn packets(packets: &Packets) -> Markup {
         ("Dropped", packets.dropped, "lost at a queue or on a dead link"),
         ("ECN marked", packets.ecn_marked, "at a switch"),
         ("PFC pauses", packets.pfc_pauses, "pause frames sent"),
+        ("Fast retransmits", packets.fast_retransmits, "losses that acknowledgements told of"),
+        ("Timeouts", timeouts.total, "losses that only a timer repaired"),
+        ("- head", timeouts.head, "nothing of the message had been acknowledged"),
+        ("- tail", timeouts.tail, "among the last packets of the message"),
+        ("- retransmission", timeouts.retransmission, "of what had been sent again before"),
+        ("- other", timeouts.other, "none of these"),
+        ("- spurious", timeouts.spurious, "what was sent again was there already"),
     ];
     html! {
         div.scroll {

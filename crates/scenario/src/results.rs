@@ -6,7 +6,7 @@ use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
 use metrics::{
     FlowRow, LinkRow, Packets, Phase, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow,
-    Summary, TrafficStats, Window,
+    Summary, Timeouts, TrafficStats, Window,
 };
 use units::{Dur, HostId, Rate, Time};
 
@@ -55,6 +55,7 @@ impl Results {
             traffic: by_table(&scenario.traffic.names, &flows, window),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
             packets: packets(outcome),
+            timeouts: timeouts(outcome),
             queue_bytes: QueueBytes {
                 p99: outcome.queue_bytes_p99.map(u64::from),
                 max: longest_queue(topology, &outcome.links),
@@ -115,6 +116,19 @@ fn packets(outcome: &Outcome) -> Packets {
         dropped: c.dropped,
         ecn_marked: c.marked,
         pfc_pauses: 0,
+        fast_retransmits: c.stat(Stat::FastRetransmit),
+    }
+}
+
+fn timeouts(outcome: &Outcome) -> Timeouts {
+    let c = &outcome.counters;
+    Timeouts {
+        total: c.stat(Stat::Timeout),
+        head: c.stat(Stat::HeadTimeout),
+        tail: c.stat(Stat::TailTimeout),
+        retransmission: c.stat(Stat::RetransmissionTimeout),
+        other: c.stat(Stat::OtherTimeout),
+        spurious: c.stat(Stat::SpuriousTimeout),
     }
 }
 

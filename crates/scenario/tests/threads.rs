@@ -308,6 +308,10 @@ impl Seen {
         self.marked += u32::from(count.marked > 0);
         self.marked_leaving += u32::from(count.marked > 0 && leaving);
         self.timeouts += u32::from(count.stat(Stat::Timeout) > 0);
+        let causes =
+            [Stat::HeadTimeout, Stat::TailTimeout, Stat::RetransmissionTimeout, Stat::OtherTimeout];
+        let caused: u64 = causes.iter().map(|&cause| count.stat(cause)).sum();
+        assert_eq!(caused, count.stat(Stat::Timeout), "I10 of specs/incast.md: every cause, once");
         self.failed += u32::from(count.failed > 0);
         self.packet_hops += told.packet_hops;
     }

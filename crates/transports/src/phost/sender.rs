@@ -219,7 +219,7 @@ impl Sender {
                 let key = MsgKey { src: cx.me, id: flow.msg.id };
                 self.end(cx, config, at, key, Why::TimedOut, out);
             } else {
-                cx.fx.count(Stat::Timeout);
+                cx.fx.timeout(Stat::OtherTimeout);
                 self.ask(cx, config, at, out);
             }
         }

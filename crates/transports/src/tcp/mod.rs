@@ -17,6 +17,9 @@
 //! 32768 + the upper 15 bits, the receiver's the lower 15 bits. So the port numbers say which side
 //! a packet comes from, and the two directions between two hosts never meet.
 //!
+//! URG marks the first segment that is sent because a timer has expired, so that a receiver which had
+//! it can count the timeout as spurious; nothing else depends on it.
+//!
 //! Everything is decided from the TCP header and the payload length. The message identity and the
 //! place of the bytes in it ([`endpoint::Span`]) come with the packet; they name where the payload
 //! goes and nothing else. Each connection draws its path entropy once; acknowledgements return it.

@@ -132,7 +132,7 @@ impl Receivers {
         let slot = match self.by_id.get(&(peer, conn)) {
             Some(&slot) => slot,
             None if self.is_finished(peer, conn) => {
-                fx.count(Stat::Duplicate);
+                count_duplicate(header.control, fx);
                 let number = header.seq.wrapping_add(space as u32);
                 let (path, msg) = (pkt.path, pkt.span.msg);
                 let echo = pkt.flags.has(Flags::CE);
@@ -293,7 +293,7 @@ impl Receiver {
         let had_hole = self.received.fragments() > usize::from(before > 0);
         let end = range.end;
         if self.received.insert(range) == 0 {
-            fx.count(Stat::Duplicate);
+            count_duplicate(control, fx);
             return Progress::Other;
         }
         let last = control.has(Control::FIN);
@@ -376,6 +376,14 @@ impl Receiver {
 /// Whether a segment with these bits is the last of a message.
 fn ends_message(control: Control) -> bool {
     control.has(Control::FIN) || control.has(Control::PSH)
+}
+
+/// Data came that was here already, perhaps because a timer expired needlessly.
+fn count_duplicate(control: Control, fx: &mut Effects) {
+    fx.count(Stat::Duplicate);
+    if control.has(Control::URG) {
+        fx.count(Stat::SpuriousTimeout);
+    }
 }
 
 /// The sequence numbers that a segment occupies; `None` if it carries nothing at all.

@@ -104,6 +104,11 @@ pub(super) struct Sender {
     idle_since: Option<Time>,
     /// Timeouts since the last progress.
     timeouts: u32,
+    /// The next segment is sent because the timer has expired.
+    timed_out: bool,
+    /// The first position after everything retransmitted, but for the rescue at `rescued`.
+    sent_again: u64,
+    rescued: Option<u64>,
     /// The segment at `una` is to be sent again, whatever the window says.
     resend: bool,
     /// A partial acknowledgement has come in this recovery.
@@ -184,6 +189,9 @@ impl Sender {
             last_send: Time::ZERO,
             idle_since: None,
             timeouts: 0,
+            timed_out: false,
+            sent_again: 0,
+            rescued: None,
             resend: false,
             partial_seen: false,
             scoreboard: Scoreboard::default(),
@@ -327,6 +335,9 @@ impl Sender {
             self.after_idle(config, now, since);
         }
         self.last_send = now;
+        if std::mem::take(&mut self.timed_out) {
+            segment.control = segment.control.with(Control::URG);
+        }
         if segment.again {
             // Karn: nothing measured across a retransmission.
             self.timed = None;
@@ -344,7 +355,13 @@ impl Sender {
             }
             Cause::Next => self.nxt = end,
             Cause::Hole => self.scoreboard.retransmitted(end),
-            Cause::Rescue => self.scoreboard.rescue_sent(),
+            Cause::Rescue => {
+                self.scoreboard.rescue_sent();
+                self.rescued = Some(segment.seq);
+            }
+        }
+        if segment.again && cause != Cause::Rescue {
+            self.sent_again = self.sent_again.max(end);
         }
         self.max = self.max.max(self.nxt);
         self.peak = self.peak.max(self.in_flight());
@@ -540,7 +557,7 @@ impl Sender {
             return true; // what is to be sent again still waits for its turn at the interface
         }
         self.timeouts += 1;
-        fx.count(Stat::Timeout);
+        fx.timeout(self.timeout_cause(config));
         if self.timeouts >= config.timeouts_max {
             return false;
         }
@@ -554,8 +571,22 @@ impl Sender {
         self.tell_reduced = true;
         self.nxt = self.una;
         self.timed = None;
+        self.timed_out = true;
         self.resend = false;
         true
+    }
+
+    /// Why a timer had to repair the loss of the segment at `una` (specs/incast.md, section 3).
+    fn timeout_cause(&self, config: &Config) -> Stat {
+        let last = u64::from(config.dup_threshold) * u64::from(self.id.mss);
+        match self.messages.front() {
+            Some(m) if self.una == m.start => Stat::HeadTimeout,
+            Some(m) if m.end() - self.una <= last => Stat::TailTimeout,
+            _ if self.una < self.sent_again || self.rescued == Some(self.una) => {
+                Stat::RetransmissionTimeout
+            }
+            _ => Stat::OtherTimeout,
+        }
     }
 
     fn finish_messages(&mut self, fx: &mut Effects) {

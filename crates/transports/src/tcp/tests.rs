@@ -282,6 +282,79 @@ fn t7_timeouts_double_up_to_the_maximum_and_then_the_message_fails() {
     assert_eq!(net.endpoint(A).by_id.len(), 0);
 }
 
+const CAUSES: [Stat; 4] =
+    [Stat::HeadTimeout, Stat::TailTimeout, Stat::RetransmissionTimeout, Stat::OtherTimeout];
+
+/// The classes of specs/incast.md, section 3, by what is lost of a message of `len` segments: `lost` are
+/// packets, in the order of sending, `twice` is a segment and its retransmission.
+#[test]
+fn each_timeout_has_its_cause() {
+    let causes = |len: u64, lost: &'static [u64], twice: &'static [u64]| {
+        let mut net = long_pipe(slow_timer(textbook()));
+        net.fault(fault::drop_data(A, lost));
+        let mut again = 0;
+        if !twice.is_empty() {
+            net.fault(move |sent| {
+                let it =
+                    sent.pkt.carries_payload() && twice.contains(&(sent.pkt.span.offset / MSS));
+                again += u32::from(it);
+                if it && again <= 2 { Verdict::Drop } else { Verdict::Pass }
+            });
+        }
+        let key = net.submit(A, B, len * MSS);
+        net.run_until_idle(Dur::from_ms(5_000));
+        assert!(net.record(key).acked.is_some());
+        assert_eq!(net.stat(B, Stat::SpuriousTimeout), 0);
+        CAUSES.map(|cause| net.stat(A, cause))
+    };
+    assert_eq!(causes(40, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[]), [1, 0, 0, 0], "the first window");
+    assert_eq!(causes(3, &[0, 1, 2], &[]), [1, 0, 0, 0], "head goes before tail");
+    assert_eq!(causes(40, &[39], &[]), [0, 1, 0, 0], "the last segment");
+    assert_eq!(causes(40, &[37, 38, 39], &[]), [0, 1, 0, 0], "the last three");
+    assert_eq!(causes(40, &[], &[2]), [0, 0, 1, 0], "a retransmission");
+    let window: &[u64] =
+        &[10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29];
+    assert_eq!(causes(40, window, &[]), [0, 0, 0, 1], "a whole window amid the message");
+}
+
+/// Invariant I10 of specs/incast.md, against what is on the wire: a segment that says so follows each
+/// timeout, and has one cause.
+#[test]
+fn i10_causes_add_up_to_the_timeouts() {
+    for recovery in [Recovery::NewReno, Recovery::Sack] {
+        let mut net = pair(Config { recovery, ..textbook() });
+        let mix = fault::Mix { drop: 0.2, ..fault::Mix::NONE };
+        net.fault(fault::random(endpoint::Draw::new(3, Purpose::new("test"), 0), mix));
+        for _ in 0..40 {
+            net.submit(A, B, 12 * MSS);
+        }
+        net.run_until_idle(Dur::from_ms(60_000));
+        let caused = CAUSES.map(|cause| net.stat(A, cause));
+        let urgent =
+            |sent: &&Sent| Repr::parse(sent.pkt.header()).unwrap().control.has(Control::URG);
+        let told = data(&net).filter(urgent).count() as u64;
+        assert_eq!((caused.iter().sum::<u64>(), told), (timeouts(&net), timeouts(&net)));
+        assert!(caused.iter().all(|&n| n > 0), "{caused:?}");
+        let spurious = net.stat(B, Stat::SpuriousTimeout);
+        assert!(
+            spurious > 0 && spurious < told,
+            "{spurious} of {told}: acknowledgements were lost"
+        );
+    }
+}
+
+/// specs/tcp.md, section 6: a timeout shorter than the delay of an acknowledgement expires in vain.
+#[test]
+fn a_timeout_during_a_delayed_acknowledgement_is_spurious() {
+    let delayed_ack = Some(Dur::from_ms(5));
+    let mut net = pair(Config { delayed_ack, ..textbook() });
+    let key = net.submit_on(A, B, 1, 3 * MSS);
+    net.run_until_idle(Dur::from_ms(100));
+    assert!(net.record(key).acked.is_some());
+    assert_eq!((timeouts(&net), net.stat(A, Stat::TailTimeout)), (1, 1));
+    assert_eq!(net.stat(B, Stat::SpuriousTimeout), 1);
+}
+
 /// T1 and T2 at every step of a lossy run, in the sender's own variables.
 #[test]
 fn t1_t2_windows_and_positions_stay_in_range() {
