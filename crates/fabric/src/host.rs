@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, JobRecord, Msg, NetView,
-    Observer, Packet, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
+    Observer, Packet, PacketEvent, Purpose, Submit, Tx, TxPort,
 };
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -67,7 +67,6 @@ pub(crate) struct Host {
     timers: IndexedHeap<Time>,
     /// What has come of the messages to it.
     pub(crate) reassembly: Reassembly,
-    pub(crate) stats: [u64; Stat::COUNT],
     pub(crate) app: Box<dyn App>,
     app_timers: IndexedHeap<Time>,
     inbox: BinaryHeap<Reverse<Signal>>,
@@ -117,7 +116,6 @@ impl Host {
             sent: Amount::default(),
             received: Amount::default(),
             data_sent: 0,
-            stats: [0; Stat::COUNT],
             reassembly: Reassembly::new(config.window),
             chain: 0,
             notes: HashMap::default(),
@@ -344,7 +342,7 @@ impl<O: Observer> Part<O> {
                 let placed = host.reassembly.place(key, offset, len, self.now);
                 self.require(Some(key), placed);
             }
-            Effect::Count(stat) => self.hosts[h as usize].stats[stat as usize] += 1,
+            Effect::Count(stat) => self.stats[stat as usize] += 1,
             Effect::Delivered(key) => {
                 let host = &mut self.hosts[h as usize];
                 let placed = host.reassembly.take(key);

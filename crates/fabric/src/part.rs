@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use endpoint::{
     AppEffect, AppEvent, Draw, Drop, Effects, Flags, JobRecord, Observer, Packet, PacketEvent,
-    Purpose,
+    Purpose, Stat,
 };
 use queues::{Desc, Fate, Queue};
 use units::{MsgKey, Time};
@@ -118,6 +118,8 @@ pub(crate) struct Part<O> {
     pub(crate) returned: Vec<u32>,
     /// Events handled that are the same however the fabric is cut and departures are worked out.
     pub(crate) handled: u64,
+    /// What its endpoints have counted.
+    pub(crate) stats: [u64; Stat::COUNT],
 }
 
 const COIN: Purpose = Purpose::new("queue: coin");

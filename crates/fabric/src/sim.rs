@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Observer, Purpose};
+use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Observer, Purpose, Stat};
 use queues::{Capacity, Queue};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
@@ -458,7 +458,9 @@ impl<O: Observer + Send> Sim<O> {
         for host in self.hosts() {
             sum.data_sent += host.data_sent;
             sum.control_sent += host.sent.packets - host.data_sent;
-            for (all, one) in sum.stats.iter_mut().zip(host.stats) {
+        }
+        for part in &self.parts {
+            for (all, one) in sum.stats.iter_mut().zip(part.stats) {
                 *all += one;
             }
         }
@@ -611,6 +613,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         far_hosts: cut.hosts(index).len() * HOST_SIZE > CACHE,
         returned: Vec::new(),
         handled: 0,
+        stats: [0; Stat::COUNT],
         world: Arc::clone(world),
     }
 }
