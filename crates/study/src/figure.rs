@@ -91,12 +91,16 @@ impl Figure {
         Ok(figure)
     }
 
-    /// The run that a row or curve names.
-    pub(crate) fn run_of(&self, table: &mut Reader<'_>) -> Result<usize, Diagnostic> {
-        let id: String = table.need("run")?;
+    /// The run that a row or curve names under `key`.
+    pub(crate) fn run_of(
+        &self,
+        table: &mut Reader<'_>,
+        key: &'static str,
+    ) -> Result<usize, Diagnostic> {
+        let id: String = table.need(key)?;
         self.runs.iter().position(|run| run.id == id).ok_or_else(|| {
             let ids: Vec<&str> = self.runs.iter().map(|run| run.id.as_str()).collect();
-            let error = table.error("run", format!("there is no run `{id}`"), "here");
+            let error = table.error(key, format!("there is no run `{id}`"), "here");
             error.hint(did_you_mean(&id, &ids))
         })
     }
@@ -233,7 +237,7 @@ fn axis(
 impl Curve {
     fn read(table: &mut Reader<'_>, figure: &Figure) -> Result<Self, Diagnostic> {
         let label = table.need("label")?;
-        let run = figure.run_of(table)?;
+        let run = figure.run_of(table, "run")?;
         let own = &figure.runs[run];
         let (of, open) = match table.maybe::<String>("cdf")? {
             Some(name) => {

@@ -5,7 +5,7 @@ use metrics::{CurvePoint, FigureRow, RowResult, Verdict, mean_and_interval};
 use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
 use crate::reproduce::{AllRan, Ran};
-use crate::row::{Onset, Row};
+use crate::row::{Along, Row};
 use crate::run::Point;
 
 /// A figure and what its runs measured.
@@ -19,14 +19,21 @@ pub(crate) struct Judge<'f> {
 impl Judge<'_> {
     /// The row with its value and its verdict; nothing if the quick form leaves it out.
     pub(crate) fn row(&self, row: &Row) -> Option<FigureRow> {
-        let run = &self.figure.runs[row.run];
-        let (points, there) = (row.points(run), run.points(self.quick));
-        if !points.iter().all(|point| there.contains(point)) {
+        let is_run = |(run, point): (usize, &Point)| {
+            self.figure.runs[run].points(self.quick).contains(point)
+        };
+        if !row.points().into_iter().all(is_run) {
             return None;
         }
-        let value = |seed| match row.onset {
-            None => self.value(row.run, &row.formula, &row.point, seed),
-            Some(onset) => self.onset(row, onset, &points, seed),
+        let value = |seed| {
+            let Some(onset) = &row.onset else {
+                return self.value(row.run, &row.formula, &row.point, seed);
+            };
+            let place = |along| self.first_below(&row.formula, onset.below, along, seed);
+            match &onset.over {
+                None => place(&onset.own),
+                Some(other) => Ok(place(&onset.own)? / place(other)?),
+            }
         };
         let (measured, interval, problem) = match self.over_seeds(row.run, value) {
             Ok((mean, interval)) => (Some(mean), interval, None),
@@ -120,15 +127,20 @@ impl Judge<'_> {
         mean_and_interval(&values).ok_or_else(|| "there is no seed".to_owned())
     }
 
-    /// Where along `points` the row's formula is first below the bound of `onset`.
-    fn onset(&self, row: &Row, onset: Onset, points: &[Point], seed: u64) -> Result<f64, String> {
-        for point in points {
-            if self.value(row.run, &row.formula, point, seed)? < onset.below {
-                let x = self.x(row.run, onset.axis, point);
-                return x.ok_or_else(|| "the axis has no number there".to_owned());
+    /// Where `formula` is first below `bound`.
+    fn first_below(
+        &self,
+        formula: &Formula,
+        bound: f64,
+        along: &Along,
+        seed: u64,
+    ) -> Result<f64, String> {
+        for (x, point) in &along.points {
+            if self.value(along.run, formula, point, seed)? < bound {
+                return Ok(*x);
             }
         }
-        Err(format!("never below {}", onset.below))
+        Err(format!("{}: never below {bound}", self.figure.runs[along.run].id))
     }
 
     /// The value of `formula` at `point` of the sweep of `run`, with one seed.

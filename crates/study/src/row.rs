@@ -7,7 +7,7 @@ use scenario::{Diagnostic, Reader, read_text};
 
 use crate::figure::{self, Curve, CurveOf, Figure};
 use crate::formula::Formula;
-use crate::run::{Point, Run};
+use crate::run::{Axis, Point};
 
 /// A number of the publication, and where ours comes from.
 pub(crate) struct Row {
@@ -30,12 +30,21 @@ pub(crate) struct Row {
 }
 
 /// The first value of an axis at which a formula is below a bound: where goodput collapses.
-#[derive(Clone, Copy)]
 pub(crate) struct Onset {
-    /// Index of the axis.
-    pub(crate) axis: usize,
     /// The bound.
     pub(crate) below: f64,
+    /// The axis of the row's run.
+    pub(crate) own: Along,
+    /// The row's value is the ratio to where it is so along this one.
+    pub(crate) over: Option<Along>,
+}
+
+/// The points of a run along an axis.
+pub(crate) struct Along {
+    /// Index of the run.
+    pub(crate) run: usize,
+    /// Each with its place on the axis.
+    pub(crate) points: Vec<(f64, Point)>,
 }
 
 /// A note with packet-level evidence.
@@ -58,18 +67,11 @@ impl Note {
 }
 
 impl Row {
-    /// The points of its run's sweep that it takes: one, or all along the axis of its onset.
-    pub(crate) fn points(&self, run: &Run) -> Vec<Point> {
-        let Some(onset) = self.onset else { return vec![self.point.clone()] };
-        let values = run.axes.get(onset.axis).map_or(0, |axis| axis.values.len());
-        let at = |value| {
-            let mut point = self.point.clone();
-            if let Some(index) = point.get_mut(onset.axis) {
-                *index = value;
-            }
-            point
-        };
-        (0..values).map(at).collect()
+    /// The points that it takes, each with its run: one, or all along the axis of its onset.
+    pub(crate) fn points(&self) -> Vec<(usize, &Point)> {
+        let Some(onset) = &self.onset else { return vec![(self.run, &self.point)] };
+        let along = [Some(&onset.own), onset.over.as_ref()].into_iter().flatten();
+        along.flat_map(|a| a.points.iter().map(|(_, point)| (a.run, point))).collect()
     }
 
     /// Whether `value` is in the band.
@@ -81,7 +83,7 @@ impl Row {
 /// Read a table `[[row]]` into `figure`: one row, or one per point and a curve.
 pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Diagnostic> {
     let id: String = table.need("id")?;
-    let run = figure.run_of(table)?;
+    let run = figure.run_of(table, "run")?;
     let formula = figure.formula(table, "metric", run)?;
     let unit = table.need("unit")?;
     let source: String = table.need("source")?;
@@ -104,10 +106,15 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
     };
     let own = &figure.runs[run];
     if !table.has("over") {
-        let onset = onset(table, own)?;
-        let at = figure::at(table, own, onset.map(|onset| onset.axis))?;
+        let (onset, point) = match table.table("onset")? {
+            Some(keys) => {
+                let onset = onset(keys, table, figure, run)?;
+                let first = onset.own.points.first().map(|(_, point)| point.clone());
+                (Some(onset), first.unwrap_or_default())
+            }
+            None => (None, figure::at(table, own, None)?.into_iter().flatten().collect()),
+        };
         let target = table.need("target")?;
-        let point = at.into_iter().map(Option::unwrap_or_default).collect();
         return add(table, figure, row(id, point, onset, target, band.around(target, table)?));
     }
     let axis = figure::axis_of(table, "over", own)?;
@@ -143,13 +150,44 @@ fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Result<(), Diagnost
     Ok(())
 }
 
-/// The table `onset`, if the row has one.
-fn onset(table: &mut Reader<'_>, run: &Run) -> Result<Option<Onset>, Diagnostic> {
-    let Some(mut onset) = table.table("onset")? else { return Ok(None) };
-    let axis = figure::axis_of(&mut onset, "along", run)?;
-    let below = onset.need("below")?;
-    onset.finish()?;
-    Ok(Some(Onset { axis, below }))
+/// The table `onset` of a row, whose `at` says where on the other axes of its run.
+fn onset(
+    mut keys: Reader<'_>,
+    row: &mut Reader<'_>,
+    figure: &Figure,
+    run: usize,
+) -> Result<Onset, Diagnostic> {
+    let own = &figure.runs[run];
+    let axis = figure::axis_of(&mut keys, "along", own)?;
+    let at = figure::at(row, own, Some(axis))?;
+    let below = keys.need("below")?;
+    let over = match keys.has("over") {
+        true => Some(only_axis(&mut keys, figure, &own.axes[axis].name)?),
+        false => None,
+    };
+    keys.finish()?;
+    Ok(Onset { below, own: along(figure, run, axis, &at), over })
+}
+
+/// The run that `over` names, along `axis`, which must be its only one.
+fn only_axis(keys: &mut Reader<'_>, figure: &Figure, axis: &str) -> Result<Along, Diagnostic> {
+    let index = figure.run_of(keys, "over")?;
+    let run = &figure.runs[index];
+    let numbers = |axis: &Axis| axis.values.iter().all(|value| value.number.is_some());
+    match run.axes.as_slice() {
+        [only] if only.name == axis && numbers(only) => Ok(along(figure, index, 0, &[None])),
+        _ => {
+            let message = format!("run `{}` has another sweep than `{axis}` alone", run.id);
+            Err(keys.error("over", message, "here"))
+        }
+    }
+}
+
+/// The points of a run along `axis`; `at` says where on its others.
+fn along(figure: &Figure, run: usize, axis: usize, at: &[Option<usize>]) -> Along {
+    let values = figure.runs[run].axes[axis].values.iter().enumerate();
+    let point = |i| at.iter().map(|at| at.unwrap_or(i)).collect();
+    Along { run, points: values.filter_map(|(i, value)| Some((value.number?, point(i)))).collect() }
 }
 
 /// How far a value may be from its target.

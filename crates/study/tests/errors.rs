@@ -78,6 +78,7 @@ bad! {
     unknown_table_in_a_formula: "metric = \"packets.trimmed\"" => "metric = \"traffic.alll.fct_us.max\"";
     onset_along_nothing: "along = \"n\"" => "along = \"m\"";
     onset_at_a_point: "onset = { along = \"n\", below = -200 }" => "at = { n = 8 }\nonset = { along = \"n\", below = -200 }";
+    onset_over_nothing: "over = \"large\"" => "over = \"larg\"";
     unknown_probe: "quick = {" => "probe = \"nothing\"\nquick = {";
 }
 
