@@ -65,7 +65,7 @@ pub struct Config {
     /// (RFC 5681, section 3.1: "arbitrarily high").
     pub initial_ssthresh: f64,
     /// Administrative cap of the window, segments, at least 1; infinite for none
-    /// (specs/tcp.md, section 10).
+    /// (specs/tcp.md, section 10). A message may set a lower one ([`endpoint::Msg::window`]).
     pub window_cap: f64,
     /// What receivers advertise, and senders heed.
     pub receive_window: ReceiveWindow,

@@ -278,7 +278,9 @@ impl Endpoint for Tcp {
         }
         self.messages += 1;
         let slot = self.sender_for(cx, msg);
-        self.senders[slot as usize].submit(msg.id, msg.len);
+        let sender = &mut self.senders[slot as usize];
+        sender.submit(msg.id, msg.len);
+        sender.cap_window(&self.config, msg.window);
         self.settle(cx.now, slot, Timer::Keep);
         Submit::Taken
     }

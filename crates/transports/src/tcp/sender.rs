@@ -258,6 +258,15 @@ impl Sender {
         self.messages.push_back(Outgoing { id, start, len, given_up: false, reported: false });
     }
 
+    /// From now on at most `bytes` on the wire may be in flight, headers included: whole segments, and
+    /// one at least. A smaller cap than what is in flight takes nothing back. `u64::MAX`: only the
+    /// cap of `config` holds.
+    pub(super) fn cap_window(&mut self, config: &Config, bytes: u64) {
+        let full = u64::from(self.id.mss) + u64::from(config.overhead);
+        let segments = if bytes == u64::MAX { f64::INFINITY } else { (bytes / full).max(1) as f64 };
+        self.window.set_cap(segments.min(config.window_cap));
+    }
+
     /// Where the segment begins that position `seq` is in.
     fn cut_before(&self, seq: u64) -> Option<u64> {
         let m = self.messages.get(self.messages.partition_point(|m| m.end() <= seq))?;
@@ -405,7 +414,7 @@ impl Sender {
             Timer::Keep // a duplicate acknowledgement is one that says something new (RFC 6675)
         };
         if incoming.marked {
-            self.on_mark(config, now);
+            self.on_mark(now);
         }
         timer
     }
@@ -423,9 +432,9 @@ impl Sender {
 
     /// Congestion was marked: reduce the window, once for each window of data. A loss has reduced
     /// it already.
-    fn on_mark(&mut self, config: &Config, now: Time) {
+    fn on_mark(&mut self, now: Time) {
         if self.una > self.reduced_at && self.window.phase() == Phase::Open {
-            self.window.on_mark(config, now);
+            self.window.on_mark(now);
             self.reduced_at = self.max;
             self.reduced_by_mark = true;
             self.tell_reduced = true;
@@ -562,7 +571,7 @@ impl Sender {
             return false;
         }
         let flight = self.segments(self.in_flight());
-        self.window.on_timeout(config, now, flight, self.timeouts > 1);
+        self.window.on_timeout(now, flight, self.timeouts > 1);
         self.rto.on_timeout();
         self.scoreboard.forget_retransmissions();
         self.recover = self.max;

@@ -476,6 +476,53 @@ fn the_cap_bounds_what_is_in_flight_and_what_is_halved() {
     assert!(cwnd <= 12.0, "frozen: {cwnd}");
 }
 
+/// `Msg::window` counts bytes on the wire, in whole segments, one at least; the newest message of a
+/// connection sets it, and `window_cap` holds beside it.
+#[test]
+fn a_message_caps_the_window_of_its_connection() {
+    for (window, segments) in
+        [(5 * 1040, 5), (6 * 1040 - 1, 5), (0, 1), (100 * 1040, 8), (u64::MAX, 8)]
+    {
+        let mut net = long_pipe(slow_timer(Config { window_cap: 8.0, ..textbook() }));
+        let msg = |len| Msg { channel: 1, window, ..Msg::new(B, len) };
+        net.submit_as(A, msg(100 * MSS));
+        net.run_until(Time::ZERO + Dur::from_ms(1));
+        assert_eq!(net.endpoint(A).only().flight(), segments * MSS, "{window} bytes");
+        // The next message lifts it, for what is left of the first as well.
+        net.submit_as(A, Msg { channel: 1, ..Msg::new(B, MSS) });
+        net.run_until(Time::ZERO + Dur::from_us(1_500));
+        assert_eq!(net.endpoint(A).only().flight(), 8 * MSS);
+    }
+}
+
+/// Edge case 5 of specs/tcp.md, section 12: a cap below what is in flight stops sending, and takes
+/// nothing back; cwnd is as it was, and a loss halves the capped window.
+#[test]
+fn a_smaller_cap_than_the_flight_stops_sending() {
+    let mut net = long_pipe(slow_timer(Config { grow_unused: true, ..textbook() }));
+    net.submit_as(A, Msg { channel: 1, ..Msg::new(B, 100 * MSS) });
+    net.run_until(Time::ZERO + Dur::from_us(2_900)); // 20 segments, 1000 us under way
+    assert_eq!(net.endpoint(A).only().window().cwnd(), 20.0);
+    assert_eq!(net.endpoint(A).only().flight(), 20 * MSS);
+    net.submit_as(A, Msg { channel: 1, window: 6 * 1040, ..Msg::new(B, MSS) });
+    assert_eq!(net.endpoint(A).only().flight(), 20 * MSS);
+    let before = data(&net).count();
+    run_until(&mut net, |net| net.endpoint(A).only().flight() <= 6 * MSS);
+    assert_eq!(data(&net).count(), before, "nothing is sent until no more than that is in flight");
+    assert_eq!(net.stat(A, Stat::Retransmission), 0);
+    run_until(&mut net, |net| data(net).count() == before + 20);
+    assert!(net.endpoint(A).only().flight() <= 6 * MSS);
+    let cwnd = net.endpoint(A).only().window().cwnd();
+    assert!(cwnd > 30.0, "as it would be without the cap: {cwnd}");
+    let mut lost = false;
+    net.fault(move |sent| {
+        let first = sent.pkt.src == A && !std::mem::replace(&mut lost, true);
+        if first { Verdict::Drop } else { Verdict::Pass }
+    });
+    run_until(&mut net, |net| net.stat(A, Stat::FastRetransmit) == 1);
+    assert_eq!(net.endpoint(A).only().window().ssthresh(), 3.0);
+}
+
 #[test]
 fn an_idle_connection_restarts_from_the_initial_window() {
     let cwnd_after_idle = |idle_restart| {

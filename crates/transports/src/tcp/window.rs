@@ -27,6 +27,9 @@ pub(super) struct Window {
     /// after a large partial acknowledgement. Zero with SACK, which knows what has left it.
     inflation: f64,
     phase: Phase,
+    /// Administrative cap, segments, at least 1: limits what may be in flight, not how `cwnd` moves
+    /// (specs/tcp.md, section 10).
+    cap: f64,
     /// Duplicate acknowledgements in a row.
     dup_acks: u32,
     /// The window is below ssthresh because of a timeout.
@@ -43,6 +46,7 @@ impl Window {
             ssthresh: config.initial_ssthresh,
             inflation: 0.0,
             phase: Phase::Open,
+            cap: config.window_cap,
             dup_acks: 0,
             after_timeout: false,
             before_mark: 0.0,
@@ -55,13 +59,18 @@ impl Window {
         self.phase
     }
 
+    /// From now on the cap is `cap`.
+    pub(super) fn set_cap(&mut self, cap: f64) {
+        self.cap = cap;
+    }
+
     /// What may be in flight, segments.
     pub(super) fn allowed(&self, config: &Config) -> f64 {
         let limited_transmit = match self.phase {
             Phase::Open if config.limited_transmit => f64::from(self.dup_acks.min(2)),
             _ => 0.0,
         };
-        (self.cwnd + self.inflation + limited_transmit).max(1.0).min(config.window_cap)
+        (self.cwnd + self.inflation + limited_transmit).max(1.0).min(self.cap)
     }
 
     /// Whether the window is the bottleneck, given the most that was in flight in the last round
@@ -121,9 +130,9 @@ impl Window {
     }
 
     /// Congestion was marked, for the first time in this window of data.
-    pub(super) fn on_mark(&mut self, config: &Config, now: Time) {
+    pub(super) fn on_mark(&mut self, now: Time) {
         let rule = self.rule.get();
-        let used = self.cwnd.min(config.window_cap);
+        let used = self.cwnd.min(self.cap);
         self.ssthresh = rule.after_mark(used, now).max(rule.least());
         // A window of one segment, after a timeout, stays one.
         self.cwnd = self.cwnd.min(self.ssthresh);
@@ -148,7 +157,7 @@ impl Window {
     /// never one that limited transmit or the cap has stretched. `marked`: what is lost was sent before
     /// a mark reduced the window, so that both are one event of congestion.
     pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, flight: f64, marked: bool) {
-        let used = self.used(config, flight);
+        let used = self.used(flight);
         let rule = self.rule.get();
         let left = match marked {
             true => rule.after_mark_and_loss(self.before_mark, self.ssthresh),
@@ -185,9 +194,9 @@ impl Window {
 
     /// The retransmission timer expired with `flight` segments outstanding. `again`: the same
     /// segment as the time before, which leaves ssthresh alone (RFC 5681, section 3.1).
-    pub(super) fn on_timeout(&mut self, config: &Config, now: Time, flight: f64, again: bool) {
+    pub(super) fn on_timeout(&mut self, now: Time, flight: f64, again: bool) {
         if !again {
-            let used = self.used(config, flight);
+            let used = self.used(flight);
             let rule = self.rule.get();
             self.ssthresh = rule.after_timeout(used, now).max(rule.least());
         }
@@ -216,8 +225,8 @@ impl Window {
     }
 
     /// The window in use with `flight` segments outstanding.
-    fn used(&self, config: &Config, flight: f64) -> f64 {
-        flight.min(self.cwnd).min(config.window_cap)
+    fn used(&self, flight: f64) -> f64 {
+        flight.min(self.cwnd).min(self.cap)
     }
 }
 
