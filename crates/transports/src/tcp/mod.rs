@@ -38,6 +38,8 @@ mod config;
 pub mod ictcp;
 #[cfg(test)]
 mod invariants;
+#[cfg(test)]
+mod linux;
 mod receiver;
 pub mod rule;
 mod scoreboard;

@@ -1,0 +1,160 @@
+//! The profile `linux-datacenter` beside the Linux kernel, under the same losses: which segments are
+//! sent again, how often the timer expires, how many round trips the repair takes, what threshold it
+//! leaves. The kernel's numbers are those that `docs/notebook/linux_tcp.py` measured with Linux 6.18;
+//! docs/notebook/2026-11-21-tcp.md has the commands, and where the two differ and why.
+//!
+//! The wire is that of the script: 50 ms one way, a segment every 2 ms, acknowledgements at once.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use endpoint::Stat;
+use testkit::{Bottleneck, Link, Net, Seen, Verdict};
+use units::{Dur, HostId, Rate};
+use wire::tcp::Repr;
+
+use super::Tcp;
+use super::config::{Config, Recovery};
+use super::rule::{RuleConfig, cubic};
+
+const A: HostId = HostId(0);
+const B: HostId = HostId(1);
+const MSS: u64 = 1000;
+const LINK: Link = Link {
+    rate: Rate(100_000_000_000),
+    delay: Dur::from_ms(50),
+    mtu: 1500,
+    paths: 1,
+    hashed: true,
+};
+/// 1040 bytes in 2 ms.
+const BOTTLENECK: Bottleneck = Bottleneck { rate: Rate(4_160_000), packets: 1_000, trim: false };
+const RTT: Dur = Dur::from_ms(102);
+
+fn linux(recovery: Recovery, initial_window: f64) -> Config {
+    let mut config = Config { recovery, initial_window, ..Config::linux_datacenter(MSS as u16) };
+    config.delayed_ack = None;
+    // The kernel has a sample from the handshake, 102 ms, and a clock of 250 Hz.
+    config.rto.initial = Dur::from_ms(304);
+    config.rto.tick = Dur::from_ms(4);
+    config
+}
+
+/// What a sender did: the segments sent again, in order; timeouts; round trips from the first of these until
+/// everything sent before was acknowledged; the threshold then.
+type Repair = (Vec<u64>, u64, f64, f64);
+
+/// What `config` does with `segments` of which those in `lost` are lost, once for each time that they
+/// stand there.
+fn repair(config: Config, segments: u64, lost: &[u64]) -> Repair {
+    let make = || Box::new(Tcp::new(config).unwrap());
+    let mut net = Net::new(1, LINK, vec![make(), make()]);
+    net.set_bottleneck(B, BOTTLENECK);
+    let mut lost = lost.to_vec();
+    net.fault(move |sent| {
+        let data = sent.pkt.src == A;
+        match lost.iter().position(|&s| data && sent.pkt.span.offset == s * MSS) {
+            Some(i) => {
+                lost.remove(i);
+                Verdict::Drop
+            }
+            None => Verdict::Pass,
+        }
+    });
+    let acked = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&acked);
+    net.watch(move |_, what, pkt| {
+        if what == Seen::Arrived(A) {
+            seen.set(u64::from(Repr::parse(pkt.header()).unwrap().ack).div_ceil(MSS));
+        }
+    });
+    net.submit_on(A, B, 1, segments * MSS);
+    let (mut again, mut top, mut began, mut read, mut end) = (Vec::new(), 0, None, 0, None);
+    while net.step() {
+        for sent in net.log()[read..].iter().filter(|sent| sent.pkt.src == A) {
+            let segment = sent.pkt.span.offset / MSS;
+            if segment < top {
+                again.push(segment);
+                began.get_or_insert((sent.at, top));
+            }
+            top = top.max(segment + 1);
+        }
+        read = net.log().len();
+        if let (Some((since, until)), None) = (began, end)
+            && acked.get() >= until
+        {
+            let slot = *net.endpoint(A).by_id.values().next().unwrap();
+            let threshold = net.endpoint(A).senders[slot as usize].window().ssthresh();
+            end = Some((net.now().since(since).as_us_f64() / RTT.as_us_f64(), threshold));
+        }
+    }
+    let (round_trips, threshold) = end.unwrap();
+    (again, net.stat(A, Stat::Timeout), round_trips, threshold)
+}
+
+/// Recovery, initial window, segments, those lost; then the kernel: segments sent again, timeouts, round trips,
+/// threshold.
+type Case = (Recovery, f64, u64, &'static [u64], &'static [u64], u64, f64, f64);
+
+/// One loss, three, five of eight, one of twenty; with SACK and without. The kernel's threshold is a whole
+/// number, its round trips are measured to some ms.
+#[test]
+fn losses_are_repaired_as_by_linux() {
+    use Recovery::{NewReno, Sack};
+    let cases: [Case; 7] = [
+        (NewReno, 8.0, 60, &[2], &[2], 0, 1.04, 5.0),
+        (Sack, 8.0, 60, &[2], &[2], 0, 1.04, 5.0),
+        (NewReno, 8.0, 60, &[0, 2, 4], &[0, 2, 4], 0, 3.01, 4.0),
+        (Sack, 8.0, 60, &[0, 2, 4], &[0, 2, 4], 0, 1.97, 4.0),
+        (Sack, 8.0, 60, &[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4], 0, 2.03, 4.0),
+        (NewReno, 20.0, 60, &[9], &[9], 0, 1.18, 14.0),
+        (Sack, 20.0, 60, &[9], &[9], 0, 1.18, 14.0),
+    ];
+    for (recovery, window, segments, lost, again, timeouts, round_trips, threshold) in cases {
+        let ours = repair(linux(recovery, window), segments, lost);
+        let case = format!("{recovery:?} {window} {lost:?}: {ours:?}");
+        assert_eq!((&ours.0[..], ours.1, ours.3.floor()), (again, timeouts, threshold), "{case}");
+        assert!((ours.2 - round_trips).abs() < 0.05, "{case}");
+    }
+    let rule = RuleConfig::Cubic(cubic::Params::RFC);
+    let ours = repair(Config { rule, ..linux(Sack, 20.0) }, 60, &[9]);
+    assert_eq!((ours.0, ours.1, ours.3.floor()), (vec![9], 0, 20.0), "0.7 of 29");
+}
+
+/// The retransmission is lost, too; the last segment is; a whole window is. The kernel's timers fire up to
+/// an eighth late (its timer wheel), 0.4 round trips here.
+#[test]
+fn timeouts_repair_as_by_linux() {
+    use Recovery::{NewReno, Sack};
+    let cases: [Case; 6] = [
+        (NewReno, 6.0, 8, &[0, 0], &[0, 0], 1, 4.2, 3.0),
+        (NewReno, 8.0, 60, &[1, 4, 4], &[1, 4, 4], 1, 5.3, 4.0),
+        (NewReno, 5.0, 5, &[4], &[4], 1, 1.0, 4.0),
+        (Sack, 5.0, 5, &[4], &[4], 1, 1.0, 4.0),
+        (NewReno, 4.0, 60, &[0, 1, 2, 3], &[0, 1, 2, 3], 1, 3.01, 2.0),
+        (Sack, 4.0, 60, &[0, 1, 2, 3], &[0, 1, 2, 3], 1, 3.01, 2.0),
+    ];
+    for (recovery, window, segments, lost, again, timeouts, round_trips, _) in cases {
+        let ours = repair(linux(recovery, window), segments, lost);
+        let case = format!("{recovery:?} {window} {lost:?}: {ours:?}");
+        assert_eq!((&ours.0[..], ours.1), (again, timeouts), "{case}");
+        let late = round_trips - ours.2;
+        assert!((-0.02..0.4).contains(&late), "{case}");
+    }
+}
+
+/// Nothing arrives: the gaps between the transmissions that the kernel tries, ms, beside ours, again up to
+/// an eighth late.
+#[test]
+fn timeouts_back_off_as_in_linux() {
+    const KERNEL: [f64; 5] = [328.0, 640.0, 1_252.0, 2_620.0, 5_120.0];
+    let make = || Box::new(Tcp::new(linux(Recovery::NewReno, 2.0)).unwrap());
+    let mut net = Net::new(1, LINK, vec![make(), make()]);
+    net.fault(|_| Verdict::Drop);
+    net.submit_on(A, B, 1, 2 * MSS);
+    net.run_until(units::Time::ZERO + Dur::from_ms(10_000));
+    let sent: Vec<f64> = net.log()[1..].iter().map(|s| s.at.as_us_f64() / 1000.0).collect();
+    let gaps = sent.windows(2).map(|pair| pair[1] - pair[0]);
+    let late: Vec<f64> = KERNEL.iter().zip(gaps).map(|(kernel, ours)| kernel / ours).collect();
+    assert!(late.len() == 5 && late.iter().all(|late| (1.0..=1.125).contains(late)), "{late:?}");
+}
