@@ -51,7 +51,7 @@ fn rows(s: &Summary) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What only some scenarios have: named traffic tables and timed packets.
+/// What only some scenarios have: named traffic tables, shared memory and timed packets.
 fn optional_rows(s: &Summary) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for (name, t) in &s.traffic {
@@ -67,6 +67,14 @@ fn optional_rows(s: &Summary) -> Vec<(String, String)> {
                 rows.push((format!("{name}: {label}"), number(value)));
             }
         }
+    }
+    let memory = &s.shared_buffer;
+    if memory.max_bytes.is_some() {
+        rows.extend([
+            ("fullest switch memory, bytes".to_owned(), whole(memory.max_bytes)),
+            ("  dropped: over the threshold".to_owned(), whole(memory.over_threshold)),
+            ("  dropped: memory exhausted".to_owned(), whole(memory.exhausted)),
+        ]);
     }
     let latency = &s.packet_latency_us;
     if latency.count > 0 {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use endpoint::Framing;
-use queues::QueueSpec;
+use queues::{QueueSpec, SharedBufferSpec};
 use units::{Dur, Rate, Time};
 
 /// Who chooses among equal ways up, and how.
@@ -113,6 +113,9 @@ pub struct Config {
     pub routing: Routing,
     /// The queue of every switch port.
     pub queue: QueueSpec,
+    /// The memory that the ports of each switch share; `None`: each port has what its queue holds to
+    /// itself. With queues that drop what does not fit, drop-tail or RED.
+    pub buffer: Option<SharedBufferSpec>,
     /// Link faults, in any order.
     pub faults: Vec<Fault>,
     /// How long after the beginning or end of a fault the ECMP groups and path lists know of it.

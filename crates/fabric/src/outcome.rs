@@ -3,6 +3,7 @@
 use std::fmt;
 
 use endpoint::Stat;
+use queues::SharedBufferStats;
 use units::{MsgKey, Time};
 
 /// How far a run has come; given to the caller at every grid step.
@@ -180,6 +181,8 @@ pub struct Outcome {
     pub conservation: Conservation,
     /// Per directed link.
     pub links: Vec<LinkStats>,
+    /// Per switch, if the ports of each share memory.
+    pub buffers: Vec<SharedBufferStats>,
     /// Samples over time.
     pub samples: Vec<Sample>,
     /// 99th percentile of sampled queue contents over ports and time inside the window, bytes.

@@ -7,7 +7,7 @@ use endpoint::{
     AppEffect, AppEvent, Draw, Drop, Effects, Flags, JobRecord, Observer, Packet, PacketEvent,
     Purpose, Stat,
 };
-use queues::{Desc, Fate, Queue};
+use queues::{Desc, Fate, Queue, SharedBuffer};
 use units::{MsgKey, Time};
 
 use crate::config::Config;
@@ -89,6 +89,8 @@ pub(crate) struct Part<O> {
     /// The number in the fabric of the first host.
     pub(crate) first_host: u32,
     pub(crate) switches: Vec<Switch>,
+    /// The memory of each switch, if its ports share it.
+    pub(crate) buffers: Vec<SharedBuffer>,
     /// Per switch: its draws, and how many it has made.
     pub(crate) sprayed: Vec<(Draw, u64)>,
     pub(crate) elsewhere: Vec<Elsewhere>,
@@ -301,8 +303,13 @@ impl<O: Observer> Part<O> {
     /// `packet` does not simply join the queue of `link`.
     #[inline(never)]
     fn refuse(&mut self, link: u32, packet: Desc) {
+        if !self.admits(link, packet) {
+            self.decide(link, Fate::Drop, packet);
+            return;
+        }
         let port = &mut self.ports[link as usize];
         let Some(queue) = port.queue.as_mut() else { return };
+        let before = queue.bytes();
         let rare = &mut *port.rare;
         let mut desk = Desk {
             slab: &mut self.slab,
@@ -320,21 +327,37 @@ impl<O: Observer> Part<O> {
         };
         queue.enqueue(packet, coin, &mut |fate, packet| desk.apply(fate, packet));
         port.kick(link, self.now, &mut self.events);
-        self.mark_leaving(link);
+        self.queue_changed(link, before);
     }
 
     /// A switch port whose departures are events has finished a packet.
     #[inline(never)]
     fn port_departure(&mut self, link: u32) {
         self.handled -= 1;
-        self.ports[link as usize].depart(link, &mut self.events);
-        self.mark_leaving(link);
+        let port = &mut self.ports[link as usize];
+        let before = port.queued_bytes();
+        port.depart(link, &mut self.events);
+        self.queue_changed(link, before);
     }
 
-    /// Mark the packet whose transmission over `link` begins, if its queue says so.
-    fn mark_leaving(&mut self, link: u32) {
-        let queue = self.ports[link as usize].queue.as_mut();
-        if let Some(packet) = queue.and_then(Queue::take_mark) {
+    /// Whether the memory of the switch, if its ports share one, has room for `packet` in the queue of
+    /// `link`.
+    fn admits(&mut self, link: u32, packet: Desc) -> bool {
+        let port = &self.ports[link as usize];
+        let Some(buffer) = port.rare.buffer else { return true };
+        self.buffers[buffer as usize].admits(port.queued_bytes(), packet.len)
+    }
+
+    /// The queue of `link`, which held `before` bytes, has changed, or the packet in service has: keep
+    /// the account of shared memory, and mark what begins to leave if the queue says so.
+    fn queue_changed(&mut self, link: u32, before: u32) {
+        let port = &mut self.ports[link as usize];
+        let mark = port.queue.as_mut().and_then(Queue::take_mark);
+        if let Some(buffer) = port.rare.buffer {
+            let change = self.buffers[buffer as usize].change(before, port.queued_bytes());
+            self.require(None, change);
+        }
+        if let Some(packet) = mark {
             self.decide(link, Fate::Mark, packet);
         }
     }
@@ -486,6 +509,24 @@ impl<O: Observer> Part<O> {
     pub(crate) fn require(&mut self, key: Option<MsgKey>, result: Result<(), String>) {
         if let Err(what) = result {
             self.violate(key, what);
+        }
+    }
+
+    /// That the memory of each switch holds what its queues hold.
+    pub(crate) fn check_buffers(&mut self) {
+        let mut queued = vec![0; self.buffers.len()];
+        for port in &self.ports {
+            if let Some(buffer) = port.rare.buffer {
+                queued[buffer as usize] += u64::from(port.queued_bytes());
+            }
+        }
+        for n in 0..queued.len() {
+            let (used, queued) = (u64::from(self.buffers[n].used()), queued[n]);
+            if used != queued {
+                let number = self.switches[n].number;
+                let what = format!("switch {number} holds {queued} bytes and counts {used}");
+                self.violate(None, what);
+            }
         }
     }
 

@@ -56,7 +56,7 @@ pub(crate) struct Port {
     /// Whether everything that arrives over this link arrives: its loss is zero.
     pub(crate) sound: bool,
     /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of switches
-    /// that mark packets as they leave; of all ports on the eager path.
+    /// whose ports share memory or mark packets as they leave; of all ports on the eager path.
     departs: bool,
     /// Whether a packet is in service.
     busy: bool,
@@ -84,6 +84,8 @@ pub(crate) struct Rare {
     pub(crate) window_bytes: [u64; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
+    /// Its switch's place among those of the partition, if the ports of a switch share memory.
+    pub(crate) buffer: Option<u32>,
 }
 
 const _: () = assert!(
@@ -138,6 +140,7 @@ impl Port {
                 mishaps: Mishaps::default(),
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
+                buffer: None,
             }),
         }
     }

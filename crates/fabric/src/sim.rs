@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Observer, Purpose, Stat};
-use queues::{Capacity, Queue};
+use queues::{Capacity, Queue, QueueSpec, SharedBuffer, SharedBufferStats};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
 use crate::config::{Config, ConfigError, Departures, FaultAction};
@@ -233,11 +233,16 @@ impl<O: Observer + Send> Sim<O> {
             self.return_observer();
         }
         self.now = until;
+        self.take_violations();
+        self.enter_reports();
+    }
+
+    /// Remember the first rule that a part has seen broken.
+    fn take_violations(&mut self) {
         let broken = self.parts.iter_mut().filter_map(|part| part.violation.take());
         if let Some(violation) = broken.min_by_key(|violation| (violation.at, violation.key)) {
             self.violation.get_or_insert(violation);
         }
-        self.enter_reports();
     }
 
     /// The first part keeps the observer while it runs alone.
@@ -382,6 +387,8 @@ impl<O: Observer + Send> Sim<O> {
         if !count.holds() {
             self.violate(None, format!("packets or bytes are not conserved: {count:?}"));
         }
+        self.parts.iter_mut().for_each(|part| part.check_buffers());
+        self.take_violations();
     }
 
     /// Per link, both ends together.
@@ -429,10 +436,22 @@ impl<O: Observer + Send> Sim<O> {
             counters: self.counters(&links),
             conservation: self.conservation(&links),
             links,
+            buffers: self.buffers(),
             queue_bytes_p99: self.sampler.queue_p99(),
             samples: self.sampler.samples,
             end,
         }
+    }
+
+    /// Of each switch what became of its memory, if its ports share it.
+    fn buffers(&self) -> Vec<SharedBufferStats> {
+        let of_part = |part: &Box<Part<O>>| {
+            let stats = part.buffers.iter().map(SharedBuffer::stats);
+            part.switches.iter().map(|switch| switch.number).zip(stats).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = self.parts.iter().flat_map(of_part).collect();
+        all.sort_unstable_by_key(|&(number, _)| number);
+        all.into_iter().map(|(_, stats)| stats).collect()
     }
 
     /// Of each link what happened at either end, then of each host.
@@ -500,6 +519,17 @@ fn check(
         {
             return Err(ConfigError(format!("a queue of {n} packets holds 2 GB or more")));
         }
+    }
+    check_buffer(config)
+}
+
+fn check_buffer(config: &Config) -> Result<(), ConfigError> {
+    let Some(buffer) = config.buffer else { return Ok(()) };
+    if !matches!(config.queue, QueueSpec::DropTail(_) | QueueSpec::Red(_)) {
+        return Err(ConfigError("a shared buffer for queues that do more than drop".to_owned()));
+    }
+    if !(buffer.alpha > 0.0 && buffer.alpha.is_finite()) {
+        return Err(ConfigError(format!("a shared buffer with an alpha of {}", buffer.alpha)));
     }
     Ok(())
 }
@@ -593,6 +623,10 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         hosts,
         first_host,
         sprayed: switches.iter().map(draw).collect(),
+        buffers: config
+            .buffer
+            .map(|spec| vec![SharedBuffer::new(spec); switches.len()])
+            .unwrap_or_default(),
         switches,
         elsewhere: leaving.iter().map(|end| end.at).collect(),
         active: Vec::new(),
@@ -645,21 +679,30 @@ fn ports(
 ) -> Vec<Port> {
     let World { topology, config, cut, .. } = world;
     let first_host = cut.hosts(index).start;
+    let place = |tier, n| {
+        let number = topology.switch_index(tier, n) as u32;
+        switches.partition_point(|switch| switch.number < number) as u32
+    };
     let here = |to: Node| match to {
         Node::Host(host) => FarEnd::Host(host - first_host),
-        Node::Switch(tier, n) => {
-            let number = topology.switch_index(tier, n) as u32;
-            FarEnd::Switch(switches.partition_point(|switch| switch.number < number) as u32)
-        }
+        Node::Switch(tier, n) => FarEnd::Switch(place(tier, n)),
     };
+    let departs = config.departures == Departures::Eager
+        || config.buffer.is_some()
+        || config.queue.marks_at_departure();
     let port = |n: u32, end: FarEnd, transmits: bool| {
         let link = &topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
-        let queue = (of_switch && transmits).then(|| Queue::new(&config.queue));
-        let departs = !of_switch
-            || config.departures == Departures::Eager
-            || config.queue.marks_at_departure();
-        Port::new((n, link), ranks.links[n as usize], end, topology.delay(n), queue, departs)
+        let queue = (of_switch && transmits).then(|| match config.buffer {
+            None => Queue::new(&config.queue),
+            Some(_) => Queue::in_shared_buffer(&config.queue),
+        });
+        let (rank, delay) = (ranks.links[n as usize], topology.delay(n));
+        let mut port = Port::new((n, link), rank, end, delay, queue, departs || !of_switch);
+        if let (Node::Switch(tier, n), true, Some(_)) = (link.from, transmits, config.buffer) {
+            port.rare.buffer = Some(place(tier, n));
+        }
+        port
     };
     let links = (0..).zip(topology.links());
     let mine = links.filter(|(_, link)| cut.owner(topology, link.from) == index);

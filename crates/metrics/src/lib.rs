@@ -51,6 +51,6 @@ pub use study::{
 };
 pub use summary::{
     Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, QueueBytes,
-    RESULT_SCHEMA, SizeBucket, Summary, Timeouts, TrafficStats,
+    RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
 };
 pub use table::{Column, Row, TableWriter};

@@ -47,6 +47,8 @@ pub struct Summary {
     pub timeouts: Timeouts,
     /// Lengths of the switch queues.
     pub queue_bytes: QueueBytes,
+    /// Memory of the switches whose ports share it.
+    pub shared_buffer: SharedBuffer,
     /// The run as its fault script divides it; empty without one.
     pub phases: Vec<Phase>,
     /// What a reader should know before trusting the numbers; empty if nothing.
@@ -269,6 +271,17 @@ pub struct QueueBytes {
     pub max: Option<u64>,
 }
 
+/// Memory of the switches whose ports share it, over the whole run; without numbers if they do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedBuffer {
+    /// The most bytes that any one switch had in use.
+    pub max_bytes: Option<u64>,
+    /// Packets lost because their queue had its share of what was free.
+    pub over_threshold: Option<u64>,
+    /// Packets lost because the memory had no room for them.
+    pub exhausted: Option<u64>,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -294,6 +307,7 @@ mod tests {
             packets: Packets::default(),
             timeouts: Timeouts::default(),
             queue_bytes: QueueBytes::default(),
+            shared_buffer: SharedBuffer::default(),
             phases: vec![Phase::default()],
             warnings: vec!["too short".to_owned()],
         }
@@ -328,7 +342,8 @@ mod tests {
             packets.bounced packets.dropped packets.ecn_marked packets.pfc_pauses
             packets.fast_retransmits timeouts.total timeouts.head timeouts.tail
             timeouts.retransmission timeouts.other timeouts.spurious
-            queue_bytes.p99 queue_bytes.max measured.from_us measured.to_us measured.unfinished
+            queue_bytes.p99 queue_bytes.max shared_buffer.max_bytes
+            shared_buffer.over_threshold shared_buffer.exhausted measured.from_us measured.to_us measured.unfinished
             flow_goodput_gbps.min flow_goodput_gbps.p10 flow_goodput_gbps.p50
             flow_goodput_gbps.mean flow_goodput_gbps.max
             phases[].what phases[].from_us phases[].to_us phases[].submitted

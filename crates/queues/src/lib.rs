@@ -8,7 +8,9 @@
 //! still in the port's memory. (In ndp.md terms: with 72 000 B and 9064 B packets, seven fit, the
 //! one in service included.)
 //!
-//! Deliberately absent: clocks, links, packet contents, shared buffers (a later issue).
+//! Where the ports of a switch share memory, their caller asks [`SharedBuffer`] first.
+//!
+//! Deliberately absent: clocks, links, packet contents.
 
 mod cut_payload;
 mod drop_tail;
@@ -17,6 +19,7 @@ mod fifo;
 mod ndp;
 mod red;
 mod seldom;
+mod shared_buffer;
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,6 +33,7 @@ pub use fair::{Fair, FairSpec};
 pub use ndp::{Ndp, NdpSpec};
 pub use red::{MarkAt, NotEct, Ramp, Red, RedSpec, Unit};
 pub use seldom::Seldom;
+pub use shared_buffer::{SharedBuffer, SharedBufferSpec, SharedBufferStats};
 use units::Bytes;
 
 /// What a discipline knows of a packet.
@@ -197,6 +201,13 @@ impl Queue {
             QueueSpec::Red(spec) => Self::Seldom(Box::new(Seldom::Red(Red::new(*spec)))),
             QueueSpec::Fair(spec) => Self::Seldom(Box::new(Seldom::Fair(Fair::new(spec)))),
         }
+    }
+
+    /// The same for a switch whose ports share memory, which is asked before a packet joins: `offer` and
+    /// `pass` take nothing, `enqueue` what has been admitted.
+    #[must_use]
+    pub fn in_shared_buffer(spec: &QueueSpec) -> Self {
+        Self::Seldom(Box::new(Seldom::InSharedBuffer(Self::new(spec))))
     }
 
     /// A packet arrives: it joins the queue if it may do so as it is. If not, nothing has happened,

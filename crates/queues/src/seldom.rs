@@ -4,7 +4,7 @@
 use crate::cut_payload::CutPayload;
 use crate::fair::Fair;
 use crate::red::Red;
-use crate::{Desc, Fate};
+use crate::{Desc, Fate, Queue};
 
 /// One of them. The methods are those of [`crate::Queue`].
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub enum Seldom {
     Red(Red),
     /// See [`Fair`].
     Fair(Fair),
+    /// See [`Queue::in_shared_buffer`].
+    InSharedBuffer(Queue),
 }
 
 impl Seldom {
@@ -24,6 +26,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.offer(packet),
             Self::Red(queue) => queue.offer(packet),
             Self::Fair(queue) => queue.offer(packet),
+            Self::InSharedBuffer(_) => false,
         }
     }
 
@@ -33,6 +36,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.pass(packet),
             Self::Red(queue) => queue.pass(packet),
             Self::Fair(queue) => queue.pass(packet),
+            Self::InSharedBuffer(_) => false,
         }
     }
 
@@ -46,6 +50,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.enqueue(packet, fate),
             Self::Red(queue) => queue.enqueue(packet, coin, fate),
             Self::Fair(queue) => queue.enqueue(packet, coin, fate),
+            Self::InSharedBuffer(queue) => queue.enqueue(packet, coin, fate),
         }
     }
 
@@ -55,6 +60,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.dequeue(),
             Self::Red(queue) => queue.dequeue(),
             Self::Fair(queue) => queue.dequeue(),
+            Self::InSharedBuffer(queue) => queue.dequeue(),
         }
     }
 
@@ -64,6 +70,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.finish(packet),
             Self::Red(queue) => queue.finish(packet),
             Self::Fair(queue) => queue.finish(packet),
+            Self::InSharedBuffer(queue) => queue.finish(packet),
         }
     }
 
@@ -72,6 +79,7 @@ impl Seldom {
             Self::CutPayload(_) => None,
             Self::Red(queue) => queue.take_mark(),
             Self::Fair(queue) => queue.take_mark(),
+            Self::InSharedBuffer(queue) => queue.take_mark(),
         }
     }
 
@@ -80,6 +88,7 @@ impl Seldom {
             Self::CutPayload(queue) => Box::new(queue.waiting().iter()),
             Self::Red(queue) => Box::new(queue.waiting()),
             Self::Fair(queue) => Box::new(queue.waiting()),
+            Self::InSharedBuffer(queue) => Box::new(queue.waiting()),
         }
     }
 
@@ -88,6 +97,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.waiting().is_empty(),
             Self::Red(queue) => queue.is_empty(),
             Self::Fair(queue) => queue.is_empty(),
+            Self::InSharedBuffer(queue) => queue.is_empty(),
         }
     }
 
@@ -96,6 +106,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.bytes(),
             Self::Red(queue) => queue.bytes(),
             Self::Fair(queue) => queue.bytes(),
+            Self::InSharedBuffer(queue) => queue.bytes(),
         }
     }
 }

@@ -12,6 +12,7 @@
 //!
 //! Deliberately absent: arguments, terminals, HTML.
 
+mod buffer;
 mod command;
 mod diagnostic;
 mod document;

@@ -6,8 +6,9 @@ use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
 use metrics::{
     FlowRow, LinkRow, Packets, Phase, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow,
-    Summary, Timeouts, TrafficStats, Window,
+    SharedBuffer, Summary, Timeouts, TrafficStats, Window,
 };
+use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
 
 use crate::packet_latency::Latencies;
@@ -60,6 +61,7 @@ impl Results {
                 p99: outcome.queue_bytes_p99.map(u64::from),
                 max: longest_queue(topology, &outcome.links),
             },
+            shared_buffer: shared_buffer(&outcome.buffers),
             phases: phases(scenario, outcome, &flows),
             warnings,
         };
@@ -137,6 +139,18 @@ fn longest_queue(topology: &Topology, stats: &[LinkStats]) -> Option<u64> {
     let pairs = topology.links().iter().zip(stats);
     let switches = pairs.filter(|(link, _)| matches!(link.from, Node::Switch(..)));
     switches.map(|(_, stats)| u64::from(stats.max_queue_bytes)).max()
+}
+
+/// Of the switches' memories, the most that one of them held, and what all of them have lost.
+fn shared_buffer(switches: &[SharedBufferStats]) -> SharedBuffer {
+    let sum = |of: fn(&SharedBufferStats) -> u64| {
+        (!switches.is_empty()).then(|| switches.iter().map(of).sum())
+    };
+    SharedBuffer {
+        max_bytes: switches.iter().map(|switch| u64::from(switch.max_bytes)).max(),
+        over_threshold: sum(|switch| switch.over_threshold),
+        exhausted: sum(|switch| switch.exhausted),
+    }
 }
 
 /// The level that a link leaves and its direction, for example `tor-down`.

@@ -13,7 +13,7 @@ use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
 use crate::transport::Transports;
-use crate::{fault, files, life, queue, routing, topology, traffic, transport};
+use crate::{buffer, fault, files, life, queue, routing, topology, traffic, transport};
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
 pub struct Scenario {
@@ -132,11 +132,15 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
     let queue = queue::read(&mut tables.queue, &transports)?;
+    let buffer = match &mut tables.buffer {
+        Some(table) => Some(buffer::read(table, &queue, transports.mtu())?),
+        None => None,
+    };
     let traffic = traffic::read(&mut tables.traffic, dir, seed, &mut topology, &transports)?;
     let acknowledges = transports.acknowledges().is_some();
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges)?;
     let script = fault::read(&mut tables.fault, &topology, reroute_after)?;
-    let longest_life = life::longest(&topology, &queue, &script.faults);
+    let longest_life = life::longest(&topology, &queue, buffer, &script.faults);
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         life::check(table, transport, longest_life)?;
     }
@@ -149,6 +153,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         routing: mode.switches,
         carriages: transports.carriages(mode),
         queue,
+        buffer,
         faults: script.faults,
         reroute_after,
         events: fabric::Events::Wheel,
@@ -182,6 +187,7 @@ struct Tables<'d> {
     topology: Reader<'d>,
     transport: Vec<Reader<'d>>,
     queue: Reader<'d>,
+    buffer: Option<Reader<'d>>,
     traffic: Vec<Reader<'d>>,
     measure: Reader<'d>,
     fault: Vec<Reader<'d>>,
@@ -197,6 +203,7 @@ impl<'d> Tables<'d> {
             return Err(no_section(root, "transport", "kind = \"ndp\""));
         }
         let queue = section(root, "queue", "kind = \"ndp\"")?;
+        let buffer = root.table("buffer")?;
         let traffic = root.tables("traffic")?;
         if traffic.is_empty() {
             return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
@@ -204,13 +211,16 @@ impl<'d> Tables<'d> {
         let (measure, fault) = (root.table_or_empty("measure")?, root.tables("fault")?);
         // For `trimline sweep`; it says nothing of a single run.
         let _ = root.node("sweep");
-        Ok(Self { routing, topology, transport, queue, traffic, measure, fault })
+        Ok(Self { routing, topology, transport, queue, buffer, traffic, measure, fault })
     }
 
     /// All are read: check that they have no unknown key, and keep what was read.
     fn finish(mut self, root: &mut Reader<'d>) -> Result<(), Diagnostic> {
         root.finish_table("topology", self.topology)?;
         root.finish_table("queue", self.queue)?;
+        if let Some(buffer) = self.buffer {
+            root.finish_table("buffer", buffer)?;
+        }
         root.finish_table("routing", self.routing)?;
         match self.transport.pop() {
             Some(alone) if self.transport.is_empty() => root.finish_table("transport", alone)?,

@@ -7,7 +7,7 @@ use endpoint::{
 };
 use queues::{
     Capacity, CutPayloadSpec, DropTailSpec, FairSpec, MarkAt, NdpSpec, NotEct, QueueSpec, Ramp,
-    RedSpec, Unit,
+    RedSpec, SharedBufferSpec, Unit,
 };
 use trimline_fabric::{
     Carriage, Config, Departures, Events, LinkSpec, Outcome, Routing, Sim, Topology,
@@ -120,6 +120,7 @@ pub(crate) fn config(seed: u64) -> Config {
         }],
         routing: Routing::Source,
         queue: ndp(8, 4000),
+        buffer: None,
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),
         events: Events::Wheel,
@@ -155,6 +156,13 @@ pub(crate) fn red(mark_at: MarkAt, weight: Option<f64>) -> QueueSpec {
     let ramp = Ramp { unit: Unit::Bytes, min: 1_000, max: 12_000, probability: 0.4 };
     let (capacity, not_ect) = (Capacity::Bytes(15_000), NotEct::Drop);
     QueueSpec::Red(RedSpec { capacity, ramp, weight, mark_at, not_ect })
+}
+
+/// Drop-tail and RED in a buffer that the ports of a switch share: half as much again as one of them may
+/// have.
+pub(crate) fn shared() -> [(QueueSpec, Option<SharedBufferSpec>); 2] {
+    let buffer = SharedBufferSpec { size: 30_000, alpha: 1.0 };
+    [drop_tail(), red(MarkAt::Departure, None)].map(|queue| (queue, Some(buffer)))
 }
 
 /// Class 0 in a small NDP queue, class 1 in a Cut-Payload queue.

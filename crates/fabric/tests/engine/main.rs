@@ -14,7 +14,9 @@ use trimline_fabric::{
 };
 use units::{Dur, HostId, Rate, Time, TimerId};
 
-use blast::{Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, ndp, red, run, shapes};
+use blast::{
+    Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, ndp, red, run, shapes, shared,
+};
 use queues::MarkAt;
 
 /// Fabrics whose paths differ in length.
@@ -35,17 +37,19 @@ fn graphs() -> Vec<Topology> {
 /// design.md section 4, rules 4 and 7: the cross-checks.
 #[test]
 fn wheel_heap_lazy_and_eager_agree() {
-    let mut marked = 0;
+    let (mut marked, mut refused) = (0, 0);
     for topology in shapes().into_iter().chain(graphs()) {
         for seed in 0..4 {
             for routing in [Routing::Source, Routing::FlowHash, Routing::PacketRandom] {
                 let reds = [red(MarkAt::Arrival, None), red(MarkAt::Departure, Some(0.1))];
                 let usual = [ndp(4, 640), ndp(8, 72_000), drop_tail(), fair()];
-                for queue in usual.into_iter().chain(reds) {
-                    let base = Config { routing, queue, ..config(seed) };
+                let unshared = usual.into_iter().chain(reds).map(|queue| (queue, None));
+                for (queue, buffer) in unshared.chain(shared()) {
+                    let base = Config { routing, queue, buffer, ..config(seed) };
                     let reference = run(&topology, base.clone(), 4, 30_000);
                     assert!(reference.packet_hops > 100);
                     marked += reference.counters.marked;
+                    refused += reference.buffers.iter().map(|b| b.over_threshold).sum::<u64>();
                     for (events, departures) in [
                         (Events::Wheel, Departures::Eager),
                         (Events::Heap, Departures::Lazy),
@@ -57,12 +61,13 @@ fn wheel_heap_lazy_and_eager_agree() {
                         assert_eq!(other.links, reference.links);
                         assert_eq!(other.samples, reference.samples);
                         assert_eq!(other.counters, reference.counters);
+                        assert_eq!(other.buffers, reference.buffers);
                     }
                 }
             }
         }
     }
-    assert!(marked > 1000, "{marked}");
+    assert!(marked > 1000 && refused > 1000, "{marked}, {refused}");
 }
 
 /// design.md section 4, rule 7: however the fabric is cut, the run is the same.
@@ -85,10 +90,11 @@ fn any_number_of_threads_agrees() {
         for (seed, routing) in
             [(1, Routing::Source), (2, Routing::FlowHash), (3, Routing::PacketRandom)]
         {
-            for queue in [ndp(4, 640), drop_tail(), fair(), red(MarkAt::Departure, None)] {
+            let unshared = [ndp(4, 640), drop_tail(), fair(), red(MarkAt::Departure, None)];
+            for (queue, buffer) in unshared.map(|queue| (queue, None)).into_iter().chain(shared()) {
                 let window = (Time(7_000_000), Time(90_000_000));
                 let faults = faults.clone();
-                let base = Config { routing, queue, faults, window, ..config(seed) };
+                let base = Config { routing, queue, buffer, faults, window, ..config(seed) };
                 let one = run(&topology, base.clone(), 6, 30_000);
                 for threads in [2, 3, 4, 8] {
                     let many = run(&topology, Config { threads, ..base.clone() }, 6, 30_000);
@@ -96,6 +102,7 @@ fn any_number_of_threads_agrees() {
                     assert_eq!(many.links, one.links);
                     assert_eq!(many.samples, one.samples);
                     assert_eq!(many.counters, one.counters);
+                    assert_eq!(many.buffers, one.buffers);
                     assert_eq!((many.events, many.now), (one.events, one.now));
                 }
             }
