@@ -123,6 +123,26 @@ bad! {
     marks_without_a_length:
         "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
         "kind = \"drop-tail\"\ncapacity = \"80 packets\"\nmark_at = \"departure\"";
+    buffer_for_queues_that_trim:
+        "[measure]" => "[buffer]\nkind = \"shared\"\nsize = \"4MB\"\nalpha = 1.0\n[measure]";
+    buffer_of_no_kind:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\n[buffer]\nsize = \"4MB\"\nalpha = 1.0";
+    buffer_without_alpha:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\n[buffer]\nkind = \"shared\"\nsize = \"4MB\"";
+    buffer_with_an_alpha_of_zero:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\n[buffer]\nkind = \"shared\"\nsize = \"4MB\"\nalpha = 0";
+    buffer_with_an_alpha_below_zero:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\n[buffer]\nkind = \"shared\"\nsize = \"4MB\"\nalpha = -1.0";
+    buffer_with_an_alpha_that_is_no_number:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\n[buffer]\nkind = \"shared\"\nsize = \"4MB\"\nalpha = nan";
+    buffer_smaller_than_a_packet:
+        "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
+        "kind = \"drop-tail\"\ncapacity = \"80 packets\"\n[buffer]\nkind = \"shared\"\nsize = \"9063B\"\nalpha = 1.0";
     a_key_twice: "leaves = 4" => "leaves = 4\nleaves = 5";
     a_text_without_its_end: "name = \"first scenario\"" => "name = \"first scenario";
 }

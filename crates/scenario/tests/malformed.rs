@@ -6,12 +6,34 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use trimline_scenario::Scenario;
 
-const SHIPPED: [&str; 7] = [
+const SHIPPED: [&str; 8] = [
     include_str!("../../../scenarios/first.toml"),
     include_str!("../../../scenarios/ndp_permutation_432.toml"),
     include_str!("../../../scenarios/ndp_incast_100x135KB.toml"),
     include_str!("../../../scenarios/demo/websearch_newreno.toml"),
     include_str!("../../../scenarios/htsim/connection_matrix.toml"),
+    // A switch with every key of its own.
+    r#"
+name = "switch"
+seed = 3
+topology = { kind = "star", hosts = 5, link_rate = "10Gbps", link_delay = "1us" }
+routing.mode = "ecmp"
+traffic = { kind = "all-to-all", size = "10KB" }
+transport = { kind = "newreno", preset = "ns2", mss = "1000B" }
+[queue]
+kind = "drop-tail"
+capacity = "80 packets"
+red_min = "20 packets"
+red_max = "40 packets"
+red_probability = 0.1
+red_weight = 0.002
+mark_at = "departure"
+not_ect = "drop"
+[buffer]
+kind = "shared"
+size = "4MB"
+alpha = 0.5
+"#,
     // Everything that the shipped ones do not use.
     r#"
 name = "all"

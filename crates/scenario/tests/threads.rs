@@ -18,7 +18,7 @@ use fabric::{
     Carriage, Config, Conservation, Counters, Departures, Encoding, End, Events, Fault,
     FaultAction, LinkStats, Outcome, Progress, Routing, Sample, Sim, Topology,
 };
-use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
+use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec, SharedBufferSpec, SharedBufferStats};
 use transports::{ndp, tcp};
 use trimline_scenario::{Options, Scenario, simulate};
 use units::{Dur, Time};
@@ -64,6 +64,7 @@ struct Told<Row> {
     conservation: Conservation,
     queue_bytes_p99: Option<u32>,
     links: Vec<LinkStats>,
+    buffers: Vec<SharedBufferStats>,
     samples: Vec<Sample>,
     rows: Vec<Row>,
 }
@@ -78,6 +79,7 @@ impl<Row> Told<Row> {
             counters,
             conservation,
             links,
+            buffers,
             samples,
             queue_bytes_p99,
             end,
@@ -92,6 +94,7 @@ impl<Row> Told<Row> {
             conservation,
             queue_bytes_p99,
             links,
+            buffers,
             samples,
             rows,
         }
@@ -187,6 +190,7 @@ impl Signals {
                 ecn_threshold: Some(Capacity::Packets(2)),
             }),
         };
+        let buffer = SharedBufferSpec { size: 30_000, alpha: 0.5 };
         let encoded = Routing::Encoded(Encoding::SourceRoute);
         let routings = [Routing::FlowHash, Routing::PacketRandom, Routing::Source, encoded];
         let config = Config {
@@ -198,6 +202,7 @@ impl Signals {
             routing: dice
                 .pick(&routings[..if !drawn.ndp { 2 } else { 3 + usize::from(is_tree(fabric)) }]),
             queue,
+            buffer: (!drawn.ndp && dice.percent(50)).then_some(buffer),
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),
             events: Events::Wheel,
@@ -281,6 +286,9 @@ struct Seen {
     dropped: u32,
     marked: u32,
     marked_leaving: u32,
+    shared_buffers: u32,
+    over_threshold: u32,
+    exhausted: u32,
     timeouts: u32,
     failed: u32,
     packet_hops: u64,
@@ -307,6 +315,13 @@ impl Seen {
         let leaving = drawn.text.contains("mark_at = \"departure\"");
         self.marked += u32::from(count.marked > 0);
         self.marked_leaving += u32::from(count.marked > 0 && leaving);
+        let buffers = told.buffers.iter();
+        let (over, exhausted) = buffers.fold((0, 0), |(over, exhausted), buffer| {
+            (over + buffer.over_threshold, exhausted + buffer.exhausted)
+        });
+        self.shared_buffers += u32::from(!told.buffers.is_empty() && partitions > Some(1));
+        self.over_threshold += u32::from(over > 0);
+        self.exhausted += u32::from(exhausted > 0);
         self.timeouts += u32::from(count.stat(Stat::Timeout) > 0);
         let causes =
             [Stat::HeadTimeout, Stat::TailTimeout, Stat::RetransmissionTimeout, Stat::OtherTimeout];
@@ -323,9 +338,11 @@ impl Seen {
         assert!(self.slow_links >= 3, "faults: {self:#?}");
         assert!(self.triggers >= 5, "triggers: {self:#?}");
         let rare = [self.trimmed, self.bounced, self.dropped, self.timeouts, self.failed];
-        let rare = rare.into_iter().chain([self.marked, self.marked_leaving]);
+        let switches = [self.marked, self.marked_leaving, self.over_threshold, self.exhausted];
+        let rare = rare.into_iter().chain(switches);
         assert!(rare.min() > Some(0), "what seldom happens: {self:#?}");
         if self.alone.is_some() {
+            assert!(self.shared_buffers >= 3, "shared buffers of fabrics that are cut: {self:#?}");
             assert!(self.graphs >= 5, "graphs that are cut: {self:#?}");
             assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
             assert!(self.signals_between_partitions >= 2, "{self:#?}");

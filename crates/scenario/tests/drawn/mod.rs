@@ -219,6 +219,12 @@ fn queue(dice: &mut Dice, ndp: bool, payload: u16) -> String {
         let capacity = dice.pick(&["2 packets", "5 packets", "30 packets", &bytes]);
         writeln!(text, "kind = \"drop-tail\"\ncapacity = \"{capacity}\"").unwrap();
         marking(dice, &mut text);
+        if dice.percent(50) {
+            let (size, alpha) =
+                (dice.pick(&["10KB", "30KB", "200KB"]), dice.pick(&["0.25", "1.0", "64.0"]));
+            writeln!(text, "\n[buffer]\nkind = \"shared\"\nsize = \"{size}\"\nalpha = {alpha}")
+                .unwrap();
+        }
     }
     text
 }
