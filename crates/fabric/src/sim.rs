@@ -445,11 +445,11 @@ impl<O: Observer + Send> Sim<O> {
 
     /// Of each switch what became of its memory, if its ports share it.
     fn buffers(&self) -> Vec<SharedBufferStats> {
-        let of_part = |part: &Box<Part<O>>| {
-            let stats = part.buffers.iter().map(SharedBuffer::stats);
-            part.switches.iter().map(|switch| switch.number).zip(stats).collect::<Vec<_>>()
-        };
-        let mut all: Vec<_> = self.parts.iter().flat_map(of_part).collect();
+        let mut all: Vec<(u32, SharedBufferStats)> = Vec::new();
+        for part in &self.parts {
+            let numbers = part.switches.iter().map(|switch| switch.number);
+            all.extend(numbers.zip(part.buffers.iter().map(SharedBuffer::stats)));
+        }
         all.sort_unstable_by_key(|&(number, _)| number);
         all.into_iter().map(|(_, stats)| stats).collect()
     }
