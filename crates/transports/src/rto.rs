@@ -3,13 +3,19 @@
 use units::Dur;
 
 /// How a timeout is computed from samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RtoConfig {
     /// Least timeout (RFC 6298, rule 2.4, says 1 s; Linux 200 ms; data centres go to 200 us).
     pub min: Dur,
-    /// Greatest timeout, backed off or not (RFC 6298, rule 2.5: at least 60 s). Equal to `min`: a
-    /// fixed timer without backoff, as in the CMU incast sweeps (specs/tcp.md section 5).
+    /// Greatest timeout, backed off or not (RFC 6298, rule 2.5: at least 60 s).
     pub max: Dur,
+    /// The timeout is `min`, whatever is measured, and never backed off: least and greatest timeout
+    /// are the same in the scripts of the CMU incast study (specs/tcp.md, section 5).
+    pub fixed: bool,
+    /// x: a timeout of t, backed off, is drawn from t to (1 + x) t, so that timers which were started
+    /// together do not expire together (Vasudevan and others, SIGCOMM 2009, section 6: 0.5). At least
+    /// 0, which draws nothing. Beyond `max` too.
+    pub random: f64,
     /// Timeout before the first sample (RFC 6298, rule 2.1: 1 s).
     pub initial: Dur,
     /// Clock granularity G (RFC 6298, section 2). Zero is an ideal clock. Otherwise samples are
@@ -22,6 +28,32 @@ pub struct RtoConfig {
     /// Any acknowledgement of new data ends the backoff (Linux), not only a valid sample
     /// (RFC 6298, rule 5.7 and Karn's algorithm).
     pub ack_ends_backoff: bool,
+    /// Weight of the newest sample in the smoothed round-trip time, above 0 and at most 1 (alpha of
+    /// RFC 6298, rule 2.3: 1/8; ns-3.17: 0.1).
+    pub srtt_gain: f64,
+    /// Weight of the newest deviation in the mean deviation, above 0 and at most 1 (beta of RFC 6298,
+    /// rule 2.3: 1/4; ns-3.17: 0.1).
+    pub rttvar_gain: f64,
+    /// The mean deviation after the first sample, as a share of it, at least 0 (RFC 6298, rule 2.2:
+    /// 1/2; ns-3.17: 1).
+    pub first_rttvar: f64,
+}
+
+impl RtoConfig {
+    /// By RFC 6298, with an ideal clock and the greatest timeout of 60 s that its rule 2.5 allows.
+    pub const RFC_6298: Self = Self {
+        min: Dur::from_ms(1_000),
+        max: Dur::from_ms(60_000),
+        fixed: false,
+        random: 0.0,
+        initial: Dur::from_ms(1_000),
+        tick: Dur::ZERO,
+        min_is_variance: false,
+        ack_ends_backoff: false,
+        srtt_gain: 1.0 / 8.0,
+        rttvar_gain: 1.0 / 4.0,
+        first_rttvar: 1.0 / 2.0,
+    };
 }
 
 /// Backoff doubles the timeout at most this often: 64 times (RFC 6298, rule 5.5, leaves the limit
@@ -29,7 +61,7 @@ pub struct RtoConfig {
 const BACKOFF_MAX: u8 = 6;
 
 /// The estimator of one connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rto {
     /// Smoothed round-trip time.
     srtt: Dur,
@@ -39,13 +71,15 @@ pub struct Rto {
     sampled: bool,
     /// How often the timer has expired since the last sign of life.
     backoff: u8,
+    /// Where in the range of `random` the timeout is, 0 to 1.
+    spread: f64,
 }
 
 impl Rto {
     /// An estimator without samples.
     #[must_use]
     pub const fn new() -> Self {
-        Self { srtt: Dur::ZERO, rttvar: Dur::ZERO, sampled: false, backoff: 0 }
+        Self { srtt: Dur::ZERO, rttvar: Dur::ZERO, sampled: false, backoff: 0, spread: 0.0 }
     }
 
     /// The smoothed round-trip time, if there was a sample.
@@ -59,11 +93,11 @@ impl Rto {
         let rtt = to_ticks(config.tick, rtt);
         if self.sampled {
             let deviation = Dur(self.srtt.0.abs_diff(rtt.0));
-            self.rttvar = Dur((3 * self.rttvar.0 + deviation.0) / 4);
-            self.srtt = Dur((7 * self.srtt.0 + rtt.0) / 8);
+            self.rttvar = average(self.rttvar, deviation, config.rttvar_gain);
+            self.srtt = average(self.srtt, rtt, config.srtt_gain);
         } else {
             self.srtt = rtt;
-            self.rttvar = Dur(rtt.0 / 2);
+            self.rttvar = average(Dur::ZERO, rtt, config.first_rttvar);
             self.sampled = true;
         }
         self.backoff = 0;
@@ -81,9 +115,26 @@ impl Rto {
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
     }
 
+    /// Where in the range of [`RtoConfig::random`] timeouts are from now on, 0 to 1: to be drawn once
+    /// for each expiry.
+    pub fn spread(&mut self, share: f64) {
+        self.spread = share;
+    }
+
     /// The timeout now.
     #[must_use]
     pub fn timeout(&self, config: &RtoConfig) -> Dur {
+        let mut timeout = if config.fixed { config.min } else { self.backed_off(config) };
+        if config.random > 0.0 {
+            timeout = timeout + Dur((timeout.0 as f64 * config.random * self.spread) as u64);
+        }
+        match config.tick.0 {
+            0 => timeout,
+            tick => Dur(timeout.0.div_ceil(tick) * tick),
+        }
+    }
+
+    fn backed_off(&self, config: &RtoConfig) -> Dur {
         let variance = Dur(config.tick.0.max(4 * self.rttvar.0));
         let base = match (self.sampled, config.min_is_variance) {
             (false, _) => config.initial,
@@ -91,12 +142,13 @@ impl Rto {
             (true, false) => self.srtt + variance,
         };
         let base = base.clamp(config.min, config.max);
-        let backed_off = Dur(base.0.saturating_mul(1 << self.backoff)).min(config.max);
-        match config.tick.0 {
-            0 => backed_off,
-            tick => Dur(backed_off.0.div_ceil(tick) * tick),
-        }
+        Dur(base.0.saturating_mul(1 << self.backoff)).min(config.max)
     }
+}
+
+/// The moving average of `old` and the `new` value with weight `gain`, in whole picoseconds.
+fn average(old: Dur, new: Dur, gain: f64) -> Dur {
+    Dur((old.0 as f64 * (1.0 - gain) + new.0 as f64 * gain) as u64)
 }
 
 /// `rtt` as a clock with this tick sees it: nearest, at least one tick.
@@ -111,14 +163,7 @@ fn to_ticks(tick: Dur, rtt: Dur) -> Dur {
 mod tests {
     use super::*;
 
-    const CONFIG: RtoConfig = RtoConfig {
-        min: Dur::from_us(200),
-        max: Dur::from_ms(60_000),
-        initial: Dur::from_ms(1_000),
-        tick: Dur::ZERO,
-        min_is_variance: false,
-        ack_ends_backoff: false,
-    };
+    const CONFIG: RtoConfig = RtoConfig { min: Dur::from_us(200), ..RtoConfig::RFC_6298 };
 
     #[test]
     fn follows_rfc_6298_section_2() {
@@ -164,6 +209,46 @@ mod tests {
             assert_eq!(rto.timeout(&config).0 % tick.0, 0);
         }
         assert_eq!(rto.timeout(&config), tick * 2, "one tick of RTT and one of G");
+    }
+
+    /// Equal weights of 0.1 and a first deviation as great as the sample (ns-3.17), by hand.
+    #[test]
+    fn gains_are_parameters() {
+        let config = RtoConfig { srtt_gain: 0.1, rttvar_gain: 0.1, first_rttvar: 1.0, ..CONFIG };
+        let mut rto = Rto::new();
+        rto.sample(&config, Dur::from_us(1_000));
+        assert_eq!(rto.timeout(&config), Dur::from_us(5_000));
+        rto.sample(&config, Dur::from_us(2_000));
+        // rttvar = 0.9 * 1000 + 0.1 * 1000 = 1000; srtt = 0.9 * 1000 + 0.1 * 2000 = 1100.
+        assert_eq!(rto.timeout(&config), Dur::from_us(1_100 + 4_000));
+    }
+
+    /// What is measured, and how often the timer has expired, changes nothing.
+    #[test]
+    fn a_fixed_timeout_stays() {
+        let config = RtoConfig { fixed: true, min: Dur::from_us(500), ..CONFIG };
+        let mut rto = Rto::new();
+        assert_eq!(rto.timeout(&config), Dur::from_us(500));
+        rto.sample(&config, Dur::from_ms(3));
+        rto.on_timeout();
+        rto.on_timeout();
+        assert_eq!(rto.timeout(&config), Dur::from_us(500));
+    }
+
+    /// (RTO + U[0, x] RTO) 2^backoff.
+    #[test]
+    fn a_random_timeout_is_spread_before_and_after_backoff() {
+        let config = RtoConfig { random: 0.5, ..CONFIG };
+        let mut rto = Rto::new();
+        rto.sample(&config, Dur::from_us(1));
+        for (share, us) in [(0.0, 200), (0.5, 250), (1.0, 300)] {
+            rto.spread(share);
+            assert_eq!(rto.timeout(&config), Dur::from_us(us));
+        }
+        rto.on_timeout();
+        assert_eq!(rto.timeout(&config), Dur::from_us(600));
+        let greatest = RtoConfig { max: Dur::from_us(200), ..config };
+        assert_eq!(rto.timeout(&greatest), Dur::from_us(300), "beyond the greatest, too");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! `tcp` with `rule = "newreno"`, `recovery = "newreno"` and `ecn = false`.
 
 use transports::tcp::rule::{bic, cubic, dctcp, fast, htcp};
-use transports::tcp::{self, ReceiveWindow, Recovery, RuleConfig, ictcp};
+use transports::tcp::{self, ReceiveWindow, Recovery, Reduces, RuleConfig, ictcp};
 use units::Dur;
 
 use super::{Transport, bytes, preset, refused};
@@ -123,6 +123,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         recovery: variant.recovery,
         ecn: variant.ecn,
         slow_start: table.given("slow_start", p.map(|p| p.slow_start))?,
+        ssthresh_of: table.given("ssthresh_of", p.map(|p| Reckoned(p.ssthresh_of)))?.0,
         increase: increase(table, p.map(|p| p.increase))?,
         grow_unused: table.given("grow_unused", p.map(|p| p.grow_unused))?,
         dup_threshold: table.given("dup_threshold", p.map(|p| p.dup_threshold))?,
@@ -130,6 +131,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         impatient: table.given("impatient", p.map(|p| p.impatient))?,
         conservative_exit: table.given("conservative_exit", p.map(|p| p.conservative_exit))?,
         idle_restart: table.given("idle_restart", p.map(|p| p.idle_restart))?,
+        timestamps: table.given("timestamps", p.map(|p| p.timestamps))?,
         rto: rto(table, p.map(|p| p.rto))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
         delayed_ack: table.given("delayed_ack", p.map(|p| DelayedAck(p.delayed_ack)))?.0,
@@ -204,6 +206,10 @@ fn keys_of(why: &tcp::ConfigError) -> Vec<&'static str> {
     match *why {
         tcp::ConfigError::Range { name: "rto.min", .. } => vec!["rto_min"],
         tcp::ConfigError::Range { name: "rto.initial", .. } => vec!["rto_initial"],
+        tcp::ConfigError::Range { name: "rto.random", .. } => vec!["rto_random"],
+        tcp::ConfigError::Range { name: "rto.srtt_gain", .. } => vec!["rto_srtt_gain"],
+        tcp::ConfigError::Range { name: "rto.rttvar_gain", .. } => vec!["rto_rttvar_gain"],
+        tcp::ConfigError::Range { name: "rto.first_rttvar", .. } => vec!["rto_first_rttvar"],
         tcp::ConfigError::Range { name, .. } => vec![name],
         tcp::ConfigError::TooLong { .. } => vec!["mss", "overhead"],
         tcp::ConfigError::NoMarks => vec!["ecn", "rule"],
@@ -220,10 +226,15 @@ fn rto(
     Ok(transports::rto::RtoConfig {
         min: table.given("rto_min", p.map(|p| p.min))?,
         max: table.given("rto_max", p.map(|p| p.max))?,
+        fixed: table.given("rto_fixed", p.map(|p| p.fixed))?,
+        random: table.given("rto_random", p.map(|p| p.random))?,
         initial: table.given("rto_initial", p.map(|p| p.initial))?,
         tick: table.given("rto_tick", p.map(|p| p.tick))?,
         min_is_variance: table.given("rto_min_is_variance", min_is_variance)?,
         ack_ends_backoff: table.given("rto_ack_ends_backoff", ack_ends_backoff)?,
+        srtt_gain: table.given("rto_srtt_gain", p.map(|p| p.srtt_gain))?,
+        rttvar_gain: table.given("rto_rttvar_gain", p.map(|p| p.rttvar_gain))?,
+        first_rttvar: table.given("rto_first_rttvar", p.map(|p| p.first_rttvar))?,
     })
 }
 
@@ -270,6 +281,26 @@ impl Knob for Growth {
         toml::Value::String(match self {
             Self::PerAck => "per-ack".into(),
             Self::PerByte => "per-byte".into(),
+        })
+    }
+}
+
+/// What a loss reduces.
+struct Reckoned(Reduces);
+
+impl Knob for Reckoned {
+    const EXAMPLE: &'static str = "\"window\"` or `\"flight\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match String::read(value)?.as_str() {
+            "window" => Ok(Self(Reduces::Window)),
+            "flight" => Ok(Self(Reduces::Flight)),
+            other => Err(format!("`{other}` is neither window nor flight")),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(match self.0 {
+            Reduces::Window => "window".into(),
+            Reduces::Flight => "flight".into(),
         })
     }
 }

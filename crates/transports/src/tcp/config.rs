@@ -5,7 +5,7 @@ use thiserror::Error;
 use units::Dur;
 
 use super::ictcp;
-use super::rule::RuleConfig;
+use super::rule::{RuleConfig, between};
 use crate::rto::RtoConfig;
 
 /// How the window grows.
@@ -15,8 +15,8 @@ pub enum Increase {
     /// however much it acknowledges (RFC 5681, section 3.1; ns-2, ns-3.17).
     PerAck,
     /// By the segments acknowledged (RFC 3465), in slow start at most `slow_start_limit` of them
-    /// per acknowledgement: 2 in the RFC, infinite in Linux. In the slow start that follows a
-    /// timeout at most one (RFC 3465, section 2.3).
+    /// per acknowledgement: 2 in the RFC, and then at most 1 in the slow start that follows a
+    /// timeout (RFC 3465, section 2.3); infinite in Linux, after a timeout too.
     PerByte {
         /// L of RFC 3465, segments.
         slow_start_limit: f64,
@@ -33,6 +33,16 @@ pub enum Recovery {
     NewReno,
     /// By what SACK blocks say is missing (RFC 2018, 6675).
     Sack,
+}
+
+/// What a loss or a timeout halves (or reduces as its rule says).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduces {
+    /// What is in flight, if that is less than the window (RFC 5681, equation 4; ns-3).
+    Flight,
+    /// The window in use: the least of the congestion window, the receiver's and the cap, however little
+    /// of it is in flight (specs/tcp.md, section 3; ns-2, Linux, htsim).
+    Window,
 }
 
 /// What receivers let senders have in flight (RFC 9293, section 3.8.6).
@@ -79,6 +89,8 @@ pub struct Config {
     /// Below `ssthresh` the window grows exponentially (RFC 5681, section 3.1). Otherwise it always
     /// grows as in congestion avoidance (a variant of Phanishayee et al., FAST 2008).
     pub slow_start: bool,
+    /// What ssthresh is reckoned from after a loss or a timeout.
+    pub ssthresh_of: Reduces,
     /// What an acknowledgement counts as when the window grows.
     pub increase: Increase,
     /// The window grows even while it is not used up (ns-2). Otherwise it is frozen then
@@ -98,6 +110,10 @@ pub struct Config {
     /// A connection that was idle for longer than its timeout restarts from the initial window
     /// (RFC 5681, section 4.1).
     pub idle_restart: bool,
+    /// Every segment carries timestamps, and every acknowledgement of new data is a sample of the
+    /// round-trip time, retransmissions included (RFC 7323, sections 3 and 4). Otherwise one segment
+    /// is timed at a time. The 12 bytes are to be counted into `overhead` and `ack_bytes`.
+    pub timestamps: bool,
     /// Retransmission timeouts.
     pub rto: RtoConfig,
     /// A message fails after so many timeouts in a row without progress, at least 1
@@ -153,11 +169,9 @@ pub enum ConfigError {
 /// The timeouts of ns-2, and but for the least one of htsim (specs/tcp.md, section 11).
 const SIMULATORS_RTO: RtoConfig = RtoConfig {
     min: Dur::from_ms(200),
-    max: Dur::from_ms(60_000),
     initial: Dur::from_ms(3_000),
     tick: Dur::from_ms(10),
-    min_is_variance: false,
-    ack_ends_backoff: false,
+    ..RtoConfig::RFC_6298
 };
 
 impl Config {
@@ -180,6 +194,7 @@ impl Config {
             recovery: Recovery::NewReno,
             ecn: false,
             slow_start: true,
+            ssthresh_of: Reduces::Window,
             increase: Increase::PerByte { slow_start_limit: f64::INFINITY },
             grow_unused: false,
             dup_threshold: 3,
@@ -187,13 +202,14 @@ impl Config {
             impatient: false,
             conservative_exit: true,
             idle_restart: true,
+            timestamps: false,
             rto: RtoConfig {
                 min: Dur::from_ms(200),
                 max: Dur::from_ms(120_000),
-                initial: Dur::from_ms(1_000),
                 tick: Dur::from_ms(1),
                 min_is_variance: true,
                 ack_ends_backoff: true,
+                ..RtoConfig::RFC_6298
             },
             timeouts_max: 15,
             delayed_ack: Some(Dur::from_ms(40)),
@@ -230,6 +246,7 @@ impl Config {
             idle_restart: false,
             rto: RtoConfig { min: Dur::from_ms(250), ..SIMULATORS_RTO },
             delayed_ack: None,
+            quick_acks: 0,
             ..Self::linux_datacenter(packet_bytes.saturating_sub(40))
         }
     }
@@ -243,9 +260,9 @@ impl Config {
         }
     }
 
-    /// Whether acknowledgements say when they left, and data echoes it.
-    pub(super) fn timestamps(&self) -> bool {
-        matches!(self.receive_window, ReceiveWindow::Ictcp(_))
+    /// Whether packets say when they left, and echo it, for the sender or the receiver to measure.
+    pub(super) fn has_timestamps(&self) -> bool {
+        self.timestamps || matches!(self.receive_window, ReceiveWindow::Ictcp(_))
     }
 
     /// How messages are cut into packets.
@@ -290,6 +307,7 @@ impl Config {
                 return Err(ConfigError::Range { name, value: 0.0, must: "it must be above 0" });
             }
         }
+        check_rto(&self.rto)?;
         self.rule.check()?;
         if let ReceiveWindow::Ictcp(params) = self.receive_window {
             params.check()?;
@@ -309,4 +327,18 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// The ranges of what [`Config::check`] does not say about timeouts.
+fn check_rto(rto: &RtoConfig) -> Result<(), ConfigError> {
+    for (name, value) in [("rto.random", rto.random), ("rto.first_rttvar", rto.first_rttvar)] {
+        if !(0.0..=f64::MAX).contains(&value) {
+            let must = "it must be at least 0 and finite";
+            return Err(ConfigError::Range { name, value, must });
+        }
+    }
+    for (name, value) in [("rto.srtt_gain", rto.srtt_gain), ("rto.rttvar_gain", rto.rttvar_gain)] {
+        between(name, value, 0.0, 1.0 + f64::EPSILON, "it must be above 0 and at most 1")?;
+    }
+    Ok(())
 }

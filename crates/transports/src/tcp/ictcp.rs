@@ -15,6 +15,7 @@
 use units::{Dur, Time};
 
 use super::config::ConfigError;
+use super::timestamps;
 
 /// The window field counts in units of so many bytes: a window scale of 7 (RFC 7323, section 2), which is
 /// what Linux offers, here for every connection as no option negotiates it.
@@ -89,15 +90,6 @@ impl Params {
     pub(super) fn first_window(&self, mss: u16) -> u64 {
         (u64::from(self.least_window) * u64::from(mss)).next_multiple_of(SCALE).min(LARGEST)
     }
-}
-
-/// The unit of the times that acknowledgements carry and data echoes (section 5.4: 100 ns, where
-/// usual timestamps count milliseconds).
-const TICK: Dur = Dur::from_ns(100);
-
-/// The time as acknowledgements say it.
-pub(super) fn stamp(now: Time) -> u32 {
-    (now.0 / TICK.0) as u32
 }
 
 /// The bytes that a window field stands for.
@@ -262,7 +254,7 @@ impl Connection {
     /// Data has arrived that was sent after an acknowledgement stamped `echo` had come, and before
     /// the next: as long ago as that left, a round trip (section 5.4).
     fn measure_rtt(&mut self, now: Time, echo: u32) {
-        let sample = Dur(u64::from(stamp(now).wrapping_sub(echo).max(1)) * TICK.0);
+        let sample = timestamps::since(echo, now);
         if echo == 0 || now.since(self.begun) < sample {
             return;
         }
@@ -436,6 +428,7 @@ mod tests {
     use units::{HostId, MsgKey, Rate};
     use wire::tcp::Repr;
 
+    use super::super::timestamps::stamp;
     use super::super::{Config, ReceiveWindow, Tcp};
     use super::*;
 

@@ -12,7 +12,7 @@ use units::{Dur, HostId, Rate, Time};
 use wire::tcp::Repr;
 
 use super::Tcp;
-use super::config::{Config, Increase, Recovery};
+use super::config::{Config, Increase, Recovery, Reduces};
 use super::rule::{RuleConfig, bic, cubic, dctcp, fast, htcp};
 use super::sender::Sender;
 use super::window::Phase;
@@ -40,6 +40,7 @@ fn textbook() -> Config {
         increase: Increase::PerAck,
         limited_transmit: false,
         conservative_exit: false,
+        ssthresh_of: Reduces::Flight,
         delayed_ack: None,
         quick_acks: 0,
         rto,

@@ -48,6 +48,7 @@ mod script;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod timestamps;
 #[cfg(test)]
 mod traces;
 mod window;
@@ -60,7 +61,7 @@ use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
-pub use config::{Config, ConfigError, Increase, ReceiveWindow, Recovery};
+pub use config::{Config, ConfigError, Increase, ReceiveWindow, Recovery, Reduces};
 use receiver::{Ack, Receivers};
 pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Segment, Sender, Timer};
@@ -141,7 +142,9 @@ impl Tcp {
             self.senders.push(Sender::new(&self.config, id));
             self.senders.len() as u32 - 1
         });
-        self.senders[slot as usize].reopen(&self.config, id);
+        let sender = &mut self.senders[slot as usize];
+        sender.reopen(&self.config, id);
+        sender.spread_timeout(&self.config, cx.draw);
         self.by_id.insert((id.dst, id.conn), slot);
         if msg.channel != 0 {
             self.channels.insert((msg.dst, msg.channel), slot);
@@ -245,6 +248,7 @@ impl Tcp {
             ack,
             edge,
             stamp: header.timestamps.map_or(0, |times| times.value),
+            echo: header.timestamps.map_or(0, |times| times.echo),
             complete: header.control.has(Control::FIN),
             marked: self.config.ecn && header.control.has(Control::ECE),
             sack: &blocks[..named.len()],
@@ -261,7 +265,7 @@ impl Tcp {
             let sender = &mut self.senders[turn as usize];
             sender.in_round = false;
             let Some(segment) = sender.next_segment(&self.config, cx.now) else { continue };
-            fill_data(&self.config, &sender.id, segment, slot);
+            fill_data(&self.config, cx.now, &sender.id, segment, slot);
             let timer = if self.timeouts.is_set(turn) { Timer::Keep } else { Timer::Restart };
             self.settle(cx.now, turn, timer);
             if segment.again {
@@ -314,6 +318,7 @@ impl Endpoint for Tcp {
         while let Some(slot) = self.timeouts.pop(cx.now) {
             let sender = &mut self.senders[slot as usize];
             if sender.on_timeout(&self.config, cx.now, cx.fx) {
+                sender.spread_timeout(&self.config, cx.draw);
                 self.settle(cx.now, slot, Timer::Restart);
             } else {
                 self.messages -= sender.open_messages();
@@ -377,7 +382,7 @@ fn unwrap(value: u32, reference: u64, bits: u32) -> Option<u64> {
     reference.checked_add_signed(i64::from(difference))
 }
 
-fn fill_data(config: &Config, id: &Identity, segment: Segment, slot: &mut Packet) {
+fn fill_data(config: &Config, now: Time, id: &Identity, segment: Segment, slot: &mut Packet) {
     slot.dst = id.dst;
     slot.path = id.path;
     slot.span = Span { msg: segment.msg, offset: segment.offset, len: segment.len };
@@ -392,7 +397,7 @@ fn fill_data(config: &Config, id: &Identity, segment: Segment, slot: &mut Packet
     // Data flows one way: there is nothing to acknowledge but the peer's initial number.
     let ack = config.isn;
     let sack = SackBlocks::NONE;
-    let timestamps = config.timestamps().then_some(Timestamps { value: 0, echo: segment.echo });
+    let timestamps = times(config, now, segment.echo);
     let window = WINDOW;
     write(Repr { src_port, dst_port, seq, ack, control, window, sack, timestamps }, slot);
 }
@@ -412,10 +417,14 @@ fn fill_ack(config: &Config, now: Time, ack: Ack, slot: &mut Packet) {
     for (set, bit) in [(ack.complete, Control::FIN), (ack.echo, Control::ECE)] {
         control = if set { control.with(bit) } else { control };
     }
-    let (seq, sack, window, ack) = (config.isn, ack.sack, ack.window, ack.number);
-    let value = ictcp::stamp(now);
-    let timestamps = config.timestamps().then_some(Timestamps { value, echo: 0 });
+    let (seq, sack, window, echo, ack) = (config.isn, ack.sack, ack.window, ack.stamp, ack.number);
+    let timestamps = times(config, now, echo);
     write(Repr { src_port, dst_port, seq, ack, control, window, sack, timestamps }, slot);
+}
+
+/// What a packet says about time, where that is asked for.
+fn times(config: &Config, now: Time, echo: u32) -> Option<Timestamps> {
+    config.has_timestamps().then(|| Timestamps { value: timestamps::stamp(now), echo })
 }
 
 fn write(header: Repr, slot: &mut Packet) {

@@ -49,6 +49,10 @@ struct Receiver {
     largest: u64,
     /// What the delayed acknowledgement will say it answers.
     msg: MsgId,
+    /// TS.Recent: the stamp to echo, of the last segment that did not begin beyond what the last
+    /// acknowledgement (Last.ACK.sent) said (RFC 7323, section 4.3).
+    stamp: u32,
+    last_ack: u64,
 }
 
 /// An acknowledgement to send.
@@ -68,6 +72,8 @@ pub(super) struct Ack {
     pub(super) path: u32,
     /// The message of the data that it answers.
     pub(super) msg: MsgId,
+    /// The stamp that it echoes.
+    pub(super) stamp: u32,
 }
 
 /// The connections of one peer that are over. Their ids are consecutive, so that the set is one
@@ -138,7 +144,9 @@ impl Receivers {
                 let echo = pkt.flags.has(Flags::CE);
                 let (sack, window) = (SackBlocks::NONE, WINDOW);
                 let complete = true;
-                let ack = Ack { peer, conn, number, complete, echo, sack, window, path, msg };
+                let stamp = header.timestamps.map_or(0, |times| times.value);
+                let ack =
+                    Ack { peer, conn, number, complete, echo, sack, window, path, msg, stamp };
                 return [None, Some(ack)];
             }
             None => self.create(peer, conn),
@@ -154,6 +162,11 @@ impl Receivers {
             ictcp.on_data(slot, now, Arrival { echo, len, last });
         }
         let before = receiver.note_mark(config, header.control, pkt);
+        if let Some(times) = header.timestamps
+            && seq <= receiver.last_ack
+        {
+            receiver.stamp = times.value;
+        }
         receiver.path = pkt.path;
         receiver.msg = pkt.span.msg;
         receiver.largest = receiver.largest.max(space);
@@ -245,6 +258,8 @@ impl Receiver {
             acks: 0,
             largest: 0,
             msg: MsgId(0),
+            stamp: 0,
+            last_ack: 0,
         }
     }
 
@@ -255,6 +270,7 @@ impl Receiver {
         (self.peer, self.conn) = (peer, conn);
         (self.unacked, self.acks, self.largest) = (0, 0, 0);
         (self.recent, self.echo) = ([0; SACK_BLOCKS_MAX], false);
+        (self.stamp, self.last_ack) = (0, 0);
     }
 
     /// What the segment says of congestion. Where each mark is echoed, what waits for a delayed
@@ -341,20 +357,22 @@ impl Receiver {
     fn acknowledge(&mut self, config: &Config, complete: bool, latest: Option<u64>) -> Ack {
         self.unacked = 0;
         self.acks = self.acks.saturating_add(1);
-        let number = (self.received.prefix() as u32).wrapping_add(config.isn);
+        self.last_ack = self.received.prefix();
+        let number = (self.last_ack as u32).wrapping_add(config.isn);
         let sack = match config.recovery {
             Recovery::Reno | Recovery::NewReno => SackBlocks::NONE,
             Recovery::Sack => self.sack_blocks(config, latest),
         };
-        let (peer, conn, path, msg, echo) = (self.peer, self.conn, self.path, self.msg, self.echo);
-        Ack { peer, conn, number, complete, echo, sack, window: WINDOW, path, msg }
+        let Self { peer, conn, path, msg, echo, stamp, .. } = *self;
+        Ack { peer, conn, number, complete, echo, sack, window: WINDOW, path, msg, stamp }
     }
 
     /// The ranges held beyond RCV.NXT: first that of the segment at `latest`, then those named last
     /// (RFC 2018, section 4).
     fn sack_blocks(&mut self, config: &Config, latest: Option<u64>) -> SackBlocks {
         let next = self.received.prefix();
-        let room = if config.timestamps() { SACK_BLOCKS_WITH_TIMESTAMPS } else { SACK_BLOCKS_MAX };
+        let room =
+            if config.has_timestamps() { SACK_BLOCKS_WITH_TIMESTAMPS } else { SACK_BLOCKS_MAX };
         let mut blocks = SackBlocks::NONE;
         let mut recent = [0; SACK_BLOCKS_MAX];
         for at in latest.into_iter().chain(self.recent) {

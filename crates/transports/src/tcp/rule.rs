@@ -160,7 +160,7 @@ fn seconds(dur: Dur) -> f64 {
 }
 
 /// `value` of the parameter `name` must be in a range that excludes its ends.
-fn between(
+pub(super) fn between(
     name: &'static str,
     value: f64,
     low: f64,

@@ -4,7 +4,7 @@ use endpoint::{Effect, Effects, Stat, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
-use super::config::{Config, Increase, Recovery};
+use super::config::{Config, Increase, Recovery, Reduces};
 use super::rule::{RuleConfig, State, cubic, dctcp};
 use super::sender::{Identity, Incoming, Sender, Timer};
 use super::window::Phase;
@@ -16,6 +16,7 @@ fn config() -> Config {
     Config {
         increase: Increase::PerAck,
         limited_transmit: false,
+        ssthresh_of: Reduces::Flight,
         ..Config::linux_datacenter(MSS as u16)
     }
 }
@@ -51,6 +52,7 @@ impl Script {
             ack: n * MSS,
             edge: u64::MAX,
             stamp: 0,
+            echo: 0,
             complete: false,
             marked: false,
             sack: &[],
@@ -66,6 +68,7 @@ impl Script {
             ack: n * MSS,
             edge: u64::MAX,
             stamp: 0,
+            echo: 0,
             complete: false,
             marked: false,
             sack: &blocks,
@@ -80,6 +83,7 @@ impl Script {
             ack: n * MSS,
             edge: u64::MAX,
             stamp: 0,
+            echo: 0,
             complete: false,
             marked: true,
             sack: &[],
@@ -448,6 +452,38 @@ fn after_a_timeout_slow_start_grows_by_one() {
     s.sent();
     s.ack(16);
     assert_eq!(s.cwnd(), 3.0, "the slow start that follows the timeout is not over yet");
+}
+
+/// Linux counts the whole acknowledgement: as measured, one of 12 segments takes the window from 1 to
+/// ssthresh at once, and what is left of it counts as congestion avoidance.
+#[test]
+fn without_a_limit_slow_start_after_a_timeout_has_none() {
+    let increase = Increase::PerByte { slow_start_limit: f64::INFINITY };
+    let mut s = Script::new(Config { increase, ..config() });
+    s.ack(2);
+    s.sent();
+    s.timeout();
+    s.sent();
+    s.ack(14);
+    assert_eq!((s.cwnd(), s.ssthresh()), (6.0 + 7.0 / 6.0, 6.0));
+}
+
+/// Measured of Linux: a window of 10 with one segment outstanding leaves ssthresh at 5 after a timeout;
+/// RFC 5681, equation 4, at 2.
+#[test]
+fn a_loss_reduces_the_window_or_what_is_in_flight() {
+    for (ssthresh_of, left) in [(Reduces::Window, 5.0), (Reduces::Flight, 2.0)] {
+        let mut s = Script::new(Config { ssthresh_of, initial_ssthresh: 10.0, ..config() });
+        s.sender.cancel(MsgId(0)); // its mark is the one segment that remains
+        s.ack(10);
+        assert_eq!((s.cwnd(), s.sent()), (10.1, vec![10]));
+        s.timeout();
+        let left = if left == 5.0 { 10.1 / 2.0 } else { left };
+        assert_eq!(s.ssthresh(), left, "{ssthresh_of:?}");
+        let mut s = Script::new(Config { ssthresh_of, window_cap: 20.0, ..config() });
+        s.acks(0, 3);
+        assert_eq!(s.ssthresh(), 5.0, "the window is full");
+    }
 }
 
 /// In congestion avoidance only what SACK had not named before the timeout lets the window grow.

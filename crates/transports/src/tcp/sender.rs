@@ -8,15 +8,18 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Effects, Stat, Why};
+use endpoint::{Draw, Effects, Purpose, Stat, Why};
 use units::{Dur, HostId, MsgId, MsgKey, Time};
 use wire::tcp::Control;
 
-use super::config::{Config, ReceiveWindow, Recovery};
+use super::config::{Config, ReceiveWindow, Recovery, Reduces};
 use super::rule::Acked;
 use super::scoreboard::Scoreboard;
+use super::timestamps;
 use super::window::{Phase, Window};
 use crate::rto::Rto;
+
+const SPREAD: Purpose = Purpose::new("tcp timeout");
 
 /// A message on its way.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +109,8 @@ pub(super) struct Sender {
     timeouts: u32,
     /// The next segment is sent because the timer has expired.
     timed_out: bool,
+    /// Timeouts so far.
+    expiries: u32,
     /// The first position after everything retransmitted, but for the rescue at `rescued`.
     sent_again: u64,
     rescued: Option<u64>,
@@ -138,6 +143,8 @@ pub(super) struct Incoming<'a> {
     pub(super) edge: u64,
     /// When it left, as it says; zero if it does not.
     pub(super) stamp: u32,
+    /// The stamp of the data that it answers, as it says.
+    pub(super) echo: u32,
     /// The whole connection is.
     pub(super) complete: bool,
     /// It echoes congestion (ECE).
@@ -190,6 +197,7 @@ impl Sender {
             idle_since: None,
             timeouts: 0,
             timed_out: false,
+            expiries: 0,
             sent_again: 0,
             rescued: None,
             resend: false,
@@ -233,6 +241,14 @@ impl Sender {
         &self.rto
     }
 
+    /// Draw where in its random range the timeout is, anew for each expiry.
+    pub(super) fn spread_timeout(&mut self, config: &Config, draw: Draw) {
+        if config.rto.random > 0.0 {
+            let mine = draw.part(u64::from(self.id.dst.0)).part(u64::from(self.id.conn));
+            self.rto.spread(mine.unit(SPREAD, u64::from(self.expiries)));
+        }
+    }
+
     /// The first position after everything submitted.
     fn end(&self) -> u64 {
         self.messages.back().map_or(self.una, Outgoing::end)
@@ -249,6 +265,14 @@ impl Sender {
 
     fn segments(&self, bytes: u64) -> f64 {
         bytes as f64 / f64::from(self.id.mss)
+    }
+
+    /// What a loss reduces, in segments, if the congestion window and the cap are not less.
+    fn to_reduce(&self, config: &Config) -> f64 {
+        self.segments(match config.ssthresh_of {
+            Reduces::Flight => self.in_flight(),
+            Reduces::Window => self.edge.saturating_sub(self.una),
+        })
     }
 
     /// Take on a message of `len` bytes.
@@ -407,7 +431,7 @@ impl Sender {
         };
         let news = config.recovery == Recovery::Sack && self.note_held(ack, incoming.sack);
         let timer = if ack > self.una {
-            self.on_new_ack(config, now, ack, fresh, incoming.marked, fx)
+            self.on_new_ack(config, now, ack, fresh, incoming, fx)
         } else if news || config.recovery != Recovery::Sack {
             self.on_duplicate(config, now, fx)
         } else {
@@ -449,7 +473,7 @@ impl Sender {
         now: Time,
         ack: u64,
         fresh: u64,
-        marked: bool,
+        incoming: &Incoming<'_>,
         fx: &mut Effects,
     ) -> Timer {
         let (acked, flight) = (ack - self.una, self.nxt.max(ack) - self.una);
@@ -457,10 +481,10 @@ impl Sender {
         // After go-back-N the receiver may hold more than was sent again: skip it.
         self.nxt = self.nxt.max(ack);
         self.timeouts = 0;
-        let sample = self.measure(config, now);
+        let sample = self.measure(config, now, incoming.echo);
         let new_round = self.una > self.round_end;
         let (segments, srtt) = (self.segments(acked), self.rto.srtt());
-        let acked = Acked { now, segments, marked, new_round, sample, srtt };
+        let acked = Acked { now, segments, marked: incoming.marked, new_round, sample, srtt };
         let restart = self.advance(config, &acked, self.segments(fresh));
         if new_round {
             self.round_end = self.nxt;
@@ -477,20 +501,21 @@ impl Sender {
         }
     }
 
-    /// The round-trip time that this acknowledgement measures, if it does.
-    fn measure(&mut self, config: &Config, now: Time) -> Option<Dur> {
-        match self.timed {
-            Some((end, sent)) if self.una >= end => {
-                let rtt = now.since(sent);
-                self.rto.sample(&config.rto, rtt);
-                self.timed = None;
-                Some(rtt)
-            }
-            _ => {
-                self.rto.on_progress(&config.rto);
-                None
-            }
+    /// The round-trip time that this acknowledgement measures, if it does; `echo` is the stamp in it.
+    fn measure(&mut self, config: &Config, now: Time, echo: u32) -> Option<Dur> {
+        let timed = self.timed.filter(|&(end, _)| self.una >= end);
+        if timed.is_some() {
+            self.timed = None;
         }
+        let sample = match config.timestamps {
+            true => Some(timestamps::since(echo, now)),
+            false => timed.map(|(_, sent)| now.since(sent)),
+        };
+        match sample {
+            Some(rtt) => self.rto.sample(&config.rto, rtt),
+            None => self.rto.on_progress(&config.rto),
+        }
+        sample
     }
 
     /// New data was acknowledged, `fresh` segments of it not by SACK before: move the window. Whether
@@ -530,7 +555,7 @@ impl Sender {
             return Timer::Keep;
         }
         let marked = self.reduced_by_mark && self.una < self.reduced_at;
-        self.window.enter_recovery(config, now, self.segments(self.in_flight()), marked);
+        self.window.enter_recovery(config, now, self.to_reduce(config), marked);
         self.scoreboard.forget_retransmissions();
         self.recover = self.max;
         self.reduced_at = self.max;
@@ -566,12 +591,12 @@ impl Sender {
             return true; // what is to be sent again still waits for its turn at the interface
         }
         self.timeouts += 1;
+        self.expiries += 1;
         fx.timeout(self.timeout_cause(config));
         if self.timeouts >= config.timeouts_max {
             return false;
         }
-        let flight = self.segments(self.in_flight());
-        self.window.on_timeout(now, flight, self.timeouts > 1);
+        self.window.on_timeout(now, self.to_reduce(config), self.timeouts > 1);
         self.rto.on_timeout();
         self.scoreboard.forget_retransmissions();
         self.recover = self.max;

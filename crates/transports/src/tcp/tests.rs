@@ -27,13 +27,13 @@ fn textbook() -> Config {
         delayed_ack: None,
         quick_acks: 0,
         conservative_exit: false,
+        ssthresh_of: Reduces::Flight,
         rto: crate::rto::RtoConfig {
             min: Dur::from_ms(1),
             max: Dur::from_ms(1_000),
             initial: Dur::from_ms(1),
-            tick: Dur::ZERO,
-            min_is_variance: false,
             ack_ends_backoff: true,
+            ..crate::rto::RtoConfig::RFC_6298
         },
         ..Config::linux_datacenter(MSS as u16)
     }
@@ -474,6 +474,90 @@ fn the_cap_bounds_what_is_in_flight_and_what_is_halved() {
     net.run_until(Time::ZERO + Dur::from_ms(40));
     let cwnd = net.endpoint(A).only().window().cwnd();
     assert!(cwnd <= 12.0, "frozen: {cwnd}");
+}
+
+/// RFC 7323, section 4: with timestamps every acknowledgement of new data is a sample, even of what was
+/// sent twice; without, one segment of a window is timed, and Karn's algorithm forbids a sample of that.
+#[test]
+fn timestamps_measure_every_round_trip() {
+    let srtt_after = |timestamps, lost: &[u64], acks: u64| {
+        let rto = crate::rto::RtoConfig { srtt_gain: 1.0, ..textbook().rto };
+        let mut net = long_pipe(slow_timer(Config { timestamps, rto, ..textbook() }));
+        net.fault(fault::drop_data(A, lost));
+        net.submit(A, B, 40 * MSS);
+        let from_b = |net: &Net<Tcp>| net.log().iter().filter(|sent| sent.pkt.src == B).count();
+        run_until(&mut net, |net| from_b(net) as u64 == acks);
+        let last = net.log().iter().rfind(|sent| sent.pkt.src == B).unwrap().at;
+        run_until(&mut net, |net| net.now() >= last + RATE.serialise(40) + DELAY_LONG);
+        net.endpoint(A).only().rto().srtt()
+    };
+    // From the first bit of a segment to the last of its acknowledgement; the k-th waits for nothing.
+    let rtt = RATE.serialise(1040) + RATE.serialise(40) + DELAY_LONG * 2;
+    let tick = Dur::from_ns(100);
+    for acks in 1..=5 {
+        assert_eq!(srtt_after(false, &[], acks), Some(rtt));
+        let sample = srtt_after(true, &[], acks).unwrap();
+        assert!(sample <= rtt + tick && sample + tick >= rtt, "{acks}: {sample} for {rtt}");
+    }
+    // Everything is lost but once: the first sample is of a retransmission.
+    let first = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    assert_eq!(srtt_after(false, &first, 1), None);
+    let sample = srtt_after(true, &first, 1).unwrap();
+    assert!(sample <= rtt + tick && sample + tick >= rtt, "of the second transmission: {sample}");
+}
+
+/// RFC 7323, section 4.3: a delayed acknowledgement echoes the first segment that it answers, and so
+/// counts the delay; one of a hole filled the segment that filled it.
+#[test]
+fn an_acknowledgement_echoes_the_segment_it_waited_for() {
+    let echoes = |lost: &[u64]| {
+        let delayed_ack = Some(Dur::from_ms(5));
+        let config = Config { timestamps: true, delayed_ack, ..textbook() };
+        let mut net = long_pipe(slow_timer(config));
+        net.fault(fault::drop_data(A, lost));
+        net.submit(A, B, 8 * MSS);
+        net.run_until_idle(Dur::from_ms(100));
+        let times = |sent: &Sent| Repr::parse(sent.pkt.header()).unwrap().timestamps.unwrap();
+        let sent: Vec<u32> = data(&net).map(|sent| times(sent).value).collect();
+        let acks = net.log().iter().filter(|sent| sent.pkt.src == B);
+        acks.map(|ack| sent.iter().position(|&t| t == times(ack).echo).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(echoes(&[]), [0, 2, 4, 6]);
+    // Segment 2 is lost: duplicates echo 1's stamp, the last to arrive in order, until it comes again.
+    let after = echoes(&[2]);
+    assert_eq!(after[0], 0);
+    assert_eq!(after.last(), Some(&8), "the ninth packet is the retransmission: {after:?}");
+}
+
+/// Vasudevan and others (SIGCOMM 2009): timers started at one instant expire at different ones, all
+/// within the range; and doubled after an expiry.
+#[test]
+fn random_timeouts_part_what_began_together() {
+    let expiries = |random| {
+        let mut config = Config { timeouts_max: 3, ..textbook() };
+        config.rto.random = random;
+        let mut net = pair(config);
+        net.fault(|_| Verdict::Drop);
+        for _ in 0..50 {
+            net.submit(A, B, 500);
+        }
+        net.run_until_idle(Dur::from_ms(100));
+        let sent: Vec<Vec<Time>> = (0..50)
+            .map(|i| data(&net).filter(|s| s.pkt.span.msg.0 == i).map(|s| s.at).collect())
+            .collect();
+        sent.iter().map(|at| [at[1].since(at[0]), at[2].since(at[1])]).collect::<Vec<_>>()
+    };
+    let ms = |dur: &Dur| dur.as_us_f64() / 1e3;
+    let all = expiries(0.5);
+    // A packet of 540 bytes may wait for 49 others.
+    let wait = ms(&(RATE.serialise(540) * 50));
+    for (i, times) in [1.0, 2.0].into_iter().enumerate() {
+        let each: Vec<f64> = all.iter().map(|timeouts| ms(&timeouts[i]) / times).collect();
+        assert!(each.iter().all(|&t| (1.0..1.5 + wait).contains(&t)), "{each:?}");
+        let mean = each.iter().sum::<f64>() / 50.0;
+        assert!((1.17..1.33).contains(&mean), "of 50 uniform draws, four deviations: {mean}");
+    }
+    assert!(expiries(0.0).iter().all(|t| ms(&t[0]) < 1.0 + wait));
 }
 
 /// `Msg::window` counts bytes on the wire, in whole segments, one at least; the newest message of a

@@ -22,7 +22,7 @@ use units::{Dur, HostId, Rate};
 use wire::tcp::Repr;
 
 use super::Tcp;
-use super::config::{Config, Increase, Recovery};
+use super::config::{Config, Increase, Recovery, Reduces};
 use super::window::Phase;
 use crate::rto::RtoConfig;
 
@@ -47,6 +47,7 @@ fn textbook(initial_window: f64) -> Config {
         increase: Increase::PerAck,
         limited_transmit: false,
         conservative_exit: false,
+        ssthresh_of: Reduces::Flight,
         delayed_ack: None,
         quick_acks: 0,
         rto: RtoConfig {

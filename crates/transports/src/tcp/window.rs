@@ -111,7 +111,9 @@ impl Window {
             Increase::PerAck if slow_start => 1.0,
             Increase::PerAck => rule.increase(cwnd, 1.0, ack),
             Increase::PerByte { slow_start_limit } if slow_start => {
-                let limit = if self.after_timeout { 1.0 } else { slow_start_limit };
+                // RFC 3465, section 2.3; a sender without a limit is none of that RFC's.
+                let limited = self.after_timeout && slow_start_limit.is_finite();
+                let limit = if limited { slow_start_limit.min(1.0) } else { slow_start_limit };
                 // Slow start ends at ssthresh; what is left of an acknowledgement that crosses it
                 // counts as congestion avoidance (Linux, tcp_slow_start).
                 let slow = ack.segments.min(limit).min(self.ssthresh - cwnd);
@@ -152,12 +154,18 @@ impl Window {
         self.dup_acks == config.dup_threshold
     }
 
-    /// Loss inferred with `flight` segments outstanding (RFC 5681, section 3.2, steps 2 and 3; RFC
+    /// Loss inferred with `outstanding` segments to reckon with (RFC 5681, section 3.2, steps 2 and 3; RFC
     /// 6582, section 3.2, step 2; RFC 6675, section 5, step 4). The window reduced is the one in use:
     /// never one that limited transmit or the cap has stretched. `marked`: what is lost was sent before
     /// a mark reduced the window, so that both are one event of congestion.
-    pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, flight: f64, marked: bool) {
-        let used = self.used(flight);
+    pub(super) fn enter_recovery(
+        &mut self,
+        config: &Config,
+        now: Time,
+        outstanding: f64,
+        marked: bool,
+    ) {
+        let used = self.used(outstanding);
         let rule = self.rule.get();
         let left = match marked {
             true => rule.after_mark_and_loss(self.before_mark, self.ssthresh),
@@ -192,11 +200,11 @@ impl Window {
         self.reopen();
     }
 
-    /// The retransmission timer expired with `flight` segments outstanding. `again`: the same
+    /// The retransmission timer expired with `outstanding` segments to reckon with. `again`: the same
     /// segment as the time before, which leaves ssthresh alone (RFC 5681, section 3.1).
-    pub(super) fn on_timeout(&mut self, now: Time, flight: f64, again: bool) {
+    pub(super) fn on_timeout(&mut self, now: Time, outstanding: f64, again: bool) {
         if !again {
-            let used = self.used(flight);
+            let used = self.used(outstanding);
             let rule = self.rule.get();
             self.ssthresh = rule.after_timeout(used, now).max(rule.least());
         }
@@ -224,9 +232,9 @@ impl Window {
         self.rule.get().after_idle(idle, restarts);
     }
 
-    /// The window in use with `flight` segments outstanding.
-    fn used(&self, flight: f64) -> f64 {
-        flight.min(self.cwnd).min(self.cap)
+    /// The window to reduce: never more than the congestion window and the cap.
+    fn used(&self, outstanding: f64) -> f64 {
+        outstanding.min(self.cwnd).min(self.cap)
     }
 }
 
