@@ -409,6 +409,43 @@ fn timeout_in_recovery() {
     expect(Config { window_cap: 10.0, ..textbook(8.0) }, ENDLESS, script);
 }
 
+/// RFC 6582, section 4: five losses take five round trips; a timer that only the first partial
+/// acknowledgement restarts, at 20.5, here for 35 ms, does not wait so long. At most 12 in flight.
+#[test]
+fn impatience() {
+    let script = |end| {
+        format!(
+            "
+             0.0 start -> 0 1x 2 3x 4 5x 6 7x 8 9x 10 11
+            10.1 ack 1 -> 12
+            10.2 ack 1
+            10.3 ack 1
+            10.4 ack 1 -> 1 [recovery: 6, 6]
+            10.5 ack 1
+            10.6 ack 1
+            10.7 ack 1
+            20.2 ack 1
+            20.5 ack 3 -> 3 13 14
+            30.6 ack 5 -> 5 15
+            30.7 ack 5 -> 16
+            30.8 ack 5
+            40.7 ack 7 -> 7 17 18
+            40.8 ack 7
+            40.9 ack 7
+            50.8 ack 9 -> 9 19 20
+            50.9 ack 9
+            51.0 ack 9
+            {end}
+            "
+        )
+    };
+    let mut config = Config { window_cap: 12.0, ..textbook(12.0) };
+    config.rto.min = Dur::from_ms(35);
+    expect(config, ENDLESS, &script("60.9 ack 19 -> 21 22 23 24 [open: 6, 6]"));
+    let impatient = Config { impatient: true, ..config };
+    expect(impatient, ENDLESS, &script("55.5 timeout -> 9 [loss: 1, 3]"));
+}
+
 /// After a timeout with SACK only what is missing goes again (RFC 6675, section 5.1): 2, and then
 /// 4, which is new.
 #[test]
