@@ -115,6 +115,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         ack_bytes: bytes(table, "ack_bytes", p.map(|p| p.ack_bytes), 40)?,
         class: table.given("class", p.map(|p| p.class))?,
         isn: table.given("isn", p.map(|p| p.isn))?,
+        handshake: table.given("handshake", p.map(|p| p.handshake))?,
         initial_window: table.given("initial_window", p.map(|p| p.initial_window))?,
         initial_ssthresh: limit(table, "initial_ssthresh", p.map(|p| p.initial_ssthresh))?,
         window_cap: limit(table, "window_cap", p.map(|p| p.window_cap))?,

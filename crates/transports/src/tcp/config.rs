@@ -66,9 +66,11 @@ pub struct Config {
     pub ack_bytes: u16,
     /// Traffic class of all packets, 0..=7.
     pub class: u8,
-    /// Initial sequence number of every connection. Both ends must agree, as no handshake
-    /// carries it. 0 outside tests of wrap-around.
+    /// Initial sequence number of every connection. Both ends know it, handshake or not. 0 outside
+    /// tests of wrap-around.
     pub isn: u32,
+    /// Connections begin with SYN and SYN-ACK; otherwise with the first data.
+    pub handshake: bool,
     /// Initial window, segments, at least 1 (10: RFC 6928; 2 to 4: RFC 5681).
     pub initial_window: f64,
     /// Initial slow-start threshold, segments; infinite unless a profile says otherwise
@@ -186,6 +188,7 @@ impl Config {
             ack_bytes: 40,
             class: 0,
             isn: 0,
+            handshake: false,
             initial_window: 10.0,
             initial_ssthresh: f64::INFINITY,
             window_cap: f64::INFINITY,

@@ -8,7 +8,8 @@
 //!
 //! # Connections
 //!
-//! There is no handshake yet: the first data segment opens the receiver's state. A message with
+//! A connection begins with a handshake ([`handshake`]) where that is asked for; otherwise the first
+//! data segment opens it. A message with
 //! channel zero has a connection of its own, which ends with it (FIN). The messages of another
 //! channel to one host share a connection, in order; PSH marks the end of each, and the congestion
 //! state survives from one to the next. Connections carry data in one direction.
@@ -35,6 +36,7 @@
 //! a kind share one timer of the host ([`Deadlines`]), so an acknowledgement moves no timer.
 
 mod config;
+mod handshake;
 pub mod ictcp;
 #[cfg(test)]
 mod invariants;
@@ -173,7 +175,7 @@ impl Tcp {
     /// its end.
     fn settle(&mut self, now: Time, slot: u32, timer: Timer) {
         let sender = &mut self.senders[slot as usize];
-        if sender.is_done() && sender.id.channel == 0 {
+        if sender.is_done() && (sender.id.channel == 0 || !sender.is_open()) {
             self.close(slot);
             return;
         }
@@ -216,6 +218,11 @@ impl Tcp {
 
     fn on_data(&mut self, cx: &mut Cx<'_>, header: &Repr, pkt: &Packet) {
         let conn = conn_id(header.src_port, header.dst_port);
+        if header.control.has(Control::SYN) {
+            let answer = self.receivers.on_syn(&self.config, conn, header, pkt);
+            answer.into_iter().for_each(|ack| self.queue_ack(ack));
+            return;
+        }
         let acks = self.receivers.on_data(&self.config, cx.now, conn, header, pkt, cx.fx);
         acks.into_iter().flatten().for_each(|ack| self.queue_ack(ack));
     }
@@ -232,6 +239,12 @@ impl Tcp {
             return; // of a connection that is over
         };
         let sender = &mut self.senders[slot as usize];
+        if header.control.has(Control::SYN) {
+            let echo = header.timestamps.map_or(0, |times| times.echo);
+            let timer = sender.on_syn_ack(&self.config, cx.now, echo);
+            self.settle(cx.now, slot, timer);
+            return;
+        }
         let position = |number: u32| unwrap(number.wrapping_sub(self.config.isn), sender.una(), 32);
         let Some(ack) = position(header.ack) else { return };
         let mut blocks = [(0, 0); SACK_BLOCKS_MAX];
@@ -265,7 +278,9 @@ impl Tcp {
             let sender = &mut self.senders[turn as usize];
             sender.in_round = false;
             let Some(segment) = sender.next_segment(&self.config, cx.now) else { continue };
-            fill_data(&self.config, cx.now, &sender.id, segment, slot);
+            let fill =
+                if segment.control.has(Control::SYN) { handshake::fill_syn } else { fill_data };
+            fill(&self.config, cx.now, &sender.id, segment, slot);
             let timer = if self.timeouts.is_set(turn) { Timer::Keep } else { Timer::Restart };
             self.settle(cx.now, turn, timer);
             if segment.again {
@@ -407,18 +422,16 @@ fn fill_ack(config: &Config, now: Time, ack: Ack, slot: &mut Packet) {
     slot.path = ack.path;
     slot.flags = Flags::CONTROL;
     slot.span = Span { msg: ack.msg, offset: 0, len: 0 };
-    if config.ecn {
+    let opens = ack.control.has(Control::SYN);
+    if config.ecn && !opens || handshake::may_be_marked(config) {
         slot.flags.set(Flags::ECT);
     }
     // At most 36 bytes; Config::check has added them.
     slot.wire_len = config.ack_bytes + ack.sack.option_bytes() as u16;
     let (dst_port, src_port) = ports(ack.conn);
-    let mut control = Control::ACK;
-    for (set, bit) in [(ack.complete, Control::FIN), (ack.echo, Control::ECE)] {
-        control = if set { control.with(bit) } else { control };
-    }
-    let (seq, sack, window, echo, ack) = (config.isn, ack.sack, ack.window, ack.stamp, ack.number);
-    let timestamps = times(config, now, echo);
+    let Ack { control, sack, window, stamp, number: ack, .. } = ack;
+    let seq = if opens { handshake::seq(config) } else { config.isn };
+    let timestamps = times(config, now, stamp);
     write(Repr { src_port, dst_port, seq, ack, control, window, sack, timestamps }, slot);
 }
 

@@ -8,6 +8,7 @@ use units::{HostId, MsgId, MsgKey, Time};
 use wire::tcp::{Control, Repr, SACK_BLOCKS_MAX, SACK_BLOCKS_WITH_TIMESTAMPS, SackBlocks};
 
 use super::config::{Config, ReceiveWindow, Recovery};
+use super::handshake;
 use super::ictcp::{Arrival, Ictcp};
 use super::{CONN_BITS, WINDOW, unwrap};
 use crate::deadlines::Deadlines;
@@ -62,10 +63,8 @@ pub(super) struct Ack {
     pub(super) conn: u32,
     /// As on the wire.
     pub(super) number: u32,
-    /// The connection is complete.
-    pub(super) complete: bool,
-    /// It echoes congestion (ECE).
-    pub(super) echo: bool,
+    /// FIN: the connection is complete. ECE: it echoes congestion. SYN: it opens the connection.
+    pub(super) control: Control,
     pub(super) sack: SackBlocks,
     /// The window field.
     pub(super) window: u16,
@@ -141,12 +140,10 @@ impl Receivers {
                 count_duplicate(header.control, fx);
                 let number = header.seq.wrapping_add(space as u32);
                 let (path, msg) = (pkt.path, pkt.span.msg);
-                let echo = pkt.flags.has(Flags::CE);
+                let control = ack_control(true, pkt.flags.has(Flags::CE));
                 let (sack, window) = (SackBlocks::NONE, WINDOW);
-                let complete = true;
                 let stamp = header.timestamps.map_or(0, |times| times.value);
-                let ack =
-                    Ack { peer, conn, number, complete, echo, sack, window, path, msg, stamp };
+                let ack = Ack { peer, conn, number, control, sack, window, path, msg, stamp };
                 return [None, Some(ack)];
             }
             None => self.create(peer, conn),
@@ -188,6 +185,18 @@ impl Receivers {
             self.finish(slot);
         }
         [before, ack]
+    }
+
+    /// The answer to a SYN of connection `conn`, unless that is over.
+    pub(super) fn on_syn(
+        &self,
+        config: &Config,
+        conn: u32,
+        header: &Repr,
+        pkt: &Packet,
+    ) -> Option<Ack> {
+        let over = self.is_finished(pkt.src, conn);
+        (!over).then(|| handshake::answer(config, conn, header, pkt))
     }
 
     /// The next delayed acknowledgement that is due.
@@ -363,8 +372,9 @@ impl Receiver {
             Recovery::Reno | Recovery::NewReno => SackBlocks::NONE,
             Recovery::Sack => self.sack_blocks(config, latest),
         };
-        let Self { peer, conn, path, msg, echo, stamp, .. } = *self;
-        Ack { peer, conn, number, complete, echo, sack, window: WINDOW, path, msg, stamp }
+        let Self { peer, conn, path, msg, stamp, .. } = *self;
+        let control = ack_control(complete, self.echo);
+        Ack { peer, conn, number, control, sack, window: WINDOW, path, msg, stamp }
     }
 
     /// The ranges held beyond RCV.NXT: first that of the segment at `latest`, then those named last
@@ -389,6 +399,15 @@ impl Receiver {
         self.recent = recent;
         blocks
     }
+}
+
+/// What an acknowledgement says beside its number.
+fn ack_control(complete: bool, echo: bool) -> Control {
+    let mut control = Control::ACK;
+    for (set, bit) in [(complete, Control::FIN), (echo, Control::ECE)] {
+        control = if set { control.with(bit) } else { control };
+    }
+    control
 }
 
 /// Whether a segment with these bits is the last of a message.
@@ -466,7 +485,10 @@ mod tests {
         }
 
         fn echoes(&mut self, n: u64, marked: bool, reduced: bool) -> Vec<(u32, bool)> {
-            self.data(n, marked, reduced).iter().map(|ack| (ack.number / 1000, ack.echo)).collect()
+            self.data(n, marked, reduced)
+                .iter()
+                .map(|ack| (ack.number / 1000, ack.control.has(Control::ECE)))
+                .collect()
         }
     }
 

@@ -13,6 +13,7 @@ use units::{Dur, HostId, MsgId, MsgKey, Time};
 use wire::tcp::Control;
 
 use super::config::{Config, ReceiveWindow, Recovery, Reduces};
+use super::handshake::{self, Opening};
 use super::rule::Acked;
 use super::scoreboard::Scoreboard;
 use super::timestamps;
@@ -83,6 +84,7 @@ pub(super) struct Identity {
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     pub(super) id: Identity,
+    opening: Opening,
     /// Lowest position not acknowledged.
     una: u64,
     /// Next position to send; falls back to `una` at a timeout.
@@ -164,6 +166,8 @@ enum Cause {
     Hole,
     /// NextSeg, rule 4.
     Rescue,
+    /// It opens the connection.
+    Syn,
 }
 
 /// What the endpoint must do with the retransmission timer.
@@ -179,6 +183,7 @@ impl Sender {
     pub(super) fn new(config: &Config, id: Identity) -> Self {
         Self {
             id,
+            opening: Opening::new(config),
             una: 0,
             nxt: 0,
             max: 0,
@@ -318,6 +323,11 @@ impl Sender {
 
     /// What may be sent now.
     fn sendable(&self, config: &Config) -> Option<(Segment, Cause)> {
+        match self.opening {
+            Opening::Open => {}
+            Opening::Syn => return Some((self.syn(config)?, Cause::Syn)),
+            Opening::Sent(_) => return None,
+        }
         if self.resend {
             return Some((self.segment_at(self.una)?, Cause::First));
         }
@@ -334,6 +344,11 @@ impl Sender {
         let allowed = (self.window.allowed(config) * f64::from(self.id.mss)) as u64;
         let covered = segment.seq + segment.space() <= self.edge;
         (covered && flight + segment.space() <= allowed).then_some((segment, cause))
+    }
+
+    /// The SYN, as soon as there is a message to open the connection for.
+    fn syn(&self, config: &Config) -> Option<Segment> {
+        Some(handshake::syn(config, self.messages.front()?.id))
     }
 
     /// NextSeg of RFC 6675, section 4, and pipe.
@@ -363,6 +378,10 @@ impl Sender {
     /// Take the next segment to send, if anything may be sent now.
     pub(super) fn next_segment(&mut self, config: &Config, now: Time) -> Option<Segment> {
         let (mut segment, cause) = self.sendable(config)?;
+        if cause == Cause::Syn {
+            self.opening = Opening::Sent(now);
+            return Some(segment);
+        }
         let end = segment.seq + segment.space();
         if let Some(since) = self.idle_since.take() {
             self.after_idle(config, now, since);
@@ -392,6 +411,7 @@ impl Sender {
                 self.scoreboard.rescue_sent();
                 self.rescued = Some(segment.seq);
             }
+            Cause::Syn => {}
         }
         if segment.again && cause != Cause::Rescue {
             self.sent_again = self.sent_again.max(end);
@@ -407,6 +427,36 @@ impl Sender {
         let silent = now.since(self.last_send);
         let restart = config.idle_restart && silent > self.rto.timeout(&config.rto);
         self.window.after_idle(config, now.since(since), restart);
+    }
+
+    /// Whether data may be sent: no handshake, or it is over.
+    pub(super) fn is_open(&self) -> bool {
+        self.opening == Opening::Open
+    }
+
+    /// A SYN-ACK, which echoes the stamp `echo`. It gives the first sample of the round-trip time,
+    /// unless several SYNs were sent (Karn), and does not let the window grow (RFC 5681, section 3.1).
+    pub(super) fn on_syn_ack(&mut self, config: &Config, now: Time, echo: u32) -> Timer {
+        let sent = match self.opening {
+            Opening::Open => return Timer::Keep, // it was answered before
+            Opening::Syn => None,
+            Opening::Sent(at) => Some(at).filter(|_| self.expiries == 0),
+        };
+        self.opening = Opening::Open;
+        self.timeouts = 0;
+        let measured = if config.timestamps {
+            Some(timestamps::since(echo, now))
+        } else {
+            sent.map(|at| now.since(at))
+        };
+        match measured {
+            Some(rtt) => self.rto.sample(&config.rto, rtt),
+            None => self.rto.on_progress(&config.rto),
+        }
+        if self.expiries > 0 {
+            self.window.after_lost_syn();
+        }
+        Timer::Stop
     }
 
     /// An acknowledgement.
@@ -587,7 +637,7 @@ impl Sender {
 
     /// The retransmission timer has expired. False if the connection gives up.
     pub(super) fn on_timeout(&mut self, config: &Config, now: Time, fx: &mut Effects) -> bool {
-        if self.in_flight() == 0 {
+        if self.in_flight() == 0 && !matches!(self.opening, Opening::Sent(_)) {
             return true; // what is to be sent again still waits for its turn at the interface
         }
         self.timeouts += 1;
@@ -596,8 +646,12 @@ impl Sender {
         if self.timeouts >= config.timeouts_max {
             return false;
         }
-        self.window.on_timeout(now, self.to_reduce(config), self.timeouts > 1);
         self.rto.on_timeout();
+        if !self.is_open() {
+            self.opening = Opening::Syn;
+            return true;
+        }
+        self.window.on_timeout(now, self.to_reduce(config), self.timeouts > 1);
         self.scoreboard.forget_retransmissions();
         self.recover = self.max;
         self.reduced_at = self.max;

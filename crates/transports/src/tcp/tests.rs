@@ -692,8 +692,10 @@ fn impossible_configurations_are_named() {
     assert_eq!(error(Config { rto, ..good }), "rto.min 2s is above rto.max 1s");
 }
 
+mod handshake;
+
 /// Configurations that differ in every switch.
-fn variants() -> [Config; 11] {
+fn variants() -> [Config; 12] {
     let fast = textbook();
     let mut ns2 = Config { ..Config::ns2(MSS as u16) };
     ns2.rto.min = Dur::from_ms(1);
@@ -714,7 +716,9 @@ fn variants() -> [Config; 11] {
     let delay_based = Config { rule: RuleConfig::Fast(params), ..sack };
     let params = ictcp::Params::paper(Dur::from_ms(1));
     let ictcp = Config { receive_window: ReceiveWindow::Ictcp(params), ..sack };
-    [fast, ns2, linux, crowded, sack, dctcp, cubic, bic, htcp, delay_based, ictcp]
+    let mut opened = Config { handshake: true, timestamps: true, ..sack };
+    opened.rto.random = 0.5;
+    [fast, ns2, linux, crowded, sack, dctcp, cubic, bic, htcp, delay_based, ictcp, opened]
 }
 
 fn suite() -> conformance::Opts {

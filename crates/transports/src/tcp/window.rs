@@ -214,6 +214,12 @@ impl Window {
         self.phase = Phase::Loss;
     }
 
+    /// The connection is open after a SYN or its answer was lost: it begins with one segment (RFC 5681,
+    /// section 3.1).
+    pub(super) fn after_lost_syn(&mut self) {
+        self.cwnd = 1.0;
+    }
+
     /// What was in flight at the timeout is acknowledged.
     pub(super) fn reopen(&mut self) {
         self.phase = Phase::Open;
