@@ -2,7 +2,7 @@
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
-use metrics::{Phase, Summary};
+use metrics::{JobStats, Phase, Summary};
 
 /// Three or four digits, and the unit in the label.
 pub(crate) fn number(value: Option<f64>) -> String {
@@ -51,9 +51,9 @@ fn rows(s: &Summary) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What only some scenarios have: named traffic tables, shared memory and timed packets.
+/// What only some scenarios have: jobs, named traffic tables, shared memory and timed packets.
 fn optional_rows(s: &Summary) -> Vec<(String, String)> {
-    let mut rows = Vec::new();
+    let mut rows = job_rows("", &s.jobs);
     for (name, t) in &s.traffic {
         let completed = format!("{} of {}", t.messages.completed, t.messages.submitted);
         rows.push((format!("{name}: completed"), completed));
@@ -66,6 +66,10 @@ fn optional_rows(s: &Summary) -> Vec<(String, String)> {
             if value.is_some() {
                 rows.push((format!("{name}: {label}"), number(value)));
             }
+        }
+        // Those of the only table are those of all.
+        if t.jobs != s.jobs {
+            rows.extend(job_rows(&format!("{name}: "), &t.jobs));
         }
     }
     let memory = &s.shared_buffer;
@@ -86,6 +90,27 @@ fn optional_rows(s: &Summary) -> Vec<(String, String)> {
         ]);
     }
     rows
+}
+
+/// What jobs say, if there are any; the labels begin with `of`.
+fn job_rows(of: &str, jobs: &JobStats) -> Vec<(String, String)> {
+    if jobs.completed + jobs.failed == 0 {
+        return Vec::new();
+    }
+    let completed = match jobs.failed {
+        0 => jobs.completed.to_string(),
+        failed => format!("{} ({failed} failed)", jobs.completed),
+    };
+    let rows = [
+        ("jobs completed", completed),
+        ("  goodput, Gb/s", number(jobs.goodput_gbps)),
+        ("  time mean, us", number(jobs.time_us.mean)),
+        ("  median", number(jobs.time_us.p50)),
+        ("  99th percentile", number(jobs.time_us.p99)),
+        ("  link idle", percent(jobs.idle_overall)),
+        ("  results in time, mean", percent(jobs.quality.mean)),
+    ];
+    rows.map(|(label, value)| (format!("{of}{label}"), value)).into()
 }
 
 /// Bounced headers, and their share of all headers (the trimmed packets).

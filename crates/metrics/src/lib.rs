@@ -5,6 +5,7 @@
 //! | `summary.json` | [`Summary`] | the run in one page of numbers |
 //! | `manifest.json` | [`Manifest`] | what was run, and the command that runs it again |
 //! | `flows.parquet` | [`FlowRow`] | one row per message |
+//! | `jobs.parquet` | [`JobRow`] | one row per piece of work of several messages, where there are such |
 //! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
 //! | `packet_latency.parquet` | [`LatencyRow`] | how long packets took until they were acknowledged, with `measure.packet_latency` |
@@ -19,6 +20,7 @@ mod cdf;
 mod error;
 mod flow;
 mod flow_stats;
+mod job;
 mod link;
 mod manifest;
 mod output;
@@ -36,6 +38,7 @@ pub use cdf::cdf;
 pub use error::FileError;
 pub use flow::{FlowRow, read_flows, write_flows};
 pub use flow_stats::{Window, fct_us, fold_flows, long_flow_goodputs, slowdowns};
+pub use job::{JobRow, JobStats, Spread, fold_jobs, job_times_us, read_jobs, write_jobs};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
 pub use output::{OutputDir, StagedFile};

@@ -23,7 +23,7 @@ const LOCK: &str = "lock";
 const LAST: &str = "summary.json";
 
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 12] = [
+const RESULT_FILES: [&str; 13] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -35,6 +35,7 @@ const RESULT_FILES: [&str; 12] = [
     "queues.parquet",
     "results.json",
     "study.json",
+    "jobs.parquet",
     "packet_latency.parquet",
 ];
 

@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{read_json, write_json};
-use crate::{FileError, OutputDir, PacketLatency, Phase};
+use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
-/// latency of packets, phases.
-pub const RESULT_SCHEMA: u32 = 2;
+/// latency of packets, phases. 3: jobs.
+pub const RESULT_SCHEMA: u32 = 3;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -38,6 +38,8 @@ pub struct Summary {
     pub flows: FlowStats,
     /// What the messages of each `[[traffic]]` table that has a name say.
     pub traffic: BTreeMap<String, TrafficStats>,
+    /// What the pieces of work of several messages say, those of all tables together.
+    pub jobs: JobStats,
     /// From the first transmission of a packet to its acknowledgement; without numbers unless
     /// `measure.packet_latency` is set.
     pub packet_latency_us: PacketLatency,
@@ -110,7 +112,7 @@ pub struct FlowStats {
     pub flow_goodput_gbps: FlowGoodput,
 }
 
-/// The numbers of [`FlowStats`] over the messages of one `[[traffic]]` table.
+/// The numbers of [`FlowStats`] over the messages of one `[[traffic]]` table, and its jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficStats {
     /// Messages of the whole run.
@@ -125,10 +127,14 @@ pub struct TrafficStats {
     pub goodput_gbps: Option<f64>,
     /// Goodput of the long flows.
     pub flow_goodput_gbps: FlowGoodput,
+    /// Pieces of work of several messages.
+    pub jobs: JobStats,
 }
 
-impl From<FlowStats> for TrafficStats {
-    fn from(stats: FlowStats) -> Self {
+impl TrafficStats {
+    /// What the messages and the jobs of a table say.
+    #[must_use]
+    pub fn new(stats: &FlowStats, jobs: JobStats) -> Self {
         Self {
             messages: stats.messages,
             fct_us: stats.fct_us,
@@ -136,6 +142,7 @@ impl From<FlowStats> for TrafficStats {
             last_completion_us: stats.last_completion_us,
             goodput_gbps: stats.goodput_gbps,
             flow_goodput_gbps: stats.flow_goodput_gbps,
+            jobs,
         }
     }
 }
@@ -303,6 +310,7 @@ mod tests {
                 ..FlowStats::default()
             },
             traffic: [("x".to_owned(), TrafficStats::default())].into(),
+            jobs: JobStats::default(),
             packet_latency_us: PacketLatency::default(),
             packets: Packets::default(),
             timeouts: Timeouts::default(),
@@ -334,7 +342,7 @@ mod tests {
         let mut found = Vec::new();
         keys(&serde_json::to_value(summary()).unwrap(), "", &mut found);
         found.sort_unstable();
-        let mut expected: Vec<&str> = "schema scenario seed digest sim_time_us wall_s events
+        let expected = "schema scenario seed digest sim_time_us wall_s events
             packet_hops messages.submitted messages.completed
             fct_us.mean fct_us.p50 fct_us.p90 fct_us.p99 fct_us.max fct_us.stdev
             slowdown.mean slowdown.p50 slowdown.p99 last_completion_us goodput_gbps utilization
@@ -363,9 +371,18 @@ mod tests {
             traffic.x.flow_goodput_gbps.max
             packet_latency_us.count packet_latency_us.unacknowledged packet_latency_us.mean
             packet_latency_us.p50 packet_latency_us.p90 packet_latency_us.p99
-            packet_latency_us.max"
-            .split_whitespace()
-            .collect();
+            packet_latency_us.max";
+        let mut expected: Vec<String> = expected.split_whitespace().map(str::to_owned).collect();
+        for of in ["jobs", "traffic.x.jobs"] {
+            expected.extend(
+                ["completed", "failed", "goodput_gbps", "idle_overall"]
+                    .map(|key| format!("{of}.{key}")),
+            );
+            for spread in ["time_us", "idle", "quality"] {
+                let keys = ["mean", "min", "p50", "p90", "p99", "max", "stdev"];
+                expected.extend(keys.map(|key| format!("{of}.{spread}.{key}")));
+            }
+        }
         expected.sort_unstable();
         assert_eq!(found, expected);
     }
@@ -383,7 +400,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 7, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 2");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 3");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

@@ -133,6 +133,11 @@ pub(crate) const TRAFFIC: &[Kind<ReadTraffic>] = &[
         read: traffic::closed_loop,
     },
     Kind {
+        name: "barrier",
+        about: "blocks of an incast: the next one is requested when all senders' parts are there",
+        read: traffic::barrier,
+    },
+    Kind {
         name: "file",
         about: "a connection matrix of htsim (.cm) or a list of messages (.csv)",
         read: traffic::file,

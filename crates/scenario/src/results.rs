@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
 use metrics::{
-    FlowRow, LinkRow, Packets, Phase, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow,
-    SharedBuffer, Summary, Timeouts, TrafficStats, Window,
+    FlowRow, JobRow, LinkRow, Packets, Phase, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
+    SeriesRow, SharedBuffer, Summary, Timeouts, TrafficStats, Window,
 };
 use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
@@ -22,6 +22,8 @@ pub struct Results {
     pub summary: Summary,
     /// `flows.parquet`, sorted by source and message.
     pub flows: Vec<FlowRow>,
+    /// `jobs.parquet`, in the order of time and host.
+    pub jobs: Vec<JobRow>,
     /// `series.parquet`.
     pub series: Series,
     /// `links.parquet`, in the order of the topology's links.
@@ -35,14 +37,14 @@ pub struct Results {
 impl Results {
     /// Work out the results of `scenario` from what its simulation left.
     pub(crate) fn of(scenario: &Scenario, simulated: Simulated) -> Self {
-        let Simulated { outcome, mut flows, latencies, wall_s } = simulated;
+        let Simulated { outcome, mut flows, jobs, latencies, wall_s } = simulated;
         let outcome = &outcome;
         flows.sort_unstable_by_key(|row| (row.src, row.msg));
         let topology = &scenario.topology;
         let window = window(scenario, outcome, &flows);
         let rate = |host| topology.receive_rate(HostId(host));
         let (stats, folded) = metrics::fold_flows(&flows, window, rate);
-        let warnings = warnings::of(scenario, outcome, &flows, window, folded);
+        let warnings = warnings::of(scenario, outcome, (&flows, &jobs), window, folded);
         let summary = Summary {
             schema: RESULT_SCHEMA,
             scenario: scenario.name.clone(),
@@ -53,7 +55,8 @@ impl Results {
             events: outcome.events,
             packet_hops: outcome.packet_hops,
             flows: stats,
-            traffic: by_table(&scenario.traffic.names, &flows, window),
+            traffic: by_table(&scenario.traffic.names, (&flows, &jobs), window),
+            jobs: metrics::fold_jobs(jobs.iter()),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
             packets: packets(outcome),
             timeouts: timeouts(outcome),
@@ -67,20 +70,22 @@ impl Results {
         };
         let links = links(topology, outcome, window);
         let series = series(topology, &outcome.samples);
-        Self { summary, flows, series, links, window, latencies }
+        Self { summary, flows, jobs, series, links, window, latencies }
     }
 }
 
 /// The numbers of each traffic table that has a name.
 fn by_table(
     names: &[Option<String>],
-    flows: &[FlowRow],
+    (flows, jobs): (&[FlowRow], &[JobRow]),
     window: Window,
 ) -> BTreeMap<String, TrafficStats> {
     let stats = |table: u16| {
         let rows: Vec<FlowRow> = flows.iter().filter(|r| r.traffic == table).copied().collect();
         // Without utilization, so that no rate is needed.
-        TrafficStats::from(metrics::fold_flows(&rows, window, |_| Rate(0)).0)
+        let of_flows = metrics::fold_flows(&rows, window, |_| Rate(0)).0;
+        let jobs = metrics::fold_jobs(jobs.iter().filter(|job| job.traffic == table));
+        TrafficStats::new(&of_flows, jobs)
     };
     let named = (0..).zip(names).filter_map(|(table, name)| Some((table, name.clone()?)));
     named.map(|(table, name)| (name, stats(table))).collect()

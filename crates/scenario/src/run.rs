@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use endpoint::Observer;
 use fabric::{Outcome, Progress, Sim};
-use metrics::{FileError, FlowRow, Manifest, OutputDir};
-use units::Time;
+use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir};
+use units::{HostId, Time};
 
 use crate::Scenario;
 use crate::diagnostic::Diagnostic;
@@ -46,6 +46,8 @@ pub struct Simulated {
     pub outcome: Outcome,
     /// A row per message.
     pub flows: Vec<FlowRow>,
+    /// A row per job.
+    pub jobs: Vec<JobRow>,
     /// How long packets took, if the scenario asks for it.
     pub latencies: Option<Latencies>,
     /// How long it took, seconds.
@@ -73,8 +75,7 @@ pub fn simulate(
         progress(p);
         ControlFlow::Continue(())
     })?;
-    let wall_s = started.elapsed().as_secs_f64();
-    Ok(Simulated { outcome, flows: recorder.rows, latencies: None, wall_s })
+    Ok(simulated(scenario, outcome, recorder, None, started))
 }
 
 /// Run `scenario` and work out its results, without any files.
@@ -102,7 +103,7 @@ pub fn observe<O: Observer + Send>(
 }
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
-/// for, `flows.parquet`, `series.parquet`, `links.parquet`,
+/// for, `flows.parquet`, `jobs.parquet` if there are jobs, `series.parquet`, `links.parquet`,
 /// `packet_latency.parquet` if the scenario asks for it, `summary.json`, `manifest.json`.
 ///
 /// # Errors
@@ -143,9 +144,23 @@ fn simulate_watched(
             ControlFlow::Continue(())
         }
     })?;
-    let wall_s = started.elapsed().as_secs_f64();
     let (recorder, latencies) = tracer.finish().map_err(|e| unwritable(&e))?;
-    Ok(Simulated { outcome, flows: recorder.rows, latencies, wall_s })
+    Ok(simulated(scenario, outcome, recorder, latencies, started))
+}
+
+/// What is left of a run that began at `started`.
+fn simulated(
+    scenario: &Scenario,
+    outcome: Outcome,
+    recorder: Recorder,
+    latencies: Option<Latencies>,
+    started: Instant,
+) -> Simulated {
+    let wall_s = started.elapsed().as_secs_f64();
+    let rated =
+        |job: JobRow| JobRow { rate: scenario.topology.receive_rate(HostId(job.host)), ..job };
+    let jobs = recorder.jobs.into_iter().map(rated).collect();
+    Simulated { outcome, flows: recorder.rows, jobs, latencies, wall_s }
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
@@ -216,6 +231,9 @@ fn write(
     out: &OutputDir,
 ) -> Result<(), FileError> {
     metrics::write_flows(out.file("flows.parquet")?, &mut results.flows)?;
+    if !results.jobs.is_empty() {
+        metrics::write_jobs(out.file("jobs.parquet")?, &results.jobs)?;
+    }
     results.series.write(out.file("series.parquet")?)?;
     metrics::write_links(out.file("links.parquet")?, results.links.iter().cloned())?;
     if let Some(latencies) = &results.latencies {

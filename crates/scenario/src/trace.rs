@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use endpoint::{Flags, MessageRecord, Observer, Packet, PacketEvent};
+use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent};
 use fabric::{Link, Topology};
 use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
@@ -149,6 +149,10 @@ impl Observer for Tracer {
 
     fn message(&mut self, record: &MessageRecord) {
         self.recorder.message(record);
+    }
+
+    fn job(&mut self, record: &JobRecord) {
+        self.recorder.job(record);
     }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {

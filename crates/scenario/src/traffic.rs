@@ -1,5 +1,6 @@
 //! The `[traffic]` tables: who sends what to whom, and when.
 
+mod barrier;
 mod file;
 mod sizes;
 
@@ -11,8 +12,8 @@ use fabric::Topology;
 use units::{Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
-    ClosedLoop, ClosedLoopSpec, Destinations, Gap, HostSet, Plan, PlanError, Poisson, PoissonSpec,
-    Start, arrivals,
+    BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap, HostSet, Plan, PlanError, Poisson,
+    PoissonSpec, Start, arrivals,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -22,6 +23,7 @@ use crate::reader::{Knob, Reader};
 use crate::registry::{Kind, TRAFFIC};
 use crate::transport::{Transport, Transports};
 
+pub(crate) use barrier::barrier;
 pub(crate) use file::file;
 use sizes::{Sizes, drawn_sizes, sizes};
 
@@ -51,6 +53,8 @@ pub(crate) enum Part {
     Poisson(Arc<PoissonSpec>, Ends),
     /// A closed loop at some hosts.
     ClosedLoop(Arc<ClosedLoopSpec>, Ends),
+    /// Blocks of an incast.
+    Barrier(Arc<BarrierSpec>),
 }
 
 /// An application and its host.
@@ -70,6 +74,8 @@ pub(crate) struct Context<'a> {
     pub(crate) dir: &'a Path,
     /// The draws of this table.
     pub(crate) draw: Draw,
+    /// Its place among the tables.
+    pub(crate) table: u16,
     /// The fabric; connection matrices fail links.
     pub(crate) topology: &'a mut Topology,
 }
@@ -99,13 +105,13 @@ pub(crate) fn read(
         open_loop: false,
     };
     for (index, table) in tables.iter_mut().enumerate() {
-        if index > usize::from(u16::MAX) {
+        let Ok(number) = u16::try_from(index) else {
             return Err(table.error("kind", "more than 65536 tables [[traffic]]", "too many"));
-        }
+        };
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
         let name = name(table, &traffic.names)?;
         let read = kind(table)?.read;
-        let mut context = Context { dir, draw, topology: &mut *topology };
+        let mut context = Context { dir, draw, table: number, topology: &mut *topology };
         let part = read(table, &mut context)?;
         let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;
@@ -119,6 +125,8 @@ pub(crate) fn read(
                 traffic.open_loop = true;
             }
             Part::ClosedLoop(..) => traffic.endless = Some("a closed loop"),
+            Part::Barrier(spec) if spec.ends_by_itself() => {}
+            Part::Barrier(_) => traffic.endless = Some("a barrier without `until` and `blocks`"),
         }
         traffic.tables.push(part);
         traffic.names.push(name);
@@ -131,12 +139,13 @@ pub(crate) fn read(
 fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
     let ends = match part {
         Part::Plan(plan) => plan.flows.iter().any(|flow| flow.len != UNBOUNDED),
-        Part::Poisson(..) | Part::ClosedLoop(..) => true,
+        Part::Poisson(..) | Part::ClosedLoop(..) | Part::Barrier(_) => true,
     };
     if !(ends && transport.unbounded_only) {
         return Ok(());
     }
-    let key = table.likeliest(&["size", "distribution", "distribution_file"]).unwrap_or("kind");
+    const KEYS: [&str; 4] = ["size", "distribution", "distribution_file", "block"];
+    let key = table.likeliest(&KEYS).unwrap_or("kind");
     let message = "this transport never learns whether a message has arrived";
     let error = table.error(key, message, "messages that end");
     Err(error.hint("its messages have no end: `size = \"unbounded\"`"))
@@ -205,6 +214,10 @@ impl Part {
             }
             Self::ClosedLoop(spec, ends) => {
                 ends.apps(|to| Box::new(ClosedLoop::new(Arc::clone(spec), to)))
+            }
+            Self::Barrier(spec) => {
+                let apps = spec.apps().into_iter();
+                apps.map(|(host, app)| (host, Box::new(app) as Box<dyn App>)).collect()
             }
         })
     }
@@ -310,6 +323,12 @@ pub(crate) fn incast(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
+    let pairs = incast_pairs(table, context)?;
+    flows(table, context, &pairs)
+}
+
+/// `senders` of the `sources`, each with the `receiver`.
+fn incast_pairs(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Pair>, Diagnostic> {
     let hosts_of_fabric = context.topology.hosts();
     let receiver = table.need("receiver")?;
     table.within("receiver", receiver, 0..=hosts_of_fabric - 1)?;
@@ -321,8 +340,7 @@ pub(crate) fn incast(
     let rack = hosts_of_fabric / context.topology.racks().max(1);
     let rack = table.or("other_racks", false)?.then_some(rack);
     let pairs = matrix::incast(&sources, receiver, senders, rack, context.draw);
-    let pairs = possible(table, "senders", pairs)?;
-    flows(table, context, &pairs)
+    possible(table, "senders", pairs)
 }
 
 /// `kind = "all-to-all"`.

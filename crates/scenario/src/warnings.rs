@@ -2,7 +2,7 @@
 //! (`metrics::fold_flows` says that).
 
 use fabric::{End, Outcome};
-use metrics::{FlowRow, Window};
+use metrics::{FlowRow, JobRow, Window};
 use queues::QueueSpec;
 use units::{Dur, Time};
 
@@ -15,7 +15,7 @@ const FEW_RTTS: u64 = 10;
 pub(crate) fn of(
     scenario: &Scenario,
     outcome: &Outcome,
-    flows: &[FlowRow],
+    (flows, jobs): (&[FlowRow], &[JobRow]),
     window: Window,
     folded: Vec<String>,
 ) -> Vec<String> {
@@ -31,6 +31,7 @@ pub(crate) fn of(
         );
     }
     warnings.extend(early_end(scenario, outcome));
+    warnings.extend(failed_jobs(jobs));
     warnings.extend(short_window(scenario, window));
     warnings.extend(small_first_window(scenario));
     warnings.extend(losses(scenario, outcome));
@@ -55,6 +56,17 @@ fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         End::Stopped => format!("at {now}, by request,"),
     };
     Some(format!("the run ended {at} before everything measured was done"))
+}
+
+/// Jobs that were given up.
+fn failed_jobs(jobs: &[JobRow]) -> Option<String> {
+    let failed = jobs.iter().filter(|job| !job.completed).count();
+    let first = jobs.iter().filter(|job| !job.completed).map(|job| job.end).min()?;
+    let at = for_people(first.since(Time::ZERO));
+    Some(format!(
+        "{failed} jobs were given up because a message of theirs failed, the first at {at}: they \
+         do not count, and no block of a barrier comes after one"
+    ))
 }
 
 fn short_window(scenario: &Scenario, window: Window) -> Option<String> {

@@ -6,12 +6,13 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use trimline_scenario::Scenario;
 
-const SHIPPED: [&str; 8] = [
+const SHIPPED: [&str; 9] = [
     include_str!("../../../scenarios/first.toml"),
     include_str!("../../../scenarios/ndp_permutation_432.toml"),
     include_str!("../../../scenarios/ndp_incast_100x135KB.toml"),
     include_str!("../../../scenarios/demo/websearch_newreno.toml"),
     include_str!("../../../scenarios/htsim/connection_matrix.toml"),
+    include_str!("../../../scenarios/incast_barrier.toml"),
     // A switch with every key of its own.
     r#"
 name = "switch"
@@ -71,6 +72,21 @@ gap = "10us"
 gap_kind = "exponential"
 keep_destination = true
 size = "5KB"
+[[traffic]]
+kind = "barrier"
+receiver = 1
+senders = 3
+block = "20KB"
+request_latency = "4us"
+request_gap = "1us"
+connections = "fresh"
+start = "1ms"
+blocks = 5
+cap = "dynamic"
+cap_rate = "1Gbps"
+cap_rtt = "100us"
+cap_queue = "66560B"
+cap_senders = 6
 [[traffic]]
 kind = "random"
 flows = 4

@@ -40,15 +40,31 @@ impl Knob for Size {
     }
 }
 
+/// The size `key`, of something that ends, if it is there.
+pub(super) fn fixed_size(
+    table: &mut Reader<'_>,
+    key: &'static str,
+) -> Result<Option<u64>, Diagnostic> {
+    match table.maybe(key)? {
+        Some(Size(None)) => Err(never_ends(table, key)),
+        Some(Size(size)) => Ok(size),
+        None => Ok(None),
+    }
+}
+
+fn never_ends(table: &Reader<'_>, key: &str) -> Diagnostic {
+    let message = "messages that come one after another must end";
+    let error = table.error(key, message, "never ends");
+    error.hint("give a size such as \"135KB\"")
+}
+
 pub(super) fn drawn_sizes(
     table: &mut Reader<'_>,
     context: &Context<'_>,
 ) -> Result<SizeDist, Diagnostic> {
     match sizes(table, context, false)? {
         Sizes::Drawn(dist) => Ok(dist),
-        Sizes::Unbounded => Err(table
-            .error("size", "messages that come one after another must end", "never ends")
-            .hint("give a size such as \"135KB\", or a distribution")),
+        Sizes::Unbounded => Err(never_ends(table, "size")),
     }
 }
 

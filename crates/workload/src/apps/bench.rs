@@ -67,6 +67,11 @@ impl<A: App> Bench<A> {
     /// Until `messages` have been submitted.
     pub(crate) fn run_for(&mut self, messages: usize) {
         self.start();
+        self.resume(messages);
+    }
+
+    /// Go on until `messages` have been submitted.
+    pub(crate) fn resume(&mut self, messages: usize) {
         while self.submitted.len() < messages {
             let Some(((at, host, _), happening)) = self.queue.pop_first() else { break };
             self.now = at;

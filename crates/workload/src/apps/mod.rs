@@ -2,6 +2,7 @@
 //! distribution, a list of destinations, the triggers) is behind an `Arc`, so that a host's own
 //! state stays within some hundred bytes.
 
+mod barrier;
 #[cfg(test)]
 mod bench;
 mod closed_loop;
@@ -9,6 +10,7 @@ mod destinations;
 mod poisson;
 mod schedule;
 
+pub use barrier::{Barrier, BarrierSpec, window_share};
 pub use closed_loop::{ClosedLoop, ClosedLoopSpec, Gap};
 pub use destinations::Destinations;
 pub use poisson::{Poisson, PoissonSpec};
