@@ -72,6 +72,13 @@ impl Bottleneck {
         levels.filter(|level| (from..to).contains(&level.at)).collect()
     }
 
+    /// Bytes on the wire that arrived at host 0 after `from`, up to `to`.
+    pub(crate) fn arrived(&self, from: Time, to: Time) -> u64 {
+        let left = self.changes.iter().filter(|change| change.1 == Change::Leaves);
+        let arrived = left.map(|&(at, _, len)| (at + self.delay, u64::from(len)));
+        arrived.filter(|&(at, _)| from < at && at <= to).map(|(_, len)| len).sum()
+    }
+
     /// Payload that host 0 got in the window of the scenario, bytes.
     pub(crate) fn payload(&self) -> u64 {
         self.messages.iter().map(|message| message.placed_in_window).sum()

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use endpoint::Stat;
+use endpoint::{Packet, Stat};
 use testkit::{Bottleneck, Link, Net, Seen, Verdict};
 use units::{Dur, HostId, Rate};
 use wire::tcp::Repr;
@@ -34,10 +34,14 @@ const RTT: Dur = Dur::from_ms(102);
 fn linux(recovery: Recovery, initial_window: f64) -> Config {
     let mut config = Config { recovery, initial_window, ..Config::linux_datacenter(MSS as u16) };
     config.delayed_ack = None;
-    // The kernel has a sample from the handshake, 102 ms, and a clock of 250 Hz.
-    config.rto.initial = Dur::from_ms(304);
+    // The first sample; with the kernel's clock of 250 Hz it makes a timeout of 304 ms.
+    config.handshake = true;
     config.rto.tick = Dur::from_ms(4);
     config
+}
+
+fn is_data(pkt: &Packet) -> bool {
+    pkt.src == A && pkt.carries_payload()
 }
 
 /// What a sender did: the segments sent again, in order; timeouts; round trips from the first of these until
@@ -52,7 +56,7 @@ fn repair(config: Config, segments: u64, lost: &[u64]) -> Repair {
     net.set_bottleneck(B, BOTTLENECK);
     let mut lost = lost.to_vec();
     net.fault(move |sent| {
-        let data = sent.pkt.src == A;
+        let data = is_data(&sent.pkt);
         match lost.iter().position(|&s| data && sent.pkt.span.offset == s * MSS) {
             Some(i) => {
                 lost.remove(i);
@@ -71,7 +75,7 @@ fn repair(config: Config, segments: u64, lost: &[u64]) -> Repair {
     net.submit_on(A, B, 1, segments * MSS);
     let (mut again, mut top, mut began, mut read, mut end) = (Vec::new(), 0, None, 0, None);
     while net.step() {
-        for sent in net.log()[read..].iter().filter(|sent| sent.pkt.src == A) {
+        for sent in net.log()[read..].iter().filter(|sent| is_data(&sent.pkt)) {
             let segment = sent.pkt.span.offset / MSS;
             if segment < top {
                 again.push(segment);
@@ -153,10 +157,11 @@ fn timeouts_back_off_as_in_linux() {
     const KERNEL: [f64; 5] = [328.0, 640.0, 1_252.0, 2_620.0, 5_120.0];
     let make = || Box::new(Tcp::new(linux(Recovery::NewReno, 2.0)).unwrap());
     let mut net = Net::new(1, LINK, vec![make(), make()]);
-    net.fault(|_| Verdict::Drop);
+    net.fault(|sent| if is_data(&sent.pkt) { Verdict::Drop } else { Verdict::Pass });
     net.submit_on(A, B, 1, 2 * MSS);
     net.run_until(units::Time::ZERO + Dur::from_ms(10_000));
-    let sent: Vec<f64> = net.log()[1..].iter().map(|s| s.at.as_us_f64() / 1000.0).collect();
+    let data = net.log().iter().filter(|sent| is_data(&sent.pkt)).skip(1);
+    let sent: Vec<f64> = data.map(|sent| sent.at.as_us_f64() / 1000.0).collect();
     let gaps = sent.windows(2).map(|pair| pair[1] - pair[0]);
     let late: Vec<f64> = KERNEL.iter().zip(gaps).map(|(kernel, ours)| kernel / ours).collect();
     assert!(late.len() == 5 && late.iter().all(|late| (1.0..=1.125).contains(late)), "{late:?}");
