@@ -1,7 +1,7 @@
 //! The page of one run.
 
 use maud::{Markup, html};
-use metrics::{LinkRow, Packets, Phase, SeriesRow, Summary, Timeouts, nearest_rank};
+use metrics::{LinkRow, Phase, SeriesRow, Summary, nearest_rank};
 use serde_json::Value;
 
 use crate::ReportError;
@@ -32,7 +32,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         }
         (tier_table(&results.links))
         h3 { "Packets" }
-        (packets(&summary.packets, &summary.timeouts))
+        (packets(summary))
         (scenario(results))
     };
     Ok(shell(&format!("{} · Trimline", summary.scenario), &body))
@@ -387,8 +387,9 @@ fn tier_table(links: &[LinkRow]) -> Markup {
     }
 }
 
-fn packets(packets: &Packets, timeouts: &Timeouts) -> Markup {
-    let rows = [
+fn packets(summary: &Summary) -> Markup {
+    let Summary { packets, timeouts, shared_buffer, .. } = summary;
+    let mut rows = vec![
         ("Data sent", packets.data_sent, "with payload, by hosts, retransmissions included"),
         ("Control sent", packets.control_sent, "without payload, by hosts"),
         ("Retransmitted", packets.retransmitted, "data sent again"),
@@ -405,6 +406,11 @@ fn packets(packets: &Packets, timeouts: &Timeouts) -> Markup {
         ("- other", timeouts.other, "none of these"),
         ("- spurious", timeouts.spurious, "what was sent again was there already"),
     ];
+    let of_buffer = [
+        ("Over the threshold", shared_buffer.over_threshold, "dropped: a full share of the memory"),
+        ("Memory exhausted", shared_buffer.exhausted, "dropped: no room in the switch"),
+    ];
+    rows.extend(of_buffer.into_iter().filter_map(|(name, n, about)| Some((name, n?, about))));
     html! {
         div.scroll {
             table {

@@ -30,6 +30,7 @@ fn a_run_has_its_numbers_plots_and_warnings() {
         "Queue occupancy",
         "Link utilization",
         "Links by tier",
+        "Over the threshold",
         "How to repeat this run",
         "topology.k = 12",
         "trimline run scenarios/web_search.toml --seed 7",
@@ -41,6 +42,7 @@ fn a_run_has_its_numbers_plots_and_warnings() {
     }
     assert_eq!(page.matches("<svg").count(), 7, "every plot is there");
     assert!(!page.contains("Goodput of long flows"), "there are none");
+    assert!(!page.contains("Memory exhausted"), "not counted");
     assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
 }
 

@@ -3,7 +3,7 @@
 
 use fabric::{End, Outcome};
 use metrics::{FlowRow, JobRow, Window};
-use queues::QueueSpec;
+use queues::{NotEct, QueueSpec};
 use units::{Dur, Time};
 
 use crate::Scenario;
@@ -105,8 +105,20 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
     }
     (share > MANY).then(|| {
         let share = share * 100.0;
-        format!("{dropped} packets ({share:.1} % of the data) were lost: queues were full")
+        let why = full(scenario);
+        format!("{dropped} packets ({share:.1} % of the data) were lost: {why}")
     })
+}
+
+/// Why switches lose what they do not trim.
+fn full(scenario: &Scenario) -> &'static str {
+    match (scenario.config.buffer, &scenario.config.queue) {
+        (Some(_), _) => "queues had their share of the switches' memory, or were full",
+        (None, QueueSpec::Red(spec)) if spec.not_ect == NotEct::Drop => {
+            "queues were full, or chose packets that cannot be marked"
+        }
+        _ => "queues were full",
+    }
 }
 
 /// Whether whatever has payload is trimmed rather than lost.
