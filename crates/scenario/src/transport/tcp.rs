@@ -2,7 +2,7 @@
 //! `tcp` with `rule = "newreno"`, `recovery = "newreno"` and `ecn = false`.
 
 use transports::tcp::rule::{bic, cubic, dctcp, fast, htcp};
-use transports::tcp::{self, ReceiveWindow, Recovery, Reduces, RuleConfig, ictcp};
+use transports::tcp::{self, IdleRestart, ReceiveWindow, Recovery, Reduces, RuleConfig, ictcp};
 use units::Dur;
 
 use super::{Transport, bytes, preset, refused};
@@ -106,6 +106,9 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         ("linux-datacenter", tcp::Config::linux_datacenter(mss)),
         ("ns2", tcp::Config::ns2(mss)),
         ("htsim", tcp::Config::htsim(mss.saturating_add(40))),
+        ("linux-2.6", tcp::Config::linux_2_6(mss)),
+        ("ns3-3.17", tcp::Config::ns3_3_17(mss)),
+        ("ns3-3.39", tcp::Config::ns3_3_39(mss)),
     ];
     let p = preset(table, &known)?;
     let p = p.as_ref();
@@ -131,7 +134,8 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         limited_transmit: table.given("limited_transmit", p.map(|p| p.limited_transmit))?,
         impatient: table.given("impatient", p.map(|p| p.impatient))?,
         conservative_exit: table.given("conservative_exit", p.map(|p| p.conservative_exit))?,
-        idle_restart: table.given("idle_restart", p.map(|p| p.idle_restart))?,
+        early_retransmit: table.given("early_retransmit", p.map(|p| p.early_retransmit))?,
+        idle_restart: table.given("idle_restart", p.map(|p| Restart(p.idle_restart)))?.0,
         timestamps: table.given("timestamps", p.map(|p| p.timestamps))?,
         rto: rto(table, p.map(|p| p.rto))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
@@ -282,6 +286,28 @@ impl Knob for Growth {
         toml::Value::String(match self {
             Self::PerAck => "per-ack".into(),
             Self::PerByte => "per-byte".into(),
+        })
+    }
+}
+
+/// How a silent connection sends again.
+struct Restart(IdleRestart);
+
+impl Knob for Restart {
+    const EXAMPLE: &'static str = "\"never\"`, `\"initial-window\"` or `\"halving\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match String::read(value)?.as_str() {
+            "never" => Ok(Self(IdleRestart::Never)),
+            "initial-window" => Ok(Self(IdleRestart::InitialWindow)),
+            "halving" => Ok(Self(IdleRestart::Halving)),
+            other => Err(format!("`{other}` is neither never nor initial-window nor halving")),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(match self.0 {
+            IdleRestart::Never => "never".into(),
+            IdleRestart::InitialWindow => "initial-window".into(),
+            IdleRestart::Halving => "halving".into(),
         })
     }
 }

@@ -45,6 +45,18 @@ pub enum Reduces {
     Window,
 }
 
+/// How a connection sends again that was silent for longer than its timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// As if it had not been.
+    Never,
+    /// From the initial window, by slow start (RFC 5681, section 4.1; ns-2).
+    InitialWindow,
+    /// The window is halved for each timeout of silence, not below the initial window, and ssthresh is
+    /// at least three quarters of what it was (RFC 2861, section 2; Linux).
+    Halving,
+}
+
 /// What receivers let senders have in flight (RFC 9293, section 3.8.6).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReceiveWindow {
@@ -109,9 +121,11 @@ pub struct Config {
     /// (RFC 6582, section 3.2, step 3, option 1), so that no burst follows. SACK counts what is in
     /// flight all along.
     pub conservative_exit: bool,
-    /// A connection that was idle for longer than its timeout restarts from the initial window
-    /// (RFC 5681, section 4.1).
-    pub idle_restart: bool,
+    /// With fewer than four segments outstanding and no new one to send, as many duplicates as there
+    /// are others outstanding mean loss (RFC 5827, by segments).
+    pub early_retransmit: bool,
+    /// How a connection sends again that was silent for longer than its timeout.
+    pub idle_restart: IdleRestart,
     /// Every segment carries timestamps, and every acknowledgement of new data is a sample of the
     /// round-trip time, retransmissions included (RFC 7323, sections 3 and 4). Otherwise one segment
     /// is timed at a time. The 12 bytes are to be counted into `overhead` and `ack_bytes`.
@@ -204,7 +218,8 @@ impl Config {
             limited_transmit: true,
             impatient: false,
             conservative_exit: true,
-            idle_restart: true,
+            early_retransmit: false,
+            idle_restart: IdleRestart::Halving,
             timestamps: false,
             rto: RtoConfig {
                 min: Dur::from_ms(200),
@@ -231,8 +246,68 @@ impl Config {
             window_cap: 20.0,
             increase: Increase::PerAck,
             grow_unused: true,
+            idle_restart: IdleRestart::InitialWindow,
             rto: SIMULATORS_RTO,
             delayed_ack: None,
+            quick_acks: 0,
+            ..Self::linux_datacenter(mss)
+        }
+    }
+
+    /// NewReno on Linux before 2010 (2.6): as [`Self::linux_datacenter`], but with a first window of 3
+    /// segments and growth per acknowledgement (specs/tcp.md, section 11; `tcp_abc` was off).
+    #[must_use]
+    pub const fn linux_2_6(mss: u16) -> Self {
+        Self { initial_window: 3.0, increase: Increase::PerAck, ..Self::linux_datacenter(mss) }
+    }
+
+    /// NewReno of ns-3.17, on which MMPTCP was simulated (specs/tcp.md, column "ns3-3.17/mmptcp" of
+    /// section 11): 20 bytes of options, a receiver's window of 65535 bytes without scaling, first
+    /// timeout 1.5 s (section 5).
+    #[must_use]
+    pub const fn ns3_3_17(mss: u16) -> Self {
+        let window = (65_535 / if mss == 0 { 1 } else { mss as u32 }) as f64;
+        let window = if window < 1.0 { 1.0 } else { window };
+        Self {
+            overhead: 60,
+            ack_bytes: 60,
+            initial_window: 1.0,
+            initial_ssthresh: window,
+            window_cap: window,
+            ssthresh_of: Reduces::Flight,
+            increase: Increase::PerAck,
+            grow_unused: true,
+            limited_transmit: false,
+            idle_restart: IdleRestart::Never,
+            rto: RtoConfig {
+                min: Dur::from_ms(200),
+                initial: Dur::from_ms(1_500),
+                tick: Dur::from_ms(1),
+                srtt_gain: 0.1,
+                rttvar_gain: 0.1,
+                first_rttvar: 1.0,
+                ..RtoConfig::RFC_6298
+            },
+            delayed_ack: None,
+            quick_acks: 0,
+            ..Self::linux_datacenter(mss)
+        }
+    }
+
+    /// NewReno of ns-3.39 (specs/tcp.md, column "ns-3.39" of section 11), with its timestamps; the
+    /// receiver's window is scaled, here without an end.
+    #[must_use]
+    pub const fn ns3_3_39(mss: u16) -> Self {
+        Self {
+            overhead: 52,
+            ack_bytes: 52,
+            ssthresh_of: Reduces::Flight,
+            increase: Increase::PerAck,
+            grow_unused: true,
+            idle_restart: IdleRestart::InitialWindow,
+            timestamps: true,
+            rto: RtoConfig { tick: Dur::from_ms(1), ack_ends_backoff: true, ..RtoConfig::RFC_6298 },
+            delayed_ack: Some(Dur::from_ms(200)),
             quick_acks: 0,
             ..Self::linux_datacenter(mss)
         }
@@ -246,7 +321,7 @@ impl Config {
             initial_ssthresh: 100.0,
             increase: Increase::PerAck,
             limited_transmit: false,
-            idle_restart: false,
+            idle_restart: IdleRestart::Never,
             rto: RtoConfig { min: Dur::from_ms(250), ..SIMULATORS_RTO },
             delayed_ack: None,
             quick_acks: 0,

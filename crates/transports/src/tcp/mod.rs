@@ -8,7 +8,7 @@
 //!
 //! # Connections
 //!
-//! A connection begins with a handshake ([`handshake`]) where that is asked for; otherwise the first
+//! A connection begins with a handshake (`handshake.rs`) where that is asked for; otherwise the first
 //! data segment opens it. A message with
 //! channel zero has a connection of its own, which ends with it (FIN). The messages of another
 //! channel to one host share a connection, in order; PSH marks the end of each, and the congestion
@@ -63,7 +63,7 @@ use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
-pub use config::{Config, ConfigError, Increase, ReceiveWindow, Recovery, Reduces};
+pub use config::{Config, ConfigError, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces};
 use receiver::{Ack, Receivers};
 pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Segment, Sender, Timer};

@@ -4,7 +4,7 @@ use endpoint::{Effect, Effects, Stat, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
-use super::config::{Config, Increase, Recovery, Reduces};
+use super::config::{Config, IdleRestart, Increase, Recovery, Reduces};
 use super::rule::{RuleConfig, State, cubic, dctcp};
 use super::sender::{Identity, Incoming, Sender, Timer};
 use super::window::Phase;
@@ -510,7 +510,8 @@ fn what_arrived_before_a_timeout_does_not_count_again() {
 #[test]
 fn a_pause_is_counted_once_and_without_the_flight() {
     let rule = RuleConfig::Cubic(cubic::Params::RFC);
-    let config = Config { rule, idle_restart: false, initial_ssthresh: 5.0, ..config() };
+    let config =
+        Config { rule, idle_restart: IdleRestart::Never, initial_ssthresh: 5.0, ..config() };
     let id = Identity { dst: HostId(1), conn: 0, path: 0, channel: 1, mss: MSS as u16 };
     let mut s =
         Script { config, sender: Sender::new(&config, id), now: Time::ZERO, fx: Effects::new() };

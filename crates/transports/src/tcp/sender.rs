@@ -424,9 +424,10 @@ impl Sender {
     /// Nothing has been in flight since `since`, and now something will be. The window is judged by
     /// the time since data was last sent (RFC 5681, section 4.1).
     fn after_idle(&mut self, config: &Config, now: Time, since: Time) {
-        let silent = now.since(self.last_send);
-        let restart = config.idle_restart && silent > self.rto.timeout(&config.rto);
-        self.window.after_idle(config, now.since(since), restart);
+        let (silent, timeout) = (now.since(self.last_send), self.rto.timeout(&config.rto));
+        // Longer than that, not as long.
+        let timeouts = silent.0.saturating_sub(1) / timeout.0.max(1);
+        self.window.after_idle(config, now.since(since), timeouts);
     }
 
     /// Whether data may be sent: no handshake, or it is over.
@@ -600,8 +601,9 @@ impl Sender {
     }
 
     fn on_duplicate(&mut self, config: &Config, now: Time, fx: &mut Effects) -> Timer {
-        let at_threshold = self.window.on_duplicate(config);
-        if !self.proves_loss(config, at_threshold) {
+        let threshold = self.dup_threshold(config);
+        let at_threshold = self.window.on_duplicate(config, threshold);
+        if !self.proves_loss(config, at_threshold, threshold) {
             return Timer::Keep;
         }
         let marked = self.reduced_by_mark && self.una < self.reduced_at;
@@ -617,9 +619,25 @@ impl Sender {
         Timer::Restart
     }
 
+    /// How many duplicate acknowledgements mean loss now. Early retransmit (RFC 5827, section 3.2): all
+    /// that can come, where they are fewer than usual, and nothing new can be sent to cause more.
+    fn dup_threshold(&self, config: &Config) -> u32 {
+        let mss = u64::from(self.id.mss);
+        let outstanding = (self.max - self.una).div_ceil(mss);
+        if !config.early_retransmit || outstanding > u64::from(config.dup_threshold) {
+            return config.dup_threshold;
+        }
+        let room = self.window.capped((outstanding + 1) as f64) > outstanding as f64;
+        let next = self.segment_at(self.max).filter(|s| s.seq + s.space() <= self.edge);
+        match next {
+            Some(_) if room => config.dup_threshold,
+            _ => (outstanding as u32).saturating_sub(1).max(1),
+        }
+    }
+
     /// Whether this duplicate acknowledgement begins a recovery; `at_threshold`: it is the one whose
-    /// number says so.
-    fn proves_loss(&self, config: &Config, at_threshold: bool) -> bool {
+    /// number says so, of `threshold` that mean loss.
+    fn proves_loss(&self, config: &Config, at_threshold: bool, threshold: u32) -> bool {
         match config.recovery {
             // RFC 5681, section 3.2: they always do, one window of data may halve it several times.
             Recovery::Reno => at_threshold,
@@ -629,7 +647,7 @@ impl Sender {
             // RFC 6675, section 5, steps 1 and 2, and section 5.1.
             Recovery::Sack => {
                 let mss = u64::from(self.id.mss);
-                let lost = || self.scoreboard.first_is_lost(self.una, mss, config.dup_threshold);
+                let lost = || self.scoreboard.first_is_lost(self.una, mss, threshold);
                 self.window.phase() == Phase::Open && (at_threshold || lost())
             }
         }

@@ -617,8 +617,101 @@ fn an_idle_connection_restarts_from_the_initial_window() {
         assert_eq!(net.endpoint(A).by_id.len(), 1, "the same connection");
         net.endpoint(A).only().window().cwnd()
     };
-    assert_eq!(cwnd_after_idle(true), 10.0);
-    assert!(cwnd_after_idle(false) > 15.0);
+    assert_eq!(cwnd_after_idle(IdleRestart::InitialWindow), 10.0);
+    assert!(cwnd_after_idle(IdleRestart::Never) > 15.0);
+}
+
+/// RFC 2861, section 2: half of the window for each timeout of 1 ms that nothing was sent, down to the
+/// initial window of 10; ssthresh is then at least three quarters of it.
+#[test]
+fn a_silent_connection_loses_half_its_window_for_each_timeout() {
+    let after = |us: u64| {
+        let config = Config { idle_restart: IdleRestart::Halving, ..textbook() };
+        let config = Config { initial_ssthresh: 50.0, grow_unused: true, ..config };
+        let mut net = pair(config);
+        net.submit_on(A, B, 1, 2_000 * MSS);
+        run_until(&mut net, |net| net.endpoint(A).messages == 0);
+        let (quiet, window) = (data(&net).last().unwrap().at, *net.endpoint(A).only().window());
+        net.run_until(quiet + Dur::from_us(us));
+        net.submit_on(A, B, 1, MSS);
+        let now = net.endpoint(A).only().window();
+        (now.cwnd() / window.cwnd(), now.cwnd(), now.ssthresh() / window.cwnd())
+    };
+    assert_eq!(after(1_000).0, 1.0, "as long as the timeout, not longer");
+    assert_eq!(after(1_001).0, 0.5);
+    assert_eq!(after(2_001).0, 0.25);
+    assert_eq!(after(50_000).1, 10.0);
+    assert_eq!(after(50_000).2, 0.75);
+}
+
+/// RFC 5827: three segments, the first lost and nothing to follow: two duplicates are all that comes. A
+/// cap of three has the same effect where there is more to send (edge case 4 of specs/tcp.md, section 12).
+#[test]
+fn early_retransmit_needs_all_that_can_come() {
+    for recovery in [Recovery::NewReno, Recovery::Sack] {
+        for (len, window_cap) in [(3, f64::INFINITY), (2, f64::INFINITY), (12, 3.0), (12, 2.0)] {
+            let run = |early_retransmit| {
+                let config = Config { recovery, window_cap, early_retransmit, ..textbook() };
+                let mut net = pair(config);
+                net.fault(fault::drop_data(A, &[0]));
+                let key = net.submit(A, B, len * MSS);
+                net.run_until_idle(Dur::from_ms(100));
+                assert!(net.record(key).acked.is_some());
+                (timeouts(&net), net.stat(A, Stat::FastRetransmit), net.stat(B, Stat::Duplicate))
+            };
+            assert_eq!(run(false), (1, 0, run(false).2), "{recovery:?} {len} {window_cap}");
+            assert_eq!(run(true), (0, 1, 0), "{recovery:?} {len} {window_cap}");
+        }
+    }
+    // Reordering of two segments is not taken for a loss while more can be sent.
+    let mut net = pair(Config { early_retransmit: true, initial_window: 3.0, ..textbook() });
+    let swap = move |sent: &Sent| {
+        let first = sent.pkt.src == A && sent.pkt.span.offset == 0;
+        if first { Verdict::Delay(Dur::from_us(3)) } else { Verdict::Pass }
+    };
+    net.fault(swap);
+    net.submit(A, B, 20 * MSS);
+    net.run_until_idle(Dur::from_ms(100));
+    assert_eq!(net.stat(A, Stat::FastRetransmit), 0);
+}
+
+/// The columns of specs/tcp.md, section 11, where they say something.
+#[test]
+fn presets_are_the_profiles_of_the_specification() {
+    let ms = Dur::from_ms;
+    let row = |c: Config| {
+        let rto = (c.rto.min, c.rto.max, c.rto.initial, c.rto.tick);
+        (c.initial_window, c.window_cap, c.initial_ssthresh, c.limited_transmit, rto)
+    };
+    let none = f64::INFINITY;
+    let ns2 = Config::ns2(1000);
+    let times = (ms(200), ms(60_000), ms(3_000), ms(10));
+    assert_eq!(row(ns2), (2.0, 20.0, 20.0, true, times));
+    assert_eq!((ns2.overhead, ns2.delayed_ack), (40, None));
+    let mmptcp = Config::ns3_3_17(1400);
+    let times = (ms(200), ms(60_000), ms(1_500), ms(1));
+    assert_eq!(row(mmptcp), (1.0, 46.0, 46.0, false, times));
+    let gains = (mmptcp.rto.srtt_gain, mmptcp.rto.rttvar_gain, mmptcp.rto.first_rttvar);
+    assert_eq!((mmptcp.overhead, gains, mmptcp.delayed_ack), (60, (0.1, 0.1, 1.0), None));
+    let ns3 = Config::ns3_3_39(536);
+    let times = (ms(1_000), ms(60_000), ms(1_000), ms(1));
+    assert_eq!(row(ns3), (10.0, none, none, true, times));
+    assert_eq!(ns3.delayed_ack, Some(ms(200)));
+    let times = (ms(200), ms(120_000), ms(1_000), ms(1));
+    assert_eq!(row(Config::linux_datacenter(1460)), (10.0, none, none, true, times));
+    assert_eq!(row(Config::linux_2_6(1460)), (3.0, none, none, true, times));
+    let htsim = Config::htsim(1500);
+    let times = (ms(250), ms(60_000), ms(3_000), ms(10));
+    assert_eq!(row(htsim), (10.0, none, 100.0, false, times));
+    assert_eq!((htsim.mss, htsim.delayed_ack, htsim.quick_acks), (1460, None, 0));
+    let restart = |c: Config| c.idle_restart;
+    assert_eq!([ns2, ns3].map(restart), [IdleRestart::InitialWindow; 2]);
+    assert_eq!([htsim, mmptcp].map(restart), [IdleRestart::Never; 2]);
+    for config in [ns2, mmptcp, ns3, htsim, Config::linux_2_6(1460), Config::linux_datacenter(1460)]
+    {
+        assert_eq!((config.dup_threshold, config.check()), (3, Ok(())));
+    }
+    assert_eq!(Config::ns3_3_17(u16::MAX).window_cap, 1.0);
 }
 
 #[test]

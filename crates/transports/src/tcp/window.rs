@@ -4,7 +4,7 @@
 
 use units::{Dur, Time};
 
-use super::config::{Config, Increase, Recovery};
+use super::config::{Config, IdleRestart, Increase, Recovery};
 use super::rule::{Acked, State};
 
 /// Where a sender stands (specs/tcp.md, "Per-connection sender state").
@@ -62,6 +62,11 @@ impl Window {
     /// From now on the cap is `cap`.
     pub(super) fn set_cap(&mut self, cap: f64) {
         self.cap = cap;
+    }
+
+    /// `segments`, or as many as the cap allows.
+    pub(super) fn capped(&self, segments: f64) -> f64 {
+        segments.min(self.cap)
     }
 
     /// What may be in flight, segments.
@@ -141,9 +146,9 @@ impl Window {
         self.before_mark = used;
     }
 
-    /// A duplicate acknowledgement came. True if it is the one that means loss; the caller
-    /// decides whether to believe it.
-    pub(super) fn on_duplicate(&mut self, config: &Config) -> bool {
+    /// A duplicate acknowledgement came. True if `threshold` mean loss and it is not before the last
+    /// of these; the caller decides whether to believe it.
+    pub(super) fn on_duplicate(&mut self, config: &Config, threshold: u32) -> bool {
         if self.phase == Phase::Recovery {
             if config.recovery != Recovery::Sack {
                 self.inflation += 1.0;
@@ -151,7 +156,7 @@ impl Window {
             return false;
         }
         self.dup_acks += 1;
-        self.dup_acks == config.dup_threshold
+        self.dup_acks >= threshold
     }
 
     /// Loss inferred with `outstanding` segments to reckon with (RFC 5681, section 3.2, steps 2 and 3; RFC
@@ -175,7 +180,8 @@ impl Window {
         self.cwnd = self.ssthresh;
         self.after_timeout = false;
         self.inflation = match config.recovery {
-            Recovery::Reno | Recovery::NewReno => f64::from(config.dup_threshold),
+            // The segments that have left the network: three, if not by early retransmit.
+            Recovery::Reno | Recovery::NewReno => f64::from(self.dup_acks),
             Recovery::Sack => 0.0,
         };
         self.phase = Phase::Recovery;
@@ -227,12 +233,22 @@ impl Window {
         self.dup_acks = 0;
     }
 
-    /// The connection was idle for `idle` and is to send again; with `restart` from the initial
-    /// window (RFC 5681, section 4.1).
-    pub(super) fn after_idle(&mut self, config: &Config, idle: Dur, restart: bool) {
-        let restarts = restart && self.cwnd > config.initial_window;
+    /// The connection was idle for `idle` and is to send again; it has been silent for so many
+    /// `timeouts`.
+    pub(super) fn after_idle(&mut self, config: &Config, idle: Dur, timeouts: u64) {
+        let window = match config.idle_restart {
+            IdleRestart::Never => self.cwnd,
+            IdleRestart::InitialWindow => config.initial_window,
+            // Halved 1074 times, the largest number is zero.
+            IdleRestart::Halving => libm::ldexp(self.cwnd, -(timeouts.min(1_074) as i32)),
+        };
+        let window = window.max(config.initial_window);
+        let restarts = timeouts > 0 && window < self.cwnd;
         if restarts {
-            self.cwnd = config.initial_window;
+            if config.idle_restart == IdleRestart::Halving {
+                self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+            }
+            self.cwnd = window;
             self.after_timeout = false;
         }
         self.rule.get().after_idle(idle, restarts);

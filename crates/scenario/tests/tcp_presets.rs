@@ -1,0 +1,69 @@
+//! The presets of TCP: the table of docs/scenario-reference.md is what they are, and a manifest spells them
+//! out.
+
+use std::path::{Path, PathBuf};
+
+use toml::Value;
+use trimline_scenario::Scenario;
+
+const MSS: u32 = 1400;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The transport table of a scenario with `transport`, as its manifest has it.
+fn resolved(transport: &str) -> toml::Table {
+    let file = repository().join("scenarios/demo/incast_newreno.toml");
+    let sets = [format!("transport={transport}")];
+    let scenario = Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    scenario.resolved()["transport"].as_table().unwrap().clone()
+}
+
+/// The rows of the first table below the heading of `newreno`: cells, without quotes.
+fn documented() -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(repository().join("docs/scenario-reference.md")).unwrap();
+    let below = text.split("### `kind = \"newreno\"`").nth(1).unwrap();
+    let table =
+        below.lines().skip_while(|l| !l.starts_with('|')).take_while(|l| l.starts_with('|'));
+    let plain = |cell: &str| cell.trim().trim_matches(['`', '"']).to_owned();
+    let cells = |row: &str| row.trim_matches('|').split('|').map(plain).collect();
+    table.map(cells).collect()
+}
+
+/// Whether a documented cell says `value`.
+fn says(cell: &str, value: Option<&Value>) -> bool {
+    match (cell, value) {
+        ("-", value) => value.is_none(),
+        ("65535 / `mss", Some(value)) => value.as_float() == Some(f64::from(65_535 / MSS)),
+        (cell, Some(Value::Float(value))) => cell.parse() == Ok(*value),
+        (cell, Some(Value::Integer(value))) => cell.parse() == Ok(*value),
+        (cell, Some(Value::Boolean(value))) => cell.parse() == Ok(*value),
+        (cell, Some(Value::String(value))) => cell == value,
+        _ => false,
+    }
+}
+
+#[test]
+fn the_reference_says_what_each_preset_is() {
+    let rows = documented();
+    let presets = &rows[0][3..rows[0].len() - 1];
+    assert_eq!(presets.len(), 6, "{presets:?}");
+    for (i, preset) in presets.iter().enumerate() {
+        let mut table =
+            resolved(&format!("{{kind=\"newreno\", preset=\"{preset}\", mss=\"{MSS}B\"}}"));
+        for row in rows[2..].iter().filter(|row| row[0] != "mss") {
+            let (key, cell) = (&row[0], &row[3 + i]);
+            let value = table.get(key);
+            assert!(says(cell, value), "{preset}.{key}: {cell} in the reference, {value:?}");
+        }
+        assert_eq!(table.remove("preset"), Some(Value::String(preset.clone())));
+        let known = |key: &String| {
+            ["kind", "mss"].contains(&key.as_str()) || rows.iter().any(|r| r[0] == *key)
+        };
+        let unknown: Vec<&String> = table.keys().filter(|key| !known(key)).collect();
+        assert!(unknown.is_empty(), "not in the reference: {unknown:?}");
+        let again = resolved(&Value::Table(table.clone()).to_string());
+        assert_eq!(again, table, "without the preset, what it stands for");
+    }
+}
