@@ -6,6 +6,9 @@
 //! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
 //! event per packet, which also touches the port, so nothing is ever late. Where the far end is in another
 //! partition, the port is touched when a round ends (`Part::cross`).
+//!
+//! Where somebody else does read it (the ports of a switch share memory) or a departure does something to a
+//! packet (it is marked as it leaves), departures are events: `Part::port_departure`.
 
 use endpoint::{Draw, Flags, Purpose};
 use queues::{Desc, Queue};

@@ -176,6 +176,12 @@ pub(crate) fn fair() -> QueueSpec {
     QueueSpec::Fair(FairSpec { quantum: 1064, classes })
 }
 
+/// Both classes in queues that mark, one of them as packets leave.
+pub(crate) fn fair_red() -> QueueSpec {
+    let classes = vec![(0, red(MarkAt::Departure, None)), (1, red(MarkAt::Arrival, Some(0.1)))];
+    QueueSpec::Fair(FairSpec { quantum: 1064, classes })
+}
+
 pub(crate) fn run(topology: &Topology, config: Config, count: u32, most: u64) -> Outcome {
     let topology = topology.clone().with_mtu(1064);
     let hosts = topology.hosts();
@@ -185,6 +191,15 @@ pub(crate) fn run(topology: &Topology, config: Config, count: u32, most: u64) ->
     let apps = (0..hosts).map(app).collect();
     let sim = Sim::new(topology, config, endpoints, apps, ()).unwrap();
     sim.run(&mut |_| ControlFlow::Continue(())).unwrap().0
+}
+
+/// Why no run can start with `config`.
+pub(crate) fn refusal(config: Config) -> String {
+    let topology = Topology::star(2, LINK).unwrap();
+    let endpoints = (0..2).map(|_| Box::new(Blast::default()) as Box<dyn Endpoint>).collect();
+    let app = |_| Box::new(Random { count: 0, most: 1, hosts: 2, left: 0 }) as Box<dyn App>;
+    let sim = Sim::new(topology, config, endpoints, (0..2).map(app).collect(), ());
+    sim.err().unwrap().to_string()
 }
 
 pub(crate) fn shapes() -> Vec<Topology> {

@@ -8,7 +8,7 @@ use trimline_fabric::{
 };
 use units::{Dur, HostId, Rate, Time};
 
-use crate::blast::{Blast, LINK, Random, config, drop_tail, ndp, run, shapes};
+use crate::blast::{Blast, LINK, config, drop_tail, ndp, refusal, run, shapes, shared};
 
 const US: u64 = 1_000_000;
 
@@ -38,10 +38,11 @@ fn all_kinds(topology: &Topology) -> Vec<Fault> {
 #[test]
 fn any_fault_is_the_same_on_every_way_through_the_engine() {
     for topology in shapes().into_iter().chain([Topology::fat_tree(6, 1, LINK).unwrap()]) {
-        for (seed, queue) in [(1, ndp(4, 640)), (2, drop_tail())] {
+        let unshared = [ndp(4, 640), drop_tail()].map(|queue| (queue, None));
+        for (seed, (queue, buffer)) in (1..).zip(unshared.into_iter().chain(shared())) {
             let faults = all_kinds(&topology);
             let routing = if seed == 1 { Routing::Source } else { Routing::PacketRandom };
-            let base = Config { faults, queue, routing, ..config(seed) };
+            let base = Config { faults, queue, buffer, routing, ..config(seed) };
             let reference = run(&topology, base.clone(), 6, 30_000);
             assert!(reference.counters.dropped > 0);
             for (events, departures, threads) in [
@@ -57,6 +58,7 @@ fn any_fault_is_the_same_on_every_way_through_the_engine() {
                 assert_eq!(other.links, reference.links);
                 assert_eq!(other.samples, reference.samples);
                 assert_eq!(other.counters, reference.counters);
+                assert_eq!(other.buffers, reference.buffers);
                 assert_eq!((other.events, other.now), (reference.events, reference.now));
             }
         }
@@ -175,11 +177,7 @@ fn impossible_faults_are_refused() {
         [FaultAction::Rate(Rate(0)), FaultAction::Loss(1.5), FaultAction::Loss(f64::NAN)];
     let all = impossible.map(|action| Fault::new(Time(1), 0, action));
     for fault in all.into_iter().chain([Fault::new(Time(1), 99, FaultAction::Down)]) {
-        let topology = Topology::star(2, LINK).unwrap();
-        let endpoints = (0..2).map(|_| Box::new(Blast::default()) as Box<dyn Endpoint>).collect();
-        let app = |_| Box::new(Random { count: 0, most: 1, hosts: 2, left: 0 }) as Box<dyn App>;
-        let config = Config { faults: vec![fault], ..config(1) };
-        let apps = (0..2).map(app).collect();
-        assert!(Sim::new(topology, config, endpoints, apps, ()).is_err(), "{fault:?}");
+        let why = refusal(Config { faults: vec![fault], ..config(1) });
+        assert!(why.starts_with("a fault of link"), "{why}");
     }
 }

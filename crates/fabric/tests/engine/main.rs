@@ -15,9 +15,10 @@ use trimline_fabric::{
 use units::{Dur, HostId, Rate, Time, TimerId};
 
 use blast::{
-    Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, ndp, red, run, shapes, shared,
+    Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, fair_red, ndp, red, refusal, run,
+    shapes, shared,
 };
-use queues::MarkAt;
+use queues::{MarkAt, SharedBufferSpec};
 
 /// Fabrics whose paths differ in length.
 fn graphs() -> Vec<Topology> {
@@ -41,7 +42,8 @@ fn wheel_heap_lazy_and_eager_agree() {
     for topology in shapes().into_iter().chain(graphs()) {
         for seed in 0..4 {
             for routing in [Routing::Source, Routing::FlowHash, Routing::PacketRandom] {
-                let reds = [red(MarkAt::Arrival, None), red(MarkAt::Departure, Some(0.1))];
+                let reds =
+                    [red(MarkAt::Arrival, None), red(MarkAt::Departure, Some(0.1)), fair_red()];
                 let usual = [ndp(4, 640), ndp(8, 72_000), drop_tail(), fair()];
                 let unshared = usual.into_iter().chain(reds).map(|queue| (queue, None));
                 for (queue, buffer) in unshared.chain(shared()) {
@@ -205,6 +207,21 @@ fn a_fabric_cut_in_two_is_refused() {
         (0..4).map(|_| Box::new(Random { count: 0, most: 1, hosts: 4, left: 0 }) as Box<dyn App>);
     let error = Sim::new(topology, config(1), endpoints, apps.collect(), ()).err().unwrap();
     assert_eq!(error.to_string(), "the failed links leave no path from host 0 to host 2");
+}
+
+#[test]
+fn buffers_that_cannot_be_shared_are_refused() {
+    let refused = |queue, alpha| {
+        let buffer = Some(SharedBufferSpec { size: 30_000, alpha });
+        refusal(Config { queue, buffer, ..config(1) })
+    };
+    for queue in [ndp(4, 640), fair()] {
+        assert_eq!(refused(queue, 1.0), "a shared buffer for queues that do more than drop");
+    }
+    for alpha in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let why = refused(drop_tail(), alpha);
+        assert_eq!(why, format!("a shared buffer with an alpha of {alpha}"));
+    }
 }
 
 #[test]
