@@ -89,7 +89,7 @@ pub(crate) struct Part<O> {
     /// The number in the fabric of the first host.
     pub(crate) first_host: u32,
     pub(crate) switches: Vec<Switch>,
-    /// The memory of each switch, if its ports share it.
+    /// By switch its memory, if its ports share it; else empty.
     pub(crate) buffers: Vec<SharedBuffer>,
     /// Per switch: its draws, and how many it has made.
     pub(crate) sprayed: Vec<(Draw, u64)>,
@@ -344,8 +344,8 @@ impl<O: Observer> Part<O> {
     /// `link`.
     fn admits(&mut self, link: u32, packet: Desc) -> bool {
         let port = &self.ports[link as usize];
-        let Some(buffer) = port.rare.buffer else { return true };
-        self.buffers[buffer as usize].admits(port.queued_bytes(), packet.len)
+        let Some(buffer) = self.buffers.get_mut(port.rare.switch as usize) else { return true };
+        buffer.admits(port.queued_bytes(), packet.len)
     }
 
     /// The queue of `link`, which held `before` bytes, has changed, or the packet in service has: keep
@@ -353,8 +353,8 @@ impl<O: Observer> Part<O> {
     fn queue_changed(&mut self, link: u32, before: u32) {
         let port = &mut self.ports[link as usize];
         let mark = port.queue.as_mut().and_then(Queue::take_mark);
-        if let Some(buffer) = port.rare.buffer {
-            let change = self.buffers[buffer as usize].change(before, port.queued_bytes());
+        if let Some(buffer) = self.buffers.get_mut(port.rare.switch as usize) {
+            let change = buffer.change(before, port.queued_bytes());
             self.require(None, change);
         }
         if let Some(packet) = mark {
@@ -515,9 +515,9 @@ impl<O: Observer> Part<O> {
     /// That the memory of each switch holds what its queues hold.
     pub(crate) fn check_buffers(&mut self) {
         let mut queued = vec![0; self.buffers.len()];
-        for port in &self.ports {
-            if let Some(buffer) = port.rare.buffer {
-                queued[buffer as usize] += u64::from(port.queued_bytes());
+        for port in self.ports.iter().filter(|port| port.queue.is_some()) {
+            if let Some(queued) = queued.get_mut(port.rare.switch as usize) {
+                *queued += u64::from(port.queued_bytes());
             }
         }
         for n in 0..queued.len() {

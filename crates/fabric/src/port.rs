@@ -79,6 +79,8 @@ pub(crate) struct Port {
 pub(crate) struct Rare {
     /// The link's number in the whole fabric.
     pub(crate) link: u32,
+    /// The place among the partition's switches of the one whose port this is, if it is one's.
+    pub(crate) switch: u32,
     rate: Rate,
     /// The probability with which a packet that arrives is lost.
     pub(crate) loss: f64,
@@ -87,14 +89,14 @@ pub(crate) struct Rare {
     pub(crate) window_bytes: [u64; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
-    /// Its switch's place among those of the partition, if the ports of a switch share memory.
-    pub(crate) buffer: Option<u32>,
 }
 
 const _: () = assert!(
     size_of::<Port>() == 320,
     "five cache lines, of which two or three are touched at a time"
 );
+
+const _: () = assert!(size_of::<Rare>() == 96, "65 536 hosts have 400 000 ports");
 
 /// What happens to packets at a port beside being sent; see `LinkStats`.
 #[derive(Default)]
@@ -138,12 +140,12 @@ impl Port {
             chain: 0,
             rare: Box::new(Rare {
                 link: number,
+                switch: 0,
                 rate: link.rate,
                 loss: if link.up { 0.0 } else { 1.0 },
                 mishaps: Mishaps::default(),
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
-                buffer: None,
             }),
         }
     }

@@ -699,8 +699,8 @@ fn ports(
         });
         let (rank, delay) = (ranks.links[n as usize], topology.delay(n));
         let mut port = Port::new((n, link), rank, end, delay, queue, departs || !of_switch);
-        if let (Node::Switch(tier, n), true, Some(_)) = (link.from, transmits, config.buffer) {
-            port.rare.buffer = Some(place(tier, n));
+        if let (Node::Switch(tier, n), true) = (link.from, transmits) {
+            port.rare.switch = place(tier, n);
         }
         port
     };
