@@ -9,7 +9,7 @@
 TRIMLINE = target/release/trimline
 
 # Published evaluations, in studies/.
-STUDIES = ndp
+STUDIES = ndp incast
 
 demo:
 	cargo build --release --locked -p trimline
