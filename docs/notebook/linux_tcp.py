@@ -197,4 +197,5 @@ def main():
     wire.report()
 
 
-main()
+if __name__ == "__main__":
+    main()
