@@ -25,7 +25,7 @@ struct Hot {
 }
 
 /// A star whose first hosts are behind these ports, and after them the sources of each.
-fn scenario(hot: &[Hot], alpha: f64) -> Scenario {
+fn text(hot: &[Hot], alpha: f64) -> String {
     let ports = hot.len() as u32;
     let hosts = ports + hot.iter().map(|hot| hot.sources).sum::<u32>();
     let mut text = format!(
@@ -47,8 +47,16 @@ fn scenario(hot: &[Hot], alpha: f64) -> Scenario {
         .unwrap();
         first = last + 1;
     }
-    Scenario::parse("hot.toml", &text, Path::new("."), &[])
+    text
+}
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse("hot.toml", text, Path::new("."), &[])
         .unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)))
+}
+
+fn scenario(hot: &[Hot], alpha: f64) -> Scenario {
+    parse(&text(hot, alpha))
 }
 
 fn run(scenario: &Scenario) -> Outcome {
@@ -83,6 +91,22 @@ fn ports_that_overflow_share_the_memory_by_the_paper_s_formula() {
             assert_eq!((memory.over_threshold, memory.exhausted), (outcome.counters.dropped, 0));
         }
     }
+}
+
+/// A memory of one packet keeps a link full: what has been sent by an instant makes way for what arrives at
+/// that instant, and of the two packets that do so every 800 ns one is lost for want of memory.
+#[test]
+fn what_departs_makes_way_for_what_arrives_at_the_same_instant() {
+    let mut text = text(&[Hot { sources: 2, from_us: 0 }], 1024.0);
+    text = text.replace("size = \"1MB\", alpha", "size = \"1KB\", alpha");
+    let outcome = run(&parse(&text));
+    // From 1.8 us on, up to 4 ms.
+    let periods = (4e6_f64 - 1800.0).div_euclid(800.0) as u64;
+    let [memory] = outcome.buffers[..] else { panic!("one switch") };
+    assert_eq!((memory.max_bytes, memory.over_threshold), (1000, 0));
+    assert!(memory.exhausted.abs_diff(periods) <= 1, "{} of {periods}", memory.exhausted);
+    let sent: Vec<u64> = outcome.links.iter().map(|link| link.packets).collect();
+    assert!(sent.iter().any(|packets| packets.abs_diff(periods) <= 3), "{sent:?}");
 }
 
 /// When and at which link the first packet is lost from `from_us` on.
