@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use endpoint::{Observer, Packet, PacketEvent};
+use endpoint::{Observer, Packet, PacketEvent, Stat};
 use fabric::{Node, Outcome, Tier};
 use trimline_scenario::{Options, Scenario, observe, simulate};
 use units::Time;
@@ -172,16 +172,21 @@ fn more_memory_than_queues_can_fill_changes_nothing() {
     }
 }
 
-/// DCTCP's forty senders (`scenarios/shared_buffer_incast.toml`): dynamic thresholds take the burst that
-/// 100 KB for each port lose, and a lone port no more than alpha / (1 + alpha) of the memory.
+/// Queries to forty servers (`scenarios/shared_buffer_incast.toml`): dynamic thresholds take what
+/// 100 KB for each port lose, and give a lone port no more than alpha / (1 + alpha) of the memory.
 #[test]
 fn an_incast_fits_into_what_idle_ports_leave() {
-    let run = |sets: &[&str]| run_file("shared_buffer_incast.toml", sets);
-    assert_eq!(run(&[]).counters.dropped, 0);
-    assert!(run(&["queue.capacity=100KB"]).counters.dropped > 100);
+    let run = |sets: &[&str]| {
+        run_file("shared_buffer_incast.toml", &[sets, &["traffic.blocks=20"]].concat())
+    };
+    let dctcp = run(&[]);
+    assert_eq!((dctcp.counters.dropped, dctcp.counters.stat(Stat::Timeout)), (0, 0));
+    let own = run(&["queue.capacity=100KB"]).counters;
+    assert!(own.dropped > 100 && own.stat(Stat::Timeout) > 40);
     let newreno = run(&["transport.rule=newreno", "transport.ecn=false"]);
     let most = 0.21 / 1.21 * 4e6;
     let held = f64::from(newreno.buffers[0].max_bytes);
     assert!((held - most).abs() <= 1500.0, "{held} of {most}");
     assert_eq!(newreno.counters.dropped, newreno.buffers[0].over_threshold);
+    assert!(newreno.counters.dropped > 0);
 }
