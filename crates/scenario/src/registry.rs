@@ -138,6 +138,11 @@ pub(crate) const TRAFFIC: &[Kind<ReadTraffic>] = &[
         read: traffic::barrier,
     },
     Kind {
+        name: "partition-aggregate",
+        about: "queries over a tree of hosts, with deadlines: late answers are dropped",
+        read: traffic::partition_aggregate,
+    },
+    Kind {
         name: "file",
         about: "a connection matrix of htsim (.cm) or a list of messages (.csv)",
         read: traffic::file,

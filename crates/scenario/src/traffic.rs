@@ -2,6 +2,7 @@
 
 mod barrier;
 mod file;
+mod partition_aggregate;
 mod sizes;
 
 use std::path::Path;
@@ -12,8 +13,8 @@ use fabric::Topology;
 use units::{Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
-    BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap, HostSet, Plan, PlanError, Poisson,
-    PoissonSpec, Start, arrivals,
+    Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap, HostSet, Plan, PlanError,
+    Poisson, PoissonSpec, QuerySpec, Start, arrivals,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -25,6 +26,7 @@ use crate::transport::{Transport, Transports};
 
 pub(crate) use barrier::barrier;
 pub(crate) use file::file;
+pub(crate) use partition_aggregate::partition_aggregate;
 use sizes::{Sizes, drawn_sizes, sizes};
 
 /// All traffic of a scenario.
@@ -55,6 +57,8 @@ pub(crate) enum Part {
     ClosedLoop(Arc<ClosedLoopSpec>, Ends),
     /// Blocks of an incast.
     Barrier(Arc<BarrierSpec>),
+    /// Queries over a tree of hosts.
+    Queries(Arc<QuerySpec>),
 }
 
 /// An application and its host.
@@ -127,6 +131,12 @@ pub(crate) fn read(
             Part::ClosedLoop(..) => traffic.endless = Some("a closed loop"),
             Part::Barrier(spec) if spec.ends_by_itself() => {}
             Part::Barrier(_) => traffic.endless = Some("a barrier without `until` and `blocks`"),
+            Part::Queries(spec) => {
+                traffic.open_loop |= matches!(spec.arrivals, Arrivals::Poisson(_));
+                if !spec.ends_by_itself() {
+                    traffic.endless = Some("a series of queries without `until` and `queries`");
+                }
+            }
         }
         traffic.tables.push(part);
         traffic.names.push(name);
@@ -139,7 +149,7 @@ pub(crate) fn read(
 fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
     let ends = match part {
         Part::Plan(plan) => plan.flows.iter().any(|flow| flow.len != UNBOUNDED),
-        Part::Poisson(..) | Part::ClosedLoop(..) | Part::Barrier(_) => true,
+        Part::Poisson(..) | Part::ClosedLoop(..) | Part::Barrier(_) | Part::Queries(_) => true,
     };
     if !(ends && transport.unbounded_only) {
         return Ok(());
@@ -219,6 +229,10 @@ impl Part {
                 let apps = spec.apps().into_iter();
                 apps.map(|(host, app)| (host, Box::new(app) as Box<dyn App>)).collect()
             }
+            Self::Queries(spec) => {
+                let apps = spec.apps().into_iter();
+                apps.map(|(host, app)| (host, Box::new(app) as Box<dyn App>)).collect()
+            }
         })
     }
 }
@@ -237,6 +251,16 @@ fn hosts(
     context: &Context<'_>,
 ) -> Result<Vec<HostId>, Diagnostic> {
     let set = table.or(key, HostSet::all())?;
+    members(table, key, &set, context)
+}
+
+/// The hosts of `set`, the value of `key`.
+fn members(
+    table: &Reader<'_>,
+    key: &str,
+    set: &HostSet,
+    context: &Context<'_>,
+) -> Result<Vec<HostId>, Diagnostic> {
     set.members(context.topology.hosts()).map_err(|why| {
         let error = table.error(key, format!("`{key}`: {why}"), "here");
         error.hint(format!("the hosts of the topology are 0 to {}", context.topology.hosts() - 1))
@@ -314,6 +338,37 @@ pub(crate) fn random(
     let pairs = possible(table, "sources", pairs)?;
     flows(table, context, &pairs)
 }
+
+/// Whether a pause is `time`, or that is its mean, as `key` says.
+fn gap_kind(table: &mut Reader<'_>, key: &'static str, time: Dur) -> Result<Gap, Diagnostic> {
+    let kinds = [("fixed", Gap::Fixed(time)), ("exponential", Gap::Exponential(time))];
+    table.choose(key, &kinds, |kind| kind.0).map(|kind| kind.1)
+}
+
+/// The channel of all messages between two hosts, as `connections` says; zero: none.
+fn channel(table: &mut Reader<'_>, context: &Context<'_>) -> Result<u32, Diagnostic> {
+    // A number that no other table, and hardly any file, gives to a channel.
+    let kinds = [("persistent", u32::MAX - u32::from(context.table)), ("fresh", 0)];
+    table.choose("connections", &kinds, |kind| kind.0).map(|kind| kind.1)
+}
+
+/// When the first job may begin, when no other does, and how many there are at most: `count`.
+fn span(table: &mut Reader<'_>, count: &'static str) -> Result<(Time, Time, u64), Diagnostic> {
+    let start = table.or("start", Time::ZERO)?;
+    let until = table.maybe("until")?.unwrap_or(Time::NEVER);
+    if until <= start {
+        let message = "nothing would ever begin: `until` is not after `start`";
+        return Err(table.error("until", message, "too early").hint(format!("after \"{start}\"")));
+    }
+    let most: Option<u64> = table.maybe(count)?;
+    if let Some(most) = most {
+        table.within(count, most, 1..=i64::MAX as u64)?;
+    }
+    Ok((start, until, most.unwrap_or(u64::MAX)))
+}
+
+/// The largest latency, computation and round trip of traffic: as that of links.
+const LONGEST: Dur = Dur::from_ms(10_000);
 
 /// More flows than this do not fit into memory as a list.
 const FLOWS_MAX: u32 = 16_000_000;
@@ -422,8 +477,7 @@ pub(crate) fn closed_loop(
     let connections = table.need("connections")?;
     table.within("connections", connections, 1..=65_536)?;
     let gap = table.need("gap")?;
-    let kinds = [("fixed", Gap::Fixed(gap)), ("exponential", Gap::Exponential(gap))];
-    let &(_, gap) = table.choose("gap_kind", &kinds, |k| k.0)?;
+    let gap = gap_kind(table, "gap_kind", gap)?;
     let keep_destination = table.need("keep_destination")?;
     let prio = table.or("priority", 0)?;
     let sizes = drawn_sizes(table, context)?;

@@ -6,13 +6,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use trimline_scenario::Scenario;
 
-const SHIPPED: [&str; 9] = [
+const SHIPPED: [&str; 10] = [
     include_str!("../../../scenarios/first.toml"),
     include_str!("../../../scenarios/ndp_permutation_432.toml"),
     include_str!("../../../scenarios/ndp_incast_100x135KB.toml"),
     include_str!("../../../scenarios/demo/websearch_newreno.toml"),
     include_str!("../../../scenarios/htsim/connection_matrix.toml"),
     include_str!("../../../scenarios/incast_barrier.toml"),
+    include_str!("../../../scenarios/partition_aggregate.toml"),
     // A switch with every key of its own.
     r#"
 name = "switch"

@@ -5,7 +5,7 @@
 //! - [`arrivals`]: when they come; [`matrix`]: between whom; [`HostSet`]: among which hosts.
 //! - [`Plan`]: a list of flows with start times and triggers, from a matrix, a `.cm` file
 //!   ([`read_cm`]) or a CSV file ([`read_messages`]); it becomes one [`Schedule`] per host.
-//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`Quiet`]: the other applications.
+//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Quiet`]: the other applications.
 //! - [`read_topo`]: htsim's description of a fat-tree.
 //!
 //! Deliberately absent: transports, fabrics, files (readers take text), clocks.
@@ -23,8 +23,9 @@ mod text;
 mod topo;
 
 pub use apps::{
-    Barrier, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap, Poisson, PoissonSpec,
-    Quiet, Schedule, window_share,
+    Aggregate, Arrivals, Barrier, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap,
+    LEVELS_MAX, PartitionAggregate, Placement, Poisson, PoissonSpec, QuerySpec, Quiet, Schedule,
+    WORKERS_MAX, window_share,
 };
 pub use cdf::read_sizes;
 pub use cm::{CmFlow, CmTrigger, ConnectionMatrix, LinkFailure, SwitchType, read_cm};

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use units::{Bytes, Dur, HostId, Rate, Time};
+use units::{Bytes, Dur, HostId, Rate};
 use workload::{BarrierSpec, window_share};
 
 use super::sizes::fixed_size;
-use super::{Context, Part, incast_pairs};
+use super::{Context, LONGEST, Part, channel, incast_pairs, span};
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
 
-/// The largest latency, gap and round trip: as that of links.
-const LONGEST: Dur = Dur::from_ms(10_000);
 /// The greatest rate: as that of links.
 const FASTEST: Rate = Rate(100_000_000_000_000);
 
@@ -29,10 +27,8 @@ pub(crate) fn barrier(
     table.within("request_latency", request_latency, Dur(1)..=LONGEST)?;
     let request_gap = table.need("request_gap")?;
     table.within("request_gap", request_gap, Dur::ZERO..=LONGEST)?;
-    // A number that no other table, and hardly any file, gives to a channel.
-    let kinds = [("persistent", u32::MAX - u32::from(context.table)), ("fresh", 0)];
-    let &(_, channel) = table.choose("connections", &kinds, |kind| kind.0)?;
-    let (start, until, blocks) = span(table)?;
+    let channel = channel(table, context)?;
+    let (start, until, blocks) = span(table, "blocks")?;
     let window = window(table, hosts.len() as u32)?;
     let prio = table.or("priority", 0)?;
     let spec = BarrierSpec {
@@ -71,21 +67,6 @@ fn parts(table: &mut Reader<'_>, hosts: &[HostId]) -> Result<Vec<(HostId, u64)>,
             Err(table.missing("size", hint))
         }
     }
-}
-
-/// When the first block is requested, when no other is, and how many there are at most.
-fn span(table: &mut Reader<'_>) -> Result<(Time, Time, u64), Diagnostic> {
-    let start = table.or("start", Time::ZERO)?;
-    let until = table.maybe("until")?.unwrap_or(Time::NEVER);
-    if until <= start {
-        let message = "no block would be requested: `until` is not after `start`";
-        return Err(table.error("until", message, "too early").hint(format!("after \"{start}\"")));
-    }
-    let blocks = table.maybe("blocks")?;
-    if let Some(blocks) = blocks {
-        table.within("blocks", blocks, 1..=i64::MAX as u64)?;
-    }
-    Ok((start, until, blocks.unwrap_or(u64::MAX)))
 }
 
 /// The greatest window of a connection, bytes on the wire.

@@ -109,6 +109,9 @@ impl<A: App> Bench<A> {
                     self.push(self.now + FCT, host, Happening::Event(AppEvent::Acked(msg.id)));
                 }
             }
+            AppEffect::Arm { timer, at: Time::NEVER } => {
+                self.armed.remove(&(host, timer));
+            }
             AppEffect::Arm { timer, at } => {
                 assert!(at > self.now, "a timer for now or before");
                 self.armed.insert((host, timer), at);

@@ -11,13 +11,23 @@ const GAP: Purpose = Purpose::new("closed-loop.gap");
 const SIZE: Purpose = Purpose::new("closed-loop.size");
 const DESTINATION: Purpose = Purpose::new("closed-loop.destination");
 
-/// The pause between the end of a message and the start of the next on the same connection.
+/// A pause: between the end of a message and the start of the next, for a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// Always this long; zero sends at once.
+    /// Always this long; zero is none.
     Fixed(Dur),
     /// Exponential with this mean.
     Exponential(Dur),
+}
+
+impl Gap {
+    /// How long it is; `unit` is a uniform draw in `[0, 1)`.
+    pub(crate) fn length(self, unit: impl FnOnce() -> f64) -> Dur {
+        match self {
+            Self::Fixed(gap) => gap,
+            Self::Exponential(mean) => arrivals::exponential(mean.0 as f64, unit()),
+        }
+    }
 }
 
 /// What all hosts of a closed loop have in common.
@@ -67,13 +77,8 @@ impl ClosedLoop {
     /// Connection `index` pauses, then submits; not at all if that is too late.
     fn pause(&mut self, cx: &mut AppCx<'_>, index: usize) {
         let Some(connection) = self.connections.get(index) else { return };
-        let gap = match self.spec.gap {
-            Gap::Fixed(gap) => gap,
-            Gap::Exponential(mean) => {
-                let u = cx.draw.part(index as u64).unit(GAP, connection.submitted);
-                arrivals::exponential(mean.0 as f64, u)
-            }
-        };
+        let draw = cx.draw.part(index as u64);
+        let gap = self.spec.gap.length(|| draw.unit(GAP, connection.submitted));
         let at = cx.now.saturating_add(gap);
         if at >= self.spec.until {
             return;

@@ -7,12 +7,16 @@ mod barrier;
 mod bench;
 mod closed_loop;
 mod destinations;
+mod partition_aggregate;
 mod poisson;
 mod schedule;
 
 pub use barrier::{Barrier, BarrierSpec, window_share};
 pub use closed_loop::{ClosedLoop, ClosedLoopSpec, Gap};
 pub use destinations::Destinations;
+pub use partition_aggregate::{
+    Aggregate, Arrivals, LEVELS_MAX, PartitionAggregate, Placement, QuerySpec, WORKERS_MAX,
+};
 pub use poisson::{Poisson, PoissonSpec};
 pub use schedule::Schedule;
 pub(crate) use schedule::{Entry, TriggerRow, TriggerTable};
