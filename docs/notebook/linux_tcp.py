@@ -97,7 +97,7 @@ class Wire:
             if self.start is None:
                 self.start, self.isn = now, seq
                 self.line(now, "start")
-            elif now - self.last > 0.02:  # nothing that came has caused it
+            elif now - self.last > 0.02:  # nothing that came has caused it: a timeout, or more data
                 self.timeouts += 1
                 self.line(now, "timer")
             self.last = now
@@ -170,6 +170,7 @@ def main():
     parser.add_argument("--initcwnd", type=int, default=8)
     parser.add_argument("--cc", default="reno", help="congestion control")
     parser.add_argument("--delayed-ack", action="store_true")
+    parser.add_argument("--pause", type=float, default=0, help="send as many again, so many seconds later")
     parser.add_argument("--sysctl", action="append", default=[], help="net.ipv4 key=value")
     parser.add_argument("--seconds", type=float, default=3, help="how long to watch")
     parser.add_argument("--lines", type=int, default=40, help="how many events to print")
@@ -189,6 +190,9 @@ def main():
     def send():
         sender.connect(("10.9.0.2", 5000))
         sender.sendall(bytes(MSS * args.segments))
+        if args.pause:
+            time.sleep(args.pause)
+            sender.sendall(bytes(MSS * args.segments))
 
     for job in (receive, send):
         threading.Thread(target=job, daemon=True).start()

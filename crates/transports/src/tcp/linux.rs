@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use endpoint::{Packet, Stat};
 use testkit::{Bottleneck, Link, Net, Seen, Verdict};
-use units::{Dur, HostId, Rate};
+use units::{Dur, HostId, Rate, Time};
 use wire::tcp::Repr;
 
 use super::Tcp;
@@ -159,10 +159,33 @@ fn timeouts_back_off_as_in_linux() {
     let mut net = Net::new(1, LINK, vec![make(), make()]);
     net.fault(|sent| if is_data(&sent.pkt) { Verdict::Drop } else { Verdict::Pass });
     net.submit_on(A, B, 1, 2 * MSS);
-    net.run_until(units::Time::ZERO + Dur::from_ms(10_000));
+    net.run_until(Time::ZERO + Dur::from_ms(10_000));
     let data = net.log().iter().filter(|sent| is_data(&sent.pkt)).skip(1);
     let sent: Vec<f64> = data.map(|sent| sent.at.as_us_f64() / 1000.0).collect();
     let gaps = sent.windows(2).map(|pair| pair[1] - pair[0]);
     let late: Vec<f64> = KERNEL.iter().zip(gaps).map(|(kernel, ours)| kernel / ours).collect();
     assert!(late.len() == 5 && late.iter().all(|late| (1.0..=1.125).contains(late)), "{late:?}");
+}
+
+/// A connection that has sent 30 segments, up to a window of 38, gets 30 more after a pause. What it sends
+/// at once: the window is halved for every timeout (312 ms) since it last sent, but not below the
+/// initial one. (The kernel judges whether the window is used when it sends, so that the last
+/// acknowledgements, after which nothing is sent, still let it grow: `grow_unused` here.)
+#[test]
+fn a_pause_halves_the_window_as_in_linux() {
+    const KERNEL: [(u64, usize); 6] =
+        [(500, 30), (800, 19), (1_000, 9), (1_300, 8), (1_600, 8), (2_000, 8)];
+    let config = Config { grow_unused: true, ..linux(Recovery::NewReno, 8.0) };
+    for (pause, burst) in KERNEL {
+        let make = || Box::new(Tcp::new(config).unwrap());
+        let mut net = Net::new(1, LINK, vec![make(), make()]);
+        net.set_bottleneck(B, BOTTLENECK);
+        // The kernel's pause begins with its first segment, after the handshake of 100 ms.
+        net.submit_on(A, B, 1, 30 * MSS);
+        net.run_until(Time::ZERO + Dur::from_ms(100 + pause));
+        net.submit_on(A, B, 1, 30 * MSS);
+        net.run_until(net.now() + Dur::from_ms(1));
+        let sent = net.log().iter().filter(|sent| is_data(&sent.pkt)).count();
+        assert_eq!(sent - 30, burst, "{pause} ms");
+    }
 }
