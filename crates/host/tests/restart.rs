@@ -157,6 +157,7 @@ fn forged_tcp(conn: u16, control: wire::tcp::Control, msg: u64, offset: u64) -> 
         control,
         window: 0,
         sack: wire::tcp::SackBlocks::NONE,
+        timestamps: None,
     }
     .emit(&mut hdr)
     .unwrap();

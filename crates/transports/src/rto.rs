@@ -251,6 +251,25 @@ mod tests {
         assert_eq!(rto.timeout(&greatest), Dur::from_us(300), "beyond the greatest, too");
     }
 
+    /// Invariant T14 and edge case 8 of specs/tcp.md: whatever the clock, a timeout is at least the least
+    /// one and a tick; and with round trips of 100 us, a least timeout of 1 ms and a tick of 10 ms, no less
+    /// than 10 ms.
+    #[test]
+    fn t14_no_clock_shortens_a_timeout() {
+        let us = |us| if us == 0 { Dur::ZERO } else { Dur::from_us(us) };
+        for tick in [0, 1, 700, 1_000, 4_000, 10_000].map(us) {
+            for min in [200, 1_000, 5_001, 40_000, 200_000].map(us) {
+                let config = RtoConfig { tick, min, ..CONFIG };
+                let mut rto = Rto::new();
+                for i in 0..200 {
+                    rto.sample(&config, Dur::from_us(50 + 97 * (i % 7)));
+                    let timeout = rto.timeout(&config);
+                    assert!(timeout >= min.max(tick), "{timeout} with {min} and {tick}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn linux_adds_the_minimum_to_the_round_trip_time() {
         let config = RtoConfig { min_is_variance: true, min: Dur::from_ms(200), ..CONFIG };
