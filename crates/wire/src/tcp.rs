@@ -315,6 +315,10 @@ impl Repr {
     /// As [`Header::new_checked`].
     pub fn parse(bytes: &[u8]) -> Result<Self, TcpError> {
         let header = Header::new_checked(bytes)?;
+        let (sack, timestamps) = match header.options() {
+            [] => (SackBlocks::NONE, None), // as in most headers
+            options => (SackBlocks::parse(options), Timestamps::parse(options)),
+        };
         Ok(Self {
             src_port: header.src_port(),
             dst_port: header.dst_port(),
@@ -322,8 +326,8 @@ impl Repr {
             ack: header.ack(),
             control: header.control(),
             window: header.window(),
-            sack: SackBlocks::parse(header.options()),
-            timestamps: Timestamps::parse(header.options()),
+            sack,
+            timestamps,
         })
     }
 
@@ -349,20 +353,29 @@ impl Repr {
         let Some(buf) = buf.get_mut(..need) else {
             return Err(TcpError::Short { need, have });
         };
-        buf.fill(0);
-        buf[field::SRC_PORT].copy_from_slice(&self.src_port.to_be_bytes());
-        buf[field::DST_PORT].copy_from_slice(&self.dst_port.to_be_bytes());
-        buf[field::SEQ].copy_from_slice(&self.seq.to_be_bytes());
-        buf[field::ACK].copy_from_slice(&self.ack.to_be_bytes());
-        buf[field::OFFSET] = ((need / 4) as u8) << 4;
-        buf[field::FLAGS] = self.control.0;
-        buf[field::WINDOW].copy_from_slice(&self.window.to_be_bytes());
-        let (timestamps, sack) = buf[HEADER_LEN..].split_at_mut(self.timestamp_bytes());
+        let mut header = [0; HEADER_LEN];
+        header[field::SRC_PORT].copy_from_slice(&self.src_port.to_be_bytes());
+        header[field::DST_PORT].copy_from_slice(&self.dst_port.to_be_bytes());
+        header[field::SEQ].copy_from_slice(&self.seq.to_be_bytes());
+        header[field::ACK].copy_from_slice(&self.ack.to_be_bytes());
+        header[field::OFFSET] = ((need / 4) as u8) << 4;
+        header[field::FLAGS] = self.control.0;
+        header[field::WINDOW].copy_from_slice(&self.window.to_be_bytes());
+        let (front, options) = buf.split_at_mut(HEADER_LEN);
+        front.copy_from_slice(&header);
+        if !options.is_empty() {
+            self.emit_options(options);
+        }
+        Ok(())
+    }
+
+    /// Write the options to `buf`, which is as long as they are.
+    fn emit_options(&self, buf: &mut [u8]) {
+        let (timestamps, sack) = buf.split_at_mut(self.timestamp_bytes());
         if let Some(times) = self.timestamps {
             timestamps.copy_from_slice(&times.option());
         }
         self.sack.emit(sack);
-        Ok(())
     }
 }
 

@@ -278,9 +278,11 @@ impl Tcp {
             let sender = &mut self.senders[turn as usize];
             sender.in_round = false;
             let Some(segment) = sender.next_segment(&self.config, cx.now) else { continue };
-            let fill =
-                if segment.control.has(Control::SYN) { handshake::fill_syn } else { fill_data };
-            fill(&self.config, cx.now, &sender.id, segment, slot);
+            if segment.control.has(Control::SYN) {
+                handshake::fill_syn(&self.config, cx.now, &sender.id, segment, slot);
+            } else {
+                fill_data(&self.config, cx.now, &sender.id, segment, slot);
+            }
             let timer = if self.timeouts.is_set(turn) { Timer::Keep } else { Timer::Restart };
             self.settle(cx.now, turn, timer);
             if segment.again {

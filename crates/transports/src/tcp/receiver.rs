@@ -117,8 +117,10 @@ impl Receivers {
 
     /// Say the window in an acknowledgement of everything below `next`.
     fn advertise(&mut self, slot: u32, now: Time, next: u64, ack: Ack) -> Ack {
-        let window = self.ictcp.as_mut().map(|ictcp| ictcp.advertise(slot, now, next));
-        Ack { window: window.unwrap_or(WINDOW), ..ack }
+        match &mut self.ictcp {
+            Some(ictcp) => Ack { window: ictcp.advertise(slot, now, next), ..ack },
+            None => ack,
+        }
     }
 
     /// A data segment of connection `conn` of `pkt.src`. Returns the acknowledgements to send now:

@@ -296,9 +296,17 @@ impl Sender {
         self.window.set_cap(segments.min(config.window_cap));
     }
 
+    /// The message that position `seq` is in. Most often it is the first.
+    fn message_at(&self, seq: u64) -> Option<&Outgoing> {
+        match self.messages.front() {
+            Some(first) if seq < first.end() => Some(first),
+            _ => self.messages.get(self.messages.partition_point(|m| m.end() <= seq)),
+        }
+    }
+
     /// Where the segment begins that position `seq` is in.
     fn cut_before(&self, seq: u64) -> Option<u64> {
-        let m = self.messages.get(self.messages.partition_point(|m| m.end() <= seq))?;
+        let m = self.message_at(seq)?;
         let offset = seq - m.start;
         let mark = m.given_up && offset == m.len;
         Some(if mark { seq } else { seq - offset % u64::from(self.id.mss) })
@@ -306,7 +314,7 @@ impl Sender {
 
     /// The segment at position `seq`, if any message has one there.
     fn segment_at(&self, seq: u64) -> Option<Segment> {
-        let m = self.messages.get(self.messages.partition_point(|m| m.end() <= seq))?;
+        let m = self.message_at(seq)?;
         let offset = seq - m.start;
         let len = m.len.saturating_sub(offset).min(u64::from(self.id.mss)) as u32;
         let mut control = Control::ACK;
