@@ -18,6 +18,7 @@ use fabric::{
     Carriage, Config, Conservation, Counters, Departures, Encoding, End, Events, Fault,
     FaultAction, LinkStats, Outcome, Progress, Routing, Sample, Sim, Topology,
 };
+use metrics::{FlowRow, JobRow};
 use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec, SharedBufferSpec, SharedBufferStats};
 use transports::{ndp, tcp};
 use trimline_scenario::{Options, Scenario, simulate};
@@ -144,11 +145,20 @@ fn run_scenario(
     scenario: &Scenario,
     way: Way,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Told<metrics::FlowRow>, String> {
+) -> Result<Told<Row>, String> {
     let Way { threads, heap, eager, check } = way;
     let options = Options { threads: Some(threads), heap, eager, check, ..Options::default() };
     let told = simulate(scenario, &options, progress).map_err(|why| why.render(false))?;
-    Ok(Told::of(told.outcome, told.flows))
+    let flows = told.flows.into_iter().map(Row::Flow);
+    let rows = flows.chain(told.jobs.into_iter().map(Row::Job)).collect();
+    Ok(Told::of(told.outcome, rows))
+}
+
+/// A row of `flows.parquet` or of `jobs.parquet`.
+#[derive(Debug, PartialEq)]
+enum Row {
+    Flow(FlowRow),
+    Job(JobRow),
 }
 
 /// Keeps what became of messages.
@@ -161,7 +171,7 @@ impl Observer for Keep {
 }
 
 /// The plan of a connection matrix on the drawn fabric, with signals that take `delay`. In scenarios
-/// they always take one picosecond, and whoever has signals runs in one partition.
+/// those of triggers always take one picosecond, and whoever has triggers runs in one partition.
 struct Signals {
     fabric: Topology,
     plan: Plan,
@@ -292,9 +302,26 @@ struct Seen {
     timeouts: u32,
     failed: u32,
     packet_hops: u64,
+    /// Fabrics that are cut, with blocks of a barrier or queries.
+    blocks_between_partitions: u32,
+    queries_between_partitions: u32,
+    /// Queries with some results too late.
+    incomplete_queries: u32,
 }
 
 impl Seen {
+    fn note_jobs(&mut self, drawn: &Drawn, rows: &[Row], partitions: Option<usize>) {
+        let jobs =
+            || rows.iter().filter_map(|row| if let Row::Job(job) = row { Some(job) } else { None });
+        let ran = |kind| drawn.text.contains(kind) && jobs().any(|job| job.completed);
+        let cut = partitions > Some(1);
+        self.blocks_between_partitions += u32::from(cut && ran("barrier"));
+        self.queries_between_partitions += u32::from(cut && ran("partition-aggregate"));
+        self.incomplete_queries += u32::from(
+            jobs().any(|job| job.completed && 0 < job.in_time && job.in_time < job.parts),
+        );
+    }
+
     fn note<Row>(&mut self, drawn: &Drawn, told: &Told<Row>, partitions: Option<usize>) {
         let count = told.counters;
         let graph = ["jellyfish", "bcube"].iter().any(|kind| drawn.text.contains(kind));
@@ -340,12 +367,15 @@ impl Seen {
         let rare = [self.trimmed, self.bounced, self.dropped, self.timeouts, self.failed];
         let switches = [self.marked, self.marked_leaving, self.over_threshold, self.exhausted];
         let rare = rare.into_iter().chain(switches);
+        assert!(self.incomplete_queries > 0, "deadlines that are missed: {self:#?}");
         assert!(rare.min() > Some(0), "what seldom happens: {self:#?}");
         if self.alone.is_some() {
             assert!(self.shared_buffers >= 3, "shared buffers of fabrics that are cut: {self:#?}");
             assert!(self.graphs >= 5, "graphs that are cut: {self:#?}");
             assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
             assert!(self.signals_between_partitions >= 2, "{self:#?}");
+            let jobs = [self.blocks_between_partitions, self.queries_between_partitions];
+            assert!(jobs.iter().all(|&runs| runs >= 2), "jobs of fabrics that are cut: {self:#?}");
         }
     }
 }
@@ -361,6 +391,7 @@ fn try_seed(seed: u64, dir: &Path, seen: &mut Seen) {
     let (told, partitions) =
         agree(&about, seen.alone, |way, progress| run_scenario(&scenario, way, progress));
     seen.note(&drawn, &told, partitions);
+    seen.note_jobs(&drawn, &told.rows, partitions);
     let Some((name, text)) = drawn.file.as_ref().filter(|(name, _)| name.ends_with(".cm")) else {
         return;
     };

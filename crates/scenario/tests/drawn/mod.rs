@@ -346,6 +346,16 @@ fn traffic(
             }
         }
     }
+    // With dice of their own: what else is drawn does not depend on them.
+    let dice = &mut Dice::new(!seed);
+    if dice.percent(50) {
+        text += "\n[[traffic]]\n";
+        match dice.percent(50) && fabric.hosts() > 3 {
+            true => queries(dice, &mut text, fabric.hosts()),
+            false => barrier(dice, &mut text, fabric.hosts()),
+        }
+        span(dice, &mut text, limit, endless);
+    }
     (text, endless, file)
 }
 
@@ -381,6 +391,84 @@ fn pairs(dice: &mut Dice, text: &mut String, hosts: u32, limit: Time) -> bool {
     let sizes = ["size = \"unbounded\"", dice.pick(&SIZES).0];
     writeln!(text, "{}", sizes[usize::from(!unbounded)]).unwrap();
     unbounded
+}
+
+/// Blocks of an incast.
+fn barrier(dice: &mut Dice, text: &mut String, hosts: u32) {
+    let hosts = u64::from(hosts);
+    let size = dice.pick(&["size = \"20KB\"", "size = \"1B\"", "block = \"77777B\""]);
+    writeln!(
+        text,
+        "kind = \"barrier\"\nreceiver = {}\nsenders = {}\n{size}\nrequest_latency = \"{}\"\n\
+         request_gap = \"{}\"",
+        dice.below(hosts),
+        dice.from(1, hosts - 1),
+        dice.pick(&["1ps", "500ns", "2us", "20us"]),
+        dice.pick(&["0", "1ps", "700ns"]),
+    )
+    .unwrap();
+    if dice.percent(50) {
+        let (rate, senders) = (dice.pick(&RATES), dice.from(1, hosts));
+        writeln!(
+            text,
+            "cap = \"dynamic\"\ncap_rate = \"{rate}\"\ncap_rtt = \"20us\"\ncap_queue = \"50KB\"\n\
+             cap_senders = {senders}"
+        )
+        .unwrap();
+    } else {
+        *text += "cap = \"none\"\n";
+    }
+}
+
+/// Queries over a tree of one or two levels.
+fn queries(dice: &mut Dice, text: &mut String, hosts: u32) {
+    let hosts = u64::from(hosts);
+    let (roots, half) = (dice.pick(&["0", "0-1", "all"]), hosts / 2);
+    let tree = if dice.percent(50) {
+        let deadline = dice.pick(&["3us", "30us", "1ms"]);
+        format!("fanout = [{}]\ndeadlines = [\"{deadline}\"]\n", dice.from(1, hosts - 2))
+    } else {
+        let (first, second) = (dice.from(1, half - 1), dice.from(1, hosts - half - 1));
+        format!(
+            "fanout = [{first}, {second}]\ndeadlines = [\"90us\", \"{}\"]\naggregate = \"{}\"\n\
+             aggregators = \"0-{}\"\n",
+            dice.pick(&["5us", "40us", "89us"]),
+            dice.pick(&["fixed", "proportional"]),
+            half - 1,
+        )
+    };
+    let workers = if tree.contains("aggregators") { half } else { 1 };
+    let arrivals = dice.pick(&[
+        "gap = \"1us\"\ngap_kind = \"fixed\"",
+        "gap = \"20us\"\ngap_kind = \"exponential\"",
+        "query_rate = 10000",
+    ]);
+    writeln!(
+        text,
+        "kind = \"partition-aggregate\"\nroots = \"{roots}\"\nworkers = \"{workers}-{}\"\n{tree}\
+         placement = \"{}\"\nrequest = \"{}\"\n{}\n{arrivals}",
+        hosts - 1,
+        dice.pick(&["drawn", "in-order"]),
+        dice.pick(&["1B", "1600B"]),
+        dice.pick(&SIZES[..2]).0,
+    )
+    .unwrap();
+    if dice.percent(50) {
+        let kind = dice.pick(&["fixed", "exponential"]);
+        writeln!(text, "compute = \"7us\"\ncompute_kind = \"{kind}\"").unwrap();
+    }
+}
+
+/// What blocks and queries have in common. With traffic that is `endless`, they may be, too.
+fn span(dice: &mut Dice, text: &mut String, limit: Time, endless: bool) {
+    let connections = dice.pick(&["persistent", "fresh"]);
+    writeln!(text, "connections = \"{connections}\"").unwrap();
+    if dice.percent(30) {
+        writeln!(text, "start = \"{}ps\"", instant(dice, limit).0).unwrap();
+    }
+    if !(endless && dice.percent(50)) {
+        writeln!(text, "until = \"{}ps\"", limit.0).unwrap();
+    }
 }
 
 /// Some instant, as often as not one at which other things happen, too.
