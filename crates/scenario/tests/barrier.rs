@@ -9,14 +9,14 @@ use trimline_scenario::{Options, Results, Scenario, evaluate};
 /// The study's base case: 1 Gb/s, 25 us, 64 packets of 1040 B, at most 20 of them in flight.
 const INCAST: &str = include_str!("../../../scenarios/incast_barrier.toml");
 
-fn load(sets: &[&str]) -> Scenario {
+fn parse(text: &str, sets: &[&str]) -> Result<Scenario, String> {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    let scenario = Scenario::parse("incast.toml", INCAST, Path::new(""), &sets);
-    scenario.unwrap_or_else(|e| panic!("{}", e.render(false)))
+    Scenario::parse("incast.toml", text, Path::new(""), &sets).map_err(|e| e.render(false))
 }
 
 fn run(sets: &[&str]) -> Results {
-    evaluate(&load(sets), &Options::default(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"))
+    let scenario = parse(INCAST, sets).unwrap_or_else(|e| panic!("{e}"));
+    evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The same for half a simulated second.
@@ -128,4 +128,86 @@ fn a_failed_part_ends_the_barrier_and_is_reported() {
     let warned = results.summary.warnings.iter().any(|w| w.contains("1 jobs were given up"));
     assert!(warned, "{:?}", results.summary.warnings);
     assert!(results.jobs.iter().all(|job| job.end <= failed.end), "no block comes after it");
+}
+
+/// The study's cap for the base case: a base round trip of 100 us and 64 packets of 1040 B.
+const CAP: [&str; 4] = [
+    "traffic.0.cap=dynamic",
+    "traffic.0.cap_rate=1Gbps",
+    "traffic.0.cap_rtt=100us",
+    "traffic.0.cap_queue=66560B",
+];
+
+/// With the dynamic cap, windows fit into pipe and buffer, and nothing is lost (I7). 79 060 bytes are
+/// 76 packets, so up to 64 senders have one each at least.
+#[test]
+fn the_dynamic_cap_loses_nothing() {
+    for senders in [1, 5, 16, 64] {
+        let senders = format!("traffic.0.senders={senders}");
+        let results = run_briefly(&[&CAP[..], &[&senders]].concat());
+        let (packets, jobs) = (results.summary.packets, results.summary.jobs);
+        assert_eq!((packets.dropped, packets.retransmitted), (0, 0), "{senders}");
+        assert!(jobs.goodput_gbps.unwrap() > 0.9, "{senders}: {jobs:?}");
+    }
+}
+
+/// Twice the cap brings the collapse back: it is the cap that prevents it.
+#[test]
+fn a_cap_for_half_the_senders_collapses() {
+    let results =
+        run_briefly(&[&CAP[..], &["traffic.0.senders=16", "traffic.0.cap_senders=8"]].concat());
+    assert!(results.summary.packets.dropped > 0);
+    assert!(results.summary.jobs.goodput_gbps.unwrap() < 0.3);
+}
+
+/// The study's caveat: each job knows its own senders only, so a second one that joins overflows what
+/// the first had planned for itself.
+#[test]
+fn a_second_job_that_joins_breaks_the_first_one_s_plan() {
+    let second = "name=\"second\", kind=\"barrier\", receiver=0, sources=\"33-64\", senders=32, \
+                  size=\"256KiB\", request_latency=\"50us\", request_gap=0, connections=\"persistent\", \
+                  start=\"300ms\", until=\"600ms\", cap=\"dynamic\", cap_rate=\"1Gbps\", \
+                  cap_rtt=\"100us\", cap_queue=\"66560B\"";
+    let mut base: toml::Table = toml::from_str(INCAST).unwrap();
+    let tables = base["traffic"].as_array_mut().unwrap();
+    let second: toml::Table = toml::from_str(&format!("x = {{ {second} }}")).unwrap();
+    tables.push(second["x"].clone());
+    let own = ["senders=32", "sources=1-32", "until=600ms"].map(|set| format!("traffic.0.{set}"));
+    let sets: Vec<&str> = own.iter().map(String::as_str).chain(CAP).collect();
+    let scenario = parse(&toml::to_string(&base).unwrap(), &sets).unwrap_or_else(|e| panic!("{e}"));
+    let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
+    let traffic = &results.summary.traffic;
+    assert!(traffic["blocks"].jobs.completed > 1 && traffic["second"].jobs.completed > 0);
+    let joined = units::Time(300_000_000_000);
+    let of_first = |job: &&JobRow| job.traffic == 0;
+    let (alone, beside): (Vec<&JobRow>, Vec<&JobRow>) =
+        results.jobs.iter().filter(of_first).partition(|job| job.end < joined);
+    let longest = |jobs: &[&JobRow]| jobs.iter().map(|job| job.time()).max().unwrap();
+    // 67 ms of wire time each; then the link is shared, and one loss costs a timeout of 200 ms.
+    assert!(longest(&alone).as_us_f64() < 75_000.0, "{:?}", longest(&alone));
+    assert!(longest(&beside).as_us_f64() > 200_000.0, "{:?}", longest(&beside));
+    assert!(results.summary.packets.dropped > 0);
+}
+
+#[test]
+fn impossible_barriers_are_located() {
+    for (sets, says) in [
+        (&["traffic.0.block=5B"][..], "exclude each other"),
+        (&["traffic.0.size=unbounded"], "must end"),
+        (&["traffic.0.request_latency=0"], "`request_latency`"),
+        (&["traffic.0.senders=65"], "`senders`"),
+        (&["traffic.0.receiver=65"], "`receiver`"),
+        (&["traffic.0.until=0"], "nothing would ever begin"),
+        (&["traffic.0.blocks=0"], "`blocks`"),
+        (&["traffic.0.connections=some"], "unknown connections"),
+        (&["traffic.0.cap=dynamic"], "`cap_rate` is missing"),
+        (&[CAP[0], CAP[1], CAP[2], CAP[3], "traffic.0.cap_senders=0"], "`cap_senders`"),
+        (&["transport={kind='cbr', payload='1KB', header='40B', rate='1Mbps'}"], "never learns"),
+    ] {
+        let error = parse(INCAST, sets).map(|_| ()).unwrap_err();
+        assert!(error.contains(says) && error.contains("help: "), "{sets:?}: {error}");
+    }
+    let endless = INCAST.replace("until = \"20s\"", "");
+    let error = parse(&endless, &[]).map(|_| ()).unwrap_err().replace('\n', " ");
+    assert!(error.contains("a barrier without `until` and `blocks`"), "{error}");
 }
