@@ -84,6 +84,13 @@ pub fn fct_us(rows: &[FlowRow]) -> Vec<f64> {
     sorted(done(rows).filter_map(|r| Some(r.fct()?.as_us_f64())).collect())
 }
 
+/// Times from submission until the sender knows that it is complete, of measured messages in
+/// microseconds, ascending.
+#[must_use]
+pub fn acked_us(rows: &[FlowRow]) -> Vec<f64> {
+    sorted(done(rows).filter_map(|r| Some(r.acked?.since(r.start).as_us_f64())).collect())
+}
+
 /// Slowdowns of measured messages, ascending.
 #[must_use]
 pub fn slowdowns(rows: &[FlowRow]) -> Vec<f64> {

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{FlowRow, LinkRow, Summary, TrafficStats, fct_us, long_flow_goodputs, slowdowns};
+use metrics::{
+    FlowRow, LinkRow, Summary, TrafficStats, acked_us, fct_us, long_flow_goodputs, nearest_rank,
+    slowdowns,
+};
 use scenario::{Results, Scenario};
 use serde_json::Value;
 
@@ -13,14 +16,20 @@ use crate::run::Run;
 pub(crate) type Metrics = BTreeMap<String, f64>;
 
 /// What a curve can show the distribution of, over messages.
-const OF_MESSAGES: [&str; 3] = ["fct_us", "slowdown", "flow_goodput_gbps"];
+const OF_MESSAGES: [&str; 4] = ["fct_us", "acked_us", "slowdown", "flow_goodput_gbps"];
 
 /// What a curve can show the distribution of, over packets.
 const PACKET_LATENCY: &str = "packet_latency_us";
 
 /// What is worked out from messages beside what the summary says of them.
-const MORE_OF_FLOWS: [&str; 3] =
-    ["fct_us.min", "flow_goodput_gbps.worst_decile", "flow_goodput_gbps.jain"];
+const MORE_OF_FLOWS: [&str; 6] = [
+    "fct_us.min",
+    "acked_us.p50",
+    "acked_us.p99",
+    "acked_us.max",
+    "flow_goodput_gbps.worst_decile",
+    "flow_goodput_gbps.jain",
+];
 
 /// All metrics of a run but those of its probe.
 pub(crate) fn of(scenario: &Scenario, results: &Results) -> Metrics {
@@ -109,6 +118,7 @@ pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -
     let rows = chosen.as_deref().unwrap_or(&results.flows);
     match table.map_or(name, |(_, metric)| metric) {
         "fct_us" => fct_us(rows),
+        "acked_us" => acked_us(rows),
         "slowdown" => slowdowns(rows),
         _ => long_flow_goodputs(rows, results.window),
     }
@@ -117,7 +127,15 @@ pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -
 /// [`MORE_OF_FLOWS`], as far as there are values.
 fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
     let goodputs = long_flow_goodputs(rows, results.window);
-    let values = [fct_us(rows).first().copied(), worst_decile(&goodputs), jain(&goodputs)];
+    let acked = acked_us(rows);
+    let values = [
+        fct_us(rows).first().copied(),
+        nearest_rank(&acked, 500),
+        nearest_rank(&acked, 990),
+        acked.last().copied(),
+        worst_decile(&goodputs),
+        jain(&goodputs),
+    ];
     let named = MORE_OF_FLOWS.iter().zip(values);
     named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))).collect()
 }
