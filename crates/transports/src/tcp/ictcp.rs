@@ -426,7 +426,7 @@ mod tests {
     use proptest::prelude::*;
     use testkit::{Bottleneck, Link, Net, Seen, fault};
     use units::{HostId, MsgKey, Rate};
-    use wire::tcp::Repr;
+    use wire::tcp::{Control, Repr};
 
     use super::super::timestamps::stamp;
     use super::super::{Config, ReceiveWindow, Tcp};
@@ -643,12 +643,21 @@ mod tests {
     /// the next does not take back.
     #[test]
     fn a_sender_stays_within_the_window() {
-        let mut net = hosts(2, ictcp());
+        for handshake in [false, true] {
+            stays_within_the_window(Config { handshake, ..ictcp() });
+        }
+    }
+
+    fn stays_within_the_window(config: Config) {
+        let mut net = hosts(2, config);
         net.fault(fault::drop_data(HostId(0), &[3, 17, 40, 41, 60]));
         let seen = Rc::new(RefCell::new((2_048u64, 0u64)));
         let shared = Rc::clone(&seen);
         net.watch(move |_, what, pkt| {
             let header = Repr::parse(pkt.header()).unwrap();
+            if header.control.has(Control::SYN) {
+                return; // it neither carries data nor says a window
+            }
             let (edge, sent) = &mut *shared.borrow_mut();
             if what == Seen::Arrived(HostId(0)) {
                 let said = u64::from(header.ack) + window_bytes(header.window);
