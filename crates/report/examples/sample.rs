@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         name,
         messages,
         long_flows,
+        jobs: 0,
         samples,
         slow,
     };

@@ -7,6 +7,7 @@
 mod axis;
 mod chart;
 mod comparison;
+mod jobs;
 mod number;
 mod page;
 mod results;

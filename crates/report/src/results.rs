@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use metrics::{
-    FlowRow, LinkRow, Manifest, Series, Summary, Window, long_flow_goodputs, read_flows,
-    read_links, read_series,
+    FlowRow, JobRow, LinkRow, Manifest, Series, Summary, Window, long_flow_goodputs, read_flows,
+    read_jobs, read_links, read_series,
 };
 use units::Time;
 
@@ -15,6 +15,8 @@ pub(crate) struct Results {
     pub(crate) summary: Summary,
     pub(crate) manifest: Manifest,
     pub(crate) flows: Vec<FlowRow>,
+    /// None in a run without any, which has no such file.
+    pub(crate) jobs: Vec<JobRow>,
     pub(crate) series: Series,
     pub(crate) links: Vec<LinkRow>,
 }
@@ -25,7 +27,9 @@ impl Results {
         if !dir.join("summary.json").exists() {
             return Err(ReportError::NoResults(dir.to_owned()));
         }
+        let jobs = dir.join("jobs.parquet");
         Ok(Self {
+            jobs: if jobs.exists() { read_jobs(&jobs)? } else { Vec::new() },
             summary: Summary::read(&dir.join("summary.json"))?,
             manifest: Manifest::read(&dir.join("manifest.json"))?,
             flows: read_flows(&dir.join("flows.parquet"))?,

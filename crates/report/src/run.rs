@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::{Chart, Overlay};
+use crate::jobs::jobs;
 use crate::number::{bytes, count, number, percent};
 use crate::page::{Tile, figure, shell, table, tiles, warnings};
 use crate::results::Results;
@@ -20,6 +21,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         (tiles(&headline(summary)))
         h2 { "Messages" }
         (messages(results)?)
+        (jobs(results)?)
         (phases(&summary.phases))
         h2 { "Fabric" }
         div.pair {

@@ -8,7 +8,7 @@ use fixture::Run;
 use trimline_report::{render, render_comparison};
 
 const WEB_SEARCH: Run =
-    Run { name: "web_search", messages: 3_000, long_flows: 0, samples: 500, slow: 10 };
+    Run { name: "web_search", messages: 3_000, long_flows: 0, jobs: 0, samples: 500, slow: 10 };
 
 /// Nothing on the page may load or lead anywhere: no addresses, no scripts, no foreign markup.
 fn assert_self_contained(page: &str) {
@@ -54,6 +54,20 @@ fn long_flows_have_a_plot() {
     assert!(page.contains("Goodput of long flows"));
     assert!(page.contains("Slowest long flow"));
     assert!(page.contains("No measured message completed"), "a sentence, not an empty plot");
+}
+
+#[test]
+fn jobs_have_a_plot_and_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { jobs: 40, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    for text in ["Time of jobs", "jobs.parquet", "Link idle", "80.0 %"] {
+        assert!(page.contains(text), "{text:?} is missing");
+    }
+    assert_eq!(page.matches("<svg").count(), 8, "one more");
+    fixture::write(dir.path(), &WEB_SEARCH);
+    assert!(!render(dir.path()).unwrap().contains("Time of jobs"), "there are none");
 }
 
 #[test]
