@@ -19,7 +19,7 @@ use std::rc::Rc;
 use endpoint::Stat;
 use testkit::{Bottleneck, Link, Net, Seen, fault};
 use units::{Dur, HostId, Rate};
-use wire::tcp::Repr;
+use wire::tcp::{Control, Repr};
 
 use super::Tcp;
 use super::config::{Config, Increase, Recovery, Reduces};
@@ -117,7 +117,9 @@ impl Trace {
         }
         for (what, header, segment) in self.crossed.take() {
             match what {
+                Seen::Sent if header.control.has(Control::SYN) => self.syn(),
                 Seen::Sent => self.sent(segment),
+                Seen::Arrived(_) if header.control.has(Control::SYN) => self.line("syn-ack"),
                 Seen::Arrived(_) => self.line(&ack(&header)),
             }
         }
@@ -130,6 +132,10 @@ impl Trace {
         // In whole tenths: the interface's share is dropped.
         let tenths = self.net.now().0 / Dur::from_us(100).0;
         self.lines.push(format!("{}.{} {what}", tenths / 10, tenths % 10));
+    }
+
+    fn syn(&mut self) {
+        self.lines.last_mut().unwrap().push_str(" -> syn");
     }
 
     fn end_line(&mut self) {
@@ -182,7 +188,8 @@ fn expect(config: Config, segments: u64, script: &str) {
     let sent = want
         .iter()
         .filter_map(|line| line.split_once("->"))
-        .flat_map(|(_, sent)| sent.split(" [").next().unwrap_or_default().split_whitespace());
+        .flat_map(|(_, sent)| sent.split(" [").next().unwrap_or_default().split_whitespace())
+        .filter(|&word| word != "syn");
     let lost = (0..).zip(sent).filter(|(_, word)| word.ends_with('x')).map(|(n, _)| n).collect();
     let mut trace = Trace::new(config, lost);
     trace.line("start");
@@ -479,6 +486,21 @@ fn back_off() {
     expect(textbook(2.0), ENDLESS, script);
 }
 
+/// The same with timestamps (RFC 7323, section 4): the acknowledgement of what was sent three times is a
+/// sample, of the last time. It ends the back-off, and the timeout is three times 10.1 from then on.
+#[test]
+fn back_off_ends_with_timestamps() {
+    let script = "
+           0.0 start -> 0x 1x
+        1000.0 timeout -> 0x [loss: 1, 2]
+        3000.0 timeout -> 0
+        3010.1 ack 1 -> 1x 2x
+        3040.4 timeout -> 1
+        3050.5 ack 2 -> 2 3
+    ";
+    expect(Config { timestamps: true, ..textbook(2.0) }, ENDLESS, script);
+}
+
 /// Delayed acknowledgements: one for each two segments (RFC 5681, section 4.2), so that slow start
 /// grows by half per round trip: 4, 6, 9.
 #[test]
@@ -532,6 +554,50 @@ fn limited_transmit() {
         1010.1 ack 3 -> 3 4 [open: 2, 2]
     ";
     expect(textbook(3.0), ENDLESS, script);
+}
+
+/// RFC 5827, section 3.1: with fewer than four segments outstanding and no new data, one duplicate
+/// less than there are segments means loss.
+#[test]
+fn early_retransmit() {
+    let script = "
+         0.0 start -> 0x 1 2
+        10.1 ack 0
+        10.2 ack 0 -> 0 [recovery: 2, 2]
+        20.3 ack 3 [open: 2, 2]
+    ";
+    let config = Config { early_retransmit: true, ..textbook(3.0) };
+    expect(config, 3, script);
+    let script = "
+         0.0 start -> 0x 1
+        10.1 ack 0 -> 0 [recovery: 2, 2]
+        20.2 ack 2 [open: 2, 2]
+    ";
+    expect(config, 2, script);
+    let script = "
+         0.0 start -> 0x 1
+        10.1 ack 0 sack 1-2 -> 0 [recovery: 2, 2]
+        20.2 ack 2 [open: 2, 2]
+    ";
+    expect(Config { recovery: Recovery::Sack, ..config }, 2, script);
+}
+
+/// RFC 9293, section 3.5, and 6298, rules 2.2 and 2.3: SYN and SYN-ACK, of 40 bytes, take 10.0 and give the first
+/// sample; segment 0 gives the second, 10.1. So rttvar = 3/4 5.0 + 1/4 0.1 = 3.78, srtt = 10.0, and the timeout
+/// 10.0 + 4 3.78 = 25.1, from the last acknowledgement at 20.4 on.
+#[test]
+fn handshake() {
+    let script = "
+         0.0 start -> syn
+        10.0 syn-ack -> 0 1 2 3 4x
+        20.1 ack 1
+        20.2 ack 2
+        20.3 ack 3
+        20.4 ack 4
+        45.5 timeout -> 4 [loss: 1, 2]
+        55.6 ack 5 [open: 2, 2]
+    ";
+    expect(Config { handshake: true, ..textbook(5.0) }, 5, script);
 }
 
 /// A cap of the window of 3 segments leaves two duplicates, whether limited transmit is on or not (it
