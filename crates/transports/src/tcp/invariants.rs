@@ -307,9 +307,9 @@ fn t15_delayed_acknowledgements() {
 fn mean_windows_under_periodic_loss() {
     const P: f64 = 1e-4;
     let params = cubic::Params { fast_convergence: false, ..cubic::Params::RFC };
-    let cubic_law = (params.c * (3.0 + params.beta) / (4.0 * (1.0 - params.beta))
-        * (0.1 / P).powi(3))
-    .powf(0.25);
+    let packets = 0.1 / P;
+    let share = params.c * (3.0 + params.beta) / (4.0 * (1.0 - params.beta));
+    let cubic_law = (share * packets * packets * packets).sqrt().sqrt();
     for (rule, law) in
         [(RuleConfig::NewReno, (1.5 / P).sqrt()), (RuleConfig::Cubic(params), cubic_law)]
     {
