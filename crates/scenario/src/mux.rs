@@ -97,8 +97,8 @@ impl App for Mux {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use endpoint::{Draw, Purpose};
-    use units::{HostId, MsgId, Time};
+    use endpoint::{Draw, Job, Purpose};
+    use units::{HostId, MsgId, MsgKey, Time};
 
     /// Arms timer 3 at its own number and submits to its own number when it fires.
     struct Probe(u32);
@@ -149,5 +149,40 @@ mod tests {
         assert_ne!(submitted[0].2, submitted[1].2, "draws differ");
         assert_eq!([submitted[0].3, submitted[1].3], [5, 2], "the tag is the index of the table");
         assert_eq!([submitted[0].4, submitted[1].4], [0, 1], "and the transport is the table's");
+    }
+
+    /// Reports and passes on whatever reaches it.
+    struct Echo(u32);
+
+    impl App for Echo {
+        fn on_start(&mut self, _: &mut AppCx<'_>) {}
+        fn on_event(&mut self, cx: &mut AppCx<'_>, _: AppEvent) {
+            cx.signal(HostId(self.0), 1, Dur(1));
+            cx.report(Job::default());
+        }
+    }
+
+    #[test]
+    fn a_table_hears_what_concerns_it_and_speaks_for_itself() {
+        let part = |table, to| Part { table, transport: 0, app: Box::new(Echo(to)) };
+        let mut mux = Mux::of(vec![part(2, 7), part(5, 8)], false);
+        let (mut next_id, mut fx) = (MsgId(0), Vec::new());
+        let draw = Draw::new(1, Purpose::new("test"), 0);
+        let (now, me, received) = (Time(0), HostId(0), 0);
+        let mut cx = AppCx { now, me, draw, received, next_id: &mut next_id, fx: &mut fx };
+        let key = MsgKey { src: HostId(3), id: MsgId(0) };
+        mux.on_event(&mut cx, AppEvent::Signal { from: HostId(3), tag: 5, token: 0 });
+        mux.on_event(&mut cx, AppEvent::Delivered { key, len: 1, tag: 2, token: 0 });
+        let by = |to, tag| {
+            let (to, token, after) = (HostId(to), 1, Dur(1));
+            [
+                AppEffect::Signal { to, token, after, tag },
+                AppEffect::Job(Job { tag, ..Job::default() }),
+            ]
+        };
+        assert_eq!(*cx.fx, [by(8, 5), by(7, 2)].concat());
+        cx.fx.clear();
+        mux.on_event(&mut cx, AppEvent::Acked(MsgId(0)));
+        assert_eq!(cx.fx.len(), 4, "whose message that was, each knows itself");
     }
 }
