@@ -130,12 +130,12 @@ impl Rto {
         }
         match config.tick.0 {
             0 => timeout,
-            tick => Dur(timeout.0.div_ceil(tick) * tick),
+            tick => Dur(tick) * timeout.0.div_ceil(tick),
         }
     }
 
     fn backed_off(&self, config: &RtoConfig) -> Dur {
-        let variance = Dur(config.tick.0.max(4 * self.rttvar.0));
+        let variance = config.tick.max(self.rttvar * 4);
         let base = match (self.sampled, config.min_is_variance) {
             (false, _) => config.initial,
             (true, true) => self.srtt + variance.max(config.min),
@@ -156,7 +156,7 @@ fn to_ticks(tick: Dur, rtt: Dur) -> Dur {
     if tick == Dur::ZERO {
         return rtt;
     }
-    Dur(((rtt.0 + tick.0 / 2) / tick.0).max(1) * tick.0)
+    tick * ((rtt + Dur(tick.0 / 2)).0 / tick.0).max(1)
 }
 
 #[cfg(test)]
@@ -267,6 +267,24 @@ mod tests {
                     assert!(timeout >= min.max(tick), "{timeout} with {min} and {tick}");
                 }
             }
+        }
+    }
+
+    /// Parameters at the end of their ranges make timeouts that never come, not ones that wrap round to
+    /// nothing.
+    #[test]
+    fn no_parameter_makes_a_timeout_wrap_round() {
+        let (tick, longest) = (Dur::from_ms(1), Dur(u64::MAX - 1));
+        for config in [
+            RtoConfig { random: f64::MAX, tick, ..CONFIG },
+            RtoConfig { first_rttvar: f64::MAX, tick, max: longest, ..CONFIG },
+            RtoConfig { tick: longest, max: longest, ..CONFIG },
+        ] {
+            let mut rto = Rto::new();
+            rto.spread(0.5);
+            rto.sample(&config, Dur::from_us(100));
+            rto.sample(&config, Dur::from_us(100));
+            assert!(rto.timeout(&config) >= Dur(u64::MAX / 2), "{config:?}");
         }
     }
 
