@@ -65,7 +65,8 @@ pub enum Stat {
     RetransmissionTimeout,
     /// None of these, or a timeout of a transport that does not tell.
     OtherTimeout,
-    /// A receiver heard of a timeout whose data it had already; counted beside the causes.
+    /// A timeout whose data the receiver had already: it was sent to it again, or was acknowledged before it
+    /// could be; counted beside the causes.
     SpuriousTimeout,
 }
 

@@ -19,7 +19,8 @@
 //! a packet comes from, and the two directions between two hosts never meet.
 //!
 //! URG marks the first segment that is sent because a timer has expired, so that a receiver which had
-//! it can count the timeout as spurious; nothing else depends on it.
+//! it can count the timeout as spurious; nothing else depends on it. The sender counts those after which
+//! an acknowledgement of something new comes before the interface takes that segment.
 //!
 //! Everything is decided from the TCP header and the payload length. The message identity and the
 //! place of the bytes in it ([`endpoint::Span`]) come with the packet; they name where the payload

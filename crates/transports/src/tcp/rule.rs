@@ -58,6 +58,8 @@ pub(super) struct Acked {
     pub(super) now: Time,
     /// Segments acknowledged, a real number.
     pub(super) segments: f64,
+    /// No loss was being repaired when it came.
+    pub(super) open: bool,
     /// It echoes congestion (ECE).
     pub(super) marked: bool,
     /// It is the first beyond what had been sent when the last such came: a round trip is over.
@@ -151,7 +153,15 @@ impl State {
 impl Acked {
     /// One segment, by itself, without a sample.
     fn one(now: Time) -> Self {
-        Self { now, segments: 1.0, marked: false, new_round: false, sample: None, srtt: None }
+        Self {
+            now,
+            segments: 1.0,
+            open: true,
+            marked: false,
+            new_round: false,
+            sample: None,
+            srtt: None,
+        }
     }
 }
 

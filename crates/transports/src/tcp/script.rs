@@ -4,7 +4,8 @@ use endpoint::{Effect, Effects, Stat, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
-use super::config::{Config, IdleRestart, Increase, Recovery, Reduces};
+use super::config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces};
+use super::ictcp;
 use super::rule::{RuleConfig, State, cubic, dctcp};
 use super::sender::{Identity, Incoming, Sender, Timer};
 use super::window::Phase;
@@ -18,6 +19,19 @@ fn config() -> Config {
         limited_transmit: false,
         ssthresh_of: Reduces::Flight,
         ..Config::linux_datacenter(MSS as u16)
+    }
+}
+
+/// An acknowledgement of all segments before `n`, and no more than that.
+fn everything_before(n: u64) -> Incoming<'static> {
+    Incoming {
+        ack: n * MSS,
+        edge: u64::MAX,
+        stamp: 0,
+        echo: 0,
+        complete: false,
+        marked: false,
+        sack: &[],
     }
 }
 
@@ -45,50 +59,26 @@ impl Script {
         std::iter::from_fn(next).collect()
     }
 
+    /// `incoming` comes 10 us later.
+    fn take(&mut self, incoming: &Incoming<'_>) -> Timer {
+        self.now += Dur::from_us(10);
+        self.sender.on_ack(&self.config, self.now, incoming, &mut self.fx)
+    }
+
     /// Everything before segment `n` is acknowledged.
     fn ack(&mut self, n: u64) -> Timer {
-        self.now += Dur::from_us(10);
-        let ack = Incoming {
-            ack: n * MSS,
-            edge: u64::MAX,
-            stamp: 0,
-            echo: 0,
-            complete: false,
-            marked: false,
-            sack: &[],
-        };
-        self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx)
+        self.take(&everything_before(n))
     }
 
     /// As [`Self::ack`], and the receiver holds the segments of `held`, most recent first.
     fn sack(&mut self, n: u64, held: &[(u64, u64)]) -> Timer {
-        self.now += Dur::from_us(10);
         let blocks: Vec<(u64, u64)> = held.iter().map(|&(l, r)| (l * MSS, r * MSS)).collect();
-        let ack = Incoming {
-            ack: n * MSS,
-            edge: u64::MAX,
-            stamp: 0,
-            echo: 0,
-            complete: false,
-            marked: false,
-            sack: &blocks,
-        };
-        self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx)
+        self.take(&Incoming { sack: &blocks, ..everything_before(n) })
     }
 
-    /// The next segment is acknowledged up to `n`, with ECE.
+    /// As [`Self::ack`], with ECE.
     fn marked(&mut self, n: u64) {
-        self.now += Dur::from_us(10);
-        let ack = Incoming {
-            ack: n * MSS,
-            edge: u64::MAX,
-            stamp: 0,
-            echo: 0,
-            complete: false,
-            marked: true,
-            sack: &[],
-        };
-        self.sender.on_ack(&self.config, self.now, &ack, &mut self.fx);
+        self.take(&Incoming { marked: true, ..everything_before(n) });
     }
 
     fn acks(&mut self, n: u64, times: u32) {
@@ -218,6 +208,23 @@ fn a_second_timeout_of_a_segment_leaves_ssthresh() {
     assert_eq!(s.ssthresh(), 2.0, "progress lies between: another loss");
 }
 
+/// What is acknowledged before anything could be sent again had arrived.
+#[test]
+fn an_acknowledgement_before_the_retransmission_makes_a_timeout_spurious() {
+    for (sends, spurious) in [(false, 1), (true, 0)] {
+        let mut s = Script::new(config());
+        s.timeout();
+        if sends {
+            assert_eq!(s.sent(), [0]);
+        }
+        s.ack(10);
+        let counted = |e: &&Effect| **e == Effect::Count(Stat::SpuriousTimeout);
+        assert_eq!(s.fx.as_slice().iter().filter(counted).count(), spurious);
+        let next = s.sender.next_segment(&s.config, s.now).unwrap();
+        assert!(!next.control.has(Control::URG), "it does not follow the timeout");
+    }
+}
+
 #[test]
 fn a_timeout_counts_only_once_its_segment_has_left() {
     let mut s = Script::new(config());
@@ -299,6 +306,22 @@ fn sack_repairs_several_losses_in_one_round_trip() {
     s.ack(10);
     assert_eq!((s.sender.window().phase(), s.cwnd()), (Phase::Open, 5.0));
     assert_eq!(s.sent(), [13, 14], "10 to 12 are in flight");
+}
+
+/// RFC 6675, section 4, NextSeg: new data goes before what is not known to be lost, "if the receiver's
+/// advertised window allows". Segments 0 and 8 are lost, and the window of ten is full.
+#[test]
+fn a_full_receive_window_does_not_hold_up_a_recovery() {
+    let params = ictcp::Params { least_window: 10, ..ictcp::Params::paper(Dur::ZERO) };
+    let mut s = Script::new(Config { receive_window: ReceiveWindow::Ictcp(params), ..sack() });
+    let mut sent = |held: &[(u64, u64)]| {
+        let blocks: Vec<(u64, u64)> = held.iter().map(|&(l, r)| (l * MSS, r * MSS)).collect();
+        s.take(&Incoming { edge: 10 * MSS, sack: &blocks, ..everything_before(0) });
+        s.sent()
+    };
+    assert_eq!(sent(&[(1, 4)]), [0]);
+    assert_eq!(sent(&[(1, 8)]), [9], "rule 4: 0, 8 and 9 in flight, five allowed, no hole");
+    assert_eq!(sent(&[(9, 10), (1, 8)]), [8], "rule 3: not known to be lost");
 }
 
 /// RFC 6675, section 5, step 2: two segments more than the first are missing nothing.

@@ -350,8 +350,13 @@ impl Sender {
             _ => (self.segment_at(self.nxt)?, Cause::Next, self.in_flight()),
         };
         let allowed = (self.window.allowed(config) * f64::from(self.id.mss)) as u64;
-        let covered = segment.seq + segment.space() <= self.edge;
-        (covered && flight + segment.space() <= allowed).then_some((segment, cause))
+        let fits = flight + segment.space() <= allowed;
+        (fits && self.covers(&segment)).then_some((segment, cause))
+    }
+
+    /// Whether `segment` is within the receiver's window.
+    fn covers(&self, segment: &Segment) -> bool {
+        segment.seq + segment.space() <= self.edge
     }
 
     /// The SYN, as soon as there is a message to open the connection for.
@@ -368,7 +373,7 @@ impl Sender {
         if let Some((at, true)) = hole {
             return hole_at(at);
         }
-        if let Some(new) = self.segment_at(self.nxt) {
+        if let Some(new) = self.segment_at(self.nxt).filter(|new| self.covers(new)) {
             return Some((new, Cause::Next, pipe));
         }
         if let Some((at, false)) = hole {
@@ -540,10 +545,14 @@ impl Sender {
         // After go-back-N the receiver may hold more than was sent again: skip it.
         self.nxt = self.nxt.max(ack);
         self.timeouts = 0;
+        if std::mem::take(&mut self.timed_out) {
+            fx.count(Stat::SpuriousTimeout); // nothing has been sent since
+        }
         let sample = self.measure(config, now, incoming.echo);
         let new_round = self.una > self.round_end;
         let (segments, srtt) = (self.segments(acked), self.rto.srtt());
-        let acked = Acked { now, segments, marked: incoming.marked, new_round, sample, srtt };
+        let (open, marked) = (self.window.phase() == Phase::Open, incoming.marked);
+        let acked = Acked { now, segments, open, marked, new_round, sample, srtt };
         let restart = self.advance(config, &acked, self.segments(fresh));
         if new_round {
             self.round_end = self.nxt;
@@ -635,10 +644,10 @@ impl Sender {
         if !config.early_retransmit || outstanding > u64::from(config.dup_threshold) {
             return config.dup_threshold;
         }
-        let room = self.window.capped((outstanding + 1) as f64) > outstanding as f64;
-        let next = self.segment_at(self.max).filter(|s| s.seq + s.space() <= self.edge);
-        match next {
-            Some(_) if room => config.dup_threshold,
+        let one_more = (outstanding + 1) as f64;
+        let room = self.window.capped(one_more) >= one_more;
+        match self.segment_at(self.max) {
+            Some(next) if room && self.covers(&next) => config.dup_threshold,
             _ => (outstanding as u32).saturating_sub(1).max(1),
         }
     }

@@ -91,8 +91,11 @@ impl Bic {
 }
 
 impl Rule for Bic {
+    /// What is acknowledged at once after a loss says nothing of delays (Linux, `bictcp_acked`).
     fn on_ack(&mut self, ack: &Acked) {
-        self.ratio += (ack.segments - self.ratio) / 16.0;
+        if ack.open {
+            self.ratio += (ack.segments - self.ratio) / 16.0;
+        }
     }
 
     fn increase(&mut self, cwnd: f64, n: f64, _: &Acked) -> f64 {
@@ -166,5 +169,15 @@ mod tests {
                 assert_eq!(rule.increase(320.0, n, &ack), n * counts / 20.0, "{increase:?}");
             }
         }
+    }
+
+    /// An acknowledgement of 20 segments ends a recovery; another of a delayed acknowledgement follows.
+    #[test]
+    fn the_end_of_a_recovery_is_no_delayed_acknowledgement() {
+        let mut rule = Bic { ratio: 1.0, ..Bic::new(Params::LINUX, Increase::PerAck) };
+        rule.on_ack(&Acked { segments: 20.0, open: false, ..Acked::one(Time::ZERO) });
+        assert_eq!(rule.ratio, 1.0);
+        rule.on_ack(&Acked { segments: 2.0, ..Acked::one(Time::ZERO) });
+        assert_eq!(rule.ratio, 1.0 + 1.0 / 16.0);
     }
 }
