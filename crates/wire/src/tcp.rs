@@ -1,8 +1,9 @@
 //! The TCP header (RFC 9293, section 3.1).
 //!
 //! Of the options, SACK blocks (RFC 2018) and timestamps (RFC 7323, section 3) are read and written; all
-//! others are skipped: nothing in the workspace negotiates any. The checksum covers the payload and the IP addresses, which a header does not know: it is emitted as zero,
-//! and whoever builds the whole frame fills it in. The urgent pointer is emitted as zero too.
+//! others are skipped: nothing in the workspace negotiates any. The checksum covers the payload and the
+//! IP addresses, which a header does not know: it is emitted as zero, and whoever builds the whole frame
+//! fills it in. The urgent pointer is emitted as zero too.
 
 use thiserror::Error;
 

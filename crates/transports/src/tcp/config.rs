@@ -122,7 +122,7 @@ pub struct Config {
     /// flight all along.
     pub conservative_exit: bool,
     /// With fewer than four segments outstanding and no new one to send, as many duplicates as there
-    /// are others outstanding mean loss (RFC 5827, by segments).
+    /// are others outstanding mean loss (RFC 5827).
     pub early_retransmit: bool,
     /// How a connection sends again that was silent for longer than its timeout.
     pub idle_restart: IdleRestart,
