@@ -11,7 +11,8 @@ use wire::tcp::{Control, Repr, SackBlocks};
 
 use super::config::Config;
 use super::receiver::Ack;
-use super::sender::{Identity, Segment};
+use super::sender::Identity;
+use super::stream::Segment;
 use super::{WINDOW, ports, times, write};
 
 /// How far the handshake has come, at the sender.

@@ -49,6 +49,7 @@ mod scoreboard;
 #[cfg(test)]
 mod script;
 mod sender;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod timestamps;
@@ -67,7 +68,8 @@ use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 pub use config::{Config, ConfigError, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces};
 use receiver::{Ack, Receivers};
 pub use rule::RuleConfig;
-use sender::{Identity, Incoming, Segment, Sender, Timer};
+use sender::{Identity, Incoming, Sender, Timer};
+use stream::Segment;
 
 use crate::deadlines::Deadlines;
 

@@ -439,6 +439,12 @@ impl Receivers {
     pub(super) fn open(&self) -> usize {
         self.by_id.len()
     }
+
+    /// Connections with state, places for such, and ranges of ids of those with `peer` that are over.
+    pub(super) fn memory(&self, peer: HostId) -> (usize, usize, usize) {
+        let ranges = self.finished.get(&peer).map_or(0, |finished| finished.ids.fragments());
+        (self.open(), self.table.len(), ranges)
+    }
 }
 
 #[cfg(test)]

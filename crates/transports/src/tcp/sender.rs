@@ -1,70 +1,20 @@
 //! The sending half of one connection: what is sent when, by RFC 5681, 6582, 6675, 6298 and 3042.
-//!
-//! Sequence numbers are 64-bit stream positions from zero; only the header wraps. A message
-//! occupies as many of them as it has bytes, and one if it has none, as FIN does; a message given
-//! up half-way occupies those that were sent and one for the mark that says so. A segment never
-//! spans two messages, and segments are always cut at the same places, so that what is sent again
-//! is what was sent before.
+//! What there is to send is in `stream.rs`.
 
-use std::collections::VecDeque;
-
-use endpoint::{Draw, Effects, Purpose, Stat, Why};
-use units::{Dur, HostId, MsgId, MsgKey, Time};
+use endpoint::{Draw, Effects, Purpose, Stat};
+use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
 use super::config::{Config, ReceiveWindow, Recovery, Reduces};
 use super::handshake::{self, Opening};
 use super::rule::Acked;
 use super::scoreboard::Scoreboard;
+use super::stream::{Segment, Stream};
 use super::timestamps;
 use super::window::{Phase, Window};
 use crate::rto::Rto;
 
 const SPREAD: Purpose = Purpose::new("tcp timeout");
-
-/// A message on its way.
-#[derive(Clone, Copy, Debug)]
-struct Outgoing {
-    id: MsgId,
-    /// Its first position in the stream.
-    start: u64,
-    /// Bytes to send: those of the message, or those that were sent when it was given up.
-    len: u64,
-    /// It ends with a mark that it was given up, not whole.
-    given_up: bool,
-    /// The application has been told how it ended.
-    reported: bool,
-}
-
-impl Outgoing {
-    /// The first position after it. An unbounded message has none: `u64::MAX`.
-    fn end(&self) -> u64 {
-        self.start.saturating_add(if self.given_up { self.len + 1 } else { self.len.max(1) })
-    }
-}
-
-/// A segment to put on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
-    pub(super) seq: u64,
-    /// Payload bytes; none for a message without any, and for the mark of one given up.
-    pub(super) len: u32,
-    pub(super) msg: MsgId,
-    /// Position in the message.
-    pub(super) offset: u64,
-    pub(super) control: Control,
-    /// The time that it echoes (RFC 7323, section 3.2).
-    pub(super) echo: u32,
-    /// It was sent before.
-    pub(super) again: bool,
-}
-
-impl Segment {
-    /// Sequence numbers that it occupies.
-    fn space(&self) -> u64 {
-        u64::from(self.len.max(1))
-    }
-}
 
 /// Which connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,9 +81,7 @@ pub(super) struct Sender {
     tell_reduced: bool,
     /// The connection stands in the endpoint's round.
     pub(super) in_round: bool,
-    /// Messages not reported yet.
-    open: u32,
-    messages: VecDeque<Outgoing>,
+    stream: Stream,
 }
 
 /// An acknowledgement as it came.
@@ -212,29 +160,28 @@ impl Sender {
             reduced_by_mark: false,
             tell_reduced: false,
             in_round: false,
-            open: 0,
-            messages: VecDeque::new(),
+            stream: Stream::default(),
         }
     }
 
     /// Begin anew as another connection, keeping the memory and the place in the round.
     pub(super) fn reopen(&mut self, config: &Config, id: Identity) {
-        let mut messages = std::mem::take(&mut self.messages);
-        messages.clear();
+        let mut stream = std::mem::take(&mut self.stream);
+        stream.clear();
         let mut scoreboard = std::mem::take(&mut self.scoreboard);
         scoreboard.clear();
         let in_round = self.in_round;
-        *self = Self { messages, scoreboard, in_round, ..Self::new(config, id) };
+        *self = Self { stream, scoreboard, in_round, ..Self::new(config, id) };
     }
 
     /// Whether every message has ended.
     pub(super) fn is_done(&self) -> bool {
-        self.messages.is_empty()
+        self.stream.is_done()
     }
 
     /// Messages whose end the application has not been told.
     pub(super) fn open_messages(&self) -> u32 {
-        self.open
+        self.stream.open()
     }
 
     /// The next position expected by acknowledgements, for unwrapping their 32 bits.
@@ -252,11 +199,6 @@ impl Sender {
             let mine = draw.part(u64::from(self.id.dst.0)).part(u64::from(self.id.conn));
             self.rto.spread(mine.unit(SPREAD, u64::from(self.expiries)));
         }
-    }
-
-    /// The first position after everything submitted.
-    fn end(&self) -> u64 {
-        self.messages.back().map_or(self.una, Outgoing::end)
     }
 
     /// FlightSize (RFC 5681, section 2). After a timeout only what was sent again since; of that,
@@ -282,9 +224,7 @@ impl Sender {
 
     /// Take on a message of `len` bytes.
     pub(super) fn submit(&mut self, id: MsgId, len: u64) {
-        let start = self.end();
-        self.open += 1;
-        self.messages.push_back(Outgoing { id, start, len, given_up: false, reported: false });
+        self.stream.submit(id, len, self.una);
     }
 
     /// From now on at most `bytes` on the wire may be in flight, headers included: whole segments, and
@@ -296,37 +236,10 @@ impl Sender {
         self.window.set_cap(segments.min(config.window_cap));
     }
 
-    /// The message that position `seq` is in. Most often it is the first.
-    fn message_at(&self, seq: u64) -> Option<&Outgoing> {
-        match self.messages.front() {
-            Some(first) if seq < first.end() => Some(first),
-            _ => self.messages.get(self.messages.partition_point(|m| m.end() <= seq)),
-        }
-    }
-
-    /// Where the segment begins that position `seq` is in.
-    fn cut_before(&self, seq: u64) -> Option<u64> {
-        let m = self.message_at(seq)?;
-        let offset = seq - m.start;
-        let mark = m.given_up && offset == m.len;
-        Some(if mark { seq } else { seq - offset % u64::from(self.id.mss) })
-    }
-
     /// The segment at position `seq`, if any message has one there.
     fn segment_at(&self, seq: u64) -> Option<Segment> {
-        let m = self.message_at(seq)?;
-        let offset = seq - m.start;
-        let len = m.len.saturating_sub(offset).min(u64::from(self.id.mss)) as u32;
-        let mut control = Control::ACK;
-        let last = if m.given_up { len == 0 } else { offset + u64::from(len) == m.len };
-        if last {
-            control = control.with(if self.id.channel == 0 { Control::FIN } else { Control::PSH });
-        }
-        if last && m.given_up {
-            control = control.with(Control::RST);
-        }
-        let (echo, again) = (self.stamp, seq < self.max);
-        Some(Segment { seq, len, msg: m.id, offset, control, echo, again })
+        let segment = self.stream.segment_at(seq, &self.id)?;
+        Some(Segment { echo: self.stamp, again: seq < self.max, ..segment })
     }
 
     /// What may be sent now.
@@ -361,7 +274,7 @@ impl Sender {
 
     /// The SYN, as soon as there is a message to open the connection for.
     fn syn(&self, config: &Config) -> Option<Segment> {
-        Some(handshake::syn(config, self.messages.front()?.id))
+        Some(handshake::syn(config, self.stream.first()?.id))
     }
 
     /// NextSeg of RFC 6675, section 4, and pipe.
@@ -379,7 +292,7 @@ impl Sender {
         if let Some((at, false)) = hole {
             return hole_at(at);
         }
-        let last = self.cut_before(self.scoreboard.rescue(una, self.max)?)?;
+        let last = self.stream.cut_before(self.scoreboard.rescue(una, self.max)?, mss)?;
         Some((self.segment_at(last)?, Cause::Rescue, pipe))
     }
 
@@ -558,7 +471,7 @@ impl Sender {
             self.round_end = self.nxt;
             self.peak = flight;
         }
-        self.finish_messages(fx);
+        self.stream.acknowledged(self.una, fx);
         if self.una == self.max {
             self.idle_since = Some(now);
         }
@@ -702,7 +615,7 @@ impl Sender {
     /// Why a timer had to repair the loss of the segment at `una` (specs/incast.md, section 3).
     fn timeout_cause(&self, config: &Config) -> Stat {
         let last = u64::from(config.dup_threshold) * u64::from(self.id.mss);
-        match self.messages.front() {
+        match self.stream.first() {
             Some(m) if self.una == m.start => Stat::HeadTimeout,
             Some(m) if m.end() - self.una <= last => Stat::TailTimeout,
             _ if self.una < self.sent_again || self.rescued == Some(self.una) => {
@@ -712,54 +625,15 @@ impl Sender {
         }
     }
 
-    fn finish_messages(&mut self, fx: &mut Effects) {
-        while let Some(m) = self.messages.front()
-            && m.end() <= self.una
-        {
-            if !m.reported {
-                self.open -= 1;
-                fx.acked(m.id);
-            }
-            self.messages.pop_front();
-        }
-    }
-
     /// Fail every message.
     pub(super) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
-        self.open = 0;
-        for m in self.messages.drain(..).filter(|m| !m.reported) {
-            fx.failed(MsgKey { src: me, id: m.id }, Why::TimedOut);
-        }
+        self.stream.give_up(me, fx);
     }
 
     /// Give message `id` up; false if it is not here or has already been given up. Of a message
     /// not begun nothing is sent; one begun ends after what was sent of it, with a mark.
     pub(super) fn cancel(&mut self, id: MsgId) -> bool {
-        let Some(i) = self.messages.iter().position(|m| m.id == id && !m.reported) else {
-            return false;
-        };
-        let m = &mut self.messages[i];
-        m.reported = true;
-        self.open -= 1;
-        if m.start >= self.max {
-            let start = m.start;
-            self.messages.remove(i);
-            self.renumber(i, start);
-        } else if m.end() > self.max {
-            m.len = self.max - m.start;
-            m.given_up = true;
-            let next = m.end();
-            self.renumber(i + 1, next);
-        }
-        true
-    }
-
-    /// Messages from `first` on follow one another from `start` on; none has been sent.
-    fn renumber(&mut self, first: usize, mut start: u64) {
-        for m in self.messages.range_mut(first..) {
-            m.start = start;
-            start = m.end();
-        }
+        self.stream.cancel(id, self.max)
     }
 }
 

@@ -9,16 +9,16 @@ use super::{Acked, Rule, between};
 /// Parameters of BIC. Linux's names in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Up to this window it is Reno, segments, at least 1 (`low_window`, 14).
+    /// Up to this window it is Reno, segments, above 0 (`low_window`, 14).
     pub low_window: f64,
-    /// Smax: the greatest increase in a round trip, segments, at least 1 (`max_increment`, 16).
+    /// Smax: the greatest increase in a round trip, segments, above 0 (`max_increment`, 16).
     pub max_increment: f64,
     /// The factor of the window after a loss, between 0 and 1 (`beta`, 819/1024).
     pub beta: f64,
     /// A flow that loses below its last maximum leaves room to newer ones (`fast_convergence`).
     pub fast_convergence: bool,
     /// Round trips that the last segment before the maximum, and the first after it, take in
-    /// units of 1/`SEARCH` (`smooth_part`, 20).
+    /// units of 1/`SEARCH`, above 0 (`smooth_part`, 20).
     pub smooth: f64,
 }
 

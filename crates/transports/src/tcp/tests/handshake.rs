@@ -125,3 +125,23 @@ fn a_handshake_for_nothing_ends() {
         assert!(net.record(key).acked.is_some());
     }
 }
+
+/// A connection for each of thousands of messages, some with losses: what is over leaves nothing behind, at
+/// either end, but a range of ids.
+#[test]
+fn connections_that_are_over_leave_nothing() {
+    let mut net = pair(with_handshake());
+    net.stop_logging();
+    let mix = fault::Mix { drop: 0.01, ..fault::Mix::NONE };
+    net.fault(fault::random(endpoint::Draw::new(5, Purpose::new("test"), 0), mix));
+    for _ in 0..1_000 {
+        for _ in 0..3 {
+            net.submit(A, B, 2 * MSS);
+        }
+        net.run_until_idle(Dur::from_ms(1_000));
+    }
+    net.ledger().assert_all_done();
+    let (sender, receiver) = (net.endpoint(A), net.endpoint(B));
+    assert_eq!((sender.by_id.len(), sender.senders.len(), sender.messages), (0, 3, 0));
+    assert_eq!(receiver.receivers.memory(A), (0, 3, 1));
+}

@@ -1,0 +1,250 @@
+//! What a connection has to send: messages one after the other, cut into segments.
+//!
+//! Sequence numbers are 64-bit stream positions from zero; only the header wraps. A message
+//! occupies as many of them as it has bytes, and one if it has none, as FIN does; a message given
+//! up half-way occupies those that were sent and one for the mark that says so. A segment never
+//! spans two messages, and segments are always cut at the same places, so that what is sent again
+//! is what was sent before.
+
+use std::collections::VecDeque;
+
+use endpoint::{Effects, Why};
+use units::{HostId, MsgId, MsgKey};
+use wire::tcp::Control;
+
+use super::sender::Identity;
+
+/// A message on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) id: MsgId,
+    /// Its first position in the stream.
+    pub(super) start: u64,
+    /// Bytes to send: those of the message, or those that were sent when it was given up.
+    len: u64,
+    /// It ends with a mark that it was given up, not whole.
+    given_up: bool,
+    /// The application has been told how it ended.
+    reported: bool,
+}
+
+impl Outgoing {
+    /// The first position after it. An unbounded message has none: `u64::MAX`.
+    pub(super) fn end(&self) -> u64 {
+        self.start.saturating_add(if self.given_up { self.len + 1 } else { self.len.max(1) })
+    }
+}
+
+/// A segment to put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) seq: u64,
+    /// Payload bytes; none for a message without any, and for the mark of one given up.
+    pub(super) len: u32,
+    pub(super) msg: MsgId,
+    /// Position in the message.
+    pub(super) offset: u64,
+    pub(super) control: Control,
+    /// The time that it echoes (RFC 7323, section 3.2).
+    pub(super) echo: u32,
+    /// It was sent before.
+    pub(super) again: bool,
+}
+
+impl Segment {
+    /// Sequence numbers that it occupies.
+    pub(super) fn space(&self) -> u64 {
+        u64::from(self.len.max(1))
+    }
+}
+
+/// The messages of one connection that are not acknowledged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stream {
+    messages: VecDeque<Outgoing>,
+    /// Those of them whose end the application has not been told.
+    open: u32,
+}
+
+impl Stream {
+    /// Begin anew, keeping the memory.
+    pub(super) fn clear(&mut self) {
+        self.messages.clear();
+        self.open = 0;
+    }
+
+    /// Whether every message has ended.
+    pub(super) fn is_done(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Messages whose end the application has not been told.
+    pub(super) fn open(&self) -> u32 {
+        self.open
+    }
+
+    /// The message that is acknowledged next.
+    pub(super) fn first(&self) -> Option<&Outgoing> {
+        self.messages.front()
+    }
+
+    /// Take on a message of `len` bytes. `una`: everything before this position is acknowledged.
+    pub(super) fn submit(&mut self, id: MsgId, len: u64, una: u64) {
+        let start = self.messages.back().map_or(una, Outgoing::end);
+        self.open += 1;
+        self.messages.push_back(Outgoing { id, start, len, given_up: false, reported: false });
+    }
+
+    /// The message that position `seq` is in. Most often it is the first.
+    fn message_at(&self, seq: u64) -> Option<&Outgoing> {
+        match self.messages.front() {
+            Some(first) if seq < first.end() => Some(first),
+            _ => self.messages.get(self.messages.partition_point(|m| m.end() <= seq)),
+        }
+    }
+
+    /// Where the segment of up to `mss` bytes begins that position `seq` is in.
+    pub(super) fn cut_before(&self, seq: u64, mss: u64) -> Option<u64> {
+        let m = self.message_at(seq)?;
+        let offset = seq - m.start;
+        let mark = m.given_up && offset == m.len;
+        Some(if mark { seq } else { seq - offset % mss })
+    }
+
+    /// The segment at position `seq` of connection `id`, if any message has one there, as if it echoed
+    /// nothing and was sent for the first time.
+    pub(super) fn segment_at(&self, seq: u64, id: &Identity) -> Option<Segment> {
+        let m = self.message_at(seq)?;
+        let offset = seq - m.start;
+        let len = m.len.saturating_sub(offset).min(u64::from(id.mss)) as u32;
+        let mut control = Control::ACK;
+        let last = if m.given_up { len == 0 } else { offset + u64::from(len) == m.len };
+        if last {
+            control = control.with(if id.channel == 0 { Control::FIN } else { Control::PSH });
+        }
+        if last && m.given_up {
+            control = control.with(Control::RST);
+        }
+        Some(Segment { seq, len, msg: m.id, offset, control, echo: 0, again: false })
+    }
+
+    /// Everything before position `una` is acknowledged.
+    pub(super) fn acknowledged(&mut self, una: u64, fx: &mut Effects) {
+        while let Some(m) = self.messages.front()
+            && m.end() <= una
+        {
+            if !m.reported {
+                self.open -= 1;
+                fx.acked(m.id);
+            }
+            self.messages.pop_front();
+        }
+    }
+
+    /// Fail every message of the host `me`.
+    pub(super) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
+        self.open = 0;
+        for m in self.messages.drain(..).filter(|m| !m.reported) {
+            fx.failed(MsgKey { src: me, id: m.id }, Why::TimedOut);
+        }
+    }
+
+    /// Give message `id` up, of which what lies before position `sent` has been sent; false if it is
+    /// not here or has already been given up.
+    pub(super) fn cancel(&mut self, id: MsgId, sent: u64) -> bool {
+        let Some(i) = self.messages.iter().position(|m| m.id == id && !m.reported) else {
+            return false;
+        };
+        let m = &mut self.messages[i];
+        m.reported = true;
+        self.open -= 1;
+        if m.start >= sent {
+            let start = m.start;
+            self.messages.remove(i);
+            self.renumber(i, start);
+        } else if m.end() > sent {
+            m.len = sent - m.start;
+            m.given_up = true;
+            let next = m.end();
+            self.renumber(i + 1, next);
+        }
+        true
+    }
+
+    /// Messages from `first` on follow one another from `start` on; none has been sent.
+    fn renumber(&mut self, first: usize, mut start: u64) {
+        for m in self.messages.range_mut(first..) {
+            m.start = start;
+            start = m.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use endpoint::Effect;
+
+    use super::*;
+
+    const CONNECTION: Identity =
+        Identity { dst: HostId(1), conn: 0, path: 0, channel: 1, mss: 1000 };
+
+    /// Messages of 2500, 0 and 700 bytes.
+    fn stream() -> Stream {
+        let mut stream = Stream::default();
+        for (id, len) in [(0, 2_500), (1, 0), (2, 700)] {
+            stream.submit(MsgId(id), len, 0);
+        }
+        stream
+    }
+
+    /// First position, payload, message and offset of every segment from `seq` on, and whether it ends
+    /// its message (P), or says that this was given up (R).
+    fn segments(stream: &Stream, mut seq: u64) -> Vec<(u64, u32, u64, u64, &'static str)> {
+        let mut all = Vec::new();
+        while let Some(s) = stream.segment_at(seq, &CONNECTION) {
+            let end = match (s.control.has(Control::PSH), s.control.has(Control::RST)) {
+                (true, true) => "R",
+                (true, false) => "P",
+                _ => "",
+            };
+            all.push((s.seq, s.len, s.msg.0, s.offset, end));
+            assert_eq!(stream.cut_before(s.seq + s.space() - 1, 1000), Some(s.seq));
+            seq += s.space();
+        }
+        all
+    }
+
+    #[test]
+    fn no_segment_spans_two_messages() {
+        let all = [
+            (0, 1000, 0, 0, ""),
+            (1000, 1000, 0, 1000, ""),
+            (2000, 500, 0, 2000, "P"),
+            (2500, 0, 1, 0, "P"),
+            (2501, 700, 2, 0, "P"),
+        ];
+        assert_eq!(segments(&stream(), 0), all);
+    }
+
+    #[test]
+    fn a_message_given_up_ends_after_what_was_sent() {
+        let mut half = stream();
+        assert!(half.cancel(MsgId(0), 1000) && !half.cancel(MsgId(0), 1000));
+        let all = [(0, 1000, 0, 0, ""), (1000, 0, 0, 1000, "R"), (1001, 0, 1, 0, "P")];
+        assert_eq!(segments(&half, 0)[..3], all);
+        let mut unsent = stream();
+        assert!(unsent.cancel(MsgId(1), 1000));
+        assert_eq!(segments(&unsent, 2000), [(2000, 500, 0, 2000, "P"), (2500, 700, 2, 0, "P")]);
+        let mut whole = stream();
+        assert!(whole.cancel(MsgId(0), 2500));
+        assert_eq!((segments(&whole, 0), whole.open()), (segments(&stream(), 0), 2));
+        let mut fx = Effects::new();
+        whole.acknowledged(2501, &mut fx);
+        assert_eq!(
+            fx.as_slice(),
+            [Effect::Acked(MsgId(1))],
+            "the first was reported when it was given up"
+        );
+    }
+}
