@@ -789,7 +789,7 @@ fn impossible_configurations_are_named() {
 mod handshake;
 
 /// Configurations that differ in every switch.
-fn variants() -> [Config; 12] {
+fn variants() -> [Config; 13] {
     let fast = textbook();
     let mut ns2 = Config { ..Config::ns2(MSS as u16) };
     ns2.rto.min = Dur::from_ms(1);
@@ -798,6 +798,7 @@ fn variants() -> [Config; 12] {
     linux.rto = crate::rto::RtoConfig { min_is_variance: true, ..fast.rto };
     linux.delayed_ack = Some(Dur::from_us(300));
     let crowded = Config { messages_max: 3, impatient: true, isn: u32::MAX - 99, ..fast };
+    let reno = Config { recovery: Recovery::Reno, slow_start: false, ..fast };
     let sack = Config { recovery: Recovery::Sack, isn: u32::MAX - 99, ..fast };
     let rule = RuleConfig::Dctcp(rule::dctcp::Params::RFC);
     let dctcp = Config { rule, ecn: true, recovery: Recovery::Sack, ..linux };
@@ -812,7 +813,7 @@ fn variants() -> [Config; 12] {
     let ictcp = Config { receive_window: ReceiveWindow::Ictcp(params), ..sack };
     let mut opened = Config { handshake: true, timestamps: true, ..sack };
     opened.rto.random = 0.5;
-    [fast, ns2, linux, crowded, sack, dctcp, cubic, bic, htcp, delay_based, ictcp, opened]
+    [fast, ns2, linux, crowded, reno, sack, dctcp, cubic, bic, htcp, delay_based, ictcp, opened]
 }
 
 fn suite() -> conformance::Opts {
