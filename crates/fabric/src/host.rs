@@ -10,8 +10,6 @@ use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, JobRecord, Msg, NetView,
     Observer, Packet, PacketEvent, Purpose, Submit, Tx, TxPort,
 };
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
 use crate::config::Config;
@@ -83,8 +81,6 @@ pub(crate) struct Host {
     turns_at: Time,
     /// The digest chain of its messages.
     pub(crate) chain: u64,
-    /// What is said with the messages that it has yet to receive, where anything is.
-    notes: HashMap<MsgKey, Note, FxBuildHasher>,
 }
 
 impl Host {
@@ -118,7 +114,6 @@ impl Host {
             data_sent: 0,
             reassembly: Reassembly::new(config.window),
             chain: 0,
-            notes: HashMap::default(),
         }
     }
 
@@ -347,7 +342,7 @@ impl<O: Observer> Part<O> {
                 let host = &mut self.hosts[h as usize];
                 let placed = host.reassembly.take(key);
                 let (at, len) = (host.me, placed.bytes);
-                let Note { tag, token } = host.notes.remove(&key).unwrap_or_default();
+                let Note { tag, token } = self.notes.remove(&key).unwrap_or_default();
                 self.report(h, key, News::Delivered { at, placed }, Outcome::Delivered);
                 self.app_events.push_back(AppEvent::Delivered { key, len, tag, token });
             }
@@ -448,22 +443,17 @@ impl<O: Observer> Part<O> {
         self.note_app(h);
     }
 
-    /// What is said with message `key` on its way to host `to`.
+    /// What is said with message `key` is on its way to host `to`.
     fn tell(&mut self, to: HostId, key: MsgKey, note: Note) {
         if note == Note::default() {
             return;
         }
         let part = self.world.cut.host_owner(to);
         if part == self.index {
-            self.take_note(to.0 - self.first_host, key, note);
+            self.notes.insert(key, note);
         } else {
-            self.outbox[part as usize].notes.push((to.0, key, note));
+            self.outbox[part as usize].notes.push((key, note));
         }
-    }
-
-    /// A message with this note is on its way to host `h`.
-    pub(crate) fn take_note(&mut self, h: u32, key: MsgKey, note: Note) {
-        self.hosts[h as usize].notes.insert(key, note);
     }
 
     fn submit(&mut self, h: u32, msg: Msg, note: Note) {

@@ -7,7 +7,9 @@ use endpoint::{
     AppEffect, AppEvent, Draw, Drop, Effects, Flags, JobRecord, Observer, Packet, PacketEvent,
     Purpose, Stat,
 };
+use hashbrown::HashMap;
 use queues::{Desc, Fate, Queue, SharedBuffer};
+use rustc_hash::FxBuildHasher;
 use units::{MsgKey, Time};
 
 use crate::config::Config;
@@ -16,7 +18,7 @@ use crate::digest;
 use crate::encoding::Tables;
 use crate::events::{Event, EventQueue};
 use crate::faults::{Change, Script};
-use crate::host::Host;
+use crate::host::{Host, Note};
 use crate::messages::Report;
 use crate::outcome::Violation;
 use crate::port::{FarEnd, Mishaps, PORT, Port};
@@ -97,6 +99,9 @@ pub(crate) struct Part<O> {
     pub(crate) slab: Slab,
     /// When a packet that waits for a link to another partition begins to leave.
     pub(crate) crossing_at: Time,
+    /// What is said with the messages that its hosts have yet to receive, where anything is. As the book
+    /// of messages, it keeps those that failed: the receiver may have all of such a message yet.
+    pub(crate) notes: HashMap<MsgKey, Note, FxBuildHasher>,
     /// What has happened to messages since the run last asked.
     pub(crate) reports: Vec<Report>,
     /// What applications have reported since.
@@ -495,9 +500,7 @@ impl<O: Observer> Part<O> {
         for (host, signal) in post.signals.drain(..) {
             self.take_signal(host - self.first_host, signal);
         }
-        for (host, key, note) in post.notes.drain(..) {
-            self.take_note(host - self.first_host, key, note);
-        }
+        self.notes.extend(post.notes.drain(..));
     }
 
     /// Remember the first broken rule.

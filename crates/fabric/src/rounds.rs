@@ -27,8 +27,8 @@ pub(crate) struct Post {
     pub(crate) arrivals: Vec<(u32, Time)>,
     /// Signals with the host they go to.
     pub(crate) signals: Vec<(u32, Signal)>,
-    /// What is said with messages, with the host they go to.
-    pub(crate) notes: Vec<(u32, MsgKey, Note)>,
+    /// What is said with messages.
+    pub(crate) notes: Vec<(MsgKey, Note)>,
 }
 
 impl Post {

@@ -5,6 +5,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Observer, Purpose, Stat};
+use hashbrown::HashMap;
 use queues::{Capacity, Queue, QueueSpec, SharedBuffer, SharedBufferStats};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
@@ -633,6 +634,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         tier_bytes: [0; 3],
         slab: Slab::default(),
         crossing_at: Time::NEVER,
+        notes: HashMap::default(),
         reports: Vec::new(),
         jobs: Vec::new(),
         outbox: (0..cut.parts).map(|_| Post::default()).collect(),

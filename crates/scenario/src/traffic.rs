@@ -13,8 +13,8 @@ use fabric::Topology;
 use units::{Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
-    Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap, HostSet, Plan, PlanError,
-    Poisson, PoissonSpec, QuerySpec, Start, arrivals,
+    BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap, HostSet, Plan, PlanError, Poisson,
+    PoissonSpec, QuerySpec, Start, arrivals,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -132,7 +132,8 @@ pub(crate) fn read(
             Part::Barrier(spec) if spec.ends_by_itself() => {}
             Part::Barrier(_) => traffic.endless = Some("a barrier without `until` and `blocks`"),
             Part::Queries(spec) => {
-                traffic.open_loop |= matches!(spec.arrivals, Arrivals::Poisson(_));
+                // Also one after the other: at its deadline a query leaves behind what is under way.
+                traffic.open_loop = true;
                 if !spec.ends_by_itself() {
                     traffic.endless = Some("a series of queries without `until` and `queries`");
                 }

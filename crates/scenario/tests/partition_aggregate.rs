@@ -72,6 +72,19 @@ fn a_deadline_too_short_for_the_network_leaves_nothing() {
     assert_eq!(results.summary.flows.messages.submitted, results.summary.flows.messages.completed);
 }
 
+/// Queries that end at their deadline, before their messages have: what is under way has a bound, as
+/// in any open loop.
+#[test]
+fn queries_faster_than_the_network_end_soon_with_a_warning() {
+    let sets = ["deadlines=['9us', '8us']", "gap='1us'", "queries=100000"];
+    let sets = sets.map(|set| format!("traffic.0.{set}"));
+    let scenario = load(&sets.each_ref().map(String::as_str)).unwrap_or_else(|e| panic!("{e}"));
+    let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
+    let warnings = results.summary.warnings;
+    let says = "more than 100000 messages were under way (measure.max_in_flight)";
+    assert!(warnings.iter().any(|warning| warning.contains(says)), "{warnings:?}");
+}
+
 #[test]
 fn impossible_trees_are_located() {
     for (set, says) in [
