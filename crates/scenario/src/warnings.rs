@@ -64,8 +64,8 @@ fn failed_jobs(jobs: &[JobRow]) -> Option<String> {
     let first = jobs.iter().filter(|job| !job.completed).map(|job| job.end).min()?;
     let at = for_people(first.since(Time::ZERO));
     Some(format!(
-        "{failed} jobs were given up because a message of theirs failed, the first at {at}: they \
-         do not count, and no block of a barrier comes after one"
+        "jobs given up because a message of theirs failed: {failed}, the first at {at}; they do not \
+         count, and no block of a barrier comes after one"
     ))
 }
 

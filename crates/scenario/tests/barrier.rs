@@ -125,7 +125,8 @@ fn a_failed_part_ends_the_barrier_and_is_reported() {
     assert_eq!((failed.parts, failed.in_time, failed.bytes), (8, 7, 7 * SRU));
     assert_eq!(results.summary.jobs.failed, 1);
     assert_eq!(results.summary.jobs.completed + 1, results.jobs.len() as u64);
-    let warned = results.summary.warnings.iter().any(|w| w.contains("1 jobs were given up"));
+    let warned =
+        results.summary.warnings.iter().any(|w| w.contains("a message of theirs failed: 1,"));
     assert!(warned, "{:?}", results.summary.warnings);
     assert!(results.jobs.iter().all(|job| job.end <= failed.end), "no block comes after it");
 }
@@ -207,6 +208,9 @@ fn impossible_barriers_are_located() {
         let error = parse(INCAST, sets).map(|_| ()).unwrap_err();
         assert!(error.contains(says) && error.contains("help: "), "{sets:?}: {error}");
     }
+    let little = INCAST.replace("size = \"256KiB\"", "block = \"7B\"");
+    let error = parse(&little, &[]).map(|_| ()).unwrap_err();
+    assert!(error.contains("a block of 7 bytes for 8 senders"), "{error}");
     let endless = INCAST.replace("until = \"20s\"", "");
     let error = parse(&endless, &[]).map(|_| ()).unwrap_err().replace('\n', " ");
     assert!(error.contains("a barrier without `until` and `blocks`"), "{error}");
