@@ -125,6 +125,23 @@ impl<'d> Reader<'d> {
         })
     }
 
+    /// The same; without the key, `usual`, if there is such an entry.
+    pub(crate) fn choose_or<'r, E>(
+        &mut self,
+        key: &'static str,
+        registry: &'r [E],
+        name_of: impl Fn(&E) -> &'static str,
+        usual: Option<&'r E>,
+    ) -> Result<&'r E, Diagnostic> {
+        match usual {
+            Some(usual) if !self.has(key) => {
+                self.or(key, name_of(usual).to_owned())?;
+                Ok(usual)
+            }
+            _ => self.choose(key, registry, name_of),
+        }
+    }
+
     /// The same; without the key, the first entry of `registry`.
     pub(crate) fn choose_or_first<'r, E>(
         &mut self,
@@ -132,13 +149,7 @@ impl<'d> Reader<'d> {
         registry: &'r [E],
         name_of: impl Fn(&E) -> &'static str,
     ) -> Result<&'r E, Diagnostic> {
-        match registry.first() {
-            Some(first) if !self.has(key) => {
-                self.or(key, name_of(first).to_owned())?;
-                Ok(first)
-            }
-            _ => self.choose(key, registry, name_of),
-        }
+        self.choose_or(key, registry, name_of, registry.first())
     }
 
     /// The table below `key`, to be [finished](Self::finish) when it is read.

@@ -165,6 +165,17 @@ fn bytes(
     Ok(table.within(key, n, Bytes(least)..=PAYLOAD_MAX)?.0 as u16)
 }
 
+/// The value that `key` names; what is not written comes from a preset, if one is in force.
+fn named<T: Copy + PartialEq>(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    values: &[(&'static str, T)],
+    preset: Option<T>,
+) -> Result<T, Diagnostic> {
+    let usual = preset.and_then(|preset| values.iter().find(|(_, value)| *value == preset));
+    table.choose_or(key, values, |(name, _)| name, usual).map(|(_, value)| *value)
+}
+
 /// The configuration that `preset` names, if any.
 fn preset<C>(table: &mut Reader<'_>, known: &[(&'static str, C)]) -> Result<Option<C>, Diagnostic>
 where

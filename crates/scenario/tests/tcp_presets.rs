@@ -12,11 +12,15 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// A scenario with `transport`, or what is said against it.
+fn load(transport: &str) -> Result<Scenario, String> {
+    let file = repository().join("scenarios/demo/incast_newreno.toml");
+    Scenario::load(&file, &[format!("transport={transport}")]).map_err(|e| e.render(false))
+}
+
 /// The transport table of a scenario with `transport`, as its manifest has it.
 fn resolved(transport: &str) -> toml::Table {
-    let file = repository().join("scenarios/demo/incast_newreno.toml");
-    let sets = [format!("transport={transport}")];
-    let scenario = Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let scenario = load(transport).unwrap_or_else(|why| panic!("{why}"));
     scenario.resolved()["transport"].as_table().unwrap().clone()
 }
 
@@ -65,5 +69,19 @@ fn the_reference_says_what_each_preset_is() {
         assert!(unknown.is_empty(), "not in the reference: {unknown:?}");
         let again = resolved(&Value::Table(table.clone()).to_string());
         assert_eq!(again, table, "without the preset, what it stands for");
+    }
+}
+
+#[test]
+fn a_misspelt_name_is_refused_with_the_names_there_are() {
+    for (key, value, hint) in [
+        ("idle_restart", "halvng", "did you mean `halving`?"),
+        ("receive_window", "none", "`unlimited` and `ictcp`"),
+        ("increase", "per-bite", "did you mean `per-byte`?"),
+    ] {
+        let preset = "kind=\"newreno\", preset=\"ns2\", mss=\"1000B\"";
+        let why = load(&format!("{{{preset}, {key}=\"{value}\"}}")).err().unwrap();
+        let unknown = format!("unknown {key} `{value}`");
+        assert!(why.contains(&unknown) && why.contains(hint), "{why}");
     }
 }

@@ -7,7 +7,7 @@ use transports::ndp;
 use units::{Dur, HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
-use super::{Transport, bytes, preset, refused};
+use super::{Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -25,7 +25,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         // Changes the science, and the sources use anything from 1 to 50: never from a preset.
         initial_window: table.need("initial_window")?,
         paths: mode.sender,
-        scoreboard: table.given("scoreboard", p.map(|p| p.scoreboard))?,
+        scoreboard: named(table, "scoreboard", SCOREBOARDS, p.map(|p| p.scoreboard))?,
         rto_initial: table.given("rto_initial", p.map(|p| p.rto_initial))?,
         rto_min: table.given("rto_min", p.map(|p| p.rto_min))?,
         rto_max: table.given("rto_max", p.map(|p| p.rto_max))?,
@@ -34,7 +34,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         give_up: table.given("give_up", p.map(|p| p.give_up))?,
         bounce_history: table.given("bounce_history", p.map(|p| p.bounce_history))?,
         pull_interval: table.given("pull_interval", p.map(|p| PullInterval(p.pull_interval)))?.0,
-        discipline: table.given("discipline", p.map(|p| p.discipline))?,
+        discipline: named(table, "discipline", DISCIPLINES, p.map(|p| p.discipline))?,
         preferred: preferred(table, hosts)?,
         pull_on_duplicate: table.given("pull_on_duplicate", p.map(|p| p.pull_on_duplicate))?,
         listen: table.given("listen", p.map(|p| p.listen))?,
@@ -104,38 +104,11 @@ impl Knob for PullInterval {
     }
 }
 
-impl Knob for ndp::Discipline {
-    const EXAMPLE: &'static str = "\"fair\"` or `\"prio\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match String::read(value)?.as_str() {
-            "fair" => Ok(Self::Fair),
-            "prio" => Ok(Self::Prio),
-            other => Err(format!("`{other}` is neither fair nor prio")),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::String(match self {
-            Self::Fair => "fair".into(),
-            Self::Prio => "prio".into(),
-        })
-    }
-}
+const DISCIPLINES: &[(&str, ndp::Discipline)] =
+    &[("fair", ndp::Discipline::Fair), ("prio", ndp::Discipline::Prio)];
 
-impl Knob for ndp::ScoreboardRule {
-    const EXAMPLE: &'static str = "\"decaying\"`, `\"literal\"` or `\"off\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match String::read(value)?.as_str() {
-            "off" => Ok(Self::Off),
-            "decaying" => Ok(Self::Decaying),
-            "literal" => Ok(Self::Literal),
-            other => Err(format!("`{other}` is none of off, decaying, literal")),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::String(match self {
-            Self::Off => "off".into(),
-            Self::Decaying => "decaying".into(),
-            Self::Literal => "literal".into(),
-        })
-    }
-}
+const SCOREBOARDS: &[(&str, ndp::ScoreboardRule)] = &[
+    ("decaying", ndp::ScoreboardRule::Decaying),
+    ("literal", ndp::ScoreboardRule::Literal),
+    ("off", ndp::ScoreboardRule::Off),
+];

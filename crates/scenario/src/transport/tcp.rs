@@ -5,7 +5,7 @@ use transports::tcp::rule::{bic, cubic, dctcp, fast, htcp};
 use transports::tcp::{self, IdleRestart, ReceiveWindow, Recovery, Reduces, RuleConfig, ictcp};
 use units::Dur;
 
-use super::{Transport, bytes, preset, refused};
+use super::{Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -127,7 +127,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         recovery: variant.recovery,
         ecn: variant.ecn,
         slow_start: table.given("slow_start", p.map(|p| p.slow_start))?,
-        ssthresh_of: table.given("ssthresh_of", p.map(|p| Reckoned(p.ssthresh_of)))?.0,
+        ssthresh_of: named(table, "ssthresh_of", REDUCED, p.map(|p| p.ssthresh_of))?,
         increase: increase(table, p.map(|p| p.increase))?,
         grow_unused: table.given("grow_unused", p.map(|p| p.grow_unused))?,
         dup_threshold: table.given("dup_threshold", p.map(|p| p.dup_threshold))?,
@@ -135,7 +135,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         impatient: table.given("impatient", p.map(|p| p.impatient))?,
         conservative_exit: table.given("conservative_exit", p.map(|p| p.conservative_exit))?,
         early_retransmit: table.given("early_retransmit", p.map(|p| p.early_retransmit))?,
-        idle_restart: table.given("idle_restart", p.map(|p| Restart(p.idle_restart)))?.0,
+        idle_restart: named(table, "idle_restart", RESTARTS, p.map(|p| p.idle_restart))?,
         timestamps: table.given("timestamps", p.map(|p| p.timestamps))?,
         rto: rto(table, p.map(|p| p.rto))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
@@ -168,8 +168,8 @@ fn receive_window(
     table: &mut Reader<'_>,
     p: Option<ReceiveWindow>,
 ) -> Result<ReceiveWindow, Diagnostic> {
-    let usual = p.map(|p| Receiving { ictcp: p != ReceiveWindow::Unlimited });
-    if !table.given("receive_window", usual)?.ictcp {
+    let ictcp = p.map(|p| p != ReceiveWindow::Unlimited);
+    if !named(table, "receive_window", &[("unlimited", false), ("ictcp", true)], ictcp)? {
         return Ok(ReceiveWindow::Unlimited);
     }
     // The paper gives no value.
@@ -185,25 +185,6 @@ fn receive_window(
         scarce_below: table.given("ictcp_scarce_below", p.map(|p| p.scarce_below))?,
         idle,
     }))
-}
-
-/// [`ReceiveWindow`] without its numbers.
-struct Receiving {
-    ictcp: bool,
-}
-
-impl Knob for Receiving {
-    const EXAMPLE: &'static str = "\"unlimited\"` or `\"ictcp\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match String::read(value)?.as_str() {
-            "unlimited" => Ok(Self { ictcp: false }),
-            "ictcp" => Ok(Self { ictcp: true }),
-            other => Err(format!("`{other}` is neither unlimited nor ictcp")),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::String(if self.ictcp { "ictcp" } else { "unlimited" }.into())
-    }
 }
 
 /// The keys whose values are refused.
@@ -249,88 +230,21 @@ fn increase(table: &mut Reader<'_>, p: Option<tcp::Increase>) -> Result<tcp::Inc
         Some(tcp::Increase::PerByte { slow_start_limit }) => Some(slow_start_limit),
         _ => None,
     };
-    match table.given("increase", p.map(Growth::from))? {
-        Growth::PerAck => Ok(tcp::Increase::PerAck),
-        Growth::PerByte => {
-            let slow_start_limit = limit(table, "slow_start_limit", usual)?;
-            Ok(tcp::Increase::PerByte { slow_start_limit })
-        }
+    let per_byte = p.map(|p| p != tcp::Increase::PerAck);
+    if !named(table, "increase", &[("per-ack", false), ("per-byte", true)], per_byte)? {
+        return Ok(tcp::Increase::PerAck);
     }
+    let slow_start_limit = limit(table, "slow_start_limit", usual)?;
+    Ok(tcp::Increase::PerByte { slow_start_limit })
 }
 
-/// [`tcp::Increase`] without its number.
-enum Growth {
-    PerAck,
-    PerByte,
-}
+const RESTARTS: &[(&str, IdleRestart)] = &[
+    ("never", IdleRestart::Never),
+    ("initial-window", IdleRestart::InitialWindow),
+    ("halving", IdleRestart::Halving),
+];
 
-impl From<tcp::Increase> for Growth {
-    fn from(increase: tcp::Increase) -> Self {
-        match increase {
-            tcp::Increase::PerAck => Self::PerAck,
-            tcp::Increase::PerByte { .. } => Self::PerByte,
-        }
-    }
-}
-
-impl Knob for Growth {
-    const EXAMPLE: &'static str = "\"per-ack\"` or `\"per-byte\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match String::read(value)?.as_str() {
-            "per-ack" => Ok(Self::PerAck),
-            "per-byte" => Ok(Self::PerByte),
-            other => Err(format!("`{other}` is neither per-ack nor per-byte")),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::String(match self {
-            Self::PerAck => "per-ack".into(),
-            Self::PerByte => "per-byte".into(),
-        })
-    }
-}
-
-/// How a silent connection sends again.
-struct Restart(IdleRestart);
-
-impl Knob for Restart {
-    const EXAMPLE: &'static str = "\"never\"`, `\"initial-window\"` or `\"halving\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match String::read(value)?.as_str() {
-            "never" => Ok(Self(IdleRestart::Never)),
-            "initial-window" => Ok(Self(IdleRestart::InitialWindow)),
-            "halving" => Ok(Self(IdleRestart::Halving)),
-            other => Err(format!("`{other}` is neither never nor initial-window nor halving")),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::String(match self.0 {
-            IdleRestart::Never => "never".into(),
-            IdleRestart::InitialWindow => "initial-window".into(),
-            IdleRestart::Halving => "halving".into(),
-        })
-    }
-}
-
-/// What a loss reduces.
-struct Reckoned(Reduces);
-
-impl Knob for Reckoned {
-    const EXAMPLE: &'static str = "\"window\"` or `\"flight\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match String::read(value)?.as_str() {
-            "window" => Ok(Self(Reduces::Window)),
-            "flight" => Ok(Self(Reduces::Flight)),
-            other => Err(format!("`{other}` is neither window nor flight")),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::String(match self.0 {
-            Reduces::Window => "window".into(),
-            Reduces::Flight => "flight".into(),
-        })
-    }
-}
+const REDUCED: &[(&str, Reduces)] = &[("window", Reduces::Window), ("flight", Reduces::Flight)];
 
 /// A number of segments, or "unlimited".
 fn limit(
