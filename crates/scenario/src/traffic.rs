@@ -119,6 +119,7 @@ pub(crate) fn read(
         let part = read(table, &mut context)?;
         let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;
+        check_cap(table, &part, transport)?;
         match &part {
             Part::Plan(plan) if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) => {
                 traffic.endless = Some("a flow of unbounded size");
@@ -160,6 +161,17 @@ fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
     let message = "this transport never learns whether a message has arrived";
     let error = table.error(key, message, "messages that end");
     Err(error.hint("its messages have no end: `size = \"unbounded\"`"))
+}
+
+/// Check that `transport` has windows to cap, if they are to be capped.
+fn check_cap(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
+    let capped = matches!(part, Part::Barrier(spec) if spec.window != u64::MAX);
+    if !capped || transport.caps_windows {
+        return Ok(());
+    }
+    let message = "this transport has no window that a cap could bound";
+    let error = table.error("cap", message, "nothing would come of it");
+    Err(error.hint("`cap = \"none\"`, without its other keys, or a transport `tcp` or `newreno`"))
 }
 
 /// What a table is called, for results of its own: letters, digits, `-` and `_`, and not as one of

@@ -43,6 +43,8 @@ pub(crate) struct Transport {
     pub(crate) permutes: bool,
     /// Whether it carries only messages without an end.
     pub(crate) unbounded_only: bool,
+    /// Whether its connections keep to `Msg::window`.
+    pub(crate) caps_windows: bool,
     /// The longest life of a packet with which it delivers nothing twice; `None` if that does not
     /// matter.
     pub(crate) life_max: Option<Dur>,

@@ -204,6 +204,16 @@ fn impossible_barriers_are_located() {
         (&["traffic.0.cap=dynamic"], "`cap_rate` is missing"),
         (&[CAP[0], CAP[1], CAP[2], CAP[3], "traffic.0.cap_senders=0"], "`cap_senders`"),
         (&["transport={kind='cbr', payload='1KB', header='40B', rate='1Mbps'}"], "never learns"),
+        (
+            &[
+                CAP[0],
+                CAP[1],
+                CAP[2],
+                CAP[3],
+                "transport={kind='ndp', preset='paper', payload='1KB', initial_window=9}",
+            ],
+            "no window that a cap could bound",
+        ),
     ] {
         let error = parse(INCAST, sets).map(|_| ()).unwrap_err();
         assert!(error.contains(says) && error.contains("help: "), "{sets:?}: {error}");

@@ -56,6 +56,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         sprays: true,
         permutes: true,
         unbounded_only: false,
+        caps_windows: false,
         life_max: config.life_max(),
         acknowledges: Some(acknowledges),
         endpoint: Box::new(move || Some(Box::new(ndp::Ndp::new(Arc::clone(&config)).ok()?))),

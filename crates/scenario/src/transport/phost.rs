@@ -50,6 +50,7 @@ pub(crate) fn phost(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transp
         sprays: true,
         permutes: false,
         unbounded_only: false,
+        caps_windows: false,
         life_max: Some(config.life_max()),
         acknowledges: None, // only whole messages are
         endpoint: Box::new(move || Some(Box::new(phost::PHost::new(config).ok()?))),

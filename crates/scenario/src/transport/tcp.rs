@@ -157,6 +157,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         sprays: false,
         permutes: false,
         unbounded_only: false,
+        caps_windows: true,
         life_max: None,
         acknowledges: None, // they are cumulative
         endpoint: Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),

@@ -84,7 +84,7 @@ pub(crate) fn draw(seed: u64) -> Drawn {
         dice.maybe(&mut text, 40, "path_encoding", &encodings);
     }
     text += &if ndp { ndp_transport(dice, payload) } else { newreno_transport(dice, payload) };
-    let (traffic, endless, file) = traffic(dice, &fabric, limit, seed);
+    let (traffic, endless, file) = traffic(dice, &fabric, limit, (seed, ndp));
     text += &traffic;
     text += &measure(dice, limit, endless);
     let (tables, faults) = faults(dice, &fabric, limit);
@@ -308,7 +308,7 @@ fn traffic(
     dice: &mut Dice,
     fabric: &Topology,
     limit: Time,
-    seed: u64,
+    (seed, ndp): (u64, bool),
 ) -> (String, bool, Option<(String, String)>) {
     let (mut text, mut endless, mut file) = (String::new(), false, None);
     for _ in 0..dice.pick(&[1, 1, 1, 2, 3]) {
@@ -352,7 +352,7 @@ fn traffic(
         text += "\n[[traffic]]\n";
         match dice.percent(50) && fabric.hosts() > 3 {
             true => queries(dice, &mut text, fabric.hosts()),
-            false => barrier(dice, &mut text, fabric.hosts()),
+            false => barrier(dice, &mut text, fabric.hosts(), ndp),
         }
         span(dice, &mut text, limit, endless);
     }
@@ -393,8 +393,8 @@ fn pairs(dice: &mut Dice, text: &mut String, hosts: u32, limit: Time) -> bool {
     unbounded
 }
 
-/// Blocks of an incast.
-fn barrier(dice: &mut Dice, text: &mut String, hosts: u32) {
+/// Blocks of an incast. NDP has no windows to cap.
+fn barrier(dice: &mut Dice, text: &mut String, hosts: u32, ndp: bool) {
     let hosts = u64::from(hosts);
     let size = dice.pick(&["size = \"20KB\"", "size = \"1B\"", "block = \"77777B\""]);
     writeln!(
@@ -407,7 +407,7 @@ fn barrier(dice: &mut Dice, text: &mut String, hosts: u32) {
         dice.pick(&["0", "1ps", "700ns"]),
     )
     .unwrap();
-    if dice.percent(50) {
+    if dice.percent(50) && !ndp {
         let (rate, senders) = (dice.pick(&RATES), dice.from(1, hosts));
         writeln!(
             text,
