@@ -283,6 +283,8 @@ struct Seen {
     runs: u32,
     ndp: u32,
     newreno: u32,
+    handshakes: u32,
+    ictcp: u32,
     graphs: u32,
     several_partitions: u32,
     eight_partitions: u32,
@@ -329,6 +331,9 @@ impl Seen {
         self.runs += 1;
         self.ndp += u32::from(drawn.ndp);
         self.newreno += u32::from(!drawn.ndp);
+        let cut_with = |key| u32::from(partitions > Some(1) && drawn.text.contains(key));
+        self.handshakes += cut_with("handshake = true");
+        self.ictcp += cut_with("\"ictcp\"");
         self.several_partitions += u32::from(partitions > Some(1));
         self.eight_partitions += u32::from(partitions >= Some(8));
         self.link_faults += u32::from(!drawn.faults.is_empty());
@@ -372,6 +377,7 @@ impl Seen {
         if self.alone.is_some() {
             assert!(self.shared_buffers >= 3, "shared buffers of fabrics that are cut: {self:#?}");
             assert!(self.graphs >= 5, "graphs that are cut: {self:#?}");
+            assert!(self.handshakes >= 3 && self.ictcp >= 3, "TCPs that are cut: {self:#?}");
             assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
             assert!(self.signals_between_partitions >= 2, "{self:#?}");
             let jobs = [self.blocks_between_partitions, self.queries_between_partitions];

@@ -300,6 +300,24 @@ fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
     dice.maybe(&mut text, 40, "quick_acks", &["0"]);
     dice.maybe(&mut text, 20, "limited_transmit", &["true", "false"]);
     dice.maybe(&mut text, 20, "messages_max", &["1", "3"]);
+    text + &tcp_options(dice)
+}
+
+/// What few TCPs have, by dice of its own.
+fn tcp_options(dice: &Dice) -> String {
+    let mut dice = Dice { draw: dice.draw.part(1), rolled: 0 };
+    let mut text = String::new();
+    dice.maybe(&mut text, 50, "handshake", &["true"]);
+    dice.maybe(&mut text, 30, "timestamps", &["true"]);
+    dice.maybe(&mut text, 30, "rto_random", &["0.5"]);
+    dice.maybe(&mut text, 20, "early_retransmit", &["true"]);
+    dice.maybe(&mut text, 20, "slow_start", &["false"]);
+    dice.maybe(&mut text, 30, "ssthresh_of", &["\"window\"", "\"flight\""]);
+    let restarts = ["\"never\"", "\"initial-window\"", "\"halving\""];
+    dice.maybe(&mut text, 30, "idle_restart", &restarts);
+    if dice.percent(30) {
+        text += "receive_window = \"ictcp\"\nictcp_idle = \"50us\"\n";
+    }
     text
 }
 
