@@ -254,20 +254,6 @@ fn t12_bic_is_reno_below_its_low_window() {
 }
 
 #[test]
-fn t6_a_lost_tail_costs_one_timeout() {
-    let mut net = pair(textbook());
-    net.fault(fault::drop_data(A, &[7]));
-    let key = net.submit(A, B, 8 * MSS);
-    net.run_until_idle(Dur::from_ms(100));
-    assert_eq!((timeouts(&net), net.stat(A, Stat::FastRetransmit)), (1, 0));
-    let sent: Vec<Time> =
-        data(&net).filter(|s| s.pkt.span.offset == 7 * MSS).map(|s| s.at).collect();
-    assert_eq!(sent.len(), 2);
-    assert!(sent[1].since(sent[0]) >= Dur::from_ms(1), "not below RTOmin");
-    assert!(net.record(key).acked.is_some());
-}
-
-#[test]
 fn t7_timeouts_double_up_to_the_maximum_and_then_the_message_fails() {
     let mut config = Config { timeouts_max: 8, ..textbook() };
     config.rto.max = Dur::from_ms(30);
@@ -353,27 +339,6 @@ fn a_timeout_during_a_delayed_acknowledgement_is_spurious() {
     assert!(net.record(key).acked.is_some());
     assert_eq!((timeouts(&net), net.stat(A, Stat::TailTimeout)), (1, 1));
     assert_eq!(net.stat(B, Stat::SpuriousTimeout), 1);
-}
-
-/// T1 and T2 at every step of a lossy run, in the sender's own variables.
-#[test]
-fn t1_t2_windows_and_positions_stay_in_range() {
-    let mut net = pair(textbook());
-    let mix = fault::Mix { drop: 0.05, ..fault::Mix::NONE };
-    net.fault(fault::random(endpoint::Draw::new(3, Purpose::new("test"), 0), mix));
-    net.submit(A, B, UNBOUNDED);
-    let mut una = 0;
-    while net.now() < Time::ZERO + Dur::from_ms(50) {
-        assert!(net.step());
-        let sender = net.endpoint(A).only();
-        assert!(sender.una() >= una, "una goes back");
-        una = sender.una();
-        sender.assert_in_range();
-        let window = sender.window();
-        assert!(window.cwnd() >= 1.0);
-        assert!(net.dropped() == 0 || window.ssthresh() >= 2.0);
-    }
-    assert!(net.stat(A, Stat::FastRetransmit) > 20 && timeouts(&net) > 0);
 }
 
 /// The law of Mathis et al. (CCR 27(3), 1997): packets per round trip = sqrt(3 / 2p).
