@@ -471,26 +471,30 @@ impl<O: Observer> Part<O> {
         let news = News::Submitted { dst: msg.dst, len: msg.len, tag: note.tag, ideal };
         self.reports.push(Report { at: self.now, key, news });
         self.tell(msg.dst, key, note);
-        let backlog = &mut self.hosts[h as usize].backlog;
-        backlog.push_back(msg);
-        // Behind one that was refused, it waits for the next `Acked` or `Failed` too.
-        if backlog.len() == 1 {
-            self.offer_backlog(h);
+        // Behind one that was refused, it waits for the next `Acked` or `Failed` too. Most hosts never need
+        // a backlog, which is memory.
+        if !self.hosts[h as usize].backlog.is_empty() || !self.offer(h, &msg) {
+            self.hosts[h as usize].backlog.push_back(msg);
         }
     }
 
     /// Offer waiting messages, in order, for as long as the endpoint takes them.
     fn offer_backlog(&mut self, h: u32) {
-        let known = Known { topology: &self.world.topology, belief: &self.belief };
-        let host = &mut self.hosts[h as usize];
-        while let Some(msg) = host.backlog.front().copied() {
-            self.submitted = true;
-            let taken = host.enter(&known, self.now, &mut self.fx, |ep, cx| ep.on_submit(cx, &msg));
-            if taken == Submit::Full {
+        while let Some(msg) = self.hosts[h as usize].backlog.front().copied() {
+            if !self.offer(h, &msg) {
                 break;
             }
-            host.backlog.pop_front();
+            self.hosts[h as usize].backlog.pop_front();
         }
+    }
+
+    /// Offer a message. Whether the endpoint has taken it.
+    fn offer(&mut self, h: u32, msg: &Msg) -> bool {
+        self.submitted = true;
+        let known = Known { topology: &self.world.topology, belief: &self.belief };
+        let host = &mut self.hosts[h as usize];
+        let taken = host.enter(&known, self.now, &mut self.fx, |ep, cx| ep.on_submit(cx, msg));
+        taken == Submit::Taken
     }
 
     /// While the port is free, ask the endpoint what it sends.
