@@ -420,3 +420,21 @@ fn check_rto(rto: &RtoConfig) -> Result<(), ConfigError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+impl Config {
+    /// RFC 5681 and 6582 and nothing more, in segments of `mss` bytes each of which is acknowledged: what
+    /// tests can work out by hand.
+    pub(super) const fn textbook(mss: u16, rto: RtoConfig) -> Self {
+        Self {
+            increase: Increase::PerAck,
+            limited_transmit: false,
+            conservative_exit: false,
+            ssthresh_of: Reduces::Flight,
+            delayed_ack: None,
+            quick_acks: 0,
+            rto,
+            ..Self::linux_datacenter(mss)
+        }
+    }
+}

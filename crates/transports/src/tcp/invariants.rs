@@ -12,7 +12,7 @@ use units::{Dur, HostId, Rate, Time};
 use wire::tcp::Repr;
 
 use super::Tcp;
-use super::config::{Config, Increase, Recovery, Reduces};
+use super::config::{Config, Recovery, Reduces};
 use super::rule::{RuleConfig, bic, cubic, dctcp, fast, htcp};
 use super::sender::Sender;
 use super::window::Phase;
@@ -27,25 +27,14 @@ const LINK: Link =
 
 /// Growth by the textbook, and a timeout of at least 20 ms.
 fn textbook() -> Config {
-    let base = Config::linux_datacenter(MSS as u16);
     let rto = RtoConfig {
         min: Dur::from_ms(20),
         max: Dur::from_ms(1_000),
         initial: Dur::from_ms(20),
-        tick: Dur::ZERO,
-        min_is_variance: false,
-        ..base.rto
+        ack_ends_backoff: true,
+        ..RtoConfig::RFC_6298
     };
-    Config {
-        increase: Increase::PerAck,
-        limited_transmit: false,
-        conservative_exit: false,
-        ssthresh_of: Reduces::Flight,
-        delayed_ack: None,
-        quick_acks: 0,
-        rto,
-        ..base
-    }
+    Config::textbook(MSS as u16, rto)
 }
 
 /// Every rule, with what it leaves of a window of 20 after its first loss, as its publication has it. FAST

@@ -21,22 +21,14 @@ const LINK: Link = Link { rate: RATE, delay: DELAY, mtu: 1500, paths: 1, hashed:
 /// Textbook NewReno: growth per acknowledgement, no delayed acknowledgements, no limited
 /// transmit, an ideal clock, and a timeout that never expires on its own.
 fn textbook() -> Config {
-    Config {
-        increase: Increase::PerAck,
-        limited_transmit: false,
-        delayed_ack: None,
-        quick_acks: 0,
-        conservative_exit: false,
-        ssthresh_of: Reduces::Flight,
-        rto: crate::rto::RtoConfig {
-            min: Dur::from_ms(1),
-            max: Dur::from_ms(1_000),
-            initial: Dur::from_ms(1),
-            ack_ends_backoff: true,
-            ..crate::rto::RtoConfig::RFC_6298
-        },
-        ..Config::linux_datacenter(MSS as u16)
-    }
+    let rto = crate::rto::RtoConfig {
+        min: Dur::from_ms(1),
+        max: Dur::from_ms(1_000),
+        initial: Dur::from_ms(1),
+        ack_ends_backoff: true,
+        ..crate::rto::RtoConfig::RFC_6298
+    };
+    Config::textbook(MSS as u16, rto)
 }
 
 fn pair(config: Config) -> Net<Tcp> {

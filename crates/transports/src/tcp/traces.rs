@@ -22,7 +22,7 @@ use units::{Dur, HostId, Rate};
 use wire::tcp::{Control, Repr};
 
 use super::Tcp;
-use super::config::{Config, Increase, Recovery, Reduces};
+use super::config::{Config, Recovery};
 use super::window::Phase;
 use crate::rto::RtoConfig;
 
@@ -41,25 +41,8 @@ const ENDLESS: u64 = 1_000;
 /// first window of `initial_window` segments. The timeout has no floor, so that it is
 /// srtt + 4 rttvar: three round trips after the first sample R, as srtt = R and rttvar = R / 2.
 fn textbook(initial_window: f64) -> Config {
-    let base = Config::linux_datacenter(MSS as u16);
-    Config {
-        initial_window,
-        increase: Increase::PerAck,
-        limited_transmit: false,
-        conservative_exit: false,
-        ssthresh_of: Reduces::Flight,
-        delayed_ack: None,
-        quick_acks: 0,
-        rto: RtoConfig {
-            min: Dur::from_ms(1),
-            initial: Dur::from_ms(1_000),
-            tick: Dur::ZERO,
-            min_is_variance: false,
-            ack_ends_backoff: false,
-            ..base.rto
-        },
-        ..base
-    }
+    let rto = RtoConfig { min: Dur::from_ms(1), max: Dur::from_ms(120_000), ..RtoConfig::RFC_6298 };
+    Config { initial_window, ..Config::textbook(MSS as u16, rto) }
 }
 
 fn sack(initial_window: f64) -> Config {
