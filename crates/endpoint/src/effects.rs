@@ -29,6 +29,10 @@ pub enum Effect {
     Failed(MsgKey, Why),
     /// Something worth counting happened.
     Count(Stat),
+    /// The same, and it is known to which message of this host. Counted once, not beside [`Self::Count`].
+    CountFor(Stat, MsgId),
+    /// The same for a message to this host.
+    CountReceived(Stat, MsgKey),
 }
 
 /// Why a message failed.
@@ -43,13 +47,13 @@ pub enum Why {
 }
 
 /// What transports count. One word per line of `summary.json`; a transport uses those that it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Stat {
     /// A data packet was sent again, for whatever reason.
     Retransmission,
-    /// A retransmission timer expired and caused something to be sent again. Count it with
-    /// [`Effects::timeout`], so that its cause is counted too.
+    /// A retransmission timer expired and caused something to be sent again. Its cause is counted
+    /// beside it: see [`Effects::timeout`].
     Timeout,
     /// Loss was inferred from acknowledgements.
     FastRetransmit,
@@ -68,11 +72,14 @@ pub enum Stat {
     /// A timeout whose data the receiver had already: it was sent to it again, or was acknowledged before it
     /// could be; counted beside the causes.
     SpuriousTimeout,
+    /// What a fast retransmit sent again came to a receiver that had it: nothing had been lost. Counted
+    /// by the receiver, for the message.
+    SpuriousFastRetransmit,
 }
 
 impl Stat {
     /// How many there are, for tables indexed by `stat as usize`.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 11;
 }
 
 /// The effects of one call, in order. Reused between calls: pushing allocates only to warm up.
@@ -124,9 +131,21 @@ impl Effects {
         self.0.push(Effect::Count(stat));
     }
 
-    /// Count a timeout and its `cause`: head, tail, retransmission or other.
-    pub fn timeout(&mut self, cause: Stat) {
-        self.count(Stat::Timeout);
+    /// Count `stat` once, for message `id` of this host.
+    #[inline]
+    pub fn count_for(&mut self, stat: Stat, id: MsgId) {
+        self.0.push(Effect::CountFor(stat, id));
+    }
+
+    /// Count `stat` once, for message `key` to this host.
+    #[inline]
+    pub fn count_received(&mut self, stat: Stat, key: MsgKey) {
+        self.0.push(Effect::CountReceived(stat, key));
+    }
+
+    /// Count a timeout of message `id` of this host and its `cause`: head, tail, retransmission or other.
+    pub fn timeout(&mut self, cause: Stat, id: MsgId) {
+        self.count_for(Stat::Timeout, id);
         self.count(cause);
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, JobRecord, Msg, NetView,
-    Observer, Packet, PacketEvent, Purpose, Submit, Tx, TxPort,
+    Observer, Packet, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
 };
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
@@ -338,6 +338,11 @@ impl<O: Observer> Part<O> {
                 self.require(Some(key), placed);
             }
             Effect::Count(stat) => self.stats[stat as usize] += 1,
+            Effect::CountFor(stat, id) => {
+                let key = MsgKey { src: self.hosts[h as usize].me, id };
+                self.count_for(stat, key);
+            }
+            Effect::CountReceived(stat, key) => self.count_for(stat, key),
             Effect::Delivered(key) => {
                 let host = &mut self.hosts[h as usize];
                 let placed = host.reassembly.take(key);
@@ -418,6 +423,13 @@ impl<O: Observer> Part<O> {
                 self.jobs.push(JobRecord { host, job });
             }
         }
+    }
+
+    /// Rare: hosts count single packets with [`Effect::Count`].
+    #[cold]
+    fn count_for(&mut self, stat: Stat, key: MsgKey) {
+        self.stats[stat as usize] += 1;
+        self.tally.count(key, stat);
     }
 
     fn signal(&mut self, h: u32, to: HostId, after: Dur, signal: Signal) {

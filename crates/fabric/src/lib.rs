@@ -26,6 +26,7 @@ mod sample;
 mod shortest;
 mod sim;
 mod slab;
+mod tally;
 mod timers;
 mod topology;
 mod wheel;
@@ -34,7 +35,7 @@ pub use config::{
     Carriage, Config, ConfigError, Departures, Encoding, Events, Fault, FaultAction, Routing,
 };
 pub use outcome::{
-    Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, QueueBytes, Sample,
+    Amount, Conservation, Counted, Counters, End, LinkStats, Outcome, Progress, QueueBytes, Sample,
     Violation,
 };
 pub use sim::Sim;

@@ -25,6 +25,7 @@ use crate::port::{FarEnd, Mishaps, PORT, Port};
 use crate::rounds::Post;
 use crate::route::{Belief, ChooseUp, Forwarding, Known};
 use crate::slab::{self, Slab};
+use crate::tally::Tally;
 use crate::topology::Topology;
 use crate::wheel::Onward;
 
@@ -127,6 +128,8 @@ pub(crate) struct Part<O> {
     pub(crate) handled: u64,
     /// What its endpoints have counted.
     pub(crate) stats: [u64; Stat::COUNT],
+    /// Of that, what they have counted for single messages.
+    pub(crate) tally: Tally,
 }
 
 const COIN: Purpose = Purpose::new("queue: coin");

@@ -26,6 +26,7 @@ use crate::rounds::{Post, Rounds};
 use crate::route::{Belief, Forwarding, Known};
 use crate::sample::Sampler;
 use crate::slab::Slab;
+use crate::tally::Tally;
 use crate::topology::{Link, Node, Topology};
 use crate::wheel::Span;
 
@@ -435,6 +436,7 @@ impl<O: Observer + Send> Sim<O> {
             events: self.events(),
             packet_hops: links.iter().map(|link| link.packets).sum(),
             counters: self.counters(&links),
+            counted: Tally::sum(self.parts.iter_mut().map(|part| std::mem::take(&mut part.tally))),
             conservation: self.conservation(&links),
             links,
             buffers: self.buffers(),
@@ -650,6 +652,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         returned: Vec::new(),
         handled: 0,
         stats: [0; Stat::COUNT],
+        tally: Tally::default(),
         world: Arc::clone(world),
     }
 }

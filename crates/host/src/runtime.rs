@@ -364,7 +364,9 @@ impl Host<'_> {
                     self.fail(key, why);
                 }
             }
-            Effect::Count(stat) => self.counters.stats[stat as usize] += 1,
+            Effect::Count(stat) | Effect::CountFor(stat, _) | Effect::CountReceived(stat, _) => {
+                self.counters.stats[stat as usize] += 1;
+            }
         }
         Ok(())
     }

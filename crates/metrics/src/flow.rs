@@ -34,6 +34,14 @@ pub struct FlowRow {
     pub placed_in_window: u64,
     /// Whether it was submitted inside the measurement window.
     pub measured: bool,
+    /// Timeouts that made the sender send again while this message was the next to be acknowledged.
+    pub timeouts: u32,
+    /// Losses inferred from acknowledgements in the same place.
+    pub fast_retransmits: u32,
+    /// Packets of it sent again.
+    pub retransmissions: u32,
+    /// Fast retransmits of what the receiver had already.
+    pub spurious_fast_retransmits: u32,
 }
 
 impl FlowRow {
@@ -55,6 +63,7 @@ impl Row for FlowRow {
     fn columns() -> Vec<Column<Self>> {
         let mut columns = Self::what_was_asked();
         columns.extend(Self::what_became_of_it());
+        columns.extend(Self::what_was_counted());
         columns
     }
 }
@@ -153,9 +162,38 @@ impl FlowRow {
             ),
         ]
     }
+
+    fn what_was_counted() -> Vec<Column<Self>> {
+        vec![
+            Column::int(
+                "timeouts",
+                "timeouts that made the sender send again while this message was next to be acknowledged",
+                |r: &Self| u64::from(r.timeouts),
+                |r, v| r.timeouts = id(v),
+            ),
+            Column::int(
+                "fast_retransmits",
+                "recoveries begun by acknowledgements while this message was next to be acknowledged",
+                |r: &Self| u64::from(r.fast_retransmits),
+                |r, v| r.fast_retransmits = id(v),
+            ),
+            Column::int(
+                "retransmissions",
+                "packets of it sent again",
+                |r: &Self| u64::from(r.retransmissions),
+                |r, v| r.retransmissions = id(v),
+            ),
+            Column::int(
+                "spurious_fast_retransmits",
+                "fast retransmits of what the receiver had already",
+                |r: &Self| u64::from(r.spurious_fast_retransmits),
+                |r, v| r.spurious_fast_retransmits = id(v),
+            ),
+        ]
+    }
 }
 
-/// A host id of a file; one that does not fit can only come from another program.
+/// A host id or a count of a file; one that does not fit can only come from another program.
 fn id(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -201,6 +239,10 @@ mod tests {
             placed: msg / 2,
             placed_in_window: msg / 4,
             measured: msg.is_multiple_of(2),
+            timeouts: (msg % 11) as u32,
+            fast_retransmits: (msg % 13) as u32,
+            retransmissions: (msg % 17) as u32,
+            spurious_fast_retransmits: (msg % 19) as u32,
         }
     }
 
@@ -232,7 +274,8 @@ mod tests {
         let columns = FlowRow::columns();
         let names: Vec<&str> = columns.iter().map(Column::name).collect();
         let expected = "src dst msg traffic size_bytes start_ps finish_ps acked_ps ideal_ps fct_ps \
-             slowdown placed_bytes placed_in_window_bytes measured";
+             slowdown placed_bytes placed_in_window_bytes measured timeouts fast_retransmits \
+             retransmissions spurious_fast_retransmits";
         assert_eq!(names.join(" "), expected);
         assert!(columns.iter().all(|c| !c.about().is_empty()));
     }

@@ -47,10 +47,7 @@ pub fn fold_flows(
     let goodput_gbps = goodput(rows.iter().map(|r| r.placed_in_window).sum(), window);
     let unfinished = rows.iter().filter(|r| r.measured && r.size.is_some() && r.finish.is_none());
     let stats = FlowStats {
-        messages: Messages {
-            submitted: rows.len() as u64,
-            completed: rows.iter().filter(|r| r.finish.is_some()).count() as u64,
-        },
+        messages: messages(rows),
         fct_us: completion_times(&done),
         slowdown: distribution(done.iter().filter_map(|r| r.slowdown()).collect()),
         slowdown_by_size: by_size(&done),
@@ -66,6 +63,22 @@ pub fn fold_flows(
     };
     let warnings = warnings(rows, &done, &stats, window);
     (stats, warnings)
+}
+
+fn messages(rows: &[FlowRow]) -> Messages {
+    let measured: Vec<&FlowRow> = rows.iter().filter(|r| r.measured).collect();
+    let mean = |count: fn(&FlowRow) -> u32| {
+        let sum: u64 = measured.iter().map(|r| u64::from(count(r))).sum();
+        (!measured.is_empty()).then(|| sum as f64 / measured.len() as f64)
+    };
+    Messages {
+        submitted: rows.len() as u64,
+        completed: rows.iter().filter(|r| r.finish.is_some()).count() as u64,
+        with_timeout: mean(|r| r.timeouts.min(1)),
+        timeouts: mean(|r| r.timeouts),
+        fast_retransmits: mean(|r| r.fast_retransmits),
+        spurious_fast_retransmits: mean(|r| r.spurious_fast_retransmits),
+    }
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {
@@ -270,9 +283,18 @@ mod tests {
         ];
         rows[1].placed_in_window = 62_500;
         rows[3].placed_in_window = 62_500;
-        rows.push(FlowRow { finish: None, ..message(6, 50, 0, 5) });
+        rows.push(FlowRow { finish: None, timeouts: 2, ..message(6, 50, 0, 5) });
+        (rows[0].timeouts, rows[1].timeouts, rows[3].fast_retransmits) = (5, 1, 1);
         let (stats, warnings) = fold_flows(&rows, WINDOW, ten_gig);
-        assert_eq!(stats.messages, Messages { submitted: 7, completed: 6 });
+        let counts = Messages {
+            submitted: 7,
+            completed: 6,
+            with_timeout: Some(0.4),
+            timeouts: Some(0.6),
+            fast_retransmits: Some(0.2),
+            spurious_fast_retransmits: Some(0.0),
+        };
+        assert_eq!(stats.messages, counts, "of the five measured ones");
         let fct = stats.fct_us;
         assert_eq!([fct.mean, fct.p50, fct.p90], [Some(9.5), Some(4.0), Some(20.0)]);
         assert_eq!([fct.p99, fct.max], [Some(20.0), Some(20.0)]);

@@ -11,7 +11,7 @@ use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
 /// latency of packets, phases. 3: jobs.
-pub const RESULT_SCHEMA: u32 = 3;
+pub const RESULT_SCHEMA: u32 = 4;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -147,13 +147,22 @@ impl TrafficStats {
     }
 }
 
-/// Counts of messages, over the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Counts of messages, over the whole run, and what transports counted for measured ones, complete or
+/// not, unbounded ones included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Messages {
     /// Handed to a transport, unbounded ones included.
     pub submitted: u64,
     /// Placed whole at their receivers.
     pub completed: u64,
+    /// The share of measured messages with a timeout.
+    pub with_timeout: Option<f64>,
+    /// Timeouts per measured message.
+    pub timeouts: Option<f64>,
+    /// Fast retransmits per measured message.
+    pub fast_retransmits: Option<f64>,
+    /// Fast retransmits of what the receiver had already, per measured message.
+    pub spurious_fast_retransmits: Option<f64>,
 }
 
 /// Completion times in microseconds.
@@ -343,7 +352,7 @@ mod tests {
         keys(&serde_json::to_value(summary()).unwrap(), "", &mut found);
         found.sort_unstable();
         let expected = "schema scenario seed digest sim_time_us wall_s events
-            packet_hops messages.submitted messages.completed
+            packet_hops
             fct_us.mean fct_us.p50 fct_us.p90 fct_us.p99 fct_us.max fct_us.stdev
             slowdown.mean slowdown.p50 slowdown.p99 last_completion_us goodput_gbps utilization
             packets.data_sent packets.control_sent packets.retransmitted packets.trimmed
@@ -361,7 +370,6 @@ mod tests {
             phases[].goodput_gbps
             slowdown_by_size[].from_bytes slowdown_by_size[].to_bytes slowdown_by_size[].count
             slowdown_by_size[].mean slowdown_by_size[].p50 slowdown_by_size[].p99 warnings
-            traffic.x.messages.submitted traffic.x.messages.completed
             traffic.x.fct_us.mean traffic.x.fct_us.p50 traffic.x.fct_us.p90 traffic.x.fct_us.p99
             traffic.x.fct_us.max traffic.x.fct_us.stdev
             traffic.x.slowdown.mean traffic.x.slowdown.p50 traffic.x.slowdown.p99
@@ -373,6 +381,11 @@ mod tests {
             packet_latency_us.p50 packet_latency_us.p90 packet_latency_us.p99
             packet_latency_us.max";
         let mut expected: Vec<String> = expected.split_whitespace().map(str::to_owned).collect();
+        for of in ["messages", "traffic.x.messages"] {
+            let keys = ["submitted", "completed", "with_timeout", "timeouts", "fast_retransmits"];
+            let keys = keys.into_iter().chain(["spurious_fast_retransmits"]);
+            expected.extend(keys.map(|key| format!("{of}.{key}")));
+        }
         for of in ["jobs", "traffic.x.jobs"] {
             expected.extend(
                 ["completed", "failed", "goodput_gbps", "idle_overall"]
@@ -400,7 +413,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 7, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 3");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 4");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

@@ -1,13 +1,14 @@
 //! [`Recorder`]: the observer that keeps a row per message and per job.
 
-use endpoint::{Job, JobRecord, MessageRecord, Observer, UNBOUNDED};
+use endpoint::{Job, JobRecord, MessageRecord, Observer, Stat, UNBOUNDED};
+use fabric::Counted;
 use metrics::{FlowRow, JobRow};
 use units::{Rate, Time};
 
 /// Keeps what became of each message and of each job.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    /// One row per message, in the order in which they ended.
+    /// One row per message, in the order in which they ended until they are [`Self::counted`].
     pub(crate) rows: Vec<FlowRow>,
     /// One row per job, in the order of time and host; without the rates of links.
     pub(crate) jobs: Vec<JobRow>,
@@ -19,6 +20,27 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) const fn new(from: Time, to: Option<Time>) -> Self {
         Self { rows: Vec::new(), jobs: Vec::new(), from, to }
+    }
+
+    /// The messages by source and number, with what transports have counted for them.
+    pub(crate) fn counted(mut self, counted: &[Counted]) -> Self {
+        self.rows.sort_unstable_by_key(|row| (row.src, row.msg));
+        for &Counted { key, stat, times } in counted {
+            let of = (key.src.0, key.id.0);
+            let Ok(at) = self.rows.binary_search_by_key(&of, |row| (row.src, row.msg)) else {
+                continue;
+            };
+            let row = &mut self.rows[at];
+            let count = match stat {
+                Stat::Timeout => &mut row.timeouts,
+                Stat::FastRetransmit => &mut row.fast_retransmits,
+                Stat::Retransmission => &mut row.retransmissions,
+                Stat::SpuriousFastRetransmit => &mut row.spurious_fast_retransmits,
+                _ => continue,
+            };
+            *count = u32::try_from(times).unwrap_or(u32::MAX);
+        }
+        self
     }
 
     /// Whether what began at `start` is measured.
@@ -43,6 +65,7 @@ impl Observer for Recorder {
             placed: r.placed,
             placed_in_window: r.placed_in_window,
             measured,
+            ..FlowRow::default()
         });
     }
 

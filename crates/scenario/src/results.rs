@@ -37,9 +37,8 @@ pub struct Results {
 impl Results {
     /// Work out the results of `scenario` from what its simulation left.
     pub(crate) fn of(scenario: &Scenario, simulated: Simulated) -> Self {
-        let Simulated { outcome, mut flows, jobs, latencies, wall_s } = simulated;
+        let Simulated { outcome, flows, jobs, latencies, wall_s } = simulated;
         let outcome = &outcome;
-        flows.sort_unstable_by_key(|row| (row.src, row.msg));
         let topology = &scenario.topology;
         let window = window(scenario, outcome, &flows);
         let rate = |host| topology.receive_rate(HostId(host));

@@ -44,7 +44,7 @@ pub struct Options {
 pub struct Simulated {
     /// What the fabric says.
     pub outcome: Outcome,
-    /// A row per message.
+    /// A row per message, by source and message.
     pub flows: Vec<FlowRow>,
     /// A row per job.
     pub jobs: Vec<JobRow>,
@@ -159,6 +159,7 @@ fn simulated(
     let wall_s = started.elapsed().as_secs_f64();
     let rated =
         |job: JobRow| JobRow { rate: scenario.topology.receive_rate(HostId(job.host)), ..job };
+    let recorder = recorder.counted(&outcome.counted);
     let jobs = recorder.jobs.into_iter().map(rated).collect();
     Simulated { outcome, flows: recorder.rows, jobs, latencies, wall_s }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use drawn::{Dice, Drawn, draw, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
-    Carriage, Config, Conservation, Counters, Departures, Encoding, End, Events, Fault,
+    Carriage, Config, Conservation, Counted, Counters, Departures, Encoding, End, Events, Fault,
     FaultAction, LinkStats, Outcome, Progress, Routing, Sample, Sim, Topology,
 };
 use metrics::{FlowRow, JobRow};
@@ -62,6 +62,7 @@ struct Told<Row> {
     events: u64,
     packet_hops: u64,
     counters: Counters,
+    counted: Vec<Counted>,
     conservation: Conservation,
     queue_bytes_p99: Option<u32>,
     links: Vec<LinkStats>,
@@ -78,6 +79,7 @@ impl<Row> Told<Row> {
             events,
             packet_hops,
             counters,
+            counted,
             conservation,
             links,
             buffers,
@@ -92,6 +94,7 @@ impl<Row> Told<Row> {
             events,
             packet_hops,
             counters,
+            counted,
             conservation,
             queue_bytes_p99,
             links,

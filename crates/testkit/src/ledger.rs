@@ -101,7 +101,10 @@ impl Ledger {
                 m.acked = Some(now);
             }
             Effect::Failed(key, why) => self.fail(now, me, key, why),
-            Effect::Arm { .. } | Effect::Count(_) => {}
+            Effect::Arm { .. }
+            | Effect::Count(_)
+            | Effect::CountFor(..)
+            | Effect::CountReceived(..) => {}
         }
     }
 

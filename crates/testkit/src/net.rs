@@ -432,7 +432,9 @@ impl<E: Endpoint + ?Sized> Net<E> {
                 }
                 host.timers[i] = at;
             }
-            Effect::Count(stat) => host.stats[stat as usize] += 1,
+            Effect::Count(stat) | Effect::CountFor(stat, _) | Effect::CountReceived(stat, _) => {
+                host.stats[stat as usize] += 1;
+            }
             Effect::Acked(_) | Effect::Failed(..) => host.retry = true,
             Effect::Place { len, .. } => {
                 assert!(u64::from(len) <= host.room, "host {h} placed more than its room");

@@ -327,7 +327,7 @@ impl Sender {
                 Checked::GiveUp => self.finish(cx, config, at, Some(Why::TimedOut)),
                 Checked::Due(packets, next) => {
                     if packets > 0 {
-                        cx.fx.timeout(Stat::OtherTimeout);
+                        cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
                     }
                     self.agenda.check_by(cx, at, flow, next);
                     self.agenda.grant(cx, at, flow, u64::from(packets));

@@ -219,7 +219,7 @@ impl Sender {
                 let key = MsgKey { src: cx.me, id: flow.msg.id };
                 self.end(cx, config, at, key, Why::TimedOut, out);
             } else {
-                cx.fx.timeout(Stat::OtherTimeout);
+                cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
                 self.ask(cx, config, at, out);
             }
         }

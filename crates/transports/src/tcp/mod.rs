@@ -289,7 +289,7 @@ impl Tcp {
             let timer = if self.timeouts.is_set(turn) { Timer::Keep } else { Timer::Restart };
             self.settle(cx.now, turn, timer);
             if segment.again {
-                cx.fx.count(Stat::Retransmission);
+                cx.fx.count_for(Stat::Retransmission, segment.msg);
             }
             return true;
         }

@@ -132,7 +132,7 @@ fn reno_begins_a_recovery_for_each_loss() {
     assert_eq!(s.sent(), [], "10 in flight, 5 allowed");
     s.acks(3, 3);
     assert_eq!((s.sent(), s.ssthresh()), (vec![3], 2.5));
-    let recoveries = |e: &&Effect| **e == Effect::Count(Stat::FastRetransmit);
+    let recoveries = |e: &&Effect| **e == Effect::CountFor(Stat::FastRetransmit, MsgId(0));
     assert_eq!(s.fx.as_slice().iter().filter(recoveries).count(), 2);
 }
 

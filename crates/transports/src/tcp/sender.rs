@@ -545,7 +545,7 @@ impl Sender {
         self.tell_reduced = true;
         self.resend = true;
         self.partial_seen = false;
-        fx.count(Stat::FastRetransmit);
+        self.count_in_front(Stat::FastRetransmit, fx);
         Timer::Restart
     }
 
@@ -590,7 +590,8 @@ impl Sender {
         }
         self.timeouts += 1;
         self.expiries += 1;
-        fx.timeout(self.timeout_cause(config));
+        self.count_in_front(Stat::Timeout, fx);
+        fx.count(self.timeout_cause(config));
         if self.timeouts >= config.timeouts_max {
             return false;
         }
@@ -622,6 +623,14 @@ impl Sender {
                 Stat::RetransmissionTimeout
             }
             _ => Stat::OtherTimeout,
+        }
+    }
+
+    /// Count what happened to the connection for the message that is acknowledged next: it waits for it.
+    fn count_in_front(&self, stat: Stat, fx: &mut Effects) {
+        match self.stream.first() {
+            Some(message) => fx.count_for(stat, message.id),
+            None => fx.count(stat),
         }
     }
 
