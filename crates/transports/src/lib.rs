@@ -2,6 +2,7 @@
 
 pub mod cbr;
 pub mod deadlines;
+mod mptcp;
 pub mod mux;
 pub mod ndp;
 pub mod phost;

@@ -1,6 +1,7 @@
 //! Congestion-control rules: how the window grows beyond slow start, and what a loss or a mark
 //! leaves of it. A rule knows windows in segments and times, no packets. Everything else (slow
-//! start, recovery, timeouts, caps) is the same for all of them.
+//! start, recovery, timeouts, caps) is the same for all of them. The coupled rules of MPTCP's subflows also
+//! hear of their connection ([`Group`]), which `mptcp/coupling.rs` works out.
 //!
 //! To add a rule: a file here with its parameters and its `Rule`, a variant of [`RuleConfig`]
 //! and of `State`, and its keys in `crates/scenario/src/transport/tcp.rs`. `cubic.rs` is an
@@ -9,9 +10,16 @@
 pub mod bic;
 pub mod cubic;
 pub mod dctcp;
+#[cfg(test)]
+mod equilibria;
+pub mod ewtcp;
 pub mod fast;
+mod fully_coupled;
 pub mod htcp;
+pub mod lia;
 mod newreno;
+mod olia;
+pub mod semicoupled;
 
 use units::{Dur, Time};
 
@@ -32,16 +40,30 @@ pub enum RuleConfig {
     Dctcp(dctcp::Params),
     /// FAST TCP (Wei and others, ToN 2006).
     Fast(fast::Params),
+    /// LIA (RFC 6356), for subflows as those that follow.
+    Lia(lia::Params),
+    /// COUPLED (Wischik and others, NSDI 2011).
+    FullyCoupled,
+    /// EWTCP (Honda and others, PFLDNeT 2009).
+    Ewtcp(ewtcp::Weight),
+    /// SEMICOUPLED (Wischik and others, NSDI 2011) and its family.
+    Semicoupled(semicoupled::Params),
+    /// OLIA (Khalili and others, CoNEXT 2012).
+    Olia,
 }
 
 impl RuleConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         match self {
-            Self::NewReno | Self::HTcp(_) => Ok(()),
+            Self::NewReno | Self::HTcp(_) | Self::FullyCoupled | Self::Ewtcp(_) | Self::Olia => {
+                Ok(())
+            }
             Self::Bic(params) => params.check(),
             Self::Cubic(params) => params.check(),
             Self::Dctcp(params) => params.check(),
             Self::Fast(params) => params.check(),
+            Self::Lia(params) => params.check(),
+            Self::Semicoupled(params) => params.check(),
         }
     }
 
@@ -70,9 +92,45 @@ pub(super) struct Acked {
     pub(super) srtt: Option<Dur>,
 }
 
+/// What a coupled rule knows of the connection that its subflow belongs to, as `mptcp/coupling.rs` works it out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Group {
+    /// Established subflows, at least 1.
+    pub(crate) subflows: u32,
+    /// Their windows together, segments: w_tot.
+    pub(crate) total: f64,
+    /// LIA's alpha (RFC 6356, equation 2): 1 for a single subflow.
+    pub(crate) alpha: f64,
+    /// The part of the connection's rate that is this subflow's, by windows and round trips: 0 to 1.
+    pub(crate) rate_share: f64,
+    /// OLIA's alpha_i: how strongly window is moved to (above 0) or from this subflow, -1 to 1.
+    pub(crate) shift: f64,
+}
+
+impl Group {
+    /// Of a subflow that is alone. Whatever its window, the total is that: rules take the larger of both.
+    pub(crate) const ALONE: Self =
+        Self { subflows: 1, total: 0.0, alpha: 1.0, rate_share: 1.0, shift: 0.0 };
+}
+
+/// What a subflow contributes to the [`Group`]s of its connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Standing {
+    /// Its window, segments. In fast recovery that is ssthresh: what is inflated does not count
+    /// (RFC 6356, section 3).
+    pub(crate) window: f64,
+    /// Its smoothed round-trip time, if it has been measured.
+    pub(crate) srtt: Option<Dur>,
+    /// [`State::loss_interval`].
+    pub(crate) loss_interval: f64,
+}
+
 /// A rule. Windows are in segments; what the methods return is bounded by the caller, who never
 /// lets a window go below what RFC 5681 says.
 pub(super) trait Rule {
+    /// What the connection is like now, of which this is a subflow's rule: before any other call.
+    fn on_group(&mut self, _group: &Group) {}
+
     /// Hears of every acknowledgement of new data, in recovery too, before anything else happens.
     fn on_ack(&mut self, _ack: &Acked) {}
 
@@ -123,6 +181,11 @@ pub(super) enum State {
     Cubic(cubic::Cubic),
     Dctcp(dctcp::Dctcp),
     Fast(fast::Fast),
+    Lia(lia::Lia),
+    FullyCoupled(fully_coupled::FullyCoupled),
+    Ewtcp(ewtcp::Ewtcp),
+    Semicoupled(semicoupled::Semicoupled),
+    Olia(olia::Olia),
 }
 
 impl State {
@@ -134,6 +197,21 @@ impl State {
             RuleConfig::Cubic(params) => Self::Cubic(cubic::Cubic::new(params)),
             RuleConfig::Dctcp(params) => Self::Dctcp(dctcp::Dctcp::new(params)),
             RuleConfig::Fast(params) => Self::Fast(fast::Fast::new(params)),
+            RuleConfig::Lia(params) => Self::Lia(lia::Lia::new(params)),
+            RuleConfig::FullyCoupled => Self::FullyCoupled(fully_coupled::FullyCoupled::new()),
+            RuleConfig::Ewtcp(weight) => Self::Ewtcp(ewtcp::Ewtcp::new(weight)),
+            RuleConfig::Semicoupled(params) => {
+                Self::Semicoupled(semicoupled::Semicoupled::new(params))
+            }
+            RuleConfig::Olia => Self::Olia(olia::Olia::new()),
+        }
+    }
+
+    /// Segments that the path has carried without a loss, as OLIA counts them; others do not.
+    pub(super) fn loss_interval(&self) -> f64 {
+        match self {
+            Self::Olia(rule) => rule.loss_interval(),
+            _ => 0.0,
         }
     }
 
@@ -145,6 +223,11 @@ impl State {
             Self::Cubic(rule) => rule,
             Self::Dctcp(rule) => rule,
             Self::Fast(rule) => rule,
+            Self::Lia(rule) => rule,
+            Self::FullyCoupled(rule) => rule,
+            Self::Ewtcp(rule) => rule,
+            Self::Semicoupled(rule) => rule,
+            Self::Olia(rule) => rule,
         }
     }
 }

@@ -7,7 +7,7 @@ use wire::tcp::Control;
 
 use super::config::{Config, ReceiveWindow, Recovery, Reduces};
 use super::handshake::{self, Opening};
-use super::rule::Acked;
+use super::rule::{Acked, Group, Standing};
 use super::scoreboard::Scoreboard;
 use super::stream::{Segment, Stream};
 use super::timestamps;
@@ -191,6 +191,19 @@ impl Sender {
 
     pub(super) fn rto(&self) -> &Rto {
         &self.rto
+    }
+
+    /// What this subflow contributes to its connection's [`Group`]s.
+    #[allow(dead_code)] // until the endpoint of mptcp/ asks
+    pub(crate) fn standing(&self) -> Standing {
+        self.window.standing(self.rto.srtt())
+    }
+
+    /// What its connection is like now: to be said before every other call that may move the window (an
+    /// acknowledgement, a timeout).
+    #[allow(dead_code)] // likewise
+    pub(crate) fn on_group(&mut self, group: &Group) {
+        self.window.on_group(group);
     }
 
     /// Draw where in its random range the timeout is, anew for each expiry.

@@ -809,6 +809,31 @@ fn two_senders_share_a_bottleneck() {
     assert!(placed.iter().all(|&p| p > capacity * 3 / 10), "about fair: {placed:?}");
 }
 
+/// I2 of specs/mptcp_mmptcp.md: one subflow whose rule is LIA sends what NewReno sends, packet for packet; so do
+/// those of the others that are alone.
+#[test]
+fn i2_a_coupled_rule_alone_is_newreno() {
+    let sent = |rule| {
+        let make = || Box::new(Tcp::new(Config { rule, ..textbook() }).unwrap());
+        let mut net = Net::new(1, LINK, vec![make(), make(), make()]);
+        let half = Bottleneck { rate: Rate(5_000_000_000), packets: 30, trim: false };
+        net.set_bottleneck(HostId(2), half);
+        let _ = [A, B].map(|src| net.submit(src, HostId(2), UNBOUNDED));
+        net.run_until(Time::ZERO + Dur::from_ms(20));
+        assert!(net.stat(A, Stat::FastRetransmit) > 3, "there are losses");
+        net.log().iter().map(|sent| (sent.at, sent.pkt.span)).collect::<Vec<_>>()
+    };
+    let newreno = sent(RuleConfig::NewReno);
+    for rule in [
+        RuleConfig::Lia(rule::lia::Params::RFC),
+        RuleConfig::Lia(rule::lia::Params { capped: false, ..rule::lia::Params::RFC }),
+        RuleConfig::Ewtcp(rule::ewtcp::Weight::InverseSquare),
+        RuleConfig::Semicoupled(rule::semicoupled::Params { exponent: 1.0, weight: 1.0 }),
+    ] {
+        assert!(sent(rule) == newreno, "{rule:?}");
+    }
+}
+
 /// Invariant T13 of specs/tcp.md, with the slow-start threshold of the ns-2 module: 1 Gb/s, a round trip
 /// of 100 us, two flows that keep ten packets queued each. 0.75 ms of delay let slow start overshoot;
 /// the rule then brings the queue to its 20 packets, and slow start stays over.

@@ -5,7 +5,7 @@
 use units::{Dur, Time};
 
 use super::config::{Config, IdleRestart, Increase, Recovery};
-use super::rule::{Acked, State};
+use super::rule::{Acked, Group, Standing, State};
 
 /// Where a sender stands (specs/tcp.md, "Per-connection sender state").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,17 @@ impl Window {
     /// Where the sender stands.
     pub(super) fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// What this window contributes to a multipath connection, whose path has the round-trip time
+    /// `srtt`. In fast recovery `cwnd` is ssthresh, as RFC 6356 wants it.
+    pub(super) fn standing(&self, srtt: Option<Dur>) -> Standing {
+        Standing { window: self.cwnd, srtt, loss_interval: self.rule.loss_interval() }
+    }
+
+    /// What the multipath connection is like, of which this is a subflow's window.
+    pub(super) fn on_group(&mut self, group: &Group) {
+        self.rule.get().on_group(group);
     }
 
     /// From now on the cap is `cap`.

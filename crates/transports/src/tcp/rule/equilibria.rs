@@ -1,0 +1,156 @@
+//! Coupled rules and `mptcp/coupling.rs` together, where there are no packets: subflows whose
+//! acknowledgements come as windows and round trips say, and whose losses do as the paths' loss rates say.
+//! What they settle at is known in closed form.
+
+use units::{Dur, Time};
+
+use super::{Acked, RuleConfig, Standing, State, lia, seconds};
+use crate::mptcp::coupling;
+use crate::tcp::config::Increase;
+
+#[derive(Clone, Copy)]
+struct Path {
+    rtt: Dur,
+    /// Share of segments lost.
+    loss: f64,
+}
+
+impl Path {
+    /// The rate of a TCP here, segments per second: sqrt(2/p) / rtt (RFC 6356, section 1, cites it).
+    fn tcp(&self) -> f64 {
+        (2.0 / self.loss).sqrt() / seconds(self.rtt)
+    }
+}
+
+/// Where the windows of one connection by `config` settle, one subflow on each path.
+///
+/// A step is a round trip of the quickest path, in which all subflows are acknowledged what their rates say.
+/// Each segment acknowledged also costs p times what a loss would.
+fn settle(config: &RuleConfig, paths: &[Path], steps: u32) -> Vec<f64> {
+    let mut rules: Vec<State> =
+        paths.iter().map(|_| State::new(config, Increase::PerAck)).collect();
+    let mut windows = vec![10.0; paths.len()];
+    for _ in 0..steps {
+        let standings: Vec<Standing> = windows
+            .iter()
+            .zip(paths)
+            .map(|(&window, path)| Standing {
+                window,
+                srtt: Some(path.rtt),
+                loss_interval: 1.0 / path.loss,
+            })
+            .collect();
+        let quickest = paths.iter().map(|p| p.rtt.0).min().unwrap();
+        let before = windows.clone();
+        for (i, rule) in rules.iter_mut().map(State::get).enumerate() {
+            rule.on_group(&coupling::group(&standings, i));
+            let (w, p) = (before[i], paths[i].loss);
+            let grown = rule.increase(w, 1.0, &Acked::one(Time::ZERO));
+            let kept = rule.after_loss(w, Time::ZERO).max(1.0);
+            let acked = w * quickest as f64 / paths[i].rtt.0 as f64;
+            windows[i] = (w + acked * (grown - p * (w - kept))).max(1.0);
+        }
+    }
+    windows
+}
+
+fn rate(windows: &[f64], paths: &[Path]) -> f64 {
+    windows.iter().zip(paths).map(|(w, path)| w / seconds(path.rtt)).sum()
+}
+
+fn path(us: u64, loss: f64) -> Path {
+    Path { rtt: Dur::from_us(us), loss }
+}
+
+/// Round trips and loss rates of one to eight paths.
+fn networks() -> Vec<Vec<Path>> {
+    vec![
+        vec![path(100, 0.001)],
+        vec![path(100, 0.001); 2],
+        vec![path(100, 0.002); 8],
+        vec![path(100, 0.001), path(100, 0.004)],
+        vec![path(100, 0.001), path(400, 0.001)],
+        vec![path(100, 0.004), path(400, 0.000_5)],
+        vec![path(100, 0.002), path(300, 0.001), path(1_000, 0.000_5)],
+    ]
+}
+
+/// RFC 6356, section 2, goal 1, which LIA's alpha is solved for (NSDI 2011, appendix): the connection's rate
+/// is that of a TCP on the best of its paths.
+#[test]
+fn lia_gets_what_a_tcp_gets_on_the_best_path() {
+    for paths in networks() {
+        let windows = settle(&RuleConfig::Lia(lia::Params::RFC), &paths, 60_000);
+        let best = paths.iter().map(Path::tcp).fold(0.0, f64::max);
+        let got = rate(&windows, &paths) / best;
+        assert!((got - 1.0).abs() < 0.01, "{windows:?}: {got} of the best path's TCP");
+        // Goal 2: on no path more than a TCP there.
+        for (window, path) in windows.iter().zip(&paths) {
+            assert!(window / seconds(path.rtt) <= 1.001 * path.tcp(), "{windows:?}");
+        }
+    }
+}
+
+/// ToN 2013, theorem 1: only the best paths are used (the others keep a segment), and together they have the
+/// rate of a TCP there.
+#[test]
+fn olia_gets_what_a_tcp_gets_on_the_best_path_from_the_best_paths() {
+    for paths in networks() {
+        let windows = settle(&RuleConfig::Olia, &paths, 60_000);
+        let best = paths.iter().map(Path::tcp).fold(0.0, f64::max);
+        let (mut used, mut probes) = (0.0, 0.0);
+        for (window, path) in windows.iter().zip(&paths) {
+            let rate = window / seconds(path.rtt);
+            let is_best = path.tcp() > 0.999 * best;
+            *(if is_best { &mut used } else { &mut probes }) += rate;
+            assert!(is_best || *window < 2.0, "{windows:?}");
+        }
+        let got = (used + probes) / best;
+        assert!((0.97..1.1).contains(&got), "{windows:?}: {got}");
+    }
+}
+
+/// Without coupling n subflows on equal paths take n times a TCP's rate; with EWTCP's weight 1/n^2 one
+/// TCP's, with 1/sqrt(n) n^(3/4) times that (windows go by the square root of the weight).
+#[test]
+fn uncoupled_subflows_get_as_many_tcps_and_weighted_ones_their_weight() {
+    use super::ewtcp::Weight::{InverseRoot, InverseSquare};
+    let paths = vec![path(100, 0.001); 4];
+    for (config, tcps) in [
+        (RuleConfig::NewReno, 4.0),
+        (RuleConfig::Ewtcp(InverseSquare), 1.0),
+        (RuleConfig::Ewtcp(InverseRoot), 8.0_f64.sqrt()),
+        // A subflow cannot give more than it has: of four equal ones it gives w_tot/4 where w_tot/2 is due.
+        (RuleConfig::FullyCoupled, 2.0_f64.sqrt()),
+    ] {
+        let got = rate(&settle(&config, &paths, 60_000), &paths) / paths[0].tcp();
+        assert!((got / tcps - 1.0).abs() < 0.05, "{config:?}: {got}");
+    }
+}
+
+/// specs/mptcp_mmptcp.md, section 3: with equal round trips, n equal subflows together grow by 1/n segment in
+/// a round trip (+-5 %); uncoupled ones, by n.
+#[test]
+fn n_equal_subflows_together_grow_by_one_nth_of_a_segment_per_round_trip() {
+    for n in [1, 2, 4, 8] {
+        let standing =
+            |&window: &f64| Standing { window, srtt: Some(Dur::from_us(100)), loss_interval: 0.0 };
+        let grow = |config: &RuleConfig| {
+            let mut windows = vec![20.0; n];
+            let mut rules = vec![State::new(config, Increase::PerAck); n];
+            for turn in 0..20 * 20 * n {
+                // By turns; in 20 turns, a window is acknowledged.
+                let standings: Vec<Standing> = windows.iter().map(standing).collect();
+                let (me, segments) = (turn % n, windows[turn % n] / 20.0);
+                let rule = rules[me].get();
+                rule.on_group(&coupling::group(&standings, me));
+                windows[me] += rule.increase(windows[me], segments, &Acked::one(Time::ZERO));
+            }
+            (windows.iter().sum::<f64>() - 20.0 * n as f64) / 20.0
+        };
+        let linked = grow(&RuleConfig::Lia(lia::Params::RFC)) * n as f64;
+        assert!((linked - 1.0).abs() < 0.05, "{n}: {linked}");
+        let free = grow(&RuleConfig::NewReno) / n as f64;
+        assert!((free - 1.0).abs() < 0.05, "{n}: {free}");
+    }
+}
