@@ -1,7 +1,7 @@
 //! Congestion-control rules: how the window grows beyond slow start, and what a loss or a mark
 //! leaves of it. A rule knows windows in segments and times, no packets. Everything else (slow
 //! start, recovery, timeouts, caps) is the same for all of them. The coupled rules of MPTCP's subflows also
-//! hear of their connection ([`Group`]), which `mptcp/coupling.rs` works out.
+//! hear of their connection (`Group`), which `mptcp/coupling.rs` works out.
 //!
 //! To add a rule: a file here with its parameters and its `Rule`, a variant of [`RuleConfig`]
 //! and of `State`, and its keys in `crates/scenario/src/transport/tcp.rs`. `cubic.rs` is an
