@@ -17,7 +17,7 @@ use super::{WINDOW, ports, times, write};
 
 /// How far the handshake has come, at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(crate) enum Opening {
     /// SYN is to be sent, or to be sent again.
     Syn,
     /// It was sent at this time.
@@ -28,20 +28,20 @@ pub(super) enum Opening {
 
 impl Opening {
     /// Of a new connection.
-    pub(super) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         if config.handshake { Self::Syn } else { Self::Open }
     }
 }
 
 /// A SYN, caused by a message. With ECN it asks for that (RFC 3168, section 6.1.1).
-pub(super) fn syn(config: &Config, msg: MsgId) -> Segment {
+pub(crate) fn syn(config: &Config, msg: MsgId) -> Segment {
     let asks = Control::SYN.with(Control::ECE).with(Control::CWR);
     let control = if config.ecn { asks } else { Control::SYN };
     Segment { seq: 0, len: 0, msg, offset: 0, control, echo: 0, again: false }
 }
 
 /// The answer to a SYN of connection `conn`.
-pub(super) fn answer(config: &Config, conn: u32, header: &Repr, pkt: &Packet) -> Ack {
+pub(crate) fn answer(config: &Config, conn: u32, header: &Repr, pkt: &Packet) -> Ack {
     let syn = Control::SYN.with(Control::ACK);
     Ack {
         peer: pkt.src,
@@ -58,17 +58,17 @@ pub(super) fn answer(config: &Config, conn: u32, header: &Repr, pkt: &Packet) ->
 
 /// Whether SYN and SYN-ACK may be marked instead of lost: for DCTCP alone (RFC 8257, section 3.6; RFC
 /// 3168, section 6.1.1). Their marks mean nothing.
-pub(super) fn may_be_marked(config: &Config) -> bool {
+pub(crate) fn may_be_marked(config: &Config) -> bool {
     config.ecn && config.rule.echoes_each_mark()
 }
 
 /// The sequence number of SYN and SYN-ACK: that before the first data.
-pub(super) fn seq(config: &Config) -> u32 {
+pub(crate) fn seq(config: &Config) -> u32 {
     config.isn.wrapping_sub(1)
 }
 
 /// Put `segment`, a SYN, on the wire.
-pub(super) fn fill_syn(
+pub(crate) fn fill_syn(
     config: &Config,
     now: Time,
     id: &Identity,

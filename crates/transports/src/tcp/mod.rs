@@ -37,19 +37,19 @@
 //! a kind share one timer of the host ([`Deadlines`]), so an acknowledgement moves no timer.
 
 mod config;
-mod handshake;
+pub(crate) mod handshake;
 pub mod ictcp;
 #[cfg(test)]
 mod invariants;
 #[cfg(test)]
 mod linux;
-mod receiver;
+pub(crate) mod receiver;
 pub mod rule;
 mod scoreboard;
 #[cfg(test)]
 mod script;
-mod sender;
-mod stream;
+pub(crate) mod sender;
+pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
 mod timestamps;
@@ -74,13 +74,13 @@ use stream::Segment;
 use crate::deadlines::Deadlines;
 
 /// Bits of a connection id.
-const CONN_BITS: u32 = 30;
+pub(crate) const CONN_BITS: u32 = 30;
 /// The bit of a port that says: this is the sender's side of the connection.
-const SENDER_PORT: u16 = 0x8000;
+pub(crate) const SENDER_PORT: u16 = 0x8000;
 /// The window field of who takes everything, and of data: nobody looks at it.
 const WINDOW: u16 = u16::MAX;
 /// Acknowledgements that may wait for the interface; more are lost, as in a full device queue.
-const ACKS_MAX: usize = 1 << 16;
+pub(crate) const ACKS_MAX: usize = 1 << 16;
 
 const RETRANSMIT: TimerId = TimerId(0);
 const DELAYED_ACK: TimerId = TimerId(1);
@@ -384,25 +384,31 @@ impl Endpoint for Tcp {
 }
 
 /// The connection id in the ports of its sender and its receiver.
-fn conn_id(sender_port: u16, receiver_port: u16) -> u32 {
+pub(crate) fn conn_id(sender_port: u16, receiver_port: u16) -> u32 {
     u32::from(sender_port & !SENDER_PORT) << 15 | u32::from(receiver_port & !SENDER_PORT)
 }
 
 /// The inverse of [`conn_id`].
-fn ports(conn: u32) -> (u16, u16) {
+pub(crate) fn ports(conn: u32) -> (u16, u16) {
     let low = |bits: u32| (bits & 0x7fff) as u16;
     (SENDER_PORT | low(conn >> 15), low(conn))
 }
 
 /// The number nearest to `reference` whose lowest `bits` are those of `value`; `None` if that is
 /// below zero.
-fn unwrap(value: u32, reference: u64, bits: u32) -> Option<u64> {
+pub(crate) fn unwrap(value: u32, reference: u64, bits: u32) -> Option<u64> {
     let unused = 32 - bits;
     let difference = (value.wrapping_sub(reference as u32) << unused) as i32 >> unused;
     reference.checked_add_signed(i64::from(difference))
 }
 
-fn fill_data(config: &Config, now: Time, id: &Identity, segment: Segment, slot: &mut Packet) {
+pub(crate) fn fill_data(
+    config: &Config,
+    now: Time,
+    id: &Identity,
+    segment: Segment,
+    slot: &mut Packet,
+) {
     slot.dst = id.dst;
     slot.path = id.path;
     slot.span = Span { msg: segment.msg, offset: segment.offset, len: segment.len };
@@ -422,7 +428,7 @@ fn fill_data(config: &Config, now: Time, id: &Identity, segment: Segment, slot: 
     write(Repr { src_port, dst_port, seq, ack, control, window, sack, timestamps }, slot);
 }
 
-fn fill_ack(config: &Config, now: Time, ack: Ack, slot: &mut Packet) {
+pub(crate) fn fill_ack(config: &Config, now: Time, ack: Ack, slot: &mut Packet) {
     slot.dst = ack.peer;
     slot.path = ack.path;
     slot.flags = Flags::CONTROL;

@@ -1,5 +1,9 @@
 //! The receiving half (specs/tcp.md, section 2): reassembly, message boundaries,
 //! acknowledgements with what they say of holes and marks, and the memory of finished connections.
+//!
+//! [`Receiver`] is what a subflow of MPTCP has of it, too.
+
+use std::ops::Range;
 
 use endpoint::{Cx, Effects, Flags, Packet, RangeSet, Stat, Why};
 use hashbrown::HashMap;
@@ -25,17 +29,16 @@ struct Mark {
     last: bool,
 }
 
-/// The receiving half of a connection.
+/// The receiving half of one sequence space: what has come, and what acknowledgements say of it. What
+/// becomes of the payload is the owner's affair.
 #[derive(Clone, Debug)]
-struct Receiver {
-    peer: HostId,
+pub(crate) struct Receiver {
+    pub(crate) peer: HostId,
     conn: u32,
     /// Of the last data packet: its acknowledgements hash to the same path.
     path: u32,
     /// Positions received. Everything below `prefix()` was received in order: RCV.NXT.
     received: RangeSet,
-    /// Message ends received beyond RCV.NXT, highest first.
-    marks: Vec<Mark>,
     /// In-order bytes not acknowledged yet (delayed acknowledgement).
     unacked: u64,
     /// A position in each of the ranges that the last acknowledgements named, most recent first
@@ -56,30 +59,45 @@ struct Receiver {
     last_ack: u64,
 }
 
-/// An acknowledgement to send.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ack {
-    pub(super) peer: HostId,
-    pub(super) conn: u32,
-    /// As on the wire.
-    pub(super) number: u32,
-    /// FIN: the connection is complete. ECE: it echoes congestion. SYN: it opens the connection.
-    pub(super) control: Control,
-    pub(super) sack: SackBlocks,
-    /// The window field.
-    pub(super) window: u16,
-    pub(super) path: u32,
-    /// The message of the data that it answers.
-    pub(super) msg: MsgId,
-    /// The stamp that it echoes.
-    pub(super) stamp: u32,
+/// The ends of messages received beyond the first position that is missing, highest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MessageEnds(Vec<Mark>);
+
+/// The receiving half of a connection.
+#[derive(Clone, Debug)]
+struct Connection {
+    receiver: Receiver,
+    ends: MessageEnds,
 }
 
-/// The connections of one peer that are over. Their ids are consecutive, so that the set is one
+/// An acknowledgement to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ack {
+    pub(crate) peer: HostId,
+    pub(crate) conn: u32,
+    /// As on the wire.
+    pub(crate) number: u32,
+    /// FIN: the connection is complete. ECE: it echoes congestion. SYN: it opens the connection.
+    pub(crate) control: Control,
+    pub(crate) sack: SackBlocks,
+    /// The window field.
+    pub(crate) window: u16,
+    pub(crate) path: u32,
+    /// The message of the data that it answers.
+    pub(crate) msg: MsgId,
+    /// The stamp that it echoes.
+    pub(crate) stamp: u32,
+}
+
+/// The connections that are over. Those of one peer have consecutive ids, so that the set is one
 /// range, but for those still open: memory that is bounded without forgetting anything, unlike a
 /// time-wait (RFC 9293, section 3.6.1), which would need a timer and an entry per connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Finished(HashMap<HostId, FinishedIds, FxBuildHasher>);
+
+/// The connections of one peer that are over.
 #[derive(Clone, Debug)]
-struct Finished {
+struct FinishedIds {
     ids: RangeSet,
     /// The highest id seen, unwrapped.
     reference: u64,
@@ -87,19 +105,19 @@ struct Finished {
 
 /// Every connection to this host.
 #[derive(Debug, Default)]
-pub(super) struct Receivers {
-    table: Vec<Receiver>,
+pub(crate) struct Receivers {
+    table: Vec<Connection>,
     free: Vec<u32>,
     by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    finished: HashMap<HostId, Finished, FxBuildHasher>,
+    finished: Finished,
     /// Of delayed acknowledgements, by slot of the table.
-    pub(super) deadlines: Deadlines,
+    pub(crate) deadlines: Deadlines,
     /// The windows of the connections in the table, where there are any.
     ictcp: Option<Ictcp>,
 }
 
 impl Receivers {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         let ictcp = match config.receive_window {
             ReceiveWindow::Unlimited => None,
             ReceiveWindow::Ictcp(params) => Some(Ictcp::new(params)),
@@ -108,7 +126,7 @@ impl Receivers {
     }
 
     /// A packet of `bytes` has arrived at this host, whatever it is. Segments carry up to `mss`.
-    pub(super) fn arrived(&mut self, cx: &Cx<'_>, mss: u16, bytes: u16) {
+    pub(crate) fn arrived(&mut self, cx: &Cx<'_>, mss: u16, bytes: u16) {
         if let Some(ictcp) = &mut self.ictcp {
             let capacity = cx.net.nics.iter().map(|rate| rate.0).sum();
             ictcp.arrived(cx.now, capacity, mss, bytes);
@@ -125,7 +143,7 @@ impl Receivers {
 
     /// A data segment of connection `conn` of `pkt.src`. Returns the acknowledgements to send now:
     /// of what came before it, and of this one too.
-    pub(super) fn on_data(
+    pub(crate) fn on_data(
         &mut self,
         config: &Config,
         now: Time,
@@ -138,49 +156,32 @@ impl Receivers {
         let peer = pkt.src;
         let slot = match self.by_id.get(&(peer, conn)) {
             Some(&slot) => slot,
-            None if self.is_finished(peer, conn) => {
-                count_duplicate(header.control, fx);
-                let number = header.seq.wrapping_add(space as u32);
-                let (path, msg) = (pkt.path, pkt.span.msg);
-                let control = ack_control(true, pkt.flags.has(Flags::CE));
-                let (sack, window) = (SackBlocks::NONE, WINDOW);
-                let stamp = header.timestamps.map_or(0, |times| times.value);
-                let ack = Ack { peer, conn, number, control, sack, window, path, msg, stamp };
-                return [None, Some(ack)];
+            None if self.finished.contains(peer, conn) => {
+                return [None, Some(answer_finished(conn, header, pkt, space, fx))];
             }
             None => self.create(peer, conn),
         };
-        let receiver = &mut self.table[slot as usize];
-        let expected = receiver.received.prefix();
-        let Some(seq) = unwrap(header.seq.wrapping_sub(config.isn), expected, 32) else {
-            return [None, None];
-        };
+        let Connection { receiver, ends } = &mut self.table[slot as usize];
+        let expected = receiver.next();
+        let Some(seq) = receiver.position(config, header.seq) else { return [None, None] };
         if let Some(ictcp) = &mut self.ictcp {
             let (len, last) = (u64::from(pkt.span.len), ends_message(header.control));
             let echo = header.timestamps.map_or(0, |times| times.echo);
             ictcp.on_data(slot, now, Arrival { echo, len, last });
         }
-        let before = receiver.note_mark(config, header.control, pkt);
-        if let Some(times) = header.timestamps
-            && seq <= receiver.last_ack
-        {
-            receiver.stamp = times.value;
+        let before = receiver.arrive(config, header, pkt, seq, space);
+        let range = seq..seq + space;
+        place(&receiver.received, range.clone(), pkt, fx);
+        let progress = receiver.insert(range);
+        match progress {
+            Progress::Duplicate => count_duplicate(header.control, fx),
+            _ => ends.note(seq + space, header.control, pkt.span.msg),
         }
-        receiver.path = pkt.path;
-        receiver.msg = pkt.span.msg;
-        receiver.largest = receiver.largest.max(space);
-        let progress = receiver.accept(seq..seq + space, header.control, pkt, fx);
-        let complete = receiver.deliver(fx);
+        let complete = ends.deliver(peer, receiver.next(), fx);
         let due = complete || receiver.is_ack_due(config, progress);
         let ack = due.then(|| receiver.acknowledge(config, complete, Some(seq)));
-        let next = receiver.received.prefix();
-        match (due, config.delayed_ack) {
-            (true, Some(_)) => self.deadlines.set(slot, Time::NEVER),
-            (false, Some(delay)) if !self.deadlines.is_set(slot) => {
-                self.deadlines.set(slot, now + delay);
-            }
-            _ => {}
-        }
+        let next = receiver.next();
+        delay_ack(&mut self.deadlines, config, now, slot, due);
         let before = before.map(|ack| self.advertise(slot, now, expected, ack));
         let ack = ack.map(|ack| self.advertise(slot, now, next, ack));
         if complete {
@@ -190,37 +191,34 @@ impl Receivers {
     }
 
     /// The answer to a SYN of connection `conn`, unless that is over.
-    pub(super) fn on_syn(
+    pub(crate) fn on_syn(
         &self,
         config: &Config,
         conn: u32,
         header: &Repr,
         pkt: &Packet,
     ) -> Option<Ack> {
-        let over = self.is_finished(pkt.src, conn);
+        let over = self.finished.contains(pkt.src, conn);
         (!over).then(|| handshake::answer(config, conn, header, pkt))
     }
 
     /// The next delayed acknowledgement that is due.
-    pub(super) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
+    pub(crate) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
         let slot = self.deadlines.pop(now)?;
-        let receiver = &mut self.table[slot as usize];
-        let (ack, next) = (receiver.acknowledge(config, false, None), receiver.received.prefix());
+        let receiver = &mut self.table[slot as usize].receiver;
+        let (ack, next) = (receiver.acknowledge(config, false, None), receiver.next());
         Some(self.advertise(slot, now, next, ack))
-    }
-
-    fn is_finished(&self, peer: HostId, conn: u32) -> bool {
-        self.finished.get(&peer).is_some_and(|f| {
-            unwrap(conn, f.reference, CONN_BITS).is_some_and(|id| f.ids.contains(id))
-        })
     }
 
     fn create(&mut self, peer: HostId, conn: u32) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.table.push(Receiver::new(peer, conn));
+            let (receiver, ends) = (Receiver::new(peer, conn), MessageEnds::default());
+            self.table.push(Connection { receiver, ends });
             self.table.len() as u32 - 1
         });
-        self.table[slot as usize].reopen(peer, conn);
+        let connection = &mut self.table[slot as usize];
+        connection.receiver.reopen(peer, conn);
+        connection.ends.clear();
         self.by_id.insert((peer, conn), slot);
         if let Some(ictcp) = &mut self.ictcp {
             ictcp.open(slot);
@@ -229,16 +227,30 @@ impl Receivers {
     }
 
     fn finish(&mut self, slot: u32) {
-        let Receiver { peer, conn, .. } = self.table[slot as usize];
+        let Receiver { peer, conn, .. } = self.table[slot as usize].receiver;
         self.by_id.remove(&(peer, conn));
         self.free.push(slot);
         if let Some(ictcp) = &mut self.ictcp {
             ictcp.close(slot);
         }
+        self.finished.insert(peer, conn);
+    }
+}
+
+impl Finished {
+    /// Whether connection `conn` of `peer` is over.
+    pub(crate) fn contains(&self, peer: HostId, conn: u32) -> bool {
+        self.0.get(&peer).is_some_and(|f| {
+            unwrap(conn, f.reference, CONN_BITS).is_some_and(|id| f.ids.contains(id))
+        })
+    }
+
+    /// Connection `conn` of `peer` is over.
+    pub(crate) fn insert(&mut self, peer: HostId, conn: u32) {
         // Unwrapped ids start one wrap up, so that ids just below the first one fit too.
         let first =
-            || Finished { ids: RangeSet::new(), reference: (1 << CONN_BITS) + u64::from(conn) };
-        let finished = self.finished.entry(peer).or_insert_with(first);
+            || FinishedIds { ids: RangeSet::new(), reference: (1 << CONN_BITS) + u64::from(conn) };
+        let finished = self.0.entry(peer).or_insert_with(first);
         if let Some(id) = unwrap(conn, finished.reference, CONN_BITS) {
             finished.ids.insert(id..id + 1);
             finished.reference = finished.reference.max(id);
@@ -248,21 +260,22 @@ impl Receivers {
 
 /// What the arrival of a segment did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+pub(crate) enum Progress {
     /// In order, and no hole before or after.
     InOrder,
-    /// A duplicate, out of order, or (a part of) a hole filled: acknowledged at once.
+    /// Out of order, or (a part of) a hole filled: acknowledged at once.
     Other,
+    /// Everything had come before: acknowledged at once, too.
+    Duplicate,
 }
 
 impl Receiver {
-    fn new(peer: HostId, conn: u32) -> Self {
+    pub(crate) fn new(peer: HostId, conn: u32) -> Self {
         Self {
             peer,
             conn,
             path: 0,
             received: RangeSet::new(),
-            marks: Vec::new(),
             unacked: 0,
             recent: [0; SACK_BLOCKS_MAX],
             echo: false,
@@ -275,13 +288,44 @@ impl Receiver {
     }
 
     /// Begin anew as another connection, keeping the memory.
-    fn reopen(&mut self, peer: HostId, conn: u32) {
+    pub(crate) fn reopen(&mut self, peer: HostId, conn: u32) {
         self.received.clear();
-        self.marks.clear();
         (self.peer, self.conn) = (peer, conn);
         (self.unacked, self.acks, self.largest) = (0, 0, 0);
         (self.recent, self.echo) = ([0; SACK_BLOCKS_MAX], false);
         (self.stamp, self.last_ack) = (0, 0);
+    }
+
+    /// The first position that is missing: RCV.NXT.
+    pub(crate) fn next(&self) -> u64 {
+        self.received.prefix()
+    }
+
+    /// The position that `seq` of a header names; `None` if it makes no sense.
+    pub(crate) fn position(&self, config: &Config, seq: u32) -> Option<u64> {
+        unwrap(seq.wrapping_sub(config.isn), self.next(), 32)
+    }
+
+    /// A segment has come: note what it says beside its payload, `space` positions from `seq` on. The
+    /// acknowledgement, if any, is of what came before it.
+    pub(crate) fn arrive(
+        &mut self,
+        config: &Config,
+        header: &Repr,
+        pkt: &Packet,
+        seq: u64,
+        space: u64,
+    ) -> Option<Ack> {
+        let before = self.note_mark(config, header.control, pkt);
+        if let Some(times) = header.timestamps
+            && seq <= self.last_ack
+        {
+            self.stamp = times.value;
+        }
+        self.path = pkt.path;
+        self.msg = pkt.span.msg;
+        self.largest = self.largest.max(space);
+        before
     }
 
     /// What the segment says of congestion. Where each mark is echoed, what waits for a delayed
@@ -301,33 +345,12 @@ impl Receiver {
         before
     }
 
-    /// Take in the positions `range` of the stream, which the packet carries.
-    fn accept(
-        &mut self,
-        range: std::ops::Range<u64>,
-        control: Control,
-        pkt: &Packet,
-        fx: &mut Effects,
-    ) -> Progress {
-        let key = MsgKey { src: self.peer, id: pkt.span.msg };
-        if pkt.span.len > 0 {
-            for gap in self.received.gaps(range.clone()) {
-                let offset = pkt.span.offset.saturating_add(gap.start - range.start);
-                fx.place(key, offset, (gap.end - gap.start) as u32);
-            }
-        }
+    /// The positions `range` have come.
+    pub(crate) fn insert(&mut self, range: Range<u64>) -> Progress {
         let before = self.received.prefix();
         let had_hole = self.received.fragments() > usize::from(before > 0);
-        let end = range.end;
         if self.received.insert(range) == 0 {
-            count_duplicate(control, fx);
-            return Progress::Other;
-        }
-        let last = control.has(Control::FIN);
-        if ends_message(control) {
-            let given_up = control.has(Control::RST);
-            let at = self.marks.partition_point(|m| m.end > end);
-            self.marks.insert(at, Mark { end, msg: pkt.span.msg, given_up, last });
+            return Progress::Duplicate;
         }
         let after = self.received.prefix();
         if had_hole || after == before {
@@ -337,35 +360,20 @@ impl Receiver {
         Progress::InOrder
     }
 
-    /// Hand over the messages that are whole. True if the connection is over.
-    fn deliver(&mut self, fx: &mut Effects) -> bool {
-        let next = self.received.prefix();
-        while let Some(&mark) = self.marks.last()
-            && mark.end <= next
-        {
-            self.marks.pop();
-            let key = MsgKey { src: self.peer, id: mark.msg };
-            if mark.given_up {
-                fx.failed(key, Why::Cancelled);
-            } else {
-                fx.delivered(key);
-            }
-            if mark.last {
-                return true;
-            }
-        }
-        false
-    }
-
-    fn is_ack_due(&self, config: &Config, progress: Progress) -> bool {
+    pub(crate) fn is_ack_due(&self, config: &Config, progress: Progress) -> bool {
         config.delayed_ack.is_none()
-            || progress == Progress::Other
+            || progress != Progress::InOrder
             || self.unacked >= 2 * self.largest
             || self.acks < config.quick_acks
     }
 
     /// The acknowledgement of everything received, caused by the segment at `latest`.
-    fn acknowledge(&mut self, config: &Config, complete: bool, latest: Option<u64>) -> Ack {
+    pub(crate) fn acknowledge(
+        &mut self,
+        config: &Config,
+        complete: bool,
+        latest: Option<u64>,
+    ) -> Ack {
         self.unacked = 0;
         self.acks = self.acks.saturating_add(1);
         self.last_ack = self.received.prefix();
@@ -403,6 +411,91 @@ impl Receiver {
     }
 }
 
+impl MessageEnds {
+    /// A segment of message `msg` has come that ends before position `end`.
+    pub(crate) fn note(&mut self, end: u64, control: Control, msg: MsgId) {
+        if ends_message(control) {
+            let (last, given_up) = (control.has(Control::FIN), control.has(Control::RST));
+            let at = self.0.partition_point(|m| m.end > end);
+            self.0.insert(at, Mark { end, msg, given_up, last });
+        }
+    }
+
+    /// Hand over the messages of `peer` that are whole: everything below `next` is here. True if the
+    /// connection is over.
+    pub(crate) fn deliver(&mut self, peer: HostId, next: u64, fx: &mut Effects) -> bool {
+        while let Some(&mark) = self.0.last()
+            && mark.end <= next
+        {
+            self.0.pop();
+            let key = MsgKey { src: peer, id: mark.msg };
+            if mark.given_up {
+                fx.failed(key, Why::Cancelled);
+            } else {
+                fx.delivered(key);
+            }
+            if mark.last {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Forget everything, keep the memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Place what the packet carries of the positions `range` and is not among those `received`.
+pub(crate) fn place(received: &RangeSet, range: Range<u64>, pkt: &Packet, fx: &mut Effects) {
+    if pkt.span.len == 0 {
+        return;
+    }
+    let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+    for gap in received.gaps(range.clone()) {
+        let offset = pkt.span.offset.saturating_add(gap.start - range.start);
+        fx.place(key, offset, (gap.end - gap.start) as u32);
+    }
+}
+
+/// An acknowledgement of the connection in `slot` was `due` now, or the `deadlines` are to see to it.
+pub(crate) fn delay_ack(
+    deadlines: &mut Deadlines,
+    config: &Config,
+    now: Time,
+    slot: u32,
+    due: bool,
+) {
+    match (due, config.delayed_ack) {
+        (true, Some(_)) => deadlines.set(slot, Time::NEVER),
+        (false, Some(delay)) if !deadlines.is_set(slot) => deadlines.set(slot, now + delay),
+        _ => {}
+    }
+}
+
+/// The answer to a segment of connection `conn`, which is over, of `space` positions.
+pub(crate) fn answer_finished(
+    conn: u32,
+    header: &Repr,
+    pkt: &Packet,
+    space: u64,
+    fx: &mut Effects,
+) -> Ack {
+    count_duplicate(header.control, fx);
+    Ack {
+        peer: pkt.src,
+        conn,
+        number: header.seq.wrapping_add(space as u32),
+        control: ack_control(true, pkt.flags.has(Flags::CE)),
+        sack: SackBlocks::NONE,
+        window: WINDOW,
+        path: pkt.path,
+        msg: pkt.span.msg,
+        stamp: header.timestamps.map_or(0, |times| times.value),
+    }
+}
+
 /// What an acknowledgement says beside its number.
 fn ack_control(complete: bool, echo: bool) -> Control {
     let mut control = Control::ACK;
@@ -418,7 +511,7 @@ fn ends_message(control: Control) -> bool {
 }
 
 /// Data came that was here already, perhaps because a timer expired needlessly.
-fn count_duplicate(control: Control, fx: &mut Effects) {
+pub(crate) fn count_duplicate(control: Control, fx: &mut Effects) {
     fx.count(Stat::Duplicate);
     if control.has(Control::URG) {
         fx.count(Stat::SpuriousTimeout);
@@ -426,7 +519,7 @@ fn count_duplicate(control: Control, fx: &mut Effects) {
 }
 
 /// The sequence numbers that a segment occupies; `None` if it carries nothing at all.
-fn segment_space(header: &Repr, pkt: &Packet) -> Option<u64> {
+pub(crate) fn segment_space(header: &Repr, pkt: &Packet) -> Option<u64> {
     match pkt.span.len {
         0 => ends_message(header.control).then_some(1),
         len => Some(u64::from(len)),
@@ -436,13 +529,13 @@ fn segment_space(header: &Repr, pkt: &Packet) -> Option<u64> {
 #[cfg(test)]
 impl Receivers {
     /// Connections with state.
-    pub(super) fn open(&self) -> usize {
+    pub(crate) fn open(&self) -> usize {
         self.by_id.len()
     }
 
     /// Connections with state, places for such, and ranges of ids of those with `peer` that are over.
-    pub(super) fn memory(&self, peer: HostId) -> (usize, usize, usize) {
-        let ranges = self.finished.get(&peer).map_or(0, |finished| finished.ids.fragments());
+    pub(crate) fn memory(&self, peer: HostId) -> (usize, usize, usize) {
+        let ranges = self.finished.0.get(&peer).map_or(0, |finished| finished.ids.fragments());
         (self.open(), self.table.len(), ranges)
     }
 }

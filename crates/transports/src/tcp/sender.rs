@@ -9,7 +9,7 @@ use super::config::{Config, ReceiveWindow, Recovery, Reduces};
 use super::handshake::{self, Opening};
 use super::rule::{Acked, Group, Standing};
 use super::scoreboard::Scoreboard;
-use super::stream::{Segment, Stream};
+use super::stream::{Segment, Source, Stream};
 use super::timestamps;
 use super::window::{Phase, Window};
 use crate::rto::Rto;
@@ -18,22 +18,22 @@ const SPREAD: Purpose = Purpose::new("tcp timeout");
 
 /// Which connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) dst: HostId,
+pub(crate) struct Identity {
+    pub(crate) dst: HostId,
     /// Unique among the connections from this host to `dst`; 30 bits.
-    pub(super) conn: u32,
+    pub(crate) conn: u32,
     /// What switches hash.
-    pub(super) path: u32,
+    pub(crate) path: u32,
     /// The channel whose messages it carries in order; zero: a single message.
-    pub(super) channel: u32,
+    pub(crate) channel: u32,
     /// Largest payload.
-    pub(super) mss: u16,
+    pub(crate) mss: u16,
 }
 
-/// The sending half of a connection (specs/tcp.md, "Per-connection sender state").
+/// The sending half of a connection (specs/tcp.md, "Per-connection sender state"), or of a subflow of one.
 #[derive(Clone, Debug)]
-pub(super) struct Sender {
-    pub(super) id: Identity,
+pub(crate) struct Sender<S = Stream> {
+    pub(crate) id: Identity,
     opening: Opening,
     /// Lowest position not acknowledged.
     una: u64,
@@ -48,6 +48,8 @@ pub(super) struct Sender {
     /// `max` when the last loss was inferred, zero if there was none: RFC 6582's recover, plus one.
     recover: u64,
     window: Window,
+    /// Duplicate acknowledgements that mean loss here.
+    dup_threshold: u32,
     rto: Rto,
     /// The segment being timed: the position after it, and when it was sent.
     timed: Option<(u64, Time)>,
@@ -80,27 +82,27 @@ pub(super) struct Sender {
     /// The next new segment says that the window was reduced (CWR).
     tell_reduced: bool,
     /// The connection stands in the endpoint's round.
-    pub(super) in_round: bool,
-    stream: Stream,
+    pub(crate) in_round: bool,
+    stream: S,
 }
 
 /// An acknowledgement as it came.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Incoming<'a> {
+pub(crate) struct Incoming<'a> {
     /// Everything below this position is acknowledged.
-    pub(super) ack: u64,
+    pub(crate) ack: u64,
     /// The first position beyond the receiver's window; `u64::MAX` where that has no end.
-    pub(super) edge: u64,
+    pub(crate) edge: u64,
     /// When it left, as it says; zero if it does not.
-    pub(super) stamp: u32,
+    pub(crate) stamp: u32,
     /// The stamp of the data that it answers, as it says.
-    pub(super) echo: u32,
+    pub(crate) echo: u32,
     /// The whole connection is.
-    pub(super) complete: bool,
+    pub(crate) complete: bool,
     /// It echoes congestion (ECE).
-    pub(super) marked: bool,
+    pub(crate) marked: bool,
     /// What the receiver holds beyond: blocks, each its first position and the one after its last.
-    pub(super) sack: &'a [(u64, u64)],
+    pub(crate) sack: &'a [(u64, u64)],
 }
 
 /// Why a segment is sent.
@@ -120,15 +122,15 @@ enum Cause {
 
 /// What the endpoint must do with the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
+pub(crate) enum Timer {
     Keep,
     Restart,
     Stop,
 }
 
-impl Sender {
+impl<S: Source> Sender<S> {
     /// A connection without messages.
-    pub(super) fn new(config: &Config, id: Identity) -> Self {
+    pub(crate) fn new(config: &Config, id: Identity) -> Self {
         Self {
             id,
             opening: Opening::new(config),
@@ -142,6 +144,7 @@ impl Sender {
             stamp: 0,
             recover: 0,
             window: Window::new(config),
+            dup_threshold: config.dup_threshold,
             rto: Rto::new(),
             timed: None,
             peak: 0,
@@ -160,12 +163,12 @@ impl Sender {
             reduced_by_mark: false,
             tell_reduced: false,
             in_round: false,
-            stream: Stream::default(),
+            stream: S::default(),
         }
     }
 
     /// Begin anew as another connection, keeping the memory and the place in the round.
-    pub(super) fn reopen(&mut self, config: &Config, id: Identity) {
+    pub(crate) fn reopen(&mut self, config: &Config, id: Identity) {
         let mut stream = std::mem::take(&mut self.stream);
         stream.clear();
         let mut scoreboard = std::mem::take(&mut self.scoreboard);
@@ -174,22 +177,12 @@ impl Sender {
         *self = Self { stream, scoreboard, in_round, ..Self::new(config, id) };
     }
 
-    /// Whether every message has ended.
-    pub(super) fn is_done(&self) -> bool {
-        self.stream.is_done()
-    }
-
-    /// Messages whose end the application has not been told.
-    pub(super) fn open_messages(&self) -> u32 {
-        self.stream.open()
-    }
-
     /// The next position expected by acknowledgements, for unwrapping their 32 bits.
-    pub(super) fn una(&self) -> u64 {
+    pub(crate) fn una(&self) -> u64 {
         self.una
     }
 
-    pub(super) fn rto(&self) -> &Rto {
+    pub(crate) fn rto(&self) -> &Rto {
         &self.rto
     }
 
@@ -207,7 +200,7 @@ impl Sender {
     }
 
     /// Draw where in its random range the timeout is, anew for each expiry.
-    pub(super) fn spread_timeout(&mut self, config: &Config, draw: Draw) {
+    pub(crate) fn spread_timeout(&mut self, config: &Config, draw: Draw) {
         if config.rto.random > 0.0 {
             let mine = draw.part(u64::from(self.id.dst.0)).part(u64::from(self.id.conn));
             self.rto.spread(mine.unit(SPREAD, u64::from(self.expiries)));
@@ -235,15 +228,10 @@ impl Sender {
         })
     }
 
-    /// Take on a message of `len` bytes.
-    pub(super) fn submit(&mut self, id: MsgId, len: u64) {
-        self.stream.submit(id, len, self.una);
-    }
-
     /// From now on at most `bytes` on the wire may be in flight, headers included: whole segments, and
     /// one at least. A smaller cap than what is in flight takes nothing back. `u64::MAX`: only the
     /// cap of `config` holds.
-    pub(super) fn cap_window(&mut self, config: &Config, bytes: u64) {
+    pub(crate) fn cap_window(&mut self, config: &Config, bytes: u64) {
         let full = u64::from(self.id.mss) + u64::from(config.overhead);
         let segments = if bytes == u64::MAX { f64::INFINITY } else { (bytes / full).max(1) as f64 };
         self.window.set_cap(segments.min(config.window_cap));
@@ -267,7 +255,7 @@ impl Sender {
         }
         let sack = config.recovery == Recovery::Sack;
         let (segment, cause, flight) = match self.window.phase() {
-            Phase::Recovery if sack => self.next_by_sack(config)?,
+            Phase::Recovery if sack => self.next_by_sack()?,
             // What SACK says arrived is not sent again after a timeout (RFC 6675, section 5.1).
             Phase::Loss if sack => {
                 let next = self.scoreboard.next_missing(self.nxt);
@@ -287,12 +275,12 @@ impl Sender {
 
     /// The SYN, as soon as there is a message to open the connection for.
     fn syn(&self, config: &Config) -> Option<Segment> {
-        Some(handshake::syn(config, self.stream.first()?.id))
+        Some(handshake::syn(config, self.stream.in_front()?))
     }
 
     /// NextSeg of RFC 6675, section 4, and pipe.
-    fn next_by_sack(&self, config: &Config) -> Option<(Segment, Cause, u64)> {
-        let (una, mss, dup) = (self.una, u64::from(self.id.mss), config.dup_threshold);
+    fn next_by_sack(&self) -> Option<(Segment, Cause, u64)> {
+        let (una, mss, dup) = (self.una, u64::from(self.id.mss), self.dup_threshold);
         let pipe = self.scoreboard.pipe(una, self.max, mss, dup);
         let hole = self.scoreboard.next_hole(una, mss, dup);
         let hole_at = |at| Some((self.segment_at(at)?, Cause::Hole, pipe));
@@ -310,12 +298,12 @@ impl Sender {
     }
 
     /// Whether anything may be sent now.
-    pub(super) fn can_send(&self, config: &Config) -> bool {
+    pub(crate) fn can_send(&self, config: &Config) -> bool {
         self.sendable(config).is_some()
     }
 
     /// Take the next segment to send, if anything may be sent now.
-    pub(super) fn next_segment(&mut self, config: &Config, now: Time) -> Option<Segment> {
+    pub(crate) fn next_segment(&mut self, config: &Config, now: Time) -> Option<Segment> {
         let (mut segment, cause) = self.sendable(config)?;
         if cause == Cause::Syn {
             self.opening = Opening::Sent(now);
@@ -370,13 +358,13 @@ impl Sender {
     }
 
     /// Whether data may be sent: no handshake, or it is over.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.opening == Opening::Open
     }
 
     /// A SYN-ACK, which echoes the stamp `echo`. It gives the first sample of the round-trip time,
     /// unless several SYNs were sent (Karn), and does not let the window grow (RFC 5681, section 3.1).
-    pub(super) fn on_syn_ack(&mut self, config: &Config, now: Time, echo: u32) -> Timer {
+    pub(crate) fn on_syn_ack(&mut self, config: &Config, now: Time, echo: u32) -> Timer {
         let sent = match self.opening {
             Opening::Open => return Timer::Keep, // it was answered before
             Opening::Syn => None,
@@ -400,7 +388,7 @@ impl Sender {
     }
 
     /// An acknowledgement.
-    pub(super) fn on_ack(
+    pub(crate) fn on_ack(
         &mut self,
         config: &Config,
         now: Time,
@@ -567,13 +555,13 @@ impl Sender {
     fn dup_threshold(&self, config: &Config) -> u32 {
         let mss = u64::from(self.id.mss);
         let outstanding = (self.max - self.una).div_ceil(mss);
-        if !config.early_retransmit || outstanding > u64::from(config.dup_threshold) {
-            return config.dup_threshold;
+        if !config.early_retransmit || outstanding > u64::from(self.dup_threshold) {
+            return self.dup_threshold;
         }
         let one_more = (outstanding + 1) as f64;
         let room = self.window.capped(one_more) >= one_more;
         match self.segment_at(self.max) {
-            Some(next) if room && self.covers(&next) => config.dup_threshold,
+            Some(next) if room && self.covers(&next) => self.dup_threshold,
             _ => (outstanding as u32).saturating_sub(1).max(1),
         }
     }
@@ -597,14 +585,14 @@ impl Sender {
     }
 
     /// The retransmission timer has expired. False if the connection gives up.
-    pub(super) fn on_timeout(&mut self, config: &Config, now: Time, fx: &mut Effects) -> bool {
+    pub(crate) fn on_timeout(&mut self, config: &Config, now: Time, fx: &mut Effects) -> bool {
         if self.in_flight() == 0 && !matches!(self.opening, Opening::Sent(_)) {
             return true; // what is to be sent again still waits for its turn at the interface
         }
         self.timeouts += 1;
         self.expiries += 1;
         self.count_in_front(Stat::Timeout, fx);
-        fx.count(self.timeout_cause(config));
+        fx.count(self.timeout_cause());
         if self.timeouts >= config.timeouts_max {
             return false;
         }
@@ -627,11 +615,11 @@ impl Sender {
     }
 
     /// Why a timer had to repair the loss of the segment at `una` (specs/incast.md, section 3).
-    fn timeout_cause(&self, config: &Config) -> Stat {
-        let last = u64::from(config.dup_threshold) * u64::from(self.id.mss);
+    fn timeout_cause(&self) -> Stat {
+        let last = u64::from(self.dup_threshold) * u64::from(self.id.mss);
         match self.stream.first() {
             Some(m) if self.una == m.start => Stat::HeadTimeout,
-            Some(m) if m.end() - self.una <= last => Stat::TailTimeout,
+            Some(m) if m.end - self.una <= last => Stat::TailTimeout,
             _ if self.una < self.sent_again || self.rescued == Some(self.una) => {
                 Stat::RetransmissionTimeout
             }
@@ -641,21 +629,38 @@ impl Sender {
 
     /// Count what happened to the connection for the message that is acknowledged next: it waits for it.
     fn count_in_front(&self, stat: Stat, fx: &mut Effects) {
-        match self.stream.first() {
-            Some(message) => fx.count_for(stat, message.id),
+        match self.stream.in_front() {
+            Some(message) => fx.count_for(stat, message),
             None => fx.count(stat),
         }
     }
+}
 
-    /// Fail every message.
-    pub(super) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
-        self.stream.give_up(me, fx);
+impl Sender {
+    /// Whether every message has ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.stream.is_done()
+    }
+
+    /// Messages whose end the application has not been told.
+    pub(crate) fn open_messages(&self) -> u32 {
+        self.stream.open()
+    }
+
+    /// Take on a message of `len` bytes.
+    pub(crate) fn submit(&mut self, id: MsgId, len: u64) {
+        self.stream.submit(id, len, self.una);
     }
 
     /// Give message `id` up; false if it is not here or has already been given up. Of a message
     /// not begun nothing is sent; one begun ends after what was sent of it, with a mark.
-    pub(super) fn cancel(&mut self, id: MsgId) -> bool {
+    pub(crate) fn cancel(&mut self, id: MsgId) -> bool {
         self.stream.cancel(id, self.max)
+    }
+
+    /// Fail every message.
+    pub(crate) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
+        self.stream.give_up(me, fx);
     }
 }
 
@@ -665,12 +670,12 @@ impl Sender {
         &self.window
     }
 
-    pub(super) fn flight(&self) -> u64 {
+    pub(crate) fn flight(&self) -> u64 {
         self.in_flight()
     }
 
     /// Invariant T1 of specs/tcp.md.
-    pub(super) fn assert_in_range(&self) {
+    pub(crate) fn assert_in_range(&self) {
         assert!(self.una <= self.nxt && self.nxt <= self.max, "{self:?}");
         assert!(self.recover <= self.max && self.round_end <= self.max, "{self:?}");
     }

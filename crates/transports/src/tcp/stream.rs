@@ -5,8 +5,11 @@
 //! up half-way occupies those that were sent and one for the mark that says so. A segment never
 //! spans two messages, and segments are always cut at the same places, so that what is sent again
 //! is what was sent before.
+//!
+//! A subflow of MPTCP is a sender, too, of something else than whole messages: [`Source`].
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use endpoint::{Effects, Why};
 use units::{HostId, MsgId, MsgKey};
@@ -14,12 +17,34 @@ use wire::tcp::Control;
 
 use super::sender::Identity;
 
+/// What a sender sends: positions from zero on, cut into segments.
+pub(crate) trait Source: Default {
+    /// Begin anew, keeping the memory.
+    fn clear(&mut self);
+
+    /// The message that is acknowledged next, and for which the connection is opened.
+    fn in_front(&self) -> Option<MsgId>;
+
+    /// The positions of the message that is acknowledged next.
+    fn first(&self) -> Option<Range<u64>>;
+
+    /// Where the segment of up to `mss` bytes begins that position `seq` is in.
+    fn cut_before(&self, seq: u64, mss: u64) -> Option<u64>;
+
+    /// The segment at position `seq` of connection `id`, if there is one, as if it echoed nothing and was
+    /// sent for the first time. What was sent from a position is there until it is acknowledged.
+    fn segment_at(&self, seq: u64, id: &Identity) -> Option<Segment>;
+
+    /// Everything before position `una` is acknowledged.
+    fn acknowledged(&mut self, una: u64, fx: &mut Effects);
+}
+
 /// A message on its way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing {
-    pub(super) id: MsgId,
+struct Outgoing {
+    id: MsgId,
     /// Its first position in the stream.
-    pub(super) start: u64,
+    start: u64,
     /// Bytes to send: those of the message, or those that were sent when it was given up.
     len: u64,
     /// It ends with a mark that it was given up, not whole.
@@ -30,66 +55,55 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// The first position after it. An unbounded message has none: `u64::MAX`.
-    pub(super) fn end(&self) -> u64 {
+    fn end(&self) -> u64 {
         self.start.saturating_add(if self.given_up { self.len + 1 } else { self.len.max(1) })
     }
 }
 
 /// A segment to put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
-    pub(super) seq: u64,
+pub(crate) struct Segment {
+    pub(crate) seq: u64,
     /// Payload bytes; none for a message without any, and for the mark of one given up.
-    pub(super) len: u32,
-    pub(super) msg: MsgId,
+    pub(crate) len: u32,
+    pub(crate) msg: MsgId,
     /// Position in the message.
-    pub(super) offset: u64,
-    pub(super) control: Control,
+    pub(crate) offset: u64,
+    pub(crate) control: Control,
     /// The time that it echoes (RFC 7323, section 3.2).
-    pub(super) echo: u32,
+    pub(crate) echo: u32,
     /// It was sent before.
-    pub(super) again: bool,
+    pub(crate) again: bool,
 }
 
 impl Segment {
     /// Sequence numbers that it occupies.
-    pub(super) fn space(&self) -> u64 {
+    pub(crate) fn space(&self) -> u64 {
         u64::from(self.len.max(1))
     }
 }
 
 /// The messages of one connection that are not acknowledged.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     messages: VecDeque<Outgoing>,
     /// Those of them whose end the application has not been told.
     open: u32,
 }
 
 impl Stream {
-    /// Begin anew, keeping the memory.
-    pub(super) fn clear(&mut self) {
-        self.messages.clear();
-        self.open = 0;
-    }
-
     /// Whether every message has ended.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.messages.is_empty()
     }
 
     /// Messages whose end the application has not been told.
-    pub(super) fn open(&self) -> u32 {
+    pub(crate) fn open(&self) -> u32 {
         self.open
     }
 
-    /// The message that is acknowledged next.
-    pub(super) fn first(&self) -> Option<&Outgoing> {
-        self.messages.front()
-    }
-
     /// Take on a message of `len` bytes. `una`: everything before this position is acknowledged.
-    pub(super) fn submit(&mut self, id: MsgId, len: u64, una: u64) {
+    pub(crate) fn submit(&mut self, id: MsgId, len: u64, una: u64) {
         let start = self.messages.back().map_or(una, Outgoing::end);
         self.open += 1;
         self.messages.push_back(Outgoing { id, start, len, given_up: false, reported: false });
@@ -103,46 +117,8 @@ impl Stream {
         }
     }
 
-    /// Where the segment of up to `mss` bytes begins that position `seq` is in.
-    pub(super) fn cut_before(&self, seq: u64, mss: u64) -> Option<u64> {
-        let m = self.message_at(seq)?;
-        let offset = seq - m.start;
-        let mark = m.given_up && offset == m.len;
-        Some(if mark { seq } else { seq - offset % mss })
-    }
-
-    /// The segment at position `seq` of connection `id`, if any message has one there, as if it echoed
-    /// nothing and was sent for the first time.
-    pub(super) fn segment_at(&self, seq: u64, id: &Identity) -> Option<Segment> {
-        let m = self.message_at(seq)?;
-        let offset = seq - m.start;
-        let len = m.len.saturating_sub(offset).min(u64::from(id.mss)) as u32;
-        let mut control = Control::ACK;
-        let last = if m.given_up { len == 0 } else { offset + u64::from(len) == m.len };
-        if last {
-            control = control.with(if id.channel == 0 { Control::FIN } else { Control::PSH });
-        }
-        if last && m.given_up {
-            control = control.with(Control::RST);
-        }
-        Some(Segment { seq, len, msg: m.id, offset, control, echo: 0, again: false })
-    }
-
-    /// Everything before position `una` is acknowledged.
-    pub(super) fn acknowledged(&mut self, una: u64, fx: &mut Effects) {
-        while let Some(m) = self.messages.front()
-            && m.end() <= una
-        {
-            if !m.reported {
-                self.open -= 1;
-                fx.acked(m.id);
-            }
-            self.messages.pop_front();
-        }
-    }
-
     /// Fail every message of the host `me`.
-    pub(super) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
+    pub(crate) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
         self.open = 0;
         for m in self.messages.drain(..).filter(|m| !m.reported) {
             fx.failed(MsgKey { src: me, id: m.id }, Why::TimedOut);
@@ -151,7 +127,7 @@ impl Stream {
 
     /// Give message `id` up, of which what lies before position `sent` has been sent; false if it is
     /// not here or has already been given up.
-    pub(super) fn cancel(&mut self, id: MsgId, sent: u64) -> bool {
+    pub(crate) fn cancel(&mut self, id: MsgId, sent: u64) -> bool {
         let Some(i) = self.messages.iter().position(|m| m.id == id && !m.reported) else {
             return false;
         };
@@ -176,6 +152,55 @@ impl Stream {
         for m in self.messages.range_mut(first..) {
             m.start = start;
             start = m.end();
+        }
+    }
+}
+
+impl Source for Stream {
+    fn clear(&mut self) {
+        self.messages.clear();
+        self.open = 0;
+    }
+
+    fn in_front(&self) -> Option<MsgId> {
+        self.messages.front().map(|m| m.id)
+    }
+
+    fn first(&self) -> Option<Range<u64>> {
+        self.messages.front().map(|m| m.start..m.end())
+    }
+
+    fn cut_before(&self, seq: u64, mss: u64) -> Option<u64> {
+        let m = self.message_at(seq)?;
+        let offset = seq - m.start;
+        let mark = m.given_up && offset == m.len;
+        Some(if mark { seq } else { seq - offset % mss })
+    }
+
+    fn segment_at(&self, seq: u64, id: &Identity) -> Option<Segment> {
+        let m = self.message_at(seq)?;
+        let offset = seq - m.start;
+        let len = m.len.saturating_sub(offset).min(u64::from(id.mss)) as u32;
+        let mut control = Control::ACK;
+        let last = if m.given_up { len == 0 } else { offset + u64::from(len) == m.len };
+        if last {
+            control = control.with(if id.channel == 0 { Control::FIN } else { Control::PSH });
+        }
+        if last && m.given_up {
+            control = control.with(Control::RST);
+        }
+        Some(Segment { seq, len, msg: m.id, offset, control, echo: 0, again: false })
+    }
+
+    fn acknowledged(&mut self, una: u64, fx: &mut Effects) {
+        while let Some(m) = self.messages.front()
+            && m.end() <= una
+        {
+            if !m.reported {
+                self.open -= 1;
+                fx.acked(m.id);
+            }
+            self.messages.pop_front();
         }
     }
 }
