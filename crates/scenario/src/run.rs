@@ -132,7 +132,7 @@ fn simulate_watched(
     progress: OnProgress<'_>,
 ) -> Result<Simulated, Error> {
     let meter = meter(scenario);
-    let tracer = Tracer::new(options.trace, scenario.topology(), out, recorder(scenario), meter);
+    let tracer = Tracer::new(options.trace, scenario, out, recorder(scenario), meter);
     let tracer = tracer.map_err(|e| unwritable(&e))?;
     let failed = Arc::clone(&tracer.failed);
     let started = clock();

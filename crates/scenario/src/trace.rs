@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent};
-use fabric::{Link, Topology};
+use fabric::Link;
 use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
 };
@@ -13,6 +13,7 @@ use units::Time;
 use wire::cbr;
 use wire::frame::{Carrier, Ecn, FrameRepr, UDP, mirror_trimmed};
 
+use crate::Scenario;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::Recorder;
 
@@ -38,6 +39,8 @@ pub(crate) struct Tracer {
     recorder: Recorder,
     meter: Option<LatencyMeter>,
     links: Vec<Link>,
+    /// By the protocol that packets bear on the wire, that of their transport's kind.
+    protocols: Vec<(u8, u8)>,
     packets: Option<(PcapngWriter, PerfettoWriter)>,
     queues: Option<TableWriter<QueueRow>>,
     /// What each queue held when it was last seen.
@@ -55,12 +58,13 @@ impl Tracer {
     /// Start the files of `trace` in `out`; without `out` there are none. With `meter`, time packets.
     pub(crate) fn new(
         trace: Trace,
-        topology: &Topology,
+        scenario: &Scenario,
         out: Option<&OutputDir>,
         recorder: Recorder,
         meter: Option<LatencyMeter>,
     ) -> Result<Self, FileError> {
-        let links = topology.links().to_vec();
+        let links = scenario.topology().links().to_vec();
+        let protocols = scenario.transports.protocols();
         let names = || links.iter().map(Link::to_string);
         let packets = if let Some(out) = out.filter(|_| trace.packets) {
             let interface = |l: &Link| Interface { name: l.to_string(), rate: l.rate };
@@ -76,7 +80,7 @@ impl Tracer {
         };
         let held = vec![0; links.len()];
         let failed = Arc::new(AtomicBool::new(false));
-        Ok(Self { recorder, meter, links, packets, queues, held, error: None, failed })
+        Ok(Self { recorder, meter, links, protocols, packets, queues, held, error: None, failed })
     }
 
     /// Complete the files, or say what could not be written.
@@ -120,7 +124,7 @@ impl Tracer {
                 let (repr, mut hdr) = (headers(pkt), pkt.hdr);
                 let hdr = &mut hdr[..pkt.header().len()];
                 if pkt.flags.has(Flags::TRIMMED) {
-                    mirror_trimmed(pkt.proto, hdr);
+                    mirror_trimmed(own_protocol(&self.protocols, pkt), hdr);
                 }
                 match repr.emit(hdr, &mut frame) {
                     Ok(n) => pcapng.packet(at, link, &frame[..n], repr.original_len() as u32),
@@ -170,6 +174,12 @@ impl Observer for Tracer {
             self.attempt(|tracer| tracer.write_queue(at, link, bytes));
         }
     }
+}
+
+/// The protocol of the kind of transport whose packet this is.
+fn own_protocol(protocols: &[(u8, u8)], pkt: &Packet) -> u8 {
+    let of = protocols.iter().find(|(on_wire, _)| *on_wire == pkt.proto);
+    of.map_or(pkt.proto, |(_, own)| *own)
 }
 
 /// "data 3 9000+9000": what a packet is, the message and the bytes that it is about.

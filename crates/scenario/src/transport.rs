@@ -11,7 +11,7 @@ mod tcp;
 
 use endpoint::{Endpoint, Framing};
 use fabric::Carriage;
-use transports::mux::Mux;
+use transports::mux::{Mux, wire_protocols};
 use units::{Bytes, Dur};
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
@@ -31,7 +31,8 @@ pub(crate) struct Transport {
     pub(crate) framing: Framing,
     /// Its longest packet on the wire, data or control.
     pub(crate) mtu: u16,
-    /// The protocol of its packets.
+    /// The protocol of its packets; on the wire, where others of its kind come before it, another one
+    /// stands for it.
     pub(crate) proto: u8,
     /// The traffic classes of its packets.
     pub(crate) classes: Vec<u8>,
@@ -66,6 +67,9 @@ pub(crate) struct Transports {
     names: Vec<String>,
 }
 
+/// There are protocol numbers for so many of one kind, see [`transports::mux::wire_protocols`].
+const TRANSPORTS_MAX: usize = 100;
+
 /// Read `[transport]` or all `[[transport]]`, for `hosts` hosts; `mode` says how their senders choose
 /// paths. Of several, each needs a `name`.
 pub(crate) fn read(
@@ -86,12 +90,10 @@ pub(crate) fn read(
             read.names.push(name);
         }
         let transport = (kind.read)(table, mode, hosts)?;
-        if read.list.iter().any(|other| other.proto == transport.proto) {
-            let message = format!("two transports of kind `{}`", kind.name);
-            let error = table.error("kind", message, "again");
-            return Err(
-                error.hint("a host could not tell whose a packet is; give each another kind")
-            );
+        if read.list.len() == TRANSPORTS_MAX {
+            let message = format!("more than {TRANSPORTS_MAX} transports on a host");
+            let hint = "each of one kind needs a protocol number of its own";
+            return Err(table.error("kind", message, "one too many").hint(hint));
         }
         read.list.push(transport);
     }
@@ -129,7 +131,7 @@ impl Transports {
                 error.hint(did_you_mean(&wanted, &names))
             })?;
         }
-        // Fewer than 256: each has another kind.
+        // At most `TRANSPORTS_MAX`.
         Ok((at as u8, &self.list[at]))
     }
 
@@ -148,7 +150,13 @@ impl Transports {
             return (alone.endpoint)();
         }
         let parts = self.list.iter().map(|t| Some((t.proto, (t.endpoint)()?)));
-        Some(Box::new(Mux::new(parts.collect::<Option<_>>()?)))
+        Some(Box::new(Mux::new(parts.collect::<Option<_>>()?)?))
+    }
+
+    /// By the protocol that packets bear on the wire, that of their transport's kind.
+    pub(crate) fn protocols(&self) -> Vec<(u8, u8)> {
+        let own: Vec<u8> = self.list.iter().map(|transport| transport.proto).collect();
+        wire_protocols(&own).into_iter().flatten().zip(own).collect()
     }
 }
 

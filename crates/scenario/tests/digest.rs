@@ -57,6 +57,7 @@ fn all() -> impl Iterator<Item = Scenario> {
             &["queue.capacity=40 packets", "transport.rule=cubic", "transport.ecn=false", short],
         ),
         load("coexistence/shared_queue.toml", &[fabric, short]),
+        load("coexistence/dctcp_beside_newreno.toml", &[fabric, short]),
     ];
     small().into_iter().chain(endless)
 }

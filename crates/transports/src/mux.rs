@@ -5,16 +5,39 @@
 //! network interface do (hosts' drivers give each protocol's traffic a queue of its own, and
 //! interfaces serve them round robin). None knows of the others.
 //!
+//! Transports of one kind (TCP beside TCP with another rule) have one protocol, by which a host could
+//! not tell whose a packet is. So packets of the second bear another number on the wire, see
+//! [`wire_protocols`], and their own again when they are handed to their transport.
+//!
 //! Each has its own draws and timers. A message that one of them has no room for holds up those
 //! behind it, whoever carries them: that is the caller's side of the contract ([`Submit::Full`]).
 
 use endpoint::{Cx, Endpoint, Fetch, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
 use units::{MsgKey, Time};
 
+/// The first number that is given away: use for experiments (RFC 3692, section 2.1). Its neighbour 254
+/// is pHost's.
+const EXPERIMENTAL: u8 = 253;
+/// The last: the lowest that IANA's registry of protocol numbers leaves unassigned without a gap from
+/// there down.
+const UNASSIGNED: u8 = 148;
+
+/// The protocols that packets of several transports bear on the wire, where their own are `own`: the
+/// first of each protocol its own, any other the highest number from 253 down that nobody has yet.
+/// `None` if there are not enough of these; there are for 100 transports.
+#[must_use]
+pub fn wire_protocols(own: &[u8]) -> Option<Vec<u8>> {
+    let mut free = (UNASSIGNED..=EXPERIMENTAL).rev().filter(|number| !own.contains(number));
+    let on_wire = |(at, proto)| if own[..at].contains(proto) { free.next() } else { Some(*proto) };
+    own.iter().enumerate().map(on_wire).collect()
+}
+
 /// One of the transports of a host.
 struct Part {
-    /// The protocol of its packets.
-    proto: u8,
+    /// The protocol of its packets, as it knows it.
+    own: u8,
+    /// The same on the wire.
+    on_wire: u8,
     endpoint: Box<dyn Endpoint>,
 }
 
@@ -27,11 +50,13 @@ pub struct Mux {
 
 impl Mux {
     /// `endpoints`, each with the protocol of its packets, as one; in the order of
-    /// [`Msg::transport`]. Of two with one protocol the first receives everything.
+    /// [`Msg::transport`], the same on all hosts. `None` as for [`wire_protocols`].
     #[must_use]
-    pub fn new(endpoints: Vec<(u8, Box<dyn Endpoint>)>) -> Self {
-        let part = |(proto, endpoint)| Part { proto, endpoint };
-        Self { parts: endpoints.into_iter().map(part).collect(), turn: 0 }
+    pub fn new(endpoints: Vec<(u8, Box<dyn Endpoint>)>) -> Option<Self> {
+        let own: Vec<u8> = endpoints.iter().map(|(own, _)| *own).collect();
+        let parts = endpoints.into_iter().zip(wire_protocols(&own)?);
+        let part = |((own, endpoint), on_wire)| Part { own, on_wire, endpoint };
+        Some(Self { parts: parts.map(part).collect(), turn: 0 })
     }
 
     /// Call part `index` with its own draws, and keep its timers apart: timer `t` of part `i` of
@@ -78,9 +103,15 @@ impl Endpoint for Mux {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        match self.parts.iter().position(|part| part.proto == pkt.proto) {
-            Some(index) => drop(self.part(cx, index, |ep, cx| ep.on_packet(cx, pkt))),
-            None => cx.fx.count(Stat::Rejected),
+        let Some(index) = self.parts.iter().position(|part| part.on_wire == pkt.proto) else {
+            return cx.fx.count(Stat::Rejected);
+        };
+        let proto = self.parts[index].own;
+        if proto == pkt.proto {
+            self.part(cx, index, |ep, cx| ep.on_packet(cx, pkt));
+        } else {
+            let own = Packet { proto, ..*pkt };
+            self.part(cx, index, |ep, cx| ep.on_packet(cx, &own));
         }
     }
 
@@ -98,6 +129,7 @@ impl Endpoint for Mux {
                     if slot.token != 0 {
                         slot.token = slot.token * n as u32 + index as u32;
                     }
+                    slot.proto = self.parts[index].on_wire;
                     self.turn = (index + 1) % n;
                     return Tx::Sent;
                 }
@@ -142,6 +174,7 @@ mod tests {
     use testkit::{Link, Net, Sent, fault};
     use units::{Dur, HostId, Rate};
 
+    use crate::tcp::rule::{RuleConfig, cubic};
     use crate::{ndp, tcp};
 
     const LINK: Link = Link {
@@ -156,10 +189,11 @@ mod tests {
         let ndp = ndp::Ndp::new(ndp::Config::paper(1500)).unwrap();
         let tcp = tcp::Config::linux_datacenter(1460);
         let tcp = tcp::Tcp::new(tcp).unwrap();
-        Box::new(Mux::new(vec![
-            (wire::ndp::PROTOCOL, Box::new(ndp)),
-            (wire::tcp::PROTO, Box::new(tcp)),
-        ]))
+        mux(vec![(wire::ndp::PROTOCOL, Box::new(ndp)), (wire::tcp::PROTO, Box::new(tcp))])
+    }
+
+    fn mux(endpoints: Vec<(u8, Box<dyn Endpoint>)>) -> Box<dyn Endpoint> {
+        Box::new(Mux::new(endpoints).unwrap())
     }
 
     fn submit(net: &mut Net, from: u32, to: u32, len: u64, transport: u8) -> MsgKey {
@@ -181,6 +215,45 @@ mod tests {
         let odd = |s: &&Sent| s.pkt.span.msg.0 % 2 == 1;
         assert!(net.log().iter().filter(odd).all(|s| s.pkt.proto == wire::tcp::PROTO));
         assert!(net.log().iter().filter(|s| !odd(s)).all(|s| s.pkt.proto == wire::ndp::PROTOCOL));
+    }
+
+    /// Two TCPs, the second with another rule, in a mux.
+    fn two_tcps(_: u32) -> Box<dyn Endpoint> {
+        let first = tcp::Config::linux_datacenter(1460);
+        let rule = RuleConfig::Cubic(cubic::Params::RFC);
+        let second = tcp::Config { rule, ..first };
+        let tcp = |config| Box::new(tcp::Tcp::new(config).unwrap()) as Box<dyn Endpoint>;
+        mux(vec![(wire::tcp::PROTO, tcp(first)), (wire::tcp::PROTO, tcp(second))])
+    }
+
+    /// Both have connections between the same hosts with the same ports; each hears of its own only.
+    #[test]
+    fn two_of_a_kind_tell_their_packets_apart() {
+        let mut net = Net::new(1, LINK, (0..3).map(two_tcps).collect());
+        net.fault(fault::drop_data(HostId(0), &[3, 4, 20, 90, 91]));
+        for n in 0..20 {
+            submit(&mut net, n % 2, 2, 1 + u64::from(n) * 9_999, (n / 2 % 2) as u8);
+        }
+        net.run_until_idle(Dur::from_ms(60_000));
+        net.ledger().assert_all_done();
+        assert!((0..3).all(|host| net.stat(HostId(host), Stat::Rejected) == 0));
+        for Sent { pkt, .. } in net.log() {
+            let wanted = [wire::tcp::PROTO, EXPERIMENTAL][(pkt.span.msg.0 % 2) as usize];
+            assert_eq!(pkt.proto, wanted, "{pkt:?}");
+        }
+    }
+
+    #[test]
+    fn who_comes_second_gets_a_number_that_nobody_has() {
+        let (udp, tcp, ndp) = (17, wire::tcp::PROTO, wire::ndp::PROTOCOL);
+        assert_eq!(wire_protocols(&[tcp, ndp, udp]), Some(vec![tcp, ndp, udp]));
+        assert_eq!(wire_protocols(&[tcp, tcp, ndp, tcp]), Some(vec![tcp, 253, ndp, 252]));
+        assert_eq!(wire_protocols(&[253, tcp, tcp, 252]), Some(vec![253, tcp, 251, 252]));
+        let mut many = wire_protocols(&[ndp; 100]).unwrap();
+        many.sort_unstable();
+        many.dedup();
+        assert_eq!(many.len(), 100);
+        assert_eq!(wire_protocols(&[ndp; 200]), None);
     }
 
     /// While both have something to send, they send a packet each.
@@ -248,7 +321,7 @@ mod tests {
     /// Call a mux of three probes, of protocols 100, 101 and 102; what it answers and its effects.
     fn call<R>(what: impl FnOnce(&mut Mux, &mut Cx<'_>) -> R) -> (R, Vec<Effect>) {
         let probe = |n| (100 + n as u8, Box::new(Probe(n)) as Box<dyn Endpoint>);
-        let mut mux = Mux::new((0..3).map(probe).collect());
+        let mut mux = Mux::new((0..3).map(probe).collect()).unwrap();
         let (me, nics, mut fx) = (HostId(0), [LINK.rate], Effects::new());
         let net = NetView { me, nics: &nics, mtu: 9064, whole: true, routes: &OnePath };
         let (now, draw) = (Time(3), Draw::new(1, Purpose::new("test"), 0));
