@@ -49,8 +49,8 @@ pub use phases::{Phase, fold_phases};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
 pub use statistics::{mean_and_interval, nearest_rank};
 pub use study::{
-    AxisSpec, Curve, CurvePoint, FigureResults, FigureRow, RowResult, RunRecord, STUDY_SCHEMA,
-    Span, StudyResults, Timeline, Verdict,
+    AxisSpec, Curve, CurvePoint, Drawn, FigureResults, FigureRow, RowResult, RunRecord,
+    STUDY_SCHEMA, Span, StudyResults, Timeline, Verdict,
 };
 pub use summary::{
     Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, QueueBytes,

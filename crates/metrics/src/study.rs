@@ -9,7 +9,7 @@ use crate::output::{read_json, write_json};
 use crate::{FileError, OutputDir};
 
 /// Version of `results.json` and `study.json`.
-pub const STUDY_SCHEMA: u32 = 1;
+pub const STUDY_SCHEMA: u32 = 2;
 
 /// What became of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,8 +94,20 @@ pub struct Curve {
     pub published: Vec<(f64, f64)>,
     /// Where they are published; empty without any.
     pub source: String,
-    /// Whether `measured` is a distribution, drawn without a dot per point.
-    pub distribution: bool,
+    /// How `measured` is drawn.
+    pub drawn: Drawn,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Drawn {
+    /// A line with a dot at each point: values along an axis.
+    Points,
+    /// A line alone: a distribution.
+    Line,
+    /// Dots alone: a value per message.
+    Dots,
 }
 
 impl Curve {
@@ -324,6 +336,6 @@ mod tests {
         StudyResults { schema: 9, ..study() }.write(&out).unwrap();
         out.commit().unwrap();
         let error = StudyResults::read(&dir.path().join("study.json")).unwrap_err();
-        assert_eq!(error.cause, "its schema is 9, not 1");
+        assert_eq!(error.cause, "its schema is 9, not 2");
     }
 }

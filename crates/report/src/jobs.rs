@@ -1,7 +1,7 @@
 //! The part of a run's page about its jobs: blocks of a barrier, queries.
 
 use maud::{Markup, html};
-use metrics::{JobRow, JobStats, job_times_us};
+use metrics::{Drawn, JobRow, JobStats, job_times_us};
 
 use crate::ReportError;
 use crate::axis::Axis;
@@ -30,7 +30,7 @@ fn times(jobs: &[JobRow]) -> Result<Markup, ReportError> {
         x: Axis::around("time of a job (µs)", times.iter().copied(), None),
         y: Axis::linear("share of jobs", 0.0, 1.0),
         lines: vec![metrics::cdf(&times)],
-        dots: false,
+        drawn: Drawn::Line,
         over: Overlay::default(),
     };
     let about = "A job is a piece of work of several messages: a block of a barrier, from its \

@@ -1,7 +1,7 @@
 //! The page of one run.
 
 use maud::{Markup, html};
-use metrics::{LinkRow, Phase, SeriesRow, Summary, nearest_rank};
+use metrics::{Drawn, LinkRow, Phase, SeriesRow, Summary, nearest_rank};
 use serde_json::Value;
 
 use crate::ReportError;
@@ -157,7 +157,7 @@ pub(crate) fn completion_times(
         x: Axis::around("completion time (µs)", runs.iter().flatten().copied(), None),
         y: share_axis(),
         lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        dots: false,
+        drawn: Drawn::Line,
         over: Overlay::default(),
     };
     let about = "Share of the measured messages that completed within a time: from submission to \
@@ -173,7 +173,7 @@ pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, 
         x: Axis::around("slowdown (×)", runs.iter().flatten().copied(), None),
         y: share_axis(),
         lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        dots: false,
+        drawn: Drawn::Line,
         over: Overlay::default(),
     };
     let about = "Completion time over that of the same message alone in the same fabric: 1 is as \
@@ -189,7 +189,7 @@ pub(crate) fn long_flows(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup,
         x: Axis::around("goodput (Gb/s)", runs.iter().flatten().copied(), None),
         y: Axis::linear("share of flows", 0.0, 1.0),
         lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        dots: false,
+        drawn: Drawn::Line,
         over: Overlay::default(),
     };
     let about = "Share of the long flows (unbounded, or larger than the measurement is long) that \
@@ -209,7 +209,7 @@ fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
         x: Axis::names("message size", names.clone()),
         y: Axis::around("slowdown (×)", lines.iter().flatten().map(|p| p.1), None),
         lines,
-        dots: true,
+        drawn: Drawn::Points,
         over: Overlay::default(),
     };
     let legend = ["median", "99th percentile"].map(str::to_owned);
@@ -273,8 +273,14 @@ impl OverTime<'_> {
         let lines: Vec<_> = self.lines.iter().map(line).collect();
         let largest = lines.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
         let y = Axis::linear(self.y, 0.0, largest * 1.05);
-        let chart =
-            Chart { title: self.heading, x, y, lines, dots: false, over: Overlay::default() };
+        let chart = Chart {
+            title: self.heading,
+            x,
+            y,
+            lines,
+            drawn: Drawn::Line,
+            over: Overlay::default(),
+        };
         let legend: Vec<String> = self.legend.iter().map(|&name| name.to_owned()).collect();
         figure(self.heading, &legend, &chart, self.about, NO_SERIES)
     }
@@ -327,8 +333,14 @@ fn tiers_over_time(results: &Results) -> Result<Markup, ReportError> {
     };
     let lines = (0..tiers.len()).map(line).collect();
     let y = Axis::linear("mean utilization", 0.0, 1.0);
-    let chart =
-        Chart { title: "link utilization", x, y, lines, dots: false, over: Overlay::default() };
+    let chart = Chart {
+        title: "link utilization",
+        x,
+        y,
+        lines,
+        drawn: Drawn::Line,
+        over: Overlay::default(),
+    };
     let about = "Share of the time that the links of a tier transmit, headers included, the mean \
                  over its links.";
     let empty = "The run ended before the first sample, or its links have no tiers.";

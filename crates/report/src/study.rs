@@ -1,7 +1,7 @@
 //! The page of a study: our curves over the published points, every row with its verdict.
 
 use maud::{Markup, html};
-use metrics::{AxisSpec, Curve, FigureResults, FigureRow, RunRecord, StudyResults, Verdict};
+use metrics::{AxisSpec, Curve, Drawn, FigureResults, FigureRow, RunRecord, StudyResults, Verdict};
 
 use crate::ReportError;
 use crate::axis::Axis;
@@ -112,7 +112,7 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
         x: axis(&results.x, all().map(|(x, _)| x)),
         y: axis(&results.y, all().map(|(_, y)| y)),
         lines: results.curves.iter().map(measured).collect(),
-        dots: results.curves.iter().all(|curve| !curve.distribution),
+        drawn: drawn(&results.curves),
         over: Overlay {
             circles: results.curves.iter().map(|curve| curve.published.clone()).collect(),
             bars: results.curves.iter().map(bar).collect(),
@@ -125,13 +125,23 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
             sources.push(&curve.source);
         }
     }
+    let ours = match chart.drawn {
+        Drawn::Dots => "Dots: measured, one per message, with the first seed.",
+        Drawn::Points | Drawn::Line => "Lines: measured.",
+    };
     let about = match sources.as_slice() {
-        [] => "Lines: measured.".to_owned(),
-        sources => format!("Lines: measured. Circles: published ({}).", sources.join("; ")),
+        [] => ours.to_owned(),
+        sources => format!("{ours} Circles: published ({}).", sources.join("; ")),
     };
     let published = results.curves.iter().any(|curve| !curve.published.is_empty());
     let heading = if published { "Measured and published" } else { "Measured" };
     figure(heading, &legend, &chart, &about, "Nothing was measured.")
+}
+
+/// How all curves of a figure are drawn: a dot per point only if none of them has too many.
+fn drawn(curves: &[Curve]) -> Drawn {
+    let any = |drawn| curves.iter().any(|curve| curve.drawn == drawn);
+    [Drawn::Dots, Drawn::Line].into_iter().find(|&drawn| any(drawn)).unwrap_or(Drawn::Points)
 }
 
 /// The points without a value, and why.

@@ -146,7 +146,7 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
             "id": "fig1", "title": "One", "expect": "A line.",
             "x": {"label": "senders", "logarithmic": true}, "y": {"label": "us", "logarithmic": null},
             "curves": [{
-                "label": "ours", "distribution": false, "source": "Fig 1",
+                "label": "ours", "drawn": "points", "source": "Fig 1",
                 "measured": [{"x": 1.0, "y": 2.0, "interval": 0.5}, {"x": 9.0, "y": 3.0, "interval": null}],
                 "published": [[1.0, 2.5], [0.0, 1.0]],
             }],
@@ -167,6 +167,16 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
                 "run": "a n=1", "seed": 1, "command": "trimline run a.toml --seed 1",
                 "digest": null, "wall_s": 0.1, "packet_hops": 5, "error": "it broke",
             }],
+        }, {
+            "id": "fig2", "title": "Two", "expect": "Dots.",
+            "x": {"label": "s", "logarithmic": false}, "y": {"label": "us", "logarithmic": true},
+            "curves": [{
+                "label": "messages", "drawn": "dots", "source": "", "published": [],
+                "measured": (0..2000).map(|i| serde_json::json!({
+                    "x": f64::from(i) / 100.0, "y": f64::from(10 + i % 7), "interval": null,
+                })).collect::<Vec<_>>(),
+            }],
+            "timelines": [], "rows": [], "runs": [],
         }],
     });
     std::fs::write(dir.path().join("study.json"), text.to_string()).unwrap();
@@ -187,7 +197,10 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
     for part in parts {
         assert!(page.contains(part), "{part:?} is missing");
     }
-    assert_eq!(page.matches("<svg").count(), 2, "a plot and a picture");
+    assert_eq!(page.matches("<svg").count(), 3, "two plots and a picture");
+    let dots = page.matches("h0").count();
+    assert!((1000..=2000).contains(&dots), "{dots}: what falls on one pixel is drawn once");
+    assert!(page.contains("Dots: measured, one per message"));
     assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
     std::fs::write(dir.path().join("study.json"), "{}").unwrap();
     assert!(render(dir.path()).unwrap_err().to_string().contains("study.json"));

@@ -48,6 +48,9 @@ pub(crate) enum CurveOf {
     },
     /// The distribution of something over messages or packets: its name.
     Distribution(String),
+    /// The completion time of each message over the time of its submission, with the first seed; of which
+    /// messages: `fct_us` with the name of a table or without.
+    Scatter(String),
 }
 
 impl Figure {
@@ -239,8 +242,21 @@ impl Curve {
         let label = table.need("label")?;
         let run = figure.run_of(table, "run")?;
         let own = &figure.runs[run];
-        let (of, open) = match table.maybe::<String>("cdf")? {
-            Some(name) => {
+        let (cdf, scatter) = (table.maybe::<String>("cdf")?, table.maybe::<String>("scatter")?);
+        let (of, open) = match (cdf, scatter) {
+            (None, Some(name)) => {
+                if metric::table_of(&name).map_or(name.as_str(), |(_, metric)| metric) != "fct_us" {
+                    let error = table.error("scatter", format!("no scatter plot `{name}`"), "here");
+                    return Err(error.hint("`fct_us`, or `traffic.NAME.fct_us`"));
+                }
+                check_table(&name, own, |message| table.error("scatter", message, "here"))?;
+                (CurveOf::Scatter(name), None)
+            }
+            (Some(_), Some(_)) => {
+                let message = "a curve shows a distribution or a scatter plot, not both".to_owned();
+                return Err(table.error("scatter", message, "here").hint("remove one"));
+            }
+            (Some(name), None) => {
                 metric::check_distribution(&name).map_err(|known| {
                     let error = table.error("cdf", format!("no distribution `{name}`"), "here");
                     error.hint(did_you_mean(&name, &known))
@@ -248,7 +264,7 @@ impl Curve {
                 check_table(&name, own, |message| table.error("cdf", message, "here"))?;
                 (CurveOf::Distribution(name), None)
             }
-            None => {
+            (None, None) => {
                 let axis = axis_of(table, "x", own)?;
                 let y = figure.formula(table, "y", run)?;
                 (CurveOf::Along { axis, y }, Some(axis))

@@ -1,6 +1,6 @@
 //! [`Judge`]: values of rows and curves from what the runs measured, and verdicts.
 
-use metrics::{CurvePoint, FigureRow, RowResult, Verdict, mean_and_interval};
+use metrics::{CurvePoint, Drawn, FigureRow, RowResult, Verdict, mean_and_interval};
 
 use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
@@ -74,7 +74,7 @@ impl Judge<'_> {
     pub(crate) fn curve(&self, curve: &Curve) -> metrics::Curve {
         let points = curve.points(&self.figure.runs[curve.run], self.quick);
         let mut missing = Vec::new();
-        let (measured, distribution) = match &curve.of {
+        let (measured, drawn) = match &curve.of {
             CurveOf::Along { axis, y } => {
                 let mut measured = Vec::new();
                 for (x, point) in
@@ -85,13 +85,16 @@ impl Judge<'_> {
                         Err(problem) => missing.push((x, problem)),
                     }
                 }
-                (measured, false)
+                (measured, Drawn::Points)
             }
-            CurveOf::Distribution(name) => (self.distribution(curve.run, name, &points), true),
+            CurveOf::Distribution(name) => {
+                (self.distribution(curve.run, name, &points), Drawn::Line)
+            }
+            CurveOf::Scatter(name) => (self.scatter(curve.run, name, &points), Drawn::Dots),
         };
         let (label, source) = (curve.label.clone(), curve.source.clone());
         let published = curve.published.clone();
-        metrics::Curve { label, measured, missing, published, source, distribution }
+        metrics::Curve { label, measured, missing, published, source, drawn }
     }
 
     /// Where `point` of the sweep of `run` is along `axis`.
@@ -112,6 +115,14 @@ impl Judge<'_> {
         values.sort_unstable_by(f64::total_cmp);
         let point = |(x, y)| CurvePoint { x, y, interval: None };
         metrics::cdf(&values).into_iter().map(point).collect()
+    }
+
+    /// The scatter plot called `name`, of the first seed: more would hide each other.
+    fn scatter(&self, run: usize, name: &str, points: &[Point]) -> Vec<CurvePoint> {
+        let first = self.figure.runs[run].seeds(self.quick).first();
+        let ran = points.iter().zip(first).filter_map(|(p, &s)| self.ran.get(&(run, p.clone(), s)));
+        let dots = ran.filter_map(|ran| ran.scatters.get(name)).flatten();
+        dots.map(|&(x, y)| CurvePoint { x, y, interval: None }).collect()
     }
 
     /// The mean over seeds, and half of its 95 % interval. Each seed gives a value of its own, so

@@ -1,6 +1,7 @@
 //! The metrics of a run by name: the numbers of its summary, more of its messages, and the tiers of
 //! its fabric.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use metrics::{
@@ -110,18 +111,28 @@ pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -
         let latencies = results.latencies.iter().flat_map(|l| &l.ascending);
         return latencies.map(|latency| latency.as_us_f64()).collect();
     }
-    let table = table_of(name);
-    let chosen = table.map(|(table, _)| {
-        let tables = tables(scenario, results);
-        tables.into_iter().find(|(name, _)| name == table).map(|(_, rows)| rows).unwrap_or_default()
-    });
-    let rows = chosen.as_deref().unwrap_or(&results.flows);
-    match table.map_or(name, |(_, metric)| metric) {
-        "fct_us" => fct_us(rows),
-        "acked_us" => acked_us(rows),
-        "slowdown" => slowdowns(rows),
-        _ => long_flow_goodputs(rows, results.window),
+    let rows = messages_of(name, scenario, results);
+    match table_of(name).map_or(name, |(_, metric)| metric) {
+        "fct_us" => fct_us(&rows),
+        "acked_us" => acked_us(&rows),
+        "slowdown" => slowdowns(&rows),
+        _ => long_flow_goodputs(&rows, results.window),
     }
+}
+
+/// When each measured message that `name` is about was submitted, in seconds, and how long it took, in
+/// microseconds; those that completed.
+pub(crate) fn scatter(name: &str, scenario: &Scenario, results: &Results) -> Vec<(f64, f64)> {
+    let rows = messages_of(name, scenario, results);
+    let dot = |row: &FlowRow| Some((row.start.as_us_f64() / 1e6, row.fct()?.as_us_f64()));
+    rows.iter().filter(|row| row.measured).filter_map(dot).collect()
+}
+
+/// The messages that `name` is about.
+fn messages_of<'r>(name: &str, scenario: &Scenario, results: &'r Results) -> Cow<'r, [FlowRow]> {
+    let Some((table, _)) = table_of(name) else { return Cow::Borrowed(&results.flows) };
+    let of_table = tables(scenario, results).into_iter().find(|(name, _)| name == table);
+    Cow::Owned(of_table.map(|(_, rows)| rows).unwrap_or_default())
 }
 
 /// [`MORE_OF_FLOWS`], as far as there are values.

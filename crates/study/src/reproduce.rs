@@ -41,6 +41,8 @@ pub(crate) struct Ran {
     pub(crate) metrics: Metrics,
     /// Ascending values by name, of the distributions that the figure's curves show.
     pub(crate) distributions: BTreeMap<String, Vec<f64>>,
+    /// Dots by name, of the scatter plots that they show.
+    pub(crate) scatters: BTreeMap<String, Vec<(f64, f64)>>,
     timeline: Option<Timeline>,
 }
 
@@ -65,15 +67,15 @@ pub fn reproduce(
     })?;
     // A single run has all threads for itself.
     let threads = (options.threads / plan.jobs.len().max(1) as u32).max(1);
-    let jobs: Vec<(usize, &Job<'_>, Vec<&str>)> = plan
+    let jobs: Vec<(usize, &Job<'_>, Vec<Shown<'_>>)> = plan
         .jobs
         .iter()
         .enumerate()
-        .map(|(i, job)| (i, job, distributions(&study.figures[job.figure], job.index)))
+        .map(|(i, job)| (i, job, shown(&study.figures[job.figure], job.index)))
         .collect();
     // One at a time from the front: the order in the study is that of the progress bar.
     let ran: Vec<(usize, Ran)> = pool.install(|| {
-        let run = |(i, job, wanted): &(usize, &Job<'_>, Vec<&str>)| {
+        let run = |(i, job, wanted): &(usize, &Job<'_>, Vec<Shown<'_>>)| {
             let step = |done| progress(Step { run: *i, label: &job.label, done });
             (*i, run(job, wanted, threads, &step))
         };
@@ -102,11 +104,18 @@ pub fn reproduce(
     })
 }
 
-/// The distributions of a run that curves of the figure show.
-fn distributions(figure: &Figure, run: usize) -> Vec<&str> {
+/// What curves show of a run's messages or packets: see [`CurveOf`].
+enum Shown<'f> {
+    Distribution(&'f str),
+    Scatter(&'f str),
+}
+
+/// What the curves of the figure show of a run beside its metrics.
+fn shown(figure: &Figure, run: usize) -> Vec<Shown<'_>> {
     let of_run = figure.curves.iter().filter(|curve| curve.run == run);
     let shown = of_run.filter_map(|curve| match &curve.of {
-        CurveOf::Distribution(name) => Some(name.as_str()),
+        CurveOf::Distribution(name) => Some(Shown::Distribution(name)),
+        CurveOf::Scatter(name) => Some(Shown::Scatter(name)),
         CurveOf::Along { .. } => None,
     });
     shown.collect()
@@ -130,7 +139,7 @@ fn of_figure(plan: &Plan<'_>, figure: &Figure, ran: AllRan) -> FigureResults {
 }
 
 /// Run one.
-fn run(job: &Job<'_>, wanted: &[&str], threads: u32, step: &dyn Fn(f64)) -> Ran {
+fn run(job: &Job<'_>, wanted: &[Shown<'_>], threads: u32, step: &dyn Fn(f64)) -> Ran {
     let record = RunRecord {
         run: job.run.label(&job.point),
         seed: job.seed,
@@ -140,8 +149,13 @@ fn run(job: &Job<'_>, wanted: &[&str], threads: u32, step: &dyn Fn(f64)) -> Ran 
         packet_hops: 0,
         error: None,
     };
-    let mut ran =
-        Ran { record, metrics: Metrics::new(), distributions: BTreeMap::new(), timeline: None };
+    let mut ran = Ran {
+        record,
+        metrics: Metrics::new(),
+        distributions: BTreeMap::new(),
+        scatters: BTreeMap::new(),
+        timeline: None,
+    };
     if let Err(error) = measure(job, wanted, threads, step, &mut ran) {
         ran.metrics.clear();
         ran.record.error = Some(error);
@@ -153,7 +167,7 @@ fn run(job: &Job<'_>, wanted: &[&str], threads: u32, step: &dyn Fn(f64)) -> Ran 
 /// Run it into `ran`, or say why it failed.
 fn measure(
     job: &Job<'_>,
-    wanted: &[&str],
+    wanted: &[Shown<'_>],
     threads: u32,
     step: &dyn Fn(f64),
     ran: &mut Ran,
@@ -169,9 +183,17 @@ fn measure(
     ran.record.wall_s = results.summary.wall_s;
     ran.record.packet_hops = results.summary.packet_hops;
     ran.metrics = metric::of(&scenario, &results);
-    for name in wanted {
-        let values = metric::distribution(name, &scenario, &results);
-        ran.distributions.insert((*name).to_owned(), values);
+    for shown in wanted {
+        match *shown {
+            Shown::Distribution(name) => {
+                let values = metric::distribution(name, &scenario, &results);
+                ran.distributions.insert(name.to_owned(), values);
+            }
+            Shown::Scatter(name) => {
+                let dots = metric::scatter(name, &scenario, &results);
+                ran.scatters.insert(name.to_owned(), dots);
+            }
+        }
     }
     probe(job, &scenario, ran).map_err(|e| e.to_string())
 }

@@ -74,6 +74,8 @@ bad! {
     target_beside_points: "within = 0.05" => "within = 0.05\ntarget = 3";
     not_toml: "title = \"Incast\"" => "title = Incast";
     unknown_distribution: "cdf = \"fct_us\"" => "cdf = \"fct\"";
+    scatter_of_something_else: "scatter = \"fct_us\"" => "scatter = \"slowdown\"";
+    distribution_and_scatter: "scatter = \"fct_us\"" => "scatter = \"fct_us\"\ncdf = \"fct_us\"";
     unknown_table: "cdf = \"fct_us\"" => "cdf = \"traffic.al.fct_us\"";
     unknown_table_in_a_formula: "metric = \"packets.trimmed\"" => "metric = \"traffic.alll.fct_us.max\"";
     onset_along_nothing: "along = \"n\"" => "along = \"m\"";

@@ -1,6 +1,6 @@
 //! A tiny study from its files to its verdicts.
 
-use metrics::{StudyResults, Verdict};
+use metrics::{Drawn, StudyResults, Verdict};
 use trimline_study::{Options, Plan, Study, reproduce};
 
 const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny");
@@ -52,7 +52,9 @@ fn every_row_has_its_verdict() {
 #[test]
 fn curves_are_measured_beside_what_is_published() {
     let results = run(TINY, false, 2);
-    let [last, completion, ..] = results.figures[0].curves.as_slice() else { panic!("two curves") };
+    let [last, completion, dots, ..] = results.figures[0].curves.as_slice() else {
+        panic!("three curves")
+    };
     assert_eq!((completion.label.as_str(), last.label.as_str()), ("completion", "last"));
     assert!(results.figures[0].curves.iter().all(|curve| curve.label != "not plotted"));
     let xs: Vec<f64> = last.measured.iter().map(|point| point.x).collect();
@@ -60,6 +62,8 @@ fn curves_are_measured_beside_what_is_published() {
     let end = completion.measured.last().unwrap();
     let slowest = results.figures[0].rows[2].result.measured.unwrap();
     assert!(end.y == 1.0 && end.x >= slowest, "{end:?}: the slowest of all seeds");
+    assert_eq!((dots.drawn, dots.measured.len()), (Drawn::Dots, 8), "one per message, of one seed");
+    assert!(dots.measured.iter().all(|dot| dot.x == 0.0 && dot.y <= end.x), "all begin at once");
 }
 
 #[test]
