@@ -72,8 +72,8 @@ pub enum Stat {
     /// A timeout whose data the receiver had already: it was sent to it again, or was acknowledged before it
     /// could be; counted beside the causes.
     SpuriousTimeout,
-    /// What a fast retransmit sent again came to a receiver that had it: nothing had been lost. Counted
-    /// by the receiver, for the message.
+    /// A fast retransmit whose original arrived, before or after it: nothing had been lost. Counted by the
+    /// receiver, for the message; by the sender where it hears so before it could send.
     SpuriousFastRetransmit,
 }
 

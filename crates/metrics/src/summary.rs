@@ -257,6 +257,8 @@ pub struct Packets {
     pub pfc_pauses: u64,
     /// Recoveries begun because acknowledgements told of a loss.
     pub fast_retransmits: u64,
+    /// Those of them whose original arrived all the same.
+    pub spurious_fast_retransmits: u64,
 }
 
 /// Retransmission timeouts. The four causes add up to the total; each timeout has the first that
@@ -357,7 +359,7 @@ mod tests {
             slowdown.mean slowdown.p50 slowdown.p99 last_completion_us goodput_gbps utilization
             packets.data_sent packets.control_sent packets.retransmitted packets.trimmed
             packets.bounced packets.dropped packets.ecn_marked packets.pfc_pauses
-            packets.fast_retransmits timeouts.total timeouts.head timeouts.tail
+            packets.fast_retransmits packets.spurious_fast_retransmits timeouts.total timeouts.head timeouts.tail
             timeouts.retransmission timeouts.other timeouts.spurious
             queue_bytes.p99 queue_bytes.max shared_buffer.max_bytes
             shared_buffer.over_threshold shared_buffer.exhausted measured.from_us measured.to_us measured.unfinished

@@ -413,6 +413,7 @@ fn packets(summary: &Summary) -> Markup {
         ("ECN marked", packets.ecn_marked, "at a switch"),
         ("PFC pauses", packets.pfc_pauses, "pause frames sent"),
         ("Fast retransmits", packets.fast_retransmits, "losses that acknowledgements told of"),
+        ("- spurious", packets.spurious_fast_retransmits, "the original arrived all the same"),
         ("Timeouts", timeouts.total, "losses that only a timer repaired"),
         ("- head", timeouts.head, "nothing of the message had been acknowledged"),
         ("- tail", timeouts.tail, "among the last packets of the message"),

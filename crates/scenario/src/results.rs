@@ -123,6 +123,7 @@ fn packets(outcome: &Outcome) -> Packets {
         ecn_marked: c.marked,
         pfc_pauses: 0,
         fast_retransmits: c.stat(Stat::FastRetransmit),
+        spurious_fast_retransmits: c.stat(Stat::SpuriousFastRetransmit),
     }
 }
 

@@ -18,8 +18,9 @@
 //! 32768 + the upper 15 bits, the receiver's the lower 15 bits. So the port numbers say which side
 //! a packet comes from, and the two directions between two hosts never meet.
 //!
-//! URG marks the first segment that is sent because a timer has expired, so that a receiver which had
-//! it can count the timeout as spurious; nothing else depends on it. The sender counts those after which
+//! URG marks the first segment that is sent because a timer has expired, ECE the first of a recovery (a fast
+//! retransmit), both together any other that is sent again, so that a receiver can count the timeout or the
+//! fast retransmit as spurious (`repeat.rs`); nothing else depends on it. The sender counts those after which
 //! an acknowledgement of something new comes before the interface takes that segment.
 //!
 //! Everything is decided from the TCP header and the payload length. The message identity and the
@@ -44,6 +45,7 @@ mod invariants;
 #[cfg(test)]
 mod linux;
 pub(crate) mod receiver;
+pub(crate) mod repeat;
 pub mod rule;
 mod scoreboard;
 #[cfg(test)]

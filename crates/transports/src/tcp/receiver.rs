@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use endpoint::{Cx, Effects, Flags, Packet, RangeSet, Stat, Why};
+use endpoint::{Cx, Effects, Flags, Packet, RangeSet, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time};
@@ -14,6 +14,7 @@ use wire::tcp::{Control, Repr, SACK_BLOCKS_MAX, SACK_BLOCKS_WITH_TIMESTAMPS, Sac
 use super::config::{Config, ReceiveWindow, Recovery};
 use super::handshake;
 use super::ictcp::{Arrival, Ictcp};
+use super::repeat::Repairs;
 use super::{CONN_BITS, WINDOW, unwrap};
 use crate::deadlines::Deadlines;
 
@@ -112,6 +113,8 @@ pub(crate) struct Receivers {
     finished: Finished,
     /// Of delayed acknowledgements, by slot of the table.
     pub(crate) deadlines: Deadlines,
+    /// What fast retransmits have brought.
+    repairs: Repairs,
     /// The windows of the connections in the table, where there are any.
     ictcp: Option<Ictcp>,
 }
@@ -157,7 +160,8 @@ impl Receivers {
         let slot = match self.by_id.get(&(peer, conn)) {
             Some(&slot) => slot,
             None if self.finished.contains(peer, conn) => {
-                return [None, Some(answer_finished(conn, header, pkt, space, fx))];
+                self.repairs.arrived(conn, header, pkt, false, fx);
+                return [None, Some(answer_finished(conn, header, pkt, space))];
             }
             None => self.create(peer, conn),
         };
@@ -173,9 +177,10 @@ impl Receivers {
         let range = seq..seq + space;
         place(&receiver.received, range.clone(), pkt, fx);
         let progress = receiver.insert(range);
-        match progress {
-            Progress::Duplicate => count_duplicate(header.control, fx),
-            _ => ends.note(seq + space, header.control, pkt.span.msg),
+        let new = progress != Progress::Duplicate;
+        self.repairs.arrived(conn, header, pkt, new, fx);
+        if new {
+            ends.note(seq + space, header.control, pkt.span.msg);
         }
         let complete = ends.deliver(peer, receiver.next(), fx);
         let due = complete || receiver.is_ack_due(config, progress);
@@ -474,15 +479,9 @@ pub(crate) fn delay_ack(
     }
 }
 
-/// The answer to a segment of connection `conn`, which is over, of `space` positions.
-pub(crate) fn answer_finished(
-    conn: u32,
-    header: &Repr,
-    pkt: &Packet,
-    space: u64,
-    fx: &mut Effects,
-) -> Ack {
-    count_duplicate(header.control, fx);
+/// The answer to a segment of connection `conn`, which is over, of `space` positions: a duplicate, for
+/// [`Repairs::arrived`] to count.
+pub(crate) fn answer_finished(conn: u32, header: &Repr, pkt: &Packet, space: u64) -> Ack {
     Ack {
         peer: pkt.src,
         conn,
@@ -508,14 +507,6 @@ fn ack_control(complete: bool, echo: bool) -> Control {
 /// Whether a segment with these bits is the last of a message.
 fn ends_message(control: Control) -> bool {
     control.has(Control::FIN) || control.has(Control::PSH)
-}
-
-/// Data came that was here already, perhaps because a timer expired needlessly.
-pub(crate) fn count_duplicate(control: Control, fx: &mut Effects) {
-    fx.count(Stat::Duplicate);
-    if control.has(Control::URG) {
-        fx.count(Stat::SpuriousTimeout);
-    }
 }
 
 /// The sequence numbers that a segment occupies; `None` if it carries nothing at all.

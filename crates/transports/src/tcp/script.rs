@@ -6,6 +6,7 @@ use wire::tcp::Control;
 
 use super::config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces};
 use super::ictcp;
+use super::repeat::Repeat;
 use super::rule::{RuleConfig, State, cubic, dctcp};
 use super::sender::{Identity, Incoming, Sender, Timer};
 use super::window::Phase;
@@ -222,6 +223,23 @@ fn an_acknowledgement_before_the_retransmission_makes_a_timeout_spurious() {
         assert_eq!(s.fx.as_slice().iter().filter(counted).count(), spurious);
         let next = s.sender.next_segment(&s.config, s.now).unwrap();
         assert!(!next.control.has(Control::URG), "it does not follow the timeout");
+    }
+}
+
+/// As with a timeout: it is acknowledged before it could be sent again.
+#[test]
+fn an_acknowledgement_before_the_retransmission_makes_a_fast_retransmit_spurious() {
+    for (sends, spurious) in [(false, 1), (true, 0)] {
+        let mut s = Script::new(config());
+        s.acks(0, 3);
+        if sends {
+            assert_eq!(s.sent(), [0]);
+        }
+        s.ack(10);
+        let counted = |e: &&Effect| **e == Effect::CountFor(Stat::SpuriousFastRetransmit, MsgId(0));
+        assert_eq!(s.fx.as_slice().iter().filter(counted).count(), spurious);
+        let next = s.sender.next_segment(&s.config, s.now).unwrap();
+        assert_eq!(Repeat::of(next.control), Repeat::No, "it is new");
     }
 }
 

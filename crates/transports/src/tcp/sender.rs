@@ -7,6 +7,7 @@ use wire::tcp::Control;
 
 use super::config::{Config, ReceiveWindow, Recovery, Reduces};
 use super::handshake::{self, Opening};
+use super::repeat::Repeat;
 use super::rule::{Acked, Group, Standing};
 use super::scoreboard::Scoreboard;
 use super::stream::{Segment, Source, Stream};
@@ -63,6 +64,8 @@ pub(crate) struct Sender<S = Stream> {
     timeouts: u32,
     /// The next segment is sent because the timer has expired.
     timed_out: bool,
+    /// The next segment is sent because a recovery has begun.
+    fast: bool,
     /// Timeouts so far.
     expiries: u32,
     /// The first position after everything retransmitted, but for the rescue at `rescued`.
@@ -153,6 +156,7 @@ impl<S: Source> Sender<S> {
             idle_since: None,
             timeouts: 0,
             timed_out: false,
+            fast: false,
             expiries: 0,
             sent_again: 0,
             rescued: None,
@@ -314,9 +318,13 @@ impl<S: Source> Sender<S> {
             self.after_idle(config, now, since);
         }
         self.last_send = now;
-        if std::mem::take(&mut self.timed_out) {
-            segment.control = segment.control.with(Control::URG);
-        }
+        let repeat = match (std::mem::take(&mut self.timed_out), std::mem::take(&mut self.fast)) {
+            (true, _) => Repeat::Timeout,
+            (false, true) => Repeat::FastRetransmit,
+            (false, false) if segment.again => Repeat::Other,
+            (false, false) => Repeat::No,
+        };
+        segment.control = segment.control.with(repeat.mark());
         if segment.again {
             // Karn: nothing measured across a retransmission.
             self.timed = None;
@@ -462,6 +470,9 @@ impl<S: Source> Sender<S> {
         if std::mem::take(&mut self.timed_out) {
             fx.count(Stat::SpuriousTimeout); // nothing has been sent since
         }
+        if std::mem::take(&mut self.fast) {
+            self.count_in_front(Stat::SpuriousFastRetransmit, fx); // nor here
+        }
         let sample = self.measure(config, now, incoming.echo);
         let new_round = self.una > self.round_end;
         let (segments, srtt) = (self.segments(acked), self.rto.srtt());
@@ -545,6 +556,7 @@ impl<S: Source> Sender<S> {
         self.reduced_by_mark = false;
         self.tell_reduced = true;
         self.resend = true;
+        self.fast = true;
         self.partial_seen = false;
         self.count_in_front(Stat::FastRetransmit, fx);
         Timer::Restart
@@ -610,6 +622,7 @@ impl<S: Source> Sender<S> {
         self.nxt = self.una;
         self.timed = None;
         self.timed_out = true;
+        self.fast = false;
         self.resend = false;
         true
     }

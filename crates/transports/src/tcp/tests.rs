@@ -5,6 +5,7 @@ use endpoint::{Effect, Endpoint, Stat, UNBOUNDED, Why};
 use testkit::{Bottleneck, Link, Net, Sent, Verdict, conformance, fault};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
+use super::repeat::Repeat;
 use super::sender::Sender;
 use super::window::Phase;
 use super::*;
@@ -308,9 +309,11 @@ fn i10_causes_add_up_to_the_timeouts() {
         }
         net.run_until_idle(Dur::from_ms(60_000));
         let caused = CAUSES.map(|cause| net.stat(A, cause));
-        let urgent =
-            |sent: &&Sent| Repr::parse(sent.pkt.header()).unwrap().control.has(Control::URG);
-        let told = data(&net).filter(urgent).count() as u64;
+        let says = |wanted| {
+            let repeat = |sent: &Sent| Repeat::of(Repr::parse(sent.pkt.header()).unwrap().control);
+            data(&net).filter(|sent| repeat(sent) == wanted).count() as u64
+        };
+        let told = says(Repeat::Timeout);
         assert_eq!((caused.iter().sum::<u64>(), told), (timeouts(&net), timeouts(&net)));
         assert!(caused.iter().all(|&n| n > 0), "{caused:?}");
         let spurious = net.stat(B, Stat::SpuriousTimeout);
@@ -744,6 +747,7 @@ fn impossible_configurations_are_named() {
 }
 
 mod handshake;
+mod reordering;
 
 /// Configurations that differ in every switch.
 fn variants() -> [Config; 13] {
