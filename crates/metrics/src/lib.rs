@@ -47,7 +47,7 @@ pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
 pub use phases::{Phase, fold_phases};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
-pub use statistics::{mean_and_interval, nearest_rank};
+pub use statistics::{Moments, mean_and_interval, nearest_rank};
 pub use study::{
     AxisSpec, Curve, CurvePoint, Drawn, FigureResults, FigureRow, RowResult, RunRecord,
     STUDY_SCHEMA, Span, StudyResults, Timeline, Verdict,

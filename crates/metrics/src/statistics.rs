@@ -3,7 +3,7 @@
 /// Mean and standard deviation in one pass. Source: B. P. Welford, "Note on a method for
 /// calculating corrected sums of squares and products", Technometrics 4 (1962).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Moments {
+pub struct Moments {
     count: u64,
     mean: f64,
     squares: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// Takes a value in.
-    pub(crate) fn add(&mut self, value: f64) {
+    pub fn add(&mut self, value: f64) {
         self.count += 1;
         let before = value - self.mean;
         self.mean += before / self.count as f64;
@@ -19,12 +19,14 @@ impl Moments {
     }
 
     /// The mean; `None` without values.
-    pub(crate) fn mean(&self) -> Option<f64> {
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
 
     /// The sample's standard deviation (divided by n - 1); `None` below two values.
-    pub(crate) fn stdev(&self) -> Option<f64> {
+    #[must_use]
+    pub fn stdev(&self) -> Option<f64> {
         (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt())
     }
 }

@@ -48,8 +48,7 @@ pub(crate) enum CurveOf {
     },
     /// The distribution of something over messages or packets: its name.
     Distribution(String),
-    /// The completion time of each message over the time of its submission, with the first seed; of which
-    /// messages: `fct_us` with the name of a table or without.
+    /// A time of each message over that of its submission, with the first seed: its name.
     Scatter(String),
 }
 
@@ -245,10 +244,10 @@ impl Curve {
         let (cdf, scatter) = (table.maybe::<String>("cdf")?, table.maybe::<String>("scatter")?);
         let (of, open) = match (cdf, scatter) {
             (None, Some(name)) => {
-                if metric::table_of(&name).map_or(name.as_str(), |(_, metric)| metric) != "fct_us" {
+                metric::check_scatter(&name).map_err(|known| {
                     let error = table.error("scatter", format!("no scatter plot `{name}`"), "here");
-                    return Err(error.hint("`fct_us`, or `traffic.NAME.fct_us`"));
-                }
+                    error.hint(did_you_mean(&name, &known))
+                })?;
                 check_table(&name, own, |message| table.error("scatter", message, "here"))?;
                 (CurveOf::Scatter(name), None)
             }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use metrics::{
-    FlowRow, LinkRow, Summary, TrafficStats, acked_us, fct_us, long_flow_goodputs, nearest_rank,
-    slowdowns,
+    FlowRow, LinkRow, Moments, Summary, TrafficStats, acked_us, fct_us, long_flow_goodputs,
+    nearest_rank, slowdowns,
 };
 use scenario::{Results, Scenario};
 use serde_json::Value;
@@ -23,8 +23,10 @@ const OF_MESSAGES: [&str; 4] = ["fct_us", "acked_us", "slowdown", "flow_goodput_
 const PACKET_LATENCY: &str = "packet_latency_us";
 
 /// What is worked out from messages beside what the summary says of them.
-const MORE_OF_FLOWS: [&str; 6] = [
+const MORE_OF_FLOWS: [&str; 8] = [
     "fct_us.min",
+    "acked_us.mean",
+    "acked_us.stdev",
     "acked_us.p50",
     "acked_us.p99",
     "acked_us.max",
@@ -105,6 +107,15 @@ pub(crate) fn check_distribution(name: &str) -> Result<(), Vec<&'static str>> {
     }
 }
 
+/// What a curve can show of single messages.
+const OF_EACH_MESSAGE: [&str; 2] = ["fct_us", "acked_us"];
+
+/// Whether there is a scatter plot `name`, or what there is.
+pub(crate) fn check_scatter(name: &str) -> Result<(), [&'static str; 2]> {
+    let metric = table_of(name).map_or(name, |(_, metric)| metric);
+    if OF_EACH_MESSAGE.contains(&metric) { Ok(()) } else { Err(OF_EACH_MESSAGE) }
+}
+
 /// The values whose distribution is called `name`, ascending.
 pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -> Vec<f64> {
     if name == PACKET_LATENCY {
@@ -120,12 +131,15 @@ pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -
     }
 }
 
-/// When each measured message that `name` is about was submitted, in seconds, and how long it took, in
-/// microseconds; those that completed.
+/// When each message that the scatter plot `name` is about was submitted, in seconds, and its time in
+/// microseconds; measured ones that completed.
 pub(crate) fn scatter(name: &str, scenario: &Scenario, results: &Results) -> Vec<(f64, f64)> {
     let rows = messages_of(name, scenario, results);
-    let dot = |row: &FlowRow| Some((row.start.as_us_f64() / 1e6, row.fct()?.as_us_f64()));
-    rows.iter().filter(|row| row.measured).filter_map(dot).collect()
+    let acked = table_of(name).map_or(name, |(_, metric)| metric) == "acked_us";
+    let end = |row: &FlowRow| if acked { row.acked } else { row.finish };
+    let dot =
+        |row: &FlowRow| Some((row.start.as_us_f64() / 1e6, end(row)?.since(row.start).as_us_f64()));
+    rows.iter().filter(|row| row.measured && row.finish.is_some()).filter_map(dot).collect()
 }
 
 /// The messages that `name` is about.
@@ -139,8 +153,11 @@ fn messages_of<'r>(name: &str, scenario: &Scenario, results: &'r Results) -> Cow
 fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
     let goodputs = long_flow_goodputs(rows, results.window);
     let acked = acked_us(rows);
+    let moments: Moments = acked.iter().copied().collect();
     let values = [
         fct_us(rows).first().copied(),
+        moments.mean(),
+        moments.stdev(),
         nearest_rank(&acked, 500),
         nearest_rank(&acked, 990),
         acked.last().copied(),

@@ -1,5 +1,9 @@
 //! [`Plan`]: the runs that a study takes, every scenario checked before the first one runs.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::PathBuf;
+
 use rayon::prelude::*;
 use scenario::{Diagnostic, Scenario, command_line};
 
@@ -16,10 +20,8 @@ pub struct Plan<'s> {
 
 /// One run: a scenario at a point of its sweep with one seed.
 pub(crate) struct Job<'s> {
-    /// Index of the figure.
-    pub(crate) figure: usize,
-    /// Index of the run in the figure.
-    pub(crate) index: usize,
+    /// Whose it is; several figures may show the same.
+    pub(crate) places: Vec<Place<'s>>,
     pub(crate) run: &'s Run,
     pub(crate) point: Point,
     pub(crate) seed: u64,
@@ -28,14 +30,25 @@ pub(crate) struct Job<'s> {
     quick: bool,
 }
 
+/// A figure that shows a run.
+pub(crate) struct Place<'s> {
+    /// Index of the figure.
+    pub(crate) figure: usize,
+    /// Index of the run in the figure.
+    pub(crate) index: usize,
+    pub(crate) run: &'s Run,
+    /// Of that run's sweep.
+    pub(crate) point: Point,
+}
+
 impl<'s> Plan<'s> {
     /// What to run for `study`, or for its quick form.
     ///
     /// # Errors
     /// The first thing that is wrong in a scenario or in an edit.
     pub fn new(study: &'s Study, quick: bool) -> Result<Self, Diagnostic> {
-        let jobs: Vec<Job<'_>> =
-            study.figures.iter().enumerate().flat_map(|(i, f)| of_figure(i, f, quick)).collect();
+        let figures = study.figures.iter().enumerate();
+        let jobs = each_once(figures.flat_map(|(i, f)| of_figure(i, f, quick)));
         if jobs.is_empty() {
             let form = if quick { " in its quick form" } else { "" };
             let message = format!("there is nothing to run for {}{form}", study.name());
@@ -58,6 +71,22 @@ impl<'s> Plan<'s> {
     }
 }
 
+/// Equal runs together.
+fn each_once<'s>(all: impl Iterator<Item = Job<'s>>) -> Vec<Job<'s>> {
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    let mut known: BTreeMap<_, usize> = BTreeMap::new();
+    for job in all {
+        match known.entry(job.identity()) {
+            Entry::Occupied(at) => jobs[*at.get()].places.extend(job.places),
+            Entry::Vacant(place) => {
+                place.insert(jobs.len());
+                jobs.push(job);
+            }
+        }
+    }
+    jobs
+}
+
 fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
     let mut jobs = Vec::new();
     for (r, run) in figure.runs.iter().enumerate() {
@@ -65,7 +94,8 @@ fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
             for &seed in run.seeds(quick) {
                 let label = format!("{} {}", figure.id, run.label(&point));
                 let point = point.clone();
-                jobs.push(Job { figure: index, index: r, run, point, seed, label, quick });
+                let place = Place { figure: index, index: r, run, point: point.clone() };
+                jobs.push(Job { places: vec![place], run, point, seed, label, quick });
             }
         }
     }
@@ -76,6 +106,15 @@ impl Job<'_> {
     /// Read its scenario.
     pub(crate) fn scenario(&self) -> Result<Scenario, Diagnostic> {
         self.run.scenario(&self.point, self.quick, self.seed)
+    }
+
+    /// What makes it another run: file, edits, seed and probe.
+    fn identity(&self) -> (PathBuf, Vec<String>, u64, Option<&'static str>) {
+        let file = &self.run.scenario;
+        // One that is not there is complained about later.
+        let file = file.canonicalize().unwrap_or_else(|_| file.clone());
+        let edits = self.run.edits(&self.point, self.quick).into_iter().map(|(edit, _)| edit);
+        (file, edits.collect(), self.seed, self.run.probe.map(|probe| probe.name))
     }
 
     /// The command that repeats it.

@@ -9,7 +9,7 @@ use scenario::{ENGINE_VERSION, Error, Scenario};
 use crate::figure::{CurveOf, Figure};
 use crate::judge::Judge;
 use crate::metric::{self, Metrics};
-use crate::plan::{Job, Plan};
+use crate::plan::{Job, Place, Plan};
 use crate::run::Point;
 
 /// How to reproduce a study. None of it changes results.
@@ -35,6 +35,7 @@ pub struct Step<'a> {
 const UNDER_WAY: f64 = 0.99;
 
 /// What came out of one run.
+#[derive(Clone)]
 pub(crate) struct Ran {
     pub(crate) record: RunRecord,
     /// Nothing if it failed.
@@ -71,7 +72,10 @@ pub fn reproduce(
         .jobs
         .iter()
         .enumerate()
-        .map(|(i, job)| (i, job, shown(&study.figures[job.figure], job.index)))
+        .map(|(i, job)| {
+            let of = |place: &Place<'_>| shown(&study.figures[place.figure], place.index);
+            (i, job, job.places.iter().flat_map(of).collect())
+        })
         .collect();
     // One at a time from the front: the order in the study is that of the progress bar.
     let ran: Vec<(usize, Ran)> = pool.install(|| {
@@ -83,8 +87,12 @@ pub fn reproduce(
     });
     let mut figures: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
     for (i, ran) in ran {
-        let job = &plan.jobs[i];
-        figures[job.figure].insert((job.index, job.point.clone(), job.seed), ran);
+        for place in &plan.jobs[i].places {
+            let mut ran = ran.clone();
+            ran.record.run = place.run.label(&place.point);
+            let key = (place.index, place.point.clone(), plan.jobs[i].seed);
+            figures[place.figure].insert(key, ran);
+        }
     }
     let results = study.figures.iter().zip(figures);
     let figures: Vec<FigureResults> =

@@ -79,8 +79,25 @@ fn points_without_a_value_are_named() {
 #[test]
 fn threads_change_nothing() {
     let one = timeless(run(TINY, false, 1));
-    assert_eq!(one.figures[0].runs.len(), 12, "every run once, with each seed");
+    assert_eq!(one.figures[0].runs.len(), 15, "every run, with each seed");
     assert_eq!(timeless(run(TINY, false, 3)), one);
+}
+
+#[test]
+fn equal_runs_are_run_once_and_shown_wherever_they_are_asked_for() {
+    let study = Study::load(TINY).unwrap();
+    assert_eq!(
+        Plan::new(&study, false).unwrap().runs(),
+        12,
+        "three of the fifteen are others again"
+    );
+    let results = run(TINY, false, 2);
+    let of = |name: &str| {
+        let runs = results.figures[0].runs.iter().filter(move |run| run.run == name);
+        runs.map(|run| (run.seed, run.digest.clone(), run.packet_hops)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("again").len(), 3);
+    assert_eq!(of("again"), of("ndp n=8"));
 }
 
 #[test]
