@@ -2,7 +2,9 @@
 
 mod barrier;
 mod file;
+mod pairs;
 mod partition_aggregate;
+mod poisson;
 mod sizes;
 
 use std::path::Path;
@@ -13,8 +15,8 @@ use fabric::Topology;
 use units::{Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
-    BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap, HostSet, Plan, PlanError, Poisson,
-    PoissonSpec, QuerySpec, Start, arrivals,
+    BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan, PlanError,
+    Poisson, PoissonSpec, Portion, QuerySpec,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -27,6 +29,7 @@ use crate::transport::{Transport, Transports};
 pub(crate) use barrier::barrier;
 pub(crate) use file::file;
 pub(crate) use partition_aggregate::partition_aggregate;
+pub(crate) use poisson::poisson;
 use sizes::{Sizes, drawn_sizes, sizes};
 
 /// All traffic of a scenario.
@@ -52,9 +55,9 @@ pub(crate) enum Part {
     /// Flows with start times and triggers.
     Plan(Plan),
     /// Poisson arrivals at some hosts.
-    Poisson(Arc<PoissonSpec>, Ends),
+    Poisson(Arc<PoissonSpec>, Vec<Sender>),
     /// A closed loop at some hosts.
-    ClosedLoop(Arc<ClosedLoopSpec>, Ends),
+    ClosedLoop(Arc<ClosedLoopSpec>, Vec<Sender>),
     /// Blocks of an incast.
     Barrier(Arc<BarrierSpec>),
     /// Queries over a tree of hosts.
@@ -64,12 +67,21 @@ pub(crate) enum Part {
 /// An application and its host.
 type HostApp = (HostId, Box<dyn App>);
 
+/// A host that sends one message after another, and to whom.
+type Sender = (HostId, Destinations);
+
 /// Between whom the messages of a table go.
-#[derive(Debug)]
-pub(crate) struct Ends {
+struct Ends {
     /// Ascending, each once.
     sources: Vec<HostId>,
     to: Destinations,
+}
+
+impl Ends {
+    /// Every source sends to any of the destinations.
+    fn senders(self) -> Vec<Sender> {
+        self.sources.into_iter().map(|host| (host, self.to.clone())).collect()
+    }
 }
 
 /// What reading a table needs to know of the rest.
@@ -82,6 +94,10 @@ pub(crate) struct Context<'a> {
     pub(crate) table: u16,
     /// The fabric; connection matrices fail links.
     pub(crate) topology: &'a mut Topology,
+    /// The permutations of the tables before this one.
+    named: &'a [pairs::Named],
+    /// That of this table, for those after it; reading it puts it here.
+    portion: Option<Portion>,
 }
 
 /// How one kind of traffic is read.
@@ -108,6 +124,7 @@ pub(crate) fn read(
         endless: None,
         open_loop: false,
     };
+    let mut named = Vec::new();
     for (index, table) in tables.iter_mut().enumerate() {
         let Ok(number) = u16::try_from(index) else {
             return Err(table.error("kind", "more than 65536 tables [[traffic]]", "too many"));
@@ -115,31 +132,18 @@ pub(crate) fn read(
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
         let name = name(table, &traffic.names)?;
         let read = kind(table)?.read;
-        let mut context = Context { dir, draw, table: number, topology: &mut *topology };
+        let topology = &mut *topology;
+        let mut context =
+            Context { dir, draw, table: number, topology, named: &named, portion: None };
         let part = read(table, &mut context)?;
+        if let (Some(name), Some(portion)) = (&name, context.portion) {
+            named.push(pairs::Named::new(name.clone(), portion));
+        }
         let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;
         check_cap(table, &part, transport)?;
-        match &part {
-            Part::Plan(plan) if plan.flows.iter().any(|flow| flow.len == UNBOUNDED) => {
-                traffic.endless = Some("a flow of unbounded size");
-            }
-            Part::Plan(_) => {}
-            Part::Poisson(..) => {
-                traffic.endless = Some("Poisson traffic");
-                traffic.open_loop = true;
-            }
-            Part::ClosedLoop(..) => traffic.endless = Some("a closed loop"),
-            Part::Barrier(spec) if spec.ends_by_itself() => {}
-            Part::Barrier(_) => traffic.endless = Some("a barrier without `until` and `blocks`"),
-            Part::Queries(spec) => {
-                // Also one after the other: at its deadline a query leaves behind what is under way.
-                traffic.open_loop = true;
-                if !spec.ends_by_itself() {
-                    traffic.endless = Some("a series of queries without `until` and `queries`");
-                }
-            }
-        }
+        traffic.endless = part.endless().or(traffic.endless);
+        traffic.open_loop |= part.is_open_loop();
         traffic.tables.push(part);
         traffic.names.push(name);
         traffic.transports.push(place);
@@ -224,6 +228,34 @@ impl Traffic {
 }
 
 impl Part {
+    /// What of it never ends by itself, if something does not.
+    fn endless(&self) -> Option<&'static str> {
+        match self {
+            Self::Plan(plan) => {
+                let unbounded = plan.flows.iter().any(|flow| flow.len == UNBOUNDED);
+                unbounded.then_some("a flow of unbounded size")
+            }
+            Self::Poisson(spec, _) => {
+                (spec.until == Time::NEVER).then_some("Poisson traffic without `until`")
+            }
+            Self::ClosedLoop(..) => Some("a closed loop"),
+            Self::Barrier(spec) => {
+                (!spec.ends_by_itself()).then_some("a barrier without `until` and `blocks`")
+            }
+            Self::Queries(spec) => (!spec.ends_by_itself())
+                .then_some("a series of queries without `until` and `queries`"),
+        }
+    }
+
+    /// Whether some of it is submitted however many messages are under way.
+    fn is_open_loop(&self) -> bool {
+        match self {
+            // Queries one after the other, too: at its deadline one leaves behind what is under way.
+            Self::Poisson(..) | Self::Queries(_) => true,
+            Self::Plan(_) | Self::ClosedLoop(..) | Self::Barrier(_) => false,
+        }
+    }
+
     /// The applications of this table, each with its host, one of `hosts`.
     fn apps(&self, hosts: u32) -> Result<Vec<HostApp>, PlanError> {
         Ok(match self {
@@ -232,11 +264,11 @@ impl Part {
                 let busy = (0..hosts).map(HostId).zip(schedules).filter(|(_, s)| !s.is_idle());
                 busy.map(|(host, schedule)| (host, Box::new(schedule) as Box<dyn App>)).collect()
             }
-            Self::Poisson(spec, ends) => {
-                ends.apps(|to| Box::new(Poisson::new(Arc::clone(spec), to)))
+            Self::Poisson(spec, senders) => {
+                each(senders, |to| Box::new(Poisson::new(Arc::clone(spec), to)))
             }
-            Self::ClosedLoop(spec, ends) => {
-                ends.apps(|to| Box::new(ClosedLoop::new(Arc::clone(spec), to)))
+            Self::ClosedLoop(spec, senders) => {
+                each(senders, |to| Box::new(ClosedLoop::new(Arc::clone(spec), to)))
             }
             Self::Barrier(spec) => {
                 let apps = spec.apps().into_iter();
@@ -250,11 +282,9 @@ impl Part {
     }
 }
 
-impl Ends {
-    /// An application for every source.
-    fn apps(&self, app: impl Fn(Destinations) -> Box<dyn App>) -> Vec<HostApp> {
-        self.sources.iter().map(|&host| (host, app(self.to.clone()))).collect()
-    }
+/// An application for every sender.
+fn each(senders: &[Sender], app: impl Fn(Destinations) -> Box<dyn App>) -> Vec<HostApp> {
+    senders.iter().map(|(host, to)| (*host, app(to.clone()))).collect()
 }
 
 /// The hosts that `key` names; all if it is not there.
@@ -280,7 +310,8 @@ fn members(
     })
 }
 
-/// `sources` and `destinations`. Every source needs a destination other than itself.
+/// `sources` and `destinations`, with `hotspots` among these. Every source needs a destination other
+/// than itself.
 fn ends(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Ends, Diagnostic> {
     let sources = hosts(table, "sources", context)?;
     let destinations = hosts(table, "destinations", context)?;
@@ -292,12 +323,32 @@ fn ends(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Ends, Diagnosti
         return Err(error.hint("leave that host out of `sources`, or add destinations"));
     }
     let all = destinations.len() == context.topology.hosts() as usize;
-    let to = if all {
-        Destinations::all(context.topology.hosts())
-    } else {
-        Destinations::among(destinations)
+    let to = match hotspots(table, context, &destinations)? {
+        Some(to) => to,
+        None if all => Destinations::all(context.topology.hosts()),
+        None => Destinations::among(destinations),
     };
     Ok(Ends { sources, to })
+}
+
+/// `hotspots` and `hotspot_share`: some of the `destinations` draw a share of all messages.
+fn hotspots(
+    table: &mut Reader<'_>,
+    context: &Context<'_>,
+    destinations: &[HostId],
+) -> Result<Option<Destinations>, Diagnostic> {
+    let Some(set) = table.maybe::<HostSet>("hotspots")? else { return Ok(None) };
+    let hotspots = members(table, "hotspots", &set, context)?;
+    if let Some(host) = hotspots.iter().find(|host| destinations.binary_search(host).is_err()) {
+        let message = format!("{host} is a hotspot and no destination");
+        let error = table.error("hotspots", message, "here");
+        return Err(error.hint("hotspots are some of the `destinations`"));
+    }
+    let share = table.need("hotspot_share")?;
+    table.within("hotspot_share", share, 0.0..=1.0)?;
+    let others: Vec<HostId> =
+        destinations.iter().copied().filter(|host| hotspots.binary_search(host).is_err()).collect();
+    Ok(Some(Destinations::with_hotspots(hotspots, share, others)))
 }
 
 impl Knob for HostSet {
@@ -319,9 +370,8 @@ pub(crate) fn permutation(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let hosts = hosts(table, "hosts", context)?;
-    let pairs = possible(table, "hosts", matrix::permutation(&hosts, context.draw))?;
-    flows(table, context, &pairs)
+    let portion = pairs::portion(table, context)?;
+    flows(table, context, portion.pairs())
 }
 
 /// `kind = "random"`: as many flows as sources unless `flows` or `flows_per_host` says otherwise.
@@ -365,14 +415,20 @@ fn channel(table: &mut Reader<'_>, context: &Context<'_>) -> Result<u32, Diagnos
     table.choose("connections", &kinds, |kind| kind.0).map(|kind| kind.1)
 }
 
-/// When the first job may begin, when no other does, and how many there are at most: `count`.
-fn span(table: &mut Reader<'_>, count: &'static str) -> Result<(Time, Time, u64), Diagnostic> {
-    let start = table.or("start", Time::ZERO)?;
+/// When nothing begins any more; [`Time::NEVER`] without the key.
+fn until(table: &mut Reader<'_>, start: Time) -> Result<Time, Diagnostic> {
     let until = table.maybe("until")?.unwrap_or(Time::NEVER);
     if until <= start {
         let message = "nothing would ever begin: `until` is not after `start`";
         return Err(table.error("until", message, "too early").hint(format!("after \"{start}\"")));
     }
+    Ok(until)
+}
+
+/// When the first job may begin, when no other does, and how many there are at most: `count`.
+fn span(table: &mut Reader<'_>, count: &'static str) -> Result<(Time, Time, u64), Diagnostic> {
+    let start = table.or("start", Time::ZERO)?;
+    let until = until(table, start)?;
     let most: Option<u64> = table.maybe(count)?;
     if let Some(most) = most {
         table.within(count, most, 1..=i64::MAX as u64)?;
@@ -432,7 +488,7 @@ fn possible(
     })
 }
 
-/// One flow per pair: its size, its start, its priority.
+/// One flow per pair: its size, its start, its priority. With `every`, the same again and again.
 fn flows(
     table: &mut Reader<'_>,
     context: &Context<'_>,
@@ -442,43 +498,51 @@ fn flows(
     const START: Purpose = Purpose::new("scenario: flow start");
     let start = table.or("start", Time::ZERO)?;
     let spread = table.or("start_spread", Dur::ZERO)?;
+    let period: Option<Dur> = table.maybe("every")?;
+    let rounds = rounds(table, start, period, pairs.len())?;
     let prio = table.or("priority", 0)?;
-    let sizes = match sizes(table, context, true)? {
-        Sizes::Unbounded => None,
-        Sizes::Drawn(dist) => Some(dist),
+    let sizes = match period {
+        Some(_) => Sizes::Drawn(drawn_sizes(table, context)?),
+        None => sizes(table, context, true)?,
     };
-    let len = |i: usize| match &sizes {
-        None => UNBOUNDED,
-        Some(dist) => dist.sample(context.draw.unit(SIZE, i as u64)),
-    };
-    let mut plan = Plan::of_pairs(pairs, start, len);
-    for (i, flow) in (0..).zip(&mut plan.flows) {
-        flow.prio = prio;
-        if spread > Dur::ZERO {
-            let later = Dur(context.draw.below(START, i, spread.0));
-            flow.start = Start::At(start.saturating_add(later));
-        }
+    let mut flows = Vec::with_capacity(rounds.len() * pairs.len());
+    let all = rounds.iter().flat_map(|&round| pairs.iter().map(move |&pair| (round, pair)));
+    for (i, (round, (src, dst))) in (0..).zip(all) {
+        let len = match &sizes {
+            Sizes::Unbounded => UNBOUNDED,
+            Sizes::Drawn(dist) => dist.sample(context.draw.unit(SIZE, i)),
+        };
+        let later = match spread {
+            Dur::ZERO => Dur::ZERO,
+            spread => Dur(context.draw.below(START, i, spread.0)),
+        };
+        flows.push(Flow { prio, ..Flow::at(round.saturating_add(later), src, dst, len) });
     }
-    Ok(Part::Plan(plan))
+    Ok(Part::Plan(Plan { flows, triggers: Vec::new() }))
 }
 
-/// `kind = "poisson"`. Open loop, under way from time zero until the run ends, so that what is
-/// measured is drained under continuing load.
-pub(crate) fn poisson(
+/// When `flows` flows are submitted, from `start`: once, or every `period` before `until`.
+fn rounds(
     table: &mut Reader<'_>,
-    context: &mut Context<'_>,
-) -> Result<Part, Diagnostic> {
-    let ends = ends(table, context)?;
-    let load: f64 = table.need("load")?;
-    table.within("load", load, 0.0001..=10.0)?;
-    let prio = table.or("priority", 0)?;
-    let sizes = drawn_sizes(table, context)?;
-    // Load is relative to a host's own link: that of host 0, whose number is also its link's.
-    let rate = context.topology.links().first().map_or(units::Rate(0), |link| link.rate);
-    let mean_gap_ps = arrivals::mean_gap_ps(load, rate, sizes.mean())
-        .ok_or_else(|| table.error("load", "this load cannot be offered", "here"))?;
-    let spec = PoissonSpec { mean_gap_ps, sizes, until: Time::NEVER, prio };
-    Ok(Part::Poisson(Arc::new(spec), ends))
+    start: Time,
+    period: Option<Dur>,
+    flows: usize,
+) -> Result<Vec<Time>, Diagnostic> {
+    let Some(period) = period else { return Ok(vec![start]) };
+    if !table.has("until") {
+        return Err(table.missing("until", "say until when, `until = \"20s\"`"));
+    }
+    let span = until(table, start)?.since(start);
+    let most = u64::from(FLOWS_MAX) / (flows as u64).max(1);
+    match span.0.checked_sub(1).and_then(|last| last.checked_div(period.0)) {
+        Some(last) if last < most => {
+            Ok((0..=last).map(|n| start.saturating_add(Dur(n * period.0))).collect())
+        }
+        _ => {
+            let message = format!("more than {FLOWS_MAX} flows");
+            Err(table.error("every", message, "too often").hint("a longer time"))
+        }
+    }
 }
 
 /// `kind = "closed-loop"`.
@@ -486,7 +550,7 @@ pub(crate) fn closed_loop(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let ends = ends(table, context)?;
+    let senders = ends(table, context)?.senders();
     let connections = table.need("connections")?;
     table.within("connections", connections, 1..=65_536)?;
     let gap = table.need("gap")?;
@@ -496,5 +560,5 @@ pub(crate) fn closed_loop(
     let sizes = drawn_sizes(table, context)?;
     let until = Time::NEVER;
     let spec = ClosedLoopSpec { connections, sizes, gap, keep_destination, until, prio };
-    Ok(Part::ClosedLoop(Arc::new(spec), ends))
+    Ok(Part::ClosedLoop(Arc::new(spec), senders))
 }

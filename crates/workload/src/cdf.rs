@@ -1,9 +1,10 @@
 //! The reader of size distributions: our own files and those that users have.
 //!
 //! One point per line, `size share`: a size in bytes and the share of messages of at most that
-//! size, separated by blanks, tabs or a comma. `#` starts a comment; four comments mean something:
-//! `# title:`, `# publication:`, `# source:` and `# sampling:` (`linear`, which is the default, or
-//! `discrete`).
+//! size, separated by blanks, tabs or a comma. `#` starts a comment; five comments mean something:
+//! `# title:`, `# publication:`, `# source:`, `# sampling:` (`linear`, which is the default, or
+//! `discrete`) and `# multiple of:` (of how many bytes all sizes are whole multiples, where messages
+//! are whole packets; 1 if it is not there).
 //!
 //! Accepted as well, because published files look like that:
 //! - shares in percent, recognised by a last share of 100 (HPCC, ConWeave, Parsimon);
@@ -14,7 +15,7 @@
 //! share (a gap), but not both; discrete points must rise in both columns.
 
 use crate::sizes::{About, Point, Sampling, SizeDist};
-use crate::text::{Line, Source, TextError, Word};
+use crate::text::{Line, Place, Source, TextError, Word, to_u32};
 
 /// Sizes above this are not exact in an `f64`: 9 PB.
 const SIZE_MAX: f64 = (1u64 << 53) as f64;
@@ -30,7 +31,7 @@ const END_TOLERANCE: f64 = 1e-6;
 /// (as in a file cut short), an unknown sampling rule.
 pub fn read_sizes(text: &str, name: &str) -> Result<SizeDist, TextError> {
     let source = Source::new(text, name);
-    let (sampling, about) = read_header(&source)?;
+    let Header { sampling, multiple, about } = read_header(&source)?;
     let mut lines: Vec<Line<'_>> = source.lines(is_separator).collect();
     if let Some(mean) = lines.first().filter(|line| line.words.len() == 1).map(Line::first) {
         number(&source, mean, "mean")?;
@@ -44,50 +45,70 @@ pub fn read_sizes(text: &str, name: &str) -> Result<SizeDist, TextError> {
     let whole = whole_share(&source, last)?;
     let mut points: Vec<Point> = Vec::with_capacity(rows.len());
     for row in &rows {
-        points.push(point(&source, row, whole, points.last().copied(), sampling)?);
+        let point = point(&source, row, whole, points.last().copied(), sampling)?;
+        if !point.size.is_multiple_of(multiple) {
+            let message = format!("the size is no multiple of {multiple}");
+            return Err(source.wrong(row.size.1, message, "`# multiple of:` says that all are"));
+        }
+        points.push(point);
     }
     if let Some(last) = points.last_mut() {
         last.share = 1.0;
     }
-    Ok(SizeDist::from_points(sampling, points, about))
+    Ok(SizeDist::from_points(sampling, multiple, points, about))
 }
 
 fn is_separator(c: char) -> bool {
     c.is_whitespace() || c == ','
 }
 
-fn read_header(source: &Source<'_>) -> Result<(Sampling, About), TextError> {
-    let mut sampling = Sampling::Linear;
-    let mut about = About { title: source.name.to_owned(), ..About::default() };
-    for (line, at) in source.text.lines().zip(1u32..) {
+/// What the comments say.
+struct Header {
+    sampling: Sampling,
+    multiple: u64,
+    about: About,
+}
+
+fn read_header(source: &Source<'_>) -> Result<Header, TextError> {
+    let about = About { title: source.name.to_owned(), ..About::default() };
+    let mut header = Header { sampling: Sampling::Linear, multiple: 1, about };
+    for (line, number) in source.text.lines().zip(1u32..) {
         let Some((key, value)) = line.strip_prefix('#').and_then(|rest| rest.split_once(':'))
         else {
             continue;
         };
         let text = value.trim();
+        let wrong = |message, hint| {
+            let before = line.len() - value.trim_start().len();
+            let column = line.get(..before).unwrap_or(line).chars().count() + 1;
+            let at = Place { line: number, column: to_u32(column) };
+            source.wrong(Word { text, at }, message, hint)
+        };
         match key.trim() {
-            "title" => about.title = text.to_owned(),
-            "publication" => about.publication = text.to_owned(),
-            "source" => about.source = text.to_owned(),
+            "title" => header.about.title = text.to_owned(),
+            "publication" => header.about.publication = text.to_owned(),
+            "source" => header.about.source = text.to_owned(),
             "sampling" => {
-                sampling = match text {
+                header.sampling = match text {
                     "linear" => Sampling::Linear,
                     "discrete" => Sampling::Discrete,
-                    _ => {
-                        let before = line.len() - value.trim_start().len();
-                        let column = line.get(..before).unwrap_or(line).chars().count() + 1;
-                        let at =
-                            crate::text::Place { line: at, column: crate::text::to_u32(column) };
-                        let word = Word { text, at };
-                        let hint = "use one of linear, discrete";
-                        return Err(source.wrong(word, "unknown sampling rule", hint));
-                    }
+                    _ => return Err(wrong("unknown sampling rule", "use one of linear, discrete")),
                 }
+            }
+            "multiple of" => {
+                let bytes = text.parse::<u32>().ok().filter(|&bytes| bytes > 0);
+                let Some(bytes) = bytes else {
+                    return Err(wrong(
+                        "not a number of bytes",
+                        "for example `# multiple of: 1400`",
+                    ));
+                };
+                header.multiple = u64::from(bytes);
             }
             _ => {}
         }
     }
-    Ok((sampling, about))
+    Ok(header)
 }
 
 /// A line of the file: its numbers and where they stand.
@@ -217,6 +238,8 @@ mod tests {
                 "shares are not increasing: 0.5 came before",
             ),
             ("# sampling: cubic\n1 1\n", 1, 13, "cubic", "unknown sampling rule"),
+            ("# multiple of: 0\n1 1\n", 1, 16, "0", "not a number of bytes"),
+            ("# multiple of: 7\n14 0.5\n20 1\n", 3, 1, "20", "the size is no multiple of 7"),
         ];
         for (text, line, column, value, message) in cases {
             let error = read_sizes(text, "x").expect_err(text);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use units::{Dur, HostId, Time};
 
 use crate::apps::{Entry, Schedule, TriggerRow, TriggerTable};
-use crate::matrix::Pair;
 
 /// When a flow starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,12 +134,6 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// A message of `len(i)` bytes for the `i`-th of `pairs`, all starting at `start`.
-    pub fn of_pairs(pairs: &[Pair], start: Time, mut len: impl FnMut(usize) -> u64) -> Self {
-        let flow = |(i, &(src, dst)): (usize, &Pair)| Flow::at(start, src, dst, len(i));
-        Self { flows: pairs.iter().enumerate().map(flow).collect(), triggers: Vec::new() }
-    }
-
     /// One application for each of `hosts` hosts.
     ///
     /// A trigger is kept by one host (the sender of the first flow that it starts) and costs

@@ -12,9 +12,9 @@ use crate::read_sizes;
 /// How sizes are drawn from points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// Uniformly between two neighbouring points, rounded to the nearest byte. A first point with
-    /// a share above zero is drawn with that share. The rule of pFabric's and HPCC's generators
-    /// (HPCC rounds down).
+    /// Uniformly between two neighbouring points, rounded to the nearest byte, or to the nearest whole
+    /// packet where the points say so. A first point with a share above zero is drawn with that share.
+    /// The rule of pFabric's and HPCC's generators (HPCC rounds down).
     Linear,
     /// One of the listed sizes. The rule of Homa's generator.
     Discrete,
@@ -41,8 +41,16 @@ pub(crate) struct Point {
 #[derive(Clone, Debug, PartialEq)]
 enum Shape {
     Fixed(u64),
-    Uniform { min: u64, max: u64 },
-    Points { sampling: Sampling, points: Vec<Point> },
+    Uniform {
+        min: u64,
+        max: u64,
+    },
+    /// `multiple`: all sizes are multiples of this, bytes.
+    Points {
+        sampling: Sampling,
+        multiple: u64,
+        points: Vec<Point>,
+    },
 }
 
 /// A distribution of message sizes. Share it between hosts (`Arc`): points may be many.
@@ -54,7 +62,7 @@ pub struct SizeDist {
 }
 
 /// The published distributions that come with this crate, by name.
-const SHIPPED: [(&str, &str); 10] = [
+const SHIPPED: [(&str, &str); 11] = [
     ("web-search", include_str!("../distributions/web-search.txt")),
     ("data-mining", include_str!("../distributions/data-mining.txt")),
     ("hadoop", include_str!("../distributions/hadoop.txt")),
@@ -65,6 +73,7 @@ const SHIPPED: [(&str, &str); 10] = [
     ("homa-w3", include_str!("../distributions/homa-w3.txt")),
     ("homa-w4", include_str!("../distributions/homa-w4.txt")),
     ("homa-w5", include_str!("../distributions/homa-w5.txt")),
+    ("mmptcp-infocom16", include_str!("../distributions/mmptcp-infocom16.txt")),
 ];
 
 impl SizeDist {
@@ -98,10 +107,16 @@ impl SizeDist {
         read_sizes(text, name).ok()
     }
 
-    /// Points that the reader has checked: not empty, neither column going back, the last share 1.
-    pub(crate) fn from_points(sampling: Sampling, points: Vec<Point>, about: About) -> Self {
-        let mean = mean_of(sampling, &points);
-        Self { shape: Shape::Points { sampling, points }, mean, about }
+    /// Points that the reader has checked: not empty, neither column going back, the last share 1,
+    /// all sizes multiples of `multiple` bytes.
+    pub(crate) fn from_points(
+        sampling: Sampling,
+        multiple: u64,
+        points: Vec<Point>,
+        about: About,
+    ) -> Self {
+        let mean = mean_of(sampling, multiple, &points);
+        Self { shape: Shape::Points { sampling, multiple, points }, mean, about }
     }
 
     /// The size that the uniform draw `u` in `[0, 1)` stands for, bytes, at least 1. It never
@@ -114,7 +129,9 @@ impl SizeDist {
                 let width = (max - min) as f64 + 1.0;
                 min.saturating_add((u * width) as u64).min(*max)
             }
-            Shape::Points { sampling, points } => sample_points(*sampling, points, u).max(1),
+            Shape::Points { sampling, multiple, points } => {
+                sample_points(*sampling, *multiple, points, u).max(1)
+            }
         }
     }
 
@@ -147,7 +164,7 @@ impl SizeDist {
     }
 }
 
-fn sample_points(sampling: Sampling, points: &[Point], u: f64) -> u64 {
+fn sample_points(sampling: Sampling, multiple: u64, points: &[Point], u: f64) -> u64 {
     let above = points.partition_point(|point| point.share <= u);
     let Some(high) = points.get(above).or(points.last()) else { return 1 };
     let low = above.checked_sub(1).and_then(|below| points.get(below));
@@ -156,16 +173,16 @@ fn sample_points(sampling: Sampling, points: &[Point], u: f64) -> u64 {
             let part = (u - low.share) / (high.share - low.share);
             let size = low.size as f64 + part * (high.size - low.size) as f64;
             // Rounding may reach past the point only in the last bit.
-            ((size + 0.5) as u64).min(high.size)
+            (((size / multiple as f64 + 0.5) as u64) * multiple).min(high.size)
         }
         _ => high.size,
     }
 }
 
 /// The mean of `sample_points(..).max(1)`. Between two whole numbers, rounding to the nearest does
-/// not move the mean of a uniform distribution; only the half byte above zero that becomes one
-/// byte does.
-fn mean_of(sampling: Sampling, points: &[Point]) -> f64 {
+/// not move the mean of a uniform distribution, nor between two multiples; only the half byte (or half
+/// multiple) above zero that becomes one byte does.
+fn mean_of(sampling: Sampling, multiple: u64, points: &[Point]) -> f64 {
     let mut mean = 0.0;
     let mut low: Option<Point> = None;
     for &high in points {
@@ -173,7 +190,8 @@ fn mean_of(sampling: Sampling, points: &[Point]) -> f64 {
         mean += weight
             * match (sampling, low) {
                 (Sampling::Linear, Some(low)) if low.size < high.size => {
-                    let zeroes = if low.size == 0 { 0.5 / high.size as f64 } else { 0.0 };
+                    let half = 0.5 * multiple as f64;
+                    let zeroes = if low.size == 0 { half / high.size as f64 } else { 0.0 };
                     (low.size as f64 + high.size as f64) / 2.0 + zeroes
                 }
                 _ => high.size.max(1) as f64,
@@ -217,7 +235,8 @@ mod tests {
             let dist = SizeDist::shipped(name).expect(name);
             let about = dist.about();
             assert!(!about.title.is_empty(), "{name}");
-            assert!(about.publication.contains("SIG"), "{name}: {}", about.publication);
+            let venue = |name| about.publication.contains(name);
+            assert!(venue("SIG") || venue("INFOCOM"), "{name}: {}", about.publication);
             assert!(about.source.contains('@'), "{name}: {}", about.source);
         }
         assert_eq!(SizeDist::shipped("web"), None);
@@ -237,6 +256,9 @@ mod tests {
             ("homa-w3", 2_927.679_004_6),
             ("homa-w4", 127_796.643_65),
             ("homa-w5", 2_564_689.682_4),
+            // .5 + .1 * 1.5 + .1 * 2.5 + .05 * 4 + .05 * 6 + .0125 * (23.5 + 56) + .025 * 104.5
+            // + .05 * (202 + 727 + 1647) = 133.80625 segments of 1400 B.
+            ("mmptcp-infocom16", 187_328.75),
         ] {
             let dist = SizeDist::shipped(name).expect(name);
             let error = dist.mean() - mean;
@@ -276,6 +298,20 @@ mod tests {
         let discrete = read_sizes("# sampling: discrete\n100 0.5\n300 1\n", "x").expect("valid");
         assert_eq!((discrete.sample(0.499), discrete.sample(0.5)), (100, 300));
         assert!((discrete.mean() - 200.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn whole_packets_only_where_the_points_say_so() {
+        let dist = SizeDist::shipped("mmptcp-infocom16").expect("shipped");
+        assert_eq!(dist.range(), (1400, 2107 * 1400));
+        // Between one and two segments a tenth of all: the nearer one.
+        let sizes = [0.3, 0.51, 0.549, 0.551, 0.6].map(|u| dist.sample(u));
+        assert_eq!(sizes, [1400, 1400, 1400, 2800, 2800]);
+        assert!((0..1000).all(|i| dist.sample(f64::from(i) / 1000.0).is_multiple_of(1400)));
+        // Of 0 to 14, rounded to sevens: 0 (becoming 1) for a quarter, 7 for a half, 14.
+        let dist = read_sizes("# multiple of: 7\n0 0\n14 1\n", "x").expect("valid");
+        assert!((dist.mean() - 7.25).abs() < 1e-12);
+        assert!((integrate(&dist).0 - 7.25).abs() < 1e-9);
     }
 
     #[test]

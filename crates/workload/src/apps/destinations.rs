@@ -5,7 +5,9 @@ use std::sync::Arc;
 use endpoint::{Draw, Purpose};
 use units::HostId;
 
-/// The hosts among which an application draws, uniformly and never itself.
+const HOT: Purpose = Purpose::new("workload.hotspot");
+
+/// The hosts among which an application draws, never itself: uniformly, unless some are hotspots.
 #[derive(Clone, Debug)]
 pub struct Destinations(Kind);
 
@@ -15,6 +17,27 @@ enum Kind {
     All(u32),
     /// These, sorted, each once.
     Among(Arc<[HostId]>),
+    /// Some draw more than others.
+    Hotspots(Arc<Hotspots>),
+}
+
+#[derive(Debug)]
+struct Hotspots {
+    hotspots: Destinations,
+    /// The share of the messages that go to the hotspots.
+    share: f64,
+    others: Destinations,
+}
+
+impl Hotspots {
+    /// As [`Destinations::pick`]. A sender that finds nobody but itself where the draw says sends to
+    /// the rest.
+    fn pick(&self, me: HostId, draw: Draw, purpose: Purpose, n: u64) -> Option<HostId> {
+        let hot = draw.unit(HOT, n) < self.share;
+        let (to, else_to) =
+            if hot { (&self.hotspots, &self.others) } else { (&self.others, &self.hotspots) };
+        to.pick(me, draw, purpose, n).or_else(|| else_to.pick(me, draw, purpose, n))
+    }
 }
 
 impl Destinations {
@@ -33,11 +56,20 @@ impl Destinations {
         Self(Kind::Among(list.into()))
     }
 
+    /// The share `share` of all messages to `hotspots`, the others to `others`; uniformly in each of
+    /// the two lists, and nobody to itself.
+    #[must_use]
+    pub fn with_hotspots(hotspots: Vec<HostId>, share: f64, others: Vec<HostId>) -> Self {
+        let (hotspots, others) = (Self::among(hotspots), Self::among(others));
+        Self(Kind::Hotspots(Arc::new(Hotspots { hotspots, share, others })))
+    }
+
     /// The `n`-th destination of `me` for `purpose`; `None` if there is nobody else.
     pub(crate) fn pick(&self, me: HostId, draw: Draw, purpose: Purpose, n: u64) -> Option<HostId> {
         let (hosts, mine) = match &self.0 {
             Kind::All(hosts) => (*hosts as usize, (me.0 < *hosts).then_some(me.index())),
             Kind::Among(list) => (list.len(), list.binary_search(&me).ok()),
+            Kind::Hotspots(both) => return both.pick(me, draw, purpose, n),
         };
         let others = hosts - usize::from(mine.is_some());
         if others == 0 {
@@ -48,6 +80,7 @@ impl Destinations {
         match &self.0 {
             Kind::All(_) => Some(HostId(index as u32)),
             Kind::Among(list) => list.get(index).copied(),
+            Kind::Hotspots(_) => None,
         }
     }
 }
@@ -78,5 +111,30 @@ mod tests {
         }
         assert_eq!(Destinations::all(1).pick(HostId(0), draw, purpose, 0), None);
         assert_eq!(Destinations::among(vec![]).pick(HostId(0), draw, purpose, 0), None);
+    }
+    #[test]
+    fn hotspots_draw_their_share() {
+        let draw = Draw::new(5, Purpose::new("test"), 0);
+        let purpose = Purpose::new("dst");
+        let list = |hosts: &[u32]| hosts.iter().copied().map(HostId).collect::<Vec<_>>();
+        let to = Destinations::with_hotspots(list(&[0, 1]), 0.6, list(&[2, 3, 4]));
+        let counts = |to: &Destinations, me| {
+            let mut counts = [0i32; 5];
+            for n in 0..10_000 {
+                counts[to.pick(HostId(me), draw, purpose, n).expect("somebody").index()] += 1;
+            }
+            counts
+        };
+        // A hotspot sends to the other one; sigma is at most 50.
+        for (me, expected) in
+            [(7, [3000, 3000, 1333, 1333, 1333]), (0, [0, 6000, 1333, 1333, 1333])]
+        {
+            let counts = counts(&to, me);
+            assert!((0..5).all(|i| (counts[i] - expected[i]).abs() < 200), "{me}: {counts:?}");
+        }
+        let alone = Destinations::with_hotspots(list(&[0]), 0.6, list(&[1, 2]));
+        assert_eq!(counts(&alone, 0)[0], 0, "the only hotspot does not send to itself");
+        let none = Destinations::with_hotspots(list(&[0]), 1.0, Vec::new());
+        assert_eq!(none.pick(HostId(0), draw, purpose, 0), None);
     }
 }

@@ -1,0 +1,101 @@
+//! Between which pairs of hosts a table of traffic sends, where it is those of a permutation: its own,
+//! or one that it shares with other tables.
+
+use workload::matrix;
+use workload::{Portion, PortionError};
+
+use super::{Context, hosts, possible};
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::reader::Reader;
+
+/// The keys that name another table.
+const SHARED: [&str; 2] = ["rest_of", "pairs_of"];
+
+/// The pairs of a table, for other tables to share.
+#[derive(Debug)]
+pub(super) struct Named {
+    name: String,
+    portion: Portion,
+}
+
+impl Named {
+    /// `portion` is what the table called `name` has.
+    pub(super) fn new(name: String, portion: Portion) -> Self {
+        Self { name, portion }
+    }
+}
+
+/// Whether the pairs are those of another table, or what it left.
+pub(super) fn are_shared(table: &Reader<'_>) -> bool {
+    SHARED.iter().any(|key| table.has(key))
+}
+
+/// The pairs of a table whose matrix is a permutation: with `rest_of` or `pairs_of` that of another
+/// table, otherwise one among `hosts`; of it the `share`, if that is written.
+pub(super) fn portion(
+    table: &mut Reader<'_>,
+    context: &mut Context<'_>,
+) -> Result<Portion, Diagnostic> {
+    let portion = match (of(table, "rest_of", context)?, of(table, "pairs_of", context)?) {
+        (Some(_), Some(_)) => {
+            let message = "`rest_of` and `pairs_of` exclude each other";
+            return Err(table
+                .error("pairs_of", message, "one too many")
+                .hint("remove one of them"));
+        }
+        (None, Some(same)) => same,
+        (Some(before), None) => {
+            let share = share(table)?;
+            let rest = before.rest(share);
+            taken(table, if share.is_some() { "share" } else { "rest_of" }, rest)?
+        }
+        (None, None) => {
+            let hosts = hosts(table, "hosts", context)?;
+            let pairs = possible(table, "hosts", matrix::permutation(&hosts, context.draw))?;
+            match share(table)? {
+                None => Portion::whole(pairs),
+                Some(share) => taken(table, "share", Portion::drawn(pairs, share, context.draw))?,
+            }
+        }
+    };
+    context.portion = Some(portion.clone());
+    Ok(portion)
+}
+
+/// The pairs of the table that `key` names, if it is written.
+fn of(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    context: &Context<'_>,
+) -> Result<Option<Portion>, Diagnostic> {
+    let Some(wanted) = table.maybe::<String>(key)? else { return Ok(None) };
+    if let Some(named) = context.named.iter().find(|named| named.name == wanted) {
+        return Ok(Some(named.portion.clone()));
+    }
+    let message = format!("no table before this one has a permutation and the name `{wanted}`");
+    let error = table.error(key, message, "no such table");
+    let names: Vec<&str> = context.named.iter().map(|named| named.name.as_str()).collect();
+    Err(match names.is_empty() {
+        true => {
+            error.hint("give the table with the permutation a `name`, and put it before this one")
+        }
+        false => error.hint(did_you_mean(&wanted, &names)),
+    })
+}
+
+/// The share of the pairs that a table takes.
+fn share(table: &mut Reader<'_>) -> Result<Option<f64>, Diagnostic> {
+    let Some(share) = table.maybe::<f64>("share")? else { return Ok(None) };
+    table.within("share", share, 1e-6..=1.0).map(Some)
+}
+
+fn taken(
+    table: &Reader<'_>,
+    key: &'static str,
+    portion: Result<Portion, PortionError>,
+) -> Result<Portion, Diagnostic> {
+    portion.map_err(|why| {
+        let error = table.error(key, format!("impossible traffic: {why}"), "here");
+        error.hint("shares are of the whole permutation; those that share it come to 1 at most")
+    })
+}
