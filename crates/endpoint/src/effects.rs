@@ -75,11 +75,13 @@ pub enum Stat {
     /// A fast retransmit whose original arrived, before or after it: nothing had been lost. Counted by the
     /// receiver, for the message; by the sender where it hears so before it could send.
     SpuriousFastRetransmit,
+    /// A packet found the transmit queue of its host's interface full and was lost before the link.
+    HostDrop,
 }
 
 impl Stat {
     /// How many there are, for tables indexed by `stat as usize`.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 12;
 }
 
 /// The effects of one call, in order. Reused between calls: pushing allocates only to warm up.

@@ -251,6 +251,8 @@ pub struct Packets {
     pub bounced: u64,
     /// Packets lost at a queue or by a fault of a link.
     pub dropped: u64,
+    /// Packets lost in the device queues of hosts, which never were on a link: not among those sent.
+    pub host_dropped: u64,
     /// Packets that a switch marked with congestion experienced.
     pub ecn_marked: u64,
     /// PFC pause frames sent.
@@ -358,7 +360,7 @@ mod tests {
             fct_us.mean fct_us.p50 fct_us.p90 fct_us.p99 fct_us.max fct_us.stdev
             slowdown.mean slowdown.p50 slowdown.p99 last_completion_us goodput_gbps utilization
             packets.data_sent packets.control_sent packets.retransmitted packets.trimmed
-            packets.bounced packets.dropped packets.ecn_marked packets.pfc_pauses
+            packets.bounced packets.dropped packets.host_dropped packets.ecn_marked packets.pfc_pauses
             packets.fast_retransmits packets.spurious_fast_retransmits timeouts.total timeouts.head timeouts.tail
             timeouts.retransmission timeouts.other timeouts.spurious
             queue_bytes.p99 queue_bytes.max shared_buffer.max_bytes

@@ -410,6 +410,7 @@ fn packets(summary: &Summary) -> Markup {
         ("Trimmed", packets.trimmed, "payload cut off at a switch"),
         ("Bounced", packets.bounced, "header returned to the sender by a switch"),
         ("Dropped", packets.dropped, "lost at a queue or on a dead link"),
+        ("Dropped in hosts", packets.host_dropped, "lost in a device queue, before the link"),
         ("ECN marked", packets.ecn_marked, "at a switch"),
         ("PFC pauses", packets.pfc_pauses, "pause frames sent"),
         ("Fast retransmits", packets.fast_retransmits, "losses that acknowledgements told of"),

@@ -19,6 +19,7 @@ mod document;
 mod error;
 mod fault;
 mod files;
+mod host;
 mod life;
 mod measure;
 mod mux;

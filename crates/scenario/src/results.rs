@@ -120,6 +120,7 @@ fn packets(outcome: &Outcome) -> Packets {
         trimmed: c.trimmed,
         bounced: c.bounced,
         dropped: c.dropped,
+        host_dropped: c.stat(Stat::HostDrop),
         ecn_marked: c.marked,
         pfc_pauses: 0,
         fast_retransmits: c.stat(Stat::FastRetransmit),

@@ -204,7 +204,7 @@ fn sim<O: Observer + Send>(
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
         Error::from(error.hint("every pair of hosts needs a path that works"))
     };
-    let endpoint = |_| scenario.transports.endpoint();
+    let endpoint = |_| Some(scenario.host.endpoint(scenario.transports.endpoint()?));
     let endpoints: Option<Vec<_>> = (0..scenario.topology.hosts()).map(endpoint).collect();
     let endpoints =
         endpoints.ok_or_else(|| impossible("the transport refuses its parameters".to_owned()))?;

@@ -9,11 +9,12 @@ use units::{Dur, Time};
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{At, Document};
+use crate::host::Host;
 use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
 use crate::transport::Transports;
-use crate::{buffer, fault, files, life, queue, routing, topology, traffic, transport};
+use crate::{buffer, fault, files, host, life, queue, routing, topology, traffic, transport};
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
 pub struct Scenario {
@@ -21,6 +22,7 @@ pub struct Scenario {
     pub(crate) seed: u64,
     pub(crate) topology: Arc<Topology>,
     pub(crate) transports: Transports,
+    pub(crate) host: Host,
     pub(crate) traffic: Traffic,
     pub(crate) measure: Measure,
     pub(crate) config: fabric::Config,
@@ -140,7 +142,11 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let acknowledges = transports.acknowledges().is_some();
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges)?;
     let script = fault::read(&mut tables.fault, &topology, reroute_after)?;
-    let longest_life = life::longest(&topology, &queue, buffer, &script.faults);
+    let host = match &mut tables.host {
+        Some(table) => host::read(table)?,
+        None => Host::default(),
+    };
+    let longest_life = life::longest(&topology, &queue, buffer, host, &script.faults);
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         life::check(table, transport, longest_life)?;
     }
@@ -172,6 +178,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         seed,
         topology,
         transports,
+        host,
         traffic,
         measure,
         config,
@@ -188,6 +195,7 @@ struct Tables<'d> {
     transport: Vec<Reader<'d>>,
     queue: Reader<'d>,
     buffer: Option<Reader<'d>>,
+    host: Option<Reader<'d>>,
     traffic: Vec<Reader<'d>>,
     measure: Reader<'d>,
     fault: Vec<Reader<'d>>,
@@ -203,7 +211,7 @@ impl<'d> Tables<'d> {
             return Err(no_section(root, "transport", "kind = \"ndp\""));
         }
         let queue = section(root, "queue", "kind = \"ndp\"")?;
-        let buffer = root.table("buffer")?;
+        let (buffer, host) = (root.table("buffer")?, root.table("host")?);
         let traffic = root.tables("traffic")?;
         if traffic.is_empty() {
             return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
@@ -211,7 +219,7 @@ impl<'d> Tables<'d> {
         let (measure, fault) = (root.table_or_empty("measure")?, root.tables("fault")?);
         // For `trimline sweep`; it says nothing of a single run.
         let _ = root.node("sweep");
-        Ok(Self { routing, topology, transport, queue, buffer, traffic, measure, fault })
+        Ok(Self { routing, topology, transport, queue, buffer, host, traffic, measure, fault })
     }
 
     /// All are read: check that they have no unknown key, and keep what was read.
@@ -220,6 +228,9 @@ impl<'d> Tables<'d> {
         root.finish_table("queue", self.queue)?;
         if let Some(buffer) = self.buffer {
             root.finish_table("buffer", buffer)?;
+        }
+        if let Some(host) = self.host {
+            root.finish_table("host", host)?;
         }
         root.finish_table("routing", self.routing)?;
         match self.transport.pop() {

@@ -2,6 +2,7 @@
 
 pub mod cbr;
 pub mod deadlines;
+pub mod device_queue;
 mod mptcp;
 pub mod mux;
 pub mod ndp;

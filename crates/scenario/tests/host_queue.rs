@@ -1,0 +1,80 @@
+//! `[host] queue`: the transmit queue of hosts.
+
+use std::path::Path;
+
+use trimline_scenario::{Options, Scenario, evaluate};
+
+/// Three senders of one host's link: more than it can carry. TCP with windows of 40 segments.
+const SCENARIO: &str = r#"
+    name = "host queue"
+    seed = 1
+    topology = { kind = "star", hosts = 4, link_rate = "100Mbps", link_delay = "20us" }
+    queue = { kind = "drop-tail", capacity = "101 packets" }
+    routing = { mode = "single" }
+    measure = { to = "2s" }
+    [transport]
+    kind = "newreno"
+    preset = "ns3-3.17"
+    mss = "1400B"
+    [traffic]
+    kind = "random"
+    sources = 0
+    flows = 3
+    size = "unbounded"
+"#;
+
+fn load(host: &str) -> Result<Scenario, String> {
+    let text = format!("{host}\n{SCENARIO}");
+    let parsed = Scenario::parse("host.toml", &text, Path::new(""), &[]);
+    parsed.map_err(|e| e.render(false))
+}
+
+/// The digest, packets lost in hosts, packets lost elsewhere, and goodput.
+fn run(host: &str, options: &Options) -> (String, u64, u64, f64) {
+    let scenario = load(host).unwrap_or_else(|e| panic!("{e}"));
+    let results = evaluate(&scenario, options, &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
+    let summary = results.summary;
+    let packets = summary.packets;
+    (
+        summary.digest,
+        packets.host_dropped,
+        packets.dropped,
+        summary.flows.goodput_gbps.unwrap_or_default(),
+    )
+}
+
+#[test]
+fn a_host_can_lose_its_own_packets() {
+    let checked = Options { check: true, ..Options::default() };
+    let (without, lost, elsewhere, _) = run("", &checked);
+    assert_eq!((lost, elsewhere), (0, 0), "three windows of 65535 B wait in the transport");
+    let (digest, lost, elsewhere, goodput) = run("host = { queue = \"100 packets\" }", &checked);
+    // 3 x 46 segments do not fit 100 packets and the wire.
+    assert!(lost > 10, "{lost}");
+    assert_eq!(elsewhere, 0, "and nowhere else");
+    // 1400 of 1460 B, and the losses leave the link busy.
+    assert!((0.0920..0.0959).contains(&goodput), "{goodput}");
+    assert_ne!(digest, without);
+    // A queue that is never full changes nothing but where packets wait.
+    let (_, lost, elsewhere, same) = run("host = { queue = \"150 packets\" }", &checked);
+    assert_eq!((lost, elsewhere), (0, 0));
+    assert!((0.0920..0.0959).contains(&same), "{same}");
+    for threads in [2, 3] {
+        let options = Options { threads: Some(threads), ..checked.clone() };
+        assert_eq!(run("host = { queue = \"100 packets\" }", &options).0, digest, "{threads}");
+    }
+}
+
+#[test]
+fn a_device_queue_is_counted_in_packets() {
+    for (host, says) in [
+        ("host = { queue = \"9000B\" }", "100 packets"),
+        ("host = { queue = 5 }", "5 has no unit"),
+        ("host = { queue = \"0 packets\" }", "packet"),
+        ("host = { kueue = \"5 packets\" }", "queue"),
+        ("host = { }", "`queue` is missing"),
+    ] {
+        let error = load(host).map(drop).expect_err(says);
+        assert!(error.contains(says), "{says}: {error}");
+    }
+}
