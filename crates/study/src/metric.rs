@@ -17,7 +17,8 @@ use crate::run::Run;
 pub(crate) type Metrics = BTreeMap<String, f64>;
 
 /// What a curve can show the distribution of, over messages.
-const OF_MESSAGES: [&str; 4] = ["fct_us", "acked_us", "slowdown", "flow_goodput_gbps"];
+const OF_MESSAGES: [&str; 6] =
+    ["fct_us", "acked_us", "slowdown", "flow_goodput_gbps", "timeouts", "fast_retransmits"];
 
 /// What a curve can show the distribution of, over packets.
 const PACKET_LATENCY: &str = "packet_latency_us";
@@ -127,8 +128,17 @@ pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -
         "fct_us" => fct_us(&rows),
         "acked_us" => acked_us(&rows),
         "slowdown" => slowdowns(&rows),
+        "timeouts" => counts(&rows, |row| row.timeouts),
+        "fast_retransmits" => counts(&rows, |row| row.fast_retransmits),
         _ => long_flow_goodputs(&rows, results.window),
     }
+}
+
+/// A count of each measured message, ascending.
+fn counts(rows: &[FlowRow], count: fn(&FlowRow) -> u32) -> Vec<f64> {
+    let mut counts: Vec<u32> = rows.iter().filter(|row| row.measured).map(count).collect();
+    counts.sort_unstable();
+    counts.into_iter().map(f64::from).collect()
 }
 
 /// When each message that the scatter plot `name` is about was submitted, in seconds, and its time in
