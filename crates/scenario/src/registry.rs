@@ -34,6 +34,21 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::tcp,
     },
     Kind {
+        name: "mptcp",
+        about: "Multipath TCP (RFC 8684): subflows over several paths, windows coupled by LIA, OLIA or others",
+        read: transport::mptcp,
+    },
+    Kind {
+        name: "mmptcp",
+        about: "MMPTCP (INFOCOM'16): packets scattered over all paths, and Multipath TCP after the first bytes",
+        read: transport::mmptcp,
+    },
+    Kind {
+        name: "packet-scatter",
+        about: "MMPTCP's first phase alone: one TCP window, every packet over a path of its own",
+        read: transport::packet_scatter,
+    },
+    Kind {
         name: "phost",
         about: "pHost (CoNEXT'15): receivers hand out tokens, shortest message first",
         read: transport::phost,

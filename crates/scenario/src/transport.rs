@@ -5,6 +5,7 @@
 //! `preset` names a published set of them, which the other keys then change.
 
 mod cbr;
+mod mptcp;
 mod ndp;
 mod phost;
 mod tcp;
@@ -21,6 +22,7 @@ use crate::registry::{Kind, TRANSPORTS};
 use crate::routing::Mode;
 
 pub(crate) use cbr::cbr;
+pub(crate) use mptcp::{mmptcp, mptcp, packet_scatter};
 pub(crate) use ndp::ndp;
 pub(crate) use phost::phost;
 pub(crate) use tcp::{newreno, tcp};
@@ -40,6 +42,9 @@ pub(crate) struct Transport {
     pub(crate) first_window: u64,
     /// Whether it can choose a path for each packet.
     pub(crate) sprays: bool,
+    /// Whether the packets of a message take several paths even where switches keep those of a flow
+    /// together.
+    pub(crate) scatters: bool,
     /// Whether that choice can be a walk over all paths in turn.
     pub(crate) permutes: bool,
     /// Whether it carries only messages without an end.
@@ -112,7 +117,8 @@ impl Transports {
 
     /// How their messages travel where paths are chosen by `mode`.
     pub(crate) fn carriages(&self, mode: Mode) -> Vec<Carriage> {
-        let spray = |t: &Transport| mode.sprays() && (t.sprays || !mode.needs_spraying());
+        let by_mode = |t: &Transport| mode.sprays() && (t.sprays || !mode.needs_spraying());
+        let spray = |t: &Transport| t.scatters || by_mode(t);
         self.list.iter().map(|t| Carriage { framing: t.framing, spray: spray(t) }).collect()
     }
 

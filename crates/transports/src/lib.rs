@@ -3,7 +3,7 @@
 pub mod cbr;
 pub mod deadlines;
 pub mod device_queue;
-mod mptcp;
+pub mod mptcp;
 pub mod mux;
 pub mod ndp;
 pub mod phost;

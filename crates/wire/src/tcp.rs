@@ -44,6 +44,25 @@ mod option {
     }
 }
 
+/// The body of the first option of kind `wanted` among `options`, as [`option::find`].
+pub(crate) fn find_option(options: &[u8], wanted: u8) -> Option<&[u8]> {
+    option::find(options, wanted)
+}
+
+/// Add `option`, whole words, to those of the header at the front of `buf`. Returns the bytes of header
+/// then.
+pub(crate) fn append_option(buf: &mut [u8], option: &[u8]) -> Result<usize, TcpError> {
+    let at = Header::new_checked(&*buf)?.header_len();
+    let (need, have) = (at + option.len(), buf.len());
+    if need > HEADER_MAX {
+        return Err(TcpError::Options(need - HEADER_LEN));
+    }
+    let place = buf.get_mut(at..need).ok_or(TcpError::Short { need, have })?;
+    place.copy_from_slice(option);
+    buf[field::OFFSET] = ((need / 4) as u8) << 4;
+    Ok(need)
+}
+
 /// Where each field is.
 mod field {
     use std::ops::Range;
@@ -72,7 +91,7 @@ pub enum TcpError {
     /// The data offset points into the header itself.
     #[error("TCP data offset of {0} words, below the 5 of a bare header")]
     DataOffset(u8),
-    /// Four SACK blocks and timestamps.
+    /// More than fit: four SACK blocks and timestamps, say.
     #[error("{0} bytes of TCP options where 40 fit")]
     Options(usize),
 }

@@ -29,6 +29,7 @@ pub(crate) fn cbr(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, 
         // It waits for nothing.
         first_window: u64::MAX,
         sprays: false,
+        scatters: false,
         permutes: false,
         unbounded_only: true,
         caps_windows: false,

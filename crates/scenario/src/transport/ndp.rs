@@ -54,6 +54,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         classes: vec![0],
         first_window: u64::from(config.initial_window) * u64::from(config.payload),
         sprays: true,
+        scatters: false,
         permutes: true,
         unbounded_only: false,
         caps_windows: false,

@@ -48,6 +48,7 @@ pub(crate) fn phost(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transp
         // It has so many packets under way, from the first round trip or the second on.
         first_window: u64::from(config.window) * u64::from(config.payload),
         sprays: true,
+        scatters: false,
         permutes: false,
         unbounded_only: false,
         caps_windows: false,

@@ -11,11 +11,11 @@ use crate::document::Value;
 use crate::reader::{Knob, Reader};
 use crate::routing::Mode;
 
-/// What only `kind = "tcp"` has keys for.
-struct Variant {
-    rule: RuleConfig,
-    recovery: Recovery,
-    ecn: bool,
+/// What not every kind has keys for.
+pub(super) struct Variant {
+    pub(super) rule: RuleConfig,
+    pub(super) recovery: Recovery,
+    pub(super) ecn: bool,
 }
 
 /// `kind = "newreno"`.
@@ -31,7 +31,7 @@ pub(crate) fn tcp(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, 
     read(table, &variant)
 }
 
-const RECOVERIES: &[(&str, Recovery)] =
+pub(super) const RECOVERIES: &[(&str, Recovery)] =
     &[("reno", Recovery::Reno), ("newreno", Recovery::NewReno), ("sack", Recovery::Sack)];
 
 /// How a rule's own keys are read; `preset`: they have the values of its source.
@@ -111,8 +111,33 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         ("ns3-3.39", tcp::Config::ns3_3_39(mss)),
     ];
     let p = preset(table, &known)?;
-    let p = p.as_ref();
-    let config = tcp::Config {
+    let config = config(table, mss, p.as_ref(), variant)?;
+    config.check().map_err(|why| refuse(table, &why))?;
+    Ok(Transport {
+        framing: config.framing(),
+        mtu: (config.mss + config.overhead).max(config.longest_ack()),
+        proto: wire::tcp::PROTO,
+        classes: vec![config.class],
+        first_window: (config.initial_window * f64::from(config.mss)) as u64,
+        sprays: false,
+        scatters: false,
+        permutes: false,
+        unbounded_only: false,
+        caps_windows: true,
+        life_max: None,
+        acknowledges: None, // they are cumulative
+        endpoint: Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
+    })
+}
+
+/// The keys of [`tcp::Config`], but for those of `variant`; `p` is the preset.
+pub(super) fn config(
+    table: &mut Reader<'_>,
+    mss: u16,
+    p: Option<&tcp::Config>,
+    variant: &Variant,
+) -> Result<tcp::Config, Diagnostic> {
+    Ok(tcp::Config {
         mss,
         overhead: bytes(table, "overhead", p.map(|p| p.overhead), 40)?,
         ack_bytes: bytes(table, "ack_bytes", p.map(|p| p.ack_bytes), 40)?,
@@ -142,26 +167,14 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         delayed_ack: table.given("delayed_ack", p.map(|p| DelayedAck(p.delayed_ack)))?.0,
         quick_acks: table.given("quick_acks", p.map(|p| p.quick_acks))?,
         messages_max: table.given("messages_max", p.map(|p| p.messages_max))?,
-    };
-    config.check().map_err(|why| {
-        // The fields of `Config::rto` are keys like the others.
-        let message = why.to_string().replace("rto.", "rto_");
-        refused(table, &message, &keys_of(&why))
-    })?;
-    Ok(Transport {
-        framing: config.framing(),
-        mtu: (config.mss + config.overhead).max(config.longest_ack()),
-        proto: wire::tcp::PROTO,
-        classes: vec![config.class],
-        first_window: (config.initial_window * f64::from(config.mss)) as u64,
-        sprays: false,
-        permutes: false,
-        unbounded_only: false,
-        caps_windows: true,
-        life_max: None,
-        acknowledges: None, // they are cumulative
-        endpoint: Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
     })
+}
+
+/// A configuration that is refused.
+pub(super) fn refuse(table: &Reader<'_>, why: &tcp::ConfigError) -> Diagnostic {
+    // The fields of `Config::rto` are keys like the others.
+    let message = why.to_string().replace("rto.", "rto_");
+    refused(table, &message, &keys_of(why))
 }
 
 /// `receive_window = "unlimited"`, or `"ictcp"` with its keys.

@@ -425,7 +425,7 @@ fn check_rto(rto: &RtoConfig) -> Result<(), ConfigError> {
 impl Config {
     /// RFC 5681 and 6582 and nothing more, in segments of `mss` bytes each of which is acknowledged: what
     /// tests can work out by hand.
-    pub(super) const fn textbook(mss: u16, rto: RtoConfig) -> Self {
+    pub(crate) const fn textbook(mss: u16, rto: RtoConfig) -> Self {
         Self {
             increase: Increase::PerAck,
             limited_transmit: false,

@@ -61,7 +61,9 @@ mod window;
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
+use endpoint::{
+    Cx, Draw, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why,
+};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time, TimerId};
@@ -87,7 +89,7 @@ pub(crate) const ACKS_MAX: usize = 1 << 16;
 const RETRANSMIT: TimerId = TimerId(0);
 const DELAYED_ACK: TimerId = TimerId(1);
 
-const PATH: Purpose = Purpose::new("tcp path");
+pub(crate) const PATH: Purpose = Purpose::new("tcp path");
 const FIRST_CONN: Purpose = Purpose::new("tcp first connection");
 
 /// One host's TCP.
@@ -100,8 +102,7 @@ pub struct Tcp {
     by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
     /// Slot of the sender of (destination, channel).
     channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    /// Id of the next connection to each host.
-    next_conn: HashMap<HostId, u32, FxBuildHasher>,
+    ids: ConnectionIds,
     /// Slots of the senders that have something to send, in turn.
     round: VecDeque<u32>,
     /// Retransmission timers, by slot.
@@ -127,7 +128,7 @@ impl Tcp {
             free: Vec::new(),
             by_id: HashMap::default(),
             channels: HashMap::default(),
-            next_conn: HashMap::default(),
+            ids: ConnectionIds::default(),
             round: VecDeque::new(),
             timeouts: Deadlines::new(),
             receivers: Receivers::new(&config),
@@ -161,12 +162,7 @@ impl Tcp {
 
     fn new_identity(&mut self, cx: &Cx<'_>, msg: &Msg) -> Identity {
         let draw = cx.draw.part(u64::from(msg.dst.0));
-        // As with initial sequence numbers, the first id is drawn, so that a restarted host is
-        // unlikely to use again those its peers remember.
-        let first = || draw.bits(FIRST_CONN, 0) as u32 % (1 << CONN_BITS);
-        let next = self.next_conn.entry(msg.dst).or_insert_with(first);
-        let conn = *next;
-        *next = (conn + 1) % (1 << CONN_BITS);
+        let conn = self.ids.next(draw, msg.dst);
         let path = draw.bits(PATH, u64::from(conn)) as u32;
         Identity { dst: msg.dst, conn, path, channel: msg.channel, mss: self.mss(cx) }
     }
@@ -246,30 +242,13 @@ impl Tcp {
         let sender = &mut self.senders[slot as usize];
         if header.control.has(Control::SYN) {
             let echo = header.timestamps.map_or(0, |times| times.echo);
-            let timer = sender.on_syn_ack(&self.config, cx.now, echo);
+            let timer = sender.on_syn_ack(&self.config, cx.now, echo, true);
             self.settle(cx.now, slot, timer);
             return;
         }
-        let position = |number: u32| unwrap(number.wrapping_sub(self.config.isn), sender.una(), 32);
-        let Some(ack) = position(header.ack) else { return };
         let mut blocks = [(0, 0); SACK_BLOCKS_MAX];
-        let named = header.sack.as_slice();
-        for (place, &(left, right)) in blocks.iter_mut().zip(named) {
-            // What makes no sense is an empty block.
-            *place = position(left).zip(position(right)).unwrap_or((0, 0));
-        }
-        let edge = match self.config.receive_window {
-            ReceiveWindow::Unlimited => u64::MAX,
-            ReceiveWindow::Ictcp(_) => ack.saturating_add(ictcp::window_bytes(header.window)),
-        };
-        let incoming = Incoming {
-            ack,
-            edge,
-            stamp: header.timestamps.map_or(0, |times| times.value),
-            echo: header.timestamps.map_or(0, |times| times.echo),
-            complete: header.control.has(Control::FIN),
-            marked: self.config.ecn && header.control.has(Control::ECE),
-            sack: &blocks[..named.len()],
+        let Some(incoming) = incoming(&self.config, header, sender.una(), &mut blocks) else {
+            return;
         };
         let open = sender.open_messages();
         let timer = sender.on_ack(&self.config, cx.now, &incoming, cx.fx);
@@ -383,6 +362,53 @@ impl Endpoint for Tcp {
         }
         self.arm_timers(cx);
     }
+}
+
+/// Ids for connections, counted per destination.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionIds(HashMap<HostId, u32, FxBuildHasher>);
+
+impl ConnectionIds {
+    /// The next id for a connection to `dst`; `draw` is this host's draws for that destination. As with
+    /// initial sequence numbers, the first id is drawn, so that a restarted host is unlikely to use
+    /// again those its peers remember.
+    pub(crate) fn next(&mut self, draw: Draw, dst: HostId) -> u32 {
+        let first = || draw.bits(FIRST_CONN, 0) as u32 % (1 << CONN_BITS);
+        let next = self.0.entry(dst).or_insert_with(first);
+        let conn = *next;
+        *next = (conn + 1) % (1 << CONN_BITS);
+        conn
+    }
+}
+
+/// The acknowledgement that `header` is to a sender whose first position not acknowledged is `una`, if it
+/// makes sense; `blocks` is where what it says by SACK goes.
+pub(crate) fn incoming<'a>(
+    config: &Config,
+    header: &Repr,
+    una: u64,
+    blocks: &'a mut [(u64, u64); SACK_BLOCKS_MAX],
+) -> Option<Incoming<'a>> {
+    let position = |number: u32| unwrap(number.wrapping_sub(config.isn), una, 32);
+    let ack = position(header.ack)?;
+    let named = header.sack.as_slice();
+    for (place, &(left, right)) in blocks.iter_mut().zip(named) {
+        // What makes no sense is an empty block.
+        *place = position(left).zip(position(right)).unwrap_or((0, 0));
+    }
+    let edge = match config.receive_window {
+        ReceiveWindow::Unlimited => u64::MAX,
+        ReceiveWindow::Ictcp(_) => ack.saturating_add(ictcp::window_bytes(header.window)),
+    };
+    Some(Incoming {
+        ack,
+        edge,
+        stamp: header.timestamps.map_or(0, |times| times.value),
+        echo: header.timestamps.map_or(0, |times| times.echo),
+        complete: header.control.has(Control::FIN),
+        marked: config.ecn && header.control.has(Control::ECE),
+        sack: &blocks[..named.len()],
+    })
 }
 
 /// The connection id in the ports of its sender and its receiver.

@@ -36,6 +36,8 @@ struct Mark {
 pub(crate) struct Receiver {
     pub(crate) peer: HostId,
     conn: u32,
+    /// How many its acknowledgements have room for.
+    sack_blocks: usize,
     /// Of the last data packet: its acknowledgements hash to the same path.
     path: u32,
     /// Positions received. Everything below `prefix()` was received in order: RCV.NXT.
@@ -163,7 +165,7 @@ impl Receivers {
                 self.repairs.arrived(conn, header, pkt, false, fx);
                 return [None, Some(answer_finished(conn, header, pkt, space))];
             }
-            None => self.create(peer, conn),
+            None => self.create(config, peer, conn),
         };
         let Connection { receiver, ends } = &mut self.table[slot as usize];
         let expected = receiver.next();
@@ -215,9 +217,11 @@ impl Receivers {
         Some(self.advertise(slot, now, next, ack))
     }
 
-    fn create(&mut self, peer: HostId, conn: u32) -> u32 {
+    fn create(&mut self, config: &Config, peer: HostId, conn: u32) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
-            let (receiver, ends) = (Receiver::new(peer, conn), MessageEnds::default());
+            let room =
+                if config.has_timestamps() { SACK_BLOCKS_WITH_TIMESTAMPS } else { SACK_BLOCKS_MAX };
+            let (receiver, ends) = (Receiver::new(peer, conn, room), MessageEnds::default());
             self.table.push(Connection { receiver, ends });
             self.table.len() as u32 - 1
         });
@@ -275,10 +279,12 @@ pub(crate) enum Progress {
 }
 
 impl Receiver {
-    pub(crate) fn new(peer: HostId, conn: u32) -> Self {
+    /// Of connection `conn` of `peer`, whose acknowledgements have room for so many SACK blocks.
+    pub(crate) fn new(peer: HostId, conn: u32, sack_blocks: usize) -> Self {
         Self {
             peer,
             conn,
+            sack_blocks,
             path: 0,
             received: RangeSet::new(),
             unacked: 0,
@@ -396,8 +402,6 @@ impl Receiver {
     /// (RFC 2018, section 4).
     fn sack_blocks(&mut self, config: &Config, latest: Option<u64>) -> SackBlocks {
         let next = self.received.prefix();
-        let room =
-            if config.has_timestamps() { SACK_BLOCKS_WITH_TIMESTAMPS } else { SACK_BLOCKS_MAX };
         let mut blocks = SackBlocks::NONE;
         let mut recent = [0; SACK_BLOCKS_MAX];
         for at in latest.into_iter().chain(self.recent) {
@@ -405,7 +409,7 @@ impl Receiver {
             let Some(range) = self.received.range_of(at).filter(|range| range.start > next) else {
                 continue;
             };
-            if n < room && !recent[..n].contains(&range.start) {
+            if n < self.sack_blocks && !recent[..n].contains(&range.start) {
                 recent[n] = range.start;
                 let number = |at: u64| (at as u32).wrapping_add(config.isn);
                 blocks.push(number(range.start), number(range.end));

@@ -186,19 +186,59 @@ impl<S: Source> Sender<S> {
         self.una
     }
 
+    /// What it sends from.
+    pub(crate) fn source(&self) -> &S {
+        &self.stream
+    }
+
+    /// What it sends from.
+    pub(crate) fn source_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
+    /// How often the timer has expired.
+    pub(crate) fn expiries(&self) -> u32 {
+        self.expiries
+    }
+
+    /// The congestion window, segments, without inflation.
+    pub(crate) fn cwnd(&self) -> f64 {
+        self.window.cwnd()
+    }
+
+    /// Whether a fast recovery is under way.
+    pub(crate) fn is_recovering(&self) -> bool {
+        self.window.phase() == Phase::Recovery
+    }
+
+    /// Whether it is in slow start, repairs a loss, or sends again what was in flight at a timeout.
+    pub(crate) fn is_unsettled(&self, config: &Config) -> bool {
+        self.window.phase() != Phase::Open
+            || self.window.in_slow_start(config)
+            || self.nxt < self.max
+    }
+
+    /// Halve the window, because this subflow holds up its connection.
+    pub(crate) fn penalise(&mut self) {
+        self.window.penalise();
+    }
+
+    /// The segment that may be sent now.
+    pub(crate) fn peek(&self, config: &Config) -> Option<Segment> {
+        self.sendable(config).map(|(segment, _)| segment)
+    }
+
     pub(crate) fn rto(&self) -> &Rto {
         &self.rto
     }
 
     /// What this subflow contributes to its connection's [`Group`]s.
-    #[allow(dead_code)] // until the endpoint of mptcp/ asks
     pub(crate) fn standing(&self) -> Standing {
         self.window.standing(self.rto.srtt())
     }
 
     /// What its connection is like now: to be said before every other call that may move the window (an
     /// acknowledgement, a timeout).
-    #[allow(dead_code)] // likewise
     pub(crate) fn on_group(&mut self, group: &Group) {
         self.window.on_group(group);
     }
@@ -370,9 +410,16 @@ impl<S: Source> Sender<S> {
         self.opening == Opening::Open
     }
 
-    /// A SYN-ACK, which echoes the stamp `echo`. It gives the first sample of the round-trip time,
-    /// unless several SYNs were sent (Karn), and does not let the window grow (RFC 5681, section 3.1).
-    pub(crate) fn on_syn_ack(&mut self, config: &Config, now: Time, echo: u32) -> Timer {
+    /// A SYN-ACK, which echoes the stamp `echo`. If it `measures`, it gives the first sample of the
+    /// round-trip time, unless several SYNs were sent (Karn); it does not let the window grow (RFC 5681,
+    /// section 3.1).
+    pub(crate) fn on_syn_ack(
+        &mut self,
+        config: &Config,
+        now: Time,
+        echo: u32,
+        measures: bool,
+    ) -> Timer {
         let sent = match self.opening {
             Opening::Open => return Timer::Keep, // it was answered before
             Opening::Syn => None,
@@ -385,7 +432,7 @@ impl<S: Source> Sender<S> {
         } else {
             sent.map(|at| now.since(at))
         };
-        match measured {
+        match measured.filter(|_| measures) {
             Some(rtt) => self.rto.sample(&config.rto, rtt),
             None => self.rto.on_progress(&config.rto),
         }

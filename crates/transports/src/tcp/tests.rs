@@ -303,7 +303,7 @@ fn i10_causes_add_up_to_the_timeouts() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
         let mut net = pair(Config { recovery, ..textbook() });
         let mix = fault::Mix { drop: 0.2, ..fault::Mix::NONE };
-        net.fault(fault::random(endpoint::Draw::new(3, Purpose::new("test"), 0), mix));
+        net.fault(fault::random(Draw::new(3, Purpose::new("test"), 0), mix));
         for _ in 0..40 {
             net.submit(A, B, 12 * MSS);
         }
@@ -344,7 +344,7 @@ fn t9_throughput_follows_the_square_root_of_loss() {
         config.rto.min = Dur::from_ms(10);
         let mut net = long_pipe(config);
         net.stop_logging();
-        let draw = endpoint::Draw::new(5, Purpose::new("test"), 0);
+        let draw = Draw::new(5, Purpose::new("test"), 0);
         net.fault(move |sent| {
             let lost = draw.unit(Purpose::new("loss"), sent.n) < p;
             if lost && sent.pkt.carries_payload() { Verdict::Drop } else { Verdict::Pass }

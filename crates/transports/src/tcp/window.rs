@@ -70,6 +70,20 @@ impl Window {
         self.rule.get().on_group(group);
     }
 
+    /// The congestion window, segments, without inflation.
+    pub(super) fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// Halve the window of a subflow that holds up its connection, and ssthresh unless that is above it,
+    /// so that slow start goes on (Raiciu and others, NSDI 2012, section 4.2, as in Linux).
+    pub(super) fn penalise(&mut self) {
+        if self.cwnd >= self.ssthresh {
+            self.ssthresh = (self.ssthresh / 2.0).max(2.0);
+        }
+        self.cwnd = (self.cwnd / 2.0).max(1.0);
+    }
+
     /// From now on the cap is `cap`.
     pub(super) fn set_cap(&mut self, cap: f64) {
         self.cap = cap;
@@ -101,7 +115,8 @@ impl Window {
         }
     }
 
-    fn in_slow_start(&self, config: &Config) -> bool {
+    /// Whether the window grows exponentially.
+    pub(super) fn in_slow_start(&self, config: &Config) -> bool {
         config.slow_start && self.cwnd < self.ssthresh
     }
 
@@ -273,11 +288,6 @@ impl Window {
 
 #[cfg(test)]
 impl Window {
-    /// The congestion window, segments, without inflation.
-    pub(super) fn cwnd(&self) -> f64 {
-        self.cwnd
-    }
-
     pub(super) fn rule(&self) -> &State {
         &self.rule
     }

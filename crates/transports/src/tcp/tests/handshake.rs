@@ -133,7 +133,7 @@ fn connections_that_are_over_leave_nothing() {
     let mut net = pair(with_handshake());
     net.stop_logging();
     let mix = fault::Mix { drop: 0.01, ..fault::Mix::NONE };
-    net.fault(fault::random(endpoint::Draw::new(5, Purpose::new("test"), 0), mix));
+    net.fault(fault::random(Draw::new(5, Purpose::new("test"), 0), mix));
     for _ in 0..1_000 {
         for _ in 0..3 {
             net.submit(A, B, 2 * MSS);

@@ -1,0 +1,212 @@
+//! The receiving side: subflows acknowledge what they get as TCP does, and the data of all of them is put
+//! together by data sequence number, whatever way it came (specs/mptcp_mmptcp.md, section 1).
+
+use std::ops::Range;
+
+use endpoint::{Effects, Packet, RangeSet};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{HostId, Time};
+use wire::mptcp::{Body, SACK_BLOCKS_MAX, Signal};
+use wire::tcp::Repr;
+
+use super::config::Config;
+use crate::deadlines::Deadlines;
+use crate::tcp::receiver::{
+    Finished, MessageEnds, Progress, Receiver, answer_finished, delay_ack, place, segment_space,
+};
+use crate::tcp::repeat::Repairs;
+use crate::tcp::{handshake, receiver as tcp};
+
+/// The receiving side of a connection.
+#[derive(Debug)]
+struct Connection {
+    peer: HostId,
+    token: u32,
+    /// Data sequence numbers received.
+    received: RangeSet,
+    ends: MessageEnds,
+    /// Slots of its subflows, by their number; [`NONE`] for those nothing has come from.
+    subflows: Vec<u32>,
+}
+
+/// The receiving half of a subflow, and the slot of its connection.
+#[derive(Debug)]
+struct Subflow {
+    receiver: Receiver,
+    connection: u32,
+    number: u8,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// An acknowledgement to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ack {
+    pub(super) tcp: tcp::Ack,
+    pub(super) signal: Signal,
+}
+
+/// Every connection to this host.
+#[derive(Debug, Default)]
+pub(super) struct Receivers {
+    connections: Vec<Connection>,
+    free_connections: Vec<u32>,
+    subflows: Vec<Subflow>,
+    free_subflows: Vec<u32>,
+    by_token: HashMap<(HostId, u32), u32, FxBuildHasher>,
+    finished: Finished,
+    /// Of delayed acknowledgements, by slot of the subflow.
+    pub(super) deadlines: Deadlines,
+    /// What fast retransmits have brought.
+    repairs: Repairs,
+}
+
+impl Receivers {
+    /// A data segment, of the subflow of `pkt.src` that its ports call `conn`. Returns the acknowledgements
+    /// to send now: of what came before it, and of this one too.
+    pub(super) fn on_data(
+        &mut self,
+        config: &Config,
+        now: Time,
+        conn: u32,
+        (header, signal): (&Repr, &Signal),
+        pkt: &Packet,
+        fx: &mut Effects,
+    ) -> [Option<Ack>; 2] {
+        let Some(space) = segment_space(header, pkt) else { return [None, None] };
+        let Body::Data { dsn, .. } = signal.body else { return [None, None] };
+        let Some(dsn_end) = dsn.checked_add(space) else { return [None, None] };
+        if self.finished.contains(pkt.src, signal.token) {
+            self.repairs.arrived(conn, header, pkt, false, fx);
+            let ack = answer_finished(conn, header, pkt, space);
+            return [None, Some(Ack::new(config, ack, signal, dsn_end))];
+        }
+        let at = self.connection(pkt.src, signal.token);
+        let slot = self.subflow(at, conn, signal.subflow);
+        let connection = &mut self.connections[at as usize];
+        let half = &mut self.subflows[slot as usize].receiver;
+        let Some(seq) = half.position(&config.tcp, header.seq) else { return [None, None] };
+        let before = half.arrive(&config.tcp, header, pkt, seq, space);
+        let earlier = connection.received.prefix();
+        let progress = half.insert(seq..seq + space);
+        let new =
+            progress != Progress::Duplicate && connection.accept(dsn..dsn_end, header, pkt, fx);
+        self.repairs.arrived(conn, header, pkt, new, fx);
+        let next = connection.received.prefix();
+        let complete = connection.ends.deliver(pkt.src, next, fx);
+        let due = complete || half.is_ack_due(&config.tcp, progress);
+        let ack = due.then(|| half.acknowledge(&config.tcp, complete, Some(seq)));
+        delay_ack(&mut self.deadlines, &config.tcp, now, slot, due);
+        if complete {
+            self.finish(at);
+        }
+        let ack_of = |next| move |ack| Ack::new(config, ack, signal, next);
+        [before.map(ack_of(earlier)), ack.map(ack_of(next))]
+    }
+
+    /// The answer to a SYN, unless its connection is over.
+    pub(super) fn on_syn(
+        &self,
+        config: &Config,
+        conn: u32,
+        (header, signal): (&Repr, &Signal),
+        pkt: &Packet,
+    ) -> Option<Ack> {
+        let over = self.finished.contains(pkt.src, signal.token);
+        let tcp = handshake::answer(&config.tcp, conn, header, pkt);
+        (!over).then_some(Ack { tcp, signal: *signal })
+    }
+
+    /// The next delayed acknowledgement that is due.
+    pub(super) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
+        let Subflow { receiver, connection, number } =
+            &mut self.subflows[self.deadlines.pop(now)? as usize];
+        let Connection { token, received, .. } = &self.connections[*connection as usize];
+        let body = Body::DataAck(received.prefix());
+        let signal = Signal { token: *token, subflow: *number, scattered: false, body };
+        let ack = receiver.acknowledge(&config.tcp, false, None);
+        Some(Ack::new(config, ack, &signal, received.prefix()))
+    }
+
+    /// The slot of connection `token` of `peer`, a new one if it is new.
+    fn connection(&mut self, peer: HostId, token: u32) -> u32 {
+        if let Some(&slot) = self.by_token.get(&(peer, token)) {
+            return slot;
+        }
+        let slot = self.free_connections.pop().unwrap_or_else(|| {
+            self.connections.push(Connection::new(peer, token));
+            self.connections.len() as u32 - 1
+        });
+        let connection = &mut self.connections[slot as usize];
+        (connection.peer, connection.token) = (peer, token);
+        self.by_token.insert((peer, token), slot);
+        slot
+    }
+
+    /// The slot of subflow `number` of the connection in slot `at`, a new one if it is new.
+    fn subflow(&mut self, at: u32, conn: u32, number: u8) -> u32 {
+        let Connection { peer, subflows, .. } = &mut self.connections[at as usize];
+        let place = usize::from(number);
+        if subflows.len() <= place {
+            subflows.resize(place + 1, NONE);
+        }
+        if subflows[place] == NONE {
+            let slot = self.free_subflows.pop().unwrap_or_else(|| {
+                let receiver = Receiver::new(*peer, conn, SACK_BLOCKS_MAX);
+                self.subflows.push(Subflow { receiver, connection: at, number });
+                self.subflows.len() as u32 - 1
+            });
+            let subflow = &mut self.subflows[slot as usize];
+            subflow.receiver.reopen(*peer, conn);
+            (subflow.connection, subflow.number) = (at, number);
+            subflows[place] = slot;
+        }
+        subflows[place]
+    }
+
+    /// The connection in slot `at` is over.
+    fn finish(&mut self, at: u32) {
+        let Connection { peer, token, received, ends, subflows } =
+            &mut self.connections[at as usize];
+        received.clear();
+        ends.clear();
+        for slot in subflows.drain(..).filter(|&slot| slot != NONE) {
+            self.deadlines.set(slot, Time::NEVER);
+            self.free_subflows.push(slot);
+        }
+        self.by_token.remove(&(*peer, *token));
+        self.finished.insert(*peer, *token);
+        self.free_connections.push(at);
+    }
+}
+
+impl Connection {
+    fn new(peer: HostId, token: u32) -> Self {
+        let (received, ends) = (RangeSet::new(), MessageEnds::default());
+        Self { peer, token, received, ends, subflows: Vec::new() }
+    }
+
+    /// Take in the data sequence numbers `range`, which the packet carries. False if all of it had come
+    /// before.
+    fn accept(&mut self, range: Range<u64>, header: &Repr, pkt: &Packet, fx: &mut Effects) -> bool {
+        place(&self.received, range.clone(), pkt, fx);
+        let end = range.end;
+        if self.received.insert(range) == 0 {
+            return false;
+        }
+        self.ends.note(end, header.control, pkt.span.msg);
+        true
+    }
+}
+
+impl Ack {
+    /// What `ack` says of the subflow, and that all data before `next` has come; `signal`: of the data that
+    /// it answers.
+    fn new(config: &Config, ack: tcp::Ack, signal: &Signal, next: u64) -> Self {
+        let window = config.receive_buffer >> config.window_shift();
+        let tcp = tcp::Ack { window: window as u16, ..ack };
+        let signal = Signal { scattered: false, body: Body::DataAck(next), ..*signal };
+        Self { tcp, signal }
+    }
+}

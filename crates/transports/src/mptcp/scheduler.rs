@@ -1,0 +1,44 @@
+//! Which subflow sends next (specs/mptcp_mmptcp.md, section 2).
+//!
+//! A subflow that has to send again what it has outstanding does so first, and takes nothing new before.
+//! Of those that have window for a segment of new data, the scheduler chooses.
+
+use units::{Dur, Time};
+
+use super::config::{Config, Scheduler};
+use super::connection::Connection;
+use crate::tcp::stream::Segment;
+
+impl Connection {
+    /// Take the next segment: the subflow that sends it, and its data sequence number.
+    pub(super) fn next_segment(
+        &mut self,
+        config: &Config,
+        now: Time,
+    ) -> Option<(usize, Segment, u64)> {
+        let i = self.choose(config)?;
+        let (segment, dsn) = self.take(config, now, i)?;
+        Some((i, segment, dsn))
+    }
+
+    /// The subflow that sends next.
+    fn choose(&mut self, config: &Config) -> Option<usize> {
+        let n = self.subflows.len();
+        let mut best: Option<(usize, Dur)> = None;
+        for i in (self.turn..n).chain(0..self.turn.min(n)) {
+            let Some(segment) = self.sendable(config, i) else { continue };
+            let sender = &self.subflows[i].sender;
+            if !sender.is_open() || !sender.source().is_new(&segment) {
+                return Some(i);
+            }
+            let rtt = match config.scheduler {
+                Scheduler::RoundRobin => Dur::ZERO,
+                Scheduler::LowestRtt => sender.rto().srtt().unwrap_or(Dur(u64::MAX)),
+            };
+            if best.is_none_or(|(_, least)| rtt < least) {
+                best = Some((i, rtt));
+            }
+        }
+        best.map(|(i, _)| i)
+    }
+}

@@ -1,0 +1,121 @@
+//! MPTCP and its family on the pair harness: the invariants of specs/mptcp_mmptcp.md, section 8, and the
+//! conformance suite. 10 Gb/s, 5 us one way, segments of 1000 + 60 bytes, unless a test says otherwise.
+
+use endpoint::{Draw, Endpoint, Purpose};
+use testkit::{Link, Net, Sent, conformance, fault};
+use units::{Bytes, Dur, Rate};
+
+use super::*;
+use crate::rto::RtoConfig;
+use crate::tcp::{RuleConfig, Tcp};
+
+const A: HostId = HostId(0);
+const B: HostId = HostId(1);
+const MSS: u64 = 1000;
+const LINK: Link =
+    Link { rate: Rate(10_000_000_000), delay: Dur::from_us(5), mtu: 1500, paths: 4, hashed: true };
+
+fn subflow() -> tcp::Config {
+    let rto = RtoConfig {
+        min: Dur::from_ms(1),
+        max: Dur::from_ms(1_000),
+        initial: Dur::from_ms(1),
+        ack_ends_backoff: true,
+        ..RtoConfig::RFC_6298
+    };
+    tcp::Config { overhead: 60, ack_bytes: 60, ..tcp::Config::textbook(MSS as u16, rto) }
+}
+
+/// MPTCP with `n` subflows, coupled by LIA.
+fn mptcp(n: u32) -> Config {
+    let rule = RuleConfig::Lia(tcp::rule::lia::Params::RFC);
+    Config {
+        tcp: tcp::Config { rule, ..subflow() },
+        subflows: n,
+        scatter: None,
+        ..Config::mmptcp_infocom16(MSS as u16)
+    }
+}
+
+fn mmptcp(n: u32, threshold: u64) -> Config {
+    let switch = Some(Switch { on: SwitchOn::Bytes(threshold), postpone: false });
+    let scatter = Some(Scatter { dup_threshold: ScatterThreshold::Paths, switch });
+    Config { scatter, ..mptcp(n) }
+}
+
+fn suite() -> conformance::Opts {
+    conformance::Opts {
+        payload: Bytes(MSS),
+        window: Bytes(10 * MSS),
+        trims: false,
+        bounces: false,
+        hashed_paths: true,
+        patience: Dur::from_ms(600_000),
+    }
+}
+
+fn conforms(config: Config) {
+    conformance::run(|_| Box::new(Mptcp::new(config).unwrap()) as Box<dyn Endpoint>, suite());
+}
+
+#[test]
+fn mptcp_conforms() {
+    conforms(mptcp(1));
+    conforms(mptcp(4));
+}
+
+#[test]
+fn linux_conforms() {
+    let config = Config::linux(MSS as u16);
+    let rto = RtoConfig { initial: Dur::from_ms(1), min: Dur::from_ms(1), ..config.tcp.rto };
+    let tcp = tcp::Config { rto, ..config.tcp };
+    conforms(Config { tcp, receive_buffer: 20 * MSS, send_buffer: 40 * MSS, ..config });
+}
+
+#[test]
+fn mmptcp_conforms() {
+    conforms(mmptcp(3, 20_000));
+}
+
+/// What a trace says of a packet, the option left out.
+fn seen(sent: &Sent) -> (Time, HostId, u32, u16, Repr) {
+    (
+        sent.at,
+        sent.pkt.src,
+        sent.pkt.path,
+        sent.pkt.wire_len,
+        Repr::parse(sent.pkt.header()).unwrap(),
+    )
+}
+
+fn trace(make: impl Fn() -> Box<dyn Endpoint>, seed: u64) -> Vec<(Time, HostId, u32, u16, Repr)> {
+    let mut net = Net::new(seed, LINK, vec![make(), make()]);
+    let mix =
+        fault::Mix { drop: 0.03, delay: 0.05, late_max: Dur::from_us(40), ..fault::Mix::NONE };
+    net.fault(fault::random(Draw::new(seed, Purpose::new("mptcp trace"), 0), mix));
+    for (channel, len) in [(0, 300_000), (1, 40_000), (1, 0), (0, 1), (1, 77_777)] {
+        net.submit_on(A, B, channel, len);
+        net.submit_on(B, A, channel, len / 2);
+        net.run_until(net.now() + Dur::from_us(300));
+    }
+    net.run_until_idle(Dur::from_ms(100_000));
+    net.ledger().assert_all_done();
+    net.log().iter().map(seen).collect()
+}
+
+/// I2: one subflow is a NewReno connection, packet for packet.
+#[test]
+fn i2_one_subflow_is_newreno() {
+    for (seed, handshake) in [(1, false), (2, true), (3, false), (4, true)] {
+        let config = tcp::Config { handshake, delayed_ack: Some(Dur::from_ms(1)), ..subflow() };
+        let tcp = trace(|| Box::new(Tcp::new(config).unwrap()), seed);
+        let rule = RuleConfig::Lia(tcp::rule::lia::Params::RFC);
+        let config =
+            Config { tcp: tcp::Config { rule, ..config }, handshake_sample: true, ..mptcp(1) };
+        let one = trace(|| Box::new(Mptcp::new(config).unwrap()), seed);
+        for (n, (a, b)) in tcp.iter().zip(&one).enumerate() {
+            assert_eq!(a, b, "seed {seed}, packet {n}");
+        }
+        assert_eq!(tcp.len(), one.len());
+    }
+}
