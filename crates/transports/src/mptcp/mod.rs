@@ -6,7 +6,7 @@
 //!
 //! A subflow is a connection of [`crate::tcp`]: a sequence space, a window, a loss recovery and a timer of
 //! its own, and ports of its own, which switches hash to a path. What it sends are pieces of the
-//! connection's data, a segment each ([`mappings`]), which has data sequence numbers of its own. The receiver
+//! connection's data, a segment each (`mappings.rs`), which has data sequence numbers of its own. The receiver
 //! acknowledges subflows as TCP does, and in each acknowledgement (DATA_ACK) all data before which nothing is
 //! missing. So a loss is repaired where it happened, while the others go on.
 //!
@@ -24,7 +24,7 @@
 //! # Phases
 //!
 //! MMPTCP begins with one subflow, each segment of which takes a path of its own; when enough has been sent,
-//! it opens others and goes on as MPTCP ([`phases`]).
+//! it opens others and goes on as MPTCP (`phases.rs`).
 //!
 //! # Cost
 //!
