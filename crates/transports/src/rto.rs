@@ -103,6 +103,16 @@ impl Rto {
         self.backoff = 0;
     }
 
+    /// A sample that is the first of what was sent after a timeout proved spurious; `before`: what was
+    /// estimated before it. The timeout then allows for both (RFC 4015, steps 0 and 11).
+    pub fn sample_after_spurious(&mut self, config: &RtoConfig, before: Self, rtt: Dur) {
+        let rtt = to_ticks(config.tick, rtt);
+        self.srtt = (before.srtt + config.tick * 2).max(rtt);
+        self.rttvar = before.rttvar.max(Dur(rtt.0 / 2));
+        self.sampled = true;
+        self.backoff = 0;
+    }
+
     /// New data was acknowledged, with or without a sample.
     pub fn on_progress(&mut self, config: &RtoConfig) {
         if config.ack_ends_backoff {
@@ -195,6 +205,19 @@ mod tests {
         rto.on_timeout();
         rto.sample(&config, Dur::from_us(10));
         assert_eq!(rto.timeout(&config), config.min);
+    }
+
+    /// RFC 4015, step 11: the greater of what was and of what the sample alone says.
+    #[test]
+    fn a_spurious_timeout_makes_the_timeout_longer() {
+        let mut before = Rto::new();
+        before.sample(&CONFIG, Dur::from_us(800));
+        let mut rto = before;
+        rto.on_timeout();
+        rto.sample_after_spurious(&CONFIG, before, Dur::from_us(3_000));
+        assert_eq!(rto.timeout(&CONFIG), Dur::from_us(3_000 + 4 * 1_500));
+        rto.sample_after_spurious(&CONFIG, before, Dur::from_us(100));
+        assert_eq!(rto.timeout(&CONFIG), Dur::from_us(800 + 4 * 400));
     }
 
     /// Invariant T14 of specs/tcp.md.

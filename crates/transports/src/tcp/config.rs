@@ -5,6 +5,7 @@ use thiserror::Error;
 use units::Dur;
 
 use super::ictcp;
+use super::rr;
 use super::rule::{RuleConfig, between};
 use crate::rto::RtoConfig;
 
@@ -33,6 +34,17 @@ pub enum Recovery {
     NewReno,
     /// By what SACK blocks say is missing (RFC 2018, 6675).
     Sack,
+}
+
+/// Whether what a loss has taken is restored when it proves to have been none, and what proves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// It never is.
+    None,
+    /// Timestamps do (RFC 3522), which [`Config::timestamps`] must turn on.
+    Eifel,
+    /// Duplicates reported do (RFC 3708), which [`Config::dsack`] must turn on.
+    Dsack,
 }
 
 /// What a loss or a timeout halves (or reduces as its rule says).
@@ -112,6 +124,12 @@ pub struct Config {
     pub grow_unused: bool,
     /// Duplicate acknowledgements that mean loss, at least 1 (3: RFC 5681, section 3.2).
     pub dup_threshold: u32,
+    /// That number is learnt instead, by RR-TCP, which [`Config::dsack`] must turn on.
+    pub rr: Option<rr::Params>,
+    /// Acknowledgements report duplicates (RFC 2883), which needs [`Recovery::Sack`].
+    pub dsack: bool,
+    /// Whether and how a needless reduction is undone.
+    pub undo: Undo,
     /// The first two duplicate acknowledgements each release a new segment (RFC 3042).
     pub limited_transmit: bool,
     /// In recovery, only the first partial acknowledgement restarts the timer ("impatient");
@@ -172,6 +190,14 @@ pub enum ConfigError {
     /// DCTCP without marks.
     #[error("rule dctcp needs ecn")]
     NoMarks,
+    /// What relies on something else that is off.
+    #[error("{name} needs {of}")]
+    Needs {
+        /// What.
+        name: &'static str,
+        /// Something else.
+        of: &'static str,
+    },
     /// `rto.min` above `rto.max`.
     #[error("rto.min {min} is above rto.max {max}")]
     Rto {
@@ -215,6 +241,9 @@ impl Config {
             increase: Increase::PerByte { slow_start_limit: f64::INFINITY },
             grow_unused: false,
             dup_threshold: 3,
+            rr: None,
+            dsack: false,
+            undo: Undo::None,
             limited_transmit: true,
             impatient: false,
             conservative_exit: true,
@@ -393,6 +422,7 @@ impl Config {
         if self.rule.echoes_each_mark() && !self.ecn {
             return Err(ConfigError::NoMarks);
         }
+        self.check_reordering()?;
         if self.ack_bytes > u16::MAX - SACK_BYTES_MAX {
             let (name, value) = ("ack_bytes", f64::from(self.ack_bytes));
             return Err(ConfigError::Range { name, value, must: "it must be at most 65499" });
@@ -404,6 +434,25 @@ impl Config {
             return Err(ConfigError::Rto { min: self.rto.min, max: self.rto.max });
         }
         Ok(())
+    }
+}
+
+impl Config {
+    /// What [`Config::check`] says of reordering.
+    fn check_reordering(&self) -> Result<(), ConfigError> {
+        if let Some(params) = self.rr {
+            params.check()?;
+        }
+        let needs = [
+            (self.dsack && self.recovery != Recovery::Sack, "dsack", "recovery sack"),
+            (self.undo == Undo::Dsack && !self.dsack, "undo dsack", "dsack"),
+            (self.undo == Undo::Eifel && !self.timestamps, "undo eifel", "timestamps"),
+            (self.rr.is_some() && !self.dsack, "dup_threshold rr", "dsack"),
+        ];
+        match needs.into_iter().find(|&(missing, ..)| missing) {
+            Some((_, name, of)) => Err(ConfigError::Needs { name, of }),
+            None => Ok(()),
+        }
     }
 }
 

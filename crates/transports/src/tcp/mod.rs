@@ -38,6 +38,7 @@
 //! a kind share one timer of the host ([`Deadlines`]), so an acknowledgement moves no timer.
 
 mod config;
+mod dsack;
 pub(crate) mod handshake;
 pub mod ictcp;
 #[cfg(test)]
@@ -46,6 +47,7 @@ mod invariants;
 mod linux;
 pub(crate) mod receiver;
 pub(crate) mod repeat;
+pub mod rr;
 pub mod rule;
 mod scoreboard;
 #[cfg(test)]
@@ -57,6 +59,7 @@ mod tests;
 mod timestamps;
 #[cfg(test)]
 mod traces;
+mod undo;
 mod window;
 
 use std::collections::VecDeque;
@@ -69,7 +72,9 @@ use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
-pub use config::{Config, ConfigError, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces};
+pub use config::{
+    Config, ConfigError, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo,
+};
 use receiver::{Ack, Receivers};
 pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Sender, Timer};

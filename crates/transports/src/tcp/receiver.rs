@@ -60,6 +60,8 @@ pub(crate) struct Receiver {
     /// acknowledgement (Last.ACK.sent) said (RFC 7323, section 4.3).
     stamp: u32,
     last_ack: u64,
+    /// What came again since the last acknowledgement (RFC 2883).
+    duplicate: Option<Range<u64>>,
 }
 
 /// The ends of messages received beyond the first position that is missing, highest first.
@@ -295,6 +297,7 @@ impl Receiver {
             msg: MsgId(0),
             stamp: 0,
             last_ack: 0,
+            duplicate: None,
         }
     }
 
@@ -304,7 +307,7 @@ impl Receiver {
         (self.peer, self.conn) = (peer, conn);
         (self.unacked, self.acks, self.largest) = (0, 0, 0);
         (self.recent, self.echo) = ([0; SACK_BLOCKS_MAX], false);
-        (self.stamp, self.last_ack) = (0, 0);
+        (self.stamp, self.last_ack, self.duplicate) = (0, 0, None);
     }
 
     /// The first position that is missing: RCV.NXT.
@@ -360,7 +363,8 @@ impl Receiver {
     pub(crate) fn insert(&mut self, range: Range<u64>) -> Progress {
         let before = self.received.prefix();
         let had_hole = self.received.fragments() > usize::from(before > 0);
-        if self.received.insert(range) == 0 {
+        if self.received.insert(range.clone()) == 0 {
+            self.duplicate = Some(range);
             return Progress::Duplicate;
         }
         let after = self.received.prefix();
@@ -398,20 +402,26 @@ impl Receiver {
         Ack { peer, conn, number, control, sack, window: WINDOW, path, msg, stamp }
     }
 
-    /// The ranges held beyond RCV.NXT: first that of the segment at `latest`, then those named last
-    /// (RFC 2018, section 4).
+    /// The duplicate, if that is to be reported (RFC 2883, section 4), and the ranges held beyond RCV.NXT:
+    /// first that of the segment at `latest`, then those named last (RFC 2018, section 4).
     fn sack_blocks(&mut self, config: &Config, latest: Option<u64>) -> SackBlocks {
         let next = self.received.prefix();
+        let number = |at: u64| (at as u32).wrapping_add(config.isn);
         let mut blocks = SackBlocks::NONE;
+        let reports = config.dsack && self.sack_blocks > 0;
+        if let Some(range) = self.duplicate.take().filter(|_| reports) {
+            blocks.push(number(range.start), number(range.end));
+        }
+        let room = self.sack_blocks - blocks.as_slice().len();
+        let mut named = 0;
         let mut recent = [0; SACK_BLOCKS_MAX];
         for at in latest.into_iter().chain(self.recent) {
-            let n = blocks.as_slice().len();
             let Some(range) = self.received.range_of(at).filter(|range| range.start > next) else {
                 continue;
             };
-            if n < self.sack_blocks && !recent[..n].contains(&range.start) {
-                recent[n] = range.start;
-                let number = |at: u64| (at as u32).wrapping_add(config.isn);
+            if named < room && !recent[..named].contains(&range.start) {
+                recent[named] = range.start;
+                named += 1;
                 blocks.push(number(range.start), number(range.end));
             }
         }

@@ -73,6 +73,12 @@ impl Scoreboard {
         not_lost + self.missing(una..self.high_rxt)
     }
 
+    /// Bytes that the receiver has beyond `una`, which it has not.
+    pub(super) fn held_above(&self, una: u64) -> u64 {
+        let above = self.held.iter().rev().take_while(|range| range.start >= una.max(1));
+        above.map(|range| range.end - range.start).sum()
+    }
+
     /// Bytes of `range` that the receiver does not have.
     pub(super) fn missing(&self, range: Range<u64>) -> u64 {
         if range.is_empty() {

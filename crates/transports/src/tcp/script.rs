@@ -4,11 +4,13 @@ use endpoint::{Effect, Effects, Stat, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
-use super::config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces};
+use super::config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo};
 use super::ictcp;
 use super::repeat::Repeat;
+use super::rr;
 use super::rule::{RuleConfig, State, cubic, dctcp};
 use super::sender::{Identity, Incoming, Sender, Timer};
+use super::timestamps;
 use super::window::Phase;
 
 const MSS: u64 = 1000;
@@ -569,4 +571,132 @@ fn a_pause_is_counted_once_and_without_the_flight() {
     s.sender.submit(MsgId(2), MSS);
     s.sent();
     assert_eq!(began(&s), s.now, "10 us of flight do not belong to the 50 ms");
+}
+
+fn eifel() -> Config {
+    Config { undo: Undo::Eifel, timestamps: true, ..config() }
+}
+
+impl Script {
+    /// As [`Self::ack`], of a segment sent at `at`.
+    fn answer(&mut self, n: u64, at: Time) -> Timer {
+        self.take(&Incoming { echo: timestamps::stamp(at), ..everything_before(n) })
+    }
+}
+
+/// Reordering of depth 5 under a threshold of 3. RFC 3522: what was in flight is acknowledged with the stamp
+/// of the original. RFC 4015: the window is what is in flight, 4, and the 6 acknowledged: the 10 it was.
+#[test]
+fn eifel_undoes_a_recovery_without_a_loss() {
+    let mut s = Script::new(Config { initial_ssthresh: 8.0, ..eifel() });
+    s.acks(0, 3);
+    assert_eq!((s.sent(), s.cwnd()), (vec![0], 5.0));
+    s.acks(0, 2);
+    s.answer(6, Time::ZERO);
+    assert_eq!((s.sender.window().phase(), s.cwnd(), s.ssthresh()), (Phase::Open, 10.0, 10.0));
+    assert_eq!(s.sent(), [10, 11, 12, 13, 14, 15]);
+    s.acks(6, 3);
+    assert_eq!(s.sender.window().phase(), Phase::Recovery, "a loss in the same window is one");
+}
+
+/// From an initial window of two segments no burst follows: slow start takes the window back.
+#[test]
+fn eifel_undoes_without_a_burst() {
+    let mut s = Script::new(eifel());
+    s.config.initial_window = 2.0;
+    s.acks(0, 3);
+    s.sent();
+    s.answer(6, Time::ZERO);
+    assert_eq!((s.cwnd(), s.ssthresh()), (6.0, f64::INFINITY));
+    assert_eq!(s.sent(), [10, 11]);
+}
+
+/// A loss is none of it: what fills the hole was sent again. Nor is what the network marked, nor what is
+/// acknowledged whole, since then acknowledgements of originals may have been lost (RFC 3522, step 5).
+#[test]
+fn eifel_does_not_undo_a_loss() {
+    let after = |n, at, marked| {
+        let mut s = Script::new(Config { ecn: true, ..eifel() });
+        s.acks(0, 3);
+        s.sent();
+        let echo = timestamps::stamp(at);
+        s.take(&Incoming { echo, marked, ..everything_before(n) });
+        s.ssthresh()
+    };
+    let repaired = Time::ZERO + Dur::from_us(30);
+    assert_eq!(after(6, Time::ZERO, false), f64::INFINITY);
+    assert_eq!(after(6, repaired, false), 5.0);
+    assert_eq!(after(6, Time::ZERO, true), 5.0);
+    assert_eq!(after(10, Time::ZERO, false), 5.0);
+}
+
+/// RFC 4015 after a timeout: no go-back-N, the window as it was, and a timer that allows for the delay. The
+/// second timeout of a segment is no event of its own.
+#[test]
+fn eifel_undoes_a_spurious_timeout() {
+    let mut s = Script::new(Config { initial_ssthresh: 8.0, ..eifel() });
+    s.timeout();
+    assert_eq!((s.sent(), s.cwnd()), (vec![0], 1.0));
+    s.timeout();
+    s.sent();
+    s.answer(1, Time::ZERO);
+    assert_eq!((s.sender.window().phase(), s.cwnd(), s.ssthresh()), (Phase::Open, 10.0, 10.0));
+    assert_eq!(s.sent(), [10], "and not 1");
+    s.answer(10, Time::ZERO);
+    s.sent();
+    let sent = s.now;
+    s.now += Dur::from_ms(300);
+    s.answer(11, sent);
+    assert_eq!(s.sender.rto().srtt(), Some(Dur::from_ms(300)), "the sample, no average");
+}
+
+fn dsack() -> Config {
+    Config { undo: Undo::Dsack, dsack: true, initial_ssthresh: 8.0, ..sack() }
+}
+
+/// RFC 3708, on the same reordering: what was sent again comes, and is reported, when the recovery is nearly
+/// over. Slow start goes back to the window of ten.
+#[test]
+fn a_report_of_all_that_was_sent_again_undoes_a_recovery() {
+    let ssthresh = |reports: &[(u64, u64)]| {
+        let mut s = Script::new(dsack());
+        for last in 2..=4 {
+            s.sack(0, &[(1, last)]);
+        }
+        assert_eq!((s.sent(), s.cwnd()), (vec![0], 5.0));
+        s.sack(0, &[(1, 6)]);
+        s.ack(6);
+        for report in reports {
+            s.sack(7, &[*report]);
+        }
+        s.ssthresh()
+    };
+    assert_eq!(ssthresh(&[]), 5.0, "a loss");
+    assert_eq!(ssthresh(&[(0, 1)]), 10.0);
+    assert_eq!(ssthresh(&[(3, 4), (0, 1)]), 5.0, "the network duplicates: nothing is proved");
+}
+
+/// RFC 2883 and RR-TCP: while duplicates come, each releases a segment, and the threshold is one above the
+/// depth of the first reordering.
+#[test]
+fn rr_learns_a_depth_and_waits_for_it() {
+    let mut s = Script::new(Config { rr: Some(rr::Params::PRESET), ..dsack() });
+    s.sack(0, &[(1, 2)]);
+    assert_eq!(s.sent(), [10]);
+    s.sack(0, &[(1, 3)]);
+    assert_eq!(s.sent(), [11]);
+    s.sack(0, &[(1, 4)]);
+    assert_eq!((s.sent(), s.ssthresh()), (vec![0], 5.0), "three, as ever");
+    s.sack(0, &[(1, 6)]);
+    s.ack(6);
+    s.sack(8, &[(0, 1)]);
+    assert_eq!(s.ssthresh(), 12.0, "what was in flight");
+    s.ack(12);
+    assert_eq!(s.sent(), [12, 13, 14, 15, 16, 17, 18, 19]);
+    for last in 14..19 {
+        s.sack(12, &[(13, last)]);
+        assert_eq!(s.sent(), [last + 6], "five");
+    }
+    s.sack(12, &[(13, 19)]);
+    assert_eq!(s.sent(), [12], "six");
 }

@@ -1,6 +1,8 @@
 //! The sending half of one connection: what is sent when, by RFC 5681, 6582, 6675, 6298 and 3042.
 //! What there is to send is in `stream.rs`.
 
+mod reordering;
+
 use endpoint::{Draw, Effects, Purpose, Stat};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
@@ -14,6 +16,7 @@ use super::stream::{Segment, Source, Stream};
 use super::timestamps;
 use super::window::{Phase, Window};
 use crate::rto::Rto;
+use reordering::Reordering;
 
 const SPREAD: Purpose = Purpose::new("tcp timeout");
 
@@ -84,6 +87,8 @@ pub(crate) struct Sender<S = Stream> {
     reduced_by_mark: bool,
     /// The next new segment says that the window was reduced (CWR).
     tell_reduced: bool,
+    /// Whether losses were any; `None` where nobody asks.
+    reordering: Option<Box<Reordering>>,
     /// The connection stands in the endpoint's round.
     pub(crate) in_round: bool,
     stream: S,
@@ -134,6 +139,11 @@ pub(crate) enum Timer {
 impl<S: Source> Sender<S> {
     /// A connection without messages.
     pub(crate) fn new(config: &Config, id: Identity) -> Self {
+        Self { reordering: Reordering::new(config), ..Self::without_memory(config, id) }
+    }
+
+    /// As [`Self::new`], but for what has memory that can be kept.
+    fn without_memory(config: &Config, id: Identity) -> Self {
         Self {
             id,
             opening: Opening::new(config),
@@ -166,6 +176,7 @@ impl<S: Source> Sender<S> {
             reduced_at: 0,
             reduced_by_mark: false,
             tell_reduced: false,
+            reordering: None,
             in_round: false,
             stream: S::default(),
         }
@@ -177,8 +188,13 @@ impl<S: Source> Sender<S> {
         stream.clear();
         let mut scoreboard = std::mem::take(&mut self.scoreboard);
         scoreboard.clear();
+        let mut reordering = self.reordering.take();
+        if let Some(reordering) = &mut reordering {
+            reordering.clear();
+        }
         let in_round = self.in_round;
-        *self = Self { stream, scoreboard, in_round, ..Self::new(config, id) };
+        *self =
+            Self { stream, scoreboard, reordering, in_round, ..Self::without_memory(config, id) };
     }
 
     /// The next position expected by acknowledgements, for unwrapping their 32 bits.
@@ -366,6 +382,7 @@ impl<S: Source> Sender<S> {
         };
         segment.control = segment.control.with(repeat.mark());
         if segment.again {
+            self.note_repeat(now, &segment);
             // Karn: nothing measured across a retransmission.
             self.timed = None;
         } else if self.timed.is_none() {
@@ -455,6 +472,9 @@ impl<S: Source> Sender<S> {
             self.edge = self.edge.max(incoming.edge);
             self.stamp = incoming.stamp;
         }
+        if self.reordering.is_some() && ack <= self.max {
+            self.note_ack(config, now, ack, incoming);
+        }
         if ack > self.max || ack < self.una || self.una == self.max {
             return Timer::Keep; // never sent, old, or nothing outstanding
         }
@@ -509,23 +529,29 @@ impl<S: Source> Sender<S> {
         incoming: &Incoming<'_>,
         fx: &mut Effects,
     ) -> Timer {
-        let (acked, flight) = (ack - self.una, self.nxt.max(ack) - self.una);
-        self.una = ack;
-        // After go-back-N the receiver may hold more than was sent again: skip it.
-        self.nxt = self.nxt.max(ack);
-        self.timeouts = 0;
         if std::mem::take(&mut self.timed_out) {
             fx.count(Stat::SpuriousTimeout); // nothing has been sent since
         }
         if std::mem::take(&mut self.fast) {
             self.count_in_front(Stat::SpuriousFastRetransmit, fx); // nor here
         }
+        let undone = self.undo_by_stamp(config, ack, incoming.echo);
+        let (acked, flight) = (ack - self.una, self.nxt.max(ack) - self.una);
+        self.una = ack;
+        // After go-back-N the receiver may hold more than was sent again: skip it.
+        self.nxt = self.nxt.max(ack);
+        self.timeouts = 0;
         let sample = self.measure(config, now, incoming.echo);
         let new_round = self.una > self.round_end;
         let (segments, srtt) = (self.segments(acked), self.rto.srtt());
         let (open, marked) = (self.window.phase() == Phase::Open, incoming.marked);
         let acked = Acked { now, segments, open, marked, new_round, sample, srtt };
-        let restart = self.advance(config, &acked, self.segments(fresh));
+        let restart = if undone {
+            self.window.on_ack(&acked);
+            true
+        } else {
+            self.advance(config, &acked, self.segments(fresh))
+        };
         if new_round {
             self.round_end = self.nxt;
             self.peak = flight;
@@ -552,7 +578,7 @@ impl<S: Source> Sender<S> {
             false => timed.map(|(_, sent)| now.since(sent)),
         };
         match sample {
-            Some(rtt) => self.rto.sample(&config.rto, rtt),
+            Some(rtt) => self.sample(config, rtt),
             None => self.rto.on_progress(&config.rto),
         }
         sample
@@ -596,7 +622,10 @@ impl<S: Source> Sender<S> {
             return Timer::Keep;
         }
         let marked = self.reduced_by_mark && self.una < self.reduced_at;
+        let cwnd = self.window.cwnd();
+        self.note_loss(now, false);
         self.window.enter_recovery(config, now, self.to_reduce(config), marked);
+        self.note_reduction(now, cwnd);
         self.scoreboard.forget_retransmissions();
         self.recover = self.max;
         self.reduced_at = self.max;
@@ -659,6 +688,9 @@ impl<S: Source> Sender<S> {
         if !self.is_open() {
             self.opening = Opening::Syn;
             return true;
+        }
+        if self.timeouts == 1 {
+            self.note_loss(now, true);
         }
         self.window.on_timeout(now, self.to_reduce(config), self.timeouts > 1);
         self.scoreboard.forget_retransmissions();

@@ -39,6 +39,13 @@ pub(super) struct Window {
     rule: State,
 }
 
+/// What stands before a loss takes some of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) ssthresh: f64,
+    rule: State,
+}
+
 impl Window {
     pub(super) fn new(config: &Config) -> Self {
         Self {
@@ -97,6 +104,8 @@ impl Window {
     /// What may be in flight, segments.
     pub(super) fn allowed(&self, config: &Config) -> f64 {
         let limited_transmit = match self.phase {
+            // One for each, up to a window more (RR-TCP, extended limited transmit).
+            Phase::Open if config.rr.is_some() => f64::from(self.dup_acks).min(self.cwnd),
             Phase::Open if config.limited_transmit => f64::from(self.dup_acks.min(2)),
             _ => 0.0,
         };
@@ -257,6 +266,34 @@ impl Window {
         self.phase = Phase::Open;
         self.inflation = 0.0;
         self.dup_acks = 0;
+    }
+
+    /// What [`Self::restore`] needs of now.
+    pub(super) fn before(&self) -> Before {
+        Before { ssthresh: self.ssthresh, rule: self.rule }
+    }
+
+    /// What reduced the window was no congestion: slow start takes it from what is in `flight` to `pipe`,
+    /// where it was, so that no burst follows (RFC 4015, step 9); `acked` segments are newly acknowledged. What
+    /// the rule concluded is forgotten (RFC 9438, section 4.9).
+    pub(super) fn restore(
+        &mut self,
+        config: &Config,
+        before: &Before,
+        pipe: f64,
+        flight: f64,
+        acked: f64,
+    ) {
+        self.reopen();
+        self.cwnd = self.cwnd.max(flight + acked.min(config.initial_window));
+        self.ssthresh = pipe;
+        self.after_timeout = false;
+        self.rule = before.rule;
+    }
+
+    /// The congestion window, segments, without inflation.
+    pub(super) fn cwnd(&self) -> f64 {
+        self.cwnd
     }
 
     /// The connection was idle for `idle` and is to send again; it has been silent for so many

@@ -53,3 +53,49 @@ fn an_original_may_come_after_its_connection_is_over() {
     assert_eq!(late(Recovery::Sack, Some(40)), (1, 1, 2));
     assert_eq!(late(Recovery::Sack, None), (1, 0, 1));
 }
+
+/// Segments with these numbers, counted from 0 as they are first sent, are late by five, or `lost`.
+fn reordered(config: Config, late: &'static [u64], lost: &'static [u64]) -> Net<Tcp> {
+    let mut net = pair(Config { initial_window: 60.0, ..config });
+    net.fault(move |sent| {
+        let number = sent.pkt.span.offset / MSS;
+        let first = sent.pkt.src == A
+            && Repeat::of(Repr::parse(sent.pkt.header()).unwrap().control) == Repeat::No;
+        match first {
+            true if late.contains(&number) => Verdict::Delay(SERIALIZATION * 5 + Dur(1)),
+            true if lost.contains(&number) => Verdict::Drop,
+            _ => Verdict::Pass,
+        }
+    });
+    let key = net.submit(A, B, 600 * MSS);
+    net.run_until_idle(Dur::from_ms(100));
+    assert!(net.record(key).acked.is_some());
+    net
+}
+
+fn rr() -> Config {
+    let (recovery, rr) = (Recovery::Sack, Some(rr::Params::PRESET));
+    Config { recovery, rr, dsack: true, undo: Undo::Dsack, ..textbook() }
+}
+
+/// The first time it is mistaken for a loss; from the duplicate reported RR-TCP learns, and later ones are not.
+/// A loss is repaired all the same, by fast retransmit.
+#[test]
+fn rr_mistakes_the_same_reordering_once() {
+    let late = &[20, 200, 320, 400];
+    let known = |config| counts(&reordered(config, late, &[]));
+    assert_eq!(known(Config { rr: None, ..rr() }), (4, 4, 4));
+    assert_eq!(known(rr()), (1, 1, 1));
+    let net = reordered(rr(), &[20, 200], &[320, 400]);
+    assert_eq!((counts(&net), timeouts(&net)), ((3, 1, 1), 0));
+}
+
+/// What all of this must not break: the suite, under each way to undo and to learn.
+#[test]
+fn conforms_whatever_is_undone() {
+    let eifel = Config { undo: Undo::Eifel, timestamps: true, overhead: 52, ..textbook() };
+    let both = Config { undo: Undo::Eifel, timestamps: true, overhead: 52, ack_bytes: 52, ..rr() };
+    for config in [eifel, both, rr(), Config { rr: None, ..rr() }] {
+        conformance::run(|_| Box::new(Tcp::new(config).unwrap()) as Box<dyn Endpoint>, suite());
+    }
+}
