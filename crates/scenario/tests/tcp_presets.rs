@@ -77,6 +77,7 @@ fn a_misspelt_name_is_refused_with_the_names_there_are() {
     for (key, value, hint) in [
         ("idle_restart", "halvng", "did you mean `halving`?"),
         ("receive_window", "none", "`unlimited` and `ictcp`"),
+        ("undo", "eiffel", "did you mean `eifel`?"),
         ("increase", "per-bite", "did you mean `per-byte`?"),
     ] {
         let preset = "kind=\"newreno\", preset=\"ns2\", mss=\"1000B\"";
@@ -84,4 +85,26 @@ fn a_misspelt_name_is_refused_with_the_names_there_are() {
         let unknown = format!("unknown {key} `{value}`");
         assert!(why.contains(&unknown) && why.contains(hint), "{why}");
     }
+}
+
+/// What tolerates reordering says what it relies on; a manifest has RR-TCP's numbers.
+#[test]
+fn what_is_undone_needs_what_proves_it() {
+    let tcp = "kind=\"tcp\", preset=\"ns2\", mss=\"1000B\", rule=\"newreno\", ecn=false";
+    for (keys, why) in [
+        ("recovery=\"newreno\", dsack=true", "dsack needs recovery sack"),
+        ("recovery=\"sack\", undo=\"dsack\"", "undo dsack needs dsack"),
+        ("recovery=\"sack\", undo=\"eifel\"", "undo eifel needs timestamps"),
+        ("recovery=\"sack\", dup_threshold=\"rr\"", "dup_threshold rr needs dsack"),
+        ("recovery=\"sack\", dsack=true, dup_threshold=\"rr\", rr_step=0.0", "above 0"),
+        ("recovery=\"sack\", dsack=true, dup_threshold=\"r\"", "help: write it like `dup_threshold = 3` or `\"rr\"`"),
+        ("recovery=\"sack\", dsack=true, rr_step=0.1", "rr_step"),
+    ] {
+        let said = load(&format!("{{{tcp}, {keys}}}")).err().unwrap();
+        assert!(said.contains(why), "{keys}: {said}");
+    }
+    let rr = "recovery=\"sack\", dsack=true, dup_threshold=\"rr\", undo=\"dsack\"";
+    let table = resolved(&format!("{{{tcp}, {rr}}}"));
+    assert_eq!(table["dup_threshold"].as_str(), Some("rr"));
+    assert_eq!(table["rr_fa_ratio"].as_float(), Some(0.9));
 }

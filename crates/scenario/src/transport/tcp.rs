@@ -2,7 +2,9 @@
 //! `tcp` with `rule = "newreno"`, `recovery = "newreno"` and `ecn = false`.
 
 use transports::tcp::rule::{bic, cubic, dctcp, fast, htcp};
-use transports::tcp::{self, IdleRestart, ReceiveWindow, Recovery, Reduces, RuleConfig, ictcp};
+use transports::tcp::{
+    self, IdleRestart, ReceiveWindow, Recovery, Reduces, RuleConfig, Undo, ictcp, rr,
+};
 use units::Dur;
 
 use super::{Transport, bytes, named, preset, refused};
@@ -137,6 +139,7 @@ pub(super) fn config(
     p: Option<&tcp::Config>,
     variant: &Variant,
 ) -> Result<tcp::Config, Diagnostic> {
+    let (dup_threshold, rr) = dup_threshold(table, p.map(|p| p.dup_threshold))?;
     Ok(tcp::Config {
         mss,
         overhead: bytes(table, "overhead", p.map(|p| p.overhead), 40)?,
@@ -155,7 +158,10 @@ pub(super) fn config(
         ssthresh_of: named(table, "ssthresh_of", REDUCED, p.map(|p| p.ssthresh_of))?,
         increase: increase(table, p.map(|p| p.increase))?,
         grow_unused: table.given("grow_unused", p.map(|p| p.grow_unused))?,
-        dup_threshold: table.given("dup_threshold", p.map(|p| p.dup_threshold))?,
+        dup_threshold,
+        rr,
+        dsack: table.given("dsack", p.map(|p| p.dsack))?,
+        undo: named(table, "undo", UNDO, p.map(|p| p.undo))?,
         limited_transmit: table.given("limited_transmit", p.map(|p| p.limited_transmit))?,
         impatient: table.given("impatient", p.map(|p| p.impatient))?,
         conservative_exit: table.given("conservative_exit", p.map(|p| p.conservative_exit))?,
@@ -176,6 +182,44 @@ pub(super) fn refuse(table: &Reader<'_>, why: &tcp::ConfigError) -> Diagnostic {
     let message = why.to_string().replace("rto.", "rto_");
     refused(table, &message, &keys_of(why))
 }
+
+/// `dup_threshold = 3`, or `"rr"` with its keys: what RR-TCP begins with and never goes below.
+fn dup_threshold(
+    table: &mut Reader<'_>,
+    p: Option<u32>,
+) -> Result<(u32, Option<rr::Params>), Diagnostic> {
+    let DupThreshold(Some(number)) =
+        table.given("dup_threshold", p.map(|p| DupThreshold(Some(p))))?
+    else {
+        let p = p.map(|_| rr::Params::PRESET);
+        let params = rr::Params {
+            fa_ratio: table.given("rr_fa_ratio", p.map(|p| p.fa_ratio))?,
+            step: table.given("rr_step", p.map(|p| p.step))?,
+            history: table.given("rr_history", p.map(|p| p.history))?,
+        };
+        return Ok((rr::LEAST, Some(params)));
+    };
+    Ok((number, None))
+}
+
+/// Duplicate acknowledgements that mean loss; `None`: "rr".
+struct DupThreshold(Option<u32>);
+
+impl Knob for DupThreshold {
+    const EXAMPLE: &'static str = "3` or `\"rr\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "rr" => Ok(Self(None)),
+            _ => u32::read(value).map(|n| Self(Some(n))),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        self.0.map_or_else(|| toml::Value::String("rr".into()), |n| n.show())
+    }
+}
+
+const UNDO: &[(&str, Undo)] =
+    &[("none", Undo::None), ("eifel", Undo::Eifel), ("dsack", Undo::Dsack)];
 
 /// `receive_window = "unlimited"`, or `"ictcp"` with its keys.
 fn receive_window(
@@ -213,6 +257,10 @@ fn keys_of(why: &tcp::ConfigError) -> Vec<&'static str> {
         tcp::ConfigError::Range { name, .. } => vec![name],
         tcp::ConfigError::TooLong { .. } => vec!["mss", "overhead"],
         tcp::ConfigError::NoMarks => vec!["ecn", "rule"],
+        tcp::ConfigError::Needs { name: "undo eifel", .. } => vec!["undo", "timestamps"],
+        tcp::ConfigError::Needs { name: "undo dsack", .. } => vec!["undo", "dsack"],
+        tcp::ConfigError::Needs { name: "dsack", .. } => vec!["dsack", "recovery"],
+        tcp::ConfigError::Needs { .. } => vec!["dup_threshold", "dsack"],
         tcp::ConfigError::Rto { .. } => vec!["rto_min", "rto_max"],
     }
 }

@@ -48,8 +48,8 @@ impl Params {
     }
 }
 
-/// The least threshold (RFC 5681, section 3.2).
-pub(super) const LEAST: u32 = 3;
+/// The least threshold, and that of a new connection (RFC 5681, section 3.2).
+pub const LEAST: u32 = 3;
 /// Lengths above this count as this.
 const LENGTH_MAX: u32 = 1 << 14;
 /// Fast retransmits remembered until their duplicates are reported.
