@@ -97,7 +97,10 @@ fn what_is_undone_needs_what_proves_it() {
         ("recovery=\"sack\", undo=\"eifel\"", "undo eifel needs timestamps"),
         ("recovery=\"sack\", dup_threshold=\"rr\"", "dup_threshold rr needs dsack"),
         ("recovery=\"sack\", dsack=true, dup_threshold=\"rr\", rr_step=0.0", "above 0"),
-        ("recovery=\"sack\", dsack=true, dup_threshold=\"r\"", "help: write it like `dup_threshold = 3` or `\"rr\"`"),
+        (
+            "recovery=\"sack\", dsack=true, dup_threshold=\"r\"",
+            "help: write it like `dup_threshold = 3` or `\"rr\"`",
+        ),
         ("recovery=\"sack\", dsack=true, rr_step=0.1", "rr_step"),
     ] {
         let said = load(&format!("{{{tcp}, {keys}}}")).err().unwrap();

@@ -36,6 +36,8 @@ pub(super) struct Window {
     after_timeout: bool,
     /// The window in use before the last mark reduced it.
     before_mark: f64,
+    /// RR-TCP learns the duplicate threshold: limited transmit is extended.
+    extends: bool,
     rule: State,
 }
 
@@ -57,6 +59,7 @@ impl Window {
             dup_acks: 0,
             after_timeout: false,
             before_mark: 0.0,
+            extends: config.rr.is_some(),
             rule: State::new(&config.rule, config.increase),
         }
     }
@@ -105,7 +108,7 @@ impl Window {
     pub(super) fn allowed(&self, config: &Config) -> f64 {
         let limited_transmit = match self.phase {
             // One for each, up to a window more (RR-TCP, extended limited transmit).
-            Phase::Open if config.rr.is_some() => f64::from(self.dup_acks).min(self.cwnd),
+            Phase::Open if self.extends => f64::from(self.dup_acks).min(self.cwnd),
             Phase::Open if config.limited_transmit => f64::from(self.dup_acks.min(2)),
             _ => 0.0,
         };
@@ -289,11 +292,6 @@ impl Window {
         self.ssthresh = pipe;
         self.after_timeout = false;
         self.rule = before.rule;
-    }
-
-    /// The congestion window, segments, without inflation.
-    pub(super) fn cwnd(&self) -> f64 {
-        self.cwnd
     }
 
     /// The connection was idle for `idle` and is to send again; it has been silent for so many
