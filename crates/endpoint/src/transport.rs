@@ -98,10 +98,13 @@ pub struct Msg {
     /// The greatest window of the message's connection while it is the newest submitted there: bytes
     /// on the wire, headers included. [`u64::MAX`]: none. A transport may ignore it.
     pub window: u64,
+    /// From submission until all of it should be there; [`Dur::MAX`]: no matter when. A transport may
+    /// ignore it.
+    pub deadline: Dur,
 }
 
 impl Msg {
-    /// `len` bytes for `dst`, without order, priority or greatest window, over the first transport.
+    /// `len` bytes for `dst`, without order, priority, greatest window or deadline, over the first transport.
     /// Its id is chosen when it is submitted.
     #[must_use]
     pub const fn new(dst: HostId, len: u64) -> Self {
@@ -114,6 +117,7 @@ impl Msg {
             transport: 0,
             reply_to: None,
             window: u64::MAX,
+            deadline: Dur::MAX,
         }
     }
 }

@@ -480,7 +480,8 @@ impl<O: Observer> Part<O> {
             return;
         };
         let ideal = topology.ideal(key.src, msg.dst, msg.len, carriage.framing, carriage.spray);
-        let news = News::Submitted { dst: msg.dst, len: msg.len, tag: note.tag, ideal };
+        let Msg { dst, len, deadline, .. } = msg;
+        let news = News::Submitted { dst, len, tag: note.tag, ideal, deadline };
         self.reports.push(Report { at: self.now, key, news });
         self.tell(msg.dst, key, note);
         // Behind one that was refused, it waits for the next `Acked` or `Failed` too. Most hosts never need

@@ -14,7 +14,7 @@ use crate::reassembly::Placed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The application has handed it over.
-    Submitted { dst: HostId, len: u64, tag: u16, ideal: Dur },
+    Submitted { dst: HostId, len: u64, tag: u16, ideal: Dur, deadline: Dur },
     /// The endpoint of host `at` says that the message is whole.
     Delivered { at: HostId, placed: Placed },
     /// The sending endpoint knows that it was delivered.
@@ -54,6 +54,7 @@ struct Live {
     submitted: Time,
     acked: Option<Time>,
     ideal: Dur,
+    deadline: Dur,
     awaited: bool,
     failed: bool,
     delivered: Option<Time>,
@@ -96,8 +97,8 @@ impl Messages {
     pub(crate) fn enter(&mut self, report: &Report) -> Result<Option<MessageRecord>, String> {
         let Report { at, key, news } = *report;
         match news {
-            News::Submitted { dst, len, tag, ideal } => {
-                self.submit(key, (dst, len, tag), at, ideal);
+            News::Submitted { dst, len, tag, ideal, deadline } => {
+                self.submit(key, (dst, len, tag), at, (ideal, deadline));
             }
             News::Delivered { at: host, placed } => self.deliver(key, host, placed, at)?,
             News::Acked => self.acknowledge(key, at)?,
@@ -106,7 +107,13 @@ impl Messages {
         Ok(self.close(key))
     }
 
-    fn submit(&mut self, key: MsgKey, (dst, len, tag): (HostId, u64, u16), now: Time, ideal: Dur) {
+    fn submit(
+        &mut self,
+        key: MsgKey,
+        (dst, len, tag): (HostId, u64, u16),
+        now: Time,
+        (ideal, deadline): (Dur, Dur),
+    ) {
         self.submitted += 1;
         let bounded = len != UNBOUNDED;
         let awaited = bounded && now >= self.window.0 && now < self.window.1;
@@ -121,6 +128,7 @@ impl Messages {
             submitted: now,
             acked: None,
             ideal,
+            deadline,
             awaited,
             failed: false,
             delivered: None,
@@ -245,6 +253,7 @@ fn record(live: &Live) -> MessageRecord {
         len: live.len,
         tag: live.tag,
         submitted: live.submitted,
+        deadline: live.deadline,
         delivered: live.delivered,
         acked: live.acked,
         ideal: live.ideal,
@@ -263,7 +272,7 @@ mod tests {
 
     fn one(len: u64) -> Messages {
         let mut messages = Messages::new((Time::ZERO, Time::NEVER));
-        messages.submit(KEY, (TO, len, 7), Time(1), Dur(5));
+        messages.submit(KEY, (TO, len, 7), Time(1), (Dur(5), Dur::MAX));
         messages
     }
 

@@ -22,6 +22,8 @@ pub struct FlowRow {
     pub size: Option<u64>,
     /// When the application submitted it.
     pub start: Time,
+    /// From submission until its last byte should be placed; `None`: no matter when.
+    pub deadline: Option<Dur>,
     /// When its last byte was placed at the receiver; `None` if that has not happened.
     pub finish: Option<Time>,
     /// When the sender learnt that it is complete; `None` if that has not happened.
@@ -49,6 +51,13 @@ impl FlowRow {
     #[must_use]
     pub fn fct(&self) -> Option<Dur> {
         Some(self.finish?.since(self.start))
+    }
+
+    /// Whether it was whole by its deadline; `None` without one.
+    #[must_use]
+    pub fn in_time(&self) -> Option<bool> {
+        let deadline = self.deadline?;
+        Some(self.fct().is_some_and(|fct| fct <= deadline))
     }
 
     /// Completion time over ideal completion time; `None` while unfinished or without an ideal.
@@ -106,6 +115,12 @@ impl FlowRow {
                 "when the application submitted it, since the start of the run",
                 |r: &Self| r.start.0,
                 |r, v| r.start = Time(v),
+            ),
+            Column::maybe_int(
+                "deadline_ps",
+                "from start_ps until it should be whole at the receiver; null: no matter when",
+                |r: &Self| r.deadline.map(|d| d.0),
+                |r, v| r.deadline = v.map(Dur),
             ),
         ]
     }
@@ -233,6 +248,7 @@ mod tests {
             traffic: (msg % 7) as u16,
             size: (!msg.is_multiple_of(3)).then_some(msg),
             start,
+            deadline: msg.is_multiple_of(4).then_some(Dur(2_000 + msg)),
             finish: (!msg.is_multiple_of(5)).then_some(start + Dur(3_000)),
             acked: (!msg.is_multiple_of(7)).then_some(start + Dur(4_000)),
             ideal: Dur(1_500 * (msg % 3)),
@@ -273,7 +289,7 @@ mod tests {
     fn columns_are_stable_and_described() {
         let columns = FlowRow::columns();
         let names: Vec<&str> = columns.iter().map(Column::name).collect();
-        let expected = "src dst msg traffic size_bytes start_ps finish_ps acked_ps ideal_ps fct_ps \
+        let expected = "src dst msg traffic size_bytes start_ps deadline_ps finish_ps acked_ps ideal_ps fct_ps \
              slowdown placed_bytes placed_in_window_bytes measured timeouts fast_retransmits \
              retransmissions spurious_fast_retransmits";
         assert_eq!(names.join(" "), expected);

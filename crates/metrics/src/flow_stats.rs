@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use units::{Rate, Time};
 
 use crate::statistics::{Moments, nearest_rank};
-use crate::{Distribution, FctUs, FlowGoodput, FlowRow, FlowStats, Measured, Messages, SizeBucket};
+use crate::{
+    Deadlines, Distribution, FctUs, FlowGoodput, FlowRow, FlowStats, Measured, Messages, SizeBucket,
+};
 
 /// Bounds of the size buckets, in bytes.
 const SIZE_BOUNDS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
@@ -48,6 +50,7 @@ pub fn fold_flows(
     let unfinished = rows.iter().filter(|r| r.measured && r.size.is_some() && r.finish.is_none());
     let stats = FlowStats {
         messages: messages(rows),
+        deadlines: deadlines(rows),
         fct_us: completion_times(&done),
         slowdown: distribution(done.iter().filter_map(|r| r.slowdown()).collect()),
         slowdown_by_size: by_size(&done),
@@ -79,6 +82,12 @@ fn messages(rows: &[FlowRow]) -> Messages {
         fast_retransmits: mean(|r| r.fast_retransmits),
         spurious_fast_retransmits: mean(|r| r.spurious_fast_retransmits),
     }
+}
+
+fn deadlines(rows: &[FlowRow]) -> Deadlines {
+    let of_measured = rows.iter().filter(|r| r.measured).filter_map(FlowRow::in_time);
+    let (met, missed): (Vec<bool>, Vec<bool>) = of_measured.partition(|&in_time| in_time);
+    Deadlines { met: met.len() as u64, missed: missed.len() as u64 }
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {
@@ -285,7 +294,12 @@ mod tests {
         rows[3].placed_in_window = 62_500;
         rows.push(FlowRow { finish: None, timeouts: 2, ..message(6, 50, 0, 5) });
         (rows[0].timeouts, rows[1].timeouts, rows[3].fast_retransmits) = (5, 1, 1);
+        // In time to the picosecond, late, unfinished; and one that is not measured.
+        for (row, us) in [(1, 2), (3, 11), (6, 1_000), (0, 9)] {
+            rows[row].deadline = Some(Dur::from_us(us));
+        }
         let (stats, warnings) = fold_flows(&rows, WINDOW, ten_gig);
+        assert_eq!(stats.deadlines, Deadlines { met: 1, missed: 2 });
         let counts = Messages {
             submitted: 7,
             completed: 6,

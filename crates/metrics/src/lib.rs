@@ -53,7 +53,7 @@ pub use study::{
     STUDY_SCHEMA, Span, StudyResults, Timeline, Verdict,
 };
 pub use summary::{
-    Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, QueueBytes,
-    RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
+    Deadlines, Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets,
+    QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
 };
 pub use table::{Column, Row, TableWriter};

@@ -10,8 +10,8 @@ use crate::output::{read_json, write_json};
 use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
-/// latency of packets, phases. 3: jobs.
-pub const RESULT_SCHEMA: u32 = 4;
+/// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
+pub const RESULT_SCHEMA: u32 = 5;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -90,6 +90,8 @@ impl Summary {
 pub struct FlowStats {
     /// Messages of the whole run.
     pub messages: Messages,
+    /// Measured messages that have a deadline.
+    pub deadlines: Deadlines,
     /// Completion times, from submission to the last byte placed, in microseconds.
     pub fct_us: FctUs,
     /// Completion time over that of the same message alone in the same fabric.
@@ -117,6 +119,8 @@ pub struct FlowStats {
 pub struct TrafficStats {
     /// Messages of the whole run.
     pub messages: Messages,
+    /// Measured messages that have a deadline.
+    pub deadlines: Deadlines,
     /// Completion times, in microseconds.
     pub fct_us: FctUs,
     /// Completion time over that of the same message alone in the same fabric.
@@ -137,6 +141,7 @@ impl TrafficStats {
     pub fn new(stats: &FlowStats, jobs: JobStats) -> Self {
         Self {
             messages: stats.messages,
+            deadlines: stats.deadlines,
             fct_us: stats.fct_us,
             slowdown: stats.slowdown,
             last_completion_us: stats.last_completion_us,
@@ -163,6 +168,15 @@ pub struct Messages {
     pub fast_retransmits: Option<f64>,
     /// Fast retransmits of what the receiver had already, per measured message.
     pub spurious_fast_retransmits: Option<f64>,
+}
+
+/// Measured messages that have a deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadlines {
+    /// Whole at their receivers by then.
+    pub met: u64,
+    /// Later, or not before the run ended.
+    pub missed: u64,
 }
 
 /// Completion times in microseconds.
@@ -390,6 +404,9 @@ mod tests {
             let keys = keys.into_iter().chain(["spurious_fast_retransmits"]);
             expected.extend(keys.map(|key| format!("{of}.{key}")));
         }
+        for of in ["deadlines", "traffic.x.deadlines"] {
+            expected.extend(["met", "missed"].map(|key| format!("{of}.{key}")));
+        }
         for of in ["jobs", "traffic.x.jobs"] {
             expected.extend(
                 ["completed", "failed", "goodput_gbps", "idle_overall"]
@@ -417,7 +434,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 7, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 4");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 5");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

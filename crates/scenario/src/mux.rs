@@ -9,6 +9,8 @@ pub(crate) struct Part {
     pub(crate) table: u16,
     /// Who carries its messages.
     pub(crate) transport: u8,
+    /// The deadline of each of its messages, from its submission; [`Dur::MAX`]: none.
+    pub(crate) deadline: Dur,
     pub(crate) app: Box<dyn App>,
 }
 
@@ -19,11 +21,11 @@ pub(crate) struct Mux(Vec<Part>);
 
 impl Mux {
     /// `apps` as one application. With `alone`, the scenario has only one table, and its application
-    /// stays as it is: tag and transport of a message are 0 anyway.
+    /// stays as it is if it sends without a deadline: tag and transport of a message are 0 anyway.
     pub(crate) fn of(mut apps: Vec<Part>, alone: bool) -> Box<dyn App> {
         match apps.pop() {
             None => Box::new(workload::Quiet),
-            Some(Part { transport: 0, app, .. }) if alone => app,
+            Some(Part { transport: 0, deadline: Dur::MAX, app, .. }) if alone => app,
             Some(last) => {
                 apps.push(last);
                 Box::new(Self(apps))
@@ -40,7 +42,7 @@ impl Mux {
         call: impl FnOnce(&mut dyn App, &mut AppCx<'_>),
     ) {
         let parts = self.0.len() as u32;
-        let Some(Part { table, transport, app }) = self.0.get_mut(index) else { return };
+        let Some(Part { table, transport, deadline, app }) = self.0.get_mut(index) else { return };
         let first = cx.fx.len();
         let draw = cx.draw.part(u64::from(*table));
         let AppCx { now, me, received, .. } = *cx;
@@ -50,7 +52,7 @@ impl Mux {
             match effect {
                 AppEffect::Arm { timer, .. } => *timer = TimerId(timer.0 * parts + index as u32),
                 AppEffect::Submit { msg, tag, .. } => {
-                    (msg.transport, *tag) = (*transport, *table);
+                    (msg.transport, msg.deadline, *tag) = (*transport, *deadline, *table);
                 }
                 AppEffect::Signal { tag, .. } => *tag = *table,
                 AppEffect::Job(job) => job.tag = *table,
@@ -116,8 +118,11 @@ mod tests {
     #[test]
     fn timers_and_draws_are_kept_apart_and_ids_are_shared() {
         let app = |n| Box::new(Probe(n));
-        let first = Part { table: 2, transport: 1, app: app(7) };
-        let mut mux = Mux::of(vec![first, Part { table: 5, transport: 0, app: app(8) }], false);
+        let first = Part { table: 2, transport: 1, deadline: Dur(9), app: app(7) };
+        let mut mux = Mux::of(
+            vec![first, Part { table: 5, transport: 0, deadline: Dur::MAX, app: app(8) }],
+            false,
+        );
         let (mut next_id, mut fx) = (MsgId(0), Vec::new());
         let draw = Draw::new(1, Purpose::new("test"), 0);
         let (now, me, received) = (Time(0), HostId(0), 0);
@@ -134,12 +139,12 @@ mod tests {
         assert_eq!(timers, [TimerId(6), TimerId(7)]);
         mux.on_timer(&mut cx, timers[1]);
         mux.on_timer(&mut cx, timers[0]);
-        let submitted: Vec<(u32, u64, u64, u16, u8)> = cx
+        let submitted: Vec<(u32, u64, u64, u16, u8, Dur)> = cx
             .fx
             .iter()
             .map(|e| match e {
                 AppEffect::Submit { msg, tag, .. } => {
-                    (msg.dst.0, msg.id.0, msg.len, *tag, msg.transport)
+                    (msg.dst.0, msg.id.0, msg.len, *tag, msg.transport, msg.deadline)
                 }
                 other => panic!("{other:?}"),
             })
@@ -149,6 +154,7 @@ mod tests {
         assert_ne!(submitted[0].2, submitted[1].2, "draws differ");
         assert_eq!([submitted[0].3, submitted[1].3], [5, 2], "the tag is the index of the table");
         assert_eq!([submitted[0].4, submitted[1].4], [0, 1], "and the transport is the table's");
+        assert_eq!([submitted[0].5, submitted[1].5], [Dur::MAX, Dur(9)], "as is the deadline");
     }
 
     /// Reports and passes on whatever reaches it.
@@ -164,7 +170,8 @@ mod tests {
 
     #[test]
     fn a_table_hears_what_concerns_it_and_speaks_for_itself() {
-        let part = |table, to| Part { table, transport: 0, app: Box::new(Echo(to)) };
+        let part =
+            |table, to| Part { table, transport: 0, deadline: Dur::MAX, app: Box::new(Echo(to)) };
         let mut mux = Mux::of(vec![part(2, 7), part(5, 8)], false);
         let (mut next_id, mut fx) = (MsgId(0), Vec::new());
         let draw = Draw::new(1, Purpose::new("test"), 0);

@@ -3,7 +3,7 @@
 use endpoint::{Job, JobRecord, MessageRecord, Observer, Stat, UNBOUNDED};
 use fabric::Counted;
 use metrics::{FlowRow, JobRow};
-use units::{Rate, Time};
+use units::{Dur, Rate, Time};
 
 /// Keeps what became of each message and of each job.
 #[derive(Debug, Default)]
@@ -59,6 +59,7 @@ impl Observer for Recorder {
             traffic: r.tag,
             size: (r.len != UNBOUNDED).then_some(r.len),
             start: r.submitted,
+            deadline: (r.deadline != Dur::MAX).then_some(r.deadline),
             finish: r.delivered,
             acked: r.acked,
             ideal: r.ideal,

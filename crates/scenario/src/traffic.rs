@@ -42,6 +42,8 @@ pub(crate) struct Traffic {
     pub(crate) names: Vec<Option<String>>,
     /// Which transport carries each, by its place among them.
     transports: Vec<u8>,
+    /// The deadline of the messages of each, from submission; [`Dur::MAX`]: none.
+    deadlines: Vec<Dur>,
     hosts: u32,
     /// A kind of traffic that never ends by itself, if there is one.
     pub(crate) endless: Option<&'static str>,
@@ -120,6 +122,7 @@ pub(crate) fn read(
         tables: Vec::with_capacity(tables.len()),
         names: Vec::new(),
         transports: Vec::new(),
+        deadlines: Vec::new(),
         hosts: topology.hosts(),
         endless: None,
         open_loop: false,
@@ -142,6 +145,7 @@ pub(crate) fn read(
         let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;
         check_cap(table, &part, transport)?;
+        traffic.deadlines.push(deadline(table, &part)?);
         traffic.endless = part.endless().or(traffic.endless);
         traffic.open_loop |= part.is_open_loop();
         traffic.tables.push(part);
@@ -176,6 +180,22 @@ fn check_cap(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
     let message = "this transport has no window that a cap could bound";
     let error = table.error("cap", message, "nothing would come of it");
     Err(error.hint("`cap = \"none\"`, without its other keys, or a transport `tcp` or `newreno`"))
+}
+
+/// When each message of the table should be there, from its submission; [`Dur::MAX`]: no matter when.
+fn deadline(table: &mut Reader<'_>, part: &Part) -> Result<Dur, Diagnostic> {
+    let Some(deadline) = table.maybe::<Dur>("deadline")? else { return Ok(Dur::MAX) };
+    let unbounded = |plan: &Plan| plan.flows.iter().any(|flow| flow.len == UNBOUNDED);
+    if matches!(part, Part::Plan(plan) if unbounded(plan)) {
+        let message = "a message without an end is never whole, whatever its deadline";
+        let error = table.error("deadline", message, "for messages that end");
+        return Err(error.hint("leave it out, or give the messages a size"));
+    }
+    if deadline == Dur::ZERO {
+        let error = table.error("deadline", "no message can be whole at once", "here");
+        return Err(error.hint("a time above 0, or leave it out"));
+    }
+    Ok(deadline)
 }
 
 /// What a table is called, for results of its own: letters, digits, `-` and `_`, and not as one of
@@ -217,9 +237,10 @@ impl Traffic {
     /// One application per host.
     pub(crate) fn apps(&self) -> Result<Vec<Box<dyn App>>, PlanError> {
         let mut apps: Vec<Vec<mux::Part>> = (0..self.hosts).map(|_| Vec::new()).collect();
-        for ((table, &transport), part) in (0..).zip(&self.transports).zip(&self.tables) {
+        let carried = self.transports.iter().zip(&self.deadlines);
+        for ((table, (&transport, &deadline)), part) in (0..).zip(carried).zip(&self.tables) {
             for (host, app) in part.apps(self.hosts)? {
-                apps[host.index()].push(mux::Part { table, transport, app });
+                apps[host.index()].push(mux::Part { table, transport, deadline, app });
             }
         }
         let alone = self.tables.len() == 1;

@@ -65,6 +65,8 @@ const BACKOFF_MAX: u8 = 6;
 pub struct Rto {
     /// Smoothed round-trip time.
     srtt: Dur,
+    /// The same by an ideal clock.
+    exact: Dur,
     /// Its mean deviation.
     rttvar: Dur,
     /// Whether there was any sample.
@@ -79,7 +81,14 @@ impl Rto {
     /// An estimator without samples.
     #[must_use]
     pub const fn new() -> Self {
-        Self { srtt: Dur::ZERO, rttvar: Dur::ZERO, sampled: false, backoff: 0, spread: 0.0 }
+        Self {
+            srtt: Dur::ZERO,
+            exact: Dur::ZERO,
+            rttvar: Dur::ZERO,
+            sampled: false,
+            backoff: 0,
+            spread: 0.0,
+        }
     }
 
     /// The smoothed round-trip time, if there was a sample.
@@ -88,8 +97,17 @@ impl Rto {
         self.sampled.then_some(self.srtt)
     }
 
+    /// The smoothed round-trip time by an ideal clock, if there was a sample: for congestion control, which
+    /// tells paths apart by it that are much shorter than a tick of the timers' clock (Linux measures for
+    /// the one in microseconds and sets the other in ticks).
+    #[must_use]
+    pub fn exact_srtt(&self) -> Option<Dur> {
+        self.sampled.then_some(self.exact)
+    }
+
     /// A segment that was sent once took `rtt` to be acknowledged (RFC 6298, rules 2.2, 2.3).
     pub fn sample(&mut self, config: &RtoConfig, rtt: Dur) {
+        self.exact = if self.sampled { average(self.exact, rtt, config.srtt_gain) } else { rtt };
         let rtt = to_ticks(config.tick, rtt);
         if self.sampled {
             let deviation = Dur(self.srtt.0.abs_diff(rtt.0));

@@ -49,6 +49,8 @@ impl Time {
 impl Dur {
     /// No time at all.
     pub const ZERO: Self = Self(0);
+    /// Longer than any other.
+    pub const MAX: Self = Self(u64::MAX);
 
     /// `n` nanoseconds.
     #[must_use]

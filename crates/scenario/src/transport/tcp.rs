@@ -1,7 +1,7 @@
 //! `[transport] kind = "tcp"`: the keys of [`transports::tcp::Config`]; and `kind = "newreno"`, which is
 //! `tcp` with `rule = "newreno"`, `recovery = "newreno"` and `ecn = false`.
 
-use transports::tcp::rule::{bic, cubic, dctcp, fast, htcp};
+use transports::tcp::rule::{bic, cubic, d2tcp, dctcp, fast, htcp};
 use transports::tcp::{
     self, IdleRestart, ReceiveWindow, Recovery, Reduces, RuleConfig, Undo, ictcp, rr,
 };
@@ -45,7 +45,8 @@ const RULES: &[(&str, ReadRule)] = &[
     ("bic", bic),
     ("htcp", htcp),
     ("cubic", cubic),
-    ("dctcp", dctcp),
+    ("dctcp", |table, preset| dctcp(table, preset).map(RuleConfig::Dctcp)),
+    ("d2tcp", d2tcp),
     ("fast", fast),
 ];
 
@@ -83,12 +84,22 @@ fn cubic(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic>
     }))
 }
 
-fn dctcp(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
+fn dctcp(table: &mut Reader<'_>, preset: bool) -> Result<dctcp::Params, Diagnostic> {
     let p = preset.then_some(dctcp::Params::RFC);
-    Ok(RuleConfig::Dctcp(dctcp::Params {
+    Ok(dctcp::Params {
         gain: table.given("dctcp_gain", p.map(|p| p.gain))?,
         initial_alpha: table.given("dctcp_initial_alpha", p.map(|p| p.initial_alpha))?,
         least_window: table.given("dctcp_least_window", p.map(|p| p.least_window))?,
+    })
+}
+
+/// DCTCP's keys and its own.
+fn d2tcp(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
+    let p = preset.then_some(d2tcp::Params::PAPER);
+    Ok(RuleConfig::D2tcp(d2tcp::Params {
+        dctcp: dctcp(table, preset)?,
+        least_urgency: table.given("d2tcp_least_urgency", p.map(|p| p.least_urgency))?,
+        greatest_urgency: table.given("d2tcp_greatest_urgency", p.map(|p| p.greatest_urgency))?,
     }))
 }
 

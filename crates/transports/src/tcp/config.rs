@@ -110,7 +110,7 @@ pub struct Config {
     /// How losses are repaired.
     pub recovery: Recovery,
     /// All packets say that they may be marked (ECT), and marks are echoed and heeded (RFC 3168;
-    /// by RFC 8257 with [`RuleConfig::Dctcp`], which needs it).
+    /// by RFC 8257 with [`RuleConfig::Dctcp`] and [`RuleConfig::D2tcp`], which need it).
     pub ecn: bool,
     /// Below `ssthresh` the window grows exponentially (RFC 5681, section 3.1). Otherwise it always
     /// grows as in congestion avoidance (a variant of Phanishayee et al., FAST 2008).
@@ -187,8 +187,8 @@ pub enum ConfigError {
         /// The field `overhead`.
         overhead: u16,
     },
-    /// DCTCP without marks.
-    #[error("rule dctcp needs ecn")]
+    /// DCTCP or D2TCP without marks.
+    #[error("rules dctcp and d2tcp need ecn")]
     NoMarks,
     /// What relies on something else that is off.
     #[error("{name} needs {of}")]

@@ -291,7 +291,7 @@ impl Endpoint for Tcp {
         self.messages += 1;
         let slot = self.sender_for(cx, msg);
         let sender = &mut self.senders[slot as usize];
-        sender.submit(msg.id, msg.len);
+        sender.submit(msg.id, msg.len, cx.now.saturating_add(msg.deadline));
         sender.cap_window(&self.config, msg.window);
         self.settle(cx.now, slot, Timer::Keep);
         Submit::Taken

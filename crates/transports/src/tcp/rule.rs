@@ -9,6 +9,7 @@
 
 pub mod bic;
 pub mod cubic;
+pub mod d2tcp;
 pub mod dctcp;
 #[cfg(test)]
 mod equilibria;
@@ -38,6 +39,8 @@ pub enum RuleConfig {
     Cubic(cubic::Params),
     /// DCTCP (RFC 8257).
     Dctcp(dctcp::Params),
+    /// D2TCP (Vamanan and others, SIGCOMM 2012).
+    D2tcp(d2tcp::Params),
     /// FAST TCP (Wei and others, ToN 2006).
     Fast(fast::Params),
     /// LIA (RFC 6356), for subflows as those that follow.
@@ -61,6 +64,7 @@ impl RuleConfig {
             Self::Bic(params) => params.check(),
             Self::Cubic(params) => params.check(),
             Self::Dctcp(params) => params.check(),
+            Self::D2tcp(params) => params.check(),
             Self::Fast(params) => params.check(),
             Self::Lia(params) => params.check(),
             Self::Semicoupled(params) => params.check(),
@@ -70,7 +74,7 @@ impl RuleConfig {
     /// Whether its receivers echo each mark, not just whether there was one (RFC 8257, section
     /// 3.2, instead of RFC 3168, section 6.1.3).
     pub(super) fn echoes_each_mark(&self) -> bool {
-        matches!(self, Self::Dctcp(_))
+        matches!(self, Self::Dctcp(_) | Self::D2tcp(_))
     }
 }
 
@@ -90,6 +94,19 @@ pub(super) struct Acked {
     pub(super) sample: Option<Dur>,
     /// The smoothed round-trip time, this sample included.
     pub(super) srtt: Option<Dur>,
+    /// What is left of the message that is acknowledged next, if that has a deadline.
+    pub(super) due: Option<Due>,
+}
+
+/// What is left of a message with a deadline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Due {
+    /// Segments not acknowledged.
+    pub(super) segments: f64,
+    /// The time left for them; zero if it is up.
+    pub(super) within: Dur,
+    /// The smoothed round-trip time, by an ideal clock.
+    pub(super) rtt: Dur,
 }
 
 /// What a coupled rule knows of the connection that its subflow belongs to, as `mptcp/coupling.rs` works it out.
@@ -119,7 +136,7 @@ pub(crate) struct Standing {
     /// Its window, segments. In fast recovery that is ssthresh: what is inflated does not count
     /// (RFC 6356, section 3).
     pub(crate) window: f64,
-    /// Its smoothed round-trip time, if it has been measured.
+    /// Its smoothed round-trip time by an ideal clock, if it has been measured.
     pub(crate) srtt: Option<Dur>,
     /// [`State::loss_interval`].
     pub(crate) loss_interval: f64,
@@ -180,6 +197,7 @@ pub(super) enum State {
     HTcp(htcp::HTcp),
     Cubic(cubic::Cubic),
     Dctcp(dctcp::Dctcp),
+    D2tcp(d2tcp::D2tcp),
     Fast(fast::Fast),
     Lia(lia::Lia),
     FullyCoupled(fully_coupled::FullyCoupled),
@@ -196,6 +214,7 @@ impl State {
             RuleConfig::HTcp(params) => Self::HTcp(htcp::HTcp::new(params)),
             RuleConfig::Cubic(params) => Self::Cubic(cubic::Cubic::new(params)),
             RuleConfig::Dctcp(params) => Self::Dctcp(dctcp::Dctcp::new(params)),
+            RuleConfig::D2tcp(params) => Self::D2tcp(d2tcp::D2tcp::new(params)),
             RuleConfig::Fast(params) => Self::Fast(fast::Fast::new(params)),
             RuleConfig::Lia(params) => Self::Lia(lia::Lia::new(params)),
             RuleConfig::FullyCoupled => Self::FullyCoupled(fully_coupled::FullyCoupled::new()),
@@ -222,6 +241,7 @@ impl State {
             Self::HTcp(rule) => rule,
             Self::Cubic(rule) => rule,
             Self::Dctcp(rule) => rule,
+            Self::D2tcp(rule) => rule,
             Self::Fast(rule) => rule,
             Self::Lia(rule) => rule,
             Self::FullyCoupled(rule) => rule,
@@ -244,6 +264,7 @@ impl Acked {
             new_round: false,
             sample: None,
             srtt: None,
+            due: None,
         }
     }
 }

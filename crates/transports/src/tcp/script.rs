@@ -50,7 +50,7 @@ impl Script {
     fn new(config: Config) -> Self {
         let id = Identity { dst: HostId(1), conn: 0, path: 0, channel: 0, mss: MSS as u16 };
         let mut sender = Sender::new(&config, id);
-        sender.submit(MsgId(0), UNBOUNDED);
+        sender.submit(MsgId(0), UNBOUNDED, Time::NEVER);
         let mut script = Self { config, sender, now: Time::ZERO, fx: Effects::new() };
         assert_eq!(script.sent(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         script
@@ -558,7 +558,7 @@ fn a_pause_is_counted_once_and_without_the_flight() {
     let id = Identity { dst: HostId(1), conn: 0, path: 0, channel: 1, mss: MSS as u16 };
     let mut s =
         Script { config, sender: Sender::new(&config, id), now: Time::ZERO, fx: Effects::new() };
-    s.sender.submit(MsgId(0), 10 * MSS);
+    s.sender.submit(MsgId(0), 10 * MSS, Time::NEVER);
     s.sent();
     s.ack(10);
     let began = |s: &Script| match s.sender.window().rule() {
@@ -567,8 +567,8 @@ fn a_pause_is_counted_once_and_without_the_flight() {
     };
     assert_eq!(began(&s), s.now);
     s.now += Dur::from_ms(50);
-    s.sender.submit(MsgId(1), MSS);
-    s.sender.submit(MsgId(2), MSS);
+    s.sender.submit(MsgId(1), MSS, Time::NEVER);
+    s.sender.submit(MsgId(2), MSS, Time::NEVER);
     s.sent();
     assert_eq!(began(&s), s.now, "10 us of flight do not belong to the 50 ms");
 }

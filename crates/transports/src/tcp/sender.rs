@@ -10,7 +10,7 @@ use wire::tcp::Control;
 use super::config::{Config, ReceiveWindow, Recovery, Reduces};
 use super::handshake::{self, Opening};
 use super::repeat::Repeat;
-use super::rule::{Acked, Group, Standing};
+use super::rule::{Acked, Due, Group, Standing};
 use super::scoreboard::Scoreboard;
 use super::stream::{Segment, Source, Stream};
 use super::timestamps;
@@ -250,7 +250,7 @@ impl<S: Source> Sender<S> {
 
     /// What this subflow contributes to its connection's [`Group`]s.
     pub(crate) fn standing(&self) -> Standing {
-        self.window.standing(self.rto.srtt())
+        self.window.standing(self.rto.exact_srtt())
     }
 
     /// What its connection is like now: to be said before every other call that may move the window (an
@@ -545,7 +545,8 @@ impl<S: Source> Sender<S> {
         let new_round = self.una > self.round_end;
         let (segments, srtt) = (self.segments(acked), self.rto.srtt());
         let (open, marked) = (self.window.phase() == Phase::Open, incoming.marked);
-        let acked = Acked { now, segments, open, marked, new_round, sample, srtt };
+        let due = self.due(now);
+        let acked = Acked { now, segments, open, marked, new_round, sample, srtt, due };
         let restart = if undone {
             self.window.on_ack(&acked);
             true
@@ -565,6 +566,14 @@ impl<S: Source> Sender<S> {
             () if restart => Timer::Restart,
             () => Timer::Keep,
         }
+    }
+
+    /// What is left of the message that is acknowledged next, if that has a deadline and the path has been
+    /// measured.
+    fn due(&self, now: Time) -> Option<Due> {
+        let (end, deadline) = self.stream.due(self.una)?;
+        let (segments, rtt) = (self.segments(end - self.una), self.rto.exact_srtt()?);
+        Some(Due { segments, within: Dur(deadline.0.saturating_sub(now.0)), rtt })
     }
 
     /// The round-trip time that this acknowledgement measures, if it does; `echo` is the stamp in it.
@@ -739,9 +748,9 @@ impl Sender {
         self.stream.open()
     }
 
-    /// Take on a message of `len` bytes.
-    pub(crate) fn submit(&mut self, id: MsgId, len: u64) {
-        self.stream.submit(id, len, self.una);
+    /// Take on a message of `len` bytes that should be there by `deadline`.
+    pub(crate) fn submit(&mut self, id: MsgId, len: u64, deadline: Time) {
+        self.stream.submit(id, len, deadline, self.una);
     }
 
     /// Give message `id` up; false if it is not here or has already been given up. Of a message

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use endpoint::{Effects, Why};
-use units::{HostId, MsgId, MsgKey};
+use units::{HostId, MsgId, MsgKey, Time};
 use wire::tcp::Control;
 
 use super::sender::Identity;
@@ -37,6 +37,12 @@ pub(crate) trait Source: Default {
 
     /// Everything before position `una` is acknowledged.
     fn acknowledged(&mut self, una: u64, fx: &mut Effects);
+
+    /// Where the message ends that position `una` is in, and when it should be there, if that matters.
+    fn due(&self, una: u64) -> Option<(u64, Time)> {
+        let _ = una;
+        None
+    }
 }
 
 /// A message on its way.
@@ -47,6 +53,8 @@ struct Outgoing {
     start: u64,
     /// Bytes to send: those of the message, or those that were sent when it was given up.
     len: u64,
+    /// When all of it should be there; [`Time::NEVER`]: no matter when.
+    deadline: Time,
     /// It ends with a mark that it was given up, not whole.
     given_up: bool,
     /// The application has been told how it ended.
@@ -102,11 +110,13 @@ impl Stream {
         self.open
     }
 
-    /// Take on a message of `len` bytes. `una`: everything before this position is acknowledged.
-    pub(crate) fn submit(&mut self, id: MsgId, len: u64, una: u64) {
+    /// Take on a message of `len` bytes that should be there by `deadline`. `una`: everything before this
+    /// position is acknowledged.
+    pub(crate) fn submit(&mut self, id: MsgId, len: u64, deadline: Time, una: u64) {
         let start = self.messages.back().map_or(una, Outgoing::end);
         self.open += 1;
-        self.messages.push_back(Outgoing { id, start, len, given_up: false, reported: false });
+        let (given_up, reported) = (false, false);
+        self.messages.push_back(Outgoing { id, start, len, deadline, given_up, reported });
     }
 
     /// The message that position `seq` is in. Most often it is the first.
@@ -192,6 +202,11 @@ impl Source for Stream {
         Some(Segment { seq, len, msg: m.id, offset, control, echo: 0, again: false })
     }
 
+    fn due(&self, una: u64) -> Option<(u64, Time)> {
+        let m = self.message_at(una).filter(|m| m.deadline != Time::NEVER)?;
+        Some((m.end(), m.deadline))
+    }
+
     fn acknowledged(&mut self, una: u64, fx: &mut Effects) {
         while let Some(m) = self.messages.front()
             && m.end() <= una
@@ -218,7 +233,7 @@ mod tests {
     fn stream() -> Stream {
         let mut stream = Stream::default();
         for (id, len) in [(0, 2_500), (1, 0), (2, 700)] {
-            stream.submit(MsgId(id), len, 0);
+            stream.submit(MsgId(id), len, Time::NEVER, 0);
         }
         stream
     }

@@ -814,7 +814,7 @@ fn two_senders_share_a_bottleneck() {
 }
 
 /// I2 of specs/mptcp_mmptcp.md: one subflow whose rule is LIA sends what NewReno sends, packet for packet; so do
-/// those of the others that are alone.
+/// the others.
 #[test]
 fn i2_a_coupled_rule_alone_is_newreno() {
     let sent = |rule| {
@@ -831,6 +831,7 @@ fn i2_a_coupled_rule_alone_is_newreno() {
     for rule in [
         RuleConfig::Lia(rule::lia::Params::RFC),
         RuleConfig::Lia(rule::lia::Params { capped: false, ..rule::lia::Params::RFC }),
+        RuleConfig::Olia,
         RuleConfig::Ewtcp(rule::ewtcp::Weight::InverseSquare),
         RuleConfig::Semicoupled(rule::semicoupled::Params { exponent: 1.0, weight: 1.0 }),
     ] {

@@ -52,6 +52,11 @@ impl Dctcp {
     pub(super) fn new(params: Params) -> Self {
         Self { params, alpha: params.initial_alpha, acked: 0.0, marked: 0.0 }
     }
+
+    /// The estimated share of bytes that meet congestion.
+    pub(super) fn alpha(&self) -> f64 {
+        self.alpha
+    }
 }
 
 impl Rule for Dctcp {

@@ -39,8 +39,7 @@ impl Rule for Olia {
     /// rate, over w. May be negative; a window keeps a segment.
     fn increase(&mut self, cwnd: f64, n: f64, _: &Acked) -> f64 {
         let Group { rate_share, shift, .. } = self.group;
-        let grown = cwnd + n * (rate_share * rate_share + shift) / cwnd;
-        grown.max(1.0) - cwnd
+        (n * (rate_share * rate_share + shift) / cwnd).max(1.0 - cwnd)
     }
 
     fn after_loss(&mut self, used: f64, _: Time) -> f64 {
