@@ -9,7 +9,7 @@
 TRIMLINE = target/release/trimline
 
 # Published evaluations, in studies/.
-STUDIES = ndp incast
+STUDIES = ndp incast mmptcp
 
 demo:
 	cargo build --release --locked -p trimline
