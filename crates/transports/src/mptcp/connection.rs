@@ -90,7 +90,7 @@ pub(super) struct Connection {
     /// A loss was inferred from duplicate acknowledgements in the first phase.
     pub(super) lost: bool,
     /// Room for what a coupled rule is told.
-    standings: Vec<Standing>,
+    pub(super) standings: Vec<Standing>,
     /// The connection stands in the endpoint's round.
     pub(super) in_round: bool,
 }

@@ -135,7 +135,7 @@ fn scatter_threshold(scatter: &Scatter, paths: u32) -> u32 {
 }
 
 /// How long joins wait: different steps, each set of them as likely as every other.
-struct Gaps {
+pub(super) struct Gaps {
     /// How many there are to choose from, and how many joins are left.
     steps: u64,
     left: u64,
@@ -143,14 +143,14 @@ struct Gaps {
 }
 
 impl Gaps {
-    fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         let (steps, left) = (config.join_gap.0 / GAP_STEP.0, u64::from(config.joins()));
         Self { steps, left, taken: Vec::new() }
     }
 
     /// The next one; `below` draws a number below what it is given. (Floyd's algorithm: Bentley and Floyd,
     /// CACM 30(9), 1987.)
-    fn next(&mut self, below: impl Fn(u64) -> u64) -> Dur {
+    pub(super) fn next(&mut self, below: impl Fn(u64) -> u64) -> Dur {
         if self.steps == 0 {
             return Dur::ZERO;
         }

@@ -30,12 +30,15 @@ struct Connection {
     subflows: Vec<u32>,
 }
 
-/// The receiving half of a subflow, and the slot of its connection.
+/// The receiving half of a subflow.
 #[derive(Debug)]
 struct Subflow {
     receiver: Receiver,
+    /// The slot of its connection.
     connection: u32,
     number: u8,
+    /// The path of the first segment that came, which acknowledgements of scattered ones keep to.
+    first_path: u32,
 }
 
 const NONE: u32 = u32::MAX;
@@ -83,11 +86,14 @@ impl Receivers {
             return [None, Some(Ack::new(config, ack, signal, dsn_end))];
         }
         let at = self.connection(pkt.src, signal.token);
-        let slot = self.subflow(at, conn, signal.subflow);
+        let slot = self.subflow(at, conn, signal.subflow, pkt.path);
         let connection = &mut self.connections[at as usize];
-        let half = &mut self.subflows[slot as usize].receiver;
+        let Subflow { receiver: half, first_path, .. } = &mut self.subflows[slot as usize];
         let Some(seq) = half.position(&config.tcp, header.seq) else { return [None, None] };
         let before = half.arrive(&config.tcp, header, pkt, seq, space);
+        if signal.scattered {
+            half.answer_over(*first_path);
+        }
         let earlier = connection.received.prefix();
         let progress = half.insert(seq..seq + space);
         let new =
@@ -120,7 +126,7 @@ impl Receivers {
 
     /// The next delayed acknowledgement that is due.
     pub(super) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
-        let Subflow { receiver, connection, number } =
+        let Subflow { receiver, connection, number, .. } =
             &mut self.subflows[self.deadlines.pop(now)? as usize];
         let Connection { token, received, .. } = &self.connections[*connection as usize];
         let body = Body::DataAck(received.prefix());
@@ -144,8 +150,8 @@ impl Receivers {
         slot
     }
 
-    /// The slot of subflow `number` of the connection in slot `at`, a new one if it is new.
-    fn subflow(&mut self, at: u32, conn: u32, number: u8) -> u32 {
+    /// The slot of subflow `number` of the connection in slot `at`, a new one if it is new, over `path`.
+    fn subflow(&mut self, at: u32, conn: u32, number: u8, path: u32) -> u32 {
         let Connection { peer, subflows, .. } = &mut self.connections[at as usize];
         let place = usize::from(number);
         if subflows.len() <= place {
@@ -154,12 +160,12 @@ impl Receivers {
         if subflows[place] == NONE {
             let slot = self.free_subflows.pop().unwrap_or_else(|| {
                 let receiver = Receiver::new(*peer, conn, SACK_BLOCKS_MAX);
-                self.subflows.push(Subflow { receiver, connection: at, number });
+                self.subflows.push(Subflow { receiver, connection: at, number, first_path: path });
                 self.subflows.len() as u32 - 1
             });
             let subflow = &mut self.subflows[slot as usize];
             subflow.receiver.reopen(*peer, conn);
-            (subflow.connection, subflow.number) = (at, number);
+            (subflow.connection, subflow.number, subflow.first_path) = (at, number, path);
             subflows[place] = slot;
         }
         subflows[place]

@@ -1,8 +1,12 @@
 //! MPTCP and its family on the pair harness: the invariants of specs/mptcp_mmptcp.md, section 8, and the
 //! conformance suite. 10 Gb/s, 5 us one way, segments of 1000 + 60 bytes, unless a test says otherwise.
 
+mod buffers;
+mod faults;
+mod phases;
+
 use endpoint::{Draw, Endpoint, Purpose};
-use testkit::{Link, Net, Sent, conformance, fault};
+use testkit::{Link, Net, Sent, Verdict, conformance, fault};
 use units::{Bytes, Dur, Rate};
 
 use super::*;
@@ -41,6 +45,45 @@ fn mmptcp(n: u32, threshold: u64) -> Config {
     let switch = Some(Switch { on: SwitchOn::Bytes(threshold), postpone: false });
     let scatter = Some(Scatter { dup_threshold: ScatterThreshold::Paths, switch });
     Config { scatter, ..mptcp(n) }
+}
+
+fn packet_scatter() -> Config {
+    let scatter = Some(Scatter { dup_threshold: ScatterThreshold::Paths, switch: None });
+    Config { scatter, ..mptcp(1) }
+}
+
+/// A timer that never expires by itself.
+fn patient(config: Config) -> Config {
+    let rto = RtoConfig { min: Dur::from_ms(200), initial: Dur::from_ms(200), ..config.tcp.rto };
+    Config { tcp: tcp::Config { rto, ..config.tcp }, ..config }
+}
+
+fn pair(config: Config, link: Link) -> Net<Mptcp> {
+    let make = || Box::new(Mptcp::new(config).unwrap());
+    Net::new(1, link, vec![make(), make()])
+}
+
+/// What a packet says of its connection.
+fn signal(sent: &Sent) -> Signal {
+    Signal::parse(sent.pkt.header()).unwrap()
+}
+
+fn is_syn(sent: &Sent) -> bool {
+    Repr::parse(sent.pkt.header()).unwrap().control.has(Control::SYN)
+}
+
+/// Data packets of host A, by subflow.
+fn data(net: &Net<Mptcp>) -> impl Iterator<Item = (u8, &Sent)> {
+    let data = net.log().iter().filter(|s| s.pkt.src == A && s.pkt.carries_payload());
+    data.map(|s| (signal(s).subflow, s))
+}
+
+fn timeouts(net: &Net<Mptcp>) -> u64 {
+    net.stat(A, Stat::Timeout)
+}
+
+fn ms(n: u64) -> Time {
+    Time::ZERO + Dur::from_ms(n)
 }
 
 fn suite() -> conformance::Opts {
@@ -118,4 +161,36 @@ fn i2_one_subflow_is_newreno() {
         }
         assert_eq!(tcp.len(), one.len());
     }
+}
+
+/// Bytes that a connection of `n` subflows coupled by `rule` gets through in 10 s, and a NewReno flow with the
+/// same round trip and the same loss rate.
+fn goodput(n: u32, rule: RuleConfig, seed: u64) -> [f64; 2] {
+    let several = Config { tcp: tcp::Config { rule, ..mptcp(n).tcp }, ..mptcp(n) };
+    let make = |config| Box::new(Mptcp::new(patient(config)).unwrap());
+    let hosts = [several, mptcp(1), mptcp(1)].map(make);
+    let mut net = Net::new(seed, Link { delay: Dur::from_us(500), ..LINK }, hosts.into());
+    net.stop_logging();
+    let mix = fault::Mix { drop: 0.0005, ..fault::Mix::NONE };
+    net.fault(fault::random(Draw::new(seed, Purpose::new("loss"), 0), mix));
+    let keys = [A, B].map(|from| net.submit(from, HostId(2), endpoint::UNBOUNDED));
+    net.run_until(ms(10_000));
+    keys.map(|key| net.record(key).placed.prefix() as f64)
+}
+
+/// I9: with LIA, two subflows take at most 1.1 times what one NewReno flow takes; uncoupled, they take twice
+/// as much. Losses strike at random: then the windows of more subflows differ so much by chance that LIA's
+/// alpha, which takes the largest for the best, makes that 1.2.
+#[test]
+fn i9_lia_takes_no_more_than_one_flow() {
+    let share = |n, rule| {
+        let runs = (1..=5).map(|seed| goodput(n, rule, seed));
+        let [several, one] = runs.fold([0.0; 2], |sum, run| [sum[0] + run[0], sum[1] + run[1]]);
+        several / one
+    };
+    let lia = RuleConfig::Lia(tcp::rule::lia::Params::RFC);
+    let (two, four) = (share(2, lia), share(4, lia));
+    assert!(two > 1.0 && two < 1.1 && four > 1.1 && four < 1.3, "{two} {four}");
+    let uncoupled = share(2, RuleConfig::NewReno);
+    assert!(uncoupled > 1.9 && uncoupled < 2.1, "{uncoupled}");
 }

@@ -359,6 +359,11 @@ impl Receiver {
         before
     }
 
+    /// Acknowledgements of what came last take `path`, not its own.
+    pub(crate) fn answer_over(&mut self, path: u32) {
+        self.path = path;
+    }
+
     /// The positions `range` have come.
     pub(crate) fn insert(&mut self, range: Range<u64>) -> Progress {
         let before = self.received.prefix();

@@ -766,7 +766,7 @@ impl Sender {
 }
 
 #[cfg(test)]
-impl Sender {
+impl<S: Source + std::fmt::Debug> Sender<S> {
     pub(super) fn window(&self) -> &Window {
         &self.window
     }
