@@ -7,7 +7,7 @@ use transports::mptcp::{
 use transports::tcp::rule::{RuleConfig, ewtcp, lia, semicoupled};
 use units::Bytes;
 
-use super::tcp::{RECOVERIES, Variant, config as subflow, refuse};
+use super::tcp::{RECOVERIES, Variant, config as subflow, refuse, rr};
 use super::{Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
@@ -188,9 +188,13 @@ fn scatter(
     if family == Family::Mptcp {
         return Ok(None);
     }
+    let preset = p.is_some();
     let p = p.and_then(|p| p.scatter);
-    let threshold = p.map(|p| Threshold(p.dup_threshold));
-    let Threshold(dup_threshold) = table.given("scatter_dup_threshold", threshold)?;
+    let threshold = p.map(|p| Threshold(Some(p.dup_threshold)));
+    let dup_threshold = match table.given("scatter_dup_threshold", threshold)?.0 {
+        Some(threshold) => threshold,
+        None => ScatterThreshold::Rr(rr(table, preset)?),
+    };
     let switch = match family {
         Family::Mmptcp => Some(switch(table, p.and_then(|p| p.switch))?),
         Family::Mptcp | Family::PacketScatter => None,
@@ -260,21 +264,23 @@ impl Knob for Buffer {
     }
 }
 
-/// A number of duplicate acknowledgements, or "paths".
-struct Threshold(ScatterThreshold);
+/// A number of duplicate acknowledgements, or "paths", or "rr", whose numbers are keys of their own.
+struct Threshold(Option<ScatterThreshold>);
 
 impl Knob for Threshold {
-    const EXAMPLE: &'static str = "\"paths\"` or `3";
+    const EXAMPLE: &'static str = "\"paths\"`, `\"rr\"` or `3";
     fn read(value: &Value) -> Result<Self, String> {
         match value {
-            Value::Text(text) if text == "paths" => Ok(Self(ScatterThreshold::Paths)),
-            _ => u32::read(value).map(|n| Self(ScatterThreshold::Fixed(n))),
+            Value::Text(text) if text == "paths" => Ok(Self(Some(ScatterThreshold::Paths))),
+            Value::Text(text) if text == "rr" => Ok(Self(None)),
+            _ => u32::read(value).map(|n| Self(Some(ScatterThreshold::Fixed(n)))),
         }
     }
     fn show(&self) -> toml::Value {
         match self.0 {
-            ScatterThreshold::Paths => toml::Value::String("paths".into()),
-            ScatterThreshold::Fixed(n) => n.show(),
+            Some(ScatterThreshold::Paths) => toml::Value::String("paths".into()),
+            Some(ScatterThreshold::Fixed(n)) => n.show(),
+            Some(ScatterThreshold::Rr(_)) | None => toml::Value::String("rr".into()),
         }
     }
 }

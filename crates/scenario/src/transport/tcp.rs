@@ -202,15 +202,19 @@ fn dup_threshold(
     let DupThreshold(Some(number)) =
         table.given("dup_threshold", p.map(|p| DupThreshold(Some(p))))?
     else {
-        let p = p.map(|_| rr::Params::PRESET);
-        let params = rr::Params {
-            fa_ratio: table.given("rr_fa_ratio", p.map(|p| p.fa_ratio))?,
-            step: table.given("rr_step", p.map(|p| p.step))?,
-            history: table.given("rr_history", p.map(|p| p.history))?,
-        };
-        return Ok((rr::LEAST, Some(params)));
+        return Ok((rr::LEAST, Some(rr(table, p.is_some())?)));
     };
     Ok((number, None))
+}
+
+/// The keys of RR-TCP; `preset`: they have the values of its publication, or ours.
+pub(super) fn rr(table: &mut Reader<'_>, preset: bool) -> Result<rr::Params, Diagnostic> {
+    let p = preset.then_some(rr::Params::PRESET);
+    Ok(rr::Params {
+        fa_ratio: table.given("rr_fa_ratio", p.map(|p| p.fa_ratio))?,
+        step: table.given("rr_step", p.map(|p| p.step))?,
+        history: table.given("rr_history", p.map(|p| p.history))?,
+    })
 }
 
 /// Duplicate acknowledgements that mean loss; `None`: "rr".

@@ -5,7 +5,7 @@ use thiserror::Error;
 use units::Dur;
 
 use crate::tcp::rule::lia;
-use crate::tcp::{self, ReceiveWindow, Recovery, RuleConfig};
+use crate::tcp::{self, ReceiveWindow, Recovery, RuleConfig, rr};
 
 /// Subflows that a connection may have, the scattering one included.
 pub const SUBFLOWS_MAX: u32 = 64;
@@ -32,13 +32,15 @@ pub enum Reinject {
 }
 
 /// What duplicate acknowledgements mean while packets are scattered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScatterThreshold {
     /// Loss after 3 + P of them, P the number of paths to the destination; 3 if there is but one
     /// (specs/mptcp_mmptcp.md, section 4).
     Paths,
     /// Loss after so many, at least 1.
     Fixed(u32),
+    /// Loss after as many as RR-TCP learns, which needs [`tcp::Config::dsack`].
+    Rr(rr::Params),
 }
 
 /// What ends the first phase.
@@ -257,8 +259,14 @@ impl Config {
                 return range(name, value, "it must hold a segment at least");
             }
         }
-        if let Some(Scatter { dup_threshold: ScatterThreshold::Fixed(0), .. }) = self.scatter {
-            return range("scatter_dup_threshold", 0, "it must be at least 1");
+        match self.scatter.map(|scatter| scatter.dup_threshold) {
+            Some(ScatterThreshold::Fixed(0)) => {
+                return range("scatter_dup_threshold", 0, "it must be at least 1");
+            }
+            Some(ScatterThreshold::Rr(params)) => {
+                tcp::Config { rr: Some(params), ..self.tcp }.check()?;
+            }
+            _ => {}
         }
         match self.scatter.and_then(|scatter| scatter.switch) {
             // Not `share <= 0.0`: a NaN is out of range too.

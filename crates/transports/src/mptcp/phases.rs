@@ -7,7 +7,7 @@ use units::Dur;
 use super::config::{Config, GAP_STEP, Scatter, ScatterThreshold, Switch, SwitchOn};
 use super::connection::{Connection, State, Subflow};
 use crate::tcp::sender::{Identity, Sender};
-use crate::tcp::{self, PATH, RuleConfig};
+use crate::tcp::{self, PATH, RuleConfig, rr};
 
 /// How long a join waits.
 const JOIN_GAP: Purpose = Purpose::new("mptcp join gap");
@@ -54,7 +54,7 @@ impl Connection {
         if let Some(scatter) = config.scatter {
             // Alone, it is no part of a group.
             tcp.rule = RuleConfig::NewReno;
-            tcp.dup_threshold = scatter_threshold(&scatter, cx.net.paths(self.id.dst));
+            (tcp.dup_threshold, tcp.rr) = scatter_threshold(&scatter, cx.net.paths(self.id.dst));
         }
         let sender = Sender::new(&tcp, self.id);
         self.subflows.push(Subflow::new(sender, State::Live));
@@ -125,12 +125,13 @@ impl Connection {
     }
 }
 
-/// Duplicate acknowledgements that mean loss while packets take `paths` paths.
-fn scatter_threshold(scatter: &Scatter, paths: u32) -> u32 {
+/// Duplicate acknowledgements that mean loss while packets take `paths` paths, and how to learn others.
+fn scatter_threshold(scatter: &Scatter, paths: u32) -> (u32, Option<rr::Params>) {
     match scatter.dup_threshold {
-        ScatterThreshold::Fixed(n) => n,
-        ScatterThreshold::Paths if paths <= 1 => 3,
-        ScatterThreshold::Paths => 3 + paths,
+        ScatterThreshold::Fixed(n) => (n, None),
+        ScatterThreshold::Paths if paths <= 1 => (3, None),
+        ScatterThreshold::Paths => (3 + paths, None),
+        ScatterThreshold::Rr(params) => (rr::LEAST, Some(params)),
     }
 }
 

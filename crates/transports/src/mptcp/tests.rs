@@ -121,6 +121,23 @@ fn mmptcp_conforms() {
 }
 
 /// What a trace says of a packet, the option left out.
+/// The first phase with what TCP has against reordering instead of the threshold from the paths.
+#[test]
+fn mmptcp_conforms_with_a_threshold_learnt_and_with_reductions_undone() {
+    let config = mmptcp(2, 20 * MSS);
+    let threshold = ScatterThreshold::Rr(tcp::rr::Params::PRESET);
+    let scatter = config.scatter.map(|s| Scatter { dup_threshold: threshold, ..s });
+    let recovery = tcp::Recovery::Sack;
+    let rr = tcp::Config { recovery, dsack: true, undo: tcp::Undo::Dsack, ..config.tcp };
+    let needs = Config { scatter, ..config }.check().unwrap_err().to_string();
+    assert_eq!(needs, "dup_threshold rr needs dsack");
+    conforms(Config { scatter, tcp: rr, ..config });
+    let tcp = tcp::Config { timestamps: true, undo: tcp::Undo::Eifel, ..config.tcp };
+    let scatter =
+        config.scatter.map(|s| Scatter { dup_threshold: ScatterThreshold::Fixed(3), ..s });
+    conforms(Config { scatter, tcp, ..config });
+}
+
 fn seen(sent: &Sent) -> (Time, HostId, u32, u16, Repr) {
     (
         sent.at,
