@@ -388,6 +388,7 @@ impl ConnectionIds {
 
 /// The acknowledgement that `header` is to a sender whose first position not acknowledged is `una`, if it
 /// makes sense; `blocks` is where what it says by SACK goes.
+#[inline(always)] // a part of the way of every packet
 pub(crate) fn incoming<'a>(
     config: &Config,
     header: &Repr,
@@ -435,6 +436,7 @@ pub(crate) fn unwrap(value: u32, reference: u64, bits: u32) -> Option<u64> {
     reference.checked_add_signed(i64::from(difference))
 }
 
+#[inline(always)] // likewise
 pub(crate) fn fill_data(
     config: &Config,
     now: Time,
@@ -461,6 +463,7 @@ pub(crate) fn fill_data(
     write(Repr { src_port, dst_port, seq, ack, control, window, sack, timestamps }, slot);
 }
 
+#[inline(always)] // likewise
 pub(crate) fn fill_ack(config: &Config, now: Time, ack: Ack, slot: &mut Packet) {
     slot.dst = ack.peer;
     slot.path = ack.path;
