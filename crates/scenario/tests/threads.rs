@@ -286,6 +286,7 @@ struct Seen {
     runs: u32,
     ndp: u32,
     newreno: u32,
+    mptcp: u32,
     handshakes: u32,
     ictcp: u32,
     graphs: u32,
@@ -335,6 +336,7 @@ impl Seen {
         self.ndp += u32::from(drawn.ndp);
         self.newreno += u32::from(!drawn.ndp);
         let cut_with = |key| u32::from(partitions > Some(1) && drawn.text.contains(key));
+        self.mptcp += cut_with("kind = \"mptcp\"") + cut_with("\"mmptcp\"");
         self.handshakes += cut_with("handshake = true");
         self.ictcp += cut_with("\"ictcp\"");
         self.several_partitions += u32::from(partitions > Some(1));
@@ -380,6 +382,7 @@ impl Seen {
         if self.alone.is_some() {
             assert!(self.shared_buffers >= 3, "shared buffers of fabrics that are cut: {self:#?}");
             assert!(self.graphs >= 5, "graphs that are cut: {self:#?}");
+            assert!(self.mptcp >= 2, "MPTCPs that are cut: {self:#?}");
             assert!(self.handshakes >= 3 && self.ictcp >= 3, "TCPs that are cut: {self:#?}");
             assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
             assert!(self.signals_between_partitions >= 2, "{self:#?}");

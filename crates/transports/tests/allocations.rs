@@ -3,7 +3,7 @@
 
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
-use trimline_transports::{ndp, phost, tcp};
+use trimline_transports::{mptcp, ndp, phost, tcp};
 use units::{Bytes, Dur};
 
 fn allocations(run: &mut dyn FnMut()) -> u64 {
@@ -41,6 +41,26 @@ fn ictcp_allocates_nothing_per_packet() {
     let mut config = tcp::Config::linux_datacenter(1460);
     config.receive_window = tcp::ReceiveWindow::Ictcp(tcp::ictcp::Params::paper(Dur::from_ms(1)));
     tcp_allocates_nothing(config);
+}
+
+#[test]
+fn mptcp_allocates_nothing_per_packet() {
+    let mut config = mptcp::Config::mmptcp_infocom16(1400);
+    config.tcp.rto.min = Dur::from_ms(1);
+    config.tcp.rto.initial = Dur::from_ms(1);
+    config.reinject = mptcp::Reinject::Timeout;
+    config.opportunistic = true;
+    config.receive_buffer = 64 * 1400;
+    let make = |_| Box::new(mptcp::Mptcp::new(config).unwrap()) as Box<dyn Endpoint>;
+    let opts = Opts {
+        payload: Bytes(1400),
+        window: Bytes(14_000),
+        trims: false,
+        bounces: false,
+        hashed_paths: true,
+        patience: Dur::from_ms(10_000),
+    };
+    conformance::allocates_nothing(&make, opts, allocations);
 }
 
 #[test]

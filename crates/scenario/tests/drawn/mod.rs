@@ -83,8 +83,14 @@ pub(crate) fn draw(seed: u64) -> Drawn {
         let encodings = ["\"source-route\"", "\"core-label\"", "\"core-address\""];
         dice.maybe(&mut text, 40, "path_encoding", &encodings);
     }
-    text += &if ndp { ndp_transport(dice, payload) } else { newreno_transport(dice, payload) };
-    let (traffic, endless, file) = traffic(dice, &fabric, limit, (seed, ndp));
+    let mut other = Dice { draw: dice.draw.part(2), rolled: 0 };
+    let mptcp = !ndp && other.percent(30);
+    text += &match () {
+        () if ndp => ndp_transport(dice, payload),
+        () if mptcp => mptcp_transport(&mut other, payload),
+        () => newreno_transport(dice, payload),
+    };
+    let (traffic, endless, file) = traffic(dice, &fabric, limit, (seed, !ndp && !mptcp));
     text += &traffic;
     text += &measure(dice, limit, endless);
     let (tables, faults) = faults(dice, &fabric, limit);
@@ -279,6 +285,41 @@ fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
     text
 }
 
+/// MPTCP, or MMPTCP that switches soon or never; mostly with timeouts short enough to run out.
+fn mptcp_transport(dice: &mut Dice, mss: u16) -> String {
+    let preset = dice.pick(&["mmptcp-infocom16", "linux", "htsim"]);
+    let kind = dice.pick(&["mptcp", "mmptcp", "packet-scatter"]);
+    let mut text = format!(
+        "\n[transport]\nkind = \"{kind}\"\npreset = \"{preset}\"\nmss = \"{mss}B\"\noverhead = \"84B\"\n"
+    );
+    if dice.percent(80) {
+        text +=
+            "rto_initial = \"50us\"\nrto_min = \"20us\"\nrto_max = \"1ms\"\nrto_tick = \"1us\"\n";
+        dice.maybe(&mut text, 30, "timeouts_max", &["1", "2", "4"]);
+    }
+    if kind != "mptcp" {
+        let threshold = dice.pick(&["\"paths\"", "3", "\"rr\"\nrecovery = \"sack\"\ndsack = true"]);
+        writeln!(text, "scatter_dup_threshold = {threshold}").unwrap();
+    }
+    if kind == "mmptcp" {
+        let switch = dice.pick(&["\"bytes\"\nswitch_bytes = \"9KB\"", "\"loss\""]);
+        writeln!(text, "switch = {switch}\nswitch_postpone = false").unwrap();
+    }
+    if kind != "packet-scatter" {
+        dice.maybe(&mut text, 60, "subflows", &["1", "2", "4"]);
+        dice.maybe(&mut text, 40, "coupling", &["\"olia\"", "\"uncoupled\""]);
+        dice.maybe(&mut text, 40, "scheduler", &["\"lowest-rtt\"", "\"round-robin\""]);
+        dice.maybe(&mut text, 40, "reinject", &["\"timeout\""]);
+        dice.maybe(&mut text, 40, "opportunistic", &["true", "false"]);
+    }
+    dice.maybe(&mut text, 40, "receive_buffer", &["\"9KB\"", "\"40KB\""]);
+    dice.maybe(&mut text, 30, "send_buffer", &["\"20KB\""]);
+    dice.maybe(&mut text, 30, "initial_window", &["10.0"]);
+    dice.maybe(&mut text, 40, "delayed_ack", &["\"off\"", "\"3us\""]);
+    dice.maybe(&mut text, 30, "handshake", &["true"]);
+    text
+}
+
 /// NewReno, or DCTCP, which switches can mark; half of the time with timeouts short enough to run out.
 fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
     let preset = dice.pick(&["linux-datacenter", "ns2", "htsim"]);
@@ -326,7 +367,7 @@ fn traffic(
     dice: &mut Dice,
     fabric: &Topology,
     limit: Time,
-    (seed, ndp): (u64, bool),
+    (seed, capped): (u64, bool),
 ) -> (String, bool, Option<(String, String)>) {
     let (mut text, mut endless, mut file) = (String::new(), false, None);
     for _ in 0..dice.pick(&[1, 1, 1, 2, 3]) {
@@ -370,7 +411,7 @@ fn traffic(
         text += "\n[[traffic]]\n";
         match dice.percent(50) && fabric.hosts() > 3 {
             true => queries(dice, &mut text, fabric.hosts()),
-            false => barrier(dice, &mut text, fabric.hosts(), ndp),
+            false => barrier(dice, &mut text, fabric.hosts(), capped),
         }
         span(dice, &mut text, limit, endless);
     }
@@ -412,7 +453,7 @@ fn pairs(dice: &mut Dice, text: &mut String, hosts: u32, limit: Time) -> bool {
 }
 
 /// Blocks of an incast. NDP has no windows to cap.
-fn barrier(dice: &mut Dice, text: &mut String, hosts: u32, ndp: bool) {
+fn barrier(dice: &mut Dice, text: &mut String, hosts: u32, capped: bool) {
     let hosts = u64::from(hosts);
     let size = dice.pick(&["size = \"20KB\"", "size = \"1B\"", "block = \"77777B\""]);
     writeln!(
@@ -425,7 +466,7 @@ fn barrier(dice: &mut Dice, text: &mut String, hosts: u32, ndp: bool) {
         dice.pick(&["0", "1ps", "700ns"]),
     )
     .unwrap();
-    if dice.percent(50) && !ndp {
+    if dice.percent(50) && capped {
         let (rate, senders) = (dice.pick(&RATES), dice.from(1, hosts));
         writeln!(
             text,

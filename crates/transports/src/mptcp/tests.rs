@@ -118,6 +118,7 @@ fn linux_conforms() {
 #[test]
 fn mmptcp_conforms() {
     conforms(mmptcp(3, 20_000));
+    conforms(packet_scatter());
 }
 
 /// What a trace says of a packet, the option left out.
