@@ -99,8 +99,11 @@ impl Mappings {
         self.queue.iter().any(|m| m.chunk.dsn == dsn)
     }
 
-    /// The mapping that position `seq` is in. Most often it is the first.
+    /// The mapping that position `seq` is in. Most often there is none yet, or it is the first.
     fn at(&self, seq: u64) -> Option<&Mapping> {
+        if seq >= self.end {
+            return None;
+        }
         match self.queue.front() {
             Some(first) if seq < first.end() => Some(first),
             _ => self.queue.get(self.queue.partition_point(|m| m.end() <= seq)),
