@@ -120,6 +120,7 @@ impl Stream {
     }
 
     /// The message that position `seq` is in. Most often it is the first.
+    #[inline(always)] // at every packet
     fn message_at(&self, seq: u64) -> Option<&Outgoing> {
         match self.messages.front() {
             Some(first) if seq < first.end() => Some(first),
