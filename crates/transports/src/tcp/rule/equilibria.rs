@@ -2,6 +2,7 @@
 //! acknowledgements come as windows and round trips say, and whose losses do as the paths' loss rates say.
 //! What they settle at is known in closed form.
 
+use endpoint::{Draw, Purpose};
 use units::{Dur, Time};
 
 use super::{Acked, RuleConfig, Standing, State, lia, seconds};
@@ -152,5 +153,63 @@ fn n_equal_subflows_together_grow_by_one_nth_of_a_segment_per_round_trip() {
         assert!((linked - 1.0).abs() < 0.05, "{n}: {linked}");
         let free = grow(&RuleConfig::NewReno) / n as f64;
         assert!((free - 1.0).abs() < 0.05, "{n}: {free}");
+    }
+}
+
+/// The rate, segments per round trip, of a connection by `config` with `n` subflows of equal round trips, where each
+/// segment is lost with probability `loss` by itself, and a window is halved once per round trip at most.
+fn rate_with_random_losses(config: &RuleConfig, n: usize, loss: f64) -> f64 {
+    const PICK: Purpose = Purpose::new("equilibria: who is acknowledged");
+    const LOSS: Purpose = Purpose::new("equilibria: lost");
+    const SEGMENTS: u64 = 500_000;
+    let draw = Draw::new(1, PICK, n as u64);
+    let mut rules = vec![State::new(config, Increase::PerAck); n];
+    let (mut windows, mut halved) = (vec![10.0_f64; n], vec![f64::NEG_INFINITY; n]);
+    let mut round_trips = 0.0;
+    for segment in 0..SEGMENTS {
+        let total: f64 = windows.iter().sum();
+        round_trips += 1.0 / total;
+        // Whose it is: in proportion to the windows.
+        let (mut me, mut left) = (0, draw.unit(PICK, segment) * total - windows[0]);
+        while left >= 0.0 && me + 1 < n {
+            me += 1;
+            left -= windows[me];
+        }
+        let standings: Vec<Standing> = windows
+            .iter()
+            .zip(&rules)
+            .map(|(&window, rule)| {
+                let srtt = Some(Dur::from_us(100));
+                Standing { window, srtt, loss_interval: rule.loss_interval() }
+            })
+            .collect();
+        let rule = rules[me].get();
+        rule.on_group(&coupling::group(&standings, me));
+        let ack = Acked::one(Time::ZERO);
+        rule.on_ack(&ack);
+        if draw.unit(LOSS, segment) < loss && round_trips >= halved[me] + 1.0 {
+            windows[me] = rule.after_loss(windows[me], Time::ZERO).max(rule.least());
+            halved[me] = round_trips;
+        } else {
+            windows[me] += rule.increase(windows[me], 1.0, &ack);
+        }
+    }
+    SEGMENTS as f64 / round_trips
+}
+
+/// Where losses come at random, windows swing, and LIA's alpha, which takes the largest of them, is more than 1/n on
+/// average: the connection is faster than a TCP with the same losses, the more so the more subflows there are. OLIA has no
+/// maximum in its first part. (studies/mmptcp/lia shows the same with packets.)
+#[test]
+fn lia_is_faster_than_a_tcp_where_windows_swing() {
+    let rate = |config, n| rate_with_random_losses(config, n, 0.001);
+    let tcp = rate(&RuleConfig::NewReno, 1);
+    // Ott, Kemperman and Mathis 1996: 1.31 / sqrt(p) where losses are independent.
+    assert!((tcp * 0.001_f64.sqrt() / 1.31 - 1.0).abs() < 0.07, "{tcp} segments per round trip");
+    for (n, low, high) in [(1, 0.97, 1.03), (2, 1.03, 1.2), (4, 1.1, 1.32), (8, 1.2, 1.45)] {
+        let lia = rate(&RuleConfig::Lia(lia::Params::RFC), n) / tcp;
+        assert!((low..high).contains(&lia), "{n} subflows: {lia}");
+        let olia = rate(&RuleConfig::Olia, n) / tcp;
+        assert!((0.93..1.12).contains(&olia), "{n} subflows: {olia}");
     }
 }
