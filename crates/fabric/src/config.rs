@@ -113,6 +113,8 @@ pub struct Config {
     pub routing: Routing,
     /// The queue of every switch port.
     pub queue: QueueSpec,
+    /// Switch ports with another one of the same kind: the links that they transmit over, ascending.
+    pub queues_at: Vec<(u32, QueueSpec)>,
     /// The memory that the ports of each switch share; `None`: each port has what its queue holds to
     /// itself. With queues that drop what does not fit, drop-tail or RED.
     pub buffer: Option<SharedBufferSpec>,
@@ -139,6 +141,14 @@ pub struct Config {
     pub sample_every: Option<Dur>,
     /// Check conservation at every grid step, not only at the end.
     pub check: bool,
+}
+
+impl Config {
+    /// The queue of the switch port that transmits over `link`.
+    pub(crate) fn queue_of(&self, link: u32) -> &QueueSpec {
+        let other = self.queues_at.binary_search_by_key(&link, |(link, _)| *link);
+        other.map_or(&self.queue, |at| &self.queues_at[at].1)
+    }
 }
 
 /// Why a run cannot start. `Display` is a sentence for the user.

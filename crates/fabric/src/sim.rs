@@ -516,7 +516,13 @@ fn check(
     if let Some(link) = topology.links().iter().find(|link| link.rate == Rate(0)) {
         return Err(ConfigError(format!("{link} has a rate of zero")));
     }
-    for capacity in config.queue.capacities() {
+    if let Some((link, _)) =
+        config.queues_at.iter().find(|(n, _)| *n as usize >= topology.links().len())
+    {
+        return Err(ConfigError(format!("a queue at link {link}, which is not there")));
+    }
+    let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
+    for capacity in queues.flat_map(QueueSpec::capacities) {
         if let Capacity::Packets(n) = capacity
             && u64::from(n) * u64::from(topology.mtu()) > u64::from(u32::MAX) / 2
         {
@@ -699,8 +705,8 @@ fn ports(
         let link = &topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
         let queue = (of_switch && transmits).then(|| match config.buffer {
-            None => Queue::new(&config.queue),
-            Some(_) => Queue::in_shared_buffer(&config.queue),
+            None => Queue::new(config.queue_of(n)),
+            Some(_) => Queue::in_shared_buffer(config.queue_of(n)),
         });
         let (rank, delay) = (ranks.links[n as usize], topology.delay(n));
         let mut port = Port::new((n, link), rank, end, delay, queue, departs || !of_switch);

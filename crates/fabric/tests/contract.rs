@@ -71,6 +71,7 @@ fn run(script: Script, events: Events, threads: u32) -> Result<Outcome, Violatio
         carriages: vec![Carriage { framing: Framing { payload: 1000, overhead: 64 }, spray: true }],
         routing: Routing::Source,
         queue: QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }),
+        queues_at: Vec::new(),
         buffer: None,
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),

@@ -118,6 +118,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         }],
         routing: Routing::Source,
         queue,
+        queues_at: Vec::new(),
         buffer: None,
         faults: Vec::new(),
         reroute_after: Dur::ZERO,

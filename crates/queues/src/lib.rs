@@ -163,6 +163,16 @@ impl QueueSpec {
         }
     }
 
+    /// The same with another capacity; `None` if its capacity is more than one number.
+    #[must_use]
+    pub fn with_capacity(&self, capacity: Capacity) -> Option<Self> {
+        match self {
+            Self::DropTail(spec) => Some(Self::DropTail(DropTailSpec { capacity, ..*spec })),
+            Self::Red(spec) => Some(Self::Red(RedSpec { capacity, ..*spec })),
+            Self::Ndp(_) | Self::CutPayload(_) | Self::Fair(_) => None,
+        }
+    }
+
     /// Whether it marks packets as they leave, so that its caller must ask [`Queue::take_mark`] at
     /// that moment.
     #[must_use]

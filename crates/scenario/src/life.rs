@@ -40,7 +40,7 @@ pub(crate) fn check(
 /// have it.
 pub(crate) fn longest(
     topology: &Topology,
-    queue: &QueueSpec,
+    queues: &[&QueueSpec],
     buffer: Option<SharedBufferSpec>,
     host: Host,
     faults: &[Fault],
@@ -48,7 +48,8 @@ pub(crate) fn longest(
     let mtu = u64::from(topology.mtu());
     let memory = buffer.map_or(u64::MAX, |buffer| u64::from(buffer.size));
     let before_the_link = u64::from(host.queue.unwrap_or(0)) * mtu;
-    let ahead = u128::from(backlog(queue, mtu).min(memory).max(before_the_link) + mtu);
+    let backlog = queues.iter().map(|queue| backlog(queue, mtu)).max().unwrap_or(0);
+    let ahead = u128::from(backlog.min(memory).max(before_the_link) + mtu);
     // Slow links with long queues come to more than a clock can hold.
     let hop = |link: &Link, rate: Rate| {
         let delay = u128::from(link.delay.0) + u128::from(topology.switch_latency().0);
@@ -132,11 +133,11 @@ mod tests {
         let none = Host::default();
         let bytes = 72_000 + 70 * 64 + 72_000 + 180 * 9064 + 9064;
         let ceil = |ps: u64| Dur::from_us(ps.div_ceil(1_000_000));
-        assert_eq!(longest(&fabric, &queue, None, none, &[]), ceil(6_000_000 + 6 * bytes * 800));
+        assert_eq!(longest(&fabric, &[&queue], None, none, &[]), ceil(6_000_000 + 6 * bytes * 800));
         // One link at a tenth of its rate takes ten times as long.
         let slow = Fault::new(Time::ZERO, 3, FaultAction::Rate(Rate(1_000_000_000)));
         assert_eq!(
-            longest(&fabric, &queue, None, none, &[slow]),
+            longest(&fabric, &[&queue], None, none, &[slow]),
             ceil(6_000_000 + 15 * bytes * 800)
         );
         // From the first server to the last it is four links between switches, from one to its
@@ -144,14 +145,23 @@ mod tests {
         let bcube = Bcube { n: 3, k: 1, stretch: u32::MAX, link };
         let bcube = Topology::bcube(&bcube).unwrap().with_mtu(9064);
         let bcube = bcube.with_switch_latency(Dur::from_ns(300));
-        assert_eq!(longest(&bcube, &queue, None, none, &[]), ceil(8 * 1_300_000 + 8 * bytes * 800));
+        assert_eq!(
+            longest(&bcube, &[&queue], None, none, &[]),
+            ceil(8 * 1_300_000 + 8 * bytes * 800)
+        );
         // No queue is longer than the memory that all share.
         let buffer = Some(SharedBufferSpec { size: 50_000, alpha: 8.0 });
         let bytes = 50_000 + 9064;
-        assert_eq!(longest(&fabric, &queue, buffer, none, &[]), ceil(6_000_000 + 6 * bytes * 800));
+        assert_eq!(
+            longest(&fabric, &[&queue], buffer, none, &[]),
+            ceil(6_000_000 + 6 * bytes * 800)
+        );
         // Nor shorter than the one before a host's link.
         let host = Host { queue: Some(100) };
         let bytes = 101 * 9064;
-        assert_eq!(longest(&fabric, &queue, buffer, host, &[]), ceil(6_000_000 + 6 * bytes * 800));
+        assert_eq!(
+            longest(&fabric, &[&queue], buffer, host, &[]),
+            ceil(6_000_000 + 6 * bytes * 800)
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! The `[queue]` table: the discipline of every switch port.
 
+use std::collections::BTreeMap;
+
 use endpoint::Framing;
+use fabric::Topology;
 use queues::{
     Capacity, CutPayloadSpec, DropTailSpec, FairSpec, MarkAt, NdpSpec, NotEct, QueueSpec, Ramp,
     RedSpec, Unit,
@@ -11,6 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
 use crate::registry::{Kind, QUEUES};
+use crate::topology::links_of_switch;
 use crate::transport::{Transport, Transports};
 
 /// Read `[queue]`, for the packets of `transports`.
@@ -20,6 +24,35 @@ pub(crate) fn read(
 ) -> Result<QueueSpec, Diagnostic> {
     let kind: &Kind<ReadQueue> = table.choose("kind", QUEUES, |k| k.name)?;
     (kind.read)(table, &transports.iter().collect::<Vec<_>>())
+}
+
+/// `[[queue.switch]]`: switches whose ports hold more or less than those of the others. Returns the
+/// queue of each of these ports, by the link that it transmits over.
+pub(crate) fn at_switches(
+    tables: &mut [Reader<'_>],
+    queue: &QueueSpec,
+    topology: &Topology,
+    transports: &Transports,
+) -> Result<Vec<(u32, QueueSpec)>, Diagnostic> {
+    let transports: Vec<&Transport> = transports.iter().collect();
+    let mut all = BTreeMap::new();
+    for table in tables {
+        let (switch, links) = links_of_switch(table, "switch", topology)?;
+        let capacity = table.need("capacity")?;
+        holds_a_packet(table, "capacity", capacity, &transports)?;
+        let Some(queue) = queue.with_capacity(capacity) else {
+            let message = "one number does not say what the ports of this [queue] hold";
+            let error = table.error("capacity", message, "not with this [queue]");
+            return Err(error.hint("take `kind = \"drop-tail\"` in [queue]"));
+        };
+        for link in links.into_iter().filter(|&n| topology.links()[n as usize].from == switch) {
+            if all.insert(link, queue.clone()).is_some() {
+                let error = table.error("switch", format!("{switch} has two tables"), "again");
+                return Err(error.hint("one table for each switch"));
+            }
+        }
+    }
+    Ok(all.into_iter().collect())
 }
 
 /// How one kind of queue is read, for the packets of these transports.

@@ -146,7 +146,11 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         Some(table) => host::read(table)?,
         None => Host::default(),
     };
-    let longest_life = life::longest(&topology, &queue, buffer, host, &script.faults);
+    let mut of_switches = tables.queue.tables("switch")?;
+    let queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
+    tables.queue.finish_tables("switch", of_switches)?;
+    let queues: Vec<_> = queues_at.iter().map(|(_, queue)| queue).chain([&queue]).collect();
+    let longest_life = life::longest(&topology, &queues, buffer, host, &script.faults);
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         life::check(table, transport, longest_life)?;
     }
@@ -159,6 +163,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         routing: mode.switches,
         carriages: transports.carriages(mode),
         queue,
+        queues_at,
         buffer,
         faults: script.faults,
         reroute_after,

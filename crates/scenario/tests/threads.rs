@@ -215,6 +215,7 @@ impl Signals {
             routing: dice
                 .pick(&routings[..if !drawn.ndp { 2 } else { 3 + usize::from(is_tree(fabric)) }]),
             queue,
+            queues_at: Vec::new(),
             buffer: (!drawn.ndp && dice.percent(50)).then_some(buffer),
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),

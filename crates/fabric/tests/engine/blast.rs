@@ -120,6 +120,7 @@ pub(crate) fn config(seed: u64) -> Config {
         }],
         routing: Routing::Source,
         queue: ndp(8, 4000),
+        queues_at: Vec::new(),
         buffer: None,
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),
