@@ -42,6 +42,10 @@ impl Encoding {
             let what = format!("a {} has no core switches to name", topology.kind());
             return Err(ConfigError(what));
         }
+        if topology.valiant {
+            let what = "a vl2 has two ways down from a core switch, of which no form here tells";
+            return Err(ConfigError(what.into()));
+        }
         let ports = |switch: &Switch| switch.up - switch.down + switch.ups;
         if let Some(ports) = topology.switches.iter().map(ports).find(|&n| n > NO_PORT.into()) {
             let what = format!("a switch of {ports} ports: they are numbered in 16 bits");

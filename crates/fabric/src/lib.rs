@@ -29,6 +29,7 @@ mod slab;
 mod tally;
 mod timers;
 mod topology;
+mod valiant;
 mod wheel;
 
 pub use config::{
@@ -39,4 +40,6 @@ pub use outcome::{
     Violation,
 };
 pub use sim::Sim;
-pub use topology::{Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Tier, Topology, TopologyError};
+pub use topology::{
+    Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Tier, Topology, TopologyError, Vl2,
+};

@@ -23,10 +23,11 @@ use crate::messages::Report;
 use crate::outcome::Violation;
 use crate::port::{FarEnd, Mishaps, PORT, Port};
 use crate::rounds::Post;
-use crate::route::{Belief, ChooseUp, Forwarding, Known};
+use crate::route::{Belief, Choose, Forwarding, Known};
 use crate::slab::{self, Slab};
 use crate::tally::Tally;
 use crate::topology::Topology;
+use crate::valiant;
 use crate::wheel::Onward;
 
 /// What all partitions read and none changes.
@@ -244,6 +245,7 @@ impl<O: Observer> Part<O> {
         let out = match self.world.forwarding {
             Forwarding::Digits => self.port_along(at, &self.slab[packet]),
             Forwarding::Choice(up) => self.choose(at, packet, up),
+            Forwarding::Valiant(next) => self.port_valiant(at, packet, next),
             Forwarding::Encoded => self.port_encoded(at, packet),
         };
         self.queue(link, out, packet);
@@ -269,7 +271,11 @@ impl<O: Observer> Part<O> {
         let number = self.switches[at as usize].number;
         while let Some(packet) = self.returned.pop() {
             let World { topology, tables, .. } = &*self.world;
-            tables.turn_back(topology, number, &mut self.slab[packet]);
+            let pkt = &mut self.slab[packet];
+            tables.turn_back(topology, number, pkt);
+            if topology.valiant {
+                valiant::turn_back(pkt);
+            }
             self.forward(link, at, packet);
         }
     }
@@ -296,7 +302,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// The output port where switches choose the way up.
-    fn choose(&mut self, at: u32, packet: u32, up: ChooseUp) -> u32 {
+    fn choose(&mut self, at: u32, packet: u32, up: Choose) -> u32 {
         let pkt = &self.slab[packet];
         let switch = &self.switches[at as usize];
         let home = &self.world.topology.homes[pkt.dst.index()];

@@ -2,7 +2,8 @@
 //!
 //! In a tree of tiers that is computed: a path index is `u * aggs + a`: aggregation switch `a` of the
 //! pod, then core `u` above it. Pairs within a pod use only `a`. The same index leads back over the
-//! same switches. In a graph it is looked up (`crate::graph`).
+//! same switches. A VL2 has paths of its own (`crate::valiant`). In a graph they are looked up
+//! (`crate::graph`).
 
 use endpoint::{Draw, Packet, Purpose, Routes};
 use units::HostId;
@@ -10,6 +11,7 @@ use units::HostId;
 use crate::config::Routing;
 use crate::graph::{Distances, UNREACHABLE};
 use crate::topology::{Node, Tier, Topology};
+use crate::valiant;
 
 /// What links the hosts and switches believe to work.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +63,7 @@ impl Belief {
         self.dead.is_empty()
     }
 
-    fn alive(&self, link: u32) -> bool {
+    pub(crate) fn alive(&self, link: u32) -> bool {
         self.dead.binary_search(&link).is_err()
     }
 }
@@ -145,7 +147,7 @@ impl Topology {
         first.chain(between).chain(apart.then(down))
     }
 
-    /// The links between the switches of two hosts over path `path` in a tree of tiers.
+    /// The links between the switches of two hosts over path `path` in a tree of tiers or a VL2.
     fn computed_links(&self, src: HostId, dst: HostId, path: u32) -> impl Iterator<Item = u32> {
         let (from, to) = (self.homes[src.index()], self.homes[dst.index()]);
         let mut links = [u32::MAX; 4];
@@ -154,7 +156,11 @@ impl Topology {
             links[count] = link;
             count += 1;
         };
-        if from.tor() != to.tor() && self.graph.is_none() {
+        if from.tor() == to.tor() || self.graph.is_some() {
+            // None, or listed.
+        } else if self.valiant {
+            (links, count) = (self.valiant_links(src, dst, path), 4);
+        } else {
             let tor = self.switches[from.tor() as usize];
             let (a, u) = (path % self.aggs, path / self.aggs);
             push(tor.up + a);
@@ -188,7 +194,8 @@ impl Topology {
         self.switches_of(Tier::Agg)
     }
 
-    fn agg(&self, pod: u32, a: u32) -> &crate::topology::Switch {
+    /// Aggregation switch `a` of a pod.
+    pub(crate) fn agg(&self, pod: u32, a: u32) -> &crate::topology::Switch {
         &self.switches[self.switch_index(Tier::Agg, pod * self.aggs + a)]
     }
 }
@@ -212,26 +219,30 @@ pub(crate) enum Forwarding {
     /// The sender has chosen, and the packet carries the uplinks themselves: see `stamp`.
     Digits,
     /// Something has to be worked out.
-    Choice(ChooseUp),
+    Choice(Choose),
+    /// In a VL2: the same, for packets that climb and for those that come down.
+    Valiant(Choose),
     /// The sender has chosen, and written it into the packet as `crate::encoding` says.
     Encoded,
 }
 
 impl Forwarding {
     pub(crate) fn new(routing: Routing, topology: &Topology) -> Self {
-        match routing {
-            Routing::Source if topology.graph.is_none() => Self::Digits,
-            Routing::Source => Self::Choice(by_list),
-            Routing::Encoded(_) => Self::Encoded,
-            Routing::FlowHash => Self::Choice(by_hash),
-            Routing::PacketRandom => Self::Choice(by_draw),
-        }
+        let choose: Choose = match routing {
+            Routing::Encoded(_) => return Self::Encoded,
+            Routing::Source if topology.valiant => valiant::by_path,
+            Routing::Source if topology.graph.is_some() => by_list,
+            Routing::Source => return Self::Digits,
+            Routing::FlowHash => by_hash,
+            Routing::PacketRandom => by_draw,
+        };
+        if topology.valiant { Self::Valiant(choose) } else { Self::Choice(choose) }
     }
 }
 
-/// How a switch, named by its index, chooses an uplink for a packet; the last two are its draws and
-/// how many it has made.
-pub(crate) type ChooseUp = fn(&Known<'_>, u32, &Packet, Draw, &mut u64) -> u32;
+/// How a switch, named by its index, chooses for a packet among its uplinks, in a VL2 among its next
+/// switches; the last two are its draws and how many it has made.
+pub(crate) type Choose = fn(&Known<'_>, u32, &Packet, Draw, &mut u64) -> u32;
 
 /// [`Routing::Source`] in a graph: the uplink that is on the packet's path.
 fn by_list(known: &Known<'_>, at: u32, pkt: &Packet, _: Draw, _: &mut u64) -> u32 {
@@ -243,23 +254,34 @@ fn by_list(known: &Known<'_>, at: u32, pkt: &Packet, _: Draw, _: &mut u64) -> u3
 }
 
 /// [`Routing::FlowHash`]: the same uplink for all packets of equal entropy.
-fn by_hash(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, _: &mut u64) -> u32 {
+pub(crate) fn by_hash(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, _: &mut u64) -> u32 {
     let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
     let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);
     choose(known, at, pkt, |n| hash.below(SPRAY, entropy, n))
 }
 
 /// [`Routing::PacketRandom`]: any uplink for any packet.
-fn by_draw(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, draws: &mut u64) -> u32 {
+pub(crate) fn by_draw(
+    known: &Known<'_>,
+    at: u32,
+    pkt: &Packet,
+    draw: Draw,
+    draws: &mut u64,
+) -> u32 {
     *draws += 1;
     choose(known, at, pkt, |n| draw.below(SPRAY, *draws, n))
 }
 
-/// One of the uplinks of switch `at` over which the destination can be reached, in a graph by the
-/// shortest way: `pick(n)` below n.
+/// One of the uplinks (next switches) of switch `at` over which the destination can be reached, in a graph
+/// by the shortest way: `pick(n)` below n.
 fn choose(known: &Known<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) -> u64) -> u32 {
-    let ups = known.topology.switches[at as usize].ups;
-    if known.belief.dead.is_empty() && known.topology.graph.is_none() {
+    let topology = known.topology;
+    let ups = if topology.valiant {
+        topology.valiant_choices(at)
+    } else {
+        topology.switches[at as usize].ups
+    };
+    if known.belief.dead.is_empty() && topology.graph.is_none() {
         return pick(u64::from(ups)) as u32;
     }
     let live = || (0..ups).filter(|&up| leads_on(known, at, up, pkt.dst));
@@ -275,6 +297,9 @@ fn leads_on(known: &Known<'_>, at: u32, up: u32, dst: HostId) -> bool {
     let topology = known.topology;
     if let Some(graph) = &topology.graph {
         return nearer(known, &graph.distances, at, up, dst);
+    }
+    if topology.valiant {
+        return valiant::leads_on(known, at, up, dst);
     }
     let switch = &topology.switches[at as usize];
     // Any host below stands for all of them: the links from here on are the same.
@@ -329,7 +354,7 @@ mod tests {
     }
 
     /// The links that a packet crosses from its host's switch to its destination's.
-    fn walk(known: &Known<'_>, pkt: &Packet, choose: ChooseUp) -> Vec<u32> {
+    fn walk(known: &Known<'_>, pkt: &Packet, choose: Choose) -> Vec<u32> {
         let topology = known.topology;
         let rack = topology.homes[pkt.dst.index()].tor();
         let (mut at, mut draws) = (topology.homes[pkt.src.index()].tor(), 0);

@@ -1,8 +1,9 @@
-//! What is joined to what: trees of tiers (`clos`), and graphs (`jellyfish`, `bcube`).
+//! What is joined to what: trees of tiers (`clos`), VL2 (`vl2`), and graphs (`jellyfish`, `bcube`).
 //!
 //! In a tree of tiers a packet goes up for as long as its destination is not below, then down the
 //! only way there is. So a route is a few digits (which uplink at each tier), computed where it is
-//! needed; no table grows with pairs of hosts. In a graph the paths of each pair of racks are listed
+//! needed; no table grows with pairs of hosts. So it is in a VL2, where every way between racks goes up to a
+//! core switch (`crate::valiant`). In a graph the paths of each pair of racks are listed
 //! (`crate::graph`).
 //!
 //! Links are directed and numbered per transmitting node: hosts first, then the switches from the
@@ -14,6 +15,7 @@ mod builder;
 mod clos;
 mod ideal;
 mod jellyfish;
+mod vl2;
 
 use std::fmt;
 
@@ -25,6 +27,9 @@ use crate::graph::Graph;
 pub use bcube::Bcube;
 pub use clos::Clos;
 pub use jellyfish::Jellyfish;
+pub use vl2::Vl2;
+
+pub(crate) use vl2::AGGS;
 
 /// A host or a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +50,7 @@ pub enum Tier {
     Tor,
     /// Aggregation: the ToRs of a pod below. The spines of a leaf-spine.
     Agg,
-    /// Core: one link to every pod.
+    /// Core: one link to every pod; in a VL2, where they are called intermediate, two.
     Core,
     /// What forwards packets in a server of a BCube: one host below.
     Relay,
@@ -190,8 +195,10 @@ pub struct Topology {
     pub(crate) digits: [u32; 2],
     /// How many switches there are, by tier.
     switches_in: [u32; Tier::ALL.len()],
-    /// The listed paths, if this is no tree of tiers.
+    /// The listed paths, if this is a graph.
     pub(crate) graph: Option<Graph>,
+    /// Whether this is a VL2: packets between racks go up to any core switch.
+    pub(crate) valiant: bool,
     switch_latency: Dur,
     mtu: u16,
     /// Whether some link differs from the rest of its tier: the ideal time then depends on the path.
@@ -388,6 +395,8 @@ impl Routes for Topology {
             1
         } else if let Some(graph) = &self.graph {
             graph.paths(a.tor(), b.tor())
+        } else if self.valiant {
+            AGGS * self.cores_per_agg * AGGS
         } else if a.pod() == b.pod() {
             self.aggs.max(1)
         } else {
@@ -426,6 +435,10 @@ mod testing {
                 check_paths(shape, src, dst);
             }
         }
+        check_links(shape);
+    }
+
+    pub(super) fn check_links(shape: &Topology) {
         for (n, link) in shape.links().iter().enumerate() {
             assert_eq!(shape.find_link(link.from, link.to), Some(n as u32), "{link}");
             assert!(shape.find_link(link.to, link.from).is_some(), "{link}");

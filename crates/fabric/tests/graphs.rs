@@ -1,4 +1,4 @@
-//! Fabrics whose paths are listed, under a transport that sends every message over one path: what
+//! Fabrics that are no trees of tiers, under a transport that sends every message over one path: what
 //! is tested is that packets take that path, and headers that are turned back the same one home.
 
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ use endpoint::{
 use queues::{Capacity, NdpSpec, QueueSpec};
 use trimline_fabric::{
     Bcube, Carriage, Config, Departures, Events, Jellyfish, LinkSpec, Node, Routing, Sim, Topology,
+    Vl2,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -150,6 +151,18 @@ fn graphs() -> [Topology; 2] {
     [Topology::jellyfish(&jellyfish).unwrap(), Topology::bcube(&bcube).unwrap()]
 }
 
+fn vl2() -> Topology {
+    let (host_link, switch_link) = (LINK, LINK);
+    let shape = Vl2 {
+        aggregation_ports: 4,
+        intermediate_ports: 4,
+        hosts_per_rack: 3,
+        host_link,
+        switch_link,
+    };
+    Topology::vl2(&shape).unwrap()
+}
+
 /// The time of `packets` full packets over these links, by hand: the first stores and forwards, the
 /// others follow it out of the slowest link.
 fn pipeline(topology: &Topology, links: &[u32], packets: u64) -> Dur {
@@ -184,9 +197,31 @@ fn a_lone_message_takes_its_path_and_exactly_the_time_of_it() {
     }
 }
 
+/// The eight paths of a VL2, all of six links and over a core switch, also to the rack (host 3) that shares
+/// both aggregation switches with the sender's.
+#[test]
+fn in_a_vl2_a_lone_message_takes_its_path_over_a_core_switch() {
+    let topology = vl2();
+    for dst in [3, 11].map(HostId) {
+        let mut ways = std::collections::BTreeSet::new();
+        for path in 0..topology.paths(HostId(0), dst) {
+            let seen = run(&topology, path, 4000, &[(HostId(0), dst, 5 * PAYLOAD)]);
+            let (_, links, _) = seen.crossed.values().next().unwrap();
+            assert!(seen.crossed.values().all(|(_, others, _)| others == links), "one path");
+            let turn = topology.links()[links[2] as usize].to;
+            assert!(matches!(turn, Node::Switch(trimline_fabric::Tier::Core, _)), "{turn}");
+            let took = seen.messages[0].delivered.unwrap().since(Time::ZERO);
+            assert_eq!(took, pipeline(&topology, links, 5));
+            assert_eq!((took, links.len()), (seen.messages[0].ideal, 6));
+            ways.insert(links.clone());
+        }
+        assert_eq!(ways.len(), 8, "all different");
+    }
+}
+
 #[test]
 fn a_header_that_is_turned_back_goes_home_the_way_it_came() {
-    for topology in graphs() {
+    for topology in graphs().into_iter().chain([vl2()]) {
         let to = HostId(0);
         let others = (1..topology.hosts()).map(|src| (HostId(src), to, 20 * PAYLOAD));
         let mut home = 0;

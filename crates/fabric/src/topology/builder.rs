@@ -21,6 +21,7 @@ impl Builder {
             digits: [1; 2],
             switches_in: [0; Tier::ALL.len()],
             graph: None,
+            valiant: false,
             switch_latency: Dur::ZERO,
             mtu: 1500,
             uneven: false,

@@ -10,7 +10,7 @@ use queues::{
     RedSpec, SharedBufferSpec, Unit,
 };
 use trimline_fabric::{
-    Carriage, Config, Departures, Events, LinkSpec, Outcome, Routing, Sim, Topology,
+    Carriage, Config, Departures, Events, LinkSpec, Outcome, Routing, Sim, Topology, Vl2,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 
@@ -210,5 +210,15 @@ pub(crate) fn shapes() -> Vec<Topology> {
         Topology::dumbbell(3, 2, LINK, slow).unwrap(),
         Topology::leaf_spine(3, 2, 4, LINK, LINK).unwrap().with_switch_latency(Dur::from_ns(300)),
         Topology::fat_tree(4, 2, LINK).unwrap(),
+        Topology::vl2(&VL2).unwrap(),
     ]
 }
+
+/// Four racks, of which two and two share aggregation switches.
+const VL2: Vl2 = Vl2 {
+    aggregation_ports: 4,
+    intermediate_ports: 4,
+    hosts_per_rack: 2,
+    host_link: LINK,
+    switch_link: LinkSpec { rate: Rate(20_000_000_000), delay: LINK.delay },
+};
