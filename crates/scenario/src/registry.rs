@@ -79,6 +79,11 @@ pub(crate) const TOPOLOGIES: &[Kind<ReadTopology>] = &[
         read: topology::fat_tree,
     },
     Kind {
+        name: "vl2",
+        about: "aggregation x intermediate switches, every packet over any intermediate one (Greenberg et al., SIGCOMM'09)",
+        read: topology::vl2,
+    },
+    Kind {
         name: "jellyfish",
         about: "a random regular graph of switches, k shortest paths (Singla et al., NSDI'12)",
         read: topology::jellyfish,

@@ -4,7 +4,7 @@ mod graphs;
 
 use std::path::Path;
 
-use fabric::{Clos, Link, LinkSpec, Node, Tier, Topology};
+use fabric::{Clos, Link, LinkSpec, Node, Tier, Topology, Vl2};
 use units::{Dur, Rate};
 
 use crate::diagnostic::Diagnostic;
@@ -62,6 +62,18 @@ pub(crate) fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Dia
     table.within("oversubscription", oversubscription, 1..=PORTS_MAX)?;
     let link = host_link(table)?;
     finish(table, "k", Topology::fat_tree(k, oversubscription, link))
+}
+
+/// `kind = "vl2"`: every aggregation switch joined to every intermediate switch.
+pub(crate) fn vl2(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+    let aggregation_ports = count_of(table, "aggregation_ports", 2)?;
+    let intermediate_ports = count_of(table, "intermediate_ports", 2)?;
+    let hosts_per_rack = count_of(table, "hosts_per_rack", 1)?;
+    let host_link = host_link(table)?;
+    let switch_link = other_link(table, "uplink_rate", "uplink_delay", host_link.delay)?;
+    let shape =
+        Vl2 { aggregation_ports, intermediate_ports, hosts_per_rack, host_link, switch_link };
+    finish(table, "aggregation_ports", Topology::vl2(&shape))
 }
 
 /// The most ports of a switch.
@@ -166,7 +178,8 @@ pub(crate) fn named_links(
 }
 
 const LINK_HINT: &str = "write it like \"tor 0 -> agg 1\", with `host`, `tor`, `agg` or `core` (the \
-                         leaves of a leaf-spine are `tor`, its spines `agg`); in a bcube with \
+                         leaves of a leaf-spine are `tor`, its spines `agg`; the intermediate \
+                         switches of a vl2 are `core`); in a bcube with \
                          `host`, `relay` or `switch`";
 
 /// The switch that `key = "core 3"` names, and all of its links, in both directions.

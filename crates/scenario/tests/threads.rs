@@ -291,6 +291,7 @@ struct Seen {
     handshakes: u32,
     ictcp: u32,
     graphs: u32,
+    vl2: u32,
     several_partitions: u32,
     eight_partitions: u32,
     link_faults: u32,
@@ -331,6 +332,7 @@ impl Seen {
 
     fn note<Row>(&mut self, drawn: &Drawn, told: &Told<Row>, partitions: Option<usize>) {
         let count = told.counters;
+        self.vl2 += u32::from(drawn.text.contains("\"vl2\"") && partitions > Some(1));
         let graph = ["jellyfish", "bcube"].iter().any(|kind| drawn.text.contains(kind));
         self.graphs += u32::from(graph && partitions > Some(1));
         self.runs += 1;
@@ -383,6 +385,7 @@ impl Seen {
         if self.alone.is_some() {
             assert!(self.shared_buffers >= 3, "shared buffers of fabrics that are cut: {self:#?}");
             assert!(self.graphs >= 5, "graphs that are cut: {self:#?}");
+            assert!(self.vl2 >= 1, "a VL2 that is cut: {self:#?}");
             assert!(self.mptcp >= 2, "MPTCPs that are cut: {self:#?}");
             assert!(self.handshakes >= 3 && self.ictcp >= 3, "TCPs that are cut: {self:#?}");
             assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");

@@ -98,9 +98,9 @@ pub(crate) fn draw(seed: u64) -> Drawn {
     Drawn { text, file, ndp, payload, limit, faults }
 }
 
-/// Whether it has tiers, so that a path can be named by its core switch.
+/// Whether it is a tree of tiers, so that a path can be named by its core switch.
 pub(crate) fn is_tree(fabric: &Topology) -> bool {
-    !["jellyfish", "bcube"].contains(&fabric.kind())
+    !["vl2", "jellyfish", "bcube"].contains(&fabric.kind())
 }
 
 /// The keys of `[topology]`, links that differ excepted.
@@ -125,7 +125,16 @@ fn shape(dice: &mut Dice) -> String {
         40..60 => {
             format!("kind = \"fat-tree\"\nk = 4\noversubscription = {}\n", dice.pick(&[1, 1, 2, 3]))
         }
-        60..72 => "kind = \"fat-tree\"\nk = 6\n".to_owned(),
+        60..66 => "kind = \"fat-tree\"\nk = 6\n".to_owned(),
+        66..72 => {
+            let (da, di) = dice.pick(&[(2, 4), (4, 2), (4, 4), (4, 6)]);
+            format!(
+                "kind = \"vl2\"\naggregation_ports = {da}\nintermediate_ports = {di}\n\
+                 hosts_per_rack = {}\nuplink_rate = \"{}\"\n",
+                dice.from(1, 3),
+                dice.pick(&RATES),
+            )
+        }
         72..84 => format!(
             "kind = \"jellyfish\"\nswitches = {}\ndegree = {}\nhosts_per_switch = {}\n\
              graph_seed = {}\npaths = {}\nstretch = {}\n",
