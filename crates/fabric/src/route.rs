@@ -404,6 +404,43 @@ mod tests {
         belief.hear(topology, &news);
     }
 
+    /// mptcp_mmptcp.md, section 5: over 10^5 random ports each of 4 next hops gets 25 % +- 1 %, and the
+    /// joint choice of two tiers is uniform over 16: every switch hashes with a salt of its own.
+    #[test]
+    fn hashes_spread_flows_evenly_and_independently_over_both_tiers() {
+        const FLOWS: u64 = 100_000;
+        let tree = Topology::fat_tree(8, 4, LINK).unwrap();
+        let known = Known { topology: &tree, belief: &Belief::new(&tree) };
+        let ports = Draw::new(7, Purpose::new("ports"), 0);
+        let (mut joint, mut other_tor) = ([[0u64; 4]; 4], [[0u64; 4]; 4]);
+        for flow in 0..FLOWS {
+            let path = 1 + ports.below(SPRAY, flow, 65_530) as u32;
+            let pkt = Packet { src: HostId(0), dst: HostId(511), path, ..Packet::EMPTY };
+            let choice = |at: u32| {
+                let draw = Draw::new(1, SPRAY, u64::from(at));
+                by_hash(&known, at, &pkt, draw, &mut 0) as usize
+            };
+            let tor = choice(0);
+            let agg = tree.switch_index(Tier::Agg, tor as u32) as u32;
+            joint[tor][choice(agg)] += 1;
+            other_tor[tor][choice(1)] += 1;
+        }
+        let share = |flows: u64| flows as f64 / FLOWS as f64;
+        for counts in [joint, other_tor] {
+            for n in 0..4 {
+                let row = share(counts[n].iter().sum());
+                let column = share(counts.iter().map(|row| row[n]).sum());
+                assert!(
+                    [row, column].iter().all(|share| (share - 0.25).abs() < 0.01),
+                    "{counts:?}"
+                );
+                let cells = counts[n].map(share);
+                // A standard deviation is 0.08 %.
+                assert!(cells.iter().all(|share| (share - 0.0625).abs() < 0.004), "{counts:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_listed_path_is_followed_there_and_back_from_anywhere_on_it() {
         for topology in graphs() {

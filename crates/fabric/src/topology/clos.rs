@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use crate::topology::testing::{LINK, check_shape};
     use endpoint::Routes;
-    use units::HostId;
+    use units::{Dur, HostId};
 
     #[test]
     fn a_k12_fat_tree_has_432_hosts_and_36_paths() {
@@ -215,6 +215,24 @@ mod tests {
         let (here, same_rack, same_pod, far) = (HostId(0), HostId(5), HostId(6), HostId(431));
         assert_eq!([same_rack, same_pod, far].map(|to| tree.paths(here, to)), [1, 6, 36]);
         assert_eq!([same_rack, same_pod, far].map(|to| tree.hops(here, to)), [2, 4, 6]);
+    }
+
+    /// The fabric of the MMPTCP paper: mptcp_mmptcp.md, section 6 (sizes, 240 us of propagation between pods)
+    /// and section 4 (P).
+    #[test]
+    fn an_oversubscribed_k8_fat_tree_is_that_of_mmptcp() {
+        let link = LinkSpec { rate: Rate(100_000_000), delay: Dur::from_us(20) };
+        let tree = Topology::fat_tree(8, 4, link).unwrap().with_mtu(1460);
+        let switches = [Tier::Tor, Tier::Agg, Tier::Core].map(|tier| tree.switches_of(tier));
+        assert_eq!((tree.hosts(), switches), (512, [32, 32, 16]));
+        let (here, same_rack, same_pod, far) = (HostId(0), HostId(15), HostId(16), HostId(64));
+        assert_eq!([same_rack, same_pod, far].map(|to| tree.paths(here, to)), [1, 4, 16]);
+        // 1460 B take 116.8 us, the 64 B of a reply 5.12 us.
+        let sending = |links: u64| Dur(links * (116_800_000 + 5_120_000));
+        let rtt = |to| tree.base_rtt(here, to);
+        assert_eq!(rtt(same_rack), Dur::from_us(80) + sending(2));
+        assert_eq!(rtt(same_pod), Dur::from_us(160) + sending(4));
+        assert_eq!(rtt(far), Dur::from_us(240) + sending(6));
     }
 
     #[test]
