@@ -76,7 +76,7 @@ fn networks() -> Vec<Vec<Path>> {
     ]
 }
 
-/// RFC 6356, section 2, goal 1, which LIA's alpha is solved for (NSDI 2011, appendix): the connection's rate
+/// RFC 6356, section 1, goal 1, which LIA's alpha is solved for (NSDI 2011, appendix): the connection's rate
 /// is that of a TCP on the best of its paths.
 #[test]
 fn lia_gets_what_a_tcp_gets_on_the_best_path() {
