@@ -81,7 +81,7 @@ pub(super) struct Connection {
     pub(super) subflows: Vec<Subflow>,
     /// The subflow after that which sent last.
     pub(super) turn: usize,
-    /// What is to be sent over other subflows, too, oldest first.
+    /// What is to be sent over other subflows, too, in the order in which timers expired.
     reinject: VecDeque<Held>,
     /// `una` when it was last sent over a free subflow, because the window was full.
     rescued: Option<u64>,
@@ -180,9 +180,9 @@ impl Connection {
         if !self.phase.maps_to(i) {
             return None;
         }
-        match self.reinject.front() {
-            Some(held) if held.by != i => return self.chunk(held.dsn),
-            _ => {}
+        if let Some(held) = self.reinject.iter().find(|held| held.by != i && self.is_missing(held))
+        {
+            return self.chunk(held.dsn);
         }
         let chunk = self.chunk(self.next)?;
         if chunk.end() > self.edge {
@@ -190,6 +190,11 @@ impl Connection {
             return config.opportunistic.then(oldest).flatten();
         }
         (chunk.end() - self.una <= config.send_buffer).then_some(chunk)
+    }
+
+    /// Whether nobody has acknowledged what `held` is about, neither its subflow nor the connection.
+    fn is_missing(&self, held: &Held) -> bool {
+        held.dsn >= self.una && self.subflows[held.by].sender.source().holds(held.dsn)
     }
 
     /// Whether subflow `i` may send the oldest data again: it has been mapped to another one only.
@@ -254,8 +259,8 @@ impl Connection {
 
     /// Subflow `i` has sent the data at `dsn`, which another one has outstanding.
     fn sent_again(&mut self, now: Time, i: usize, dsn: u64) {
-        if self.reinject.front().is_some_and(|held| held.dsn == dsn && held.by != i) {
-            self.reinject.pop_front();
+        if let Some(at) = self.reinject.iter().position(|held| held.dsn == dsn && held.by != i) {
+            self.reinject.remove(at);
             return;
         }
         self.rescued = Some(dsn);
@@ -290,7 +295,7 @@ impl Connection {
             self.stream.acknowledged(data_ack, fx);
         }
         while let Some(held) = self.reinject.front()
-            && (held.dsn < self.una || !self.subflows[held.by].sender.source().holds(held.dsn))
+            && !self.is_missing(held)
         {
             self.reinject.pop_front();
         }

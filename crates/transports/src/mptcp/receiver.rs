@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use endpoint::{Effects, Packet, RangeSet};
+use endpoint::{Effects, Packet, RangeSet, Stat};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
@@ -96,9 +96,12 @@ impl Receivers {
         }
         let earlier = connection.received.prefix();
         let progress = half.insert(seq..seq + space);
-        let new =
-            progress != Progress::Duplicate && connection.accept(dsn..dsn_end, header, pkt, fx);
+        // What is new to the subflow was lost on it, even if its data has come over another one.
+        let new = progress != Progress::Duplicate;
         self.repairs.arrived(conn, header, pkt, new, fx);
+        if new && !connection.accept(dsn..dsn_end, header, pkt, fx) {
+            fx.count(Stat::Duplicate);
+        }
         let next = connection.received.prefix();
         let complete = connection.ends.deliver(pkt.src, next, fx);
         let due = complete || half.is_ack_due(&config.tcp, progress);

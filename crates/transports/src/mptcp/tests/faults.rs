@@ -155,3 +155,45 @@ fn a_connection_lives_as_long_as_a_subflow() {
         ended.by_token.is_empty() && ended.messages == 0 && ended.timeouts.next() == Time::NEVER
     );
 }
+
+/// Subflows are down one after the other, each for several timeouts, so that what several of them hold waits for
+/// others at a time; the messages are shorter than that.
+#[test]
+fn several_subflows_leave_data_to_the_others_in_turn() {
+    for seed in 0..8 {
+        let [_, _, (_, config), ..] = family();
+        let patient = tcp::Config { timeouts_max: 15, ..config.tcp };
+        let mut net = pair(Config { tcp: patient, ..config }, LINK);
+        let draw = Draw::new(seed, Purpose::new("outages"), 0);
+        net.fault(move |sent| {
+            let subflow = signal(sent).subflow;
+            let period = sent.at.since(Time::ZERO).0 / Dur::from_ms(7).0;
+            let down = draw.part(u64::from(subflow)).unit(Purpose::new("down"), period) < 0.5;
+            // The first stays up.
+            if subflow > 0 && down { Verdict::Drop } else { Verdict::Pass }
+        });
+        for n in 0..400 {
+            net.submit_on(A, B, 1, (n % 5) * MSS + n % 3);
+        }
+        net.submit(A, B, 2_000_000);
+        net.run_until_idle(Dur::from_ms(600_000));
+        net.ledger().assert_all_done();
+    }
+}
+
+/// What was lost on its subflow is not sent again needlessly, even if others have brought it meanwhile.
+#[test]
+fn a_repair_is_not_spurious_because_others_were_quicker() {
+    let [_, _, (_, config), ..] = family();
+    let mut net = pair(config, LINK);
+    net.fault(|sent| {
+        let out = sent.at > ms(1) && sent.at < ms(5);
+        let lost = out && sent.pkt.src == A && signal(sent).subflow == 2;
+        if lost { Verdict::Drop } else { Verdict::Pass }
+    });
+    net.submit(A, B, 10_000_000);
+    net.run_until_idle(Dur::from_ms(100_000));
+    net.ledger().assert_all_done();
+    assert!(timeouts(&net) > 0 && net.stat(B, Stat::Duplicate) > 0);
+    assert_eq!(net.stat(B, Stat::SpuriousTimeout), 0);
+}
