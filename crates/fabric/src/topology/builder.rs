@@ -9,6 +9,18 @@ pub(super) struct Builder {
     topology: Topology,
 }
 
+/// Racks in pods, below their aggregation switches.
+#[derive(Clone, Copy)]
+pub(super) struct Racks {
+    pub(super) pods: u32,
+    pub(super) tors_per_pod: u32,
+    pub(super) hosts_per_tor: u32,
+    pub(super) aggs_per_pod: u32,
+    pub(super) host_link: LinkSpec,
+    /// Between ToRs and aggregation switches.
+    pub(super) uplink: LinkSpec,
+}
+
 impl Builder {
     pub(super) fn new(kind: &'static str, hosts: u32) -> Self {
         let topology = Topology {
@@ -57,6 +69,40 @@ impl Builder {
         let rack = self.topology.switches.last().map_or(0, |tor| tor.index);
         let home = Home { below: [tor, pod, 0], down: [slot as u16, rack, pod as u16] };
         self.topology.homes.push(home);
+    }
+
+    /// The links of all hosts, and every ToR with its hosts and its uplinks, one to each aggregation switch of
+    /// its pod.
+    pub(super) fn racks(&mut self, racks: &Racks) {
+        let Racks { pods, tors_per_pod, hosts_per_tor, aggs_per_pod, host_link, uplink } = *racks;
+        let tors = pods * tors_per_pod;
+        for host in 0..tors * hosts_per_tor {
+            self.link(Node::Host(host), Node::Switch(Tier::Tor, host / hosts_per_tor), host_link);
+        }
+        for tor in 0..tors {
+            let (pod, index) = (tor / tors_per_pod, tor % tors_per_pod);
+            let me = Node::Switch(Tier::Tor, tor);
+            self.switch(Tier::Tor, pod, index);
+            for slot in 0..hosts_per_tor {
+                self.home(tor, slot as usize, pod);
+                self.link(me, Node::Host(tor * hosts_per_tor + slot), host_link);
+            }
+            self.ups_begin(aggs_per_pod);
+            for agg in 0..aggs_per_pod {
+                self.link(me, Node::Switch(Tier::Agg, pod * aggs_per_pod + agg), uplink);
+            }
+        }
+    }
+
+    /// Begin aggregation switch `agg`, with its links to the ToRs of its pod.
+    pub(super) fn agg(&mut self, racks: &Racks, agg: u32) {
+        let Racks { tors_per_pod, aggs_per_pod, uplink, .. } = *racks;
+        let pod = agg / aggs_per_pod;
+        self.switch(Tier::Agg, pod, agg % aggs_per_pod);
+        for tor in 0..tors_per_pod {
+            let tor = Node::Switch(Tier::Tor, pod * tors_per_pod + tor);
+            self.link(Node::Switch(Tier::Agg, agg), tor, uplink);
+        }
     }
 
     pub(super) fn finish(self, aggs: u32, cores_per_agg: u32) -> Topology {

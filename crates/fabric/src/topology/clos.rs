@@ -2,7 +2,7 @@
 
 use units::Rate;
 
-use super::builder::Builder;
+use super::builder::{Builder, Racks};
 use super::{LINKS_MAX, LinkSpec, Node, Tier, Topology, TopologyError};
 
 /// The shape of a Clos fabric. Every pod has the same; core switch `a * cores_per_agg + u` is
@@ -121,37 +121,17 @@ impl Topology {
     pub fn clos(shape: Clos) -> Result<Self, TopologyError> {
         check(&shape)?;
         let Clos { pods, tors_per_pod, hosts_per_tor, aggs_per_pod, cores_per_agg, links } = shape;
-        let tors = pods * tors_per_pod;
-        let hosts = tors * hosts_per_tor;
         let cores = aggs_per_pod * cores_per_agg;
-        let mut build = Builder::new("clos", hosts);
-        for host in 0..hosts {
-            let tor = Node::Switch(Tier::Tor, host / hosts_per_tor);
-            build.link(Node::Host(host), tor, links[0]);
-        }
-        for tor in 0..tors {
-            let (pod, index) = (tor / tors_per_pod, tor % tors_per_pod);
-            let me = Node::Switch(Tier::Tor, tor);
-            build.switch(Tier::Tor, pod, index);
-            for slot in 0..hosts_per_tor {
-                build.home(tor, slot as usize, pod);
-                build.link(me, Node::Host(tor * hosts_per_tor + slot), links[0]);
-            }
-            build.ups_begin(aggs_per_pod);
-            for agg in 0..aggs_per_pod {
-                build.link(me, Node::Switch(Tier::Agg, pod * aggs_per_pod + agg), links[1]);
-            }
-        }
+        let [host_link, uplink, core_link] = links;
+        let racks = Racks { pods, tors_per_pod, hosts_per_tor, aggs_per_pod, host_link, uplink };
+        let mut build = Builder::new("clos", pods * tors_per_pod * hosts_per_tor);
+        build.racks(&racks);
         for agg in 0..pods * aggs_per_pod {
-            let (pod, index) = (agg / aggs_per_pod, agg % aggs_per_pod);
-            let me = Node::Switch(Tier::Agg, agg);
-            build.switch(Tier::Agg, pod, index);
-            for tor in 0..tors_per_pod {
-                build.link(me, Node::Switch(Tier::Tor, pod * tors_per_pod + tor), links[1]);
-            }
+            build.agg(&racks, agg);
             build.ups_begin(cores_per_agg);
             for core in 0..cores_per_agg {
-                build.link(me, Node::Switch(Tier::Core, index * cores_per_agg + core), links[2]);
+                let core = agg % aggs_per_pod * cores_per_agg + core;
+                build.link(Node::Switch(Tier::Agg, agg), Node::Switch(Tier::Core, core), core_link);
             }
         }
         for core in 0..cores {
@@ -159,7 +139,7 @@ impl Topology {
             build.switch(Tier::Core, 0, core);
             for pod in 0..pods {
                 let agg = pod * aggs_per_pod + core / cores_per_agg;
-                build.link(me, Node::Switch(Tier::Agg, agg), links[2]);
+                build.link(me, Node::Switch(Tier::Agg, agg), core_link);
             }
             build.ups_begin(0);
         }

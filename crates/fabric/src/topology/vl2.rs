@@ -7,7 +7,7 @@
 
 use units::Rate;
 
-use super::builder::Builder;
+use super::builder::{Builder, Racks};
 use super::{LINKS_MAX, LinkSpec, Node, Tier, Topology, TopologyError};
 
 /// Aggregation switches to which a ToR is joined.
@@ -39,35 +39,22 @@ impl Topology {
         check(shape)?;
         let Vl2 { hosts_per_rack, host_link, switch_link, .. } = *shape;
         let (cores, aggs) = (shape.aggregation_ports / 2, shape.intermediate_ports);
-        let racks_per_pod = shape.aggregation_ports / 2;
-        let racks = aggs / AGGS * racks_per_pod;
-        let mut build = Builder::new("vl2", racks * hosts_per_rack);
-        for host in 0..racks * hosts_per_rack {
-            build.link(Node::Host(host), Node::Switch(Tier::Tor, host / hosts_per_rack), host_link);
-        }
-        for tor in 0..racks {
-            let (pod, index) = (tor / racks_per_pod, tor % racks_per_pod);
-            let me = Node::Switch(Tier::Tor, tor);
-            build.switch(Tier::Tor, pod, index);
-            for slot in 0..hosts_per_rack {
-                build.home(tor, slot as usize, pod);
-                build.link(me, Node::Host(tor * hosts_per_rack + slot), host_link);
-            }
-            build.ups_begin(AGGS);
-            for agg in 0..AGGS {
-                build.link(me, Node::Switch(Tier::Agg, pod * AGGS + agg), switch_link);
-            }
-        }
+        let racks = Racks {
+            pods: aggs / AGGS,
+            tors_per_pod: shape.aggregation_ports / 2,
+            hosts_per_tor: hosts_per_rack,
+            aggs_per_pod: AGGS,
+            host_link,
+            uplink: switch_link,
+        };
+        let mut build = Builder::new("vl2", racks.pods * racks.tors_per_pod * hosts_per_rack);
+        build.racks(&racks);
         for agg in 0..aggs {
-            let pod = agg / AGGS;
-            let me = Node::Switch(Tier::Agg, agg);
-            build.switch(Tier::Agg, pod, agg % AGGS);
-            for tor in 0..racks_per_pod {
-                build.link(me, Node::Switch(Tier::Tor, pod * racks_per_pod + tor), switch_link);
-            }
+            build.agg(&racks, agg);
             build.ups_begin(cores);
             for core in 0..cores {
-                build.link(me, Node::Switch(Tier::Core, core), switch_link);
+                let core = Node::Switch(Tier::Core, core);
+                build.link(Node::Switch(Tier::Agg, agg), core, switch_link);
             }
         }
         for core in 0..cores {
