@@ -1,10 +1,12 @@
 //! [`Deadlines`]: one deadline for each of many slots, where most deadlines move later before
-//! they come (retransmission timers). Moving one later costs nothing.
+//! they come (retransmission timers). Moving one later costs nothing. [`Armed`]: the host's timers that
+//! stand at such.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use units::Time;
+use endpoint::Effects;
+use units::{Time, TimerId};
 
 /// A deadline per slot; slots are dense from zero, as in a table.
 ///
@@ -94,6 +96,32 @@ impl Deadlines {
     fn forget_entries(&mut self) {
         for Reverse((_, slot)) in self.heap.drain() {
             self.slots[slot as usize].queued = Time::NEVER;
+        }
+    }
+}
+
+/// The timers of a host, numbered from zero, each at the earliest deadline of its kind: what they stand at.
+#[derive(Debug)]
+pub(crate) struct Armed<const N: usize>([Time; N]);
+
+impl<const N: usize> Armed<N> {
+    /// None is armed.
+    pub(crate) const NONE: Self = Self([Time::NEVER; N]);
+
+    /// Let each stand at its time of `next`.
+    pub(crate) fn move_to(&mut self, next: [Time; N], fx: &mut Effects) {
+        for ((id, armed), next) in (0..).zip(&mut self.0).zip(next) {
+            if *armed != next {
+                *armed = next;
+                fx.arm(TimerId(id), next);
+            }
+        }
+    }
+
+    /// Timer `id` has fired.
+    pub(crate) fn fired(&mut self, id: TimerId) {
+        if let Some(armed) = self.0.get_mut(id.0 as usize) {
+            *armed = Time::NEVER;
         }
     }
 }

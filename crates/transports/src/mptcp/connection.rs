@@ -232,10 +232,9 @@ impl Connection {
         self.subflows[i].sender.peek(&config.tcp)
     }
 
-    /// Take the next segment of subflow `i`, with its data sequence number; `again`: it was sent before,
-    /// wherever.
+    /// Take the next segment of subflow `i`, which is [`Self::sendable`] as it was asked last, with its data
+    /// sequence number; `again`: it was sent before, wherever.
     pub(super) fn take(&mut self, config: &Config, now: Time, i: usize) -> Option<(Segment, u64)> {
-        self.offer(config, i);
         let sender = &mut self.subflows[i].sender;
         let mut segment = sender.next_segment(&config.tcp, now)?;
         self.turn = (i + 1) % self.subflows.len();
@@ -316,7 +315,11 @@ impl Connection {
             }
         }
         if let Some(me) = me {
-            self.subflows[i].sender.on_group(&coupling::group(&self.standings, me));
+            self.subflows[i].sender.on_group(&coupling::group(
+                &config.tcp.rule,
+                &self.standings,
+                me,
+            ));
         }
     }
 

@@ -56,13 +56,10 @@ pub use config::{
 use connection::{Connection, State};
 use receiver::{Ack, Receivers};
 
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Armed, Deadlines};
 use crate::tcp::sender::{Identity, Timer};
 use crate::tcp::stream::Segment;
 use crate::tcp::{self, ACKS_MAX, CONN_BITS, ConnectionIds, PATH, SENDER_PORT, conn_id, handshake};
-
-const RETRANSMIT: TimerId = TimerId(0);
-const DELAYED_ACK: TimerId = TimerId(1);
 
 /// One host's MPTCP.
 #[derive(Debug)]
@@ -83,8 +80,8 @@ pub struct Mptcp {
     acks: VecDeque<Ack>,
     /// Messages under way.
     messages: u32,
-    /// What the two timers of the host stand at.
-    armed: [Time; 2],
+    /// The timers of the host: for retransmissions and joins, and for delayed acknowledgements.
+    armed: Armed<2>,
 }
 
 impl Mptcp {
@@ -106,7 +103,7 @@ impl Mptcp {
             receivers: Receivers::default(),
             acks: VecDeque::new(),
             messages: 0,
-            armed: [Time::NEVER; 2],
+            armed: Armed::NONE,
         })
     }
 
@@ -202,12 +199,7 @@ impl Mptcp {
     /// Let the host's timers stand at the earliest deadlines.
     fn arm_timers(&mut self, cx: &mut Cx<'_>) {
         let next = [self.timeouts.next(), self.receivers.deadlines.next()];
-        for (i, timer) in [RETRANSMIT, DELAYED_ACK].into_iter().enumerate() {
-            if self.armed[i] != next[i] {
-                self.armed[i] = next[i];
-                cx.fx.arm(timer, next[i]);
-            }
-        }
+        self.armed.move_to(next, cx.fx);
     }
 
     fn on_data(&mut self, cx: &mut Cx<'_>, header: &Repr, signal: &Signal, pkt: &Packet) {
@@ -338,9 +330,7 @@ impl Endpoint for Mptcp {
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
-        if let Some(armed) = self.armed.get_mut(id.0 as usize) {
-            *armed = Time::NEVER;
-        }
+        self.armed.fired(id);
         while let Some(deadline) = self.timeouts.pop(cx.now) {
             let max = self.config.subflows_max();
             self.on_deadline(cx, deadline / max, (deadline % max) as usize);

@@ -55,7 +55,7 @@ mod script;
 pub(crate) mod sender;
 pub(crate) mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timestamps;
 #[cfg(test)]
 mod traces;
@@ -80,7 +80,7 @@ pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Sender, Timer};
 use stream::Segment;
 
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Armed, Deadlines};
 
 /// Bits of a connection id.
 pub(crate) const CONN_BITS: u32 = 30;
@@ -90,9 +90,6 @@ pub(crate) const SENDER_PORT: u16 = 0x8000;
 const WINDOW: u16 = u16::MAX;
 /// Acknowledgements that may wait for the interface; more are lost, as in a full device queue.
 pub(crate) const ACKS_MAX: usize = 1 << 16;
-
-const RETRANSMIT: TimerId = TimerId(0);
-const DELAYED_ACK: TimerId = TimerId(1);
 
 pub(crate) const PATH: Purpose = Purpose::new("tcp path");
 const FIRST_CONN: Purpose = Purpose::new("tcp first connection");
@@ -116,8 +113,8 @@ pub struct Tcp {
     acks: VecDeque<Ack>,
     /// Messages under way.
     messages: u32,
-    /// What the two timers of the host stand at.
-    armed: [Time; 2],
+    /// The timers of the host: for retransmissions, and for delayed acknowledgements.
+    armed: Armed<2>,
 }
 
 impl Tcp {
@@ -139,7 +136,7 @@ impl Tcp {
             receivers: Receivers::new(&config),
             acks: VecDeque::new(),
             messages: 0,
-            armed: [Time::NEVER; 2],
+            armed: Armed::NONE,
         })
     }
 
@@ -214,12 +211,7 @@ impl Tcp {
     /// Let the host's timers stand at the earliest deadlines.
     fn arm_timers(&mut self, cx: &mut Cx<'_>) {
         let next = [self.timeouts.next(), self.receivers.deadlines.next()];
-        for (i, timer) in [RETRANSMIT, DELAYED_ACK].into_iter().enumerate() {
-            if self.armed[i] != next[i] {
-                self.armed[i] = next[i];
-                cx.fx.arm(timer, next[i]);
-            }
-        }
+        self.armed.move_to(next, cx.fx);
     }
 
     fn on_data(&mut self, cx: &mut Cx<'_>, header: &Repr, pkt: &Packet) {
@@ -318,9 +310,7 @@ impl Endpoint for Tcp {
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
-        if let Some(armed) = self.armed.get_mut(id.0 as usize) {
-            *armed = Time::NEVER;
-        }
+        self.armed.fired(id);
         while let Some(slot) = self.timeouts.pop(cx.now) {
             let sender = &mut self.senders[slot as usize];
             if sender.on_timeout(&self.config, cx.now, cx.fx) {
