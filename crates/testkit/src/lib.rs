@@ -17,4 +17,4 @@ mod tests;
 pub use bottleneck::Bottleneck;
 pub use fault::Verdict;
 pub use ledger::{Ledger, Record};
-pub use net::{Link, Net, Seen, Sent};
+pub use net::{Link, Net, Seen, Sent, Star};

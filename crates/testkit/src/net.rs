@@ -112,11 +112,19 @@ struct Host<E: ?Sized> {
 }
 
 /// The fabric's shape as endpoints see it: every pair alike.
-struct Star {
+pub struct Star {
     paths: u32,
     base_rtt: Dur,
     down: Vec<bool>,
     version: u32,
+}
+
+impl Star {
+    /// `paths` paths between any two hosts, all of which work, and this round-trip time.
+    #[must_use]
+    pub fn new(paths: u32, base_rtt: Dur) -> Self {
+        Self { paths, base_rtt, down: vec![false; paths as usize], version: 0 }
+    }
 }
 
 impl Routes for Star {

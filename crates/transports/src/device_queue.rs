@@ -187,8 +187,8 @@ impl Endpoint for DeviceQueue {
 
 #[cfg(test)]
 mod tests {
-    use endpoint::{Draw, Effect, Effects, NetView, Purpose, Routes, UNBOUNDED};
-    use testkit::{Link, Net, conformance};
+    use endpoint::{Draw, Effect, Effects, NetView, Purpose, UNBOUNDED};
+    use testkit::{Link, Net, Star, conformance};
     use units::{Bytes, Dur, HostId, Rate};
 
     use super::*;
@@ -196,20 +196,6 @@ mod tests {
     use crate::tcp::{Config, Tcp};
 
     const MSS: u16 = 1460;
-
-    struct OnePath;
-
-    impl Routes for OnePath {
-        fn paths(&self, _: HostId, _: HostId) -> u32 {
-            1
-        }
-        fn hops(&self, _: HostId, _: HostId) -> u32 {
-            2
-        }
-        fn base_rtt(&self, _: HostId, _: HostId) -> Dur {
-            Dur::from_us(10)
-        }
-    }
 
     /// Sends as many packets as a message has bytes, at once: of class 1, numbered by their path. An
     /// arrival makes it wait until 50 ps; what timer 7 and departures say, it counts as acknowledged.
@@ -267,7 +253,8 @@ mod tests {
             what: impl FnOnce(&mut DeviceQueue, &mut Cx<'_>) -> R,
         ) -> (R, Vec<Effect>) {
             let (me, mut fx, now) = (HostId(0), Effects::new(), self.now);
-            let net = NetView { me, nics: &self.nics, mtu: 9064, whole: true, routes: &OnePath };
+            let routes = &Star::new(1, Dur::from_us(10));
+            let net = NetView { me, nics: &self.nics, mtu: 9064, whole: true, routes };
             let draw = Draw::new(1, Purpose::new("test"), 0);
             let mut cx = Cx { now, rx_at: now, me, room: u64::MAX, net: &net, draw, fx: &mut fx };
             let answer = what(&mut self.queue, &mut cx);

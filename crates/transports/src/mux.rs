@@ -170,8 +170,8 @@ impl Endpoint for Mux {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use endpoint::{Draw, Effect, Effects, NetView, Purpose, Routes, UNBOUNDED};
-    use testkit::{Link, Net, Sent, fault};
+    use endpoint::{Draw, Effect, Effects, NetView, Purpose, UNBOUNDED};
+    use testkit::{Link, Net, Sent, Star, fault};
     use units::{Dur, HostId, Rate};
 
     use crate::tcp::rule::{RuleConfig, cubic};
@@ -270,20 +270,6 @@ mod tests {
         assert!(settled.len() > 1_000 && tcp.abs_diff(settled.len() - tcp) <= 2, "{tcp}");
     }
 
-    struct OnePath;
-
-    impl Routes for OnePath {
-        fn paths(&self, _: HostId, _: HostId) -> u32 {
-            1
-        }
-        fn hops(&self, _: HostId, _: HostId) -> u32 {
-            2
-        }
-        fn base_rtt(&self, _: HostId, _: HostId) -> Dur {
-            Dur::from_us(10)
-        }
-    }
-
     /// Answers every call with an `Acked` of its own number and what it is called with.
     struct Probe(u64);
 
@@ -323,7 +309,8 @@ mod tests {
         let probe = |n| (100 + n as u8, Box::new(Probe(n)) as Box<dyn Endpoint>);
         let mut mux = Mux::new((0..3).map(probe).collect()).unwrap();
         let (me, nics, mut fx) = (HostId(0), [LINK.rate], Effects::new());
-        let net = NetView { me, nics: &nics, mtu: 9064, whole: true, routes: &OnePath };
+        let routes = &Star::new(1, Dur::from_us(10));
+        let net = NetView { me, nics: &nics, mtu: 9064, whole: true, routes };
         let (now, draw) = (Time(3), Draw::new(1, Purpose::new("test"), 0));
         let mut cx = Cx { now, rx_at: now, me, room: u64::MAX, net: &net, draw, fx: &mut fx };
         let answer = what(&mut mux, &mut cx);

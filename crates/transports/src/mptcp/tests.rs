@@ -7,10 +7,11 @@ mod phases;
 
 use endpoint::{Draw, Endpoint, Purpose};
 use testkit::{Link, Net, Sent, Verdict, conformance, fault};
-use units::{Bytes, Dur, Rate};
+use units::{Dur, Rate};
 
 use super::*;
 use crate::rto::RtoConfig;
+use crate::tcp::tests::suite;
 use crate::tcp::{RuleConfig, Tcp};
 
 const A: HostId = HostId(0);
@@ -84,17 +85,6 @@ fn timeouts(net: &Net<Mptcp>) -> u64 {
 
 fn ms(n: u64) -> Time {
     Time::ZERO + Dur::from_ms(n)
-}
-
-fn suite() -> conformance::Opts {
-    conformance::Opts {
-        payload: Bytes(MSS),
-        window: Bytes(10 * MSS),
-        trims: false,
-        bounces: false,
-        hashed_paths: true,
-        patience: Dur::from_ms(600_000),
-    }
 }
 
 fn conforms(config: Config) {

@@ -2,7 +2,7 @@
 //! suite. Times are exact: 10 Gb/s, 5 us one way, segments of 1000 + 40 bytes.
 
 use endpoint::{Effect, Endpoint, Stat, UNBOUNDED, Why};
-use testkit::{Bottleneck, Link, Net, Sent, Verdict, conformance, fault};
+use testkit::{Bottleneck, Link, Net, Sent, Star, Verdict, conformance, fault};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
 use super::repeat::Repeat;
@@ -777,7 +777,8 @@ fn variants() -> [Config; 13] {
     [fast, ns2, linux, crowded, reno, sack, dctcp, cubic, bic, htcp, delay_based, ictcp, opened]
 }
 
-fn suite() -> conformance::Opts {
+/// What the conformance suite is to know of TCP and its subflows.
+pub(crate) fn suite() -> conformance::Opts {
     conformance::Opts {
         payload: Bytes(MSS),
         window: Bytes(10 * MSS),
@@ -881,24 +882,11 @@ fn t13_fast_keeps_alpha_packets_of_each_flow_queued() {
 }
 
 mod hostile {
-    use endpoint::{Draw, Effects, HDR_MAX, NetView, Routes};
+    use endpoint::{Draw, Effects, HDR_MAX, NetView};
     use proptest::prelude::*;
     use wire::tcp::Timestamps;
 
     use super::*;
-
-    struct Anywhere;
-    impl Routes for Anywhere {
-        fn paths(&self, _: HostId, _: HostId) -> u32 {
-            1
-        }
-        fn hops(&self, _: HostId, _: HostId) -> u32 {
-            1
-        }
-        fn base_rtt(&self, _: HostId, _: HostId) -> Dur {
-            Dur::from_us(1)
-        }
-    }
 
     /// A packet near enough to a real one to reach deep: the first connection's ports, small
     /// numbers, any control bits; or any header at all.
@@ -943,7 +931,8 @@ mod hostile {
                 Config { receive_window, recovery, handshake, timestamps, ..textbook() };
             let mut tcp = Tcp::new(config).unwrap();
             let nics = [RATE];
-            let net = NetView { me: A, nics: &nics, mtu: 1500, whole: false, routes: &Anywhere };
+            let routes = &Star::new(1, Dur::from_us(1));
+            let net = NetView { me: A, nics: &nics, mtu: 1500, whole: false, routes };
             let mut fx = Effects::new();
             let mut now = Time::ZERO;
             let draw = Draw::new(0, PATH, 0);
@@ -957,7 +946,7 @@ mod hostile {
                     tcp.on_submit(&mut cx, &msg(i as u64));
                 }
                 tcp.on_packet(&mut cx, pkt);
-                tcp.on_timer(&mut cx, RETRANSMIT);
+                tcp.on_timer(&mut cx, TimerId(0));
                 for _ in 0..3 {
                     let mut slot = Packet::EMPTY;
                     tcp.poll_tx(&mut cx, TxPort { nic: 0, open: 0xff }, &mut slot);
