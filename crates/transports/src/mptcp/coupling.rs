@@ -2,21 +2,24 @@
 //! ToN 2013; specs/mptcp_mmptcp.md, section 3), worked out from where its established subflows stand. The rules
 //! themselves are in `tcp/rule/`.
 
-use crate::tcp::rule::{Group, Standing};
+use crate::tcp::rule::{Group, RuleConfig, Standing};
 
-/// What the rule of subflow `me` is to know; `subflows` are all that count, `me` among them.
+/// What `rule`, that of subflow `me`, is to know; `subflows` are all that count, `me` among them. What the rule
+/// does not ask for is as in [`Group::ALONE`]: this is work for every acknowledgement.
 ///
 /// A subflow whose round-trip time has not been measured counts in the total, but has no part in what is
 /// reckoned with times (Linux, `mptcp_ccc_sk_can_send`). Where none has been measured, all are taken to be
 /// equally long.
-pub(crate) fn group(subflows: &[Standing], me: usize) -> Group {
+pub(crate) fn group(rule: &RuleConfig, subflows: &[Standing], me: usize) -> Group {
     let paths = Paths::new(subflows);
-    Group {
-        subflows: subflows.len() as u32,
-        total: subflows.iter().map(|s| s.window).sum(),
-        alpha: paths.alpha(),
-        rate_share: paths.rate_share(me),
-        shift: paths.shift(me),
+    let total = paths.total();
+    let seen = Group { subflows: subflows.len() as u32, total, ..Group::ALONE };
+    match rule {
+        RuleConfig::Lia(_) => Group { alpha: paths.alpha(), ..seen },
+        RuleConfig::Olia => {
+            Group { rate_share: paths.rate_share(me), shift: paths.shift(me), ..seen }
+        }
+        _ => seen,
     }
 }
 
@@ -30,6 +33,11 @@ struct Paths<'a> {
 impl<'a> Paths<'a> {
     fn new(subflows: &'a [Standing]) -> Self {
         Self { subflows, measured: subflows.iter().any(|s| s.srtt.is_some()) }
+    }
+
+    /// All windows together.
+    fn total(&self) -> f64 {
+        self.subflows.iter().map(|s| s.window).sum()
     }
 
     /// The round-trip time to reckon with, ps; `None`: this subflow has no part in it.
@@ -57,9 +65,8 @@ impl<'a> Paths<'a> {
             }
         }
         let (window, least) = best;
-        let total: f64 = self.subflows.iter().map(|s| s.window).sum();
         let rate: f64 = self.timed().map(|(_, s, rtt)| s.window * (least / rtt)).sum();
-        total * window / (rate * rate)
+        self.total() * window / (rate * rate)
     }
 
     /// The part of the connection's rate that is subflow `me`'s.
@@ -103,13 +110,17 @@ mod tests {
     use units::Dur;
 
     use super::*;
+    use crate::tcp::rule::lia;
+
+    const LIA: RuleConfig = RuleConfig::Lia(lia::Params::RFC);
+    const OLIA: RuleConfig = RuleConfig::Olia;
 
     fn subflow(window: f64, us: u64, loss_interval: f64) -> Standing {
         Standing { window, srtt: Some(Dur::from_us(us)), loss_interval }
     }
 
     fn alpha(subflows: &[Standing]) -> f64 {
-        group(subflows, 0).alpha
+        group(&LIA, subflows, 0).alpha
     }
 
     /// By hand, RFC 6356, equation 2.
@@ -131,25 +142,27 @@ mod tests {
     fn what_has_not_been_measured_counts_in_the_total_only() {
         let new = Standing { window: 4.0, srtt: None, loss_interval: 0.0 };
         let old = subflow(16.0, 100, 0.0);
-        let seen = group(&[old, new], 0);
+        let seen = group(&LIA, &[old, new], 0);
         // The increase that all get, alpha / w_tot, is as if the new one were not there.
         assert!((seen.alpha / seen.total - 1.0 / 16.0).abs() < 1e-12, "{seen:?}");
-        assert_eq!((seen.total, seen.rate_share, seen.subflows), (20.0, 1.0, 2));
-        assert_eq!(group(&[old, new], 1).rate_share, 0.0);
-        let none = group(&[new; 4], 0);
-        assert!((none.alpha - 0.25).abs() < 1e-12 && none.rate_share == 0.25, "{none:?}");
+        assert_eq!((seen.total, seen.subflows), (20.0, 2));
+        let share = |subflows: &[Standing], me| group(&OLIA, subflows, me).rate_share;
+        assert_eq!([share(&[old, new], 0), share(&[old, new], 1)], [1.0, 0.0]);
+        let none = group(&LIA, &[new; 4], 0);
+        assert!((none.alpha - 0.25).abs() < 1e-12 && share(&[new; 4], 0) == 0.25, "{none:?}");
     }
 
     /// By hand: windows 20 and 10 at equal round trips; then the second path four times as long.
     #[test]
     fn rates_are_windows_over_round_trips() {
-        let share = |us| group(&[subflow(20.0, 100, 0.0), subflow(10.0, us, 0.0)], 1).rate_share;
+        let share =
+            |us| group(&OLIA, &[subflow(20.0, 100, 0.0), subflow(10.0, us, 0.0)], 1).rate_share;
         assert!((share(100) - 1.0 / 3.0).abs() < 1e-12);
         assert!((share(400) - 2.5 / 22.5).abs() < 1e-12);
     }
 
     fn shifts(subflows: &[Standing]) -> Vec<f64> {
-        (0..subflows.len()).map(|me| group(subflows, me).shift).collect()
+        (0..subflows.len()).map(|me| group(&OLIA, subflows, me).shift).collect()
     }
 
     /// ToN 2013, equation 6, by hand.

@@ -44,7 +44,7 @@ fn settle(config: &RuleConfig, paths: &[Path], steps: u32) -> Vec<f64> {
         let quickest = paths.iter().map(|p| p.rtt.0).min().unwrap();
         let before = windows.clone();
         for (i, rule) in rules.iter_mut().map(State::get).enumerate() {
-            rule.on_group(&coupling::group(&standings, i));
+            rule.on_group(&coupling::group(config, &standings, i));
             let (w, p) = (before[i], paths[i].loss);
             let grown = rule.increase(w, 1.0, &Acked::one(Time::ZERO));
             let kept = rule.after_loss(w, Time::ZERO).max(1.0);
@@ -144,7 +144,7 @@ fn n_equal_subflows_together_grow_by_one_nth_of_a_segment_per_round_trip() {
                 let standings: Vec<Standing> = windows.iter().map(standing).collect();
                 let (me, segments) = (turn % n, windows[turn % n] / 20.0);
                 let rule = rules[me].get();
-                rule.on_group(&coupling::group(&standings, me));
+                rule.on_group(&coupling::group(config, &standings, me));
                 windows[me] += rule.increase(windows[me], segments, &Acked::one(Time::ZERO));
             }
             (windows.iter().sum::<f64>() - 20.0 * n as f64) / 20.0
@@ -184,7 +184,7 @@ fn rate_with_random_losses(config: &RuleConfig, n: usize, loss: f64) -> f64 {
             })
             .collect();
         let rule = rules[me].get();
-        rule.on_group(&coupling::group(&standings, me));
+        rule.on_group(&coupling::group(config, &standings, me));
         let ack = Acked::one(Time::ZERO);
         rule.on_ack(&ack);
         if draw.unit(LOSS, segment) < loss && round_trips >= halved[me] + 1.0 {
