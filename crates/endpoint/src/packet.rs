@@ -33,6 +33,8 @@ impl Flags {
     pub const CE: Self = Self(8);
     /// Carries no payload by nature (an acknowledgement, a pull, a grant).
     pub const CONTROL: Self = Self(16);
+    /// Every switch port writes what it knows of itself into the last `wire::int::LEN` bytes of the header.
+    pub const INT: Self = Self(32);
 
     /// Whether every flag of `other` is set.
     #[must_use]
