@@ -12,10 +12,11 @@
 //!
 //! Deliberately absent: clocks, links, packet contents.
 
+mod by_class;
 mod cut_payload;
 mod drop_tail;
-mod fair;
 mod fifo;
+mod lossless;
 mod ndp;
 mod red;
 mod seldom;
@@ -26,10 +27,14 @@ use std::str::FromStr;
 
 use fifo::Fifo;
 
+pub use by_class::{ByClass, ByClassSpec, Schedule};
 pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::Flags;
-pub use fair::{Fair, FairSpec};
+pub use lossless::{
+    Admit, Headroom, Ingress, LosslessSpec, Marking, Memory, MemorySpec, MemoryStats, PFC_FRAME,
+    Threshold,
+};
 pub use ndp::{Ndp, NdpSpec};
 pub use red::{MarkAt, NotEct, Ramp, Red, RedSpec, Unit};
 pub use seldom::Seldom;
@@ -144,8 +149,11 @@ pub enum QueueSpec {
     CutPayload(CutPayloadSpec),
     /// First in, first out; marks or loses packets before it is full.
     Red(RedSpec),
-    /// A queue for each traffic class, served in turn.
-    Fair(FairSpec),
+    /// A queue for each traffic class.
+    ByClass(ByClassSpec),
+    /// A queue for each traffic class, without a capacity of its own: the switch's [`Memory`] says what
+    /// joins it, and classes can be closed ([`Queue::set_open`]).
+    Lossless(Box<LosslessSpec>),
 }
 
 impl QueueSpec {
@@ -157,7 +165,8 @@ impl QueueSpec {
             Self::Ndp(spec) => vec![spec.data_capacity, spec.header_capacity],
             Self::CutPayload(spec) => vec![spec.capacity],
             Self::Red(spec) => vec![spec.capacity],
-            Self::Fair(spec) => {
+            Self::Lossless(spec) => vec![Capacity::Bytes(spec.memory.size)],
+            Self::ByClass(spec) => {
                 spec.classes.iter().flat_map(|(_, spec)| spec.capacities()).collect()
             }
         }
@@ -169,7 +178,7 @@ impl QueueSpec {
         match self {
             Self::DropTail(spec) => Some(Self::DropTail(DropTailSpec { capacity, ..*spec })),
             Self::Red(spec) => Some(Self::Red(RedSpec { capacity, ..*spec })),
-            Self::Ndp(_) | Self::CutPayload(_) | Self::Fair(_) => None,
+            Self::Ndp(_) | Self::CutPayload(_) | Self::ByClass(_) | Self::Lossless(_) => None,
         }
     }
 
@@ -180,7 +189,10 @@ impl QueueSpec {
         match self {
             Self::DropTail(_) | Self::Ndp(_) | Self::CutPayload(_) => false,
             Self::Red(spec) => spec.mark_at == MarkAt::Departure,
-            Self::Fair(spec) => spec.classes.iter().any(|(_, spec)| spec.marks_at_departure()),
+            Self::ByClass(spec) => spec.classes.iter().any(|(_, spec)| spec.marks_at_departure()),
+            Self::Lossless(spec) => {
+                spec.marking.iter().flatten().any(|marking| marking.mark_at == MarkAt::Departure)
+            }
         }
     }
 }
@@ -209,7 +221,10 @@ impl Queue {
                 Self::Seldom(Box::new(Seldom::CutPayload(CutPayload::new(*spec))))
             }
             QueueSpec::Red(spec) => Self::Seldom(Box::new(Seldom::Red(Red::new(*spec)))),
-            QueueSpec::Fair(spec) => Self::Seldom(Box::new(Seldom::Fair(Fair::new(spec)))),
+            QueueSpec::ByClass(spec) => Self::Seldom(Box::new(Seldom::ByClass(ByClass::new(spec)))),
+            QueueSpec::Lossless(spec) => {
+                Self::Seldom(Box::new(Seldom::Lossless(ByClass::new(&spec.classes()))))
+            }
         }
     }
 
@@ -218,6 +233,21 @@ impl Queue {
     #[must_use]
     pub fn in_shared_buffer(spec: &QueueSpec) -> Self {
         Self::Seldom(Box::new(Seldom::InSharedBuffer(Self::new(spec))))
+    }
+
+    /// Bit c of `open`: packets of class c may leave. Only of a queue for a lossless switch; the others leave
+    /// whatever the class.
+    pub fn set_open(&mut self, open: u8) {
+        if let Self::Seldom(queue) = self {
+            queue.set_open(open);
+        }
+    }
+
+    /// Every packet that waits in `class` of a queue for a lossless switch is lost; `fate` is told of each.
+    pub fn discard(&mut self, class: u8, fate: &mut impl FnMut(Fate, Desc)) {
+        if let Self::Seldom(queue) = self {
+            queue.discard(class, fate);
+        }
     }
 
     /// A packet arrives: it joins the queue if it may do so as it is. If not, nothing has happened,

@@ -1,8 +1,8 @@
 //! Disciplines that few scenarios use. Each sits behind one pointer, and its code out of line, so
 //! that a port with one of the usual disciplines is no larger and no slower for them.
 
+use crate::by_class::ByClass;
 use crate::cut_payload::CutPayload;
-use crate::fair::Fair;
 use crate::red::Red;
 use crate::{Desc, Fate, Queue};
 
@@ -13,8 +13,10 @@ pub enum Seldom {
     CutPayload(CutPayload),
     /// See [`Red`].
     Red(Red),
-    /// See [`Fair`].
-    Fair(Fair),
+    /// See [`ByClass`].
+    ByClass(ByClass),
+    /// See [`crate::QueueSpec::Lossless`].
+    Lossless(ByClass),
     /// See [`Queue::in_shared_buffer`].
     InSharedBuffer(Queue),
 }
@@ -25,8 +27,8 @@ impl Seldom {
         match self {
             Self::CutPayload(queue) => queue.offer(packet),
             Self::Red(queue) => queue.offer(packet),
-            Self::Fair(queue) => queue.offer(packet),
-            Self::InSharedBuffer(_) => false,
+            Self::ByClass(queue) => queue.offer(packet),
+            Self::Lossless(_) | Self::InSharedBuffer(_) => false,
         }
     }
 
@@ -35,8 +37,20 @@ impl Seldom {
         match self {
             Self::CutPayload(queue) => queue.pass(packet),
             Self::Red(queue) => queue.pass(packet),
-            Self::Fair(queue) => queue.pass(packet),
-            Self::InSharedBuffer(_) => false,
+            Self::ByClass(queue) => queue.pass(packet),
+            Self::Lossless(_) | Self::InSharedBuffer(_) => false,
+        }
+    }
+
+    pub(crate) fn set_open(&mut self, open: u8) {
+        if let Self::Lossless(queue) = self {
+            queue.set_open(open);
+        }
+    }
+
+    pub(crate) fn discard(&mut self, class: u8, fate: &mut impl FnMut(Fate, Desc)) {
+        if let Self::Lossless(queue) = self {
+            queue.discard(class, fate);
         }
     }
 
@@ -49,7 +63,7 @@ impl Seldom {
         match self {
             Self::CutPayload(queue) => queue.enqueue(packet, fate),
             Self::Red(queue) => queue.enqueue(packet, coin, fate),
-            Self::Fair(queue) => queue.enqueue(packet, coin, fate),
+            Self::ByClass(queue) | Self::Lossless(queue) => queue.enqueue(packet, coin, fate),
             Self::InSharedBuffer(queue) => queue.enqueue(packet, coin, fate),
         }
     }
@@ -59,7 +73,7 @@ impl Seldom {
         match self {
             Self::CutPayload(queue) => queue.dequeue(),
             Self::Red(queue) => queue.dequeue(),
-            Self::Fair(queue) => queue.dequeue(),
+            Self::ByClass(queue) | Self::Lossless(queue) => queue.dequeue(),
             Self::InSharedBuffer(queue) => queue.dequeue(),
         }
     }
@@ -69,7 +83,7 @@ impl Seldom {
         match self {
             Self::CutPayload(queue) => queue.finish(packet),
             Self::Red(queue) => queue.finish(packet),
-            Self::Fair(queue) => queue.finish(packet),
+            Self::ByClass(queue) | Self::Lossless(queue) => queue.finish(packet),
             Self::InSharedBuffer(queue) => queue.finish(packet),
         }
     }
@@ -78,7 +92,7 @@ impl Seldom {
         match self {
             Self::CutPayload(_) => None,
             Self::Red(queue) => queue.take_mark(),
-            Self::Fair(queue) => queue.take_mark(),
+            Self::ByClass(queue) | Self::Lossless(queue) => queue.take_mark(),
             Self::InSharedBuffer(queue) => queue.take_mark(),
         }
     }
@@ -87,7 +101,7 @@ impl Seldom {
         match self {
             Self::CutPayload(queue) => Box::new(queue.waiting().iter()),
             Self::Red(queue) => Box::new(queue.waiting()),
-            Self::Fair(queue) => Box::new(queue.waiting()),
+            Self::ByClass(queue) | Self::Lossless(queue) => Box::new(queue.waiting()),
             Self::InSharedBuffer(queue) => Box::new(queue.waiting()),
         }
     }
@@ -96,7 +110,7 @@ impl Seldom {
         match self {
             Self::CutPayload(queue) => queue.waiting().is_empty(),
             Self::Red(queue) => queue.is_empty(),
-            Self::Fair(queue) => queue.is_empty(),
+            Self::ByClass(queue) | Self::Lossless(queue) => queue.is_empty(),
             Self::InSharedBuffer(queue) => queue.is_empty(),
         }
     }
@@ -105,7 +119,7 @@ impl Seldom {
         match self {
             Self::CutPayload(queue) => queue.bytes(),
             Self::Red(queue) => queue.bytes(),
-            Self::Fair(queue) => queue.bytes(),
+            Self::ByClass(queue) | Self::Lossless(queue) => queue.bytes(),
             Self::InSharedBuffer(queue) => queue.bytes(),
         }
     }

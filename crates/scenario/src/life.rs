@@ -2,7 +2,7 @@
 //! of its packets has gone could deliver it twice.
 
 use fabric::{Fault, FaultAction, Link, Topology};
-use queues::{Capacity, NdpSpec, QueueSpec, SharedBufferSpec};
+use queues::{Capacity, NdpSpec, QueueSpec, Schedule, SharedBufferSpec};
 use units::{Dur, Rate};
 
 use crate::diagnostic::Diagnostic;
@@ -78,9 +78,12 @@ fn backlog(queue: &QueueSpec, mtu: u64) -> u64 {
     match queue {
         QueueSpec::Ndp(spec) => ndp_backlog(spec, mtu, bytes),
         // While what is ahead in its own class leaves, every other class sends as much, and a turn more.
-        QueueSpec::Fair(spec) => {
-            let class =
-                |(_, queue): &(u8, QueueSpec)| backlog(queue, mtu) + u64::from(spec.quantum);
+        QueueSpec::ByClass(spec) => {
+            let turn = match spec.schedule {
+                Schedule::Strict => 0,
+                Schedule::InTurn(quanta) => quanta.into_iter().max().unwrap_or(0),
+            };
+            let class = |(_, queue): &(u8, QueueSpec)| backlog(queue, mtu) + u64::from(turn);
             let most = spec.classes.iter().map(class).max().unwrap_or(0);
             most * spec.classes.len() as u64
         }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use endpoint::Framing;
 use fabric::Topology;
 use queues::{
-    Capacity, CutPayloadSpec, DropTailSpec, FairSpec, MarkAt, NdpSpec, NotEct, QueueSpec, Ramp,
-    RedSpec, Unit,
+    ByClassSpec, Capacity, CutPayloadSpec, DropTailSpec, MarkAt, NdpSpec, NotEct, QueueSpec, Ramp,
+    RedSpec, Schedule, Unit,
 };
 use units::Bytes;
 
@@ -229,7 +229,7 @@ pub(crate) fn fair(
         return Err(error.hint(format!("add [[queue.class]] with `class = {missing}`")));
     }
     table.finish_tables("class", tables)?;
-    Ok(QueueSpec::Fair(FairSpec { quantum, classes }))
+    Ok(QueueSpec::ByClass(ByClassSpec { schedule: Schedule::fair(quantum), classes }))
 }
 
 /// The queue of one class.

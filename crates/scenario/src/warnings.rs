@@ -124,9 +124,9 @@ fn full(scenario: &Scenario) -> &'static str {
 /// Whether whatever has payload is trimmed rather than lost.
 fn trims(queue: &QueueSpec) -> bool {
     match queue {
-        QueueSpec::DropTail(_) | QueueSpec::Red(_) => false,
+        QueueSpec::DropTail(_) | QueueSpec::Red(_) | QueueSpec::Lossless(_) => false,
         QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) => true,
-        QueueSpec::Fair(spec) => spec.classes.iter().all(|(_, queue)| trims(queue)),
+        QueueSpec::ByClass(spec) => spec.classes.iter().all(|(_, queue)| trims(queue)),
     }
 }
 

@@ -1,30 +1,63 @@
-//! A queue for each traffic class, served in turn so that each class gets the same share of the link
-//! in bytes while it has something to send: NDP beside TCP (SIGCOMM'17, section 3.1; ndp.md section
-//! 3.4). In a shared queue one of them would have it all.
+//! A queue for each traffic class. Which class is served next is a [`Schedule`]: the highest first, or in
+//! turn so that each gets its share of the link in bytes while it has something to send. Equal shares are
+//! what NDP beside TCP needs (SIGCOMM'17, section 3.1; ndp.md section 3.4): in a shared queue one of them
+//! would have it all.
 //!
-//! Deficit round robin (M. Shreedhar, G. Varghese, SIGCOMM 1995), in the form of RFC 8290, section
+//! In turn: deficit round robin (M. Shreedhar, G. Varghese, SIGCOMM 1995), in the form of RFC 8290, section
 //! 4.2, that need not know how long the next packet is: a class with credit sends a packet and pays
-//! its length, whatever that is; one without is given a quantum and waits for its next turn.
+//! its length, whatever that is; one without is given its quantum and waits for its next turn.
+//!
+//! A class can be closed, as priority flow control does (IEEE 802.1Qbb): what waits in it stays there until
+//! it is opened again, and the others are served as if it were empty.
 
 use crate::{Desc, Fate, Queue, QueueSpec};
 
-/// Parameters of [`Fair`].
+/// Parameters of [`ByClass`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct FairSpec {
-    /// Credit per turn, bytes. At least one full packet, so that no turn is for nothing.
-    pub quantum: u32,
+pub struct ByClassSpec {
+    /// Which class is served next.
+    pub schedule: Schedule,
     /// The classes, each with the discipline of its own queue. A packet of another class joins the
     /// first.
     pub classes: Vec<(u8, QueueSpec)>,
 }
 
+/// In which order classes that have something to send are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// The highest first, always.
+    Strict,
+    /// In turn, with so many bytes of credit per turn for each class from 0 to 7. At least one full
+    /// packet, so that no turn is for nothing.
+    InTurn([u32; 8]),
+}
+
+impl Schedule {
+    /// Equal shares.
+    #[must_use]
+    pub fn fair(quantum: u32) -> Self {
+        Self::InTurn([quantum; 8])
+    }
+
+    fn quantum(self, class: u8) -> i64 {
+        match self {
+            Self::Strict => 1,
+            Self::InTurn(quanta) => {
+                i64::from(quanta.get(usize::from(class)).copied().unwrap_or(1).max(1))
+            }
+        }
+    }
+}
+
 /// A port's queues.
 #[derive(Clone, Debug)]
-pub struct Fair {
-    quantum: i64,
+pub struct ByClass {
+    strict: bool,
     classes: Vec<Class>,
     /// Whose turn it is.
     turn: usize,
+    /// Bit c: class c may be served.
+    open: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -33,23 +66,37 @@ struct Class {
     queue: Queue,
     /// Bytes that it may send; below zero after a packet longer than what it had.
     credit: i64,
+    /// What it is given at its turn.
+    quantum: i64,
 }
 
-impl Fair {
-    pub(crate) fn new(spec: &FairSpec) -> Self {
-        let class = |(class, spec): &(u8, QueueSpec)| Class {
+impl Class {
+    /// Whether it may be served, and has something to send.
+    fn is_ready(&self, open: u8) -> bool {
+        (self.class > 7 || open & 1 << self.class != 0) && !self.queue.is_empty()
+    }
+}
+
+impl ByClass {
+    pub(crate) fn new(spec: &ByClassSpec) -> Self {
+        let class = |(class, queue): &(u8, QueueSpec)| Class {
             class: *class,
-            queue: Queue::new(spec),
+            queue: Queue::new(queue),
             credit: 0,
+            quantum: spec.schedule.quantum(*class),
         };
         let classes = spec.classes.iter().map(class).collect();
-        Self { quantum: i64::from(spec.quantum.max(1)), classes, turn: 0 }
+        Self { strict: spec.schedule == Schedule::Strict, classes, turn: 0, open: u8::MAX }
     }
 
     /// Where packets of `class` queue; nowhere, if there is no class at all.
     fn class(&mut self, class: u8) -> Option<&mut Class> {
         let at = self.classes.iter().position(|c| c.class == class).unwrap_or(0);
         self.classes.get_mut(at)
+    }
+
+    pub(crate) fn set_open(&mut self, open: u8) {
+        self.open = open;
     }
 
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
@@ -80,21 +127,26 @@ impl Fair {
     }
 
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
-        if self.is_empty() {
+        if self.strict {
+            let ready = self.classes.iter_mut().filter(|class| class.is_ready(self.open));
+            return ready.max_by_key(|class| class.class)?.queue.dequeue();
+        }
+        if !self.classes.iter().any(|class| class.is_ready(self.open)) {
             return None;
         }
-        // It ends: in each round a class that waits gains a quantum.
+        // It ends: in each round a class that is ready gains a quantum.
         loop {
             let class = &mut self.classes[self.turn];
+            let ready = class.is_ready(self.open);
             if class.credit > 0 {
-                if let Some(packet) = class.queue.dequeue() {
+                if ready && let Some(packet) = class.queue.dequeue() {
                     class.credit -= i64::from(packet.len);
                     return Some(packet);
                 }
                 // Nothing to send now, and no credit for later.
                 class.credit = 0;
-            } else if !class.queue.is_empty() {
-                class.credit += self.quantum;
+            } else if ready {
+                class.credit += class.quantum;
             }
             self.turn = (self.turn + 1) % self.classes.len();
         }
@@ -121,6 +173,15 @@ impl Fair {
     pub(crate) fn bytes(&self) -> u32 {
         self.classes.iter().map(|class| class.queue.bytes()).sum()
     }
+
+    /// Everything that waits in `class` is lost.
+    pub(crate) fn discard(&mut self, class: u8, fate: &mut impl FnMut(Fate, Desc)) {
+        let Some(class) = self.classes.iter_mut().find(|c| c.class == class) else { return };
+        while let Some(packet) = class.queue.dequeue() {
+            class.queue.finish(packet);
+            fate(Fate::Drop, packet);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -130,7 +191,7 @@ mod tests {
     use endpoint::Flags;
 
     /// NDP with eight packets is class 0, drop-tail with a hundred is class 1.
-    fn coexistence() -> Fair {
+    fn coexistence() -> ByClass {
         let ndp = NdpSpec {
             data_capacity: Capacity::Packets(8),
             header_capacity: Capacity::Bytes(72_000),
@@ -142,7 +203,7 @@ mod tests {
         };
         let tcp = DropTailSpec { capacity: Capacity::Packets(100), ecn_threshold: None };
         let classes = vec![(0, QueueSpec::Ndp(ndp)), (1, QueueSpec::DropTail(tcp))];
-        Fair::new(&FairSpec { quantum: 9064, classes })
+        ByClass::new(&ByClassSpec { schedule: Schedule::fair(9064), classes })
     }
 
     fn data(class: u8, len: u16) -> Desc {
@@ -150,14 +211,14 @@ mod tests {
     }
 
     /// Offer a packet; whether it joined as it is.
-    fn offer(queue: &mut Fair, packet: Desc) -> bool {
+    fn offer(queue: &mut ByClass, packet: Desc) -> bool {
         let mut whole = true;
         queue.enqueue(packet, || 0, &mut |_, _| whole = false);
         whole
     }
 
     /// Keep both classes supplied, and serve. Bytes sent by each.
-    fn serve(queue: &mut Fair, packets: u32, lens: [u16; 2]) -> [u64; 2] {
+    fn serve(queue: &mut ByClass, packets: u32, lens: [u16; 2]) -> [u64; 2] {
         let mut sent = [0; 2];
         for _ in 0..packets {
             while offer(queue, data(0, lens[0])) {}
@@ -181,8 +242,9 @@ mod tests {
     #[test]
     fn each_class_has_its_own_room() {
         let mut queue = coexistence();
-        let joined =
-            |queue: &mut Fair, class| (0..200).filter(|_| offer(queue, data(class, 9064))).count();
+        let joined = |queue: &mut ByClass, class| {
+            (0..200).filter(|_| offer(queue, data(class, 9064))).count()
+        };
         assert_eq!((joined(&mut queue, 0), joined(&mut queue, 1)), (8, 100));
         assert_eq!(queue.waiting().count(), 8 + 192 + 100, "192 headers");
         assert_eq!(queue.bytes(), 108 * 9064 + 192 * 64);
