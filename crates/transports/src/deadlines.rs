@@ -1,5 +1,5 @@
 //! [`Deadlines`]: one deadline for each of many slots, where most deadlines move later before
-//! they come (retransmission timers). Moving one later costs nothing. [`Armed`]: the host's timers that
+//! they come (retransmission timers). Moving one later costs nothing. `Armed`: the host's timers that
 //! stand at such.
 
 use std::cmp::Reverse;

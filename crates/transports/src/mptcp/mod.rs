@@ -206,11 +206,11 @@ impl Mptcp {
         let conn = conn_id(header.src_port, header.dst_port);
         let said = (header, signal);
         if header.control.has(Control::SYN) {
-            let answer = self.receivers.on_syn(&self.config, conn, said, pkt);
+            let answer = self.receivers.on_syn(&self.config, cx.draw, conn, said, pkt);
             answer.into_iter().for_each(|ack| self.queue_ack(ack));
             return;
         }
-        let acks = self.receivers.on_data(&self.config, cx.now, conn, said, pkt, cx.fx);
+        let acks = self.receivers.on_data(&self.config, cx, conn, said, pkt);
         acks.into_iter().flatten().for_each(|ack| self.queue_ack(ack));
     }
 

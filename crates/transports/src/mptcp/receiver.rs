@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use endpoint::{Effects, Packet, RangeSet, Stat};
+use endpoint::{Cx, Draw, Effects, Packet, Purpose, RangeSet, Stat};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
@@ -37,9 +37,10 @@ struct Subflow {
     /// The slot of its connection.
     connection: u32,
     number: u8,
-    /// The path of the first segment that came, which acknowledgements of scattered ones keep to.
-    first_path: u32,
 }
+
+/// Which path answers to a scattering subflow take.
+const ANSWERS: Purpose = Purpose::new("mptcp answers");
 
 const NONE: u32 = u32::MAX;
 
@@ -71,29 +72,28 @@ impl Receivers {
     pub(super) fn on_data(
         &mut self,
         config: &Config,
-        now: Time,
+        cx: &mut Cx<'_>,
         conn: u32,
         (header, signal): (&Repr, &Signal),
         pkt: &Packet,
-        fx: &mut Effects,
     ) -> [Option<Ack>; 2] {
+        let path = if signal.scattered { answer_path(cx.draw, pkt.src, conn) } else { pkt.path };
+        let fx = &mut *cx.fx;
         let Some(space) = segment_space(header, pkt) else { return [None, None] };
         let Body::Data { dsn, .. } = signal.body else { return [None, None] };
         let Some(dsn_end) = dsn.checked_add(space) else { return [None, None] };
         if self.finished.contains(pkt.src, signal.token) {
             self.repairs.arrived(conn, header, pkt, false, fx);
-            let ack = answer_finished(conn, header, pkt, space);
+            let ack = tcp::Ack { path, ..answer_finished(conn, header, pkt, space) };
             return [None, Some(Ack::new(config, ack, signal, dsn_end))];
         }
         let at = self.connection(pkt.src, signal.token);
-        let slot = self.subflow(at, conn, signal.subflow, pkt.path);
+        let slot = self.subflow(at, conn, signal.subflow);
         let connection = &mut self.connections[at as usize];
-        let Subflow { receiver: half, first_path, .. } = &mut self.subflows[slot as usize];
+        let half = &mut self.subflows[slot as usize].receiver;
         let Some(seq) = half.position(&config.tcp, header.seq) else { return [None, None] };
         let before = half.arrive(&config.tcp, header, pkt, seq, space);
-        if signal.scattered {
-            half.answer_over(*first_path);
-        }
+        half.answer_over(path);
         let earlier = connection.received.prefix();
         let progress = half.insert(seq..seq + space);
         // What is new to the subflow was lost on it, even if its data has come over another one.
@@ -106,7 +106,7 @@ impl Receivers {
         let complete = connection.ends.deliver(pkt.src, next, fx);
         let due = complete || half.is_ack_due(&config.tcp, progress);
         let ack = due.then(|| half.acknowledge(&config.tcp, complete, Some(seq)));
-        delay_ack(&mut self.deadlines, &config.tcp, now, slot, due);
+        delay_ack(&mut self.deadlines, &config.tcp, cx.now, slot, due);
         if complete {
             self.finish(at);
         }
@@ -118,12 +118,16 @@ impl Receivers {
     pub(super) fn on_syn(
         &self,
         config: &Config,
+        draw: Draw,
         conn: u32,
         (header, signal): (&Repr, &Signal),
         pkt: &Packet,
     ) -> Option<Ack> {
         let over = self.finished.contains(pkt.src, signal.token);
-        let tcp = handshake::answer(&config.tcp, conn, header, pkt);
+        let mut tcp = handshake::answer(&config.tcp, conn, header, pkt);
+        if config.scatter.is_some() && signal.subflow == 0 {
+            tcp.path = answer_path(draw, pkt.src, conn);
+        }
         (!over).then_some(Ack { tcp, signal: *signal })
     }
 
@@ -153,8 +157,8 @@ impl Receivers {
         slot
     }
 
-    /// The slot of subflow `number` of the connection in slot `at`, a new one if it is new, over `path`.
-    fn subflow(&mut self, at: u32, conn: u32, number: u8, path: u32) -> u32 {
+    /// The slot of subflow `number` of the connection in slot `at`, a new one if it is new.
+    fn subflow(&mut self, at: u32, conn: u32, number: u8) -> u32 {
         let Connection { peer, subflows, .. } = &mut self.connections[at as usize];
         let place = usize::from(number);
         if subflows.len() <= place {
@@ -163,12 +167,12 @@ impl Receivers {
         if subflows[place] == NONE {
             let slot = self.free_subflows.pop().unwrap_or_else(|| {
                 let receiver = Receiver::new(*peer, conn, SACK_BLOCKS_MAX);
-                self.subflows.push(Subflow { receiver, connection: at, number, first_path: path });
+                self.subflows.push(Subflow { receiver, connection: at, number });
                 self.subflows.len() as u32 - 1
             });
             let subflow = &mut self.subflows[slot as usize];
             subflow.receiver.reopen(*peer, conn);
-            (subflow.connection, subflow.number, subflow.first_path) = (at, number, path);
+            (subflow.connection, subflow.number) = (at, number);
             subflows[place] = slot;
         }
         subflows[place]
@@ -188,6 +192,13 @@ impl Receivers {
         self.finished.insert(*peer, *token);
         self.free_connections.push(at);
     }
+}
+
+/// The path of all answers to a scattering subflow, whatever paths its segments took: what switches hash of
+/// them are addresses and ports, which do not change (specs/mptcp_mmptcp.md, section 4); `draw`: this host's.
+/// So it is known before the first segment (SYN-ACK) and after the last (a connection that is over).
+fn answer_path(draw: Draw, peer: HostId, conn: u32) -> u32 {
+    draw.part(u64::from(peer.0)).bits(ANSWERS, u64::from(conn)) as u32
 }
 
 impl Connection {

@@ -111,7 +111,6 @@ fn mmptcp_conforms() {
     conforms(packet_scatter());
 }
 
-/// What a trace says of a packet, the option left out.
 /// The first phase with what TCP has against reordering instead of the threshold from the paths.
 #[test]
 fn mmptcp_conforms_with_a_threshold_learnt_and_with_reductions_undone() {
@@ -129,6 +128,7 @@ fn mmptcp_conforms_with_a_threshold_learnt_and_with_reductions_undone() {
     conforms(Config { scatter, tcp, ..config });
 }
 
+/// What a trace says of a packet, the option left out.
 fn seen(sent: &Sent) -> (Time, HostId, u32, u16, Repr) {
     (
         sent.at,

@@ -359,7 +359,7 @@ impl Receiver {
         before
     }
 
-    /// Acknowledgements of what came last take `path`, not its own.
+    /// Acknowledgements of what came last take `path`, whatever it took itself.
     pub(crate) fn answer_over(&mut self, path: u32) {
         self.path = path;
     }

@@ -144,6 +144,34 @@ fn i6_segments_are_spread_and_acknowledgements_are_not() {
     assert!((155..=193).contains(&wide), "{wide} of 200");
 }
 
+/// I6, before the first segment and after the last: the answer to a SYN, and those to what comes again when the
+/// connection is over, take the path of the others.
+#[test]
+fn i6_all_answers_take_one_path() {
+    for seed in 0..20 {
+        let config = packet_scatter();
+        let tcp = tcp::Config { handshake: true, ..config.tcp };
+        let make = || Box::new(Mptcp::new(burst(Config { tcp, ..config })).unwrap());
+        let mut net = Net::new(seed, Link { paths: 16, ..LINK }, vec![make(), make()]);
+        // The first acknowledgements are lost, so that the timer sends again what has arrived.
+        let start = Time::ZERO + LINK.delay * 3;
+        net.fault(move |s| {
+            match s.pkt.src == B && !is_syn(s) && s.at < start + Dur::from_us(500) {
+                true => Verdict::Drop,
+                false => Verdict::Pass,
+            }
+        });
+        net.submit(A, B, 50 * MSS);
+        net.run_until_idle(Dur::from_ms(100));
+        net.ledger().assert_all_done();
+        let answers: Vec<&Sent> = net.log().iter().filter(|s| s.pkt.src == B).collect();
+        assert!(is_syn(answers[0]), "the first is a SYN-ACK");
+        let late = |s: &&&Sent| s.at > start + Dur::from_us(500);
+        assert!(answers.iter().filter(late).count() > 0, "and some come late");
+        assert!(answers.iter().all(|s| s.pkt.path == answers[0].pkt.path));
+    }
+}
+
 fn fast_retransmits(threshold: ScatterThreshold) -> (u64, u64) {
     let scatter = Some(Scatter { dup_threshold: threshold, switch: None });
     let config = patient(Config { scatter, ..packet_scatter() });
