@@ -96,8 +96,8 @@ pub(crate) struct Context<'a> {
     pub(crate) table: u16,
     /// The fabric; connection matrices fail links.
     pub(crate) topology: &'a mut Topology,
-    /// The permutations of the tables before this one.
-    named: &'a [pairs::Named],
+    /// What the tables before this one have of permutations.
+    taken: &'a [pairs::Taken],
     /// That of this table, for those after it; reading it puts it here.
     portion: Option<Portion>,
 }
@@ -127,7 +127,7 @@ pub(crate) fn read(
         endless: None,
         open_loop: false,
     };
-    let mut named = Vec::new();
+    let mut taken = Vec::new();
     for (index, table) in tables.iter_mut().enumerate() {
         let Ok(number) = u16::try_from(index) else {
             return Err(table.error("kind", "more than 65536 tables [[traffic]]", "too many"));
@@ -137,10 +137,10 @@ pub(crate) fn read(
         let read = kind(table)?.read;
         let topology = &mut *topology;
         let mut context =
-            Context { dir, draw, table: number, topology, named: &named, portion: None };
+            Context { dir, draw, table: number, topology, taken: &taken, portion: None };
         let part = read(table, &mut context)?;
-        if let (Some(name), Some(portion)) = (&name, context.portion) {
-            named.push(pairs::Named::new(name.clone(), portion));
+        if let Some(portion) = context.portion {
+            taken.push(pairs::Taken::new(name.clone(), portion));
         }
         let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;

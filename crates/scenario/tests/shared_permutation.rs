@@ -187,6 +187,10 @@ fn impossible_tables_say_what_is_wrong() {
         "{long}[[traffic]]\nkind = \"permutation\"\nsize = \"9KB\"\n\
                 transport = \"a\"\n"
     );
+    let again = format!(
+        "rest_of = \"long\"\nshare = 0.125\n{}rest_of = \"long\"",
+        rest.trim_start_matches(long)
+    );
     let poisson = "[traffic]\nkind = \"poisson\"\nsize = \"1KB\"\nuntil = \"1ms\"\n\
                 transport = \"a\"\n";
     let incast = "[traffic]\nkind = \"incast\"\nsenders = 2\nreceiver = 0\ntransport = \"a\"\n";
@@ -194,6 +198,9 @@ fn impossible_tables_say_what_is_wrong() {
         (format!("{rest}rest_of = \"lung\""), "did you mean `long`"),
         (format!("{rest}rest_of = \"long\"\npairs_of = \"long\""), "exclude each other"),
         (format!("{rest}rest_of = \"long\"\nshare = 0.5"), "comes to 1.25"),
+        (format!("{rest}{again}"), "already taken these pairs"),
+        (format!("{rest}{again}"), "give that table a `name`"),
+        (format!("{rest}name = \"b\"\n{again}"), "`rest_of = \"b\"` takes what that one left"),
         (format!("{rest}rest_of = \"long\"\nhosts = \"0-3\""), "unknown key `hosts`"),
         (format!("{rest}pairs_of = \"long\"\nshare = 0.5"), "unknown key `share`"),
         (rest.replace("share = 0.75", "share = 0.01"), "so few pairs comes to none"),

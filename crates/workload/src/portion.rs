@@ -73,6 +73,15 @@ impl Portion {
         Ok(Self { matrix: Arc::clone(&self.matrix), taken, shares })
     }
 
+    /// Whether some of its pairs are `other`'s, too, of the same matrix.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (mine, others) = (&self.taken, &other.taken);
+        Arc::ptr_eq(&self.matrix, &other.matrix)
+            && mine.start < others.end
+            && others.start < mine.end
+    }
+
     /// The pairs.
     #[must_use]
     pub fn pairs(&self) -> &[Pair] {
@@ -121,6 +130,10 @@ mod tests {
         // 2.1, 4.2 and 7 pairs, counted from the beginning.
         assert_eq!([&first, &second, &third].map(|p| p.pairs().len()), [2, 2, 3]);
         assert_eq!(sorted(&[&first, &second, &third]), ring(7));
+        assert!(!first.overlaps(&second) && !second.overlaps(&third));
+        let rest = first.rest(None)?;
+        assert!(rest.overlaps(&second) && third.overlaps(&rest) && !rest.overlaps(&first));
+        assert!(!rest.overlaps(&Portion::whole(ring(7))), "another matrix");
         assert_eq!(Portion::drawn(ring(100), 0.29, draw(1))?.pairs().len(), 29);
         assert_eq!(Portion::whole(ring(5)).pairs(), ring(5));
         Ok(())

@@ -11,16 +11,16 @@ use crate::reader::Reader;
 /// The keys that name another table.
 const SHARED: [&str; 2] = ["rest_of", "pairs_of"];
 
-/// The pairs of a table, for other tables to share.
+/// The pairs of a table, for others to share if it has a name.
 #[derive(Debug)]
-pub(super) struct Named {
-    name: String,
+pub(super) struct Taken {
+    name: Option<String>,
     portion: Portion,
 }
 
-impl Named {
+impl Taken {
     /// `portion` is what the table called `name` has.
-    pub(super) fn new(name: String, portion: Portion) -> Self {
+    pub(super) fn new(name: Option<String>, portion: Portion) -> Self {
         Self { name, portion }
     }
 }
@@ -47,7 +47,9 @@ pub(super) fn portion(
         (Some(before), None) => {
             let share = share(table)?;
             let rest = before.rest(share);
-            taken(table, if share.is_some() { "share" } else { "rest_of" }, rest)?
+            let rest = taken(table, if share.is_some() { "share" } else { "rest_of" }, rest)?;
+            check_left(table, context.taken, &rest)?;
+            rest
         }
         (None, None) => {
             let hosts = hosts(table, "hosts", context)?;
@@ -69,17 +71,33 @@ fn of(
     context: &Context<'_>,
 ) -> Result<Option<Portion>, Diagnostic> {
     let Some(wanted) = table.maybe::<String>(key)? else { return Ok(None) };
-    if let Some(named) = context.named.iter().find(|named| named.name == wanted) {
-        return Ok(Some(named.portion.clone()));
+    let of = |taken: &&Taken| taken.name.as_deref() == Some(&wanted);
+    if let Some(taken) = context.taken.iter().find(of) {
+        return Ok(Some(taken.portion.clone()));
     }
     let message = format!("no table before this one has a permutation and the name `{wanted}`");
     let error = table.error(key, message, "no such table");
-    let names: Vec<&str> = context.named.iter().map(|named| named.name.as_str()).collect();
+    let names: Vec<&str> = context.taken.iter().filter_map(|taken| taken.name.as_deref()).collect();
     Err(match names.is_empty() {
         true => {
             error.hint("give the table with the permutation a `name`, and put it before this one")
         }
         false => error.hint(did_you_mean(&wanted, &names)),
+    })
+}
+
+/// Check that no table of `before` has taken any pair of `rest`, what this one takes by `rest_of`: two tables that
+/// take the rest of one table would have the same pairs, which only `pairs_of` may ask for.
+fn check_left(table: &Reader<'_>, before: &[Taken], rest: &Portion) -> Result<(), Diagnostic> {
+    // The last of them is the one that left what is left.
+    let Some(last) = before.iter().rfind(|taken| taken.portion.overlaps(rest)) else {
+        return Ok(());
+    };
+    let message = "a table before this one has already taken these pairs";
+    let error = table.error("rest_of", message, "not left any more");
+    Err(match &last.name {
+        Some(name) => error.hint(format!("`rest_of = \"{name}\"` takes what that one left")),
+        None => error.hint("give that table a `name`, and write it here"),
     })
 }
 
