@@ -7,6 +7,7 @@ pub mod mptcp;
 pub mod mux;
 pub mod ndp;
 pub mod phost;
+pub mod rdma;
 mod received;
 pub mod rto;
 mod slab;

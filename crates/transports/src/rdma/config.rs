@@ -1,0 +1,240 @@
+//! [`Config`]: every number and switch of the transport. No `Default`: these values change the science.
+
+use std::ops::RangeInclusive;
+
+use endpoint::Framing;
+use thiserror::Error;
+use units::{Dur, Rate};
+
+use super::rule::RuleConfig;
+use crate::rto::RtoConfig;
+
+/// What an acknowledgement answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// Each packet.
+    Packet,
+    /// The last packet of a burst of as many full packets as fit in so many bytes of payload, one at least
+    /// (TIMELY: 16, 32 or 64 KB).
+    Bytes(u32),
+}
+
+/// How what is lost is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// A receiver takes packets in order only, says once for each hole what it misses (NAK), and the sender goes
+    /// on from there: RDMA over Converged Ethernet.
+    GoBackN {
+        /// The same hole is named again after so long (specs/dcqcn_pfc_hpcc_swift.md, section 6: 500 us).
+        nack_interval: Dur,
+    },
+    /// A receiver takes what comes and acknowledges it by a bitmap; the sender repeats what is missing (Swift).
+    Selective {
+        /// A packet counts as lost when so many sent after it have been acknowledged, 1 to 63.
+        reordering: u32,
+    },
+}
+
+/// Who paces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// The host that has the data sends it (RDMA WRITE).
+    Write,
+    /// The host that gets the data asks for it, segment by segment (RDMA READ).
+    Read,
+}
+
+/// The clocks that round-trip times are measured by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Timestamps {
+    /// The interface stamps packets as they leave and arrive.
+    Nic,
+    /// The host does, when it hands a segment over and when it hears of an acknowledgement.
+    Host,
+}
+
+/// The parameters of the transport.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Payload of a full packet, bytes; at least 1, with `overhead` at most 65535.
+    pub payload: u16,
+    /// Bytes on the wire beside the payload.
+    pub overhead: u16,
+    /// Bytes on the wire of acknowledgements and other control packets.
+    pub ack_bytes: u16,
+    /// The traffic class of data, 0 to 7.
+    pub class: u8,
+    /// The traffic class of control packets, 0 to 7: that of data, or one that goes before it (ACK priority).
+    pub ack_class: u8,
+    /// What is acknowledged.
+    pub segment: Segment,
+    /// Packets of a segment leave at this rate instead of the line's, if that is lower.
+    pub nic_pacing: Option<Rate>,
+    /// A new rate also changes the gap that has begun (specs/timely.md, section 4).
+    pub recompute_gap: bool,
+    /// A round-trip time includes what its segment waited for others in the interface.
+    pub count_nic_wait: bool,
+    /// What round-trip times are measured by.
+    pub timestamps: Timestamps,
+    /// Who paces.
+    pub operation: Operation,
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// The retransmission timeout.
+    pub rto: RtoConfig,
+    /// A queue pair fails after so many timeouts without progress, at least 1.
+    pub timeouts_max: u32,
+    /// Packets may be marked instead of dropped (ECT).
+    pub ecn: bool,
+    /// A receiver sends a congestion notification packet (CNP) for a marked packet, at most one per queue pair in
+    /// so long (DCQCN: 50 us). `None`: it sends none.
+    pub cnp_interval: Option<Dur>,
+    /// Packets ask switches for telemetry, and acknowledgements return it.
+    pub telemetry: bool,
+    /// The rule that says how fast a queue pair sends.
+    pub rule: RuleConfig,
+}
+
+impl Config {
+    /// Check every range.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let at_least_one = "it must be at least 1";
+        for (name, value) in [
+            ("payload", u32::from(self.payload)),
+            ("ack_bytes", u32::from(self.ack_bytes)),
+            ("timeouts_max", self.timeouts_max),
+        ] {
+            if value == 0 {
+                return Err(ConfigError::Range { name, value: 0.0, must: at_least_one });
+            }
+        }
+        for (name, value) in [("class", self.class), ("ack_class", self.ack_class)] {
+            if value > 7 {
+                let value = f64::from(value);
+                return Err(ConfigError::Range { name, value, must: "it must be at most 7" });
+            }
+        }
+        let Self { payload, overhead, .. } = *self;
+        if payload.checked_add(overhead).is_none() {
+            return Err(ConfigError::TooLong { payload, overhead });
+        }
+        if let Some(rate) = self.nic_pacing {
+            Speed::Fixed(rate).check("nic_pacing")?;
+        }
+        if let Recovery::Selective { reordering } = self.recovery {
+            let (name, value) = ("reordering", f64::from(reordering));
+            within(name, value, 1.0..=63.0, "it must be from 1 to 63")?;
+            let needs = [
+                (self.segment != Segment::Packet, "segment packet"),
+                (self.telemetry, "an acknowledgement without telemetry"),
+                (self.operation == Operation::Read, "operation write"),
+            ];
+            if let Some((_, of)) = needs.into_iter().find(|(missing, _)| *missing) {
+                return Err(ConfigError::Needs { name: "recovery selective", of });
+            }
+        }
+        self.check_rto()?;
+        self.rule.check()
+    }
+
+    fn check_rto(&self) -> Result<(), ConfigError> {
+        let rto = self.rto;
+        for (name, value) in [("rto_min", rto.min), ("rto_initial", rto.initial)] {
+            within(name, value.0 as f64, 1.0..=f64::MAX, "it must be above 0")?;
+        }
+        if rto.min > rto.max {
+            return Err(ConfigError::Order { low: "rto_min", high: "rto_max" });
+        }
+        Ok(())
+    }
+
+    /// How messages are cut into packets.
+    #[must_use]
+    pub const fn framing(&self) -> Framing {
+        Framing { payload: self.payload, overhead: self.overhead }
+    }
+}
+
+/// A rate, in itself or by that of the host's interface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Speed {
+    /// So much of the line rate.
+    Share(f64),
+    /// This, whatever the line.
+    Fixed(Rate),
+}
+
+impl Speed {
+    /// Bits per second on a line of `line`.
+    #[must_use]
+    pub fn of(self, line: Rate) -> f64 {
+        match self {
+            Self::Share(share) => share * line.0 as f64,
+            Self::Fixed(rate) => rate.0 as f64,
+        }
+    }
+
+    pub(super) fn check(self, name: &'static str) -> Result<(), ConfigError> {
+        let positive = match self {
+            Self::Share(value) => value > 0.0 && value <= 1.0,
+            Self::Fixed(rate) => rate.0 > 0,
+        };
+        if positive { Ok(()) } else { Err(ConfigError::Speed(name)) }
+    }
+}
+
+/// Why a configuration cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum ConfigError {
+    /// A field is out of its range.
+    #[error("{name} is {value}: {must}")]
+    Range {
+        /// The field.
+        name: &'static str,
+        /// As configured.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// A full packet does not fit `Packet::wire_len`.
+    #[error("payload {payload} B and overhead {overhead} B exceed 65535 B together")]
+    TooLong {
+        /// As configured.
+        payload: u16,
+        /// As configured.
+        overhead: u16,
+    },
+    /// A rate is zero, or a share of the line rate not above 0 and at most 1.
+    #[error("{0} must be a rate above zero, or a share of the line rate above 0 and at most 1")]
+    Speed(&'static str),
+    /// `low` exceeds `high`.
+    #[error("{low} must be at most {high}")]
+    Order {
+        /// The field that is too large.
+        low: &'static str,
+        /// The field that is too small.
+        high: &'static str,
+    },
+    /// One thing does not work without another.
+    #[error("{name} needs {of}")]
+    Needs {
+        /// The thing.
+        name: &'static str,
+        /// What it needs.
+        of: &'static str,
+    },
+}
+
+/// `value` of the parameter `name` must be in a range.
+pub(super) fn within(
+    name: &'static str,
+    value: f64,
+    range: RangeInclusive<f64>,
+    must: &'static str,
+) -> Result<(), ConfigError> {
+    // A NaN is in no range.
+    if range.contains(&value) { Ok(()) } else { Err(ConfigError::Range { name, value, must }) }
+}

@@ -1,0 +1,299 @@
+//! TIMELY (Mittal and others, SIGCOMM 2015): the rate follows the gradient of the round-trip time between two
+//! thresholds, and the round-trip time itself beyond them (specs/timely.md, section 3, whose step numbers the
+//! code bears).
+
+use units::{Dur, Rate, Time};
+
+use super::super::config::{ConfigError, Speed, within};
+use super::{Ack, PathView, Rule, patched, rate};
+
+/// The rate of a queue pair that begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Initial {
+    /// The line rate over n + 1, where n other queue pairs of the host have something under way.
+    Share,
+    /// This.
+    At(Speed),
+}
+
+/// When the rate is worked out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// At each acknowledgement that measures a round-trip time (the paper).
+    Completion,
+    /// At the first of them for what was sent after the last time (HPCC's authors).
+    RoundTrip,
+}
+
+/// What the rate follows between the thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Middle {
+    /// The gradient: steps 4c and 4d.
+    Gradient,
+    /// The gradient and the queue: patched TIMELY.
+    Weighted,
+}
+
+/// Parameters of TIMELY.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Below this round-trip time the rate grows, whatever the gradient. At most `t_high`; where both are the
+    /// same, the gradient is never looked at: the "queue size" rule of the paper's figures 9 and 10.
+    pub t_low: Dur,
+    /// Above it the rate shrinks, whatever the gradient.
+    pub t_high: Dur,
+    /// Between them.
+    pub middle: Middle,
+    /// delta: what the rate grows by.
+    pub delta: Speed,
+    /// beta: how strongly it shrinks, above 0 and at most 1.
+    pub beta: f64,
+    /// alpha: the weight of the newest difference of round-trip times in their average, above 0 and at most 1. No
+    /// source says what the paper used.
+    pub alpha: f64,
+    /// What the gradient is measured in; also the least interval between updates that count in full (`scaled`).
+    pub min_rtt: Dur,
+    /// Hyperactive increase: delta is multiplied by this, at least 1.
+    pub hai_factor: f64,
+    /// So many acknowledgements without a positive gradient in a row begin hyperactive increase, at least 1.
+    pub hai_after: u32,
+    /// Those below `t_low` count, and hyperactive increase works there too. The paper's text has neither.
+    pub hai_below_t_low: bool,
+    /// The rate is never lower.
+    pub min_rate: Speed,
+    /// The rate is never higher.
+    pub max_rate: Speed,
+    /// The first rate.
+    pub initial: Initial,
+    /// When the rate is worked out.
+    pub update: Update,
+    /// A gradient of zero lets the rate grow (the paper's "at most 0"), not only a negative one.
+    pub zero_gradient_increases: bool,
+    /// An update leaves at least this share of the rate, 0 to 1 (eRPC: 0.5).
+    pub least_factor: f64,
+    /// delta and beta of an update that comes less than `min_rtt` after the last are scaled down by that.
+    pub scaled: bool,
+    /// The rate grows only if the application has used more than this share of it, 0 to 1 (the paper: 0.8).
+    pub least_use: f64,
+    /// Nothing is worked out at the greatest rate while the round-trip time is at most `t_low` (eRPC).
+    pub bypass: bool,
+}
+
+impl Params {
+    /// The paper (specs/timely.md, section 3, column `paper`), with the weight of section 8's recommendation.
+    pub const PAPER: Self = Self {
+        t_low: Dur::from_us(50),
+        t_high: Dur::from_us(500),
+        middle: Middle::Gradient,
+        delta: Speed::Fixed(Rate(10_000_000)),
+        beta: 0.8,
+        alpha: 0.025,
+        min_rtt: Dur::from_us(20),
+        hai_factor: 5.0,
+        hai_after: 5,
+        hai_below_t_low: false,
+        min_rate: Speed::Share(0.001),
+        max_rate: Speed::Share(1.0),
+        initial: Initial::Share,
+        update: Update::Completion,
+        zero_gradient_increases: true,
+        least_factor: 0.0,
+        scaled: false,
+        least_use: 0.8,
+        bypass: false,
+    };
+
+    /// eRPC (Kalia and others, NSDI 2019) as in its public code.
+    pub const ERPC: Self = Self {
+        t_high: Dur::from_us(1_000),
+        delta: Speed::Fixed(Rate(40_000_000)),
+        beta: 0.26,
+        alpha: 0.46,
+        min_rtt: Dur::from_us(2),
+        min_rate: Speed::Fixed(Rate(120_000_000)),
+        initial: Initial::At(Speed::Share(1.0)),
+        least_factor: 0.5,
+        scaled: true,
+        least_use: 0.0,
+        bypass: true,
+        ..Self::PAPER
+    };
+
+    /// TIMELY in the simulations of HPCC's authors (their code, and the least rate of their runs).
+    pub const HPCC: Self = Self {
+        delta: Speed::Share(0.001),
+        alpha: 0.875,
+        hai_factor: 5.0,
+        min_rate: Speed::Fixed(Rate(1_000_000_000)),
+        initial: Initial::At(Speed::Share(1.0)),
+        update: Update::RoundTrip,
+        least_use: 0.0,
+        ..Self::PAPER
+    };
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let share = "it must be from 0 to 1";
+        let positive_share = "it must be above 0 and at most 1";
+        let low = f64::MIN_POSITIVE;
+        within("beta", self.beta, low..=1.0, positive_share)?;
+        within("alpha", self.alpha, low..=1.0, positive_share)?;
+        within("hai_factor", self.hai_factor, 1.0..=1e6, "it must be at least 1")?;
+        within("hai_after", f64::from(self.hai_after), 1.0..=1e9, "it must be at least 1")?;
+        within("least_factor", self.least_factor, 0.0..=1.0, share)?;
+        within("least_use", self.least_use, 0.0..=1.0, share)?;
+        within("min_rtt", self.min_rtt.0 as f64, 1.0..=1e18, "it must be above 0")?;
+        self.delta.check("delta")?;
+        self.min_rate.check("min_rate")?;
+        self.max_rate.check("max_rate")?;
+        if let Initial::At(speed) = self.initial {
+            speed.check("initial_rate")?;
+        }
+        if self.t_low > self.t_high {
+            return Err(ConfigError::Order { low: "t_low", high: "t_high" });
+        }
+        Ok(())
+    }
+}
+
+/// The rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Timely {
+    params: Params,
+    /// R, bits per second; between `least` and `most`.
+    rate: f64,
+    least: f64,
+    most: f64,
+    /// delta, bits per second.
+    delta: f64,
+    /// The last round-trip time.
+    previous: Option<Dur>,
+    /// The average of differences between them, picoseconds.
+    difference: f64,
+    /// Acknowledgements without a positive gradient in a row.
+    calm: u32,
+    updated: Time,
+    /// The packet that was next when the rate was last worked out.
+    round_end: u64,
+}
+
+impl Timely {
+    pub(super) fn new(params: Params) -> Self {
+        Self {
+            params,
+            rate: 1.0,
+            least: 1.0,
+            most: 1.0,
+            delta: 0.0,
+            previous: None,
+            difference: 0.0,
+            calm: 0,
+            updated: Time::ZERO,
+            round_end: 0,
+        }
+    }
+
+    /// Steps 1 to 3: the gradient after a sample of `rtt`.
+    fn gradient(&mut self, rtt: Dur) -> f64 {
+        let Params { alpha, min_rtt, .. } = self.params;
+        let new = self.previous.map_or(0.0, |previous| rtt.0 as f64 - previous.0 as f64);
+        self.previous = Some(rtt);
+        self.difference = (1.0 - alpha) * self.difference + alpha * new;
+        self.difference / min_rtt.0 as f64
+    }
+
+    /// Step 4: what the rate becomes, with delta and beta scaled by `scale`.
+    fn next(&mut self, rtt: Dur, gradient: f64, scale: f64) -> f64 {
+        let Params { t_low, t_high, beta, .. } = self.params;
+        let rising =
+            if self.params.zero_gradient_increases { gradient > 0.0 } else { gradient >= 0.0 };
+        if rtt < t_low {
+            return self.rate + scale * self.step_below(rising);
+        }
+        if rtt > t_high || t_low == t_high {
+            self.calm = 0;
+            return self.rate * (1.0 - beta * scale * (1.0 - t_high.0 as f64 / rtt.0 as f64));
+        }
+        if self.params.middle == Middle::Weighted {
+            return patched::next(
+                self.rate,
+                scale * self.delta,
+                scale * beta,
+                gradient,
+                rtt,
+                t_low,
+            );
+        }
+        if rising {
+            self.calm = 0;
+            return self.rate * (1.0 - beta * scale * gradient).max(0.0);
+        }
+        self.calm = self.calm.saturating_add(1);
+        self.rate + scale * self.step()
+    }
+
+    /// delta, or more of it in hyperactive increase.
+    fn step(&self) -> f64 {
+        let hyperactive = self.calm >= self.params.hai_after;
+        if hyperactive { self.params.hai_factor * self.delta } else { self.delta }
+    }
+
+    /// The same for a round-trip time below `t_low`.
+    fn step_below(&mut self, rising: bool) -> f64 {
+        if !self.params.hai_below_t_low {
+            return self.delta;
+        }
+        self.calm = if rising { 0 } else { self.calm.saturating_add(1) };
+        self.step()
+    }
+
+    /// How much of an update counts that comes now (step 6).
+    fn scale(&mut self, now: Time) -> f64 {
+        let since = now.since(std::mem::replace(&mut self.updated, now));
+        if self.params.scaled {
+            (since.0 as f64 / self.params.min_rtt.0 as f64).min(1.0)
+        } else {
+            1.0
+        }
+    }
+}
+
+impl Rule for Timely {
+    fn start(&mut self, path: &PathView, now: Time) {
+        let line = path.line_rate;
+        self.least = self.params.min_rate.of(line);
+        self.most = self.params.max_rate.of(line).max(self.least);
+        self.delta = self.params.delta.of(line);
+        let first = match self.params.initial {
+            Initial::Share => line.0 as f64 / (f64::from(path.others) + 1.0),
+            Initial::At(speed) => speed.of(line),
+        };
+        self.rate = first.clamp(self.least, self.most);
+        self.updated = now;
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        let Some(rtt) = ack.rtt else { return };
+        let Params { update, bypass, t_low, least_factor, least_use, .. } = self.params;
+        if update == Update::RoundTrip && ack.acked <= self.round_end
+            || bypass && self.rate >= self.most && rtt <= t_low
+        {
+            return;
+        }
+        self.round_end = ack.next;
+        let gradient = self.gradient(rtt);
+        let scale = self.scale(ack.now);
+        let limited = ack.achieved <= least_use * self.rate;
+        let calm = self.calm;
+        let next = self.next(rtt, gradient, scale).max(least_factor * self.rate);
+        if limited && next > self.rate {
+            self.calm = calm;
+            return;
+        }
+        // Step 5.
+        self.rate = next.clamp(self.least, self.most);
+    }
+
+    fn rate(&self) -> Rate {
+        rate(self.rate)
+    }
+}
