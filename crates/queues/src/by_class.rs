@@ -280,4 +280,48 @@ mod tests {
         queue.finish(packet);
         assert_eq!(queue.bytes(), 0);
     }
+
+    fn two_classes(schedule: Schedule) -> ByClass {
+        let spec = DropTailSpec { capacity: Capacity::Packets(100), ecn_threshold: None };
+        let classes = vec![(0, QueueSpec::DropTail(spec)), (1, QueueSpec::DropTail(spec))];
+        ByClass::new(&ByClassSpec { schedule, classes })
+    }
+
+    #[test]
+    fn weights_share_in_their_ratio() {
+        let mut quanta = [9064; 8];
+        quanta[1] = 3 * 9064;
+        let [a, b] = serve(&mut two_classes(Schedule::InTurn(quanta)), 50_000, [9064, 1500]);
+        assert!((3 * a).abs_diff(b) <= 8 * 9064, "{a} and {b} bytes");
+    }
+
+    #[test]
+    fn strict_is_the_highest_first_whatever_waits() {
+        let mut queue = two_classes(Schedule::Strict);
+        let [a, b] = serve(&mut queue, 1000, [9064, 1500]);
+        assert_eq!((a, b), (0, 1000 * 1500));
+        let low = std::iter::from_fn(|| queue.dequeue()).skip_while(|p| p.class == 1);
+        assert_eq!(low.filter(|p| p.class == 0).count(), 100);
+    }
+
+    #[test]
+    fn a_closed_class_waits_and_saves_nothing_up() {
+        for schedule in [Schedule::fair(9064), Schedule::Strict] {
+            let mut queue = two_classes(schedule);
+            for _ in 0..40 {
+                offer(&mut queue, data(0, 9064));
+                offer(&mut queue, data(1, 9064));
+            }
+            queue.set_open(0b01);
+            let sent: Vec<u8> = std::iter::from_fn(|| queue.dequeue()).map(|p| p.class).collect();
+            assert_eq!(sent, [0; 40], "and then nothing, though 40 wait");
+            queue.set_open(0b11);
+            for _ in 0..40 {
+                offer(&mut queue, data(0, 9064));
+            }
+            let first: Vec<u8> = (0..6).filter_map(|_| queue.dequeue()).map(|p| p.class).collect();
+            let ahead = first.iter().filter(|&&class| class == 1).count();
+            assert_eq!(ahead, if schedule == Schedule::Strict { 6 } else { 3 }, "{first:?}");
+        }
+    }
 }

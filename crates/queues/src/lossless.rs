@@ -19,6 +19,9 @@
 //! Packets wait at the port over which they leave, in a queue for each class without a limit of its own
 //! ([`crate::QueueSpec::Lossless`]).
 
+#[cfg(test)]
+mod tests;
+
 use units::{Dur, Rate};
 
 use crate::red::{MarkAt, NotEct, Ramp, RedSpec};
@@ -26,6 +29,11 @@ use crate::{ByClassSpec, Capacity, DropTailSpec, QueueSpec, Schedule};
 
 /// Length of a PFC frame on the wire, bytes (dcqcn_pfc_hpcc_swift.md, section 1).
 pub const PFC_FRAME: u16 = 64;
+
+const CLASS_0: u8 = 1;
+const CLASS_7: u8 = 1 << 7;
+/// What the DCQCN authors' simulator counts memory in, bytes: a full packet of theirs.
+const CELL: u32 = 1_030;
 
 /// A lossless switch: its memory, and the queue of each of its ports.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,6 +217,8 @@ pub struct Memory {
     shared: u32,
     /// What is accounted to anybody.
     used: u32,
+    /// Every (port, class) for which XOFF has been due, and no XON since.
+    paused: Vec<(u32, u8)>,
     stats: MemoryStats,
 }
 
@@ -218,8 +228,6 @@ struct PortAccount {
     headroom: u32,
     /// Of a dynamic threshold.
     alpha: f64,
-    /// Bit c: XOFF has been sent for class c, and no XON since.
-    paused: u8,
     classes: [Account; 8],
 }
 
@@ -261,7 +269,6 @@ impl Memory {
         let ports = ports.iter().map(|port| PortAccount {
             headroom: spec.headroom_of(port),
             alpha: spec.alpha_of(port.rate, hosts),
-            paused: 0,
             classes: [Account::default(); 8],
         });
         Ok(Self {
@@ -271,6 +278,7 @@ impl Memory {
             pool: pool as u32,
             shared: 0,
             used: 0,
+            paused: Vec::new(),
             stats: MemoryStats::default(),
         })
     }
@@ -347,7 +355,8 @@ impl Memory {
     /// Bit c: class c of `port` has been paused and not been resumed.
     #[must_use]
     pub fn paused(&self, port: u32) -> u8 {
-        self.ports[port as usize].paused
+        let classes = self.paused.iter().filter(|(paused, _)| *paused == port);
+        classes.fold(0, |mask, (_, class)| mask | 1 << class)
     }
 
     /// Whether packets of `class` are neither counted nor paused.
@@ -397,15 +406,13 @@ impl Memory {
 
     /// Whether (port, class) is to be paused now; it is noted if so.
     fn pauses(&mut self, port: u32, class: u8) -> bool {
-        let threshold = self.threshold(port);
-        let owner = &mut self.ports[port as usize];
-        let account = owner.classes[usize::from(class)];
+        let account = self.ports[port as usize].classes[usize::from(class)];
         let shared = account.held.saturating_sub(self.spec.reserve);
         let due = self.spec.lossless & 1 << class != 0
-            && owner.paused & 1 << class == 0
-            && (account.headroom > 0 || f64::from(shared) >= threshold);
+            && (account.headroom > 0 || f64::from(shared) >= self.threshold(port))
+            && !self.paused.contains(&(port, class));
         if due {
-            owner.paused |= 1 << class;
+            self.paused.push((port, class));
             self.stats.pauses += 1;
         }
         due
@@ -414,18 +421,15 @@ impl Memory {
     /// Every (port, class) that is paused and need not be. One departure can end several pauses, because it
     /// raises every dynamic threshold.
     fn resume(&mut self, xon: &mut impl FnMut(u32, u8)) {
-        for port in 0..self.ports.len() as u32 {
-            let mut paused = self.paused(port);
-            while paused != 0 {
-                // Of eight bits, so it fits.
-                let class = paused.trailing_zeros() as u8;
-                paused &= paused - 1;
-                if self.resumes(port, class) {
-                    self.ports[port as usize].paused &= !(1 << class);
-                    xon(port, class);
-                }
+        let mut paused = std::mem::take(&mut self.paused);
+        paused.retain(|&(port, class)| {
+            let resumes = self.resumes(port, class);
+            if resumes {
+                xon(port, class);
             }
-        }
+            !resumes
+        });
+        self.paused = paused;
     }
 
     fn resumes(&self, port: u32, class: u8) -> bool {
@@ -437,6 +441,58 @@ impl Memory {
 }
 
 impl MemorySpec {
+    /// As the HPCC authors' simulator has it (dcqcn_pfc_hpcc_swift.md, section 2, `hpcc`). They run 16 MB for
+    /// each 50 Gb/s of a host's link.
+    #[must_use]
+    pub fn hpcc() -> Self {
+        Self {
+            size: 12_000_000,
+            reserve: 4_000,
+            headroom: Headroom::Delays(3),
+            headroom_beside: false,
+            threshold: Threshold::Dynamic { alpha: 0.125, with_rate: true },
+            xon: 0,
+            resume_offset: 3_000,
+            lossless: CLASS_0,
+            control: CLASS_7,
+        }
+    }
+
+    /// As switches with SONiC are configured (section 2, `sonic`): headroom is a pool of its own. What each
+    /// class reserves is for the operator to say. Not here: the limits of egress pools, which the ingress
+    /// pool keeps from being reached by lossless classes.
+    #[must_use]
+    pub fn sonic(reserve: u32) -> Self {
+        Self {
+            size: 18_000_000,
+            reserve,
+            headroom: Headroom::Auto,
+            headroom_beside: true,
+            threshold: Threshold::Dynamic { alpha: 0.125, with_rate: false },
+            xon: 1_248,
+            resume_offset: 2_496,
+            lossless: CLASS_0,
+            control: CLASS_7,
+        }
+    }
+
+    /// As the DCQCN authors' simulator has it (section 2, `legacy`): XOFF at 20 cells of 1030 B, XON two cells
+    /// below. Not here: its limit of 4000 cells for each egress port.
+    #[must_use]
+    pub fn legacy() -> Self {
+        Self {
+            size: 9_000_000,
+            reserve: CELL,
+            headroom: Headroom::Bytes(100 * CELL),
+            headroom_beside: false,
+            threshold: Threshold::Static(20 * CELL),
+            xon: 0,
+            resume_offset: 2 * CELL,
+            lossless: CLASS_0,
+            control: CLASS_7,
+        }
+    }
+
     fn headroom_of(&self, port: &Ingress) -> u32 {
         match self.headroom {
             Headroom::Bytes(bytes) => bytes,
