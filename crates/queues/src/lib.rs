@@ -325,8 +325,8 @@ impl Queue {
         }
     }
 
-    /// The first half of `next`.
-    pub(crate) fn finish(&mut self, sent: Desc) {
+    /// The first half of `next`, where something else goes in between: `sent` has been transmitted.
+    pub fn finish(&mut self, sent: Desc) {
         match self {
             Self::DropTail(queue) => queue.finish(sent),
             Self::Ndp(queue) => queue.finish(sent),
