@@ -5,8 +5,11 @@
 //! To add a rule: a file here with its parameters and its [`Rule`], a variant of [`RuleConfig`] and of
 //! [`State`], and its keys in `crates/scenario/src/transport/rdma.rs`. `rule/timely.rs` is an example.
 
+pub mod dcqcn;
 pub mod fast;
+pub mod hpcc;
 mod patched;
+pub mod swift;
 pub mod timely;
 mod unlimited;
 
@@ -24,6 +27,12 @@ pub enum RuleConfig {
     Timely(timely::Params),
     /// FAST's equation for a rate.
     Fast(fast::Params),
+    /// DCQCN (Zhu and others, SIGCOMM 2015).
+    Dcqcn(dcqcn::Params),
+    /// HPCC (Li and others, SIGCOMM 2019).
+    Hpcc(hpcc::Params),
+    /// Swift (Kumar and others, SIGCOMM 2020).
+    Swift(swift::Params),
 }
 
 impl RuleConfig {
@@ -32,6 +41,9 @@ impl RuleConfig {
             Self::Unlimited => Ok(()),
             Self::Timely(params) => params.check(),
             Self::Fast(params) => params.check(),
+            Self::Dcqcn(params) => params.check(),
+            Self::Hpcc(params) => params.check(),
+            Self::Swift(params) => params.check(),
         }
     }
 }
@@ -128,6 +140,12 @@ pub enum State {
     Timely(timely::Timely),
     /// See [`RuleConfig::Fast`].
     Fast(fast::Fast),
+    /// See [`RuleConfig::Dcqcn`].
+    Dcqcn(dcqcn::Dcqcn),
+    /// See [`RuleConfig::Hpcc`].
+    Hpcc(hpcc::Hpcc),
+    /// See [`RuleConfig::Swift`].
+    Swift(swift::Swift),
 }
 
 impl State {
@@ -138,6 +156,9 @@ impl State {
             RuleConfig::Unlimited => Self::Unlimited(unlimited::Unlimited::new()),
             RuleConfig::Timely(params) => Self::Timely(timely::Timely::new(params)),
             RuleConfig::Fast(params) => Self::Fast(fast::Fast::new(params)),
+            RuleConfig::Dcqcn(params) => Self::Dcqcn(dcqcn::Dcqcn::new(params)),
+            RuleConfig::Hpcc(params) => Self::Hpcc(hpcc::Hpcc::new(params)),
+            RuleConfig::Swift(params) => Self::Swift(swift::Swift::new(params)),
         }
     }
 
@@ -148,6 +169,9 @@ impl State {
             Self::Unlimited(rule) => rule,
             Self::Timely(rule) => rule,
             Self::Fast(rule) => rule,
+            Self::Dcqcn(rule) => rule,
+            Self::Hpcc(rule) => rule,
+            Self::Swift(rule) => rule,
         }
     }
 
@@ -158,6 +182,9 @@ impl State {
             Self::Unlimited(rule) => rule,
             Self::Timely(rule) => rule,
             Self::Fast(rule) => rule,
+            Self::Dcqcn(rule) => rule,
+            Self::Hpcc(rule) => rule,
+            Self::Swift(rule) => rule,
         }
     }
 }
