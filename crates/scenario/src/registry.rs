@@ -30,7 +30,7 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
     },
     Kind {
         name: "tcp",
-        about: "TCP with SACK, NewReno or Reno recovery, ECN, ICTCP, and a rule: NewReno, BIC, H-TCP, CUBIC, DCTCP or FAST",
+        about: "TCP with SACK, NewReno or Reno recovery, ECN, ICTCP, and a rule: NewReno, BIC, H-TCP, CUBIC, DCTCP, D2TCP or FAST",
         read: transport::tcp,
     },
     Kind {
