@@ -11,8 +11,8 @@
 //! The transport's choice among its packets (priorities, turns of several transports) is then made when
 //! it may send, not when the link is free, and its round-trip samples contain the wait.
 //!
-//! Only for transports whose windows, credits or pacing bound what they may send at one instant; all here
-//! have some.
+//! Only for transports whose windows, credits or pacing bound what they may send at one instant: another would
+//! be asked without end. All here have some.
 
 use std::collections::VecDeque;
 

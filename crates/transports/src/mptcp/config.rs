@@ -46,7 +46,8 @@ pub enum ScatterThreshold {
 /// What ends the first phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SwitchOn {
-    /// More payload than this has been sent, retransmissions not counted, bytes.
+    /// The connection has sent more than this, retransmissions not counted, bytes: what the messages of a
+    /// channel have together, since they are one connection.
     Bytes(u64),
     /// The window is worth this share of the rate of the host's link: w / srtt >= share * rate.
     Window(f64),
@@ -94,9 +95,8 @@ pub struct Config {
     pub send_buffer: u64,
     /// Whether data goes over a second subflow.
     pub reinject: Reinject,
-    /// When the receive window is full, a subflow that could send sends the oldest data that is missing,
-    /// and the window of the subflow that has it outstanding is halved, once per round trip (Raiciu and
-    /// others, NSDI 2012, section 4.2).
+    /// When one of these buffers is full, slower subflows that have the oldest data outstanding get their
+    /// windows halved, once per round trip, and a much quicker one sends that data, too (`blocked.rs`).
     pub opportunistic: bool,
     /// The first phase, if there is one.
     pub scatter: Option<Scatter>,

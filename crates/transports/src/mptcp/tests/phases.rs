@@ -70,6 +70,21 @@ fn i4_a_short_flow_does_not_switch() {
     }
 }
 
+/// The messages of a channel are one connection, which switches for all of them; each message by itself has one
+/// of its own.
+#[test]
+fn messages_of_a_channel_switch_together() {
+    for (channel, switches) in [(0, false), (1, true)] {
+        let mut net = pair(mmptcp(8, 100_000), LINK);
+        for _ in 0..6 {
+            net.submit_on(A, B, channel, 70_000);
+            net.run_until_idle(Dur::from_ms(1_000));
+        }
+        net.ledger().assert_all_done();
+        assert_eq!(joins(&net).len(), if switches { 8 } else { 0 }, "channel {channel}");
+    }
+}
+
 /// I11: what is sent again does not count.
 #[test]
 fn i11_retransmissions_do_not_trigger_the_switch() {
