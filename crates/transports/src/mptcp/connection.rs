@@ -48,6 +48,12 @@ impl Subflow {
         Self { sender, state, penalised: None }
     }
 
+    /// Its smoothed round-trip time, once there is one. Linux keeps it in microseconds, so that the ticks of
+    /// timers do not matter.
+    pub(super) fn srtt(&self) -> Option<Dur> {
+        self.sender.rto().exact_srtt()
+    }
+
     /// Whether data may be sent over it.
     pub(super) fn is_open(&self) -> bool {
         self.state == State::Live && self.sender.is_open()
@@ -76,15 +82,13 @@ pub(super) struct Connection {
     /// The next one to be sent for the first time.
     pub(super) next: u64,
     /// The first one that the receiver's window does not cover. It never moves back.
-    edge: u64,
+    pub(super) edge: u64,
     pub(super) phase: Phase,
     pub(super) subflows: Vec<Subflow>,
     /// The subflow after that which sent last.
     pub(super) turn: usize,
     /// What is to be sent over other subflows, too, in the order in which timers expired.
     reinject: VecDeque<Held>,
-    /// `una` when it was last sent over a free subflow, because the window was full.
-    rescued: Option<u64>,
     /// Packets scattered so far.
     scattered: u64,
     /// A loss was inferred from duplicate acknowledgements in the first phase.
@@ -110,7 +114,6 @@ impl Connection {
             subflows: Vec::new(),
             turn: 0,
             reinject: VecDeque::new(),
-            rescued: None,
             scattered: 0,
             lost: false,
             standings: Vec::new(),
@@ -170,7 +173,7 @@ impl Connection {
     }
 
     /// The data at data sequence number `dsn`.
-    fn chunk(&self, dsn: u64) -> Option<Chunk> {
+    pub(super) fn chunk(&self, dsn: u64) -> Option<Chunk> {
         let Segment { len, msg, offset, control, .. } = self.stream.segment_at(dsn, &self.id)?;
         Some(Chunk { dsn, len, msg, offset, control })
     }
@@ -185,21 +188,16 @@ impl Connection {
             return self.chunk(held.dsn);
         }
         let chunk = self.chunk(self.next)?;
-        if chunk.end() > self.edge {
+        if self.is_blocked(config, &chunk) {
             let oldest = || self.chunk(self.una).filter(|_| self.may_rescue(i));
             return config.opportunistic.then(oldest).flatten();
         }
-        (chunk.end() - self.una <= config.send_buffer).then_some(chunk)
+        Some(chunk)
     }
 
     /// Whether nobody has acknowledged what `held` is about, neither its subflow nor the connection.
     fn is_missing(&self, held: &Held) -> bool {
         held.dsn >= self.una && self.subflows[held.by].sender.source().holds(held.dsn)
-    }
-
-    /// Whether subflow `i` may send the oldest data again: it has been mapped to another one only.
-    fn may_rescue(&self, i: usize) -> bool {
-        self.rescued != Some(self.una) && !self.subflows[i].sender.source().holds(self.una)
     }
 
     /// The path of the next packet of subflow `i`, and whether it is one of its own; `draw`: this host's.
@@ -249,29 +247,11 @@ impl Connection {
             if chunk.dsn == self.next {
                 self.next = chunk.end();
             } else {
-                self.sent_again(now, i, chunk.dsn);
+                self.reinject.retain(|held| held.dsn != chunk.dsn || held.by == i);
             }
         }
         let dsn = self.subflows[i].sender.source().dsn(segment.seq)?;
         Some((segment, dsn))
-    }
-
-    /// Subflow `i` has sent the data at `dsn`, which another one has outstanding.
-    fn sent_again(&mut self, now: Time, i: usize, dsn: u64) {
-        if let Some(at) = self.reinject.iter().position(|held| held.dsn == dsn && held.by != i) {
-            self.reinject.remove(at);
-            return;
-        }
-        self.rescued = Some(dsn);
-        let holder = |s: &&mut Subflow| s.sender.source().holds(dsn);
-        let others = self.subflows.iter_mut().enumerate().filter(|(j, _)| *j != i);
-        for holder in others.map(|(_, subflow)| subflow).filter(holder) {
-            let round_trip = holder.sender.rto().srtt().unwrap_or(Dur::ZERO);
-            if holder.penalised.is_none_or(|at| now.since(at) >= round_trip) {
-                holder.penalised = Some(now);
-                holder.sender.penalise();
-            }
-        }
     }
 
     /// An acknowledgement of subflow `i`, and with it of all data before `data_ack`; `window`: bytes that
@@ -297,6 +277,9 @@ impl Connection {
             && !self.is_missing(held)
         {
             self.reinject.pop_front();
+        }
+        if config.opportunistic {
+            self.penalise(config, now);
         }
         timer
     }

@@ -28,9 +28,10 @@
 //!
 //! # Cost
 //!
-//! Per packet O(subflows), and O(log n) in what a subflow has outstanding. All deadlines of a kind share one
-//! timer of the host.
+//! Per packet O(subflows), and O(log n) in what a subflow has outstanding; O(n) while something waits to go over
+//! other subflows or the buffers are full. All deadlines of a kind share one timer of the host.
 
+mod blocked;
 pub mod config;
 mod connection;
 pub(crate) mod coupling;

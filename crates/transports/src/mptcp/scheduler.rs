@@ -27,13 +27,14 @@ impl Connection {
         let mut best: Option<(usize, Dur)> = None;
         for i in (self.turn..n).chain(0..self.turn.min(n)) {
             let Some(segment) = self.sendable(config, i) else { continue };
-            let sender = &self.subflows[i].sender;
+            let subflow = &self.subflows[i];
+            let sender = &subflow.sender;
             if !sender.is_open() || !sender.source().is_new(&segment) {
                 return Some(i);
             }
             let rtt = match config.scheduler {
                 Scheduler::RoundRobin => Dur::ZERO,
-                Scheduler::LowestRtt => sender.rto().srtt().unwrap_or(Dur(u64::MAX)),
+                Scheduler::LowestRtt => subflow.srtt().unwrap_or(Dur(u64::MAX)),
             };
             if best.is_none_or(|(_, least)| rtt < least) {
                 best = Some((i, rtt));

@@ -234,9 +234,14 @@ impl<S: Source> Sender<S> {
             || self.nxt < self.max
     }
 
-    /// Halve the window, because this subflow holds up its connection.
-    pub(crate) fn penalise(&mut self) {
-        self.window.penalise();
+    /// Halve the window, because this subflow holds up its connection. False if it repairs a loss, for which
+    /// that has been done.
+    pub(crate) fn penalise(&mut self) -> bool {
+        let open = self.window.phase() == Phase::Open;
+        if open {
+            self.window.penalise();
+        }
+        open
     }
 
     /// The segment that may be sent now.

@@ -1,5 +1,7 @@
 //! Windows of the connection: receive and send buffers, the scheduler, and what happens when they are full.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// The highest data sequence number sent, and the highest acknowledged, packet by packet as A sees it.
@@ -89,18 +91,25 @@ fn the_scheduler_takes_turns_or_the_quickest_subflow() {
     assert!(limited[1..].iter().all(|&n| n > 1_000), "it is not quick enough for all: {limited:?}");
 }
 
+/// A message without end over subflows of which the last one's data is `late`, and a window of 30 segments.
+fn held_up(config: Config, late: Dur) -> (Net<Mptcp>, MsgKey) {
+    let config = Config { receive_buffer: 30 * MSS, ..patient(config) };
+    let last = config.subflows as u8 - 1;
+    let mut net = pair(config, LINK);
+    net.fault(move |sent| match sent.pkt.src == A && signal(sent).subflow == last {
+        true => Verdict::Delay(late),
+        false => Verdict::Pass,
+    });
+    let key = net.submit(A, B, endpoint::UNBOUNDED);
+    (net, key)
+}
+
 /// NSDI 2012, section 4: a slow subflow fills a small receive buffer with what cannot be delivered; the
 /// others go on with opportunistic retransmission and penalisation.
 #[test]
 fn a_full_receive_window_does_not_wait_for_the_slow_subflow() {
     let run = |opportunistic| {
-        let config = Config { opportunistic, receive_buffer: 30 * MSS, ..patient(mptcp(2)) };
-        let mut net = pair(config, LINK);
-        net.fault(|sent| match sent.pkt.src == A && signal(sent).subflow == 1 {
-            true => Verdict::Delay(Dur::from_ms(5)),
-            false => Verdict::Pass,
-        });
-        let key = net.submit(A, B, endpoint::UNBOUNDED);
+        let (mut net, key) = held_up(Config { opportunistic, ..mptcp(2) }, Dur::from_ms(5));
         net.run_until(ms(100));
         let placed = net.record(key).placed.prefix();
         net.cancel(key);
@@ -109,6 +118,56 @@ fn a_full_receive_window_does_not_wait_for_the_slow_subflow() {
     };
     let (without, with) = (run(false), run(true));
     assert!(with > 5 * without, "{without} {with}");
+}
+
+/// Only what the slow subflow had sent is sent again, once, and only its window is halved.
+#[test]
+fn the_slow_subflow_pays_for_a_full_window() {
+    let (mut net, _) = held_up(Config { opportunistic: true, ..mptcp(3) }, Dur::from_ms(5));
+    net.run_until(ms(100));
+    let sent = shares(&net);
+    let mut copies = BTreeMap::new();
+    for (i, packet) in data(&net) {
+        let Body::Data { dsn, .. } = signal(packet).body else { panic!() };
+        copies.entry(dsn).or_insert_with(Vec::new).push(i);
+    }
+    let again = copies.values().filter(|by| by.len() > 1);
+    assert!(again.clone().all(|by| by.len() == 2 && by.contains(&2)), "{copies:?}");
+    assert!(again.count() as u64 <= sent[2] && sent[2] > 10, "{sent:?}");
+    let subflows = &net.endpoint(A).connections[0].subflows;
+    let penalised: Vec<bool> = subflows.iter().map(|s| s.penalised.is_some()).collect();
+    assert_eq!(penalised, [false, false, true]);
+}
+
+/// Linux: with a round trip that is not four times the other's, a subflow is left its data while its window is
+/// above four segments; that is halved again and again, which takes it there unless it is in slow start.
+#[test]
+fn a_subflow_not_much_slower_keeps_its_data_until_its_window_is_small() {
+    let run = |initial_ssthresh| {
+        let tcp = tcp::Config { initial_ssthresh, ..mptcp(2).tcp };
+        let config = Config { opportunistic: true, tcp, ..mptcp(2) };
+        // The round trip is 11 us and what waits for the link.
+        let (mut net, _) = held_up(config, Dur::from_us(20));
+        let (mut windows, mut logged, mut next) = (Vec::new(), 0, 0);
+        while net.now() < ms(20) {
+            net.step();
+            let slow = &net.endpoint(A).connections[0].subflows[1];
+            for sent in net.log()[logged..].iter().filter(|s| s.pkt.src == A) {
+                let Body::Data { dsn, .. } = signal(sent).body else { continue };
+                windows.extend((dsn < next).then(|| slow.sender.cwnd()));
+                next = next.max(dsn + 1);
+            }
+            logged = net.log().len();
+        }
+        let subflows = &net.endpoint(A).connections[0].subflows;
+        let [quick, slow] = [0, 1].map(|i| subflows[i].srtt().unwrap());
+        assert!(slow > quick && slow < quick * 4, "{quick} {slow}");
+        assert!(subflows[1].penalised.is_some());
+        windows
+    };
+    assert_eq!(run(f64::INFINITY), []);
+    let windows = run(10.0);
+    assert!(!windows.is_empty() && windows.iter().all(|&window| window <= 4.0), "{windows:?}");
 }
 
 /// What a subflow has outstanding when its timer expires goes over the others, once.
