@@ -1,6 +1,8 @@
 //! [`Probe`]: what figures need beside counters, by name.
 
 mod last_link;
+mod queue;
+mod shares;
 
 use metrics::Timeline;
 use scenario::{Error, Scenario};
@@ -19,9 +21,9 @@ pub(crate) struct Probe {
 pub(crate) struct Probed {
     /// The values of its metrics, in their order; `None`: there is none.
     pub(crate) values: Vec<Option<f64>>,
-    /// What happened, as a picture.
-    pub(crate) timeline: Timeline,
+    /// What happened, as a picture, if it draws one.
+    pub(crate) timeline: Option<Timeline>,
 }
 
 /// All probes.
-pub(crate) const PROBES: &[Probe] = &[last_link::PROBE];
+pub(crate) const PROBES: &[Probe] = &[last_link::PROBE, queue::PROBE, shares::PROBE];

@@ -214,6 +214,7 @@ fn probe(job: &Job<'_>, scenario: &Scenario, ran: &mut Ran) -> Result<(), Error>
     // One picture per point: the other seeds look the same.
     let first = job.run.seeds.first() == Some(&job.seed);
     let title = job.run.label(&job.point);
-    ran.timeline = first.then_some(Timeline { title, ..probed.timeline });
+    let timeline = probed.timeline.filter(|_| first);
+    ran.timeline = timeline.map(|timeline| Timeline { title, ..timeline });
     Ok(())
 }

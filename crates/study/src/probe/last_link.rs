@@ -154,7 +154,7 @@ impl Story {
             sending,
             Some(self.idle().as_us_f64()),
         ];
-        Probed { values, timeline: self.timeline() }
+        Probed { values, timeline: Some(self.timeline()) }
     }
 
     fn timeline(&self) -> Timeline {
@@ -205,10 +205,13 @@ mod tests {
     fn a_return_in_time_by_hand() {
         let probed = story(10, 15..22);
         assert_eq!(probed.values, [Some(1.0), Some(1.0), Some(2.0), Some(0.0)]);
-        let labels: Vec<&str> =
-            probed.timeline.lanes[0].1.iter().map(|span| span.label.as_str()).collect();
+        let labels: Vec<&str> = probed.timeline.as_ref().unwrap().lanes[0]
+            .1
+            .iter()
+            .map(|span| span.label.as_str())
+            .collect();
         assert_eq!(labels, ["1", "3", "2", "3"], "the trimmed packet is the last number");
-        assert_eq!(probed.timeline.lanes[1].1[0].from_us, 10.0);
+        assert_eq!(probed.timeline.as_ref().unwrap().lanes[1].1[0].from_us, 10.0);
     }
 
     #[test]
