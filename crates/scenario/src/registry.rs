@@ -163,6 +163,11 @@ pub(crate) const TRAFFIC: &[Kind<ReadTraffic>] = &[
         read: traffic::partition_aggregate,
     },
     Kind {
+        name: "rpc",
+        about: "calls in a closed or open loop: a request, a computation, a response",
+        read: traffic::rpc,
+    },
+    Kind {
         name: "file",
         about: "a connection matrix of htsim (.cm) or a list of messages (.csv)",
         read: traffic::file,

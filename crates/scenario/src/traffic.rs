@@ -5,18 +5,19 @@ mod file;
 mod pairs;
 mod partition_aggregate;
 mod poisson;
+mod rpc;
 mod sizes;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use endpoint::{App, Draw, Purpose, UNBOUNDED};
+use endpoint::{App, Draw, Purpose, Routes, UNBOUNDED};
 use fabric::Topology;
 use units::{Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
-    BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan, PlanError,
-    Poisson, PoissonSpec, Portion, QuerySpec,
+    Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan,
+    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -30,6 +31,7 @@ pub(crate) use barrier::barrier;
 pub(crate) use file::file;
 pub(crate) use partition_aggregate::partition_aggregate;
 pub(crate) use poisson::poisson;
+pub(crate) use rpc::rpc;
 use sizes::{Sizes, drawn_sizes, sizes};
 
 /// All traffic of a scenario.
@@ -64,6 +66,8 @@ pub(crate) enum Part {
     Barrier(Arc<BarrierSpec>),
     /// Queries over a tree of hosts.
     Queries(Arc<QuerySpec>),
+    /// Calls of some hosts; all others may be called.
+    Calls(Arc<RpcSpec>, Vec<Sender>),
 }
 
 /// An application and its host.
@@ -159,12 +163,16 @@ pub(crate) fn read(
 fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
     let ends = match part {
         Part::Plan(plan) => plan.flows.iter().any(|flow| flow.len != UNBOUNDED),
-        Part::Poisson(..) | Part::ClosedLoop(..) | Part::Barrier(_) | Part::Queries(_) => true,
+        Part::Poisson(..)
+        | Part::ClosedLoop(..)
+        | Part::Barrier(_)
+        | Part::Queries(_)
+        | Part::Calls(..) => true,
     };
     if !(ends && transport.unbounded_only) {
         return Ok(());
     }
-    const KEYS: [&str; 4] = ["size", "distribution", "distribution_file", "block"];
+    const KEYS: [&str; 5] = ["size", "distribution", "distribution_file", "block", "request"];
     let key = table.likeliest(&KEYS).unwrap_or("kind");
     let message = "this transport never learns whether a message has arrived";
     let error = table.error(key, message, "messages that end");
@@ -265,6 +273,9 @@ impl Part {
             }
             Self::Queries(spec) => (!spec.ends_by_itself())
                 .then_some("a series of queries without `until` and `queries`"),
+            Self::Calls(spec, _) => {
+                (!spec.ends_by_itself()).then_some("a series of calls without `until` and `calls`")
+            }
         }
     }
 
@@ -273,6 +284,7 @@ impl Part {
         match self {
             // Queries one after the other, too: at its deadline one leaves behind what is under way.
             Self::Poisson(..) | Self::Queries(_) => true,
+            Self::Calls(spec, _) => matches!(spec.arrivals, Arrivals::Poisson(_)),
             Self::Plan(_) | Self::ClosedLoop(..) | Self::Barrier(_) => false,
         }
     }
@@ -298,6 +310,12 @@ impl Part {
             Self::Queries(spec) => {
                 let apps = spec.apps().into_iter();
                 apps.map(|(host, app)| (host, Box::new(app) as Box<dyn App>)).collect()
+            }
+            Self::Calls(spec, clients) => {
+                let mut servers = vec![None; hosts as usize];
+                clients.iter().for_each(|(host, to)| servers[host.index()] = Some(to.clone()));
+                let app = |to| Box::new(Rpc::new(Arc::clone(spec), to)) as Box<dyn App>;
+                (0..hosts).map(HostId).zip(servers.into_iter().map(app)).collect()
             }
         })
     }
@@ -350,6 +368,41 @@ fn ends(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Ends, Diagnosti
         None => Destinations::among(destinations),
     };
     Ok(Ends { sources, to })
+}
+
+/// Who sends one message after another to destinations drawn for each: any, or with `longest_path` only
+/// those that no other host is further away from.
+fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>, Diagnostic> {
+    if !table.or("longest_path", false)? {
+        return Ok(ends(table, context)?.senders());
+    }
+    if table.has("hotspots") {
+        let message = "`longest_path` and `hotspots` exclude each other";
+        return Err(table.error("hotspots", message, "one too many").hint("remove one of them"));
+    }
+    let (sources, destinations) =
+        (hosts(table, "sources", context)?, hosts(table, "destinations", context)?);
+    let topology = &*context.topology;
+    let longest = topology.longest_path();
+    let mut senders: Vec<Sender> = Vec::with_capacity(sources.len());
+    let mut before = Vec::new();
+    for source in sources {
+        let far = |&dst: &HostId| dst != source && topology.hops(source, dst) == longest;
+        let far: Vec<HostId> = destinations.iter().copied().filter(far).collect();
+        if far.is_empty() {
+            let message = format!("{source} has no destination {longest} links away");
+            let error = table.error("longest_path", message, "here");
+            return Err(error.hint("add destinations, or leave that host out of `sources`"));
+        }
+        // Neighbours have the same, and share the list.
+        let to = match senders.last() {
+            Some((_, to)) if far == before => to.clone(),
+            _ => Destinations::among(far.clone()),
+        };
+        before = far;
+        senders.push((source, to));
+    }
+    Ok(senders)
 }
 
 /// `hotspots` and `hotspot_share`: some of the `destinations` draw a share of all messages.
@@ -427,6 +480,13 @@ pub(crate) fn random(
 fn gap_kind(table: &mut Reader<'_>, key: &'static str, time: Dur) -> Result<Gap, Diagnostic> {
     let kinds = [("fixed", Gap::Fixed(time)), ("exponential", Gap::Exponential(time))];
     table.choose(key, &kinds, |kind| kind.0).map(|kind| kind.1)
+}
+
+/// How long a host works on what it is asked: `compute`, nothing without the key.
+fn compute(table: &mut Reader<'_>) -> Result<Gap, Diagnostic> {
+    let Some(time) = table.maybe("compute")? else { return Ok(Gap::Fixed(Dur::ZERO)) };
+    table.within("compute", time, Dur::ZERO..=LONGEST)?;
+    gap_kind(table, "compute_kind", time)
 }
 
 /// The channel of all messages between two hosts, as `connections` says; zero: none.
@@ -524,7 +584,7 @@ fn flows(
     let prio = table.or("priority", 0)?;
     let sizes = match period {
         Some(_) => Sizes::Drawn(drawn_sizes(table, context)?),
-        None => sizes(table, context, true)?,
+        None => sizes(table, context)?,
     };
     let mut flows = Vec::with_capacity(rounds.len() * pairs.len());
     let all = rounds.iter().flat_map(|&round| pairs.iter().map(move |&pair| (round, pair)));
@@ -571,7 +631,7 @@ pub(crate) fn closed_loop(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let senders = ends(table, context)?.senders();
+    let senders = senders(table, context)?;
     let connections = table.need("connections")?;
     table.within("connections", connections, 1..=65_536)?;
     let gap = table.need("gap")?;

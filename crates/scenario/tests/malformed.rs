@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use trimline_scenario::Scenario;
 
-const SHIPPED: [&str; 10] = [
+const SHIPPED: [&str; 11] = [
     include_str!("../../../scenarios/first.toml"),
     include_str!("../../../scenarios/ndp_permutation_432.toml"),
     include_str!("../../../scenarios/ndp_incast_100x135KB.toml"),
@@ -14,6 +14,7 @@ const SHIPPED: [&str; 10] = [
     include_str!("../../../scenarios/htsim/connection_matrix.toml"),
     include_str!("../../../scenarios/incast_barrier.toml"),
     include_str!("../../../scenarios/partition_aggregate.toml"),
+    include_str!("../../../scenarios/rpc_reads_and_writes.toml"),
     // A switch with every key of its own.
     r#"
 name = "switch"

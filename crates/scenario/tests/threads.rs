@@ -310,9 +310,10 @@ struct Seen {
     timeouts: u32,
     failed: u32,
     packet_hops: u64,
-    /// Fabrics that are cut, with blocks of a barrier or queries.
+    /// Fabrics that are cut, with blocks of a barrier, queries or calls.
     blocks_between_partitions: u32,
     queries_between_partitions: u32,
+    calls_between_partitions: u32,
     /// Queries with some results too late.
     incomplete_queries: u32,
 }
@@ -325,6 +326,7 @@ impl Seen {
         let cut = partitions > Some(1);
         self.blocks_between_partitions += u32::from(cut && ran("barrier"));
         self.queries_between_partitions += u32::from(cut && ran("partition-aggregate"));
+        self.calls_between_partitions += u32::from(cut && ran("\"rpc\""));
         self.incomplete_queries += u32::from(
             jobs().any(|job| job.completed && 0 < job.in_time && job.in_time < job.parts),
         );
@@ -390,7 +392,11 @@ impl Seen {
             assert!(self.handshakes >= 3 && self.ictcp >= 3, "TCPs that are cut: {self:#?}");
             assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
             assert!(self.signals_between_partitions >= 2, "{self:#?}");
-            let jobs = [self.blocks_between_partitions, self.queries_between_partitions];
+            let jobs = [
+                self.blocks_between_partitions,
+                self.queries_between_partitions,
+                self.calls_between_partitions,
+            ];
             assert!(jobs.iter().all(|&runs| runs >= 2), "jobs of fabrics that are cut: {self:#?}");
         }
     }

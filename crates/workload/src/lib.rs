@@ -6,7 +6,7 @@
 //!   [`Portion`]: a part of a matrix, where several workloads share one.
 //! - [`Plan`]: a list of flows with start times and triggers, from a matrix, a `.cm` file
 //!   ([`read_cm`]) or a CSV file ([`read_messages`]); it becomes one [`Schedule`] per host.
-//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Quiet`]: the other applications.
+//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Rpc`], [`Quiet`]: the other applications.
 //! - [`read_topo`]: htsim's description of a fat-tree.
 //!
 //! Deliberately absent: transports, fabrics, files (readers take text), clocks.
@@ -26,8 +26,8 @@ mod topo;
 
 pub use apps::{
     Aggregate, Arrivals, Barrier, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap,
-    LEVELS_MAX, PartitionAggregate, Placement, Poisson, PoissonSpec, QuerySpec, Quiet, Schedule,
-    WORKERS_MAX, window_share,
+    LEVELS_MAX, PartitionAggregate, Placement, Poisson, PoissonSpec, QuerySpec, Quiet,
+    RESPONSE_MAX, Rpc, RpcSpec, Schedule, WORKERS_MAX, window_share,
 };
 pub use cdf::read_sizes;
 pub use cm::{CmFlow, CmTrigger, ConnectionMatrix, LinkFailure, SwitchType, read_cm};

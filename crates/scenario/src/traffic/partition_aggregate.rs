@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use units::{Dur, HostId};
 use workload::{
-    Aggregate, Arrivals, Gap, HostSet, LEVELS_MAX, Placement, QuerySpec, SizeDist, WORKERS_MAX,
+    Aggregate, Arrivals, HostSet, LEVELS_MAX, Placement, QuerySpec, SizeDist, WORKERS_MAX,
 };
 
 use super::sizes::{drawn_sizes, fixed_size};
-use super::{Context, LONGEST, Part, channel, gap_kind, members, span};
+use super::{Context, Part, channel, compute, gap_kind, members, span};
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
 
@@ -29,13 +29,7 @@ pub(crate) fn partition_aggregate(
         1 if !table.has("aggregate") => Aggregate::Fixed,
         _ => table.choose("aggregate", &kinds, |kind| kind.0)?.1,
     };
-    let compute = match table.maybe("compute")? {
-        Some(time) => {
-            table.within("compute", time, Dur::ZERO..=LONGEST)?;
-            gap_kind(table, "compute_kind", time)?
-        }
-        None => Gap::Fixed(Dur::ZERO),
-    };
+    let compute = compute(table)?;
     let arrivals = arrivals(table)?;
     let channel = channel(table, context)?;
     let (start, until, queries) = span(table, "queries")?;

@@ -6,7 +6,7 @@ use units::{Rate, Time};
 use workload::{Destinations, PoissonSpec, SizeDist, arrivals};
 
 use super::sizes::drawn_sizes;
-use super::{Context, Part, Sender, ends, pairs, until};
+use super::{Context, Part, Sender, pairs, until};
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
 
@@ -16,7 +16,7 @@ pub(crate) fn poisson(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {
-    let senders = senders(table, context)?;
+    let senders = who(table, context)?;
     let prio = table.or("priority", 0)?;
     let sizes = drawn_sizes(table, context)?;
     let mean_gap_ps = mean_gap_ps(table, context, &sizes, senders.len())?;
@@ -25,15 +25,30 @@ pub(crate) fn poisson(
 }
 
 /// Who sends, each to destinations drawn for each message, or to its own of a permutation.
-fn senders(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Vec<Sender>, Diagnostic> {
+fn who(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Vec<Sender>, Diagnostic> {
     let kinds = [("random", false), ("permutation", true)];
     let paired = pairs::are_shared(table) || table.choose_or_first("matrix", &kinds, |k| k.0)?.1;
     if !paired {
-        return Ok(ends(table, context)?.senders());
+        return super::senders(table, context);
     }
     let portion = pairs::portion(table, context)?;
     let to = |dst| Destinations::among(vec![dst]);
     Ok(portion.pairs().iter().map(|&(src, dst)| (src, to(dst))).collect())
+}
+
+/// The mean time between two pieces of work of a host, each of which has `bytes` bytes of payload on
+/// average, that offer `load`: relative to a host's own link, that of host 0, whose number is also its
+/// link's.
+pub(super) fn gap_of_load(
+    table: &Reader<'_>,
+    context: &Context<'_>,
+    load: f64,
+    bytes: f64,
+) -> Result<f64, Diagnostic> {
+    table.within("load", load, 0.0001..=10.0)?;
+    let rate = context.topology.links().first().map_or(Rate(0), |link| link.rate);
+    arrivals::mean_gap_ps(load, rate, bytes)
+        .ok_or_else(|| table.error("load", "this load cannot be offered", "here"))
 }
 
 /// The mean time between two messages of one of `senders` hosts, from exactly one of `load` and
@@ -49,13 +64,7 @@ fn mean_gap_ps(
     senders: usize,
 ) -> Result<f64, Diagnostic> {
     match (table.maybe::<f64>("load")?, table.maybe::<f64>("message_rate")?) {
-        (Some(load), None) => {
-            table.within("load", load, 0.0001..=10.0)?;
-            // Load is relative to a host's own link: that of host 0, whose number is also its link's.
-            let rate = context.topology.links().first().map_or(Rate(0), |link| link.rate);
-            arrivals::mean_gap_ps(load, rate, sizes.mean())
-                .ok_or_else(|| table.error("load", "this load cannot be offered", "here"))
-        }
+        (Some(load), None) => gap_of_load(table, context, load, sizes.mean()),
         (None, Some(rate)) => {
             table.within("message_rate", rate, 0.001..=1e12)?;
             Ok(senders as f64 * 1e12 / rate)

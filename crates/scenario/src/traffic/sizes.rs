@@ -9,6 +9,37 @@ use crate::document::Value;
 use crate::files;
 use crate::reader::{Knob, Reader};
 
+/// The keys of a size: a fixed one, a published distribution, points of one; and where the resolved
+/// scenario says what a distribution is.
+pub(super) struct SizeKeys {
+    size: &'static str,
+    distribution: &'static str,
+    file: &'static str,
+    about: &'static str,
+}
+
+/// How long messages are.
+const MESSAGES: SizeKeys = SizeKeys {
+    size: "size",
+    distribution: "distribution",
+    file: "distribution_file",
+    about: "about",
+};
+/// How long the requests of calls are.
+pub(super) const REQUESTS: SizeKeys = SizeKeys {
+    size: "request",
+    distribution: "request_distribution",
+    file: "request_distribution_file",
+    about: "about_request",
+};
+/// How long the responses of calls are.
+pub(super) const RESPONSES: SizeKeys = SizeKeys {
+    size: "response",
+    distribution: "response_distribution",
+    file: "response_distribution_file",
+    about: "about_response",
+};
+
 /// How long the messages of a table are.
 pub(super) enum Sizes {
     /// They never end.
@@ -58,54 +89,71 @@ fn never_ends(table: &Reader<'_>, key: &str) -> Diagnostic {
     error.hint("give a size such as \"135KB\"")
 }
 
+/// The sizes of messages that end.
 pub(super) fn drawn_sizes(
     table: &mut Reader<'_>,
     context: &Context<'_>,
 ) -> Result<SizeDist, Diagnostic> {
-    match sizes(table, context, false)? {
+    drawn_sizes_of(table, context, &MESSAGES)
+}
+
+/// The sizes that `keys` give, of messages that end.
+pub(super) fn drawn_sizes_of(
+    table: &mut Reader<'_>,
+    context: &Context<'_>,
+    keys: &SizeKeys,
+) -> Result<SizeDist, Diagnostic> {
+    match sizes_of(table, context, keys, false)? {
         Sizes::Drawn(dist) => Ok(dist),
-        Sizes::Unbounded => Err(never_ends(table, "size")),
+        Sizes::Unbounded => Err(never_ends(table, keys.size)),
     }
 }
 
-/// Exactly one of `size`, `distribution` (a published one) and `distribution_file` (points).
-pub(super) fn sizes(
+/// The sizes of messages.
+pub(super) fn sizes(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Sizes, Diagnostic> {
+    sizes_of(table, context, &MESSAGES, true)
+}
+
+/// Exactly one of a size, a published distribution and points of one.
+fn sizes_of(
     table: &mut Reader<'_>,
     context: &Context<'_>,
+    keys: &SizeKeys,
     may_be_unbounded: bool,
 ) -> Result<Sizes, Diagnostic> {
-    const KEYS: [&str; 3] = ["size", "distribution", "distribution_file"];
-    let given: Vec<&str> = KEYS.into_iter().filter(|key| table.has(key)).collect();
-    if let [_, second, ..] = given.as_slice() {
-        let message = format!("`{}` and `{second}` exclude each other", given[0]);
+    let SizeKeys { size, distribution, file, about } = *keys;
+    let given: Vec<&str> =
+        [size, distribution, file].into_iter().filter(|key| table.has(key)).collect();
+    if let [first, second, ..] = given.as_slice() {
+        let message = format!("`{first}` and `{second}` exclude each other");
         return Err(table.error(second, message, "one too many").hint("remove one of them"));
     }
-    if let Some(Size(size)) = table.maybe("size")? {
+    if let Some(Size(size)) = table.maybe(size)? {
         return Ok(size.map_or(Sizes::Unbounded, |n| Sizes::Drawn(SizeDist::fixed(n))));
     }
-    let dist = if let Some(name) = table.maybe::<String>("distribution")? {
+    let dist = if let Some(name) = table.maybe::<String>(distribution)? {
         SizeDist::shipped(&name).ok_or_else(|| {
             let names: Vec<&str> = SizeDist::names().collect();
-            let error =
-                table.error("distribution", format!("unknown distribution `{name}`"), "here");
+            let error = table.error(distribution, format!("unknown distribution `{name}`"), "here");
             error.hint(did_you_mean(&name, &names))
         })?
-    } else if table.has("distribution_file") {
-        let file = files::read(table, "distribution_file", context.dir)?;
+    } else if table.has(file) {
+        let file = files::read(table, file, context.dir)?;
         let dist = workload::read_sizes(&file.source.text, &file.source.name);
         dist.map_err(|e| files::located(&file.source, &e))?
     } else {
         let unbounded = if may_be_unbounded { " or \"unbounded\"" } else { "" };
-        let hint = format!("add `size = \"135KB\"`{unbounded}, or `distribution = \"web-search\"`");
-        return Err(table.missing("size", &hint));
+        let hint =
+            format!("add `{size} = \"135KB\"`{unbounded}, or `{distribution} = \"web-search\"`");
+        return Err(table.missing(size, &hint));
     };
-    describe(table, &dist)?;
+    describe(table, &dist, about)?;
     Ok(Sizes::Drawn(dist))
 }
 
 /// Say in the resolved scenario what a distribution is. When that is read again, it is a comment.
-fn describe(table: &mut Reader<'_>, dist: &SizeDist) -> Result<(), Diagnostic> {
-    let _ = table.table("about")?;
+fn describe(table: &mut Reader<'_>, dist: &SizeDist, key: &'static str) -> Result<(), Diagnostic> {
+    let _ = table.table(key)?;
     let about = dist.about();
     let (smallest, largest) = dist.range();
     let sampling = dist.sampling().map(|s| format!("{s:?}").to_lowercase());
@@ -119,6 +167,6 @@ fn describe(table: &mut Reader<'_>, dist: &SizeDist) -> Result<(), Diagnostic> {
         ("largest", Bytes(largest).to_string()),
     ];
     let rows = rows.into_iter().map(|(key, text)| (key.to_owned(), toml::Value::String(text)));
-    table.keep("about", rows.collect());
+    table.keep(key, rows.collect());
     Ok(())
 }

@@ -424,6 +424,12 @@ fn traffic(
         }
         span(dice, &mut text, limit, endless);
     }
+    let dice = &mut Dice::new(seed.rotate_left(32));
+    if dice.percent(30) {
+        text += "\n[[traffic]]\n";
+        calls(dice, &mut text, fabric.hosts());
+        span(dice, &mut text, limit, endless);
+    }
     (text, endless, file)
 }
 
@@ -527,7 +533,32 @@ fn queries(dice: &mut Dice, text: &mut String, hosts: u32) {
     }
 }
 
-/// What blocks and queries have in common. With traffic that is `endless`, they may be, too.
+/// Calls, in a closed loop or an open one.
+fn calls(dice: &mut Dice, text: &mut String, hosts: u32) {
+    let pace = dice.pick(&[
+        "outstanding = 3\ngap = 0\ngap_kind = \"fixed\"",
+        "outstanding = 1\ngap = \"20us\"\ngap_kind = \"exponential\"",
+        "call_rate = 10000",
+        "load = 0.2",
+    ]);
+    writeln!(
+        text,
+        "kind = \"rpc\"\nrequest = \"{}\"\nresponse = \"{}\"\n{pace}\ndraw_server = \"{}\"",
+        dice.pick(&["1B", "20KB"]),
+        dice.pick(&["1B", "20KB"]),
+        dice.pick(&["once", "every-call"]),
+    )
+    .unwrap();
+    if dice.percent(30) {
+        writeln!(text, "sources = {}", dice.below(hosts.into())).unwrap();
+    }
+    if dice.percent(50) {
+        let kind = dice.pick(&["fixed", "exponential"]);
+        writeln!(text, "compute = \"7us\"\ncompute_kind = \"{kind}\"").unwrap();
+    }
+}
+
+/// What blocks, queries and calls have in common. With traffic that is `endless`, they may be, too.
 fn span(dice: &mut Dice, text: &mut String, limit: Time, endless: bool) {
     let connections = dice.pick(&["persistent", "fresh"]);
     writeln!(text, "connections = \"{connections}\"").unwrap();

@@ -9,6 +9,7 @@ mod closed_loop;
 mod destinations;
 mod partition_aggregate;
 mod poisson;
+mod rpc;
 mod schedule;
 
 pub use barrier::{Barrier, BarrierSpec, window_share};
@@ -18,6 +19,7 @@ pub use partition_aggregate::{
     Aggregate, Arrivals, LEVELS_MAX, PartitionAggregate, Placement, QuerySpec, WORKERS_MAX,
 };
 pub use poisson::{Poisson, PoissonSpec};
+pub use rpc::{RESPONSE_MAX, Rpc, RpcSpec};
 pub use schedule::Schedule;
 pub(crate) use schedule::{Entry, TriggerRow, TriggerTable};
 

@@ -86,10 +86,10 @@ pub enum Aggregate {
     Proportional,
 }
 
-/// When a root asks.
+/// When a root asks, or a client calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// So long after the end of the query before, or after the start.
+    /// So long after the end of the query or call before, or after the start.
     Closed(Gap),
     /// At random instants, whatever is under way: exponential gaps of this mean, in picoseconds.
     Poisson(f64),
