@@ -1,6 +1,6 @@
 //! What an endpoint wants done, as plain values in order.
 
-use units::{MsgId, MsgKey, Time, TimerId};
+use units::{Dur, MsgId, MsgKey, Time, TimerId};
 
 /// One thing that an endpoint wants its environment to do or to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum Effect {
     CountFor(Stat, MsgId),
     /// The same for a message to this host.
     CountReceived(Stat, MsgKey),
+    /// A round-trip sample of a message of this host reached the transport's rule: for the run's results.
+    Rtt(MsgId, Dur),
 }
 
 /// Why a message failed.
@@ -143,6 +145,12 @@ impl Effects {
     #[inline]
     pub fn count_received(&mut self, stat: Stat, key: MsgKey) {
         self.0.push(Effect::CountReceived(stat, key));
+    }
+
+    /// Report a round-trip sample of message `id` of this host.
+    #[inline]
+    pub fn rtt(&mut self, id: MsgId, rtt: Dur) {
+        self.0.push(Effect::Rtt(id, rtt));
     }
 
     /// Count a timeout of message `id` of this host and its `cause`: head, tail, retransmission or other.

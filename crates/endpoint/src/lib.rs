@@ -18,7 +18,7 @@ mod transport;
 pub use app::{App, AppCx, AppEffect, AppEvent, Job};
 pub use draw::{Draw, Purpose, Stream};
 pub use effects::{Effect, Effects, Stat, Why};
-pub use observer::{Drop, JobRecord, MessageRecord, Observer, PacketEvent};
+pub use observer::{Drop, JobRecord, MessageRecord, Observer, PacketEvent, RttRecord};
 pub use packet::{Flags, HDR_MAX, Packet, Span};
 pub use ranges::RangeSet;
 pub use transport::{

@@ -20,6 +20,11 @@ pub trait Observer {
         let _ = record;
     }
 
+    /// A transport had a round-trip sample.
+    fn rtt(&mut self, record: &RttRecord) {
+        let _ = record;
+    }
+
     /// Something happened to a packet, at `at`. `link` is the directed link (see
     /// `fabric::Topology`) that the packet has crossed or is about to enter.
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
@@ -88,6 +93,17 @@ pub struct MessageRecord {
     pub placed: u64,
     /// Bytes placed inside the measurement window.
     pub placed_in_window: u64,
+}
+
+/// A round-trip sample of a message, as its transport's rule got it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttRecord {
+    /// When it got it.
+    pub at: Time,
+    /// Of which message.
+    pub key: MsgKey,
+    /// How long.
+    pub rtt: Dur,
 }
 
 /// What became of a piece of work of several messages.

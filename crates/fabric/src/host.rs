@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, JobRecord, Msg, NetView,
-    Observer, Packet, PacketEvent, Purpose, Stat, Submit, Tx, TxPort,
+    Observer, Packet, PacketEvent, Purpose, RttRecord, Stat, Submit, Tx, TxPort,
 };
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
@@ -343,6 +343,10 @@ impl<O: Observer> Part<O> {
                 self.count_for(stat, key);
             }
             Effect::CountReceived(stat, key) => self.count_for(stat, key),
+            Effect::Rtt(id, rtt) => {
+                let key = MsgKey { src: self.hosts[h as usize].me, id };
+                self.rtts.push(RttRecord { at: self.now, key, rtt });
+            }
             Effect::Delivered(key) => {
                 let host = &mut self.hosts[h as usize];
                 let placed = host.reassembly.take(key);

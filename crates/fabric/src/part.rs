@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use endpoint::{
     AppEffect, AppEvent, Draw, Drop, Effects, Flags, JobRecord, Observer, Packet, PacketEvent,
-    Purpose, Stat,
+    Purpose, RttRecord, Stat,
 };
 use hashbrown::HashMap;
 use queues::{Desc, Fate, Queue, SharedBuffer};
@@ -108,6 +108,8 @@ pub(crate) struct Part<O> {
     pub(crate) reports: Vec<Report>,
     /// What applications have reported since.
     pub(crate) jobs: Vec<JobRecord>,
+    /// Round-trip samples of its hosts that the run has not heard of.
+    pub(crate) rtts: Vec<RttRecord>,
     /// By partition: what crosses the cut.
     pub(crate) outbox: Vec<Post>,
     pub(crate) belief: Belief,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Observer, Purpose, Stat};
+use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Observer, Purpose, RttRecord, Stat};
 use hashbrown::HashMap;
 use queues::{Capacity, Queue, QueueSpec, SharedBuffer, SharedBufferStats};
 use units::{Dur, HostId, MsgKey, Rate, Time};
@@ -44,6 +44,7 @@ pub struct Sim<O> {
     reports: Vec<Report>,
     /// Scratch: what applications have reported.
     jobs: Vec<JobRecord>,
+    rtts: Vec<RttRecord>,
     sampler: Sampler,
     /// The ends of the measurement window that are to come.
     edges: Vec<Time>,
@@ -105,6 +106,7 @@ impl<O: Observer + Send> Sim<O> {
             messages: Messages::new(window),
             reports: Vec::new(),
             jobs: Vec::new(),
+            rtts: Vec::new(),
             sampler,
             edges: vec![window.1, window.0],
             violation: None,
@@ -278,6 +280,7 @@ impl<O: Observer + Send> Sim<O> {
         }
         self.reports.clear();
         self.report_jobs();
+        self.report_rtts();
     }
 
     /// Hand on what applications have reported, in the order of time and host.
@@ -289,6 +292,18 @@ impl<O: Observer + Send> Sim<O> {
         self.jobs.sort_by_key(|record| (record.job.end, record.host));
         for record in self.jobs.drain(..) {
             self.observer.iter_mut().for_each(|observer| observer.job(&record));
+        }
+    }
+
+    /// Hand on what transports have sampled, in the order of time and host.
+    fn report_rtts(&mut self) {
+        for part in &mut self.parts {
+            self.rtts.append(&mut part.rtts);
+        }
+        // Stable, as above.
+        self.rtts.sort_by_key(|record| (record.at, record.key.src));
+        for record in self.rtts.drain(..) {
+            self.observer.iter_mut().for_each(|observer| observer.rtt(&record));
         }
     }
 
@@ -645,6 +660,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         notes: HashMap::default(),
         reports: Vec::new(),
         jobs: Vec::new(),
+        rtts: Vec::new(),
         outbox: (0..cut.parts).map(|_| Post::default()).collect(),
         belief: common.belief.clone(),
         script: common.script.clone(),

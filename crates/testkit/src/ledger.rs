@@ -104,7 +104,8 @@ impl Ledger {
             Effect::Arm { .. }
             | Effect::Count(_)
             | Effect::CountFor(..)
-            | Effect::CountReceived(..) => {}
+            | Effect::CountReceived(..)
+            | Effect::Rtt(..) => {}
         }
     }
 
