@@ -6,6 +6,7 @@ pub mod frame;
 pub mod int;
 pub mod mptcp;
 pub mod ndp;
+pub mod pfc;
 pub mod phost;
 pub mod shim;
 pub mod tcp;
