@@ -1,7 +1,7 @@
 //! The header parsers: no bytes make them panic, and what parses is emitted as it was read.
 #![no_main]
 
-use wire::{cbr, frame, ndp, phost, shim, tcp};
+use wire::{cbr, frame, ndp, pfc, phost, shim, tcp};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(header) = ndp::Header::new(bytes) {
@@ -18,6 +18,12 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(repr) = cbr::Repr::parse(bytes) {
         assert_eq!(cbr::Repr::parse(&repr.to_bytes()), Ok(repr));
+    }
+    if let Ok(frame) = pfc::Frame::new_checked(bytes)
+        && let Ok(repr) = pfc::Repr::parse(&frame)
+    {
+        let copy = repr.to_bytes();
+        assert_eq!(pfc::Frame::new_checked(&copy).and_then(|frame| pfc::Repr::parse(&frame)), Ok(repr));
     }
     if let Ok(datagram) = shim::Datagram::new_checked(bytes) {
         let _ = (shim::ShimRepr::parse(&datagram), datagram.header(), datagram.payload());

@@ -55,6 +55,9 @@ pub enum PacketEvent {
     Marked,
     /// It is gone.
     Dropped(Drop),
+    /// It is no packet but a frame of flow control (PFC), whole in the place of the header, and has arrived at the
+    /// far end of the link, where it ends.
+    FlowControl,
 }
 
 /// Why a packet was dropped.

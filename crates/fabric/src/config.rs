@@ -92,6 +92,50 @@ pub enum FaultAction {
     Loss(f64),
 }
 
+/// What ports do about priority flow control (IEEE 802.1Qbb) beside sending and obeying its frames. It counts
+/// where the queue is [`QueueSpec::Lossless`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PfcSpec {
+    /// How long a frame stops a class.
+    pub pause: Pause,
+    /// What is done about a class that has been paused for too long.
+    pub watchdog: Option<Watchdog>,
+    /// Ports that have been paused for longer than this and wait for one another are a deadlock. `None`: only
+    /// those are that still do when nothing is left to happen.
+    pub deadlock_after: Option<Dur>,
+}
+
+/// How long a PFC frame stops a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pause {
+    /// Until another frame resumes it: what simulators do, and switches in effect, with the longest time that
+    /// a frame can name.
+    #[default]
+    UntilResume,
+    /// For so long, rounded up to quanta of 512 bit times, from 1 to 65 535 of them, or until another frame
+    /// resumes it. While the class is to stay stopped, the frame is sent again after half of that time.
+    Timed(Dur),
+}
+
+/// What a port does about a class that has been paused for too long, until the pause is over: in a deadlock
+/// it would be for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watchdog {
+    /// How long is too long.
+    pub after: Dur,
+    /// What happens then.
+    pub action: WatchdogAction,
+}
+
+/// What happens to the packets of a class that has been paused for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchdogAction {
+    /// They are lost, and so are those that come.
+    Drop,
+    /// They are sent as if there were no pause.
+    Forward,
+}
+
 /// How the messages of one transport travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carriage {
@@ -118,6 +162,8 @@ pub struct Config {
     /// The memory that the ports of each switch share; `None`: each port has what its queue holds to
     /// itself. With queues that drop what does not fit, drop-tail or RED.
     pub buffer: Option<SharedBufferSpec>,
+    /// Priority flow control, where queues are lossless.
+    pub pfc: PfcSpec,
     /// Link faults, in any order.
     pub faults: Vec<Fault>,
     /// How long after the beginning or end of a fault the ECMP groups and path lists know of it.

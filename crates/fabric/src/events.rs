@@ -26,6 +26,10 @@ pub(crate) enum Event {
     Arrival { link: u32, packet: u32 },
     /// A port has finished a packet.
     Departure(u32),
+    /// A frame of flow control ([`crate::pfc::Frame`]) arrives at the far end of a link.
+    Frame { link: u32, frame: u32 },
+    /// Something that flow control waits for may be due at a port.
+    Pause(u32),
     /// A timer or a paced transmission of a host may be due.
     Timer(u32),
     /// A timer of, or a signal to, a host's application is due.
@@ -135,6 +139,18 @@ impl EventQueue {
         self.fix(1 + rank, About::new(About::DEPARTURE, link, 0), at);
     }
 
+    /// A frame of flow control, which is not zero, arrives over `link`, of rank `rank`, at `at`. Such frames
+    /// are few and stay out of the wheel, where every arrival is that of a packet.
+    pub(crate) fn frame(&mut self, rank: u32, link: u32, frame: u32, at: Time) {
+        self.spill(1 + self.links + rank, About::new(About::CONTROL, link, frame), at);
+    }
+
+    /// Something that flow control waits for may be due at the port of `link`, of rank `rank`, at `at`: after its
+    /// departures, before its arrivals.
+    pub(crate) fn pause(&mut self, rank: u32, link: u32, at: Time) {
+        self.spill(1 + rank, About::new(About::CONTROL, link, 0), at);
+    }
+
     /// Schedule what will not be moved.
     #[inline(always)]
     fn fix(&mut self, order: u32, about: About, at: Time) {
@@ -236,7 +252,8 @@ impl EventQueue {
             let wheel = &mut self.wheel;
             if let Some((at, about)) = wheel.first(bound)
                 && at < limit
-                && heap.is_none_or(|heap| (at, wheel.peek_order().unwrap_or(0)) < heap)
+                // Of what ties in both, a port's departure is in the wheel and its `Pause` in the heap.
+                && heap.is_none_or(|heap| (at, wheel.peek_order().unwrap_or(0)) <= heap)
             {
                 wheel.pop();
                 match self.event(about, at) {
@@ -269,6 +286,12 @@ impl EventQueue {
             Event::Fault
         } else if order < timers {
             match self.spilled.pop() {
+                Some(Reverse((_, _, about))) if about.kind() == About::CONTROL => {
+                    match (about.link(), about.packet) {
+                        (link, 0) => Event::Pause(link),
+                        (link, frame) => Event::Frame { link, frame },
+                    }
+                }
                 Some(Reverse((_, _, about))) => link_event(about),
                 None => Event::Fault,
             }

@@ -286,7 +286,7 @@ impl<O: Observer> Part<O> {
 
     /// Finish what a call began: effects, applications, transmission, the next timer.
     #[inline(always)]
-    fn settle(&mut self, h: u32) {
+    pub(crate) fn settle(&mut self, h: u32) {
         if !self.fx.is_empty() {
             self.apply(h);
         }
@@ -520,10 +520,15 @@ impl<O: Observer> Part<O> {
             if self.ports[h as usize].busy() || self.goes_round(h, turn) {
                 return;
             }
+            let open = match &self.pfc {
+                None => Some(u8::MAX),
+                Some(pfc) => pfc.asks(h),
+            };
+            let Some(open) = open else { return };
             let packet = self.spare.take().unwrap_or_else(|| self.slab.alloc());
             let known = Known { topology: &self.world.topology, belief: &self.belief };
             let (host, slot) = (&mut self.hosts[h as usize], &mut self.slab[packet]);
-            let port = TxPort { nic: 0, open: u8::MAX };
+            let port = TxPort { nic: 0, open };
             let answer =
                 host.enter(&known, self.now, &mut self.fx, |ep, cx| ep.poll_tx(cx, port, slot));
             host.wake = Time::NEVER;
@@ -551,8 +556,8 @@ impl<O: Observer> Part<O> {
         }
     }
 
-    /// Put the packet on the host's link.
-    fn send(&mut self, h: u32, packet: u32) {
+    /// Put the packet on the host's link, as soon as its class may leave.
+    pub(crate) fn send(&mut self, h: u32, packet: u32) {
         let (pkt, host) = (&mut self.slab[packet], &mut self.hosts[h as usize]);
         let topology = &self.world.topology;
         let bad = pkt.src != host.me
@@ -563,6 +568,11 @@ impl<O: Observer> Part<O> {
         if bad {
             let (len, from, to) = (pkt.wire_len, pkt.src, pkt.dst);
             self.host_violates(h, &format!("sent {len} bytes from {from} to {to}"));
+            return;
+        }
+        if let Some(pfc) = &mut self.pfc
+            && pfc.holds(h, packet, pkt.class)
+        {
             return;
         }
         pkt.key = digest::packet_key(pkt);

@@ -18,6 +18,7 @@ mod host;
 mod messages;
 mod outcome;
 mod part;
+mod pfc;
 mod port;
 mod reassembly;
 mod rounds;
@@ -33,12 +34,14 @@ mod valiant;
 mod wheel;
 
 pub use config::{
-    Carriage, Config, ConfigError, Departures, Encoding, Events, Fault, FaultAction, Routing,
+    Carriage, Config, ConfigError, Departures, Encoding, Events, Fault, FaultAction, Pause,
+    PfcSpec, Routing, Watchdog, WatchdogAction,
 };
 pub use outcome::{
-    Amount, Conservation, Counted, Counters, End, LinkStats, Outcome, Progress, QueueBytes, Sample,
-    Violation,
+    Amount, Conservation, Counted, Counters, Deadlock, End, LinkStats, Outcome, PauseStats,
+    Progress, QueueBytes, Sample, Violation,
 };
+pub use pfc::check_memory;
 pub use sim::Sim;
 pub use topology::{
     Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Tier, Topology, TopologyError, Vl2,

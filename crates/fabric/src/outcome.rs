@@ -3,8 +3,10 @@
 use std::fmt;
 
 use endpoint::Stat;
-use queues::SharedBufferStats;
-use units::{MsgKey, Time};
+use queues::{MemoryStats, SharedBufferStats};
+use units::{Dur, MsgKey, Time};
+
+use crate::topology::Node;
 
 /// How far a run has come; given to the caller at every grid step.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +130,76 @@ pub struct LinkStats {
     pub dropped_bytes: u64,
     /// Packets marked at its queue.
     pub marked: u64,
+    /// Flow control.
+    pub pfc: PauseStats,
+}
+
+/// Priority flow control of one directed link over the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseStats {
+    /// PFC frames whose transmission over it began. They are among its bytes and its packets, and not among those
+    /// sent and received by hosts.
+    pub frames: u64,
+    /// Times that a class of it was paused by the far end.
+    pub pauses: u64,
+    /// Times that such a pause ended.
+    pub resumes: u64,
+    /// How long its classes were paused, together.
+    pub paused: Dur,
+    /// The longest of these pauses.
+    pub longest: Dur,
+    /// The most pauses in a row that ended in one of these: 1, if the far end paused it for packets that nothing but
+    /// the load kept there; one more than that of the pause which kept them. (If one frame pauses several
+    /// classes, the most of them counts for each.)
+    pub depth: u8,
+    /// Pauses of it that lasted too long for the watchdog.
+    pub watchdog: u64,
+    /// Packets that the watchdog dropped. They are among those lost.
+    pub watchdog_drops: u64,
+}
+
+impl PauseStats {
+    /// A pause has lasted for `time`.
+    pub(crate) fn add(&mut self, time: Dur) {
+        self.paused += time;
+        self.longest = self.longest.max(time);
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.frames += other.frames;
+        self.pauses += other.pauses;
+        self.resumes += other.resumes;
+        self.paused += other.paused;
+        self.longest = self.longest.max(other.longest);
+        self.depth = self.depth.max(other.depth);
+        self.watchdog += other.watchdog;
+        self.watchdog_drops += other.watchdog_drops;
+    }
+}
+
+/// Paused classes of links that waited for one another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// When it was found.
+    pub at: Time,
+    /// Since when all of the links had been paused.
+    pub since: Time,
+    /// Which class.
+    pub class: u8,
+    /// The switches in a circle: the link from each to the next, and from the last to the first, was paused.
+    pub cycle: Vec<Node>,
+}
+
+impl fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for node in &self.cycle {
+            write!(f, "{node} -> ")?;
+        }
+        match self.cycle.first() {
+            Some(first) => write!(f, "{first} class {}", self.class),
+            None => Ok(()),
+        }
+    }
 }
 
 impl LinkStats {
@@ -143,6 +215,7 @@ impl LinkStats {
         self.dropped += end.dropped;
         self.dropped_bytes += end.dropped_bytes;
         self.marked += end.marked;
+        self.pfc.join(&end.pfc);
     }
 }
 
@@ -196,6 +269,10 @@ pub struct Outcome {
     pub links: Vec<LinkStats>,
     /// Per switch, if the ports of each share memory.
     pub buffers: Vec<SharedBufferStats>,
+    /// Per switch, if queues are lossless.
+    pub memories: Vec<MemoryStats>,
+    /// The first deadlock of flow control that was found.
+    pub deadlock: Option<Deadlock>,
     /// Samples over time.
     pub samples: Vec<Sample>,
     /// 99th percentile of sampled queue contents over ports and time inside the window, bytes.

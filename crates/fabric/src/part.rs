@@ -21,6 +21,7 @@ use crate::faults::{Change, Script};
 use crate::host::{Host, Note};
 use crate::messages::Report;
 use crate::outcome::Violation;
+use crate::pfc::Pfc;
 use crate::port::{FarEnd, Mishaps, PORT, Port};
 use crate::rounds::Post;
 use crate::route::{Belief, Choose, Forwarding, Known};
@@ -95,6 +96,8 @@ pub(crate) struct Part<O> {
     pub(crate) switches: Vec<Switch>,
     /// By switch its memory, if its ports share it; else empty.
     pub(crate) buffers: Vec<SharedBuffer>,
+    /// If queues are lossless.
+    pub(crate) pfc: Option<Box<Pfc>>,
     /// Per switch: its draws, and how many it has made.
     pub(crate) sprayed: Vec<(Draw, u64)>,
     pub(crate) elsewhere: Vec<Elsewhere>,
@@ -197,6 +200,8 @@ impl<O: Observer> Part<O> {
             Event::Departure(link) => self.port_departure(link),
             Event::Timer(host) => self.host_timer(host),
             Event::App(host) => self.host_app(host),
+            Event::Frame { link, frame } => self.frame_arrives(link, frame),
+            Event::Pause(link) => self.pause_due(link),
             Event::Fault => self.fault(),
         }
     }
@@ -206,9 +211,10 @@ impl<O: Observer> Part<O> {
         self.events.next_at().unwrap_or(Time::NEVER).min(self.crossing_at)
     }
 
-    /// The same, exactly if no packet is about: the event queue alone may hold timers that have moved.
+    /// The same, exactly if no packet or frame is about: the event queue alone may hold timers that have moved.
     pub(crate) fn next_at_if_silent(&self) -> Time {
-        if self.slab.live() > usize::from(self.spare.is_some()) {
+        let pausing = self.pfc.as_ref().is_some_and(|pfc| pfc.pending > 0);
+        if pausing || self.slab.live() > usize::from(self.spare.is_some()) {
             return self.next_at();
         }
         let fault = self.script.next_at().unwrap_or(Time::NEVER);
@@ -261,7 +267,7 @@ impl<O: Observer> Part<O> {
         port.note_active(out, &mut self.active);
         port.replay(out, self.now, &mut self.events);
         if !port.offer(out, desc, self.now, &mut self.events) {
-            self.refuse(out, desc);
+            self.refuse(link, out, desc);
             self.send_back(link);
         }
     }
@@ -316,16 +322,27 @@ impl<O: Observer> Part<O> {
         switch.up + up(&known, switch.number, pkt, *draw, draws)
     }
 
-    /// `packet` does not simply join the queue of `link`.
+    /// `packet`, which has come over link `from`, does not simply join the queue of `link`.
     #[inline(never)]
-    fn refuse(&mut self, link: u32, packet: Desc) {
+    fn refuse(&mut self, from: u32, link: u32, packet: Desc) {
+        if self.pfc.is_some() {
+            self.join(from, link, packet);
+            return;
+        }
         if !self.admits(link, packet) {
             self.decide(link, Fate::Drop, packet);
             return;
         }
+        let before = self.ports[link as usize].queued_bytes();
+        self.enqueue(link, packet);
+        self.ports[link as usize].kick(link, self.now, &mut self.events);
+        self.queue_changed(link, before);
+    }
+
+    /// `packet` joins the queue of `link`, which says what becomes of it.
+    pub(crate) fn enqueue(&mut self, link: u32, packet: Desc) {
         let port = &mut self.ports[link as usize];
         let Some(queue) = port.queue.as_mut() else { return };
-        let before = queue.bytes();
         let rare = &mut *port.rare;
         let mut desk = Desk {
             slab: &mut self.slab,
@@ -342,14 +359,17 @@ impl<O: Observer> Part<O> {
             Draw::new(seed, PORT, u64::from(number)).bits(COIN, *coins)
         };
         queue.enqueue(packet, coin, &mut |fate, packet| desk.apply(fate, packet));
-        port.kick(link, self.now, &mut self.events);
-        self.queue_changed(link, before);
+        port.note_queue();
     }
 
     /// A switch port whose departures are events has finished a packet.
     #[inline(never)]
     fn port_departure(&mut self, link: u32) {
         self.handled -= 1;
+        if self.pfc.is_some() {
+            self.lossless_departure(link);
+            return;
+        }
         let port = &mut self.ports[link as usize];
         let before = port.queued_bytes();
         port.depart(link, &mut self.events);
@@ -379,7 +399,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// Let `fate` befall a packet at the transmitting end of `link`.
-    fn decide(&mut self, link: u32, fate: Fate, packet: Desc) {
+    pub(crate) fn decide(&mut self, link: u32, fate: Fate, packet: Desc) {
         let port = &mut self.ports[link as usize];
         let mut desk = Desk {
             slab: &mut self.slab,
@@ -476,7 +496,8 @@ impl<O: Observer> Part<O> {
             if port.queued_bytes() > 0 {
                 queues.push(port.queued_bytes());
             }
-            port.active = port.busy();
+            // What is paused may wait at an idle port.
+            port.active = port.busy() || port.queued_bytes() > 0;
             active[kept] = me;
             kept += usize::from(port.active);
         }
@@ -508,6 +529,9 @@ impl<O: Observer> Part<O> {
             let packet = self.slab.insert(pkt);
             self.ports[link as usize].receive(link, packet, at, &mut self.events);
         }
+        for (link, at, frame) in post.frames.drain(..) {
+            self.frame_comes(link, at, frame);
+        }
         for (host, signal) in post.signals.drain(..) {
             self.take_signal(host - self.first_host, signal);
         }
@@ -534,13 +558,17 @@ impl<O: Observer> Part<O> {
                 *queued += u64::from(port.queued_bytes());
             }
         }
-        for n in 0..queued.len() {
-            let (used, queued) = (u64::from(self.buffers[n].used()), queued[n]);
-            if used != queued {
-                let number = self.switches[n].number;
-                let what = format!("switch {number} holds {queued} bytes and counts {used}");
-                self.violate(None, what);
-            }
+        for (at, queued) in queued.into_iter().enumerate() {
+            self.check_use(at, queued, self.buffers[at].used());
+        }
+    }
+
+    /// Switch `at` holds `queued` bytes and counts `used`.
+    pub(crate) fn check_use(&mut self, at: usize, queued: u64, used: u32) {
+        if u64::from(used) != queued {
+            let number = self.switches[at].number;
+            let what = format!("switch {number} holds {queued} bytes and counts {used}");
+            self.violate(None, what);
         }
     }
 

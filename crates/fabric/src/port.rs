@@ -7,7 +7,7 @@
 //! event per packet, which also touches the port, so nothing is ever late. Where the far end is in another
 //! partition, the port is touched when a round ends (`Part::cross`).
 //!
-//! Where somebody else does read it (the ports of a switch share memory) or a departure does something to a
+//! Where somebody else does read it (the ports of a switch share memory), hears it (flow control) or a departure does something to a
 //! packet (it is marked as it leaves), departures are events: `Part::port_departure`.
 
 use endpoint::{Draw, Flags, Purpose};
@@ -15,7 +15,7 @@ use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
 use crate::events::EventQueue;
-use crate::outcome::LinkStats;
+use crate::outcome::{LinkStats, PauseStats};
 use crate::topology::Link;
 
 /// Draws of a port.
@@ -150,10 +150,20 @@ impl Port {
         }
     }
 
+    /// The rank of its link.
+    pub(crate) fn rank(&self) -> u32 {
+        self.rank
+    }
+
     /// Whether a packet is in service.
     #[inline(always)]
     pub(crate) fn busy(&self) -> bool {
         self.busy
+    }
+
+    /// What is in service.
+    pub(crate) fn serving(&self) -> Option<Desc> {
+        self.busy.then_some(self.serving)
     }
 
     /// A packet comes: the port joins the partition's `active` ones.
@@ -169,6 +179,17 @@ impl Port {
     /// number in its partition.
     #[inline(always)]
     pub(crate) fn start(&mut self, me: u32, packet: Desc, at: Time, events: &mut EventQueue) {
+        let due = self.occupy(me, packet, at, events);
+        if matches!(self.end, FarEnd::Elsewhere(_)) {
+            self.crosses(me, packet, due, events);
+            return;
+        }
+        events.arrival(self.rank, me, packet.handle, due);
+    }
+
+    /// Transmit `packet` from `at` on. When its last bit arrives at the far end.
+    #[inline(always)]
+    fn occupy(&mut self, me: u32, packet: Desc, at: Time, events: &mut EventQueue) -> Time {
         let len = u64::from(packet.len);
         let time = match self.ps_per_byte {
             0 => self.rare.rate.serialise(len),
@@ -184,11 +205,26 @@ impl Port {
         } else {
             events.departure(self.rank, me, self.free_at);
         }
-        if matches!(self.end, FarEnd::Elsewhere(_)) {
-            self.crosses(me, packet, due, events);
-            return;
-        }
-        events.arrival(self.rank, me, packet.handle, due);
+        due
+    }
+
+    /// Begin to transmit a frame of flow control of `len` bytes, `now`, of a port whose departures are events. When
+    /// it arrives at the far end.
+    pub(crate) fn send_frame(
+        &mut self,
+        me: u32,
+        len: u16,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> Time {
+        let frame = Desc { handle: u32::MAX, len, flags: Flags::CONTROL, class: u8::MAX };
+        self.occupy(me, frame, now, events)
+    }
+
+    /// What is in service has been sent; the caller says what comes next.
+    pub(crate) fn finish(&mut self) -> Desc {
+        self.busy = false;
+        self.serving
     }
 
     /// `packet` arrives in another partition, which must hear of it by the end of the round: so this port is
@@ -255,10 +291,15 @@ impl Port {
         taken
     }
 
+    /// The queue may have grown.
+    pub(crate) fn note_queue(&mut self) {
+        self.max_queue_bytes = self.max_queue_bytes.max(self.queued_bytes());
+    }
+
     /// The queue may have changed in any way: serve it from `now` if the port is idle.
     pub(crate) fn kick(&mut self, me: u32, now: Time, events: &mut EventQueue) {
+        self.note_queue();
         let Some(queue) = &mut self.queue else { return };
-        self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
         if !self.busy
             && let Some(next) = queue.dequeue()
         {
@@ -312,6 +353,8 @@ impl Port {
             dropped: mishaps.dropped,
             dropped_bytes: mishaps.dropped_bytes,
             marked: mishaps.marked,
+            // Kept elsewhere: [`crate::pfc`].
+            pfc: PauseStats::default(),
         }
     }
 }

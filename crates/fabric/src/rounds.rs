@@ -18,6 +18,7 @@ use units::{Dur, MsgKey, Time};
 
 use crate::host::{Note, Signal};
 use crate::part::Part;
+use crate::pfc::Frame;
 
 /// What one partition has for another.
 #[derive(Default)]
@@ -25,6 +26,8 @@ pub(crate) struct Post {
     /// Packets with the receiving end of their link and their arrival.
     pub(crate) packets: Vec<Packet>,
     pub(crate) arrivals: Vec<(u32, Time)>,
+    /// Frames of flow control with the same.
+    pub(crate) frames: Vec<(u32, Time, Frame)>,
     /// Signals with the host they go to.
     pub(crate) signals: Vec<(u32, Signal)>,
     /// What is said with messages.
@@ -35,8 +38,9 @@ impl Post {
     /// When the first of it happens.
     fn first_at(&self) -> Time {
         let arrivals = self.arrivals.iter().map(|&(_, at)| at);
+        let frames = self.frames.iter().map(|&(_, at, _)| at);
         let signals = self.signals.iter().map(|(_, signal)| signal.at);
-        arrivals.chain(signals).min().unwrap_or(Time::NEVER)
+        arrivals.chain(frames).chain(signals).min().unwrap_or(Time::NEVER)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Observer, Purpose, RttRecord, Stat};
 use hashbrown::HashMap;
-use queues::{Capacity, Queue, QueueSpec, SharedBuffer, SharedBufferStats};
+use queues::{Capacity, Memory, Queue, QueueSpec, SharedBuffer};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
 use crate::config::{Config, ConfigError, Departures, FaultAction};
@@ -18,9 +18,11 @@ use crate::faults::{self, Script};
 use crate::host::Host;
 use crate::messages::{Messages, Report};
 use crate::outcome::{
-    Amount, Conservation, Counters, End, LinkStats, Outcome, Progress, Violation,
+    Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, Progress, Violation,
 };
 use crate::part::{Elsewhere, Part, Sampled, Switch, World};
+use crate::pfc::deadlock::{self, Circle};
+use crate::pfc::{Pfc, check_memory};
 use crate::port::{FarEnd, Port};
 use crate::rounds::{Post, Rounds};
 use crate::route::{Belief, Forwarding, Known};
@@ -48,6 +50,8 @@ pub struct Sim<O> {
     sampler: Sampler,
     /// The ends of the measurement window that are to come.
     edges: Vec<Time>,
+    /// The first one found.
+    deadlock: Option<Deadlock>,
     violation: Option<Violation>,
 }
 
@@ -109,6 +113,7 @@ impl<O: Observer + Send> Sim<O> {
             rtts: Vec::new(),
             sampler,
             edges: vec![window.1, window.0],
+            deadlock: None,
             violation: None,
             world,
         })
@@ -195,7 +200,13 @@ impl<O: Observer + Send> Sim<O> {
             if stop == limit {
                 return End::Limit;
             }
-            let Some(next) = self.next_step(Dur(grid)) else { return End::Idle };
+            if let Some(after) = self.world.config.pfc.deadlock_after {
+                self.look_for_deadlock(Time(stop.0.saturating_sub(after.0)));
+            }
+            let Some(next) = self.next_step(Dur(grid)) else {
+                self.look_for_deadlock(stop);
+                return End::Idle;
+            };
             step = next.max(step + Dur(grid));
         }
     }
@@ -356,6 +367,20 @@ impl<O: Observer + Send> Sim<O> {
         }
     }
 
+    /// Remember the first circle of pauses that have lasted since `since` or longer.
+    fn look_for_deadlock(&mut self, since: Time) {
+        if self.deadlock.is_some() || self.parts.iter().all(|part| part.pfc.is_none()) {
+            return;
+        }
+        let stuck = self.parts.iter().flat_map(|part| part.stuck(since));
+        let found = deadlock::find(&stuck.collect::<Vec<_>>());
+        let links = self.world.topology.links();
+        self.deadlock = found.map(|Circle { class, links: circle, since }| {
+            let cycle = circle.iter().map(|&link| links[link as usize].from).collect();
+            Deadlock { at: self.now, since, class, cycle }
+        });
+    }
+
     fn done(&self) -> bool {
         let end = self.world.config.window.1;
         if end != Time::NEVER {
@@ -404,15 +429,22 @@ impl<O: Observer + Send> Sim<O> {
         if !count.holds() {
             self.violate(None, format!("packets or bytes are not conserved: {count:?}"));
         }
-        self.parts.iter_mut().for_each(|part| part.check_buffers());
+        for part in &mut self.parts {
+            part.check_buffers();
+            part.check_memories();
+        }
         self.take_violations();
     }
 
     /// Per link, both ends together.
     fn links(&self) -> Vec<LinkStats> {
         let mut links = vec![LinkStats::default(); self.world.topology.links().len()];
-        for port in self.parts.iter().flat_map(|part| &part.ports) {
-            links[port.rare.link as usize].join(&port.stats());
+        for part in &self.parts {
+            for (n, port) in part.ports.iter().enumerate() {
+                let pfc = part.pfc.as_ref().map(|pfc| pfc.stats(n, self.now));
+                let stats = LinkStats { pfc: pfc.unwrap_or_default(), ..port.stats() };
+                links[port.rare.link as usize].join(&stats);
+            }
         }
         links
     }
@@ -454,22 +486,27 @@ impl<O: Observer + Send> Sim<O> {
             counted: Tally::sum(self.parts.iter_mut().map(|part| std::mem::take(&mut part.tally))),
             conservation: self.conservation(&links),
             links,
-            buffers: self.buffers(),
+            buffers: self
+                .of_switches(|part| part.buffers.iter().map(SharedBuffer::stats).collect()),
+            memories: self.of_switches(|part| {
+                let memories = part.pfc.iter().flat_map(|pfc| &pfc.memories);
+                memories.map(Memory::stats).collect()
+            }),
+            deadlock: self.deadlock,
             queue_bytes_p99: self.sampler.queue_p99(),
             samples: self.sampler.samples,
             end,
         }
     }
 
-    /// Of each switch what became of its memory, if its ports share it.
-    fn buffers(&self) -> Vec<SharedBufferStats> {
-        let mut all: Vec<(u32, SharedBufferStats)> = Vec::new();
+    /// What parts say `of` their switches, in the order of the fabric's.
+    fn of_switches<T>(&self, of: impl Fn(&Part<O>) -> Vec<T>) -> Vec<T> {
+        let mut all: Vec<(u32, T)> = Vec::new();
         for part in &self.parts {
-            let numbers = part.switches.iter().map(|switch| switch.number);
-            all.extend(numbers.zip(part.buffers.iter().map(SharedBuffer::stats)));
+            all.extend(part.switches.iter().map(|switch| switch.number).zip(of(part)));
         }
-        all.sort_unstable_by_key(|&(number, _)| number);
-        all.into_iter().map(|(_, stats)| stats).collect()
+        all.sort_by_key(|&(number, _)| number);
+        all.into_iter().map(|(_, of)| of).collect()
     }
 
     /// Of each link what happened at either end, then of each host.
@@ -544,7 +581,19 @@ fn check(
             return Err(ConfigError(format!("a queue of {n} packets holds 2 GB or more")));
         }
     }
-    check_buffer(config)
+    check_buffer(config)?;
+    check_lossless(topology, config)
+}
+
+fn check_lossless(topology: &Topology, config: &Config) -> Result<(), ConfigError> {
+    let lossless = |queue: &QueueSpec| matches!(queue, QueueSpec::Lossless(_));
+    if config.queues_at.iter().any(|(_, queue)| lossless(queue) != lossless(&config.queue)) {
+        return Err(ConfigError("lossless queues at some ports and others at others".to_owned()));
+    }
+    match &config.queue {
+        QueueSpec::Lossless(spec) => check_memory(topology, &spec.memory).map_err(ConfigError),
+        _ => Ok(()),
+    }
 }
 
 fn check_buffer(config: &Config) -> Result<(), ConfigError> {
@@ -625,6 +674,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
     let ports = ports(world, index, &switches, ranks, ends, &leaving);
     let first_receiving = ports.len() - ends.iter().filter(|end| end.at.part == index).count();
+    let pfc = Pfc::new(topology, config, &switches, &ports, first_receiving);
     let sampled = |port: &Port| Sampled {
         height: topology.links()[port.rare.link as usize].height(),
         bytes: 0,
@@ -647,6 +697,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         hosts,
         first_host,
         sprayed: switches.iter().map(draw).collect(),
+        pfc: pfc.map(Box::new),
         buffers: config
             .buffer
             .map(|spec| vec![SharedBuffer::new(spec); switches.len()])
@@ -716,13 +767,17 @@ fn ports(
     };
     let departs = config.departures == Departures::Eager
         || config.buffer.is_some()
+        || matches!(config.queue, QueueSpec::Lossless(_))
         || config.queue.marks_at_departure();
     let port = |n: u32, end: FarEnd, transmits: bool| {
         let link = &topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
-        let queue = (of_switch && transmits).then(|| match config.buffer {
-            None => Queue::new(config.queue_of(n)),
-            Some(_) => Queue::in_shared_buffer(config.queue_of(n)),
+        let queue = (of_switch && transmits).then(|| match (config.queue_of(n), config.buffer) {
+            (QueueSpec::Lossless(spec), _) => {
+                Queue::new(&QueueSpec::Lossless(Box::new(spec.at_rate(link.rate))))
+            }
+            (spec, None) => Queue::new(spec),
+            (spec, Some(_)) => Queue::in_shared_buffer(spec),
         });
         let (rank, delay) = (ranks.links[n as usize], topology.delay(n));
         let mut port = Port::new((n, link), rank, end, delay, queue, departs || !of_switch);

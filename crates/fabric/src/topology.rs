@@ -295,6 +295,13 @@ impl Topology {
             .map(|position| first + position as u32)
     }
 
+    /// The number of the same link in the other direction.
+    pub(crate) fn reverse(&self, link: u32) -> u32 {
+        let Link { from, to, .. } = self.links[link as usize];
+        // Every link has one; `check_links` in the tests.
+        self.find_link(to, from).unwrap_or(link)
+    }
+
     /// Change one direction of a link.
     pub fn set_link(&mut self, link: u32, spec: LinkSpec) {
         let link = &mut self.links[link as usize];

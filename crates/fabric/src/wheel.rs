@@ -14,7 +14,9 @@ impl About {
     pub(crate) const ARRIVAL: u32 = 0;
     pub(crate) const DEPARTURE: u32 = 1;
     pub(crate) const TIMER: u32 = 2;
-    /// A place that has not been filled.
+    /// Of flow control; never in the wheel.
+    pub(crate) const CONTROL: u32 = 3;
+    /// A place of the wheel that has not been filled.
     const NOTHING: Self = Self::new(3, 0, 0);
     /// There are at most four million links.
     const KIND_SHIFT: u32 = 30;

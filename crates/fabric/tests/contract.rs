@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use endpoint::{App, AppCx, Cx, Endpoint, Framing, Msg, Packet, Submit, Tx, TxPort};
 use queues::{Capacity, DropTailSpec, QueueSpec};
 use trimline_fabric::{
-    Carriage, Config, Departures, End, Events, LinkSpec, Outcome, Routing, Sim, Topology, Violation,
+    Carriage, Config, Departures, End, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Topology,
+    Violation,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -73,6 +74,7 @@ fn run(script: Script, events: Events, threads: u32) -> Result<Outcome, Violatio
         queue: QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }),
         queues_at: Vec::new(),
         buffer: None,
+        pfc: PfcSpec::default(),
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),
         events,

@@ -10,8 +10,8 @@ use endpoint::{
 };
 use queues::{Capacity, NdpSpec, QueueSpec};
 use trimline_fabric::{
-    Bcube, Carriage, Config, Departures, Events, Jellyfish, LinkSpec, Node, Routing, Sim, Topology,
-    Vl2,
+    Bcube, Carriage, Config, Departures, Events, Jellyfish, LinkSpec, Node, PfcSpec, Routing, Sim,
+    Topology, Vl2,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -121,6 +121,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         queue,
         queues_at: Vec::new(),
         buffer: None,
+        pfc: PfcSpec::default(),
         faults: Vec::new(),
         reroute_after: Dur::ZERO,
         events: Events::Wheel,

@@ -165,6 +165,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         queue,
         queues_at,
         buffer,
+        pfc: fabric::PfcSpec::default(),
         faults: script.faults,
         reroute_after,
         events: fabric::Events::Wheel,

@@ -10,8 +10,8 @@ use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
 };
 use units::Time;
-use wire::cbr;
 use wire::frame::{Carrier, Ecn, FrameRepr, UDP, mirror_trimmed};
+use wire::{cbr, pfc};
 
 use crate::Scenario;
 use crate::packet_latency::{Latencies, LatencyMeter};
@@ -113,12 +113,13 @@ impl Tracer {
         pkt: &Packet,
     ) -> Result<(), FileError> {
         let Some((pcapng, perfetto)) = self.packets.as_mut() else { return Ok(()) };
+        let Some(on) = self.links.get(link as usize) else { return Ok(()) };
+        // When it was on the wire, if it has arrived.
+        let length = on.rate.serialise(u64::from(pkt.wire_len));
+        let start = Time(at.0.saturating_sub(on.delay.0).saturating_sub(length.0));
         match event {
             PacketEvent::Sent => Ok(()),
             PacketEvent::Arrived => {
-                let Some(on) = self.links.get(link as usize) else { return Ok(()) };
-                let length = on.rate.serialise(u64::from(pkt.wire_len));
-                let start = Time(at.0.saturating_sub(on.delay.0).saturating_sub(length.0));
                 perfetto.slice(start, length, link, &name(pkt), u64::from(pkt.wire_len))?;
                 let mut frame = [0; FRAME_MAX];
                 let (repr, mut hdr) = (headers(pkt), pkt.hdr);
@@ -136,6 +137,11 @@ impl Tracer {
             PacketEvent::Bounced => perfetto.instant(at, link, "bounced"),
             PacketEvent::Marked => perfetto.instant(at, link, "marked"),
             PacketEvent::Dropped(_) => perfetto.instant(at, link, "dropped"),
+            PacketEvent::FlowControl => {
+                let said = flow_control(pkt.header());
+                perfetto.slice(start, length, link, &said, u64::from(pkt.wire_len))?;
+                pcapng.packet(at, link, pkt.header(), u32::from(pkt.hdr_len))
+            }
         }
     }
 
@@ -195,6 +201,17 @@ fn name(pkt: &Packet) -> String {
     };
     let span = pkt.span;
     format!("{kind} {}->{} #{} {}+{}", pkt.src.0, pkt.dst.0, span.msg.0, span.offset, span.len)
+}
+
+/// "XOFF 3, XON 5": what a PFC frame says of which class.
+fn flow_control(frame: &[u8]) -> String {
+    let repr = pfc::Frame::new_checked(frame).and_then(|frame| pfc::Repr::parse(&frame));
+    let Ok(repr) = repr else { return "PFC".to_owned() };
+    let said = (0..8).filter_map(|class| match repr.of(class)? {
+        0 => Some(format!("XON {class}")),
+        _ => Some(format!("XOFF {class}")),
+    });
+    said.collect::<Vec<_>>().join(", ")
 }
 
 /// The Ethernet and IP headers that the packet would have.

@@ -15,11 +15,13 @@ use std::time::Duration;
 use drawn::{Dice, Drawn, draw, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
-    Carriage, Config, Conservation, Counted, Counters, Departures, Encoding, End, Events, Fault,
-    FaultAction, LinkStats, Outcome, Progress, Routing, Sample, Sim, Topology,
+    Carriage, Config, Conservation, Counted, Counters, Deadlock, Departures, Encoding, End, Events,
+    Fault, FaultAction, LinkStats, Outcome, PfcSpec, Progress, Routing, Sample, Sim, Topology,
 };
 use metrics::{FlowRow, JobRow};
-use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec, SharedBufferSpec, SharedBufferStats};
+use queues::{
+    Capacity, DropTailSpec, MemoryStats, NdpSpec, QueueSpec, SharedBufferSpec, SharedBufferStats,
+};
 use transports::{ndp, tcp};
 use trimline_scenario::{Options, Scenario, simulate};
 use units::{Dur, Time};
@@ -67,6 +69,8 @@ struct Told<Row> {
     queue_bytes_p99: Option<u32>,
     links: Vec<LinkStats>,
     buffers: Vec<SharedBufferStats>,
+    memories: Vec<MemoryStats>,
+    deadlock: Option<Deadlock>,
     samples: Vec<Sample>,
     rows: Vec<Row>,
 }
@@ -83,6 +87,8 @@ impl<Row> Told<Row> {
             conservation,
             links,
             buffers,
+            memories,
+            deadlock,
             samples,
             queue_bytes_p99,
             end,
@@ -99,6 +105,8 @@ impl<Row> Told<Row> {
             queue_bytes_p99,
             links,
             buffers,
+            memories,
+            deadlock,
             samples,
             rows,
         }
@@ -217,6 +225,7 @@ impl Signals {
             queue,
             queues_at: Vec::new(),
             buffer: (!drawn.ndp && dice.percent(50)).then_some(buffer),
+            pfc: PfcSpec::default(),
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),
             events: Events::Wheel,

@@ -11,7 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("transports", &["units", "wire", "endpoint"]),
     ("workload", &["units", "endpoint"]),
     ("queues", &["units", "endpoint"]),
-    ("fabric", &["units", "endpoint", "queues"]),
+    ("fabric", &["units", "wire", "endpoint", "queues"]),
     ("host", &["units", "wire", "endpoint", "queues"]),
     ("metrics", &["units"]),
     ("report", &["units", "metrics"]),

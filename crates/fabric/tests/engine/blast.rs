@@ -6,11 +6,13 @@ use endpoint::{
     App, AppCx, Cx, Endpoint, Flags, Framing, Msg, Packet, Purpose, Submit, Tx, TxPort,
 };
 use queues::{
-    ByClassSpec, Capacity, CutPayloadSpec, DropTailSpec, MarkAt, NdpSpec, NotEct, QueueSpec, Ramp,
-    RedSpec, Schedule, SharedBufferSpec, Unit,
+    ByClassSpec, Capacity, CutPayloadSpec, DropTailSpec, Headroom, LosslessSpec, MarkAt, Marking,
+    MemorySpec, NdpSpec, NotEct, QueueSpec, Ramp, RedSpec, Schedule, SharedBufferSpec, Threshold,
+    Unit,
 };
 use trimline_fabric::{
-    Carriage, Config, Departures, Events, LinkSpec, Outcome, Routing, Sim, Topology, Vl2,
+    Carriage, Config, Departures, Events, LinkSpec, Outcome, Pause, PfcSpec, Routing, Sim,
+    Topology, Vl2,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 
@@ -122,6 +124,7 @@ pub(crate) fn config(seed: u64) -> Config {
         queue: ndp(8, 4000),
         queues_at: Vec::new(),
         buffer: None,
+        pfc: PfcSpec::default(),
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),
         events: Events::Wheel,
@@ -164,6 +167,33 @@ pub(crate) fn red(mark_at: MarkAt, weight: Option<f64>) -> QueueSpec {
 pub(crate) fn shared() -> [(QueueSpec, Option<SharedBufferSpec>); 2] {
     let buffer = SharedBufferSpec { size: 30_000, alpha: 1.0 };
     [drop_tail(), red(MarkAt::Departure, None)].map(|queue| (queue, Some(buffer)))
+}
+
+/// Class 0 is lossless, and class 1 too in one of them; pauses are for good or for a time. Marks as packets leave.
+pub(crate) fn lossless() -> [(QueueSpec, PfcSpec); 2] {
+    let ramp = Ramp { unit: Unit::Bytes, min: 1_000, max: 12_000, probability: 0.4 };
+    let marking = Marking { ramp, mark_at: MarkAt::Departure, per: None };
+    let spec = |lossless: u8, threshold| {
+        let memory = MemorySpec {
+            size: 150_000,
+            reserve: 1_100,
+            headroom: Headroom::Auto,
+            headroom_beside: false,
+            threshold,
+            xon: 0,
+            resume_offset: 1_100,
+            lossless,
+            control: 0,
+        };
+        let marking = [Some(marking), None, None, None, None, None, None, None];
+        let schedule = Schedule::fair(1_064);
+        QueueSpec::Lossless(Box::new(LosslessSpec { memory, schedule, marking }))
+    };
+    let timed = PfcSpec { pause: Pause::Timed(Dur::from_us(4)), ..PfcSpec::default() };
+    [
+        (spec(0b11, Threshold::Static(3_000)), PfcSpec::default()),
+        (spec(0b01, Threshold::Dynamic { alpha: 0.25, with_rate: true }), timed),
+    ]
 }
 
 /// Class 0 in a small NDP queue, class 1 in a Cut-Payload queue.

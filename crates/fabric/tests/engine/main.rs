@@ -9,14 +9,14 @@ use std::ops::ControlFlow;
 
 use endpoint::{App, AppCx, Cx, Draw, Endpoint, Msg, Packet, Purpose, Submit, Tx, TxPort};
 use trimline_fabric::{
-    Bcube, Config, Departures, End, Events, Fault, FaultAction, Jellyfish, LinkSpec, Node, Routing,
-    Sim, Tier, Topology,
+    Bcube, Config, Departures, End, Events, Fault, FaultAction, Jellyfish, LinkSpec, Node, PfcSpec,
+    Routing, Sim, Tier, Topology,
 };
 use units::{Dur, HostId, Rate, Time, TimerId};
 
 use blast::{
-    Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, fair_red, ndp, red, refusal, run,
-    shapes, shared,
+    Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, fair_red, lossless, ndp, red,
+    refusal, run, shapes, shared,
 };
 use queues::{MarkAt, SharedBufferSpec};
 
@@ -38,7 +38,7 @@ fn graphs() -> Vec<Topology> {
 /// design.md section 4, rules 4 and 7: the cross-checks.
 #[test]
 fn wheel_heap_lazy_and_eager_agree() {
-    let (mut marked, mut refused) = (0, 0);
+    let (mut marked, mut refused, mut paused) = (0, 0, 0);
     for topology in shapes().into_iter().chain(graphs()) {
         for seed in 0..4 {
             for routing in [Routing::Source, Routing::FlowHash, Routing::PacketRandom] {
@@ -46,12 +46,15 @@ fn wheel_heap_lazy_and_eager_agree() {
                     [red(MarkAt::Arrival, None), red(MarkAt::Departure, Some(0.1)), fair_red()];
                 let usual = [ndp(4, 640), ndp(8, 72_000), drop_tail(), fair()];
                 let unshared = usual.into_iter().chain(reds).map(|queue| (queue, None));
-                for (queue, buffer) in unshared.chain(shared()) {
-                    let base = Config { routing, queue, buffer, ..config(seed) };
+                let lossy = unshared.chain(shared()).map(|queue| (queue, PfcSpec::default()));
+                let lossless = lossless().map(|(queue, pfc)| ((queue, None), pfc));
+                for ((queue, buffer), pfc) in lossy.chain(lossless) {
+                    let base = Config { routing, queue, buffer, pfc, ..config(seed) };
                     let reference = run(&topology, base.clone(), 4, 30_000);
                     assert!(reference.packet_hops > 100);
                     marked += reference.counters.marked;
                     refused += reference.buffers.iter().map(|b| b.over_threshold).sum::<u64>();
+                    paused += reference.links.iter().map(|link| link.pfc.pauses).sum::<u64>();
                     for (events, departures) in [
                         (Events::Wheel, Departures::Eager),
                         (Events::Heap, Departures::Lazy),
@@ -64,12 +67,14 @@ fn wheel_heap_lazy_and_eager_agree() {
                         assert_eq!(other.samples, reference.samples);
                         assert_eq!(other.counters, reference.counters);
                         assert_eq!(other.buffers, reference.buffers);
+                        assert_eq!(other.memories, reference.memories);
+                        assert_eq!(other.deadlock, reference.deadlock);
                     }
                 }
             }
         }
     }
-    assert!(marked > 1000 && refused > 1000, "{marked}, {refused}");
+    assert!(marked > 1000 && refused > 1000 && paused > 1000, "{marked}, {refused}, {paused}");
 }
 
 /// design.md section 4, rule 7: however the fabric is cut, the run is the same.
@@ -93,10 +98,13 @@ fn any_number_of_threads_agrees() {
             [(1, Routing::Source), (2, Routing::FlowHash), (3, Routing::PacketRandom)]
         {
             let unshared = [ndp(4, 640), drop_tail(), fair(), red(MarkAt::Departure, None)];
-            for (queue, buffer) in unshared.map(|queue| (queue, None)).into_iter().chain(shared()) {
+            let lossy = unshared.map(|queue| (queue, None)).into_iter().chain(shared());
+            let lossy = lossy.map(|queue| (queue, PfcSpec::default()));
+            let lossless = lossless().map(|(queue, pfc)| ((queue, None), pfc));
+            for ((queue, buffer), pfc) in lossy.chain(lossless) {
                 let window = (Time(7_000_000), Time(90_000_000));
                 let faults = faults.clone();
-                let base = Config { routing, queue, buffer, faults, window, ..config(seed) };
+                let base = Config { routing, queue, buffer, pfc, faults, window, ..config(seed) };
                 let one = run(&topology, base.clone(), 6, 30_000);
                 for threads in [2, 3, 4, 8] {
                     let many = run(&topology, Config { threads, ..base.clone() }, 6, 30_000);
@@ -105,6 +113,8 @@ fn any_number_of_threads_agrees() {
                     assert_eq!(many.samples, one.samples);
                     assert_eq!(many.counters, one.counters);
                     assert_eq!(many.buffers, one.buffers);
+                    assert_eq!(many.memories, one.memories);
+                    assert_eq!(many.deadlock, one.deadlock);
                     assert_eq!((many.events, many.now), (one.events, one.now));
                 }
             }

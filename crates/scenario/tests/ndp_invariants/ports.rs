@@ -96,7 +96,7 @@ impl Ports {
             PacketEvent::Dropped(Drop::Dead | Drop::Lossy) => {
                 self.leave(at, link, pkt);
             }
-            PacketEvent::Marked => {}
+            PacketEvent::Marked | PacketEvent::FlowControl => {}
         }
     }
 

@@ -1,0 +1,484 @@
+//! Priority flow control (PFC, IEEE 802.1Qbb): switches that tell the far ends of their links to stop a class
+//! before they would have to lose its packets. What is to be stopped when is decided in `queues::Memory`; here are the
+//! frames that say so, and the ports that obey them.
+//!
+//! A switch whose ports share memory is one entity (see `Part::admits`): its ports' departures are events. A
+//! packet that comes in is accounted to the port over which it came ([`Part::join`]), until it has left
+//! ([`Part::lossless_departure`]). Either may change what is to be stopped at the far end of some port's link.
+//! That port sends a frame as soon as the packet in service has left, before everything that waits, and
+//! says in it all that has changed by then. A frame takes time on the wire as packets do, but is no packet: it
+//! has no place in memory but its event, and does not count among packets sent and received.
+//!
+//! At the far end a switch closes the class in the queue of the port that transmits over the link, and
+//! a host's interface sends nothing of it. What is being sent is sent.
+
+pub(crate) mod deadlock;
+mod line;
+
+use endpoint::{Flags, Observer, Packet, PacketEvent};
+use queues::{Admit, Desc, Fate, Ingress, Memory, MemorySpec, Queue, QueueSpec};
+use units::{Dur, HostId, Rate, Time};
+
+use crate::config::{Config, Pause, PfcSpec, WatchdogAction};
+use crate::digest;
+use crate::outcome::PauseStats;
+use crate::part::{Elsewhere, Part, Switch, observe};
+use crate::port::{FarEnd, Port};
+use crate::topology::Topology;
+
+pub(crate) use line::Frame;
+use line::{Gate, Teller};
+
+/// Flow control in one partition, where queues are lossless.
+pub(crate) struct Pfc {
+    spec: PfcSpec,
+    /// By switch.
+    pub(crate) memories: Vec<Memory>,
+    /// By port.
+    lines: Vec<Line>,
+    /// By port, as the end of a link: the port of the same host or switch that transmits against it.
+    /// [`NOWHERE`] where the link ends in another partition.
+    back: Vec<u32>,
+    /// By packet in a switch: the port over which it has come, among those of the switch.
+    came: Vec<u32>,
+    /// Events of flow control that are to come.
+    pub(crate) pending: u64,
+    /// Scratch: what may go on.
+    resumed: Vec<(u32, u8)>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+/// Flow control at one port.
+#[derive(Default)]
+struct Line {
+    teller: Teller,
+    gate: Gate,
+    /// Whether a frame is in service, and no packet.
+    in_service: bool,
+    /// Over which port of the switch the packet in service has come.
+    came: u32,
+    /// Frames sent.
+    frames: u64,
+    /// How long a frame stops this port; `None`: until another one resumes it.
+    hold: Option<Dur>,
+    /// How long after a frame of this port that stops somebody it is sent again, if it is.
+    repeat: Option<Dur>,
+    /// Of a host: a packet whose class was paused when the endpoint chose it.
+    held: Option<u32>,
+}
+
+impl Pfc {
+    /// Of a partition with these switches and ports, of which those from `receiving` on only receive. `None`
+    /// unless queues are lossless.
+    pub(crate) fn new(
+        topology: &Topology,
+        config: &Config,
+        switches: &[Switch],
+        ports: &[Port],
+        receiving: usize,
+    ) -> Option<Self> {
+        let QueueSpec::Lossless(lossless) = &config.queue else { return None };
+        let spec = config.pfc;
+        let back = |port: &Port| {
+            let back = topology.reverse(port.rare.link);
+            let found = ports[..receiving].binary_search_by_key(&back, |port| port.rare.link);
+            found.map_or(NOWHERE, |port| port as u32)
+        };
+        let hold = |link: u32| spec.pause.time(topology.links()[link as usize].rate);
+        let line = |port: &Port| {
+            let repeat = hold(topology.reverse(port.rare.link)).map(|hold| Dur(hold.0 / 2));
+            Line { hold: hold(port.rare.link), repeat, ..Line::default() }
+        };
+        let memory = |switch: &Switch| memory(topology, &lossless.memory, switch.number).ok();
+        Some(Self {
+            spec,
+            memories: switches.iter().filter_map(memory).collect(),
+            lines: ports.iter().map(line).collect(),
+            back: ports.iter().map(back).collect(),
+            came: Vec::new(),
+            pending: 0,
+            resumed: Vec::new(),
+        })
+    }
+
+    /// Whether a packet of `class` may leave host `h` now.
+    fn lets(&self, h: u32, class: u8) -> bool {
+        self.open(h) & 1 << class != 0
+    }
+
+    /// The classes of which port `port` may send.
+    fn open(&self, port: u32) -> u8 {
+        let gate = &self.lines[port as usize].gate;
+        let forwards = self.spec.watchdog.is_some_and(|dog| dog.action == WatchdogAction::Forward);
+        !gate.paused() | if forwards { gate.overdue() } else { 0 }
+    }
+
+    /// The classes whose packets port `port` drops.
+    fn drops(&self, port: u32) -> u8 {
+        let drops = self.spec.watchdog.is_some_and(|dog| dog.action == WatchdogAction::Drop);
+        if drops { self.lines[port as usize].gate.overdue() } else { 0 }
+    }
+
+    /// The classes of which the endpoint of host `h` may send now; `None` if it is not to be asked, because its
+    /// interface has a packet already.
+    pub(crate) fn asks(&self, h: u32) -> Option<u8> {
+        self.lines[h as usize].held.is_none().then(|| self.open(h))
+    }
+
+    /// Host `h` is to send `packet` of `class`. Whether its interface keeps it until the class may leave.
+    pub(crate) fn holds(&mut self, h: u32, packet: u32, class: u8) -> bool {
+        let holds = !self.lets(h, class);
+        if holds {
+            self.lines[h as usize].held = Some(packet);
+        }
+        holds
+    }
+
+    /// Of port `port` by `now`.
+    pub(crate) fn stats(&self, port: usize, now: Time) -> PauseStats {
+        let line = &self.lines[port];
+        PauseStats { frames: line.frames, ..line.gate.stats(now) }
+    }
+}
+
+impl Pause {
+    /// For how many quanta a frame stops a class of a link of `rate`.
+    fn quanta(self, rate: Rate) -> u16 {
+        let Self::Timed(time) = self else { return u16::MAX };
+        let quantum = wire::pfc::quantum(rate);
+        time.0.div_ceil(quantum.0.max(1)).clamp(1, u64::from(u16::MAX)) as u16
+    }
+
+    /// How long that is; `None`: until another one resumes it.
+    fn time(self, rate: Rate) -> Option<Dur> {
+        let quanta = u64::from(self.quanta(rate));
+        (self != Self::UntilResume).then(|| wire::pfc::quantum(rate) * quanta)
+    }
+}
+
+/// Whether the memory of every switch can hold what is reserved in it.
+///
+/// # Errors
+/// A sentence, if one is too small.
+pub fn check_memory(topology: &Topology, spec: &MemorySpec) -> Result<(), String> {
+    let mut switches = 0..topology.switches.len() as u32;
+    switches.try_for_each(|switch| memory(topology, spec, switch).map(drop))
+}
+
+/// The ports of switch number `switch` as packets come in over them, in their order.
+fn ingress_ports(topology: &Topology, switch: u32) -> Vec<Ingress> {
+    let own = &topology.switches[switch as usize];
+    let ingress = |back: u32| {
+        let link = topology.reverse(back);
+        Ingress {
+            rate: topology.links()[link as usize].rate,
+            delay: topology.delay(link),
+            back_rate: topology.links()[back as usize].rate,
+            back_delay: topology.delay(back),
+            mtu: topology.mtu(),
+        }
+    };
+    (own.down..own.up + own.ups).map(ingress).collect()
+}
+
+/// The memory of switch number `switch`; a sentence if it is too small.
+fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<Memory, String> {
+    Memory::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
+}
+
+impl<O: Observer> Part<O> {
+    /// A packet has come over `link` and is to leave over port `out`.
+    pub(crate) fn join(&mut self, link: u32, out: u32, packet: Desc) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let at = self.ports[out as usize].rare.switch;
+        let (back, class) = (pfc.back[link as usize], packet.class);
+        let port = back - self.switches[at as usize].down;
+        if pfc.drops(out) & 1 << class != 0 {
+            pfc.lines[out as usize].gate.count_drop();
+            return self.decide(out, Fate::Drop, packet);
+        }
+        let memory = &mut pfc.memories[at as usize];
+        let Admit::Joins { xoff } = memory.admit(port, class, packet.len) else {
+            return self.decide(out, Fate::Drop, packet);
+        };
+        let handle = packet.handle as usize;
+        if pfc.came.len() <= handle {
+            pfc.came.resize(handle + 1, 0);
+        }
+        pfc.came[handle] = port;
+        self.enqueue(out, packet);
+        if xoff {
+            self.want(at, port, class, true);
+        }
+        self.serve(out);
+    }
+
+    /// A switch port has finished a packet or a frame.
+    pub(crate) fn lossless_departure(&mut self, link: u32) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let (line, port) = (&mut pfc.lines[link as usize], &mut self.ports[link as usize]);
+        let sent = port.finish();
+        if std::mem::take(&mut line.in_service) {
+            self.serve(link);
+            return;
+        }
+        let (at, came) = (port.rare.switch, line.came);
+        if let Some(queue) = &mut port.queue {
+            queue.finish(sent);
+        }
+        self.give_back(at, came, sent);
+        self.serve(link);
+    }
+
+    /// The memory of switch `at` holds `packet` no more, which had come over its port `came`.
+    fn give_back(&mut self, at: u32, came: u32, packet: Desc) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let mut resumed = std::mem::take(&mut pfc.resumed);
+        let left =
+            pfc.memories[at as usize].depart(came, packet.class, packet.len, &mut |port, class| {
+                resumed.push((port, class));
+            });
+        self.require(None, left);
+        for &(port, class) in &resumed {
+            self.want(at, port, class, false);
+        }
+        resumed.clear();
+        if let Some(pfc) = &mut self.pfc {
+            pfc.resumed = resumed;
+        }
+    }
+
+    /// From now on, `class` is to be stopped or not at the far end of port `port` of switch `at`.
+    fn want(&mut self, at: u32, port: u32, class: u8, stop: bool) {
+        let depth = if stop { self.depth(at, port, class) } else { 0 };
+        let link = self.switches[at as usize].down + port;
+        let Some(pfc) = &mut self.pfc else { return };
+        let change = pfc.lines[link as usize].teller.want(class, stop, depth);
+        self.require(None, change);
+        self.serve(link);
+    }
+
+    /// How many pauses in a row stopping `class` at port `port` of switch `at` would make: one more than the
+    /// most behind packets that have come that way and cannot leave.
+    fn depth(&self, at: u32, port: u32, class: u8) -> u8 {
+        let Some(pfc) = &self.pfc else { return 0 };
+        let behind = self.outputs(at).filter_map(|out| {
+            let (_, depth) = pfc.lines[out as usize].gate.pause(class)?;
+            self.waiting(out, class).any(|came| came == port).then_some(depth)
+        });
+        behind.max().unwrap_or(0).saturating_add(1)
+    }
+
+    /// The ports of switch `at`.
+    pub(crate) fn outputs(&self, at: u32) -> std::ops::Range<u32> {
+        let switch = &self.switches[at as usize];
+        let own = &self.world.topology.switches[switch.number as usize];
+        switch.down..switch.up + own.ups
+    }
+
+    /// Over which ports of its switch the packets of `class` have come that wait at port `out`.
+    pub(crate) fn waiting(&self, out: u32, class: u8) -> impl Iterator<Item = u32> {
+        let queue = self.ports[out as usize].queue.iter();
+        let waiting = queue.flat_map(Queue::waiting);
+        waiting.filter(move |packet| packet.class == class).filter_map(|packet| {
+            let pfc = self.pfc.as_ref()?;
+            pfc.came.get(packet.handle as usize).copied()
+        })
+    }
+
+    /// That the memory of each switch holds what its queues hold, classes apart that do not count (spec I2).
+    pub(crate) fn check_memories(&mut self) {
+        for at in 0..self.pfc.as_ref().map_or(0, |pfc| pfc.memories.len()) {
+            let held = self.outputs(at as u32).map(|out| self.counted(at, out)).sum();
+            let Some(pfc) = &self.pfc else { return };
+            self.check_use(at, held, pfc.memories[at].used());
+        }
+    }
+
+    /// Bytes at port `out` of switch `at` that count, the packet in service included.
+    fn counted(&self, at: usize, out: u32) -> u64 {
+        let (Some(pfc), port) = (&self.pfc, &self.ports[out as usize]) else { return 0 };
+        let waiting = port.queue.iter().flat_map(Queue::waiting);
+        let serving = port.serving().filter(|_| !pfc.lines[out as usize].in_service);
+        let counts = |packet: &Desc| !pfc.memories[at].is_control(packet.class);
+        waiting.chain(serving).filter(counts).map(|packet| u64::from(packet.len)).sum()
+    }
+
+    /// Since when `class` of port `out` has been paused, if it is and nothing is done about it.
+    pub(crate) fn paused_since(&self, out: u32, class: u8) -> Option<Time> {
+        let gate = &self.pfc.as_ref()?.lines[out as usize].gate;
+        let (since, _) = gate.pause(class).filter(|_| gate.overdue() & 1 << class == 0)?;
+        Some(since)
+    }
+
+    /// The number in the fabric of the link that comes in beside port `out`.
+    pub(crate) fn incoming(&self, out: u32) -> u32 {
+        self.world.topology.reverse(self.ports[out as usize].rare.link)
+    }
+
+    /// If the switch port of `link` is idle: send what it has to say, or a packet that may leave.
+    fn serve(&mut self, link: u32) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let port = &mut self.ports[link as usize];
+        if port.busy() {
+            return;
+        }
+        let line = &mut pfc.lines[link as usize];
+        if line.teller.has_news() {
+            return self.send_frame(link);
+        }
+        let Some(queue) = &mut port.queue else { return };
+        let Some(packet) = queue.dequeue() else { return };
+        let mark = queue.take_mark();
+        line.came = pfc.came[packet.handle as usize];
+        port.start(link, packet, self.now, &mut self.events);
+        if let Some(packet) = mark {
+            self.decide(link, Fate::Mark, packet);
+        }
+    }
+
+    /// The port of `link` is idle and has something to say.
+    fn send_frame(&mut self, link: u32) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let (port, line) = (&mut self.ports[link as usize], &mut pfc.lines[link as usize]);
+        let frame = line.teller.tell(line.repeat.is_some());
+        if let Some(repeat) = line.repeat.filter(|_| frame.stop() != 0) {
+            line.teller.again_at = self.now + repeat;
+            self.events.pause(port.rank(), link, line.teller.again_at);
+            pfc.pending += 1;
+        }
+        line.frames += 1;
+        line.in_service = true;
+        port.note_active(link, &mut self.active);
+        let due = port.send_frame(link, wire::pfc::WIRE_LEN, self.now, &mut self.events);
+        port.chain = frame.chain(port.chain, self.now, digest::Outcome::Sent);
+        if let FarEnd::Elsewhere(place) = port.end {
+            let Elsewhere { part, link } = self.elsewhere[place as usize];
+            self.outbox[part as usize].frames.push((link, due, frame));
+        } else {
+            self.frame_comes(link, due, frame);
+        }
+    }
+
+    /// `frame` will arrive over `link`.
+    pub(crate) fn frame_comes(&mut self, link: u32, at: Time, frame: Frame) {
+        let Some(pfc) = &mut self.pfc else { return };
+        pfc.pending += 1;
+        self.events.frame(self.ports[link as usize].rank(), link, frame.0, at);
+    }
+
+    /// A frame has arrived over `link`.
+    #[inline(never)]
+    pub(crate) fn frame_arrives(&mut self, link: u32, frame: u32) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let (frame, port) = (Frame(frame), &mut self.ports[link as usize]);
+        pfc.pending -= 1;
+        port.packets += 1;
+        if !port.sound && port.loses(self.world.config.seed) {
+            port.arrived = frame.chain(port.arrived, self.now, digest::Outcome::Dropped);
+            return;
+        }
+        port.arrived = frame.chain(port.arrived, self.now, digest::Outcome::Arrived);
+        let out = pfc.back[link as usize];
+        let line = &mut pfc.lines[out as usize];
+        if O::PACKETS {
+            let number = port.rare.link;
+            let paused = &self.world.topology.links()[self.world.topology.reverse(number) as usize];
+            let pkt = frame.packet(number, pfc.spec.pause.quanta(paused.rate));
+            observe(&mut self.observer, self.now, number, PacketEvent::FlowControl, &pkt);
+        }
+        let until = line.hold.map_or(Time::NEVER, |hold| self.now + hold);
+        line.gate.hear(frame, self.now, until);
+        let dog = pfc.spec.watchdog.map_or(Time::NEVER, |dog| self.now + dog.after);
+        if frame.stop() != 0 {
+            for at in [until, dog].into_iter().filter(|&at| at != Time::NEVER) {
+                self.events.pause(self.ports[out as usize].rank(), out, at);
+                pfc.pending += 1;
+            }
+        }
+        self.gate_changed(out);
+    }
+
+    /// Something that flow control waits for may be due at the port of `link`.
+    #[inline(never)]
+    pub(crate) fn pause_due(&mut self, link: u32) {
+        let Some(pfc) = &mut self.pfc else { return };
+        pfc.pending -= 1;
+        let line = &mut pfc.lines[link as usize];
+        if line.teller.again_at == self.now {
+            line.teller.remind();
+        }
+        line.gate.expire(self.now);
+        if let Some(dog) = pfc.spec.watchdog {
+            let overrun = line.gate.overrun(self.now, dog.after);
+            if overrun != 0 && dog.action == WatchdogAction::Drop {
+                self.discard(link, overrun);
+            }
+        }
+        self.gate_changed(link);
+    }
+
+    /// What waits at the switch port of `link` in `classes` is lost.
+    fn discard(&mut self, link: u32, classes: u8) {
+        let port = &mut self.ports[link as usize];
+        let at = port.rare.switch;
+        let Some(queue) = &mut port.queue else { return };
+        let mut lost = Vec::new();
+        for class in (0..8).filter(|class| classes & 1 << class != 0) {
+            queue.discard(class, &mut |_, packet| lost.push(packet));
+        }
+        for packet in lost {
+            let Some(pfc) = &mut self.pfc else { return };
+            pfc.lines[link as usize].gate.count_drop();
+            let came = pfc.came[packet.handle as usize];
+            self.decide(link, Fate::Drop, packet);
+            self.give_back(at, came, packet);
+        }
+    }
+
+    /// What may leave over the port of `link` may have changed.
+    fn gate_changed(&mut self, link: u32) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let open = pfc.open(link);
+        if (link as usize) >= self.hosts.len() {
+            if let Some(queue) = &mut self.ports[link as usize].queue {
+                queue.set_open(open);
+            }
+            self.serve(link);
+            return;
+        }
+        let held = &mut pfc.lines[link as usize].held;
+        let may = held.is_some_and(|packet| open & 1 << self.slab[packet].class != 0);
+        // A frame may come while a host sends; what it holds, it holds because its port was idle.
+        if may && let Some(packet) = held.take() {
+            self.send(link, packet);
+        }
+        self.settle(link);
+    }
+}
+
+impl Frame {
+    /// One more link of a digest's chain.
+    fn chain(self, chain: u64, now: Time, outcome: digest::Outcome) -> u64 {
+        // What is not said by the frame itself but counted along is not part of what happens.
+        let key = u64::from(self.stop()) << 8 | u64::from(self.classes());
+        digest::chain(chain, now.0, key, outcome)
+    }
+
+    /// As it is on link number `link`: not a packet between hosts, but the whole Ethernet frame in the place of a
+    /// header.
+    fn packet(self, link: u32, quanta: u16) -> Packet {
+        let mut times = [0; 8];
+        for (class, time) in (0..8).zip(&mut times) {
+            *time = if self.stop() & 1 << class != 0 { quanta } else { 0 };
+        }
+        let repr = wire::pfc::Repr { source: link, classes: self.classes(), quanta: times };
+        let mut pkt = Packet { wire_len: wire::pfc::WIRE_LEN, ..Packet::EMPTY };
+        (pkt.src, pkt.dst) = (HostId(u32::MAX), HostId(u32::MAX));
+        pkt.flags = Flags::CONTROL;
+        pkt.hdr[..wire::pfc::LEN].copy_from_slice(&repr.to_bytes());
+        pkt.hdr_len = wire::pfc::LEN as u8;
+        pkt
+    }
+}
