@@ -76,6 +76,8 @@ pub struct Counters {
     pub bounced: u64,
     /// Packets lost.
     pub dropped: u64,
+    /// Those of them that a fault of a link has taken.
+    pub faulted: u64,
     /// Packets marked.
     pub marked: u64,
     /// What the transports counted, by [`Stat`].

@@ -132,6 +132,8 @@ pub(crate) struct Part<O> {
     pub(crate) returned: Vec<u32>,
     /// Events handled that are the same however the fabric is cut and departures are worked out.
     pub(crate) handled: u64,
+    /// Packets lost by faults.
+    pub(crate) faulted: u64,
     /// What its endpoints have counted.
     pub(crate) stats: [u64; Stat::COUNT],
     /// Of that, what they have counted for single messages.
@@ -420,6 +422,7 @@ impl<O: Observer> Part<O> {
         let port = &mut self.ports[link as usize];
         port.rare.mishaps.dropped += 1;
         port.rare.mishaps.dropped_bytes += u64::from(pkt.wire_len);
+        self.faulted += 1;
         port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Dropped);
         if O::PACKETS {
             let why = if port.rare.loss < 1.0 { Drop::Lossy } else { Drop::Dead };

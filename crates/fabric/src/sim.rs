@@ -534,6 +534,7 @@ impl<O: Observer + Send> Sim<O> {
             sum.control_sent += host.sent.packets - host.data_sent;
         }
         for part in &self.parts {
+            sum.faulted += part.faulted;
             for (all, one) in sum.stats.iter_mut().zip(part.stats) {
                 *all += one;
             }
@@ -724,6 +725,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         far_hosts: cut.hosts(index).len() * HOST_SIZE > CACHE,
         returned: Vec::new(),
         handled: 0,
+        faulted: 0,
         stats: [0; Stat::COUNT],
         tally: Tally::default(),
         world: Arc::clone(world),

@@ -35,6 +35,7 @@ pub(crate) fn of(
     warnings.extend(short_window(scenario, window));
     warnings.extend(small_first_window(scenario));
     warnings.extend(losses(scenario, outcome));
+    warnings.extend(faulted(outcome));
     warnings
 }
 
@@ -96,18 +97,25 @@ fn small_first_window(scenario: &Scenario) -> Option<String> {
 /// Losses in a fabric that trims are the exception and worth a look; elsewhere many of them say
 /// that the capacity of the queues decides the result.
 fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
-    const MANY: f64 = 0.01;
-    let dropped = outcome.counters.dropped;
-    let share = dropped as f64 / outcome.counters.data_sent.max(1) as f64;
+    let dropped = outcome.counters.dropped - outcome.counters.faulted;
     if dropped > 0 && trims(&scenario.config.queue) {
         let lost = "were lost although the switches trim: headers or control did not fit";
-        return Some(format!("{dropped} packets {lost}, or a link was down"));
+        return Some(format!("{dropped} packets {lost}"));
     }
-    (share > MANY).then(|| {
-        let share = share * 100.0;
-        let why = full(scenario);
-        format!("{dropped} packets ({share:.1} % of the data) were lost: {why}")
-    })
+    many(dropped, outcome).map(|lost| format!("{lost}: {}", full(scenario)))
+}
+
+/// Many losses that faults are to blame for, not queues.
+fn faulted(outcome: &Outcome) -> Option<String> {
+    many(outcome.counters.faulted, outcome).map(|lost| format!("{lost} by faults of links"))
+}
+
+/// That so many packets were lost, if those are many beside the data.
+fn many(lost: u64, outcome: &Outcome) -> Option<String> {
+    const MANY: f64 = 0.01;
+    let share = lost as f64 / outcome.counters.data_sent.max(1) as f64;
+    let percent = share * 100.0;
+    (share > MANY).then(|| format!("{lost} packets ({percent:.1} % of the data) were lost"))
 }
 
 /// Why switches lose what they do not trim.

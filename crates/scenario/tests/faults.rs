@@ -77,6 +77,11 @@ fn slow_and_lossy_links_are_not_avoided_unless_announced() {
         if file == "lossy_link.toml" {
             let [lost, less] = [silent, told].map(|run| run.packets.dropped);
             assert!(lost > 20 && less * 4 < lost, "{lost} {less}");
+            // What a link loses is not put down to the queues.
+            let often = run(file, &[&short[..], &["fault.probability=0.5"]].concat());
+            let mut lost = often.warnings.iter().filter(|warning| warning.contains("lost"));
+            assert!(lost.next().is_some_and(|warning| warning.ends_with("by faults of links")));
+            assert_eq!(lost.next(), None);
         }
     }
     let flap = run("flap.toml", &["measure.to=150ms"]);
