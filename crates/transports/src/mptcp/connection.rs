@@ -67,6 +67,13 @@ struct Held {
     by: usize,
 }
 
+/// What comes next, whichever subflow carries it: the new data, if there is any, and the message in front.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    chunk: Option<Chunk>,
+    front: Option<MsgId>,
+}
+
 /// The sending side of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
@@ -178,8 +185,13 @@ impl Connection {
         Some(Chunk { dsn, len, msg, offset, control })
     }
 
-    /// What subflow `i` would carry next, beside what it has outstanding.
-    fn chunk_for(&self, config: &Config, i: usize) -> Option<Chunk> {
+    /// What comes next for every subflow.
+    pub(super) fn next_data(&self) -> Next {
+        Next { chunk: self.chunk(self.next), front: self.stream.in_front().or(self.latest) }
+    }
+
+    /// What subflow `i` would carry next, beside what it has outstanding, when `fresh` is the new data.
+    fn chunk_for(&self, config: &Config, i: usize, fresh: Option<Chunk>) -> Option<Chunk> {
         if !self.phase.maps_to(i) {
             return None;
         }
@@ -187,7 +199,7 @@ impl Connection {
         {
             return self.chunk(held.dsn);
         }
-        let chunk = self.chunk(self.next)?;
+        let chunk = fresh?;
         if self.is_blocked(config, &chunk) {
             let oldest = || self.chunk(self.una).filter(|_| self.may_rescue(i));
             return config.opportunistic.then(oldest).flatten();
@@ -211,22 +223,23 @@ impl Connection {
     }
 
     /// Let subflow `i` know what it may carry.
-    pub(super) fn offer(&mut self, config: &Config, i: usize) {
-        let (chunk, front) = (self.chunk_for(config, i), self.stream.in_front().or(self.latest));
-        self.subflows[i].sender.source_mut().offer(chunk, front);
+    fn offer(&mut self, config: &Config, i: usize, next: Next) {
+        let chunk = self.chunk_for(config, i, next.chunk);
+        self.subflows[i].sender.source_mut().offer(chunk, next.front);
     }
 
     /// Whether anything may be sent now.
     pub(super) fn can_send(&mut self, config: &Config) -> bool {
-        (0..self.subflows.len()).any(|i| self.sendable(config, i).is_some())
+        let next = self.next_data();
+        (0..self.subflows.len()).any(|i| self.sendable(config, i, next).is_some())
     }
 
-    /// What subflow `i` may send now.
-    pub(super) fn sendable(&mut self, config: &Config, i: usize) -> Option<Segment> {
+    /// What subflow `i` may send now; `next`: [`Self::next_data`].
+    pub(super) fn sendable(&mut self, config: &Config, i: usize, next: Next) -> Option<Segment> {
         if self.subflows[i].state != State::Live {
             return None;
         }
-        self.offer(config, i);
+        self.offer(config, i, next);
         self.subflows[i].sender.peek(&config.tcp)
     }
 
@@ -264,7 +277,7 @@ impl Connection {
         (incoming, data_ack, window): (&Incoming<'_>, u64, u64),
         fx: &mut Effects,
     ) -> Timer {
-        self.offer(config, i);
+        self.offer(config, i, self.next_data());
         self.hear_of_group(config, i);
         let timer = self.subflows[i].sender.on_ack(&config.tcp, now, incoming, fx);
         let data_ack = if incoming.complete { self.next } else { data_ack };
@@ -319,7 +332,7 @@ impl Connection {
             subflow.state = State::Live;
             return true;
         }
-        self.offer(config, i);
+        self.offer(config, i, self.next_data());
         self.hear_of_group(config, i);
         let sender = &mut self.subflows[i].sender;
         let tries = sender.on_timeout(&config.tcp, now, fx);

@@ -23,10 +23,10 @@ impl Connection {
 
     /// The subflow that sends next.
     fn choose(&mut self, config: &Config) -> Option<usize> {
-        let n = self.subflows.len();
+        let (n, next) = (self.subflows.len(), self.next_data());
         let mut best: Option<(usize, Dur)> = None;
         for i in (self.turn..n).chain(0..self.turn.min(n)) {
-            let Some(segment) = self.sendable(config, i) else { continue };
+            let Some(segment) = self.sendable(config, i, next) else { continue };
             let subflow = &self.subflows[i];
             let sender = &subflow.sender;
             if !sender.is_open() || !sender.source().is_new(&segment) {
