@@ -54,6 +54,26 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::phost,
     },
     Kind {
+        name: "rdma",
+        about: "RDMA over Converged Ethernet without rate control: queue pairs at line rate, go-back-N",
+        read: transport::rdma,
+    },
+    Kind {
+        name: "timely",
+        about: "TIMELY (SIGCOMM'15): the rate of a queue pair follows the gradient of its round-trip time",
+        read: transport::timely,
+    },
+    Kind {
+        name: "patched-timely",
+        about: "TIMELY with one fixed point (\"ECN or Delay\", CoNEXT'16)",
+        read: transport::patched_timely,
+    },
+    Kind {
+        name: "fast-rate",
+        about: "FAST TCP's equation for the rate of a queue pair: the FAST* of the TIMELY paper",
+        read: transport::fast_rate,
+    },
+    Kind {
         name: "cbr",
         about: "unresponsive sources of a constant bit rate: load for switches, never complete",
         read: transport::cbr,

@@ -11,7 +11,7 @@ use metrics::{
 };
 use units::Time;
 use wire::frame::{Carrier, Ecn, FrameRepr, UDP, mirror_trimmed};
-use wire::{cbr, pfc};
+use wire::{cbr, pfc, roce};
 
 use crate::Scenario;
 use crate::packet_latency::{Latencies, LatencyMeter};
@@ -229,6 +229,7 @@ fn headers(pkt: &Packet) -> FrameRepr {
     };
     let carrier = match pkt.proto {
         UDP => Carrier::Udp { port: cbr::PORT },
+        roce::PROTO => Carrier::Udp { port: roce::PORT },
         proto => Carrier::Ip { proto },
     };
     FrameRepr {

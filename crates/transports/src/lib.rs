@@ -1,6 +1,7 @@
 //! Transports, one file each.
 
 pub mod cbr;
+mod connection_ids;
 pub mod deadlines;
 pub mod device_queue;
 pub mod mptcp;

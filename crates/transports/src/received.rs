@@ -35,6 +35,16 @@ impl Received {
         }
     }
 
+    /// Bit n of the answer: whether `prefix + 1 + n` is there.
+    pub(crate) fn behind(&self) -> u64 {
+        let at = self.prefix + 1;
+        let low = self.word(at) >> (at % 64);
+        match at % 64 {
+            0 => low,
+            used => low | self.word(at + 63) << (64 - used),
+        }
+    }
+
     /// Add `index`, which must be below `prefix + WINDOW_MAX`. False if it was there.
     pub(crate) fn insert(&mut self, index: u64) -> bool {
         debug_assert!(index < self.prefix + WINDOW_MAX);
@@ -114,6 +124,9 @@ mod tests {
                 prop_assert_eq!(received.insert(step), new);
                 let prefix = (0..).find(|i| !model.contains(i)).unwrap_or(0);
                 prop_assert_eq!(received.prefix(), prefix);
+                let behind = (0..64).filter(|n| received.behind() >> n & 1 == 1);
+                let there = (0..64).filter(|n| model.contains(&(prefix + 1 + n)));
+                prop_assert!(behind.eq(there));
                 let ahead = model.range((prefix & !63) + 64..).next().is_some();
                 prop_assert_eq!(received.ahead.is_empty(), !ahead);
             }

@@ -8,5 +8,6 @@ pub mod mptcp;
 pub mod ndp;
 pub mod pfc;
 pub mod phost;
+pub mod roce;
 pub mod shim;
 pub mod tcp;

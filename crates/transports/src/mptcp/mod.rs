@@ -57,10 +57,11 @@ pub use config::{
 use connection::{Connection, State};
 use receiver::{Ack, Receivers};
 
+use crate::connection_ids::ConnectionIds;
 use crate::deadlines::{Armed, Deadlines};
 use crate::tcp::sender::{Identity, Timer};
 use crate::tcp::stream::Segment;
-use crate::tcp::{self, ACKS_MAX, CONN_BITS, ConnectionIds, PATH, SENDER_PORT, conn_id, handshake};
+use crate::tcp::{self, ACKS_MAX, CONN_BITS, PATH, SENDER_PORT, conn_id, handshake};
 
 /// One host's MPTCP.
 #[derive(Debug)]
@@ -72,7 +73,7 @@ pub struct Mptcp {
     by_token: HashMap<(HostId, u32), u32, FxBuildHasher>,
     /// Slot of the connection of (destination, channel).
     channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    tokens: ConnectionIds,
+    tokens: ConnectionIds<CONN_BITS>,
     /// Slots of the connections that have something to send, in turn.
     round: VecDeque<u32>,
     /// Retransmission timers and delayed joins, by [`Mptcp::deadline`].

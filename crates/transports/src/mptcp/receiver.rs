@@ -11,9 +11,11 @@ use wire::mptcp::{Body, SACK_BLOCKS_MAX, Signal};
 use wire::tcp::Repr;
 
 use super::config::Config;
+use crate::connection_ids::Finished;
 use crate::deadlines::Deadlines;
+use crate::tcp::CONN_BITS;
 use crate::tcp::receiver::{
-    Finished, MessageEnds, Progress, Receiver, answer_finished, delay_ack, place, segment_space,
+    MessageEnds, Progress, Receiver, answer_finished, delay_ack, place, segment_space,
 };
 use crate::tcp::repeat::Repairs;
 use crate::tcp::{handshake, receiver as tcp};
@@ -59,7 +61,7 @@ pub(super) struct Receivers {
     subflows: Vec<Subflow>,
     free_subflows: Vec<u32>,
     by_token: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    finished: Finished,
+    finished: Finished<CONN_BITS>,
     /// Of delayed acknowledgements, by slot of the subflow.
     pub(super) deadlines: Deadlines,
     /// What fast retransmits have brought.

@@ -5,8 +5,10 @@ use std::ops::RangeInclusive;
 use endpoint::Framing;
 use thiserror::Error;
 use units::{Dur, Rate};
+use wire::int;
 
-use super::rule::RuleConfig;
+use super::rule::{RuleConfig, timely};
+use super::stream::Cut;
 use crate::rto::RtoConfig;
 
 /// What an acknowledgement answers.
@@ -30,7 +32,7 @@ pub enum Recovery {
     },
     /// A receiver takes what comes and acknowledges it by a bitmap; the sender repeats what is missing (Swift).
     Selective {
-        /// A packet counts as lost when so many sent after it have been acknowledged, 1 to 63.
+        /// A packet counts as lost when one sent so many later has been acknowledged, 1 to 63.
         reordering: u32,
     },
 }
@@ -96,6 +98,51 @@ pub struct Config {
 }
 
 impl Config {
+    /// Long enough for what a pause of the fabric holds up (the first timeout: specs/dcqcn_pfc_hpcc_swift.md,
+    /// section 6; the others are ours).
+    pub const RTO: RtoConfig = RtoConfig {
+        min: Dur::from_ms(20),
+        max: Dur::from_ms(1_000),
+        initial: Dur::from_ms(20),
+        ack_ends_backoff: true,
+        ..RtoConfig::RFC_6298
+    };
+
+    /// Queue pairs of RDMA over Converged Ethernet with `rule`: bytes of RoCEv2 (annex A17: Ethernet with its check
+    /// sequence 18, IPv4 20, UDP 8, BTH 12, ICRC 4; AETH 4), an acknowledgement for each packet, before data where
+    /// classes matter; go-back-N with specs/dcqcn_pfc_hpcc_swift.md, section 6; 7 retries (the greatest count of
+    /// InfiniBand, volume 1, section 9.7.5.2.8).
+    #[must_use]
+    pub const fn roce(payload: u16, rule: RuleConfig) -> Self {
+        Self {
+            payload,
+            overhead: 62,
+            ack_bytes: 66,
+            class: 0,
+            ack_class: 7,
+            segment: Segment::Packet,
+            nic_pacing: None,
+            recompute_gap: true,
+            count_nic_wait: true,
+            timestamps: Timestamps::Nic,
+            operation: Operation::Write,
+            recovery: Recovery::GoBackN { nack_interval: Dur::from_us(500) },
+            rto: Self::RTO,
+            timeouts_max: 7,
+            ecn: false,
+            cnp_interval: None,
+            telemetry: false,
+            rule,
+        }
+    }
+
+    /// TIMELY as published: an acknowledgement for each segment of 16 KB (specs/timely.md, section 2).
+    #[must_use]
+    pub const fn timely(payload: u16) -> Self {
+        let rule = RuleConfig::Timely(timely::Params::PAPER);
+        Self { segment: Segment::Bytes(16 << 10), ..Self::roce(payload, rule) }
+    }
+
     /// Check every range.
     ///
     /// # Errors
@@ -151,6 +198,23 @@ impl Config {
         Ok(())
     }
 
+    /// How messages are cut into packets and segments.
+    pub(super) fn cut(&self) -> Cut {
+        let payload = u64::from(self.payload.max(1));
+        let segment = match self.segment {
+            Segment::Packet => 1,
+            Segment::Bytes(bytes) => (u64::from(bytes) / payload).max(1),
+        };
+        Cut { payload, overhead: u64::from(self.overhead), segment }
+    }
+
+    /// The longest acknowledgement on the wire, bytes.
+    #[must_use]
+    pub const fn longest_ack(&self) -> u16 {
+        let telemetry = if self.telemetry { int::LEN as u16 } else { 0 };
+        self.ack_bytes.saturating_add(telemetry)
+    }
+
     /// How messages are cut into packets.
     #[must_use]
     pub const fn framing(&self) -> Framing {
@@ -183,6 +247,33 @@ impl Speed {
             Self::Fixed(rate) => rate.0 > 0,
         };
         if positive { Ok(()) } else { Err(ConfigError::Speed(name)) }
+    }
+}
+
+/// The rate of a queue pair that begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Initial {
+    /// The line rate over n + 1, where n other queue pairs of the host have something under way.
+    Share,
+    /// This.
+    At(Speed),
+}
+
+impl Initial {
+    /// Bits per second on a line of `line`, with `others` under way.
+    #[must_use]
+    pub fn of(self, line: Rate, others: u32) -> f64 {
+        match self {
+            Self::Share => line.0 as f64 / (f64::from(others) + 1.0),
+            Self::At(speed) => speed.of(line),
+        }
+    }
+
+    pub(super) fn check(self, name: &'static str) -> Result<(), ConfigError> {
+        match self {
+            Self::Share => Ok(()),
+            Self::At(speed) => speed.check(name),
+        }
     }
 }
 

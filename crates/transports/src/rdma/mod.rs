@@ -1,7 +1,387 @@
-//! Rate-controlled transports over (mostly) lossless fabrics, as RDMA over Converged Ethernet has them.
+//! Rate-controlled transports over (mostly) lossless fabrics: queue pairs of RDMA over Converged Ethernet that
+//! send segments at the rate of a rule ([`rule`]): TIMELY (SIGCOMM 2015), patched TIMELY (CoNEXT 2016), a FAST-like
+//! one, or none at all. By specs/timely.md and specs/dcqcn_pfc_hpcc_swift.md; departures are listed in
+//! `rdma.deviations.toml` beside this directory.
+//!
+//! # Queue pairs
+//!
+//! A message with channel zero has a queue pair of its own, which ends with it. The messages of another channel to
+//! one host share a queue pair, in order, and its rate survives from one to the next. A queue pair carries data in
+//! one direction; its first packet opens it. Its number is counted per pair of hosts, the same at both ends, so that
+//! acknowledgements need no second one.
+//!
+//! # Sending
+//!
+//! Messages are cut into packets and segments (`stream.rs`). A rule gives each queue pair a rate, and perhaps a
+//! window (`flow.rs`). Each segment is released when the gap behind the one before is over (`pace.rs`), waits for
+//! those of other queue pairs (`pacer.rs`), and leaves as a burst, or paced by the interface. Its last packet asks
+//! for an acknowledgement, which gives a round-trip time (`flight.rs`). Control packets go first; a class that
+//! the fabric has paused holds back only its own.
+//!
+//! # Cost
+//!
+//! Per packet one hash lookup and O(1) work, O(log n) in the queue pairs of the host where segments are released.
 
 mod config;
+mod control;
+mod flight;
+mod flow;
+mod pace;
+mod pacer;
+mod receiver;
 pub mod rule;
+mod stream;
+#[cfg(test)]
+mod tests;
 
-pub use config::{Config, ConfigError, Operation, Recovery, Segment, Speed, Timestamps};
+use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
+use wire::int;
+use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
+
+pub use config::{Config, ConfigError, Initial, Operation, Recovery, Segment, Speed, Timestamps};
+use control::{Outbox, put_header};
+use flow::{Departure, Flow, Identity, Incoming, Timer};
+use pacer::Pacer;
+use receiver::Receivers;
 pub use rule::RuleConfig;
+
+use crate::connection_ids::{ConnectionIds, unwrap};
+use crate::deadlines::{Armed, Deadlines};
+
+const PATH: Purpose = Purpose::new("rdma path");
+
+/// One host's queue pairs.
+#[derive(Debug)]
+pub struct Rdma {
+    config: Config,
+    flows: Vec<Flow>,
+    free: Vec<u32>,
+    /// Slot of the flow of queue pair (destination, number).
+    by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
+    /// Slot of the flow of (destination, channel).
+    channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
+    ids: ConnectionIds<BITS>,
+    /// Flows that have something under way.
+    active: u32,
+    pacer: Pacer,
+    /// Retransmission timers, by slot.
+    timeouts: Deadlines,
+    /// Timers of the rules, by slot.
+    rule_timers: Deadlines,
+    receivers: Receivers,
+    out: Outbox,
+    /// The timers of the host: for retransmissions, and for rules.
+    armed: Armed<2>,
+}
+
+impl Rdma {
+    /// A host without queue pairs.
+    ///
+    /// # Errors
+    /// If `config` is impossible.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            flows: Vec::new(),
+            free: Vec::new(),
+            by_id: HashMap::default(),
+            channels: HashMap::default(),
+            ids: ConnectionIds::default(),
+            active: 0,
+            pacer: Pacer::default(),
+            timeouts: Deadlines::new(),
+            rule_timers: Deadlines::new(),
+            receivers: Receivers::default(),
+            out: Outbox::default(),
+            armed: Armed::NONE,
+        })
+    }
+
+    /// The flow for a new message: that of its channel, or a new one.
+    fn flow_for(&mut self, cx: &Cx<'_>, msg: &Msg) -> u32 {
+        if msg.channel != 0
+            && let Some(&slot) = self.channels.get(&(msg.dst, msg.channel))
+        {
+            return slot;
+        }
+        let draw = cx.draw.part(u64::from(msg.dst.0));
+        let queue_pair = self.ids.next(draw, msg.dst);
+        let path = draw.bits(PATH, u64::from(queue_pair)) as u32;
+        let id = Identity { peer: msg.dst, queue_pair, path, channel: msg.channel };
+        let view = rule::PathView {
+            line_rate: cx.net.rate(0),
+            base_rtt: cx.net.base_rtt(msg.dst),
+            hops: cx.net.hops(msg.dst),
+            packet: u32::from(self.config.payload) + u32::from(self.config.overhead),
+            others: self.active,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.flows[slot as usize].reopen(&self.config, id, &view, cx.now);
+                slot
+            }
+            None => {
+                self.flows.push(Flow::new(&self.config, id, &view, cx.now));
+                self.flows.len() as u32 - 1
+            }
+        };
+        self.by_id.insert((id.peer, id.queue_pair), slot);
+        if id.channel != 0 {
+            self.channels.insert((id.peer, id.channel), slot);
+        }
+        slot
+    }
+
+    /// Bring everything about the flow in `slot` in line with its state: its place in the pacer, its timers, its end.
+    /// What it may send it may send from `at` on.
+    fn settle(&mut self, now: Time, at: Time, slot: u32, timer: Timer) {
+        let flow = &mut self.flows[slot as usize];
+        let active = !flow.stream.is_done();
+        if flow.active != active {
+            flow.active = active;
+            self.active = if active { self.active + 1 } else { self.active - 1 };
+        }
+        if !active && flow.id.channel == 0 {
+            self.close(slot);
+            return;
+        }
+        let waits = !flow.queued && flow.can_send();
+        if waits && !flow.waits {
+            flow.pace.ready(at);
+        }
+        flow.waits = waits;
+        self.pacer.set(slot, if waits { flow.due() } else { Time::NEVER });
+        let due = if active { flow.rule().deadline() } else { Time::NEVER };
+        self.rule_timers.set(slot, due);
+        match timer {
+            Timer::Keep => {}
+            Timer::Stop => self.timeouts.set(slot, Time::NEVER),
+            Timer::Restart => {
+                self.timeouts.set(slot, now.saturating_add(flow.timeout(&self.config)));
+            }
+        }
+    }
+
+    fn close(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        self.active -= u32::from(std::mem::take(&mut flow.active));
+        let id = flow.id;
+        self.by_id.remove(&(id.peer, id.queue_pair));
+        if id.channel != 0 {
+            self.channels.remove(&(id.peer, id.channel));
+        }
+        self.pacer.remove(slot);
+        self.timeouts.set(slot, Time::NEVER);
+        self.rule_timers.set(slot, Time::NEVER);
+        self.free.push(slot);
+    }
+
+    /// Let the host's timers stand at the earliest deadlines.
+    fn arm_timers(&mut self, cx: &mut Cx<'_>) {
+        let next = [self.timeouts.next(), self.rule_timers.next()];
+        self.armed.move_to(next, cx.fx);
+    }
+
+    fn on_ack(&mut self, cx: &mut Cx<'_>, header: &Repr, ack: Ack, pkt: &Packet) {
+        let Some(&slot) = self.by_id.get(&(pkt.src, header.queue_pair)) else {
+            return; // of a queue pair that is over
+        };
+        let flow = &mut self.flows[slot as usize];
+        let next = match ack.over {
+            true => Some(flow.max()),
+            false => unwrap(header.psn, flow.una(), BITS),
+        };
+        let Some(next) = next else { return };
+        let telemetry = self.config.telemetry.then(|| int::Stack::parse(pkt.header())).flatten();
+        let incoming = Incoming {
+            next,
+            nak: ack.nak,
+            cause: ack.cause.and_then(|cause| next.checked_add_signed(i64::from(cause))),
+            bitmap: ack.bitmap.unwrap_or(0),
+            stamp: match self.config.timestamps {
+                Timestamps::Nic => cx.rx_at,
+                Timestamps::Host => cx.now,
+            },
+            remote: Dur::from_ns(u64::from(ack.remote)),
+            marked: ack.marked,
+            hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
+        };
+        let timer = flow.on_ack(&self.config, cx.now, &incoming, cx.fx);
+        self.settle(cx.now, cx.now, slot, timer);
+    }
+
+    fn on_cnp(&mut self, cx: &Cx<'_>, header: &Repr, pkt: &Packet) {
+        if let Some(&slot) = self.by_id.get(&(pkt.src, header.queue_pair)) {
+            self.flows[slot as usize].on_cnp(&self.config, cx.now);
+            self.settle(cx.now, cx.now, slot, Timer::Keep);
+        }
+    }
+
+    /// The next data packet. False if no segment has been released.
+    fn send_data(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
+        while let Some(released) = self.pacer.released(cx.now) {
+            self.flows[released as usize].enqueued();
+            self.pacer.enqueue(released);
+        }
+        while let Some(turn) = self.pacer.front() {
+            let flow = &mut self.flows[turn as usize];
+            let Some(departure) = flow.send(&self.config, cx.now) else {
+                self.pacer.dequeue();
+                flow.queued = false;
+                self.settle(cx.now, cx.now, turn, Timer::Keep);
+                continue;
+            };
+            fill_data(&self.config, &flow.id, turn, &departure, slot);
+            self.after_departure(cx, turn, &departure, slot.wire_len);
+            return true;
+        }
+        false
+    }
+
+    /// `departure` of the flow in `slot`, `bytes` long, begins to leave.
+    fn after_departure(&mut self, cx: &mut Cx<'_>, slot: u32, departure: &Departure, bytes: u16) {
+        if departure.again {
+            cx.fx.count_for(Stat::Retransmission, departure.piece.msg);
+        }
+        let flow = &mut self.flows[slot as usize];
+        let line = cx.net.rate(0);
+        let left = cx.now + line.serialise(u64::from(bytes));
+        let paced = self.config.nic_pacing.filter(|pacing| *pacing < line);
+        if let (true, Some(pacing)) = (departure.more, paced) {
+            flow.pause_burst(cx.now + pacing.serialise(u64::from(bytes)));
+        }
+        if !departure.more || paced.is_some() {
+            self.pacer.dequeue();
+            flow.queued = false;
+        }
+        let timer = match departure.restarts_timer || !self.timeouts.is_set(slot) {
+            true => Timer::Restart,
+            false => Timer::Keep,
+        };
+        self.settle(cx.now, left, slot, timer);
+    }
+}
+
+impl Endpoint for Rdma {
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        let slot = self.flow_for(cx, msg);
+        self.flows[slot as usize].stream.submit(msg.id, msg.len);
+        self.settle(cx.now, cx.now, slot, Timer::Keep);
+        self.arm_timers(cx);
+        Submit::Taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        // A trimmed packet fails its checksum, and a bounced one is nobody's.
+        let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
+        let header = match Repr::parse(pkt.header()) {
+            Ok(header) if pkt.proto == PROTO && !damaged => header,
+            _ => return cx.fx.count(Stat::Rejected),
+        };
+        match header.kind {
+            Kind::Data(data @ Data { answers: false, .. }) => {
+                let id = (header.queue_pair, header.psn);
+                self.receivers.on_data(cx, &self.config, id, data, pkt, &mut self.out);
+            }
+            Kind::Ack(ack) => self.on_ack(cx, &header, ack, pkt),
+            Kind::Cnp => self.on_cnp(cx, &header, pkt),
+            _ => cx.fx.count(Stat::Rejected),
+        }
+        self.arm_timers(cx);
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
+        self.armed.fired(id);
+        while let Some(slot) = self.timeouts.pop(cx.now) {
+            let flow = &mut self.flows[slot as usize];
+            if flow.on_timeout(&self.config, cx.now, cx.fx) {
+                self.settle(cx.now, cx.now, slot, Timer::Restart);
+            } else {
+                flow.stream.give_up(cx.me, cx.fx);
+                self.close(slot);
+            }
+        }
+        while let Some(slot) = self.rule_timers.pop(cx.now) {
+            self.flows[slot as usize].on_rule_timer(&self.config, cx.now);
+            self.settle(cx.now, cx.now, slot, Timer::Keep);
+        }
+        self.arm_timers(cx);
+    }
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
+        let open = |class: u8| port.open & (1 << class) != 0;
+        slot.src = cx.me;
+        if open(self.config.ack_class)
+            && let Some(control) = self.out.pop()
+        {
+            control.fill(&self.config, cx.now, slot);
+            return Tx::Sent;
+        }
+        if !open(self.config.class) {
+            return Tx::Idle;
+        }
+        let sent = self.send_data(cx, slot);
+        self.arm_timers(cx);
+        match self.pacer.next() {
+            _ if sent => Tx::Sent,
+            Time::NEVER => Tx::Idle,
+            next => Tx::NotBefore(next),
+        }
+    }
+
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        // Rare, so a walk over all flows is cheaper than an index kept for every message.
+        let slots = 0..self.flows.len() as u32;
+        for slot in slots {
+            if self.flows[slot as usize].cancel(id) {
+                cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+                self.settle(cx.now, cx.now, slot, Timer::Keep);
+                break;
+            }
+        }
+        self.arm_timers(cx);
+    }
+
+    fn on_sent(&mut self, _: &mut Cx<'_>, token: u32, at: Time) {
+        let (slot, low) = ((token >> 8).wrapping_sub(1), token as u8);
+        if let Some(flow) = self.flows.get_mut(slot as usize) {
+            flow.departed(low, at);
+        }
+    }
+}
+
+/// Write the packet of `departure`, of the flow in `flow`.
+fn fill_data(config: &Config, id: &Identity, flow: u32, departure: &Departure, slot: &mut Packet) {
+    let Departure { psn, piece, .. } = *departure;
+    slot.dst = id.peer;
+    slot.path = id.path;
+    slot.class = config.class;
+    slot.span = Span { msg: piece.msg, offset: piece.offset, len: piece.len };
+    // Fits: Config::check has added the largest values of both.
+    slot.wire_len = piece.len as u16 + config.overhead;
+    if config.ecn {
+        slot.flags.set(Flags::ECT);
+    }
+    if config.telemetry {
+        slot.flags.set(Flags::INT);
+    }
+    if departure.stamp {
+        slot.token = (flow + 1) << 8 | (psn + 1) as u32 & 0xff;
+    }
+    let data = Data {
+        answers: false,
+        part: piece.part,
+        ack: departure.ack,
+        ends_message: piece.ends_message,
+        ends_queue_pair: piece.ends_message && id.channel == 0,
+        given_up: piece.given_up,
+    };
+    let psn = psn as u32 & ((1 << BITS) - 1);
+    let header = Repr { queue_pair: id.queue_pair, psn, kind: Kind::Data(data) };
+    let room = int::Stack::default();
+    put_header(slot, header, config.telemetry.then_some(&room));
+}

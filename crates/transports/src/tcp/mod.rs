@@ -64,9 +64,7 @@ mod window;
 
 use std::collections::VecDeque;
 
-use endpoint::{
-    Cx, Draw, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why,
-};
+use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey, Time, TimerId};
@@ -80,6 +78,7 @@ pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Sender, Timer};
 use stream::Segment;
 
+use crate::connection_ids::{ConnectionIds, unwrap};
 use crate::deadlines::{Armed, Deadlines};
 
 /// Bits of a connection id.
@@ -92,7 +91,6 @@ const WINDOW: u16 = u16::MAX;
 pub(crate) const ACKS_MAX: usize = 1 << 16;
 
 pub(crate) const PATH: Purpose = Purpose::new("tcp path");
-const FIRST_CONN: Purpose = Purpose::new("tcp first connection");
 
 /// One host's TCP.
 #[derive(Debug)]
@@ -104,7 +102,7 @@ pub struct Tcp {
     by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
     /// Slot of the sender of (destination, channel).
     channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    ids: ConnectionIds,
+    ids: ConnectionIds<CONN_BITS>,
     /// Slots of the senders that have something to send, in turn.
     round: VecDeque<u32>,
     /// Retransmission timers, by slot.
@@ -359,23 +357,6 @@ impl Endpoint for Tcp {
     }
 }
 
-/// Ids for connections, counted per destination.
-#[derive(Debug, Default)]
-pub(crate) struct ConnectionIds(HashMap<HostId, u32, FxBuildHasher>);
-
-impl ConnectionIds {
-    /// The next id for a connection to `dst`; `draw` is this host's draws for that destination. As with
-    /// initial sequence numbers, the first id is drawn, so that a restarted host is unlikely to use
-    /// again those its peers remember.
-    pub(crate) fn next(&mut self, draw: Draw, dst: HostId) -> u32 {
-        let first = || draw.bits(FIRST_CONN, 0) as u32 % (1 << CONN_BITS);
-        let next = self.0.entry(dst).or_insert_with(first);
-        let conn = *next;
-        *next = (conn + 1) % (1 << CONN_BITS);
-        conn
-    }
-}
-
 /// The acknowledgement that `header` is to a sender whose first position not acknowledged is `una`, if it
 /// makes sense; `blocks` is where what it says by SACK goes.
 #[inline(always)] // a part of the way of every packet
@@ -416,14 +397,6 @@ pub(crate) fn conn_id(sender_port: u16, receiver_port: u16) -> u32 {
 pub(crate) fn ports(conn: u32) -> (u16, u16) {
     let low = |bits: u32| (bits & 0x7fff) as u16;
     (SENDER_PORT | low(conn >> 15), low(conn))
-}
-
-/// The number nearest to `reference` whose lowest `bits` are those of `value`; `None` if that is
-/// below zero.
-pub(crate) fn unwrap(value: u32, reference: u64, bits: u32) -> Option<u64> {
-    let unused = 32 - bits;
-    let difference = (value.wrapping_sub(reference as u32) << unused) as i32 >> unused;
-    reference.checked_add_signed(i64::from(difference))
 }
 
 #[inline(always)] // likewise

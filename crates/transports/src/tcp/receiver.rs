@@ -15,7 +15,8 @@ use super::config::{Config, ReceiveWindow, Recovery};
 use super::handshake;
 use super::ictcp::{Arrival, Ictcp};
 use super::repeat::Repairs;
-use super::{CONN_BITS, WINDOW, unwrap};
+use super::{CONN_BITS, WINDOW};
+use crate::connection_ids::{Finished, unwrap};
 use crate::deadlines::Deadlines;
 
 /// The end of a message in the stream.
@@ -94,27 +95,13 @@ pub(crate) struct Ack {
     pub(crate) stamp: u32,
 }
 
-/// The connections that are over. Those of one peer have consecutive ids, so that the set is one
-/// range, but for those still open: memory that is bounded without forgetting anything, unlike a
-/// time-wait (RFC 9293, section 3.6.1), which would need a timer and an entry per connection.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Finished(HashMap<HostId, FinishedIds, FxBuildHasher>);
-
-/// The connections of one peer that are over.
-#[derive(Clone, Debug)]
-struct FinishedIds {
-    ids: RangeSet,
-    /// The highest id seen, unwrapped.
-    reference: u64,
-}
-
 /// Every connection to this host.
 #[derive(Debug, Default)]
 pub(crate) struct Receivers {
     table: Vec<Connection>,
     free: Vec<u32>,
     by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    finished: Finished,
+    finished: Finished<CONN_BITS>,
     /// Of delayed acknowledgements, by slot of the table.
     pub(crate) deadlines: Deadlines,
     /// What fast retransmits have brought.
@@ -245,27 +232,6 @@ impl Receivers {
             ictcp.close(slot);
         }
         self.finished.insert(peer, conn);
-    }
-}
-
-impl Finished {
-    /// Whether connection `conn` of `peer` is over.
-    pub(crate) fn contains(&self, peer: HostId, conn: u32) -> bool {
-        self.0.get(&peer).is_some_and(|f| {
-            unwrap(conn, f.reference, CONN_BITS).is_some_and(|id| f.ids.contains(id))
-        })
-    }
-
-    /// Connection `conn` of `peer` is over.
-    pub(crate) fn insert(&mut self, peer: HostId, conn: u32) {
-        // Unwrapped ids start one wrap up, so that ids just below the first one fit too.
-        let first =
-            || FinishedIds { ids: RangeSet::new(), reference: (1 << CONN_BITS) + u64::from(conn) };
-        let finished = self.0.entry(peer).or_insert_with(first);
-        if let Some(id) = unwrap(conn, finished.reference, CONN_BITS) {
-            finished.ids.insert(id..id + 1);
-            finished.reference = finished.reference.max(id);
-        }
     }
 }
 
@@ -551,7 +517,7 @@ impl Receivers {
 
     /// Connections with state, places for such, and ranges of ids of those with `peer` that are over.
     pub(crate) fn memory(&self, peer: HostId) -> (usize, usize, usize) {
-        let ranges = self.finished.0.get(&peer).map_or(0, |finished| finished.ids.fragments());
+        let ranges = self.finished.ranges(peer);
         (self.open(), self.table.len(), ranges)
     }
 }

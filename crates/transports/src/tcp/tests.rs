@@ -1,7 +1,7 @@
 //! NewReno on the pair harness: the invariants of specs/tcp.md, section 13, and the conformance
 //! suite. Times are exact: 10 Gb/s, 5 us one way, segments of 1000 + 40 bytes.
 
-use endpoint::{Effect, Endpoint, Stat, UNBOUNDED, Why};
+use endpoint::{Draw, Effect, Endpoint, Stat, UNBOUNDED, Why};
 use testkit::{Bottleneck, Link, Net, Sent, Star, Verdict, conformance, fault};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
@@ -882,11 +882,12 @@ fn t13_fast_keeps_alpha_packets_of_each_flow_queued() {
 }
 
 mod hostile {
-    use endpoint::{Draw, Effects, HDR_MAX, NetView};
+    use endpoint::{Effects, HDR_MAX, NetView};
     use proptest::prelude::*;
     use wire::tcp::Timestamps;
 
     use super::*;
+    use crate::connection_ids::FIRST_CONN;
 
     /// A packet near enough to a real one to reach deep: the first connection's ports, small
     /// numbers, any control bits; or any header at all.

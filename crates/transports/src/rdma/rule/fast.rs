@@ -4,7 +4,7 @@
 
 use units::{Dur, Rate, Time};
 
-use super::super::config::{ConfigError, Speed, within};
+use super::super::config::{ConfigError, Initial, Speed, within};
 use super::{Ack, PathView, Rule, rate};
 
 /// Parameters of the controller.
@@ -19,10 +19,20 @@ pub struct Params {
     /// The rate is never higher.
     pub max_rate: Speed,
     /// The first rate.
-    pub initial: Speed,
+    pub initial: Initial,
 }
 
 impl Params {
+    /// For the comparison of the TIMELY paper: what it does not say is ours, and as for TIMELY here. alpha is to be
+    /// chosen.
+    pub const TIMELY_PAPER: Self = Self {
+        alpha: Speed::Fixed(Rate(10_000_000)),
+        gamma: 0.5,
+        min_rate: Speed::Share(0.001),
+        max_rate: Speed::Share(1.0),
+        initial: Initial::Share,
+    };
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let must = "it must be above 0 and at most 1";
         within("gamma", self.gamma, f64::MIN_POSITIVE..=1.0, must)?;
@@ -62,7 +72,7 @@ impl Rule for Fast {
         self.least = self.params.min_rate.of(line);
         self.most = self.params.max_rate.of(line).max(self.least);
         self.alpha = self.params.alpha.of(line);
-        self.rate = self.params.initial.of(line).clamp(self.least, self.most);
+        self.rate = self.params.initial.of(line, path.others).clamp(self.least, self.most);
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
@@ -93,7 +103,7 @@ mod tests {
         gamma: 0.5,
         min_rate: Speed::Fixed(Rate(1_000_000)),
         max_rate: Speed::Share(1.0),
-        initial: Speed::Fixed(Rate(1_000_000_000)),
+        initial: Initial::At(Speed::Fixed(Rate(1_000_000_000))),
     };
 
     fn round(rule: &mut Fast, n: u64, us: u64) -> u64 {

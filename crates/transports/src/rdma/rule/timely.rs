@@ -4,17 +4,8 @@
 
 use units::{Dur, Rate, Time};
 
-use super::super::config::{ConfigError, Speed, within};
+use super::super::config::{ConfigError, Initial, Speed, within};
 use super::{Ack, PathView, Rule, patched, rate};
-
-/// The rate of a queue pair that begins.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Initial {
-    /// The line rate over n + 1, where n other queue pairs of the host have something under way.
-    Share,
-    /// This.
-    At(Speed),
-}
 
 /// When the rate is worked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,9 +136,7 @@ impl Params {
         self.delta.check("delta")?;
         self.min_rate.check("min_rate")?;
         self.max_rate.check("max_rate")?;
-        if let Initial::At(speed) = self.initial {
-            speed.check("initial_rate")?;
-        }
+        self.initial.check("initial_rate")?;
         if self.t_low > self.t_high {
             return Err(ConfigError::Order { low: "t_low", high: "t_high" });
         }
@@ -263,10 +252,7 @@ impl Rule for Timely {
         self.least = self.params.min_rate.of(line);
         self.most = self.params.max_rate.of(line).max(self.least);
         self.delta = self.params.delta.of(line);
-        let first = match self.params.initial {
-            Initial::Share => line.0 as f64 / (f64::from(path.others) + 1.0),
-            Initial::At(speed) => speed.of(line),
-        };
+        let first = self.params.initial.of(line, path.others);
         self.rate = first.clamp(self.least, self.most);
         self.updated = now;
     }
