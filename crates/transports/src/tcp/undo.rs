@@ -31,7 +31,7 @@ pub(super) struct Stood {
     /// The positions in flight.
     pub(super) flight: (u64, u64),
     pub(super) window: Before,
-    /// `pipe_prev`, segments: FlightSize or ssthresh, whichever was more (RFC 4015, step 0).
+    /// `pipe_prev`, segments: FlightSize or ssthresh, whichever was more (RFC 4015, section 3.1, step 0).
     pub(super) pipe: f64,
     pub(super) rto: Rto,
     /// `recover` and `reduced_at` of the sender.
@@ -77,10 +77,10 @@ impl LossEvent {
         self.unreported += 1;
     }
 
-    /// Eifel: something new is acknowledged. True if the loss was none (RFC 3522, steps 4 to 6): the first
-    /// such acknowledgement answers the original, as it echoes an older stamp than that of what was sent
-    /// again, or that has not been sent at all. Where everything is acknowledged at once, acknowledgements
-    /// of the originals may have been lost, unless the receiver is known to report duplicates.
+    /// Eifel: something new is acknowledged. True if the loss was none (RFC 3522, section 3.2, steps 4 to 6):
+    /// the first such acknowledgement answers the original, as it echoes an older stamp than that of what was
+    /// sent again, or that has not been sent at all. Where everything is acknowledged at once,
+    /// acknowledgements of the originals may have been lost, unless the receiver is known to report duplicates.
     pub(super) fn is_spurious_by_stamp(&mut self, ack: Acceptable) -> bool {
         if self.before.is_none() || std::mem::replace(&mut self.acknowledged, true) {
             return false;

@@ -151,7 +151,8 @@ impl<S: Source> Sender<S> {
         spurious
     }
 
-    /// Restore what the last loss has taken (RFC 4015, steps 8 to 11); everything below `ack` is acknowledged.
+    /// Restore what the last loss has taken (RFC 4015, section 3.1, steps 8 to 11); everything below `ack` is
+    /// acknowledged.
     fn undo(&mut self, config: &Config, ack: u64) {
         let Some(reordering) = &mut self.reordering else { return };
         let Some(&stood) = reordering.event.before() else { return };
