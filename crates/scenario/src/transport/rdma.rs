@@ -3,9 +3,9 @@
 
 use transports::rdma::rule::timely::{Middle, Update};
 use transports::rdma::rule::{RuleConfig, fast, timely as timely_rule};
-use transports::rdma::{self, Initial, Operation, Recovery, Segment, Speed, Timestamps};
+use transports::rdma::{self, Clock, Initial, Operation, Recovery, Segment, Speed, Timestamps};
 use transports::rto::RtoConfig;
-use units::{Bytes, Rate};
+use units::{Bytes, Dur, Rate};
 
 use super::{Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
@@ -120,6 +120,7 @@ pub(super) fn read(
         recompute_gap: table.given("recompute_gap", p.map(|p| p.recompute_gap))?,
         count_nic_wait: table.given("count_nic_wait", p.map(|p| p.count_nic_wait))?,
         timestamps: named(table, "timestamps", TIMESTAMPS, p.map(|p| p.timestamps))?,
+        clock: clock(table, p.map(|p| p.clock))?,
         operation: Operation::Write,
         recovery: recovery(table, p.map(|p| p.recovery))?,
         rto: rto(table, p.map(|p| p.rto))?,
@@ -170,6 +171,15 @@ fn rto(table: &mut Reader<'_>, p: Option<RtoConfig>) -> Result<RtoConfig, Diagno
         initial: table.given("rto_initial", p.map(|p| p.initial))?,
         max: table.given("rto_max", p.map(|p| p.max))?,
         ..rdma::Config::RTO
+    })
+}
+
+fn clock(table: &mut Reader<'_>, p: Option<Clock>) -> Result<Clock, Diagnostic> {
+    Ok(Clock {
+        noise: table.given("noise", p.map(|p| p.noise))?,
+        drift_ppb: table.given("clock_drift", p.map(|p| p.drift_ppb))?,
+        calibration: table.given("clock_calibration", p.map(|p| Calibration(p.calibration)))?.0,
+        reading: table.given("clock_reading", p.map(|p| p.reading))?,
     })
 }
 
@@ -231,6 +241,22 @@ impl Knob for Segment {
             Self::Packet => toml::Value::String("packet".into()),
             Self::Bytes(bytes) => Bytes(u64::from(*bytes)).show(),
         }
+    }
+}
+
+/// How often clocks are compared, or "start".
+struct Calibration(Option<Dur>);
+
+impl Knob for Calibration {
+    const EXAMPLE: &'static str = "\"10ms\"` or `\"start\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "start" => Ok(Self(None)),
+            _ => Dur::read(value).map(|interval| Self(Some(interval))),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        self.0.map_or_else(|| toml::Value::String("start".into()), |interval| interval.show())
     }
 }
 

@@ -55,6 +55,21 @@ pub enum Timestamps {
     Host,
 }
 
+/// What is wrong with the stamps of acknowledgements (`clock.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Each is late by a time drawn from zero to this (TIMELY's figure 12).
+    pub noise: Dur,
+    /// The interface's clock drifts against the host's by at most so many parts in 10^9, drawn for each host, quick or
+    /// slow. At most 10^6.
+    pub drift_ppb: u32,
+    /// How often the host reads both clocks to translate one into the other; above zero. `None`: at the start only,
+    /// and drift accumulates.
+    pub calibration: Option<Dur>,
+    /// The host reads its own clock later than the interface's by a time drawn from zero to this.
+    pub reading: Dur,
+}
+
 /// The parameters of the transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -78,6 +93,8 @@ pub struct Config {
     pub count_nic_wait: bool,
     /// What round-trip times are measured by.
     pub timestamps: Timestamps,
+    /// What is wrong with them. Drift and calibration matter to [`Timestamps::Nic`] only.
+    pub clock: Clock,
     /// Who paces.
     pub operation: Operation,
     /// How losses are repaired.
@@ -125,6 +142,7 @@ impl Config {
             recompute_gap: true,
             count_nic_wait: true,
             timestamps: Timestamps::Nic,
+            clock: Clock::PERFECT,
             operation: Operation::Write,
             recovery: Recovery::GoBackN { nack_interval: Dur::from_us(500) },
             rto: Self::RTO,
@@ -183,6 +201,7 @@ impl Config {
                 return Err(ConfigError::Needs { name: "recovery selective", of });
             }
         }
+        self.clock.check()?;
         self.check_rto()?;
         self.rule.check()
     }

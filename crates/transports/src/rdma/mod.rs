@@ -22,6 +22,7 @@
 //!
 //! Per packet one hash lookup and O(1) work, O(log n) in the queue pairs of the host where segments are released.
 
+mod clock;
 mod config;
 mod control;
 mod flight;
@@ -41,7 +42,9 @@ use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 
-pub use config::{Config, ConfigError, Initial, Operation, Recovery, Segment, Speed, Timestamps};
+pub use config::{
+    Clock, Config, ConfigError, Initial, Operation, Recovery, Segment, Speed, Timestamps,
+};
 use control::{Outbox, put_header};
 use flow::{Departure, Flow, Identity, Incoming, Timer};
 use pacer::Pacer;
@@ -73,6 +76,8 @@ pub struct Rdma {
     rule_timers: Deadlines,
     receivers: Receivers,
     out: Outbox,
+    /// Stamps taken.
+    stamps: u64,
     /// The timers of the host: for retransmissions, and for rules.
     armed: Armed<2>,
 }
@@ -97,6 +102,7 @@ impl Rdma {
             rule_timers: Deadlines::new(),
             receivers: Receivers::default(),
             out: Outbox::default(),
+            stamps: 0,
             armed: Armed::NONE,
         })
     }
@@ -190,6 +196,7 @@ impl Rdma {
         let Some(&slot) = self.by_id.get(&(pkt.src, header.queue_pair)) else {
             return; // of a queue pair that is over
         };
+        let stamp = self.stamp(cx);
         let flow = &mut self.flows[slot as usize];
         let next = match ack.over {
             true => Some(flow.max()),
@@ -202,16 +209,26 @@ impl Rdma {
             nak: ack.nak,
             cause: ack.cause.and_then(|cause| next.checked_add_signed(i64::from(cause))),
             bitmap: ack.bitmap.unwrap_or(0),
-            stamp: match self.config.timestamps {
-                Timestamps::Nic => cx.rx_at,
-                Timestamps::Host => cx.now,
-            },
+            stamp,
             remote: Dur::from_ns(u64::from(ack.remote)),
             marked: ack.marked,
             hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
         };
         let timer = flow.on_ack(&self.config, cx.now, &incoming, cx.fx);
         self.settle(cx.now, cx.now, slot, timer);
+    }
+
+    /// When the packet just come came, by the clock of round-trip times.
+    fn stamp(&mut self, cx: &Cx<'_>) -> Time {
+        self.stamps += 1;
+        let clock = &self.config.clock;
+        match self.config.timestamps {
+            Timestamps::Nic => clock.stamp(cx.draw, self.stamps, cx.rx_at),
+            Timestamps::Host => {
+                let own = Clock { noise: clock.noise, ..Clock::PERFECT };
+                own.stamp(cx.draw, self.stamps, cx.now)
+            }
+        }
     }
 
     fn on_cnp(&mut self, cx: &Cx<'_>, header: &Repr, pkt: &Packet) {

@@ -283,3 +283,188 @@ impl Rule for Timely {
         rate(self.rate)
     }
 }
+
+/// Invariants of specs/timely.md, section 7, by their numbers.
+#[cfg(test)]
+mod tests {
+    use super::super::bench::{PATH, ack};
+    use super::*;
+
+    const PAPER: Params = Params::PAPER;
+    /// The rate of the tests' connections at first, Mb/s.
+    const FIRST: f64 = 1_000.0;
+
+    fn timely(params: Params) -> Timely {
+        let mut rule = Timely::new(params);
+        rule.start(&PATH, Time::ZERO);
+        rule.rate = FIRST * 1e6;
+        rule
+    }
+
+    /// The rate after a round-trip time of `us`, Mb/s.
+    fn after(rule: &mut Timely, us: u64) -> f64 {
+        let sample = ack(rule, Time::ZERO, Dur::from_us(us));
+        rule.on_ack(&sample);
+        rule.rate / 1e6
+    }
+
+    #[track_caller]
+    fn close(value: f64, expected: f64) {
+        assert!((value / expected - 1.0).abs() < 1e-9, "{value}, not {expected}");
+    }
+
+    #[test]
+    fn i3_a_constant_time_between_the_thresholds_adds_delta_and_five_delta_from_the_fifth_on() {
+        let mut rule = timely(PAPER);
+        let rates = [(); 7].map(|()| after(&mut rule, 100));
+        assert_eq!(rates, [1_010.0, 1_020.0, 1_030.0, 1_040.0, 1_090.0, 1_140.0, 1_190.0]);
+    }
+
+    #[test]
+    fn i3_below_t_low_hyperactive_increase_is_a_choice() {
+        for (hai_below_t_low, last) in [(false, 1_070.0), (true, 1_190.0)] {
+            let mut rule = timely(Params { hai_below_t_low, ..PAPER });
+            let rates = [(); 7].map(|()| after(&mut rule, 40));
+            assert_eq!((rates[3], rates[6]), (1_040.0, last));
+        }
+    }
+
+    #[test]
+    fn i3_one_positive_gradient_ends_hyperactive_increase() {
+        let mut rule = timely(Params { alpha: 1.0, ..PAPER });
+        for _ in 0..6 {
+            after(&mut rule, 100);
+        }
+        let low = after(&mut rule, 101);
+        assert!(low < 1_140.0);
+        close(after(&mut rule, 101), low + 10.0);
+    }
+
+    #[test]
+    fn i4_a_step_up_costs_one_factor_exactly() {
+        for alpha in [0.025, 0.46, 0.875, 1.0] {
+            let mut rule = timely(Params { alpha, ..PAPER });
+            let before = after(&mut rule, 100);
+            close(after(&mut rule, 110), before * (1.0 - 0.8 * alpha * 10.0 / 20.0));
+        }
+    }
+
+    #[test]
+    fn i5_beyond_t_high_the_factor_goes_from_one_to_one_minus_beta() {
+        for (us, factor) in [(1_000, 0.6), (2_000, 0.4), (1_000_000_000, 0.2)] {
+            let after = after(&mut timely(PAPER), us);
+            assert!((after / FIRST - factor).abs() < 1e-6, "{us} us: {after}");
+        }
+        assert_eq!(after(&mut timely(PAPER), 500), 1_010.0, "at t_high itself the gradient counts");
+    }
+
+    /// Whatever the samples; with the greatest weight, single steps have gradients far beyond 1 / beta.
+    #[test]
+    fn i6_the_rate_stays_in_its_bounds() {
+        for params in
+            [PAPER, Params { alpha: 1.0, ..PAPER }, Params::ERPC, Params::HPCC, Params::PATCHED]
+        {
+            let mut rule = timely(params);
+            for n in 0..20_000_u64 {
+                let us = [1, 40, 60, 480, 490, 20, 501, 5_000][(n * n / 7 % 8) as usize];
+                let before = rule.rate;
+                let rate = after(&mut rule, us) * 1e6;
+                assert!((rule.least..=rule.most).contains(&rate));
+                assert!(
+                    rate >= (params.least_factor * before).min(rule.most) - 1.0
+                        || rate == rule.least
+                );
+            }
+        }
+        // g = 400 / 20.
+        let mut rule = timely(Params { alpha: 1.0, ..PAPER });
+        after(&mut rule, 60);
+        assert_eq!(after(&mut rule, 460), 10.0, "R_min, not below zero and clamped from there");
+    }
+
+    #[test]
+    fn i7_a_sender_that_uses_half_of_its_rate_gets_no_more() {
+        for us in [10, 40, 100] {
+            let mut rule = timely(PAPER);
+            for _ in 0..20 {
+                let sample =
+                    Ack { achieved: rule.rate / 2.0, ..ack(&rule, Time::ZERO, Dur::from_us(us)) };
+                rule.on_ack(&sample);
+                assert_eq!(rule.rate, FIRST * 1e6);
+            }
+            let sample =
+                Ack { achieved: rule.rate * 0.81, ..ack(&rule, Time::ZERO, Dur::from_us(us)) };
+            rule.on_ack(&sample);
+            assert_eq!(rule.rate, 1_010e6, "above 80 % it does, and has not counted towards more");
+        }
+        let mut rule = timely(PAPER);
+        rule.on_ack(&Ack { achieved: 0.0, ..ack(&rule, Time::ZERO, Dur::from_us(1_000)) });
+        assert_eq!(rule.rate, 600e6, "decreases always apply");
+    }
+
+    /// The rate then follows the last round-trip time alone.
+    #[test]
+    fn i9_with_one_threshold_the_gradient_never_matters() {
+        let target = Dur::from_us(100);
+        for before in [20, 90, 100, 400] {
+            for (us, expected) in [(99, 1_010.0), (100, 1_000.0), (200, 600.0)] {
+                let mut rule =
+                    timely(Params { t_low: target, t_high: target, alpha: 1.0, ..PAPER });
+                after(&mut rule, before);
+                rule.rate = FIRST * 1e6;
+                close(after(&mut rule, us), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_rate_is_a_share_of_the_line() {
+        for (others, mbps) in [(0, 10_000), (3, 2_500), (39, 250)] {
+            let mut rule = Timely::new(PAPER);
+            rule.start(&PathView { others, ..PATH }, Time::ZERO);
+            assert_eq!(rule.rate(), Rate(mbps * 1_000_000));
+        }
+    }
+
+    /// Section 3, variant `grad_zero_increases`: with "< 0", a flat round-trip time changes nothing.
+    #[test]
+    fn a_gradient_of_zero_may_leave_the_rate_alone() {
+        let mut rule = timely(Params { zero_gradient_increases: false, ..PAPER });
+        assert_eq!([(); 9].map(|()| after(&mut rule, 100)), [FIRST; 9]);
+        assert!(after(&mut rule, 99) > FIRST);
+    }
+
+    /// Step 6: half a minRTT after the last update, half of it.
+    #[test]
+    fn an_early_update_counts_in_part() {
+        for (us, expected) in [(5, 1_002.5), (10, 1_005.0), (20, 1_010.0), (90, 1_010.0)] {
+            let mut rule = timely(Params { scaled: true, ..PAPER });
+            let sample = ack(&rule, Time::ZERO + Dur::from_us(us), Dur::from_us(40));
+            rule.on_ack(&sample);
+            close(rule.rate / 1e6, expected);
+        }
+    }
+
+    #[test]
+    fn one_update_in_a_round_trip_if_so_chosen() {
+        let mut rule = timely(Params { update: Update::RoundTrip, ..PAPER });
+        let sample =
+            |acked, next| Ack { acked, next, ..ack(&timely(PAPER), Time::ZERO, Dur::from_us(40)) };
+        for (acked, next, mbps) in
+            [(1, 9, 1_010.0), (5, 13, 1_010.0), (9, 17, 1_010.0), (10, 18, 1_020.0)]
+        {
+            rule.on_ack(&sample(acked, next));
+            assert_eq!(rule.rate / 1e6, mbps, "{acked}");
+        }
+    }
+
+    #[test]
+    fn at_line_rate_below_t_low_erpc_works_nothing_out() {
+        let mut rule = timely(Params::ERPC);
+        rule.rate = rule.most;
+        after(&mut rule, 50);
+        assert_eq!(rule.previous, None);
+        after(&mut rule, 51);
+        assert_eq!(rule.previous, Some(Dur::from_us(51)));
+    }
+}
