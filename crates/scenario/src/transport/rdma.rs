@@ -176,7 +176,7 @@ fn rto(table: &mut Reader<'_>, p: Option<RtoConfig>) -> Result<RtoConfig, Diagno
 
 fn clock(table: &mut Reader<'_>, p: Option<Clock>) -> Result<Clock, Diagnostic> {
     Ok(Clock {
-        noise: table.given("noise", p.map(|p| p.noise))?,
+        noise: table.given("rtt_noise", p.map(|p| p.noise))?,
         drift_ppb: table.given("clock_drift", p.map(|p| p.drift_ppb))?,
         calibration: table.given("clock_calibration", p.map(|p| Calibration(p.calibration)))?.0,
         reading: table.given("clock_reading", p.map(|p| p.reading))?,
