@@ -570,10 +570,15 @@ impl<O: Observer> Part<O> {
             self.host_violates(h, &format!("sent {len} bytes from {from} to {to}"));
             return;
         }
-        if let Some(pfc) = &mut self.pfc
-            && pfc.holds(h, packet, pkt.class)
-        {
-            return;
+        if let Some(pfc) = &mut self.pfc {
+            if pkt.class > 7 {
+                let class = pkt.class;
+                self.host_violates(h, &format!("sent a packet of class {class}"));
+                return;
+            }
+            if pfc.holds(h, packet, pkt.class) {
+                return;
+            }
         }
         pkt.key = digest::packet_key(pkt);
         topology.stamp(pkt);

@@ -56,6 +56,8 @@ struct Line {
     gate: Gate,
     /// Whether a frame is in service, and no packet.
     in_service: bool,
+    /// When the watchdog looks next; never, unless a class is paused.
+    dog_at: Option<Time>,
     /// Over which port of the switch the packet in service has come.
     came: u32,
     /// Frames sent.
@@ -345,8 +347,8 @@ impl<O: Observer> Part<O> {
         let frame = line.teller.tell(line.repeat.is_some());
         if let Some(repeat) = line.repeat.filter(|_| frame.stop() != 0) {
             line.teller.again_at = self.now + repeat;
-            self.events.pause(port.rank(), link, line.teller.again_at);
             pfc.pending += 1;
+            self.events.pause(port.rank(), link, line.teller.again_at);
         }
         line.frames += 1;
         line.in_service = true;
@@ -390,14 +392,30 @@ impl<O: Observer> Part<O> {
         }
         let until = line.hold.map_or(Time::NEVER, |hold| self.now + hold);
         line.gate.hear(frame, self.now, until);
-        let dog = pfc.spec.watchdog.map_or(Time::NEVER, |dog| self.now + dog.after);
-        if frame.stop() != 0 {
-            for at in [until, dog].into_iter().filter(|&at| at != Time::NEVER) {
-                self.events.pause(self.ports[out as usize].rank(), out, at);
-                pfc.pending += 1;
-            }
+        if frame.stop() != 0 && until != Time::NEVER {
+            self.call_at(out, until);
         }
+        self.set_watchdog(out);
         self.gate_changed(out);
+    }
+
+    /// Let [`Part::pause_due`] be called for the port of `link` at `at`.
+    fn call_at(&mut self, link: u32, at: Time) {
+        let Some(pfc) = &mut self.pfc else { return };
+        pfc.pending += 1;
+        self.events.pause(self.ports[link as usize].rank(), link, at);
+    }
+
+    /// Have the watchdog of the port of `link` look when the first pause will have lasted too long. One call at a
+    /// time: most pauses are over long before.
+    fn set_watchdog(&mut self, link: u32) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let line = &mut pfc.lines[link as usize];
+        let (Some(dog), Some(since)) = (pfc.spec.watchdog, line.gate.first_since()) else { return };
+        if line.dog_at.is_none() {
+            line.dog_at = Some(since + dog.after);
+            self.call_at(link, since + dog.after);
+        }
     }
 
     /// Something that flow control waits for may be due at the port of `link`.
@@ -410,11 +428,13 @@ impl<O: Observer> Part<O> {
             line.teller.remind();
         }
         line.gate.expire(self.now);
-        if let Some(dog) = pfc.spec.watchdog {
+        if let Some(dog) = pfc.spec.watchdog.filter(|_| line.dog_at == Some(self.now)) {
+            line.dog_at = None;
             let overrun = line.gate.overrun(self.now, dog.after);
             if overrun != 0 && dog.action == WatchdogAction::Drop {
                 self.discard(link, overrun);
             }
+            self.set_watchdog(link);
         }
         self.gate_changed(link);
     }

@@ -242,3 +242,16 @@ fn headers(pkt: &Packet) -> FrameRepr {
         body_len,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_of_flow_control_is_named_by_what_it_says() {
+        let mut repr = pfc::Repr { classes: 0b1001_0001, ..pfc::Repr::default() };
+        repr.quanta[4] = 79;
+        assert_eq!(flow_control(&repr.to_bytes()), "XON 0, XOFF 4, XON 7");
+        assert_eq!(flow_control(&[0; 60]), "PFC", "whatever it is");
+    }
+}

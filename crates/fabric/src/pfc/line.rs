@@ -155,6 +155,13 @@ impl Gate {
         overrun
     }
 
+    /// Since when the first of the classes is paused that have not been for too long.
+    pub(crate) fn first_since(&self) -> Option<Time> {
+        let bearable = self.paused & !self.overdue;
+        let classes = (0..8).filter(|class| bearable & 1 << class != 0);
+        classes.map(|class| self.pauses[class].since).min()
+    }
+
     /// Bit c: class c is paused.
     pub(crate) fn paused(&self) -> u8 {
         self.paused
