@@ -9,9 +9,9 @@ use crate::reader::Reader;
 /// What `kind` can be.
 const KINDS: [&str; 1] = ["shared"];
 /// Far from the 32 bits in which queues are counted.
-const SIZE_MAX: Bytes = Bytes(1_000_000_000);
+pub(crate) const SIZE_MAX: Bytes = Bytes(1_000_000_000);
 /// Powers of two on both sides of what switches have, 1/128 to 8.
-const ALPHA: std::ops::RangeInclusive<f64> = 1.0 / 1024.0..=1024.0;
+pub(crate) const ALPHA: std::ops::RangeInclusive<f64> = 1.0 / 1024.0..=1024.0;
 
 /// Read `[buffer]`, for queues of this kind and packets of up to `mtu` bytes.
 pub(crate) fn read(

@@ -21,6 +21,7 @@ mod fault;
 mod files;
 mod host;
 mod life;
+mod lossless;
 mod measure;
 mod mux;
 mod packet_latency;

@@ -59,7 +59,7 @@ pub(crate) fn at_switches(
 pub(crate) type ReadQueue = fn(&mut Reader<'_>, &[&Transport]) -> Result<QueueSpec, Diagnostic>;
 
 /// The one of `transports` with the longest packets: queues are measured in those.
-fn longest(transports: &[&Transport]) -> (Framing, u16) {
+pub(crate) fn longest(transports: &[&Transport]) -> (Framing, u16) {
     let longest = transports.iter().max_by_key(|transport| transport.mtu);
     longest.map_or((Framing { payload: 0, overhead: 0 }, 0), |t| (t.framing, t.mtu))
 }
@@ -71,7 +71,8 @@ pub(crate) fn drop_tail(
 ) -> Result<QueueSpec, Diagnostic> {
     let capacity = table.need("capacity")?;
     let ecn_threshold: Option<Capacity> = table.maybe("ecn_threshold")?;
-    let ramp = ramp(table)?;
+    let ramp =
+        if RAMP.into_iter().any(|key| table.has(key)) { Some(ramp(table, RAMP)?) } else { None };
     holds_a_packet(table, "capacity", capacity, transports)?;
     let (ramp, mark_at, not_ect) = match (ecn_threshold, ramp) {
         (Some(_), Some(_)) => {
@@ -107,7 +108,7 @@ pub(crate) fn drop_tail(
     Ok(QueueSpec::Red(RedSpec { capacity, ramp, weight, mark_at, not_ect }))
 }
 
-const MARK_AT: &[(&str, MarkAt)] =
+pub(crate) const MARK_AT: &[(&str, MarkAt)] =
     &[("arrival", MarkAt::Arrival), ("departure", MarkAt::Departure)];
 const NOT_ECT: &[(&str, NotEct)] = &[("pass", NotEct::Pass), ("drop", NotEct::Drop)];
 
@@ -124,28 +125,30 @@ fn unmarked(table: &Reader<'_>, capacity: Capacity) -> Result<QueueSpec, Diagnos
     Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }))
 }
 
-/// The keys `red_min`, `red_max` and `red_probability`, if one of them is there.
-fn ramp(table: &mut Reader<'_>) -> Result<Option<Ramp>, Diagnostic> {
-    if !["red_min", "red_max", "red_probability"].into_iter().any(|key| table.has(key)) {
-        return Ok(None);
-    }
-    let (low, high) = (table.need("red_min")?, table.need("red_max")?);
-    let probability = table.need("red_probability")?;
-    table.within("red_probability", probability, 1e-9..=1.0)?;
+/// The keys of a ramp: from where on packets are marked, up to where, and how likely there.
+const RAMP: [&str; 3] = ["red_min", "red_max", "red_probability"];
+
+/// A ramp, by such keys.
+pub(crate) fn ramp(table: &mut Reader<'_>, keys: [&'static str; 3]) -> Result<Ramp, Diagnostic> {
+    let [from, to, chance] = keys;
+    let (low, high) = (table.need(from)?, table.need(to)?);
+    let probability = table.need(chance)?;
+    table.within(chance, probability, 1e-9..=1.0)?;
     let (unit, min, max) = match (low, high) {
         (Capacity::Packets(min), Capacity::Packets(max)) => (Unit::Packets, min, max),
         (Capacity::Bytes(min), Capacity::Bytes(max)) => (Unit::Bytes, min, max),
         _ => {
-            let message = format!("`red_min` is {low} and `red_max` is {high}");
-            let error = table.error("red_max", message, "not in the same unit");
+            let message = format!("`{from}` is {low} and `{to}` is {high}");
+            let error = table.error(to, message, "not in the same unit");
             return Err(error.hint("count packets in both, or bytes in both"));
         }
     };
     if min > max {
-        let message = format!("`red_max` is {high}, less than `red_min`, which is {low}");
-        return Err(table.error("red_max", message, "too small").hint("at least `red_min`"));
+        let message = format!("`{to}` is {high}, less than `{from}`, which is {low}");
+        let hint = format!("at least `{from}`");
+        return Err(table.error(to, message, "too small").hint(hint));
     }
-    Ok(Some(Ramp { unit, min, max, probability }))
+    Ok(Ramp { unit, min, max, probability })
 }
 
 /// `kind = "ndp"`. Defaults are those of the paper and its code (ndp.md, section 1).
@@ -211,6 +214,24 @@ pub(crate) fn fair(
     let quantum = table.or("quantum", mtu)?;
     // At most so much that credits are counted in packets, not in megabytes.
     let quantum = table.within("quantum", quantum, mtu..=Bytes(1_000_000))?.0 as u32;
+    let classes = classes(table, transports)?;
+    Ok(QueueSpec::ByClass(ByClassSpec { schedule: Schedule::fair(quantum), classes }))
+}
+
+/// `kind = "priority"`: a queue for each class in `[[queue.class]]`, the highest first.
+pub(crate) fn priority(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+) -> Result<QueueSpec, Diagnostic> {
+    let classes = classes(table, transports)?;
+    Ok(QueueSpec::ByClass(ByClassSpec { schedule: Schedule::Strict, classes }))
+}
+
+/// `[[queue.class]]`: the queue of each class.
+fn classes(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+) -> Result<Vec<(u8, QueueSpec)>, Diagnostic> {
     let mut tables = table.tables("class")?;
     let mut classes: Vec<(u8, QueueSpec)> = Vec::new();
     for table in &mut tables {
@@ -229,7 +250,7 @@ pub(crate) fn fair(
         return Err(error.hint(format!("add [[queue.class]] with `class = {missing}`")));
     }
     table.finish_tables("class", tables)?;
-    Ok(QueueSpec::ByClass(ByClassSpec { schedule: Schedule::fair(quantum), classes }))
+    Ok(classes)
 }
 
 /// The queue of one class.
@@ -238,7 +259,9 @@ fn of_class(
     class: u8,
     transports: &[&Transport],
 ) -> Result<QueueSpec, Diagnostic> {
-    let simple: Vec<&Kind<ReadQueue>> = QUEUES.iter().filter(|k| k.name != "fair").collect();
+    let whole_port = ["fair", "priority", "lossless"];
+    let simple = QUEUES.iter().filter(|kind| !whole_port.contains(&kind.name));
+    let simple: Vec<&Kind<ReadQueue>> = simple.collect();
     let kind = *table.choose("kind", &simple, |k| k.name)?;
     let of_class: Vec<&Transport> =
         transports.iter().filter(|t| t.classes.contains(&class)).copied().collect();

@@ -1,6 +1,7 @@
 //! The one list of what there is: transports, topologies, queues, traffic. `trimline list`, the
 //! names in error messages and construction all read it.
 
+use crate::lossless;
 use crate::queue::{self, ReadQueue};
 use crate::topology::{self, ReadTopology};
 use crate::traffic::{self, ReadTraffic};
@@ -141,6 +142,16 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
         name: "fair",
         about: "a queue for each traffic class, served in turn: equal shares in bytes",
         read: queue::fair,
+    },
+    Kind {
+        name: "priority",
+        about: "a queue for each traffic class, the highest class first",
+        read: queue::priority,
+    },
+    Kind {
+        name: "lossless",
+        about: "priority flow control: switches pause their neighbours before their memory is full",
+        read: lossless::read,
     },
 ];
 

@@ -1,0 +1,353 @@
+//! `[queue] kind = "lossless"`: switches that pause their neighbours instead of losing packets.
+
+use queues::{Headroom, LosslessSpec, MarkAt, Marking, MemorySpec, QueueSpec, Schedule, Threshold};
+use units::{Bytes, Rate};
+
+use crate::buffer::{ALPHA, SIZE_MAX};
+use crate::diagnostic::Diagnostic;
+use crate::document::Value;
+use crate::queue::{MARK_AT, longest, ramp};
+use crate::reader::{Knob, Reader};
+use crate::transport::Transport;
+
+/// Published memories (dcqcn_pfc_hpcc_swift.md, section 2).
+fn presets() -> [(&'static str, MemorySpec); 3] {
+    [("hpcc", MemorySpec::hpcc()), (SONIC, MemorySpec::sonic(0)), ("legacy", MemorySpec::legacy())]
+}
+
+/// Leaves to the operator what a class reserves.
+const SONIC: &str = "sonic";
+/// Rates of links, as in `[topology]`.
+const RATES: std::ops::RangeInclusive<Rate> = Rate(1_000)..=Rate(100_000_000_000_000);
+
+/// Read the memory of the switches, and the queues of their ports.
+pub(crate) fn read(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+) -> Result<QueueSpec, Diagnostic> {
+    let mtu = longest(transports).1;
+    let memory = memory(table, mtu)?;
+    let schedule = schedule(table, mtu, table.has("preset"))?;
+    let marking = match table.table("ecn")? {
+        None => None,
+        Some(mut ecn) => {
+            let marking = marking(&mut ecn)?;
+            table.finish_table("ecn", ecn)?;
+            Some(marking)
+        }
+    };
+    // What is not controlled is not marked either.
+    let marked = |class: usize| marking.filter(|_| memory.control & 1 << class == 0);
+    let marking = std::array::from_fn(marked);
+    Ok(QueueSpec::Lossless(Box::new(LosslessSpec { memory, schedule, marking })))
+}
+
+fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<MemorySpec, Diagnostic> {
+    let preset = match table.has("preset") {
+        true => Some(table.choose("preset", &presets(), |(name, _)| name)?.clone()),
+        false => None,
+    };
+    let (name, preset) = preset.unzip();
+    let of = |field: fn(&MemorySpec) -> u32| {
+        preset.as_ref().map(|preset| Bytes(u64::from(field(preset))))
+    };
+    let size = bytes(table, "buffer", of(|m| m.size), u64::from(mtu))?;
+    let reserve = of(|m| m.reserve).filter(|_| name != Some(SONIC));
+    let classes = preset.as_ref().map(|preset| (Classes(preset.lossless), Control(preset.control)));
+    let headroom = table.given("headroom", preset.as_ref().map(|preset| Room(preset.headroom)))?.0;
+    let (lossless, control) = classes_of(table, classes)?;
+    Ok(MemorySpec {
+        size,
+        reserve: bytes(table, "reserve", reserve, 0)?,
+        headroom,
+        headroom_beside: table
+            .or("headroom_beside", preset.as_ref().is_some_and(|preset| preset.headroom_beside))?,
+        threshold: threshold(table, preset.as_ref().map(|preset| preset.threshold))?,
+        xon: bytes(table, "xon", of(|m| m.xon).or(Some(Bytes(0))), 0)?,
+        resume_offset: bytes(table, "resume_offset", of(|m| m.resume_offset), 0)?,
+        lossless,
+        control,
+    })
+}
+
+/// A size of memory, `least` or more.
+fn bytes(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    preset: Option<Bytes>,
+    least: u64,
+) -> Result<u32, Diagnostic> {
+    let bytes = table.given(key, preset)?;
+    // At most a gigabyte, so it fits.
+    Ok(table.within(key, bytes, Bytes(least)..=SIZE_MAX)?.0 as u32)
+}
+
+/// `alpha` or `xoff`, which replace what a preset has of either.
+fn threshold(table: &mut Reader<'_>, preset: Option<Threshold>) -> Result<Threshold, Diagnostic> {
+    if table.has("alpha") && table.has("xoff") {
+        let message = "`alpha` and `xoff`: a threshold is dynamic or static";
+        return Err(table.error("xoff", message, "one of two").hint("leave one of them out"));
+    }
+    let (alpha, with_rate, xoff) = match preset {
+        Some(Threshold::Dynamic { alpha, with_rate }) => (Some(alpha), with_rate, None),
+        Some(Threshold::Static(xoff)) => (None, false, Some(xoff)),
+        None => (None, false, None),
+    };
+    if table.has("xoff") || xoff.is_some() && !table.has("alpha") {
+        let usual = xoff.map(|bytes| Bytes(u64::from(bytes)));
+        return bytes(table, "xoff", usual, 1).map(Threshold::Static);
+    }
+    let alpha = table.given("alpha", alpha)?;
+    let alpha = table.within("alpha", alpha, ALPHA)?;
+    let with_rate = table.or("alpha_with_rate", with_rate)?;
+    Ok(Threshold::Dynamic { alpha, with_rate })
+}
+
+/// Which classes are lossless, and which one is neither counted nor paused.
+fn classes_of(
+    table: &mut Reader<'_>,
+    preset: Option<(Classes, Control)>,
+) -> Result<(u8, u8), Diagnostic> {
+    let lossless = table.given("lossless", preset.map(|(lossless, _)| lossless))?.0;
+    let control = table.given("control_class", preset.map(|(_, control)| control))?.0;
+    if lossless & control != 0 {
+        let message = format!("class {} is lossless and control", control.trailing_zeros());
+        let error = table.error("control_class", message, "in `lossless`, too");
+        return Err(error.hint("what is not counted cannot be paused: name another class"));
+    }
+    Ok((lossless, control))
+}
+
+fn schedule(table: &mut Reader<'_>, mtu: u16, preset: bool) -> Result<Schedule, Diagnostic> {
+    let weights = table.given("schedule", preset.then_some(Weights(None)))?.0;
+    Ok(match weights {
+        None => Schedule::Strict,
+        Some(weights) => Schedule::InTurn(weights.map(|weight| weight * u32::from(mtu))),
+    })
+}
+
+fn marking(table: &mut Reader<'_>) -> Result<Marking, Diagnostic> {
+    let ramp = ramp(table, ["min", "max", "probability"])?;
+    let mark_at: MarkAt = table.choose("at", MARK_AT, |(name, _)| name)?.1;
+    let per = table.maybe("per")?;
+    if let Some(per) = per {
+        table.within("per", per, RATES)?;
+    }
+    Ok(Marking { ramp, mark_at, per })
+}
+
+#[derive(Clone, Copy)]
+struct Room(Headroom);
+
+impl Knob for Room {
+    const EXAMPLE: &'static str = "\"auto\"` or `\"40KB\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        let Value::Text(text) = value else {
+            return Err(format!("a size or \"auto\" is wanted, not {}", value.kind()));
+        };
+        if text == "auto" {
+            return Ok(Self(Headroom::Auto));
+        }
+        if let Some(times) = text.strip_suffix("delays") {
+            let times = times.trim().parse::<u8>().ok().filter(|&n| n > 0);
+            let times = times.ok_or_else(|| format!("{text:?} is not like \"3 delays\""))?;
+            return Ok(Self(Headroom::Delays(u32::from(times))));
+        }
+        let bytes = Bytes::read(value)?;
+        if bytes > SIZE_MAX {
+            return Err(format!("{bytes} is more than {SIZE_MAX}"));
+        }
+        // At most a gigabyte, so it fits.
+        Ok(Self(Headroom::Bytes(bytes.0 as u32)))
+    }
+    fn show(&self) -> toml::Value {
+        toml::Value::String(match self.0 {
+            Headroom::Auto => "auto".to_owned(),
+            Headroom::Delays(times) => format!("{times} delays"),
+            Headroom::Bytes(bytes) => Bytes(u64::from(bytes)).to_string(),
+        })
+    }
+}
+
+/// A list of classes, as a mask.
+#[derive(Clone, Copy)]
+struct Classes(u8);
+
+impl Knob for Classes {
+    const EXAMPLE: &'static str = "[0]";
+    fn read(value: &Value) -> Result<Self, String> {
+        Vec::<u8>::read(value)?
+            .into_iter()
+            .try_fold(Self(0), |Self(mask), class| Ok(Self(mask | bit(class)?)))
+    }
+    fn show(&self) -> toml::Value {
+        let classes: Vec<u8> = (0..8).filter(|class| self.0 & 1 << class != 0).collect();
+        classes.show()
+    }
+}
+
+/// A class, as a mask, or none.
+#[derive(Clone, Copy)]
+struct Control(u8);
+
+impl Knob for Control {
+    const EXAMPLE: &'static str = "7` or `\"none\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "none" => Ok(Self(0)),
+            _ => bit(u8::read(value)?).map(Self),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        match self.0 {
+            0 => "none".to_owned().show(),
+            mask => mask.trailing_zeros().show(),
+        }
+    }
+}
+
+fn bit(class: u8) -> Result<u8, String> {
+    1u8.checked_shl(class.into()).ok_or_else(|| format!("{class} is no class: from 0 to 7"))
+}
+
+/// The weight of each class, or the highest class first.
+struct Weights(Option<[u32; 8]>);
+
+impl Knob for Weights {
+    const EXAMPLE: &'static str = "\"strict\"` or `[1, 1, 1, 1, 1, 1, 1, 8]";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "strict" => return Ok(Self(None)),
+            Value::Array(_) => {}
+            other => return Err(format!("\"strict\" or weights are wanted, not {}", other.kind())),
+        }
+        let weights = Vec::<u8>::read(value)?;
+        if weights.contains(&0) {
+            return Err("a class with a weight of 0 would never be served".to_owned());
+        }
+        let count = weights.len();
+        let weights = <[u8; 8]>::try_from(weights);
+        let weights = weights.map_err(|_| format!("{count} weights for the classes 0 to 7"))?;
+        Ok(Self(Some(weights.map(u32::from))))
+    }
+    fn show(&self) -> toml::Value {
+        match self.0 {
+            None => "strict".to_owned().show(),
+            Some(weights) => weights.to_vec().show(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use queues::{Ramp, Unit};
+
+    use super::*;
+    use crate::Scenario;
+
+    fn scenario(queue: &str) -> Result<Scenario, String> {
+        let text = format!(
+            r#"name = "lossless"
+            seed = 1
+            topology = {{ kind = "star", hosts = 4, link_rate = "40Gbps", link_delay = "1us" }}
+            queue = {{ kind = "lossless", {queue} }}
+            routing.mode = "ecmp"
+            transport = {{ kind = "cbr", payload = "950B", header = "50B", rate = "10Gbps" }}
+            traffic = {{ kind = "permutation", size = "unbounded" }}
+            measure.to = "1ms""#
+        );
+        let read = Scenario::parse("lossless.toml", &text, Path::new("."), &[]);
+        read.map_err(|why| why.render(false))
+    }
+
+    fn spec(queue: &str) -> LosslessSpec {
+        match scenario(queue).unwrap_or_else(|why| panic!("{why}")).config.queue {
+            QueueSpec::Lossless(spec) => *spec,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const ALL: [&str; 8] = [
+        "buffer = \"9MB\"",
+        "reserve = \"4KB\"",
+        "headroom = \"40KB\"",
+        "xoff = \"96KB\"",
+        "resume_offset = \"3KB\"",
+        "lossless = [0, 3]",
+        "control_class = 7",
+        "schedule = \"strict\"",
+    ];
+
+    fn all() -> String {
+        ALL.join(", ")
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let more = r#"headroom_beside = true, xon = "1KB",
+            ecn = { min = "5KB", max = "200KB", probability = 0.01, at = "arrival", per = "40Gbps" }"#;
+        let ramp = Ramp { unit: Unit::Bytes, min: 5_000, max: 200_000, probability: 0.01 };
+        let per = Some(Rate(40_000_000_000));
+        let mut marking = [Some(Marking { ramp, mark_at: MarkAt::Arrival, per }); 8];
+        marking[7] = None;
+        let memory = MemorySpec {
+            size: 9_000_000,
+            reserve: 4_000,
+            headroom: Headroom::Bytes(40_000),
+            headroom_beside: true,
+            threshold: Threshold::Static(96_000),
+            xon: 1_000,
+            resume_offset: 3_000,
+            lossless: 0b1001,
+            control: 0x80,
+        };
+        let expected = LosslessSpec { memory, schedule: Schedule::Strict, marking };
+        assert_eq!(spec(&format!("{}, {more}", all())), expected);
+        let weights = spec(&all().replace("\"strict\"", "[1, 1, 1, 2, 1, 1, 1, 8]")).schedule;
+        let mtu = 1_000;
+        let quanta = [1, 1, 1, 2, 1, 1, 1, 8].map(|weight| weight * mtu);
+        assert_eq!(weights, Schedule::InTurn(quanta));
+    }
+
+    #[test]
+    fn presets_are_those_of_the_queues_and_give_way_to_keys() {
+        assert_eq!(spec("preset = \"hpcc\"").memory, MemorySpec::hpcc());
+        assert_eq!(spec("preset = \"legacy\"").memory, MemorySpec::legacy());
+        let sonic = "preset = \"sonic\", reserve = \"2KB\"";
+        assert_eq!(spec(sonic).memory, MemorySpec::sonic(2_000));
+        let why = scenario("preset = \"sonic\"").err().unwrap();
+        assert!(why.contains("`reserve` is missing"), "{why}");
+
+        let changed = spec("preset = \"hpcc\", xoff = \"50KB\", buffer = \"2MB\", lossless = [2]");
+        let threshold = Threshold::Static(50_000);
+        let expected = MemorySpec { threshold, size: 2_000_000, lossless: 4, ..MemorySpec::hpcc() };
+        assert_eq!(changed.memory, expected);
+        let dynamic = spec("preset = \"legacy\", alpha = 2, control_class = \"none\"").memory;
+        let threshold = Threshold::Dynamic { alpha: 2.0, with_rate: false };
+        assert_eq!(dynamic, MemorySpec { threshold, control: 0, ..MemorySpec::legacy() });
+    }
+
+    #[test]
+    fn the_resolved_scenario_says_the_same() {
+        for queue in ["preset = \"hpcc\"", "preset = \"legacy\", headroom = \"auto\"", &all()] {
+            let scenario = scenario(queue).unwrap();
+            let text = toml::to_string(scenario.resolved()).unwrap();
+            let again = Scenario::parse("resolved.toml", &text, Path::new("."), &[]);
+            let again = again.unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)));
+            assert_eq!(again.config.queue, scenario.config.queue, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_changes_the_science_has_no_default() {
+        for line in ALL {
+            let key = line.split(' ').next().unwrap();
+            let without: Vec<&str> = ALL.into_iter().filter(|&other| other != line).collect();
+            let why = scenario(&without.join(", ")).err().unwrap_or_else(|| panic!("no {key}"));
+            let missing = if key == "xoff" { "alpha" } else { key };
+            assert!(why.contains(&format!("`{missing}` is missing")), "{why}");
+        }
+    }
+}
