@@ -51,7 +51,7 @@ fn rows(s: &Summary) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What only some scenarios have: jobs, named traffic tables, shared memory and timed packets.
+/// What only some scenarios have: jobs, named traffic tables, shared memory, flow control and timed packets.
 fn optional_rows(s: &Summary) -> Vec<(String, String)> {
     let mut rows = job_rows("", &s.jobs);
     for (name, t) in &s.traffic {
@@ -80,6 +80,7 @@ fn optional_rows(s: &Summary) -> Vec<(String, String)> {
             ("  dropped: memory exhausted".to_owned(), whole(memory.exhausted)),
         ]);
     }
+    rows.extend(pfc_rows(s));
     let latency = &s.packet_latency_us;
     if latency.count > 0 {
         rows.extend([
@@ -90,6 +91,24 @@ fn optional_rows(s: &Summary) -> Vec<(String, String)> {
         ]);
     }
     rows
+}
+
+/// What lossless switches say, if there are any.
+fn pfc_rows(s: &Summary) -> Vec<(String, String)> {
+    let pfc = &s.pfc;
+    if pfc.frames.is_none() {
+        return Vec::new();
+    }
+    let rows = [
+        ("pauses of links", s.packets.pfc_pauses.to_string()),
+        ("  together, us", number(pfc.paused_us)),
+        ("  longest, us", number(pfc.longest_pause_us)),
+        ("  most behind each other", whole(pfc.depth)),
+        ("fullest switch memory, bytes", whole(pfc.memory_bytes)),
+        ("  most headroom, bytes", whole(pfc.headroom_bytes)),
+        ("  dropped: lossless", whole(pfc.lossless_violations)),
+    ];
+    rows.map(|(label, value)| (label.to_owned(), value)).into()
 }
 
 /// What jobs say, if there are any; the labels begin with `of`.

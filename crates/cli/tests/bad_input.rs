@@ -266,11 +266,14 @@ fn lossless_switches_that_cannot_be() {
     for (name, keys) in [
         ("lossless_without_a_preset", "buffer=\"9MB\""),
         ("lossless_with_two_thresholds", "preset=\"hpcc\", xoff=\"96KB\", alpha=1"),
+        ("lossless_without_memory", "preset=\"legacy\", buffer=\"500KB\""),
         ("lossless_with_headroom_of_no_kind", "preset=\"hpcc\", headroom=\"some\""),
         ("lossless_with_a_class_out_of_range", "preset=\"hpcc\", lossless=[0, 8]"),
         ("lossless_with_a_lossless_control_class", "preset=\"hpcc\", control_class=0"),
         ("lossless_with_a_weight_too_few", "preset=\"hpcc\", schedule=[1, 2, 3]"),
         ("lossless_with_a_weight_of_zero", "preset=\"hpcc\", schedule=[1, 1, 1, 1, 1, 1, 1, 0]"),
+        ("lossless_with_a_watchdog_that_does_nothing", "preset=\"hpcc\", watchdog=\"1ms\""),
+        ("lossless_with_pauses_of_no_time", "preset=\"hpcc\", pause=\"0us\""),
         (
             "lossless_with_marks_at_no_moment",
             "preset=\"hpcc\", ecn={min=\"5KB\", max=\"9KB\", probability=1}",

@@ -53,7 +53,7 @@ pub use study::{
     STUDY_SCHEMA, Span, StudyResults, Timeline, Verdict,
 };
 pub use summary::{
-    Deadlines, Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets,
+    Deadlines, Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, Pfc,
     QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
 };
 pub use table::{Column, Row, TableWriter};

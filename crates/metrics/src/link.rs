@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use units::{Rate, Time};
+use units::{Dur, Rate, Time};
 
 use crate::table::read_table;
 use crate::{Column, FileError, Row, StagedFile, TableWriter};
@@ -30,6 +30,12 @@ pub struct LinkRow {
     pub bounced: u64,
     /// Packets marked with congestion experienced at its queue.
     pub marked: u64,
+    /// Times that the far end paused a class of it (priority flow control).
+    pub pauses: u64,
+    /// How long its classes were paused, together.
+    pub paused: Dur,
+    /// The longest of these pauses.
+    pub longest_pause: Dur,
 }
 
 impl Row for LinkRow {
@@ -84,6 +90,24 @@ impl Row for LinkRow {
                 "packets marked with congestion experienced at its queue",
                 |r: &Self| r.marked,
                 |r, v| r.marked = v,
+            ),
+            Column::int(
+                "pauses",
+                "times that the far end paused a class of it (priority flow control)",
+                |r: &Self| r.pauses,
+                |r, v| r.pauses = v,
+            ),
+            Column::int(
+                "paused_ps",
+                "how long its classes were paused, together",
+                |r: &Self| r.paused.0,
+                |r, v| r.paused = Dur(v),
+            ),
+            Column::int(
+                "longest_pause_ps",
+                "the longest of these pauses",
+                |r: &Self| r.longest_pause.0,
+                |r, v| r.longest_pause = Dur(v),
             ),
         ]
     }
@@ -177,6 +201,9 @@ mod tests {
             trimmed: 2,
             bounced: 3,
             marked: 4,
+            pauses: 5,
+            paused: Dur(6),
+            longest_pause: Dur(7),
         };
         let links = vec![link("tor 3 → host 27", Some(0.92)), link("", None)];
         write_links(out.file("links.parquet").unwrap(), links.clone()).unwrap();

@@ -11,7 +11,8 @@ use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
 /// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
-pub const RESULT_SCHEMA: u32 = 5;
+/// 6: priority flow control.
+pub const RESULT_SCHEMA: u32 = 6;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -51,6 +52,8 @@ pub struct Summary {
     pub queue_bytes: QueueBytes,
     /// Memory of the switches whose ports share it.
     pub shared_buffer: SharedBuffer,
+    /// Priority flow control, where switches are lossless.
+    pub pfc: Pfc,
     /// The run as its fault script divides it; empty without one.
     pub phases: Vec<Phase>,
     /// What a reader should know before trusting the numbers; empty if nothing.
@@ -269,7 +272,7 @@ pub struct Packets {
     pub host_dropped: u64,
     /// Packets that a switch marked with congestion experienced.
     pub ecn_marked: u64,
-    /// PFC pause frames sent.
+    /// Times that a PFC frame paused a class of a link.
     pub pfc_pauses: u64,
     /// Recoveries begun because acknowledgements told of a loss.
     pub fast_retransmits: u64,
@@ -316,6 +319,37 @@ pub struct SharedBuffer {
     pub exhausted: Option<u64>,
 }
 
+/// Priority flow control over the whole run; without numbers where no switch is lossless.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pfc {
+    /// PFC frames sent, to pause, to go on pausing and to resume.
+    pub frames: Option<u64>,
+    /// Pauses of a class of a link, over the simulated time.
+    pub pauses_per_s: Option<f64>,
+    /// How long classes of links were paused, all of them together, in microseconds.
+    pub paused_us: Option<f64>,
+    /// The longest pause, in microseconds.
+    pub longest_pause_us: Option<f64>,
+    /// The most pauses that were behind each other: each because of packets that the next one held up.
+    pub depth: Option<u64>,
+    /// Packets of lossless classes that a switch had no room for. 0 unless the headroom is too small.
+    pub lossless_violations: Option<u64>,
+    /// Packets of other classes that a switch had no room for.
+    pub lossy_drops: Option<u64>,
+    /// Pauses that lasted too long for the watchdog.
+    pub watchdog: Option<u64>,
+    /// Packets that the watchdog dropped.
+    pub watchdog_drops: Option<u64>,
+    /// The most memory that any one switch had in use, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The most headroom that a class of a port of a switch has used, in bytes.
+    pub headroom_bytes: Option<u64>,
+    /// The first deadlock that was found: the switches whose links waited for one another, and the class.
+    pub deadlock: Option<String>,
+    /// Since when, in microseconds since the start of the run.
+    pub deadlock_since_us: Option<f64>,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -343,6 +377,7 @@ mod tests {
             timeouts: Timeouts::default(),
             queue_bytes: QueueBytes::default(),
             shared_buffer: SharedBuffer::default(),
+            pfc: Pfc::default(),
             phases: vec![Phase::default()],
             warnings: vec!["too short".to_owned()],
         }
@@ -381,6 +416,9 @@ mod tests {
             shared_buffer.over_threshold shared_buffer.exhausted measured.from_us measured.to_us measured.unfinished
             flow_goodput_gbps.min flow_goodput_gbps.p10 flow_goodput_gbps.p50
             flow_goodput_gbps.mean flow_goodput_gbps.max
+            pfc.frames pfc.pauses_per_s pfc.paused_us pfc.longest_pause_us pfc.depth
+            pfc.lossless_violations pfc.lossy_drops pfc.watchdog pfc.watchdog_drops
+            pfc.memory_bytes pfc.headroom_bytes pfc.deadlock pfc.deadlock_since_us
             phases[].what phases[].from_us phases[].to_us phases[].submitted
             phases[].carried_over phases[].unfinished phases[].fct_us.mean phases[].fct_us.p50
             phases[].fct_us.p90 phases[].fct_us.p99 phases[].fct_us.max phases[].fct_us.stdev
@@ -434,7 +472,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 7, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 5");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 7, not 6");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

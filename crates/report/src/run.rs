@@ -367,12 +367,15 @@ fn tier_table(links: &[LinkRow]) -> Markup {
         "Trimmed",
         "Bounced",
         "Marked",
+        "Pauses",
+        "Longest pause, us",
     ];
     let row = |(tier, links): &(&str, Vec<&LinkRow>)| {
         let mut used: Vec<f64> = links.iter().filter_map(|l| l.utilization).collect();
         used.sort_unstable_by(f64::total_cmp);
         let sum = |get: fn(&LinkRow) -> u64| count(links.iter().map(|l| get(l)).sum());
         let longest = links.iter().map(|l| l.max_queue_bytes).max().unwrap_or(0);
+        let longest_pause = links.iter().map(|l| l.longest_pause).max().unwrap_or_default();
         vec![
             (*tier).to_owned(),
             count(links.len() as u64),
@@ -384,6 +387,8 @@ fn tier_table(links: &[LinkRow]) -> Markup {
             sum(|l| l.trimmed),
             sum(|l| l.bounced),
             sum(|l| l.marked),
+            sum(|l| l.pauses),
+            number(Some(longest_pause.as_us_f64())),
         ]
     };
     let rows: Vec<Vec<String>> = tiers.iter().map(row).collect();
@@ -402,7 +407,7 @@ fn tier_table(links: &[LinkRow]) -> Markup {
 }
 
 fn packets(summary: &Summary) -> Markup {
-    let Summary { packets, timeouts, shared_buffer, .. } = summary;
+    let Summary { packets, timeouts, shared_buffer, pfc, .. } = summary;
     let mut rows = vec![
         ("Data sent", packets.data_sent, "with payload, by hosts, retransmissions included"),
         ("Control sent", packets.control_sent, "without payload, by hosts"),
@@ -412,7 +417,7 @@ fn packets(summary: &Summary) -> Markup {
         ("Dropped", packets.dropped, "lost at a queue or on a dead link"),
         ("Dropped in hosts", packets.host_dropped, "lost in a device queue, before the link"),
         ("ECN marked", packets.ecn_marked, "at a switch"),
-        ("PFC pauses", packets.pfc_pauses, "pause frames sent"),
+        ("PFC pauses", packets.pfc_pauses, "times that a frame paused a class of a link"),
         ("Fast retransmits", packets.fast_retransmits, "losses that acknowledgements told of"),
         ("- spurious", packets.spurious_fast_retransmits, "the original arrived all the same"),
         ("Timeouts", timeouts.total, "losses that only a timer repaired"),
@@ -422,11 +427,14 @@ fn packets(summary: &Summary) -> Markup {
         ("- other", timeouts.other, "none of these"),
         ("- spurious", timeouts.spurious, "what was sent again was there already"),
     ];
-    let of_buffer = [
+    let of_memory = [
         ("Over the threshold", shared_buffer.over_threshold, "dropped: a full share of the memory"),
         ("Memory exhausted", shared_buffer.exhausted, "dropped: no room in the switch"),
+        ("Lossless, no room", pfc.lossless_violations, "dropped: less headroom than a link needs"),
+        ("Lossy, no room", pfc.lossy_drops, "dropped: at their threshold of a lossless switch"),
+        ("Watchdog", pfc.watchdog_drops, "dropped: their class was paused for too long"),
     ];
-    rows.extend(of_buffer.into_iter().filter_map(|(name, n, about)| Some((name, n?, about))));
+    rows.extend(of_memory.into_iter().filter_map(|(name, n, about)| Some((name, n?, about))));
     html! {
         div.scroll {
             table {

@@ -1,7 +1,8 @@
 //! `[queue] kind = "lossless"`: switches that pause their neighbours instead of losing packets.
 
+use fabric::{Pause, PfcSpec, Topology, Watchdog, WatchdogAction};
 use queues::{Headroom, LosslessSpec, MarkAt, Marking, MemorySpec, QueueSpec, Schedule, Threshold};
-use units::{Bytes, Rate};
+use units::{Bytes, Dur, Rate};
 
 use crate::buffer::{ALPHA, SIZE_MAX};
 use crate::diagnostic::Diagnostic;
@@ -19,6 +20,13 @@ fn presets() -> [(&'static str, MemorySpec); 3] {
 const SONIC: &str = "sonic";
 /// Rates of links, as in `[topology]`.
 const RATES: std::ops::RangeInclusive<Rate> = Rate(1_000)..=Rate(100_000_000_000_000);
+
+/// dcqcn_pfc_hpcc_swift.md, section 9, I5.
+const DEADLOCK_AFTER: Dur = Dur::from_ms(10);
+/// How long a pause can be too long.
+const PATIENCE: std::ops::RangeInclusive<Dur> = Dur::from_us(1)..=Dur::from_ms(1_000_000);
+const WATCHDOG_ACTIONS: &[(&str, WatchdogAction)] =
+    &[("drop", WatchdogAction::Drop), ("forward", WatchdogAction::Forward)];
 
 /// Read the memory of the switches, and the queues of their ports.
 pub(crate) fn read(
@@ -68,6 +76,47 @@ fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<MemorySpec, Diagnostic> {
         lossless,
         control,
     })
+}
+
+/// Read what ports do about flow control beside sending and obeying its frames; nothing if `queue` has none.
+pub(crate) fn read_pfc(table: &mut Reader<'_>, queue: &QueueSpec) -> Result<PfcSpec, Diagnostic> {
+    if !matches!(queue, QueueSpec::Lossless(_)) {
+        return Ok(PfcSpec::default());
+    }
+    let pause = table.or("pause", Stop(Pause::UntilResume))?.0;
+    let deadlock_after = table.or("deadlock_after", DEADLOCK_AFTER)?;
+    table.within("deadlock_after", deadlock_after, PATIENCE)?;
+    Ok(PfcSpec { pause, watchdog: watchdog(table)?, deadlock_after: Some(deadlock_after) })
+}
+
+/// Check that every switch of `topology` has memory for what `queue` reserves in it.
+pub(crate) fn check_memory(
+    table: &Reader<'_>,
+    queue: &QueueSpec,
+    topology: &Topology,
+) -> Result<(), Diagnostic> {
+    let QueueSpec::Lossless(spec) = queue else { return Ok(()) };
+    fabric::check_memory(topology, &spec.memory).map_err(|why| {
+        let key = table.likeliest(&["buffer", "headroom", "reserve", "preset"]).unwrap_or("kind");
+        let error = table.error(key, why, "nothing is left to share");
+        error.hint(
+            "make `buffer` larger, `headroom` or `reserve` smaller, or fewer classes `lossless`",
+        )
+    })
+}
+
+fn watchdog(table: &mut Reader<'_>) -> Result<Option<Watchdog>, Diagnostic> {
+    let Some(after) = table.maybe("watchdog")? else {
+        if table.has("watchdog_action") {
+            let message = "`watchdog_action` without a time after which it acts";
+            let error = table.error("watchdog_action", message, "means nothing here");
+            return Err(error.hint("add `watchdog = \"200ms\"`"));
+        }
+        return Ok(None);
+    };
+    table.within("watchdog", after, PATIENCE)?;
+    let action = table.choose("watchdog_action", WATCHDOG_ACTIONS, |(name, _)| name)?.1;
+    Ok(Some(Watchdog { after, action }))
 }
 
 /// A size of memory, `least` or more.
@@ -134,6 +183,28 @@ fn marking(table: &mut Reader<'_>) -> Result<Marking, Diagnostic> {
         table.within("per", per, RATES)?;
     }
     Ok(Marking { ramp, mark_at, per })
+}
+
+/// How long a frame stops a class.
+struct Stop(Pause);
+
+impl Knob for Stop {
+    const EXAMPLE: &'static str = "\"until-resume\"` or `\"5us\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "until-resume" => Ok(Self(Pause::UntilResume)),
+            _ => match Dur::read(value)? {
+                Dur::ZERO => Err("a pause of no time is none".to_owned()),
+                time => Ok(Self(Pause::Timed(time))),
+            },
+        }
+    }
+    fn show(&self) -> toml::Value {
+        match self.0 {
+            Pause::UntilResume => "until-resume".to_owned().show(),
+            Pause::Timed(time) => time.show(),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -338,6 +409,24 @@ mod tests {
             let again = again.unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)));
             assert_eq!(again.config.queue, scenario.config.queue, "{text}");
         }
+    }
+
+    #[test]
+    fn what_ports_do_about_pauses_is_read() {
+        let pfc = |keys: &str| {
+            let scenario = scenario(&format!("preset = \"hpcc\", {keys}"));
+            scenario.map(|scenario| scenario.config.pfc)
+        };
+        let usual = PfcSpec { deadlock_after: Some(Dur::from_ms(10)), ..PfcSpec::default() };
+        assert_eq!(pfc("pause = \"until-resume\"").unwrap(), usual);
+        let keys = "pause = \"5us\", watchdog = \"2ms\", watchdog_action = \"forward\", deadlock_after = \"1ms\"";
+        let after = Dur::from_ms(2);
+        let watchdog = Some(Watchdog { after, action: WatchdogAction::Forward });
+        let pause = Pause::Timed(Dur::from_us(5));
+        let deadlock_after = Some(Dur::from_ms(1));
+        assert_eq!(pfc(keys).unwrap(), PfcSpec { pause, watchdog, deadlock_after });
+        let why = pfc("watchdog_action = \"drop\"").unwrap_err();
+        assert!(why.contains("means nothing here"), "{why}");
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use endpoint::Stat;
-use fabric::{Link, LinkStats, Node, Outcome, Sample, Tier, Topology};
+use fabric::{Link, LinkStats, Node, Outcome, PauseStats, Sample, Tier, Topology};
 use metrics::{
-    FlowRow, JobRow, LinkRow, Packets, Phase, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
+    FlowRow, JobRow, LinkRow, Packets, Pfc, Phase, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
     SeriesRow, SharedBuffer, Summary, Timeouts, TrafficStats, Window,
 };
 use queues::SharedBufferStats;
@@ -64,6 +64,7 @@ impl Results {
                 max: longest_queue(topology, &outcome.links),
             },
             shared_buffer: shared_buffer(&outcome.buffers),
+            pfc: pfc(outcome),
             phases: phases(scenario, outcome, &flows),
             warnings,
         };
@@ -122,7 +123,7 @@ fn packets(outcome: &Outcome) -> Packets {
         dropped: c.dropped,
         host_dropped: c.stat(Stat::HostDrop),
         ecn_marked: c.marked,
-        pfc_pauses: 0,
+        pfc_pauses: outcome.links.iter().map(|link| link.pfc.pauses).sum(),
         fast_retransmits: c.stat(Stat::FastRetransmit),
         spurious_fast_retransmits: c.stat(Stat::SpuriousFastRetransmit),
     }
@@ -159,6 +160,36 @@ fn shared_buffer(switches: &[SharedBufferStats]) -> SharedBuffer {
     }
 }
 
+/// Flow control on all links, and the memories that call for it.
+fn pfc(outcome: &Outcome) -> Pfc {
+    if outcome.memories.is_empty() {
+        return Pfc::default();
+    }
+    let links = || outcome.links.iter().map(|link| &link.pfc);
+    let sum = |of: fn(&PauseStats) -> u64| Some(links().map(of).sum());
+    let memories = || outcome.memories.iter();
+    let seconds = outcome.now.since(Time::ZERO).as_s_f64();
+    let pauses: u64 = links().map(|link| link.pauses).sum();
+    let paused: Dur = links().fold(Dur::ZERO, |all, link| all + link.paused);
+    let longest = links().map(|link| link.longest).max();
+    let deadlock = outcome.deadlock.as_ref();
+    Pfc {
+        frames: sum(|link| link.frames),
+        pauses_per_s: (seconds > 0.0).then(|| pauses as f64 / seconds),
+        paused_us: Some(paused.as_us_f64()),
+        longest_pause_us: longest.map(Dur::as_us_f64),
+        depth: links().map(|link| u64::from(link.depth)).max(),
+        lossless_violations: Some(memories().map(|memory| memory.violations).sum()),
+        lossy_drops: Some(memories().map(|memory| memory.refused).sum()),
+        watchdog: sum(|link| link.watchdog),
+        watchdog_drops: sum(|link| link.watchdog_drops),
+        memory_bytes: memories().map(|memory| u64::from(memory.max_bytes)).max(),
+        headroom_bytes: memories().map(|memory| u64::from(memory.max_headroom)).max(),
+        deadlock: deadlock.map(ToString::to_string),
+        deadlock_since_us: deadlock.map(|deadlock| deadlock.since.as_us_f64()),
+    }
+}
+
 /// The level that a link leaves and its direction, for example `tor-down`.
 fn tier(link: &Link) -> String {
     match (link.from, link.to) {
@@ -182,6 +213,9 @@ fn links(topology: &Topology, outcome: &Outcome, window: Window) -> Vec<LinkRow>
         trimmed: stats.trimmed,
         bounced: stats.bounced,
         marked: stats.marked,
+        pauses: stats.pfc.pauses,
+        paused: stats.pfc.paused,
+        longest_pause: stats.pfc.longest,
     };
     topology.links().iter().zip(&outcome.links).map(row).collect()
 }

@@ -14,7 +14,9 @@ use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
 use crate::transport::Transports;
-use crate::{buffer, fault, files, host, life, queue, routing, topology, traffic, transport};
+use crate::{
+    buffer, fault, files, host, life, lossless, queue, routing, topology, traffic, transport,
+};
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
 pub struct Scenario {
@@ -134,6 +136,8 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
     let queue = queue::read(&mut tables.queue, &transports)?;
+    lossless::check_memory(&tables.queue, &queue, &topology)?;
+    let pfc = lossless::read_pfc(&mut tables.queue, &queue)?;
     let buffer = match &mut tables.buffer {
         Some(table) => Some(buffer::read(table, &queue, transports.mtu())?),
         None => None,
@@ -165,7 +169,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         queue,
         queues_at,
         buffer,
-        pfc: fabric::PfcSpec::default(),
+        pfc,
         faults: script.faults,
         reroute_after,
         events: fabric::Events::Wheel,

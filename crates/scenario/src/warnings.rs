@@ -36,6 +36,7 @@ pub(crate) fn of(
     warnings.extend(small_first_window(scenario));
     warnings.extend(losses(scenario, outcome));
     warnings.extend(faulted(outcome));
+    warnings.extend(flow_control(outcome));
     warnings
 }
 
@@ -97,7 +98,8 @@ fn small_first_window(scenario: &Scenario) -> Option<String> {
 /// Losses in a fabric that trims are the exception and worth a look; elsewhere many of them say
 /// that the capacity of the queues decides the result.
 fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
-    let dropped = outcome.counters.dropped - outcome.counters.faulted;
+    let told_elsewhere = outcome.counters.faulted + violations(outcome) + watchdog_drops(outcome);
+    let dropped = outcome.counters.dropped - told_elsewhere;
     if dropped > 0 && trims(&scenario.config.queue) {
         let lost = "were lost although the switches trim: headers or control did not fit";
         return Some(format!("{dropped} packets {lost}"));
@@ -118,9 +120,47 @@ fn many(lost: u64, outcome: &Outcome) -> Option<String> {
     (share > MANY).then(|| format!("{lost} packets ({percent:.1} % of the data) were lost"))
 }
 
+/// Priority flow control that came to grief: losses that it is there to prevent, and deadlocks.
+fn flow_control(outcome: &Outcome) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let violations = violations(outcome);
+    if violations > 0 {
+        warnings.push(format!(
+            "{violations} packets of lossless classes were lost, because less headroom is configured \
+             than what arrives after a pause has been sent: `headroom = \"auto\"` in [queue] is enough"
+        ));
+    }
+    if let Some(deadlock) = &outcome.deadlock {
+        let since = for_people(deadlock.since.since(Time::ZERO));
+        let found = for_people(deadlock.at.since(Time::ZERO));
+        warnings.push(format!(
+            "deadlock: {deadlock} waited for one another from {since} on, as was found at {found}"
+        ));
+    }
+    let expired: u64 = outcome.links.iter().map(|link| link.pfc.watchdog).sum();
+    if expired > 0 {
+        let lost = watchdog_drops(outcome);
+        warnings.push(format!(
+            "pauses that lasted too long for the watchdog: {expired}; packets that it dropped: {lost}"
+        ));
+    }
+    warnings
+}
+
+/// Packets of lossless classes that a switch had no room for.
+fn violations(outcome: &Outcome) -> u64 {
+    outcome.memories.iter().map(|memory| memory.violations).sum()
+}
+
+/// Packets that the watchdogs dropped.
+fn watchdog_drops(outcome: &Outcome) -> u64 {
+    outcome.links.iter().map(|link| link.pfc.watchdog_drops).sum()
+}
+
 /// Why switches lose what they do not trim.
 fn full(scenario: &Scenario) -> &'static str {
     match (scenario.config.buffer, &scenario.config.queue) {
+        (None, QueueSpec::Lossless(_)) => "classes that are not lossless were at their threshold",
         (Some(_), _) => "queues had their share of the switches' memory, or were full",
         (None, QueueSpec::Red(spec)) if spec.not_ect == NotEct::Drop => {
             "queues were full, or chose packets that cannot be marked"

@@ -10,6 +10,7 @@ use metrics::{
 };
 use scenario::{Results, Scenario};
 use serde_json::Value;
+use units::Dur;
 
 use crate::run::Run;
 
@@ -207,6 +208,8 @@ fn of_tiers(links: &[LinkRow]) -> Metrics {
         add("dropped", sum(|l| l.dropped));
         add("bounced", sum(|l| l.bounced));
         add("marked", sum(|l| l.marked));
+        add("pauses", sum(|l| l.pauses));
+        add("paused_us", links.iter().fold(Dur::ZERO, |all, l| all + l.paused).as_us_f64());
         let longest = links.iter().map(|l| l.max_queue_bytes).max().unwrap_or(0);
         add("max_queue_bytes", longest as f64);
         let used: Vec<f64> = links.iter().filter_map(|l| l.utilization).collect();
