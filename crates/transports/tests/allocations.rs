@@ -3,7 +3,8 @@
 
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
-use trimline_transports::{mptcp, ndp, phost, tcp};
+use trimline_transports::rto::RtoConfig;
+use trimline_transports::{mptcp, ndp, phost, rdma, tcp};
 use units::{Bytes, Dur};
 
 fn allocations(run: &mut dyn FnMut()) -> u64 {
@@ -41,6 +42,34 @@ fn ictcp_allocates_nothing_per_packet() {
     let mut config = tcp::Config::linux_datacenter(1460);
     config.receive_window = tcp::ReceiveWindow::Ictcp(tcp::ictcp::Params::paper(Dur::from_ms(1)));
     tcp_allocates_nothing(config);
+}
+
+#[test]
+fn rdma_allocates_nothing_per_packet() {
+    let lossy = |config: rdma::Config| {
+        let rto = RtoConfig { min: Dur::from_ms(1), initial: Dur::from_ms(1), ..config.rto };
+        rdma::Config { rto, timeouts_max: 100, ..config }
+    };
+    let each_packet = rdma::Config::roce(1024, rdma::RuleConfig::Unlimited);
+    let timely = rdma::Config::timely(1024);
+    let selective = rdma::Recovery::Selective { reordering: 3 };
+    for config in [
+        timely,
+        each_packet,
+        rdma::Config { recovery: selective, segment: rdma::Segment::Packet, ..timely },
+    ] {
+        let config = lossy(config);
+        let make = |_| Box::new(rdma::Rdma::new(config).unwrap()) as Box<dyn Endpoint>;
+        let opts = Opts {
+            payload: Bytes(1024),
+            window: Bytes(16 << 10),
+            trims: false,
+            bounces: false,
+            hashed_paths: true,
+            patience: Dur::from_ms(10_000),
+        };
+        conformance::allocates_nothing(&make, opts, allocations);
+    }
 }
 
 #[test]

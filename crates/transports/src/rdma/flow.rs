@@ -233,7 +233,9 @@ impl Flow {
         match config.nic_pacing {
             Some(pacing) if pacing < self.line => {
                 let last = self.stream.wire_bytes(end - 1..end);
-                pacing.serialise(bytes - last) + self.line.serialise(last)
+                let others = end - 1 - self.nxt;
+                let each = (bytes - last).checked_div(others).unwrap_or(0);
+                pacing.serialise(each) * others + self.line.serialise(last)
             }
             _ => self.line.serialise(bytes),
         }
