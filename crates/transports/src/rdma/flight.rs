@@ -50,6 +50,8 @@ pub(super) struct Flight {
     bytes: u64,
     /// How many are lost.
     lost: usize,
+    /// None that ends before this packet is.
+    lost_from: u64,
     /// Segments sent so far.
     count: u64,
     /// The highest order of those that have arrived, plus one.
@@ -66,7 +68,7 @@ impl Flight {
     /// Nothing is on its way: all of it will be sent again, as new.
     pub(super) fn forget(&mut self) {
         self.sent.clear();
-        (self.bytes, self.lost) = (0, 0);
+        (self.bytes, self.lost, self.lost_from) = (0, 0, 0);
     }
 
     /// Bytes on the wire of what is on its way.
@@ -106,13 +108,22 @@ impl Flight {
         if self.lost == 0 {
             return None;
         }
-        let lost = self.sent.iter().find(|s| s.state == State::Lost)?;
+        let lost = self.sent.get(self.first_lost_at()?)?;
         Some((lost.end - 1, lost.bytes))
+    }
+
+    fn first_lost_at(&self) -> Option<usize> {
+        let first = self.sent.partition_point(|s| s.end < self.lost_from);
+        let lost = self.sent.range(first..).position(|s| s.state == State::Lost)?;
+        Some(first + lost)
     }
 
     /// The first lost segment is sent again.
     pub(super) fn repeat(&mut self) {
-        if let Some(lost) = self.sent.iter_mut().find(|s| s.state == State::Lost) {
+        if let Some(at) = self.first_lost_at()
+            && let Some(lost) = self.sent.get_mut(at)
+        {
+            self.lost_from = lost.end;
             (lost.state, lost.stamp, lost.order) = (State::Sent, Stamp::Void, self.count);
             self.count += 1;
             self.lost -= 1;
@@ -190,6 +201,7 @@ impl Flight {
         for s in self.sent.iter_mut().filter(|s| s.state == State::Sent && which(s)) {
             s.state = State::Lost;
             self.lost += 1;
+            self.lost_from = self.lost_from.min(s.end);
             self.bytes -= s.bytes;
         }
         self.lost > before

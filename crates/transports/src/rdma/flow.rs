@@ -286,11 +286,8 @@ impl Flow {
         let progress = next > self.una;
         self.una = next;
         self.nxt = self.nxt.max(next);
-        let named = (0..64).filter(|n| bitmap >> n & 1 == 1).map(|n| next + 1 + n);
-        for psn in
-            named.chain(cause.filter(|_| matches!(config.recovery, Recovery::Selective { .. })))
-        {
-            bytes += self.flight.arrived(psn);
+        if let Recovery::Selective { .. } = config.recovery {
+            bytes += self.note_arrivals(next, cause, bitmap);
         }
         self.notice_loss(config, now, incoming, fx);
         self.tell_rule(config, now, incoming, bytes, rtt);
@@ -304,6 +301,17 @@ impl Flow {
             (false, true) => Timer::Restart,
             (false, false) => Timer::Keep,
         }
+    }
+
+    /// Packets behind the first that is missing have arrived: the one that caused the acknowledgement, and those of
+    /// the bitmap. Returns the bytes of those that nobody knew of.
+    fn note_arrivals(&mut self, next: u64, cause: Option<u64>, mut bitmap: u64) -> u64 {
+        let mut bytes = cause.map_or(0, |cause| self.flight.arrived(cause));
+        while bitmap != 0 {
+            bytes += self.flight.arrived(next + 1 + u64::from(bitmap.trailing_zeros()));
+            bitmap &= bitmap - 1;
+        }
+        bytes
     }
 
     /// Go back, or mark what is lost, if the acknowledgement just come shows a loss.
