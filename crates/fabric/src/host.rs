@@ -257,7 +257,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// Host `h` has broken a rule.
-    fn host_violates(&mut self, h: u32, what: &str) {
+    pub(crate) fn host_violates(&mut self, h: u32, what: &str) {
         let me = self.hosts[h as usize].me;
         self.violate(None, format!("{me} {what}"));
     }
@@ -520,10 +520,7 @@ impl<O: Observer> Part<O> {
             if self.ports[h as usize].busy() || self.goes_round(h, turn) {
                 return;
             }
-            let open = match &self.pfc {
-                None => Some(u8::MAX),
-                Some(pfc) => pfc.asks(h),
-            };
+            let open = self.pfc.as_ref().map_or(Some(u8::MAX), |pfc| pfc.asks(h));
             let Some(open) = open else { return };
             let packet = self.spare.take().unwrap_or_else(|| self.slab.alloc());
             let known = Known { topology: &self.world.topology, belief: &self.belief };
@@ -557,7 +554,12 @@ impl<O: Observer> Part<O> {
     }
 
     /// Put the packet on the host's link, as soon as its class may leave.
+    // One copy where endpoints are asked and one where a pause ends.
+    #[inline(always)]
     pub(crate) fn send(&mut self, h: u32, packet: u32) {
+        if self.pfc.is_some() && self.holds(h, packet) {
+            return;
+        }
         let (pkt, host) = (&mut self.slab[packet], &mut self.hosts[h as usize]);
         let topology = &self.world.topology;
         let bad = pkt.src != host.me
@@ -569,16 +571,6 @@ impl<O: Observer> Part<O> {
             let (len, from, to) = (pkt.wire_len, pkt.src, pkt.dst);
             self.host_violates(h, &format!("sent {len} bytes from {from} to {to}"));
             return;
-        }
-        if let Some(pfc) = &mut self.pfc {
-            if pkt.class > 7 {
-                let class = pkt.class;
-                self.host_violates(h, &format!("sent a packet of class {class}"));
-                return;
-            }
-            if pfc.holds(h, packet, pkt.class) {
-                return;
-            }
         }
         pkt.key = digest::packet_key(pkt);
         topology.stamp(pkt);

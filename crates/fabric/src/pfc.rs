@@ -104,11 +104,6 @@ impl Pfc {
         })
     }
 
-    /// Whether a packet of `class` may leave host `h` now.
-    fn lets(&self, h: u32, class: u8) -> bool {
-        self.open(h) & 1 << class != 0
-    }
-
     /// The classes of which port `port` may send.
     fn open(&self, port: u32) -> u8 {
         let gate = &self.lines[port as usize].gate;
@@ -124,17 +119,9 @@ impl Pfc {
 
     /// The classes of which the endpoint of host `h` may send now; `None` if it is not to be asked, because its
     /// interface has a packet already.
+    #[inline(never)]
     pub(crate) fn asks(&self, h: u32) -> Option<u8> {
         self.lines[h as usize].held.is_none().then(|| self.open(h))
-    }
-
-    /// Host `h` is to send `packet` of `class`. Whether its interface keeps it until the class may leave.
-    pub(crate) fn holds(&mut self, h: u32, packet: u32, class: u8) -> bool {
-        let holds = !self.lets(h, class);
-        if holds {
-            self.lines[h as usize].held = Some(packet);
-        }
-        holds
     }
 
     /// Of port `port` by `now`.
@@ -190,6 +177,23 @@ fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<Memory,
 }
 
 impl<O: Observer> Part<O> {
+    /// Host `h` is to send `packet`. Whether its interface keeps it until its class may leave, or it has a class that
+    /// there is not.
+    #[inline(never)]
+    pub(crate) fn holds(&mut self, h: u32, packet: u32) -> bool {
+        let class = self.slab[packet].class;
+        if class > 7 {
+            self.host_violates(h, &format!("sent a packet of class {class}"));
+            return true;
+        }
+        let Some(pfc) = &mut self.pfc else { return false };
+        let holds = pfc.open(h) & 1 << class == 0;
+        if holds {
+            pfc.lines[h as usize].held = Some(packet);
+        }
+        holds
+    }
+
     /// A packet has come over `link` and is to leave over port `out`.
     pub(crate) fn join(&mut self, link: u32, out: u32, packet: Desc) {
         let Some(pfc) = &mut self.pfc else { return };
