@@ -75,6 +75,21 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::fast_rate,
     },
     Kind {
+        name: "dcqcn",
+        about: "DCQCN (SIGCOMM'15): marks come back as notifications that cut the rate of a queue pair",
+        read: transport::dcqcn,
+    },
+    Kind {
+        name: "hpcc",
+        about: "HPCC (SIGCOMM'19): windows by what switches write into packets of their links",
+        read: transport::hpcc,
+    },
+    Kind {
+        name: "swift",
+        about: "Swift (SIGCOMM'20): windows that hold delay at a target, also below one packet",
+        read: transport::swift,
+    },
+    Kind {
         name: "cbr",
         about: "unresponsive sources of a constant bit rate: load for switches, never complete",
         read: transport::cbr,

@@ -26,7 +26,7 @@ pub(crate) use cbr::cbr;
 pub(crate) use mptcp::{mmptcp, mptcp, packet_scatter};
 pub(crate) use ndp::ndp;
 pub(crate) use phost::phost;
-pub(crate) use rdma::{fast_rate, patched_timely, rdma, timely};
+pub(crate) use rdma::{dcqcn, fast_rate, hpcc, patched_timely, rdma, swift, timely};
 pub(crate) use tcp::{newreno, tcp};
 
 /// A transport with its parameters, ready to be put on hosts.

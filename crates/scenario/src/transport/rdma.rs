@@ -1,5 +1,9 @@
 //! `[transport] kind = "rdma"`, `"timely"`, `"patched-timely"` and `"fast-rate"`: the keys of
-//! [`transports::rdma::Config`], and those of its rule.
+//! [`transports::rdma::Config`], and those of its rule. `"dcqcn"`, `"hpcc"` and `"swift"` are in files of their own.
+
+mod dcqcn;
+mod hpcc;
+mod swift;
 
 use transports::rdma::rule::timely::{Middle, Update};
 use transports::rdma::rule::{RuleConfig, fast, timely as timely_rule};
@@ -13,12 +17,30 @@ use crate::document::Value;
 use crate::reader::{Knob, Reader};
 use crate::routing::Mode;
 
+pub(crate) use dcqcn::dcqcn;
+pub(crate) use hpcc::hpcc;
+pub(crate) use swift::swift;
+
+/// What not every kind has keys for.
+struct Variant {
+    rule: RuleConfig,
+    cnp_interval: Option<Dur>,
+    telemetry: bool,
+}
+
+impl Variant {
+    /// Of a rule that hears of round-trip times alone.
+    fn plain(rule: RuleConfig) -> Self {
+        Self { rule, cnp_interval: None, telemetry: false }
+    }
+}
+
 /// `kind = "rdma"`.
 pub(crate) fn rdma(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
     let rule = RuleConfig::Unlimited;
     let payload = bytes(table, "payload", None, 1)?;
     let p = preset(table, &[("roce", rdma::Config::roce(payload, rule))])?;
-    read(table, payload, p.as_ref(), rule)
+    read(table, payload, p.as_ref(), &Variant::plain(rule))
 }
 
 /// `kind = "timely"`.
@@ -32,7 +54,7 @@ pub(crate) fn timely(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpor
     ];
     let p = preset(table, &known)?;
     let rule = timely_params(table, p.as_ref(), Middle::Gradient)?;
-    read(table, payload, p.as_ref(), RuleConfig::Timely(rule))
+    read(table, payload, p.as_ref(), &Variant::plain(RuleConfig::Timely(rule)))
 }
 
 /// `kind = "patched-timely"`.
@@ -45,7 +67,7 @@ pub(crate) fn patched_timely(
     let rule = RuleConfig::Timely(timely_rule::Params::PATCHED);
     let p = preset(table, &[("paper", rdma::Config { rule, ..rdma::Config::timely(payload) })])?;
     let rule = timely_params(table, p.as_ref(), Middle::Weighted)?;
-    read(table, payload, p.as_ref(), RuleConfig::Timely(rule))
+    read(table, payload, p.as_ref(), &Variant::plain(RuleConfig::Timely(rule)))
 }
 
 /// `kind = "fast-rate"`.
@@ -61,7 +83,7 @@ pub(crate) fn fast_rate(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Trans
         max_rate: table.given("max_rate", given.map(|p| p.max_rate))?,
         initial: table.given("initial_rate", given.map(|p| p.initial))?,
     };
-    read(table, payload, p.as_ref(), RuleConfig::Fast(rule))
+    read(table, payload, p.as_ref(), &Variant::plain(RuleConfig::Fast(rule)))
 }
 
 const UPDATES: &[(&str, Update)] =
@@ -103,11 +125,11 @@ fn timely_params(
 const TIMESTAMPS: &[(&str, Timestamps)] = &[("nic", Timestamps::Nic), ("host", Timestamps::Host)];
 
 /// The keys that all kinds have.
-pub(super) fn read(
+fn read(
     table: &mut Reader<'_>,
     payload: u16,
     p: Option<&rdma::Config>,
-    rule: RuleConfig,
+    variant: &Variant,
 ) -> Result<Transport, Diagnostic> {
     let config = rdma::Config {
         payload,
@@ -125,10 +147,10 @@ pub(super) fn read(
         recovery: recovery(table, p.map(|p| p.recovery))?,
         rto: rto(table, p.map(|p| p.rto))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
-        ecn: p.is_some_and(|p| p.ecn),
-        cnp_interval: p.and_then(|p| p.cnp_interval),
-        telemetry: p.is_some_and(|p| p.telemetry),
-        rule,
+        ecn: table.given("ecn", p.map(|p| p.ecn))?,
+        cnp_interval: variant.cnp_interval,
+        telemetry: variant.telemetry,
+        rule: variant.rule,
     };
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(Transport {
@@ -257,6 +279,22 @@ impl Knob for Calibration {
     }
     fn show(&self) -> toml::Value {
         self.0.map_or_else(|| toml::Value::String("start".into()), |interval| interval.show())
+    }
+}
+
+/// A value, or "off".
+struct Off<T>(Option<T>);
+
+impl<T: Knob> Knob for Off<T> {
+    const EXAMPLE: &'static str = "\"off\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "off" => Ok(Self(None)),
+            _ => T::read(value).map(|value| Self(Some(value))),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        self.0.as_ref().map_or_else(|| toml::Value::String("off".into()), Knob::show)
     }
 }
 

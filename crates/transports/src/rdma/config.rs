@@ -7,7 +7,7 @@ use thiserror::Error;
 use units::{Dur, Rate};
 use wire::int;
 
-use super::rule::{RuleConfig, timely};
+use super::rule::{RuleConfig, dcqcn, hpcc, swift, timely};
 use super::stream::Cut;
 use crate::rto::RtoConfig;
 
@@ -159,6 +159,35 @@ impl Config {
     pub const fn timely(payload: u16) -> Self {
         let rule = RuleConfig::Timely(timely::Params::PAPER);
         Self { segment: Segment::Bytes(16 << 10), ..Self::roce(payload, rule) }
+    }
+
+    /// DCQCN: packets are marked, and marks come back by a CNP every 50 us at most (specs/dcqcn_pfc_hpcc_swift.md,
+    /// section 4), unless `params` go by acknowledgements.
+    #[must_use]
+    pub const fn dcqcn(payload: u16, params: dcqcn::Params) -> Self {
+        let cnp_interval = match params.cuts {
+            dcqcn::Cuts::Cnp => Some(Dur::from_us(50)),
+            dcqcn::Cuts::Clocked(_) => None,
+        };
+        Self { ecn: true, cnp_interval, ..Self::roce(payload, RuleConfig::Dcqcn(params)) }
+    }
+
+    /// HPCC: packets have room for telemetry.
+    #[must_use]
+    pub const fn hpcc(payload: u16, params: hpcc::Params) -> Self {
+        let roce = Self::roce(payload, RuleConfig::Hpcc(params));
+        Self { overhead: roce.overhead + int::LEN as u16, telemetry: true, ..roce }
+    }
+
+    /// Swift: what is lost is repeated, after three later packets or 100 us at least, 1 ms at first
+    /// (specs/dcqcn_pfc_hpcc_swift.md, section 7).
+    #[must_use]
+    pub const fn swift(payload: u16, params: swift::Params) -> Self {
+        Self {
+            recovery: Recovery::Selective { reordering: 3 },
+            rto: RtoConfig { min: Dur::from_us(100), initial: Dur::from_ms(1), ..Self::RTO },
+            ..Self::roce(payload, RuleConfig::Swift(params))
+        }
     }
 
     /// Check every range.
