@@ -164,6 +164,8 @@ pub struct Config {
     pub buffer: Option<SharedBufferSpec>,
     /// Priority flow control, where queues are lossless.
     pub pfc: PfcSpec,
+    /// Whether switches write telemetry into packets that ask for it ([`endpoint::Flags::INT`]).
+    pub telemetry: bool,
     /// Link faults, in any order.
     pub faults: Vec<Fault>,
     /// How long after the beginning or end of a fault the ECMP groups and path lists know of it.

@@ -28,6 +28,7 @@ mod shortest;
 mod sim;
 mod slab;
 mod tally;
+mod telemetry;
 mod timers;
 mod topology;
 mod valiant;

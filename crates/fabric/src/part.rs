@@ -337,8 +337,9 @@ impl<O: Observer> Part<O> {
         }
         let before = self.ports[link as usize].queued_bytes();
         self.enqueue(link, packet);
+        let idle = !self.ports[link as usize].busy();
         self.ports[link as usize].kick(link, self.now, &mut self.events);
-        self.queue_changed(link, before);
+        self.queue_changed(link, before, idle);
     }
 
     /// `packet` joins the queue of `link`, which says what becomes of it.
@@ -375,7 +376,7 @@ impl<O: Observer> Part<O> {
         let port = &mut self.ports[link as usize];
         let before = port.queued_bytes();
         port.depart(link, &mut self.events);
-        self.queue_changed(link, before);
+        self.queue_changed(link, before, true);
     }
 
     /// Whether the memory of the switch, if its ports share one, has room for `packet` in the queue of
@@ -387,8 +388,9 @@ impl<O: Observer> Part<O> {
     }
 
     /// The queue of `link`, which held `before` bytes, has changed, or the packet in service has: keep
-    /// the account of shared memory, and mark what begins to leave if the queue says so.
-    fn queue_changed(&mut self, link: u32, before: u32) {
+    /// the account of shared memory, and mark what begins to leave if the queue says so. `begins`: if one is in
+    /// service, it begins to leave.
+    fn queue_changed(&mut self, link: u32, before: u32, begins: bool) {
         let port = &mut self.ports[link as usize];
         let mark = port.queue.as_mut().and_then(Queue::take_mark);
         if let Some(buffer) = self.buffers.get_mut(port.rare.switch as usize) {
@@ -397,6 +399,9 @@ impl<O: Observer> Part<O> {
         }
         if let Some(packet) = mark {
             self.decide(link, Fate::Mark, packet);
+        }
+        if begins {
+            self.stamp(link);
         }
     }
 

@@ -342,6 +342,7 @@ impl<O: Observer> Part<O> {
         if let Some(packet) = mark {
             self.decide(link, Fate::Mark, packet);
         }
+        self.stamp(link);
     }
 
     /// The port of `link` is idle and has something to say.

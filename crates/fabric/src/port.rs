@@ -155,6 +155,11 @@ impl Port {
         self.rank
     }
 
+    /// At which packets begin to be transmitted now.
+    pub(crate) fn rate(&self) -> Rate {
+        self.rare.rate
+    }
+
     /// Whether a packet is in service.
     #[inline(always)]
     pub(crate) fn busy(&self) -> bool {

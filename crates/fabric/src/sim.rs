@@ -769,6 +769,7 @@ fn ports(
     };
     let departs = config.departures == Departures::Eager
         || config.buffer.is_some()
+        || config.telemetry
         || matches!(config.queue, QueueSpec::Lossless(_))
         || config.queue.marks_at_departure();
     let port = |n: u32, end: FarEnd, transmits: bool| {
@@ -778,8 +779,8 @@ fn ports(
             (QueueSpec::Lossless(spec), _) => {
                 Queue::new(&QueueSpec::Lossless(Box::new(spec.at_rate(link.rate))))
             }
-            (spec, None) => Queue::new(spec),
-            (spec, Some(_)) => Queue::in_shared_buffer(spec),
+            (spec, None) if !config.telemetry => Queue::new(spec),
+            (spec, _) => Queue::in_shared_buffer(spec),
         });
         let (rank, delay) = (ranks.links[n as usize], topology.delay(n));
         let mut port = Port::new((n, link), rank, end, delay, queue, departs || !of_switch);

@@ -75,6 +75,7 @@ fn run(script: Script, events: Events, threads: u32) -> Result<Outcome, Violatio
         queues_at: Vec::new(),
         buffer: None,
         pfc: PfcSpec::default(),
+        telemetry: false,
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),
         events,

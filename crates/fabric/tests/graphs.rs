@@ -122,6 +122,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         queues_at: Vec::new(),
         buffer: None,
         pfc: PfcSpec::default(),
+        telemetry: false,
         faults: Vec::new(),
         reroute_after: Dur::ZERO,
         events: Events::Wheel,

@@ -135,6 +135,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     routing::check(&tables.routing, mode, &transports)?;
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
+    transport::check_telemetry(&tables.transport, &transports, &topology)?;
     let queue = queue::read(&mut tables.queue, &transports)?;
     lossless::check_memory(&tables.queue, &queue, &topology)?;
     let pfc = lossless::read_pfc(&mut tables.queue, &queue)?;
@@ -170,6 +171,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         queues_at,
         buffer,
         pfc,
+        telemetry: transports.telemetry(),
         faults: script.faults,
         reroute_after,
         events: fabric::Events::Wheel,

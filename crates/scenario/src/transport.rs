@@ -12,9 +12,10 @@ mod rdma;
 mod tcp;
 
 use endpoint::{Endpoint, Framing};
-use fabric::Carriage;
+use fabric::{Carriage, Link, Node, Topology};
 use transports::mux::{Mux, wire_protocols};
-use units::{Bytes, Dur};
+use units::{Bytes, Dur, Rate};
+use wire::int::Hop;
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::packet_latency::Acknowledges;
@@ -51,6 +52,8 @@ pub(crate) struct Transport {
     pub(crate) permutes: bool,
     /// Whether it carries only messages without an end.
     pub(crate) unbounded_only: bool,
+    /// Whether switches write telemetry into its packets.
+    pub(crate) telemetry: bool,
     /// Whether its connections keep to `Msg::window`.
     pub(crate) caps_windows: bool,
     /// The longest life of a packet with which it delivers nothing twice; `None` if that does not
@@ -117,6 +120,11 @@ impl Transports {
         self.list.iter().map(|transport| transport.mtu).max().unwrap_or(0)
     }
 
+    /// Whether switches write telemetry into the packets of any.
+    pub(crate) fn telemetry(&self) -> bool {
+        self.list.iter().any(|transport| transport.telemetry)
+    }
+
     /// How their messages travel where paths are chosen by `mode`.
     pub(crate) fn carriages(&self, mode: Mode) -> Vec<Carriage> {
         let by_mode = |t: &Transport| mode.sprays() && (t.sprays || !mode.needs_spraying());
@@ -166,6 +174,23 @@ impl Transports {
         let own: Vec<u8> = self.list.iter().map(|transport| transport.proto).collect();
         wire_protocols(&own).into_iter().flatten().zip(own).collect()
     }
+}
+
+/// Telemetry is written by switches whose links have a rate that it has a code for: all must.
+pub(crate) fn check_telemetry(
+    tables: &[Reader<'_>],
+    transports: &Transports,
+    topology: &Topology,
+) -> Result<(), Diagnostic> {
+    let writes = |link: &&Link| matches!(link.from, Node::Switch(..));
+    let coded = |rate: Rate| Hop::rates().iter().any(|gbps| gbps * 1_000_000_000 == rate.0);
+    let odd = topology.links().iter().filter(writes).find(|link| !coded(link.rate));
+    let asks = tables.iter().zip(&transports.list).find(|(_, transport)| transport.telemetry);
+    let (Some(link), Some((table, _))) = (odd, asks) else { return Ok(()) };
+    let message = format!("telemetry cannot name links of {}, as switches have here", link.rate);
+    let known = Hop::rates().map(|gbps| format!("{gbps}")).join(", ");
+    let hint = format!("it has codes for links of so many Gb/s: {known}");
+    Err(table.error("kind", message, "it has switches write telemetry").hint(hint))
 }
 
 /// The largest payload: with its headers it must fit the 16 bits of a packet's length.

@@ -226,6 +226,7 @@ impl Signals {
             queues_at: Vec::new(),
             buffer: (!drawn.ndp && dice.percent(50)).then_some(buffer),
             pfc: PfcSpec::default(),
+            telemetry: false,
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),
             events: Events::Wheel,

@@ -125,6 +125,7 @@ pub(crate) fn config(seed: u64) -> Config {
         queues_at: Vec::new(),
         buffer: None,
         pfc: PfcSpec::default(),
+        telemetry: false,
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),
         events: Events::Wheel,

@@ -6,3 +6,4 @@ mod frames;
 mod line;
 mod script;
 mod sharing;
+mod telemetry;

@@ -61,7 +61,8 @@ impl Endpoint for Script {
         send.count -= 1;
         (slot.src, slot.dst) = (cx.me, HostId(send.dst));
         (slot.class, slot.path, slot.proto) = (send.class, send.path, 253);
-        (slot.wire_len, slot.flags) = (PACKET, Flags::ECT);
+        (slot.wire_len, slot.flags) = (PACKET, Flags::ECT.with(Flags::INT));
+        slot.hdr_len = wire::int::LEN as u8;
         slot.span = endpoint::Span { msg: MsgId(0), offset: self.sent, len: 1000 };
         self.sent += 1;
         self.sends.push_back(send);
@@ -128,6 +129,7 @@ pub(crate) fn config(memory: MemorySpec) -> Config {
         queues_at: Vec::new(),
         buffer: None,
         pfc: PfcSpec::default(),
+        telemetry: false,
         faults: Vec::new(),
         reroute_after: Dur::ZERO,
         events: Events::Wheel,

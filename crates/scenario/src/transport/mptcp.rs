@@ -66,6 +66,7 @@ fn read(table: &mut Reader<'_>, family: Family) -> Result<Transport, Diagnostic>
         scatters: family != Family::Mptcp || config.subflows > 1,
         permutes: false,
         unbounded_only: false,
+        telemetry: false,
         caps_windows: false,
         life_max: None,
         acknowledges: None, // they are cumulative

@@ -57,6 +57,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         scatters: false,
         permutes: true,
         unbounded_only: false,
+        telemetry: false,
         caps_windows: false,
         life_max: config.life_max(),
         acknowledges: Some(acknowledges),

@@ -51,6 +51,7 @@ pub(crate) fn phost(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transp
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        telemetry: false,
         caps_windows: false,
         life_max: Some(config.life_max()),
         acknowledges: None, // only whole messages are

@@ -163,6 +163,7 @@ fn read(
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        telemetry: variant.telemetry,
         caps_windows: false,
         life_max: None,
         acknowledges: None, // they are cumulative

@@ -136,6 +136,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        telemetry: false,
         caps_windows: true,
         life_max: None,
         acknowledges: None, // they are cumulative
