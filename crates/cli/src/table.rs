@@ -81,6 +81,14 @@ fn optional_rows(s: &Summary) -> Vec<(String, String)> {
         ]);
     }
     rows.extend(pfc_rows(s));
+    let rtt = &s.rtt_us;
+    if rtt.mean.is_some() {
+        rows.extend([
+            ("round-trip samples: mean, us".to_owned(), number(rtt.mean)),
+            ("  median".to_owned(), number(rtt.p50)),
+            ("  99th percentile".to_owned(), number(rtt.p99)),
+        ]);
+    }
     let latency = &s.packet_latency_us;
     if latency.count > 0 {
         rows.extend([

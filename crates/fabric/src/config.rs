@@ -187,6 +187,8 @@ pub struct Config {
     pub window: (Time, Time),
     /// Sample queues and rates this often; `None`: never.
     pub sample_every: Option<Dur>,
+    /// Whether the observer hears of transports' round-trip samples. No effect on results.
+    pub rtts: bool,
     /// Check conservation at every grid step, not only at the end.
     pub check: bool,
 }

@@ -343,6 +343,7 @@ impl<O: Observer> Part<O> {
                 self.count_for(stat, key);
             }
             Effect::CountReceived(stat, key) => self.count_for(stat, key),
+            Effect::Rtt(..) if !self.world.config.rtts => {}
             Effect::Rtt(id, rtt) => {
                 let key = MsgKey { src: self.hosts[h as usize].me, id };
                 self.rtts.push(RttRecord { at: self.now, key, rtt });

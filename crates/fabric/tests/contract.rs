@@ -86,6 +86,7 @@ fn run(script: Script, events: Events, threads: u32) -> Result<Outcome, Violatio
         open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
+        rtts: false,
         check: true,
     };
     let endpoints = (0..4).map(|_| Box::new(script) as Box<dyn Endpoint>).collect();

@@ -133,6 +133,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: None,
+        rtts: false,
         check: true,
     };
     let endpoint = |_| {

@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{read_json, write_json};
-use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase};
+use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase, Spread};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
 /// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
-/// 6: priority flow control.
+/// 6: priority flow control, round-trip samples.
 pub const RESULT_SCHEMA: u32 = 6;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
@@ -41,6 +41,9 @@ pub struct Summary {
     pub traffic: BTreeMap<String, TrafficStats>,
     /// What the pieces of work of several messages say, those of all tables together.
     pub jobs: JobStats,
+    /// Round-trip samples of transports inside the measurement window, in microseconds, as their rules got
+    /// them; without numbers unless `measure.rtt` is set.
+    pub rtt_us: Spread,
     /// From the first transmission of a packet to its acknowledgement; without numbers unless
     /// `measure.packet_latency` is set.
     pub packet_latency_us: PacketLatency,
@@ -136,12 +139,14 @@ pub struct TrafficStats {
     pub flow_goodput_gbps: FlowGoodput,
     /// Pieces of work of several messages.
     pub jobs: JobStats,
+    /// Round-trip samples inside the window, in microseconds.
+    pub rtt_us: Spread,
 }
 
 impl TrafficStats {
     /// What the messages and the jobs of a table say.
     #[must_use]
-    pub fn new(stats: &FlowStats, jobs: JobStats) -> Self {
+    pub fn new(stats: &FlowStats, jobs: JobStats, rtt_us: Spread) -> Self {
         Self {
             messages: stats.messages,
             deadlines: stats.deadlines,
@@ -151,6 +156,7 @@ impl TrafficStats {
             goodput_gbps: stats.goodput_gbps,
             flow_goodput_gbps: stats.flow_goodput_gbps,
             jobs,
+            rtt_us,
         }
     }
 }
@@ -372,6 +378,7 @@ mod tests {
             },
             traffic: [("x".to_owned(), TrafficStats::default())].into(),
             jobs: JobStats::default(),
+            rtt_us: Spread::default(),
             packet_latency_us: PacketLatency::default(),
             packets: Packets::default(),
             timeouts: Timeouts::default(),
@@ -454,6 +461,10 @@ mod tests {
                 let keys = ["mean", "min", "p50", "p90", "p99", "max", "stdev"];
                 expected.extend(keys.map(|key| format!("{of}.{spread}.{key}")));
             }
+        }
+        for of in ["rtt_us", "traffic.x.rtt_us"] {
+            let keys = ["mean", "min", "p50", "p90", "p99", "max", "stdev"];
+            expected.extend(keys.map(|key| format!("{of}.{key}")));
         }
         expected.sort_unstable();
         assert_eq!(found, expected);

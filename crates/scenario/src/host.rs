@@ -3,31 +3,75 @@
 use endpoint::Endpoint;
 use queues::Capacity;
 use transports::device_queue::DeviceQueue;
+use transports::stack::{HostStack, StackDelay};
+use units::{Dur, HostId};
+use workload::HostSet;
 
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
 
 /// What hosts have beside their transports. Without the table, nothing.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
     /// Packets that may wait before the link; `None`: the transport is asked when the link is free.
-    pub(crate) queue: Option<u32>,
+    queue: Option<u32>,
+    /// How long packets take between link and transport; `None`: no time.
+    stack: Option<StackDelay>,
+    /// The hosts with that stack, ascending.
+    stacked: Vec<HostId>,
 }
 
-/// Read `[host]`.
-pub(crate) fn read(table: &mut Reader<'_>) -> Result<Host, Diagnostic> {
-    match table.need("queue")? {
-        Capacity::Packets(packets) => Ok(Host { queue: Some(packets) }),
-        Capacity::Bytes(_) => {
+/// A median beyond this is no stack's: the longest link.
+const LONGEST: Dur = Dur::from_ms(10_000);
+
+/// Read `[host]`, for `hosts` hosts.
+pub(crate) fn read(table: &mut Reader<'_>, hosts: u32) -> Result<Host, Diagnostic> {
+    let queue = match table.maybe("queue")? {
+        Some(Capacity::Packets(packets)) => Some(packets),
+        Some(Capacity::Bytes(_)) => {
             let error = table.error("queue", "a device queue holds so many packets", "here");
-            Err(error.hint("write it like `queue = \"100 packets\"`"))
+            return Err(error.hint("write it like `queue = \"100 packets\"`"));
         }
-    }
+        None => None,
+    };
+    let Some(mut stack) = table.table("stack")? else {
+        return match queue {
+            Some(_) => Ok(Host { queue, ..Host::default() }),
+            None => Err(table.missing("queue", "add `queue = \"100 packets\"`, or `stack`")),
+        };
+    };
+    let median = stack.need("median")?;
+    stack.within("median", median, Dur::ZERO..=LONGEST)?;
+    let sigma = stack.need("sigma")?;
+    stack.within("sigma", sigma, 0.0..=3.0)?;
+    let set = stack.or("hosts", HostSet::all())?;
+    let stacked = set.members(hosts).map_err(|why| {
+        let error = stack.error("hosts", format!("`hosts`: {why}"), "here");
+        error.hint(format!("the hosts of the topology are 0 to {}", hosts.saturating_sub(1)))
+    })?;
+    table.finish_table("stack", stack)?;
+    let stack = Some(StackDelay { median, sigma }).filter(|_| median > Dur::ZERO);
+    Ok(Host { queue, stack, stacked })
 }
 
 impl Host {
-    /// `endpoint` as it is on a host.
-    pub(crate) fn endpoint(self, endpoint: Box<dyn Endpoint>) -> Box<dyn Endpoint> {
+    /// Packets that may wait before the link, if there is a queue.
+    pub(crate) const fn queue(&self) -> Option<u32> {
+        self.queue
+    }
+
+    /// The longest that a packet can be between link and transport.
+    pub(crate) fn longest_stack(&self) -> Dur {
+        self.stack.map_or(Dur::ZERO, StackDelay::longest)
+    }
+
+    /// `endpoint` as it is on `host`: above the stack, which is above the queue.
+    pub(crate) fn endpoint(&self, endpoint: Box<dyn Endpoint>, host: HostId) -> Box<dyn Endpoint> {
+        let stacked = self.stacked.binary_search(&host).is_ok();
+        let endpoint: Box<dyn Endpoint> = match self.stack.filter(|_| stacked) {
+            Some(delay) => Box::new(HostStack::new(endpoint, delay)),
+            None => endpoint,
+        };
         match self.queue {
             Some(packets) => Box::new(DeviceQueue::new(endpoint, packets)),
             None => endpoint,

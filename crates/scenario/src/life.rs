@@ -42,12 +42,12 @@ pub(crate) fn longest(
     topology: &Topology,
     queues: &[&QueueSpec],
     buffer: Option<SharedBufferSpec>,
-    host: Host,
+    host: &Host,
     faults: &[Fault],
 ) -> Dur {
     let mtu = u64::from(topology.mtu());
     let memory = buffer.map_or(u64::MAX, |buffer| u64::from(buffer.size));
-    let before_the_link = u64::from(host.queue.unwrap_or(0)) * mtu;
+    let before_the_link = u64::from(host.queue().unwrap_or(0)) * mtu;
     let backlog = queues.iter().map(|queue| backlog(queue, mtu)).max().unwrap_or(0);
     let ahead = u128::from(backlog.min(memory).max(before_the_link) + mtu);
     // Slow links with long queues come to more than a clock can hold.
@@ -64,7 +64,8 @@ pub(crate) fn longest(
         }
     }
     each.sort_unstable_by(|a, b| b.cmp(a));
-    let all: u128 = each.iter().take(topology.longest_path() as usize).sum();
+    let on_the_way: u128 = each.iter().take(topology.longest_path() as usize).sum();
+    let all = on_the_way + 2 * u128::from(host.longest_stack().0);
     // Whole microseconds: it is a figure to be read.
     Dur::from_us(u64::try_from(all.div_ceil(PS_PER_US)).unwrap_or(LIFE_MAX_US).min(LIFE_MAX_US))
 }

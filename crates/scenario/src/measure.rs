@@ -20,6 +20,8 @@ pub struct Measure {
     pub max_in_flight: Option<u64>,
     /// Whether packets are timed, from their first transmission to their acknowledgement.
     pub packet_latency: bool,
+    /// Whether the round-trip samples of transports are kept.
+    pub rtt: bool,
 }
 
 /// How long messages may take after the window has closed, unless `limit` says otherwise.
@@ -70,7 +72,8 @@ pub(crate) fn read(
         let error = table.error("packet_latency", message, "cannot be measured");
         return Err(error.hint("leave `packet_latency` out, or use `kind = \"ndp\"`"));
     }
-    Ok(Measure { from, to, limit, max_in_flight, packet_latency })
+    let rtt = table.or("rtt", false)?;
+    Ok(Measure { from, to, limit, max_in_flight, packet_latency, rtt })
 }
 
 /// Samples of a window: enough for a plot.

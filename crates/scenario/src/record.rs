@@ -1,9 +1,9 @@
 //! [`Recorder`]: the observer that keeps a row per message and per job.
 
-use endpoint::{Job, JobRecord, MessageRecord, Observer, Stat, UNBOUNDED};
+use endpoint::{Job, JobRecord, MessageRecord, Observer, RttRecord, Stat, UNBOUNDED};
 use fabric::Counted;
 use metrics::{FlowRow, JobRow};
-use units::{Dur, Rate, Time};
+use units::{Dur, MsgKey, Rate, Time};
 
 /// Keeps what became of each message and of each job.
 #[derive(Debug, Default)]
@@ -12,6 +12,8 @@ pub(crate) struct Recorder {
     pub(crate) rows: Vec<FlowRow>,
     /// One row per job, in the order of time and host; without the rates of links.
     pub(crate) jobs: Vec<JobRow>,
+    /// The round-trip samples inside the window, in the order of time and host.
+    pub(crate) rtts: Vec<RttRecord>,
     /// The measurement window: messages submitted at `from <= t < to` are measured.
     from: Time,
     to: Option<Time>,
@@ -19,7 +21,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) const fn new(from: Time, to: Option<Time>) -> Self {
-        Self { rows: Vec::new(), jobs: Vec::new(), from, to }
+        Self { rows: Vec::new(), jobs: Vec::new(), rtts: Vec::new(), from, to }
     }
 
     /// The messages by source and number, with what transports have counted for them.
@@ -41,6 +43,19 @@ impl Recorder {
             *count = u32::try_from(times).unwrap_or(u32::MAX);
         }
         self
+    }
+
+    /// The round-trip samples, each with the traffic table of its message, by length. After
+    /// [`Self::counted`].
+    pub(crate) fn rtts(&self) -> Vec<(Dur, u16)> {
+        let row = |of: MsgKey| {
+            let found = self.rows.binary_search_by_key(&(of.src.0, of.id.0), |r| (r.src, r.msg));
+            found.ok().map(|at| self.rows[at].traffic)
+        };
+        let rtts = self.rtts.iter().filter_map(|record| Some((record.rtt, row(record.key)?)));
+        let mut rtts: Vec<(Dur, u16)> = rtts.collect();
+        rtts.sort_unstable();
+        rtts
     }
 
     /// Whether what began at `start` is measured.
@@ -68,6 +83,12 @@ impl Observer for Recorder {
             measured,
             ..FlowRow::default()
         });
+    }
+
+    fn rtt(&mut self, record: &RttRecord) {
+        if self.measures(record.at) {
+            self.rtts.push(*record);
+        }
     }
 
     fn job(&mut self, record: &JobRecord) {

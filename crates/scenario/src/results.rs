@@ -32,12 +32,15 @@ pub struct Results {
     pub window: Window,
     /// How long packets took, if the scenario asks for it.
     pub latencies: Option<Latencies>,
+    /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the scenario
+    /// asks for them.
+    pub rtts: Vec<(Dur, u16)>,
 }
 
 impl Results {
     /// Work out the results of `scenario` from what its simulation left.
     pub(crate) fn of(scenario: &Scenario, simulated: Simulated) -> Self {
-        let Simulated { outcome, flows, jobs, latencies, wall_s } = simulated;
+        let Simulated { outcome, flows, jobs, rtts, latencies, wall_s } = simulated;
         let outcome = &outcome;
         let topology = &scenario.topology;
         let window = window(scenario, outcome, &flows);
@@ -54,7 +57,8 @@ impl Results {
             events: outcome.events,
             packet_hops: outcome.packet_hops,
             flows: stats,
-            traffic: by_table(&scenario.traffic.names, (&flows, &jobs), window),
+            traffic: by_table(&scenario.traffic.names, (&flows, &jobs, &rtts), window),
+            rtt_us: rtts.iter().map(|(rtt, _)| rtt.as_us_f64()).collect(),
             jobs: metrics::fold_jobs(jobs.iter()),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
             packets: packets(outcome),
@@ -70,14 +74,14 @@ impl Results {
         };
         let links = links(topology, outcome, window);
         let series = series(topology, &outcome.samples);
-        Self { summary, flows, jobs, series, links, window, latencies }
+        Self { summary, flows, jobs, series, links, window, latencies, rtts }
     }
 }
 
 /// The numbers of each traffic table that has a name.
 fn by_table(
     names: &[Option<String>],
-    (flows, jobs): (&[FlowRow], &[JobRow]),
+    (flows, jobs, rtts): (&[FlowRow], &[JobRow], &[(Dur, u16)]),
     window: Window,
 ) -> BTreeMap<String, TrafficStats> {
     let stats = |table: u16| {
@@ -85,7 +89,8 @@ fn by_table(
         // Without utilization, so that no rate is needed.
         let of_flows = metrics::fold_flows(&rows, window, |_| Rate(0)).0;
         let jobs = metrics::fold_jobs(jobs.iter().filter(|job| job.traffic == table));
-        TrafficStats::new(&of_flows, jobs)
+        let rtts = rtts.iter().filter(|(_, of)| *of == table);
+        TrafficStats::new(&of_flows, jobs, rtts.map(|(rtt, _)| rtt.as_us_f64()).collect())
     };
     let named = (0..).zip(names).filter_map(|(table, name)| Some((table, name.clone()?)));
     named.map(|(table, name)| (name, stats(table))).collect()

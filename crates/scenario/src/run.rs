@@ -8,7 +8,7 @@ use std::time::Instant;
 use endpoint::Observer;
 use fabric::{Outcome, Progress, Sim};
 use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir};
-use units::{HostId, Time};
+use units::{Dur, HostId, Time};
 
 use crate::Scenario;
 use crate::diagnostic::Diagnostic;
@@ -48,6 +48,9 @@ pub struct Simulated {
     pub flows: Vec<FlowRow>,
     /// A row per job.
     pub jobs: Vec<JobRow>,
+    /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the scenario
+    /// asks for them.
+    pub rtts: Vec<(Dur, u16)>,
     /// How long packets took, if the scenario asks for it.
     pub latencies: Option<Latencies>,
     /// How long it took, seconds.
@@ -160,8 +163,9 @@ fn simulated(
     let rated =
         |job: JobRow| JobRow { rate: scenario.topology.receive_rate(HostId(job.host)), ..job };
     let recorder = recorder.counted(&outcome.counted);
+    let rtts = recorder.rtts();
     let jobs = recorder.jobs.into_iter().map(rated).collect();
-    Simulated { outcome, flows: recorder.rows, jobs, latencies, wall_s }
+    Simulated { outcome, flows: recorder.rows, jobs, rtts, latencies, wall_s }
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
@@ -204,7 +208,8 @@ fn sim<O: Observer + Send>(
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
         Error::from(error.hint("every pair of hosts needs a path that works"))
     };
-    let endpoint = |_| Some(scenario.host.endpoint(scenario.transports.endpoint()?));
+    let endpoint =
+        |host| Some(scenario.host.endpoint(scenario.transports.endpoint()?, HostId(host)));
     let endpoints: Option<Vec<_>> = (0..scenario.topology.hosts()).map(endpoint).collect();
     let endpoints =
         endpoints.ok_or_else(|| impossible("the transport refuses its parameters".to_owned()))?;

@@ -148,14 +148,14 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges)?;
     let script = fault::read(&mut tables.fault, &topology, reroute_after)?;
     let host = match &mut tables.host {
-        Some(table) => host::read(table)?,
+        Some(table) => host::read(table, topology.hosts())?,
         None => Host::default(),
     };
     let mut of_switches = tables.queue.tables("switch")?;
     let queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;
     let queues: Vec<_> = queues_at.iter().map(|(_, queue)| queue).chain([&queue]).collect();
-    let longest_life = life::longest(&topology, &queues, buffer, host, &script.faults);
+    let longest_life = life::longest(&topology, &queues, buffer, &host, &script.faults);
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         life::check(table, transport, longest_life)?;
     }
@@ -182,6 +182,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         open_limit: measure.max_in_flight.unwrap_or(u64::MAX),
         window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
         sample_every: Some(measure.sample_every(topology.links().len())),
+        rtts: measure.rtt,
         check: false,
     };
     let (topology, changes) = (Arc::new(topology), script.changes);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent};
+use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord};
 use fabric::Link;
 use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
@@ -163,6 +163,10 @@ impl Observer for Tracer {
 
     fn job(&mut self, record: &JobRecord) {
         self.recorder.job(record);
+    }
+
+    fn rtt(&mut self, record: &RttRecord) {
+        self.recorder.rtt(record);
     }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {

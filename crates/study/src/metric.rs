@@ -24,6 +24,12 @@ const OF_MESSAGES: [&str; 6] =
 /// What a curve can show the distribution of, over packets.
 const PACKET_LATENCY: &str = "packet_latency_us";
 
+/// What a curve can show the distribution of, over the samples of transports.
+const RTT: &str = "rtt_us";
+
+/// What a curve can show the distribution of, over jobs.
+const JOB_TIME: &str = "job_time_us";
+
 /// What is worked out from messages beside what the summary says of them.
 const MORE_OF_FLOWS: [&str; 8] = [
     "fct_us.min",
@@ -100,7 +106,7 @@ fn of_messages() -> impl Iterator<Item = String> {
 pub(crate) fn check_distribution(name: &str) -> Result<(), Vec<&'static str>> {
     let of_table = table_of(name);
     let metric = of_table.map_or(name, |(_, metric)| metric);
-    let known: Vec<&str> = OF_MESSAGES.into_iter().chain([PACKET_LATENCY]).collect();
+    let known: Vec<&str> = OF_MESSAGES.into_iter().chain([PACKET_LATENCY, RTT, JOB_TIME]).collect();
     let over_packets = metric == PACKET_LATENCY;
     if known.contains(&metric) && !(over_packets && of_table.is_some()) {
         Ok(())
@@ -123,6 +129,24 @@ pub(crate) fn distribution(name: &str, scenario: &Scenario, results: &Results) -
     if name == PACKET_LATENCY {
         let latencies = results.latencies.iter().flat_map(|l| &l.ascending);
         return latencies.map(|latency| latency.as_us_f64()).collect();
+    }
+    let (table, metric) = table_of(name).map_or((None, name), |(of, name)| (Some(of), name));
+    let named = |traffic: u16| scenario.traffic_names().get(usize::from(traffic))?.as_deref();
+    let of_table = |traffic: u16| {
+        table.is_none_or(|of| named(traffic).is_some_and(|name| name.replace('-', "_") == of))
+    };
+    match metric {
+        RTT => {
+            let rtts = results.rtts.iter().filter(|(_, traffic)| of_table(*traffic));
+            return rtts.map(|(rtt, _)| rtt.as_us_f64()).collect();
+        }
+        JOB_TIME => {
+            let jobs = results.jobs.iter().filter(|job| of_table(job.traffic));
+            let mut times: Vec<f64> = metrics::job_times_us(jobs).collect();
+            times.sort_unstable_by(f64::total_cmp);
+            return times;
+        }
+        _ => {}
     }
     let rows = messages_of(name, scenario, results);
     match table_of(name).map_or(name, |(_, metric)| metric) {

@@ -19,8 +19,10 @@ use std::collections::VecDeque;
 use endpoint::{Cx, Endpoint, Fetch, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort};
 use units::Time;
 
-/// The queue's own timer; the endpoint's timer `t` is `t + 1` outside.
-const PACING: TimerId = TimerId(0);
+use crate::inner::Inner;
+
+/// The queue's own timer.
+const PACING: TimerId = Inner::OUTER;
 
 /// One interface.
 #[derive(Debug, Default)]
@@ -58,7 +60,7 @@ impl Device {
 
 /// An endpoint behind the transmit queues of its host's interfaces.
 pub struct DeviceQueue {
-    endpoint: Box<dyn Endpoint>,
+    endpoint: Inner,
     /// Packets that may wait at each interface.
     capacity: usize,
     devices: Vec<Device>,
@@ -71,21 +73,7 @@ impl DeviceQueue {
     #[must_use]
     pub fn new(endpoint: Box<dyn Endpoint>, capacity: u32) -> Self {
         let capacity = capacity as usize;
-        Self { endpoint, capacity, devices: Vec::new(), wake: Time::NEVER }
-    }
-
-    /// Call the endpoint with its own timer numbers.
-    fn inner<R>(
-        &mut self,
-        cx: &mut Cx<'_>,
-        call: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>) -> R,
-    ) -> R {
-        let before = cx.fx.as_slice().len();
-        let answer = call(&mut *self.endpoint, cx);
-        for timer in cx.fx.timers_mut(before) {
-            timer.0 += 1;
-        }
-        answer
+        Self { endpoint: Inner(endpoint), capacity, devices: Vec::new(), wake: Time::NEVER }
     }
 
     /// Call the endpoint, then queue all that it may send now.
@@ -94,7 +82,7 @@ impl DeviceQueue {
         cx: &mut Cx<'_>,
         call: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>) -> R,
     ) -> R {
-        let answer = self.inner(cx, call);
+        let answer = self.endpoint.call(cx, call);
         self.fill(cx);
         answer
     }
@@ -108,7 +96,7 @@ impl DeviceQueue {
         while let Some(nic) = self.shortest() {
             let mut packet = Packet::EMPTY;
             let port = TxPort { nic: nic as u8, open: u8::MAX };
-            let answer = self.inner(cx, |ep, cx| ep.poll_tx(cx, port, &mut packet));
+            let answer = self.endpoint.call(cx, |ep, cx| ep.poll_tx(cx, port, &mut packet));
             let device = &mut self.devices[nic];
             match answer {
                 Tx::Sent if device.join(packet, self.capacity) => {}
@@ -143,8 +131,8 @@ impl Endpoint for DeviceQueue {
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
-        match id.0.checked_sub(1) {
-            Some(inner) => self.call(cx, |ep, cx| ep.on_timer(cx, TimerId(inner))),
+        match Inner::timer(id) {
+            Some(inner) => self.call(cx, |ep, cx| ep.on_timer(cx, inner)),
             None => {
                 self.wake = Time::NEVER;
                 self.fill(cx);
@@ -174,9 +162,9 @@ impl Endpoint for DeviceQueue {
 
     fn fetch(&self, step: u8, fetch: Fetch) {
         if step == 0 {
-            fetch.item(&*self.endpoint);
+            fetch.item(&*self.endpoint.0);
         } else {
-            self.endpoint.fetch(0, fetch);
+            self.endpoint.0.fetch(0, fetch);
         }
     }
 

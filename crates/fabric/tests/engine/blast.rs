@@ -136,6 +136,7 @@ pub(crate) fn config(seed: u64) -> Config {
         open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
+        rtts: false,
         check: true,
     }
 }

@@ -547,6 +547,9 @@ impl<S: Source> Sender<S> {
         self.nxt = self.nxt.max(ack);
         self.timeouts = 0;
         let sample = self.measure(config, now, incoming.echo);
+        if let (Some(rtt), Some(message)) = (sample, self.stream.in_front()) {
+            fx.rtt(message, rtt);
+        }
         let new_round = self.una > self.round_end;
         let (segments, srtt) = (self.segments(acked), self.rto.srtt());
         let (open, marked) = (self.window.phase() == Phase::Open, incoming.marked);
