@@ -14,7 +14,7 @@ use crate::reader::Reader;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
     /// Packets that may wait before the link; `None`: the transport is asked when the link is free.
-    queue: Option<u32>,
+    pub(crate) queue: Option<u32>,
     /// How long packets take between link and transport; `None`: no time.
     stack: Option<StackDelay>,
     /// The hosts with that stack, ascending.
@@ -55,11 +55,6 @@ pub(crate) fn read(table: &mut Reader<'_>, hosts: u32) -> Result<Host, Diagnosti
 }
 
 impl Host {
-    /// Packets that may wait before the link, if there is a queue.
-    pub(crate) const fn queue(&self) -> Option<u32> {
-        self.queue
-    }
-
     /// The longest that a packet can be between link and transport.
     pub(crate) fn longest_stack(&self) -> Dur {
         self.stack.map_or(Dur::ZERO, StackDelay::longest)

@@ -47,7 +47,7 @@ pub(crate) fn longest(
 ) -> Dur {
     let mtu = u64::from(topology.mtu());
     let memory = buffer.map_or(u64::MAX, |buffer| u64::from(buffer.size));
-    let before_the_link = u64::from(host.queue().unwrap_or(0)) * mtu;
+    let before_the_link = u64::from(host.queue.unwrap_or(0)) * mtu;
     let backlog = queues.iter().map(|queue| backlog(queue, mtu)).max().unwrap_or(0);
     let ahead = u128::from(backlog.min(memory).max(before_the_link) + mtu);
     // Slow links with long queues come to more than a clock can hold.
@@ -134,7 +134,7 @@ mod tests {
             trim_to: 64,
             bounce: true,
         });
-        let none = Host::default();
+        let none = &Host::default();
         let bytes = 72_000 + 70 * 64 + 72_000 + 180 * 9064 + 9064;
         let ceil = |ps: u64| Dur::from_us(ps.div_ceil(1_000_000));
         assert_eq!(longest(&fabric, &[&queue], None, none, &[]), ceil(6_000_000 + 6 * bytes * 800));
@@ -161,7 +161,7 @@ mod tests {
             ceil(6_000_000 + 6 * bytes * 800)
         );
         // Nor shorter than the one before a host's link.
-        let host = Host { queue: Some(100) };
+        let host = &Host { queue: Some(100), ..Host::default() };
         let bytes = 101 * 9064;
         assert_eq!(
             longest(&fabric, &[&queue], buffer, host, &[]),

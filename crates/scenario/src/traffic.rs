@@ -17,7 +17,7 @@ use units::{Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
     Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan,
-    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec,
+    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec, Stop,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -46,6 +46,8 @@ pub(crate) struct Traffic {
     transports: Vec<u8>,
     /// The deadline of the messages of each, from submission; [`Dur::MAX`]: none.
     deadlines: Vec<Dur>,
+    /// When each is over, whatever is under way; [`Time::NEVER`]: never.
+    stops: Vec<Time>,
     hosts: u32,
     /// A kind of traffic that never ends by itself, if there is one.
     pub(crate) endless: Option<&'static str>,
@@ -127,6 +129,7 @@ pub(crate) fn read(
         names: Vec::new(),
         transports: Vec::new(),
         deadlines: Vec::new(),
+        stops: Vec::new(),
         hosts: topology.hosts(),
         endless: None,
         open_loop: false,
@@ -150,6 +153,7 @@ pub(crate) fn read(
         check_end(table, &part, transport)?;
         check_cap(table, &part, transport)?;
         traffic.deadlines.push(deadline(table, &part)?);
+        traffic.stops.push(stop(table)?);
         traffic.endless = part.endless().or(traffic.endless);
         traffic.open_loop |= part.is_open_loop();
         traffic.tables.push(part);
@@ -206,6 +210,16 @@ fn deadline(table: &mut Reader<'_>, part: &Part) -> Result<Dur, Diagnostic> {
     Ok(deadline)
 }
 
+/// When the connections of the table are closed, whatever is under way; [`Time::NEVER`]: never.
+fn stop(table: &mut Reader<'_>) -> Result<Time, Diagnostic> {
+    let Some(stop) = table.maybe::<Time>("stop")? else { return Ok(Time::NEVER) };
+    if stop == Time::ZERO {
+        let error = table.error("stop", "nothing would ever begin", "too early");
+        return Err(error.hint("a time above 0, or leave it out"));
+    }
+    Ok(stop)
+}
+
 /// What a table is called, for results of its own: letters, digits, `-` and `_`, and not as one of
 /// `others`. Formulas of studies write `-` as `_`, so names differ in more than that.
 fn name(table: &mut Reader<'_>, others: &[Option<String>]) -> Result<Option<String>, Diagnostic> {
@@ -245,9 +259,12 @@ impl Traffic {
     /// One application per host.
     pub(crate) fn apps(&self) -> Result<Vec<Box<dyn App>>, PlanError> {
         let mut apps: Vec<Vec<mux::Part>> = (0..self.hosts).map(|_| Vec::new()).collect();
-        let carried = self.transports.iter().zip(&self.deadlines);
-        for ((table, (&transport, &deadline)), part) in (0..).zip(carried).zip(&self.tables) {
+        let carried = self.transports.iter().zip(&self.deadlines).zip(&self.stops);
+        for ((table, ((&transport, &deadline), &stop)), part) in
+            (0..).zip(carried).zip(&self.tables)
+        {
             for (host, app) in part.apps(self.hosts)? {
+                let app = if stop == Time::NEVER { app } else { Box::new(Stop::new(app, stop)) };
                 apps[host.index()].push(mux::Part { table, transport, deadline, app });
             }
         }

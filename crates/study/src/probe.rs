@@ -3,6 +3,7 @@
 mod last_link;
 mod queue;
 mod shares;
+mod signals;
 
 use metrics::Timeline;
 use scenario::{Error, Scenario};
@@ -26,4 +27,5 @@ pub(crate) struct Probed {
 }
 
 /// All probes.
-pub(crate) const PROBES: &[Probe] = &[last_link::PROBE, queue::PROBE, shares::PROBE];
+pub(crate) const PROBES: &[Probe] =
+    &[last_link::PROBE, queue::PROBE, shares::PROBE, signals::PROBE];

@@ -6,7 +6,8 @@
 //!   [`Portion`]: a part of a matrix, where several workloads share one.
 //! - [`Plan`]: a list of flows with start times and triggers, from a matrix, a `.cm` file
 //!   ([`read_cm`]) or a CSV file ([`read_messages`]); it becomes one [`Schedule`] per host.
-//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Rpc`], [`Quiet`]: the other applications.
+//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Rpc`], [`Quiet`]: the other applications;
+//!   [`Stop`] ends one.
 //! - [`read_topo`]: htsim's description of a fat-tree.
 //!
 //! Deliberately absent: transports, fabrics, files (readers take text), clocks.
@@ -27,7 +28,7 @@ mod topo;
 pub use apps::{
     Aggregate, Arrivals, Barrier, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Gap,
     LEVELS_MAX, PartitionAggregate, Placement, Poisson, PoissonSpec, QuerySpec, Quiet,
-    RESPONSE_MAX, Rpc, RpcSpec, Schedule, WORKERS_MAX, window_share,
+    RESPONSE_MAX, Rpc, RpcSpec, Schedule, Stop, WORKERS_MAX, window_share,
 };
 pub use cdf::read_sizes;
 pub use cm::{CmFlow, CmTrigger, ConnectionMatrix, LinkFailure, SwitchType, read_cm};

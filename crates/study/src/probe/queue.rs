@@ -1,7 +1,7 @@
 //! The probe `queue`: the longest queue of a run, worked out from packets alone. A packet is in the queue of a link from its
 //! arrival at the switch until its last bit has left over that link.
 
-use endpoint::{Observer, Packet, PacketEvent};
+use endpoint::{Flags, Observer, Packet, PacketEvent};
 use fabric::{Node, Topology};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -26,21 +26,23 @@ pub(super) const PROBE: Probe = Probe {
 };
 
 /// A packet in the queue of a link: from when until when, and its length on the wire.
-#[derive(Clone, Copy, Debug)]
-struct Stay {
-    from: Time,
-    to: Time,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stay {
+    pub(super) from: Time,
+    pub(super) to: Time,
     len: u16,
+    /// Whether it left with a mark (ECN).
+    pub(super) marked: bool,
 }
 
 /// Keeps what passes switches within the window.
-struct Watch {
+pub(super) struct Watch {
     topology: Topology,
-    window: (Time, Time),
+    pub(super) window: (Time, Time),
     /// When a packet, by its key, has reached the switch where it is.
     at_switch: HashMap<u64, Time, FxBuildHasher>,
     /// By link, in the order in which they leave.
-    stays: Vec<Vec<Stay>>,
+    pub(super) stays: Vec<Vec<Stay>>,
 }
 
 impl Observer for Watch {
@@ -67,7 +69,8 @@ impl Observer for Watch {
                 && to > self.window.0
                 && from < self.window.1
             {
-                stays.push(Stay { from, to, len: pkt.wire_len });
+                let marked = pkt.flags.has(Flags::CE);
+                stays.push(Stay { from, to, len: pkt.wire_len, marked });
             }
         }
         if matches!(crossed.to, Node::Switch(..)) {
@@ -76,25 +79,36 @@ impl Observer for Watch {
     }
 }
 
+impl Watch {
+    /// To watch a run of `scenario`.
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let (topology, measure) = (scenario.topology(), scenario.measure());
+        Self {
+            topology: topology.clone(),
+            window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
+            at_switch: HashMap::default(),
+            stays: vec![Vec::new(); topology.links().len()],
+        }
+    }
+
+    /// The link with the longest queue, over time.
+    pub(super) fn busiest(&self) -> Result<usize, Error> {
+        let work = |stays: &Vec<Stay>| -> u128 {
+            stays.iter().map(|s| u128::from(s.len) * u128::from(s.to.since(s.from).0)).sum()
+        };
+        let longest = (0..self.stays.len()).max_by_key(|&link| work(&self.stays[link]));
+        longest.filter(|&link| !self.stays[link].is_empty()).ok_or_else(|| {
+            let error = Diagnostic::new("the probe saw no packet pass a switch");
+            Error::from(error.hint("it needs traffic in the window of [measure]"))
+        })
+    }
+}
+
 fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let topology = scenario.topology();
-    let measure = scenario.measure();
-    let watch = Watch {
-        topology: topology.clone(),
-        window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
-        at_switch: HashMap::default(),
-        stays: vec![Vec::new(); topology.links().len()],
-    };
     let options = Options { threads: Some(1), ..Options::default() };
-    let (_, watch) = scenario::observe(scenario, &options, watch)?;
-    let work = |stays: &Vec<Stay>| -> u128 {
-        stays.iter().map(|s| u128::from(s.len) * u128::from(s.to.since(s.from).0)).sum()
-    };
-    let longest = (0..watch.stays.len()).max_by_key(|&link| work(&watch.stays[link]));
-    let busiest = longest.filter(|&link| !watch.stays[link].is_empty()).ok_or_else(|| {
-        let error = Diagnostic::new("the probe queue saw no packet pass a switch");
-        Error::from(error.hint("it needs traffic in the window of [measure]"))
-    })?;
+    let (_, watch) = scenario::observe(scenario, &options, Watch::new(scenario))?;
+    let busiest = watch.busiest()?;
     let levels = Levels::of(&watch.stays[busiest], watch.window);
     let rate = topology.links()[busiest].rate;
     let sent: u64 =
@@ -107,16 +121,16 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
 }
 
 /// How long a queue had how many bytes.
-struct Levels {
+pub(super) struct Levels {
     from: Time,
     to: Time,
     /// Bytes, and for how long: by bytes, ascending.
-    stays: Vec<(u64, Dur)>,
+    pub(super) stays: Vec<(u64, Dur)>,
 }
 
 impl Levels {
     /// Of the packets `stays`, by departure. It ends where what has not left would be missing.
-    fn of(stays: &[Stay], (from, to): (Time, Time)) -> Self {
+    pub(super) fn of(stays: &[Stay], (from, to): (Time, Time)) -> Self {
         let to = stays.iter().map(|stay| stay.from).max().unwrap_or(from).min(to);
         // Negative: it leaves. At one instant what leaves goes first.
         let changes =
@@ -180,10 +194,10 @@ mod tests {
     #[test]
     fn levels_by_hand() {
         let stays = [
-            Stay { from: us(5), to: us(12), len: 100 },
-            Stay { from: us(14), to: us(18), len: 100 },
-            Stay { from: us(16), to: us(30), len: 200 },
-            Stay { from: us(25), to: us(31), len: 100 },
+            Stay { from: us(5), to: us(12), len: 100, ..Stay::default() },
+            Stay { from: us(14), to: us(18), len: 100, ..Stay::default() },
+            Stay { from: us(16), to: us(30), len: 200, ..Stay::default() },
+            Stay { from: us(25), to: us(31), len: 100, ..Stay::default() },
         ];
         let levels = Levels::of(&stays, (us(10), us(18)));
         let stays = [
@@ -201,8 +215,10 @@ mod tests {
     /// What comes after the last packet that has left came is not known whole.
     #[test]
     fn it_ends_where_packets_are_missing() {
-        let stays =
-            [Stay { from: us(0), to: us(2), len: 100 }, Stay { from: us(1), to: us(4), len: 100 }];
+        let stays = [
+            Stay { from: us(0), to: us(2), len: 100, ..Stay::default() },
+            Stay { from: us(1), to: us(4), len: 100, ..Stay::default() },
+        ];
         assert_eq!(Levels::of(&stays, (us(0), us(9))).to, us(1));
     }
 }

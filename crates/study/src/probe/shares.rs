@@ -1,11 +1,13 @@
 //! The probe `shares`: how flows come to share what there is. The window of `[measure]` begins when something has
 //! changed (a flow joins or leaves) and is cut into 200 slots; the flows are those that receivers still hear in the
-//! last tenth of it. For specs/dcqcn_pfc_hpcc_swift.md, section 10 (D5, D6, H4).
+//! last tenth of it. For specs/dcqcn_pfc_hpcc_swift.md, section 10 (D5, D6, H4), and
+//! specs/timely.md, section 9 (F10, F18).
 
 use std::collections::BTreeMap;
 
 use endpoint::{Observer, Packet, PacketEvent};
 use fabric::{Link, Node};
+use metrics::Moments;
 use scenario::{Diagnostic, Error, Options, Scenario};
 use units::{Dur, MsgKey, Time};
 
@@ -14,7 +16,14 @@ use super::{Probe, Probed};
 /// Its entry in the registry.
 pub(super) const PROBE: Probe = Probe {
     name: "shares",
-    metrics: &["shares.fair_us", "shares.joined_us", "shares.full_us", "shares.jain"],
+    metrics: &[
+        "shares.fair_us",
+        "shares.joined_us",
+        "shares.three_quarters_us",
+        "shares.full_us",
+        "shares.jain",
+        "shares.swing",
+    ],
     measure,
 };
 
@@ -90,9 +99,21 @@ fn values(flows: &[&Flow], slot: Dur) -> Vec<Option<f64>> {
     });
     let last = SLOTS - SLOTS / 4;
     let usual = (last..SLOTS).map(total).sum::<f64>() / (SLOTS - last) as f64;
-    let full = in_a_row(|n| total(n) >= 0.95 * usual);
+    let reaches = |share: f64| in_a_row(|n| total(n) >= share * usual);
+    let (three_quarters, full) = (reaches(0.75), reaches(0.95));
     let whole = flows.iter().map(|flow| flow.bytes[last..].iter().sum::<u64>() as f64);
-    vec![us(fair), us(joined), us(full), Some(jain(whole)).filter(|_| !flows.is_empty())]
+    let swing = flows.iter().map(|flow| swing(&flow.bytes)).sum::<f64>() / flows.len() as f64;
+    let of_some = |value| Some(value).filter(|_| !flows.is_empty());
+    vec![us(fair), us(joined), us(three_quarters), us(full), of_some(jain(whole)), of_some(swing)]
+}
+
+/// The coefficient of variation of a flow's rate over the slots; 0 of nothing.
+fn swing(bytes: &[u64; SLOTS]) -> f64 {
+    let moments: Moments = bytes.iter().map(|&bytes| bytes as f64).collect();
+    match (moments.mean(), moments.stdev()) {
+        (Some(mean), Some(stdev)) if mean > 0.0 => stdev / mean,
+        _ => 0.0,
+    }
 }
 
 /// The end of the first slot, counted from the start, with which `is` begins to hold.
@@ -125,7 +146,33 @@ mod tests {
         let old = Flow { began: Time(0), bytes: rates(false) };
         let new = Flow { began: Time(1), bytes: rates(true) };
         let values = values(&[&old, &new], Dur::from_us(10));
-        assert_eq!(values, [Some(400.0), Some(500.0), Some(10.0), Some(1.0)]);
+        assert_eq!(values[..5], [Some(400.0), Some(500.0), Some(10.0), Some(10.0), Some(1.0)]);
+    }
+
+    /// 3 and 1 by turns: a mean of 2 and, of 200 samples, a deviation of sqrt(200 / 199).
+    #[test]
+    fn swing_by_hand() {
+        let bytes = std::array::from_fn(|n| 1 + 2 * (n as u64 % 2));
+        let values = values(&[&Flow { began: Time(0), bytes }], Dur::from_us(1));
+        assert!(
+            values[5].is_some_and(|swing| (swing - (200.0f64 / 199.0).sqrt() / 2.0).abs() < 1e-12)
+        );
+    }
+
+    /// All that a flow has comes late: slot 100 has three quarters of what slots from 110 on have.
+    #[test]
+    fn growth_by_hand() {
+        let bytes = std::array::from_fn(|n| {
+            if n < 100 {
+                1
+            } else if n < 110 {
+                75
+            } else {
+                100
+            }
+        });
+        let values = values(&[&Flow { began: Time(0), bytes }], Dur::from_us(1));
+        assert_eq!(values[2..4], [Some(101.0), Some(111.0)]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod partition_aggregate;
 mod poisson;
 mod rpc;
 mod schedule;
+mod stop;
 
 pub use barrier::{Barrier, BarrierSpec, window_share};
 pub use closed_loop::{ClosedLoop, ClosedLoopSpec, Gap};
@@ -22,6 +23,7 @@ pub use poisson::{Poisson, PoissonSpec};
 pub use rpc::{RESPONSE_MAX, Rpc, RpcSpec};
 pub use schedule::Schedule;
 pub(crate) use schedule::{Entry, TriggerRow, TriggerTable};
+pub use stop::Stop;
 
 use endpoint::{App, AppCx};
 
