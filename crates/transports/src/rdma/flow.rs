@@ -2,11 +2,11 @@
 //! and how losses are repaired (specs/timely.md, sections 2 and 4; specs/dcqcn_pfc_hpcc_swift.md, section 6).
 
 use endpoint::{Effects, Stat};
-use units::{Dur, HostId, MsgId, Rate, Time};
+use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
 use wire::int::Hop;
 use wire::roce::Part;
 
-use super::config::{Config, Recovery, Segment, Timestamps};
+use super::config::{Config, Operation, Recovery, Segment, Timestamps};
 use super::flight::{Flight, Stamp};
 use super::pace::Pace;
 use super::rule::{self, PathView};
@@ -53,6 +53,10 @@ pub(super) struct Flow {
     released: Time,
     /// `max` when the last loss was noticed: it is repaired once that is acknowledged.
     recover: u64,
+    /// A reader: the hole that was last noticed, and when.
+    named: Option<(u64, Time)>,
+    /// A reader: marks are not noticed before this, as if notifications came.
+    pub(super) quiet_until: Time,
     rto: Rto,
     /// Timeouts since the last progress.
     timeouts: u32,
@@ -77,6 +81,19 @@ pub(super) struct Departure {
     pub(super) again: bool,
     /// More packets of the segment follow at once.
     pub(super) more: bool,
+    /// The retransmission timer starts anew with it.
+    pub(super) restarts_timer: bool,
+}
+
+/// A segment to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    /// Its first packet.
+    pub(super) psn: u64,
+    /// The first one after it.
+    pub(super) end: u64,
+    /// The moment the request has left is wanted.
+    pub(super) stamp: bool,
     /// The retransmission timer starts anew with it.
     pub(super) restarts_timer: bool,
 }
@@ -126,6 +143,8 @@ impl Flow {
             next_packet: Time::ZERO,
             released: Time::ZERO,
             recover: 0,
+            named: None,
+            quiet_until: Time::ZERO,
             rto: Rto::new(),
             timeouts: 0,
             waits: false,
@@ -212,6 +231,40 @@ impl Flow {
         self.departure(config, now, psn, bytes)
     }
 
+    /// The next segment to ask for, if its turn still is.
+    pub(super) fn request(&mut self, config: &Config, now: Time) -> Option<Request> {
+        if !self.can_send() {
+            return None;
+        }
+        let psn = self.nxt;
+        self.begin_segment(config, self.released);
+        let end = self.burst_end;
+        let bytes = self.stream.wire_bytes(psn..end);
+        self.flight.add(bytes);
+        self.nxt = end;
+        let again = psn < self.max;
+        self.max = self.max.max(end);
+        self.rule.get_mut().on_sent(bytes, now);
+        let stamp = !again && config.stamps_departures();
+        Some(Request { psn, end, stamp, restarts_timer: self.flight.len() == 1 })
+    }
+
+    /// The message that packet `psn` is of ends before its end. Returns the first packet after it.
+    pub(super) fn skip(&mut self, psn: u64) -> u64 {
+        let end = self.stream.skip(psn);
+        self.max = self.max.max(end);
+        end
+    }
+
+    /// Whether packet `psn`, which is missing, has already been named at most `interval` ago; if not, it is now.
+    pub(super) fn has_named(&mut self, psn: u64, now: Time, interval: Dur) -> bool {
+        let named = self.named.is_some_and(|(hole, at)| hole == psn && now < at + interval);
+        if !named {
+            self.named = Some((psn, now));
+        }
+        named
+    }
+
     /// The segment that `nxt` is in begins to leave.
     fn begin_segment(&mut self, config: &Config, released: Time) {
         let end = self.stream.segment_end(self.nxt);
@@ -222,7 +275,10 @@ impl Flow {
             (false, true) => Stamp::Awaited,
             (false, false) => Stamp::At(released),
         };
-        let own = if by_departure { Dur::ZERO } else { self.serialisation(config, end, bytes) };
+        let own = match (by_departure, config.operation) {
+            (true, Operation::Write) => Dur::ZERO,
+            _ => self.serialisation(config, end, bytes),
+        };
         self.flight.begin(end, stamp, own);
         self.burst_end = end;
         self.pace.release(released, bytes, self.rule().rate());
@@ -280,7 +336,9 @@ impl Flow {
         if let Some(rtt) = rtt {
             self.rto.sample(&config.rto, rtt);
             let piece = cause.and_then(|cause| self.stream.piece(cause));
-            piece.into_iter().for_each(|piece| fx.rtt(piece.msg, rtt));
+            if let (Operation::Write, Some(piece)) = (config.operation, piece) {
+                fx.rtt(piece.msg, rtt);
+            }
         }
         let mut bytes = self.flight.acknowledge(next);
         let progress = next > self.una;
@@ -291,7 +349,6 @@ impl Flow {
         }
         self.notice_loss(config, now, incoming, fx);
         self.tell_rule(config, now, incoming, bytes, rtt);
-        self.stream.acknowledged(next, fx);
         if progress || bytes > 0 {
             self.timeouts = 0;
             self.rto.on_progress(&config.rto);
@@ -338,8 +395,18 @@ impl Flow {
         if self.una >= self.recover {
             self.recover = self.max;
             self.rule.get_mut().on_nack(now);
-            let msg = self.stream.in_front().unwrap_or(MsgId(0));
-            fx.count_for(Stat::FastRetransmit, msg);
+            self.count(config, Stat::FastRetransmit, fx);
+        }
+    }
+
+    /// Count `stat` for the message that is acknowledged next.
+    fn count(&self, config: &Config, stat: Stat, fx: &mut Effects) {
+        match (config.operation, self.stream.in_front()) {
+            (Operation::Write, Some(id)) => fx.count_for(stat, id),
+            (Operation::Read, Some(id)) => {
+                fx.count_received(stat, MsgKey { src: self.id.peer, id });
+            }
+            (_, None) => fx.count(stat),
         }
     }
 
@@ -407,8 +474,8 @@ impl Flow {
 
     /// The retransmission timer has expired. False if that was once too often.
     pub(super) fn on_timeout(&mut self, config: &Config, now: Time, fx: &mut Effects) -> bool {
-        let msg = self.stream.in_front().unwrap_or(MsgId(0));
-        fx.timeout(Stat::OtherTimeout, msg);
+        self.count(config, Stat::Timeout, fx);
+        fx.count(Stat::OtherTimeout);
         self.timeouts += 1;
         self.rto.on_timeout();
         match config.recovery {

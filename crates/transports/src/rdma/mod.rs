@@ -27,8 +27,10 @@ mod config;
 mod control;
 mod flight;
 mod flow;
+mod offers;
 mod pace;
 mod pacer;
+mod reader;
 mod receiver;
 pub mod rule;
 mod stream;
@@ -47,11 +49,14 @@ pub use config::{
 };
 use control::{Outbox, put_header};
 use flow::{Departure, Flow, Identity, Incoming, Timer};
+use offers::Offers;
 use pacer::Pacer;
+use reader::Offered;
 use receiver::Receivers;
 pub use rule::RuleConfig;
+use stream::Stream;
 
-use crate::connection_ids::{ConnectionIds, unwrap};
+use crate::connection_ids::{ConnectionIds, Finished, unwrap};
 use crate::deadlines::{Armed, Deadlines};
 
 const PATH: Purpose = Purpose::new("rdma path");
@@ -75,11 +80,15 @@ pub struct Rdma {
     /// Timers of the rules, by slot.
     rule_timers: Deadlines,
     receivers: Receivers,
+    /// What others read from this host.
+    offers: Offers,
+    /// Queue pairs that this host has read, and that are over.
+    read: Finished<BITS>,
     out: Outbox,
     /// Stamps taken.
     stamps: u64,
-    /// The timers of the host: for retransmissions, and for rules.
-    armed: Armed<2>,
+    /// The timers of the host: for retransmissions, for rules, and for offers.
+    armed: Armed<3>,
 }
 
 impl Rdma {
@@ -101,6 +110,8 @@ impl Rdma {
             timeouts: Deadlines::new(),
             rule_timers: Deadlines::new(),
             receivers: Receivers::default(),
+            offers: Offers::default(),
+            read: Finished::default(),
             out: Outbox::default(),
             stamps: 0,
             armed: Armed::NONE,
@@ -114,14 +125,23 @@ impl Rdma {
         {
             return slot;
         }
+        let id = self.new_identity(cx, msg);
+        self.open(cx, id)
+    }
+
+    fn new_identity(&mut self, cx: &Cx<'_>, msg: &Msg) -> Identity {
         let draw = cx.draw.part(u64::from(msg.dst.0));
         let queue_pair = self.ids.next(draw, msg.dst);
         let path = draw.bits(PATH, u64::from(queue_pair)) as u32;
-        let id = Identity { peer: msg.dst, queue_pair, path, channel: msg.channel };
+        Identity { peer: msg.dst, queue_pair, path, channel: msg.channel }
+    }
+
+    /// A new flow for queue pair `id`.
+    fn open(&mut self, cx: &Cx<'_>, id: Identity) -> u32 {
         let view = rule::PathView {
             line_rate: cx.net.rate(0),
-            base_rtt: cx.net.base_rtt(msg.dst),
-            hops: cx.net.hops(msg.dst),
+            base_rtt: cx.net.base_rtt(id.peer),
+            hops: cx.net.hops(id.peer),
             packet: u32::from(self.config.payload) + u32::from(self.config.overhead),
             others: self.active,
         };
@@ -180,6 +200,9 @@ impl Rdma {
         if id.channel != 0 {
             self.channels.remove(&(id.peer, id.channel));
         }
+        if self.config.operation == Operation::Read {
+            self.read.insert(id.peer, id.queue_pair);
+        }
         self.pacer.remove(slot);
         self.timeouts.set(slot, Time::NEVER);
         self.rule_timers.set(slot, Time::NEVER);
@@ -188,7 +211,7 @@ impl Rdma {
 
     /// Let the host's timers stand at the earliest deadlines.
     fn arm_timers(&mut self, cx: &mut Cx<'_>) {
-        let next = [self.timeouts.next(), self.rule_timers.next()];
+        let next = [self.timeouts.next(), self.rule_timers.next(), self.offers.deadline()];
         self.armed.move_to(next, cx.fx);
     }
 
@@ -215,6 +238,7 @@ impl Rdma {
             hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
         };
         let timer = flow.on_ack(&self.config, cx.now, &incoming, cx.fx);
+        report_ended(&mut flow.stream, next, cx);
         self.settle(cx.now, cx.now, slot, timer);
     }
 
@@ -238,25 +262,37 @@ impl Rdma {
         }
     }
 
-    /// The next data packet. False if no segment has been released.
-    fn send_data(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
+    /// The next packet of the flow whose turn it is: data, or a request for them. False if no segment has been released.
+    fn send_next(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
         while let Some(released) = self.pacer.released(cx.now) {
             self.flows[released as usize].enqueued();
             self.pacer.enqueue(released);
         }
         while let Some(turn) = self.pacer.front() {
-            let flow = &mut self.flows[turn as usize];
-            let Some(departure) = flow.send(&self.config, cx.now) else {
-                self.pacer.dequeue();
-                flow.queued = false;
-                self.settle(cx.now, cx.now, turn, Timer::Keep);
-                continue;
+            let sent = match self.config.operation {
+                Operation::Write => self.send_data(cx, turn, slot),
+                Operation::Read => self.send_request(cx, turn, slot),
             };
-            fill_data(&self.config, &flow.id, turn, &departure, slot);
-            self.after_departure(cx, turn, &departure, slot.wire_len);
-            return true;
+            if sent {
+                return true;
+            }
+            self.pacer.dequeue();
+            self.flows[turn as usize].queued = false;
+            self.settle(cx.now, cx.now, turn, Timer::Keep);
         }
         false
+    }
+
+    /// The next packet of the flow in `turn`, if there still is one.
+    fn send_data(&mut self, cx: &mut Cx<'_>, turn: u32, slot: &mut Packet) -> bool {
+        let flow = &mut self.flows[turn as usize];
+        let Some(departure) = flow.send(&self.config, cx.now) else { return false };
+        if departure.stamp {
+            slot.token = token(turn, departure.psn + 1);
+        }
+        fill_data(&self.config, &flow.id, &departure, slot);
+        self.after_departure(cx, turn, &departure, slot.wire_len);
+        true
     }
 
     /// `departure` of the flow in `slot`, `bytes` long, begins to leave.
@@ -285,9 +321,17 @@ impl Rdma {
 
 impl Endpoint for Rdma {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        let slot = self.flow_for(cx, msg);
-        self.flows[slot as usize].stream.submit(msg.id, msg.len);
-        self.settle(cx.now, cx.now, slot, Timer::Keep);
+        match self.config.operation {
+            Operation::Write => {
+                let slot = self.flow_for(cx, msg);
+                self.flows[slot as usize].stream.submit(msg.id, msg.len);
+                self.settle(cx.now, cx.now, slot, Timer::Keep);
+            }
+            Operation::Read => {
+                let id = self.offers.identity(msg).unwrap_or_else(|| self.new_identity(cx, msg));
+                self.offers.submit(cx, &self.config, id, msg, &mut self.out);
+            }
+        }
         self.arm_timers(cx);
         Submit::Taken
     }
@@ -299,13 +343,25 @@ impl Endpoint for Rdma {
             Ok(header) if pkt.proto == PROTO && !damaged => header,
             _ => return cx.fx.count(Stat::Rejected),
         };
-        match header.kind {
-            Kind::Data(data @ Data { answers: false, .. }) => {
-                let id = (header.queue_pair, header.psn);
+        let id = (header.queue_pair, header.psn);
+        match (self.config.operation, header.kind) {
+            (Operation::Write, Kind::Data(data)) if !data.answers => {
                 self.receivers.on_data(cx, &self.config, id, data, pkt, &mut self.out);
             }
-            Kind::Ack(ack) => self.on_ack(cx, &header, ack, pkt),
-            Kind::Cnp => self.on_cnp(cx, &header, pkt),
+            (Operation::Write, Kind::Ack(ack)) => self.on_ack(cx, &header, ack, pkt),
+            (Operation::Write, Kind::Cnp) => self.on_cnp(cx, &header, pkt),
+            (Operation::Read, Kind::Advert { message, len, ends_queue_pair, given_up }) => {
+                let offer = Offered { message, len, ends_queue_pair, given_up };
+                self.on_offer(cx, id, offer, pkt);
+            }
+            (Operation::Read, Kind::Data(data)) if data.answers => {
+                self.on_answer(cx, id, data, pkt);
+            }
+            (Operation::Read, Kind::ReadRequest { position, packets }) => {
+                let asked = (position, packets);
+                self.offers.on_request(cx, &self.config, id.0, asked, pkt, &mut self.out);
+            }
+            (Operation::Read, Kind::Ack(ack)) => self.offers.on_ack(cx, &self.config, id, ack, pkt),
             _ => cx.fx.count(Stat::Rejected),
         }
         self.arm_timers(cx);
@@ -318,7 +374,11 @@ impl Endpoint for Rdma {
             if flow.on_timeout(&self.config, cx.now, cx.fx) {
                 self.settle(cx.now, cx.now, slot, Timer::Restart);
             } else {
-                flow.stream.give_up(cx.me, cx.fx);
+                let src = match self.config.operation {
+                    Operation::Write => cx.me,
+                    Operation::Read => flow.id.peer,
+                };
+                flow.stream.fail(src, Why::TimedOut, cx.fx);
                 self.close(slot);
             }
         }
@@ -326,6 +386,7 @@ impl Endpoint for Rdma {
             self.flows[slot as usize].on_rule_timer(&self.config, cx.now);
             self.settle(cx.now, cx.now, slot, Timer::Keep);
         }
+        self.offers.on_timer(cx, &self.config, &mut self.out);
         self.arm_timers(cx);
     }
 
@@ -338,10 +399,19 @@ impl Endpoint for Rdma {
             control.fill(&self.config, cx.now, slot);
             return Tx::Sent;
         }
-        if !open(self.config.class) {
+        let paced = match self.config.operation {
+            Operation::Write => open(self.config.class),
+            Operation::Read => {
+                if open(self.config.class) && self.offers.poll(cx, &self.config, slot) {
+                    return Tx::Sent;
+                }
+                open(self.config.ack_class)
+            }
+        };
+        if !paced {
             return Tx::Idle;
         }
-        let sent = self.send_data(cx, slot);
+        let sent = self.send_next(cx, slot);
         self.arm_timers(cx);
         match self.pacer.next() {
             _ if sent => Tx::Sent,
@@ -353,6 +423,10 @@ impl Endpoint for Rdma {
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         // Rare, so a walk over all flows is cheaper than an index kept for every message.
         let slots = 0..self.flows.len() as u32;
+        if self.config.operation == Operation::Read {
+            self.offers.cancel(cx, id);
+            return;
+        }
         for slot in slots {
             if self.flows[slot as usize].cancel(id) {
                 cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
@@ -371,8 +445,22 @@ impl Endpoint for Rdma {
     }
 }
 
-/// Write the packet of `departure`, of the flow in `flow`.
-fn fill_data(config: &Config, id: &Identity, flow: u32, departure: &Departure, slot: &mut Packet) {
+/// Tell the application of its messages all of whose packets before `una` are acknowledged.
+fn report_ended(stream: &mut Stream, una: u64, cx: &mut Cx<'_>) {
+    while let Some(ended) = stream.pop_ended(una) {
+        if !ended.reported {
+            cx.fx.acked(ended.id);
+        }
+    }
+}
+
+/// What [`Endpoint::on_sent`] gets for the last packet of a segment of flow `slot`, before packet `end`.
+fn token(slot: u32, end: u64) -> u32 {
+    (slot + 1) << 8 | end as u32 & 0xff
+}
+
+/// Write the packet of `departure`.
+fn fill_data(config: &Config, id: &Identity, departure: &Departure, slot: &mut Packet) {
     let Departure { psn, piece, .. } = *departure;
     slot.dst = id.peer;
     slot.path = id.path;
@@ -386,11 +474,8 @@ fn fill_data(config: &Config, id: &Identity, flow: u32, departure: &Departure, s
     if config.telemetry {
         slot.flags.set(Flags::INT);
     }
-    if departure.stamp {
-        slot.token = (flow + 1) << 8 | (psn + 1) as u32 & 0xff;
-    }
     let data = Data {
-        answers: false,
+        answers: config.operation == Operation::Read,
         part: piece.part,
         ack: departure.ack,
         ends_message: piece.ends_message,

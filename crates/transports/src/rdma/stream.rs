@@ -34,8 +34,20 @@ struct Outgoing {
     len: u64,
     /// It ends with a packet that says that it was given up.
     given_up: bool,
+    /// Nothing of it is sent any more, though it keeps its numbers.
+    abandoned: bool,
     /// The application has been told how it ended.
     reported: bool,
+}
+
+/// A message all of whose packets are acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) id: MsgId,
+    /// It is not whole.
+    pub(super) abandoned: bool,
+    /// The application has been told before.
+    pub(super) reported: bool,
 }
 
 impl Outgoing {
@@ -99,16 +111,18 @@ impl Stream {
         let packets = len.div_ceil(self.cut.payload).max(1);
         let start = self.end;
         self.end = start.saturating_add(packets);
-        let (given_up, reported) = (false, false);
-        self.messages.push_back(Outgoing { id, start, packets, len, given_up, reported });
+        let (given_up, abandoned, reported) = (false, false, false);
+        let message = Outgoing { id, start, packets, len, given_up, abandoned, reported };
+        self.messages.push_back(message);
     }
 
-    /// The message that packet `psn` is of. Most often it is the first.
+    /// The message that packet `psn` is of, if that is not over. Most often it is the first.
     fn message_at(&self, psn: u64) -> Option<&Outgoing> {
-        match self.messages.front() {
+        let message = match self.messages.front() {
             Some(first) if psn < first.end() => Some(first),
             _ => self.messages.get(self.messages.partition_point(|m| m.end() <= psn)),
-        }
+        };
+        message.filter(|m| m.start <= psn)
     }
 
     /// Packet `psn`.
@@ -116,6 +130,17 @@ impl Stream {
         let Cut { payload, segment, .. } = self.cut;
         let m = self.message_at(psn)?;
         let at = psn - m.start;
+        if m.abandoned {
+            let (msg, part) = (m.id, Part::Only);
+            return Some(Piece {
+                msg,
+                offset: 0,
+                len: 0,
+                part,
+                ends_message: true,
+                given_up: true,
+            });
+        }
         let offset = m.len.min(at.saturating_mul(payload));
         let ends_message = at + 1 == m.packets;
         let part =
@@ -158,19 +183,39 @@ impl Stream {
         bytes.sum()
     }
 
-    /// Everything before packet `una` is acknowledged: tell the application what that ends.
-    pub(super) fn acknowledged(&mut self, una: u64, fx: &mut Effects) {
-        while let Some(m) = self.messages.pop_front_if(|m| m.end() <= una) {
-            if !m.reported {
-                fx.acked(m.id);
-            }
-        }
+    /// Take out the first message, if everything of it is before packet `una`.
+    pub(super) fn pop_ended(&mut self, una: u64) -> Option<Ended> {
+        let m = self.messages.pop_front_if(|m| m.end() <= una)?;
+        Some(Ended { id: m.id, abandoned: m.abandoned, reported: m.reported })
     }
 
-    /// Fail every message of the host `me`.
-    pub(super) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
+    /// The messages, each with its first packet and its length.
+    pub(super) fn messages(&self) -> impl Iterator<Item = (MsgId, u64, u64)> {
+        self.messages.iter().map(|m| (m.id, m.start, m.len))
+    }
+
+    /// Send nothing of message `id` any more, which is as good as acknowledged by its first packet that is asked for;
+    /// false if it is not here, or has been given up before.
+    pub(super) fn abandon(&mut self, id: MsgId) -> bool {
+        let Some(m) = self.messages.iter_mut().find(|m| m.id == id && !m.reported) else {
+            return false;
+        };
+        (m.abandoned, m.reported) = (true, true);
+        true
+    }
+
+    /// The message that packet `psn` is of will not be whole. Returns the first packet after it.
+    pub(super) fn skip(&mut self, psn: u64) -> u64 {
+        let i = self.messages.partition_point(|m| m.end() <= psn);
+        let Some(m) = self.messages.get_mut(i) else { return psn };
+        m.abandoned = true;
+        m.end()
+    }
+
+    /// Fail every message, sent by host `src`.
+    pub(super) fn fail(&mut self, src: HostId, why: Why, fx: &mut Effects) {
         for m in self.messages.drain(..).filter(|m| !m.reported) {
-            fx.failed(MsgKey { src: me, id: m.id }, Why::TimedOut);
+            fx.failed(MsgKey { src, id: m.id }, why);
         }
     }
 
@@ -246,9 +291,8 @@ mod tests {
         assert_eq!(stream.piece(6).unwrap().msg, MsgId(1));
         assert!(stream.cancel(MsgId(1), 6), "nothing of it had been sent");
         assert_eq!((stream.piece(6).unwrap().msg, stream.end()), (MsgId(2), 7));
-        let mut fx = Effects::new();
-        stream.acknowledged(7, &mut fx);
-        assert_eq!(fx.as_slice(), [endpoint::Effect::Acked(MsgId(2))], "the others were reported");
-        assert!(stream.is_done());
+        let ended = [(); 2].map(|()| stream.pop_ended(7).unwrap());
+        assert_eq!(ended.map(|m| (m.id.0, m.reported)), [(0, true), (2, false)]);
+        assert!(stream.is_done() && stream.piece(3).is_none());
     }
 }

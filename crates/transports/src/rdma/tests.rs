@@ -12,7 +12,7 @@ use wire::roce::{Ack, Data, Kind, Part, Repr};
 
 use super::control::Control;
 use super::rule::timely::Params;
-use super::{Config, Initial, Rdma, Recovery, RuleConfig, Segment, Speed, put_header};
+use super::{Config, Initial, Operation, Rdma, Recovery, RuleConfig, Segment, Speed, put_header};
 use crate::rto::RtoConfig;
 
 const TEN_GIG: Rate = Rate(10_000_000_000);
@@ -466,4 +466,42 @@ fn telemetry_and_the_time_at_the_receiver_come_back() {
     assert_eq!((slot.wire_len, slot.hdr_len), (66 + 42, 22 + 42));
     let Kind::Ack(ack) = repr.kind else { panic!("{repr:?}") };
     assert_eq!((ack.remote, ack.cause, repr.psn), (3_000, Some(-1), 1));
+}
+
+const READ: Config = Config { operation: Operation::Read, ..Config::timely(1024) };
+
+#[test]
+fn reading_conforms() {
+    conforms(READ);
+    conforms(Config { operation: Operation::Read, ..UNLIMITED });
+}
+
+/// An offer there, a request back, and then as if it were written: the requests of later segments leave early enough.
+#[test]
+fn a_lone_read_takes_the_ideal_time_and_a_round_trip() {
+    for len in [0, 1, 1024, 16 << 10, 100_000, 1_000_000] {
+        let mut net = net(READ, 2);
+        let key = net.submit(HostId(1), TO, len);
+        net.run_until_idle(Dur::from_ms(100));
+        let wire = len + len.div_ceil(1024).max(1) * 62;
+        let round_trip = (TEN_GIG.serialise(66) + DELAY) * 2;
+        let expected = Time::ZERO + round_trip + TEN_GIG.serialise(wire) + DELAY;
+        assert_eq!(net.record(key).delivered, Some(expected), "{len} B");
+    }
+}
+
+/// The reader slows down when its own queue grows: two owners, each of whom could fill its link.
+#[test]
+fn a_reader_holds_the_congestion_state() {
+    let mut net = bottleneck(&[READ; 5], 100_000);
+    for host in 1..5 {
+        net.submit(HostId(host), TO, UNBOUNDED);
+    }
+    net.run_until(Time::ZERO + Dur::from_ms(10));
+    let rates = |host| -> Vec<u64> {
+        net.endpoint(HostId(host)).inner.flows.iter().map(|f| f.rule().rate().0).collect()
+    };
+    assert!((1..5).all(|host| rates(host).is_empty()), "owners have none");
+    assert!(rates(0).len() == 4 && rates(0).iter().sum::<u64>() < 2 * TEN_GIG.0, "{:?}", rates(0));
+    assert_eq!(net.dropped(), 0);
 }
