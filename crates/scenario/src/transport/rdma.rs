@@ -122,6 +122,8 @@ fn timely_params(
     })
 }
 
+const OPERATIONS: &[(&str, Operation)] = &[("write", Operation::Write), ("read", Operation::Read)];
+
 const TIMESTAMPS: &[(&str, Timestamps)] = &[("nic", Timestamps::Nic), ("host", Timestamps::Host)];
 
 /// The keys that all kinds have.
@@ -143,7 +145,7 @@ fn read(
         count_nic_wait: table.given("count_nic_wait", p.map(|p| p.count_nic_wait))?,
         timestamps: named(table, "timestamps", TIMESTAMPS, p.map(|p| p.timestamps))?,
         clock: clock(table, p.map(|p| p.clock))?,
-        operation: Operation::Write,
+        operation: named(table, "operation", OPERATIONS, p.map(|p| p.operation))?,
         recovery: recovery(table, p.map(|p| p.recovery))?,
         rto: rto(table, p.map(|p| p.rto))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
