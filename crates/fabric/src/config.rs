@@ -92,8 +92,8 @@ pub enum FaultAction {
     Loss(f64),
 }
 
-/// What ports do about priority flow control (IEEE 802.1Qbb) beside sending and obeying its frames. It counts
-/// where the queue is [`QueueSpec::Lossless`].
+/// What ports do about priority flow control (IEEE 802.1Qbb) beside sending and obeying its frames. Means
+/// something where the queue is [`QueueSpec::Lossless`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PfcSpec {
     /// How long a frame stops a class.
@@ -112,13 +112,13 @@ pub enum Pause {
     /// a frame can name.
     #[default]
     UntilResume,
-    /// For so long, rounded up to quanta of 512 bit times, from 1 to 65 535 of them, or until another frame
+    /// For so long, not zero, rounded up to quanta of 512 bit times, at most 65 535 of them, or until another frame
     /// resumes it. While the class is to stay stopped, the frame is sent again after half of that time.
     Timed(Dur),
 }
 
-/// What a port does about a class that has been paused for too long, until the pause is over: in a deadlock
-/// it would be for ever.
+/// What a switch port does about a class that has been paused for too long, until the pause is over: in a
+/// deadlock that would be for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watchdog {
     /// How long is too long.

@@ -531,6 +531,7 @@ impl<O: Observer> Part<O> {
                 host.enter(&known, self.now, &mut self.fx, |ep, cx| ep.poll_tx(cx, port, slot));
             host.wake = Time::NEVER;
             match answer {
+                Tx::Sent if open != u8::MAX && self.holds(h, packet) => {}
                 Tx::Sent => self.send(h, packet),
                 Tx::NotBefore(at) if at > self.now => host.wake = at,
                 Tx::NotBefore(at) => {
@@ -554,13 +555,10 @@ impl<O: Observer> Part<O> {
         }
     }
 
-    /// Put the packet on the host's link, as soon as its class may leave.
+    /// Put the packet on the host's link.
     // One copy where endpoints are asked and one where a pause ends.
     #[inline(always)]
     pub(crate) fn send(&mut self, h: u32, packet: u32) {
-        if self.pfc.is_some() && self.holds(h, packet) {
-            return;
-        }
         let (pkt, host) = (&mut self.slab[packet], &mut self.hosts[h as usize]);
         let topology = &self.world.topology;
         let bad = pkt.src != host.me

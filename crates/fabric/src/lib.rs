@@ -42,7 +42,7 @@ pub use outcome::{
     Amount, Conservation, Counted, Counters, Deadlock, End, LinkStats, Outcome, PauseStats,
     Progress, QueueBytes, Sample, Violation,
 };
-pub use pfc::check_memory;
+pub use pfc::{check_memory, check_pause};
 pub use sim::Sim;
 pub use topology::{
     Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Tier, Topology, TopologyError, Vl2,

@@ -10,24 +10,26 @@
 //! has no place in memory but its event, and does not count among packets sent and received.
 //!
 //! At the far end a switch closes the class in the queue of the port that transmits over the link, and
-//! a host's interface sends nothing of it. What is being sent is sent.
+//! a host's interface sends nothing of it ([`Part::frame_arrives`]). What is being sent is sent.
 
 pub(crate) mod deadlock;
 mod line;
+mod obey;
 
-use endpoint::{Flags, Observer, Packet, PacketEvent};
+use endpoint::Observer;
 use queues::{Admit, Desc, Fate, Ingress, Memory, MemorySpec, Queue, QueueSpec};
-use units::{Dur, HostId, Rate, Time};
+use units::{Dur, Time};
 
-use crate::config::{Config, Pause, PfcSpec, WatchdogAction};
+use crate::config::{Config, PfcSpec};
 use crate::digest;
 use crate::outcome::PauseStats;
-use crate::part::{Elsewhere, Part, Switch, observe};
+use crate::part::{Elsewhere, Part, Switch};
 use crate::port::{FarEnd, Port};
 use crate::topology::Topology;
 
 pub(crate) use line::Frame;
 use line::{Gate, Teller};
+pub use obey::check_pause;
 
 /// Flow control in one partition, where queues are lossless.
 pub(crate) struct Pfc {
@@ -104,45 +106,10 @@ impl Pfc {
         })
     }
 
-    /// The classes of which port `port` may send.
-    fn open(&self, port: u32) -> u8 {
-        let gate = &self.lines[port as usize].gate;
-        let forwards = self.spec.watchdog.is_some_and(|dog| dog.action == WatchdogAction::Forward);
-        !gate.paused() | if forwards { gate.overdue() } else { 0 }
-    }
-
-    /// The classes whose packets port `port` drops.
-    fn drops(&self, port: u32) -> u8 {
-        let drops = self.spec.watchdog.is_some_and(|dog| dog.action == WatchdogAction::Drop);
-        if drops { self.lines[port as usize].gate.overdue() } else { 0 }
-    }
-
-    /// The classes of which the endpoint of host `h` may send now; `None` if it is not to be asked, because its
-    /// interface has a packet already.
-    #[inline(never)]
-    pub(crate) fn asks(&self, h: u32) -> Option<u8> {
-        self.lines[h as usize].held.is_none().then(|| self.open(h))
-    }
-
     /// Of port `port` by `now`.
     pub(crate) fn stats(&self, port: usize, now: Time) -> PauseStats {
         let line = &self.lines[port];
         PauseStats { frames: line.frames, ..line.gate.stats(now) }
-    }
-}
-
-impl Pause {
-    /// For how many quanta a frame stops a class of a link of `rate`.
-    fn quanta(self, rate: Rate) -> u16 {
-        let Self::Timed(time) = self else { return u16::MAX };
-        let quantum = wire::pfc::quantum(rate);
-        time.0.div_ceil(quantum.0.max(1)).clamp(1, u64::from(u16::MAX)) as u16
-    }
-
-    /// How long that is; `None`: until another one resumes it.
-    fn time(self, rate: Rate) -> Option<Dur> {
-        let quanta = u64::from(self.quanta(rate));
-        (self != Self::UntilResume).then(|| wire::pfc::quantum(rate) * quanta)
     }
 }
 
@@ -177,28 +144,14 @@ fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<Memory,
 }
 
 impl<O: Observer> Part<O> {
-    /// Host `h` is to send `packet`. Whether its interface keeps it until its class may leave, or it has a class that
-    /// there is not.
-    #[inline(never)]
-    pub(crate) fn holds(&mut self, h: u32, packet: u32) -> bool {
-        let class = self.slab[packet].class;
-        if class > 7 {
-            self.host_violates(h, &format!("sent a packet of class {class}"));
-            return true;
-        }
-        let Some(pfc) = &mut self.pfc else { return false };
-        let holds = pfc.open(h) & 1 << class == 0;
-        if holds {
-            pfc.lines[h as usize].held = Some(packet);
-        }
-        holds
-    }
-
     /// A packet has come over `link` and is to leave over port `out`.
     pub(crate) fn join(&mut self, link: u32, out: u32, packet: Desc) {
         let Some(pfc) = &mut self.pfc else { return };
         let at = self.ports[out as usize].rare.switch;
         let (back, class) = (pfc.back[link as usize], packet.class);
+        if class > 7 {
+            return self.violate(None, format!("a packet of class {class}"));
+        }
         let port = back - self.switches[at as usize].down;
         if pfc.drops(out) & 1 << class != 0 {
             pfc.lines[out as usize].gate.count_drop();
@@ -373,137 +326,5 @@ impl<O: Observer> Part<O> {
         let Some(pfc) = &mut self.pfc else { return };
         pfc.pending += 1;
         self.events.frame(self.ports[link as usize].rank(), link, frame.0, at);
-    }
-
-    /// A frame has arrived over `link`.
-    #[inline(never)]
-    pub(crate) fn frame_arrives(&mut self, link: u32, frame: u32) {
-        let Some(pfc) = &mut self.pfc else { return };
-        let (frame, port) = (Frame(frame), &mut self.ports[link as usize]);
-        pfc.pending -= 1;
-        port.packets += 1;
-        if !port.sound && port.loses(self.world.config.seed) {
-            port.arrived = frame.chain(port.arrived, self.now, digest::Outcome::Dropped);
-            return;
-        }
-        port.arrived = frame.chain(port.arrived, self.now, digest::Outcome::Arrived);
-        let out = pfc.back[link as usize];
-        let line = &mut pfc.lines[out as usize];
-        if O::PACKETS {
-            let number = port.rare.link;
-            let paused = &self.world.topology.links()[self.world.topology.reverse(number) as usize];
-            let pkt = frame.packet(number, pfc.spec.pause.quanta(paused.rate));
-            observe(&mut self.observer, self.now, number, PacketEvent::FlowControl, &pkt);
-        }
-        let until = line.hold.map_or(Time::NEVER, |hold| self.now + hold);
-        line.gate.hear(frame, self.now, until);
-        if frame.stop() != 0 && until != Time::NEVER {
-            self.call_at(out, until);
-        }
-        self.set_watchdog(out);
-        self.gate_changed(out);
-    }
-
-    /// Let [`Part::pause_due`] be called for the port of `link` at `at`.
-    fn call_at(&mut self, link: u32, at: Time) {
-        let Some(pfc) = &mut self.pfc else { return };
-        pfc.pending += 1;
-        self.events.pause(self.ports[link as usize].rank(), link, at);
-    }
-
-    /// Have the watchdog of the port of `link` look when the first pause will have lasted too long. One call at a
-    /// time: most pauses are over long before.
-    fn set_watchdog(&mut self, link: u32) {
-        let Some(pfc) = &mut self.pfc else { return };
-        let line = &mut pfc.lines[link as usize];
-        let (Some(dog), Some(since)) = (pfc.spec.watchdog, line.gate.first_since()) else { return };
-        if line.dog_at.is_none() {
-            line.dog_at = Some(since + dog.after);
-            self.call_at(link, since + dog.after);
-        }
-    }
-
-    /// Something that flow control waits for may be due at the port of `link`.
-    #[inline(never)]
-    pub(crate) fn pause_due(&mut self, link: u32) {
-        let Some(pfc) = &mut self.pfc else { return };
-        pfc.pending -= 1;
-        let line = &mut pfc.lines[link as usize];
-        if line.teller.again_at == self.now {
-            line.teller.remind();
-        }
-        line.gate.expire(self.now);
-        if let Some(dog) = pfc.spec.watchdog.filter(|_| line.dog_at == Some(self.now)) {
-            line.dog_at = None;
-            let overrun = line.gate.overrun(self.now, dog.after);
-            if overrun != 0 && dog.action == WatchdogAction::Drop {
-                self.discard(link, overrun);
-            }
-            self.set_watchdog(link);
-        }
-        self.gate_changed(link);
-    }
-
-    /// What waits at the switch port of `link` in `classes` is lost.
-    fn discard(&mut self, link: u32, classes: u8) {
-        let port = &mut self.ports[link as usize];
-        let at = port.rare.switch;
-        let Some(queue) = &mut port.queue else { return };
-        let mut lost = Vec::new();
-        for class in (0..8).filter(|class| classes & 1 << class != 0) {
-            queue.discard(class, &mut |_, packet| lost.push(packet));
-        }
-        for packet in lost {
-            let Some(pfc) = &mut self.pfc else { return };
-            pfc.lines[link as usize].gate.count_drop();
-            let came = pfc.came[packet.handle as usize];
-            self.decide(link, Fate::Drop, packet);
-            self.give_back(at, came, packet);
-        }
-    }
-
-    /// What may leave over the port of `link` may have changed.
-    fn gate_changed(&mut self, link: u32) {
-        let Some(pfc) = &mut self.pfc else { return };
-        let open = pfc.open(link);
-        if (link as usize) >= self.hosts.len() {
-            if let Some(queue) = &mut self.ports[link as usize].queue {
-                queue.set_open(open);
-            }
-            self.serve(link);
-            return;
-        }
-        let held = &mut pfc.lines[link as usize].held;
-        let may = held.is_some_and(|packet| open & 1 << self.slab[packet].class != 0);
-        // A frame may come while a host sends; what it holds, it holds because its port was idle.
-        if may && let Some(packet) = held.take() {
-            self.send(link, packet);
-        }
-        self.settle(link);
-    }
-}
-
-impl Frame {
-    /// One more link of a digest's chain.
-    fn chain(self, chain: u64, now: Time, outcome: digest::Outcome) -> u64 {
-        // What is not said by the frame itself but counted along is not part of what happens.
-        let key = u64::from(self.stop()) << 8 | u64::from(self.classes());
-        digest::chain(chain, now.0, key, outcome)
-    }
-
-    /// As it is on link number `link`: not a packet between hosts, but the whole Ethernet frame in the place of a
-    /// header.
-    fn packet(self, link: u32, quanta: u16) -> Packet {
-        let mut times = [0; 8];
-        for (class, time) in (0..8).zip(&mut times) {
-            *time = if self.stop() & 1 << class != 0 { quanta } else { 0 };
-        }
-        let repr = wire::pfc::Repr { source: link, classes: self.classes(), quanta: times };
-        let mut pkt = Packet { wire_len: wire::pfc::WIRE_LEN, ..Packet::EMPTY };
-        (pkt.src, pkt.dst) = (HostId(u32::MAX), HostId(u32::MAX));
-        pkt.flags = Flags::CONTROL;
-        pkt.hdr[..wire::pfc::LEN].copy_from_slice(&repr.to_bytes());
-        pkt.hdr_len = wire::pfc::LEN as u8;
-        pkt
     }
 }

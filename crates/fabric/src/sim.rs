@@ -22,7 +22,7 @@ use crate::outcome::{
 };
 use crate::part::{Elsewhere, Part, Sampled, Switch, World};
 use crate::pfc::deadlock::{self, Circle};
-use crate::pfc::{Pfc, check_memory};
+use crate::pfc::{Pfc, check_memory, check_pause};
 use crate::port::{FarEnd, Port};
 use crate::rounds::{Post, Rounds};
 use crate::route::{Belief, Forwarding, Known};
@@ -592,7 +592,9 @@ fn check_lossless(topology: &Topology, config: &Config) -> Result<(), ConfigErro
         return Err(ConfigError("lossless queues at some ports and others at others".to_owned()));
     }
     match &config.queue {
-        QueueSpec::Lossless(spec) => check_memory(topology, &spec.memory).map_err(ConfigError),
+        QueueSpec::Lossless(spec) => check_memory(topology, &spec.memory)
+            .and_then(|()| check_pause(topology, config.pfc.pause))
+            .map_err(ConfigError),
         _ => Ok(()),
     }
 }

@@ -79,11 +79,19 @@ fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<MemorySpec, Diagnostic> {
 }
 
 /// Read what ports do about flow control beside sending and obeying its frames; nothing if `queue` has none.
-pub(crate) fn read_pfc(table: &mut Reader<'_>, queue: &QueueSpec) -> Result<PfcSpec, Diagnostic> {
+pub(crate) fn read_pfc(
+    table: &mut Reader<'_>,
+    queue: &QueueSpec,
+    topology: &Topology,
+) -> Result<PfcSpec, Diagnostic> {
     if !matches!(queue, QueueSpec::Lossless(_)) {
         return Ok(PfcSpec::default());
     }
     let pause = table.or("pause", Stop(Pause::UntilResume))?.0;
+    fabric::check_pause(topology, pause).map_err(|why| {
+        let error = table.error("pause", why, "more than a frame can say");
+        error.hint("make `pause` shorter: frames are sent again for as long as it takes")
+    })?;
     let deadlock_after = table.or("deadlock_after", DEADLOCK_AFTER)?;
     table.within("deadlock_after", deadlock_after, PATIENCE)?;
     Ok(PfcSpec { pause, watchdog: watchdog(table)?, deadlock_after: Some(deadlock_after) })
@@ -427,6 +435,8 @@ mod tests {
         assert_eq!(pfc(keys).unwrap(), PfcSpec { pause, watchdog, deadlock_after });
         let why = pfc("watchdog_action = \"drop\"").unwrap_err();
         assert!(why.contains("means nothing here"), "{why}");
+        let why = pfc("pause = \"10ms\"").unwrap_err();
+        assert!(why.contains("65535 quanta") && why.contains("more than a frame"), "{why}");
     }
 
     #[test]

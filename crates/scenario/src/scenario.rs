@@ -138,7 +138,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     transport::check_telemetry(&tables.transport, &transports, &topology)?;
     let queue = queue::read(&mut tables.queue, &transports)?;
     lossless::check_memory(&tables.queue, &queue, &topology)?;
-    let pfc = lossless::read_pfc(&mut tables.queue, &queue)?;
+    let pfc = lossless::read_pfc(&mut tables.queue, &queue, &topology)?;
     let buffer = match &mut tables.buffer {
         Some(table) => Some(buffer::read(table, &queue, transports.mtu())?),
         None => None,

@@ -1,8 +1,10 @@
 //! Flow control at one port: what it tells the far end of its link to do ([`Teller`]), and what it has been told
 //! itself ([`Gate`]).
 
-use units::{Dur, Time};
+use endpoint::{Flags, Packet};
+use units::{Dur, HostId, Time};
 
+use crate::digest;
 use crate::outcome::PauseStats;
 
 /// What a frame says, in the word that an event has room for. Not zero: it names a class.
@@ -28,6 +30,29 @@ impl Frame {
 
     fn depth(self) -> u8 {
         self.0.to_le_bytes()[2]
+    }
+
+    /// One more link of a digest's chain.
+    pub(super) fn chain(self, chain: u64, now: Time, outcome: digest::Outcome) -> u64 {
+        // Without the depth: it is counted along, not said.
+        let key = u64::from(self.stop()) << 8 | u64::from(self.classes());
+        digest::chain(chain, now.0, key, outcome)
+    }
+
+    /// As it is on link number `link`: not a packet between hosts, but the whole Ethernet frame in the place of a
+    /// header.
+    pub(super) fn packet(self, link: u32, quanta: u16) -> Packet {
+        let mut times = [0; 8];
+        for (class, time) in (0..8).zip(&mut times) {
+            *time = if self.stop() & 1 << class != 0 { quanta } else { 0 };
+        }
+        let repr = wire::pfc::Repr { source: link, classes: self.classes(), quanta: times };
+        let mut pkt = Packet { wire_len: wire::pfc::WIRE_LEN, ..Packet::EMPTY };
+        (pkt.src, pkt.dst) = (HostId(u32::MAX), HostId(u32::MAX));
+        pkt.flags = Flags::CONTROL;
+        pkt.hdr[..wire::pfc::LEN].copy_from_slice(&repr.to_bytes());
+        pkt.hdr_len = wire::pfc::LEN as u8;
+        pkt
     }
 }
 

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use endpoint::{App, AppCx, Cx, Draw, Endpoint, Msg, Packet, Purpose, Submit, Tx, TxPort};
 use trimline_fabric::{
-    Bcube, Config, Departures, End, Events, Fault, FaultAction, Jellyfish, LinkSpec, Node, PfcSpec,
-    Routing, Sim, Tier, Topology,
+    Bcube, Config, Departures, End, Events, Fault, FaultAction, Jellyfish, LinkSpec, Node, Pause,
+    PfcSpec, Routing, Sim, Tier, Topology,
 };
 use units::{Dur, HostId, Rate, Time, TimerId};
 
@@ -18,7 +18,7 @@ use blast::{
     Blast, LINK, PAYLOAD, Random, TEST, config, drop_tail, fair, fair_red, lossless, ndp, red,
     refusal, run, shapes, shared,
 };
-use queues::{MarkAt, SharedBufferSpec};
+use queues::{MarkAt, QueueSpec, SharedBufferSpec};
 
 /// Fabrics whose paths differ in length.
 fn graphs() -> Vec<Topology> {
@@ -232,6 +232,25 @@ fn buffers_that_cannot_be_shared_are_refused() {
         let why = refused(drop_tail(), alpha);
         assert_eq!(why, format!("a shared buffer with an alpha of {alpha}"));
     }
+}
+
+#[test]
+fn lossless_queues_that_cannot_work_are_refused() {
+    let [(queue, pfc), _] = lossless();
+    let mixed = Config { queue: queue.clone(), queues_at: vec![(2, drop_tail())], ..config(1) };
+    assert_eq!(refusal(mixed), "lossless queues at some ports and others at others");
+    let QueueSpec::Lossless(mut spec) = queue.clone() else { panic!("it is") };
+    spec.memory.size = 9_000;
+    let why = refusal(Config { queue: QueueSpec::Lossless(spec), ..config(1) });
+    assert!(why.starts_with("a switch with 2 ports needs 17600 bytes for reserves"), "{why}");
+    let paused = |us| {
+        let pfc = PfcSpec { pause: Pause::Timed(Dur::from_us(us)), ..pfc };
+        refusal(Config { queue: queue.clone(), pfc, ..config(1) })
+    };
+    assert_eq!(paused(0), "a pause of no time is none");
+    // 65535 quanta of 51.2 ns.
+    let most = "a frame stops host 0 -> tor 0 for 65535 quanta, 3355392ns, at most; not for 3356us";
+    assert_eq!(paused(3_356), most);
 }
 
 #[test]
