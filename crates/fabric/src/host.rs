@@ -531,8 +531,8 @@ impl<O: Observer> Part<O> {
                 host.enter(&known, self.now, &mut self.fx, |ep, cx| ep.poll_tx(cx, port, slot));
             host.wake = Time::NEVER;
             match answer {
-                Tx::Sent if open != u8::MAX && self.holds(h, packet) => {}
-                Tx::Sent => self.send(h, packet),
+                Tx::Sent if open == u8::MAX => self.send(h, packet),
+                Tx::Sent => self.send_if_open(h, packet),
                 Tx::NotBefore(at) if at > self.now => host.wake = at,
                 Tx::NotBefore(at) => {
                     self.host_violates(h, &format!("would send not before {at}, now or gone"));
@@ -556,7 +556,7 @@ impl<O: Observer> Part<O> {
     }
 
     /// Put the packet on the host's link.
-    // One copy where endpoints are asked and one where a pause ends.
+    // One copy where endpoints are asked and one where classes are paused.
     #[inline(always)]
     pub(crate) fn send(&mut self, h: u32, packet: u32) {
         let (pkt, host) = (&mut self.slab[packet], &mut self.hosts[h as usize]);

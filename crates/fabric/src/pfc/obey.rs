@@ -70,16 +70,15 @@ impl Pfc {
 }
 
 impl<O: Observer> Part<O> {
-    /// Host `h` is to send `packet`, and some class is paused. Whether its interface keeps it until its class may leave.
+    /// Host `h` is to send `packet`, and some class is paused: if it is that of the packet, the interface keeps it until
+    /// the class may leave.
     #[inline(never)]
-    pub(crate) fn holds(&mut self, h: u32, packet: u32) -> bool {
-        let class = self.slab[packet].class.min(7);
-        let Some(pfc) = &mut self.pfc else { return false };
-        let holds = pfc.open(h) & 1 << class == 0;
-        if holds {
-            pfc.lines[h as usize].held = Some(packet);
+    pub(crate) fn send_if_open(&mut self, h: u32, packet: u32) {
+        let bit = 1 << self.slab[packet].class.min(7);
+        match &mut self.pfc {
+            Some(pfc) if pfc.open(h) & bit == 0 => pfc.lines[h as usize].held = Some(packet),
+            _ => self.send(h, packet),
         }
-        holds
     }
 
     /// A frame has arrived over `link`.
@@ -174,19 +173,16 @@ impl<O: Observer> Part<O> {
     /// What may leave over the port of `link` may have changed.
     fn gate_changed(&mut self, link: u32) {
         let Some(pfc) = &mut self.pfc else { return };
-        let open = pfc.open(link);
         if (link as usize) >= self.hosts.len() {
             if let Some(queue) = &mut self.ports[link as usize].queue {
-                queue.set_open(open);
+                queue.set_open(pfc.open(link));
             }
             self.serve(link);
             return;
         }
-        let held = &mut pfc.lines[link as usize].held;
-        let may = held.is_some_and(|packet| open & 1 << self.slab[packet].class.min(7) != 0);
         // The port is idle, or the packet would not wait here.
-        if may && let Some(packet) = held.take() {
-            self.send(link, packet);
+        if let Some(packet) = pfc.lines[link as usize].held.take() {
+            self.send_if_open(link, packet);
         }
         self.settle(link);
     }

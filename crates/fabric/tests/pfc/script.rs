@@ -130,6 +130,7 @@ pub(crate) fn config(memory: MemorySpec) -> Config {
         buffer: None,
         pfc: PfcSpec::default(),
         telemetry: false,
+        rtts: false,
         faults: Vec::new(),
         reroute_after: Dur::ZERO,
         events: Events::Wheel,
