@@ -16,9 +16,9 @@ pub(crate) struct Host {
     /// Packets that may wait before the link; `None`: the transport is asked when the link is free.
     pub(crate) queue: Option<u32>,
     /// How long packets take between link and transport; `None`: no time.
-    stack: Option<StackDelay>,
+    pub(crate) stack: Option<StackDelay>,
     /// The hosts with that stack, ascending.
-    stacked: Vec<HostId>,
+    pub(crate) stacked: Vec<HostId>,
 }
 
 /// A median beyond this is no stack's: the longest link.
