@@ -1,0 +1,1 @@
+//! Benchmarks of single functions; see `benches/`. Of whole runs: `trimline bench`.
