@@ -85,7 +85,7 @@ fn i13_enough_memory_pauses_nobody() {
     let text = scenario(11, "1300KB", 0.025, &traffic);
     let enough = run(&text, &[]).summary;
     assert_eq!((enough.packets.pfc_pauses, enough.packets.dropped), (0, 0));
-    assert!(enough.goodput_gbps > 8.0, "{}", enough.goodput_gbps);
+    assert!(enough.flows.goodput_gbps.unwrap() > 8.0, "{}", enough.flows.goodput_gbps.unwrap());
     let little = run(&text, &["queue.buffer=128KB"]).summary;
     assert!(little.packets.pfc_pauses > 100 && little.packets.dropped == 0);
 }
@@ -94,7 +94,7 @@ fn i13_enough_memory_pauses_nobody() {
 #[test]
 fn reading_and_writing_share_a_link_alike() {
     let text = scenario(5, "4MB", 0.25, &incast("all", "1-4", 4, 0));
-    let goodput = |sets: &[&str]| run(&text, sets).summary.goodput_gbps;
+    let goodput = |sets: &[&str]| run(&text, sets).summary.flows.goodput_gbps.unwrap();
     let (write, read) = (goodput(&[]), goodput(&["transport.operation=read"]));
     assert!(write > 9.0 && (read / write - 1.0).abs() < 0.05, "{write} and {read} Gb/s");
 }
