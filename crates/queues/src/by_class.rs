@@ -54,7 +54,7 @@ impl Schedule {
 pub struct ByClass {
     strict: bool,
     classes: Vec<Class>,
-    /// Whose turn it is.
+    /// Whose turn it is; of strict priorities, who was served last.
     turn: usize,
     /// Bit c: class c may be served.
     open: u8,
@@ -128,8 +128,10 @@ impl ByClass {
 
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
         if self.strict {
-            let ready = self.classes.iter_mut().filter(|class| class.is_ready(self.open));
-            return ready.max_by_key(|class| class.class)?.queue.dequeue();
+            let ready =
+                self.classes.iter().enumerate().filter(|(_, class)| class.is_ready(self.open));
+            (self.turn, _) = ready.max_by_key(|(_, class)| class.class)?;
+            return self.classes[self.turn].queue.dequeue();
         }
         if !self.classes.iter().any(|class| class.is_ready(self.open)) {
             return None;
@@ -159,7 +161,8 @@ impl ByClass {
     }
 
     pub(crate) fn take_mark(&mut self) -> Option<Desc> {
-        self.classes.iter_mut().find_map(|class| class.queue.take_mark())
+        // It is still the turn of the class that has been served.
+        self.classes.get_mut(self.turn)?.queue.take_mark()
     }
 
     pub(crate) fn waiting(&self) -> impl Iterator<Item = Desc> {
