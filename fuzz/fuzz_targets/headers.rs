@@ -1,7 +1,7 @@
 //! The header parsers: no bytes make them panic, and what parses is emitted as it was read.
 #![no_main]
 
-use wire::{cbr, frame, ndp, pfc, phost, shim, tcp};
+use wire::{cbr, frame, ndp, pfc, phost, roce, shim, tcp};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(header) = ndp::Header::new(bytes) {
@@ -18,6 +18,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(repr) = cbr::Repr::parse(bytes) {
         assert_eq!(cbr::Repr::parse(&repr.to_bytes()), Ok(repr));
+    }
+    if let Ok(repr) = roce::Repr::parse(bytes) {
+        assert_eq!(roce::Repr::parse(repr.to_bytes().as_slice()), Ok(repr));
     }
     if let Ok(frame) = pfc::Frame::new_checked(bytes)
         && let Ok(repr) = pfc::Repr::parse(&frame)
