@@ -78,3 +78,65 @@ fn a_device_queue_is_counted_in_packets() {
         assert!(error.contains(says), "{says}: {error}");
     }
 }
+
+/// One message at a time between two idle hosts.
+const IDLE: &str = r#"
+    name = "stack"
+    seed = 1
+    topology = { kind = "star", hosts = 2, link_rate = "10Gbps", link_delay = "2us" }
+    queue = { kind = "drop-tail", capacity = "100 packets" }
+    routing = { mode = "single" }
+    measure = { to = "20ms", rtt = true }
+    host = { stack = { median = "7us", sigma = 0, hosts = "all" } }
+    [transport]
+    kind = "newreno"
+    preset = "linux-datacenter"
+    mss = "1448B"
+    [traffic]
+    kind = "closed-loop"
+    sources = 0
+    destinations = 1
+    connections = 1
+    size = "1448B"
+    gap = "50us"
+    gap_kind = "fixed"
+    keep_destination = true
+"#;
+
+/// A round trip crosses the stack twice at each end that has one. Two links of 2 us, a packet of 1500 B and its
+/// acknowledgement of 40 B without it.
+#[test]
+fn a_stack_is_crossed_twice_at_each_end() {
+    let alone = 4.0 * 2.0 + 2.0 * (1500.0 + 40.0) * 0.0008;
+    for (set, crossings) in [
+        ("host.stack.median=0", 0.0),
+        ("host.stack.hosts=0", 2.0),
+        ("host.stack.hosts=1", 2.0),
+        ("host.stack.hosts=all", 4.0),
+    ] {
+        let scenario = Scenario::parse("stack.toml", IDLE, Path::new(""), &[set.to_owned()]);
+        let scenario = scenario.unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let results = evaluate(&scenario, &Options::default(), &mut |_| ());
+        let rtt = results.unwrap_or_else(|e| panic!("{e}")).summary.rtt_us;
+        let [min, max] = [rtt.min, rtt.max].map(Option::unwrap);
+        // Stamps of TCP are in units of 100 ns or better.
+        assert!((min - alone - 7.0 * crossings).abs() < 0.2 && max - min < 0.2, "{set}: {rtt:?}");
+    }
+}
+
+/// With a stack as without one, whatever order events come in.
+#[test]
+fn a_stack_draws_the_same_in_any_run() {
+    let digest = |options: &Options| {
+        let sets = ["host.stack.sigma=0.5".to_owned()];
+        let scenario = Scenario::parse("stack.toml", IDLE, Path::new(""), &sets);
+        let scenario = scenario.unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let results = evaluate(&scenario, options, &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
+        (results.summary.digest, results.summary.rtt_us.stdev)
+    };
+    let (first, stdev) = digest(&Options::default());
+    // Four crossings of mean 7.93 us and deviation 4.23 us: sqrt(4) times that.
+    assert!(stdev.is_some_and(|stdev| (stdev - 8.5).abs() < 2.5), "{stdev:?}");
+    let other = Options { heap: true, eager: true, check: true, ..Options::default() };
+    assert_eq!(digest(&other).0, first);
+}
