@@ -191,7 +191,10 @@ impl<O: Observer + Send> Sim<O> {
             if self.violation.is_some() || progress(&report).is_break() {
                 return End::Stopped;
             }
-            if messages.open > self.world.config.open_limit {
+            if let Some(after) = self.world.config.pfc.deadlock_after {
+                self.look_for_deadlock(Time(stop.0.saturating_sub(after.0)));
+            }
+            if self.messages.open > self.world.config.open_limit {
                 return End::Backlog;
             }
             if self.done() {
@@ -199,9 +202,6 @@ impl<O: Observer + Send> Sim<O> {
             }
             if stop == limit {
                 return End::Limit;
-            }
-            if let Some(after) = self.world.config.pfc.deadlock_after {
-                self.look_for_deadlock(Time(stop.0.saturating_sub(after.0)));
             }
             let Some(next) = self.next_step(Dur(grid)) else {
                 self.look_for_deadlock(stop);

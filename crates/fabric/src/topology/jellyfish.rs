@@ -14,8 +14,8 @@ use crate::shortest;
 pub struct Jellyfish {
     /// Switches, all alike: more than `degree`, at most 2048.
     pub switches: u32,
-    /// Ports of each that lead to other switches (the paper's r): 3 to 256. An even number of
-    /// ports in all, so that none is left over.
+    /// Ports of each that lead to other switches (the paper's r): 2, which makes a ring, to 256. An even
+    /// number of ports in all, so that none is left over.
     pub degree: u32,
     /// Hosts of each. Not zero.
     pub hosts_per_switch: u32,
@@ -36,7 +36,7 @@ const PATHS: Purpose = Purpose::new("jellyfish: paths");
 const DEGREE_MAX: u32 = 256;
 
 /// A graph that is not connected, or cannot be completed, is drawn again. At degree 3 and more that is
-/// rare.
+/// rare; at degree 2 it happens to several rings instead of one.
 const ATTEMPTS: u64 = 100;
 
 impl Topology {
@@ -69,8 +69,8 @@ impl Topology {
 fn check(shape: &Jellyfish) -> Result<(), TopologyError> {
     let error = |what: String| Err(TopologyError(what));
     let Jellyfish { switches, degree, hosts_per_switch, paths, link, .. } = *shape;
-    if !(3..=DEGREE_MAX).contains(&degree) || switches <= degree {
-        let range = format!("3 to {DEGREE_MAX}, and fewer than switches");
+    if !(2..=DEGREE_MAX).contains(&degree) || switches <= degree {
+        let range = format!("2 to {DEGREE_MAX}, and fewer than switches");
         return error(format!("{switches} switches of degree {degree}: {range}"));
     }
     if u64::from(switches) > RACKS_MAX {
@@ -261,7 +261,8 @@ mod tests {
     fn the_graph_is_regular_simple_and_connected() {
         for seed in 0..20 {
             // The last two leave ports over in most draws: there is hardly another such graph.
-            for (switches, degree) in [(4, 3), (20, 3), (50, 6), (12, 9), (12, 10)] {
+            for (switches, degree) in [(3, 2), (9, 2), (4, 3), (20, 3), (50, 6), (12, 9), (12, 10)]
+            {
                 let shape = Jellyfish { seed, paths: 1, ..shape(switches, degree) };
                 let neighbours = neighbours(&Topology::jellyfish(&shape).unwrap());
                 for (n, all) in (0..).zip(&neighbours) {
@@ -303,7 +304,7 @@ mod tests {
 
     #[test]
     fn paths_are_ways_there_and_back() {
-        for (switches, degree) in [(4, 3), (20, 4)] {
+        for (switches, degree) in [(5, 2), (4, 3), (20, 4)] {
             check_shape(&Topology::jellyfish(&shape(switches, degree)).unwrap());
         }
     }

@@ -14,8 +14,8 @@ const PATHS_MAX: u32 = 64;
 
 /// `kind = "jellyfish"`: a random regular graph of switches.
 pub(crate) fn jellyfish(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let switches = count_of(table, "switches", 4)?;
-    let degree = count_of(table, "degree", 3)?;
+    let switches = count_of(table, "switches", 3)?;
+    let degree = count_of(table, "degree", 2)?;
     let hosts_per_switch = count_of(table, "hosts_per_switch", 1)?;
     let seed = table.need("graph_seed")?;
     let paths = table.need("paths")?;
