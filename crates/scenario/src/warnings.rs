@@ -1,7 +1,7 @@
 //! What a reader should know before trusting a result, beyond what its messages say
 //! (`metrics::fold_flows` says that).
 
-use fabric::{End, Outcome};
+use fabric::{End, Outcome, WatchdogAction};
 use metrics::{FlowRow, JobRow, Window};
 use queues::{NotEct, QueueSpec};
 use units::{Dur, Time};
@@ -36,7 +36,7 @@ pub(crate) fn of(
     warnings.extend(small_first_window(scenario));
     warnings.extend(losses(scenario, outcome));
     warnings.extend(faulted(outcome));
-    warnings.extend(flow_control(outcome));
+    warnings.extend(flow_control(scenario, outcome));
     warnings
 }
 
@@ -121,14 +121,20 @@ fn many(lost: u64, outcome: &Outcome) -> Option<String> {
 }
 
 /// Priority flow control that came to grief: losses that it is there to prevent, and deadlocks.
-fn flow_control(outcome: &Outcome) -> Vec<String> {
+fn flow_control(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
     let mut warnings = Vec::new();
+    let expired: u64 = outcome.links.iter().map(|link| link.pfc.watchdog).sum();
     let violations = violations(outcome);
     if violations > 0 {
-        warnings.push(format!(
-            "{violations} packets of lossless classes were lost, because less headroom is configured \
-             than what arrives after a pause has been sent: `headroom = \"auto\"` in [queue] is enough"
-        ));
+        let watchdog = scenario.config.pfc.watchdog.filter(|_| expired > 0);
+        let why = match watchdog.map(|watchdog| watchdog.action) {
+            Some(WatchdogAction::Forward) => "the watchdog sent them to switches without room",
+            _ => {
+                "less headroom is configured than what arrives after a pause has been sent: \
+                 `headroom = \"auto\"` in [queue] is enough"
+            }
+        };
+        warnings.push(format!("{violations} packets of lossless classes were lost: {why}"));
     }
     if let Some(deadlock) = &outcome.deadlock {
         let since = for_people(deadlock.since.since(Time::ZERO));
@@ -137,7 +143,6 @@ fn flow_control(outcome: &Outcome) -> Vec<String> {
             "deadlock: {deadlock} waited for one another from {since} on, as was found at {found}"
         ));
     }
-    let expired: u64 = outcome.links.iter().map(|link| link.pfc.watchdog).sum();
     if expired > 0 {
         let lost = watchdog_drops(outcome);
         warnings.push(format!(

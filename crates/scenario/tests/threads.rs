@@ -12,7 +12,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use drawn::{Dice, Drawn, draw, is_tree, parse, setting};
+use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
     Carriage, Config, Conservation, Counted, Counters, Deadlock, Departures, Encoding, End, Events,
@@ -227,6 +227,7 @@ impl Signals {
             buffer: (!drawn.ndp && dice.percent(50)).then_some(buffer),
             pfc: PfcSpec::default(),
             telemetry: false,
+            rtts: false,
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),
             events: Events::Wheel,
@@ -450,5 +451,59 @@ fn any_number_of_threads_gives_the_same_run() {
     println!("{seen:#?}");
     if draws >= DRAWS {
         seen.check();
+    }
+}
+
+/// How many drawn runs of lossless switches had what.
+#[derive(Debug, Default)]
+struct Paused {
+    pauses: u64,
+    resumes: u64,
+    cut: u32,
+    runs_with_pauses: u32,
+    behind_each_other: u32,
+    deadlocks: u32,
+}
+
+/// Whatever is drawn, lossless switches lose nothing (I1 of dcqcn_pfc_hpcc_swift.md); on every link pauses
+/// and resumes alternate (I3); and all ways of carrying out the run agree.
+#[test]
+fn i1_i3_drawn_lossless_fabrics_lose_nothing_and_pauses_alternate() {
+    const DRAWS: u64 = 20;
+    let (draws, first) = (setting("TRIMLINE_SWARM", DRAWS), setting("TRIMLINE_SWARM_SEED", 1));
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lossless");
+    std::fs::create_dir_all(&dir).unwrap();
+    let (alone, mut seen) = (tasks(), Paused::default());
+    for seed in first..first + draws {
+        let drawn = draw_lossless(seed);
+        let about = format!("seed {seed}:\n{}", drawn.text);
+        if let Some((name, text)) = &drawn.file {
+            std::fs::write(dir.join(name), text).unwrap();
+        }
+        let scenario = parse(&drawn.text, &dir);
+        let (told, partitions) =
+            agree(&about, alone, |way, progress| run_scenario(&scenario, way, progress));
+        let lost: u64 = told.memories.iter().map(|memory| memory.violations).sum();
+        // Acknowledgements of TCP are of the lossless class, too.
+        assert_eq!((lost, told.counters.dropped), (0, 0), "{about}");
+        let mut pauses = 0;
+        for pfc in told.links.iter().map(|link| link.pfc) {
+            // One class is lossless: when the run ends, it is paused or not.
+            let lasting = pfc.pauses.checked_sub(pfc.resumes);
+            assert!(lasting.is_some_and(|pauses| pauses <= 1), "{pfc:?}\n{about}");
+            pauses += pfc.pauses;
+            seen.resumes += pfc.resumes;
+        }
+        seen.pauses += pauses;
+        seen.runs_with_pauses += u32::from(pauses > 0);
+        seen.behind_each_other += u32::from(told.links.iter().any(|link| link.pfc.depth > 1));
+        seen.cut += u32::from(partitions > Some(1) && pauses > 0);
+        seen.deadlocks += u32::from(told.deadlock.is_some());
+    }
+    println!("{seen:#?}");
+    if draws >= DRAWS {
+        assert!(seen.runs_with_pauses >= 10 && seen.behind_each_other >= 3, "{seen:#?}");
+        assert!(seen.resumes > 1000, "{seen:#?}");
+        assert!(alone.is_none() || seen.cut >= 5, "fabrics that are cut: {seen:#?}");
     }
 }

@@ -98,6 +98,60 @@ pub(crate) fn draw(seed: u64) -> Drawn {
     Drawn { text, file, ndp, payload, limit, faults }
 }
 
+/// A scenario of lossless switches, without faults: in it nothing may be lost.
+pub(crate) fn draw_lossless(seed: u64) -> Drawn {
+    let dice = &mut Dice { draw: Dice::new(seed).draw.part(3), rolled: 0 };
+    let shape = shape(dice);
+    let fabric = fabric_of(&shape);
+    let payload = dice.pick(&[1000, 1000, 4096]);
+    let limit = limit(dice, &fabric, payload);
+    let mut text = format!("name = \"swarm\"\nseed = {seed}\n\n[topology]\n{shape}");
+    text += &uneven(dice, &fabric);
+    text += &lossless_queue(dice);
+    let mode = dice.pick(&["single", "random", "ecmp", "ecmp"]);
+    writeln!(text, "\n[routing]\nmode = \"{mode}\"").unwrap();
+    text += &rdma_transport(dice, payload);
+    let (traffic, endless, file) = traffic(dice, &fabric, limit, (seed, false));
+    text += &traffic;
+    text += &measure(dice, limit, endless);
+    Drawn { text, file, ndp: false, payload, limit, faults: Vec::new() }
+}
+
+/// Memory so small that neighbours must be paused, and as much headroom as the links need.
+fn lossless_queue(dice: &mut Dice) -> String {
+    let (buffer, reserve) = dice.pick(&[("40KB", "0B"), ("200KB", "0B"), ("2MB", "2KB")]);
+    let threshold = dice.pick(&["alpha = 0.125", "alpha = 1", "alpha = 8", "xoff = \"20KB\""]);
+    let resume_offset = dice.pick(&["0B", "2KB", "9KB"]);
+    let schedule = dice.pick(&["\"strict\"", "\"strict\"", "[1, 1, 1, 1, 1, 1, 1, 4]"]);
+    let mut text = format!(
+        "\n[queue]\nkind = \"lossless\"\nbuffer = \"{buffer}\"\nreserve = \"{reserve}\"\n{threshold}\n\
+         headroom = \"auto\"\nheadroom_beside = true\nresume_offset = \"{resume_offset}\"\n\
+         lossless = [0]\ncontrol_class = 7\nschedule = {schedule}\ndeadlock_after = \"50us\"\n"
+    );
+    dice.maybe(&mut text, 50, "xon", &["\"1KB\"", "\"5KB\""]);
+    // Refreshed after half of it, and before that a long packet may be in the way of the frame.
+    dice.maybe(&mut text, 30, "pause", &["\"200us\""]);
+    let ramp = "min = \"5KB\", max = \"20KB\", probability = 0.5";
+    let ecn = ["arrival", "departure"].map(|at| format!("{{ {ramp}, at = \"{at}\" }}"));
+    dice.maybe(&mut text, 60, "ecn", &[&ecn[0], &ecn[1]]);
+    text
+}
+
+/// RDMA without a rule for its rate, with one, or TCP: whoever sends, flow control keeps it from losses.
+fn rdma_transport(dice: &mut Dice, payload: u16) -> String {
+    let kind = match dice.below(100) {
+        0..40 => "kind = \"rdma\"\npreset = \"roce\"",
+        40..55 => "kind = \"timely\"\npreset = \"paper\"\nsegment = \"16KB\"",
+        55..75 => "kind = \"dcqcn\"\npreset = \"paper\"",
+        75..85 => "kind = \"swift\"\npreset = \"paper\"",
+        _ => {
+            let tcp = "kind = \"newreno\"\npreset = \"linux-datacenter\"";
+            return format!("\n[transport]\n{tcp}\nmss = \"{payload}B\"\noverhead = \"64B\"\n");
+        }
+    };
+    format!("\n[transport]\n{kind}\npayload = \"{payload}B\"\n")
+}
+
 /// Whether it is a tree of tiers, so that a path can be named by its core switch.
 pub(crate) fn is_tree(fabric: &Topology) -> bool {
     !["vl2", "jellyfish", "bcube"].contains(&fabric.kind())
