@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn impossible_shapes_are_refused() {
         let refused = |shape: &Jellyfish| Topology::jellyfish(shape).unwrap_err().to_string();
-        assert!(refused(&shape(20, 2)).contains("3 to 256"));
+        assert!(refused(&shape(20, 1)).contains("2 to 256"));
         assert!(refused(&shape(5, 5)).contains("fewer than switches"));
         assert!(refused(&shape(9, 3)).contains("leave one port over"));
         assert!(refused(&shape(5000, 3)).contains("at most 2048"));
