@@ -238,7 +238,6 @@ impl Signals {
             open_limit: u64::MAX,
             window: (Time::ZERO, Time::NEVER),
             sample_every: Some(Dur::from_us(7)),
-            rtts: false,
             check: false,
         };
         let (fabric, delay) = (fabric.clone(), Dur::from_ns(ns));
