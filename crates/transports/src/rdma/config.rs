@@ -75,7 +75,7 @@ pub struct Clock {
 pub struct Config {
     /// Payload of a full packet, bytes; at least 1, with `overhead` at most 65535.
     pub payload: u16,
-    /// Bytes on the wire beside the payload.
+    /// Bytes on the wire beside the payload, at least 1.
     pub overhead: u16,
     /// Bytes on the wire of acknowledgements and other control packets.
     pub ack_bytes: u16,
@@ -198,6 +198,7 @@ impl Config {
         let at_least_one = "it must be at least 1";
         for (name, value) in [
             ("payload", u32::from(self.payload)),
+            ("overhead", u32::from(self.overhead)),
             ("ack_bytes", u32::from(self.ack_bytes)),
             ("timeouts_max", self.timeouts_max),
         ] {

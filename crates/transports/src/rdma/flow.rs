@@ -353,7 +353,8 @@ impl Flow {
             self.timeouts = 0;
             self.rto.on_progress(&config.rto);
         }
-        match (self.una == self.max, progress || bytes > 0) {
+        // What is lost, and waits for its turn or for a paused class, has no timeout.
+        match (self.flight.bytes() == 0, progress || bytes > 0) {
             (true, _) => Timer::Stop,
             (false, true) => Timer::Restart,
             (false, false) => Timer::Keep,

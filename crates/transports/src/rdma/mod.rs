@@ -171,6 +171,10 @@ impl Rdma {
             flow.active = active;
             self.active = if active { self.active + 1 } else { self.active - 1 };
         }
+        if active && flow.rule().deadline() <= now {
+            // Nobody woke the rule while the queue pair was idle.
+            flow.on_rule_timer(&self.config, now);
+        }
         if !active && flow.id.channel == 0 {
             self.close(slot);
             return;
@@ -372,7 +376,8 @@ impl Endpoint for Rdma {
         while let Some(slot) = self.timeouts.pop(cx.now) {
             let flow = &mut self.flows[slot as usize];
             if flow.on_timeout(&self.config, cx.now, cx.fx) {
-                self.settle(cx.now, cx.now, slot, Timer::Restart);
+                // Nothing is on its way until the repetition leaves, which starts the timer again.
+                self.settle(cx.now, cx.now, slot, Timer::Stop);
             } else {
                 let src = match self.config.operation {
                     Operation::Write => cx.me,

@@ -197,7 +197,7 @@ impl Receiver {
             }
             Recovery::Selective { .. } => false,
         };
-        let refused = psn >= next && matches!(config.recovery, Recovery::GoBackN { .. });
+        let refused = !self.received.contains(psn);
         if !nak && (refused || !asked) {
             return None;
         }

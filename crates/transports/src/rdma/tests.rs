@@ -12,6 +12,7 @@ use wire::roce::{Ack, Data, Kind, Part, Repr};
 
 use super::control::Control;
 use super::rule::timely::Params;
+use super::rule::{dcqcn, swift};
 use super::{Config, Initial, Operation, Rdma, Recovery, RuleConfig, Segment, Speed, put_header};
 use crate::rto::RtoConfig;
 
@@ -364,6 +365,24 @@ fn poll(host: &mut Rdma, now: Time, open: u8) -> (Tx, Packet) {
     (answer, slot)
 }
 
+/// Of packet 0, which is all that has come.
+const ACK: Ack = Ack {
+    nak: false,
+    over: false,
+    marked: false,
+    messages: 0,
+    cause: Some(-1),
+    remote: 0,
+    bitmap: None,
+};
+
+/// A control packet of host 1, about what is before packet 1.
+fn from_peer(queue_pair: u32, kind: Kind) -> Packet {
+    let mut packet = Packet { src: HostId(1), flags: Flags::CONTROL, ..Packet::EMPTY };
+    put_header(&mut packet, Repr { queue_pair, psn: 1, kind }, None);
+    packet
+}
+
 /// PFC: class 3 is data here, class 6 acknowledgements; a closed class holds back only its own packets, and the time
 /// in which it is closed counts as round-trip time.
 #[test]
@@ -386,18 +405,8 @@ fn a_paused_class_holds_back_its_own_packets() {
     host.out.push(control);
     let (tx, sent) = poll(&mut host, us(2), !(1 << 6));
     assert_eq!((tx, sent.class, sent.span.len), (Tx::Sent, 3, 1024));
-    let ack = Ack {
-        nak: false,
-        over: false,
-        marked: false,
-        messages: 0,
-        cause: Some(-1),
-        remote: 0,
-        bitmap: None,
-    };
     let queue_pair = Repr::parse(sent.header()).unwrap().queue_pair;
-    let mut answer = Packet { src: HostId(1), flags: Flags::CONTROL, ..Packet::EMPTY };
-    put_header(&mut answer, Repr { queue_pair, psn: 1, kind: Kind::Ack(ack) }, None);
+    let answer = from_peer(queue_pair, Kind::Ack(ACK));
     let effects = with_cx(us(20), us(20), |cx| host.on_packet(cx, &answer));
     let rtt = Dur(us(20).0 - TEN_GIG.serialise(1086).0);
     assert!(effects.contains(&Effect::Rtt(MsgId(0), rtt)), "from 0 on, not from 2 us: {effects:?}");
@@ -504,4 +513,58 @@ fn a_reader_holds_the_congestion_state() {
     assert!((1..5).all(|host| rates(host).is_empty()), "owners have none");
     assert!(rates(0).len() == 4 && rates(0).iter().sum::<u64>() < 2 * TEN_GIG.0, "{:?}", rates(0));
     assert_eq!(net.dropped(), 0);
+}
+
+/// A rule whose deadline passes while its channel is idle catches up when the next message comes.
+#[test]
+fn an_idle_queue_pair_of_dcqcn_wakes_its_rule() {
+    let mut host = Rdma::new(Config::dcqcn(1024, dcqcn::Params::PAPER)).unwrap();
+    let us = |n| Time::ZERO + Dur::from_us(n);
+    let submit = |host: &mut Rdma, at, id| {
+        let msg = Msg { id: MsgId(id), channel: 1, ..Msg::new(HostId(1), 100) };
+        with_cx(at, at, |cx| {
+            host.on_submit(cx, &msg);
+        })
+    };
+    submit(&mut host, us(0), 0);
+    let (_, sent) = poll(&mut host, us(0), u8::MAX);
+    let queue_pair = Repr::parse(sent.header()).unwrap().queue_pair;
+    for (at, kind) in [(5, Kind::Cnp), (6, Kind::Ack(ACK))] {
+        with_cx(us(at), us(at), |cx| host.on_packet(cx, &from_peer(queue_pair, kind)));
+    }
+    assert!(host.flows[0].stream.is_done() && host.flows[0].rule().rate() == Rate(TEN_GIG.0 / 2));
+    let effects = submit(&mut host, us(10_000), 1);
+    let early = |effect: &Effect| matches!(effect, Effect::Arm { at, .. } if *at <= us(10_000));
+    assert!(!effects.iter().any(early), "{effects:?}");
+    assert!(host.flows[0].rule().rate().0 > TEN_GIG.0 * 9 / 10, "as if it had been awake");
+}
+
+/// With a window far below a packet what is lost waits for much longer than the timeout before it leaves again.
+#[test]
+fn what_waits_for_its_release_has_no_timeout() {
+    let window = swift::Params { initial_window: 0.02, most_window: 0.02, ..swift::Params::PAPER };
+    let mut net = net(Config::swift(1024, window), 2);
+    net.fault(fault::drop_data(HostId(1), &[5]));
+    net.submit(HostId(1), TO, 20 * 1024);
+    net.run_until_idle(Dur::from_ms(1000));
+    net.ledger().assert_all_done();
+    let stats = [Stat::Timeout, Stat::Retransmission].map(|stat| net.stat(HostId(1), stat));
+    assert_eq!(stats, [1, 1]);
+}
+
+/// What a receiver has no room for is as good as lost, with either recovery.
+#[test]
+fn what_has_no_room_is_not_acknowledged() {
+    let selective = Config { recovery: Recovery::Selective { reordering: 3 }, ..UNLIMITED };
+    for config in [UNLIMITED, selective] {
+        let mut net = net(lossy(config), 2);
+        net.set_room(TO, 0);
+        let key = net.submit(HostId(1), TO, 4 * 1024);
+        net.run_until(Time::ZERO + Dur::from_us(100));
+        let answers = net.log().iter().filter(|sent| sent.pkt.src == TO).count();
+        assert_eq!(answers, naks(&net), "{config:?}: only what is missing is named");
+        net.set_room(TO, u64::MAX);
+        net.run_until_idle(Dur::from_ms(1000));
+        assert!(net.record(key).delivered.is_some(), "{config:?}");
+    }
 }
