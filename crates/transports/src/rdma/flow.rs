@@ -203,6 +203,11 @@ impl Flow {
         if self.nxt < self.burst_end { self.next_packet } else { self.pace.due() }
     }
 
+    /// When the segment was released that waits in the interface's queue, or left it last.
+    pub(super) fn released(&self) -> Time {
+        self.released
+    }
+
     /// It has begun to wait in the interface's queue.
     pub(super) fn enqueued(&mut self) {
         self.released = self.due();

@@ -404,22 +404,17 @@ impl Endpoint for Rdma {
             control.fill(&self.config, cx.now, slot);
             return Tx::Sent;
         }
-        let paced = match self.config.operation {
-            Operation::Write => open(self.config.class),
-            Operation::Read => {
-                if open(self.config.class) && self.offers.poll(cx, &self.config, slot) {
-                    return Tx::Sent;
-                }
-                open(self.config.ack_class)
-            }
-        };
-        if !paced {
-            return Tx::Idle;
-        }
-        let sent = self.send_next(cx, slot);
+        let paced = open(match self.config.operation {
+            Operation::Write => self.config.class,
+            Operation::Read => self.config.ack_class, // requests, which go before answers
+        });
+        let sent = paced && self.send_next(cx, slot);
         self.arm_timers(cx);
+        if sent || open(self.config.class) && self.offers.poll(cx, &self.config, slot) {
+            return Tx::Sent;
+        }
         match self.pacer.next() {
-            _ if sent => Tx::Sent,
+            _ if !paced => Tx::Idle,
             Time::NEVER => Tx::Idle,
             next => Tx::NotBefore(next),
         }

@@ -74,6 +74,7 @@ impl Rdma {
         let kind = Kind::ReadRequest { position: request.psn, packets };
         let psn = request.psn as u32 & ((1 << BITS) - 1);
         let header = Repr { queue_pair: flow.id.queue_pair, psn, kind };
+        let released = flow.released();
         let msg = flow.stream.piece(request.psn).map_or(MsgId(0), |piece| piece.msg);
         let Identity { peer: to, path, .. } = flow.id;
         Control { to, path, header, msg, since: cx.now, telemetry: None }.fill(
@@ -89,7 +90,8 @@ impl Rdma {
             true => Timer::Restart,
             false => Timer::Keep,
         };
-        self.settle(cx.now, cx.now, turn, timer);
+        // The gap runs from the release, however long the request waited for the interface.
+        self.settle(cx.now, released, turn, timer);
         true
     }
 

@@ -568,3 +568,20 @@ fn what_has_no_room_is_not_acknowledged() {
         assert!(net.record(key).delivered.is_some(), "{config:?}");
     }
 }
+
+/// Hosts that read and serve at once: requests take a little of what answers have, and answers nothing of the rate.
+#[test]
+fn reading_both_ways_takes_as_long_as_writing() {
+    let by_packet = Config { operation: Operation::Read, ..UNLIMITED };
+    for read in [READ, by_packet] {
+        let [read, written] =
+            [read, Config { operation: Operation::Write, ..read }].map(|config| {
+                let mut net = net(config, 2);
+                let ways = [(1, 0), (0, 1)];
+                let keys = ways.map(|(from, to)| net.submit(HostId(from), HostId(to), 4 << 20));
+                net.run_until_idle(Dur::from_ms(100));
+                keys.map(|key| net.record(key).delivered.unwrap().0).into_iter().max().unwrap()
+            });
+        assert!(read * 100 < written * 105, "{read} against {written} ps");
+    }
+}
