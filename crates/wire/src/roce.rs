@@ -106,7 +106,7 @@ pub struct Data {
 pub struct Ack {
     /// The next packet is missing, and one behind it has come.
     pub nak: bool,
-    /// The queue pair is over: everything has come.
+    /// The queue pair is over: everything has come; with `nak`, its reader has given it up.
     pub over: bool,
     /// It echoes a congestion mark.
     pub marked: bool,

@@ -84,6 +84,8 @@ pub struct Rdma {
     offers: Offers,
     /// Queue pairs that this host has read, and that are over.
     read: Finished<BITS>,
+    /// Those of them that it has given up.
+    given_up: Finished<BITS>,
     out: Outbox,
     /// Stamps taken.
     stamps: u64,
@@ -112,6 +114,7 @@ impl Rdma {
             receivers: Receivers::default(),
             offers: Offers::default(),
             read: Finished::default(),
+            given_up: Finished::default(),
             out: Outbox::default(),
             stamps: 0,
             armed: Armed::NONE,
@@ -381,7 +384,10 @@ impl Endpoint for Rdma {
             } else {
                 let src = match self.config.operation {
                     Operation::Write => cx.me,
-                    Operation::Read => flow.id.peer,
+                    Operation::Read => {
+                        self.given_up.insert(flow.id.peer, flow.id.queue_pair);
+                        flow.id.peer
+                    }
                 };
                 flow.stream.fail(src, Why::TimedOut, cx.fx);
                 self.close(slot);

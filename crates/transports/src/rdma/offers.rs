@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use endpoint::{Cx, Msg, MsgId, Packet, Stat, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use units::{HostId, MsgKey, Time};
+use units::{Dur, HostId, MsgKey, Time};
 use wire::roce::{Ack, BITS, Kind, Repr};
 
 use super::config::Config;
@@ -17,6 +17,7 @@ use super::stream::Stream;
 use super::{fill_data, report_ended};
 use crate::connection_ids::unwrap;
 use crate::deadlines::Deadlines;
+use crate::rto::Rto;
 
 /// Offers that are repeated at once, so that many waiting messages are no burst.
 const REPEATED: usize = 8;
@@ -34,6 +35,8 @@ struct Offer {
     asked: u64,
     /// Times that the offer was repeated since the reader was last heard.
     repeats: u32,
+    /// When it is repeated next: there are no round-trip times here, only backoff.
+    rto: Rto,
 }
 
 /// Packets that have been asked for.
@@ -91,7 +94,7 @@ impl Offers {
             return slot;
         }
         let stream = Stream::new(config.cut());
-        let offer = Offer { id, stream, una: 0, max: 0, asked: 0, repeats: 0 };
+        let offer = Offer { id, stream, una: 0, max: 0, asked: 0, repeats: 0, rto: Rto::new() };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.table.push(None);
             self.table.len() as u32 - 1
@@ -107,9 +110,9 @@ impl Offers {
     /// The reader of `slot` lives: its offers need not be repeated for a while.
     fn heard(&mut self, now: Time, config: &Config, slot: u32) {
         if let Some(offer) = &mut self.table[slot as usize] {
-            offer.repeats = 0;
+            (offer.repeats, offer.rto) = (0, Rto::new());
             let waits = !offer.stream.is_done();
-            let at = if waits { now.saturating_add(config.rto.initial) } else { Time::NEVER };
+            let at = if waits { now.saturating_add(offer.patience(config)) } else { Time::NEVER };
             self.deadlines.set(slot, at);
         }
     }
@@ -145,7 +148,7 @@ impl Offers {
         self.asked.push_back(Asked { slot, next: position, end });
     }
 
-    /// The reader of `queue_pair` has everything before packet `psn`.
+    /// The reader of `queue_pair` has everything before packet `psn`, or has given the queue pair up.
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
@@ -156,6 +159,10 @@ impl Offers {
     ) {
         let Some(&slot) = self.by_id.get(&(pkt.src, queue_pair)) else { return };
         let Some(offer) = &mut self.table[slot as usize] else { return };
+        if ack.over && ack.nak {
+            offer.stream.fail(cx.me, Why::TimedOut, cx.fx);
+            return self.close(slot);
+        }
         let next = if ack.over { Some(offer.stream.end()) } else { unwrap(psn, offer.una, BITS) };
         let Some(next) = next.filter(|&next| offer.una <= next && next <= offer.stream.end())
         else {
@@ -183,7 +190,8 @@ impl Offers {
             for (id, start, len) in offer.stream.messages().take(REPEATED) {
                 out.push(offer.advert(cx.now, id, start, len));
             }
-            self.deadlines.set(slot, cx.now.saturating_add(config.rto.initial));
+            offer.rto.on_timeout();
+            self.deadlines.set(slot, cx.now.saturating_add(offer.patience(config)));
         }
     }
 
@@ -231,6 +239,11 @@ impl Offers {
 }
 
 impl Offer {
+    /// How long the reader may be silent now.
+    fn patience(&self, config: &Config) -> Dur {
+        self.rto.timeout(&config.rto)
+    }
+
     fn advert(&self, now: Time, msg: MsgId, start: u64, len: u64) -> Control {
         let ends_queue_pair = self.id.channel == 0;
         let kind = Kind::Advert { message: msg.0, len, ends_queue_pair, given_up: false };

@@ -41,7 +41,13 @@ impl Rdma {
             return;
         }
         if self.read.contains(pkt.src, queue_pair) {
-            self.out.push(acknowledge(cx, pkt, queue_pair, 0, true));
+            let mut answer = acknowledge(cx, pkt, queue_pair, 0, true);
+            if self.given_up.contains(pkt.src, queue_pair)
+                && let Kind::Ack(ack) = &mut answer.header.kind
+            {
+                ack.nak = true;
+            }
+            self.out.push(answer);
             return;
         }
         let slot = known.unwrap_or_else(|| {

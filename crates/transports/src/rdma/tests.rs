@@ -585,3 +585,23 @@ fn reading_both_ways_takes_as_long_as_writing() {
         assert!(read * 100 < written * 105, "{read} against {written} ps");
     }
 }
+
+/// A reader that has given a queue pair up says so: its owner reports no success, and uses another one.
+#[test]
+fn what_a_reader_has_given_up_is_not_acknowledged() {
+    for channel in [0, 1] {
+        let mut net = net(Config { timeouts_max: 3, ..lossy(READ) }, 2);
+        net.fault(|sent: &Sent| {
+            let kind = Repr::parse(sent.pkt.header()).unwrap().kind;
+            if matches!(kind, Kind::Data(_)) { Verdict::Drop } else { Verdict::Pass }
+        });
+        let lost = net.submit_on(HostId(1), TO, channel, 100_000);
+        net.run_until_idle(Dur::from_ms(1000));
+        let record = net.record(lost);
+        assert!(record.failed.is_some() && record.acked.is_none(), "{channel}: {record:?}");
+        net.heal();
+        let next = net.submit_on(HostId(1), TO, channel, 100_000);
+        net.run_until_idle(Dur::from_ms(1000));
+        assert!(net.record(next).acked.is_some(), "{channel}");
+    }
+}
