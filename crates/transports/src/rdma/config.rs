@@ -7,6 +7,7 @@ use thiserror::Error;
 use units::{Dur, Rate};
 use wire::int;
 
+use super::flow::OUTSTANDING_MAX;
 use super::rule::{RuleConfig, dcqcn, hpcc, swift, timely};
 use super::stream::Cut;
 use crate::rto::RtoConfig;
@@ -16,7 +17,7 @@ use crate::rto::RtoConfig;
 pub enum Segment {
     /// Each packet.
     Packet,
-    /// The last packet of a burst of as many full packets as fit in so many bytes of payload, one at least
+    /// The last packet of a burst of as many full packets as fit in so many bytes of payload, one at least and 32768 at most
     /// (TIMELY: 16, 32 or 64 KB).
     Bytes(u32),
 }
@@ -215,6 +216,12 @@ impl Config {
         let Self { payload, overhead, .. } = *self;
         if payload.checked_add(overhead).is_none() {
             return Err(ConfigError::TooLong { payload, overhead });
+        }
+        if let Segment::Bytes(bytes) = self.segment
+            && self.cut().segment > OUTSTANDING_MAX
+        {
+            let must = "it must be at most 32768 payloads";
+            return Err(ConfigError::Range { name: "segment", value: f64::from(bytes), must });
         }
         if let Some(rate) = self.nic_pacing {
             Speed::Fixed(rate).check("nic_pacing")?;

@@ -14,7 +14,7 @@ use super::stream::{Piece, Stream};
 use crate::rto::Rto;
 
 /// Packets under way at most: what acknowledgements can tell apart, and more than any fabric holds.
-const OUTSTANDING_MAX: u64 = 1 << 15;
+pub(super) const OUTSTANDING_MAX: u64 = 1 << 15;
 
 /// Which queue pair this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

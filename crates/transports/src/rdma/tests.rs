@@ -13,7 +13,9 @@ use wire::roce::{Ack, Data, Kind, Part, Repr};
 use super::control::Control;
 use super::rule::timely::Params;
 use super::rule::{dcqcn, swift};
-use super::{Config, Initial, Operation, Rdma, Recovery, RuleConfig, Segment, Speed, put_header};
+use super::{
+    Config, ConfigError, Initial, Operation, Rdma, Recovery, RuleConfig, Segment, Speed, put_header,
+};
 use crate::rto::RtoConfig;
 
 const TEN_GIG: Rate = Rate(10_000_000_000);
@@ -177,12 +179,18 @@ fn i1_a_short_last_segment_gives_a_sample_of_its_own() {
 }
 
 #[test]
-fn i10_a_single_flow_keeps_the_line_rate_and_an_empty_queue() {
-    let mut net = bottleneck(&[Config::timely(1024); 2], 1000);
+fn i10_a_single_flow_reaches_the_line_rate_and_keeps_an_empty_queue() {
+    let initial = Initial::At(Speed::Share(0.1));
+    let rule = RuleConfig::Timely(Params { initial, ..Params::PAPER });
+    let mut net = bottleneck(&[Config { rule, ..Config::timely(1024) }; 2], 1000);
     net.submit(HostId(1), TO, UNBOUNDED);
-    net.run_until(Time::ZERO + Dur::from_ms(20));
+    // delta = 10 Mb/s for each segment: R grows tenfold in ln 10 * 16 * 1086 B / delta = 32 ms.
+    net.run_until(Time::ZERO + Dur::from_ms(40));
+    let before = net.ledger().bytes_placed();
+    net.run_until(Time::ZERO + Dur::from_ms(60));
     let ideal = TEN_GIG.bytes_in(Dur::from_ms(20)).0 * 1024 / (1024 + 62);
-    assert!(net.ledger().bytes_placed() * 1000 > ideal * 999);
+    let placed = net.ledger().bytes_placed() - before;
+    assert!(placed * 1000 > ideal * 999, "{placed} of {ideal} B");
     assert!(samples(&net, 1).iter().all(|(_, _, rtt)| *rtt <= Dur::from_us(50)));
 }
 
@@ -237,7 +245,6 @@ fn i12_timely_by_packets_repairs_no_unfairness() {
     net.run_until(Time::ZERO + Dur::from_ms(110));
     let after = placed(&net);
     let [a, b] = [0, 1].map(|i| after[i] - before[i]);
-    println!("{a} and {b}");
     assert!(a * 2 > b * 3, "{a} and {b} bytes in 10 ms");
 }
 
@@ -603,5 +610,18 @@ fn what_a_reader_has_given_up_is_not_acknowledged() {
         let next = net.submit_on(HostId(1), TO, channel, 100_000);
         net.run_until_idle(Dur::from_ms(1000));
         assert!(net.record(next).acked.is_some(), "{channel}");
+    }
+}
+
+#[test]
+fn impossible_sizes_and_times_are_refused() {
+    let segment = Config { segment: Segment::Bytes(u32::MAX), ..Config::timely(256) };
+    let timer = dcqcn::Params { alpha_timer: Dur(1), ..dcqcn::Params::PAPER };
+    let silent = Config { overhead: 0, ..UNLIMITED };
+    for (config, of) in
+        [(segment, "segment"), (Config::dcqcn(1024, timer), "alpha_timer"), (silent, "overhead")]
+    {
+        let refused = Rdma::new(config).unwrap_err();
+        assert!(matches!(refused, ConfigError::Range { name, .. } if name == of), "{refused}");
     }
 }

@@ -71,7 +71,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// The paper (specs/timely.md, section 3, column `paper`), with the weight of section 8's recommendation.
+    /// The paper (specs/timely.md, section 3, column `paper`), with the weight that it recommends
+    /// where none is published.
     pub const PAPER: Self = Self {
         t_low: Dur::from_us(50),
         t_high: Dur::from_us(500),
