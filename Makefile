@@ -9,7 +9,7 @@
 TRIMLINE = target/release/trimline
 
 # Published evaluations, in studies/.
-STUDIES = ndp incast mmptcp
+STUDIES = ndp incast mmptcp lossless timely
 
 demo:
 	cargo build --release --locked -p trimline
