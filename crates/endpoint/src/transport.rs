@@ -151,6 +151,15 @@ pub struct TxPort {
     pub open: u8,
 }
 
+impl TxPort {
+    /// Whether a packet of `class` may start now; never one of a class above 7.
+    #[must_use]
+    #[inline]
+    pub const fn opens(self, class: u8) -> bool {
+        class < 8 && self.open >> class & 1 == 1
+    }
+}
+
 /// What an endpoint is told with every call, and where it puts what it wants done.
 pub struct Cx<'a> {
     /// The time of this call.

@@ -197,7 +197,7 @@ fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
         nearest_rank(&acked, 990),
         acked.last().copied(),
         worst_decile(&goodputs),
-        jain(&goodputs),
+        jain(goodputs.iter().copied()),
     ];
     let named = MORE_OF_FLOWS.iter().zip(values);
     named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))).collect()
@@ -211,10 +211,10 @@ fn worst_decile(ascending: &[f64]) -> Option<f64> {
 
 /// Jain's fairness index: (sum x)^2 / (n sum x^2). Source: R. Jain, D. Chiu, W. Hawe, "A
 /// quantitative measure of fairness and discrimination", DEC-TR-301 (1984).
-fn jain(values: &[f64]) -> Option<f64> {
-    let sum: f64 = values.iter().sum();
-    let squares: f64 = values.iter().map(|v| v * v).sum();
-    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+pub(crate) fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum, squares) =
+        values.fold((0.0, 0.0, 0.0), |(n, sum, squares), v| (n + 1.0, sum + v, squares + v * v));
+    (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
 fn of_tiers(links: &[LinkRow]) -> Metrics {
@@ -274,9 +274,9 @@ mod tests {
 
     #[test]
     fn fairness_and_the_slowest_by_hand() {
-        assert_eq!(jain(&[1.0, 1.0, 1.0]), Some(1.0));
-        assert_eq!(jain(&[0.0, 0.0, 3.0]), Some(1.0 / 3.0));
-        assert_eq!(jain(&[0.0]), None);
+        assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
+        assert_eq!(jain([0.0, 0.0, 3.0].into_iter()), Some(1.0 / 3.0));
+        assert_eq!(jain([0.0].into_iter()), None);
         let values: Vec<f64> = (1..=20).map(f64::from).collect();
         assert_eq!(worst_decile(&values), Some(1.5), "two of twenty");
         assert_eq!(worst_decile(&[7.0, 9.0]), Some(7.0), "one at least");

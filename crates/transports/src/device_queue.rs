@@ -46,12 +46,10 @@ impl Device {
         room
     }
 
-    /// The packet that leaves now: the first of those whose class may, bit `p` of `open` being class `p`.
-    fn leave(&mut self, open: u8) -> Option<Packet> {
-        let may = |packet: &Packet| {
-            u32::from(open).checked_shr(packet.class.into()).is_some_and(|bits| bits & 1 == 1)
-        };
-        let packet = self.queue.iter().position(may).and_then(|at| self.queue.remove(at));
+    /// The packet that leaves now over `port`: the first of those whose class may.
+    fn leave(&mut self, port: TxPort) -> Option<Packet> {
+        let first = self.queue.iter().position(|packet| port.opens(packet.class));
+        let packet = first.and_then(|at| self.queue.remove(at));
         // An idle link with a queue is one that may not transmit what is there.
         self.busy = packet.is_some() || !self.queue.is_empty();
         packet
@@ -143,7 +141,7 @@ impl Endpoint for DeviceQueue {
     fn poll_tx(&mut self, _: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
         // What the endpoint may send is in the queue already, or comes with its next call.
         let device = self.devices.get_mut(usize::from(port.nic));
-        match device.and_then(|device| device.leave(port.open)) {
+        match device.and_then(|device| device.leave(port)) {
             Some(packet) => {
                 *slot = packet;
                 Tx::Sent

@@ -8,6 +8,7 @@ mod inner;
 pub mod mptcp;
 pub mod mux;
 pub mod ndp;
+mod outbox;
 pub mod phost;
 pub mod rdma;
 mod received;

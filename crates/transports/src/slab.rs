@@ -22,6 +22,12 @@ pub(crate) struct Slab<T> {
 /// An empty table gives its memory back if it had grown beyond this many places.
 const KEEP: usize = 4;
 
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Slab<T> {
     pub(crate) const fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new(), generation: 0 }

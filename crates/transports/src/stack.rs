@@ -25,6 +25,9 @@ use crate::inner::Inner;
 const UP: Purpose = Purpose::new("host stack: up");
 const DOWN: Purpose = Purpose::new("host stack: down");
 
+/// The way up is open to every class.
+const UPWARDS: TxPort = TxPort { nic: 0, open: u8::MAX };
+
 /// So many packets at most are on their way down to an interface: a transport that may send without bound is
 /// asked again as they leave. The transmit queue of Linux (`txqueuelen`).
 const ON_THE_WAY: usize = 1_000;
@@ -71,23 +74,20 @@ impl Lane {
         self.packets.push_back((through, cx.rx_at, packet));
     }
 
-    /// The first packet whose class may go on, bit `p` of `open` being class `p`, if it is through.
-    fn leave(&mut self, now: Time, open: u8) -> Option<(Time, Packet)> {
-        let first = self.first(open).filter(|&i| self.packets[i].0 <= now)?;
+    /// The first packet whose class may go on over `port`, if it is through.
+    fn leave(&mut self, now: Time, port: TxPort) -> Option<(Time, Packet)> {
+        let first = self.first(port).filter(|&i| self.packets[i].0 <= now)?;
         let (_, stamp, packet) = self.packets.remove(first)?;
         Some((stamp, packet))
     }
 
     /// When that packet is through.
-    fn next(&self, open: u8) -> Time {
-        self.first(open).map_or(Time::NEVER, |i| self.packets[i].0)
+    fn next(&self, port: TxPort) -> Time {
+        self.first(port).map_or(Time::NEVER, |i| self.packets[i].0)
     }
 
-    fn first(&self, open: u8) -> Option<usize> {
-        let may = |packet: &Packet| {
-            u32::from(open).checked_shr(packet.class.into()).is_some_and(|bits| bits & 1 == 1)
-        };
-        self.packets.iter().position(|(_, _, packet)| may(packet))
+    fn first(&self, port: TxPort) -> Option<usize> {
+        self.packets.iter().position(|(_, _, packet)| port.opens(packet.class))
     }
 }
 
@@ -147,7 +147,7 @@ impl HostStack {
 
     /// Be called when the next packet is through, or the endpoint may send more.
     fn watch(&mut self, cx: &mut Cx<'_>) {
-        let wake = self.up.next(u8::MAX).min(self.ask);
+        let wake = self.up.next(UPWARDS).min(self.ask);
         if wake != self.wake {
             self.wake = wake;
             cx.fx.arm(Inner::OUTER, wake);
@@ -156,7 +156,7 @@ impl HostStack {
 
     /// The endpoint gets the packets that are through.
     fn deliver(&mut self, cx: &mut Cx<'_>) {
-        while let Some((stamp, packet)) = self.up.leave(cx.now, u8::MAX) {
+        while let Some((stamp, packet)) = self.up.leave(cx.now, UPWARDS) {
             let now = std::mem::replace(&mut cx.rx_at, stamp);
             self.endpoint.call(cx, |ep, cx| ep.on_packet(cx, &packet));
             cx.rx_at = now;
@@ -189,8 +189,8 @@ impl Endpoint for HostStack {
     fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
         let Some(lane) = self.down.get_mut(usize::from(port.nic)) else { return Tx::Idle };
         let was_full = lane.packets.len() >= ON_THE_WAY;
-        let Some((_, packet)) = lane.leave(cx.now, port.open) else {
-            return match lane.next(port.open) {
+        let Some((_, packet)) = lane.leave(cx.now, port) else {
+            return match lane.next(port) {
                 Time::NEVER => Tx::Idle,
                 at => Tx::NotBefore(at),
             };
@@ -283,12 +283,13 @@ mod tests {
             at(Time(0), |cx| lane.enter(cx, constant, DOWN, packet));
         }
         let class = |left: Option<(Time, Packet)>| left.map(|(_, packet)| packet.class);
-        assert_eq!(class(lane.leave(Time(4), u8::MAX)), None, "not yet through");
-        assert_eq!(lane.next(0b1000_0000), Time(5));
-        assert_eq!(class(lane.leave(Time(5), 0b1111_1110)), Some(7));
-        assert_eq!(class(lane.leave(Time(5), 0b1111_1110)), None);
-        assert_eq!(lane.next(0b1111_1110), Time::NEVER);
-        assert_eq!(class(lane.leave(Time(5), 1)), Some(0));
+        let open = |open| TxPort { nic: 0, open };
+        assert_eq!(class(lane.leave(Time(4), open(u8::MAX))), None, "not yet through");
+        assert_eq!(lane.next(open(0b1000_0000)), Time(5));
+        assert_eq!(class(lane.leave(Time(5), open(0b1111_1110))), Some(7));
+        assert_eq!(class(lane.leave(Time(5), open(0b1111_1110))), None);
+        assert_eq!(lane.next(open(0b1111_1110)), Time::NEVER);
+        assert_eq!(class(lane.leave(Time(5), open(1))), Some(0));
     }
 
     /// In both directions packets keep their order, whatever each draws; and an endpoint that never stops

@@ -17,18 +17,23 @@ fn the_counter_counts() {
     assert_eq!(allocations(&mut || kept.push(1)), 1);
 }
 
-fn tcp_allocates_nothing(mut config: tcp::Config) {
-    config.rto.min = Dur::from_ms(1);
-    config.rto.initial = Dur::from_ms(1);
-    let make = |_| Box::new(tcp::Tcp::new(config).unwrap()) as Box<dyn Endpoint>;
-    let opts = Opts {
-        payload: Bytes(1460),
-        window: Bytes(14_600),
+/// Over hashed paths that neither trim nor bounce.
+fn hashed(payload: u64, window: u64) -> Opts {
+    Opts {
+        payload: Bytes(payload),
+        window: Bytes(window),
         trims: false,
         bounces: false,
         hashed_paths: true,
         patience: Dur::from_ms(10_000),
-    };
+    }
+}
+
+fn tcp_allocates_nothing(mut config: tcp::Config) {
+    config.rto.min = Dur::from_ms(1);
+    config.rto.initial = Dur::from_ms(1);
+    let make = |_| Box::new(tcp::Tcp::new(config).unwrap()) as Box<dyn Endpoint>;
+    let opts = hashed(1460, 14_600);
     conformance::allocates_nothing(&make, opts, allocations);
 }
 
@@ -60,14 +65,7 @@ fn rdma_allocates_nothing_per_packet() {
     ] {
         let config = lossy(config);
         let make = |_| Box::new(rdma::Rdma::new(config).unwrap()) as Box<dyn Endpoint>;
-        let opts = Opts {
-            payload: Bytes(1024),
-            window: Bytes(16 << 10),
-            trims: false,
-            bounces: false,
-            hashed_paths: true,
-            patience: Dur::from_ms(10_000),
-        };
+        let opts = hashed(1024, 16 << 10);
         conformance::allocates_nothing(&make, opts, allocations);
     }
 }
@@ -82,14 +80,7 @@ fn mptcp_allocates_nothing_per_packet() {
     // Small enough that the rings of all subflows have grown to it during the warm-up.
     config.receive_buffer = 32 * 1400;
     let make = |_| Box::new(mptcp::Mptcp::new(config).unwrap()) as Box<dyn Endpoint>;
-    let opts = Opts {
-        payload: Bytes(1400),
-        window: Bytes(14_000),
-        trims: false,
-        bounces: false,
-        hashed_paths: true,
-        patience: Dur::from_ms(10_000),
-    };
+    let opts = hashed(1400, 14_000);
     conformance::allocates_nothing(&make, opts, allocations);
 }
 

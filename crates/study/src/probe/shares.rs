@@ -12,6 +12,7 @@ use scenario::{Diagnostic, Error, Options, Scenario};
 use units::{Dur, MsgKey, Time};
 
 use super::{Probe, Probed};
+use crate::metric::jain;
 
 /// Its entry in the registry.
 pub(super) const PROBE: Probe = Probe {
@@ -90,7 +91,7 @@ fn values(flows: &[&Flow], slot: Dur) -> Vec<Option<f64>> {
     let us = |slots: Option<usize>| slots.map(|slots| (slot * slots as u64).as_us_f64());
     let rates = |n: usize| flows.iter().map(move |flow| flow.bytes[n] as f64);
     let total = |n: usize| rates(n).sum::<f64>();
-    let fair = in_a_row(|n| jain(rates(n)) >= FAIR);
+    let fair = in_a_row(|n| jain(rates(n)).is_some_and(|index| index >= FAIR));
     let newest = flows.iter().max_by_key(|flow| flow.began);
     let joined = newest.and_then(|flow| {
         in_a_row(|n| {
@@ -104,7 +105,7 @@ fn values(flows: &[&Flow], slot: Dur) -> Vec<Option<f64>> {
     let whole = flows.iter().map(|flow| flow.bytes[last..].iter().sum::<u64>() as f64);
     let swing = flows.iter().map(|flow| swing(&flow.bytes)).sum::<f64>() / flows.len() as f64;
     let of_some = |value| Some(value).filter(|_| !flows.is_empty());
-    vec![us(fair), us(joined), us(three_quarters), us(full), of_some(jain(whole)), of_some(swing)]
+    vec![us(fair), us(joined), us(three_quarters), us(full), jain(whole), of_some(swing)]
 }
 
 /// The coefficient of variation of a flow's rate over the slots; 0 of nothing.
@@ -119,14 +120,6 @@ fn swing(bytes: &[u64; SLOTS]) -> f64 {
 /// The end of the first slot, counted from the start, with which `is` begins to hold.
 fn in_a_row(is: impl Fn(usize) -> bool) -> Option<usize> {
     (0..=SLOTS - IN_A_ROW).find(|&n| (n..n + IN_A_ROW).all(&is)).map(|n| n + 1)
-}
-
-/// Jain's fairness index; 0 of nothing.
-fn jain(rates: impl Iterator<Item = f64>) -> f64 {
-    let (n, sum, squares) = rates.fold((0.0, 0.0, 0.0), |(n, sum, squares), rate| {
-        (n + 1.0, sum + rate, squares + rate * rate)
-    });
-    if squares > 0.0 { sum * sum / (n * squares) } else { 0.0 }
 }
 
 #[cfg(test)]

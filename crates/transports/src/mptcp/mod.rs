@@ -344,7 +344,7 @@ impl Endpoint for Mptcp {
     }
 
     fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
-        if port.open & (1 << self.config.tcp.class) == 0 {
+        if !port.opens(self.config.tcp.class) {
             return Tx::Idle;
         }
         slot.src = cx.me;

@@ -31,7 +31,6 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoint::{
@@ -73,10 +72,10 @@ impl Ndp {
         let config = config.into();
         config.check()?;
         Ok(Self {
+            out: Outbox::new(config.control_queue as usize),
             config,
             sender: Sender::new(RTO_TIMER),
             receiver: Receiver::new(PULL_TIMER, LINGER_TIMER),
-            out: Outbox::default(),
         })
     }
 
@@ -99,22 +98,8 @@ struct Control {
     pull_of: Option<SlotRef>,
 }
 
-/// Control packets that wait for the interface, oldest first.
-#[derive(Debug, Default)]
-struct Outbox(VecDeque<Control>);
-
-impl Outbox {
-    fn push(&mut self, config: &Config, control: Control) {
-        if self.0.len() < config.control_queue as usize {
-            self.0.push_back(control);
-        }
-    }
-
-    /// Forget the PULLs of a message that is over (ndp.md invariant I9).
-    fn purge(&mut self, message: SlotRef) {
-        self.0.retain(|control| control.pull_of != Some(message));
-    }
-}
+/// Those that wait.
+type Outbox = crate::outbox::Outbox<Control>;
 
 /// Write the NDP header of a packet.
 #[inline]
@@ -231,7 +216,7 @@ impl Endpoint for Ndp {
         if port.open & 1 == 0 {
             return Tx::Idle;
         }
-        match self.out.0.pop_front() {
+        match self.out.pop() {
             Some(control) => {
                 fill(cx.me, &self.config, &control, slot);
                 Tx::Sent
@@ -242,7 +227,7 @@ impl Endpoint for Ndp {
 
     fn fetch(&self, step: u8, fetch: Fetch) {
         if step == 0
-            && let Some(control) = self.out.0.front()
+            && let Some(control) = self.out.front()
         {
             fetch.item(control);
         }

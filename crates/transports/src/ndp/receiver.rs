@@ -186,7 +186,7 @@ impl Receiver {
         let kind = if lost { Kind::Nack(feedback) } else { Kind::Ack(feedback) };
         let span = Span { msg: key.id, offset, len: u32::from(data.len) };
         let n = 2 * u64::from(conn.pulls.newest);
-        out.push(config, conn.control(cx, n, span, kind));
+        out.push(conn.control(cx, n, span, kind));
         if complete {
             self.deliver(cx, config, at, out);
         }
@@ -215,7 +215,7 @@ impl Receiver {
                 let offset = u64::from(data.seq) * u64::from(config.payload);
                 let span = Span { msg: key.id, offset, len: u32::from(data.len) };
                 // Time makes the draw differ between repeated answers.
-                out.push(config, conn.control(cx, cx.now.0, span, Kind::Ack(feedback)));
+                out.push(conn.control(cx, cx.now.0, span, Kind::Ack(feedback)));
                 return None;
             }
             Some(_) => {
@@ -254,7 +254,8 @@ impl Receiver {
     /// Forget a message and its pulls.
     fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) -> Option<Conn> {
         let mut conn = self.conns.remove(at)?;
-        out.purge(at);
+        // Its PULLs are worth nothing any more (ndp.md invariant I9).
+        out.retain(|control| control.pull_of != Some(at));
         self.pulls.purge(&mut conn.pulls);
         self.by_key.remove(conn.key);
         if self.conns.is_empty() {
@@ -276,7 +277,7 @@ impl Receiver {
         let n = 2 * u64::from(pull) + 1;
         let span = Span { msg: conn.key.id, offset: 0, len: 0 };
         let control = conn.control(cx, n, span, kind);
-        out.push(config, Control { pull_of: Some(at), ..control });
+        out.push(Control { pull_of: Some(at), ..control });
     }
 
     /// Forget messages that have been silent for too long.

@@ -21,8 +21,6 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
-
 use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, TimerId, Tx, TxPort};
 use units::HostId;
 use wire::phost::{Kind, LEN, PROTO, Repr};
@@ -59,7 +57,7 @@ impl PHost {
             config,
             sender: Sender::new(REQUEST_TIMER),
             receiver: Receiver::new(TOKEN_TIMER, LINGER_TIMER),
-            out: Outbox::default(),
+            out: Outbox::new(CONTROL_MAX),
         })
     }
 }
@@ -72,17 +70,8 @@ struct Control {
     header: Repr,
 }
 
-/// Those that wait, oldest first.
-#[derive(Debug, Default)]
-struct Outbox(VecDeque<Control>);
-
-impl Outbox {
-    fn push(&mut self, control: Control) {
-        if self.0.len() < CONTROL_MAX {
-            self.0.push_back(control);
-        }
-    }
-}
+/// Those that wait.
+type Outbox = crate::outbox::Outbox<Control>;
 
 /// Write the pHost header of a packet.
 fn put_header(slot: &mut Packet, header: Repr) {
@@ -136,7 +125,7 @@ impl Endpoint for PHost {
         if port.open != u8::MAX {
             return Tx::Idle;
         }
-        if let Some(Control { to, path, header }) = self.out.0.pop_front() {
+        if let Some(Control { to, path, header }) = self.out.pop() {
             slot.src = cx.me;
             slot.dst = to;
             slot.path = path;

@@ -1,16 +1,17 @@
 //! Packets without payload: acknowledgements and the like, which wait for the interface and go before data.
 
-use std::collections::VecDeque;
-
-use endpoint::{Flags, MsgId, Packet, Span};
+use endpoint::{Cx, Flags, MsgId, Packet, Span};
 use units::{Dur, HostId, Time};
 use wire::int;
-use wire::roce::{BITS, Kind, PROTO, Repr};
+use wire::roce::{Ack, BITS, Kind, PROTO, Repr};
 
 use super::config::Config;
 
 /// Control packets that may wait for the interface; more are lost, as in a full device queue.
-const OUTBOX_MAX: usize = 1 << 16;
+pub(super) const OUTBOX_MAX: usize = 1 << 16;
+
+/// Those that wait.
+pub(super) type Outbox = crate::outbox::Outbox<Control>;
 
 /// A control packet that waits.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,26 @@ impl Control {
         let header = Repr { queue_pair, psn, kind };
         let Packet { src: to, path, span: Span { msg, .. }, .. } = *pkt;
         Self { to, path, header, msg, since, telemetry: None }
+    }
+
+    /// Tell the host that `pkt` came from that everything before packet `next` is here, or that the queue pair is `over`.
+    pub(super) fn acknowledge(
+        cx: &Cx<'_>,
+        pkt: &Packet,
+        queue_pair: u32,
+        next: u64,
+        over: bool,
+    ) -> Self {
+        let ack = Ack {
+            nak: false,
+            over,
+            marked: false,
+            messages: 0,
+            cause: None,
+            remote: 0,
+            bitmap: None,
+        };
+        Self::answer(pkt, queue_pair, next, Kind::Ack(ack), cx.rx_at)
     }
 
     /// Write it into `slot`, which is sent now.
@@ -66,20 +87,4 @@ pub(super) fn put_header(slot: &mut Packet, header: Repr, telemetry: Option<&int
         len += int::LEN;
     }
     slot.hdr_len = len as u8;
-}
-
-/// Control packets that wait, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Outbox(VecDeque<Control>);
-
-impl Outbox {
-    pub(super) fn push(&mut self, control: Control) {
-        if self.0.len() < OUTBOX_MAX {
-            self.0.push_back(control);
-        }
-    }
-
-    pub(super) fn pop(&mut self) -> Option<Control> {
-        self.0.pop_front()
-    }
 }

@@ -9,6 +9,7 @@ use wire::roce::Part;
 use super::config::{Config, Operation, Recovery, Segment, Timestamps};
 use super::flight::{Flight, Stamp};
 use super::pace::Pace;
+use super::quiet::{Named, Notices};
 use super::rule::{self, PathView};
 use super::stream::{Piece, Stream};
 use crate::rto::Rto;
@@ -54,9 +55,9 @@ pub(super) struct Flow {
     /// `max` when the last loss was noticed: it is repaired once that is acknowledged.
     recover: u64,
     /// A reader: the hole that was last noticed, and when.
-    named: Option<(u64, Time)>,
-    /// A reader: marks are not noticed before this, as if notifications came.
-    pub(super) quiet_until: Time,
+    pub(super) named: Named,
+    /// A reader: when marks were last noticed, as if notifications came.
+    pub(super) notices: Notices,
     rto: Rto,
     /// Timeouts since the last progress.
     timeouts: u32,
@@ -143,8 +144,8 @@ impl Flow {
             next_packet: Time::ZERO,
             released: Time::ZERO,
             recover: 0,
-            named: None,
-            quiet_until: Time::ZERO,
+            named: Named::default(),
+            notices: Notices::default(),
             rto: Rto::new(),
             timeouts: 0,
             waits: false,
@@ -259,15 +260,6 @@ impl Flow {
         let end = self.stream.skip(psn);
         self.max = self.max.max(end);
         end
-    }
-
-    /// Whether packet `psn`, which is missing, has already been named at most `interval` ago; if not, it is now.
-    pub(super) fn has_named(&mut self, psn: u64, now: Time, interval: Dur) -> bool {
-        let named = self.named.is_some_and(|(hole, at)| hole == psn && now < at + interval);
-        if !named {
-            self.named = Some((psn, now));
-        }
-        named
     }
 
     /// The segment that `nxt` is in begins to leave.

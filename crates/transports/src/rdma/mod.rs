@@ -31,6 +31,7 @@ mod flow;
 mod offers;
 mod pace;
 mod pacer;
+mod quiet;
 mod reader;
 mod receiver;
 pub mod rule;
@@ -48,7 +49,7 @@ use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 pub use config::{
     Clock, Config, ConfigError, Initial, Operation, Recovery, Segment, Speed, Timestamps,
 };
-use control::{Outbox, put_header};
+use control::{OUTBOX_MAX, Outbox, put_header};
 use flow::{Departure, Flow, Identity, Incoming, Timer};
 use offers::Offers;
 use pacer::Pacer;
@@ -116,7 +117,7 @@ impl Rdma {
             offers: Offers::default(),
             read: Finished::default(),
             given_up: Finished::default(),
-            out: Outbox::default(),
+            out: Outbox::new(OUTBOX_MAX),
             stamps: 0,
             armed: Armed::NONE,
         })
@@ -403,21 +404,20 @@ impl Endpoint for Rdma {
     }
 
     fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
-        let open = |class: u8| port.open & (1 << class) != 0;
         slot.src = cx.me;
-        if open(self.config.ack_class)
+        if port.opens(self.config.ack_class)
             && let Some(control) = self.out.pop()
         {
             control.fill(&self.config, cx.now, slot);
             return Tx::Sent;
         }
-        let paced = open(match self.config.operation {
+        let paced = port.opens(match self.config.operation {
             Operation::Write => self.config.class,
             Operation::Read => self.config.ack_class, // requests, which go before answers
         });
         let sent = paced && self.send_next(cx, slot);
         self.arm_timers(cx);
-        if sent || open(self.config.class) && self.offers.poll(cx, &self.config, slot) {
+        if sent || port.opens(self.config.class) && self.offers.poll(cx, &self.config, slot) {
             return Tx::Sent;
         }
         match self.pacer.next() {
@@ -429,12 +429,11 @@ impl Endpoint for Rdma {
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         // Rare, so a walk over all flows is cheaper than an index kept for every message.
-        let slots = 0..self.flows.len() as u32;
         if self.config.operation == Operation::Read {
             self.offers.cancel(cx, id);
             return;
         }
-        for slot in slots {
+        for slot in 0..self.flows.len() as u32 {
             if self.flows[slot as usize].cancel(id) {
                 cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
                 self.settle(cx.now, cx.now, slot, Timer::Keep);

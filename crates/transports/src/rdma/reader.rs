@@ -4,7 +4,7 @@
 use endpoint::{Cx, Flags, MsgId, Packet, Stat, Why};
 use units::{Dur, MsgKey, Time};
 use wire::int;
-use wire::roce::{Ack, BITS, Data, Kind, Repr};
+use wire::roce::{BITS, Data, Kind, Repr};
 
 use super::config::Recovery;
 use super::control::Control;
@@ -41,7 +41,7 @@ impl Rdma {
             return;
         }
         if self.read.contains(pkt.src, queue_pair) {
-            let mut answer = acknowledge(cx, pkt, queue_pair, 0, true);
+            let mut answer = Control::acknowledge(cx, pkt, queue_pair, 0, true);
             if self.given_up.contains(pkt.src, queue_pair)
                 && let Kind::Ack(ack) = &mut answer.header.kind
             {
@@ -64,7 +64,7 @@ impl Rdma {
             Some(start) if start < end => {
                 // Known already: how far it has got.
                 let una = flow.una();
-                self.out.push(acknowledge(cx, pkt, queue_pair, una, false));
+                self.out.push(Control::acknowledge(cx, pkt, queue_pair, una, false));
             }
             _ => {} // one before it is missing
         }
@@ -121,7 +121,7 @@ impl Rdma {
         if psn < expected {
             return cx.fx.count(Stat::Duplicate);
         }
-        if nak && flow.has_named(expected, cx.now, nack_interval) {
+        if nak && flow.named.has(expected, cx.now, nack_interval) {
             return;
         }
         let next = if nak { Some(expected) } else { self.place(cx, slot, psn, data, pkt) };
@@ -177,9 +177,8 @@ impl Rdma {
         let flow = &mut self.flows[slot as usize];
         if let Some(interval) = self.config.cnp_interval
             && marked
-            && now >= flow.quiet_until
+            && flow.notices.may(now, interval)
         {
-            flow.quiet_until = now.saturating_add(interval);
             flow.on_cnp(&self.config, now);
         }
     }
@@ -199,14 +198,7 @@ impl Rdma {
         }
         if any {
             let (queue_pair, over) = (flow.id.queue_pair, flow.id.channel == 0);
-            self.out.push(acknowledge(cx, pkt, queue_pair, next, over));
+            self.out.push(Control::acknowledge(cx, pkt, queue_pair, next, over));
         }
     }
-}
-
-/// Tell the host that `pkt` came from that everything before packet `next` is here, or that all is.
-fn acknowledge(cx: &Cx<'_>, pkt: &Packet, queue_pair: u32, next: u64, over: bool) -> Control {
-    let ack =
-        Ack { nak: false, over, marked: false, messages: 0, cause: None, remote: 0, bitmap: None };
-    Control::answer(pkt, queue_pair, next, Kind::Ack(ack), cx.rx_at)
 }

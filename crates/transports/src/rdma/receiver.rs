@@ -4,14 +4,16 @@
 use endpoint::{Cx, Effects, Flags, Packet, Stat, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use units::{HostId, MsgId, MsgKey, Time};
+use units::{HostId, MsgId, MsgKey};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind};
 
 use super::config::{Config, Recovery};
 use super::control::{Control, Outbox};
+use super::quiet::{Named, Notices};
 use crate::connection_ids::{Finished, unwrap};
 use crate::received::{Received, WINDOW_MAX};
+use crate::slab::{Slab, SlotRef};
 
 /// The end of a message among the packets of its queue pair.
 #[derive(Clone, Copy, Debug)]
@@ -36,20 +38,17 @@ struct Receiver {
     ends: Vec<End>,
     /// Messages that have ended, modulo 2^24.
     messages: u32,
-    /// The hole that was last named, and when.
-    named: Option<(u64, Time)>,
+    named: Named,
     /// A marked packet has come since the last acknowledgement.
     marked: bool,
-    /// No congestion notification before this.
-    quiet_until: Time,
+    notices: Notices,
 }
 
 /// Every queue pair to this host.
 #[derive(Debug, Default)]
 pub(super) struct Receivers {
-    table: Vec<Receiver>,
-    free: Vec<u32>,
-    by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
+    table: Slab<Receiver>,
+    by_id: HashMap<(HostId, u32), SlotRef, FxBuildHasher>,
     finished: Finished<BITS>,
 }
 
@@ -68,12 +67,14 @@ impl Receivers {
             Some(&slot) => slot,
             None if self.finished.contains(pkt.src, queue_pair) => {
                 cx.fx.count(Stat::Duplicate);
-                out.push(answer_finished(cx, pkt, queue_pair, psn));
+                // All of it has come.
+                let next = u64::from(psn) + 1;
+                out.push(Control::acknowledge(cx, pkt, queue_pair, next, true));
                 return;
             }
             None => self.create(pkt.src, queue_pair),
         };
-        let receiver = &mut self.table[slot as usize];
+        let Some(receiver) = self.table.get_mut(slot) else { return };
         let next = receiver.received.prefix();
         let Some(psn) = unwrap(psn, next, BITS) else { return };
         receiver.marked |= pkt.flags.has(Flags::CE);
@@ -88,31 +89,22 @@ impl Receivers {
         if over {
             self.by_id.remove(&(pkt.src, queue_pair));
             self.finished.insert(pkt.src, queue_pair);
-            self.free.push(slot);
+            self.table.remove(slot);
         }
     }
 
-    fn create(&mut self, peer: HostId, queue_pair: u32) -> u32 {
+    fn create(&mut self, peer: HostId, queue_pair: u32) -> SlotRef {
         let new = Receiver {
             peer,
             queue_pair,
             received: Received::default(),
             ends: Vec::new(),
             messages: 0,
-            named: None,
+            named: Named::default(),
             marked: false,
-            quiet_until: Time::ZERO,
+            notices: Notices::default(),
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.table[slot as usize] = new;
-                slot
-            }
-            None => {
-                self.table.push(new);
-                self.table.len() as u32 - 1
-            }
-        };
+        let slot = self.table.insert(new);
         self.by_id.insert((peer, queue_pair), slot);
         slot
     }
@@ -122,8 +114,7 @@ impl Receiver {
     /// Send a congestion notification for a marked packet, if it is time.
     fn notify(&mut self, cx: &Cx<'_>, config: &Config, pkt: &Packet, out: &mut Outbox) {
         let Some(interval) = config.cnp_interval else { return };
-        if pkt.flags.has(Flags::CE) && cx.now >= self.quiet_until {
-            self.quiet_until = cx.now.saturating_add(interval);
+        if pkt.flags.has(Flags::CE) && self.notices.may(cx.now, interval) {
             out.push(Control::answer(pkt, self.queue_pair, 0, Kind::Cnp, cx.rx_at));
         }
     }
@@ -192,17 +183,13 @@ impl Receiver {
         let next = self.received.prefix();
         let nak = match config.recovery {
             Recovery::GoBackN { nack_interval } => {
-                let quiet = |(hole, at): (u64, Time)| hole == next && cx.now < at + nack_interval;
-                psn > next && !self.named.is_some_and(quiet)
+                psn > next && !self.named.has(next, cx.now, nack_interval)
             }
             Recovery::Selective { .. } => false,
         };
         let refused = !self.received.contains(psn);
         if !nak && (refused || !asked) {
             return None;
-        }
-        if nak {
-            self.named = Some((next, cx.now));
         }
         let bitmap =
             matches!(config.recovery, Recovery::Selective { .. }).then(|| self.received.behind());
@@ -222,18 +209,4 @@ impl Receiver {
         }
         Some(control)
     }
-}
-
-/// The answer to a packet of a queue pair that is over: all of it has come.
-fn answer_finished(cx: &Cx<'_>, pkt: &Packet, queue_pair: u32, psn: u32) -> Control {
-    let ack = Ack {
-        nak: false,
-        over: true,
-        marked: false,
-        messages: 0,
-        cause: None,
-        remote: 0,
-        bitmap: None,
-    };
-    Control::answer(pkt, queue_pair, u64::from(psn) + 1, Kind::Ack(ack), cx.rx_at)
 }

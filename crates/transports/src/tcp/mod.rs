@@ -327,7 +327,7 @@ impl Endpoint for Tcp {
     }
 
     fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
-        if port.open & (1 << self.config.class) == 0 {
+        if !port.opens(self.config.class) {
             return Tx::Idle;
         }
         slot.src = cx.me;
