@@ -1,0 +1,1 @@
+//! The intermediate representation of a P4 program: typed, resolved, every width known.

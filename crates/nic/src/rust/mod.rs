@@ -1,0 +1,1 @@
+//! Rust source from [`crate::ir`].
