@@ -17,7 +17,7 @@
 use thiserror::Error;
 use units::HostId;
 
-use crate::ndp;
+use crate::{nano, ndp};
 
 /// Bytes of Ethernet II and IPv4 header, without options and frame check sequence.
 const IP_OVERHEAD: usize = ETHERNET_LEN + IPV4_LEN;
@@ -306,13 +306,18 @@ impl<'a> Frame<'a> {
 }
 
 /// Set in the transport header of a trimmed packet what a real switch sets there when it cuts the
-/// payload off: the CHOPPED flag of NDP. Simulated switches leave the header alone and mark the
-/// packet beside it. Other protocols have no such bit, and none has one for a bounced packet.
+/// payload off: the CHOPPED flag of NDP, CHOP of the headers of [`nano`]. Simulated switches leave the
+/// header alone and mark the packet beside it. Other protocols have no such bit, and none has one for
+/// a bounced packet.
 pub fn mirror_trimmed(proto: u8, header: &mut [u8]) {
     let [high, low] = ndp::flags::CHOPPED.to_be_bytes();
-    if let (ndp::PROTOCOL, [first, second, ..]) = (proto, header) {
-        *first |= high;
-        *second |= low;
+    match (proto, header) {
+        (ndp::PROTOCOL, [first, second, ..]) => {
+            *first |= high;
+            *second |= low;
+        }
+        (_, [first, ..]) if nano::Protocol::of(proto).is_some() => *first |= nano::flags::CHOP,
+        _ => {}
     }
 }
 
@@ -409,6 +414,8 @@ mod tests {
         mirror_trimmed(6, &mut header);
         mirror_trimmed(ndp::PROTOCOL, &mut header[..1]);
         assert_eq!(header, [0x01, 0x81, 0, 0], "TCP has no such bit, one byte no flags");
+        mirror_trimmed(154, &mut header);
+        assert_eq!(header, [0x11, 0x81, 0, 0], "nano-Homa's flags are one byte");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod cbr;
 pub mod frame;
 pub mod int;
 pub mod mptcp;
+pub mod nano;
 pub mod ndp;
 pub mod pfc;
 pub mod phost;
