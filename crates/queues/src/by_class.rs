@@ -9,6 +9,12 @@
 //!
 //! A class can be closed, as priority flow control does (IEEE 802.1Qbb): what waits in it stays there until
 //! it is opened again, and the others are served as if it were empty.
+//!
+//! What finds no room in its class can be trimmed and go on as a header in another class ([`Trim`]): the
+//! switch of Homa-Tr (homa_tr.md, section 3). Packets can be told apart by whether they carry payload
+//! ([`Sort::Payload`]) instead of by their class: the two bands of the same switch for NDP.
+
+use endpoint::Flags;
 
 use crate::{Desc, Fate, Queue, QueueSpec};
 
@@ -20,6 +26,49 @@ pub struct ByClassSpec {
     /// The classes, each with the discipline of its own queue. A packet of another class joins the
     /// first.
     pub classes: Vec<(u8, QueueSpec)>,
+    /// Which of these queues a packet joins.
+    pub sort: Sort,
+    /// What finds no room there loses its payload. `None`: what the discipline of its class says. Not for
+    /// classes that mark packets.
+    pub trim: Option<Trim>,
+}
+
+impl ByClassSpec {
+    /// Each packet in the queue of its class, which alone says what becomes of it.
+    #[must_use]
+    pub const fn new(schedule: Schedule, classes: Vec<(u8, QueueSpec)>) -> Self {
+        Self { schedule, classes, sort: Sort::Class, trim: None }
+    }
+}
+
+/// By what packets are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// By their class.
+    Class,
+    /// What carries payload joins the lowest class, headers and control the highest.
+    Payload,
+}
+
+/// How the payload is cut off what finds no room. Only the arriving packet is: nothing that waits makes way
+/// for it. A header without room is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trim {
+    /// Length of a trimmed packet, bytes. Headers of nanoTransport have 64; its public switch model makes
+    /// them 72 (homa_tr.md, section 3).
+    pub to: u16,
+    /// The class in which the header goes on.
+    pub header: HeaderClass,
+}
+
+/// Where the header of a trimmed packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderClass {
+    /// The next lower class than its packet's, or the same if that is the lowest: as in the public switch
+    /// model, which would look for a class below the lowest (homa_tr.md, section 3, "FS bug").
+    Next,
+    /// The highest.
+    Highest,
 }
 
 /// In which order classes that have something to send are served.
@@ -53,6 +102,8 @@ impl Schedule {
 #[derive(Clone, Debug)]
 pub struct ByClass {
     strict: bool,
+    sort: Sort,
+    trim: Option<Trim>,
     classes: Vec<Class>,
     /// Whose turn it is; of strict priorities, who was served last.
     turn: usize,
@@ -86,13 +137,30 @@ impl ByClass {
             quantum: spec.schedule.quantum(*class),
         };
         let classes = spec.classes.iter().map(class).collect();
-        Self { strict: spec.schedule == Schedule::Strict, classes, turn: 0, open: u8::MAX }
+        let strict = spec.schedule == Schedule::Strict;
+        Self { strict, sort: spec.sort, trim: spec.trim, classes, turn: 0, open: u8::MAX }
     }
 
-    /// Where packets of `class` queue; nowhere, if there is no class at all.
-    fn class(&mut self, class: u8) -> Option<&mut Class> {
-        let at = self.classes.iter().position(|c| c.class == class).unwrap_or(0);
-        self.classes.get_mut(at)
+    /// Where `packet` queues; nowhere, if there is no class at all.
+    fn class(&mut self, packet: Desc) -> Option<&mut Class> {
+        match self.sort {
+            Sort::Class => {
+                let at = self.classes.iter().position(|c| c.class == packet.class).unwrap_or(0);
+                self.classes.get_mut(at)
+            }
+            Sort::Payload if packet.is_data() => self.classes.iter_mut().min_by_key(|c| c.class),
+            Sort::Payload => self.classes.iter_mut().max_by_key(|c| c.class),
+        }
+    }
+
+    /// The class in which the header of `packet` goes on.
+    fn header_class(&self, trim: Trim, packet: Desc) -> u8 {
+        let classes = self.classes.iter().map(|c| c.class);
+        let class = match trim.header {
+            HeaderClass::Next => classes.filter(|&class| class < packet.class).max(),
+            HeaderClass::Highest => classes.max(),
+        };
+        class.unwrap_or(packet.class)
     }
 
     pub(crate) fn set_open(&mut self, open: u8) {
@@ -100,13 +168,13 @@ impl ByClass {
     }
 
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
-        self.class(packet.class).is_some_and(|class| class.queue.offer(packet))
+        self.class(packet).is_some_and(|class| class.queue.offer(packet))
     }
 
     /// As `offer`, of a packet that is served at once. Nobody waits, so the past is forgotten.
     pub(crate) fn pass(&mut self, packet: Desc) -> bool {
         self.classes.iter_mut().for_each(|class| class.credit = 0);
-        let Some(class) = self.class(packet.class) else { return false };
+        let Some(class) = self.class(packet) else { return false };
         let fits = class.queue.pass(packet);
         if fits {
             class.credit -= i64::from(packet.len);
@@ -120,9 +188,28 @@ impl ByClass {
         coin: impl FnOnce() -> u64,
         fate: &mut impl FnMut(Fate, Desc),
     ) {
-        match self.class(packet.class) {
-            Some(class) => class.queue.enqueue(packet, coin, fate),
-            None => fate(Fate::Drop, packet),
+        match self.trim {
+            Some(trim) if packet.is_data() => self.enqueue_or_trim(trim, packet, fate),
+            _ => match self.class(packet) {
+                Some(class) => class.queue.enqueue(packet, coin, fate),
+                None => fate(Fate::Drop, packet),
+            },
+        }
+    }
+
+    fn enqueue_or_trim(&mut self, trim: Trim, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+        if self.offer(packet) {
+            return;
+        }
+        let header = Desc {
+            len: trim.to.min(packet.len),
+            flags: packet.flags.with(Flags::TRIMMED),
+            class: self.header_class(trim, packet),
+            ..packet
+        };
+        fate(Fate::Trim, header);
+        if !self.offer(header) {
+            fate(Fate::Drop, header);
         }
     }
 
@@ -155,7 +242,7 @@ impl ByClass {
     }
 
     pub(crate) fn finish(&mut self, packet: Desc) {
-        if let Some(class) = self.class(packet.class) {
+        if let Some(class) = self.class(packet) {
             class.queue.finish(packet);
         }
     }
@@ -206,7 +293,7 @@ mod tests {
         };
         let tcp = DropTailSpec { capacity: Capacity::Packets(100), ecn_threshold: None };
         let classes = vec![(0, QueueSpec::Ndp(ndp)), (1, QueueSpec::DropTail(tcp))];
-        ByClass::new(&ByClassSpec { schedule: Schedule::fair(9064), classes })
+        ByClass::new(&ByClassSpec::new(Schedule::fair(9064), classes))
     }
 
     fn data(class: u8, len: u16) -> Desc {
@@ -287,7 +374,7 @@ mod tests {
     fn two_classes(schedule: Schedule) -> ByClass {
         let spec = DropTailSpec { capacity: Capacity::Packets(100), ecn_threshold: None };
         let classes = vec![(0, QueueSpec::DropTail(spec)), (1, QueueSpec::DropTail(spec))];
-        ByClass::new(&ByClassSpec { schedule, classes })
+        ByClass::new(&ByClassSpec::new(schedule, classes))
     }
 
     #[test]
@@ -326,5 +413,109 @@ mod tests {
             let ahead = first.iter().filter(|&&class| class == 1).count();
             assert_eq!(ahead, if schedule == Schedule::Strict { 6 } else { 3 }, "{first:?}");
         }
+    }
+
+    /// Four strict priorities as in the nanoTransport experiments, with room for `packets` of 1088 B each.
+    fn bands(packets: u32, trim: Option<Trim>, sort: Sort) -> ByClass {
+        let capacity = Capacity::Bytes(packets * 1088);
+        let spec = QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None });
+        let classes = (4..=7).rev().map(|class| (class, spec.clone())).collect();
+        ByClass::new(&ByClassSpec { sort, trim, ..ByClassSpec::new(Schedule::Strict, classes) })
+    }
+
+    fn numbered(handle: u32, class: u8) -> Desc {
+        Desc { handle, ..data(class, 1088) }
+    }
+
+    /// Offer a packet; what became of it, with its class, if it did not join as it is.
+    fn fates(queue: &mut ByClass, packet: Desc) -> Vec<(Fate, u16, u8)> {
+        let mut fates = Vec::new();
+        queue.enqueue(packet, || 0, &mut |fate, p| fates.push((fate, p.len, p.class)));
+        fates
+    }
+
+    fn served(queue: &mut ByClass) -> Vec<(u32, u16)> {
+        let mut all = Vec::new();
+        while let Some(packet) = queue.dequeue() {
+            queue.finish(packet);
+            all.push((packet.handle, packet.len));
+        }
+        assert_eq!(queue.bytes(), 0, "everything is given back");
+        all
+    }
+
+    const NEXT: Trim = Trim { to: 72, header: HeaderClass::Next };
+
+    /// The arriving packet alone is cut; its header waits behind the data of the next lower class.
+    #[test]
+    fn a_header_goes_on_in_the_next_lower_class() {
+        let mut queue = bands(2, Some(NEXT), Sort::Class);
+        assert!(fates(&mut queue, numbered(0, 6)).is_empty());
+        assert!(fates(&mut queue, numbered(1, 7)).is_empty());
+        assert!(fates(&mut queue, numbered(2, 7)).is_empty(), "two fill it exactly");
+        assert_eq!(fates(&mut queue, numbered(3, 7)), [(Fate::Trim, 72, 6)]);
+        assert!(fates(&mut queue, numbered(4, 5)).is_empty());
+        let expected = [(1, 1088), (2, 1088), (0, 1088), (3, 72), (4, 1088)];
+        assert_eq!(served(&mut queue), expected);
+    }
+
+    /// Below the lowest class there is none (the public model's slip): the header stays in it.
+    #[test]
+    fn the_lowest_class_keeps_its_headers() {
+        let mut queue = bands(2, Some(NEXT), Sort::Class);
+        assert!(fates(&mut queue, numbered(0, 4)).is_empty());
+        assert!(fates(&mut queue, data(4, 900)).is_empty());
+        assert_eq!(fates(&mut queue, numbered(2, 4)), [(Fate::Trim, 72, 4)], "188 B are free");
+        assert_eq!(fates(&mut queue, numbered(3, 4)), [(Fate::Trim, 72, 4)]);
+        let lost = [(Fate::Trim, 72, 4), (Fate::Drop, 72, 4)];
+        assert_eq!(fates(&mut queue, numbered(4, 4)), lost, "and 44 B are none for a third");
+    }
+
+    #[test]
+    fn a_header_that_finds_no_room_either_is_lost_and_control_is_never_cut() {
+        let mut queue = bands(2, Some(NEXT), Sort::Class);
+        for (handle, class) in [(0, 7), (1, 7), (2, 6), (3, 6)] {
+            assert!(fates(&mut queue, numbered(handle, class)).is_empty());
+        }
+        assert_eq!(fates(&mut queue, numbered(4, 7)), [(Fate::Trim, 72, 6), (Fate::Drop, 72, 6)]);
+        let control = Desc { handle: 5, len: 65, flags: Flags::CONTROL, class: 7 };
+        assert_eq!(fates(&mut queue, control), [(Fate::Drop, 65, 7)]);
+        let trimmed = Desc { flags: Flags::TRIMMED, len: 72, ..numbered(6, 7) };
+        assert_eq!(fates(&mut queue, trimmed), [(Fate::Drop, 72, 7)], "trimmed once only");
+    }
+
+    #[test]
+    fn headers_in_the_highest_class_overtake_all_data_but_its_own() {
+        let trim = Trim { to: 64, header: HeaderClass::Highest };
+        let mut queue = bands(2, Some(trim), Sort::Class);
+        for handle in 0..2 {
+            assert!(fates(&mut queue, numbered(handle, 5)).is_empty());
+        }
+        assert!(fates(&mut queue, numbered(2, 6)).is_empty());
+        assert_eq!(fates(&mut queue, numbered(3, 5)), [(Fate::Trim, 64, 7)]);
+        assert_eq!(served(&mut queue), [(3, 64), (2, 1088), (0, 1088), (1, 1088)]);
+    }
+
+    #[test]
+    fn without_trimming_each_class_loses_what_it_has_no_room_for() {
+        let mut queue = bands(1, None, Sort::Class);
+        for class in 4..=7 {
+            assert!(fates(&mut queue, numbered(0, class)).is_empty());
+            assert_eq!(fates(&mut queue, numbered(1, class)), [(Fate::Drop, 1088, class)]);
+        }
+    }
+
+    /// NDP's two bands: all packets are of one class; what has no payload goes first.
+    #[test]
+    fn sorted_by_payload_headers_and_control_go_before_data() {
+        let trim = Trim { to: 64, header: HeaderClass::Highest };
+        let mut queue = bands(2, Some(trim), Sort::Payload);
+        for handle in 0..2 {
+            assert!(fates(&mut queue, numbered(handle, 7)).is_empty());
+        }
+        assert_eq!(fates(&mut queue, numbered(2, 7)), [(Fate::Trim, 64, 7)]);
+        let control = Desc { handle: 3, len: 65, flags: Flags::CONTROL, class: 7 };
+        assert!(fates(&mut queue, control).is_empty());
+        assert_eq!(served(&mut queue), [(2, 64), (3, 65), (0, 1088), (1, 1088)]);
     }
 }

@@ -27,7 +27,7 @@ use std::str::FromStr;
 
 use fifo::Fifo;
 
-pub use by_class::{ByClass, ByClassSpec, Schedule};
+pub use by_class::{ByClass, ByClassSpec, HeaderClass, Schedule, Sort, Trim};
 pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::Flags;

@@ -77,7 +77,7 @@ impl LosslessSpec {
             }
         };
         let classes = (0..8).zip(self.marking.map(queue)).collect();
-        ByClassSpec { schedule: self.schedule, classes }
+        ByClassSpec::new(self.schedule, classes)
     }
 }
 

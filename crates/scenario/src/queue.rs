@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use endpoint::Framing;
 use fabric::Topology;
 use queues::{
-    ByClassSpec, Capacity, CutPayloadSpec, DropTailSpec, MarkAt, NdpSpec, NotEct, QueueSpec, Ramp,
-    RedSpec, Schedule, Unit,
+    ByClassSpec, Capacity, CutPayloadSpec, DropTailSpec, HeaderClass, MarkAt, NdpSpec, NotEct,
+    QueueSpec, Ramp, RedSpec, Schedule, Sort, Trim, Unit,
 };
 use units::Bytes;
 
@@ -214,23 +214,51 @@ pub(crate) fn fair(
     let quantum = table.or("quantum", mtu)?;
     // At most so much that credits are counted in packets, not in megabytes.
     let quantum = table.within("quantum", quantum, mtu..=Bytes(1_000_000))?.0 as u32;
-    let classes = classes(table, transports)?;
-    Ok(QueueSpec::ByClass(ByClassSpec { schedule: Schedule::fair(quantum), classes }))
+    let classes = classes(table, transports, Sort::Class)?;
+    Ok(QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(quantum), classes)))
 }
 
-/// `kind = "priority"`: a queue for each class in `[[queue.class]]`, the highest first.
+/// `kind = "priority"`: a queue for each class in `[[queue.class]]`, the highest first; what finds its class
+/// full may be trimmed.
 pub(crate) fn priority(
     table: &mut Reader<'_>,
     transports: &[&Transport],
 ) -> Result<QueueSpec, Diagnostic> {
-    let classes = classes(table, transports)?;
-    Ok(QueueSpec::ByClass(ByClassSpec { schedule: Schedule::Strict, classes }))
+    let sort = table.choose_or_first("sort_by", SORT_BY, |(name, _)| name)?.1;
+    let trims = table.choose_or_first("full", FULL, |(name, _)| name)?.1;
+    let trim = if trims { Some(trim(table, sort)?) } else { None };
+    let classes = classes(table, transports, sort)?;
+    let plain = |queue: &QueueSpec| matches!(queue, QueueSpec::DropTail(spec) if spec.ecn_threshold.is_none());
+    if trims && let Some((class, _)) = classes.iter().find(|(_, queue)| !plain(queue)) {
+        let message =
+            format!("`full = \"trim\"`, but class {class} does not simply lose what is too much");
+        let error = table.error("full", message, "not with this class");
+        return Err(
+            error.hint("with `full = \"trim\"` classes are `kind = \"drop-tail\"`, without marks")
+        );
+    }
+    Ok(QueueSpec::ByClass(ByClassSpec { schedule: Schedule::Strict, classes, sort, trim }))
+}
+
+const SORT_BY: &[(&str, Sort)] = &[("class", Sort::Class), ("payload", Sort::Payload)];
+const FULL: &[(&str, bool)] = &[("drop", false), ("trim", true)];
+const HEADER_CLASS: &[(&str, HeaderClass)] =
+    &[("next", HeaderClass::Next), ("highest", HeaderClass::Highest)];
+
+/// The keys of `full = "trim"`. Sorted by payload, headers have but one place to go.
+fn trim(table: &mut Reader<'_>, sort: Sort) -> Result<Trim, Diagnostic> {
+    let header = match sort {
+        Sort::Class => table.choose("header_class", HEADER_CLASS, |(name, _)| name)?.1,
+        Sort::Payload => HeaderClass::Highest,
+    };
+    Ok(Trim { to: trim_to(table)?, header })
 }
 
 /// `[[queue.class]]`: the queue of each class.
 fn classes(
     table: &mut Reader<'_>,
     transports: &[&Transport],
+    sort: Sort,
 ) -> Result<Vec<(u8, QueueSpec)>, Diagnostic> {
     let mut tables = table.tables("class")?;
     let mut classes: Vec<(u8, QueueSpec)> = Vec::new();
@@ -241,10 +269,19 @@ fn classes(
             let error = table.error("class", format!("two queues for class {class}"), "again");
             return Err(error.hint("one queue for each class"));
         }
-        classes.push((class, of_class(table, class, transports)?));
+        classes.push((class, of_class(table, class, transports, sort)?));
+    }
+    if sort == Sort::Payload && classes.len() != 2 {
+        let message =
+            format!("{} queues for packets with payload and those without", classes.len());
+        let error = table.error("sort_by", message, "wants two");
+        return Err(error
+            .hint("two tables [[queue.class]]: the lower for payload, the higher for the rest"));
     }
     let mut used = transports.iter().flat_map(|transport| &transport.classes);
-    if let Some(missing) = used.find(|&&used| !classes.iter().any(|(class, _)| *class == used)) {
+    if sort == Sort::Class
+        && let Some(missing) = used.find(|&&used| !classes.iter().any(|(class, _)| *class == used))
+    {
         let message = format!("class {missing} of the packets of a transport has no queue");
         let error = table.error("class", message, "in this table");
         return Err(error.hint(format!("add [[queue.class]] with `class = {missing}`")));
@@ -258,13 +295,17 @@ fn of_class(
     table: &mut Reader<'_>,
     class: u8,
     transports: &[&Transport],
+    sort: Sort,
 ) -> Result<QueueSpec, Diagnostic> {
     let whole_port = ["fair", "priority", "lossless"];
     let simple = QUEUES.iter().filter(|kind| !whole_port.contains(&kind.name));
     let simple: Vec<&Kind<ReadQueue>> = simple.collect();
     let kind = *table.choose("kind", &simple, |k| k.name)?;
-    let of_class: Vec<&Transport> =
-        transports.iter().filter(|t| t.classes.contains(&class)).copied().collect();
+    let of_class: Vec<&Transport> = transports
+        .iter()
+        .filter(|t| sort == Sort::Payload || t.classes.contains(&class))
+        .copied()
+        .collect();
     if of_class.is_empty() {
         let error =
             table.error("class", "no transport has packets of this class", "a queue for nobody");

@@ -179,7 +179,9 @@ fn trims(queue: &QueueSpec) -> bool {
     match queue {
         QueueSpec::DropTail(_) | QueueSpec::Red(_) | QueueSpec::Lossless(_) => false,
         QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) => true,
-        QueueSpec::ByClass(spec) => spec.classes.iter().all(|(_, queue)| trims(queue)),
+        QueueSpec::ByClass(spec) => {
+            spec.trim.is_some() || spec.classes.iter().all(|(_, queue)| trims(queue))
+        }
     }
 }
 

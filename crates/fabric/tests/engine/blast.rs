@@ -206,13 +206,13 @@ pub(crate) fn fair() -> QueueSpec {
         trim_to: 64,
     };
     let classes = vec![(0, ndp(4, 640)), (1, QueueSpec::CutPayload(cut_payload))];
-    QueueSpec::ByClass(ByClassSpec { schedule: Schedule::fair(1064), classes })
+    QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(1064), classes))
 }
 
 /// Both classes in queues that mark, one of them as packets leave.
 pub(crate) fn fair_red() -> QueueSpec {
     let classes = vec![(0, red(MarkAt::Departure, None)), (1, red(MarkAt::Arrival, Some(0.1)))];
-    QueueSpec::ByClass(ByClassSpec { schedule: Schedule::fair(1064), classes })
+    QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(1064), classes))
 }
 
 pub(crate) fn run(topology: &Topology, config: Config, count: u32, most: u64) -> Outcome {
