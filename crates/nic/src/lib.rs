@@ -11,4 +11,6 @@ pub mod interp;
 pub mod ir;
 pub mod nano;
 pub mod p4;
+pub mod program;
 pub mod rust;
+pub mod state;

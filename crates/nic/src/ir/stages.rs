@@ -1,0 +1,342 @@
+//! What of a control can happen at once, as a pipeline in hardware would do it.
+//!
+//! A stage is what lies between two accesses to memory: logic is wires, but what an extern, a
+//! register or a table answers is there a stage later (and its latency in cycles later). That is how
+//! nanotransport.md section 1 counts stages: NDP's ingress asks reassembly, then the credit register,
+//! then says what it has found, which is three.
+//!
+//! A value is ready when all that it is computed from is; under a condition, when that is, too. A
+//! packet's values move from stage to stage in registers of their own, so a later assignment to the
+//! same slot waits for nothing. Only accesses to one register or one extern instance keep their order.
+
+use super::{
+    ActionId, Block, Expr, ExprKind, Pipeline, Program, SlotId, Stmt, StmtKind, Table, TableId,
+};
+
+/// Cycles from a table's keys to the action, and from a register's index to its value.
+pub const MEMORY_LATENCY: u32 = 1;
+
+/// The stages of every pipeline's control, in the order of [`Program::pipelines`].
+pub type Stages<'a> = Vec<Schedule<'a>>;
+
+/// The stages of a control.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule<'a> {
+    /// Every statement, without those that only hold others, in the order of the source; those of an
+    /// action each time it is called.
+    pub steps: Vec<Step<'a>>,
+    /// How many stages.
+    pub stages: u32,
+    /// Cycles from the parsed headers to the last result.
+    pub cycles: u32,
+    /// Operators one after the other in the worst stage.
+    pub depth: u32,
+}
+
+/// A statement in its stage.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Which.
+    pub stmt: &'a Stmt,
+    /// When it can happen.
+    pub at: Ready,
+}
+
+/// When something is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Stage, from 0.
+    pub stage: u32,
+    /// Cycle, from 0.
+    pub cycle: u32,
+    /// Operators before it in its stage.
+    pub depth: u32,
+}
+
+impl Ready {
+    /// When both are.
+    fn and(self, other: Self) -> Self {
+        let depth = match self.stage.cmp(&other.stage) {
+            std::cmp::Ordering::Less => other.depth,
+            std::cmp::Ordering::Equal => self.depth.max(other.depth),
+            std::cmp::Ordering::Greater => self.depth,
+        };
+        let (stage, cycle) = (self.stage.max(other.stage), self.cycle.max(other.cycle));
+        Self { stage, cycle, depth }
+    }
+
+    /// After one more operator.
+    fn operator(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
+
+    /// The answer of what takes so long; of what takes no time, there at once.
+    fn answered(self, latency: u32) -> Self {
+        if latency == 0 {
+            return self;
+        }
+        Self { stage: self.stage + 1, cycle: self.cycle + latency, depth: 0 }
+    }
+}
+
+/// Schedules every control of a program that [`check`](super::check()) accepts.
+#[must_use]
+pub fn stages(program: &Program) -> Stages<'_> {
+    program.pipelines.iter().map(|pipeline| schedule(program, pipeline)).collect()
+}
+
+fn schedule<'a>(program: &'a Program, pipeline: &'a Pipeline) -> Schedule<'a> {
+    let state = Known {
+        slots: vec![Ready::default(); pipeline.slots.len()],
+        registers: vec![Ready::default(); program.registers.len()],
+        externs: vec![Ready::default(); program.externs.len()],
+        on: Ready::default(),
+    };
+    let mut walk = Walk { program, pipeline, known: state, steps: Vec::new() };
+    walk.block(&pipeline.control);
+    let last = walk.known.all();
+    let steps = walk.steps;
+    let all = steps.iter().map(|step| step.at).chain([last]);
+    Schedule {
+        stages: all.clone().map(|at| at.stage).max().unwrap_or(0) + 1,
+        cycles: all.clone().map(|at| at.cycle).max().unwrap_or(0) + 1,
+        depth: all.map(|at| at.depth).max().unwrap_or(0),
+        steps,
+    }
+}
+
+/// What is ready when, at a point of the control.
+#[derive(Clone)]
+struct Known {
+    slots: Vec<Ready>,
+    /// Last access.
+    registers: Vec<Ready>,
+    /// Last call of the instance, by the first extern of the program that is of that instance.
+    externs: Vec<Ready>,
+    /// Whether this point is reached.
+    on: Ready,
+}
+
+impl Known {
+    fn all(&self) -> Ready {
+        self.slots.iter().fold(self.on, |all, slot| all.and(*slot))
+    }
+
+    /// After either of two ways: what one of them has changed is ready when the choice between them
+    /// and both values are.
+    fn join(&mut self, before: &Self, other: &Self) {
+        let on = self.on.and(other.on);
+        let pairs = [
+            (&mut self.slots, &before.slots, &other.slots),
+            (&mut self.registers, &before.registers, &other.registers),
+            (&mut self.externs, &before.externs, &other.externs),
+        ];
+        for (here, before, other) in pairs {
+            for ((here, before), other) in here.iter_mut().zip(before).zip(other) {
+                if *here != *before || *other != *before {
+                    *here = here.and(*other).and(on).operator();
+                }
+            }
+        }
+        self.on = on;
+    }
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    pipeline: &'a Pipeline,
+    known: Known,
+    steps: Vec<Step<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    fn block(&mut self, block: &'a Block) {
+        for stmt in block {
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match &stmt.kind {
+            StmtKind::If { on, then, otherwise } => {
+                let on = self.expr(on);
+                self.either(on, &[then, otherwise]);
+            }
+            StmtKind::Switch { on, cases, default } => {
+                let on = self.expr(on).operator();
+                let mut bodies: Vec<&Block> = cases.iter().map(|(_, body)| body).collect();
+                bodies.push(default);
+                self.either(on, &bodies);
+            }
+            StmtKind::Scope(body) => {
+                let before = self.known.on;
+                self.block(body);
+                if !self.exits(body) {
+                    self.known.on = before;
+                }
+            }
+            StmtKind::Run { action, args } => {
+                let args: Vec<Ready> = args.iter().map(|arg| self.expr(arg)).collect();
+                self.action(*action, &args);
+            }
+            StmtKind::Apply { table, hit, action_run } => {
+                self.apply(stmt, *table, [*hit, *action_run]);
+            }
+            _ => self.simple(stmt),
+        }
+    }
+
+    /// One of several blocks, by a condition that is known then.
+    fn either(&mut self, on: Ready, bodies: &[&'a Block]) {
+        let on = self.known.on.and(on);
+        let before = self.known.clone();
+        let mut joined: Option<Known> = None;
+        for body in bodies {
+            self.known = Known { on, ..before.clone() };
+            self.block(body);
+            match &mut joined {
+                None => joined = Some(self.known.clone()),
+                Some(joined) => joined.join(&before, &self.known),
+            }
+        }
+        self.known = joined.unwrap_or_else(|| before.clone());
+        // What follows happens in any case, unless a body may leave.
+        if !bodies.iter().any(|body| self.leaves(body)) {
+            self.known.on = before.on;
+        }
+    }
+
+    fn action(&mut self, action: ActionId, args: &[Ready]) {
+        let before = self.known.on;
+        let action = &self.pipeline.actions[action.index()];
+        for (param, ready) in action.params.iter().zip(args) {
+            self.known.slots[param.index()] = ready.and(before);
+        }
+        self.block(&action.body);
+        if !self.exits(&action.body) {
+            self.known.on = before;
+        }
+    }
+
+    /// The keys go to the memory, the action and its arguments come from there.
+    fn apply(&mut self, stmt: &'a Stmt, table: TableId, results: [Option<SlotId>; 2]) {
+        let program = self.program;
+        let table: &'a Table = &program.tables[table.index()];
+        let keys = table.keys.iter().map(|key| self.expr(&key.value));
+        let asked = keys.fold(self.known.on, Ready::and);
+        self.steps.push(Step { stmt, at: asked });
+        let found = asked.answered(if table.keys.is_empty() { 0 } else { MEMORY_LATENCY });
+        for slot in results.into_iter().flatten() {
+            self.known.slots[slot.index()] = found;
+        }
+        let before = self.known.clone();
+        let mut joined: Option<Known> = None;
+        for action in &table.actions {
+            self.known = Known { on: found, ..before.clone() };
+            let params = self.pipeline.actions[action.action.index()].params.len();
+            self.action(action.action, &vec![found; params]);
+            match &mut joined {
+                None => joined = Some(self.known.clone()),
+                Some(joined) => joined.join(&before, &self.known),
+            }
+        }
+        self.known = joined.unwrap_or_else(|| before.clone());
+        if !table.actions.iter().any(|run| self.exits(self.body(run.action))) {
+            self.known.on = before.on;
+        }
+    }
+
+    fn body(&self, action: ActionId) -> &'a Block {
+        &self.pipeline.actions[action.index()].body
+    }
+
+    /// Whether a block may leave the control.
+    fn exits(&self, block: &Block) -> bool {
+        block.iter().any(|stmt| match &stmt.kind {
+            StmtKind::Exit => true,
+            StmtKind::If { then, otherwise, .. } => self.exits(then) || self.exits(otherwise),
+            StmtKind::Switch { cases, default, .. } => {
+                cases.iter().any(|(_, body)| self.exits(body)) || self.exits(default)
+            }
+            StmtKind::Scope(body) => self.exits(body),
+            StmtKind::Run { action, .. } => self.exits(self.body(*action)),
+            StmtKind::Apply { table, .. } => {
+                let actions = &self.program.tables[table.index()].actions;
+                actions.iter().any(|run| self.exits(self.body(run.action)))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a block may leave what it stands in.
+    fn leaves(&self, block: &Block) -> bool {
+        let returns = block.iter().any(|stmt| match &stmt.kind {
+            StmtKind::Return => true,
+            StmtKind::If { then, otherwise, .. } => self.leaves(then) || self.leaves(otherwise),
+            StmtKind::Switch { cases, default, .. } => {
+                cases.iter().any(|(_, body)| self.leaves(body)) || self.leaves(default)
+            }
+            _ => false,
+        });
+        returns || self.exits(block)
+    }
+
+    fn simple(&mut self, stmt: &'a Stmt) {
+        let on = self.known.on;
+        let mut at = on;
+        match &stmt.kind {
+            StmtKind::Assign { to, slice, value } => {
+                at = at.and(self.expr(value));
+                let slot = &mut self.known.slots[to.index()];
+                *slot = if slice.is_some() { at.and(*slot) } else { at };
+            }
+            StmtKind::SetValid { header, valid } => {
+                let header = &self.pipeline.headers[header.index()];
+                self.known.slots[header.valid.index()] = at;
+                for field in header.fields.iter().filter(|_| !valid) {
+                    self.known.slots[field.slot.index()] = at;
+                }
+            }
+            StmtKind::Call { which, args, results } => {
+                let known = &self.program.externs[which.index()];
+                let instance = |other: &super::Extern| {
+                    other.instance == known.instance && other.kind == known.kind
+                };
+                let unit = self.program.externs.iter().position(instance).unwrap_or(which.index());
+                at = args
+                    .iter()
+                    .fold(at.and(self.known.externs[unit]), |at, a| at.and(self.expr(a)));
+                self.known.externs[unit] = at;
+                for to in results {
+                    self.known.slots[to.index()] = at.answered(known.latency);
+                }
+            }
+            StmtKind::ReadRegister { register, index, to } => {
+                at = at.and(self.expr(index)).and(self.known.registers[register.index()]);
+                self.known.registers[register.index()] = at;
+                self.known.slots[to.index()] = at.answered(MEMORY_LATENCY);
+            }
+            StmtKind::WriteRegister { register, index, value } => {
+                at = at.and(self.expr(index)).and(self.expr(value));
+                at = at.and(self.known.registers[register.index()]);
+                self.known.registers[register.index()] = at;
+            }
+            StmtKind::Count { index, .. } => at = at.and(self.expr(index)),
+            _ => {}
+        }
+        self.steps.push(Step { stmt, at });
+    }
+
+    fn expr(&self, expr: &Expr) -> Ready {
+        match &expr.kind {
+            ExprKind::Const(_) => Ready::default(),
+            ExprKind::Slot(slot) => self.known.slots[slot.index()],
+            ExprKind::Unary(_, a) => self.expr(a).operator(),
+            ExprKind::Binary(_, a, b) => self.expr(a).and(self.expr(b)).operator(),
+            // Wires only.
+            ExprKind::Slice(a, _) | ExprKind::Resize(a, _) => self.expr(a),
+            ExprKind::Concat(a, b) => self.expr(a).and(self.expr(b)),
+            ExprKind::Mux(on, a, b) => self.expr(on).and(self.expr(a)).and(self.expr(b)).operator(),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! What outlives packets, and the control plane's access to it: tables, registers and counters.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::ir::{
+    Choice, CounterId, Entry, EntryFault, MatchKind, Pattern, Program, RegisterId, Table, TableId,
+    check_choice, check_entry, mask, prefix_length,
+};
+
+/// Tables, registers and counters of a program.
+#[derive(Clone, Debug)]
+pub struct State {
+    program: Arc<Program>,
+    tables: Vec<Lookup>,
+    registers: Vec<Vec<u128>>,
+    counters: Vec<Vec<Count>>,
+}
+
+/// What a counter has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes, as they came to the pipeline.
+    pub bytes: u64,
+}
+
+/// Why the control plane is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The entry or default does not go with the table.
+    #[error(transparent)]
+    Entry(#[from] EntryFault),
+    /// Its source says that they are constant.
+    #[error("the {what} of table {table} is constant")]
+    Constant {
+        /// The table's name.
+        table: String,
+        /// `entries` or `default action`.
+        what: &'static str,
+    },
+    /// There is an entry that matches the same (with the same priority).
+    #[error("table {table} has this entry already")]
+    Duplicate {
+        /// The table's name.
+        table: String,
+    },
+    /// There is no such entry.
+    #[error("table {table} has no such entry")]
+    Missing {
+        /// The table's name.
+        table: String,
+    },
+    /// The table is full.
+    #[error("table {table} has no room for more than {size} entries")]
+    Full {
+        /// The table's name.
+        table: String,
+        /// Its size.
+        size: u32,
+    },
+    /// Beyond the end of a register or a counter, or a value too wide.
+    #[error("{name}[{index}] of {size}: no such place, or too large a value")]
+    Array {
+        /// Its name.
+        name: String,
+        /// Which value.
+        index: u128,
+        /// How many values it has.
+        size: u32,
+    },
+}
+
+impl State {
+    /// As a program begins: entries of its source, zeros.
+    #[must_use]
+    pub fn new(program: Arc<Program>) -> Self {
+        let tables = program.tables.iter().map(Lookup::new).collect();
+        let registers = program.registers.iter().map(|r| vec![0; r.size as usize]).collect();
+        let counters =
+            program.counters.iter().map(|c| vec![Count::default(); c.size as usize]).collect();
+        Self { program, tables, registers, counters }
+    }
+
+    /// The program whose state it is.
+    #[must_use]
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// What a table runs for these values, one for each key, and whether by an entry rather than by
+    /// default.
+    #[must_use]
+    pub fn look_up(&self, table: TableId, keys: &[u128]) -> (&Choice, bool) {
+        self.tables[table.index()].look_up(keys)
+    }
+
+    /// Entries of a table, those first that win.
+    #[must_use]
+    pub fn entries(&self, table: TableId) -> &[Entry] {
+        &self.tables[table.index()].entries
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// The table's entries are constant, it is full, it has the entry, or the entry does not fit it.
+    pub fn insert(&mut self, table: TableId, entry: Entry) -> Result<(), Refused> {
+        let known = self.changeable(table)?;
+        check_entry(&self.program, known, &entry)?;
+        let (name, size) = (known.name.clone(), known.size);
+        let lookup = &mut self.tables[table.index()];
+        if lookup.find(&entry.patterns, entry.priority).is_some() {
+            return Err(Refused::Duplicate { table: name });
+        }
+        if lookup.entries.len() >= size as usize {
+            return Err(Refused::Full { table: name, size });
+        }
+        lookup.insert(entry);
+        Ok(())
+    }
+
+    /// Takes the entry with these patterns and this priority (of no meaning without ternary keys) away.
+    ///
+    /// # Errors
+    /// The table's entries are constant, or it has none such.
+    pub fn remove(
+        &mut self,
+        table: TableId,
+        patterns: &[Pattern],
+        priority: u32,
+    ) -> Result<(), Refused> {
+        let missing = Refused::Missing { table: self.changeable(table)?.name.clone() };
+        let lookup = &mut self.tables[table.index()];
+        let at = lookup.find(patterns, priority).ok_or(missing)?;
+        lookup.entries.remove(at);
+        lookup.index();
+        Ok(())
+    }
+
+    /// Changes what runs where no entry matches.
+    ///
+    /// # Errors
+    /// The default is constant, or not one that the table may have.
+    pub fn set_default(&mut self, table: TableId, choice: Choice) -> Result<(), Refused> {
+        let known = &self.program.tables[table.index()];
+        if known.const_default {
+            return Err(Refused::Constant { table: known.name.clone(), what: "default action" });
+        }
+        check_choice(&self.program, known, &choice, true)?;
+        self.tables[table.index()].default = choice;
+        Ok(())
+    }
+
+    fn changeable(&self, table: TableId) -> Result<&Table, Refused> {
+        let known = &self.program.tables[table.index()];
+        if known.const_entries {
+            return Err(Refused::Constant { table: known.name.clone(), what: "entries" });
+        }
+        Ok(known)
+    }
+
+    /// A value of a register; 0 beyond its end.
+    #[must_use]
+    pub fn register(&self, register: RegisterId, index: u128) -> u128 {
+        place(index).and_then(|at| self.registers[register.index()].get(at)).map_or(0, |v| *v)
+    }
+
+    /// Writes a value of a register as a program does: nothing beyond its end.
+    pub fn set_register(&mut self, register: RegisterId, index: u128, value: u128) {
+        let values = &mut self.registers[register.index()];
+        if let Some(old) = place(index).and_then(|at| values.get_mut(at)) {
+            *old = value;
+        }
+    }
+
+    /// Writes a value of a register as the control plane does.
+    ///
+    /// # Errors
+    /// It has no such value, or not so wide a one.
+    pub fn write_register(
+        &mut self,
+        register: RegisterId,
+        index: u128,
+        value: u128,
+    ) -> Result<(), Refused> {
+        let known = &self.program.registers[register.index()];
+        if index >= u128::from(known.size) || value > mask(known.width) {
+            let (name, size) = (known.name.clone(), known.size);
+            return Err(Refused::Array { name, index, size });
+        }
+        self.set_register(register, index, value);
+        Ok(())
+    }
+
+    /// Counts a packet so long; nothing beyond the counter's end.
+    pub fn count(&mut self, counter: CounterId, index: u128, bytes: usize) {
+        let counts = &mut self.counters[counter.index()];
+        if let Some(count) = place(index).and_then(|at| counts.get_mut(at)) {
+            count.packets = count.packets.wrapping_add(1);
+            count.bytes = count.bytes.wrapping_add(bytes as u64);
+        }
+    }
+
+    /// What a counter has counted; nothing beyond its end.
+    #[must_use]
+    pub fn counted(&self, counter: CounterId, index: u128) -> Count {
+        let counts = &self.counters[counter.index()];
+        place(index).and_then(|at| counts.get(at)).copied().unwrap_or_default()
+    }
+}
+
+fn place(index: u128) -> Option<usize> {
+    usize::try_from(index).ok()
+}
+
+/// Values of exact keys.
+fn values(patterns: &[Pattern]) -> Box<[u128]> {
+    let value = |pattern: &Pattern| match pattern {
+        Pattern::Value(value) => Some(*value),
+        _ => None,
+    };
+    patterns.iter().filter_map(value).collect()
+}
+
+/// A table's entries, found by their keys.
+#[derive(Clone, Debug)]
+struct Lookup {
+    kinds: Vec<MatchKind>,
+    widths: Vec<u16>,
+    /// In the order in which they win.
+    entries: Vec<Entry>,
+    default: Choice,
+    /// Where all keys are exact: entries by their values. Never iterated.
+    exact: Option<HashMap<Box<[u128]>, usize, FxBuildHasher>>,
+}
+
+impl Lookup {
+    fn new(table: &Table) -> Self {
+        let kinds: Vec<MatchKind> = table.keys.iter().map(|key| key.kind).collect();
+        let all_exact = !kinds.is_empty() && kinds.iter().all(|kind| *kind == MatchKind::Exact);
+        let mut lookup = Self {
+            kinds,
+            widths: table.keys.iter().map(|key| key.value.width).collect(),
+            entries: Vec::new(),
+            default: table.default.clone(),
+            exact: all_exact.then(HashMap::default),
+        };
+        for entry in &table.entries {
+            lookup.insert(entry.clone());
+        }
+        lookup
+    }
+
+    fn look_up(&self, keys: &[u128]) -> (&Choice, bool) {
+        let found = match &self.exact {
+            Some(exact) => exact.get(keys).map(|at| &self.entries[*at]),
+            None if keys.is_empty() => None,
+            None => self.entries.iter().find(|entry| {
+                entry.patterns.iter().zip(keys).all(|(pattern, key)| pattern.matches(*key))
+            }),
+        };
+        found.map_or((&self.default, false), |entry| (&entry.choice, true))
+    }
+
+    /// What entries are ordered by: smaller wins. With a ternary key its priority, which decides
+    /// whatever else there is (P4-16 section 14.2.1.4 leaves prefixes beside ternary keys to the
+    /// architecture); else the length of the prefix.
+    fn order(&self, entry: &Entry) -> u32 {
+        if self.kinds.contains(&MatchKind::Ternary) {
+            return entry.priority;
+        }
+        let lpm = self.kinds.iter().position(|kind| *kind == MatchKind::Lpm);
+        let length = lpm.and_then(|at| prefix_length(entry.patterns[at], self.widths[at]));
+        length.map_or(0, |length| u32::from(u16::MAX - length))
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        let order = self.order(&entry);
+        let at = self.entries.partition_point(|other| self.order(other) <= order);
+        self.entries.insert(at, entry);
+        if at + 1 == self.entries.len() {
+            self.index_from(at);
+        } else {
+            self.index();
+        }
+    }
+
+    /// Builds the index anew.
+    fn index(&mut self) {
+        if let Some(exact) = &mut self.exact {
+            exact.clear();
+        }
+        self.index_from(0);
+    }
+
+    fn index_from(&mut self, first: usize) {
+        let Some(exact) = &mut self.exact else { return };
+        for (at, entry) in self.entries.iter().enumerate().skip(first) {
+            // Of entries that match the same, the first counts.
+            exact.entry(values(&entry.patterns)).or_insert(at);
+        }
+    }
+
+    fn find(&self, patterns: &[Pattern], priority: u32) -> Option<usize> {
+        if let Some(exact) = &self.exact {
+            return exact.get(&values(patterns)).copied();
+        }
+        let by_priority = self.kinds.contains(&MatchKind::Ternary);
+        self.entries.iter().position(|entry| {
+            entry.patterns == patterns && (!by_priority || entry.priority == priority)
+        })
+    }
+}
