@@ -6,7 +6,7 @@
 //!
 //! A packet that comes in over port p in class c is accounted to (p, c), to the first of these with room for it:
 //!
-//! - its **reserve**, which nobody else can take;
+//! - its **reserve**, which nobody else can take, if c is lossless;
 //! - the **shared** memory, up to a threshold: a fixed one, or, as with [`crate::SharedBuffer`], `alpha` times
 //!   what is free;
 //! - the **headroom** of (p, c), for what is on its way while the far end has not heard of the pause.
@@ -98,7 +98,7 @@ impl Marking {
 pub struct MemorySpec {
     /// Memory of one switch, bytes.
     pub size: u32,
-    /// What each (port, class) has for itself, bytes.
+    /// What each (port, lossless class) has for itself, bytes.
     pub reserve: u32,
     /// What each (port, lossless class) has for what is on its way when it sends XOFF.
     pub headroom: Headroom,
@@ -253,9 +253,8 @@ impl Memory {
     /// # Errors
     /// A sentence, if reserves and headroom leave nothing to share.
     pub fn new(spec: &MemorySpec, ports: &[Ingress], hosts: Rate) -> Result<Self, String> {
-        let counted = u64::from((!spec.control).count_ones());
-        let reserves = counted * u64::from(spec.reserve) * ports.len() as u64;
         let lossless = u64::from((spec.lossless & !spec.control).count_ones());
+        let reserves = lossless * u64::from(spec.reserve) * ports.len() as u64;
         let headroom: u64 = ports.iter().map(|port| u64::from(spec.headroom_of(port))).sum();
         let beside = if spec.headroom_beside { 0 } else { headroom * lossless };
         let Some(pool) = u64::from(spec.size).checked_sub(reserves + beside).filter(|&n| n > 0)
@@ -296,12 +295,13 @@ impl Memory {
         };
         self.used += u32::from(len);
         self.stats.max_bytes = self.stats.max_bytes.max(self.used);
+        let reserve = self.spec.reserve_of(class);
         let account = &mut self.ports[port as usize].classes[usize::from(class)];
         match place {
             Place::Held => {
-                let before = account.held.saturating_sub(self.spec.reserve);
+                let before = account.held.saturating_sub(reserve);
                 account.held += u32::from(len);
-                self.shared += account.held.saturating_sub(self.spec.reserve) - before;
+                self.shared += account.held.saturating_sub(reserve) - before;
             }
             Place::Headroom => {
                 account.headroom += u32::from(len);
@@ -326,7 +326,7 @@ impl Memory {
         if self.is_control(class) {
             return Ok(());
         }
-        let len = u32::from(len);
+        let (len, reserve) = (u32::from(len), self.spec.reserve_of(class));
         let account = &mut self.ports[port as usize].classes[usize::from(class)];
         if account.held + account.headroom < len {
             let (held, headroom) = (account.held, account.headroom);
@@ -338,9 +338,9 @@ impl Memory {
         // Headroom first, then shared memory, then the reserve.
         let from_headroom = account.headroom.min(len);
         account.headroom -= from_headroom;
-        let before = account.held.saturating_sub(self.spec.reserve);
+        let before = account.held.saturating_sub(reserve);
         account.held -= len - from_headroom;
-        self.shared -= before - account.held.saturating_sub(self.spec.reserve);
+        self.shared -= before - account.held.saturating_sub(reserve);
         self.used -= len;
         self.resume(xon);
         Ok(())
@@ -375,15 +375,15 @@ impl Memory {
     /// is free again, so that a class does not creep on below a threshold that rises; what no longer fits
     /// there is not lost while the threshold allows for it.
     fn place(&self, port: u32, class: u8, len: u16) -> Option<Place> {
-        let owner = &self.ports[port as usize];
+        let (owner, reserve) = (&self.ports[port as usize], self.spec.reserve_of(class));
         let account = owner.classes[usize::from(class)];
         let held = account.held + u32::from(len);
-        if held <= self.spec.reserve {
+        if held <= reserve {
             return Some(Place::Held);
         }
-        let taken = held - account.held.max(self.spec.reserve);
-        let shares = f64::from(held - self.spec.reserve) <= self.threshold(port)
-            && taken <= self.pool - self.shared;
+        let taken = held - account.held.max(reserve);
+        let shares =
+            f64::from(held - reserve) <= self.threshold(port) && taken <= self.pool - self.shared;
         let headroom = if self.spec.lossless & 1 << class != 0 { owner.headroom } else { 0 };
         let fits = account.headroom + u32::from(len) <= headroom;
         match (shares, fits) {
@@ -407,7 +407,7 @@ impl Memory {
     /// Whether (port, class) is to be paused now; it is noted if so.
     fn pauses(&mut self, port: u32, class: u8) -> bool {
         let account = self.ports[port as usize].classes[usize::from(class)];
-        let shared = account.held.saturating_sub(self.spec.reserve);
+        let shared = account.held.saturating_sub(self.spec.reserve_of(class));
         let due = self.spec.lossless & 1 << class != 0
             && (account.headroom > 0 || f64::from(shared) >= self.threshold(port))
             && !self.paused.contains(&(port, class));
@@ -434,25 +434,26 @@ impl Memory {
 
     fn resumes(&self, port: u32, class: u8) -> bool {
         let account = self.ports[port as usize].classes[usize::from(class)];
-        let shared = account.held.saturating_sub(self.spec.reserve);
+        let shared = account.held.saturating_sub(self.spec.reserve_of(class));
         let below = f64::from(shared) + f64::from(self.spec.resume_offset) <= self.threshold(port);
         account.headroom == 0 && (shared <= self.spec.xon || below)
     }
 }
 
 impl MemorySpec {
-    /// As the HPCC authors' simulator has it (dcqcn_pfc_hpcc_swift.md, section 2, `hpcc`). They run 16 MB for
-    /// each 50 Gb/s of a host's link.
+    /// As the HPCC authors' simulator has it (dcqcn_pfc_hpcc_swift.md, section 2, `hpcc`), in binary units. They run
+    /// 16 MiB for each 50 Gb/s of a host's link. They set 4 KiB aside once for each port, which is once for each lossless
+    /// class here: they have one.
     #[must_use]
     pub fn hpcc() -> Self {
         Self {
-            size: 12_000_000,
-            reserve: 4_000,
+            size: 12 << 20,
+            reserve: 4 << 10,
             headroom: Headroom::Delays(3),
             headroom_beside: false,
             threshold: Threshold::Dynamic { alpha: 0.125, with_rate: true },
             xon: 0,
-            resume_offset: 3_000,
+            resume_offset: 3 << 10,
             lossless: CLASS_0,
             control: CLASS_7,
         }
@@ -493,6 +494,10 @@ impl MemorySpec {
         }
     }
 
+    fn reserve_of(&self, class: u8) -> u32 {
+        if self.lossless & 1 << class != 0 { self.reserve } else { 0 }
+    }
+
     fn headroom_of(&self, port: &Ingress) -> u32 {
         match self.headroom {
             Headroom::Bytes(bytes) => bytes,
@@ -510,7 +515,7 @@ impl MemorySpec {
             Threshold::Dynamic { alpha, with_rate: false } => alpha,
             Threshold::Dynamic { mut alpha, with_rate: true } => {
                 while rate > hosts && alpha < 1.0 {
-                    alpha *= 2.0;
+                    alpha = (alpha * 2.0).min(1.0);
                     rate = Rate(rate.0 / 2);
                 }
                 alpha

@@ -262,23 +262,23 @@ fn a_departure_resumes_everybody_whose_threshold_it_raises() {
 #[test]
 fn the_reserve_is_nobody_elses() {
     let spec = MemorySpec { reserve: 2_000, size: 80_000, ..plain() };
-    // Two ports with seven classes that count and two lossless ones: 32 000 B to share.
-    let mut memory = memory(&MemorySpec { threshold: Threshold::Static(32_000), ..spec }, 2);
-    assert_eq!(memory.pool, 80_000 - 2 * 7 * 2_000 - 2 * 2 * 5_000);
+    // Two ports with two lossless classes: 52 000 B to share.
+    let mut memory = memory(&MemorySpec { threshold: Threshold::Static(52_000), ..spec }, 2);
+    assert_eq!(memory.pool, 80_000 - 2 * 2 * (2_000 + 5_000));
     let joined = (0..100).take_while(|_| memory.admit(0, 2, 1_000) == JOINS).count();
     assert_eq!(
         (joined, memory.shared, memory.stats().refused),
-        (34, 32_000, 1),
-        "lossy: no headroom"
+        (52, 52_000, 1),
+        "lossy: neither reserve nor headroom"
     );
-    assert_eq!(memory.admit(1, 2, 1_500), JOINS, "in its reserve");
     assert_eq!(memory.admit(1, 2, 1_000), Admit::Refused);
-    assert_eq!(memory.admit(1, 0, 1_500), JOINS);
+    assert_eq!(memory.admit(1, 0, 1_500), JOINS, "in its reserve");
     assert_eq!(memory.admit(1, 0, 1_000), XOFF, "in the headroom");
+    assert_eq!(memory.admit(1, 1, 2_000), JOINS, "in its reserve");
     assert_eq!(memory.admit(1, 7, 1_000), JOINS, "control is not counted");
-    assert_eq!(memory.used(), 34_000 + 1_500 + 2_500);
+    assert_eq!(memory.used(), 52_000 + 2_500 + 2_000);
     depart(&mut memory, 1, 7, 1_000);
-    assert_eq!(memory.used(), 38_000);
+    assert_eq!(memory.used(), 56_500);
 }
 
 /// XON at a threshold that has gone to nothing: when `xon` bytes are left.
@@ -364,15 +364,17 @@ fn alpha_grows_with_the_rate_of_a_port_up_to_one() {
     let spec = MemorySpec::hpcc();
     let alphas = [1, 2, 4, 8, 16].map(|times| spec.alpha_of(Rate(HOSTS.0 * times), HOSTS));
     assert_eq!(alphas, [0.125, 0.25, 0.5, 1.0, 1.0]);
+    let odd = MemorySpec { threshold: Threshold::Dynamic { alpha: 0.3, with_rate: true }, ..spec };
+    assert_eq!([2, 4, 8].map(|times| odd.alpha_of(Rate(HOSTS.0 * times), HOSTS)), [0.6, 1.0, 1.0]);
     assert_eq!(MemorySpec::sonic(0).alpha_of(Rate(HOSTS.0 * 4), HOSTS), 0.125);
 }
 
 #[test]
 fn presets_fit_the_switches_they_are_for() {
     let pool = |spec: &MemorySpec, ports: usize| memory(spec, ports).pool;
-    // 20 ports of HPCC's FatTree; each of them reserves 4 KB for each of seven classes.
-    assert_eq!(pool(&MemorySpec::hpcc(), 20), 12_000_000 - 20 * (37_500 + 28_000));
-    assert_eq!(pool(&MemorySpec::legacy(), 32), 9_000_000 - 32 * (103_000 + 7 * 1_030));
+    // 20 ports of HPCC's FatTree, as `SwitchMmu::ConfigNPort` of its authors counts them.
+    assert_eq!(pool(&MemorySpec::hpcc(), 20), 12 * 1024 * 1024 - 20 * (37_500 + 4 * 1024));
+    assert_eq!(pool(&MemorySpec::legacy(), 32), 9_000_000 - 32 * (103_000 + 1_030));
     assert_eq!(pool(&MemorySpec::sonic(0), 32), 18_000_000, "headroom beside it");
 }
 

@@ -5,7 +5,7 @@ mod dcqcn;
 mod hpcc;
 mod swift;
 
-use transports::rdma::rule::timely::{Middle, Update};
+use transports::rdma::rule::timely::{HaiBelow, Middle, Update};
 use transports::rdma::rule::{RuleConfig, fast, timely as timely_rule};
 use transports::rdma::{self, Clock, Initial, Operation, Recovery, Segment, Speed, Timestamps};
 use transports::rto::RtoConfig;
@@ -133,12 +133,15 @@ fn read(
     p: Option<&rdma::Config>,
     variant: &Variant,
 ) -> Result<Transport, Diagnostic> {
+    let class = table.given("class", p.map(|p| p.class))?;
+    // Where a preset has acknowledgements in the class of data, they follow it.
+    let ack_class = p.map(|p| if p.ack_class == p.class { class } else { p.ack_class });
     let config = rdma::Config {
         payload,
         overhead: bytes(table, "overhead", p.map(|p| p.overhead), 40)?,
         ack_bytes: bytes(table, "ack_bytes", p.map(|p| p.ack_bytes), 40)?,
-        class: table.given("class", p.map(|p| p.class))?,
-        ack_class: table.given("ack_class", p.map(|p| p.ack_class))?,
+        class,
+        ack_class: table.given("ack_class", ack_class)?,
         segment: table.given("segment", p.map(|p| p.segment))?,
         nic_pacing: table.given("nic_pacing", p.map(|p| NicPacing(p.nic_pacing)))?.0,
         recompute_gap: table.given("recompute_gap", p.map(|p| p.recompute_gap))?,
@@ -230,6 +233,23 @@ impl Knob for Speed {
         match self {
             Self::Share(share) => share.show(),
             Self::Fixed(rate) => rate.show(),
+        }
+    }
+}
+
+impl Knob for HaiBelow {
+    const EXAMPLE: &'static str = "false`, `true` or `\"always\"";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "always" => Ok(Self::Always),
+            _ => bool::read(value).map(|calm| if calm { Self::Calm } else { Self::Never }),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        match self {
+            Self::Never => false.show(),
+            Self::Calm => true.show(),
+            Self::Always => "always".to_owned().show(),
         }
     }
 }

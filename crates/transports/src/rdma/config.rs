@@ -173,18 +173,21 @@ impl Config {
         Self { ecn: true, cnp_interval, ..Self::roce(payload, RuleConfig::Dcqcn(params)) }
     }
 
-    /// HPCC: packets have room for telemetry.
+    /// HPCC: packets have room for telemetry; acknowledgements are in the class of data, as wherever windows limit what
+    /// is under way (specs/dcqcn_pfc_hpcc_swift.md, section 5, last paragraph).
     #[must_use]
     pub const fn hpcc(payload: u16, params: hpcc::Params) -> Self {
         let roce = Self::roce(payload, RuleConfig::Hpcc(params));
-        Self { overhead: roce.overhead + int::LEN as u16, telemetry: true, ..roce }
+        let overhead = roce.overhead + int::LEN as u16;
+        Self { overhead, telemetry: true, ack_class: roce.class, ..roce }
     }
 
-    /// Swift: what is lost is repeated, after three later packets or 100 us at least, 1 ms at first
-    /// (specs/dcqcn_pfc_hpcc_swift.md, section 7).
+    /// Swift: what is lost is repeated, after three later packets or 100 us at least, 1 ms at first; what a packet
+    /// waits in its own host's interface is not the fabric's delay (specs/dcqcn_pfc_hpcc_swift.md, section 7).
     #[must_use]
     pub const fn swift(payload: u16, params: swift::Params) -> Self {
         Self {
+            count_nic_wait: false,
             recovery: Recovery::Selective { reordering: 3 },
             rto: RtoConfig { min: Dur::from_us(100), initial: Dur::from_ms(1), ..Self::RTO },
             ..Self::roce(payload, RuleConfig::Swift(params))

@@ -113,6 +113,8 @@ pub(super) struct Incoming<'a> {
     /// When it came, by the clock of round-trip times.
     pub(super) stamp: Time,
     pub(super) remote: Dur,
+    /// How long it has been in this host, `stamp` being before that.
+    pub(super) local: Dur,
     pub(super) marked: bool,
     pub(super) hops: &'a [Hop],
 }
@@ -436,6 +438,7 @@ impl Flow {
             bytes,
             rtt,
             remote: incoming.remote,
+            local: incoming.local,
             ce: incoming.marked,
             hops: incoming.hops,
             achieved: self.pace.achieved(now).unwrap_or(before.0 as f64),

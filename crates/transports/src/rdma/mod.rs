@@ -228,7 +228,7 @@ impl Rdma {
         let Some(&slot) = self.by_id.get(&(pkt.src, header.queue_pair)) else {
             return; // of a queue pair that is over
         };
-        let stamp = self.stamp(cx);
+        let (stamp, local) = (self.stamp(cx), self.time_here(cx));
         let flow = &mut self.flows[slot as usize];
         let next = match ack.over {
             true => Some(flow.max()),
@@ -243,6 +243,7 @@ impl Rdma {
             bitmap: ack.bitmap.unwrap_or(0),
             stamp,
             remote: Dur::from_ns(u64::from(ack.remote)),
+            local,
             marked: ack.marked,
             hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
         };
@@ -261,6 +262,14 @@ impl Rdma {
                 let own = Clock { noise: clock.noise, ..Clock::PERFECT };
                 own.stamp(cx.draw, self.stamps, cx.now)
             }
+        }
+    }
+
+    /// How long the packet just come has been in this host since its stamp.
+    fn time_here(&self, cx: &Cx<'_>) -> Dur {
+        match self.config.timestamps {
+            Timestamps::Nic => cx.now.since(cx.rx_at),
+            Timestamps::Host => Dur::ZERO,
         }
     }
 

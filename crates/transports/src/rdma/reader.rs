@@ -134,6 +134,7 @@ impl Rdma {
             bitmap: 0,
             stamp,
             remote: Dur::ZERO,
+            local: self.time_here(cx),
             marked: pkt.flags.has(Flags::CE),
             hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
         };

@@ -71,7 +71,7 @@ pub struct Ack<'a> {
     pub now: Time,
     /// Everything below this packet number is acknowledged: never wraps, counts packets of the queue pair from 0.
     pub acked: u64,
-    /// The number of the next packet that has not been sent yet (`snd_nxt`).
+    /// The number of the next packet to send (`snd_nxt`); where a sender goes back, that is what is acknowledged next.
     pub next: u64,
     /// Bytes on the wire that it acknowledges and no one before it did, headers included; out of order too. Zero for
     /// a duplicate.
@@ -80,8 +80,10 @@ pub struct Ack<'a> {
     /// what it answers was sent more than once, or is not known.
     pub rtt: Option<Dur>,
     /// Between the arrival of what it answers at the receiver's interface and its own departure there, as the
-    /// receiver says.
+    /// receiver says. A part of `rtt`.
     pub remote: Dur,
+    /// Between its own arrival at this host's interface and `now`, if `rtt` ends with the arrival. Not a part of `rtt`.
+    pub local: Dur,
     /// It echoes a congestion mark.
     pub ce: bool,
     /// What the switches wrote on the way of what it answers, the first first. Empty without telemetry.
@@ -217,6 +219,7 @@ mod bench {
             bytes: 1082,
             rtt: Some(rtt),
             remote: Dur::ZERO,
+            local: Dur::ZERO,
             ce: false,
             hops: &[],
             achieved: rule.rate().0 as f64,

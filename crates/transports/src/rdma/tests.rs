@@ -12,7 +12,7 @@ use wire::roce::{Ack, Data, Kind, Part, Repr};
 
 use super::control::Control;
 use super::rule::timely::Params;
-use super::rule::{dcqcn, swift};
+use super::rule::{dcqcn, hpcc, swift};
 use super::{
     Config, ConfigError, Initial, Operation, Rdma, Recovery, RuleConfig, Segment, Speed, put_header,
 };
@@ -354,6 +354,23 @@ fn waiting_in_the_interface_counts_if_so_chosen() {
     }
 }
 
+/// Specs/dcqcn_pfc_hpcc_swift.md, section 7: Swift's fabric delay is the fabric's: forty windows that fill their own host's
+/// link see an idle fabric, and none of them shrinks.
+#[test]
+fn swift_does_not_take_its_own_interface_for_the_fabric() {
+    let config = Config::swift(1024, swift::Params::PAPER);
+    let mut net = bottleneck(&vec![config; 42], 1000);
+    for to in 2..42 {
+        net.submit(HostId(1), HostId(to), 256 << 10);
+    }
+    net.run_until(Time::ZERO + Dur::from_ms(5));
+    // Other hosts than 0 have no queue before them.
+    let base = DELAY * 2 + TEN_GIG.serialise(66);
+    assert!(samples(&net, 1).iter().all(|(_, _, rtt)| *rtt == base));
+    let flows = &net.endpoint(HostId(1)).inner.flows;
+    assert!(flows.iter().all(|flow| flow.rule().window() > 15 * 1086 - 1), "grown, not shrunk");
+}
+
 /// Call an endpoint of host 0 by hand, for a packet that came at `rx_at` or for something else.
 fn with_cx(rx_at: Time, now: Time, call: impl FnOnce(&mut Cx<'_>)) -> Vec<Effect> {
     let nics = [TEN_GIG];
@@ -482,6 +499,16 @@ fn telemetry_and_the_time_at_the_receiver_come_back() {
     assert_eq!((slot.wire_len, slot.hdr_len), (66 + 42, 22 + 42));
     let Kind::Ack(ack) = repr.kind else { panic!("{repr:?}") };
     assert_eq!((ack.remote, ack.cause, repr.psn), (3_000, Some(-1), 1));
+}
+
+/// Specs/dcqcn_pfc_hpcc_swift.md, end of section 5: no priority for acknowledgements where windows limit what is under way.
+#[test]
+fn acknowledgements_of_hpcc_are_in_the_class_of_data() {
+    for params in [hpcc::Params::PAPER, hpcc::Params::SIMULATOR] {
+        let config = Config::hpcc(1024, params);
+        let answers = answers(&mut Rdma::new(config).unwrap(), &[(0, data(0, Flags::ECT, None))]);
+        assert_eq!(answers[0].2.class, config.class);
+    }
 }
 
 const READ: Config = Config { operation: Operation::Read, ..Config::timely(1024) };

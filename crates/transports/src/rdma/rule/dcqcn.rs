@@ -43,7 +43,8 @@ pub struct Params {
 pub enum Cuts {
     /// Every CNP. The receiver sends no more than one in an interval.
     Cnp,
-    /// Marks that acknowledgements echo, no more than once in this time.
+    /// Marks that acknowledgements echo: there is a cut at the end of each interval of this length in which one came.
+    /// The first mark begins the first interval.
     Clocked(Dur),
 }
 
@@ -86,12 +87,11 @@ impl Params {
         ..Self::PAPER
     };
 
-    /// The same with the paper's CNPs and timers (`mlx_paper` there).
+    /// The same with intervals like the paper's (`dcqcn_paper` in its script).
     pub const MLX_PAPER: Self = Self {
-        cuts: Cuts::Cnp,
+        cuts: Cuts::Clocked(Dur::from_us(50)),
         alpha_timer: Dur::from_us(50),
         rate_timer: Dur::from_us(55),
-        clamp_target: true,
         ..Self::MLX
     };
 
@@ -112,14 +112,11 @@ impl Params {
         within("byte_counter", self.byte_counter as f64, 1.0..=f64::MAX, must)?;
         // What expires while a queue pair is idle is made up for one by one.
         let must = "it must be at least 1 ns";
-        for (name, value) in [
-            ("alpha_timer", self.alpha_timer),
-            ("rate_timer", self.rate_timer),
-            ("cut_interval", every),
-        ] {
+        for (name, value) in [("alpha_timer", self.alpha_timer), ("cut_interval", every)] {
             within(name, value.0 as f64, 1e3..=f64::MAX, must)?;
         }
-        Ok(())
+        let must = "it must be at least 1 us";
+        within("rate_timer", self.rate_timer.0 as f64, 1e6..=f64::MAX, must)
     }
 }
 
@@ -142,7 +139,7 @@ pub struct Dcqcn {
     alpha_at: Time,
     /// When the rate timer expires next; never while the rate is the line's.
     rate_at: Time,
-    /// Clocked cuts: when the next one may be.
+    /// Clocked cuts: when an interval ends that has begun, perhaps in the past; never before the first mark.
     cut_at: Time,
     /// Clocked cuts: a mark has come since alpha was worked out, and since the last cut.
     marked: Marked,
@@ -175,7 +172,7 @@ impl Dcqcn {
             alpha: 1.0,
             alpha_at: Time::NEVER,
             rate_at: Time::NEVER,
-            cut_at: Time::ZERO,
+            cut_at: Time::NEVER,
             marked: Marked::default(),
             sent: 0,
             timer_stage: 0,
@@ -188,21 +185,15 @@ impl Dcqcn {
         self.decay(now);
         if self.alpha_at == Time::NEVER {
             self.alpha_at = now + self.params.alpha_timer;
+            self.cut_at = now + every;
         } else {
             self.marked.alpha = true;
         }
-        self.marked.cut = true;
-        self.cut_if_due(now, every);
-    }
-
-    fn cut_if_due(&mut self, now: Time, every: Dur) {
-        if self.cut_at <= now {
-            // The clock runs on from the first cut.
-            let missed = now.since(self.cut_at).0 / every.0.max(1) + 1;
-            let first = self.cut_at == Time::ZERO;
-            self.cut_at = if first { now + every } else { self.cut_at + every * missed };
-            self.marked.cut = false;
-            self.cut(now);
+        if !self.marked.cut {
+            self.marked.cut = true;
+            // Intervals without marks have gone by unseen.
+            let over = now.since(self.cut_at).0 / every.0.max(1);
+            self.cut_at += every * (over + u64::from(self.cut_at <= now));
         }
     }
 
@@ -309,11 +300,11 @@ impl Rule for Dcqcn {
     }
 
     fn on_timer(&mut self, now: Time) {
-        if let Cuts::Clocked(every) = self.params.cuts
-            && self.marked.cut
-        {
+        if self.marked.cut && self.cut_at <= now {
+            // Alpha first, where both are due.
             self.decay(now);
-            self.cut_if_due(now, every);
+            self.marked.cut = false;
+            self.cut(now);
         }
         while self.rate_at <= now {
             self.rate_at += self.params.rate_timer;
@@ -463,16 +454,15 @@ mod tests {
         assert_eq!(rule.deadline(), at(1_000_000_055));
     }
 
-    /// HPCC's simulator: a cut every 4 us at most, alpha on its clock of 1 us, recovery in one step of 300 us, then
-    /// R_AI, then R_HAI, at 100 Gb/s four times those of 25 Gb/s.
+    /// HPCC's simulator: a cut every 4 us at most, the first 4 us after the first mark, alpha on its clock of 1 us,
+    /// recovery in one step of 300 us, then R_AI, then R_HAI, at 100 Gb/s four times those of 25 Gb/s.
     #[test]
     fn clocked_cuts() {
         let mut rule = begun(Params::MLX, 100);
         mark(&mut rule, at(10));
-        is(rule.current, 50.0 * GBPS);
+        is(rule.current, 100.0 * GBPS);
         mark(&mut rule, at(11));
         mark(&mut rule, at(12));
-        is(rule.current, 50.0 * GBPS);
         assert_eq!(rule.deadline(), at(14));
         // Alpha at 14 us: marks came in two of four periods, of which the last before 12 us is at its end.
         let g = 1.0 / 256.0;
@@ -482,17 +472,35 @@ mod tests {
         }
         run(&mut rule, at(14));
         is(rule.alpha, alpha);
-        let rate = 50.0 * GBPS * (1.0 - alpha / 2.0);
+        let rate = 100.0 * GBPS * (1.0 - alpha / 2.0);
         is(rule.current, rate);
         is(rule.target, 100.0 * GBPS);
         run(&mut rule, at(314));
-        is(rule.current, (100.0 * GBPS + rate) / 2.0);
-        mark(&mut rule, at(315));
         let target = (100.0 * GBPS + rate) / 2.0;
+        is(rule.current, target);
+        // Intervals end at 14 us and every 4 us from then on, marks or not.
+        mark(&mut rule, at(315));
+        assert_eq!(rule.deadline(), at(318));
+        run(&mut rule, at(318));
         is(rule.target, target);
-        run(&mut rule, at(315 + 600));
+        run(&mut rule, at(318 + 600));
         is(rule.target, target + 0.02 * GBPS);
-        run(&mut rule, at(315 + 900));
+        run(&mut rule, at(318 + 900));
         is(rule.target, target + 0.22 * GBPS);
+    }
+
+    /// Its `dcqcn_paper`: the same with longer intervals, without a clamp: a second cut in a row leaves the target.
+    #[test]
+    fn clocked_cuts_with_intervals_like_the_papers() {
+        let mut rule = begun(Params::MLX_PAPER, 100);
+        for us in [10, 61] {
+            mark(&mut rule, at(us));
+            let end = at(us / 50 * 50 + 60);
+            assert_eq!(rule.deadline(), end);
+            run(&mut rule, end);
+        }
+        assert_eq!(rule.timer_stage, 0, "cut at 110 us, before 55 us were over");
+        is(rule.target, 100.0 * GBPS);
+        assert!(rule.current < 26.0 * GBPS, "{}", rule.current);
     }
 }

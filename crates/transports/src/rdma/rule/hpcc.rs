@@ -42,7 +42,7 @@ pub enum Increase {
 pub enum Reaction {
     /// All, from a reference window that changes once in a round trip.
     Both,
-    /// One in a round trip.
+    /// One in a round trip; nothing is measured in between (its authors' simulator without fast reaction).
     PerRtt,
     /// All, each from the window that the last one left.
     PerAck,
@@ -189,27 +189,19 @@ impl Rule for Hpcc {
             return;
         }
         let first = self.hops == 0;
-        let Some(u) = self.measure(ack.hops) else {
-            if first {
-                self.round = ack.next;
-            }
-            return;
-        };
         let ends_round = ack.acked > self.round;
-        if ends_round {
+        if self.params.reaction == Reaction::PerRtt && !first && !ends_round {
+            return;
+        }
+        let u = self.measure(ack.hops);
+        if first || ends_round && u.is_some() {
             self.round = ack.next;
         }
-        let (commits, reacts) = match self.params.reaction {
-            Reaction::Both => (ends_round, true),
-            Reaction::PerRtt => (ends_round, ends_round),
-            Reaction::PerAck => (true, true),
-        };
-        if reacts {
-            let (window, stage) = self.compute(u);
-            self.window = window;
-            if commits {
-                (self.reference, self.stage) = (window, stage);
-            }
+        let Some(u) = u else { return };
+        let (window, stage) = self.compute(u);
+        self.window = window;
+        if ends_round || self.params.reaction == Reaction::PerAck {
+            (self.reference, self.stage) = (window, stage);
         }
     }
 
@@ -363,6 +355,19 @@ mod tests {
         assert_eq!(per_rtt.window, INITIAL, "the round trip is not over");
         assert!(both.window < INITIAL && both.reference == INITIAL);
         assert!(per_ack.window < both.window / 2.0, "the same queue is corrected again and again");
+    }
+
+    /// Its authors' simulator without fast reaction: what comes within a round trip is not looked at, so that U is that of
+    /// the whole round trip, by its first and its last queue.
+    #[test]
+    fn without_fast_reaction_a_whole_round_trip_is_measured() {
+        let mut rule = begun(Params { reaction: Reaction::PerRtt, ..Params::PAPER });
+        for n in 0..=13 {
+            let queue = if n < 13 { 162_560 } else { 0 };
+            ack(&mut rule, n, 12, &[hop(n * 1_000, n * 5_120, queue)]);
+        }
+        assert_eq!(rule.before[0], hop(13_000, 13 * 5_120, 0));
+        is(rule.utilization, 13.0 * 5_120.0 / 162_500.0);
     }
 
     /// W_AI: W_init (1-eta)/N; as a rate, what it carries in T.

@@ -199,14 +199,15 @@ impl Rule for Swift {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.timeouts = 0;
         let Some(rtt) = ack.rtt else { return };
-        self.rtt = rtt;
+        self.rtt = rtt + ack.local;
         let acked = ack.bytes as f64 / self.packet;
-        let when = (ack.now, rtt);
-        let remote = ack.remote.as_s_f64();
+        let when = (ack.now, self.rtt);
+        // What hosts take is the remote one's time from interface to interface and this one's to here.
+        let (fabric, hosts) = (rtt - ack.remote.min(rtt), ack.remote + ack.local);
         let target = self.params.target(self.hops, self.fabric.cwnd);
-        self.fabric.on_ack((rtt.as_s_f64() - remote, target), acked, when, &self.params);
+        self.fabric.on_ack((fabric.as_s_f64(), target), acked, when, &self.params);
         let target = self.params.endpoint_target.as_s_f64();
-        self.endpoint.on_ack((remote, target), acked, when, &self.params);
+        self.endpoint.on_ack((hosts.as_s_f64(), target), acked, when, &self.params);
     }
 
     /// Fast recovery begins.
@@ -338,6 +339,14 @@ mod tests {
         is(rule.fabric.cwnd, 15.0 + 1.0 / 15.0);
         is(rule.endpoint.cwnd, 15.0 * (1.0 - 0.8 * 0.5));
         is(rule.cwnd(), rule.endpoint.cwnd);
+        // What the acknowledgement waits in this host comes on top, and is in no round-trip time of the interface's.
+        let mut rule = begun(Params::PAPER);
+        let (remote, local) = (Dur::from_us(50), Dur::from_us(150));
+        let slow = Ack { remote, local, ..bench::ack(&rule, at(300), Dur::from_us(70)) };
+        rule.on_ack(&slow);
+        is(rule.fabric.cwnd, 15.0 + 1.0 / 15.0);
+        is(rule.endpoint.cwnd, 15.0 * (1.0 - 0.8 * 0.5));
+        assert_eq!(rule.rtt, Dur::from_us(220));
     }
 
     /// Timeouts halve; the fifth in a row makes it the least window; an acknowledgement begins the count again.

@@ -12,7 +12,7 @@ use super::{Ack, PathView, Rule, patched, rate};
 pub enum Update {
     /// At each acknowledgement that measures a round-trip time (the paper).
     Completion,
-    /// At the first of them for what was sent after the last time (HPCC's authors).
+    /// At the first of them for what was sent after the last time; the first of all is only remembered (HPCC's authors).
     RoundTrip,
 }
 
@@ -23,6 +23,17 @@ pub enum Middle {
     Gradient,
     /// The gradient and the queue: patched TIMELY.
     Weighted,
+}
+
+/// Whether hyperactive increase works below `t_low`, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HaiBelow {
+    /// No: delta alone (the paper's text).
+    Never,
+    /// Acknowledgements without a positive gradient count, as above `t_low`.
+    Calm,
+    /// All count (HPCC's authors).
+    Always,
 }
 
 /// Parameters of TIMELY.
@@ -48,8 +59,8 @@ pub struct Params {
     pub hai_factor: f64,
     /// So many acknowledgements without a positive gradient in a row begin hyperactive increase, at least 1.
     pub hai_after: u32,
-    /// Those below `t_low` count, and hyperactive increase works there too. The paper's text has neither.
-    pub hai_below_t_low: bool,
+    /// What becomes of it below `t_low`.
+    pub hai_below_t_low: HaiBelow,
     /// The rate is never lower.
     pub min_rate: Speed,
     /// The rate is never higher.
@@ -83,7 +94,7 @@ impl Params {
         min_rtt: Dur::from_us(20),
         hai_factor: 5.0,
         hai_after: 5,
-        hai_below_t_low: false,
+        hai_below_t_low: HaiBelow::Never,
         min_rate: Speed::Share(0.001),
         max_rate: Speed::Share(1.0),
         initial: Initial::Share,
@@ -111,11 +122,14 @@ impl Params {
         ..Self::PAPER
     };
 
-    /// TIMELY in the simulations of HPCC's authors (their code, and the least rate of their runs).
+    /// TIMELY in the simulations of HPCC's authors (their code, and the least rate of their runs). There five
+    /// increases in a row, whatever the gradient below `t_low`, make the sixth hyperactive.
     pub const HPCC: Self = Self {
         delta: Speed::Share(0.001),
         alpha: 0.875,
         hai_factor: 5.0,
+        hai_after: 6,
+        hai_below_t_low: HaiBelow::Always,
         min_rate: Speed::Fixed(Rate(1_000_000_000)),
         initial: Initial::At(Speed::Share(1.0)),
         update: Update::RoundTrip,
@@ -229,10 +243,12 @@ impl Timely {
 
     /// The same for a round-trip time below `t_low`.
     fn step_below(&mut self, rising: bool) -> f64 {
-        if !self.params.hai_below_t_low {
-            return self.delta;
-        }
-        self.calm = if rising { 0 } else { self.calm.saturating_add(1) };
+        let counts = match self.params.hai_below_t_low {
+            HaiBelow::Never => return self.delta,
+            HaiBelow::Calm => !rising,
+            HaiBelow::Always => true,
+        };
+        self.calm = if counts { self.calm.saturating_add(1) } else { 0 };
         self.step()
     }
 
@@ -267,6 +283,10 @@ impl Rule for Timely {
             return;
         }
         self.round_end = ack.next;
+        if update == Update::RoundTrip && self.previous.is_none() {
+            self.previous = Some(rtt);
+            return;
+        }
         let gradient = self.gradient(rtt);
         let scale = self.scale(ack.now);
         let limited = ack.achieved <= least_use * self.rate;
@@ -323,11 +343,33 @@ mod tests {
 
     #[test]
     fn i3_below_t_low_hyperactive_increase_is_a_choice() {
-        for (hai_below_t_low, last) in [(false, 1_070.0), (true, 1_190.0)] {
+        for (hai_below_t_low, last) in
+            [(HaiBelow::Never, 1_070.0), (HaiBelow::Calm, 1_190.0), (HaiBelow::Always, 1_190.0)]
+        {
             let mut rule = timely(Params { hai_below_t_low, ..PAPER });
             let rates = [(); 7].map(|()| after(&mut rule, 40));
             assert_eq!((rates[3], rates[6]), (1_040.0, last));
         }
+        let rising = |hai_below_t_low| {
+            let mut rule = timely(Params { hai_below_t_low, ..PAPER });
+            [30, 31, 32, 33, 34, 35, 36].map(|us| after(&mut rule, us))[6]
+        };
+        assert_eq!(rising(HaiBelow::Calm), 1_070.0, "the gradient is positive");
+        assert_eq!(rising(HaiBelow::Always), 1_190.0);
+    }
+
+    /// HPCC's authors: `UpdateRateTimely` looks at the count of increases before it counts this one.
+    #[test]
+    fn hpccs_authors_begin_hyperactive_increase_with_the_sixth() {
+        let mut rule = timely(Params::HPCC);
+        let mut at = 0;
+        let rates = [30, 31, 32, 33, 34, 35, 36].map(|us| {
+            at += 10;
+            let sample = ack(&rule, Time::ZERO, Dur::from_us(us));
+            rule.on_ack(&Ack { acked: at, next: at + 5, ..sample });
+            rule.rate / 1e6
+        });
+        assert_eq!(rates, [1_000.0, 1_010.0, 1_020.0, 1_030.0, 1_040.0, 1_050.0, 1_100.0]);
     }
 
     #[test]
@@ -451,9 +493,13 @@ mod tests {
         let mut rule = timely(Params { update: Update::RoundTrip, ..PAPER });
         let sample =
             |acked, next| Ack { acked, next, ..ack(&timely(PAPER), Time::ZERO, Dur::from_us(40)) };
-        for (acked, next, mbps) in
-            [(1, 9, 1_010.0), (5, 13, 1_010.0), (9, 17, 1_010.0), (10, 18, 1_020.0)]
-        {
+        for (acked, next, mbps) in [
+            (1, 9, 1_000.0),
+            (9, 17, 1_000.0),
+            (10, 18, 1_010.0),
+            (18, 30, 1_010.0),
+            (19, 31, 1_020.0),
+        ] {
             rule.on_ack(&sample(acked, next));
             assert_eq!(rule.rate / 1e6, mbps, "{acked}");
         }
