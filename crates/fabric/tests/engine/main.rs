@@ -240,9 +240,9 @@ fn lossless_queues_that_cannot_work_are_refused() {
     let mixed = Config { queue: queue.clone(), queues_at: vec![(2, drop_tail())], ..config(1) };
     assert_eq!(refusal(mixed), "lossless queues at some ports and others at others");
     let QueueSpec::Lossless(mut spec) = queue.clone() else { panic!("it is") };
-    spec.memory.size = 9_000;
+    spec.memory.size = 4_000;
     let why = refusal(Config { queue: QueueSpec::Lossless(spec), ..config(1) });
-    assert!(why.starts_with("a switch with 2 ports needs 17600 bytes for reserves"), "{why}");
+    assert!(why.starts_with("a switch with 2 ports needs 4400 bytes for reserves"), "{why}");
     let paused = |us| {
         let pfc = PfcSpec { pause: Pause::Timed(Dur::from_us(us)), ..pfc };
         refusal(Config { queue: queue.clone(), pfc, ..config(1) })
