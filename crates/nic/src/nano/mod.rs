@@ -1,2 +1,17 @@
 //! The NIC of nanotransport.md around its two P4 pipelines: reassembly, packetization, timers,
 //! packet generator, arbiter, and the externs that programs call.
+//!
+//! `docs/nanotransport.md` has a picture of the blocks and their law of time. Each is a file, pure
+//! and without I/O.
+
+pub mod bits;
+pub mod buffers;
+pub mod cells;
+pub mod clock;
+pub mod config;
+pub mod generator;
+pub mod meta;
+pub mod packetization;
+pub mod reassembly;
+pub mod srpt;
+pub mod timers;

@@ -1,0 +1,341 @@
+//! Packetization: messages that are being sent, which of their packets may go, must go again, or
+//! have arrived (nanotransport.md, section 6).
+//!
+//! A message is here whole from its submission. A packet is waiting for credit (`to_btx`), or for the
+//! wire in one descriptor (`waiting`), or sent; `delivered` says which have arrived. Descriptors stand
+//! in three queues: first transmissions, what credit has released, what a timeout repeats.
+
+use std::collections::VecDeque;
+
+use units::{Dur, Time};
+
+use super::bits::{below, bit, packets};
+use super::buffers::{Buffer, Buffers, FreeList};
+use super::config::Config;
+use super::timers::Timers;
+
+/// A message to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The transport: its IP protocol.
+    pub protocol: u8,
+    /// The receiving host.
+    pub dst_ip: u32,
+    /// The context there.
+    pub dst_context: u16,
+    /// The context that sends.
+    pub src_context: u16,
+    /// Bytes, at least 1.
+    pub msg_len: u16,
+    /// What stands in the bits of its number above those that choose the cell.
+    pub generation: u16,
+    /// What the user calls it.
+    pub tag: u64,
+}
+
+/// A packet to send: metadata for the egress pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataPacket {
+    /// Its message.
+    pub message: Outgoing,
+    /// The message's number.
+    pub tx_msg_id: u16,
+    /// Its buffer.
+    pub buffer: Buffer,
+    /// Index of the packet.
+    pub pkt_offset: u8,
+    /// Nothing of the message has been sent before.
+    pub is_new_msg: bool,
+    /// A timeout or a NACK asked for it.
+    pub is_rtx: bool,
+    /// It has been sent before, whoever asked for it.
+    pub again: bool,
+}
+
+/// A `creditToBtx` event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// This packet is to be sent again.
+    pub rtx: Option<u8>,
+    /// Raise the credit to this, and send what waits below it.
+    pub new_credit: Option<u16>,
+}
+
+/// What a timeout has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeout {
+    /// The message's tag.
+    pub tag: u64,
+    /// The message was given up and is gone.
+    pub gave_up: bool,
+    /// Packets that it sends again.
+    pub repeats: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    out: Outgoing,
+    packets: u8,
+    buffer: Buffer,
+    delivered: u64,
+    credit: u16,
+    to_btx: u64,
+    waiting: u64,
+    sent: u64,
+    /// Highest packet that was sent.
+    max_tx: u8,
+    /// `delivered` when the timer was last started.
+    delivered_before: u64,
+    timeouts: u32,
+    /// How many messages came before it: tells it from others that had its id.
+    serial: u64,
+}
+
+/// Packets of a message that wait for the wire.
+#[derive(Clone, Copy, Debug)]
+struct Descriptor {
+    since: Time,
+    id: u16,
+    serial: u64,
+    bits: u64,
+    is_rtx: bool,
+}
+
+/// The three queues, by falling priority.
+#[derive(Clone, Copy, Debug)]
+enum Queue {
+    Init,
+    Credit,
+    Timeout,
+}
+
+/// See the top of the file.
+#[derive(Debug)]
+pub struct Packetization {
+    messages: Vec<Option<Message>>,
+    ids: FreeList,
+    buffers: Buffers,
+    timers: Timers<u8>,
+    queues: [VecDeque<Descriptor>; 3],
+    rtt_pkts: u16,
+    timeout: Dur,
+    timeouts_max: Option<u32>,
+    probe: bool,
+    accepted: u64,
+}
+
+impl Packetization {
+    /// Nothing is being sent.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self {
+            messages: vec![None; usize::from(config.tx_ids)],
+            ids: FreeList::new(config.tx_ids),
+            buffers: Buffers::new(&config.classes),
+            timers: Timers::new(config.tx_ids),
+            queues: [VecDeque::new(), VecDeque::new(), VecDeque::new()],
+            rtt_pkts: config.rtt_pkts,
+            timeout: config.timeout,
+            timeouts_max: config.timeouts_max,
+            probe: config.probe,
+            accepted: 0,
+        }
+    }
+
+    /// The longest message that has a buffer, bytes.
+    #[must_use]
+    pub fn longest(&self) -> u32 {
+        self.buffers.longest()
+    }
+
+    /// Take a message, if an id and a buffer are free: its first packets may go, the others wait for
+    /// credit (section 6.2).
+    pub fn submit(&mut self, now: Time, out: Outgoing) -> bool {
+        if self.ids.left() == 0 {
+            return false;
+        }
+        let Some(buffer) = self.buffers.take(u32::from(out.msg_len)) else { return false };
+        let Some(id) = self.ids.take() else { return false };
+        let packets = packets(out.msg_len);
+        let all = below(u16::from(packets));
+        self.messages[usize::from(id)] = Some(Message {
+            out,
+            packets,
+            buffer,
+            delivered: 0,
+            credit: self.rtt_pkts,
+            to_btx: all & !below(self.rtt_pkts),
+            waiting: 0,
+            sent: 0,
+            max_tx: 0,
+            delivered_before: 0,
+            timeouts: 0,
+            serial: self.accepted,
+        });
+        self.accepted += 1;
+        self.timers.schedule(id, now + self.timeout, 0);
+        self.schedule(now, Queue::Init, id, all & below(self.rtt_pkts), false);
+        true
+    }
+
+    /// The id of the message that a control packet names, unless that is over: its number and the
+    /// context that sends it must be those of the message that has the cell now.
+    #[must_use]
+    pub fn id_of(&self, tx_msg_id: u16, src_context: u16) -> Option<u16> {
+        let id = self.cell(tx_msg_id);
+        let out = self.messages.get(usize::from(id))?.as_ref()?.out;
+        let same = self.number(id, out.generation) == tx_msg_id && out.src_context == src_context;
+        same.then_some(id)
+    }
+
+    /// The low bits of a message's number choose its cell.
+    #[must_use]
+    pub fn cell(&self, tx_msg_id: u16) -> u16 {
+        tx_msg_id & (self.messages.len() as u16).wrapping_sub(1)
+    }
+
+    fn number(&self, id: u16, generation: u16) -> u16 {
+        id | generation.wrapping_mul(self.messages.len() as u16)
+    }
+
+    fn message(&mut self, id: u16) -> Option<&mut Message> {
+        self.messages.get_mut(usize::from(id)).and_then(Option::as_mut)
+    }
+
+    /// A `delivered` event: these packets have arrived. Returns the tag of a message of which all
+    /// have; its id is free then.
+    pub fn delivered(&mut self, id: u16, arrived: u64) -> Option<u64> {
+        let message = self.message(id)?;
+        let all = below(u16::from(message.packets));
+        message.delivered |= arrived & all;
+        message.to_btx &= !message.delivered;
+        if message.delivered == all { self.free(id) } else { None }
+    }
+
+    /// A `creditToBtx` event (section 6.3). A packet that has arrived is not marked (homa_tr.md, E4),
+    /// and a credit that is lower than what there was means nothing (a PULL was overtaken).
+    pub fn credit(&mut self, now: Time, id: u16, event: Credit) {
+        let Some(message) = self.message(id) else { return };
+        if let Some(offset) = event.rtx {
+            let all = below(u16::from(message.packets));
+            message.to_btx |= bit(offset) & all & !message.delivered & !message.waiting;
+        }
+        if let Some(credit) = event.new_credit {
+            message.credit = message.credit.max(credit);
+            let send = message.to_btx & below(message.credit);
+            self.schedule(now, Queue::Credit, id, send, event.rtx.is_some());
+        }
+    }
+
+    /// Put packets into a descriptor, those that do not wait in one already.
+    fn schedule(&mut self, now: Time, queue: Queue, id: u16, bits: u64, is_rtx: bool) {
+        let Some(message) = self.message(id) else { return };
+        message.to_btx &= !bits;
+        let bits = bits & !message.waiting;
+        message.waiting |= bits;
+        let serial = message.serial;
+        if bits != 0 {
+            let descriptor = Descriptor { since: now, id, serial, bits, is_rtx };
+            self.queues[queue as usize].push_back(descriptor);
+        }
+    }
+
+    /// When the next timeout comes.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// The next timeout at or before `now` (section 6.3): repeat what was sent before the timer was
+    /// started and has not arrived.
+    pub fn on_timeout(&mut self, now: Time) -> Option<Timeout> {
+        let (at, id, rtx_offset) = self.timers.pop(now)?;
+        let limit = self.timeouts_max;
+        let message = self.message(id)?;
+        let (tag, max_tx) = (message.out.tag, message.max_tx);
+        let moved = max_tx > rtx_offset || message.delivered != message.delivered_before;
+        message.timeouts = if moved { 0 } else { message.timeouts + 1 };
+        message.delivered_before = message.delivered;
+        if limit.is_some_and(|limit| message.timeouts >= limit) {
+            self.free(id);
+            return Some(Timeout { tag, gave_up: true, repeats: 0 });
+        }
+        let mut rtx = below(u16::from(rtx_offset) + 1) & !message.delivered;
+        rtx &= below(u16::from(message.packets));
+        let stuck = rtx == 0 && max_tx <= rtx_offset && message.waiting == 0;
+        let before = message.waiting;
+        if self.probe && stuck {
+            // A lost GRANT or PULL with everything acknowledged: no packet is left that could be
+            // answered, so one goes beyond the credit.
+            let message = self.message(id)?;
+            rtx = message.to_btx & message.to_btx.wrapping_neg();
+        }
+        self.schedule(at, Queue::Timeout, id, rtx, true);
+        self.timers.schedule(id, at + self.timeout, max_tx);
+        Some(Timeout { tag, gave_up: false, repeats: (rtx & !before).count_ones() })
+    }
+
+    /// When the packet that [`Packetization::next`] would give began to wait, at the earliest.
+    #[must_use]
+    pub fn waiting_since(&mut self) -> Option<Time> {
+        self.drop_finished();
+        self.queues.iter().filter_map(|queue| Some(queue.front()?.since)).min()
+    }
+
+    /// Descriptors of messages that are over are passed over at no cost.
+    fn drop_finished(&mut self) {
+        let messages = &self.messages;
+        let alive = |d: &Descriptor| {
+            let message = messages.get(usize::from(d.id)).and_then(Option::as_ref);
+            message.is_some_and(|message| message.serial == d.serial)
+        };
+        for queue in &mut self.queues {
+            while queue.front().is_some_and(|d| !alive(d)) {
+                queue.pop_front();
+            }
+        }
+    }
+
+    /// The next packet of those that wait since `since` or longer.
+    pub fn next(&mut self, since: Time) -> Option<DataPacket> {
+        self.drop_finished();
+        let ready = |queue: &&mut VecDeque<Descriptor>| {
+            queue.front().is_some_and(|descriptor| descriptor.since <= since)
+        };
+        let queue = self.queues.iter_mut().find(ready)?;
+        let descriptor = queue.front_mut()?;
+        let Descriptor { id, bits, is_rtx, .. } = *descriptor;
+        let lowest = bits & bits.wrapping_neg();
+        descriptor.bits &= !lowest;
+        if descriptor.bits == 0 {
+            queue.pop_front();
+        }
+        let message = self.message(id)?;
+        let pkt_offset = lowest.trailing_zeros() as u8;
+        message.waiting &= !lowest;
+        let (again, is_new_msg) = (message.sent & lowest != 0, message.sent == 0);
+        message.sent |= lowest;
+        message.max_tx = message.max_tx.max(pkt_offset);
+        let (out, buffer) = (message.out, message.buffer);
+        let tx_msg_id = self.number(id, out.generation);
+        Some(DataPacket { message: out, tx_msg_id, buffer, pkt_offset, is_new_msg, is_rtx, again })
+    }
+
+    /// Give the message up that the user calls `tag`. Returns whether there was one.
+    pub fn cancel(&mut self, tag: u64) -> bool {
+        let is_it = |m: &Option<Message>| m.is_some_and(|message| message.out.tag == tag);
+        let id = self.messages.iter().position(is_it);
+        id.is_some_and(|id| self.free(id as u16).is_some())
+    }
+
+    fn free(&mut self, id: u16) -> Option<u64> {
+        let message = self.messages.get_mut(usize::from(id))?.take()?;
+        self.buffers.give(message.buffer);
+        self.ids.give(id);
+        self.timers.cancel(id);
+        Some(message.out.tag)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,345 @@
+//! Reassembly: which packets of which messages have arrived (nanotransport.md, section 5).
+//!
+//! A message has an id, a buffer and an entry in the table from its first packet to its last; it is
+//! found by its whole key. A timer of its own, restarted by each packet, ends a message whose sender
+//! has fallen silent. Those that are complete are remembered for a while, so that a packet that comes
+//! again does not begin them anew (the public code does; homa_tr.md, E6).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use units::{Dur, Time};
+
+use super::bits::{below, bit, packets};
+use super::buffers::{Buffer, Buffers, FreeList, SizeClass};
+use super::timers::Timers;
+
+/// What names a message at its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The sending host.
+    pub src_ip: u32,
+    /// The sending context.
+    pub src_context: u16,
+    /// The sender's number of the message.
+    pub tx_msg_id: u16,
+}
+
+/// A request of `get_rx_msg_info`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The message.
+    pub key: Key,
+    /// Whether the payload is there.
+    pub mark_received: bool,
+    /// Bytes of the message.
+    pub msg_len: u16,
+    /// Index of the packet.
+    pub pkt_offset: u8,
+}
+
+/// The answer of `get_rx_msg_info`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// There is neither an entry nor room for one; nothing else holds.
+    pub fail: bool,
+    /// Index of the message's cells.
+    pub rx_msg_id: u16,
+    /// The entry is new.
+    pub is_new_msg: bool,
+    /// The packet was not there before.
+    pub is_new_pkt: bool,
+    /// Every packet is there.
+    pub is_last_pkt: bool,
+    /// The first packet that is missing.
+    pub ack_no: u16,
+    /// The message was complete before: it has no id any more.
+    pub is_done: bool,
+}
+
+/// A message that is being received.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: Key,
+    received: u64,
+    packets: u8,
+    buffer: Buffer,
+    tag: u64,
+}
+
+/// See the top of the file.
+#[derive(Debug)]
+pub struct Reassembly {
+    entries: Vec<Option<Entry>>,
+    table: BTreeMap<Key, u16>,
+    ids: FreeList,
+    buffers: Buffers,
+    timers: Timers<()>,
+    timeout: Dur,
+    done: Done,
+}
+
+impl Reassembly {
+    /// Nothing is being received. `timeout` is how long a message may be silent, `remember` how many
+    /// completed ones are known.
+    #[must_use]
+    pub fn new(classes: &[SizeClass], ids: u16, timeout: Dur, remember: u32) -> Self {
+        Self {
+            entries: vec![None; usize::from(ids)],
+            table: BTreeMap::new(),
+            ids: FreeList::new(ids),
+            buffers: Buffers::new(classes),
+            timers: Timers::new(ids),
+            timeout,
+            done: Done { order: VecDeque::new(), keys: BTreeSet::new(), room: remember as usize },
+        }
+    }
+
+    /// Answer `request`, a packet that takes effect at `now`; `tag` is what the user calls its message.
+    /// Messages that have fallen silent before are ended first: see [`Reassembly::expire`].
+    pub fn lookup(&mut self, now: Time, request: Request, tag: u64) -> Info {
+        let Request { key, msg_len, pkt_offset, mark_received } = request;
+        let packets = packets(msg_len);
+        if msg_len == 0 || pkt_offset >= packets {
+            return Info { fail: true, ..Info::default() };
+        }
+        if self.done.keys.contains(&key) {
+            let ack_no = u16::from(packets);
+            return Info { is_done: true, is_last_pkt: true, ack_no, ..Info::default() };
+        }
+        let (rx_msg_id, is_new_msg) = match self.table.get(&key) {
+            Some(&id) => (id, false),
+            None => match self.begin(key, msg_len, tag) {
+                Some(id) => (id, true),
+                None => return Info { fail: true, ..Info::default() },
+            },
+        };
+        let Some(entry) = self.entries.get_mut(usize::from(rx_msg_id)).and_then(Option::as_mut)
+        else {
+            return Info { fail: true, ..Info::default() };
+        };
+        self.timers.schedule(rx_msg_id, now + self.timeout, ());
+        // What lies beyond the message as its first packet described it is no packet of it.
+        let mask = if mark_received { bit(pkt_offset) & below(entry.packets.into()) } else { 0 };
+        let is_new_pkt = !mark_received || entry.received & mask != mask || is_new_msg;
+        entry.received |= mask;
+        Info {
+            fail: false,
+            rx_msg_id,
+            is_new_msg,
+            is_new_pkt,
+            is_last_pkt: entry.received == below(entry.packets.into()),
+            ack_no: entry.received.trailing_ones() as u16,
+            is_done: false,
+        }
+    }
+
+    /// An id, a buffer and an entry for a new message, if there is one of each.
+    fn begin(&mut self, key: Key, msg_len: u16, tag: u64) -> Option<u16> {
+        if self.ids.left() == 0 {
+            return None;
+        }
+        let buffer = self.buffers.take(u32::from(msg_len))?;
+        let id = self.ids.take()?;
+        self.table.insert(key, id);
+        self.entries[usize::from(id)] =
+            Some(Entry { key, received: 0, packets: packets(msg_len), buffer, tag });
+        Some(id)
+    }
+
+    /// Message `id` has been delivered: free what it has, and remember it.
+    pub fn complete(&mut self, id: u16) {
+        if let Some(entry) = self.free(id) {
+            self.done.insert(entry.key);
+        }
+    }
+
+    fn free(&mut self, id: u16) -> Option<Entry> {
+        let entry = self.entries.get_mut(usize::from(id))?.take()?;
+        self.table.remove(&entry.key);
+        self.timers.cancel(id);
+        self.buffers.give(entry.buffer);
+        self.ids.give(id);
+        Some(entry)
+    }
+
+    /// End the messages whose timers have fired before `now`, and return the first of them: to be
+    /// called until there is none. A packet at `now` comes before a timer at `now`.
+    pub fn expire(&mut self, now: Time) -> Option<u16> {
+        let before = Time(now.0.checked_sub(1)?);
+        let (_, id, ()) = self.timers.pop(before)?;
+        self.free(id);
+        Some(id)
+    }
+
+    /// What the user calls the message that has `key`.
+    #[must_use]
+    pub fn tag(&self, key: Key) -> Option<u64> {
+        let id = self.table.get(&key)?;
+        Some(self.entries.get(usize::from(*id))?.as_ref()?.tag)
+    }
+
+    /// N2: as many ids as buffers and table entries are in use, and N11: no more than there are.
+    #[cfg(test)]
+    pub(super) fn assert_consistent(&self) {
+        let used = self.entries.len() - usize::from(self.ids.left());
+        let valid = self.entries.iter().flatten().count();
+        assert_eq!((used, used, used), (valid, self.table.len(), self.buffers.taken()), "N2");
+        let running = (0..self.entries.len() as u16).filter(|&id| self.timers.runs(id)).count();
+        assert_eq!(running, used, "one timer for each message");
+    }
+}
+
+/// Completed messages, the oldest of which is forgotten where there are too many.
+#[derive(Debug)]
+struct Done {
+    order: VecDeque<Key>,
+    keys: BTreeSet<Key>,
+    room: usize,
+}
+
+impl Done {
+    fn insert(&mut self, key: Key) {
+        if self.room == 0 {
+            return;
+        }
+        if self.order.len() == self.room
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.keys.remove(&oldest);
+        }
+        self.order.push_back(key);
+        self.keys.insert(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CLASS: SizeClass = SizeClass { bytes: 38_912, buffers: 16 };
+    const TIMEOUT: Dur = Dur::from_us(14);
+
+    fn reassembly() -> Reassembly {
+        Reassembly::new(&[CLASS], 16, TIMEOUT, 2)
+    }
+
+    const fn key(host: u32, tx_msg_id: u16) -> Key {
+        Key { src_ip: host, src_context: 7, tx_msg_id }
+    }
+
+    fn packet(key: Key, packets: u16, pkt_offset: u8) -> Request {
+        Request { key, mark_received: true, msg_len: packets * 1024, pkt_offset }
+    }
+
+    /// The table of section 5.2.
+    #[test]
+    fn the_cases_of_get_rx_msg_info() {
+        let mut r = reassembly();
+        let mut ask = |request| r.lookup(Time(0), request, 5);
+        let whole = |offset| packet(key(1, 0), 3, offset);
+        let first = ask(whole(1));
+        let expected = Info { is_new_msg: true, is_new_pkt: true, ..Info::default() };
+        assert_eq!(first, expected, "ackNo 0: packet 0 is missing");
+        assert!(!ask(whole(1)).is_new_pkt, "a duplicate");
+        let chop = ask(Request { mark_received: false, ..whole(1) });
+        assert!(chop.is_new_pkt && !chop.is_new_msg, "without payload it counts as new");
+        assert_eq!(ask(whole(0)).ack_no, 2);
+        let last = ask(whole(2));
+        assert!(last.is_last_pkt && last.ack_no == 3 && last.rx_msg_id == 0);
+        r.complete(0);
+        r.assert_consistent();
+        let again = r.lookup(Time(0), whole(2), 5);
+        assert!(again.is_done && again.ack_no == 3 && !again.is_new_pkt);
+        r.assert_consistent();
+    }
+
+    /// N11: at most 16 messages; the 17th gets fail. Hosts whose low address bits agree are different.
+    #[test]
+    fn n11_the_seventeenth_message_fails() {
+        let mut r = reassembly();
+        for host in 0..16 {
+            let info = r.lookup(Time(0), packet(key(host << 4, 0), 2, 0), 0);
+            assert_eq!((info.rx_msg_id, info.is_new_msg), (host as u16, true));
+            r.assert_consistent();
+        }
+        assert!(r.lookup(Time(0), packet(key(999, 0), 1, 0), 0).fail);
+        assert!(!r.lookup(Time(0), packet(key(16, 0), 2, 1), 0).is_new_msg, "one that is there");
+    }
+
+    #[test]
+    fn impossible_packets_fail() {
+        let mut r = reassembly();
+        assert!(r.lookup(Time(0), packet(key(1, 0), 2, 2), 0).fail, "beyond the end");
+        assert!(r.lookup(Time(0), packet(key(1, 0), 39, 0), 0).fail, "no buffer is large enough");
+        assert!(r.lookup(Time(0), Request { msg_len: 0, ..packet(key(1, 0), 1, 0) }, 0).fail);
+        r.assert_consistent();
+        // The length changes on the way: the first packet's holds.
+        r.lookup(Time(0), packet(key(1, 0), 2, 0), 0);
+        assert!(!r.lookup(Time(0), packet(key(1, 0), 9, 8), 0).is_last_pkt);
+    }
+
+    /// E6, section 5.3: a message that has fallen silent is ended, one that has not is not.
+    #[test]
+    fn silence_ends_a_message() {
+        let mut r = reassembly();
+        r.lookup(Time(0), packet(key(1, 0), 2, 0), 0);
+        let later = Time(TIMEOUT.0 / 2);
+        r.lookup(later, Request { mark_received: false, ..packet(key(1, 0), 2, 1) }, 0);
+        assert_eq!(r.expire(Time(TIMEOUT.0) + Dur::from_us(1)), None, "restarted by every packet");
+        assert_eq!(r.expire(later + TIMEOUT + Dur::from_us(1)), Some(0));
+        r.assert_consistent();
+        assert_eq!(r.tag(key(1, 0)), None);
+        assert!(r.lookup(later, packet(key(1, 0), 2, 1), 0).is_new_msg);
+    }
+
+    #[test]
+    fn the_oldest_of_the_completed_is_forgotten_first() {
+        let mut r = reassembly();
+        for id in 0..3 {
+            let info = r.lookup(Time(0), packet(key(1, id), 1, 0), 0);
+            r.complete(info.rx_msg_id);
+        }
+        let mut is_done = |id| r.lookup(Time(0), packet(key(1, id), 1, 0), 0).is_done;
+        assert_eq!([is_done(0), is_done(1), is_done(2)], [false, true, true]);
+    }
+
+    proptest! {
+        /// N2 at every step, N7's half here: whatever the order, duplicates, chops and silence, every
+        /// packet is new exactly once per life of its message.
+        #[test]
+        fn n2_ids_buffers_and_entries_agree(
+            steps in prop::collection::vec((0..24u32, 0..6u8, any::<bool>(), 0..3u64), 1..400)
+        ) {
+            let mut r = reassembly();
+            let mut model: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
+            let mut now = Time(0);
+            for (host, offset, mark_received, us) in steps {
+                now = now + Dur::from_us(us);
+                while let Some(_id) = r.expire(now) {
+                    r.assert_consistent();
+                }
+                model.retain(|&host, _| r.tag(key(host, 0)).is_some());
+                let request = Request { mark_received, ..packet(key(host, 0), 6, offset) };
+                let info = r.lookup(now, request, u64::from(host));
+                r.assert_consistent();
+                if info.fail {
+                    prop_assert_eq!(model.len(), 16);
+                } else if !info.is_done {
+                    prop_assert_eq!(info.is_new_msg, !model.contains_key(&host));
+                    let received = model.entry(host).or_default();
+                    if mark_received {
+                        prop_assert_eq!(info.is_new_pkt, received.insert(offset));
+                    }
+                    let missing = (0..7).find(|i| !received.contains(i));
+                    prop_assert_eq!(info.ack_no, missing.map_or(0, u16::from));
+                    prop_assert_eq!(info.is_last_pkt, received.len() == 6);
+                    if info.is_last_pkt {
+                        r.complete(info.rx_msg_id);
+                        model.remove(&host);
+                    }
+                }
+            }
+        }
+    }
+}
