@@ -315,7 +315,7 @@ mod tests {
             let mut model: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
             let mut now = Time(0);
             for (host, offset, mark_received, us) in steps {
-                now = now + Dur::from_us(us);
+                now += Dur::from_us(us);
                 while let Some(_id) = r.expire(now) {
                     r.assert_consistent();
                 }

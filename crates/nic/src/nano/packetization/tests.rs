@@ -238,7 +238,7 @@ proptest! {
         let mut p = packetization();
         let mut now = Time(0);
         for (n, step) in steps.into_iter().enumerate() {
-            now = now + Dur(1_000);
+            now += Dur(1_000);
             match step {
                 Step::Submit(packets) => {
                     p.submit(now, Outgoing { tag: n as u64, ..message(packets) });
