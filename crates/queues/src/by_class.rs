@@ -23,8 +23,8 @@ use crate::{Desc, Fate, Queue, QueueSpec};
 pub struct ByClassSpec {
     /// Which class is served next.
     pub schedule: Schedule,
-    /// The classes, each with the discipline of its own queue. A packet of another class joins the
-    /// first.
+    /// The classes, 0 to 7, each once and with the discipline of its own queue. A packet of another class
+    /// joins the first.
     pub classes: Vec<(u8, QueueSpec)>,
     /// Which of these queues a packet joins.
     pub sort: Sort,
@@ -102,12 +102,17 @@ impl Schedule {
 #[derive(Clone, Debug)]
 pub struct ByClass {
     strict: bool,
-    sort: Sort,
     trim: Option<Trim>,
+    /// In which of the queues packets of each class are that carry payload, and those that do not.
+    data_at: [u8; 8],
+    control_at: [u8; 8],
+    /// Of strict priorities, the lowest first.
     classes: Vec<Class>,
     /// Whose turn it is; of strict priorities, who was served last.
     turn: usize,
-    /// Bit c: class c may be served.
+    /// Bit n: something waits in queue n.
+    waits: u8,
+    /// Bit n: queue n may be served.
     open: u8,
 }
 
@@ -121,13 +126,6 @@ struct Class {
     quantum: i64,
 }
 
-impl Class {
-    /// Whether it may be served, and has something to send.
-    fn is_ready(&self, open: u8) -> bool {
-        (self.class > 7 || open & 1 << self.class != 0) && !self.queue.is_empty()
-    }
-}
-
 impl ByClass {
     pub(crate) fn new(spec: &ByClassSpec) -> Self {
         let class = |(class, queue): &(u8, QueueSpec)| Class {
@@ -136,21 +134,41 @@ impl ByClass {
             credit: 0,
             quantum: spec.schedule.quantum(*class),
         };
-        let classes = spec.classes.iter().map(class).collect();
+        let mut classes: Vec<Class> = spec.classes.iter().take(8).map(class).collect();
         let strict = spec.schedule == Schedule::Strict;
-        Self { strict, sort: spec.sort, trim: spec.trim, classes, turn: 0, open: u8::MAX }
+        if strict {
+            classes.sort_by_key(|c| c.class);
+        }
+        let numbers = || spec.classes.iter().map(|(class, _)| *class);
+        let at = |class| classes.iter().position(|c| Some(c.class) == class).unwrap_or(0) as u8;
+        let of_class = |class| at(numbers().find(|&c| c == class).or(numbers().next()));
+        let (data_at, control_at) = match spec.sort {
+            Sort::Class => {
+                let own = std::array::from_fn(|class| of_class(class as u8));
+                (own, own)
+            }
+            Sort::Payload => ([at(numbers().min()); 8], [at(numbers().max()); 8]),
+        };
+        let (turn, waits, open) = (0, 0, u8::MAX);
+        Self { strict, trim: spec.trim, data_at, control_at, classes, turn, waits, open }
+    }
+
+    /// In which of the queues `packet` is.
+    fn place(&self, packet: Desc) -> usize {
+        let at = if packet.is_data() { &self.data_at } else { &self.control_at };
+        usize::from(at[usize::from(packet.class & 7)])
     }
 
     /// Where `packet` queues; nowhere, if there is no class at all.
     fn class(&mut self, packet: Desc) -> Option<&mut Class> {
-        match self.sort {
-            Sort::Class => {
-                let at = self.classes.iter().position(|c| c.class == packet.class).unwrap_or(0);
-                self.classes.get_mut(at)
-            }
-            Sort::Payload if packet.is_data() => self.classes.iter_mut().min_by_key(|c| c.class),
-            Sort::Payload => self.classes.iter_mut().max_by_key(|c| c.class),
-        }
+        let at = self.place(packet);
+        self.classes.get_mut(at)
+    }
+
+    /// Whether something waits in queue `at` may have changed.
+    fn note(&mut self, at: usize) {
+        let waits = self.classes.get(at).is_some_and(|class| !class.queue.is_empty());
+        self.waits = self.waits & !(1 << at) | u8::from(waits) << at;
     }
 
     /// The class in which the header of `packet` goes on.
@@ -164,11 +182,16 @@ impl ByClass {
     }
 
     pub(crate) fn set_open(&mut self, open: u8) {
-        self.open = open;
+        let at = self.classes.iter().enumerate();
+        let shut = at.filter(|(_, c)| open & 1 << (c.class & 7) == 0);
+        self.open = shut.fold(u8::MAX, |open, (at, _)| open & !(1 << at));
     }
 
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
-        self.class(packet).is_some_and(|class| class.queue.offer(packet))
+        let at = self.place(packet);
+        let joins = self.classes.get_mut(at).is_some_and(|class| class.queue.offer(packet));
+        self.waits |= u8::from(joins) << at;
+        joins
     }
 
     /// As `offer`, of a packet that is served at once. Nobody waits, so the past is forgotten.
@@ -190,10 +213,14 @@ impl ByClass {
     ) {
         match self.trim {
             Some(trim) if packet.is_data() => self.enqueue_or_trim(trim, packet, fate),
-            _ => match self.class(packet) {
-                Some(class) => class.queue.enqueue(packet, coin, fate),
-                None => fate(Fate::Drop, packet),
-            },
+            _ => {
+                let at = self.place(packet);
+                match self.classes.get_mut(at) {
+                    Some(class) => class.queue.enqueue(packet, coin, fate),
+                    None => fate(Fate::Drop, packet),
+                }
+                self.note(at);
+            }
         }
     }
 
@@ -214,30 +241,37 @@ impl ByClass {
     }
 
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
-        if self.strict {
-            let ready =
-                self.classes.iter().enumerate().filter(|(_, class)| class.is_ready(self.open));
-            (self.turn, _) = ready.max_by_key(|(_, class)| class.class)?;
-            return self.classes[self.turn].queue.dequeue();
-        }
-        if !self.classes.iter().any(|class| class.is_ready(self.open)) {
+        let ready = self.waits & self.open;
+        if ready == 0 {
             return None;
         }
+        self.turn = if self.strict { ready.ilog2() as usize } else { self.whose_turn(ready) };
+        let class = &mut self.classes[self.turn];
+        let packet = class.queue.dequeue();
+        if !self.strict {
+            class.credit -= packet.map_or(0, |packet| i64::from(packet.len));
+        }
+        self.note(self.turn);
+        packet
+    }
+
+    /// Whose turn it is of the queues that are `ready`, one of which is.
+    fn whose_turn(&mut self, ready: u8) -> usize {
+        let mut turn = self.turn;
         // It ends: in each round a class that is ready gains a quantum.
         loop {
-            let class = &mut self.classes[self.turn];
-            let ready = class.is_ready(self.open);
+            let class = &mut self.classes[turn];
+            let ready = ready & 1 << turn != 0;
             if class.credit > 0 {
-                if ready && let Some(packet) = class.queue.dequeue() {
-                    class.credit -= i64::from(packet.len);
-                    return Some(packet);
+                if ready {
+                    return turn;
                 }
                 // Nothing to send now, and no credit for later.
                 class.credit = 0;
             } else if ready {
                 class.credit += class.quantum;
             }
-            self.turn = (self.turn + 1) % self.classes.len();
+            turn = (turn + 1) % self.classes.len();
         }
     }
 
@@ -257,7 +291,7 @@ impl ByClass {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.classes.iter().all(|class| class.queue.is_empty())
+        self.waits == 0
     }
 
     pub(crate) fn bytes(&self) -> u32 {
@@ -266,11 +300,15 @@ impl ByClass {
 
     /// Everything that waits in `class` is lost.
     pub(crate) fn discard(&mut self, class: u8, fate: &mut impl FnMut(Fate, Desc)) {
-        let Some(class) = self.classes.iter_mut().find(|c| c.class == class) else { return };
-        while let Some(packet) = class.queue.dequeue() {
-            class.queue.finish(packet);
+        let Some(at) = self.classes.iter().position(|c| c.class == class) else { return };
+        let queue = &mut self.classes[at].queue;
+        while let Some(packet) = queue.dequeue() {
+            queue.finish(packet);
             fate(Fate::Drop, packet);
         }
+        // It has not left, marked or not.
+        queue.take_mark();
+        self.note(at);
     }
 }
 
