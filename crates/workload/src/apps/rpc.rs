@@ -68,10 +68,13 @@ enum Said {
     Request { call: u32, response: u64 },
     /// The response to call `call` of the receiver.
     Response { call: u32 },
+    /// Call `call` of the receiver has a response that could not be delivered.
+    Failure { call: u32 },
 }
 
 impl Said {
     const RESPONSE: u64 = 1 << 63;
+    const FAILURE: u64 = Self::RESPONSE | 1;
     const CALL: u32 = 40;
     /// Calls are numbered modulo this: more are never under way at one client.
     const CALLS: u32 = 1 << 23;
@@ -80,14 +83,16 @@ impl Said {
         match self {
             Self::Request { call, response } => u64::from(call) << Self::CALL | response,
             Self::Response { call } => Self::RESPONSE | u64::from(call) << Self::CALL,
+            Self::Failure { call } => Self::FAILURE | u64::from(call) << Self::CALL,
         }
     }
 
     fn of(token: u64) -> Self {
         let call = (token >> Self::CALL) as u32 & (Self::CALLS - 1);
-        match token & Self::RESPONSE {
-            0 => Self::Request { call, response: token & RESPONSE_MAX },
-            _ => Self::Response { call },
+        match token & Self::FAILURE {
+            Self::RESPONSE => Self::Response { call },
+            failure if failure == Self::FAILURE => Self::Failure { call },
+            _ => Self::Request { call, response: token & RESPONSE_MAX },
         }
     }
 }
@@ -127,14 +132,17 @@ pub struct Rpc {
     /// The responses that it works out: when each is ready, its number, for whom it is, how long it is
     /// and which call it answers.
     due: BTreeSet<(Time, u64, HostId, u64, u32)>,
+    /// Its responses under way: for whom each is, and which call it answers.
+    responses: BTreeMap<MsgId, (HostId, u32)>,
 }
 
 impl Rpc {
     /// The part of a host that calls `servers`, if any, and answers whoever calls it.
     #[must_use]
     pub fn new(spec: Arc<RpcSpec>, servers: Option<Destinations>) -> Self {
-        let (slots, calls, due) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
-        Self { spec, servers, slots, called: 0, calls, answered: 0, due }
+        let (calls, responses) = (BTreeMap::new(), BTreeMap::new());
+        let (slots, due) = (Vec::new(), BTreeSet::new());
+        Self { spec, servers, slots, called: 0, calls, answered: 0, due, responses }
     }
 
     /// Slot `index` calls again, some time after `from`; not at all if that is too late.
@@ -198,6 +206,11 @@ impl Rpc {
                     self.end(cx, &call, Some(len));
                 }
             }
+            Said::Failure { call } => {
+                if let Some(call) = self.calls.remove(&call) {
+                    self.end(cx, &call, None);
+                }
+            }
         }
     }
 
@@ -206,7 +219,8 @@ impl Rpc {
         while let Some(&ready) = self.due.first().filter(|due| due.0 <= cx.now) {
             self.due.remove(&ready);
             let (_, _, client, len, call) = ready;
-            self.submit(cx, client, len, Said::Response { call });
+            let response = self.submit(cx, client, len, Said::Response { call });
+            self.responses.insert(response, (client, call));
         }
         if let Some(next) = self.due.first() {
             cx.arm(DUE, next.0);
@@ -245,7 +259,14 @@ impl App for Rpc {
             AppEvent::Delivered { key, len, token, .. } => {
                 self.hear(cx, key.src, len, Said::of(token));
             }
+            AppEvent::Acked(id) => {
+                self.responses.remove(&id);
+            }
             AppEvent::Failed(key, _) if key.src == cx.me => {
+                if let Some((client, call)) = self.responses.remove(&key.id) {
+                    // Once: who cannot be told either waits for ever, as in a network without deadlines.
+                    self.submit(cx, client, 1, Said::Failure { call });
+                }
                 let failed = self.calls.iter().find(|(_, call)| call.request == key.id);
                 let failed = failed.map(|(&call, _)| call);
                 if let Some(call) = failed.and_then(|call| self.calls.remove(&call)) {
@@ -272,7 +293,6 @@ impl App for Rpc {
 
 #[cfg(test)]
 mod tests {
-    use endpoint::Why;
     use units::{Dur, MsgKey};
 
     use super::*;
@@ -372,13 +392,25 @@ mod tests {
         let mut bench =
             bench(RpcSpec { arrivals: Arrivals::Closed(Gap::Fixed(Dur::ZERO)), ..spec() });
         bench.run_for(2);
-        let key = MsgKey { src: HostId(0), id: bench.submitted[0].msg.id };
-        bench.event(HostId(0), AppEvent::Failed(key, Why::TimedOut));
+        bench.fail(MsgKey { src: HostId(0), id: bench.submitted[0].msg.id });
         let failed = bench.jobs[0];
         assert_eq!((failed.completed, failed.bytes, failed.in_time), (false, 0, 0));
         bench.resume(usize::MAX);
         let calls = bench.submitted.iter().filter(|s| s.src == HostId(0)).count();
         assert_eq!((calls, bench.jobs.len()), (6, 6), "the other slot makes the other five");
+    }
+
+    #[test]
+    fn a_response_that_fails_ends_its_call_and_its_slot() {
+        let mut bench =
+            bench(RpcSpec { arrivals: Arrivals::Closed(Gap::Fixed(Dur::ZERO)), ..spec() });
+        // Two requests and a response.
+        bench.run_for(3);
+        let response = bench.submitted[2];
+        bench.fail(MsgKey { src: response.src, id: response.msg.id });
+        bench.resume(usize::MAX);
+        let failed = bench.jobs.iter().filter(|job| !job.completed).count();
+        assert_eq!((failed, bench.jobs.len()), (1, 6), "the other slot makes the other five");
     }
 
     #[test]
@@ -389,6 +421,8 @@ mod tests {
             Said::Request { call: 0, response: 1 },
             Said::Response { call },
             Said::Response { call: 0 },
+            Said::Failure { call },
+            Said::Failure { call: 0 },
         ] {
             assert_eq!(Said::of(said.token()), said);
         }
