@@ -34,6 +34,8 @@ pub struct Config {
     /// The IP protocol of each transport that the program runs: the messages of the i-th transport of the
     /// scenario get the i-th.
     pub protocols: Vec<u8>,
+    /// Whether each packet draws a path of its own; otherwise each message does.
+    pub spray: bool,
 }
 
 /// Why a configuration is refused.
@@ -78,6 +80,7 @@ impl Config {
             pulls_max: 256,
             remember: 1024,
             protocols: Vec::new(),
+            spray: false,
         }
     }
 

@@ -5,15 +5,6 @@ use units::HostId;
 
 use super::buffers::Buffer;
 
-/// What both pipelines are told about their NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nic {
-    /// Whose NIC it is: gives addresses.
-    pub host: HostId,
-    /// Packets that a message may send unasked.
-    pub rtt_pkts: u16,
-}
-
 /// The address of a host, as `wire::frame` has it: 10.x.y.z.
 #[must_use]
 pub const fn ip_of(host: HostId) -> u32 {
@@ -31,8 +22,6 @@ pub const fn host_of(ip: u32) -> HostId {
 pub struct Ingress {
     /// The message's id here.
     pub rx_msg_id: u16,
-    /// Index of the packet.
-    pub pkt_offset: u8,
     /// The message is whole with it.
     pub is_last_pkt: bool,
     /// There is no payload for reassembly.

@@ -4,11 +4,15 @@
 //! `docs/nanotransport.md` has a picture of the blocks and their law of time. Each is a file, pure
 //! and without I/O.
 
+pub mod arbiter;
 pub mod bits;
 pub mod buffers;
 pub mod cells;
 pub mod clock;
 pub mod config;
+pub mod endpoint;
+pub mod externs;
+pub mod frame;
 pub mod generator;
 pub mod meta;
 pub mod packetization;

@@ -33,6 +33,15 @@ pub struct Outgoing {
     pub tag: u64,
 }
 
+#[cfg(test)]
+impl Outgoing {
+    /// A message of one packet.
+    pub(super) const fn for_test(tag: u64) -> Self {
+        let (dst_ip, dst_context, src_context) = (1, 0, 3);
+        Self { protocol: 155, dst_ip, dst_context, src_context, msg_len: 1024, generation: 0, tag }
+    }
+}
+
 /// A packet to send: metadata for the egress pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataPacket {

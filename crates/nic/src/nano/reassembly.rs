@@ -63,7 +63,6 @@ struct Entry {
     received: u64,
     packets: u8,
     buffer: Buffer,
-    tag: u64,
 }
 
 /// See the top of the file.
@@ -94,9 +93,9 @@ impl Reassembly {
         }
     }
 
-    /// Answer `request`, a packet that takes effect at `now`; `tag` is what the user calls its message.
-    /// Messages that have fallen silent before are ended first: see [`Reassembly::expire`].
-    pub fn lookup(&mut self, now: Time, request: Request, tag: u64) -> Info {
+    /// Answer `request`, a packet that takes effect at `now`. Messages that have fallen silent before are
+    /// ended first: see [`Reassembly::expire`].
+    pub fn lookup(&mut self, now: Time, request: Request) -> Info {
         let Request { key, msg_len, pkt_offset, mark_received } = request;
         let packets = packets(msg_len);
         if msg_len == 0 || pkt_offset >= packets {
@@ -108,7 +107,7 @@ impl Reassembly {
         }
         let (rx_msg_id, is_new_msg) = match self.table.get(&key) {
             Some(&id) => (id, false),
-            None => match self.begin(key, msg_len, tag) {
+            None => match self.begin(key, msg_len) {
                 Some(id) => (id, true),
                 None => return Info { fail: true, ..Info::default() },
             },
@@ -134,7 +133,7 @@ impl Reassembly {
     }
 
     /// An id, a buffer and an entry for a new message, if there is one of each.
-    fn begin(&mut self, key: Key, msg_len: u16, tag: u64) -> Option<u16> {
+    fn begin(&mut self, key: Key, msg_len: u16) -> Option<u16> {
         if self.ids.left() == 0 {
             return None;
         }
@@ -142,7 +141,7 @@ impl Reassembly {
         let id = self.ids.take()?;
         self.table.insert(key, id);
         self.entries[usize::from(id)] =
-            Some(Entry { key, received: 0, packets: packets(msg_len), buffer, tag });
+            Some(Entry { key, received: 0, packets: packets(msg_len), buffer });
         Some(id)
     }
 
@@ -169,13 +168,6 @@ impl Reassembly {
         let (_, id, ()) = self.timers.pop(before)?;
         self.free(id);
         Some(id)
-    }
-
-    /// What the user calls the message that has `key`.
-    #[must_use]
-    pub fn tag(&self, key: Key) -> Option<u64> {
-        let id = self.table.get(&key)?;
-        Some(self.entries.get(usize::from(*id))?.as_ref()?.tag)
     }
 
     /// N2: as many ids as buffers and table entries are in use, and N11: no more than there are.
@@ -236,7 +228,7 @@ mod tests {
     #[test]
     fn the_cases_of_get_rx_msg_info() {
         let mut r = reassembly();
-        let mut ask = |request| r.lookup(Time(0), request, 5);
+        let mut ask = |request| r.lookup(Time(0), request);
         let whole = |offset| packet(key(1, 0), 3, offset);
         let first = ask(whole(1));
         let expected = Info { is_new_msg: true, is_new_pkt: true, ..Info::default() };
@@ -249,7 +241,7 @@ mod tests {
         assert!(last.is_last_pkt && last.ack_no == 3 && last.rx_msg_id == 0);
         r.complete(0);
         r.assert_consistent();
-        let again = r.lookup(Time(0), whole(2), 5);
+        let again = r.lookup(Time(0), whole(2));
         assert!(again.is_done && again.ack_no == 3 && !again.is_new_pkt);
         r.assert_consistent();
     }
@@ -259,48 +251,48 @@ mod tests {
     fn n11_the_seventeenth_message_fails() {
         let mut r = reassembly();
         for host in 0..16 {
-            let info = r.lookup(Time(0), packet(key(host << 4, 0), 2, 0), 0);
+            let info = r.lookup(Time(0), packet(key(host << 4, 0), 2, 0));
             assert_eq!((info.rx_msg_id, info.is_new_msg), (host as u16, true));
             r.assert_consistent();
         }
-        assert!(r.lookup(Time(0), packet(key(999, 0), 1, 0), 0).fail);
-        assert!(!r.lookup(Time(0), packet(key(16, 0), 2, 1), 0).is_new_msg, "one that is there");
+        assert!(r.lookup(Time(0), packet(key(999, 0), 1, 0)).fail);
+        assert!(!r.lookup(Time(0), packet(key(16, 0), 2, 1)).is_new_msg, "one that is there");
     }
 
     #[test]
     fn impossible_packets_fail() {
         let mut r = reassembly();
-        assert!(r.lookup(Time(0), packet(key(1, 0), 2, 2), 0).fail, "beyond the end");
-        assert!(r.lookup(Time(0), packet(key(1, 0), 39, 0), 0).fail, "no buffer is large enough");
-        assert!(r.lookup(Time(0), Request { msg_len: 0, ..packet(key(1, 0), 1, 0) }, 0).fail);
+        assert!(r.lookup(Time(0), packet(key(1, 0), 2, 2)).fail, "beyond the end");
+        assert!(r.lookup(Time(0), packet(key(1, 0), 39, 0)).fail, "no buffer is large enough");
+        assert!(r.lookup(Time(0), Request { msg_len: 0, ..packet(key(1, 0), 1, 0) }).fail);
         r.assert_consistent();
         // The length changes on the way: the first packet's holds.
-        r.lookup(Time(0), packet(key(1, 0), 2, 0), 0);
-        assert!(!r.lookup(Time(0), packet(key(1, 0), 9, 8), 0).is_last_pkt);
+        r.lookup(Time(0), packet(key(1, 0), 2, 0));
+        assert!(!r.lookup(Time(0), packet(key(1, 0), 9, 8)).is_last_pkt);
     }
 
     /// E6, section 5.3: a message that has fallen silent is ended, one that has not is not.
     #[test]
     fn silence_ends_a_message() {
         let mut r = reassembly();
-        r.lookup(Time(0), packet(key(1, 0), 2, 0), 0);
+        r.lookup(Time(0), packet(key(1, 0), 2, 0));
         let later = Time(TIMEOUT.0 / 2);
-        r.lookup(later, Request { mark_received: false, ..packet(key(1, 0), 2, 1) }, 0);
+        r.lookup(later, Request { mark_received: false, ..packet(key(1, 0), 2, 1) });
         assert_eq!(r.expire(Time(TIMEOUT.0) + Dur::from_us(1)), None, "restarted by every packet");
         assert_eq!(r.expire(later + TIMEOUT + Dur::from_us(1)), Some(0));
         r.assert_consistent();
-        assert_eq!(r.tag(key(1, 0)), None);
-        assert!(r.lookup(later, packet(key(1, 0), 2, 1), 0).is_new_msg);
+        assert_eq!(r.table.get(&key(1, 0)), None);
+        assert!(r.lookup(later, packet(key(1, 0), 2, 1)).is_new_msg);
     }
 
     #[test]
     fn the_oldest_of_the_completed_is_forgotten_first() {
         let mut r = reassembly();
         for id in 0..3 {
-            let info = r.lookup(Time(0), packet(key(1, id), 1, 0), 0);
+            let info = r.lookup(Time(0), packet(key(1, id), 1, 0));
             r.complete(info.rx_msg_id);
         }
-        let mut is_done = |id| r.lookup(Time(0), packet(key(1, id), 1, 0), 0).is_done;
+        let mut is_done = |id| r.lookup(Time(0), packet(key(1, id), 1, 0)).is_done;
         assert_eq!([is_done(0), is_done(1), is_done(2)], [false, true, true]);
     }
 
@@ -319,9 +311,9 @@ mod tests {
                 while let Some(_id) = r.expire(now) {
                     r.assert_consistent();
                 }
-                model.retain(|&host, _| r.tag(key(host, 0)).is_some());
+                model.retain(|&host, _| r.table.contains_key(&key(host, 0)));
                 let request = Request { mark_received, ..packet(key(host, 0), 6, offset) };
-                let info = r.lookup(now, request, u64::from(host));
+                let info = r.lookup(now, request);
                 r.assert_consistent();
                 if info.fail {
                     prop_assert_eq!(model.len(), 16);

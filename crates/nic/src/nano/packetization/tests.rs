@@ -10,15 +10,7 @@ fn packetization() -> Packetization {
 }
 
 fn message(packets: u16) -> Outgoing {
-    Outgoing {
-        protocol: 155,
-        dst_ip: 1,
-        dst_context: 0,
-        src_context: 3,
-        msg_len: packets * 1024,
-        generation: 0,
-        tag: 77,
-    }
+    Outgoing { msg_len: packets * 1024, ..Outgoing::for_test(77) }
 }
 
 /// Indices of all packets that may go now, with whether they are retransmissions.

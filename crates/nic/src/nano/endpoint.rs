@@ -1,0 +1,447 @@
+//! The NIC as an [`Endpoint`]: simulated packets in and out of the two pipelines, and the law of time of
+//! docs/nanotransport.md, whose rules are cited by number.
+//!
+//! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by nothing
+//! else, so that it may run ahead by the way in (rule 1); what it does to the sending side, and what the
+//! application hears, waits until then ([`Event`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpoint::{
+    Cx, Effects, Endpoint, Flags, Framing, Msg, MsgId, MsgKey, Packet, Purpose, Span, Stat, Submit,
+    TimerId, Tx, TxPort, Why,
+};
+use thiserror::Error;
+use units::{HostId, Time};
+
+use super::arbiter::{Chosen, choose, next_start};
+use super::bits::PAYLOAD;
+use super::clock::INGRESS;
+use super::config::{Config, ConfigError};
+use super::externs::{Arrival, BindError, Event, Units};
+use super::frame::{self, SWITCH_MAC, mac_of};
+use super::generator::{Class, Control, Pacer};
+use super::meta::{Egress, Ingress, host_of, ip_of};
+use super::packetization::{DataPacket, Outgoing, Packetization};
+use crate::ir::{self, PipelineId};
+use crate::program::Program;
+
+/// How a NIC cuts messages into packets.
+pub const FRAMING: Framing = Framing { payload: PAYLOAD, overhead: OVERHEAD };
+
+/// Ethernet, IPv4 and the transport header.
+const OVERHEAD: u16 = 64;
+
+/// The only timer: when something happens by itself.
+const WAKE: TimerId = TimerId(0);
+
+const PATH: Purpose = Purpose::new("nano path");
+
+/// Draws for the path of one packet before they are given up.
+const PATH_TRIES: u64 = 16;
+
+/// What a program is told and says on ingress, in the order of `nano.p4`.
+const INGRESS_META: [&str; 13] = [
+    "nic.nic_mac",
+    "nic.switch_mac",
+    "nic.nic_ip",
+    "nic.rtt_pkts",
+    "ingress.src_ip",
+    "ingress.src_context",
+    "ingress.msg_len",
+    "ingress.pkt_offset",
+    "ingress.dst_context",
+    "ingress.rx_msg_id",
+    "ingress.tx_msg_id",
+    "ingress.is_last_pkt",
+    "ingress.drop",
+];
+
+/// What it is told on egress: `nic` as above, then the members of `egress_metadata_t`.
+const EGRESS_META: usize = 18;
+
+/// Why a program cannot run on a NIC.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ProgramError {
+    /// It is for something else.
+    #[error(
+        "a program for `{0}` does not run on a NIC: #include <nano.p4> and instantiate NanoNic"
+    )]
+    Architecture(String),
+    /// It calls what the NIC does not have.
+    #[error(transparent)]
+    Extern(#[from] BindError),
+    /// The NIC itself is impossible.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// A program that runs, whoever runs it.
+pub type Runs = Box<dyn Program<Units>>;
+
+/// A NIC with its program.
+pub struct Nano {
+    config: Config,
+    program: Runs,
+    ingress: PipelineId,
+    egress: PipelineId,
+    units: Units,
+    packetization: Packetization,
+    pacer: Pacer,
+    control: Control,
+    /// What is submitted and not over.
+    messages: BTreeMap<MsgId, Submitted>,
+    /// Channels with a message under way: the next one waits for it.
+    channels: BTreeSet<(HostId, u32)>,
+    /// Control packets go only to hosts that have sent something.
+    peers: BTreeSet<HostId>,
+    /// Packets sent, for the draws of paths.
+    departures: u64,
+    armed: Time,
+    frame: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Submitted {
+    dst: HostId,
+    channel: u32,
+    len: u64,
+}
+
+impl Nano {
+    /// An idle NIC with `program`, which `runs`.
+    ///
+    /// # Errors
+    /// See [`ProgramError`].
+    pub fn new(program: &ir::Program, runs: Runs, config: Config) -> Result<Self, ProgramError> {
+        config.check()?;
+        let (ingress, egress) = pipelines(program)
+            .ok_or_else(|| ProgramError::Architecture(program.architecture.clone()))?;
+        Ok(Self {
+            units: Units::new(program, &config)?,
+            packetization: Packetization::new(&config),
+            pacer: Pacer::new(config.pull_time(), config.pulls_max),
+            control: Control::default(),
+            program: runs,
+            ingress,
+            egress,
+            messages: BTreeMap::new(),
+            channels: BTreeSet::new(),
+            peers: BTreeSet::new(),
+            departures: 0,
+            armed: Time::NEVER,
+            frame: Vec::new(),
+            config,
+        })
+    }
+
+    /// Everything that happens by itself up to `now`, in the order of rule 4.
+    fn advance(&mut self, now: Time, me: HostId, fx: &mut Effects) {
+        loop {
+            let event = self.units.events.front().map(|(at, _)| *at);
+            let timeout = self.packetization.next_timeout();
+            let release = self.pacer.next_release();
+            let Some(next) = [event, timeout, release].into_iter().flatten().min() else { return };
+            if next > now {
+                return;
+            }
+            if event == Some(next) {
+                if let Some((at, event)) = self.units.events.pop_front() {
+                    self.happen(at, event, fx);
+                }
+            } else if timeout == Some(next) {
+                self.time_out(next, me, fx);
+            } else if let Some(packet) = self.pacer.release(next) {
+                self.control.push(next, Class::Ctrl, packet);
+            }
+        }
+    }
+
+    /// A packet that has arrived takes effect (rules 12 to 14).
+    fn happen(&mut self, at: Time, event: Event, fx: &mut Effects) {
+        match event {
+            Event::Delivered { message: (number, context), packets } => {
+                let id = self.packetization.id_of(number, context);
+                let over = id.and_then(|id| self.packetization.delivered(id, packets));
+                if let Some(tag) = over {
+                    self.finish(MsgId(tag));
+                    fx.acked(MsgId(tag));
+                }
+            }
+            Event::Credit { message: (number, context), credit } => {
+                if let Some(id) = self.packetization.id_of(number, context) {
+                    self.packetization.credit(at, id, credit);
+                }
+            }
+            Event::Prio { register, message: (number, context), prio } => {
+                if let Some(id) = self.packetization.id_of(number, context) {
+                    self.units.set_prio(register, id, prio);
+                }
+            }
+            Event::Control { class, packet } => {
+                let paced = class == Class::Ctrl;
+                let now = if paced { self.pacer.ask(at, packet) } else { Some(packet) };
+                if let Some(packet) = now {
+                    self.control.push(at, class, packet);
+                }
+            }
+            Event::Whole(key) => fx.delivered(key),
+        }
+    }
+
+    /// Rule 15.
+    fn time_out(&mut self, now: Time, me: HostId, fx: &mut Effects) {
+        let Some(timeout) = self.packetization.on_timeout(now) else { return };
+        let id = MsgId(timeout.tag);
+        if timeout.gave_up {
+            self.finish(id);
+            fx.failed(MsgKey { src: me, id }, Why::TimedOut);
+        } else if timeout.repeats > 0 {
+            fx.timeout(Stat::OtherTimeout, id);
+        }
+    }
+
+    /// A message of this host is over.
+    fn finish(&mut self, id: MsgId) {
+        if let Some(message) = self.messages.remove(&id) {
+            self.channels.remove(&(message.dst, message.channel));
+        }
+    }
+
+    /// Be woken when the next thing happens by itself.
+    fn arm(&mut self, fx: &mut Effects) {
+        let event = self.units.events.front().map(|(at, _)| *at);
+        let others = [self.packetization.next_timeout(), self.pacer.next_release()];
+        let next = others.into_iter().chain([event]).flatten().min().unwrap_or(Time::NEVER);
+        if next != self.armed {
+            self.armed = next;
+            fx.arm(WAKE, next);
+        }
+    }
+
+    /// What both pipelines are told of the NIC.
+    fn nic(&self, me: HostId) -> [u128; 4] {
+        [mac_of(me).into(), SWITCH_MAC.into(), ip_of(me).into(), self.config.rtt_pkts.into()]
+    }
+
+    /// Send `pkt` through the ingress pipeline. `None`: the program does not want it.
+    fn run_ingress(&mut self, me: HostId, pkt: &Packet) -> Option<Ingress> {
+        frame::write(pkt, &mut self.frame);
+        let mut meta = [0; INGRESS_META.len()];
+        meta[..4].copy_from_slice(&self.nic(me));
+        let mut nothing = Vec::new();
+        let ran =
+            self.program.run(self.ingress, &self.frame, &mut meta, &mut nothing, &mut self.units);
+        ran.ok()?;
+        let [.., rx_msg_id, _, is_last_pkt, drop] = meta;
+        Some(Ingress {
+            rx_msg_id: rx_msg_id as u16,
+            is_last_pkt: is_last_pkt != 0,
+            drop: drop != 0,
+        })
+    }
+
+    /// Have the egress pipeline make `packet` in `slot`. Returns whether it did.
+    fn run_egress(&mut self, me: HostId, packet: &Egress, slot: &mut Packet) -> bool {
+        let mut meta = [0; EGRESS_META];
+        meta[..4].copy_from_slice(&self.nic(me));
+        meta[4..].copy_from_slice(&packet.to_values());
+        let ran = self.program.run(self.egress, &[], &mut meta, &mut self.frame, &mut self.units);
+        ran.is_ok() && frame::read(&self.frame, slot).is_some()
+    }
+
+    /// Make the packet that the arbiter has chosen, as packet of message `id`.
+    fn send(&mut self, cx: &mut Cx<'_>, chosen: Chosen, slot: &mut Packet) -> bool {
+        let (packet, span) = match chosen {
+            Chosen::Control(packet) => {
+                slot.flags = Flags::CONTROL;
+                let msg = message_of(&packet, self.config.tx_ids);
+                (packet, Span { msg, offset: 0, len: 0 })
+            }
+            Chosen::Data(data) => {
+                if data.again {
+                    cx.fx.count_for(Stat::Retransmission, MsgId(data.message.tag));
+                }
+                (egress_of(&data), self.span_of(&data))
+            }
+        };
+        let dst = host_of(packet.dst_ip);
+        let known = matches!(chosen, Chosen::Data(_)) || self.peers.contains(&dst);
+        if !known || !self.run_egress(cx.me, &packet, slot) {
+            cx.fx.count(Stat::Rejected);
+            return false;
+        }
+        (slot.src, slot.dst, slot.span) = (cx.me, dst, span);
+        slot.path = self.path(cx, dst, span.msg);
+        true
+    }
+
+    fn span_of(&self, data: &DataPacket) -> Span {
+        let id = MsgId(data.message.tag);
+        let len = self.messages.get(&id).map_or(0, |message| message.len);
+        let offset = u64::from(data.pkt_offset) * u64::from(PAYLOAD);
+        let rest = len.saturating_sub(offset).min(u64::from(PAYLOAD));
+        Span { msg: id, offset, len: rest as u32 }
+    }
+
+    /// The path of the next packet: a draw for each, or one for each message.
+    fn path(&mut self, cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
+        let paths = cx.net.paths(dst);
+        if paths <= 1 {
+            return 0;
+        }
+        self.departures += 1;
+        let n = if self.config.spray { self.departures } else { 0 };
+        let draws = if self.config.spray { cx.draw } else { cx.draw.part(msg.0) }.stream(PATH);
+        let drawn = |attempt| draws.below(n * PATH_TRIES + attempt, u64::from(paths)) as u32;
+        let up = |&path: &u32| cx.net.path_up(dst, path);
+        let first_up = || (0..paths).find(up).unwrap_or(0);
+        (0..PATH_TRIES).map(drawn).find(up).unwrap_or_else(first_up)
+    }
+}
+
+/// The two pipelines of a program, if it is one for this NIC.
+fn pipelines(program: &ir::Program) -> Option<(PipelineId, PipelineId)> {
+    let [ingress, egress] = program.pipelines.as_slice() else { return None };
+    let names: Vec<&str> = ingress.meta.iter().map(|meta| meta.name.as_str()).collect();
+    let fits = names == INGRESS_META && egress.meta.len() == EGRESS_META;
+    fits.then_some((PipelineId(0), PipelineId(1)))
+}
+
+/// Metadata of a data packet.
+fn egress_of(data: &DataPacket) -> Egress {
+    let Outgoing { protocol, dst_ip, dst_context, src_context, msg_len, .. } = data.message;
+    Egress {
+        protocol,
+        dst_ip,
+        dst_context,
+        msg_len,
+        pkt_offset: data.pkt_offset,
+        src_context,
+        tx_msg_id: data.tx_msg_id,
+        buffer: data.buffer,
+        credit: 0,
+        rank: 0,
+        flags: wire::nano::flags::DATA,
+        is_new_msg: data.is_new_msg,
+        is_rtx: data.is_rtx,
+    }
+}
+
+/// The id of the message that a control packet is about, from the bits of it that the header has
+/// (rule 7). It names the message in traces.
+fn message_of(packet: &Egress, tx_ids: u16) -> MsgId {
+    let high = packet.tx_msg_id / tx_ids.max(1);
+    MsgId(u64::from(high) << 16 | u64::from(packet.dst_context))
+}
+
+impl Endpoint for Nano {
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        self.advance(cx.now, cx.me, cx.fx);
+        let taken = self.submit(cx, msg);
+        self.arm(cx.fx);
+        taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        self.advance(cx.now, cx.me, cx.fx);
+        if pkt.flags.has(Flags::BOUNCED) {
+            cx.fx.count(Stat::Rejected);
+        } else {
+            self.receive(cx, pkt);
+        }
+        self.arm(cx.fx);
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>, _: TimerId) {
+        self.armed = Time::NEVER;
+        self.advance(cx.now, cx.me, cx.fx);
+        self.arm(cx.fx);
+    }
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
+        self.advance(cx.now, cx.me, cx.fx);
+        self.arm(cx.fx);
+        // Which class the next packet has is known once it is made, so a pause of any pauses all.
+        if port.open != u8::MAX {
+            return Tx::Idle;
+        }
+        while let Some(chosen) = choose(&mut self.control, &mut self.packetization, cx.now) {
+            if self.send(cx, chosen, slot) {
+                return Tx::Sent;
+            }
+        }
+        match next_start(&self.control, &mut self.packetization) {
+            Some(at) => Tx::NotBefore(at),
+            None => Tx::Idle,
+        }
+    }
+
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        self.advance(cx.now, cx.me, cx.fx);
+        if self.packetization.cancel(id.0) {
+            self.finish(id);
+            cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+        }
+        self.arm(cx.fx);
+    }
+}
+
+impl Nano {
+    fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        if msg.len > u64::from(self.packetization.longest()) {
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            return Submit::Taken;
+        }
+        let channel = (msg.dst, msg.channel);
+        if msg.channel != 0 && self.channels.contains(&channel) {
+            return Submit::Full;
+        }
+        let default = self.config.protocols.first().copied().unwrap_or(0);
+        let own = self.config.protocols.get(usize::from(msg.transport)).copied();
+        let out = Outgoing {
+            protocol: own.unwrap_or(default),
+            dst_ip: ip_of(msg.dst),
+            dst_context: 0,
+            src_context: msg.id.0 as u16,
+            // It fits a size class; one of no bytes travels as a dummy byte (rule 5).
+            msg_len: msg.len.max(1) as u16,
+            generation: (msg.id.0 >> 16) as u16,
+            tag: msg.id.0,
+        };
+        if !self.packetization.submit(cx.now, out) {
+            return Submit::Full;
+        }
+        if msg.channel != 0 {
+            self.channels.insert(channel);
+        }
+        let submitted = Submitted { dst: msg.dst, channel: msg.channel, len: msg.len };
+        self.messages.insert(msg.id, submitted);
+        Submit::Taken
+    }
+
+    /// Rule 1: the receiving side at once, the rest when the packet takes effect.
+    fn receive(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+        self.units.enter(Arrival { at: cx.now + INGRESS, key });
+        self.peers.insert(pkt.src);
+        let Some(ingress) = self.run_ingress(cx.me, pkt) else {
+            cx.fx.count(Stat::Rejected);
+            return;
+        };
+        let Some(info) = self.units.info() else { return };
+        let whole = pkt.carries_payload();
+        if info.is_done || (whole && !info.is_new_pkt && !info.fail) {
+            cx.fx.count(Stat::Duplicate);
+        }
+        if ingress.drop || !whole || !info.is_new_pkt {
+            return;
+        }
+        if pkt.span.len > 0 {
+            cx.fx.place(key, pkt.span.offset, pkt.span.len);
+        }
+        if ingress.is_last_pkt {
+            self.units.complete(ingress.rx_msg_id);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! What programs call (`p4/include/nano.p4`), bound to the blocks.
+//!
+//! Reassembly, cells and scheduler answer at once. What concerns packetization, the generator and the
+//! application takes effect when the packet has gone through the pipeline: it becomes an [`Event`].
+
+use std::collections::VecDeque;
+
+use thiserror::Error;
+use units::{MsgKey, Time};
+
+use super::cells::{Cells, Op};
+use super::config::Config;
+use super::generator::Class;
+use super::meta::Egress;
+use super::packetization::Credit;
+use super::reassembly::{Info, Key, Reassembly, Request};
+use super::srpt::{Choice, Entry, Scheduler};
+use crate::ir::{self, ExternId};
+use crate::program::Externs;
+
+/// What a packet does to the sending side, or tells the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Packets have arrived at the other end.
+    Delivered {
+        /// Their message and the context that sends it.
+        message: (u16, u16),
+        /// Bit i: packet i.
+        packets: u64,
+    },
+    /// A `creditToBtx` event.
+    Credit {
+        /// The message and the context that sends it.
+        message: (u16, u16),
+        /// What it says.
+        credit: Credit,
+    },
+    /// A priority for a message, in one of the priority registers.
+    Prio {
+        /// Which register.
+        register: usize,
+        /// The message and the context that sends it.
+        message: (u16, u16),
+        /// The value.
+        prio: u8,
+    },
+    /// A control packet to send.
+    Control {
+        /// Who asked for it.
+        class: Class,
+        /// The packet.
+        packet: Egress,
+    },
+    /// A message is whole.
+    Whole(MsgKey),
+}
+
+/// What an extern of a program is here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    GetRxMsgInfo,
+    Delivered,
+    Credit,
+    Control(Class),
+    /// `execute` of either kind of cell.
+    IfElse(usize),
+    Second(usize),
+    PrioGrant(usize),
+    PrioRead(usize),
+    Schedule(usize),
+}
+
+/// A program asks for something that the NIC does not have.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("the NIC has no extern `{name}` with {args} arguments and {results} results")]
+pub struct BindError {
+    name: String,
+    args: usize,
+    results: usize,
+}
+
+/// The packet whose ingress pipeline runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it takes effect.
+    pub at: Time,
+    /// Its sender and what that calls the message.
+    pub key: MsgKey,
+}
+
+/// The blocks that a program reaches, and what it has asked of the others.
+#[derive(Debug)]
+pub struct Units {
+    bound: Vec<Bound>,
+    /// Messages that are being received.
+    pub reassembly: Reassembly,
+    cells: Vec<Cells>,
+    prios: Vec<Cells>,
+    schedulers: Vec<Scheduler>,
+    /// What takes effect later, in the order of time.
+    pub events: VecDeque<(Time, Event)>,
+    arrival: Arrival,
+    /// What the lookup of the packet in the pipeline answered.
+    info: Option<Info>,
+}
+
+/// Which instance a method belongs to: its name is unique only where it is declared.
+type Instance<'a> = (&'a str, ir::Place);
+
+impl Units {
+    /// The units of `program` in a NIC.
+    ///
+    /// # Errors
+    /// The program calls what the NIC does not have.
+    pub fn new(program: &ir::Program, config: &Config) -> Result<Self, BindError> {
+        let Config { classes, rx_ids, ingress_timeout, remember, .. } = config;
+        let mut units = Self {
+            bound: Vec::new(),
+            reassembly: Reassembly::new(classes, *rx_ids, *ingress_timeout, *remember),
+            cells: Vec::new(),
+            prios: Vec::new(),
+            schedulers: Vec::new(),
+            events: VecDeque::new(),
+            arrival: Arrival { at: Time::ZERO, key: MsgKey::default() },
+            info: None,
+        };
+        let mut instances: Vec<(Instance<'_>, usize)> = Vec::new();
+        for called in &program.externs {
+            let instance = (called.instance.as_str(), called.place);
+            let known = instances.iter().find(|(other, _)| *other == instance);
+            let bound = units.bind(called, config, known.map(|(_, at)| *at))?;
+            if let (Some(at), None) = (bound.index(), known) {
+                instances.push((instance, at));
+            }
+            units.bound.push(bound);
+        }
+        Ok(units)
+    }
+
+    /// What `called` is; `known` is the place of its instance if a method of it has come before.
+    fn bind(
+        &mut self,
+        called: &ir::Extern,
+        config: &Config,
+        known: Option<usize>,
+    ) -> Result<Bound, BindError> {
+        let (args, results) = (called.args.len(), called.results.len());
+        let width = called.results.last().map_or(8, |value| value.width);
+        let bound = match (called.kind.as_str(), called.method.as_str(), args, results) {
+            ("get_rx_msg_info", _, 6, 7) => Bound::GetRxMsgInfo,
+            ("delivered", _, 3, 0) => Bound::Delivered,
+            ("credit_to_btx", _, 6, 0) => Bound::Credit,
+            ("ctrl_pkt", _, 14, 0) => Bound::Control(Class::Ctrl),
+            ("ack_pkt", _, 14, 0) => Bound::Control(Class::Ack),
+            ("nack_pkt", _, 14, 0) => Bound::Control(Class::Nack),
+            ("grant_pkt", _, 14, 0) => Bound::Control(Class::Grant),
+            ("IfElseRaw" | "DualPortRaw", "execute", 6, 1) => {
+                Bound::IfElse(known.unwrap_or_else(|| self.add_cells(config.rx_ids, width)))
+            }
+            ("DualPortRaw", "second", 3, 1) => {
+                Bound::Second(known.unwrap_or_else(|| self.add_cells(config.rx_ids, width)))
+            }
+            ("TxMsgPrio", "grant", 3, 0) => {
+                Bound::PrioGrant(known.unwrap_or_else(|| self.add_prio(config.tx_ids)))
+            }
+            ("TxMsgPrio", "read", 3, 1) => {
+                Bound::PrioRead(known.unwrap_or_else(|| self.add_prio(config.tx_ids)))
+            }
+            ("SrptScheduler", "schedule", 5, 4) => {
+                let level = called.constructor.first().copied().unwrap_or(0);
+                self.schedulers.push(Scheduler::new(level as u8));
+                Bound::Schedule(self.schedulers.len() - 1)
+            }
+            (kind, method, ..) => {
+                let dot = if method.is_empty() { "" } else { "." };
+                return Err(BindError { name: format!("{kind}{dot}{method}"), args, results });
+            }
+        };
+        Ok(bound)
+    }
+
+    fn add_cells(&mut self, ids: u16, width: u16) -> usize {
+        self.cells.push(Cells::new(ids, ir::mask(width)));
+        self.cells.len() - 1
+    }
+
+    fn add_prio(&mut self, ids: u16) -> usize {
+        self.prios.push(Cells::new(ids, ir::mask(8)));
+        self.prios.len() - 1
+    }
+
+    /// A packet enters the ingress pipeline. Messages that have fallen silent before it are over.
+    pub fn enter(&mut self, arrival: Arrival) {
+        while let Some(id) = self.reassembly.expire(arrival.at) {
+            self.forget(id);
+        }
+        self.arrival = arrival;
+        self.info = None;
+    }
+
+    /// What the lookup of the packet in the pipeline answered, if its program made one.
+    #[must_use]
+    pub const fn info(&self) -> Option<Info> {
+        self.info
+    }
+
+    /// The message of the packet in the pipeline is whole.
+    pub fn complete(&mut self, rx_msg_id: u16) {
+        self.reassembly.complete(rx_msg_id);
+        self.forget(rx_msg_id);
+        self.push(Event::Whole(self.arrival.key));
+    }
+
+    /// An id is free: no scheduler has an entry for it.
+    fn forget(&mut self, rx_msg_id: u16) {
+        self.schedulers.iter_mut().for_each(|scheduler| scheduler.remove(rx_msg_id));
+    }
+
+    /// Set the priority of the message in cell `id`.
+    pub fn set_prio(&mut self, register: usize, id: u16, prio: u8) {
+        if let Some(cells) = self.prios.get_mut(register) {
+            cells.apply(u128::from(id), Op::Write, u128::from(prio));
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        self.events.push_back((self.arrival.at, event));
+    }
+
+    fn lookup(&mut self, args: &[u128], results: &mut [u128]) {
+        let [mark_received, src_ip, src_context, tx_msg_id, msg_len, pkt_offset] = *args else {
+            return;
+        };
+        let key = Key {
+            src_ip: src_ip as u32,
+            src_context: src_context as u16,
+            tx_msg_id: tx_msg_id as u16,
+        };
+        let (msg_len, pkt_offset) = (msg_len as u16, pkt_offset as u8);
+        let request = Request { key, mark_received: mark_received != 0, msg_len, pkt_offset };
+        let info = self.reassembly.lookup(self.arrival.at, request);
+        self.info = Some(info);
+        let answer = [
+            info.fail.into(),
+            info.rx_msg_id.into(),
+            info.is_new_msg.into(),
+            info.is_new_pkt.into(),
+            info.is_last_pkt.into(),
+            info.ack_no.into(),
+            info.is_done.into(),
+        ];
+        results.copy_from_slice(&answer);
+    }
+
+    fn credit(&mut self, args: &[u128]) {
+        let [tx_msg_id, context, rtx, offset, update, new_credit] = *args else { return };
+        let credit = Credit {
+            rtx: (rtx != 0).then_some(offset as u8),
+            new_credit: (update != 0).then_some(new_credit as u16),
+        };
+        self.push(Event::Credit { message: (tx_msg_id as u16, context as u16), credit });
+    }
+
+    fn schedule(&mut self, scheduler: usize, args: &[u128], results: &mut [u128]) {
+        let [rx_msg_id, remove, rank, granted, grantable] = *args else { return };
+        let (rx_msg_id, rank) = (rx_msg_id as u16, rank as u16);
+        let (granted, grantable) = (granted as u16, grantable as u16);
+        let Some(scheduler) = self.schedulers.get_mut(scheduler) else { return };
+        let choice = if remove != 0 {
+            scheduler.update_without(rx_msg_id)
+        } else {
+            scheduler.update(Entry { rx_msg_id, rank, granted, grantable })
+        };
+        if let Some(Choice { rx_msg_id, level, grant_offset }) = choice {
+            results.copy_from_slice(&[1, level.into(), rx_msg_id.into(), grant_offset.into()]);
+        }
+    }
+}
+
+impl Externs for Units {
+    fn call(&mut self, which: ExternId, args: &[u128], results: &mut [u128]) {
+        let Some(&bound) = self.bound.get(which.index()) else { return };
+        match (bound, args) {
+            (Bound::GetRxMsgInfo, _) => self.lookup(args, results),
+            (Bound::Delivered, &[tx_msg_id, context, packets]) => {
+                let message = (tx_msg_id as u16, context as u16);
+                self.push(Event::Delivered { message, packets: packets as u64 });
+            }
+            (Bound::Credit, _) => self.credit(args),
+            (Bound::Control(class), _) => {
+                self.push(Event::Control { class, packet: Egress::from_values(args) });
+            }
+            (Bound::IfElse(at), &[index, predicate, op0, data0, op1, data1]) => {
+                let ops = [(Op::from_number(op0), data0), (Op::from_number(op1), data1)];
+                results[0] = self.cells[at].if_else(index, predicate != 0, ops);
+            }
+            (Bound::Second(at), &[index, op, data]) => {
+                results[0] = self.cells[at].apply(index, Op::from_number(op), data);
+            }
+            (Bound::PrioGrant(register), &[tx_msg_id, context, prio]) => {
+                let message = (tx_msg_id as u16, context as u16);
+                self.push(Event::Prio { register, message, prio: prio as u8 });
+            }
+            (Bound::PrioRead(register), &[tx_msg_id, update, prio]) => {
+                let ops = [(Op::Write, prio), (Op::Read, 0)];
+                results[0] = self.prios[register].if_else(tx_msg_id, update != 0, ops);
+            }
+            (Bound::Schedule(at), _) => self.schedule(at, args, results),
+            // Binding has counted the arguments.
+            _ => {}
+        }
+    }
+}
+
+impl Bound {
+    /// The place of its instance, if it is a method of one.
+    const fn index(self) -> Option<usize> {
+        match self {
+            Self::IfElse(at) | Self::Second(at) => Some(at),
+            Self::PrioGrant(at) | Self::PrioRead(at) | Self::Schedule(at) => Some(at),
+            Self::GetRxMsgInfo | Self::Delivered | Self::Credit | Self::Control(_) => None,
+        }
+    }
+}
