@@ -7,6 +7,7 @@
 //!
 //! Deliberately absent: event queues, links, files.
 
+pub mod bits;
 pub mod interp;
 pub mod ir;
 pub mod nano;

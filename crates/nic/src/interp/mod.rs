@@ -1,10 +1,10 @@
 //! The reference interpreter of [`crate::ir`]: it walks the statements as they stand.
 
-mod bits;
 mod eval;
 
 use std::sync::Arc;
 
+use crate::bits;
 use crate::ir::{
     ActionId, Block, ErrorId, Expr, ExternId, HeaderId, NO_ERROR, NO_MATCH, PACKET_TOO_SHORT,
     Parser, Pipeline, PipelineId, Slice, SlotId, StateId, Stmt, StmtKind, TableId, Target,
@@ -38,6 +38,12 @@ impl Machine {
     pub fn new(program: Arc<Ir>) -> Self {
         let state = State::new(Arc::clone(&program));
         Self { program, state, slots: Vec::new(), scratch: Scratch::default() }
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &Arc<Ir> {
+        &self.program
     }
 }
 
@@ -301,17 +307,19 @@ impl<E: Externs + ?Sized> Run<'_, E> {
             self.scratch.args.push(eval(&key.value, self.slots));
         }
         let (choice, found) = self.state.look_up(id, &self.scratch.args);
-        let action = table.actions[usize::from(choice.action)].action;
+        let number = choice.action;
+        let action = table.actions[usize::from(number)].action;
         for (param, arg) in self.pipeline.actions[action.index()].params.iter().zip(&choice.args) {
             self.slots[param.index()] = *arg;
         }
+        let flow = self.action(action);
         if let Some(to) = hit {
             self.slots[to.index()] = u128::from(found);
         }
         if let Some(to) = action_run {
-            self.slots[to.index()] = u128::from(choice.action);
+            self.slots[to.index()] = u128::from(number);
         }
-        self.action(action)
+        flow
     }
 
     fn assign(&mut self, to: SlotId, slice: Option<Slice>, value: &Expr) {

@@ -199,9 +199,22 @@ fn width(bits: u16, place: Place) -> Result<(), Fault> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Parser,
+    /// A scope in a parser's state.
+    ParserScope,
     /// An action, by its number: it may call those before it.
     Action(usize),
     Control,
+}
+
+impl Within {
+    fn parser(self) -> bool {
+        matches!(self, Self::Parser | Self::ParserScope)
+    }
+
+    /// A scope here.
+    fn scope(self) -> Self {
+        if self.parser() { Self::ParserScope } else { self }
+    }
 }
 
 struct Checker<'a> {
@@ -332,12 +345,12 @@ impl Checker<'_> {
                 }
                 self.block(default, within)
             }
-            StmtKind::Scope(body) => self.block(body, within),
+            StmtKind::Scope(body) => self.block(body, within.scope()),
             StmtKind::Extract(_)
             | StmtKind::Lookahead(_)
             | StmtKind::Advance(_)
             | StmtKind::Verify { .. } => {
-                ensure(within == Within::Parser, place, || "only in parsers".into())?;
+                ensure(within.parser(), place, || "only in parsers".into())?;
                 self.parsing(&stmt.kind, place)
             }
             StmtKind::Run { .. } | StmtKind::Apply { .. } => self.dispatch(stmt, within),
@@ -367,7 +380,7 @@ impl Checker<'_> {
         match &stmt.kind {
             StmtKind::Run { action, args } => {
                 let earlier = match within {
-                    Within::Parser => false,
+                    Within::Parser | Within::ParserScope => false,
                     Within::Action(number) => action.index() < number,
                     Within::Control => true,
                 };

@@ -22,6 +22,7 @@ mod display;
 mod stages;
 
 pub use check::{EntryFault, Fault, check, check_choice, check_entry, prefix_length};
+pub(crate) use display::called;
 pub use stages::{MEMORY_LATENCY, Ready, Schedule, Stages, Step, stages};
 
 /// Widest value, bits.
@@ -343,7 +344,8 @@ pub enum StmtKind {
         /// One for each of [`Action::params`].
         args: Vec<Expr>,
     },
-    /// Applies a table: looks its keys up, and runs the action that is found or the default.
+    /// Applies a table: looks its keys up, runs the action that is found or the default, and then
+    /// says what it did.
     Apply {
         /// Which.
         table: TableId,
@@ -680,6 +682,15 @@ impl Program {
     pub fn pipeline(&self, name: &str) -> Option<PipelineId> {
         let at = self.pipelines.iter().position(|pipeline| pipeline.name == name)?;
         Some(PipelineId(u32::try_from(at).ok()?))
+    }
+
+    /// A number for the program's text: whether code was generated from just this program. (FNV-1a, 64
+    /// bits.)
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
     }
 }
 

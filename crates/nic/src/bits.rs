@@ -1,7 +1,7 @@
 //! Bits of packets: the first is the most significant of the first byte (P4-16 section 12.8.1).
 
 /// The next `width` bits from bit `at` on. They must be there.
-pub(crate) fn get(bytes: &[u8], at: usize, width: u16) -> u128 {
+pub fn get(bytes: &[u8], at: usize, width: u16) -> u128 {
     let (mut value, mut at, mut left) = (0, at, usize::from(width));
     while left > 0 {
         let (before, after) = (at % 8, 8 - at % 8);
@@ -15,7 +15,7 @@ pub(crate) fn get(bytes: &[u8], at: usize, width: u16) -> u128 {
 }
 
 /// Writes the lowest `width` bits of `value` from bit `at` on, where all bits were 0.
-pub(crate) fn put(bytes: &mut [u8], at: usize, width: u16, value: u128) {
+pub fn put(bytes: &mut [u8], at: usize, width: u16, value: u128) {
     let (mut at, mut left) = (at, usize::from(width));
     while left > 0 {
         let after = 8 - at % 8;
