@@ -31,7 +31,7 @@ const RTT: &str = "rtt_us";
 const JOB_TIME: &str = "job_time_us";
 
 /// What is worked out from messages beside what the summary says of them.
-const MORE_OF_FLOWS: [&str; 8] = [
+const MORE_OF_FLOWS: [&str; 12] = [
     "fct_us.min",
     "acked_us.mean",
     "acked_us.stdev",
@@ -40,7 +40,14 @@ const MORE_OF_FLOWS: [&str; 8] = [
     "acked_us.max",
     "flow_goodput_gbps.worst_decile",
     "flow_goodput_gbps.jain",
+    "small.fct_us.p50",
+    "small.fct_us.p90",
+    "small.fct_us.p99",
+    "small.slowdown.p99",
 ];
+
+/// Messages shorter than this are small (pFabric, SIGCOMM 2013; CoNEXT 2016, section 5.1), bytes.
+const SMALL: u64 = 100_000;
 
 /// All metrics of a run but those of its probe.
 pub(crate) fn of(scenario: &Scenario, results: &Results) -> Metrics {
@@ -189,6 +196,9 @@ fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
     let goodputs = long_flow_goodputs(rows, results.window);
     let acked = acked_us(rows);
     let moments: Moments = acked.iter().copied().collect();
+    let small = rows.iter().filter(|row| row.size.is_some_and(|size| size < SMALL));
+    let small: Vec<FlowRow> = small.copied().collect();
+    let small_fct = fct_us(&small);
     let values = [
         fct_us(rows).first().copied(),
         moments.mean(),
@@ -198,6 +208,10 @@ fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
         acked.last().copied(),
         worst_decile(&goodputs),
         jain(goodputs.iter().copied()),
+        nearest_rank(&small_fct, 500),
+        nearest_rank(&small_fct, 900),
+        nearest_rank(&small_fct, 990),
+        nearest_rank(&slowdowns(&small), 990),
     ];
     let named = MORE_OF_FLOWS.iter().zip(values);
     named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))).collect()

@@ -148,6 +148,7 @@ fn read(
         count_nic_wait: table.given("count_nic_wait", p.map(|p| p.count_nic_wait))?,
         timestamps: named(table, "timestamps", TIMESTAMPS, p.map(|p| p.timestamps))?,
         clock: clock(table, p.map(|p| p.clock))?,
+        feedback_jitter: table.given("feedback_jitter", p.map(|p| p.feedback_jitter))?,
         operation: named(table, "operation", OPERATIONS, p.map(|p| p.operation))?,
         recovery: recovery(table, p.map(|p| p.recovery))?,
         rto: rto(table, p.map(|p| p.rto))?,

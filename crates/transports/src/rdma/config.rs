@@ -96,6 +96,9 @@ pub struct Config {
     pub timestamps: Timestamps,
     /// What is wrong with them. Drift and calibration matter to [`Timestamps::Nic`] only.
     pub clock: Clock,
+    /// A receiver holds each acknowledgement and congestion notification for a time drawn from zero to this, so that they
+    /// may overtake one another (CoNEXT 2016, section 5: jitter of the feedback).
+    pub feedback_jitter: Dur,
     /// Who paces.
     pub operation: Operation,
     /// How losses are repaired.
@@ -144,6 +147,7 @@ impl Config {
             count_nic_wait: true,
             timestamps: Timestamps::Nic,
             clock: Clock::PERFECT,
+            feedback_jitter: Dur::ZERO,
             operation: Operation::Write,
             recovery: Recovery::GoBackN { nack_interval: Dur::from_us(500) },
             rto: Self::RTO,
@@ -240,6 +244,9 @@ impl Config {
             if let Some((_, of)) = needs.into_iter().find(|(missing, _)| *missing) {
                 return Err(ConfigError::Needs { name: "recovery selective", of });
             }
+        }
+        if self.feedback_jitter > Dur::ZERO && self.operation == Operation::Read {
+            return Err(ConfigError::Needs { name: "feedback_jitter", of: "operation write" });
         }
         self.clock.check()?;
         self.check_rto()?;

@@ -28,6 +28,7 @@ mod config;
 mod control;
 mod flight;
 mod flow;
+mod jitter;
 mod offers;
 mod pace;
 mod pacer;
@@ -51,6 +52,7 @@ pub use config::{
 };
 use control::{OUTBOX_MAX, Outbox, put_header};
 use flow::{Departure, Flow, Identity, Incoming, Timer};
+use jitter::Jitter;
 use offers::Offers;
 use pacer::Pacer;
 use reader::Offered;
@@ -89,10 +91,12 @@ pub struct Rdma {
     /// Those of them that it has given up.
     given_up: Finished<BITS>,
     out: Outbox,
+    /// Feedback that is held.
+    held: Jitter,
     /// Stamps taken.
     stamps: u64,
-    /// The timers of the host: for retransmissions, for rules, and for offers.
-    armed: Armed<3>,
+    /// The timers of the host: for retransmissions, for rules, for offers, and for feedback that is held.
+    armed: Armed<4>,
 }
 
 impl Rdma {
@@ -118,6 +122,7 @@ impl Rdma {
             read: Finished::default(),
             given_up: Finished::default(),
             out: Outbox::new(OUTBOX_MAX),
+            held: Jitter::default(),
             stamps: 0,
             armed: Armed::NONE,
         })
@@ -220,7 +225,12 @@ impl Rdma {
 
     /// Let the host's timers stand at the earliest deadlines.
     fn arm_timers(&mut self, cx: &mut Cx<'_>) {
-        let next = [self.timeouts.next(), self.rule_timers.next(), self.offers.deadline()];
+        let next = [
+            self.timeouts.next(),
+            self.rule_timers.next(),
+            self.offers.deadline(),
+            self.held.next(),
+        ];
         self.armed.move_to(next, cx.fx);
     }
 
@@ -364,7 +374,10 @@ impl Endpoint for Rdma {
         let id = (header.queue_pair, header.psn);
         match (self.config.operation, header.kind) {
             (Operation::Write, Kind::Data(data)) if !data.answers => {
-                self.receivers.on_data(cx, &self.config, id, data, pkt, &mut self.out);
+                let held = self.config.feedback_jitter > Dur::ZERO;
+                let out = if held { self.held.fresh() } else { &mut self.out };
+                self.receivers.on_data(cx, &self.config, id, data, pkt, out);
+                self.held.hold(cx, self.config.feedback_jitter);
             }
             (Operation::Write, Kind::Ack(ack)) => self.on_ack(cx, &header, ack, pkt),
             (Operation::Write, Kind::Cnp) => self.on_cnp(cx, &header, pkt),
@@ -409,6 +422,7 @@ impl Endpoint for Rdma {
             self.settle(cx.now, cx.now, slot, Timer::Keep);
         }
         self.offers.on_timer(cx, &self.config, &mut self.out);
+        self.held.release(cx.now, &mut self.out);
         self.arm_timers(cx);
     }
 

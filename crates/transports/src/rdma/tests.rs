@@ -70,6 +70,16 @@ fn selective_recovery_conforms() {
     conforms(Config { recovery: Recovery::Selective { reordering: 3 }, ..UNLIMITED });
 }
 
+/// Acknowledgements that overtake one another.
+#[test]
+fn feedback_with_jitter_conforms() {
+    let jitter = Config { feedback_jitter: Dur::from_us(100), ..UNLIMITED };
+    conforms(jitter);
+    conforms(Config { recovery: Recovery::Selective { reordering: 3 }, ..jitter });
+    let read = Config { operation: Operation::Read, ..jitter };
+    assert!(matches!(read.check(), Err(ConfigError::Needs { name: "feedback_jitter", .. })));
+}
+
 /// At the line rate nothing comes between the packets of a message, nor between its segments.
 #[test]
 fn a_lone_message_takes_the_ideal_time() {
@@ -164,6 +174,24 @@ fn i1_i2_samples_of_an_idle_path_are_constant_whatever_the_segment() {
             "{config:?}: {samples:?}"
         );
     }
+}
+
+/// What the receiver holds back is a part of the round-trip time: anything from nothing to the limit, half of it on average.
+#[test]
+fn jitter_of_feedback_is_in_the_samples() {
+    let jitter = Dur::from_us(100);
+    let config = Config { feedback_jitter: jitter, ..Config::roce(1024, RuleConfig::Unlimited) };
+    let mut net = bottleneck(&[config; 2], 1000);
+    for _ in 0..500 {
+        net.submit(HostId(1), TO, 1024); // one at a time: one that is overtaken gives no sample
+        net.run_until_idle(Dur::from_ms(100));
+    }
+    let idle = idle_rtt(&config);
+    let held = samples(&net, 1).iter().map(|(_, _, rtt)| rtt.0 - idle.0);
+    let held: Vec<u64> = held.collect();
+    assert!(held.iter().all(|held| *held <= jitter.0), "{held:?}");
+    let mean = held.iter().sum::<u64>() / held.len() as u64;
+    assert!((45_000_000..55_000_000).contains(&mean), "{mean} ps");
 }
 
 #[test]
