@@ -315,3 +315,157 @@ impl Lookup {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ir::{Expr, Key, MatchKind::*, SlotId, example};
+
+    const TABLE: TableId = TableId(0);
+
+    /// The example with keys of these kinds, eight bits wide, and no entries.
+    fn with_keys(kinds: &[MatchKind]) -> State {
+        let mut program = example::program();
+        let key = |kind: &MatchKind| {
+            let value = Expr::slot(SlotId(1), 8);
+            Key { name: "k".into(), value, kind: *kind }
+        };
+        program.tables[0].keys = kinds.iter().map(key).collect();
+        program.tables[0].entries.clear();
+        program.tables[0].size = 8;
+        State::new(Arc::new(program))
+    }
+
+    /// An entry that sends to a port.
+    fn entry(patterns: &[Pattern], priority: u32, port: u128) -> Entry {
+        let choice = Choice { action: 1, args: vec![port] };
+        Entry { patterns: patterns.to_vec(), priority, choice }
+    }
+
+    fn masked(value: u128, mask: u128) -> Pattern {
+        Pattern::Mask { value, mask }
+    }
+
+    /// Port that a table finds; 0: by default.
+    fn port(state: &State, keys: &[u128]) -> u128 {
+        let (choice, hit) = state.look_up(TABLE, keys);
+        assert_eq!(hit, choice.action == 1);
+        if hit { choice.args[0] } else { 0 }
+    }
+
+    #[test]
+    fn the_longest_prefix_wins_however_entries_come() {
+        let entries = [
+            entry(&[masked(0b1010_0000, 0b1111_0000)], 0, 4),
+            entry(&[masked(0b1000_0000, 0b1100_0000)], 0, 2),
+            entry(&[Pattern::Any], 0, 9),
+            entry(&[Pattern::Value(0b1010_1010)], 0, 8),
+        ];
+        for turn in 0..entries.len() {
+            let mut state = with_keys(&[Lpm]);
+            for at in 0..entries.len() {
+                state.insert(TABLE, entries[(at + turn) % entries.len()].clone()).unwrap();
+            }
+            let ports =
+                [0b1010_1010, 0b1010_0101, 0b1001_0000, 0b0111_1111].map(|k| port(&state, &[k]));
+            assert_eq!(ports, [8, 4, 2, 9]);
+        }
+    }
+
+    #[test]
+    fn the_smallest_priority_wins_and_of_equals_the_first() {
+        let mut state = with_keys(&[Ternary, Exact]);
+        let seven = Pattern::Value(7);
+        state.insert(TABLE, entry(&[Pattern::Any, seven], 5, 1)).unwrap();
+        state.insert(TABLE, entry(&[masked(1, 1), seven], 2, 2)).unwrap();
+        state.insert(TABLE, entry(&[masked(2, 2), seven], 2, 3)).unwrap();
+        let ports = [[4, 7], [1, 7], [3, 7], [2, 7], [3, 6]].map(|keys| port(&state, &keys));
+        assert_eq!(ports, [1, 2, 2, 3, 0]);
+        state.remove(TABLE, &[masked(1, 1), seven], 2).unwrap();
+        assert_eq!(port(&state, &[3, 7]), 3);
+    }
+
+    #[test]
+    fn what_the_source_holds_constant_stays() {
+        let mut program = example::program();
+        program.tables[0].const_entries = true;
+        let mut state = State::new(Arc::new(program));
+        assert_eq!((port(&state, &[1]), port(&state, &[3])), (0x11, 0), "entries of the source");
+        let (table, what) = ("by_kind".to_owned(), "entries");
+        let refused = Refused::Constant { table: table.clone(), what };
+        assert_eq!(state.insert(TABLE, entry(&[Pattern::Value(3)], 0, 1)), Err(refused.clone()));
+        assert_eq!(state.remove(TABLE, &[Pattern::Value(1)], 0), Err(refused));
+        let choice = Choice { action: 0, args: Vec::new() };
+        let refused = Refused::Constant { table, what: "default action" };
+        assert_eq!(state.set_default(TABLE, choice), Err(refused));
+    }
+
+    #[test]
+    fn an_entry_comes_once_and_while_there_is_room() {
+        let mut state = State::new(Arc::new(example::program()));
+        let three = || entry(&[Pattern::Value(3)], 0, 1);
+        let table = || "by_kind".to_owned();
+        state.insert(TABLE, three()).unwrap();
+        assert_eq!(state.insert(TABLE, three()), Err(Refused::Duplicate { table: table() }));
+        state.insert(TABLE, entry(&[Pattern::Value(4)], 0, 1)).unwrap();
+        let full = state.insert(TABLE, entry(&[Pattern::Value(5)], 0, 1));
+        assert_eq!(full, Err(Refused::Full { table: table(), size: 4 }));
+        state.remove(TABLE, &[Pattern::Value(3)], 0).unwrap();
+        assert_eq!(port(&state, &[3]), 0);
+        assert_eq!(port(&state, &[2]), 0x22, "the others are still found");
+        let gone = state.remove(TABLE, &[Pattern::Value(3)], 0);
+        assert_eq!(gone, Err(Refused::Missing { table: table() }));
+        let wide = state.insert(TABLE, entry(&[Pattern::Value(5)], 0, 512)).unwrap_err();
+        assert_eq!(wide.to_string(), "0x200 does not fit the 9 bits of send.port");
+    }
+
+    #[test]
+    fn arrays_end_quietly_for_programs_and_loudly_for_the_control_plane() {
+        let mut state = State::new(Arc::new(example::program()));
+        let (register, counter) = (RegisterId(0), CounterId(0));
+        state.set_register(register, 3, 5);
+        state.set_register(register, 4, 5);
+        assert_eq!([2, 3, 4, u128::MAX].map(|at| state.register(register, at)), [0, 5, 0, 0]);
+        state.count(counter, 1, 100);
+        state.count(counter, 1, 50);
+        state.count(counter, 4, 50);
+        assert_eq!(state.counted(counter, 1), Count { packets: 2, bytes: 150 });
+        assert_eq!(state.counted(counter, 4), Count::default());
+        assert_eq!(state.write_register(register, 0, 0xffff), Ok(()));
+        for (index, value) in [(4, 0), (0, 0x1_0000)] {
+            let (name, size) = ("said".to_owned(), 4);
+            let refused = Refused::Array { name, index, size };
+            assert_eq!(state.write_register(register, index, value), Err(refused));
+        }
+    }
+
+    proptest! {
+        /// The index of exact tables finds what a search finds.
+        #[test]
+        fn exact_entries_are_found_by_their_values(
+            changes in proptest::collection::vec((any::<bool>(), 0_u128..6, 0_u128..3), 0..40),
+        ) {
+            let mut state = with_keys(&[Exact, Exact]);
+            let mut wanted = std::collections::BTreeMap::new();
+            for (number, (add, a, b)) in (1..).zip(changes) {
+                let patterns = [Pattern::Value(a), Pattern::Value(b)];
+                if add {
+                    let fits = wanted.len() < 8 && !wanted.contains_key(&[a, b]);
+                    let result = state.insert(TABLE, entry(&patterns, 0, number));
+                    prop_assert_eq!(result.is_ok(), fits);
+                    if fits {
+                        wanted.insert([a, b], number);
+                    }
+                } else {
+                    let there = wanted.remove(&[a, b]).is_some();
+                    prop_assert_eq!(state.remove(TABLE, &patterns, 0).is_ok(), there);
+                }
+            }
+            for keys in (0..6).flat_map(|a| (0..3).map(move |b| [a, b])) {
+                prop_assert_eq!(port(&state, &keys), wanted.get(&keys).copied().unwrap_or(0));
+            }
+        }
+    }
+}

@@ -361,3 +361,55 @@ impl<E: Externs + ?Sized> Run<'_, E> {
         eval(expr, self.slots)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{CounterId, RegisterId, example};
+    use crate::state::Count;
+
+    /// Answers with the argument and one more, and remembers that it was asked.
+    #[derive(Default)]
+    struct Ask(Vec<u128>);
+
+    impl Externs for Ask {
+        fn call(&mut self, which: ExternId, args: &[u128], results: &mut [u128]) {
+            assert_eq!(which, ExternId(0));
+            self.0.push(args[0]);
+            // Too wide on purpose.
+            results[0] = (1 << 16) + args[0] + 1;
+        }
+    }
+
+    /// What becomes of a packet: result, port, headers.
+    fn run(machine: &mut Machine, packet: &[u8]) -> (Result<Parsed, ErrorId>, u128, Vec<u8>) {
+        let (mut meta, mut out) = ([77], vec![9]);
+        let mut ask = Ask::default();
+        let result = machine.run(PipelineId(0), packet, &mut meta, &mut out, &mut ask);
+        assert_eq!(ask.0.len(), usize::from(result.is_ok()));
+        (result, meta[0], out)
+    }
+
+    #[test]
+    fn a_packet_goes_through_parser_control_and_deparser() {
+        let mut machine = Machine::new(Arc::new(example::program()));
+        let known = run(&mut machine, &[2, 0x12, 0x34, 0xaa]);
+        assert_eq!(known, (Ok(Parsed { bytes: 3 }), 0x22, vec![2, 0x12, 0x34]));
+        let unknown = run(&mut machine, &[3, 0x12, 0x34]);
+        assert_eq!(unknown, (Ok(Parsed { bytes: 3 }), 77, vec![]), "invalid, so not emitted");
+        let state = <Machine as Program<Ask>>::state(&mut machine);
+        assert_eq!(state.register(RegisterId(0), 2), 0x1235, "the answer, cut to its width");
+        assert_eq!(state.counted(CounterId(0), 2), Count { packets: 1, bytes: 4 });
+    }
+
+    #[test]
+    fn what_the_parser_rejects_changes_nothing() {
+        let mut machine = Machine::new(Arc::new(example::program()));
+        let untouched = |error| (Err(error), 77, vec![9]);
+        assert_eq!(run(&mut machine, &[2, 0x12]), untouched(PACKET_TOO_SHORT));
+        assert_eq!(run(&mut machine, &[]), untouched(PACKET_TOO_SHORT));
+        assert_eq!(run(&mut machine, &[1, 0, 0]), untouched(ErrorId(3)), "verify");
+        assert_eq!(run(&mut machine, &[4, 0, 1]), untouched(NO_MATCH));
+        assert_eq!(run(&mut machine, &[0x85, 0, 1]), untouched(NO_ERROR), "to reject");
+    }
+}

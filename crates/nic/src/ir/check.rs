@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{
     ACTION_WIDTH, Action, BinaryOp, Block, CORE_ERRORS, Choice, Entry, Expr, ExprKind, Header,
     MAX_WIDTH, MatchKind, Parser, Pattern, Pipeline, PipelineId, Place, Program, SelectCase, Slice,
-    SlotId, State, Stmt, StmtKind, Table, TableId, Target, Transition, Value, mask,
+    SlotId, State, Stmt, StmtKind, Table, Target, Transition, Value, mask,
 };
 
 /// A rule that a program breaks.
@@ -94,10 +94,10 @@ pub fn check(program: &Program) -> Result<(), Fault> {
     for (at, pipeline) in (0..).zip(&program.pipelines) {
         Checker { program, pipeline, id: PipelineId(at) }.pipeline()?;
     }
-    for (at, table) in (0..).zip(&program.tables) {
+    for table in &program.tables {
         let pipeline = program.pipelines.get(table.pipeline.index());
         let pipeline = pipeline.ok_or_else(|| fault(table.place, "of no pipeline"))?;
-        Checker { program, pipeline, id: table.pipeline }.table(TableId(at), table)?;
+        Checker { program, pipeline, id: table.pipeline }.table(table)?;
     }
     Ok(())
 }
@@ -305,7 +305,7 @@ impl Checker<'_> {
         self.block(&action.body, Within::Action(number))
     }
 
-    fn table(&self, id: TableId, table: &Table) -> Result<(), Fault> {
+    fn table(&self, table: &Table) -> Result<(), Fault> {
         let fault = |text: String| Fault { place: table.place, text };
         for key in &table.keys {
             self.expr(&key.value, table.place)?;
@@ -316,7 +316,7 @@ impl Checker<'_> {
         let actions = table.actions.iter().all(|action| known(action.action.index()));
         ensure(actions, table.place, || format!("{}: no such action", table.name))?;
         ensure(table.entries.len() <= table.size as usize, table.place, || {
-            format!("table {} ({id:?}) has room for {} entries", table.name, table.size)
+            format!("table {} has room for {} entries", table.name, table.size)
         })?;
         for entry in &table.entries {
             check_entry(self.program, table, entry).map_err(|e| fault(e.to_string()))?;
@@ -354,8 +354,10 @@ impl Checker<'_> {
                 self.parsing(&stmt.kind, place)
             }
             StmtKind::Run { .. } | StmtKind::Apply { .. } => self.dispatch(stmt, within),
-            StmtKind::Return => Ok(()),
-            StmtKind::Exit => ensure(within != Within::Parser, place, || "exit in a parser".into()),
+            StmtKind::Return => {
+                ensure(within != Within::Parser, place, || "return in a parser's state".into())
+            }
+            StmtKind::Exit => ensure(!within.parser(), place, || "exit in a parser".into()),
             simple => self.simple(simple, place),
         }
     }
@@ -569,5 +571,188 @@ fn followers(state: &State) -> Vec<usize> {
     match &state.transition {
         Transition::To(to) => index(*to).into_iter().collect(),
         Transition::Select { cases, .. } => cases.iter().filter_map(|c| index(c.to)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{self, ANSWER, KIND, LENGTH, PORT, VALID, binary, stmt};
+    use super::super::{
+        ActionId, ErrorId, ExternId, HeaderId, Key, Register, StateId, TableAction, TableId,
+    };
+    use super::*;
+
+    /// What [`check`] says of the example after a change.
+    fn fault_of(change: impl FnOnce(&mut Program)) -> String {
+        let mut program = example::program();
+        assert_eq!(check(&program), Ok(()));
+        change(&mut program);
+        check(&program).unwrap_err().to_string()
+    }
+
+    /// What it says of a statement in the control.
+    fn fault_in_control(kind: StmtKind) -> String {
+        fault_of(|program| program.pipelines[0].control.push(stmt(kind)))
+    }
+
+    fn assign(value: Expr) -> StmtKind {
+        StmtKind::Assign { to: LENGTH, slice: None, value }
+    }
+
+    #[test]
+    fn widths_must_agree() {
+        let length = || Expr::slot(LENGTH, 16);
+        let sum = |other| binary(BinaryOp::Add, length(), other, 16);
+        let wide = fault_in_control(assign(Expr::slot(KIND, 8)));
+        assert_eq!(wide, "9:5: 8 bits where 16 are wanted");
+        let operand = fault_in_control(assign(sum(Expr::constant(1, 8))));
+        assert_eq!(operand, "9:5: 8 bits where 16 are wanted");
+        let slot = fault_in_control(assign(Expr::slot(KIND, 16)));
+        assert_eq!(slot, "9:5: 16 bits into a slot of 8");
+        let constant = Expr { kind: ExprKind::Const(0x1_0000), width: 16 };
+        assert_eq!(fault_in_control(assign(constant)), "9:5: 0x10000 in 16 bits");
+        let none = fault_in_control(assign(sum(Expr { kind: ExprKind::Const(0), width: 129 })));
+        assert_eq!(none, "9:5: 129 bits wide");
+        let compared = binary(BinaryOp::Lt(super::super::Sign::Unsigned), length(), length(), 16);
+        assert_eq!(fault_in_control(assign(compared)), "9:5: a wide comparison");
+        let on = StmtKind::If { on: length(), then: Vec::new(), otherwise: Vec::new() };
+        assert_eq!(fault_in_control(on), "9:5: 16 bits where 1 are wanted");
+        let slice = ExprKind::Slice(Box::new(length()), Slice { high: 16, low: 1 });
+        let beyond = fault_in_control(assign(Expr { kind: slice, width: 16 }));
+        assert_eq!(beyond, "9:5: bits 16:1 of 16");
+    }
+
+    #[test]
+    fn divisors_are_constants_other_than_0() {
+        let length = || Expr::slot(LENGTH, 16);
+        for divisor in [Expr::constant(0, 16), length()] {
+            let divided = assign(binary(BinaryOp::Div, length(), divisor, 16));
+            assert_eq!(fault_in_control(divided), "9:5: division by what may be 0");
+        }
+    }
+
+    #[test]
+    fn what_is_named_must_exist() {
+        let slot = Expr::slot(SlotId(99), 16);
+        assert_eq!(fault_in_control(assign(slot)), "9:5: no such slot");
+        let header = StmtKind::SetValid { header: HeaderId(1), valid: true };
+        assert_eq!(fault_in_control(header), "9:5: no such header");
+        let apply = StmtKind::Apply { table: TableId(1), hit: None, action_run: None };
+        assert_eq!(fault_in_control(apply), "9:5: no table to apply here");
+        let call = |which, results| StmtKind::Call {
+            which: ExternId(which),
+            args: vec![Expr::slot(LENGTH, 16)],
+            results,
+        };
+        assert_eq!(fault_in_control(call(1, vec![])), "9:5: no such extern");
+        assert_eq!(fault_in_control(call(0, vec![])), "9:5: arguments or results of a call");
+        assert_eq!(fault_in_control(call(0, vec![PORT])), "9:5: 16 bits into a slot of 9");
+        let run = StmtKind::Run { action: ActionId(2), args: Vec::new() };
+        assert_eq!(fault_in_control(run), "9:5: no action to call from here");
+    }
+
+    #[test]
+    fn two_results_need_two_slots() {
+        let fault = fault_of(|program| {
+            let again = program.externs[0].results[0].clone();
+            program.externs[0].results.push(again);
+            let StmtKind::Call { results, .. } = &mut program.pipelines[0].control[1].kind else {
+                panic!("the second statement is a call");
+            };
+            results.push(ANSWER);
+        });
+        assert_eq!(fault, "9:5: two results in a slot");
+    }
+
+    #[test]
+    fn actions_call_only_actions_before_them() {
+        let fault = fault_of(|program| {
+            let run = StmtKind::Run { action: example::SEND, args: vec![Expr::constant(1, 9)] };
+            program.pipelines[0].actions[0].body.push(stmt(run));
+        });
+        assert_eq!(fault, "9:5: no action to call from here");
+    }
+
+    #[test]
+    fn parsers_do_not_loop_and_controls_do_not_parse() {
+        let fault = fault_of(|program| {
+            let parser = program.pipelines[0].parser.as_mut().unwrap();
+            parser.states[0].transition = Transition::To(Target::State(StateId(0)));
+        });
+        assert_eq!(fault, "3:1: state start loops");
+        assert_eq!(fault_in_control(StmtKind::Extract(HeaderId(0))), "9:5: only in parsers");
+        for (kind, text) in [
+            (StmtKind::Exit, "9:5: exit in a parser"),
+            (StmtKind::Return, "9:5: return in a parser's state"),
+            (
+                StmtKind::Verify { on: Expr::constant(1, 1), error: ErrorId(9) },
+                "9:5: no such error",
+            ),
+        ] {
+            let fault = fault_of(|program| {
+                let parser = program.pipelines[0].parser.as_mut().unwrap();
+                parser.states[0].body.push(stmt(kind));
+            });
+            assert_eq!(fault, text);
+        }
+    }
+
+    #[test]
+    fn headers_have_no_gaps_and_names_differ() {
+        let gap = fault_of(|program| program.pipelines[0].headers[0].fields[1].offset = 9);
+        assert_eq!(gap, "0:0: hdr.h: fields with gaps");
+        let valid = fault_of(|program| program.pipelines[0].headers[0].valid = KIND);
+        assert_eq!(valid, "0:0: a wide valid bit");
+        let names = fault_of(|program| {
+            let name = program.pipelines[0].slots[VALID.index()].name.clone();
+            program.pipelines[0].slots[1].name = name;
+        });
+        assert_eq!(names, "3:1: two slots hdr.h.$valid");
+        let wide = fault_of(|program| {
+            let nowhere = Place::default();
+            let register = Register { name: "r".into(), width: 0, size: 1, place: nowhere };
+            program.registers.push(register);
+        });
+        assert_eq!(wide, "0:0: 0 bits wide");
+    }
+
+    #[test]
+    fn tables_fit_their_entries() {
+        let of_table = |change: fn(&mut Table)| fault_of(|program| change(&mut program.tables[0]));
+        let pattern = of_table(|table| table.entries[0].patterns[0] = Pattern::Any);
+        assert_eq!(pattern, "3:1: key kind is exact with 8 bits: _ cannot be matched with it");
+        let wide = of_table(|table| table.entries[0].patterns[0] = Pattern::Value(256));
+        assert_eq!(wide, "3:1: key kind is exact with 8 bits: 0x100 cannot be matched with it");
+        let arguments = of_table(|table| table.entries[0].choice.args.clear());
+        assert_eq!(arguments, "3:1: action send takes 1 arguments, not 0");
+        let argument = of_table(|table| table.entries[0].choice.args[0] = 512);
+        assert_eq!(argument, "3:1: 0x200 does not fit the 9 bits of send.port");
+        let default = of_table(|table| table.default = table.entries[0].choice.clone());
+        assert_eq!(default, "3:1: table by_kind may not run action 1 by default");
+        let keys = of_table(|table| table.entries[0].patterns.clear());
+        assert_eq!(keys, "3:1: table by_kind has 1 keys, the entry 0");
+        let small = of_table(|table| table.size = 1);
+        assert_eq!(small, "3:1: table by_kind has room for 1 entries");
+        let lpm = of_table(|table| {
+            let key = Key { kind: MatchKind::Lpm, ..table.keys[0].clone() };
+            table.keys = vec![key.clone(), key];
+        });
+        assert_eq!(lpm, "3:1: by_kind: two lpm keys");
+        let action = of_table(|table| {
+            let known = TableAction { action: ActionId(7), in_entries: true, as_default: true };
+            table.actions.push(known);
+        });
+        assert_eq!(action, "3:1: by_kind: no such action");
+    }
+
+    #[test]
+    fn a_prefix_is_ones_and_then_zeros() {
+        let mask = |mask| Pattern::Mask { value: 0, mask };
+        assert_eq!(prefix_length(mask(0xf0), 8), Some(4));
+        assert_eq!(prefix_length(mask(0), 8), Some(0));
+        assert_eq!(prefix_length(mask(0xff), 8), Some(8));
+        assert_eq!(prefix_length(mask(0x0f), 8), None);
+        assert_eq!(prefix_length(Pattern::Any, 8), Some(0));
+        assert_eq!(prefix_length(Pattern::Value(3), 128), Some(128));
     }
 }

@@ -354,3 +354,58 @@ impl Display for Pattern {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ir::example;
+
+    #[test]
+    fn the_text_says_everything_but_places() {
+        let text = example::program().to_string();
+        let wanted = "\
+architecture Example
+errors NoError, PacketTooShort, NoMatch, Empty
+register said: 4 of 16
+counter seen: 4
+extern ask.what = Ask(7) (len: 16) -> (return: 16) in 2 cycles
+pipeline main
+  slot hdr.h.$valid: 1
+  slot hdr.h.kind: 8
+  slot hdr.h.len: 16
+  slot meta.port: 9
+  slot answer: 16
+  slot send.port: 9
+  slot $hit: 1
+  meta inout meta.port = meta.port
+  header hdr.h: 24 bits
+    0 hdr.h.kind
+    8 hdr.h.len
+  state start
+    extract hdr.h
+    verify (hdr.h.len != 16w0x0) else Empty
+    select hdr.h.kind
+      0x0 .. 0x3: accept
+      0x80 &&& 0x80: reject
+  action nothing()
+  action send(send.port)
+    meta.port = send.port
+  table by_kind of 4
+    key kind: exact hdr.h.kind
+    may run nothing
+    may run send tableonly
+    entry 0 0x1: send(0x11)
+    entry 0 0x2: send(0x22)
+    const default nothing()
+  control
+    count seen[hdr.h.kind]
+    call ask.what(hdr.h.len) -> (answer)
+    apply by_kind, hit to $hit
+    if $hit
+      register said[hdr.h.kind] = answer
+    else
+      invalid hdr.h
+  emit hdr.h
+";
+        assert_eq!(text, wanted);
+    }
+}

@@ -19,6 +19,8 @@
 
 mod check;
 mod display;
+#[cfg(test)]
+pub(crate) mod example;
 mod stages;
 
 pub use check::{EntryFault, Fault, check, check_choice, check_entry, prefix_length};

@@ -340,3 +340,109 @@ impl<'a> Walk<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::example::{ANSWER, KIND, LENGTH, PORT, binary, program, stmt};
+    use crate::ir::{BinaryOp, ExternId, RegisterId};
+
+    fn assign(to: SlotId, value: Expr) -> Stmt {
+        stmt(StmtKind::Assign { to, slice: None, value })
+    }
+
+    fn call(arg: Expr) -> Stmt {
+        stmt(StmtKind::Call { which: ExternId(0), args: vec![arg], results: vec![ANSWER] })
+    }
+
+    fn stages_of(control: Block) -> (Vec<u32>, u32, u32) {
+        let mut program = program();
+        program.pipelines[0].control = control;
+        let all = stages(&program);
+        let steps = all[0].steps.iter().map(|step| step.at.stage).collect();
+        (steps, all[0].stages, all[0].cycles)
+    }
+
+    fn kind() -> Expr {
+        Expr::slot(KIND, 8)
+    }
+
+    fn answer() -> Expr {
+        Expr::slot(ANSWER, 16)
+    }
+
+    #[test]
+    fn what_reads_an_answer_waits_for_it_and_nothing_else_does() {
+        let control = vec![
+            call(Expr::slot(LENGTH, 16)),
+            assign(KIND, binary(BinaryOp::Add, kind(), kind(), 8)),
+            assign(LENGTH, answer()),
+            call(answer()),
+            assign(LENGTH, answer()),
+        ];
+        // Two calls of two cycles each, one after the other.
+        assert_eq!(stages_of(control), (vec![0, 0, 1, 1, 2], 3, 5));
+    }
+
+    #[test]
+    fn a_condition_is_waited_for_and_a_slot_written_anew_is_not() {
+        let on = binary(BinaryOp::Eq, answer(), Expr::constant(0, 16), 1);
+        let then = vec![assign(PORT, Expr::constant(1, 9))];
+        let control = vec![
+            call(Expr::slot(LENGTH, 16)),
+            stmt(StmtKind::If { on, then, otherwise: Vec::new() }),
+            assign(
+                KIND,
+                Expr {
+                    kind: ExprKind::Resize(
+                        Box::new(Expr::slot(PORT, 9)),
+                        crate::ir::Sign::Unsigned,
+                    ),
+                    width: 8,
+                },
+            ),
+            assign(ANSWER, Expr::constant(0, 16)),
+            assign(LENGTH, answer()),
+        ];
+        assert_eq!(stages_of(control).0, [0, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn what_follows_a_possible_return_waits_for_its_condition() {
+        let on = binary(BinaryOp::Eq, answer(), Expr::constant(0, 16), 1);
+        let leave = StmtKind::If { on, then: vec![stmt(StmtKind::Return)], otherwise: Vec::new() };
+        let control = vec![
+            stmt(StmtKind::Scope(vec![
+                call(Expr::slot(LENGTH, 16)),
+                stmt(leave),
+                assign(PORT, Expr::constant(1, 9)),
+            ])),
+            assign(KIND, Expr::constant(1, 8)),
+        ];
+        assert_eq!(stages_of(control).0, [0, 1, 1, 0], "the scope ends what its return means");
+    }
+
+    #[test]
+    fn a_register_keeps_the_order_of_its_accesses() {
+        let write =
+            |value| StmtKind::WriteRegister { register: RegisterId(0), index: kind(), value };
+        let read = StmtKind::ReadRegister { register: RegisterId(0), index: kind(), to: LENGTH };
+        let control = vec![
+            call(Expr::slot(LENGTH, 16)),
+            stmt(write(answer())),
+            stmt(read),
+            assign(PORT, Expr::constant(3, 9)),
+        ];
+        assert_eq!(stages_of(control).0, [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_table_takes_a_stage_from_keys_to_actions() {
+        let program = program();
+        let all = stages(&program);
+        let steps: Vec<u32> = all[0].steps.iter().map(|step| step.at.stage).collect();
+        // Count, call, keys; the action; the register and the invalid header.
+        assert_eq!(steps, [0, 0, 0, 1, 1, 1]);
+        assert_eq!((all[0].stages, all[0].cycles), (2, 3));
+    }
+}
