@@ -2,12 +2,6 @@
 
 use units::{Dur, Time};
 
-/// From a packet's last bit to all that it does: the worst of the ingress path, 7.2 ns.
-pub const INGRESS: Dur = cycles(23);
-
-/// From a packet's entry into the arbiter to its first bit: the worst of the egress path, 3.8 ns.
-pub const EGRESS: Dur = cycles(12);
-
 /// A cycle lasts 312.5 ps.
 const TWO_CYCLES_PS: u64 = 625;
 
@@ -42,8 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paths_of_the_paper_rounded_up_to_picoseconds() {
-        assert_eq!((INGRESS, EGRESS), (Dur(7_188), Dur(3_750)));
+    fn cycles_are_rounded_up_to_picoseconds() {
         assert_eq!((cycles(1), cycles(2), cycles(140)), (Dur(313), Dur(625), Dur(43_750)));
     }
 

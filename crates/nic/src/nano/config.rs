@@ -12,15 +12,15 @@ pub struct Config {
     /// Buffers for messages, of each direction.
     pub classes: Vec<SizeClass>,
     /// Messages that can be sent at once; a power of two, at most 4096.
-    pub tx_ids: u16,
+    pub tx_messages: u16,
     /// Messages that can be received at once; a power of two, at most 4096.
-    pub rx_ids: u16,
-    /// Packets that a message may send unasked (`rtt_pkts`), at least 1.
-    pub rtt_pkts: u16,
+    pub rx_messages: u16,
+    /// Packets that a message may send unasked (`rtt_pkts` of the programs), at least 1.
+    pub rtt_packets: u16,
     /// From a message's start, or from its last timeout, to its next timeout.
     pub timeout: Dur,
-    /// A message of which no packet has come for so long is forgotten by its receiver.
-    pub ingress_timeout: Dur,
+    /// A message of which no packet has come for so many timeouts is forgotten by its receiver.
+    pub ingress_timeouts: u32,
     /// Timeouts in a row without progress after which a message fails; `None`: it never does.
     pub timeouts_max: Option<u32>,
     /// Whether a timeout that has nothing to repeat sends a packet beyond the credit instead.
@@ -31,9 +31,14 @@ pub struct Config {
     pub pulls_max: u32,
     /// Completed messages that a receiver remembers, so as to know their duplicates.
     pub remember: u32,
-    /// The IP protocol of each transport that the program runs: the messages of the i-th transport of the
-    /// scenario get the i-th.
+    /// Cycles from a packet's last bit to all that it does, at least 1.
+    pub ingress_cycles: u32,
+    /// Cycles from a packet's entry into the arbiter to its first bit.
+    pub egress_cycles: u32,
+    /// IP protocols of the messages, by the number of their transport; the first is that of all others.
     pub protocols: Vec<u8>,
+    /// Priorities that switches have for the packets, 1 to 8; a type of service beyond counts as the last.
+    pub priorities: u8,
     /// Whether each packet draws a path of its own; otherwise each message does.
     pub spray: bool,
 }
@@ -47,6 +52,9 @@ pub enum ConfigError {
     /// Not a power of two up to 4096.
     #[error("`{0}` is {1}: message ids come in powers of two, at most 4096")]
     Ids(&'static str, u16),
+    /// Traffic classes have three bits.
+    #[error("{0} priorities: there are eight classes")]
+    Priorities(u8),
     /// No size class.
     #[error("no buffer can hold any message")]
     NoClass,
@@ -59,27 +67,32 @@ pub enum ConfigError {
 }
 
 const IDS_MAX: u16 = 4096;
+const PRIORITIES_MAX: u8 = 8;
 /// What a buffer pointer of 16 bits can name.
 const WORDS_MAX: u64 = 1 << 16;
 
 impl Config {
     /// The prototype of the paper (section 12 of the specification): 16 messages of 38 packets each
-    /// way. PULLs at the rate of full packets of 1088 bytes at 200 Gb/s.
+    /// way; the worst paths of section 1 in and out. PULLs at the rate of full packets of 1088 bytes at
+    /// 200 Gb/s.
     #[must_use]
-    pub fn prototype(rtt_pkts: u16, timeout: Dur) -> Self {
+    pub fn prototype(rtt_packets: u16, timeout: Dur) -> Self {
         Self {
             classes: vec![SizeClass { bytes: 38_912, buffers: 16 }],
-            tx_ids: 16,
-            rx_ids: 16,
-            rtt_pkts,
+            tx_messages: 16,
+            rx_messages: 16,
+            rtt_packets,
             timeout,
-            ingress_timeout: Dur(2 * timeout.0),
+            ingress_timeouts: 2,
             timeouts_max: Some(5),
             probe: true,
             pull_cycles: 140,
             pulls_max: 256,
             remember: 1024,
+            ingress_cycles: 23,
+            egress_cycles: 12,
             protocols: Vec::new(),
+            priorities: 8,
             spray: false,
         }
     }
@@ -89,15 +102,22 @@ impl Config {
     /// # Errors
     /// The first contradiction that is found.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let times = [("timeout", self.timeout), ("ingress_timeout", self.ingress_timeout)];
-        if let Some((key, _)) = times.into_iter().find(|(_, time)| time.0 == 0) {
-            return Err(ConfigError::Zero(key));
-        }
-        let counts = [("rtt_pkts", u32::from(self.rtt_pkts)), ("pull_cycles", self.pull_cycles)];
+        let timeout = u64::from(self.timeout.0 > 0);
+        let counts = [
+            ("timeout", timeout),
+            ("rtt_packets", self.rtt_packets.into()),
+            ("ingress_timeouts", self.ingress_timeouts.into()),
+            ("pull_cycles", self.pull_cycles.into()),
+            ("ingress_cycles", self.ingress_cycles.into()),
+            ("priorities", self.priorities.into()),
+        ];
         if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
             return Err(ConfigError::Zero(key));
         }
-        for (key, ids) in [("tx_ids", self.tx_ids), ("rx_ids", self.rx_ids)] {
+        if self.priorities > PRIORITIES_MAX {
+            return Err(ConfigError::Priorities(self.priorities));
+        }
+        for (key, ids) in [("tx_messages", self.tx_messages), ("rx_messages", self.rx_messages)] {
             if !ids.is_power_of_two() || ids > IDS_MAX {
                 return Err(ConfigError::Ids(key, ids));
             }
@@ -124,6 +144,24 @@ impl Config {
         self.classes.iter().map(|c| c.bytes).max().unwrap_or(0)
     }
 
+    /// How long a message may be silent before its receiver forgets it.
+    #[must_use]
+    pub const fn silence(&self) -> Dur {
+        Dur(self.timeout.0.saturating_mul(self.ingress_timeouts as u64))
+    }
+
+    /// The way in.
+    #[must_use]
+    pub const fn ingress(&self) -> Dur {
+        cycles(self.ingress_cycles as u64)
+    }
+
+    /// The way out.
+    #[must_use]
+    pub const fn egress(&self) -> Dur {
+        cycles(self.egress_cycles as u64)
+    }
+
     /// The time between two PULLs.
     #[must_use]
     pub const fn pull_time(&self) -> Dur {
@@ -145,12 +183,18 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         assert_eq!(error(|c| c.timeout = Dur::ZERO), "`timeout` is zero");
-        assert_eq!(error(|c| c.rtt_pkts = 0), "`rtt_pkts` is zero");
-        assert!(error(|c| c.tx_ids = 12).starts_with("`tx_ids` is 12: message ids come in powers"));
-        assert!(error(|c| c.rx_ids = 8192).contains("8192"));
+        assert_eq!(error(|c| c.rtt_packets = 0), "`rtt_packets` is zero");
+        assert!(error(|c| c.tx_messages = 12).starts_with("`tx_messages` is 12: message"));
+        assert!(error(|c| c.rx_messages = 8192).contains("8192"));
         assert_eq!(error(|c| c.classes.clear()), "no buffer can hold any message");
         assert!(error(|c| c.classes[0].bytes = 65_536).contains("16 bits of its length"));
         assert!(error(|c| c.classes[0].buffers = 128).contains("4 MiB"), "128 of 38 KB do not fit");
+    }
+
+    #[test]
+    fn the_paths_of_the_paper() {
+        let config = Config::prototype(9, Dur::from_us(7));
+        assert_eq!((config.ingress(), config.egress()), (Dur(7_188), Dur(3_750)));
     }
 
     /// Section 8: 1088 bytes at 200 Gb/s are 43.52 ns, 139.3 cycles.

@@ -16,7 +16,6 @@ use units::{HostId, Time};
 
 use super::arbiter::{Chosen, choose, next_start};
 use super::bits::PAYLOAD;
-use super::clock::INGRESS;
 use super::config::{Config, ConfigError};
 use super::externs::{Arrival, BindError, Event, Units};
 use super::frame::{self, SWITCH_MAC, mac_of};
@@ -221,7 +220,7 @@ impl Nano {
 
     /// What both pipelines are told of the NIC.
     fn nic(&self, me: HostId) -> [u128; 4] {
-        [mac_of(me).into(), SWITCH_MAC.into(), ip_of(me).into(), self.config.rtt_pkts.into()]
+        [mac_of(me).into(), SWITCH_MAC.into(), ip_of(me).into(), self.config.rtt_packets.into()]
     }
 
     /// Send `pkt` through the ingress pipeline. `None`: the program does not want it.
@@ -247,7 +246,7 @@ impl Nano {
         meta[..4].copy_from_slice(&self.nic(me));
         meta[4..].copy_from_slice(&packet.to_values());
         let ran = self.program.run(self.egress, &[], &mut meta, &mut self.frame, &mut self.units);
-        ran.is_ok() && frame::read(&self.frame, slot).is_some()
+        ran.is_ok() && frame::read(&self.frame, self.config.priorities, slot).is_some()
     }
 
     /// Make the packet that the arbiter has chosen, as packet of message `id`.
@@ -255,7 +254,7 @@ impl Nano {
         let (packet, span) = match chosen {
             Chosen::Control(packet) => {
                 slot.flags = Flags::CONTROL;
-                let msg = message_of(&packet, self.config.tx_ids);
+                let msg = message_of(&packet, self.config.tx_messages);
                 (packet, Span { msg, offset: 0, len: 0 })
             }
             Chosen::Data(data) => {
@@ -366,12 +365,15 @@ impl Endpoint for Nano {
         if port.open != u8::MAX {
             return Tx::Idle;
         }
-        while let Some(chosen) = choose(&mut self.control, &mut self.packetization, cx.now) {
+        let egress = self.config.egress();
+        loop {
+            let data = &mut self.packetization;
+            let Some(chosen) = choose(&mut self.control, data, egress, cx.now) else { break };
             if self.send(cx, chosen, slot) {
                 return Tx::Sent;
             }
         }
-        match next_start(&self.control, &mut self.packetization) {
+        match next_start(&self.control, &mut self.packetization, egress) {
             Some(at) => Tx::NotBefore(at),
             None => Tx::Idle,
         }
@@ -423,7 +425,7 @@ impl Nano {
     /// Rule 1: the receiving side at once, the rest when the packet takes effect.
     fn receive(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
-        self.units.enter(Arrival { at: cx.now + INGRESS, key });
+        self.units.enter(Arrival { at: cx.now + self.config.ingress(), key });
         self.peers.insert(pkt.src);
         let Some(ingress) = self.run_ingress(cx.me, pkt) else {
             cx.fx.count(Stat::Rejected);

@@ -113,10 +113,10 @@ impl Units {
     /// # Errors
     /// The program calls what the NIC does not have.
     pub fn new(program: &ir::Program, config: &Config) -> Result<Self, BindError> {
-        let Config { classes, rx_ids, ingress_timeout, remember, .. } = config;
+        let Config { classes, rx_messages, remember, .. } = config;
         let mut units = Self {
             bound: Vec::new(),
-            reassembly: Reassembly::new(classes, *rx_ids, *ingress_timeout, *remember),
+            reassembly: Reassembly::new(classes, *rx_messages, config.silence(), *remember),
             cells: Vec::new(),
             prios: Vec::new(),
             schedulers: Vec::new(),
@@ -155,16 +155,16 @@ impl Units {
             ("nack_pkt", _, 14, 0) => Bound::Control(Class::Nack),
             ("grant_pkt", _, 14, 0) => Bound::Control(Class::Grant),
             ("IfElseRaw" | "DualPortRaw", "execute", 6, 1) => {
-                Bound::IfElse(known.unwrap_or_else(|| self.add_cells(config.rx_ids, width)))
+                Bound::IfElse(known.unwrap_or_else(|| self.add_cells(config.rx_messages, width)))
             }
             ("DualPortRaw", "second", 3, 1) => {
-                Bound::Second(known.unwrap_or_else(|| self.add_cells(config.rx_ids, width)))
+                Bound::Second(known.unwrap_or_else(|| self.add_cells(config.rx_messages, width)))
             }
             ("TxMsgPrio", "grant", 3, 0) => {
-                Bound::PrioGrant(known.unwrap_or_else(|| self.add_prio(config.tx_ids)))
+                Bound::PrioGrant(known.unwrap_or_else(|| self.add_prio(config.tx_messages)))
             }
             ("TxMsgPrio", "read", 3, 1) => {
-                Bound::PrioRead(known.unwrap_or_else(|| self.add_prio(config.tx_ids)))
+                Bound::PrioRead(known.unwrap_or_else(|| self.add_prio(config.tx_messages)))
             }
             ("SrptScheduler", "schedule", 5, 4) => {
                 let level = called.constructor.first().copied().unwrap_or(0);

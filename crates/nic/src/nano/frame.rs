@@ -27,10 +27,12 @@ pub const fn mac_of(host: HostId) -> u64 {
 /// The MAC address of the switch port at the other end of every link.
 pub const SWITCH_MAC: u64 = MAC_BASE | 1;
 
-/// The traffic class of a type of service: zero is the most urgent of them.
+/// The traffic class of a type of service, where there are so many `priorities`: zero is the most urgent
+/// of them.
 #[must_use]
-pub const fn class_of(tos: u8) -> u8 {
-    TOS_MAX - if tos < TOS_MAX { tos } else { TOS_MAX }
+pub const fn class_of(tos: u8, priorities: u8) -> u8 {
+    let last = priorities.saturating_sub(1);
+    TOS_MAX.saturating_sub(if tos < last { tos } else { last })
 }
 
 /// Write the headers of `pkt` as a NIC receives them, payload left out, into `frame`.
@@ -55,13 +57,13 @@ pub fn write(pkt: &Packet, frame: &mut Vec<u8>) {
     }
 }
 
-/// Read what an egress pipeline has written into `pkt`: protocol, class, length and transport header.
-/// `None` if it has not written a frame that a packet can hold.
-pub fn read(frame: &[u8], pkt: &mut Packet) -> Option<()> {
+/// Read what an egress pipeline has written into `pkt`: protocol, class (of so many `priorities`), length
+/// and transport header. `None` if it has not written a frame that a packet can hold.
+pub fn read(frame: &[u8], priorities: u8, pkt: &mut Packet) -> Option<()> {
     let header = frame.get(OUTER..)?;
     pkt.hdr.get_mut(..header.len())?.copy_from_slice(header);
     pkt.hdr_len = header.len() as u8;
-    pkt.class = class_of(frame[15]);
+    pkt.class = class_of(frame[15], priorities);
     pkt.wire_len = u16::from_be_bytes([frame[16], frame[17]]).checked_add(14)?;
     pkt.proto = frame[23];
     Some(())
@@ -97,7 +99,7 @@ mod tests {
         assert_eq!(frame[14..26], [0x45, 1, 0x04, 0x32, 0, 1, 0, 0, 64, 154, 0, 0]);
         assert_eq!(frame[26..34], [10, 0, 0, 3, 10, 1, 2, 3]);
         let mut back = Packet::EMPTY;
-        read(&frame, &mut back).unwrap();
+        read(&frame, 4, &mut back).unwrap();
         let parts = (back.proto, back.class, back.wire_len, back.hdr);
         assert_eq!(parts, (pkt.proto, pkt.class, pkt.wire_len, pkt.hdr));
         // A trimmed packet reaches the program with CHOP set.
@@ -108,12 +110,13 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_no_packet() {
-        assert_eq!(read(&[0; 33], &mut Packet::EMPTY.clone()), None);
+        assert_eq!(read(&[0; 33], 8, &mut Packet::EMPTY.clone()), None);
         assert_eq!(
-            read(&[0; 34 + 65], &mut Packet::EMPTY.clone()),
+            read(&[0; 34 + 65], 8, &mut Packet::EMPTY.clone()),
             None,
             "64 bytes of header at most"
         );
-        assert_eq!([0, 3, 7, 200].map(class_of), [7, 4, 0, 0]);
+        assert_eq!([0, 3, 7, 200].map(|tos| class_of(tos, 8)), [7, 4, 0, 0]);
+        assert_eq!([0, 3, 7].map(|tos| class_of(tos, 4)), [7, 4, 4]);
     }
 }

@@ -138,12 +138,12 @@ impl Packetization {
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
-            messages: vec![None; usize::from(config.tx_ids)],
-            ids: FreeList::new(config.tx_ids),
+            messages: vec![None; usize::from(config.tx_messages)],
+            ids: FreeList::new(config.tx_messages),
             buffers: Buffers::new(&config.classes),
-            timers: Timers::new(config.tx_ids),
+            timers: Timers::new(config.tx_messages),
             queues: [VecDeque::new(), VecDeque::new(), VecDeque::new()],
-            rtt_pkts: config.rtt_pkts,
+            rtt_pkts: config.rtt_packets,
             timeout: config.timeout,
             timeouts_max: config.timeouts_max,
             probe: config.probe,
