@@ -1,0 +1,225 @@
+//! Controls, which are inlined, and actions (sections 14 and 14.1).
+
+use std::rc::Rc;
+
+use super::super::ast::{Action, Arg, Control, Direction, Param};
+use super::super::source::Span;
+use super::call::nothing;
+use super::scope::{Lowered, LoweredParam, Symbol};
+use super::types::Type;
+use super::value::{Storage, Typed, Value};
+use super::{Checked, Checker, Within};
+use crate::ir::{self, ActionId, SlotId, StmtKind};
+
+/// How deep controls may apply one another.
+const MAX_CONTROLS: usize = 16;
+
+impl Checker<'_> {
+    /// A control's locals and body, its parameters bound already.
+    pub(super) fn control_body(&mut self, control: &Control) -> Checked<()> {
+        self.used.push(Rc::clone(&control.name.text));
+        self.depth += 1;
+        let locals = self.locals(&control.locals);
+        let body = self.block(&control.body);
+        self.depth -= 1;
+        locals.and(body)
+    }
+
+    /// `control.apply(...)`: the control inlined (section 14.3). Parameters are the arguments
+    /// themselves where no other argument overlaps; that is the same as copying in and out.
+    pub(super) fn apply_control(
+        &mut self,
+        control: &Rc<Control>,
+        path: &str,
+        args: &[Arg],
+        span: Span,
+    ) -> Checked<Typed> {
+        if self.within != Within::Control {
+            let message = format!("the control `{}` is applied outside of controls", control.name);
+            return Err(self.error(span, message, "apply it in the `apply` of a control"));
+        }
+        if self.depth >= MAX_CONTROLS {
+            let instead = format!("at most {MAX_CONTROLS}");
+            return Err(self.refuse(span, "controls this deep in one another", instead));
+        }
+        let given = self.ordered(&control.params, args, &control.name.text, span)?;
+        let given = self.sequence(&given)?;
+        let mut storages = Vec::new();
+        let mut back = Vec::new();
+        let apart = self.scopes.only_global();
+        let params = self.block_params(&control.params);
+        self.scopes.restore(apart);
+        let params = params?;
+        for (n, (param, resolved)) in control.params.iter().zip(&params).enumerate() {
+            let mine = given[n].clone();
+            let others: Vec<SlotId> = given
+                .iter()
+                .enumerate()
+                .filter(|(m, _)| *m != n)
+                .flat_map(|(_, o)| o.slots())
+                .collect();
+            let storage = self.argument(param, resolved, mine, &others, path, &mut back)?;
+            storages.push((resolved.clone(), storage));
+        }
+        self.inline(control, path, &storages, span)?;
+        for (to, from) in back {
+            self.assign(&to, &from, span)?;
+        }
+        Ok(nothing(span))
+    }
+
+    /// The storage of a parameter: the argument's own, or a copy.
+    fn argument(
+        &mut self,
+        param: &Param,
+        ty: &Type,
+        given: Typed,
+        others: &[SlotId],
+        path: &str,
+        back: &mut Vec<(Typed, Typed)>,
+    ) -> Checked<Storage> {
+        let out = matches!(param.direction, Direction::Out | Direction::InOut);
+        let given = if out { self.target(given, ty)? } else { self.convert(given, ty)? };
+        if let Value::Stored { storage, slice: None, .. } = &given.value
+            && given.slots().iter().all(|slot| !others.contains(slot))
+        {
+            if param.direction == Direction::Out {
+                self.invalidate(&storage.clone(), given.span)?;
+            }
+            return Ok(storage.clone());
+        }
+        let storage = self.storage(&format!("{path}.{}", param.name), ty, param.name.span)?;
+        let value = Value::Stored { storage: storage.clone(), slice: None, readonly: None };
+        let copy = Typed { ty: ty.clone(), value, span: given.span };
+        if param.direction == Direction::Out {
+            self.invalidate(&storage, given.span)?;
+        } else {
+            self.assign(&copy, &given, given.span)?;
+        }
+        if out {
+            back.push((given, copy));
+        }
+        Ok(storage)
+    }
+
+    fn inline(
+        &mut self,
+        control: &Rc<Control>,
+        path: &str,
+        storages: &[(Type, Storage)],
+        span: Span,
+    ) -> Checked<()> {
+        let apart = self.scopes.only_global();
+        let around = std::mem::replace(&mut self.frame.path, format!("{path}."));
+        self.scopes.open();
+        let done = self.collect(|c| {
+            for (param, (ty, storage)) in control.params.iter().zip(storages) {
+                c.bind(param, ty, Some(storage.clone()))?;
+            }
+            c.control_body(control)
+        });
+        self.scopes.close();
+        self.scopes.restore(apart);
+        self.frame.path = around;
+        let ((), body) = done?;
+        self.emit(StmtKind::Scope(body), span)
+    }
+
+    /// An action of the top level, lowered where the pipeline first uses it.
+    pub(super) fn global_action(&mut self, action: &Rc<Action>) -> Checked<Rc<Lowered>> {
+        let known = self.frame.actions.iter().find(|l| Rc::ptr_eq(&l.action, action));
+        if let Some(known) = known {
+            return Ok(Rc::clone(known));
+        }
+        if self.frame.lowering.contains(&action.name.text) {
+            let message = format!("the action `{}` calls itself", action.name);
+            return Err(self.error(action.name.span, message, "P4 has no recursion"));
+        }
+        let apart = self.scopes.only_global();
+        let around = std::mem::take(&mut self.frame.path);
+        let lowered = self.lower_action(action);
+        self.frame.path = around;
+        self.scopes.restore(apart);
+        let lowered = Rc::new(lowered?);
+        self.frame.actions.push(Rc::clone(&lowered));
+        Ok(lowered)
+    }
+
+    pub(super) fn local_action(&mut self, action: &Rc<Action>) -> Checked<()> {
+        let lowered = Rc::new(self.lower_action(action)?);
+        self.declare(&action.name, Symbol::Lowered(lowered))
+    }
+
+    fn lower_action(&mut self, action: &Rc<Action>) -> Checked<Lowered> {
+        let within = std::mem::replace(&mut self.within, Within::Action);
+        let exits = std::mem::replace(&mut self.frame.exits, false);
+        self.frame.lowering.push(Rc::clone(&action.name.text));
+        self.scopes.open();
+        let lowered = self.action_body(action);
+        self.scopes.close();
+        self.frame.lowering.pop();
+        let exits = std::mem::replace(&mut self.frame.exits, exits);
+        self.within = within;
+        let (params, inputs, body) = lowered?;
+        let id = self.new_action(self.path(&action.name.text), inputs, body, action.name.span);
+        Ok(Lowered { action: Rc::clone(action), id, params, exits })
+    }
+
+    pub(super) fn new_action(
+        &mut self,
+        name: String,
+        params: Vec<SlotId>,
+        body: ir::Block,
+        span: Span,
+    ) -> ActionId {
+        let place = self.place(span);
+        self.frame.pipeline.actions.push(ir::Action { name, params, body, place });
+        ActionId(self.frame.pipeline.actions.len() as u32 - 1)
+    }
+
+    fn action_body(
+        &mut self,
+        action: &Action,
+    ) -> Checked<(Vec<LoweredParam>, Vec<SlotId>, ir::Block)> {
+        self.distinct_names(&action.params)?;
+        let (mut params, mut inputs) = (Vec::new(), Vec::new());
+        let mut free = None;
+        let ((), body) = self.collect(|c| {
+            for param in &action.params {
+                let ty = c.type_of(&param.ty)?;
+                let name = c.path(&format!("{}.{}", action.name, param.name));
+                let storage = c.storage(&name, &ty, param.name.span)?;
+                match (param.direction, free) {
+                    (Direction::None, _) => free = Some(param.name.span),
+                    (_, Some(_)) => {
+                        // Section 14.1: parameters without direction are the last.
+                        let message =
+                            format!("`{}` stands behind one without direction", param.name);
+                        let hint = "parameters of the control plane are the last ones";
+                        return Err(c.error(param.name.span, message, hint));
+                    }
+                    _ => {}
+                }
+                if param.direction == Direction::Out {
+                    c.invalidate(&storage, param.name.span)?;
+                } else {
+                    inputs.extend(storage.slots());
+                }
+                c.bind(param, &ty, Some(storage.clone()))?;
+                params.push(LoweredParam { ty, storage });
+            }
+            c.block(&action.body)
+        })?;
+        Ok((params, inputs, body))
+    }
+}
+
+impl Typed {
+    /// The slots that it is kept in.
+    fn slots(&self) -> Vec<SlotId> {
+        match &self.value {
+            Value::Stored { storage, .. } => storage.slots(),
+            _ => Vec::new(),
+        }
+    }
+}

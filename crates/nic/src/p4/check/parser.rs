@@ -1,0 +1,201 @@
+//! Parsers (section 13). The IR's parsers have no way back, so a loop over a header stack becomes
+//! states for every turn: a state is walked once for every filling of the stacks that it is
+//! reached with. A loop that fills nothing would never end and is a mistake.
+
+use std::rc::Rc;
+
+use super::super::ast::{Case, Expr, Name, Parser, State, Transition};
+use super::super::diagnostic::did_you_mean;
+use super::super::source::Span;
+use super::types::Type;
+use super::{Checked, Checker};
+use crate::ir::{self, SelectCase, StateId, Target};
+
+/// The most states of a parser, loops unrolled.
+const MAX_STATES: usize = 1024;
+
+/// States that have been walked, or are being walked.
+struct Walk<'a> {
+    parser: &'a Parser,
+    made: Vec<Made>,
+    states: Vec<Option<ir::State>>,
+}
+
+/// A state and how full the stacks are when it begins.
+struct Made {
+    name: Rc<str>,
+    filled: Vec<u32>,
+    /// On the way from the start to here.
+    open: bool,
+}
+
+impl Checker<'_> {
+    /// A parser's states, its parameters bound already.
+    pub(super) fn parser_body(&mut self, parser: &Parser) -> Checked<ir::Parser> {
+        self.used.push(Rc::clone(&parser.name.text));
+        let ((), first) = self.collect(|c| c.locals(&parser.locals))?;
+        self.check_states(parser)?;
+        let mut walk = Walk { parser, made: Vec::new(), states: Vec::new() };
+        let span = parser.name.span;
+        let start = Name { text: "start".into(), span };
+        self.walk_state(&mut walk, &start)?;
+        self.unreachable(&walk);
+        let mut states: Vec<ir::State> = walk.states.into_iter().flatten().collect();
+        if let Some(start) = states.first_mut() {
+            start.body.splice(0..0, first);
+        }
+        Ok(ir::Parser { states })
+    }
+
+    fn check_states(&mut self, parser: &Parser) -> Checked<()> {
+        for (n, state) in parser.states.iter().enumerate() {
+            if ["accept", "reject"].contains(&&*state.name.text) {
+                let message = format!("the state `{}` is there already", state.name);
+                return Err(self.error(state.name.span, message, "choose another name"));
+            }
+            if parser.states.iter().take(n).any(|s| s.name.text == state.name.text) {
+                let message = format!("the state `{}` is declared twice", state.name);
+                return Err(self.error(state.name.span, message, "choose another name"));
+            }
+        }
+        if !parser.states.iter().any(|s| &*s.name.text == "start") {
+            let message = format!("the parser `{}` has no state `start`", parser.name);
+            return Err(self.error(parser.name.span, message, "parsing begins there"));
+        }
+        Ok(())
+    }
+
+    fn unreachable(&mut self, walk: &Walk<'_>) {
+        for state in &walk.parser.states {
+            if !walk.made.iter().any(|m| m.name == state.name.text) {
+                let message = format!("the state `{}` is never reached", state.name);
+                self.messages.warn(state.name.span, message, "remove it, or lead to it");
+            }
+        }
+    }
+
+    /// Where a transition to `name` leads.
+    fn walk_state(&mut self, walk: &mut Walk<'_>, name: &Name) -> Checked<Target> {
+        match &*name.text {
+            "accept" => return Ok(Target::Accept),
+            "reject" => return Ok(Target::Reject),
+            _ => {}
+        }
+        let filled = self.frame.filled.clone();
+        let known = walk.made.iter().position(|m| m.name == name.text && m.filled == filled);
+        if let Some(at) = known {
+            if walk.made[at].open {
+                let message = format!("the parser comes back to `{name}` without end");
+                let hint =
+                    "a loop must extract into a header stack: `packet.extract(h.stack.next)`";
+                return Err(self.error(name.span, message, hint));
+            }
+            return Ok(Target::State(StateId(at as u32)));
+        }
+        let states = &walk.parser.states;
+        let Some(state) = states.iter().find(|s| s.name.text == name.text) else {
+            let known = states.iter().map(|s| &*s.name.text).chain(["accept", "reject"]);
+            let hint =
+                did_you_mean(&name.text, known, "states are `accept`, `reject` and the parser's");
+            return Err(self.error(name.span, format!("unknown state `{name}`"), hint));
+        };
+        if walk.made.len() >= MAX_STATES {
+            let instead = "use shorter header stacks";
+            return Err(self.refuse(name.span, "a parser this large, loops unrolled", instead));
+        }
+        let at = walk.made.len();
+        walk.made.push(Made { name: Rc::clone(&name.text), filled: filled.clone(), open: true });
+        walk.states.push(None);
+        let made = self.state(walk, state, at);
+        self.frame.filled = filled;
+        walk.made[at].open = false;
+        walk.states[at] = Some(made?);
+        Ok(Target::State(StateId(at as u32)))
+    }
+
+    fn state(&mut self, walk: &mut Walk<'_>, state: &State, at: usize) -> Checked<ir::State> {
+        self.scopes.open();
+        let done = self.state_inner(walk, state, at);
+        self.scopes.close();
+        done
+    }
+
+    fn state_inner(&mut self, walk: &mut Walk<'_>, state: &State, at: usize) -> Checked<ir::State> {
+        self.frame.overflow = false;
+        let (body, mut block) = self.collect(|c| Ok(c.statements(&state.body)))?;
+        body?;
+        let transition = if self.frame.overflow {
+            // `verify` has rejected.
+            ir::Transition::To(Target::Reject)
+        } else {
+            let (transition, effects) = self.collect(|c| c.transition(walk, state))?;
+            block.extend(effects);
+            transition
+        };
+        let turn = walk.made[..at].iter().filter(|m| m.name == state.name.text).count();
+        let name = match turn {
+            0 => state.name.text.to_string(),
+            _ => format!("{}${turn}", state.name),
+        };
+        Ok(ir::State { name, body: block, transition, place: self.place(state.name.span) })
+    }
+
+    fn transition(&mut self, walk: &mut Walk<'_>, state: &State) -> Checked<ir::Transition> {
+        match &state.transition {
+            Transition::Missing => {
+                let message = format!("the state `{}` has no transition", state.name);
+                let hint = "that means `transition reject;`; say what is meant";
+                self.messages.warn(state.name.span, message, hint);
+                Ok(ir::Transition::To(Target::Reject))
+            }
+            Transition::To(name) => self.walk_state(walk, name).map(ir::Transition::To),
+            Transition::Select { keys, cases, span } => self.select(walk, keys, cases, *span),
+        }
+    }
+
+    fn select(
+        &mut self,
+        walk: &mut Walk<'_>,
+        keys: &[Expr],
+        cases: &[Case],
+        span: Span,
+    ) -> Checked<ir::Transition> {
+        let all: Vec<&Expr> = keys.iter().collect();
+        let given = self.sequence(&all)?;
+        let (mut on, mut types) = (Vec::new(), Vec::new());
+        for key in &given {
+            if matches!(key.ty, Type::Error | Type::Int) {
+                let message = format!("`select` on {}", key.ty);
+                return Err(self.error(key.span, message, "it looks at bits, bools and enums"));
+            }
+            on.push(self.scalar(key)?);
+            types.push(key.ty.clone());
+        }
+        let (mut lowered, mut whole) = (Vec::new(), false);
+        for case in cases {
+            if whole {
+                self.messages.warn(case.span, "this case is never reached", "`default` comes last");
+            }
+            let any = matches!(case.keys[..], [super::super::ast::KeySet::Any]);
+            if case.keys.len() != keys.len() && !any {
+                let (wanted, given) = (keys.len(), case.keys.len());
+                let message = format!("`select` looks at {wanted} values, this case at {given}");
+                return Err(self.error(case.span, message, "write them as `(a, b): state;`"));
+            }
+            let mut patterns = Vec::new();
+            for (n, ty) in types.iter().enumerate() {
+                let set = case.keys.get(n).or(case.keys.first());
+                patterns.extend(set.map(|s| self.pattern(s, ty)).transpose()?);
+            }
+            whole |= patterns.iter().all(|p| *p == ir::Pattern::Any);
+            let to = self.walk_state(walk, &case.to)?;
+            lowered.push(SelectCase { patterns, to });
+        }
+        if !whole {
+            let hint =
+                "packets that match no case are rejected with NoMatch; add `default: reject;`";
+            self.messages.warn(span, "this `select` has no default", hint);
+        }
+        Ok(ir::Transition::Select { on, cases: lowered })
+    }
+}

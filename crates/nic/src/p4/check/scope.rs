@@ -1,0 +1,170 @@
+//! What names stand for, and where (section 6.9).
+
+use std::rc::Rc;
+
+use num_bigint::BigInt;
+
+use super::super::ast::{Action, BlockType, Control, Parser, Prototype};
+use super::super::source::Span;
+use super::types::Type;
+use super::value::Storage;
+use crate::ir::{ActionId, CounterId, RegisterId, SlotId, TableId};
+
+/// What a name stands for.
+#[derive(Debug, Clone)]
+pub(super) enum Symbol {
+    Constant {
+        ty: Type,
+        value: BigInt,
+    },
+    Type(Type),
+    MatchKind,
+    Function(Rc<Prototype>),
+    /// An action; lowered once for the pipeline, or for the control that it is declared in.
+    Action(Rc<Action>),
+    Parser(Rc<Parser>),
+    Control(Rc<Control>),
+    BlockType(Rc<BlockType>),
+    Instance(Rc<Instance>),
+    /// A variable or parameter, and why it cannot be assigned.
+    Variable {
+        ty: Type,
+        storage: Storage,
+        readonly: Option<&'static str>,
+    },
+    Packet,
+    /// A table, and its name as written.
+    Table(TableId, Rc<str>),
+    /// What has been declared wrongly, which has been reported: uses of it are not.
+    Broken,
+    /// A lowered action.
+    Lowered(Rc<Lowered>),
+}
+
+/// An action in the IR, and how it is called.
+#[derive(Debug)]
+pub(super) struct Lowered {
+    pub(super) action: Rc<Action>,
+    pub(super) id: ActionId,
+    pub(super) params: Vec<LoweredParam>,
+    /// Whether it may `exit`.
+    pub(super) exits: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct LoweredParam {
+    pub(super) ty: Type,
+    pub(super) storage: Storage,
+}
+
+/// An instance of an extern, or of a control.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) ty: Type,
+    /// With the controls around it.
+    pub(super) path: String,
+    pub(super) kind: InstanceKind,
+    pub(super) span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum InstanceKind {
+    Register(RegisterId),
+    Counter(CounterId),
+    /// Constructor arguments.
+    Extern(Vec<u128>),
+    Control(Rc<Control>),
+}
+
+impl Symbol {
+    /// How messages call it.
+    pub(super) fn describe(&self) -> &'static str {
+        match self {
+            Self::Constant { .. } => "a constant",
+            Self::Type(_) => "a type",
+            Self::MatchKind => "a match kind",
+            Self::Function(_) => "a function",
+            Self::Action(_) | Self::Lowered(_) => "an action",
+            Self::Parser(_) => "a parser",
+            Self::Control(_) => "a control",
+            Self::BlockType(_) => "the type of a block",
+            Self::Instance(_) => "an instance",
+            Self::Variable { .. } => "a variable",
+            Self::Packet => "the packet",
+            Self::Broken => "declared wrongly",
+            Self::Table(..) => "a table",
+        }
+    }
+}
+
+/// Slots that an `apply` has set: `hit` and `action_run`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Applied {
+    pub(super) hit: SlotId,
+    pub(super) action_run: SlotId,
+}
+
+struct Entry {
+    name: Rc<str>,
+    symbol: Symbol,
+    span: Span,
+}
+
+/// Scopes in one another; the first is the top level.
+#[derive(Default)]
+pub(super) struct Scopes {
+    all: Vec<Vec<Entry>>,
+}
+
+impl Scopes {
+    pub(super) fn open(&mut self) {
+        self.all.push(Vec::new());
+    }
+
+    pub(super) fn close(&mut self) {
+        self.all.pop();
+    }
+
+    /// Declare a name; `Err` says where it is declared in the same scope already.
+    pub(super) fn declare(
+        &mut self,
+        name: &Rc<str>,
+        symbol: Symbol,
+        span: Span,
+    ) -> Result<(), Span> {
+        let Some(scope) = self.all.last_mut() else { return Ok(()) };
+        if let Some(entry) = scope.iter().find(|e| e.name == *name) {
+            return Err(entry.span);
+        }
+        scope.push(Entry { name: Rc::clone(name), symbol, span });
+        Ok(())
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&Symbol> {
+        let mut entries = self.all.iter().rev().flatten();
+        entries.find(|e| *e.name == *name).map(|e| &e.symbol)
+    }
+
+    pub(super) fn find_global(&self, name: &str) -> Option<&Symbol> {
+        self.all.first()?.iter().find(|e| *e.name == *name).map(|e| &e.symbol)
+    }
+
+    /// All names that are known here and stand for something of that kind.
+    pub(super) fn names(&self, wanted: impl Fn(&Symbol) -> bool) -> Vec<&str> {
+        let entries = self.all.iter().rev().flatten();
+        entries.filter(|e| wanted(&e.symbol)).map(|e| &*e.name).collect()
+    }
+
+    /// Leave only the top level, for a while: `restore` brings the rest back.
+    pub(super) fn only_global(&mut self) -> ScopesApart {
+        ScopesApart(self.all.split_off(1.min(self.all.len())))
+    }
+
+    pub(super) fn restore(&mut self, apart: ScopesApart) {
+        self.all.truncate(1);
+        self.all.extend(apart.0);
+    }
+}
+
+/// Scopes that are not looked at for a while.
+pub(super) struct ScopesApart(Vec<Vec<Entry>>);

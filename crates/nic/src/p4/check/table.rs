@@ -1,0 +1,397 @@
+//! Tables (section 14.2).
+
+use std::rc::Rc;
+
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+use super::super::ast::{ActionRef, Arg, Direction, Entry, Expr, Key, KeySet, Name, Table};
+use super::super::diagnostic::did_you_mean;
+use super::super::source::Span;
+use super::frame::TableActions;
+use super::scope::{Applied, Lowered, Symbol};
+use super::types::Type;
+use super::value::{Storage, as_bits};
+use super::{Checked, Checker, Within};
+use crate::ir::{
+    self, Choice, MatchKind, Pattern, PipelineId, SlotId, StmtKind, TableAction, TableId,
+};
+
+/// Room in a table that does not say its size: as many programs take for granted.
+const DEFAULT_SIZE: u32 = 1024;
+
+/// An action of a table as it is being checked.
+struct Listed {
+    lowered: Rc<Lowered>,
+    /// Arguments that the list gives, as written: the default action must repeat them.
+    bound: usize,
+    name: Rc<str>,
+}
+
+impl Checker<'_> {
+    pub(super) fn table(&mut self, table: &Rc<Table>) -> Checked<()> {
+        let path = self.path(&table.name.text);
+        if self.program.tables.iter().any(|t| t.name == path) {
+            let what = format!("the table `{}` in a control that is applied twice", table.name);
+            let instead = "make two instances of the control, or apply it once";
+            return Err(self.refuse(table.name.span, &what, instead));
+        }
+        if self.within == Within::Parser {
+            return Err(self.error(
+                table.name.span,
+                "a table in a parser",
+                "tables stand in controls",
+            ));
+        }
+        let keys = self.keys(&table.keys)?;
+        let (mut listed, mut actions) = (Vec::new(), Vec::new());
+        for action in &table.actions {
+            self.list_action(table, action, &mut listed, &mut actions)?;
+        }
+        let mut lowered = ir::Table {
+            name: path,
+            pipeline: PipelineId(self.program.pipelines.len() as u32),
+            keys,
+            actions,
+            default: Choice { action: 0, args: Vec::new() },
+            const_default: table.default_action.as_ref().is_some_and(|(constant, _)| *constant),
+            entries: Vec::new(),
+            const_entries: table.const_entries,
+            size: self.table_size(table)?,
+            place: self.place(table.name.span),
+        };
+        self.default_action(table, &mut listed, &mut lowered)?;
+        for entry in &table.entries {
+            let made = self.entry(entry, &listed, &lowered)?;
+            lowered.entries.push(made);
+        }
+        if lowered.entries.len() > lowered.size as usize {
+            let message =
+                format!("{} entries in a table of {}", lowered.entries.len(), lowered.size);
+            return Err(self.error(table.name.span, message, "make `size` larger"));
+        }
+        let id = TableId(self.program.tables.len() as u32);
+        self.program.tables.push(lowered);
+        let names = listed.iter().map(|l| Rc::clone(&l.name)).collect();
+        self.frame.tables.push(TableActions { id, names });
+        self.declare(&table.name, Symbol::Table(id, Rc::clone(&table.name.text)))
+    }
+
+    fn table_size(&mut self, table: &Table) -> Checked<u32> {
+        let Some(size) = &table.size else {
+            let entries = u32::try_from(table.entries.len()).unwrap_or(u32::MAX);
+            return Ok(if table.const_entries {
+                entries.max(1)
+            } else {
+                DEFAULT_SIZE.max(entries)
+            });
+        };
+        let given = self.expr(size)?;
+        let value = self.known(&given, "the size of a table")?;
+        match value.to_u32().filter(|n| (1..=1 << 24).contains(n)) {
+            Some(size) => Ok(size),
+            None => Err(self.error(size.span, format!("a table of {value} entries"), "1 to 2^24")),
+        }
+    }
+
+    fn keys(&mut self, keys: &[Key]) -> Checked<Vec<ir::Key>> {
+        let mut all: Vec<ir::Key> = Vec::new();
+        for key in keys {
+            let (given, effects) = self.collect(|c| c.expr(&key.value))?;
+            if !effects.is_empty() {
+                let instead = "assign the result to a variable before the table is applied";
+                return Err(self.refuse(key.value.span, "a call in a key", instead));
+            }
+            let value = self.scalar(&given)?;
+            let kind = self.match_kind(&key.match_kind)?;
+            if kind == MatchKind::Lpm && all.iter().any(|k| k.kind == MatchKind::Lpm) {
+                let instead = "make one of them ternary";
+                return Err(self.refuse(key.match_kind.span, "two `lpm` keys", instead));
+            }
+            all.push(ir::Key { name: self.written(key.value.span), value, kind });
+        }
+        Ok(all)
+    }
+
+    /// The text of the program at a place.
+    fn written(&self, span: Span) -> String {
+        let file = self.messages.sources.file(span.file);
+        file.and_then(|f| f.text.get(span.range())).unwrap_or_default().to_owned()
+    }
+
+    fn match_kind(&mut self, name: &Name) -> Checked<MatchKind> {
+        match &*name.text {
+            "exact" => Ok(MatchKind::Exact),
+            "ternary" => Ok(MatchKind::Ternary),
+            "lpm" => Ok(MatchKind::Lpm),
+            "range" | "optional" | "selector" => {
+                let what = format!("the match kind `{name}`");
+                Err(self.refuse(name.span, &what, "use `ternary`, with an entry for each prefix"))
+            }
+            _ => {
+                let hint = did_you_mean(
+                    &name.text,
+                    ["exact", "ternary", "lpm"],
+                    "there is `exact`, `ternary` and `lpm`",
+                );
+                Err(self.error(name.span, format!("unknown match kind `{name}`"), hint))
+            }
+        }
+    }
+
+    /// An action by its name.
+    fn action_named(&mut self, name: &Name) -> Checked<Rc<Lowered>> {
+        match self.scopes.find(&name.text).cloned() {
+            Some(Symbol::Lowered(lowered)) => Ok(lowered),
+            Some(Symbol::Action(action)) => self.global_action(&action),
+            Some(other) => Err(self.misused(name, &other, "", "an action")),
+            None => {
+                let known =
+                    self.scopes.names(|s| matches!(s, Symbol::Lowered(_) | Symbol::Action(_)));
+                let hint = did_you_mean(&name.text, known, "actions are declared before tables");
+                Err(self.error(name.span, format!("unknown action `{name}`"), hint))
+            }
+        }
+    }
+
+    /// One of `actions = { ... }`. Parameters with a direction are bound here; such an action is
+    /// wrapped in one that has only the control plane's parameters.
+    fn list_action(
+        &mut self,
+        table: &Table,
+        action: &ActionRef,
+        listed: &mut Vec<Listed>,
+        actions: &mut Vec<TableAction>,
+    ) -> Checked<()> {
+        let lowered = self.action_named(&action.name)?;
+        if listed.iter().any(|l| l.name == action.name.text) {
+            let message = format!("`{}` is listed twice", action.name);
+            return Err(self.error(action.span, message, "remove one"));
+        }
+        let directed =
+            lowered.action.params.iter().filter(|p| p.direction != Direction::None).count();
+        if action.args.len() != directed {
+            let message = format!(
+                "`{}` has {directed} parameters with a direction, not {}",
+                action.name,
+                action.args.len()
+            );
+            let hint = "bind those with `in`, `out` or `inout` here; entries give the others";
+            return Err(self.error(action.span, message, hint));
+        }
+        let id = if directed == 0 {
+            lowered.id
+        } else {
+            self.wrapper(table, &lowered, &action.args, action.span)?
+        };
+        let name = Rc::clone(&action.name.text);
+        listed.push(Listed { lowered, bound: directed, name });
+        actions.push(TableAction { action: id, in_entries: true, as_default: true });
+        Ok(())
+    }
+
+    /// An action that calls `lowered` with these arguments and passes on those of the entry.
+    fn wrapper(
+        &mut self,
+        table: &Table,
+        lowered: &Rc<Lowered>,
+        args: &[Arg],
+        span: Span,
+    ) -> Checked<ir::ActionId> {
+        let action = Rc::clone(&lowered.action);
+        let name = self.path(&format!("{}.{}", table.name, action.name));
+        let within = std::mem::replace(&mut self.within, Within::Action);
+        self.scopes.open();
+        let mut inputs: Vec<SlotId> = Vec::new();
+        let body = self.collect(|c| {
+            let mut all = args.to_vec();
+            for (param, made) in action.params.iter().zip(&lowered.params) {
+                if param.direction != Direction::None {
+                    continue;
+                }
+                let storage = c.storage(&format!("{name}.{}", param.name), &made.ty, span)?;
+                inputs.extend(storage.slots());
+                // A name of its own: the expressions bound in the list may use the parameter's.
+                let hidden =
+                    Name { text: format!("${}", param.name).into(), span: param.name.span };
+                let (ty, readonly) = (made.ty.clone(), Some("a parameter of the control plane"));
+                c.declare(&hidden, Symbol::Variable { ty, storage, readonly })?;
+                let kind = super::super::ast::ExprKind::Name { name: hidden, global: false };
+                all.push(Arg { name: None, value: Expr { kind, span, depth: 1 } });
+            }
+            c.run_action(lowered, &all, span)
+        });
+        self.scopes.close();
+        self.within = within;
+        let (_, body) = body?;
+        Ok(self.new_action(name, inputs, body, span))
+    }
+
+    fn default_action(
+        &mut self,
+        table: &Table,
+        listed: &mut Vec<Listed>,
+        lowered: &mut ir::Table,
+    ) -> Checked<()> {
+        if let Some((_, action)) = &table.default_action {
+            lowered.default = self.choice_of(action, listed, true)?;
+            return Ok(());
+        }
+        // Section 14.2.1.3: without a default action, a miss does nothing.
+        let message = format!("the table `{}` has no default action", table.name);
+        let hint = "a miss does nothing; say so: `default_action = NoAction();`";
+        self.messages.warn(table.name.span, message, hint);
+        let name = Name { text: "NoAction".into(), span: table.name.span };
+        if let Some(at) = listed.iter().position(|l| *l.name == *name.text) {
+            lowered.default.action = at as u16;
+            return Ok(());
+        }
+        let none = self.action_named(&name)?;
+        lowered.default.action = listed.len() as u16;
+        lowered.actions.push(TableAction { action: none.id, in_entries: false, as_default: true });
+        listed.push(Listed { lowered: none, bound: 0, name: name.text });
+        Ok(())
+    }
+
+    /// An action with its arguments, in an entry or as the default.
+    fn choice_of(
+        &mut self,
+        action: &ActionRef,
+        listed: &[Listed],
+        is_default: bool,
+    ) -> Checked<Choice> {
+        let Some(at) = listed.iter().position(|l| l.name == action.name.text) else {
+            let known = listed.iter().map(|l| &*l.name);
+            let hint = did_you_mean(&action.name.text, known, "add it to `actions`");
+            let message = format!("`{}` is not among the table's actions", action.name);
+            return Err(self.error(action.span, message, hint));
+        };
+        let (lowered, bound) = (Rc::clone(&listed[at].lowered), listed[at].bound);
+        let params = &lowered.action.params;
+        let free = params.len() - bound;
+        // A default action repeats the arguments that are bound in the list (section 14.2.1.3).
+        let skipped = if is_default && action.args.len() == params.len() { bound } else { 0 };
+        let given = action.args.get(skipped..).unwrap_or_default();
+        if given.len() != free {
+            let message =
+                format!("`{}` takes {free} arguments here, not {}", action.name, given.len());
+            let hint = "one for each parameter without a direction";
+            return Err(self.error(action.span, message, hint));
+        }
+        let mut args = Vec::new();
+        for (n, made) in lowered.params.iter().skip(bound).enumerate() {
+            let value = self.expr(&given[n].value)?;
+            let value = self.convert(value, &made.ty)?;
+            let Storage::Scalar(_) = &made.storage else {
+                let what = format!("{} from the control plane", made.ty);
+                return Err(self.refuse(
+                    given[n].value.span,
+                    &what,
+                    "one parameter for each field",
+                ));
+            };
+            let known = self.known(&value, "an argument of a table's action")?;
+            args.push(as_bits(&known, made.ty.width().unwrap_or(1)));
+        }
+        Ok(Choice { action: at as u16, args })
+    }
+
+    fn entry(&mut self, entry: &Entry, listed: &[Listed], table: &ir::Table) -> Checked<ir::Entry> {
+        let any = matches!(entry.keys[..], [KeySet::Any]);
+        if entry.keys.len() != table.keys.len() && !any {
+            let (wanted, given) = (table.keys.len(), entry.keys.len());
+            let message = format!("the table has {wanted} keys, the entry {given}");
+            return Err(self.error(entry.span, message, "write them as `(a, b): action();`"));
+        }
+        let mut patterns = Vec::new();
+        for (n, key) in table.keys.iter().enumerate() {
+            let set = entry.keys.get(n).or(entry.keys.first());
+            let Some(set) = set else { continue };
+            let ty = Type::bits(key.value.width);
+            let pattern = self.pattern(set, &ty)?;
+            patterns.push(self.key_pattern(pattern, key, entry.span)?);
+        }
+        let choice = self.choice_of(&entry.action, listed, false)?;
+        Ok(ir::Entry { patterns, priority: 0, choice })
+    }
+
+    /// Whether a key of that kind can be matched with the pattern.
+    fn key_pattern(&mut self, pattern: Pattern, key: &ir::Key, span: Span) -> Checked<Pattern> {
+        let width = key.value.width;
+        let fine = match key.kind {
+            MatchKind::Exact => matches!(pattern, Pattern::Value(_)),
+            MatchKind::Ternary => !matches!(pattern, Pattern::Range { .. }),
+            MatchKind::Lpm => ir::prefix_length(pattern, width).is_some(),
+        };
+        if fine {
+            return Ok(pattern);
+        }
+        let hint = match key.kind {
+            MatchKind::Exact => "an exact key has one value; make the key ternary",
+            MatchKind::Ternary => "a ternary key has a value and a mask: `value &&& mask`",
+            MatchKind::Lpm => "the mask of an lpm key is a prefix: ones, then zeros",
+        };
+        Err(self.error(span, format!("the key `{}` cannot match that", key.name), hint))
+    }
+
+    /// A set of values of a type.
+    pub(super) fn pattern(&mut self, set: &KeySet, ty: &Type) -> Checked<Pattern> {
+        let width = ty.width().unwrap_or(1);
+        match set {
+            KeySet::Any => Ok(Pattern::Any),
+            KeySet::Value(value) => Ok(Pattern::Value(as_bits(&self.label(value, ty)?, width))),
+            KeySet::Mask(value, mask) => {
+                let value = as_bits(&self.label(value, ty)?, width);
+                let mask = as_bits(&self.label(mask, ty)?, width);
+                Ok(Pattern::Mask { value: value & mask, mask })
+            }
+            KeySet::Range(first, last) => {
+                let (low, high) = (self.label(first, ty)?, self.label(last, ty)?);
+                if ty.is_signed() {
+                    return Err(self.refuse(
+                        first.span,
+                        "ranges of signed numbers",
+                        "list the values",
+                    ));
+                }
+                if low > high {
+                    let hint = "the smaller one comes first";
+                    return Err(self.error(first.span, "this range is empty", hint));
+                }
+                Ok(Pattern::Range { low: as_bits(&low, width), high: as_bits(&high, width) })
+            }
+        }
+    }
+
+    /// A number to compare with. Numbers of a table's key are given by their bits alone.
+    fn label(&mut self, expr: &Expr, ty: &Type) -> Checked<BigInt> {
+        let given = self.expr(expr)?;
+        let same_width = given.ty.width() == ty.width() && given.ty.width().is_some();
+        let given =
+            if same_width && given.ty != Type::Int { given } else { self.convert(given, ty)? };
+        self.known(&given, "what is compared with")
+    }
+
+    pub(super) fn apply_table(
+        &mut self,
+        table: TableId,
+        wants_result: bool,
+        span: Span,
+    ) -> Checked<Applied> {
+        if self.within != Within::Control {
+            let message = "a table is applied outside of a control's `apply`";
+            return Err(self.error(span, message, "actions and parsers cannot apply tables"));
+        }
+        let hit = self.temporary(1, span);
+        let action_run = self.temporary(ir::ACTION_WIDTH, span);
+        let (a, b) = if wants_result { (Some(hit), Some(action_run)) } else { (None, None) };
+        self.emit(StmtKind::Apply { table, hit: a, action_run: b }, span)?;
+        Ok(Applied { hit, action_run })
+    }
+
+    /// The names of a table's actions, in order.
+    pub(super) fn table_actions(&self, table: TableId) -> Vec<Rc<str>> {
+        let found = self.frame.tables.iter().find(|t| t.id == table);
+        found.map(|t| t.names.clone()).unwrap_or_default()
+    }
+}

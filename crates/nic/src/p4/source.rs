@@ -1,0 +1,105 @@
+//! Files of a program and places in them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A text that was read: the main file or one that it includes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What messages call it: the path as it was asked for, or `<core.p4>`.
+    pub name: String,
+    /// Its whole text.
+    pub text: String,
+}
+
+impl Source {
+    /// Line and column of a byte, both from one; columns count characters.
+    #[must_use]
+    pub fn line_column(&self, byte: usize) -> (usize, usize) {
+        let before = self.text.as_bytes().get(..byte).unwrap_or(self.text.as_bytes());
+        let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
+        let last = before.rsplit(|&b| b == b'\n').next().unwrap_or_default();
+        (line, 1 + String::from_utf8_lossy(last).chars().count())
+    }
+
+    /// The text of a line, counted from one, without its end.
+    #[must_use]
+    pub fn line(&self, number: usize) -> &str {
+        self.text.lines().nth(number.saturating_sub(1)).unwrap_or_default()
+    }
+}
+
+/// Some bytes of one of a program's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Span {
+    /// Which file, in order of first reading.
+    pub(crate) file: u16,
+    /// First byte.
+    pub(crate) start: u32,
+    /// The byte after the last one.
+    pub(crate) end: u32,
+}
+
+impl Span {
+    /// From the first byte of this to the last of `other`, if both are in one file.
+    #[must_use]
+    pub(crate) fn to(self, other: Self) -> Self {
+        let end = if self.file == other.file { self.end.max(other.end) } else { self.end };
+        Self { end, ..self }
+    }
+
+    /// As a range of bytes.
+    #[must_use]
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// All files of a program.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sources {
+    files: Vec<Arc<Source>>,
+}
+
+impl Sources {
+    /// Add a file; `None` if there are too many to number.
+    pub(crate) fn add(&mut self, name: &str, text: String) -> Option<u16> {
+        let number = u16::try_from(self.files.len()).ok()?;
+        self.files.push(Arc::new(Source { name: name.to_owned(), text }));
+        Some(number)
+    }
+
+    /// The file of a span.
+    #[must_use]
+    pub(crate) fn file(&self, number: u16) -> Option<&Arc<Source>> {
+        self.files.get(usize::from(number))
+    }
+
+    /// The number of the file of that name, if it was read.
+    pub(crate) fn find(&self, name: &str) -> Option<u16> {
+        let at = self.files.iter().position(|f| f.name == name)?;
+        u16::try_from(at).ok()
+    }
+
+    /// `file:line:column` of a span's first character.
+    #[must_use]
+    pub(crate) fn place(&self, span: Span) -> String {
+        let Some(file) = self.file(span.file) else { return String::new() };
+        let (line, column) = file.line_column(span.start as usize);
+        format!("{}:{line}:{column}", file.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_characters_from_one() {
+        let file = Source { name: "x.p4".into(), text: "a\né b\n".into() };
+        assert_eq!(file.line_column(0), (1, 1));
+        assert_eq!(file.line_column(5), (2, 3), "é is two bytes and one column");
+        assert_eq!(file.line_column(99), (3, 1), "beyond the end is the end");
+        assert_eq!((file.line(2), file.line(9)), ("é b", ""));
+    }
+}

@@ -1,0 +1,44 @@
+//! Every program in p4/ compiles, keeps the rules of the IR, and has no warnings.
+
+use std::path::{Path, PathBuf};
+
+use trimline_nic::{ir, p4};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4")
+}
+
+fn compiled(name: &str, constants: &[(String, u128)]) -> p4::Compiled {
+    let read = |file: &str| std::fs::read_to_string(folder().join(file)).ok();
+    p4::check(&read, name, constants)
+}
+
+#[test]
+fn programs_compile_without_a_word() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if !name.ends_with(".p4") || !text.contains(" main;") {
+            continue;
+        }
+        let compiled = compiled(&name, &[]);
+        let said: Vec<String> = compiled.diagnostics.iter().map(ToString::to_string).collect();
+        assert!(said.is_empty(), "{name}:\n{}", said.join("\n"));
+        let program = compiled.program.unwrap();
+        assert_eq!(ir::check(&program), Ok(()), "{name}");
+        count += 1;
+    }
+    assert!(count >= 2, "ndp.p4 and homa.p4 at least");
+}
+
+#[test]
+fn constants_make_another_program_of_the_same_text() {
+    let plain = compiled("homa.p4", &[]).program.unwrap();
+    let trimming = compiled("homa.p4", &[("TRIM".to_owned(), 1)]).program.unwrap();
+    assert_ne!(plain, trimming);
+    let spoilt = compiled("homa.p4", &[("N_UNSCHED".to_owned(), 300)]);
+    assert!(spoilt.program.is_none());
+    assert!(spoilt.diagnostics.iter().any(|d| d.message.contains("300 does not fit bit<8>")));
+}
