@@ -206,6 +206,12 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// Put a list of tables that a default has given into the resolved form.
+    pub(crate) fn keep_list(&mut self, key: &'static str, tables: Vec<toml::Table>) {
+        let tables = tables.into_iter().map(toml::Value::Table).collect();
+        self.resolved.insert(key.to_owned(), toml::Value::Array(tables));
+    }
+
     /// `child` is read: check that it has no unknown key, and keep what it read.
     pub(crate) fn finish_table(
         &mut self,

@@ -90,6 +90,21 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::swift,
     },
     Kind {
+        name: "ndp-nano",
+        about: "NDP as a programmable NIC runs it (nanoTransport, SOSR'21): a PULL in answer to every packet",
+        read: transport::ndp_nano,
+    },
+    Kind {
+        name: "homa-nano",
+        about: "Homa as a programmable NIC runs it: SRPT grants with priorities, timeouts for what is lost",
+        read: transport::homa_nano,
+    },
+    Kind {
+        name: "homatr-nano",
+        about: "Homa-Tr (nanoTransport): the same, with what switches trim refused at once",
+        read: transport::homatr_nano,
+    },
+    Kind {
         name: "cbr",
         about: "unresponsive sources of a constant bit rate: load for switches, never complete",
         read: transport::cbr,

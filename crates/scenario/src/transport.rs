@@ -6,6 +6,7 @@
 
 mod cbr;
 mod mptcp;
+mod nano;
 mod ndp;
 mod phost;
 mod rdma;
@@ -25,6 +26,7 @@ use crate::routing::Mode;
 
 pub(crate) use cbr::cbr;
 pub(crate) use mptcp::{mmptcp, mptcp, packet_scatter};
+pub(crate) use nano::{homa_nano, homatr_nano, ndp_nano};
 pub(crate) use ndp::ndp;
 pub(crate) use phost::phost;
 pub(crate) use rdma::{dcqcn, fast_rate, hpcc, patched_timely, rdma, swift, timely};

@@ -7,6 +7,7 @@ pub mod device_queue;
 mod inner;
 pub mod mptcp;
 pub mod mux;
+pub mod nano;
 pub mod ndp;
 mod outbox;
 pub mod phost;

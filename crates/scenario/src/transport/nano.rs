@@ -1,0 +1,139 @@
+//! `[transport] kind = "ndp-nano"`, `"homa-nano"` and `"homatr-nano"`: the keys of
+//! [`transports::nano::Config`].
+
+use std::sync::Arc;
+
+use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
+use units::Bytes;
+
+use super::{Transport, preset, refused};
+use crate::diagnostic::Diagnostic;
+use crate::document::Value;
+use crate::reader::{Knob, Reader};
+use crate::routing::Mode;
+
+/// `kind = "ndp-nano"`.
+pub(crate) fn ndp_nano(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+    nano(table, Program::Ndp)
+}
+
+/// `kind = "homa-nano"`.
+pub(crate) fn homa_nano(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+    nano(table, Program::Homa)
+}
+
+/// `kind = "homatr-nano"`.
+pub(crate) fn homatr_nano(
+    table: &mut Reader<'_>,
+    _: Mode,
+    _: u32,
+) -> Result<Transport, Diagnostic> {
+    nano(table, Program::HomaTr)
+}
+
+fn nano(table: &mut Reader<'_>, program: Program) -> Result<Transport, Diagnostic> {
+    let p = preset(table, &[("firesim", Config::firesim(program))])?;
+    let p = p.as_ref();
+    let usual = Config::firesim(program);
+    let config = Config {
+        program,
+        rtt_packets: table.given("rtt_packets", p.map(|p| p.rtt_packets))?,
+        tx_messages: table.given("tx_messages", p.map(|p| p.tx_messages))?,
+        rx_messages: table.given("rx_messages", p.map(|p| p.rx_messages))?,
+        buffers: buffers(table, p.map(|p| p.buffers.as_slice()))?,
+        timeout: table.given("timeout", p.map(|p| p.timeout))?,
+        timeouts_max: table.given("timeouts_max", p.map(|p| Timeouts(p.timeouts_max)))?.0,
+        ingress_timeouts: table.given("ingress_timeouts", p.map(|p| p.ingress_timeouts))?,
+        pull_cycles: match program {
+            Program::Ndp => table.given("pull_cycles", p.map(|p| p.pull_cycles))?,
+            Program::Homa | Program::HomaTr => usual.pull_cycles,
+        },
+        overcommitment: match program {
+            Program::Ndp => usual.overcommitment,
+            _ => table.given("overcommitment", p.map(|p| p.overcommitment))?,
+        },
+        strict_paper: table.or("strict_paper", false)?,
+        count_chops: program == Program::HomaTr && table.or("count_chops", false)?,
+        ingress_cycles: table.or("ingress_cycles", usual.ingress_cycles)?,
+        egress_cycles: table.or("egress_cycles", usual.egress_cycles)?,
+    };
+    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    Ok(transport(config))
+}
+
+fn transport(config: Config) -> Transport {
+    let framing = config.framing();
+    let config = Arc::new(config);
+    Transport {
+        framing,
+        mtu: framing.payload + framing.overhead,
+        proto: config.program.protocol().number(),
+        classes: config.classes(),
+        first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
+        sprays: false,
+        scatters: false,
+        permutes: false,
+        unbounded_only: false,
+        telemetry: false,
+        caps_windows: false,
+        life_max: None,
+        acknowledges: None,
+        endpoint: Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?))),
+    }
+}
+
+/// `[[transport.buffer]]`: the size classes.
+fn buffers(
+    table: &mut Reader<'_>,
+    preset: Option<&[SizeClass]>,
+) -> Result<Vec<SizeClass>, Diagnostic> {
+    let mut tables = table.tables("buffer")?;
+    if tables.is_empty() {
+        let Some(preset) = preset else {
+            return Err(table.missing("buffer", "add [[transport.buffer]] with `size` and `count`"));
+        };
+        table.keep_list("buffer", preset.iter().map(show_class).collect());
+        return Ok(preset.to_vec());
+    }
+    let mut classes = Vec::new();
+    for table in &mut tables {
+        let size: Bytes = table.need("size")?;
+        // At most 65 472, so it fits.
+        let bytes = table.within("size", size, Bytes(1_024)..=Bytes(65_472))?.0 as u16;
+        classes.push(SizeClass { bytes, count: table.need("count")? });
+    }
+    table.finish_tables("buffer", tables)?;
+    Ok(classes)
+}
+
+fn show_class(class: &SizeClass) -> toml::Table {
+    let size = Bytes(u64::from(class.bytes)).show();
+    toml::Table::from_iter([("size".to_owned(), size), ("count".to_owned(), class.count.show())])
+}
+
+/// The keys whose values are refused.
+fn keys_of(why: &ConfigError) -> Vec<&'static str> {
+    match *why {
+        ConfigError::Zero(key) | ConfigError::TooLarge { name: key, .. } => vec![key],
+        ConfigError::Buffers => vec!["buffer"],
+    }
+}
+
+/// A number of timeouts, or "unlimited".
+struct Timeouts(Option<u32>);
+
+impl Knob for Timeouts {
+    const EXAMPLE: &'static str = "\"unlimited\"` or `5";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "unlimited" => Ok(Self(None)),
+            _ => u32::read(value).map(|n| Self(Some(n))),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        match self.0 {
+            None => toml::Value::String("unlimited".into()),
+            Some(n) => n.show(),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Parameters of the NIC and of its programs.
+
+use endpoint::Framing;
+use thiserror::Error;
+use units::Dur;
+use wire::nano::{self, PAYLOAD};
+
+use super::clock::cycles;
+
+/// Which program the two pipelines run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Every packet is acknowledged or refused on its own, with a PULL, paced, for one more.
+    Ndp,
+    /// Grants for the message with the fewest packets left; what is lost, timeouts repair.
+    Homa,
+    /// The same, and what a switch has trimmed is refused at once.
+    HomaTr,
+}
+
+impl Program {
+    /// The header of its packets.
+    #[must_use]
+    pub const fn protocol(self) -> nano::Protocol {
+        match self {
+            Self::Ndp => nano::Protocol::Ndp,
+            Self::Homa | Self::HomaTr => nano::Protocol::Homa,
+        }
+    }
+}
+
+/// Buffers of one size, of which a message takes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeClass {
+    /// Bytes of each; a multiple of 64, the width of the NIC's memory.
+    pub bytes: u16,
+    /// How many there are, for messages to send and again for messages to receive.
+    pub count: u16,
+}
+
+/// Parameters of [`super::Nano`]. In parentheses the values of nanotransport.md, sections 1, 8, 12 and 15.2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What runs on it.
+    pub program: Program,
+    /// Packets that a message sends before it hears anything (9).
+    pub rtt_packets: u16,
+    /// Messages under way to others, at most 1024 (16).
+    pub tx_messages: u16,
+    /// Messages being reassembled, at most 1024 (16).
+    pub rx_messages: u16,
+    /// The buffers, smallest first (16 of 38 912 B).
+    pub buffers: Vec<SizeClass>,
+    /// After so long without completion, packets sent so far and not acknowledged are sent again (7 us). It
+    /// takes up to two cycles longer for each of `tx_messages`.
+    pub timeout: Dur,
+    /// A message is given up at the so-manieth timeout in a row without progress (5). `None`: never, as in
+    /// the prototype.
+    pub timeouts_max: Option<u32>,
+    /// A message of which nothing arrives for so many timeouts is forgotten by its receiver (2).
+    pub ingress_timeouts: u32,
+    /// Cycles from one PULL to the next (140: 1088 B at 200 Gb/s; the prototype's constant: 122).
+    pub pull_cycles: u32,
+    /// So many messages may be granted at a time, each with a priority of its own (3).
+    pub overcommitment: u8,
+    /// As published: a refused packet waits for the next GRANT even if none will come (homa_tr.md, E2), and
+    /// nobody asks again after a GRANT or PULL that was lost.
+    pub strict_paper: bool,
+    /// A trimmed packet makes room for another, as one that has come whole does (homa_tr.md, E3; no).
+    pub count_chops: bool,
+    /// Cycles from a packet's last bit to what it causes (23).
+    pub ingress_cycles: u32,
+    /// Cycles from the arbiter to the first bit on the wire (12).
+    pub egress_cycles: u32,
+}
+
+/// Why a configuration makes no sense.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// Something of which at least one is needed.
+    #[error("{0} must be at least 1")]
+    Zero(&'static str),
+    /// A value beyond what the NIC can count.
+    #[error("{name} is at most {most}")]
+    TooLarge {
+        /// The field.
+        name: &'static str,
+        /// The bound.
+        most: u64,
+    },
+    /// Buffers that are not whole words, hold no packet, or do not grow.
+    #[error("buffers are multiples of 64 B, from 1024 B to 64 packets, smallest first")]
+    Buffers,
+}
+
+/// Packets of the longest message: what a bitmap holds. (The prototype's has 38.)
+pub(super) const PACKETS_MAX: u16 = 64;
+/// Bytes of Ethernet, IPv4 and transport header.
+pub(super) const HEADERS: u16 = 64;
+/// Length of control packets: one byte of payload that means nothing.
+pub(super) const CONTROL: u16 = HEADERS + 1;
+/// Bytes of a word of the NIC's memory.
+pub(super) const WORD: u16 = 64;
+
+impl Config {
+    /// The NIC of the hardware experiment (nanotransport.md, section 15.2) with `program`, and with what only
+    /// the publication and its other model have: messages are given up, and receivers forget.
+    #[must_use]
+    pub fn firesim(program: Program) -> Self {
+        Self {
+            program,
+            rtt_packets: 9,
+            tx_messages: 16,
+            rx_messages: 16,
+            buffers: vec![SizeClass { bytes: 38_912, count: 16 }],
+            timeout: Dur::from_us(7),
+            timeouts_max: Some(5),
+            ingress_timeouts: 2,
+            pull_cycles: 140,
+            overcommitment: 3,
+            strict_paper: false,
+            count_chops: false,
+            ingress_cycles: 23,
+            egress_cycles: 12,
+        }
+    }
+
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// The first field that does not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let positive = [
+            ("rtt_packets", u64::from(self.rtt_packets)),
+            ("tx_messages", u64::from(self.tx_messages)),
+            ("rx_messages", u64::from(self.rx_messages)),
+            ("timeout", self.timeout.0),
+            ("timeouts_max", u64::from(self.timeouts_max.unwrap_or(1))),
+            ("ingress_timeouts", u64::from(self.ingress_timeouts)),
+            ("pull_cycles", u64::from(self.pull_cycles)),
+            ("overcommitment", u64::from(self.overcommitment)),
+        ];
+        if let Some((name, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
+            return Err(ConfigError::Zero(name));
+        }
+        // Classes are 7 down to 7 - overcommitment: control and first packets have the highest.
+        let bounded = [
+            ("rtt_packets", u64::from(self.rtt_packets), 1 << 15),
+            ("tx_messages", u64::from(self.tx_messages), 1024),
+            ("rx_messages", u64::from(self.rx_messages), 1024),
+            ("timeout", self.timeout.0, Dur::from_us(1_000_000).0),
+            ("ingress_timeouts", u64::from(self.ingress_timeouts), 1_000_000),
+            ("pull_cycles", u64::from(self.pull_cycles), 1 << 20),
+            ("overcommitment", u64::from(self.overcommitment), 7),
+            ("ingress_cycles", u64::from(self.ingress_cycles), 1 << 20),
+            ("egress_cycles", u64::from(self.egress_cycles), 1 << 20),
+        ];
+        if let Some((name, _, most)) = bounded.into_iter().find(|(_, value, most)| value > most) {
+            return Err(ConfigError::TooLarge { name, most });
+        }
+        self.check_buffers()
+    }
+
+    fn check_buffers(&self) -> Result<(), ConfigError> {
+        let holds = |class: &SizeClass| {
+            class.bytes % WORD == 0
+                && class.bytes >= PAYLOAD
+                && class.bytes
+                    <= u16::try_from(u32::from(PACKETS_MAX) * u32::from(PAYLOAD) - 64)
+                        .unwrap_or(u16::MAX)
+                && class.count > 0
+        };
+        let grows = self.buffers.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
+        let words: u64 =
+            self.buffers.iter().map(|c| u64::from(c.bytes / WORD) * u64::from(c.count)).sum();
+        let named = words <= u64::from(u16::MAX) + 1 && self.buffers.len() <= 256;
+        let good = !self.buffers.is_empty() && grows && named && self.buffers.iter().all(holds);
+        if good { Ok(()) } else { Err(ConfigError::Buffers) }
+    }
+
+    /// How messages are cut into packets.
+    #[must_use]
+    pub const fn framing(&self) -> Framing {
+        Framing { payload: PAYLOAD, overhead: HEADERS }
+    }
+
+    /// The longest message that it carries, bytes.
+    #[must_use]
+    pub fn longest(&self) -> u64 {
+        self.buffers.last().map_or(0, |class| u64::from(class.bytes))
+    }
+
+    /// The traffic classes of its packets (7 less the ToS).
+    #[must_use]
+    pub fn classes(&self) -> Vec<u8> {
+        match self.program {
+            Program::Ndp => vec![7],
+            Program::Homa | Program::HomaTr => (7 - self.overcommitment..=7).rev().collect(),
+        }
+    }
+
+    pub(super) fn ingress(&self) -> Dur {
+        cycles(u64::from(self.ingress_cycles))
+    }
+
+    pub(super) fn egress(&self) -> Dur {
+        cycles(u64::from(self.egress_cycles))
+    }
+}

@@ -1,0 +1,253 @@
+//! The transports of a programmable NIC, as models: nano-NDP, nano-Homa and Homa-Tr as the hardware of
+//! nanoTransport runs them, which is not quite what the papers on NDP and Homa describe.
+//!
+//! S. Arslan, S. Ibanez, A. Mallery, C. Kim, N. McKeown: "NanoTransport: A Low-Latency, Programmable
+//! Transport Layer for NICs", SOSR 2021; by nanotransport.md and homa_tr.md. Departures are listed in
+//! `nano.deviations.toml`. The same NIC with its programs in P4 is in crates/nic; the two share nothing but
+//! the headers (`wire::nano`), so that each is the other's test.
+//!
+//! What of the NIC is seen from outside is here: so many messages under way (`tx_messages`, `rx_messages`)
+//! in buffers of fixed sizes, bitmaps of their packets, timers that are looked at in turn, a pipeline that
+//! takes its time in both directions. A message that has been submitted waits whole in `packetization`; what
+//! has arrived is noted in `reassembly`, and answered by the rules of the program (`ndp`, `homa`).
+//!
+//! Two instants belong to a packet that arrives: its last bit's, and the one, `ingress_cycles` later, at
+//! which it takes effect. What follows from data depends on nothing but the data before it, so it is worked out
+//! at once and dated; control packets and deliveries wait until then. What leaves has been in the pipeline for
+//! `egress_cycles`: when the wire is free, the choice is among what was there by then, control before data.
+
+mod buffers;
+mod clock;
+mod config;
+mod control;
+mod homa;
+mod ndp;
+mod packetization;
+mod reassembly;
+mod scheduler;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
+use units::{HostId, MsgKey, Time};
+use wire::nano::{Header, Kind, PAYLOAD, Protocol, Repr};
+
+pub use config::{Config, ConfigError, Program, SizeClass};
+
+use control::{Controls, Data};
+use packetization::Packetization;
+use reassembly::{Lookup, Reassembly};
+
+const INGRESS_TIMER: TimerId = TimerId(0);
+const EGRESS_TIMER: TimerId = TimerId(1);
+
+/// A NIC with one of the programs.
+#[derive(Debug)]
+pub struct Nano {
+    config: Arc<Config>,
+    sender: Packetization,
+    reassembly: Reassembly,
+    receiver: Receiver,
+    controls: Controls,
+    /// What is in the ingress pipeline, with the instants at which it takes effect.
+    ingress: VecDeque<(Time, Ingress)>,
+}
+
+/// The receiving rules of a program.
+#[derive(Debug)]
+enum Receiver {
+    Ndp(ndp::Receiver),
+    Homa(homa::Receiver),
+}
+
+/// Something in the ingress pipeline.
+#[derive(Clone, Copy, Debug)]
+enum Ingress {
+    /// A message that is whole.
+    Delivered(MsgKey),
+    /// A control packet of this host.
+    Control(HostId, Repr),
+}
+
+impl Nano {
+    /// An idle NIC.
+    ///
+    /// # Errors
+    /// If `config` contradicts itself, see [`Config::check`].
+    pub fn new(config: Arc<Config>) -> Result<Self, ConfigError> {
+        config.check()?;
+        let receiver = match config.program {
+            Program::Ndp => Receiver::Ndp(ndp::Receiver::new(&config)),
+            Program::Homa | Program::HomaTr => Receiver::Homa(homa::Receiver::new(&config)),
+        };
+        Ok(Self {
+            sender: Packetization::new(&config),
+            reassembly: Reassembly::new(&config),
+            receiver,
+            controls: Controls::new(config.program.protocol()),
+            ingress: VecDeque::new(),
+            config,
+        })
+    }
+
+    /// A packet of data: all that follows from it, dated `at`.
+    fn on_data(&mut self, cx: &mut Cx<'_>, at: Time, data: &Data) {
+        let Self { config, reassembly, receiver, controls, .. } = self;
+        while let Some(rx) = reassembly.expire(at, config) {
+            if let Receiver::Homa(receiver) = receiver {
+                receiver.forget(rx);
+            }
+        }
+        let lookup = reassembly.lookup(at, data, config);
+        match receiver {
+            Receiver::Ndp(receiver) => receiver.on_data(at, data, lookup, config, controls),
+            Receiver::Homa(receiver) => receiver.on_data(at, data, lookup, config, controls),
+        }
+        let key = MsgKey { src: data.from, id: data.msg };
+        let again = match lookup {
+            Lookup::Fail => return,
+            Lookup::Done => true,
+            Lookup::Known(info) => !info.is_new_packet,
+        };
+        if again && !data.chopped {
+            cx.fx.count_received(Stat::Duplicate, key);
+        }
+        let Lookup::Known(info) = lookup else { return };
+        if info.place && data.len > 0 {
+            let offset = u64::from(data.header.pkt_offset) * u64::from(PAYLOAD);
+            cx.fx.place(key, offset, data.len);
+        }
+        if info.is_last_packet {
+            reassembly.delivered(info.rx, config);
+            self.enter(cx, at, Ingress::Delivered(key));
+        }
+    }
+
+    /// `what` takes effect `at`.
+    fn enter(&mut self, cx: &mut Cx<'_>, at: Time, what: Ingress) {
+        if self.ingress.is_empty() {
+            cx.fx.arm(INGRESS_TIMER, at);
+        }
+        self.ingress.push_back((at, what));
+    }
+
+    /// What has passed the ingress pipeline.
+    fn leave_ingress(&mut self, cx: &mut Cx<'_>) {
+        while let Some((at, what)) = self.ingress.front().copied() {
+            if at > cx.now {
+                cx.fx.arm(INGRESS_TIMER, at);
+                break;
+            }
+            self.ingress.pop_front();
+            match what {
+                Ingress::Delivered(key) => cx.fx.delivered(key),
+                Ingress::Control(from, header) => {
+                    self.sender.on_control(cx.now, from, &header, &self.config, cx.fx);
+                }
+            }
+        }
+        cx.fx.arm(EGRESS_TIMER, self.sender.next_timeout());
+    }
+
+    /// When something will have passed the egress pipeline.
+    fn next_departure(&self) -> Option<Time> {
+        let pull = match &self.receiver {
+            Receiver::Ndp(receiver) => receiver.next_release(),
+            Receiver::Homa(_) => None,
+        };
+        let first = [self.controls.first(), self.sender.first(), pull].into_iter().flatten().min();
+        first.map(|at| at + self.config.egress())
+    }
+}
+
+/// A packet for this program, with its header; and whether it has lost its payload.
+fn read(pkt: &Packet, program: Program) -> Option<(Repr, bool)> {
+    let protocol = Protocol::of(pkt.proto).filter(|&protocol| protocol == program.protocol())?;
+    let header = Header::new(protocol, pkt.header()).ok()?;
+    let header = Repr::parse(&header).ok()?;
+    let chopped = header.kind == Kind::Data { chopped: true } || pkt.flags.has(Flags::TRIMMED);
+    let known = !chopped || homa::understands_chopped(program);
+    (known && !pkt.flags.has(Flags::BOUNCED)).then_some((header, chopped))
+}
+
+/// Whether the header and the environment's span speak of the same bytes. On a real network a peer may say
+/// anything.
+fn describes(pkt: &Packet, header: &Repr) -> bool {
+    let offset = u64::from(header.pkt_offset) * u64::from(PAYLOAD);
+    let rest = u64::from(header.msg_len).saturating_sub(offset).min(u64::from(PAYLOAD));
+    let empty = header.msg_len == 1 && pkt.span.len == 0;
+    pkt.span.msg.0 as u16 == header.src_context
+        && pkt.span.offset == offset
+        && (u64::from(pkt.span.len) == rest || empty)
+}
+
+impl Endpoint for Nano {
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        if msg.len > self.config.longest() {
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            return Submit::Taken;
+        }
+        if !self.sender.submit(cx.now, msg, &self.config) {
+            return Submit::Full;
+        }
+        cx.fx.arm(EGRESS_TIMER, self.sender.next_timeout());
+        Submit::Taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        let Some((header, chopped)) = read(pkt, self.config.program) else {
+            cx.fx.count(Stat::Rejected);
+            return;
+        };
+        let at = cx.now + self.config.ingress();
+        match header.kind {
+            Kind::Data { .. } if !describes(pkt, &header) => cx.fx.count(Stat::Rejected),
+            Kind::Data { .. } => {
+                let len = if chopped { 0 } else { pkt.span.len };
+                let data = Data { from: pkt.src, msg: pkt.span.msg, header, chopped, len };
+                self.on_data(cx, at, &data);
+            }
+            _ => self.enter(cx, at, Ingress::Control(pkt.src, header)),
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
+        match id {
+            INGRESS_TIMER => self.leave_ingress(cx),
+            EGRESS_TIMER => {
+                self.sender.on_timer(cx.now, cx.me, &self.config, cx.fx);
+                cx.fx.arm(EGRESS_TIMER, self.sender.next_timeout());
+            }
+            _ => {}
+        }
+    }
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
+        // One arbiter for all classes, so a pause of any of them pauses all.
+        if port.open != u8::MAX {
+            return Tx::Idle;
+        }
+        let egress = self.config.egress();
+        if let (Receiver::Ndp(receiver), Some(until)) =
+            (&mut self.receiver, cx.now.0.checked_sub(egress.0))
+        {
+            receiver.release(Time(until), &self.config, &mut self.controls);
+        }
+        if let Some(control) = self.controls.pop(cx.now, egress) {
+            control.write(self.config.program.protocol(), cx.me, slot);
+            return Tx::Sent;
+        }
+        if self.sender.poll(cx.now, cx.me, &self.config, slot, cx.fx) {
+            return Tx::Sent;
+        }
+        self.next_departure().map_or(Tx::Idle, Tx::NotBefore)
+    }
+
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        self.sender.cancel(id, cx.me, &self.config, cx.fx);
+        cx.fx.arm(EGRESS_TIMER, self.sender.next_timeout());
+    }
+}

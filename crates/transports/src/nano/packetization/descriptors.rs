@@ -1,0 +1,122 @@
+//! The three queues of packetization: packets of a message that may be sent, in the order in which they
+//! were permitted (nanotransport.md, section 6.1).
+
+use std::collections::VecDeque;
+
+use endpoint::MsgId;
+use units::{Dur, Time};
+
+/// Why packets are sent; the first goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// The application has written them.
+    Initial,
+    /// There is credit for them.
+    Credit,
+    /// They were not acknowledged in time.
+    Timeout,
+}
+
+/// Some packets of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Descriptor {
+    /// When it came in.
+    pub(super) at: Time,
+    /// Where the message is kept.
+    pub(super) place: usize,
+    /// Which message: if another one is there by now, this one is over.
+    pub(super) id: MsgId,
+    /// Bit i: packet i.
+    pub(super) packets: u64,
+    /// They are sent again, in the eyes of what permitted them.
+    pub(super) repeated: bool,
+}
+
+/// One packet, chosen to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Next {
+    pub(super) place: usize,
+    pub(super) packet: u16,
+    pub(super) repeated: bool,
+}
+
+/// The queues.
+#[derive(Debug, Default)]
+pub(super) struct Descriptors {
+    queues: [VecDeque<Descriptor>; 3],
+}
+
+impl Descriptors {
+    pub(super) fn push(&mut self, rank: Rank, descriptor: Descriptor) {
+        self.queues[rank as usize].push_back(descriptor);
+    }
+
+    /// The packet that goes next of those that have been in the pipeline for `egress` at `now`: of each
+    /// descriptor the lowest first, one descriptor after another. `id_of` says which message is kept
+    /// where.
+    pub(super) fn next(
+        &mut self,
+        now: Time,
+        egress: Dur,
+        id_of: impl Fn(usize) -> Option<MsgId>,
+    ) -> Option<Next> {
+        for queue in &mut self.queues {
+            while let Some(first) = queue.front_mut().filter(|first| first.at + egress <= now) {
+                let Descriptor { place, repeated, packets, id, .. } = *first;
+                if id_of(place) != Some(id) {
+                    queue.pop_front();
+                    continue;
+                }
+                first.packets &= packets - 1;
+                if first.packets == 0 {
+                    queue.pop_front();
+                }
+                return Some(Next { place, packet: packets.trailing_zeros() as u16, repeated });
+            }
+        }
+        None
+    }
+
+    /// When the first came in that is still there.
+    pub(super) fn first(&self) -> Option<Time> {
+        self.queues.iter().filter_map(VecDeque::front).map(|first| first.at).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(at: u64, place: usize, packets: u64) -> Descriptor {
+        Descriptor { at: Time(at), place, id: MsgId(place as u64), packets, repeated: false }
+    }
+
+    #[test]
+    fn a_descriptor_is_drained_before_the_next_but_a_higher_queue_goes_between() {
+        let mut queues = Descriptors::default();
+        queues.push(Rank::Timeout, descriptor(0, 1, 0b101));
+        queues.push(Rank::Timeout, descriptor(0, 2, 0b1));
+        queues.push(Rank::Credit, descriptor(3, 3, 0b10));
+        queues.push(Rank::Initial, descriptor(5, 4, 0b1));
+        let id_of = |place| Some(MsgId(place as u64));
+        let next = |queues: &mut Descriptors, now| {
+            queues.next(Time(now), Dur(10), id_of).map(|next| (next.place, next.packet))
+        };
+        assert_eq!(next(&mut queues, 9), None, "the pipeline takes 10");
+        assert_eq!(queues.first(), Some(Time(0)));
+        let order: Vec<_> = [10, 13, 14, 15, 16, 17].map(|now| next(&mut queues, now)).to_vec();
+        let expected = [(1, 0), (3, 1), (1, 2), (4, 0), (2, 0)].map(Some);
+        assert_eq!(order[..5], expected);
+        assert_eq!((order[5], queues.first()), (None, None));
+    }
+
+    #[test]
+    fn packets_of_a_message_that_is_over_are_skipped() {
+        let mut queues = Descriptors::default();
+        queues.push(Rank::Credit, descriptor(0, 1, 0b111));
+        queues.push(Rank::Credit, descriptor(0, 2, 0b1));
+        let id_of = |place| (place != 1).then_some(MsgId(place as u64));
+        let next = queues.next(Time(0), Dur(0), id_of).unwrap();
+        assert_eq!((next.place, queues.first()), (2, None));
+    }
+}
