@@ -116,6 +116,7 @@ fn keys_of(why: &ConfigError) -> Vec<&'static str> {
     match *why {
         ConfigError::Zero(key) | ConfigError::TooLarge { name: key, .. } => vec![key],
         ConfigError::Buffers => vec!["buffer"],
+        ConfigError::NoPowerOfTwo => vec!["tx_messages"],
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Config {
     pub program: Program,
     /// Packets that a message sends before it hears anything (9).
     pub rtt_packets: u16,
-    /// Messages under way to others, at most 1024 (16).
+    /// Messages under way to others: a power of two, at most 1024 (16).
     pub tx_messages: u16,
     /// Messages being reassembled, at most 1024 (16).
     pub rx_messages: u16,
@@ -89,12 +89,13 @@ pub enum ConfigError {
         most: u64,
     },
     /// Buffers that are not whole words, hold no packet, or do not grow.
-    #[error("buffers are multiples of 64 B, from 1024 B to 64 packets, smallest first")]
+    #[error("buffers are multiples of 64 B from 1024 B on, smallest first, 4 MiB in all")]
     Buffers,
+    /// `tx_messages` is no power of two, so that numbers of messages would not name them.
+    #[error("tx_messages must be a power of two")]
+    NoPowerOfTwo,
 }
 
-/// Packets of the longest message: what a bitmap holds. (The prototype's has 38.)
-pub(super) const PACKETS_MAX: u16 = 64;
 /// Bytes of Ethernet, IPv4 and transport header.
 pub(super) const HEADERS: u16 = 64;
 /// Length of control packets: one byte of payload that means nothing.
@@ -158,17 +159,16 @@ impl Config {
         if let Some((name, _, most)) = bounded.into_iter().find(|(_, value, most)| value > most) {
             return Err(ConfigError::TooLarge { name, most });
         }
+        if !self.tx_messages.is_power_of_two() {
+            return Err(ConfigError::NoPowerOfTwo);
+        }
         self.check_buffers()
     }
 
     fn check_buffers(&self) -> Result<(), ConfigError> {
+        // 16 bits hold no more than 64 packets, which is what a bitmap has here (the prototype's: 38).
         let holds = |class: &SizeClass| {
-            class.bytes % WORD == 0
-                && class.bytes >= PAYLOAD
-                && class.bytes
-                    <= u16::try_from(u32::from(PACKETS_MAX) * u32::from(PAYLOAD) - 64)
-                        .unwrap_or(u16::MAX)
-                && class.count > 0
+            class.bytes.is_multiple_of(WORD) && class.bytes >= PAYLOAD && class.count > 0
         };
         let grows = self.buffers.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
         let words: u64 =

@@ -134,6 +134,17 @@ impl Nano {
         self.ingress.push_back((at, what));
     }
 
+    /// All that takes effect by now: packets first, then timeouts.
+    fn catch_up(&mut self, cx: &mut Cx<'_>) {
+        if self.ingress.front().is_some_and(|(at, _)| *at <= cx.now) {
+            self.leave_ingress(cx);
+        }
+        if self.sender.next_timeout() <= cx.now {
+            self.sender.on_timer(cx.now, cx.me, &self.config, cx.fx);
+            cx.fx.arm(EGRESS_TIMER, self.sender.next_timeout());
+        }
+    }
+
     /// What has passed the ingress pipeline.
     fn leave_ingress(&mut self, cx: &mut Cx<'_>) {
         while let Some((at, what)) = self.ingress.front().copied() {
@@ -214,15 +225,8 @@ impl Endpoint for Nano {
         }
     }
 
-    fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
-        match id {
-            INGRESS_TIMER => self.leave_ingress(cx),
-            EGRESS_TIMER => {
-                self.sender.on_timer(cx.now, cx.me, &self.config, cx.fx);
-                cx.fx.arm(EGRESS_TIMER, self.sender.next_timeout());
-            }
-            _ => {}
-        }
+    fn on_timer(&mut self, cx: &mut Cx<'_>, _: TimerId) {
+        self.catch_up(cx);
     }
 
     fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
@@ -230,6 +234,8 @@ impl Endpoint for Nano {
         if port.open != u8::MAX {
             return Tx::Idle;
         }
+        // The wire is free before timers of this instant are called.
+        self.catch_up(cx);
         let egress = self.config.egress();
         if let (Receiver::Ndp(receiver), Some(until)) =
             (&mut self.receiver, cx.now.0.checked_sub(egress.0))

@@ -101,7 +101,7 @@ impl Pacer {
             && let Some(pull) = self.waiting.pop_front()
         {
             out.push(self.token, pull);
-            self.token = self.token + cycles(u64::from(config.pull_cycles));
+            self.token += cycles(u64::from(config.pull_cycles));
         }
     }
 

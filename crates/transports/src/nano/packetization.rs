@@ -173,7 +173,7 @@ impl Packetization {
         }
         let Some(message) = &mut self.slots[slot] else { return };
         if refused {
-            message.held |= single & message.all & !message.delivered;
+            message.held |= single & message.all & !message.delivered & !message.queued;
         }
         let credit = match (config.program, header.kind) {
             (Program::Ndp, Kind::Ack { pull } | Kind::Nack { pull }) => pull,
@@ -216,9 +216,11 @@ impl Packetization {
         Some(message)
     }
 
-    /// The application does not want `id` delivered any more.
+    /// The application does not want `id` delivered any more. On a channel it is finished all the same: the
+    /// receiver could complete it after the next one.
     pub(super) fn cancel(&mut self, id: MsgId, me: HostId, config: &Config, fx: &mut Effects) {
-        let of_it = |slot: &Option<Message>| slot.as_ref().is_some_and(|m| m.id == id);
+        let of_it =
+            |slot: &Option<Message>| slot.as_ref().is_some_and(|m| m.id == id && m.channel == 0);
         if let Some(slot) = self.slots.iter().position(of_it) {
             self.free(slot, config);
             fx.failed(MsgKey { src: me, id }, Why::Cancelled);

@@ -188,3 +188,105 @@ impl Reassembly {
         (self.entries.iter().flatten().count(), self.buffers.in_use())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use endpoint::MsgId;
+    use units::Dur;
+    use wire::nano::{Kind, Repr};
+
+    use super::*;
+    use crate::nano::Program;
+
+    fn data(message: u16, packets: u16, pkt_offset: u8, chopped: bool) -> Data {
+        let header = Repr {
+            kind: Kind::Data { chopped },
+            src_context: message,
+            dst_context: 0,
+            msg_len: packets * 1024,
+            pkt_offset,
+            credit: 0,
+            grant_prio: 0,
+            tx_msg_id: 0,
+            buf_ptr: 0,
+            buf_size_class: 0,
+        };
+        Data { from: HostId(1), msg: MsgId(u64::from(message)), header, chopped, len: 1024 }
+    }
+
+    fn known(lookup: Lookup) -> Info {
+        let Lookup::Known(info) = lookup else { panic!("{lookup:?}") };
+        info
+    }
+
+    /// N2 and N11: sixteen messages have numbers and buffers; the seventeenth has none until one is whole.
+    #[test]
+    fn n11_the_seventeenth_message_fails() {
+        let config = Config::firesim(Program::Ndp);
+        let mut reassembly = Reassembly::new(&config);
+        for n in 0..16 {
+            let info = known(reassembly.lookup(Time(1), &data(n, 2, 0, false), &config));
+            assert_eq!((info.rx, info.is_new_message, info.ack_no), (usize::from(n), true, 1));
+            assert_eq!(reassembly.in_use(), (usize::from(n) + 1, usize::from(n) + 1));
+        }
+        assert_eq!(reassembly.lookup(Time(1), &data(16, 1, 0, false), &config), Lookup::Fail);
+        let last = known(reassembly.lookup(Time(1), &data(5, 2, 1, false), &config));
+        assert!(last.is_last_packet && !last.is_new_message);
+        reassembly.delivered(last.rx, &config);
+        assert_eq!(reassembly.in_use(), (15, 15));
+        assert_eq!(known(reassembly.lookup(Time(1), &data(16, 1, 0, false), &config)).rx, 5);
+        assert_eq!(reassembly.lookup(Time(1), &data(5, 2, 1, false), &config), Lookup::Done);
+    }
+
+    /// R1 and E1: a chopped packet begins a message and is not counted as received.
+    #[test]
+    fn r1_a_chopped_packet_is_not_received() {
+        let config = Config::firesim(Program::HomaTr);
+        let mut reassembly = Reassembly::new(&config);
+        let first = known(reassembly.lookup(Time(1), &data(0, 2, 0, true), &config));
+        assert!(first.is_new_message && first.is_new_packet && !first.place);
+        let whole = known(reassembly.lookup(Time(2), &data(0, 2, 0, false), &config));
+        assert!(!whole.is_new_message && whole.is_new_packet && whole.place);
+        let again = known(reassembly.lookup(Time(3), &data(0, 2, 0, false), &config));
+        assert!(!again.is_new_packet && !again.place);
+    }
+
+    /// E6: what falls silent is forgotten, and what was placed of it is not placed again.
+    #[test]
+    fn e6_a_silent_message_is_forgotten() {
+        let config = Config::firesim(Program::Ndp);
+        let mut reassembly = Reassembly::new(&config);
+        let from = Time(1_000_000);
+        known(reassembly.lookup(from, &data(0, 3, 1, false), &config));
+        let end = from + config.timeout * 2;
+        assert_eq!(reassembly.expire(end, &config), None);
+        assert_eq!(reassembly.expire(end + Dur::from_ns(11), &config), Some(0));
+        assert_eq!(reassembly.in_use(), (0, 0));
+        let again =
+            known(reassembly.lookup(end + Dur::from_ns(12), &data(0, 3, 1, false), &config));
+        assert!(again.is_new_message && again.is_new_packet && !again.place);
+    }
+
+    #[test]
+    fn packets_that_make_no_sense_fail() {
+        let config = Config::firesim(Program::Ndp);
+        let mut reassembly = Reassembly::new(&config);
+        for wrong in [data(0, 0, 0, false), data(0, 2, 2, false), data(0, 39, 0, false)] {
+            assert_eq!(reassembly.lookup(Time(1), &wrong, &config), Lookup::Fail);
+        }
+        assert_eq!(reassembly.in_use(), (0, 0));
+    }
+
+    /// The memory of what is over has an end.
+    #[test]
+    fn the_oldest_completed_message_is_forgotten_first() {
+        let config = Config::firesim(Program::Ndp);
+        let mut reassembly = Reassembly::new(&config);
+        for n in 0..=REMEMBERED as u16 {
+            let info = known(reassembly.lookup(Time(1), &data(n, 1, 0, false), &config));
+            reassembly.delivered(info.rx, &config);
+        }
+        assert_eq!(reassembly.lookup(Time(1), &data(1, 1, 0, false), &config), Lookup::Done);
+        known(reassembly.lookup(Time(1), &data(0, 1, 0, false), &config));
+    }
+}

@@ -17,6 +17,8 @@ fn lossy(program: Program) -> Config {
         timeout: Dur::from_ms(5),
         timeouts_max: None,
         ingress_timeouts: 1_000_000,
+        // A full packet at 1 Gb/s, the slowest receiver of the suite.
+        pull_cycles: 28_000,
         ..firesim
     }
 }
@@ -28,7 +30,7 @@ fn opts(program: Program) -> Opts {
         trims: program != Program::Homa,
         bounces: false,
         hashed_paths: true,
-        patience: Dur::from_ms(60_000),
+        patience: Dur::from_ms(1_000),
     }
 }
 
