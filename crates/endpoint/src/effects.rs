@@ -35,6 +35,8 @@ pub enum Effect {
     CountReceived(Stat, MsgKey),
     /// A round-trip sample of a message of this host reached the transport's rule: for the run's results.
     Rtt(MsgId, Dur),
+    /// The same of a message to this host.
+    RttReceived(MsgKey, Dur),
 }
 
 /// Why a message failed.
@@ -151,6 +153,12 @@ impl Effects {
     #[inline]
     pub fn rtt(&mut self, id: MsgId, rtt: Dur) {
         self.0.push(Effect::Rtt(id, rtt));
+    }
+
+    /// Report a round-trip sample of message `key` to this host.
+    #[inline]
+    pub fn rtt_received(&mut self, key: MsgKey, rtt: Dur) {
+        self.0.push(Effect::RttReceived(key, rtt));
     }
 
     /// Count a timeout of message `id` of this host and its `cause`: head, tail, retransmission or other.

@@ -343,11 +343,12 @@ impl<O: Observer> Part<O> {
                 self.count_for(stat, key);
             }
             Effect::CountReceived(stat, key) => self.count_for(stat, key),
-            Effect::Rtt(..) if !self.world.config.rtts => {}
+            Effect::Rtt(..) | Effect::RttReceived(..) if !self.world.config.rtts => {}
             Effect::Rtt(id, rtt) => {
                 let key = MsgKey { src: self.hosts[h as usize].me, id };
                 self.rtts.push(RttRecord { at: self.now, key, rtt });
             }
+            Effect::RttReceived(key, rtt) => self.rtts.push(RttRecord { at: self.now, key, rtt }),
             Effect::Delivered(key) => {
                 let host = &mut self.hosts[h as usize];
                 let placed = host.reassembly.take(key);

@@ -306,13 +306,13 @@ impl<O: Observer + Send> Sim<O> {
         }
     }
 
-    /// Hand on what transports have sampled, in the order of time and host.
+    /// Hand on what transports have sampled, in the order of time and message.
     fn report_rtts(&mut self) {
         for part in &mut self.parts {
             self.rtts.append(&mut part.rtts);
         }
         // Stable, as above.
-        self.rtts.sort_by_key(|record| (record.at, record.key.src));
+        self.rtts.sort_by_key(|record| (record.at, record.key));
         for record in self.rtts.drain(..) {
             self.observer.iter_mut().for_each(|observer| observer.rtt(&record));
         }

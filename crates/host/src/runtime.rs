@@ -367,7 +367,7 @@ impl Host<'_> {
             Effect::Count(stat) | Effect::CountFor(stat, _) | Effect::CountReceived(stat, _) => {
                 self.counters.stats[stat as usize] += 1;
             }
-            Effect::Rtt(..) => {}
+            Effect::Rtt(..) | Effect::RttReceived(..) => {}
         }
         Ok(())
     }

@@ -105,7 +105,8 @@ impl Ledger {
             | Effect::Count(_)
             | Effect::CountFor(..)
             | Effect::CountReceived(..)
-            | Effect::Rtt(..) => {}
+            | Effect::Rtt(..)
+            | Effect::RttReceived(..) => {}
         }
     }
 

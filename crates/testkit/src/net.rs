@@ -450,7 +450,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
                     host.room -= u64::from(len);
                 }
             }
-            Effect::Delivered(_) | Effect::Rtt(..) => {}
+            Effect::Delivered(_) | Effect::Rtt(..) | Effect::RttReceived(..) => {}
         }
     }
 

@@ -335,8 +335,12 @@ impl Flow {
         if let Some(rtt) = rtt {
             self.rto.sample(&config.rto, rtt);
             let piece = cause.and_then(|cause| self.stream.piece(cause));
-            if let (Operation::Write, Some(piece)) = (config.operation, piece) {
-                fx.rtt(piece.msg, rtt);
+            match (config.operation, piece) {
+                (Operation::Write, Some(piece)) => fx.rtt(piece.msg, rtt),
+                (Operation::Read, Some(piece)) => {
+                    fx.rtt_received(MsgKey { src: self.id.peer, id: piece.msg }, rtt);
+                }
+                (_, None) => {}
             }
         }
         let mut bytes = self.flight.acknowledge(next);
