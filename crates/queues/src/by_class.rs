@@ -110,6 +110,8 @@ pub struct ByClass {
     classes: Vec<Class>,
     /// Whose turn it is; of strict priorities, who was served last.
     turn: usize,
+    /// Held by all queues.
+    bytes: u32,
     /// Bit n: something waits in queue n.
     waits: u8,
     /// Bit n: queue n may be served.
@@ -149,8 +151,8 @@ impl ByClass {
             }
             Sort::Payload => ([at(numbers().min()); 8], [at(numbers().max()); 8]),
         };
-        let (turn, waits, open) = (0, 0, u8::MAX);
-        Self { strict, trim: spec.trim, data_at, control_at, classes, turn, waits, open }
+        let (turn, bytes, waits, open) = (0, 0, 0, u8::MAX);
+        Self { strict, trim: spec.trim, data_at, control_at, classes, turn, bytes, waits, open }
     }
 
     /// In which of the queues `packet` is.
@@ -159,16 +161,14 @@ impl ByClass {
         usize::from(at[usize::from(packet.class & 7)])
     }
 
-    /// Where `packet` queues; nowhere, if there is no class at all.
-    fn class(&mut self, packet: Desc) -> Option<&mut Class> {
-        let at = self.place(packet);
-        self.classes.get_mut(at)
-    }
-
-    /// Whether something waits in queue `at` may have changed.
-    fn note(&mut self, at: usize) {
-        let waits = self.classes.get(at).is_some_and(|class| !class.queue.is_empty());
-        self.waits = self.waits & !(1 << at) | u8::from(waits) << at;
+    /// Do something to queue `at` that may change what it holds. `None` if there is no class at all.
+    fn change<R>(&mut self, at: usize, act: impl FnOnce(&mut Queue) -> R) -> Option<R> {
+        let queue = &mut self.classes.get_mut(at)?.queue;
+        let before = queue.bytes();
+        let result = act(queue);
+        self.bytes = self.bytes - before + queue.bytes();
+        self.waits = self.waits & !(1 << at) | u8::from(!queue.is_empty()) << at;
+        Some(result)
     }
 
     /// The class in which the header of `packet` goes on.
@@ -188,19 +188,16 @@ impl ByClass {
     }
 
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
-        let at = self.place(packet);
-        let joins = self.classes.get_mut(at).is_some_and(|class| class.queue.offer(packet));
-        self.waits |= u8::from(joins) << at;
-        joins
+        self.change(self.place(packet), |queue| queue.offer(packet)).unwrap_or(false)
     }
 
     /// As `offer`, of a packet that is served at once. Nobody waits, so the past is forgotten.
     pub(crate) fn pass(&mut self, packet: Desc) -> bool {
         self.classes.iter_mut().for_each(|class| class.credit = 0);
-        let Some(class) = self.class(packet) else { return false };
-        let fits = class.queue.pass(packet);
+        let at = self.place(packet);
+        let fits = self.change(at, |queue| queue.pass(packet)).unwrap_or(false);
         if fits {
-            class.credit -= i64::from(packet.len);
+            self.classes[at].credit -= i64::from(packet.len);
         }
         fits
     }
@@ -215,11 +212,9 @@ impl ByClass {
             Some(trim) if packet.is_data() => self.enqueue_or_trim(trim, packet, fate),
             _ => {
                 let at = self.place(packet);
-                match self.classes.get_mut(at) {
-                    Some(class) => class.queue.enqueue(packet, coin, fate),
-                    None => fate(Fate::Drop, packet),
+                if self.change(at, |queue| queue.enqueue(packet, coin, fate)).is_none() {
+                    fate(Fate::Drop, packet);
                 }
-                self.note(at);
             }
         }
     }
@@ -246,13 +241,11 @@ impl ByClass {
             return None;
         }
         self.turn = if self.strict { ready.ilog2() as usize } else { self.whose_turn(ready) };
-        let class = &mut self.classes[self.turn];
-        let packet = class.queue.dequeue();
+        let packet = self.change(self.turn, Queue::dequeue)??;
         if !self.strict {
-            class.credit -= packet.map_or(0, |packet| i64::from(packet.len));
+            self.classes[self.turn].credit -= i64::from(packet.len);
         }
-        self.note(self.turn);
-        packet
+        Some(packet)
     }
 
     /// Whose turn it is of the queues that are `ready`, one of which is.
@@ -276,9 +269,7 @@ impl ByClass {
     }
 
     pub(crate) fn finish(&mut self, packet: Desc) {
-        if let Some(class) = self.class(packet) {
-            class.queue.finish(packet);
-        }
+        self.change(self.place(packet), |queue| queue.finish(packet));
     }
 
     pub(crate) fn take_mark(&mut self) -> Option<Desc> {
@@ -295,20 +286,20 @@ impl ByClass {
     }
 
     pub(crate) fn bytes(&self) -> u32 {
-        self.classes.iter().map(|class| class.queue.bytes()).sum()
+        self.bytes
     }
 
     /// Everything that waits in `class` is lost.
     pub(crate) fn discard(&mut self, class: u8, fate: &mut impl FnMut(Fate, Desc)) {
         let Some(at) = self.classes.iter().position(|c| c.class == class) else { return };
-        let queue = &mut self.classes[at].queue;
-        while let Some(packet) = queue.dequeue() {
-            queue.finish(packet);
-            fate(Fate::Drop, packet);
-        }
-        // It has not left, marked or not.
-        queue.take_mark();
-        self.note(at);
+        self.change(at, |queue| {
+            while let Some(packet) = queue.dequeue() {
+                queue.finish(packet);
+                fate(Fate::Drop, packet);
+            }
+            // It has not left, marked or not.
+            queue.take_mark();
+        });
     }
 }
 
