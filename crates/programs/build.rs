@@ -1,34 +1,98 @@
-//! Compiles the programs to Rust (`nic::rust`).
+//! Compiles the programs of `p4/` to Rust (`nic::rust`), a module for each.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::{env, fs};
 
-#[path = "tests/drawn/programs.rs"]
-mod drawn;
+use nic::p4::Diagnostic;
+
+#[path = "tests/agree/draw.rs"]
+mod draw;
+
+/// Name, file, and the constants that are not as the file has them.
+type Variant = (&'static str, &'static str, &'static [(&'static str, u128)]);
+
+/// What is compiled.
+const PROGRAMS: [Variant; 6] = [
+    ("ndp", "ndp.p4", &[]),
+    ("homa", "homa.p4", &[]),
+    ("homa_strict", "homa.p4", &[("STRICT_PAPER", 1)]),
+    ("homa_tr", "homa.p4", &[("TRIM", 1)]),
+    ("homa_tr_count_chops", "homa.p4", &[("TRIM", 1), ("COUNT_CHOPS", 1)]),
+    ("homa_tr_strict", "homa.p4", &[("TRIM", 1), ("STRICT_PAPER", 1)]),
+];
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=tests/drawn/programs.rs");
+    let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let out = env::var("OUT_DIR").expect("cargo sets it");
-    write_drawn(Path::new(&out));
+    let p4 = Path::new(&here).join("../../p4");
+    for changed in ["build.rs", "tests/agree/draw.rs", "../../p4"] {
+        println!("cargo::rerun-if-changed={changed}");
+    }
+    let (mut modules, mut table) = (String::new(), String::new());
+    for (name, file, constants) in PROGRAMS {
+        let program = Arc::new(compiled(&p4, file, constants));
+        let title = nic::rust::type_name(name);
+        let _ = writeln!(modules, "pub(super) mod {name} {{\nuse super::*;\n");
+        modules += &nic::rust::generate(&program, name);
+        modules += "}\n\n";
+        let _ = writeln!(
+            table,
+            "{name}::{title}::FINGERPRINT => Some(Box::new({name}::{title}::new(program))),"
+        );
+    }
+    let names: Vec<String> = PROGRAMS.iter().map(variant).collect();
+    let _ = writeln!(
+        modules,
+        "/// See [`super::PROGRAMS`].\npub const PROGRAMS: [Variant; {}] = [{}];\n",
+        names.len(),
+        names.join(", ")
+    );
+    let _ = writeln!(
+        modules,
+        "pub(super) fn find<E: Externs + ?Sized>(program: Arc<ir::Program>) \
+         -> Option<Box<dyn Program<E>>> {{\n\
+         match program.fingerprint() {{\n{table}_ => None,\n}}\n}}"
+    );
+    let out = Path::new(&out);
+    fs::write(out.join("programs.rs"), modules).expect("OUT_DIR can be written");
+    fs::write(out.join("drawn.rs"), drawn_programs()).expect("OUT_DIR can be written");
 }
 
-/// The drawn programs, a module each, for the test `drawn`.
-fn write_drawn(out: &Path) {
-    let mut source = String::new();
-    for number in 0..drawn::PROGRAMS {
-        let program = Arc::new(drawn::program(number));
-        nic::ir::check(&program)
-            .unwrap_or_else(|fault| panic!("drawn {number}: {fault}\n{program}"));
-        let code = nic::rust::generate(&program, "Drawn");
-        let _ = writeln!(source, "mod drawn{number} {{\nuse super::*;\n{code}}}\n");
+/// A variant as Rust source.
+fn variant((name, file, constants): &Variant) -> String {
+    format!("Variant {{ name: {name:?}, file: {file:?}, constants: &{constants:?} }}")
+}
+
+/// A program of `p4/`. Its mistakes end the build.
+fn compiled(p4: &Path, file: &str, constants: &[(&str, u128)]) -> nic::ir::Program {
+    let text = |name: &str| fs::read_to_string(p4.join(name)).ok();
+    let constants: Vec<(String, u128)> =
+        constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    nic::p4::compile(&text, file, &constants).unwrap_or_else(|diagnostics| {
+        let all: Vec<String> = diagnostics.iter().map(Diagnostic::to_string).collect();
+        panic!("{}", all.join("\n"))
+    })
+}
+
+/// The drawn programs, a module each, for the test `agree`.
+fn drawn_programs() -> String {
+    let (mut modules, mut table) = (String::new(), String::new());
+    for number in 0..draw::PROGRAMS {
+        let program = Arc::new(draw::program(number));
+        let checked = nic::ir::check(&program);
+        checked.unwrap_or_else(|fault| panic!("drawn {number}: {fault}\n{program}"));
+        let _ = writeln!(modules, "mod drawn{number} {{\nuse super::*;\n");
+        modules += &nic::rust::generate(&program, "Drawn");
+        modules += "}\n\n";
+        let _ = writeln!(table, "{number} => Box::new(drawn{number}::Drawn::new(program)),");
     }
-    source.push_str("pub fn all<E: Externs + ?Sized>(number: u64, program: Arc<ir::Program>) -> Box<dyn Program<E>> {\nmatch number {\n");
-    for number in 0..drawn::PROGRAMS {
-        let _ = writeln!(source, "{number} => Box::new(drawn{number}::Drawn::new(program)),");
-    }
-    source.push_str("_ => unreachable!(),\n}\n}\n");
-    fs::write(out.join("drawn.rs"), source).expect("OUT_DIR can be written");
+    let _ = writeln!(
+        modules,
+        "pub fn all<E: Externs + ?Sized>(number: u64, program: Arc<ir::Program>) \
+         -> Box<dyn Program<E>> {{\n\
+         match number {{\n{table}_ => unreachable!(),\n}}\n}}"
+    );
+    modules
 }

@@ -313,6 +313,9 @@ impl<E: Externs + ?Sized> Run<'_, E> {
             self.slots[param.index()] = *arg;
         }
         let flow = self.action(action);
+        if flow == Flow::Exit {
+            return flow;
+        }
         if let Some(to) = hit {
             self.slots[to.index()] = u128::from(found);
         }

@@ -346,8 +346,8 @@ pub enum StmtKind {
         /// One for each of [`Action::params`].
         args: Vec<Expr>,
     },
-    /// Applies a table: looks its keys up, runs the action that is found or the default, and then
-    /// says what it did.
+    /// Applies a table: looks its keys up, runs the action that is found or the default, and then,
+    /// unless that has left the control, says what it did.
     Apply {
         /// Which.
         table: TableId,

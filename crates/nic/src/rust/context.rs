@@ -16,6 +16,10 @@ pub struct Context<'a, E: ?Sized> {
     pub cursor: usize,
 }
 
+/// The control has been left by `exit`.
+#[derive(Clone, Copy, Debug)]
+pub struct Exit;
+
 impl<'a, E: ?Sized> Context<'a, E> {
     /// Takes the next bytes of a packet of which only whole bytes are taken.
     ///

@@ -88,7 +88,11 @@ impl Exprs<'_> {
             ExprKind::Const(value) => (*value == 1).to_string(),
             ExprKind::Slot(slot) => format!("self.{}", self.names.slot(*slot)),
             ExprKind::Unary(UnaryOp::Not, a) => format!("!{}", of(a)),
-            ExprKind::Mux(on, a, b) => mux(&of(on), &of(a), &of(b)),
+            ExprKind::Mux(on, a, b) => match (&a.kind, &b.kind) {
+                (ExprKind::Const(1), ExprKind::Const(0)) => of(on),
+                (ExprKind::Const(0), ExprKind::Const(1)) => format!("!{}", of(on)),
+                _ => mux(&of(on), &of(a), &of(b)),
+            },
             ExprKind::Binary(op, a, b) => match (op, comparison(*op)) {
                 (_, Some((symbol, sign))) => self.compare(symbol, sign, a, b),
                 (BinaryOp::And, _) => format!("({} & {})", of(a), of(b)),
@@ -108,6 +112,11 @@ impl Exprs<'_> {
     }
 
     fn compare(&self, symbol: &str, sign: Sign, a: &Expr, b: &Expr) -> String {
+        // A bit against 0 or 1 is itself or its opposite.
+        if let (1, ExprKind::Const(bit), "==" | "!=") = (a.width, &b.kind, symbol) {
+            let same = (*bit == 1) == (symbol == "==");
+            return if same { self.bit(a) } else { format!("!{}", self.bit(a)) };
+        }
         match sign {
             Sign::Unsigned => format!("({} {symbol} {})", self.value(a), self.value(b)),
             Sign::Signed => format!("({} {symbol} {})", self.signed(a), self.signed(b)),

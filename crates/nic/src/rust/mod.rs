@@ -24,7 +24,7 @@ use expr::{Exprs, bare, cast, masked, type_of};
 use names::{Names, Unique, camel};
 use std::sync::Arc;
 
-pub use context::Context;
+pub use context::{Context, Exit};
 
 /// Source of a type of this name that runs a program which [`check`](crate::ir::check()) accepts.
 ///
@@ -42,6 +42,12 @@ pub fn generate(program: &Arc<Program>, name: &str) -> String {
         generator.write(&mut code);
     }
     code.finish()
+}
+
+/// The name of the type that [`generate`] makes.
+#[must_use]
+pub fn type_name(name: &str) -> String {
+    camel(name)
 }
 
 /// The type itself.
@@ -90,15 +96,30 @@ fn error(program: &Program, error: ErrorId) -> String {
     }
 }
 
-/// How statements leave what they stand in.
-#[derive(Clone)]
-struct Leave {
-    /// By `return`.
-    by_return: String,
-    /// By `exit`.
-    by_exit: String,
-    /// Scopes around them.
-    scopes: u32,
+/// How `return` leaves what it stands in.
+#[derive(Clone, Copy)]
+enum Leave {
+    /// The method of an action or the control.
+    Method,
+    /// The innermost of so many scopes.
+    Scope(u32),
+}
+
+impl Leave {
+    fn by_return(self) -> String {
+        match self {
+            Self::Method => "return Ok(());".to_owned(),
+            Self::Scope(depth) => format!("break 'scope{depth};"),
+        }
+    }
+
+    /// In a scope here.
+    fn scope(self) -> u32 {
+        match self {
+            Self::Method => 1,
+            Self::Scope(depth) => depth + 1,
+        }
+    }
 }
 
 /// Writes a pipeline.
@@ -207,7 +228,8 @@ impl<'a> Generator<'a> {
             if self.pipeline.parser.is_some() {
                 code.line(format_args!("self.{}(&mut cx)?;", self.state(0)));
             }
-            code.line("self.control(&mut cx);");
+            code.line("// However it ends.");
+            code.line("let _ = self.control(&mut cx);");
             for (at, meta) in self.pipeline.meta.iter().enumerate() {
                 if meta.direction != Direction::In {
                     let field = format!("self.{}", self.names.slot(meta.slot));
@@ -223,25 +245,27 @@ impl<'a> Generator<'a> {
     fn control(&self, code: &mut Code<'_>) {
         code.blank();
         code.line(format_args!("/// Control of `{}`.", self.pipeline.name));
-        let head = "fn control<E: Externs + ?Sized>(&mut self, cx: &mut Context<'_, E>)";
+        let head = "fn control<E: Externs + ?Sized>(&mut self, cx: &mut Context<'_, E>) \
+                    -> Result<(), Exit>";
         code.braces(head, |code| {
-            let leave = Leave { by_return: "return".into(), by_exit: "return".into(), scopes: 0 };
-            self.block(code, &self.pipeline.control, &leave);
+            self.block(code, &self.pipeline.control, Leave::Method);
+            code.line("Ok(())");
         });
     }
 
-    /// A method that returns whether the control is left by `exit`.
+    /// A method that fails where the action leaves the control.
     fn action(&self, code: &mut Code<'_>, id: ActionId, action: &Action) {
         code.blank();
         let place = code.place(action.place).map_or(String::new(), |place| format!(" {place}"));
-        code.line(format_args!("/// Action `{}`; whether the control ends.{place}", action.name));
+        code.line(format_args!("/// Action `{}`.{place}", action.name));
         let params: String = action
             .params
             .iter()
             .map(|slot| format!(", {}: {}", self.names.slot(*slot), type_of(self.width(*slot))))
             .collect();
         let head = format!(
-            "fn {}<E: Externs + ?Sized>(&mut self, cx: &mut Context<'_, E>{params}) -> bool",
+            "fn {}<E: Externs + ?Sized>(&mut self, cx: &mut Context<'_, E>{params}) \
+             -> Result<(), Exit>",
             self.names.action(id)
         );
         code.braces(head, |code| {
@@ -249,27 +273,19 @@ impl<'a> Generator<'a> {
                 let name = self.names.slot(*param);
                 code.line(format_args!("self.{name} = {name};"));
             }
-            let leave = Leave {
-                by_return: "return false".into(),
-                by_exit: "return true".into(),
-                scopes: 0,
-            };
-            self.block(code, &action.body, &leave);
-            code.line("false");
+            self.block(code, &action.body, Leave::Method);
+            code.line("Ok(())");
         });
     }
 
-    /// A method that returns whether an entry matched, the action that has run, and whether the control
-    /// ends.
+    /// A method that returns whether an entry matched and which action has run.
     fn table(&self, code: &mut Code<'_>, id: TableId, table: &Table) {
         code.blank();
         let place = code.place(table.place).map_or(String::new(), |place| format!(" {place}"));
-        code.line(format_args!(
-            "/// Table `{}`: hit, action, whether the control ends.{place}",
-            table.name
-        ));
+        code.line(format_args!("/// Table `{}`: hit, action.{place}", table.name));
         let head = format!(
-            "fn {}<E: Externs + ?Sized>(&mut self, cx: &mut Context<'_, E>) -> (bool, u16, bool)",
+            "fn {}<E: Externs + ?Sized>(&mut self, cx: &mut Context<'_, E>) \
+             -> Result<(bool, u16), Exit>",
             self.tables[id.index()]
         );
         code.braces(head, |code| {
@@ -299,8 +315,8 @@ impl<'a> Generator<'a> {
                     _ => format!(", {arg:#x}"),
                 })
                 .collect();
-            let call = format!("self.{}(cx{args})", self.names.action(action));
-            format!("({hit}, {}, {call})", choice.action)
+            let call = format!("self.{}(cx{args})?;", self.names.action(action));
+            (call, format!("({hit}, {})", choice.action))
         };
         for entry in self.state.entries(id) {
             let pairs = table.keys.iter().zip(&keys).zip(&entry.patterns);
@@ -312,10 +328,14 @@ impl<'a> Generator<'a> {
             let conditions =
                 if conditions.is_empty() { "true".to_owned() } else { conditions.join(" && ") };
             code.braces(format_args!("if {conditions}"), |code| {
-                code.line(format_args!("return {};", run(&entry.choice, true)));
+                let (call, result) = run(&entry.choice, true);
+                code.line(call);
+                code.line(format_args!("return Ok({result});"));
             });
         }
-        code.line(run(&table.default, false));
+        let (call, result) = run(&table.default, false);
+        code.line(call);
+        code.line(format_args!("Ok({result})"));
     }
 
     fn changeable_table(&self, code: &mut Code<'_>, id: TableId, table: &Table) {
@@ -326,7 +346,7 @@ impl<'a> Generator<'a> {
         let number = id.0;
         code.line(format_args!("let (choice, hit) = cx.state.look_up(TableId({number}), &keys);"));
         code.line("let action = choice.action;");
-        code.line("let end = match action {");
+        code.line("match action {");
         code.inside(|code| {
             for (at, known) in table.actions.iter().enumerate() {
                 let params = &self.pipeline.actions[known.action.index()].params;
@@ -341,28 +361,28 @@ impl<'a> Generator<'a> {
                 // The arguments are read before the state is needed again.
                 let names: Vec<String> = (0..params.len()).map(|at| format!("arg{at}")).collect();
                 if names.is_empty() {
-                    code.line(format_args!("{at} => self.{action}(cx),"));
+                    code.line(format_args!("{at} => self.{action}(cx)?,"));
                 } else {
                     let (names, args) = (names.join(", "), args.trim_start_matches(", "));
                     code.braces(format_args!("{at} =>"), |code| {
                         code.line(format_args!("let ({names},) = ({args},);"));
-                        code.line(format_args!("self.{action}(cx, {names})"));
+                        code.line(format_args!("self.{action}(cx, {names})?;"));
                     });
                 }
             }
-            code.line("_ => false,");
+            code.line("_ => {}");
         });
-        code.line("};");
-        code.line("(hit, action, end)");
+        code.line("}");
+        code.line("Ok((hit, action))");
     }
 
-    fn block(&self, code: &mut Code<'_>, block: &Block, leave: &Leave) {
+    fn block(&self, code: &mut Code<'_>, block: &Block, leave: Leave) {
         for stmt in block {
             self.stmt(code, stmt, leave);
         }
     }
 
-    fn stmt(&self, code: &mut Code<'_>, stmt: &Stmt, leave: &Leave) {
+    fn stmt(&self, code: &mut Code<'_>, stmt: &Stmt, leave: Leave) {
         let exprs = self.exprs();
         match &stmt.kind {
             StmtKind::If { on, then, otherwise } => {
@@ -387,31 +407,26 @@ impl<'a> Generator<'a> {
                 });
             }
             StmtKind::Scope(body) => {
-                let scopes = leave.scopes + 1;
-                let by_return = format!("break 'scope{scopes}");
-                let inner = Leave { by_return, scopes, ..leave.clone() };
-                code.braces(format_args!("'scope{scopes}:"), |code| self.block(code, body, &inner));
+                let depth = leave.scope();
+                code.braces(format_args!("'scope{depth}:"), |code| {
+                    self.block(code, body, Leave::Scope(depth));
+                });
             }
-            StmtKind::Return => code.from(stmt.place, format_args!("{};", leave.by_return)),
-            StmtKind::Exit => code.from(stmt.place, format_args!("{};", leave.by_exit)),
+            StmtKind::Return => code.from(stmt.place, leave.by_return()),
+            StmtKind::Exit => code.from(stmt.place, "return Err(Exit);"),
             StmtKind::Run { action, args } => {
                 let args: String =
                     args.iter().map(|arg| format!(", {}", exprs.bare(arg))).collect();
-                let call = format!("self.{}(cx{args})", self.names.action(*action));
-                code.from(stmt.place, format_args!("if {call} {{"));
-                code.line(format_args!("    {};", leave.by_exit));
-                code.line("}");
+                let call = format!("self.{}(cx{args})?;", self.names.action(*action));
+                code.from(stmt.place, call);
             }
             StmtKind::Apply { table, hit, action_run } => {
                 let call = format!("self.{}(cx)", self.tables[table.index()]);
-                code.from(stmt.place, format_args!("let (hit, action, end) = {call};"));
+                code.from(stmt.place, format_args!("let (hit, action) = {call}?;"));
                 for (slot, value) in [(hit, "hit"), (action_run, "action")] {
                     let Some(slot) = slot else { continue };
                     code.line(format_args!("self.{} = {value};", self.names.slot(*slot)));
                 }
-                code.line("if end {");
-                code.line(format_args!("    {};", leave.by_exit));
-                code.line("}");
             }
             StmtKind::Extract(_)
             | StmtKind::Lookahead(_)

@@ -38,8 +38,7 @@ pub(super) fn parser(generator: &Generator<'_>, code: &mut Code<'_>, parser: &Pa
             generator.state(at)
         );
         code.braces(head, |code| {
-            let leave = Leave { by_return: String::new(), by_exit: String::new(), scopes: 0 };
-            generator.block(code, &state.body, &leave);
+            generator.block(code, &state.body, Leave::Method);
             transition(generator, code, state);
         });
     }

@@ -1,0 +1,86 @@
+//! Programs that mean nothing.
+
+use std::sync::Arc;
+
+use nic::interp::Machine;
+use nic::ir::{PipelineId, TableId};
+use nic::program::Program;
+
+use crate::draw::{self, Draw, PROGRAMS};
+use crate::{Answers, outcome};
+
+/// The programs, compiled by the build script.
+#[allow(warnings, clippy::all)]
+mod compiled {
+    use std::sync::Arc;
+
+    use nic::bits;
+    use nic::ir::{
+        self, CounterId, ErrorId, ExternId, NO_ERROR, NO_MATCH, PACKET_TOO_SHORT, PipelineId,
+        RegisterId, TableId,
+    };
+    use nic::program::{Externs, Parsed, Program};
+    use nic::rust::{Context, Exit};
+    use nic::state::State;
+
+    include!(concat!(env!("OUT_DIR"), "/drawn.rs"));
+}
+
+/// Bytes, of many values or few.
+fn packet(draw: &mut Draw) -> Vec<u8> {
+    let length = draw.below(120) as usize;
+    let few = draw.below(2) == 0;
+    (0..length)
+        .map(|_| if few { [0, 0, 1, 0xff][draw.below(4) as usize] } else { draw.bits() as u8 })
+        .collect()
+}
+
+#[test]
+fn generated_rust_does_what_the_interpreter_does_on_drawn_programs() {
+    let mut accepted = 0;
+    for number in 0..PROGRAMS {
+        let program = Arc::new(draw::program(number));
+        let mut machine = Machine::new(Arc::clone(&program));
+        let mut compiled = compiled::all(number, Arc::clone(&program));
+        let mut draw = Draw(!number);
+        for turn in 0..2000 {
+            if turn % 100 == 99 {
+                change_table(&mut draw, &mut machine, compiled.as_mut());
+            }
+            let (bytes, seed) = (packet(&mut draw), draw.bits());
+            let wanted = outcome(&mut machine, PipelineId(0), &bytes, seed);
+            let got = outcome(compiled.as_mut(), PipelineId(0), &bytes, seed);
+            assert_eq!(got, wanted, "program {number}, packet {turn}\n{program}");
+        }
+        accepted += accepts(&mut machine);
+    }
+    assert!(accepted > PROGRAMS / 2, "{accepted}: too few programs let packets through");
+}
+
+/// Whether a packet gets through the parser.
+fn accepts(machine: &mut Machine) -> u64 {
+    let count = machine.program().pipelines[0].meta.len();
+    let mut meta = vec![0; count];
+    let mut answers = Answers(1);
+    let packets = [[0; 300], [0xff; 300], [1; 300]];
+    let through = packets.iter().any(|bytes| {
+        machine.run(PipelineId(0), bytes, &mut meta, &mut Vec::new(), &mut answers).is_ok()
+    });
+    u64::from(through)
+}
+
+/// The control plane adds, removes and changes the default, of both alike.
+fn change_table(draw: &mut Draw, one: &mut Machine, other: &mut dyn Program<Answers>) {
+    let program = Arc::clone(one.program());
+    let (id, table) = (TableId(0), &program.tables[0]);
+    let one: &mut dyn Program<Answers> = one;
+    let states = [one.state(), other.state()];
+    let entry = draw::entry(draw, &program, table);
+    let choice = draw::choice(draw, &program, table);
+    let old = states[0].entries(id).first().cloned();
+    let results = states.map(|state| {
+        let removed = old.as_ref().map(|old| state.remove(id, &old.patterns, old.priority));
+        (removed, state.insert(id, entry.clone()), state.set_default(id, choice.clone()))
+    });
+    assert_eq!(results[0], results[1]);
+}

@@ -1,0 +1,74 @@
+//! The programs of `p4/`, over frames that mostly are theirs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nic::interp::Machine;
+use nic::ir::{self, PipelineId};
+use trimline_programs::{PROGRAMS, Variant};
+
+use crate::draw::Draw;
+use crate::{Answers, outcome};
+
+/// A program as a scenario would compile it.
+fn compile(variant: &Variant) -> Arc<ir::Program> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let constants = variant.constants.iter().map(|(name, value)| ((*name).to_owned(), *value));
+    let constants: Vec<(String, u128)> = constants.collect();
+    Arc::new(nic::p4::compile(&text, variant.file, &constants).unwrap())
+}
+
+/// Ethernet, IPv4 and bytes of a transport header, now and then cut off or not quite right.
+fn frame(draw: &mut Draw) -> Vec<u8> {
+    let mut frame: Vec<u8> = (0..64 + draw.below(20)).map(|_| draw.bits() as u8).collect();
+    frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+    frame[23] = [154, 155][draw.below(2) as usize];
+    // One flag as a rule.
+    frame[34] = if draw.below(4) == 0 { draw.bits() as u8 } else { 1 << draw.below(5) };
+    if draw.below(20) == 0 {
+        let at = draw.below(frame.len() as u64) as usize;
+        frame[at] ^= 1 << draw.below(8);
+    }
+    if draw.below(20) == 0 {
+        frame.truncate(draw.below(70) as usize);
+    }
+    frame
+}
+
+#[test]
+fn generated_rust_does_what_the_interpreter_does_on_the_programs_of_p4() {
+    for variant in PROGRAMS {
+        let program = compile(variant);
+        assert_eq!(ir::check(&program), Ok(()), "{}", variant.name);
+        let mut machine = Machine::new(Arc::clone(&program));
+        let mut compiled = trimline_programs::find::<Answers>(Arc::clone(&program)).unwrap();
+        let mut draw = Draw(7);
+        for turn in 0..5000 {
+            let pipeline = PipelineId(draw.below(program.pipelines.len() as u64) as u32);
+            let (frame, seed) = (frame(&mut draw), draw.bits());
+            let wanted = outcome(&mut machine, pipeline, &frame, seed);
+            let got = outcome(compiled.as_mut(), pipeline, &frame, seed);
+            assert_eq!(got, wanted, "{}, frame {turn}", variant.name);
+        }
+    }
+}
+
+#[test]
+fn a_program_with_other_constants_is_another_program() {
+    let odd = Variant { name: "", file: "homa.p4", constants: &[("OVERCOMMITMENT", 4)] };
+    assert!(trimline_programs::find::<Answers>(compile(&odd)).is_none());
+}
+
+/// As many stages as the paper gives (nanotransport.md, section 1), and cycles from the parsed headers to
+/// the last event.
+#[test]
+fn stages_are_those_of_the_paper() {
+    for variant in PROGRAMS {
+        let program = compile(variant);
+        let stages = ir::stages(&program);
+        let got: Vec<_> = stages.iter().map(|s| (s.stages, s.cycles)).collect();
+        let wanted = if variant.file == "ndp.p4" { [(3, 5), (1, 1)] } else { [(5, 9), (2, 3)] };
+        assert_eq!(got, wanted, "{}", variant.name);
+    }
+}
