@@ -34,6 +34,31 @@ pub(crate) enum Command {
     },
     /// Measure the simulator's own speed on fixed scenarios, with one thread and with several
     Bench(Bench),
+    /// Work on programs of the NIC's pipelines (docs/p4.md)
+    #[command(subcommand)]
+    P4(P4),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum P4 {
+    /// Check a program: its mistakes, or how many stages and cycles its pipelines take
+    Check(P4Check),
+}
+
+#[derive(Args)]
+pub(crate) struct P4Check {
+    /// The program; what it includes is looked for beside it
+    pub(crate) file: PathBuf,
+    /// Give a constant of the program another value (may be repeated)
+    #[arg(long = "constant", value_name = "NAME=NUMBER", value_parser = constant)]
+    pub(crate) constants: Vec<(String, u128)>,
+}
+
+/// `NAME=NUMBER`; bools are 0 and 1.
+fn constant(text: &str) -> Result<(String, u128), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=NUMBER")?;
+    let value = value.parse().map_err(|_| format!("`{value}` is no number"))?;
+    Ok((name.to_owned(), value))
 }
 
 #[derive(Args)]

@@ -5,6 +5,7 @@ mod bench;
 mod compare;
 mod html;
 mod list;
+mod p4;
 mod progress;
 mod reproduce;
 mod run;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use scenario::{Diagnostic, Error};
 
-use args::{Cli, Command};
+use args::{Cli, Command, P4};
 
 /// What a command ends with.
 type Ended = Result<(), Error>;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::List { what } => list::list(what),
         Command::Report { dir } => html::report(&dir),
         Command::Bench(args) => bench::bench(&args),
+        Command::P4(P4::Check(args)) => p4::check(&args),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("study", &["units", "endpoint", "fabric", "metrics", "scenario"]),
-    ("cli", &["units", "metrics", "report", "scenario", "study"]),
+    ("cli", &["units", "nic", "metrics", "report", "scenario", "study"]),
 ];
 
 fn manifest(folder: &Path) -> toml::Table {

@@ -137,7 +137,7 @@ pub(crate) enum Binary {
     Mod,
 }
 
-/// Binary operators from the loosest to the tightest (the `%left` lines of appendix H), as written.
+/// Binary operators from the loosest to the tightest (the `%left` lines of appendix G), as written.
 /// All associate to the left.
 pub(crate) const LEVELS: &[&[(&str, Binary)]] = &[
     &[("||", Binary::Or)],

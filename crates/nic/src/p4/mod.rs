@@ -4,7 +4,7 @@
 //! specification (version 1.2.4; "section" in comments here means one of its) says; what is not
 //! supported is refused with its place and what to write instead.
 //!
-//! Text becomes tokens ([`lexer`]), a tree ([`ast`], [`parse`]) and, checked, the IR ([`mod@check`]).
+//! Text becomes tokens (`lexer`), a tree (`ast`, `parse`) and, names and types resolved, the IR (`check`).
 
 mod ast;
 mod check;

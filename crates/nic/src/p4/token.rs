@@ -1,4 +1,4 @@
-//! Tokens of P4-16 (specification 1.2.4, section 6.3 and appendix B).
+//! Tokens of P4-16 (specification 1.2.4, section 6.4 and appendix B).
 
 use std::rc::Rc;
 
@@ -89,7 +89,7 @@ pub(crate) const KEYWORDS: &[&str] = &[
     "_",
 ];
 
-/// Keywords that the grammar takes as names, too (`nonTypeName` and `name` in appendix H).
+/// Keywords that the grammar takes as names, too (`nonTypeName` and `name` in appendix G).
 pub(crate) const ALSO_NAMES: &[&str] =
     &["apply", "key", "actions", "state", "entries", "type", "list", "priority"];
 

@@ -25,7 +25,7 @@ impl Checker<'_> {
         locals.and(body)
     }
 
-    /// `control.apply(...)`: the control inlined (section 14.3). Parameters are the arguments
+    /// `control.apply(...)`: the control inlined (section 14.4). Parameters are the arguments
     /// themselves where no other argument overlaps; that is the same as copying in and out.
     pub(super) fn apply_control(
         &mut self,

@@ -1,4 +1,4 @@
-//! Unary and binary operators (sections 8.4 to 8.9): types, widths, folding, lowering.
+//! Unary and binary operators (sections 8.5 to 8.9): types, widths, folding, lowering.
 
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
@@ -232,7 +232,7 @@ impl Checker<'_> {
         self.operation(op, l, r, Type::Bool, 1, span)
     }
 
-    /// Equality of numbers, and field by field of structs and headers (sections 8.15 and 8.16).
+    /// Equality of numbers, and field by field of structs and headers (sections 8.16 and 8.17).
     fn equality(&mut self, op: Binary, l: &Typed, r: &Typed, span: Span) -> Checked<Typed> {
         if let (Some(a), Some(b)) = (l.constant(), r.constant()) {
             return Ok(Typed::bool((a == b) == (op == Binary::Equal), span));
