@@ -158,7 +158,7 @@ impl Topology {
         };
         if from.tor() == to.tor() || self.graph.is_some() {
             // None, or listed.
-        } else if self.valiant {
+        } else if self.valiant && !self.turns_in_pod(src, dst) {
             (links, count) = (self.valiant_links(src, dst, path), 4);
         } else {
             let tor = self.switches[from.tor() as usize];

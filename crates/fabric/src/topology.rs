@@ -199,6 +199,8 @@ pub struct Topology {
     pub(crate) graph: Option<Graph>,
     /// Whether this is a VL2: packets between racks go up to any core switch.
     pub(crate) valiant: bool,
+    /// In a VL2: whether packets between racks of one pod turn at its aggregation switches instead.
+    pub(crate) shortcut: bool,
     switch_latency: Dur,
     mtu: u16,
     /// Whether some link differs from the rest of its tier: the ideal time then depends on the path.
@@ -402,7 +404,7 @@ impl Routes for Topology {
             1
         } else if let Some(graph) = &self.graph {
             graph.paths(a.tor(), b.tor())
-        } else if self.valiant {
+        } else if self.valiant && !self.turns_in_pod(src, dst) {
             AGGS * self.cores_per_agg * AGGS
         } else if a.pod() == b.pod() {
             self.aggs.max(1)

@@ -6,6 +6,9 @@
 //! an address of all intermediate switches alike; whichever gets it takes that header off. Until then a packet
 //! *climbs*. Here a word of its scratch says so.
 //!
+//! With a shortcut ([`crate::topology::Vl2::shortcut`]), packets between racks of one pod turn at its aggregation
+//! switches, as in a fat-tree: two paths.
+//!
 //! Three choices make a path: the aggregation switch up (of two), the core switch, the aggregation switch
 //! down (of two). A path's index is `(high * cores + core) * 2 + low`, where `low` is the choice at
 //! the rack of the lower number: so the same index leads back over the same switches.
@@ -21,9 +24,17 @@ use crate::topology::{AGGS, Tier, Topology};
 const CLIMBS: usize = 4;
 
 impl Topology {
+    /// Whether packets between two hosts of a VL2, of different racks, turn below the core switches.
+    pub(crate) fn turns_in_pod(&self, src: HostId, dst: HostId) -> bool {
+        self.shortcut && self.homes[src.index()].pod() == self.homes[dst.index()].pod()
+    }
+
     /// What path `path` chooses at each tier: the aggregation switch up, the core switch, the
     /// aggregation switch down.
     fn choices(&self, src: HostId, dst: HostId, path: u32) -> [u32; 3] {
+        if self.turns_in_pod(src, dst) {
+            return [path % AGGS, 0, 0];
+        }
         let cores = self.cores_per_agg;
         let (low, core, high) = (path % AGGS, path / AGGS % cores, path / AGGS / cores % AGGS);
         if self.homes[src.index()].tor() < self.homes[dst.index()].tor() {
@@ -72,6 +83,10 @@ pub(crate) fn leads_on(known: &Known<'_>, at: u32, choice: u32, dst: HostId) -> 
         Tier::Agg => from_agg(switch, choice),
         _ => {
             let agg = topology.agg(u32::from(switch.pod), choice);
+            let home = &topology.homes[dst.index()];
+            if topology.shortcut && home.pod() == u32::from(switch.pod) {
+                return alive(switch.up + choice) && alive(agg.down + u32::from(home.rack()));
+            }
             alive(switch.up + choice) && (0..agg.ups).any(|core| from_agg(agg, core))
         }
     }
@@ -101,6 +116,10 @@ impl<O: Observer> Part<O> {
         match tier {
             Tier::Core => pkt.scratch[CLIMBS] = 0,
             Tier::Agg if pkt.scratch[CLIMBS] == 0 => return down,
+            Tier::Agg if topology.turns_in_pod(pkt.src, pkt.dst) => {
+                pkt.scratch[CLIMBS] = 0;
+                return down;
+            }
             Tier::Agg => {}
             _ if home.tor() == switch.number => return down,
             _ => pkt.scratch[CLIMBS] = 1,
@@ -134,6 +153,7 @@ mod tests {
             hosts_per_rack: 2,
             host_link: link,
             switch_link: link,
+            shortcut: false,
         };
         Topology::vl2(&shape).unwrap()
     }

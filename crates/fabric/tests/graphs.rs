@@ -162,6 +162,7 @@ fn vl2() -> Topology {
         hosts_per_rack: 3,
         host_link,
         switch_link,
+        shortcut: false,
     };
     Topology::vl2(&shape).unwrap()
 }

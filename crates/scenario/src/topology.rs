@@ -71,8 +71,14 @@ pub(crate) fn vl2(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnost
     let hosts_per_rack = count_of(table, "hosts_per_rack", 1)?;
     let host_link = host_link(table)?;
     let switch_link = other_link(table, "uplink_rate", "uplink_delay", host_link.delay)?;
-    let shape =
-        Vl2 { aggregation_ports, intermediate_ports, hosts_per_rack, host_link, switch_link };
+    let shape = Vl2 {
+        aggregation_ports,
+        intermediate_ports,
+        hosts_per_rack,
+        host_link,
+        switch_link,
+        shortcut: table.or("shortcut", false)?,
+    };
     finish(table, "aggregation_ports", Topology::vl2(&shape))
 }
 

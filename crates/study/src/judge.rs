@@ -35,8 +35,9 @@ impl Judge<'_> {
                 Some(other) => Ok(place(&onset.own)? / place(other)?),
             }
         };
-        let (measured, interval, problem) = match self.over_seeds(row.run, value) {
-            Ok((mean, interval)) => (Some(mean), interval, None),
+        let statistic: Statistic = if row.median { median } else { mean_and_interval };
+        let (measured, interval, problem) = match self.over_seeds(row.run, value, statistic) {
+            Ok((value, interval)) => (Some(value), interval, None),
             Err(problem) => (None, None, Some(problem)),
         };
         let verdict = verdict(row, measured);
@@ -80,7 +81,8 @@ impl Judge<'_> {
                 for (x, point) in
                     points.iter().filter_map(|p| Some((self.x(curve.run, *axis, p)?, p)))
                 {
-                    match self.over_seeds(curve.run, |seed| self.value(curve.run, y, point, seed)) {
+                    let value = |seed| self.value(curve.run, y, point, seed);
+                    match self.over_seeds(curve.run, value, mean_and_interval) {
                         Ok((y, interval)) => measured.push(CurvePoint { x, y, interval }),
                         Err(problem) => missing.push((x, problem)),
                     }
@@ -125,17 +127,18 @@ impl Judge<'_> {
         dots.map(|&(x, y)| CurvePoint { x, y, interval: None }).collect()
     }
 
-    /// The mean over seeds, and half of its 95 % interval. Each seed gives a value of its own, so
+    /// A statistic over seeds, and half of its 95 % interval. Each seed gives a value of its own, so
     /// that a ratio of two runs compares equal traffic.
     fn over_seeds(
         &self,
         run: usize,
         value: impl Fn(u64) -> Result<f64, String>,
+        statistic: Statistic,
     ) -> Result<(f64, Option<f64>), String> {
         let seeds = self.figure.runs[run].seeds(self.quick);
         let values = seeds.iter().map(|&seed| value(seed));
         let values: Vec<f64> = values.collect::<Result<_, _>>()?;
-        mean_and_interval(&values).ok_or_else(|| "there is no seed".to_owned())
+        statistic(&values).ok_or_else(|| "there is no seed".to_owned())
     }
 
     /// Where `formula` is first below `bound`.
@@ -195,4 +198,26 @@ fn metric_of(ran: &Ran, name: &str) -> Result<f64, String> {
         return Err(error.clone());
     }
     ran.metrics.get(name).copied().ok_or_else(|| format!("`{name}` has no value"))
+}
+/// A value of several, and half of its 95 % interval; nothing of nothing.
+type Statistic = fn(&[f64]) -> Option<(f64, Option<f64>)>;
+
+/// The median, which has no interval here.
+fn median(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    let mut ascending = values.to_vec();
+    ascending.sort_unstable_by(f64::total_cmp);
+    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+    Some(((ascending[low] + ascending[high]) / 2.0, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_by_hand() {
+        assert_eq!(median(&[3.0, 9.0, 1.0]), Some((3.0, None)));
+        assert_eq!(median(&[4.0, 1.0, 9.0, 2.0]), Some((3.0, None)));
+        assert_eq!(median(&[]), None);
+    }
 }

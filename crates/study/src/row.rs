@@ -19,6 +19,8 @@ pub(crate) struct Row {
     /// The row's value is where along an axis, not what at a point.
     pub(crate) onset: Option<Onset>,
     pub(crate) formula: Rc<Formula>,
+    /// The value is the median over seeds, not the mean.
+    pub(crate) median: bool,
     pub(crate) unit: String,
     pub(crate) target: f64,
     pub(crate) low: Option<f64>,
@@ -88,6 +90,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
     let unit = table.need("unit")?;
     let source: String = table.need("source")?;
     let why = table.need("why")?;
+    let median = table.or("median", false)?;
     let explained = explained(table, &figure.dir)?;
     let band = Band::read(table)?;
     let row = |id, point, onset, target, (low, high)| Row {
@@ -96,6 +99,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
         point,
         onset,
         formula: Rc::clone(&formula),
+        median,
         unit: String::clone(&unit),
         target,
         low,

@@ -34,6 +34,7 @@ impl Builder {
             switches_in: [0; Tier::ALL.len()],
             graph: None,
             valiant: false,
+            shortcut: false,
             switch_latency: Dur::ZERO,
             mtu: 1500,
             uneven: false,

@@ -28,6 +28,9 @@ pub struct Vl2 {
     pub host_link: LinkSpec,
     /// Links between switches. The paper's have 10 times the rate of the servers'.
     pub switch_link: LinkSpec,
+    /// Packets between racks that share aggregation switches turn there, on the shortest way, not at an intermediate
+    /// switch: not VL2 then, but a Clos network of the same shape with plain ECMP.
+    pub shortcut: bool,
 }
 
 impl Topology {
@@ -65,7 +68,7 @@ impl Topology {
             }
             build.ups_begin(0);
         }
-        Ok(Self { valiant: true, ..build.finish(AGGS, cores) })
+        Ok(Self { valiant: true, shortcut: shape.shortcut, ..build.finish(AGGS, cores) })
     }
 }
 
@@ -113,6 +116,7 @@ mod tests {
             hosts_per_rack: 3,
             host_link: LINK,
             switch_link: FAST,
+            shortcut: false,
         };
         Topology::vl2(&shape).unwrap()
     }
@@ -177,6 +181,25 @@ mod tests {
         }
     }
 
+    /// With a shortcut, racks 0 and 1 have the two paths of a fat-tree's pod, and racks 0 and 2 those they had.
+    #[test]
+    fn a_shortcut_turns_at_aggregation_switches() {
+        let fabric = Topology { shortcut: true, ..vl2(4, 4) };
+        let (near, far) = (HostId(3), HostId(6));
+        assert_eq!([near, far].map(|to| fabric.paths(HostId(0), to)), [2, 8]);
+        assert_eq!([near, far].map(|to| fabric.hops(HostId(0), to)), [4, 6]);
+        for path in 0..2 {
+            let nodes = |from, to| -> Vec<Node> {
+                let links = fabric.path_links(from, to, path);
+                links.map(|link| fabric.links()[link as usize].to).collect()
+            };
+            let [tor, agg] = [Tier::Tor, Tier::Agg].map(|tier| move |n| Node::Switch(tier, n));
+            let there = nodes(HostId(0), near);
+            assert_eq!(there, [tor(0), agg(path), tor(1), Node::Host(3)]);
+            assert_eq!(nodes(near, HostId(0)), [tor(1), agg(path), tor(0), Node::Host(0)]);
+        }
+    }
+
     /// The nodes on a path, each joined to the next.
     fn way(fabric: &Topology, src: HostId, dst: HostId, path: u32) -> Vec<Node> {
         let links = fabric.path_links(src, dst, path).map(|link| fabric.links()[link as usize]);
@@ -212,6 +235,7 @@ mod tests {
                 hosts_per_rack,
                 host_link,
                 switch_link,
+                shortcut: false,
             };
             Topology::vl2(&shape).unwrap_err().to_string()
         };

@@ -253,4 +253,5 @@ const VL2: Vl2 = Vl2 {
     hosts_per_rack: 2,
     host_link: LINK,
     switch_link: LinkSpec { rate: Rate(20_000_000_000), delay: LINK.delay },
+    shortcut: false,
 };
