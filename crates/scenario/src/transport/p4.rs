@@ -1,0 +1,190 @@
+//! `[transport] kind = "p4"`: a P4 program on the NIC of [`nic::nano`], and that NIC's sizes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use nic::interp::Machine;
+use nic::ir;
+use nic::nano::buffers::SizeClass;
+use nic::nano::config::{Config, ConfigError};
+use nic::nano::endpoint::{FRAMING, Nano, Runs};
+use units::{Bytes, Dur};
+
+use super::{Transport, preset, refused};
+use crate::diagnostic::{Diagnostic, Source};
+use crate::document::Value;
+use crate::files;
+use crate::reader::{Knob, Reader};
+use crate::routing::Mode;
+
+/// Who runs the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backend {
+    /// The reference.
+    Interpreter,
+    /// Generated code, for the programs of `p4/` with the constants that they have.
+    Rust,
+}
+
+const BACKENDS: [(&str, Backend); 2] =
+    [("interpreter", Backend::Interpreter), ("rust", Backend::Rust)];
+
+/// `kind = "p4"`.
+pub(crate) fn p4(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport, Diagnostic> {
+    let program = Arc::new(program(table)?);
+    let (_, backend) = *table.choose("backend", &BACKENDS, |(name, _)| name)?;
+    let config = config(table, mode)?;
+    let runs: Box<dyn Fn() -> Option<Runs> + Send + Sync> = match backend {
+        Backend::Interpreter => {
+            let program = Arc::clone(&program);
+            Box::new(move || Some(Box::new(Machine::new(Arc::clone(&program)))))
+        }
+        Backend::Rust => generated(table, &program)?,
+    };
+    if let Some(runs) = runs() {
+        Nano::new(&program, runs, config.clone()).map_err(|why| {
+            let error = table.error("program", why.to_string(), "this program");
+            error.hint("p4/include/nano.p4 declares what the NIC has")
+        })?;
+    }
+    Ok(Transport {
+        framing: FRAMING,
+        mtu: FRAMING.payload + FRAMING.overhead,
+        proto: config.protocols.first().copied().unwrap_or(0),
+        // Eight types of service, the reverse of classes; programs use the first ones.
+        classes: (0..8).collect(),
+        first_window: u64::from(config.rtt_pkts) * u64::from(FRAMING.payload),
+        sprays: true,
+        scatters: false,
+        permutes: false,
+        unbounded_only: false,
+        telemetry: false,
+        caps_windows: false,
+        life_max: None,
+        acknowledges: None,
+        endpoint: Box::new(move || {
+            Some(Box::new(Nano::new(&program, runs()?, config.clone()).ok()?))
+        }),
+    })
+}
+
+/// The sizes and times of the NIC.
+fn config(table: &mut Reader<'_>, mode: Mode) -> Result<Config, Diagnostic> {
+    let p = preset(table, &[("firesim", Config::prototype(9, Dur::from_us(7)))])?;
+    let p = p.as_ref();
+    let config = Config {
+        protocols: vec![table.need("protocol")?],
+        priorities: table.need("priorities")?,
+        rtt_packets: table.given("rtt_packets", p.map(|p| p.rtt_packets))?,
+        tx_messages: table.given("tx_messages", p.map(|p| p.tx_messages))?,
+        rx_messages: table.given("rx_messages", p.map(|p| p.rx_messages))?,
+        classes: buffers(table, p.map(|p| p.classes.as_slice()))?,
+        timeout: table.given("timeout", p.map(|p| p.timeout))?,
+        timeouts_max: table.given("timeouts_max", p.map(|p| Timeouts(p.timeouts_max)))?.0,
+        ingress_timeouts: table.given("ingress_timeouts", p.map(|p| p.ingress_timeouts))?,
+        probe: table.or("probe", true)?,
+        pull_cycles: table.given("pull_cycles", p.map(|p| p.pull_cycles))?,
+        pulls_max: table.or("pulls_max", 256)?,
+        remember: table.or("remember", 1024)?,
+        ingress_cycles: table.or("ingress_cycles", 23)?,
+        egress_cycles: table.or("egress_cycles", 12)?,
+        spray: mode.needs_spraying(),
+    };
+    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    Ok(config)
+}
+
+/// The keys whose values are refused.
+fn keys_of(why: &ConfigError) -> Vec<&'static str> {
+    match *why {
+        ConfigError::Zero(key) | ConfigError::Ids(key, _) => vec![key],
+        ConfigError::Priorities(_) => vec!["priorities"],
+        ConfigError::NoClass | ConfigError::TooLong(_) | ConfigError::Memory(_) => vec!["buffer"],
+    }
+}
+
+/// Compile the program, with its constants. What it includes is looked for beside it.
+fn program(table: &mut Reader<'_>) -> Result<ir::Program, Diagnostic> {
+    let place = table.place("program");
+    let written_in = Path::new(&place.source.name).parent().unwrap_or(Path::new("")).to_owned();
+    let file = files::read(table, "program", &written_in)?;
+    let constants = table.or("constants", Constants(BTreeMap::new()))?;
+    let constants: Vec<(String, u128)> = constants.0.into_iter().collect();
+    let dir = file.path.parent().unwrap_or(Path::new("")).to_owned();
+    let main = file.source.name.clone();
+    let text_of = |name: &str| {
+        if name == main { Some(file.source.text.clone()) } else { files::read_text(&dir.join(name)).ok() }
+    };
+    nic::p4::compile(&text_of, &main, &constants).map_err(|errors| located(table, &errors, &text_of))
+}
+
+/// The first error of the compiler, drawn in its file.
+fn located(
+    table: &Reader<'_>,
+    errors: &[nic::p4::Diagnostic],
+    text_of: &dyn Fn(&str) -> Option<String>,
+) -> Diagnostic {
+    let Some(error) = errors.first() else {
+        return table.error("program", "the program cannot be compiled", "this one");
+    };
+    let message = match errors.len() {
+        1 => error.message.clone(),
+        n => format!("{} (and {} more)", error.message, n - 1),
+    };
+    let text = text_of(&error.file).unwrap_or_default();
+    let source = Arc::new(Source { name: error.file.clone(), text });
+    let diagnostic = Diagnostic::new(message).at_line(&source, error.line, error.column, 1, "here");
+    diagnostic.hint(error.hint.clone())
+}
+
+/// Code that was generated for this very program.
+fn generated(
+    table: &Reader<'_>,
+    program: &Arc<ir::Program>,
+) -> Result<Box<dyn Fn() -> Option<Runs> + Send + Sync>, Diagnostic> {
+    let program = Arc::clone(program);
+    let make = move || programs::generated(&program);
+    if make().is_some() {
+        return Ok(Box::new(make));
+    }
+    let message = "there is no generated Rust of this program with these constants";
+    let error = table.error("backend", message, "not this one");
+    Err(error.hint("use \"interpreter\"; crates/programs generates code for the programs of p4/"))
+}
+
+/// `[[transport.buffer]]`: the size classes.
+fn buffers(
+    table: &mut Reader<'_>,
+    preset: Option<&[SizeClass]>,
+) -> Result<Vec<SizeClass>, Diagnostic> {
+    todo!()
+}
+
+/// Values of the program's constants, by name.
+struct Constants(BTreeMap<String, u128>);
+
+impl Knob for Constants {
+    const EXAMPLE: &'static str = "{ TRIM = true }";
+    fn read(value: &Value) -> Result<Self, String> {
+        let Value::Table(table) = value else {
+            return Err(format!("a table of constants is wanted, not {}", value.kind()));
+        };
+        let constant = |name: &String, value: &Value| match value {
+            Value::Boolean(value) => Ok((name.clone(), u128::from(*value))),
+            Value::Integer(n) => u128::try_from(*n)
+                .map(|n| (name.clone(), n))
+                .map_err(|_| format!("`{name}` is negative")),
+            other => Err(format!("`{name}` is {}, not a number or true or false", other.kind())),
+        };
+        let read = table.iter().map(|(name, (_, node))| constant(name, &node.value));
+        read.collect::<Result<_, _>>().map(Self)
+    }
+    fn show(&self) -> toml::Value {
+        let number = |n: &u128| toml::Value::Integer(i64::try_from(*n).unwrap_or(i64::MAX));
+        toml::Value::Table(self.0.iter().map(|(name, n)| (name.clone(), number(n))).collect())
+    }
+}
+
+/// A number of timeouts, or "unlimited".
+struct Timeouts(Option<u32>);
