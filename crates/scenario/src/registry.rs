@@ -105,6 +105,11 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::homatr_nano,
     },
     Kind {
+        name: "p4",
+        about: "a P4 program on a programmable NIC (nanoTransport, SOSR'21): those of p4/, or your own",
+        read: transport::p4,
+    },
+    Kind {
         name: "cbr",
         about: "unresponsive sources of a constant bit rate: load for switches, never complete",
         read: transport::cbr,

@@ -40,7 +40,7 @@ fn nano(table: &mut Reader<'_>, program: Program) -> Result<Transport, Diagnosti
         rtt_packets: table.given("rtt_packets", p.map(|p| p.rtt_packets))?,
         tx_messages: table.given("tx_messages", p.map(|p| p.tx_messages))?,
         rx_messages: table.given("rx_messages", p.map(|p| p.rx_messages))?,
-        buffers: buffers(table, p.map(|p| p.buffers.as_slice()))?,
+        buffers: size_classes(table, p)?,
         timeout: table.given("timeout", p.map(|p| p.timeout))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| Timeouts(p.timeouts_max)))?.0,
         ingress_timeouts: table.given("ingress_timeouts", p.map(|p| p.ingress_timeouts))?,
@@ -82,33 +82,42 @@ fn transport(config: Config) -> Transport {
     }
 }
 
-/// `[[transport.buffer]]`: the size classes.
-fn buffers(
+fn size_classes(
     table: &mut Reader<'_>,
-    preset: Option<&[SizeClass]>,
+    preset: Option<&Config>,
 ) -> Result<Vec<SizeClass>, Diagnostic> {
+    let preset = preset.map(|p| p.buffers.iter().map(|c| (c.bytes, c.count)).collect());
+    let read = buffers(table, preset)?;
+    Ok(read.into_iter().map(|(bytes, count)| SizeClass { bytes, count }).collect())
+}
+
+/// `[[transport.buffer]]`: the size classes of a NIC, bytes and number of each.
+pub(super) fn buffers(
+    table: &mut Reader<'_>,
+    preset: Option<Vec<(u16, u16)>>,
+) -> Result<Vec<(u16, u16)>, Diagnostic> {
     let mut tables = table.tables("buffer")?;
     if tables.is_empty() {
         let Some(preset) = preset else {
             return Err(table.missing("buffer", "add [[transport.buffer]] with `size` and `count`"));
         };
-        table.keep_list("buffer", preset.iter().map(show_class).collect());
-        return Ok(preset.to_vec());
+        table.keep_list("buffer", preset.iter().copied().map(show_class).collect());
+        return Ok(preset);
     }
     let mut classes = Vec::new();
     for table in &mut tables {
         let size: Bytes = table.need("size")?;
         // At most 65 472, so it fits.
         let bytes = table.within("size", size, Bytes(1_024)..=Bytes(65_472))?.0 as u16;
-        classes.push(SizeClass { bytes, count: table.need("count")? });
+        classes.push((bytes, table.need("count")?));
     }
     table.finish_tables("buffer", tables)?;
     Ok(classes)
 }
 
-fn show_class(class: &SizeClass) -> toml::Table {
-    let size = Bytes(u64::from(class.bytes)).show();
-    toml::Table::from_iter([("size".to_owned(), size), ("count".to_owned(), class.count.show())])
+fn show_class((bytes, count): (u16, u16)) -> toml::Table {
+    let size = Bytes(u64::from(bytes)).show();
+    toml::Table::from_iter([("size".to_owned(), size), ("count".to_owned(), count.show())])
 }
 
 /// The keys whose values are refused.
@@ -121,7 +130,7 @@ fn keys_of(why: &ConfigError) -> Vec<&'static str> {
 }
 
 /// A number of timeouts, or "unlimited".
-struct Timeouts(Option<u32>);
+pub(super) struct Timeouts(pub(super) Option<u32>);
 
 impl Knob for Timeouts {
     const EXAMPLE: &'static str = "\"unlimited\"` or `5";

@@ -9,8 +9,9 @@ use nic::ir;
 use nic::nano::buffers::SizeClass;
 use nic::nano::config::{Config, ConfigError};
 use nic::nano::endpoint::{FRAMING, Nano, Runs};
-use units::{Bytes, Dur};
+use units::Dur;
 
+use super::nano::{Timeouts, buffers};
 use super::{Transport, preset, refused};
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::Value;
@@ -23,38 +24,33 @@ use crate::routing::Mode;
 enum Backend {
     /// The reference.
     Interpreter,
-    /// Generated code, for the programs of `p4/` with the constants that they have.
-    Rust,
 }
 
-const BACKENDS: [(&str, Backend); 2] =
-    [("interpreter", Backend::Interpreter), ("rust", Backend::Rust)];
+const BACKENDS: [(&str, Backend); 1] = [("interpreter", Backend::Interpreter)];
+
+/// A machine for one host.
+fn runs(backend: Backend, program: &Arc<ir::Program>) -> Runs {
+    match backend {
+        Backend::Interpreter => Box::new(Machine::new(Arc::clone(program))),
+    }
+}
 
 /// `kind = "p4"`.
 pub(crate) fn p4(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport, Diagnostic> {
     let program = Arc::new(program(table)?);
     let (_, backend) = *table.choose("backend", &BACKENDS, |(name, _)| name)?;
     let config = config(table, mode)?;
-    let runs: Box<dyn Fn() -> Option<Runs> + Send + Sync> = match backend {
-        Backend::Interpreter => {
-            let program = Arc::clone(&program);
-            Box::new(move || Some(Box::new(Machine::new(Arc::clone(&program)))))
-        }
-        Backend::Rust => generated(table, &program)?,
-    };
-    if let Some(runs) = runs() {
-        Nano::new(&program, runs, config.clone()).map_err(|why| {
-            let error = table.error("program", why.to_string(), "this program");
-            error.hint("p4/include/nano.p4 declares what the NIC has")
-        })?;
-    }
+    Nano::new(&program, runs(backend, &program), config.clone()).map_err(|why| {
+        let error = table.error("program", why.to_string(), "this program");
+        error.hint("p4/include/nano.p4 declares what the NIC has")
+    })?;
     Ok(Transport {
         framing: FRAMING,
         mtu: FRAMING.payload + FRAMING.overhead,
         proto: config.protocols.first().copied().unwrap_or(0),
         // Eight types of service, the reverse of classes; programs use the first ones.
         classes: (0..8).collect(),
-        first_window: u64::from(config.rtt_pkts) * u64::from(FRAMING.payload),
+        first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
         scatters: false,
         permutes: false,
@@ -64,7 +60,7 @@ pub(crate) fn p4(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport
         life_max: None,
         acknowledges: None,
         endpoint: Box::new(move || {
-            Some(Box::new(Nano::new(&program, runs()?, config.clone()).ok()?))
+            Some(Box::new(Nano::new(&program, runs(backend, &program), config.clone()).ok()?))
         }),
     })
 }
@@ -79,7 +75,7 @@ fn config(table: &mut Reader<'_>, mode: Mode) -> Result<Config, Diagnostic> {
         rtt_packets: table.given("rtt_packets", p.map(|p| p.rtt_packets))?,
         tx_messages: table.given("tx_messages", p.map(|p| p.tx_messages))?,
         rx_messages: table.given("rx_messages", p.map(|p| p.rx_messages))?,
-        classes: buffers(table, p.map(|p| p.classes.as_slice()))?,
+        classes: size_classes(table, p)?,
         timeout: table.given("timeout", p.map(|p| p.timeout))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| Timeouts(p.timeouts_max)))?.0,
         ingress_timeouts: table.given("ingress_timeouts", p.map(|p| p.ingress_timeouts))?,
@@ -114,17 +110,17 @@ fn program(table: &mut Reader<'_>) -> Result<ir::Program, Diagnostic> {
     let dir = file.path.parent().unwrap_or(Path::new("")).to_owned();
     let main = file.source.name.clone();
     let text_of = |name: &str| {
-        if name == main { Some(file.source.text.clone()) } else { files::read_text(&dir.join(name)).ok() }
+        if name == main {
+            Some(file.source.text.clone())
+        } else {
+            files::read_text(&dir.join(name)).ok()
+        }
     };
-    nic::p4::compile(&text_of, &main, &constants).map_err(|errors| located(table, &errors, &text_of))
+    nic::p4::compile(&text_of, &main, &constants).map_err(|errors| located(table, &errors))
 }
 
 /// The first error of the compiler, drawn in its file.
-fn located(
-    table: &Reader<'_>,
-    errors: &[nic::p4::Diagnostic],
-    text_of: &dyn Fn(&str) -> Option<String>,
-) -> Diagnostic {
+fn located(table: &Reader<'_>, errors: &[nic::p4::Diagnostic]) -> Diagnostic {
     let Some(error) = errors.first() else {
         return table.error("program", "the program cannot be compiled", "this one");
     };
@@ -132,33 +128,21 @@ fn located(
         1 => error.message.clone(),
         n => format!("{} (and {} more)", error.message, n - 1),
     };
-    let text = text_of(&error.file).unwrap_or_default();
-    let source = Arc::new(Source { name: error.file.clone(), text });
-    let diagnostic = Diagnostic::new(message).at_line(&source, error.line, error.column, 1, "here");
-    diagnostic.hint(error.hint.clone())
+    let name = error.file().to_owned();
+    let source = Arc::new(Source { name, text: error.source.text.clone() });
+    let diagnostic = Diagnostic::new(message).at(&source, error.span.clone(), "here");
+    if error.hint.is_empty() { diagnostic } else { diagnostic.hint(error.hint.clone()) }
 }
 
-/// Code that was generated for this very program.
-fn generated(
-    table: &Reader<'_>,
-    program: &Arc<ir::Program>,
-) -> Result<Box<dyn Fn() -> Option<Runs> + Send + Sync>, Diagnostic> {
-    let program = Arc::clone(program);
-    let make = move || programs::generated(&program);
-    if make().is_some() {
-        return Ok(Box::new(make));
-    }
-    let message = "there is no generated Rust of this program with these constants";
-    let error = table.error("backend", message, "not this one");
-    Err(error.hint("use \"interpreter\"; crates/programs generates code for the programs of p4/"))
-}
-
-/// `[[transport.buffer]]`: the size classes.
-fn buffers(
+fn size_classes(
     table: &mut Reader<'_>,
-    preset: Option<&[SizeClass]>,
+    preset: Option<&Config>,
 ) -> Result<Vec<SizeClass>, Diagnostic> {
-    todo!()
+    // At most what the 16 bits of a message's length can say.
+    let preset = preset.map(|p| p.classes.iter().map(|c| (c.bytes as u16, c.buffers)).collect());
+    let read = buffers(table, preset)?;
+    let class = |(bytes, buffers)| SizeClass { bytes: u32::from(bytes), buffers };
+    Ok(read.into_iter().map(class).collect())
 }
 
 /// Values of the program's constants, by name.
@@ -185,6 +169,3 @@ impl Knob for Constants {
         toml::Value::Table(self.0.iter().map(|(name, n)| (name.clone(), number(n))).collect())
     }
 }
-
-/// A number of timeouts, or "unlimited".
-struct Timeouts(Option<u32>);
