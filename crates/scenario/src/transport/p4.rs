@@ -24,14 +24,18 @@ use crate::routing::Mode;
 enum Backend {
     /// The reference.
     Interpreter,
+    /// Generated code, for the programs of `p4/` with the constants that `programs` has.
+    Rust,
 }
 
-const BACKENDS: [(&str, Backend); 1] = [("interpreter", Backend::Interpreter)];
+const BACKENDS: [(&str, Backend); 2] =
+    [("interpreter", Backend::Interpreter), ("rust", Backend::Rust)];
 
-/// A machine for one host.
-fn runs(backend: Backend, program: &Arc<ir::Program>) -> Runs {
+/// What runs `program` on one host; `None` if there is no generated code of it.
+fn runs(backend: Backend, program: &Arc<ir::Program>) -> Option<Runs> {
     match backend {
-        Backend::Interpreter => Box::new(Machine::new(Arc::clone(program))),
+        Backend::Interpreter => Some(Box::new(Machine::new(Arc::clone(program)))),
+        Backend::Rust => programs::find(Arc::clone(program)),
     }
 }
 
@@ -40,7 +44,14 @@ pub(crate) fn p4(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport
     let program = Arc::new(program(table)?);
     let (_, backend) = *table.choose("backend", &BACKENDS, |(name, _)| name)?;
     let config = config(table, mode)?;
-    Nano::new(&program, runs(backend, &program), config.clone()).map_err(|why| {
+    let Some(first) = runs(backend, &program) else {
+        let message = "there is no generated Rust of this program with these constants";
+        let error = table.error("backend", message, "not this one");
+        return Err(
+            error.hint("use \"interpreter\"; crates/programs/build.rs lists what is generated")
+        );
+    };
+    Nano::new(&program, first, config.clone()).map_err(|why| {
         let error = table.error("program", why.to_string(), "this program");
         error.hint("p4/include/nano.p4 declares what the NIC has")
     })?;
@@ -60,7 +71,7 @@ pub(crate) fn p4(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport
         life_max: None,
         acknowledges: None,
         endpoint: Box::new(move || {
-            Some(Box::new(Nano::new(&program, runs(backend, &program), config.clone()).ok()?))
+            Some(Box::new(Nano::new(&program, runs(backend, &program)?, config.clone()).ok()?))
         }),
     })
 }
