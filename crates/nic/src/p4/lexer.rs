@@ -296,8 +296,8 @@ impl Reader<'_> {
         }
         let file = (self.files)(name).and_then(|text| self.messages.sources.add(name, text));
         let Some(file) = file else {
-            let hint = "of the library there are <core.p4>, <nano.p4> and <switch.p4>; other files are \
-                        looked for beside the program";
+            let hint = "a file in quotes is looked for beside the program; the library has \
+                        <core.p4> and <nano.p4>";
             return Err(self.messages.error(span, format!("cannot find `{name}`"), hint));
         };
         self.file(file)

@@ -135,7 +135,7 @@ impl Checker<'_> {
         if args.is_empty() {
             return Ok(());
         }
-        Err(self.error(span, format!("{} arguments too many", args.len()), "it takes none"))
+        Err(self.error(span, format!("{} too many", arguments(args.len())), "it takes none"))
     }
 
     fn header_method(
@@ -282,7 +282,7 @@ impl Checker<'_> {
             }
             (Within::Parser, "extract" | "lookahead" | "advance", _)
             | (Within::Deparser, "emit", _) => {
-                let message = format!("`{method}` with {} arguments", args.len());
+                let message = format!("`{method}` with {}", arguments(args.len()));
                 Err(self.error(
                     span,
                     message,
@@ -374,7 +374,7 @@ impl Checker<'_> {
                 0 => "it takes none".to_owned(),
                 _ => format!("it takes {}", names.join(", ")),
             };
-            let message = format!("`{name}` takes {wanted} arguments, not {given}");
+            let message = format!("`{name}` takes {}, not {given}", arguments(wanted));
             return Err(self.error(span, message, hint));
         }
         let mut ordered = Vec::new();
@@ -769,4 +769,9 @@ impl Checker<'_> {
 
 pub(super) fn nothing(span: Span) -> Typed {
     Typed { ty: Type::Void, value: Value::Nothing, span }
+}
+
+/// "2 arguments".
+pub(super) fn arguments(count: usize) -> String {
+    if count == 1 { "1 argument".to_owned() } else { format!("{count} arguments") }
 }

@@ -57,7 +57,10 @@ impl Checker<'_> {
             (Type::Bool, Type::Fixed { .. }) => format!("write `({to}) (bit<1>) ...`"),
             (Type::Fixed { .. } | Type::Int, Type::Bool) => "compare it: `... != 0`".to_owned(),
             (Type::Distinct(_), _) | (_, Type::Distinct(_)) => format!("write `({to}) ...`"),
-            (Type::Header(_), Type::Fixed { .. }) => "name one of its fields".to_owned(),
+            (Type::Header(_) | Type::Struct(_), _) => "name one of its fields".to_owned(),
+            (_, Type::Header(_) | Type::Struct(_)) => {
+                "name one of its fields, or give all: `{a, b}`".to_owned()
+            }
             _ => String::new(),
         }
     }

@@ -11,6 +11,7 @@ use super::super::ast::{
 };
 use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
+use super::call::arguments;
 use super::scope::{Instance, InstanceKind, Symbol};
 use super::types::{Bindings, Distinct, Enum, Extern, Field, Record, Type};
 use super::{Checked, Checker, MAX_SLOTS};
@@ -390,7 +391,7 @@ impl Checker<'_> {
         let found = constructors.clone().find(|m| m.params.len() == args.len());
         let Some(constructor) = found.cloned() else {
             let counts: Vec<String> = constructors.map(|m| m.params.len().to_string()).collect();
-            let message = format!("`{}` is not made of {} arguments", declared.name, args.len());
+            let message = format!("`{}` is not made of {}", declared.name, arguments(args.len()));
             let hint = if counts.is_empty() {
                 "it has no constructor: the architecture makes it".to_owned()
             } else {

@@ -117,6 +117,9 @@ impl Checker<'_> {
             (Type::Distinct(_), _) | (_, Type::Distinct(_)) => {
                 "a `type` is a type of its own; write a cast".to_owned()
             }
+            (Type::Header(_) | Type::Struct(_), _) | (_, Type::Header(_) | Type::Struct(_)) => {
+                "name one of its fields".to_owned()
+            }
             _ => String::new(),
         };
         Err(self.error(span, message, hint))

@@ -191,11 +191,18 @@ impl Checker<'_> {
             let to = self.walk_state(walk, &case.to)?;
             lowered.push(SelectCase { patterns, to });
         }
-        if !whole {
-            let hint =
-                "packets that match no case are rejected with NoMatch; add `default: reject;`";
-            self.messages.warn(span, "this `select` has no default", hint);
+        if !whole && !is_exhaustive(&on, &lowered) {
+            // P4-16 rejects what matches no case (section 13.6); here a program says so.
+            let instead = "say where other packets go, such as `default: reject;`";
+            return Err(self.refuse(span, "a `select` without a default", instead));
         }
         Ok(ir::Transition::Select { on, cases: lowered })
     }
+}
+
+/// Whether a select on one value of a few bits has a case for each.
+fn is_exhaustive(on: &[ir::Expr], cases: &[SelectCase]) -> bool {
+    let [only] = on else { return false };
+    let matched = |x: u128| cases.iter().any(|c| c.patterns.iter().all(|p| p.matches(x)));
+    only.width <= 8 && (0..1u128 << only.width).all(matched)
 }

@@ -8,6 +8,7 @@ use num_traits::ToPrimitive;
 use super::super::ast::{ActionRef, Arg, Direction, Entry, Expr, Key, KeySet, Name, Table};
 use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
+use super::call::arguments;
 use super::frame::TableActions;
 use super::scope::{Applied, Lowered, Symbol};
 use super::types::Type;
@@ -53,14 +54,13 @@ impl Checker<'_> {
             pipeline: PipelineId(self.program.pipelines.len() as u32),
             keys,
             actions,
-            default: Choice { action: 0, args: Vec::new() },
+            default: self.default_action(table, &listed)?,
             const_default: table.default_action.as_ref().is_some_and(|(constant, _)| *constant),
             entries: Vec::new(),
             const_entries: table.const_entries,
             size: self.table_size(table)?,
             place: self.place(table.name.span),
         };
-        self.default_action(table, &mut listed, &mut lowered)?;
         for entry in &table.entries {
             let made = self.entry(entry, &listed, &lowered)?;
             lowered.entries.push(made);
@@ -227,30 +227,16 @@ impl Checker<'_> {
         Ok(self.new_action(name, inputs, body, span))
     }
 
-    fn default_action(
-        &mut self,
-        table: &Table,
-        listed: &mut Vec<Listed>,
-        lowered: &mut ir::Table,
-    ) -> Checked<()> {
-        if let Some((_, action)) = &table.default_action {
-            lowered.default = self.choice_of(action, listed, true)?;
-            return Ok(());
+    /// P4-16 lets a miss do nothing unasked (section 14.2.1.3); here a program says so.
+    fn default_action(&mut self, table: &Table, listed: &[Listed]) -> Checked<Choice> {
+        match &table.default_action {
+            Some((_, action)) => self.choice_of(action, listed, true),
+            None => {
+                let what = format!("the table `{}` without a default action", table.name);
+                let instead = "if a miss does nothing, write `default_action = NoAction();`";
+                Err(self.refuse(table.name.span, &what, instead))
+            }
         }
-        // Section 14.2.1.3: without a default action, a miss does nothing.
-        let message = format!("the table `{}` has no default action", table.name);
-        let hint = "a miss does nothing; say so: `default_action = NoAction();`";
-        self.messages.warn(table.name.span, message, hint);
-        let name = Name { text: "NoAction".into(), span: table.name.span };
-        if let Some(at) = listed.iter().position(|l| *l.name == *name.text) {
-            lowered.default.action = at as u16;
-            return Ok(());
-        }
-        let none = self.action_named(&name)?;
-        lowered.default.action = listed.len() as u16;
-        lowered.actions.push(TableAction { action: none.id, in_entries: false, as_default: true });
-        listed.push(Listed { lowered: none, bound: 0, name: name.text });
-        Ok(())
     }
 
     /// An action with its arguments, in an entry or as the default.
@@ -274,7 +260,7 @@ impl Checker<'_> {
         let given = action.args.get(skipped..).unwrap_or_default();
         if given.len() != free {
             let message =
-                format!("`{}` takes {free} arguments here, not {}", action.name, given.len());
+                format!("`{}` takes {} here, not {}", action.name, arguments(free), given.len());
             let hint = "one for each parameter without a direction";
             return Err(self.error(action.span, message, hint));
         }

@@ -79,9 +79,7 @@ impl Parser<'_> {
                 p.advance();
                 body = Some(p.block()?);
                 if !p.is("}") {
-                    let span = p.span();
-                    let hint = "declarations stand before it";
-                    return Err(p.messages.error(span, "`apply` is the last of a control", hint));
+                    return Err(p.behind_apply());
                 }
             } else {
                 locals.push(p.local()?);
@@ -93,6 +91,17 @@ impl Parser<'_> {
             return Err(self.messages.error(name.span, message, "add `apply { ... }`"));
         };
         Ok(Declaration::Control(Rc::new(Control { name, params, locals, body })))
+    }
+
+    fn behind_apply(&mut self) -> super::Reported {
+        let (span, found) = (self.span(), self.kind().describe());
+        let top = ["control", "parser", "package", "header", "struct", "extern", "typedef", "enum"];
+        if top.iter().any(|word| self.is(word)) {
+            let hint = format!("a `}}` is missing before {found}");
+            return self.messages.error(span, format!("{found} within a control"), hint);
+        }
+        let hint = "declarations stand before it";
+        self.messages.error(span, "`apply` is the last of a control", hint)
     }
 
     fn local(&mut self) -> Parsed<Local> {

@@ -1,0 +1,13 @@
+#include "skeleton.inc"
+parser P(packet_in packet, out headers_t h) {
+    state start { packet.extract(h.ethernet); transition accept; }
+}
+control W(inout headers_t h, inout info_t info) {
+    action a() { info.port = 1; }
+    table t { key = { info.length: exact; } actions = { a; } }
+    apply {
+        t.apply();
+    }
+}
+control D(packet_out packet, in headers_t h) { apply { packet.emit(h); } }
+Switch(P(), W(), D()) main;
