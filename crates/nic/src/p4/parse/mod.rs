@@ -6,6 +6,8 @@
 mod block;
 mod declaration;
 mod expr;
+#[cfg(test)]
+mod round_trip;
 mod statement;
 mod types;
 
@@ -29,7 +31,7 @@ type Parsed<T> = Result<T, Reported>;
 
 /// All declarations of a program, those that are wrong left out.
 pub(crate) fn program(tokens: &[Token], messages: &mut Messages) -> Vec<Declaration> {
-    let mut parser = Parser { tokens, at: 0, messages, types: HashSet::default(), depth: 0 };
+    let mut parser = Parser::new(tokens, messages);
     let mut all = Vec::new();
     while *parser.kind() != Kind::End && !parser.messages.full() {
         let before = parser.at;
@@ -56,7 +58,11 @@ struct Parser<'a> {
     depth: u16,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn new(tokens: &'a [Token], messages: &'a mut Messages) -> Self {
+        Self { tokens, at: 0, messages, types: HashSet::default(), depth: 0 }
+    }
+
     /// The token `ahead` places on; at the end of the program, the end.
     fn token(&self, ahead: usize) -> &Token {
         let last = self.tokens.len() - 1;
