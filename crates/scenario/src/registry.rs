@@ -55,6 +55,11 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::phost,
     },
     Kind {
+        name: "homa",
+        about: "Homa (SIGCOMM'18): receivers grant to the shortest messages and choose priorities",
+        read: transport::homa,
+    },
+    Kind {
         name: "rdma",
         about: "RDMA over Converged Ethernet without rate control: queue pairs at line rate, go-back-N",
         read: transport::rdma,

@@ -5,6 +5,7 @@
 //! `preset` names a published set of them, which the other keys then change.
 
 mod cbr;
+mod homa;
 mod mptcp;
 mod nano;
 mod ndp;
@@ -26,6 +27,7 @@ use crate::registry::{Kind, TRANSPORTS};
 use crate::routing::Mode;
 
 pub(crate) use cbr::cbr;
+pub(crate) use homa::homa;
 pub(crate) use mptcp::{mmptcp, mptcp, packet_scatter};
 pub(crate) use nano::{homa_nano, homatr_nano, ndp_nano};
 pub(crate) use ndp::ndp;

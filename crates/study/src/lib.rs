@@ -6,6 +6,7 @@
 //!
 //! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.
 
+mod by_size;
 mod figure;
 mod formula;
 mod judge;

@@ -12,6 +12,7 @@ use scenario::{Results, Scenario};
 use serde_json::Value;
 use units::Dur;
 
+use crate::by_size;
 use crate::run::Run;
 
 /// Metrics by name. Names of tables and tiers have `_` for `-`, which is minus in a formula.
@@ -97,6 +98,7 @@ pub(crate) fn names(run: &Run) -> Vec<String> {
     let mut names = vec!["hosts".to_owned()];
     flatten("", &json(&Summary::default()), &mut |name, _| names.push(name));
     names.extend(MORE_OF_FLOWS.map(str::to_owned));
+    names.extend(by_size::NAMES.map(str::to_owned));
     let of_probe = run.probe.iter().flat_map(|probe| probe.metrics);
     names.extend(of_probe.map(|name| (*name).to_owned()));
     names
@@ -105,6 +107,7 @@ pub(crate) fn names(run: &Run) -> Vec<String> {
 /// The metrics of a traffic table, without its name.
 fn of_messages() -> impl Iterator<Item = String> {
     let mut names: Vec<String> = MORE_OF_FLOWS.map(str::to_owned).to_vec();
+    names.extend(by_size::NAMES.map(str::to_owned));
     flatten("", &json(&TrafficStats::default()), &mut |name, _| names.push(name));
     names.into_iter()
 }
@@ -191,7 +194,7 @@ fn messages_of<'r>(name: &str, scenario: &Scenario, results: &'r Results) -> Cow
     Cow::Owned(of_table.map(|(_, rows)| rows).unwrap_or_default())
 }
 
-/// [`MORE_OF_FLOWS`], as far as there are values.
+/// [`MORE_OF_FLOWS`] and slowdowns by size, as far as there are values.
 fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
     let goodputs = long_flow_goodputs(rows, results.window);
     let acked = acked_us(rows);
@@ -213,7 +216,8 @@ fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
         nearest_rank(&small_fct, 990),
         nearest_rank(&slowdowns(&small), 990),
     ];
-    let named = MORE_OF_FLOWS.iter().zip(values);
+    let by_size = by_size::NAMES.iter().zip(by_size::values(rows));
+    let named = MORE_OF_FLOWS.iter().zip(values).chain(by_size);
     named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))).collect()
 }
 

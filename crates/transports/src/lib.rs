@@ -1,9 +1,11 @@
 //! Transports, one file each.
 
 pub mod cbr;
+mod channels;
 mod connection_ids;
 pub mod deadlines;
 pub mod device_queue;
+pub mod homa;
 mod inner;
 pub mod mptcp;
 pub mod mux;

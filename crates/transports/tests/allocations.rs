@@ -4,7 +4,7 @@
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
 use trimline_transports::rto::RtoConfig;
-use trimline_transports::{mptcp, ndp, phost, rdma, tcp};
+use trimline_transports::{homa, mptcp, ndp, phost, rdma, tcp};
 use units::{Bytes, Dur};
 
 fn allocations(run: &mut dyn FnMut()) -> u64 {
@@ -111,5 +111,14 @@ fn phost_allocates_nothing_per_packet() {
         patience: Dur::from_ms(10_000),
     };
     let make = |_| Box::new(phost::PHost::new(config).unwrap()) as Box<dyn Endpoint>;
+    conformance::allocates_nothing(&make, opts, allocations);
+}
+
+#[test]
+fn homa_allocates_nothing_per_packet() {
+    let cutoffs = homa::Cutoffs::new(&[433, 2339]).unwrap();
+    let config = homa::Config::paper(cutoffs);
+    let opts = Opts { hashed_paths: false, ..hashed(1442, 10_094) };
+    let make = |_| Box::new(homa::Homa::new(config).unwrap()) as Box<dyn Endpoint>;
     conformance::allocates_nothing(&make, opts, allocations);
 }

@@ -3,6 +3,7 @@
 
 pub mod cbr;
 pub mod frame;
+pub mod homa;
 pub mod int;
 pub mod mptcp;
 pub mod nano;

@@ -141,6 +141,28 @@ impl SizeDist {
         self.mean
     }
 
+    /// Sizes, ascending, each with the share of messages that have it. Where all sizes between two points can be
+    /// drawn, a thousand that stand for equally many messages each.
+    #[must_use]
+    pub fn masses(&self) -> Vec<(u64, f64)> {
+        const PARTS: u32 = 1000;
+        match &self.shape {
+            Shape::Fixed(size) => vec![(*size, 1.0)],
+            Shape::Points { sampling: Sampling::Discrete, points, .. } => {
+                let below = std::iter::once(0.0).chain(points.iter().map(|point| point.share));
+                points
+                    .iter()
+                    .zip(below)
+                    .map(|(point, below)| (point.size, point.share - below))
+                    .collect()
+            }
+            _ => {
+                let middle = |n: u32| (f64::from(n) + 0.5) / f64::from(PARTS);
+                (0..PARTS).map(|n| (self.sample(middle(n)), 1.0 / f64::from(PARTS))).collect()
+            }
+        }
+    }
+
     /// The smallest and the largest size, bytes.
     #[must_use]
     pub fn range(&self) -> (u64, u64) {

@@ -12,6 +12,7 @@ use wire::phost::{Kind, Repr};
 
 use super::config::{Config, scaled};
 use super::{Control, Outbox, put_header};
+use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX};
 use crate::slab::{Slab, SlotRef};
@@ -47,9 +48,6 @@ struct Flow {
     heard: Time,
 }
 
-/// The destination and number of a channel.
-type Channel = (HostId, u32);
-
 /// The sending half of a host.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -60,8 +58,7 @@ pub(super) struct Sender {
     ready: BTreeSet<(u64, u64, SlotRef)>,
     /// When to see whether a message should repeat its REQ: at or before that time, one entry each.
     asks: BinaryHeap<Reverse<(Time, SlotRef)>>,
-    /// Messages that wait for the one before them on their channel.
-    channels: HashMap<Channel, VecDeque<Msg>, FxBuildHasher>,
+    channels: Channels,
     started: u64,
 }
 
@@ -73,21 +70,15 @@ impl Sender {
             by_id: HashMap::default(),
             ready: BTreeSet::new(),
             asks: BinaryHeap::new(),
-            channels: HashMap::default(),
+            channels: Channels::default(),
             started: 0,
         }
     }
 
     pub(super) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg, out: &mut Outbox) {
-        if msg.channel != 0 {
-            let channel = (msg.dst, msg.channel);
-            if let Some(waiting) = self.channels.get_mut(&channel) {
-                waiting.push_back(*msg);
-                return;
-            }
-            self.channels.insert(channel, VecDeque::new());
+        if self.channels.enter(msg) {
+            self.start(cx, config, *msg, out);
         }
-        self.start(cx, config, *msg, out);
     }
 
     /// Ask for tokens, and use the free ones.
@@ -232,12 +223,8 @@ impl Sender {
             self.end(cx, config, at, key, Why::Cancelled, out);
             return;
         }
-        for waiting in self.channels.values_mut() {
-            if let Some(place) = waiting.iter().position(|msg| msg.id == id) {
-                waiting.remove(place);
-                cx.fx.failed(key, Why::Cancelled);
-                return;
-            }
+        if self.channels.cancel(id) {
+            cx.fx.failed(key, Why::Cancelled);
         }
     }
 
@@ -267,11 +254,8 @@ impl Sender {
             self.asks.clear();
             self.arm(cx);
         }
-        let channel = (msg.dst, msg.channel);
-        let Some(waiting) = self.channels.get_mut(&channel) else { return };
-        match waiting.pop_front() {
-            Some(next) => self.start(cx, config, next, out),
-            None => drop(self.channels.remove(&channel)),
+        if let Some(next) = self.channels.leave(&msg) {
+            self.start(cx, config, next, out);
         }
     }
 

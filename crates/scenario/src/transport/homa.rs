@@ -1,0 +1,104 @@
+//! `[transport] kind = "homa"`: the keys of [`transports::homa::Config`].
+
+use transports::homa::{self, Config, Cutoffs, LevelBy, Wire};
+use units::Bytes;
+use workload::SizeDist;
+
+use super::{Transport, bytes, named, preset, refused};
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::reader::Reader;
+use crate::routing::Mode;
+
+/// `kind = "homa"`.
+pub(crate) fn homa(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport, Diagnostic> {
+    // What the cut-offs of a workload depend on comes first; a preset has its own.
+    let any = Cutoffs::new(&[]).map(Config::paper);
+    let known: Vec<(&str, Config)> = any.into_iter().map(|config| ("paper", config)).collect();
+    let p = preset(table, &known)?;
+    let payload = bytes(table, "payload", p.map(|p| p.payload), 1)?;
+    let header = bytes(table, "header", p.map(|p| p.header), 40)?;
+    let control = bytes(table, "control", p.map(|p| p.control), 40)?;
+    let rtt_bytes = table.given("rtt_bytes", p.map(|p| Bytes(u64::from(p.rtt_bytes))))?;
+    let rtt_bytes = table.within("rtt_bytes", rtt_bytes, Bytes(1)..=Bytes(1 << 30))?.0 as u32;
+    let unasked = u64::from(rtt_bytes);
+    let cap = unasked + unasked.div_ceil(u64::from(payload)) * u64::from(header);
+    let wire = Wire { payload, header, grant: control, unasked, cap };
+    let cutoffs = cutoffs(table, &wire)?;
+    let p = p.map(|_| Config::paper(cutoffs));
+    let level_by = [("remaining", LevelBy::Remaining), ("length", LevelBy::Length)];
+    let config = Config {
+        payload,
+        header,
+        control,
+        paths: mode.sender,
+        rtt_bytes,
+        levels: table.given("levels", p.map(|p| p.levels))?,
+        cutoffs,
+        level_by: named(table, "level_by", &level_by, p.map(|p| p.level_by))?,
+        overcommitment: table.given("overcommitment", p.map(|p| p.overcommitment))?,
+        boost_tail: table.given("boost_tail", p.map(|p| p.boost_tail))?,
+        resend_timeout: table.given("resend_timeout", p.map(|p| p.resend_timeout))?,
+        ack_delay: table.given("ack_delay", p.map(|p| p.ack_delay))?,
+        give_up: table.given("give_up", p.map(|p| p.give_up))?,
+        linger: table.given("linger", p.map(|p| p.linger))?,
+    };
+    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    Ok(Transport {
+        framing: config.framing(),
+        mtu: (config.payload + config.header).max(config.control),
+        proto: wire::homa::PROTO,
+        classes: (0..config.levels).map(|level| config.class(level)).collect(),
+        first_window: unasked,
+        sprays: true,
+        scatters: false,
+        permutes: false,
+        unbounded_only: false,
+        telemetry: false,
+        caps_windows: false,
+        life_max: None,     // which messages are over is remembered for ever
+        acknowledges: None, // only whole messages are
+        endpoint: Box::new(move || Some(Box::new(homa::Homa::new(config).ok()?))),
+    })
+}
+
+/// The cut-offs between levels of unscheduled packets: as written, or those of a workload.
+fn cutoffs(table: &mut Reader<'_>, wire: &Wire) -> Result<Cutoffs, Diagnostic> {
+    if table.has("cutoffs") && table.has("workload") {
+        let message = "`cutoffs` and `workload` exclude each other";
+        return Err(table.error("workload", message, "one too many").hint("remove one of them"));
+    }
+    if let Some(bounds) = table.maybe::<Vec<Bytes>>("cutoffs")? {
+        let bounds: Vec<u64> = bounds.into_iter().map(|Bytes(n)| n).collect();
+        return Cutoffs::new(&bounds).ok_or_else(|| {
+            let error = table.error("cutoffs", "at most seven sizes, each above the last", "here");
+            error.hint("there is a level for each, and one for all greater messages")
+        });
+    }
+    let Some(name) = table.maybe::<String>("workload")? else {
+        let hint = "add `workload = \"homa-w3\"` and `unscheduled_levels = 4`, or `cutoffs = \
+                    [\"433B\", \"2339B\"]`";
+        return Err(table.missing("cutoffs", hint));
+    };
+    let dist = SizeDist::shipped(&name).ok_or_else(|| {
+        let names: Vec<&str> = SizeDist::names().collect();
+        let error = table.error("workload", format!("unknown distribution `{name}`"), "here");
+        error.hint(did_you_mean(&name, &names))
+    })?;
+    let levels = table.need("unscheduled_levels")?;
+    table.within("unscheduled_levels", levels, 1..=8)?;
+    // The range has been checked.
+    Cutoffs::of_workload(&dist.masses(), levels, wire)
+        .ok_or_else(|| refused(table, "no such levels", &["unscheduled_levels"]))
+}
+
+/// The keys whose values are refused.
+fn keys_of(why: &homa::ConfigError) -> Vec<&'static str> {
+    match *why {
+        homa::ConfigError::Zero(key) => vec![key],
+        homa::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
+        homa::ConfigError::TooManyUnasked => vec!["rtt_bytes", "payload"],
+        homa::ConfigError::Levels(_) => vec!["levels"],
+        homa::ConfigError::Unscheduled(..) => vec!["levels", "cutoffs", "unscheduled_levels"],
+        homa::ConfigError::Order => vec!["give_up", "linger"],
+    }
+}

@@ -1,0 +1,271 @@
+//! [`Config`]: every number and switch of Homa. No `Default`: these values change the science.
+
+use endpoint::{Framing, NetView, UNBOUNDED};
+use thiserror::Error;
+use units::Dur;
+
+use super::cutoffs::Cutoffs;
+pub use crate::ndp::PathStrategy;
+
+/// Which size of a message decides the level of its unscheduled packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelBy {
+    /// What is left to send at that packet ("STATIC_CBF_GRADUATED" of the authors' simulator).
+    Remaining,
+    /// All of it (Linux).
+    Length,
+}
+
+/// The parameters of Homa. Sources as in homa.md: P is the paper (SIGCOMM 2018), OM its authors' simulator, LK
+/// the Linux kernel module. Levels of priority are numbered from the highest, 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload of a full packet, bytes; 1 or more, with `header` at most 65535. OM: 1442.
+    pub payload: u16,
+    /// Bytes on the wire beside the payload, all headers, the check sequence, the preamble and the gap
+    /// between packets. OM: 30 of Homa, 28 of IP and UDP, 38 of Ethernet.
+    pub header: u16,
+    /// Bytes on the wire of a control packet. OM: 84, the least that Ethernet sends.
+    pub control: u16,
+    /// How packets are spread over paths: an independent draw for each, or one path for a message.
+    pub paths: PathStrategy,
+    /// Payload bytes that leave unasked at the start of a message, and that a message with grants is kept ahead
+    /// by; rounded up to whole packets. OM: 9328, which are 10 000 on the wire.
+    pub rtt_bytes: u32,
+    /// Priority levels in all, 1 to 8. P: 8.
+    pub levels: u8,
+    /// How unscheduled packets are divided among the first of them; what is left is for scheduled ones.
+    pub cutoffs: Cutoffs,
+    /// What of a message the cut-offs are compared with.
+    pub level_by: LevelBy,
+    /// Messages that are given grants at once (K). P: as many as scheduled levels.
+    pub overcommitment: u32,
+    /// The last `rtt_bytes` of a message are granted at the level of an unscheduled message of that size,
+    /// where that is better ("boostTailBytesPrio" of OM).
+    pub boost_tail: bool,
+    /// A receiver that misses packets which it has asked for, or a sender that hears nothing, asks again after
+    /// so long, and each time that it passes again. P: "a few ms". LK: 5 ms.
+    pub resend_timeout: Dur,
+    /// That a message is whole is told with the next data to its sender, or after so long by itself. LK leaves the
+    /// latter to its sender, who asks after 2 ms.
+    pub ack_delay: Dur,
+    /// A message fails at its sender if nothing is heard of it for so long. LK: 100 ms.
+    pub give_up: Dur,
+    /// And at its receiver, which remembers that it has; at least `give_up`. Ours.
+    pub linger: Dur,
+}
+
+/// Why a configuration cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A field that must not be zero is.
+    #[error("Homa: {0} must be more than zero")]
+    Zero(&'static str),
+    /// A full packet does not fit `Packet::wire_len`.
+    #[error("Homa: payload {payload} B and header {header} B exceed 65535 B together")]
+    PacketTooLarge {
+        /// As configured.
+        payload: u16,
+        /// As configured.
+        header: u16,
+    },
+    /// More packets unasked than the header can say.
+    #[error("Homa: rtt_bytes are more than 65534 packets")]
+    TooManyUnasked,
+    /// Not one to eight levels.
+    #[error("Homa: levels must be from 1 to 8, not {0}")]
+    Levels(u8),
+    /// More levels for unscheduled packets than there are.
+    #[error("Homa: {0} levels for unscheduled packets, and only {1} in all")]
+    Unscheduled(u8, u8),
+    /// A receiver forgets before the sender gives up.
+    #[error("Homa: give_up must not be more than linger")]
+    Order,
+}
+
+impl Config {
+    /// The paper's simulations (OM) with `unscheduled` of eight levels for unscheduled packets, divided as
+    /// `cutoffs` says, and as much overcommitment as other levels (one at least).
+    #[must_use]
+    pub fn paper(cutoffs: Cutoffs) -> Self {
+        Self {
+            payload: 1442,
+            header: 96,
+            control: 84,
+            paths: PathStrategy::Random,
+            rtt_bytes: 9328,
+            levels: 8,
+            cutoffs,
+            level_by: LevelBy::Remaining,
+            overcommitment: u32::from(8 - cutoffs.levels().min(7)),
+            boost_tail: true,
+            resend_timeout: Dur::from_ms(5),
+            ack_delay: Dur::from_ms(1),
+            give_up: Dur::from_ms(10_000),
+            linger: Dur::from_ms(15_000),
+        }
+    }
+
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let &Self { payload, header, levels, .. } = self;
+        let positive = [
+            ("payload", u64::from(payload)),
+            ("control", u64::from(self.control)),
+            ("rtt_bytes", u64::from(self.rtt_bytes)),
+            ("overcommitment", u64::from(self.overcommitment)),
+            ("resend_timeout", self.resend_timeout.0),
+            ("give_up", self.give_up.0),
+        ];
+        if let Some((name, _)) = positive.into_iter().find(|(_, n)| *n == 0) {
+            return Err(ConfigError::Zero(name));
+        }
+        if payload.checked_add(header).is_none() {
+            return Err(ConfigError::PacketTooLarge { payload, header });
+        }
+        if self.rtt_packets() >= u64::from(u16::MAX) {
+            return Err(ConfigError::TooManyUnasked);
+        }
+        if !(1..=8).contains(&levels) {
+            return Err(ConfigError::Levels(levels));
+        }
+        if self.cutoffs.levels() > levels {
+            return Err(ConfigError::Unscheduled(self.cutoffs.levels(), levels));
+        }
+        if self.give_up > self.linger {
+            return Err(ConfigError::Order);
+        }
+        Ok(())
+    }
+
+    /// How a message is cut into packets.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        Framing { payload: self.payload, overhead: self.header }
+    }
+
+    /// Packets of a message of `len` bytes. One of no bytes needs a packet to say so.
+    pub(super) fn packets(&self, len: u64) -> u64 {
+        match len {
+            UNBOUNDED => u64::MAX,
+            len => len.div_ceil(u64::from(self.payload)).max(1),
+        }
+    }
+
+    /// Payload of packet `index` of a message of `len` bytes.
+    pub(super) fn payload_of(&self, index: u64, len: u64) -> u16 {
+        let offset = index.saturating_mul(u64::from(self.payload));
+        len.saturating_sub(offset).min(u64::from(self.payload)) as u16
+    }
+
+    /// `rtt_bytes` in packets.
+    pub(super) fn rtt_packets(&self) -> u64 {
+        u64::from(self.rtt_bytes).div_ceil(u64::from(self.payload.max(1)))
+    }
+
+    /// How long a full packet takes on interface 0: the least between two grants to one sender.
+    pub(super) fn packet_time(&self, net: &NetView<'_>) -> Dur {
+        net.rate(0).serialise(u64::from(self.payload) + u64::from(self.header))
+    }
+
+    /// The traffic class of a level: classes are numbered from the lowest.
+    #[must_use]
+    pub fn class(&self, level: u8) -> u8 {
+        7 - level.min(7)
+    }
+
+    /// The level of packet `index` of a message of `len` bytes, if it leaves unasked.
+    pub(super) fn unscheduled_level(&self, index: u64, len: u64) -> u8 {
+        match self.level_by {
+            LevelBy::Length => self.cutoffs.level(len),
+            LevelBy::Remaining => {
+                let sent = index.saturating_mul(u64::from(self.payload));
+                self.cutoffs.level(len.saturating_sub(sent))
+            }
+        }
+    }
+
+    /// The level at which the best but `rank` of `active` messages is granted (homa.md, section 5.3, rule 5): the
+    /// lowest levels, so that a better message that comes later finds one above; those beyond share the last.
+    pub(super) fn scheduled_level(&self, rank: usize, active: usize) -> u8 {
+        let scheduled = usize::from(self.levels - self.cutoffs.levels().min(self.levels));
+        let above = scheduled.saturating_sub(active);
+        let place = (above + rank).min(scheduled.saturating_sub(1));
+        // Below eight.
+        (usize::from(self.cutoffs.levels()) + place).min(usize::from(self.levels) - 1) as u8
+    }
+
+    /// The level of a grant that leaves `left` packets of a message of `len` bytes ungranted, its own included.
+    pub(super) fn grant_level(&self, scheduled: u8, left: u64, packets: u64, len: u64) -> u8 {
+        if !self.boost_tail || left > self.rtt_packets() {
+            return scheduled;
+        }
+        let left_bytes = len.saturating_sub((packets - left) * u64::from(self.payload));
+        if left_bytes >= u64::from(self.rtt_bytes) {
+            return scheduled;
+        }
+        let level = match self.level_by {
+            LevelBy::Length => self.cutoffs.level(len),
+            LevelBy::Remaining => self.cutoffs.level(left_bytes),
+        };
+        scheduled.min(level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(cutoffs: &[u64]) -> Config {
+        Config::paper(Cutoffs::new(cutoffs).unwrap())
+    }
+
+    /// homa.md, section 5.3, rule 5, for the four scheduled levels of W3: 4 to 7.
+    #[test]
+    fn few_active_messages_use_the_lowest_levels() {
+        let w3 = config(&[433, 2339, 6756]);
+        assert_eq!(w3.overcommitment, 4);
+        let levels =
+            |active| (0..active).map(|r| w3.scheduled_level(r, active)).collect::<Vec<_>>();
+        assert_eq!(levels(1), [7]);
+        assert_eq!(levels(2), [6, 7]);
+        assert_eq!(levels(4), [4, 5, 6, 7]);
+        assert_eq!(levels(6), [4, 5, 6, 7, 7, 7], "those beyond share the lowest");
+        let none = config(&[1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(none.scheduled_level(0, 3), 7, "no level of their own");
+    }
+
+    /// The last `rtt_bytes` have the level of an unscheduled message of that size, if that is better.
+    #[test]
+    fn the_tail_is_boosted() {
+        let w3 = config(&[433, 2339, 6756]);
+        let packets = 20;
+        let len = packets * 1442;
+        let level = |left| w3.grant_level(5, left, packets, len);
+        assert_eq!(level(7), 5, "10094 B are left");
+        assert_eq!([6, 5, 4, 2, 1].map(level), [3, 3, 2, 2, 1], "8652, 7210, 5768, 2884, 1442 B");
+        assert_eq!(Config { boost_tail: false, ..w3 }.grant_level(5, 1, packets, len), 5);
+        let by_length = Config { level_by: LevelBy::Length, ..w3 };
+        assert_eq!(by_length.grant_level(5, 1, packets, len), 3);
+    }
+
+    #[test]
+    fn classes_are_numbered_from_the_lowest() {
+        let w3 = config(&[433, 2339, 6756]);
+        assert_eq!((w3.class(0), w3.class(7)), (7, 0));
+        assert_eq!([0, 1, 5, 6].map(|index| w3.unscheduled_level(index, 9000)), [3, 3, 1, 0]);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let good = config(&[433]);
+        assert_eq!(good.check(), Ok(()));
+        assert_eq!(Config { payload: 0, ..good }.check(), Err(ConfigError::Zero("payload")));
+        assert_eq!(Config { levels: 9, ..good }.check(), Err(ConfigError::Levels(9)));
+        assert_eq!(Config { levels: 1, ..good }.check(), Err(ConfigError::Unscheduled(2, 1)));
+        let unasked = Config { payload: 1, rtt_bytes: 70_000, ..good };
+        assert_eq!(unasked.check(), Err(ConfigError::TooManyUnasked));
+        assert_eq!(Config { linger: Dur(1), ..good }.check(), Err(ConfigError::Order));
+    }
+}

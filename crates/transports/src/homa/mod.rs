@@ -1,0 +1,208 @@
+//! Homa: messages begin with a round trip's worth of data, unasked; what follows is granted by the receiver, to
+//! the few messages with the least to come; switches serve packets by priorities that receivers choose.
+//!
+//! B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout: "Homa: A Receiver-Driven Low-Latency Transport Protocol Using
+//! Network Priorities", SIGCOMM 2018; by specs/homa.md: the paper (P) as its authors simulated it (OM,
+//! `PlatformLab/HomaSimulation`), and the Linux kernel module (LK) where those say nothing: loss, acknowledgements.
+//! Departures are listed in `homa.deviations.toml`.
+//!
+//! A sender chooses, whenever its link is free, the message with the least left to send (`sender`). A receiver
+//! gives grants to the `overcommitment` best messages, of as many senders, one packet at a time, so that each has
+//! `rtt_bytes` under way (`grants`). Packets of short messages, and of the ends of long ones, go before others
+//! (`config`, `cutoffs`). Switches only have to serve eight classes by strict priority, and may spray.
+//!
+//! Losses are found by silence: a receiver asks with RESEND for what it has permitted and misses, a sender that is
+//! not asked for anything asks with NEED_ACK whether its message has arrived. Both are rare, so one timer goes
+//! over all messages (`receiver`, `sender`).
+//!
+//! Messages are numbered for each pair of hosts. So a receiver remembers for ever which have been delivered, in
+//! one number and some bits, and each data packet tells its receiver which of the other direction have arrived.
+//! Messages of one non-zero channel are serialised by the sender.
+
+mod config;
+mod cutoffs;
+mod grants;
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, TimerId, Tx, TxPort};
+use units::{Dur, HostId, Time};
+use wire::homa::{CONTROL_LEN, DATA_LEN, Kind, PROTO, Repr};
+
+pub use config::{Config, ConfigError, LevelBy, PathStrategy};
+pub use cutoffs::{Cutoffs, Wire};
+
+use receiver::Receiver;
+use sender::Sender;
+
+use crate::deadlines::Armed;
+
+/// When the next grant may be given.
+const GRANT_TIMER: TimerId = TimerId(0);
+/// When to look for silent messages.
+const SILENCE_TIMER: TimerId = TimerId(1);
+/// When to tell of messages that have arrived.
+const ACK_TIMER: TimerId = TimerId(2);
+
+/// Silence is looked for so often in a `resend_timeout`.
+const LOOKS: u64 = 4;
+
+/// Control packets that may wait for the interface; more are lost, as in a full device queue.
+const CONTROL_MAX: usize = 1 << 16;
+
+/// Homa on one host.
+#[derive(Debug)]
+pub struct Homa {
+    config: Config,
+    sender: Sender,
+    receiver: Receiver,
+    out: Outbox,
+    armed: Armed<3>,
+    /// When to look for silence next; `NEVER` while no message is open.
+    look_at: Time,
+}
+
+/// A control packet that waits for the interface.
+#[derive(Debug)]
+struct Control {
+    to: HostId,
+    path: u32,
+    /// The message that it is about, for the environment.
+    msg: MsgId,
+    header: Repr,
+}
+
+/// Those that wait.
+type Outbox = crate::outbox::Outbox<Control>;
+
+impl Homa {
+    /// An idle host.
+    ///
+    /// # Errors
+    /// If `config` contradicts itself, see [`Config::check`].
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            sender: Sender::new(),
+            receiver: Receiver::new(),
+            out: Outbox::new(CONTROL_MAX),
+            armed: Armed::NONE,
+            look_at: Time::NEVER,
+        })
+    }
+
+    /// Have the timers stand where they must.
+    fn arm(&mut self, cx: &mut Cx<'_>) {
+        if self.sender.is_idle() && self.receiver.is_idle() {
+            self.look_at = Time::NEVER;
+        } else if self.look_at == Time::NEVER {
+            self.look_at = cx.now + Dur(self.config.resend_timeout.0.div_ceil(LOOKS));
+        }
+        let next = [self.receiver.grant_at(), self.look_at, self.receiver.ack_at()];
+        self.armed.move_to(next, cx.fx);
+    }
+
+    fn on_header(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Repr) {
+        let Self { config, sender, receiver, out, .. } = self;
+        let Repr { number, kind } = header;
+        let from = pkt.src;
+        match kind {
+            Kind::Data(data) => {
+                sender.on_whole(cx, config, from, data.whole);
+                receiver.on_data(cx, config, pkt, (number, data), out);
+            }
+            Kind::Grant { granted, level } => {
+                sender.on_grant(cx, config, (from, number), (granted, level));
+            }
+            Kind::Resend { first, end, level } => {
+                sender.on_resend(cx, config, (from, number), (first, end, level), out);
+            }
+            Kind::Unknown { mine: true } => {
+                receiver.on_unknown(cx, config, (from, number), out);
+            }
+            Kind::Unknown { mine: false } => sender.on_unknown(cx, config, (from, number)),
+            Kind::Busy { mine: true } => receiver.on_busy(cx, (from, number)),
+            Kind::Busy { mine: false } => sender.on_busy(cx, (from, number)),
+            Kind::NeedAck => receiver.on_need_ack(cx, config, (from, number), pkt.span.msg, out),
+            Kind::Ack(whole) => {
+                sender.on_whole(cx, config, from, whole);
+                sender.on_ack(cx, config, (from, number));
+            }
+        }
+    }
+}
+
+/// Write the Homa header of a packet.
+fn put_header(slot: &mut Packet, header: &Repr) {
+    let header = header.to_bytes();
+    let bytes = header.as_slice();
+    slot.proto = PROTO;
+    slot.hdr_len = bytes.len() as u8;
+    slot.hdr[..bytes.len()].copy_from_slice(bytes);
+}
+
+const _: () = assert!(DATA_LEN <= endpoint::HDR_MAX && CONTROL_LEN <= DATA_LEN);
+
+impl Endpoint for Homa {
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        self.sender.submit(cx, &self.config, msg);
+        self.arm(cx);
+        Submit::Taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        // Its switches neither trim nor bounce: elsewhere, a trimmed packet is a lost one.
+        let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
+        let (Ok(header), PROTO, false) = (Repr::parse(pkt.header()), pkt.proto, damaged) else {
+            cx.fx.count(Stat::Rejected);
+            return;
+        };
+        self.on_header(cx, pkt, header);
+        self.arm(cx);
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
+        self.armed.fired(id);
+        let Self { config, sender, receiver, out, .. } = self;
+        match id {
+            GRANT_TIMER => receiver.give_grants(cx, config, out),
+            ACK_TIMER => receiver.tell_whole(cx, out),
+            SILENCE_TIMER => {
+                self.look_at = Time::NEVER;
+                receiver.look_for_silence(cx, config, out);
+                sender.look_for_silence(cx, config, out);
+            }
+            _ => {}
+        }
+        self.arm(cx);
+    }
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
+        // The classes share the interface's one queue, so a pause of any of them pauses all.
+        if port.open != u8::MAX {
+            return Tx::Idle;
+        }
+        if let Some(Control { to, path, msg, header }) = self.out.pop() {
+            slot.src = cx.me;
+            slot.dst = to;
+            slot.path = path;
+            slot.class = self.config.class(0);
+            slot.wire_len = self.config.control;
+            slot.flags = Flags::CONTROL;
+            slot.span = Span { msg, offset: 0, len: 0 };
+            put_header(slot, &header);
+            return Tx::Sent;
+        }
+        let Self { config, sender, receiver, .. } = self;
+        let whole = |to| receiver.tell_with_data(to);
+        if sender.poll(cx, config, whole, slot) { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        self.sender.cancel(cx, &self.config, id, &mut self.out);
+        self.arm(cx);
+    }
+}

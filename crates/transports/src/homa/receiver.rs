@@ -1,0 +1,461 @@
+//! The messages that a host receives: what has come of each, what its sender may send, and which are over.
+
+use std::collections::VecDeque;
+
+use endpoint::{Cx, MsgId, MsgKey, Packet, Stat, UNBOUNDED, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{HostId, Time};
+use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
+
+use super::config::Config;
+use super::grants::Grants;
+use super::sender::Named;
+use super::{Control, Outbox};
+use crate::ndp::paths::ControlPaths;
+use crate::received::{Received, WINDOW_MAX, unwrap_index};
+use crate::slab::{Slab, SlotRef};
+
+/// One message at its receiver.
+#[derive(Debug)]
+pub(super) struct Conn {
+    key: MsgKey,
+    /// Its sender's place among `Receiver::peers`, and its number there.
+    peer: u32,
+    number: u64,
+    pub(super) size: u64,
+    pub(super) packets: u64,
+    pub(super) received: Received,
+    /// Packets received.
+    pub(super) count: u64,
+    /// Packets below this may come: unasked, or by grants.
+    pub(super) granted: u64,
+    /// Counts messages: of two with equally much left the older goes first.
+    pub(super) order: u64,
+    /// When data of it last arrived, or its sender said that it has other things to do.
+    heard: Time,
+    /// When what is missing was last asked for.
+    asked: Time,
+    /// When its sender last gave a sign of life.
+    alive: Time,
+    /// Control packets sent, for the draws of paths.
+    departures: u64,
+    paths: ControlPaths,
+}
+
+/// A host that has sent messages.
+#[derive(Debug)]
+struct Peer {
+    host: HostId,
+    /// Messages that are over: delivered, or given up by their sender.
+    over: Received,
+    /// Messages given up here, which their sender may not know.
+    abandoned: Vec<u64>,
+    /// The latest to be delivered.
+    last: (u64, MsgId),
+    /// When it must hear of those delivered since the last time; `NEVER` if there are none.
+    ack_at: Time,
+    /// Control packets sent that are not of an open message, for the draws of paths.
+    departures: u64,
+    paths: ControlPaths,
+}
+
+/// The receiving half of a host.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    conns: Slab<Conn>,
+    /// By place among `peers` and number.
+    by_number: HashMap<(u32, u64), SlotRef, FxBuildHasher>,
+    peers: Vec<Peer>,
+    by_host: HashMap<HostId, u32, FxBuildHasher>,
+    grants: Grants,
+    /// Whose `ack_at` comes when, in that order; an entry of another time than its peer's means nothing.
+    acks: VecDeque<(Time, u32)>,
+    started: u64,
+}
+
+/// Gaps of one message that are asked for at a time.
+const GAPS: usize = 16;
+
+impl Receiver {
+    pub(super) fn new() -> Self {
+        Self {
+            conns: Slab::new(),
+            by_number: HashMap::default(),
+            peers: Vec::new(),
+            by_host: HashMap::default(),
+            grants: Grants::new(),
+            acks: VecDeque::new(),
+            started: 0,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.conns.is_empty()
+    }
+
+    /// When to call `give_grants` if nothing arrives before.
+    pub(super) const fn grant_at(&self) -> Time {
+        self.grants.wake()
+    }
+
+    /// When to call `tell_whole`, or earlier.
+    pub(super) fn ack_at(&self) -> Time {
+        self.acks.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// The place of `host` among `peers`.
+    fn peer(&mut self, cx: &Cx<'_>, config: &Config, host: HostId) -> u32 {
+        let peers = &mut self.peers;
+        *self.by_host.entry(host).or_insert_with(|| {
+            peers.push(Peer {
+                host,
+                over: Received::default(),
+                abandoned: Vec::new(),
+                last: (0, MsgId(0)),
+                ack_at: Time::NEVER,
+                departures: 0,
+                paths: ControlPaths::new(
+                    config.paths,
+                    cx.net,
+                    host,
+                    cx.draw.part(u64::from(host.0)),
+                ),
+            });
+            peers.len() as u32 - 1
+        })
+    }
+
+    pub(super) fn on_data(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        pkt: &Packet,
+        (number, data): (u32, Data),
+        out: &mut Outbox,
+    ) {
+        let peer = self.peer(cx, config, pkt.src);
+        let state = &self.peers[peer as usize];
+        let number = unwrap_index(state.over.prefix(), number);
+        if state.over.contains(number) {
+            cx.fx.count(Stat::Duplicate);
+            return;
+        }
+        if !state.may_begin(number) {
+            cx.fx.count(Stat::Rejected);
+            return;
+        }
+        self.forget_below(cx, config, (peer, number), data.oldest);
+        let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+        let at = match self.by_number.get(&(peer, number)) {
+            Some(&at) => at,
+            None => self.open(cx, config, key, (peer, number), &data),
+        };
+        let Some(conn) = self.conns.get_mut(at) else { return };
+        let Some(index) = conn.index_of(config, pkt, &data) else {
+            cx.fx.count(Stat::Rejected);
+            return;
+        };
+        conn.heard = cx.now;
+        conn.alive = cx.now;
+        // It has come, so it was permitted.
+        let unforeseen = index >= conn.granted;
+        conn.granted = conn.granted.max(index + 1);
+        if u64::from(data.len) > cx.room {
+            // Without room for it, it is as good as lost.
+        } else if !conn.received.insert(index) {
+            cx.fx.count(Stat::Duplicate);
+        } else {
+            conn.count += 1;
+            if data.len > 0 {
+                cx.fx.place(key, index * u64::from(config.payload), u32::from(data.len));
+            }
+        }
+        if conn.count == conn.packets {
+            self.deliver(cx, config, at, out);
+        } else if unforeseen && conn.left() > 0 {
+            self.grants.add(&self.conns, config, peer, at);
+        }
+        self.give_grants(cx, config, out);
+    }
+
+    /// A message of which this is the first packet to arrive.
+    fn open(
+        &mut self,
+        cx: &Cx<'_>,
+        config: &Config,
+        key: MsgKey,
+        (peer, number): (u32, u64),
+        data: &Data,
+    ) -> SlotRef {
+        let size = if data.size == ENDLESS { UNBOUNDED } else { data.size };
+        let packets = config.packets(size);
+        self.started += 1;
+        let at = self.conns.insert(Conn {
+            key,
+            peer,
+            number,
+            size,
+            packets,
+            received: Received::default(),
+            count: 0,
+            granted: u64::from(data.unasked).min(packets),
+            order: self.started,
+            heard: cx.now,
+            asked: cx.now,
+            alive: cx.now,
+            departures: 0,
+            paths: ControlPaths::new(
+                config.paths,
+                cx.net,
+                key.src,
+                cx.draw.part(u64::from(key.src.0)).part(number),
+            ),
+        });
+        self.by_number.insert((peer, number), at);
+        if self.conns.get(at).is_some_and(|conn| conn.left() > 0) {
+            self.grants.add(&self.conns, config, peer, at);
+        }
+        at
+    }
+
+    /// Give the grants that are due.
+    pub(super) fn give_grants(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+        self.grants.give(cx, config, &mut self.conns, out);
+    }
+
+    /// A message is whole.
+    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+        let Some(conn) = self.close(config, at) else { return };
+        let peer = &mut self.peers[conn.peer as usize];
+        peer.over.insert(conn.number);
+        peer.last = (conn.number, conn.key.id);
+        cx.fx.delivered(conn.key);
+        if config.ack_delay.0 == 0 {
+            out.push(peer.ack(cx, peer.last));
+        } else if peer.ack_at == Time::NEVER {
+            peer.ack_at = cx.now + config.ack_delay;
+            self.acks.push_back((peer.ack_at, conn.peer));
+        }
+    }
+
+    /// Forget a message.
+    fn close(&mut self, config: &Config, at: SlotRef) -> Option<Conn> {
+        let conn = self.conns.remove(at)?;
+        self.by_number.remove(&(conn.peer, conn.number));
+        if conn.left() > 0 {
+            self.grants.change(&self.conns, config, conn.peer);
+        }
+        Some(conn)
+    }
+
+    /// What has arrived whole of `host`: it is told with data, so it need not be told otherwise.
+    pub(super) fn tell_with_data(&mut self, host: HostId) -> Whole {
+        let Some(&at) = self.by_host.get(&host) else { return Whole::default() };
+        let peer = &mut self.peers[at as usize];
+        let told = peer.over.prefix() + 1 + u64::from(u32::BITS);
+        if peer.last.0 < told {
+            peer.ack_at = Time::NEVER;
+        }
+        peer.whole()
+    }
+
+    /// Tell of messages that were delivered a while ago, where no data went that way.
+    pub(super) fn tell_whole(&mut self, cx: &Cx<'_>, out: &mut Outbox) {
+        while let Some(&(at, peer)) = self.acks.front() {
+            let peer = &mut self.peers[peer as usize];
+            if peer.ack_at == at {
+                if at > cx.now {
+                    return;
+                }
+                peer.ack_at = Time::NEVER;
+                out.push(peer.ack(cx, peer.last));
+            }
+            self.acks.pop_front();
+        }
+    }
+
+    /// A sender asks what has become of a message.
+    pub(super) fn on_need_ack(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        (from, number): Named,
+        id: MsgId,
+        out: &mut Outbox,
+    ) {
+        let at = self.peer(cx, config, from);
+        let peer = &mut self.peers[at as usize];
+        let number = unwrap_index(peer.over.prefix(), number);
+        if let Some(&at) = self.by_number.get(&(at, number)) {
+            if let Some(conn) = self.conns.get_mut(at) {
+                conn.alive = cx.now;
+                out.push(conn.control(cx, Kind::Busy { mine: false }));
+            }
+        } else if peer.over.contains(number) {
+            out.push(peer.ack(cx, (number, id)));
+        } else if !peer.abandoned.contains(&number) {
+            out.push(peer.control(cx, (number, id), Kind::Unknown { mine: false }));
+        }
+    }
+
+    /// Its sender has other things to send than what was asked for.
+    pub(super) fn on_busy(&mut self, cx: &mut Cx<'_>, (from, number): Named) {
+        let Some(&peer) = self.by_host.get(&from) else { return };
+        let number = unwrap_index(self.peers[peer as usize].over.prefix(), number);
+        let conn = self.by_number.get(&(peer, number)).copied();
+        if let Some(conn) = conn.and_then(|at| self.conns.get_mut(at)) {
+            conn.heard = cx.now;
+            conn.alive = cx.now;
+        }
+    }
+
+    /// Its sender knows nothing of the message any more.
+    pub(super) fn on_unknown(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        (from, number): Named,
+        out: &mut Outbox,
+    ) {
+        let peer = self.peer(cx, config, from);
+        let state = &self.peers[peer as usize];
+        let number = unwrap_index(state.over.prefix(), number);
+        if state.may_begin(number) {
+            self.give_up(cx, config, (peer, number));
+            self.give_grants(cx, config, out);
+        }
+    }
+
+    /// All messages of `peer` that are more than `oldest` below `number` are over at their sender.
+    fn forget_below(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        (peer, number): (u32, u64),
+        oldest: u16,
+    ) {
+        let state = &mut self.peers[peer as usize];
+        let first = number.saturating_sub(u64::from(oldest));
+        if oldest == u16::MAX || first <= state.over.prefix() {
+            return;
+        }
+        state.abandoned.retain(|&number| number >= first);
+        for number in state.over.prefix()..first {
+            if !self.peers[peer as usize].over.contains(number) {
+                self.give_up(cx, config, (peer, number));
+            }
+        }
+    }
+
+    /// A message is over without having been delivered.
+    fn give_up(&mut self, cx: &mut Cx<'_>, config: &Config, (peer, number): (u32, u64)) {
+        self.peers[peer as usize].over.insert(number);
+        let Some(&at) = self.by_number.get(&(peer, number)) else { return };
+        if let Some(conn) = self.close(config, at) {
+            cx.fx.failed(conn.key, Why::Cancelled);
+        }
+    }
+
+    /// Ask for what has been permitted and does not come; forget messages whose sender is silent for very long.
+    pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+        let mut dead = Vec::new();
+        for (at, conn) in self.conns.iter_mut() {
+            if conn.alive.saturating_add(config.linger) <= cx.now {
+                dead.push(at);
+            } else if conn.count < conn.granted
+                && conn.heard.max(conn.asked).saturating_add(config.resend_timeout) <= cx.now
+            {
+                conn.asked = cx.now;
+                conn.ask_for_gaps(cx, out);
+            }
+        }
+        for at in dead {
+            let Some(conn) = self.close(config, at) else { continue };
+            self.peers[conn.peer as usize].abandoned.push(conn.number);
+            cx.fx.failed(conn.key, Why::TimedOut);
+        }
+        self.give_grants(cx, config, out);
+    }
+}
+
+impl Peer {
+    /// Whether message `number`, which is not over, may be received.
+    fn may_begin(&self, number: u64) -> bool {
+        let from = self.over.prefix();
+        (from..from + WINDOW_MAX).contains(&number)
+            && !self.over.contains(number)
+            && !self.abandoned.contains(&number)
+    }
+
+    fn whole(&self) -> Whole {
+        // Low bits: its sender knows about where it stands.
+        Whole { first_missing: self.over.prefix() as u32, behind: self.over.behind() as u32 }
+    }
+
+    /// Message `of` is whole, and so are others.
+    fn ack(&mut self, cx: &Cx<'_>, of: (u64, MsgId)) -> Control {
+        self.control(cx, of, Kind::Ack(self.whole()))
+    }
+
+    fn control(&mut self, cx: &Cx<'_>, (number, msg): (u64, MsgId), kind: Kind) -> Control {
+        self.departures += 1;
+        let path = self.paths.path(cx.net, self.departures);
+        Control { to: self.host, path, msg, header: Repr { number: number as u32, kind } }
+    }
+}
+
+impl Conn {
+    /// Packets that need a grant still.
+    pub(super) fn left(&self) -> u64 {
+        self.packets - self.granted
+    }
+
+    /// Bytes that need a grant still.
+    pub(super) fn left_bytes(&self, config: &Config) -> u64 {
+        self.size.saturating_sub(self.granted * u64::from(config.payload))
+    }
+
+    /// Which packet this is, if the header, the environment's span and the message agree. On a real network a
+    /// peer may say anything.
+    fn index_of(&self, config: &Config, pkt: &Packet, data: &Data) -> Option<u64> {
+        let size = if data.size == ENDLESS { UNBOUNDED } else { data.size };
+        let prefix = self.received.prefix();
+        let index = unwrap_index(prefix, data.index);
+        let possible = size == self.size
+            && index < self.packets.min(prefix + WINDOW_MAX)
+            && data.len == config.payload_of(index, size)
+            && pkt.span.msg == self.key.id
+            && pkt.span.len == u32::from(data.len)
+            && index.checked_mul(u64::from(config.payload)) == Some(pkt.span.offset);
+        possible.then_some(index)
+    }
+
+    /// Ask for the packets that have been permitted and are missing, the first gaps of them.
+    fn ask_for_gaps(&mut self, cx: &Cx<'_>, out: &mut Outbox) {
+        let mut first = self.received.prefix();
+        for _ in 0..GAPS {
+            while first < self.granted && self.received.contains(first) {
+                first += 1;
+            }
+            let mut end = first;
+            while end < self.granted && !self.received.contains(end) {
+                end += 1;
+            }
+            if first == end {
+                return;
+            }
+            // Low bits, as in grants; at the highest level (homa.md, edge case 6).
+            let kind = Kind::Resend { first: first as u32, end: end as u32, level: 0 };
+            out.push(self.control(cx, kind));
+            first = end;
+        }
+    }
+
+    pub(super) fn control(&mut self, cx: &Cx<'_>, kind: Kind) -> Control {
+        self.departures += 1;
+        let path = self.paths.path(cx.net, self.departures);
+        let header = Repr { number: self.number as u32, kind };
+        Control { to: self.key.src, path, msg: self.key.id, header }
+    }
+}

@@ -1,0 +1,451 @@
+//! The messages that a host sends: of those that have something to send and may, the one with the least left
+//! goes first (SRPT), one packet at a time.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
+use std::ops::Range;
+
+use endpoint::{Cx, Msg, MsgId, MsgKey, Packet, Span, Stat, UNBOUNDED, Why};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{HostId, Time};
+use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
+
+use super::config::Config;
+use super::{Control, Outbox, put_header};
+use crate::channels::Channels;
+use crate::ndp::paths::ControlPaths;
+use crate::received::unwrap_index;
+use crate::slab::{Slab, SlotRef};
+
+/// One message at its sender.
+#[derive(Debug)]
+struct Flow {
+    msg: Msg,
+    /// Among those to the same host.
+    number: u64,
+    packets: u64,
+    /// Packets that leave unasked.
+    unasked: u64,
+    /// Packets below this may be sent.
+    granted: u64,
+    /// Packets below this have been sent.
+    next: u64,
+    /// Packets below this have been sent before, if sending has begun anew.
+    sent: u64,
+    /// The level of what was granted.
+    level: u8,
+    /// What is to be sent again.
+    again: VecDeque<Range<u64>>,
+    /// Packets in `again`.
+    lost: u64,
+    /// Counts messages: of two with equally much left the older goes first.
+    order: u64,
+    /// The entry of `ready` that stands for it, if any: what was left then.
+    listed: Option<u64>,
+    /// Packets sent, for the draws of paths.
+    departures: u64,
+    paths: ControlPaths,
+    /// When the receiver was last heard of, or the message began.
+    heard: Time,
+    /// When it last sent, or asked its receiver.
+    active: Time,
+}
+
+/// The messages to one host that are not over, by number.
+#[derive(Debug, Default)]
+struct Peer {
+    /// The number of the first of `flows`.
+    first: u64,
+    flows: VecDeque<Option<SlotRef>>,
+    /// What it has last said of them.
+    whole: Whole,
+}
+
+/// A message as its receiver names it: the host, and the number as on the wire.
+pub(super) type Named = (HostId, u32);
+
+/// The sending half of a host.
+#[derive(Debug)]
+pub(super) struct Sender {
+    flows: Slab<Flow>,
+    by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
+    peers: HashMap<HostId, Peer, FxBuildHasher>,
+    /// Messages that may send: the least left first. An entry that is not its message's `listed` means nothing.
+    ready: BinaryHeap<Reverse<(u64, u64, SlotRef)>>,
+    channels: Channels,
+    started: u64,
+}
+
+impl Sender {
+    pub(super) fn new() -> Self {
+        Self {
+            flows: Slab::new(),
+            by_id: HashMap::default(),
+            peers: HashMap::default(),
+            ready: BinaryHeap::new(),
+            channels: Channels::default(),
+            started: 0,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    pub(super) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) {
+        if self.channels.enter(msg) {
+            self.start(cx, config, *msg);
+        }
+    }
+
+    fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
+        let peer = self.peers.entry(msg.dst).or_default();
+        let packets = config.packets(msg.len);
+        let unasked = config.rtt_packets().min(packets);
+        self.started += 1;
+        let at = self.flows.insert(Flow {
+            msg,
+            number: peer.first + peer.flows.len() as u64,
+            packets,
+            unasked,
+            granted: unasked,
+            next: 0,
+            sent: 0,
+            level: config.levels - 1,
+            again: VecDeque::new(),
+            lost: 0,
+            order: self.started,
+            listed: None,
+            departures: 0,
+            paths: ControlPaths::new(config.paths, cx.net, msg.dst, cx.draw.part(msg.id.0)),
+            heard: cx.now,
+            active: cx.now,
+        });
+        peer.flows.push_back(Some(at));
+        self.by_id.insert(msg.id, at);
+        self.list(config, at);
+    }
+
+    /// Have the message among those that may send, if it may.
+    fn list(&mut self, config: &Config, at: SlotRef) {
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        let left = flow.left(config);
+        if flow.may_send() && flow.listed != Some(left) {
+            flow.listed = Some(left);
+            self.ready.push(Reverse((left, flow.order, at)));
+        }
+    }
+
+    /// The message that `from` calls `number`, if it is not over.
+    fn find(&mut self, (from, number): Named) -> Option<(SlotRef, &mut Flow)> {
+        let peer = self.peers.get(&from)?;
+        let ahead = unwrap_index(peer.first, number).checked_sub(peer.first)?;
+        let at = (*peer.flows.get(usize::try_from(ahead).ok()?)?)?;
+        Some((at, self.flows.get_mut(at)?))
+    }
+
+    /// Packets below `granted` may be sent, at `level`. An older grant than the last one says nothing (homa.md,
+    /// edge case 5).
+    pub(super) fn on_grant(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        name: Named,
+        (granted, level): (u32, u8),
+    ) {
+        let Some((at, flow)) = self.find(name) else { return };
+        flow.heard = cx.now;
+        let granted = unwrap_index(flow.granted, granted).min(flow.packets);
+        // What cannot be ahead is behind, beyond zero.
+        if granted <= flow.granted || granted - flow.granted > u64::from(u32::MAX / 2) {
+            return;
+        }
+        flow.granted = granted;
+        flow.level = level.min(config.levels - 1);
+        self.list(config, at);
+    }
+
+    /// Packets `first..end` are missing. What has been sent of them is sent again, first of all (homa.md, edge
+    /// case 6); that the rest may be sent was lost. If it all waits here for its turn, say so.
+    pub(super) fn on_resend(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        name: Named,
+        (first, end, level): (u32, u32, u8),
+        out: &mut Outbox,
+    ) {
+        let Some((at, flow)) = self.find(name) else {
+            out.push(answer(cx, config, name, Kind::Unknown { mine: true }));
+            return;
+        };
+        flow.heard = cx.now;
+        let first = unwrap_index(flow.next, first);
+        let end = unwrap_index(flow.next, end).min(flow.packets);
+        if first >= end {
+            return;
+        }
+        let waits = flow.next < flow.granted && flow.next <= first && flow.lost == 0;
+        if waits {
+            out.push(flow.control(cx, Kind::Busy { mine: true }));
+        } else if first < flow.next {
+            flow.repeat(first..end.min(flow.next));
+            cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
+        }
+        if end > flow.granted {
+            flow.granted = end;
+            flow.level = level.min(config.levels - 1);
+        }
+        self.list(config, at);
+    }
+
+    /// The receiver knows nothing of the message: begin anew.
+    pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
+        let Some((at, flow)) = self.find(name) else { return };
+        flow.heard = cx.now;
+        flow.sent = flow.sent.max(flow.next);
+        flow.next = 0;
+        flow.granted = flow.unasked;
+        flow.again.clear();
+        flow.lost = 0;
+        cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
+        self.list(config, at);
+    }
+
+    /// The receiver is alive.
+    pub(super) fn on_busy(&mut self, cx: &mut Cx<'_>, name: Named) {
+        if let Some((_, flow)) = self.find(name) {
+            flow.heard = cx.now;
+        }
+    }
+
+    /// The receiver has this message.
+    pub(super) fn on_ack(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
+        if let Some((at, flow)) = self.find(name) {
+            cx.fx.acked(flow.msg.id);
+            self.close(cx, config, at);
+        }
+    }
+
+    /// Host `from` has these messages.
+    pub(super) fn on_whole(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        from: HostId,
+        whole: Whole,
+    ) {
+        let Some(peer) = self.peers.get_mut(&from) else { return };
+        if peer.whole == whole {
+            return;
+        }
+        peer.whole = whole;
+        let end = peer.first + peer.flows.len() as u64;
+        let missing = unwrap_index(peer.first, whole.first_missing);
+        if missing > end {
+            // Old news from before the first, or none that can be true.
+            return;
+        }
+        for number in peer.first..missing {
+            self.on_ack(cx, config, (from, number as u32));
+        }
+        let mut behind = whole.behind;
+        while behind != 0 {
+            let number = missing + 1 + u64::from(behind.trailing_zeros());
+            behind &= behind - 1;
+            self.on_ack(cx, config, (from, number as u32));
+        }
+    }
+
+    /// Ask the receivers of messages that have nothing more to send and have not been heard of for long; give up
+    /// those that have not been heard of for very long.
+    pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+        let mut dead = Vec::new();
+        for (at, flow) in self.flows.iter_mut() {
+            if flow.may_send() {
+                // It waits for its own turn, not for the receiver.
+                continue;
+            }
+            if flow.heard.saturating_add(config.give_up) <= cx.now {
+                dead.push(at);
+            } else if flow.heard.max(flow.active).saturating_add(config.resend_timeout) <= cx.now {
+                flow.active = cx.now;
+                out.push(flow.control(cx, Kind::NeedAck));
+            }
+        }
+        for at in dead {
+            self.end(cx, config, at, Why::TimedOut, out);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId, out: &mut Outbox) {
+        if let Some(&at) = self.by_id.get(&id) {
+            self.end(cx, config, at, Why::Cancelled, out);
+        } else if self.channels.cancel(id) {
+            cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+        }
+    }
+
+    /// Give a message up, and tell the receiver.
+    fn end(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, why: Why, out: &mut Outbox) {
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        out.push(flow.control(cx, Kind::Unknown { mine: true }));
+        cx.fx.failed(MsgKey { src: cx.me, id: flow.msg.id }, why);
+        self.close(cx, config, at);
+    }
+
+    /// Forget a message, and start the next one of its channel.
+    fn close(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef) {
+        let Some(Flow { msg, number, .. }) = self.flows.remove(at) else { return };
+        self.by_id.remove(&msg.id);
+        if let Some(peer) = self.peers.get_mut(&msg.dst) {
+            peer.forget(number);
+        }
+        if self.flows.is_empty() {
+            self.ready.clear();
+        }
+        if let Some(next) = self.channels.leave(&msg) {
+            self.start(cx, config, next);
+        }
+    }
+
+    /// The next data packet, if a message may send. False if none may. `whole` says what has arrived of a host.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        whole: impl FnOnce(HostId) -> Whole,
+        slot: &mut Packet,
+    ) -> bool {
+        while let Some(mut top) = self.ready.peek_mut() {
+            let Reverse((left, _, at)) = *top;
+            let listed = self.flows.get_mut(at).filter(|flow| flow.listed == Some(left));
+            let Some(flow) = listed else {
+                PeekMut::pop(top);
+                continue;
+            };
+            if flow.may_send() {
+                let first = self.peers.get(&flow.msg.dst).map_or(flow.number, |peer| peer.first);
+                flow.send(cx, config, flow.number - first, whole(flow.msg.dst), slot);
+                // It has less left than before, so it stays the first.
+                let left = flow.left(config);
+                flow.listed = Some(left);
+                top.0.0 = left;
+                return true;
+            }
+            flow.listed = None;
+            PeekMut::pop(top);
+        }
+        false
+    }
+}
+
+impl Peer {
+    /// Message `number` is over.
+    fn forget(&mut self, number: u64) {
+        let ahead = number.checked_sub(self.first).and_then(|ahead| usize::try_from(ahead).ok());
+        if let Some(flow) = ahead.and_then(|ahead| self.flows.get_mut(ahead)) {
+            *flow = None;
+        }
+        while let Some(None) = self.flows.front() {
+            self.flows.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+impl Flow {
+    /// Bytes left to send, granted or not, and those to send again: what SRPT goes by.
+    fn left(&self, config: &Config) -> u64 {
+        let payload = u64::from(config.payload);
+        let unsent = self.msg.len.saturating_sub(self.next * payload);
+        unsent.saturating_add(self.lost * payload)
+    }
+
+    fn may_send(&self) -> bool {
+        self.next < self.granted || self.lost > 0
+    }
+
+    /// Send `range`, which has been sent, again.
+    fn repeat(&mut self, range: Range<u64>) {
+        // What is to be sent again anyway is not asked for twice.
+        let known = |r: &Range<u64>| r.start <= range.start && range.end <= r.end;
+        if !self.again.iter().any(known) {
+            self.lost += range.end - range.start;
+            self.again.push_back(range);
+        }
+    }
+
+    /// The next packet to send, and its level.
+    fn take(&mut self, config: &Config) -> (u64, u8) {
+        if let Some(range) = self.again.front_mut() {
+            let index = range.start;
+            range.start += 1;
+            if range.is_empty() {
+                self.again.pop_front();
+            }
+            self.lost -= 1;
+            return (index, 0);
+        }
+        let index = self.next;
+        self.next += 1;
+        let level = match index < self.unasked {
+            true => config.unscheduled_level(index, self.msg.len),
+            false => self.level,
+        };
+        (index, level)
+    }
+
+    /// Put the next packet into `slot`; the oldest open message to that host is `behind` numbers behind.
+    fn send(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        behind: u64,
+        whole: Whole,
+        slot: &mut Packet,
+    ) {
+        let before = self.next;
+        let (index, level) = self.take(config);
+        if self.next == before || index < self.sent {
+            cx.fx.count(Stat::Retransmission);
+        }
+        let len = config.payload_of(index, self.msg.len);
+        self.departures += 1;
+        self.active = cx.now;
+        slot.src = cx.me;
+        slot.dst = self.msg.dst;
+        slot.path = self.paths.path(cx.net, self.departures);
+        slot.class = config.class(level);
+        slot.wire_len = len + config.header;
+        let offset = index * u64::from(config.payload);
+        slot.span = Span { msg: self.msg.id, offset, len: u32::from(len) };
+        let data = Data {
+            len,
+            index: index as u32,
+            size: if self.msg.len == UNBOUNDED { ENDLESS } else { self.msg.len },
+            // Both at most 65535.
+            unasked: self.unasked.min(u64::from(u16::MAX)) as u16,
+            oldest: behind.min(u64::from(u16::MAX)) as u16,
+            whole,
+        };
+        put_header(slot, &Repr { number: self.number as u32, kind: Kind::Data(data) });
+    }
+
+    fn control(&mut self, cx: &Cx<'_>, kind: Kind) -> Control {
+        self.departures += 1;
+        let path = self.paths.path(cx.net, self.departures);
+        let header = Repr { number: self.number as u32, kind };
+        Control { to: self.msg.dst, path, msg: self.msg.id, header }
+    }
+}
+
+/// Say something of a message that is not there.
+fn answer(cx: &Cx<'_>, config: &Config, (to, number): Named, kind: Kind) -> Control {
+    let paths = ControlPaths::new(config.paths, cx.net, to, cx.draw.part(u64::from(number)));
+    // Time makes the draw differ between repeated answers.
+    let path = paths.path(cx.net, cx.now.0);
+    Control { to, path, msg: MsgId(0), header: Repr { number, kind } }
+}
