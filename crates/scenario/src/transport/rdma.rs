@@ -5,9 +5,11 @@ mod dcqcn;
 mod hpcc;
 mod swift;
 
-use transports::rdma::rule::timely::{HaiBelow, Middle, Update};
+use transports::rdma::rule::timely::{Calm, HaiBelow, Middle, Update};
 use transports::rdma::rule::{RuleConfig, fast, timely as timely_rule};
-use transports::rdma::{self, Clock, Initial, Operation, Recovery, Segment, Speed, Timestamps};
+use transports::rdma::{
+    self, Clock, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract, Timestamps,
+};
 use transports::rto::RtoConfig;
 use units::{Bytes, Dur, Rate};
 
@@ -47,9 +49,11 @@ pub(crate) fn rdma(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport,
 pub(crate) fn timely(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let by_packet = |params| rdma::Config::roce(payload, RuleConfig::Timely(params));
+    // eRPC's timing wheel knows the rate when a packet is put into it.
+    let erpc = rdma::Config { recompute_gap: false, ..by_packet(timely_rule::Params::ERPC) };
     let known = [
         ("paper", rdma::Config::timely(payload)),
-        ("erpc", by_packet(timely_rule::Params::ERPC)),
+        ("erpc", erpc),
         ("hpcc", by_packet(timely_rule::Params::HPCC)),
     ];
     let p = preset(table, &known)?;
@@ -89,6 +93,8 @@ pub(crate) fn fast_rate(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Trans
 const UPDATES: &[(&str, Update)] =
     &[("completion", Update::Completion), ("round-trip", Update::RoundTrip)];
 
+const CALMS: &[(&str, Calm)] = &[("gradient", Calm::Gradient), ("difference", Calm::Difference)];
+
 fn timely_params(
     table: &mut Reader<'_>,
     p: Option<&rdma::Config>,
@@ -108,6 +114,7 @@ fn timely_params(
         min_rtt: table.given("min_rtt", p.map(|p| p.min_rtt))?,
         hai_factor: table.given("hai_factor", p.map(|p| p.hai_factor))?,
         hai_after: table.given("hai_after", p.map(|p| p.hai_after))?,
+        hai_by: named(table, "hai_by", CALMS, p.map(|p| p.hai_by))?,
         hai_below_t_low: table.given("hai_below_t_low", p.map(|p| p.hai_below_t_low))?,
         min_rate: table.given("min_rate", p.map(|p| p.min_rate))?,
         max_rate: table.given("max_rate", p.map(|p| p.max_rate))?,
@@ -126,6 +133,9 @@ const OPERATIONS: &[(&str, Operation)] = &[("write", Operation::Write), ("read",
 
 const TIMESTAMPS: &[(&str, Timestamps)] = &[("nic", Timestamps::Nic), ("host", Timestamps::Host)];
 
+const SUBTRACTS: &[(&str, Subtract)] =
+    &[("segment", Subtract::Segment), ("packet", Subtract::Packet)];
+
 /// The keys that all kinds have.
 fn read(
     table: &mut Reader<'_>,
@@ -143,9 +153,10 @@ fn read(
         class,
         ack_class: table.given("ack_class", ack_class)?,
         segment: table.given("segment", p.map(|p| p.segment))?,
-        nic_pacing: table.given("nic_pacing", p.map(|p| NicPacing(p.nic_pacing)))?.0,
+        nic_pacing: table.given("nic_pacing", p.map(|p| p.nic_pacing))?,
         recompute_gap: table.given("recompute_gap", p.map(|p| p.recompute_gap))?,
         count_nic_wait: table.given("count_nic_wait", p.map(|p| p.count_nic_wait))?,
+        subtract: named(table, "subtract", SUBTRACTS, p.map(|p| p.subtract))?,
         timestamps: named(table, "timestamps", TIMESTAMPS, p.map(|p| p.timestamps))?,
         clock: clock(table, p.map(|p| p.clock))?,
         feedback_jitter: table.given("feedback_jitter", p.map(|p| p.feedback_jitter))?,
@@ -322,18 +333,21 @@ impl<T: Knob> Knob for Off<T> {
     }
 }
 
-/// The rate inside segments, or "line".
-struct NicPacing(Option<Rate>);
-
+/// The rate inside segments, "line", or "own".
 impl Knob for NicPacing {
-    const EXAMPLE: &'static str = "\"700Mbps\"` or `\"line\"";
+    const EXAMPLE: &'static str = "\"700Mbps\"`, `\"line\"` or `\"own\"";
     fn read(value: &Value) -> Result<Self, String> {
         match value {
-            Value::Text(text) if text == "line" => Ok(Self(None)),
-            _ => Rate::read(value).map(|rate| Self(Some(rate))),
+            Value::Text(text) if text == "line" => Ok(Self::Line),
+            Value::Text(text) if text == "own" => Ok(Self::Own),
+            _ => Rate::read(value).map(Self::At),
         }
     }
     fn show(&self) -> toml::Value {
-        self.0.map_or_else(|| toml::Value::String("line".into()), |rate| rate.show())
+        match self {
+            Self::Line => toml::Value::String("line".into()),
+            Self::Own => toml::Value::String("own".into()),
+            Self::At(rate) => rate.show(),
+        }
     }
 }

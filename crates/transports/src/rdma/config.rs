@@ -47,6 +47,27 @@ pub enum Operation {
     Read,
 }
 
+/// How quickly the packets of a segment follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NicPacing {
+    /// As the interface can: a segment is a burst.
+    Line,
+    /// At this rate, if it is lower (TIMELY's figure 16).
+    At(Rate),
+    /// At the rate of the queue pair: no bursts at all ("ECN or Delay": per-packet pacing). Needs round-trip times that
+    /// begin with the last packet, `count_nic_wait` off.
+    Own,
+}
+
+/// What a round-trip time leaves out of its segment's serialisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subtract {
+    /// That of all its packets.
+    Segment,
+    /// That of the last.
+    Packet,
+}
+
 /// The clocks that round-trip times are measured by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timestamps {
@@ -86,12 +107,15 @@ pub struct Config {
     pub ack_class: u8,
     /// What is acknowledged.
     pub segment: Segment,
-    /// Packets of a segment leave at this rate instead of the line's, if that is lower.
-    pub nic_pacing: Option<Rate>,
-    /// A new rate also changes the gap that has begun (specs/timely.md, section 4).
+    /// How quickly the packets of a segment follow one another.
+    pub nic_pacing: NicPacing,
+    /// A new rate also changes the gap that has begun (specs/timely.md, section 4: a choice).
     pub recompute_gap: bool,
     /// A round-trip time includes what its segment waited for others in the interface.
     pub count_nic_wait: bool,
+    /// What a round-trip time leaves out of its segment's own time on the first link: all of it (TIMELY), or only its last
+    /// packet's (the simulator of "ECN or Delay", where the rest counts). Without `count_nic_wait`: all.
+    pub subtract: Subtract,
     /// What round-trip times are measured by.
     pub timestamps: Timestamps,
     /// What is wrong with them. Drift and calibration matter to [`Timestamps::Nic`] only.
@@ -142,9 +166,10 @@ impl Config {
             class: 0,
             ack_class: 7,
             segment: Segment::Packet,
-            nic_pacing: None,
+            nic_pacing: NicPacing::Line,
             recompute_gap: true,
             count_nic_wait: true,
+            subtract: Subtract::Segment,
             timestamps: Timestamps::Nic,
             clock: Clock::PERFECT,
             feedback_jitter: Dur::ZERO,
@@ -159,11 +184,14 @@ impl Config {
         }
     }
 
-    /// TIMELY as published: an acknowledgement for each segment of 16 KB (specs/timely.md, section 2).
+    /// TIMELY as published: an acknowledgement for each segment of 16 KB (specs/timely.md, section 2), which is released
+    /// by the rate at the release of the one before (section 4, line "scheduler": next_time = release + seg / R at
+    /// release), whatever the rate becomes until then.
     #[must_use]
     pub const fn timely(payload: u16) -> Self {
         let rule = RuleConfig::Timely(timely::Params::PAPER);
-        Self { segment: Segment::Bytes(16 << 10), ..Self::roce(payload, rule) }
+        let segment = Segment::Bytes(16 << 10);
+        Self { segment, recompute_gap: false, ..Self::roce(payload, rule) }
     }
 
     /// DCQCN: packets are marked, and marks come back by a CNP every 50 us at most (specs/dcqcn_pfc_hpcc_swift.md,
@@ -230,8 +258,14 @@ impl Config {
             let must = "it must be at most 32768 payloads";
             return Err(ConfigError::Range { name: "segment", value: f64::from(bytes), must });
         }
-        if let Some(rate) = self.nic_pacing {
-            Speed::Fixed(rate).check("nic_pacing")?;
+        match self.nic_pacing {
+            NicPacing::Line => {}
+            NicPacing::At(rate) => Speed::Fixed(rate).check("nic_pacing")?,
+            NicPacing::Own if self.stamps_departures() => {}
+            NicPacing::Own => {
+                let of = "timestamps nic and count_nic_wait off";
+                return Err(ConfigError::Needs { name: "nic_pacing own", of });
+            }
         }
         if let Recovery::Selective { reordering } = self.recovery {
             let (name, value) = ("reordering", f64::from(reordering));

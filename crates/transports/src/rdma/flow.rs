@@ -6,7 +6,7 @@ use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
 use wire::int::Hop;
 use wire::roce::Part;
 
-use super::config::{Config, Operation, Recovery, Segment, Timestamps};
+use super::config::{Config, NicPacing, Operation, Recovery, Segment, Subtract, Timestamps};
 use super::flight::{Flight, Stamp};
 use super::pace::Pace;
 use super::quiet::{Named, Notices};
@@ -283,10 +283,14 @@ impl Flow {
         self.pace.release(released, bytes, self.rule().rate());
     }
 
-    /// The time that the interface takes for `bytes`, the segment from `nxt` to `end`.
+    /// The time that the interface takes for `bytes`, the segment from `nxt` to `end`, as far as round-trip times leave
+    /// it out.
     fn serialisation(&self, config: &Config, end: u64, bytes: u64) -> Dur {
+        if config.subtract == Subtract::Packet {
+            return self.line.serialise(self.stream.wire_bytes(end - 1..end));
+        }
         match config.nic_pacing {
-            Some(pacing) if pacing < self.line => {
+            NicPacing::At(pacing) if pacing < self.line => {
                 let last = self.stream.wire_bytes(end - 1..end);
                 let others = end - 1 - self.nxt;
                 let each = (bytes - last).checked_div(others).unwrap_or(0);
@@ -508,7 +512,7 @@ impl Flow {
 
 impl Config {
     /// Whether round-trip times begin when the last packet of a segment has left the interface.
-    fn stamps_departures(&self) -> bool {
+    pub(super) fn stamps_departures(&self) -> bool {
         self.timestamps == Timestamps::Nic && !self.count_nic_wait
     }
 }

@@ -48,7 +48,8 @@ use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 
 pub use config::{
-    Clock, Config, ConfigError, Initial, Operation, Recovery, Segment, Speed, Timestamps,
+    Clock, Config, ConfigError, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract,
+    Timestamps,
 };
 use control::{OUTBOX_MAX, Outbox, put_header};
 use flow::{Departure, Flow, Identity, Incoming, Timer};
@@ -331,7 +332,12 @@ impl Rdma {
         let flow = &mut self.flows[slot as usize];
         let line = cx.net.rate(0);
         let left = cx.now + line.serialise(u64::from(bytes));
-        let paced = self.config.nic_pacing.filter(|pacing| *pacing < line);
+        let paced = match self.config.nic_pacing {
+            NicPacing::Line => None,
+            NicPacing::At(rate) => Some(rate),
+            NicPacing::Own => Some(flow.rule().rate()),
+        };
+        let paced = paced.filter(|pacing| *pacing < line);
         if let (true, Some(pacing)) = (departure.more, paced) {
             flow.pause_burst(cx.now + pacing.serialise(u64::from(bytes)));
         }

@@ -14,7 +14,8 @@ use super::control::Control;
 use super::rule::timely::Params;
 use super::rule::{dcqcn, hpcc, swift};
 use super::{
-    Config, ConfigError, Initial, Operation, Rdma, Recovery, RuleConfig, Segment, Speed, put_header,
+    Config, ConfigError, Initial, NicPacing, Operation, Rdma, Recovery, RuleConfig, Segment, Speed,
+    Subtract, put_header,
 };
 use crate::rto::RtoConfig;
 
@@ -157,7 +158,7 @@ fn idle_rtt(config: &Config) -> Dur {
 #[test]
 fn i1_i2_samples_of_an_idle_path_are_constant_whatever_the_segment() {
     let segment = |bytes| Config { segment: Segment::Bytes(bytes), ..Config::timely(1024) };
-    let paced = Config { nic_pacing: Some(Rate(700_000_000)), ..Config::timely(1024) };
+    let paced = Config { nic_pacing: NicPacing::At(Rate(700_000_000)), ..Config::timely(1024) };
     let stamped = Config { count_nic_wait: false, ..Config::timely(1024) };
     let by_packet = Config { segment: Segment::Packet, ..Config::timely(1024) };
     for config in
@@ -192,6 +193,52 @@ fn jitter_of_feedback_is_in_the_samples() {
     assert!(held.iter().all(|held| *held <= jitter.0), "{held:?}");
     let mean = held.iter().sum::<u64>() / held.len() as u64;
     assert!((45_000_000..55_000_000).contains(&mean), "{mean} ps");
+}
+
+/// Without bursts (`own`), and with one whose own time on the link counts but for the last packet's (`packet`): the
+/// simulator of "ECN or Delay".
+#[test]
+fn segments_paced_packet_by_packet_have_the_samples_of_a_lone_packet_and_bursts_may_count_their_own_time()
+ {
+    let at = Initial::At(Speed::Fixed(Rate(1_000_000_000)));
+    let rule = RuleConfig::Timely(Params { initial: at, hai_factor: 1.0, ..Params::PAPER });
+    let timely = Config { rule, ..Config::timely(1024) };
+    let own = Config { nic_pacing: NicPacing::Own, count_nic_wait: false, ..timely };
+    let burst = Config { subtract: Subtract::Packet, ..timely };
+    let counted = idle_rtt(&timely) + TEN_GIG.serialise(15 * 1086);
+    for (config, rtt) in [(own, idle_rtt(&own)), (burst, counted)] {
+        let mut net = bottleneck(&[config; 2], 1000);
+        net.submit(HostId(1), TO, 64 << 10);
+        net.run_until_idle(Dur::from_ms(100));
+        assert_eq!(samples(&net, 1).iter().map(|s| s.2).collect::<Vec<_>>(), [rtt; 4]);
+        // 64 packets at 1 to 1.04 Gb/s, or four bursts, the last of which takes no gap.
+        let last = samples(&net, 1)[3].0.since(Time::ZERO).as_us_f64();
+        let us = if config == own { 530.0..560.0 } else { 400.0..440.0 };
+        assert!(us.contains(&last), "{last} us");
+    }
+    let refused = Config { nic_pacing: NicPacing::Own, ..timely };
+    assert!(refused.check().is_err());
+}
+
+/// Section 4: a segment is released at next_time = release + seg / R at the release before it, unless `recompute_gap`.
+#[test]
+fn the_gap_that_has_begun_follows_a_new_rate_only_if_so_chosen() {
+    let at = Initial::At(Speed::Fixed(Rate(100_000_000)));
+    let rule = RuleConfig::Timely(Params {
+        initial: at,
+        delta: Speed::Fixed(Rate(100_000_000)),
+        ..Params::PAPER
+    });
+    let second = |recompute_gap| {
+        let config = Config { rule, recompute_gap, ..Config::timely(1024) };
+        let mut net = bottleneck(&[config; 2], 1000);
+        net.submit(HostId(1), TO, 32 << 10);
+        net.run_until_idle(Dur::from_ms(100));
+        samples(&net, 1)[1].0.since(samples(&net, 1)[0].0)
+    };
+    // The first sample, 19 us after the release, doubles the rate.
+    let gap = Rate(100_000_000).serialise(16 * 1086);
+    assert_eq!((second(false), second(true) * 2), (gap, gap));
 }
 
 #[test]

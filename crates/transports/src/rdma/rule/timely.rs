@@ -16,6 +16,17 @@ pub enum Update {
     RoundTrip,
 }
 
+/// What counts towards hyperactive increase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calm {
+    /// A gradient that lets the rate grow, between the thresholds (the paper's text, "gradient < 0 for five
+    /// completion events", with the gradient of the rule).
+    Gradient,
+    /// A round-trip time below the one before, wherever it is: the newest difference, not their average (the code
+    /// that the paper's authors put on the web, timely-code-snippet.cc; eRPC has it from there).
+    Difference,
+}
+
 /// What the rate follows between the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Middle {
@@ -57,8 +68,10 @@ pub struct Params {
     pub min_rtt: Dur,
     /// Hyperactive increase: delta is multiplied by this, at least 1.
     pub hai_factor: f64,
-    /// So many acknowledgements without a positive gradient in a row begin hyperactive increase, at least 1.
+    /// So many acknowledgements in a row that count begin hyperactive increase, at least 1.
     pub hai_after: u32,
+    /// Which count.
+    pub hai_by: Calm,
     /// What becomes of it below `t_low`.
     pub hai_below_t_low: HaiBelow,
     /// The rate is never lower.
@@ -94,6 +107,7 @@ impl Params {
         min_rtt: Dur::from_us(20),
         hai_factor: 5.0,
         hai_after: 5,
+        hai_by: Calm::Gradient,
         hai_below_t_low: HaiBelow::Never,
         min_rate: Speed::Share(0.001),
         max_rate: Speed::Share(1.0),
@@ -113,6 +127,7 @@ impl Params {
         beta: 0.26,
         alpha: 0.46,
         min_rtt: Dur::from_us(2),
+        hai_by: Calm::Difference,
         min_rate: Speed::Fixed(Rate(120_000_000)),
         initial: Initial::At(Speed::Share(1.0)),
         least_factor: 0.5,
@@ -173,7 +188,7 @@ pub struct Timely {
     previous: Option<Dur>,
     /// The average of differences between them, picoseconds.
     difference: f64,
-    /// Acknowledgements without a positive gradient in a row.
+    /// Acknowledgements in a row that count towards hyperactive increase.
     calm: u32,
     updated: Time,
     /// The packet that was next when the rate was last worked out.
@@ -201,6 +216,9 @@ impl Timely {
         let Params { alpha, min_rtt, .. } = self.params;
         let new = self.previous.map_or(0.0, |previous| rtt.0 as f64 - previous.0 as f64);
         self.previous = Some(rtt);
+        if self.params.hai_by == Calm::Difference {
+            self.calm = if new < 0.0 { self.calm.saturating_add(1) } else { 0 };
+        }
         self.difference = (1.0 - alpha) * self.difference + alpha * new;
         self.difference / min_rtt.0 as f64
     }
@@ -214,7 +232,7 @@ impl Timely {
             return self.rate + scale * self.step_below(rising);
         }
         if rtt > t_high || t_low == t_high {
-            self.calm = 0;
+            self.count(false);
             return self.rate * (1.0 - beta * scale * (1.0 - t_high.0 as f64 / rtt.0 as f64));
         }
         if self.params.middle == Middle::Weighted {
@@ -227,12 +245,18 @@ impl Timely {
                 t_low,
             );
         }
+        self.count(!rising);
         if rising {
-            self.calm = 0;
             return self.rate * (1.0 - beta * scale * gradient).max(0.0);
         }
-        self.calm = self.calm.saturating_add(1);
         self.rate + scale * self.step()
+    }
+
+    /// An acknowledgement with a gradient that lets the rate grow, or without.
+    fn count(&mut self, calm: bool) {
+        if self.params.hai_by == Calm::Gradient {
+            self.calm = if calm { self.calm.saturating_add(1) } else { 0 };
+        }
     }
 
     /// delta, or more of it in hyperactive increase.
@@ -248,7 +272,7 @@ impl Timely {
             HaiBelow::Calm => !rising,
             HaiBelow::Always => true,
         };
-        self.calm = if counts { self.calm.saturating_add(1) } else { 0 };
+        self.count(counts);
         self.step()
     }
 
@@ -381,6 +405,26 @@ mod tests {
         let low = after(&mut rule, 101);
         assert!(low < 1_140.0);
         close(after(&mut rule, 101), low + 10.0);
+    }
+
+    /// What falls on average need not fall each time: after a steep descent the average stays negative, although
+    /// single samples rise.
+    #[test]
+    fn i3_hyperactive_increase_may_count_falling_samples_instead() {
+        let fourth = |hai_by| {
+            let mut rule = timely(Params { hai_by, ..PAPER });
+            after(&mut rule, 400);
+            for us in [60, 61, 60, 61, 60] {
+                after(&mut rule, us);
+            }
+            let before = rule.rate / 1e6;
+            after(&mut rule, 59) - before
+        };
+        assert_eq!((fourth(Calm::Gradient), fourth(Calm::Difference)), (50.0, 10.0));
+        let mut rule = timely(Params { hai_by: Calm::Difference, ..PAPER });
+        let rates = [46, 45, 44, 43, 42, 400, 60, 59, 58].map(|us| after(&mut rule, us));
+        assert_eq!(rates[4], 1_050.0, "none of it below t_low");
+        assert!(rates[5] < 1_050.0 && rates[8] - rates[7] < 11.0, "400 us ended the row");
     }
 
     #[test]
