@@ -59,8 +59,8 @@ pub(crate) fn p4(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport
         framing: FRAMING,
         mtu: FRAMING.payload + FRAMING.overhead,
         proto: config.protocols.first().copied().unwrap_or(0),
-        // Eight types of service, the reverse of classes; programs use the first ones.
-        classes: (0..8).collect(),
+        // Types of service count from zero, classes the other way.
+        classes: (8_u8.saturating_sub(config.priorities)..8).collect(),
         first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
         scatters: false,
