@@ -36,7 +36,7 @@ bench:
 	cargo build --release --locked -p trimline
 	$(TRIMLINE) bench
 
-FUZZ_TARGETS = scenario workload headers
+FUZZ_TARGETS = scenario workload headers p4
 
 fuzz:
 	for target in $(FUZZ_TARGETS); do \

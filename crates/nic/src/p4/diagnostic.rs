@@ -6,6 +6,11 @@ use std::sync::Arc;
 
 use super::source::{Source, Sources, Span};
 
+/// How much of a long line is shown, in characters.
+const MAX_SHOWN: usize = 160;
+/// How many characters of it stand before the place that is meant.
+const SHOWN_BEFORE: usize = 60;
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -61,11 +66,17 @@ impl fmt::Display for Diagnostic {
             Severity::Warning => "warning",
         };
         writeln!(f, "{}:{line}:{column}: {kind}: {}", self.source.name, self.message)?;
-        let text = self.source.line(line);
-        let indent: String =
-            text.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        writeln!(f, "    {text}")?;
-        write!(f, "    {indent}{}", "^".repeat(self.underlined()))?;
+        let before = column - 1;
+        let mut text: Vec<char> = self.source.line(line).chars().collect();
+        let is_long = text.len() > MAX_SHOWN && before > SHOWN_BEFORE;
+        let skipped = if is_long { before - SHOWN_BEFORE } else { 0 };
+        text.drain(..skipped.min(text.len()));
+        let shown: String = text.iter().take(MAX_SHOWN).collect();
+        let blank = |&c: &char| if c == '\t' { '\t' } else { ' ' };
+        let indent: String = text.iter().take(before - skipped).map(blank).collect();
+        let underlined = self.underlined().min(MAX_SHOWN - (before - skipped));
+        writeln!(f, "    {shown}")?;
+        write!(f, "    {indent}{}", "^".repeat(underlined))?;
         if !self.hint.is_empty() {
             write!(f, "\n  hint: {}", self.hint)?;
         }
@@ -200,6 +211,16 @@ mod tests {
         let expected = "a.p4:2:3: error: unknown name `lenn`\n      lenn = 3;\n      ^^^^\n  \
                         hint: did you mean `len`?";
         assert_eq!(all[0].to_string(), expected);
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_place_is_shown() {
+        let mut m = messages(&format!("{}bad{}\n", "a".repeat(50_000), "b".repeat(50_000)));
+        m.error(Span { file: 0, start: 50_000, end: 50_003 }, "no", "");
+        let text = m.into_sorted().0[0].to_string();
+        assert!(text.starts_with("a.p4:1:50001: error: no") && text.len() < 400, "{text}");
+        let at = |needle| text.lines().find(|l: &&str| l.contains(needle)).unwrap().find(needle);
+        assert_eq!(at("bad"), at("^^^"), "{text}");
     }
 
     #[test]

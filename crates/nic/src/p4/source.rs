@@ -59,12 +59,16 @@ impl Span {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sources {
     files: Vec<Arc<Source>>,
+    /// Of each file, where its lines begin.
+    lines: Vec<Vec<u32>>,
 }
 
 impl Sources {
     /// Add a file; `None` if there are too many to number.
     pub(crate) fn add(&mut self, name: &str, text: String) -> Option<u16> {
         let number = u16::try_from(self.files.len()).ok()?;
+        let begins = text.bytes().zip(1..).filter(|(b, _)| *b == b'\n').map(|(_, next)| next);
+        self.lines.push([0].into_iter().chain(begins).collect());
         self.files.push(Arc::new(Source { name: name.to_owned(), text }));
         Some(number)
     }
@@ -81,11 +85,23 @@ impl Sources {
         u16::try_from(at).ok()
     }
 
+    /// Line and column of a span's first character, both from one; columns count characters.
+    pub(crate) fn line_column(&self, span: Span) -> (usize, usize) {
+        let file = usize::from(span.file);
+        let (Some(source), Some(lines)) = (self.files.get(file), self.lines.get(file)) else {
+            return (0, 0);
+        };
+        let line = lines.partition_point(|&begin| begin <= span.start);
+        let begin = lines.get(line.wrapping_sub(1)).copied().unwrap_or_default();
+        let before = source.text.get(begin as usize..span.start as usize).unwrap_or_default();
+        (line, 1 + before.chars().count())
+    }
+
     /// `file:line:column` of a span's first character.
     #[must_use]
     pub(crate) fn place(&self, span: Span) -> String {
         let Some(file) = self.file(span.file) else { return String::new() };
-        let (line, column) = file.line_column(span.start as usize);
+        let (line, column) = self.line_column(span);
         format!("{}:{line}:{column}", file.name)
     }
 }
@@ -101,5 +117,11 @@ mod tests {
         assert_eq!(file.line_column(5), (2, 3), "é is two bytes and one column");
         assert_eq!(file.line_column(99), (3, 1), "beyond the end is the end");
         assert_eq!((file.line(2), file.line(9)), ("é b", ""));
+        let mut sources = Sources::default();
+        sources.add("x.p4", file.text.clone());
+        for start in [0, 1, 2, 4, 5, 6, 7] {
+            let span = Span { file: 0, start, end: start };
+            assert_eq!(sources.line_column(span), file.line_column(start as usize), "{start}");
+        }
     }
 }

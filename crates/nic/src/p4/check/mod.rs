@@ -83,7 +83,7 @@ struct Checker<'a> {
     /// The pipeline that is being built.
     frame: Frame,
     within: Within,
-    /// How many statements there are so far.
+    /// How many statements there are so far, walked and emitted.
     statements: usize,
     /// How many controls are being inlined into one another.
     depth: usize,
@@ -126,22 +126,27 @@ impl Checker<'_> {
     }
 
     fn place(&self, span: Span) -> ir::Place {
-        let Some(file) = self.messages.sources.file(span.file) else { return ir::Place::default() };
-        let (line, column) = file.line_column(span.start as usize);
+        let (line, column) = self.messages.sources.line_column(span);
         let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         ir::Place { file: span.file, line: short(line), column: short(column) }
     }
 
     /// Add a statement to the block that is being built.
     fn emit(&mut self, kind: ir::StmtKind, span: Span) -> Checked<()> {
-        self.statements += 1;
-        if self.statements > MAX_STATEMENTS {
-            let hint = "controls are inlined and parsers' loops unrolled; apply fewer of them";
-            return Err(self.error(span, "the program becomes too long", hint));
-        }
+        self.effort(span)?;
         let place = self.place(span);
         self.frame.block.push(ir::Stmt { kind, place });
         Ok(())
+    }
+
+    /// Count a statement, walked or emitted: inlined controls grow quickly.
+    fn effort(&mut self, span: Span) -> Checked<()> {
+        self.statements += 1;
+        if self.statements == MAX_STATEMENTS {
+            let hint = "controls are inlined and parsers' loops unrolled; apply fewer of them";
+            return Err(self.error(span, "the program becomes too long", hint));
+        }
+        if self.statements > MAX_STATEMENTS { Err(Reported) } else { Ok(()) }
     }
 
     /// What `inner` emits, as a block of its own.

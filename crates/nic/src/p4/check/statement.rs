@@ -16,6 +16,7 @@ impl Checker<'_> {
     pub(super) fn statements(&mut self, statements: &[Statement]) -> Checked<()> {
         let mut result = Ok(());
         for statement in statements {
+            self.effort(statement.span)?;
             if let Err(reported) = self.statement(statement) {
                 result = Err(reported);
             }

@@ -1,0 +1,47 @@
+//! The P4 front end on arbitrary text, and on Trimline's own programs with a piece replaced: it never
+//! panics, and what it accepts keeps the rules of the IR.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nic::{ir, p4};
+
+/// Programs to spoil, and what they include.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("ndp.p4", include_str!("../../p4/ndp.p4")),
+    ("homa.p4", include_str!("../../p4/homa.p4")),
+    ("flow_counter.p4", include_str!("../../crates/nic/tests/small/flow_counter.p4")),
+    ("ecn_echo.p4", include_str!("../../crates/nic/tests/small/ecn_echo.p4")),
+    ("source_route.p4", include_str!("../../crates/nic/tests/small/source_route.p4")),
+];
+const INCLUDES: &[(&str, &str)] = &[
+    ("headers.p4", include_str!("../../p4/headers.p4")),
+    ("box.p4", include_str!("../../crates/nic/tests/small/box.p4")),
+];
+
+fuzz_target!(|data: &[u8]| {
+    compile(&String::from_utf8_lossy(data));
+    // Two bytes say which program and where, one how much of it goes, the rest takes its place.
+    if let [which, at, much, new @ ..] = data {
+        let (_, program) = PROGRAMS[usize::from(*which) % PROGRAMS.len()];
+        let start = usize::from(*at) * program.len() / 256;
+        let end = (start + usize::from(*much)).min(program.len());
+        let bytes = [&program.as_bytes()[..start], new, &program.as_bytes()[end..]].concat();
+        compile(&String::from_utf8_lossy(&bytes));
+    }
+});
+
+fn compile(text: &str) {
+    let files = |name: &str| match INCLUDES.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => Some((*text).to_owned()),
+        None => (name == "main.p4").then(|| text.to_owned()),
+    };
+    let compiled = p4::check(&files, "main.p4", &[]);
+    for diagnostic in &compiled.diagnostics {
+        assert!(!diagnostic.to_string().is_empty());
+    }
+    if let Some(program) = compiled.program {
+        assert_eq!(ir::check(&program), Ok(()));
+        let _ = ir::stages(&program);
+    }
+}
