@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
-use crate::transport::Transports;
+use crate::transport::{Around, Transports};
 use crate::{
     buffer, fault, files, host, life, lossless, queue, routing, topology, traffic, transport,
 };
@@ -131,7 +131,8 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let (mode, reroute_after) = routing::read(&mut tables.routing, root.has("fault"))?;
     let topology = topology::read(&mut tables.topology, dir)?;
     let hosts = topology.hosts();
-    let transports = transport::read(&mut tables.transport, mode, hosts)?;
+    let around = Around { mode, hosts, dir };
+    let transports = transport::read(&mut tables.transport, &around)?;
     routing::check(&tables.routing, mode, &transports)?;
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use endpoint::{App, Draw, Purpose, Routes, UNBOUNDED};
 use fabric::Topology;
-use units::{Dur, HostId, Time};
+use units::{Bytes, Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
     Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan,
@@ -152,6 +152,7 @@ pub(crate) fn read(
         let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;
         check_cap(table, &part, transport)?;
+        check_longest(table, &part, transport)?;
         traffic.deadlines.push(deadline(table, &part)?);
         traffic.stops.push(stop(table)?);
         traffic.endless = part.endless().or(traffic.endless);
@@ -181,6 +182,27 @@ fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
     let message = "this transport never learns whether a message has arrived";
     let error = table.error(key, message, "messages that end");
     Err(error.hint("its messages have no end: `size = \"unbounded\"`"))
+}
+
+/// Check that `transport` carries messages as long as the longest, where that is known before the run.
+fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
+    let longest = match part {
+        Part::Plan(plan) => plan.flows.iter().map(|flow| flow.len).max().unwrap_or(0),
+        Part::Poisson(spec, _) => spec.sizes.largest(),
+        Part::ClosedLoop(spec, _) => spec.sizes.largest(),
+        Part::Barrier(_) | Part::Queries(_) | Part::Calls(..) => return Ok(()),
+    };
+    if longest <= transport.longest {
+        return Ok(());
+    }
+    let what = match longest {
+        UNBOUNDED => "no message without an end".to_owned(),
+        bytes => format!("no message of {}", Bytes(bytes)),
+    };
+    let key = table.likeliest(&["size", "distribution", "distribution_file", "file"]);
+    let message = format!("this transport carries {what}: the NIC has no buffer for it");
+    let error = table.error(key.unwrap_or("kind"), message, "too long");
+    Err(error.hint(format!("{} at most, or larger [[transport.buffer]]", Bytes(transport.longest))))
 }
 
 /// Check that `transport` has windows to cap, if they are to be capped.

@@ -14,6 +14,8 @@ mod phost;
 mod rdma;
 mod tcp;
 
+use std::path::Path;
+
 use endpoint::{Endpoint, Framing};
 use fabric::{Carriage, Link, Node, Topology};
 use transports::mux::{Mux, wire_protocols};
@@ -58,6 +60,8 @@ pub(crate) struct Transport {
     pub(crate) permutes: bool,
     /// Whether it carries only messages without an end.
     pub(crate) unbounded_only: bool,
+    /// The longest message that it carries, bytes; [`u64::MAX`]: any, also one without an end.
+    pub(crate) longest: u64,
     /// Whether switches write telemetry into its packets.
     pub(crate) telemetry: bool,
     /// Whether its connections keep to `Msg::window`.
@@ -73,8 +77,18 @@ pub(crate) struct Transport {
     pub(crate) endpoint: Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>,
 }
 
+/// What reading a transport needs to know of the rest.
+pub(crate) struct Around<'a> {
+    /// How senders choose paths.
+    pub(crate) mode: Mode,
+    /// Hosts of the fabric.
+    pub(crate) hosts: u32,
+    /// Paths are relative to this directory.
+    pub(crate) dir: &'a Path,
+}
+
 /// How one transport is read.
-pub(crate) type ReadTransport = fn(&mut Reader<'_>, Mode, u32) -> Result<Transport, Diagnostic>;
+pub(crate) type ReadTransport = fn(&mut Reader<'_>, &Around<'_>) -> Result<Transport, Diagnostic>;
 
 /// The transports of every host, one at least, in the order of the file.
 pub(crate) struct Transports {
@@ -86,12 +100,10 @@ pub(crate) struct Transports {
 /// There are protocol numbers for so many of one kind, see [`transports::mux::wire_protocols`].
 const TRANSPORTS_MAX: usize = 100;
 
-/// Read `[transport]` or all `[[transport]]`, for `hosts` hosts; `mode` says how their senders choose
-/// paths. Of several, each needs a `name`.
+/// Read `[transport]` or all `[[transport]]`. Of several, each needs a `name`.
 pub(crate) fn read(
     tables: &mut [Reader<'_>],
-    mode: Mode,
-    hosts: u32,
+    around: &Around<'_>,
 ) -> Result<Transports, Diagnostic> {
     let several = tables.len() > 1;
     let mut read = Transports { list: Vec::new(), names: Vec::new() };
@@ -105,7 +117,7 @@ pub(crate) fn read(
             }
             read.names.push(name);
         }
-        let transport = (kind.read)(table, mode, hosts)?;
+        let transport = (kind.read)(table, around)?;
         if read.list.len() == TRANSPORTS_MAX {
             let message = format!("more than {TRANSPORTS_MAX} transports on a host");
             let hint = "each of one kind needs a protocol number of its own";

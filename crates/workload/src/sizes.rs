@@ -135,6 +135,12 @@ impl SizeDist {
         }
     }
 
+    /// The largest size there is, bytes.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        self.sample(1.0 - f64::EPSILON / 2.0)
+    }
+
     /// The mean size, bytes: that of [`SizeDist::sample`] over uniform draws.
     #[must_use]
     pub fn mean(&self) -> f64 {

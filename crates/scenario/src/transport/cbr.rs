@@ -2,13 +2,12 @@
 
 use transports::cbr;
 
-use super::{Transport, bytes, refused};
+use super::{Around, Transport, bytes, refused};
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
-use crate::routing::Mode;
 
 /// `kind = "cbr"`.
-pub(crate) fn cbr(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn cbr(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let config = cbr::Config {
         payload: bytes(table, "payload", None, 1)?,
         header: bytes(table, "header", None, 40)?,
@@ -32,6 +31,7 @@ pub(crate) fn cbr(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, 
         scatters: false,
         permutes: false,
         unbounded_only: true,
+        longest: u64::MAX,
         telemetry: false,
         caps_windows: false,
         life_max: None,

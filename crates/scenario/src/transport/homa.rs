@@ -4,13 +4,12 @@ use transports::homa::{self, Config, Cutoffs, LevelBy, Wire};
 use units::Bytes;
 use workload::SizeDist;
 
-use super::{Transport, bytes, named, preset, refused};
+use super::{Around, Transport, bytes, named, preset, refused};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::reader::Reader;
-use crate::routing::Mode;
 
 /// `kind = "homa"`.
-pub(crate) fn homa(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn homa(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
     // What the cut-offs of a workload depend on comes first; a preset has its own.
     let any = Cutoffs::new(&[]).map(Config::paper);
     let known: Vec<(&str, Config)> = any.into_iter().map(|config| ("paper", config)).collect();
@@ -30,7 +29,7 @@ pub(crate) fn homa(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transpo
         payload,
         header,
         control,
-        paths: mode.sender,
+        paths: around.mode.sender,
         rtt_bytes,
         levels: table.given("levels", p.map(|p| p.levels))?,
         cutoffs,
@@ -53,6 +52,7 @@ pub(crate) fn homa(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transpo
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        longest: u64::MAX,
         telemetry: false,
         caps_windows: false,
         life_max: None,     // which messages are over is remembered for ever

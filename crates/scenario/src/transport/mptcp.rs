@@ -8,11 +8,10 @@ use transports::tcp::rule::{RuleConfig, ewtcp, lia, semicoupled};
 use units::Bytes;
 
 use super::tcp::{RECOVERIES, Variant, config as subflow, refuse, rr};
-use super::{Transport, bytes, named, preset, refused};
+use super::{Around, Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
-use crate::routing::Mode;
 
 /// Which of the family.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,20 +22,19 @@ enum Family {
 }
 
 /// `kind = "mptcp"`.
-pub(crate) fn mptcp(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn mptcp(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     read(table, Family::Mptcp)
 }
 
 /// `kind = "mmptcp"`.
-pub(crate) fn mmptcp(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn mmptcp(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     read(table, Family::Mmptcp)
 }
 
 /// `kind = "packet-scatter"`.
 pub(crate) fn packet_scatter(
     table: &mut Reader<'_>,
-    _: Mode,
-    _: u32,
+    _: &Around<'_>,
 ) -> Result<Transport, Diagnostic> {
     read(table, Family::PacketScatter)
 }
@@ -66,6 +64,7 @@ fn read(table: &mut Reader<'_>, family: Family) -> Result<Transport, Diagnostic>
         scatters: family != Family::Mptcp || config.subflows > 1,
         permutes: false,
         unbounded_only: false,
+        longest: u64::MAX,
         telemetry: false,
         caps_windows: false,
         life_max: None,

@@ -6,28 +6,23 @@ use std::sync::Arc;
 use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
 use units::Bytes;
 
-use super::{Transport, preset, refused};
+use super::{Around, Transport, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
-use crate::routing::Mode;
 
 /// `kind = "ndp-nano"`.
-pub(crate) fn ndp_nano(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn ndp_nano(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     nano(table, Program::Ndp)
 }
 
 /// `kind = "homa-nano"`.
-pub(crate) fn homa_nano(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn homa_nano(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     nano(table, Program::Homa)
 }
 
 /// `kind = "homatr-nano"`.
-pub(crate) fn homatr_nano(
-    table: &mut Reader<'_>,
-    _: Mode,
-    _: u32,
-) -> Result<Transport, Diagnostic> {
+pub(crate) fn homatr_nano(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     nano(table, Program::HomaTr)
 }
 
@@ -74,6 +69,7 @@ fn transport(config: Config) -> Transport {
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        longest: config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0),
         telemetry: false,
         caps_windows: false,
         life_max: None,

@@ -7,14 +7,13 @@ use transports::ndp;
 use units::{Dur, HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
-use super::{Transport, bytes, named, preset, refused};
+use super::{Around, Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
-use crate::routing::Mode;
 
 /// `kind = "ndp"`.
-pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn ndp(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let p = preset(table, &[("paper", ndp::Config::paper(payload))])?;
     let p = p.as_ref();
@@ -24,7 +23,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         control: bytes(table, "control", p.map(|p| p.control), 40)?,
         // Changes the science, and the sources use anything from 1 to 50: never from a preset.
         initial_window: table.need("initial_window")?,
-        paths: mode.sender,
+        paths: around.mode.sender,
         scoreboard: named(table, "scoreboard", SCOREBOARDS, p.map(|p| p.scoreboard))?,
         rto_initial: table.given("rto_initial", p.map(|p| p.rto_initial))?,
         rto_min: table.given("rto_min", p.map(|p| p.rto_min))?,
@@ -35,7 +34,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         bounce_history: table.given("bounce_history", p.map(|p| p.bounce_history))?,
         pull_interval: table.given("pull_interval", p.map(|p| PullInterval(p.pull_interval)))?.0,
         discipline: named(table, "discipline", DISCIPLINES, p.map(|p| p.discipline))?,
-        preferred: preferred(table, hosts)?,
+        preferred: preferred(table, around.hosts)?,
         pull_on_duplicate: table.given("pull_on_duplicate", p.map(|p| p.pull_on_duplicate))?,
         listen: table.given("listen", p.map(|p| p.listen))?,
         msl: table.given("msl", p.map(|p| p.msl))?,
@@ -57,6 +56,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, mode: Mode, hosts: u32) -> Result<Tran
         scatters: false,
         permutes: true,
         unbounded_only: false,
+        longest: u64::MAX,
         telemetry: false,
         caps_windows: false,
         life_max: config.life_max(),

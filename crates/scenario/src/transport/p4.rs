@@ -12,7 +12,7 @@ use nic::nano::endpoint::{FRAMING, Nano, Runs};
 use units::Dur;
 
 use super::nano::{Timeouts, buffers};
-use super::{Transport, preset, refused};
+use super::{Around, Transport, preset, refused};
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::Value;
 use crate::files;
@@ -40,10 +40,10 @@ fn runs(backend: Backend, program: &Arc<ir::Program>) -> Option<Runs> {
 }
 
 /// `kind = "p4"`.
-pub(crate) fn p4(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport, Diagnostic> {
-    let program = Arc::new(program(table)?);
+pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let program = Arc::new(program(table, around.dir)?);
     let (_, backend) = *table.choose("backend", &BACKENDS, |(name, _)| name)?;
-    let config = config(table, mode)?;
+    let config = config(table, around.mode)?;
     let Some(first) = runs(backend, &program) else {
         let message = "there is no generated Rust of this program with these constants";
         let error = table.error("backend", message, "not this one");
@@ -66,6 +66,7 @@ pub(crate) fn p4(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        longest: u64::from(config.longest()),
         telemetry: false,
         caps_windows: false,
         life_max: None,
@@ -112,10 +113,8 @@ fn keys_of(why: &ConfigError) -> Vec<&'static str> {
 }
 
 /// Compile the program, with its constants. What it includes is looked for beside it.
-fn program(table: &mut Reader<'_>) -> Result<ir::Program, Diagnostic> {
-    let place = table.place("program");
-    let written_in = Path::new(&place.source.name).parent().unwrap_or(Path::new("")).to_owned();
-    let file = files::read(table, "program", &written_in)?;
+fn program(table: &mut Reader<'_>, dir: &Path) -> Result<ir::Program, Diagnostic> {
+    let file = files::read(table, "program", dir)?;
     let constants = table.or("constants", Constants(BTreeMap::new()))?;
     let constants: Vec<(String, u128)> = constants.0.into_iter().collect();
     let dir = file.path.parent().unwrap_or(Path::new("")).to_owned();

@@ -2,14 +2,13 @@
 
 use transports::phost::{self, Classes, FreeTokens};
 
-use super::{Transport, bytes, preset, refused};
+use super::{Around, Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
-use crate::routing::Mode;
 
 /// `kind = "phost"`.
-pub(crate) fn phost(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn phost(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let known = [
         ("ndp-paper", phost::Config::ndp_paper(payload)),
@@ -22,7 +21,7 @@ pub(crate) fn phost(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transp
         payload,
         header: bytes(table, "header", p.map(|p| p.header), 40)?,
         control: bytes(table, "control", p.map(|p| p.control), 40)?,
-        paths: mode.sender,
+        paths: around.mode.sender,
         free_tokens: table.given("free_tokens", p.map(|p| p.free_tokens))?,
         window: table.given("window", p.map(|p| p.window))?,
         token_expiry: table.given("token_expiry", p.map(|p| p.token_expiry))?,
@@ -51,6 +50,7 @@ pub(crate) fn phost(table: &mut Reader<'_>, mode: Mode, _: u32) -> Result<Transp
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        longest: u64::MAX,
         telemetry: false,
         caps_windows: false,
         life_max: Some(config.life_max()),

@@ -13,11 +13,10 @@ use transports::rdma::{
 use transports::rto::RtoConfig;
 use units::{Bytes, Dur, Rate};
 
-use super::{Transport, bytes, named, preset, refused};
+use super::{Around, Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
-use crate::routing::Mode;
 
 pub(crate) use dcqcn::dcqcn;
 pub(crate) use hpcc::hpcc;
@@ -38,7 +37,7 @@ impl Variant {
 }
 
 /// `kind = "rdma"`.
-pub(crate) fn rdma(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn rdma(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let rule = RuleConfig::Unlimited;
     let payload = bytes(table, "payload", None, 1)?;
     let p = preset(table, &[("roce", rdma::Config::roce(payload, rule))])?;
@@ -46,7 +45,7 @@ pub(crate) fn rdma(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport,
 }
 
 /// `kind = "timely"`.
-pub(crate) fn timely(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn timely(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let by_packet = |params| rdma::Config::roce(payload, RuleConfig::Timely(params));
     // eRPC's timing wheel knows the rate when a packet is put into it.
@@ -64,8 +63,7 @@ pub(crate) fn timely(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transpor
 /// `kind = "patched-timely"`.
 pub(crate) fn patched_timely(
     table: &mut Reader<'_>,
-    _: Mode,
-    _: u32,
+    _: &Around<'_>,
 ) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let rule = RuleConfig::Timely(timely_rule::Params::PATCHED);
@@ -75,7 +73,7 @@ pub(crate) fn patched_timely(
 }
 
 /// `kind = "fast-rate"`.
-pub(crate) fn fast_rate(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn fast_rate(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let p = preset(table, &[("timely-paper", rdma::Config::timely(payload))])?;
     let given = p.as_ref().map(|_| fast::Params::TIMELY_PAPER);
@@ -180,6 +178,7 @@ fn read(
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        longest: u64::MAX,
         telemetry: variant.telemetry,
         caps_windows: false,
         life_max: None,

@@ -7,11 +7,10 @@ use transports::tcp::{
 };
 use units::Dur;
 
-use super::{Transport, bytes, named, preset, refused};
+use super::{Around, Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
-use crate::routing::Mode;
 
 /// What not every kind has keys for.
 pub(super) struct Variant {
@@ -21,13 +20,13 @@ pub(super) struct Variant {
 }
 
 /// `kind = "newreno"`.
-pub(crate) fn newreno(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn newreno(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let rule = RuleConfig::NewReno;
     read(table, &Variant { rule, recovery: Recovery::NewReno, ecn: false })
 }
 
 /// `kind = "tcp"`.
-pub(crate) fn tcp(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn tcp(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let (_, recovery) = *table.choose("recovery", RECOVERIES, |(name, _)| name)?;
     let variant = Variant { rule: rule(table)?, recovery, ecn: table.need("ecn")? };
     read(table, &variant)
@@ -136,6 +135,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         scatters: false,
         permutes: false,
         unbounded_only: false,
+        longest: u64::MAX,
         telemetry: false,
         caps_windows: true,
         life_max: None,

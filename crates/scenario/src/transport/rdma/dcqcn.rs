@@ -8,10 +8,10 @@ use super::super::{Transport, bytes, named, preset};
 use super::{Off, Variant, read};
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
-use crate::routing::Mode;
+use crate::transport::Around;
 
 /// `kind = "dcqcn"`.
-pub(crate) fn dcqcn(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn dcqcn(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let known = [
         ("paper", Config::dcqcn(payload, Params::PAPER)),

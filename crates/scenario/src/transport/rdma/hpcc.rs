@@ -7,10 +7,10 @@ use super::super::{Transport, bytes, named, preset};
 use super::{Variant, read};
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
-use crate::routing::Mode;
+use crate::transport::Around;
 
 /// `kind = "hpcc"`.
-pub(crate) fn hpcc(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn hpcc(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let known = [
         ("paper", Config::hpcc(payload, Params::PAPER)),

@@ -7,10 +7,10 @@ use super::super::{Transport, bytes, preset};
 use super::{Off, Variant, read};
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
-use crate::routing::Mode;
+use crate::transport::Around;
 
 /// `kind = "swift"`.
-pub(crate) fn swift(table: &mut Reader<'_>, _: Mode, _: u32) -> Result<Transport, Diagnostic> {
+pub(crate) fn swift(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let payload = bytes(table, "payload", None, 1)?;
     let p = preset(table, &[("paper", Config::swift(payload, Params::PAPER))])?;
     let rule = RuleConfig::Swift(params(table, p.is_some().then_some(&Params::PAPER))?);

@@ -1,0 +1,89 @@
+//! Scenario kind `p4`: the shipped example, who runs it, and what is wrong with programs that are not right.
+
+use std::path::Path;
+
+use trimline_scenario::{Options, Scenario, simulate};
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn load(edits: &[&str]) -> Result<Scenario, String> {
+    let edits: Vec<String> = edits.iter().map(|&s| s.to_owned()).collect();
+    Scenario::load(&root().join("scenarios/p4/incast.toml"), &edits).map_err(|e| e.to_string())
+}
+
+/// Completed messages, trimmed packets and the digest.
+fn run(edits: &[&str], options: &Options) -> (usize, u64, u64) {
+    let scenario = load(edits).unwrap();
+    let simulated = simulate(&scenario, options, &mut |_| ()).unwrap();
+    let done = simulated.flows.iter().filter(|row| row.finish.is_some()).count();
+    (done, simulated.outcome.counters.trimmed, simulated.outcome.digest)
+}
+
+const HOMA: [&str; 2] = ["transport.constants={TRIM=false}", "queue.full=drop"];
+const NDP: [&str; 5] = [
+    "transport.program=../../p4/ndp.p4",
+    "transport.protocol=155",
+    "transport.priorities=1",
+    "transport.constants={}",
+    "queue.sort_by=payload",
+];
+
+#[test]
+fn interpreter_and_generated_rust_give_the_same_run() {
+    for program in [&[][..], &HOMA, &NDP] {
+        let with = |backend| run(&[program, &[backend]].concat(), &Options::default());
+        let interpreted = with("transport.backend=interpreter");
+        assert_eq!(interpreted.0, 10, "{program:?}");
+        assert_eq!(with("transport.backend=rust"), interpreted, "{program:?}");
+    }
+}
+
+fn error(edits: &[&str]) -> String {
+    match load(edits) {
+        Ok(_) => panic!("{edits:?} is accepted"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_program_is_said_in_its_place() {
+    let missing = error(&["transport.program=nowhere.p4"]);
+    assert!(missing.contains("cannot read") && missing.contains("nowhere.p4"), "{missing}");
+    let constant = error(&["transport.constants={TRUM=true}"]);
+    assert!(constant.contains("TRUM"), "{constant}");
+    let kind = error(&["transport.constants={TRIM=\"yes\"}"]);
+    assert!(kind.contains("`TRIM` is a text, not a number or true or false"), "{kind}");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("broken.p4");
+    std::fs::write(
+        &file,
+        "#include <core.p4>\n#include <nano.p4>\nheader h_t { bit<8> a; }\nbit<8> x = ;\n",
+    )
+    .unwrap();
+    let broken = error(&[&format!("transport.program={}", file.display())]);
+    assert!(broken.contains("broken.p4:4:"), "{broken}");
+}
+
+#[test]
+fn impossible_nics_are_refused() {
+    let error = |edit| error(&[edit]);
+    assert!(error("transport.rx_messages=12").contains("powers of two"));
+    assert!(error("transport.priorities=0").contains("`priorities` is zero"));
+    assert!(error("transport.timeout=0").contains("`timeout` is zero"));
+    let generated = error(
+        "transport={kind=\"p4\", program=\"../../p4/homa.p4\", backend=\"rust\", protocol=154, priorities=4, preset=\"firesim\", constants={OVERCOMMITMENT=2}}",
+    );
+    assert!(generated.contains("there is no generated Rust"), "{generated}");
+}
+
+/// A message that no buffer can hold is an error before the run where that is known.
+#[test]
+fn a_message_too_long_for_the_nic_is_an_error_of_its_traffic() {
+    let long = error(&["traffic={kind=\"incast\", senders=10, receiver=0, size=\"40KB\"}"]);
+    let hint = "38912B at most, or larger [[transport.buffer]]";
+    assert!(long.contains("no message of 40000B") && long.contains(hint), "{long}");
+    let endless = error(&["traffic={kind=\"incast\", senders=1, receiver=0, size=\"unbounded\"}"]);
+    assert!(endless.contains("no message without an end"), "{endless}");
+}
