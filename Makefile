@@ -9,7 +9,7 @@
 TRIMLINE = target/release/trimline
 
 # Published evaluations, in studies/.
-STUDIES = ndp incast mmptcp lossless timely
+STUDIES = ndp incast mmptcp lossless timely homa
 
 demo:
 	cargo build --release --locked -p trimline

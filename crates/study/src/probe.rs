@@ -4,6 +4,7 @@ mod last_link;
 mod queue;
 mod shares;
 mod signals;
+mod tier_queues;
 
 use metrics::Timeline;
 use scenario::{Error, Scenario};
@@ -28,4 +29,4 @@ pub(crate) struct Probed {
 
 /// All probes.
 pub(crate) const PROBES: &[Probe] =
-    &[last_link::PROBE, queue::PROBE, shares::PROBE, signals::PROBE];
+    &[last_link::PROBE, queue::PROBE, shares::PROBE, signals::PROBE, tier_queues::PROBE];

@@ -8,7 +8,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 1 | type: 1 DATA, 2 GRANT, 3 RESEND, 4 UNKNOWN, 5 BUSY, 6 NEED_ACK, 7 ACK |
-//! | 1 | 1 | GRANT, RESEND: priority level, 0 the highest. DATA: zero. UNKNOWN, BUSY: 1 if the message is one of the packet's source |
+//! | 1 | 1 | GRANT, RESEND: priority level, 0 the highest. DATA: 1 marks a request whose response must begin with little (incast control), 2 a response. UNKNOWN, BUSY: 1 if the message is one of the packet's source |
 //! | 2 | 2 | DATA: payload length, before any trimming |
 //! | 4 | 4 | number of the message |
 //! | 8 | 4 | GRANT: packets permitted so far. RESEND: first packet. ACK: see below |
@@ -71,6 +71,10 @@ pub struct Data {
     pub unasked: u16,
     /// The sender's oldest open message to this host is so far below; [`u16::MAX`]: unknown.
     pub oldest: u16,
+    /// A request whose response must begin with little (incast control).
+    pub marked: bool,
+    /// A response to a message of the other direction.
+    pub response: bool,
     /// What the sender of this packet has received of its receiver.
     pub whole: Whole,
 }
@@ -186,7 +190,12 @@ impl Repr {
         let (kind, second, a, b) = match self.kind {
             Kind::Data(data) => {
                 put_data(bytes, &data);
-                (1, 0, data.index, get32(bytes, 12))
+                (
+                    1,
+                    u8::from(data.marked) | u8::from(data.response) << 1,
+                    data.index,
+                    get32(bytes, 12),
+                )
             }
             Kind::Grant { granted, level } => (2, level, granted, 0),
             Kind::Resend { first, end, level } => (3, level, first, end),
@@ -212,6 +221,8 @@ fn parse_data(bytes: &[u8; DATA_LEN]) -> Data {
         size,
         unasked: get16(bytes, 18),
         oldest: get16(bytes, 20),
+        marked: bytes[1] & 1 == 1,
+        response: bytes[1] & 2 == 2,
         whole: Whole { first_missing: get32(bytes, 22), behind: get32(bytes, 26) },
     }
 }
@@ -245,6 +256,8 @@ mod tests {
         size: 90_000,
         unasked: 7,
         oldest: 3,
+        marked: true,
+        response: false,
         whole: Whole { first_missing: 0x0102_0304, behind: 6 },
     };
 
@@ -252,7 +265,7 @@ mod tests {
     fn data_byte_for_byte() {
         #[rustfmt::skip]
         let expected = [
-            1, 0, 0x05, 0xa2,               // DATA of 1442 B
+            1, 1, 0x05, 0xa2,               // DATA, marked, of 1442 B
             0, 0, 0, 9,                     // message
             0, 0, 0, 5,                     // packet
             0, 0, 0, 1, 0x5f, 0x90,         // 90 000 B
@@ -287,7 +300,12 @@ mod tests {
                 let whole = Whole { first_missing: word, behind: index };
                 let size = size.min(ENDLESS);
                 match kind {
-                    0 => Kind::Data(Data { len, index, size, unasked, oldest, whole }),
+                    0 => {
+                        let response = level & 1 == 1;
+                        let data =
+                            Data { len, index, size, unasked, oldest, marked, response, whole };
+                        Kind::Data(data)
+                    }
                     1 => Kind::Grant { granted: index, level },
                     2 => Kind::Resend { first: index, end: word, level },
                     3 => Kind::Unknown { mine: marked },

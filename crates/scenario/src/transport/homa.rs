@@ -1,6 +1,6 @@
 //! `[transport] kind = "homa"`: the keys of [`transports::homa::Config`].
 
-use transports::homa::{self, Config, Cutoffs, LevelBy, Wire};
+use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Wire};
 use units::Bytes;
 use workload::SizeDist;
 
@@ -36,6 +36,7 @@ pub(crate) fn homa(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
         level_by: named(table, "level_by", &level_by, p.map(|p| p.level_by))?,
         overcommitment: table.given("overcommitment", p.map(|p| p.overcommitment))?,
         boost_tail: table.given("boost_tail", p.map(|p| p.boost_tail))?,
+        incast: incast(table)?,
         resend_timeout: table.given("resend_timeout", p.map(|p| p.resend_timeout))?,
         ack_delay: table.given("ack_delay", p.map(|p| p.ack_delay))?,
         give_up: table.given("give_up", p.map(|p| p.give_up))?,
@@ -89,6 +90,14 @@ fn cutoffs(table: &mut Reader<'_>, wire: &Wire) -> Result<Cutoffs, Diagnostic> {
     // The range has been checked.
     Cutoffs::of_workload(&dist.masses(), levels, wire)
         .ok_or_else(|| refused(table, "no such levels", &["unscheduled_levels"]))
+}
+
+/// Incast control, if it is asked for.
+fn incast(table: &mut Reader<'_>) -> Result<Option<Incast>, Diagnostic> {
+    let Some(threshold) = table.maybe("incast_threshold")? else { return Ok(None) };
+    let bytes = table.need("incast_bytes")?;
+    let bytes = table.within("incast_bytes", bytes, Bytes(1)..=Bytes(1 << 30))?.0 as u32;
+    Ok(Some(Incast { threshold, bytes }))
 }
 
 /// The keys whose values are refused.

@@ -16,6 +16,17 @@ pub enum LevelBy {
     Length,
 }
 
+/// Incast control (homa.md, section 10; P only): a host with many requests out asks for responses that begin with
+/// little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incast {
+    /// While more requests than this are unanswered, further ones are marked. A request is any message that is no
+    /// response: meant for traffic of requests and responses.
+    pub threshold: u32,
+    /// The response to a marked request begins with so many bytes unasked, rounded up to whole packets.
+    pub bytes: u32,
+}
+
 /// The parameters of Homa. Sources as in homa.md: P is the paper (SIGCOMM 2018), OM its authors' simulator, LK
 /// the Linux kernel module. Levels of priority are numbered from the highest, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +54,8 @@ pub struct Config {
     /// The last `rtt_bytes` of a message are granted at the level of an unscheduled message of that size,
     /// where that is better ("boostTailBytesPrio" of OM).
     pub boost_tail: bool,
+    /// Incast control, if any.
+    pub incast: Option<Incast>,
     /// A receiver that misses packets which it has asked for, or a sender that hears nothing, asks again after
     /// so long, and each time that it passes again. P: "a few ms". LK: 5 ms.
     pub resend_timeout: Dur,
@@ -99,6 +112,7 @@ impl Config {
             level_by: LevelBy::Remaining,
             overcommitment: u32::from(8 - cutoffs.levels().min(7)),
             boost_tail: true,
+            incast: None,
             resend_timeout: Dur::from_ms(5),
             ack_delay: Dur::from_ms(1),
             give_up: Dur::from_ms(10_000),
@@ -161,7 +175,12 @@ impl Config {
 
     /// `rtt_bytes` in packets.
     pub(super) fn rtt_packets(&self) -> u64 {
-        u64::from(self.rtt_bytes).div_ceil(u64::from(self.payload.max(1)))
+        self.in_packets(self.rtt_bytes)
+    }
+
+    /// `bytes` of payload in packets, rounded up.
+    pub(super) fn in_packets(&self, bytes: u32) -> u64 {
+        u64::from(bytes).div_ceil(u64::from(self.payload.max(1)))
     }
 
     /// How long a full packet takes on interface 0: the least between two grants to one sender.

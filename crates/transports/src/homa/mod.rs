@@ -31,7 +31,7 @@ use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, Time
 use units::{Dur, HostId, Time};
 use wire::homa::{CONTROL_LEN, DATA_LEN, Kind, PROTO, Repr};
 
-pub use config::{Config, ConfigError, LevelBy, PathStrategy};
+pub use config::{Config, ConfigError, Incast, LevelBy, PathStrategy};
 pub use cutoffs::{Cutoffs, Wire};
 
 use receiver::Receiver;
@@ -112,7 +112,9 @@ impl Homa {
         match kind {
             Kind::Data(data) => {
                 sender.on_whole(cx, config, from, data.whole);
-                receiver.on_data(cx, config, pkt, (number, data), out);
+                if let Some(key) = receiver.on_data(cx, config, pkt, (number, data), out) {
+                    sender.on_arrival(cx, config, key, &data);
+                }
             }
             Kind::Grant { granted, level } => {
                 sender.on_grant(cx, config, (from, number), (granted, level));

@@ -126,6 +126,7 @@ impl Receiver {
         })
     }
 
+    /// The message, if it is whole with this packet.
     pub(super) fn on_data(
         &mut self,
         cx: &mut Cx<'_>,
@@ -133,17 +134,17 @@ impl Receiver {
         pkt: &Packet,
         (number, data): (u32, Data),
         out: &mut Outbox,
-    ) {
+    ) -> Option<MsgKey> {
         let peer = self.peer(cx, config, pkt.src);
         let state = &self.peers[peer as usize];
         let number = unwrap_index(state.over.prefix(), number);
         if state.over.contains(number) {
             cx.fx.count(Stat::Duplicate);
-            return;
+            return None;
         }
         if !state.may_begin(number) {
             cx.fx.count(Stat::Rejected);
-            return;
+            return None;
         }
         self.forget_below(cx, config, (peer, number), data.oldest);
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
@@ -151,10 +152,10 @@ impl Receiver {
             Some(&at) => at,
             None => self.open(cx, config, key, (peer, number), &data),
         };
-        let Some(conn) = self.conns.get_mut(at) else { return };
+        let conn = self.conns.get_mut(at)?;
         let Some(index) = conn.index_of(config, pkt, &data) else {
             cx.fx.count(Stat::Rejected);
-            return;
+            return None;
         };
         conn.heard = cx.now;
         conn.alive = cx.now;
@@ -171,12 +172,14 @@ impl Receiver {
                 cx.fx.place(key, index * u64::from(config.payload), u32::from(data.len));
             }
         }
-        if conn.count == conn.packets {
+        let is_whole = conn.count == conn.packets;
+        if is_whole {
             self.deliver(cx, config, at, out);
         } else if unforeseen && conn.left() > 0 {
             self.grants.add(&self.conns, config, peer, at);
         }
         self.give_grants(cx, config, out);
+        is_whole.then_some(key)
     }
 
     /// A message of which this is the first packet to arrive.

@@ -18,6 +18,7 @@ use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
 use crate::received::unwrap_index;
 use crate::slab::{Slab, SlotRef};
+use crate::time_wait::TimeWait;
 
 /// One message at its sender.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ struct Flow {
     packets: u64,
     /// Packets that leave unasked.
     unasked: u64,
+    /// Whether its response must begin with little.
+    marked: bool,
     /// Packets below this may be sent.
     granted: u64,
     /// Packets below this have been sent.
@@ -76,6 +79,10 @@ pub(super) struct Sender {
     ready: BinaryHeap<Reverse<(u64, u64, SlotRef)>>,
     channels: Channels,
     started: u64,
+    /// Requests without a response so far, for incast control.
+    unanswered: u32,
+    /// Requests that have come marked, until the response starts.
+    marked: TimeWait<MsgKey, ()>,
 }
 
 impl Sender {
@@ -87,6 +94,8 @@ impl Sender {
             ready: BinaryHeap::new(),
             channels: Channels::default(),
             started: 0,
+            unanswered: 0,
+            marked: TimeWait::new(),
         }
     }
 
@@ -101,15 +110,17 @@ impl Sender {
     }
 
     fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
-        let peer = self.peers.entry(msg.dst).or_default();
         let packets = config.packets(msg.len);
-        let unasked = config.rtt_packets().min(packets);
+        let (unasked, marked) = self.incast(cx.now, config, &msg);
+        let unasked = unasked.min(packets);
+        let peer = self.peers.entry(msg.dst).or_default();
         self.started += 1;
         let at = self.flows.insert(Flow {
             msg,
             number: peer.first + peer.flows.len() as u64,
             packets,
             unasked,
+            marked,
             granted: unasked,
             next: 0,
             sent: 0,
@@ -126,6 +137,29 @@ impl Sender {
         peer.flows.push_back(Some(at));
         self.by_id.insert(msg.id, at);
         self.list(config, at);
+    }
+
+    /// Packets of `msg` that leave unasked, and whether it is a marked request (homa.md, section 10).
+    fn incast(&mut self, now: Time, config: &Config, msg: &Msg) -> (u64, bool) {
+        match (config.incast, msg.reply_to) {
+            (Some(incast), None) => {
+                self.unanswered += 1;
+                (config.rtt_packets(), self.unanswered > incast.threshold)
+            }
+            (Some(incast), Some(request)) if self.marked.get(now, &request).is_some() => {
+                (config.in_packets(incast.bytes).min(config.rtt_packets()), false)
+            }
+            _ => (config.rtt_packets(), false),
+        }
+    }
+
+    /// Message `key`, of which this was a packet, has arrived whole.
+    pub(super) fn on_arrival(&mut self, cx: &Cx<'_>, config: &Config, key: MsgKey, data: &Data) {
+        if data.response {
+            self.unanswered = self.unanswered.saturating_sub(1);
+        } else if data.marked {
+            self.marked.insert(cx.now, config.linger, u32::MAX, key, ());
+        }
     }
 
     /// Have the message among those that may send, if it may.
@@ -291,6 +325,10 @@ impl Sender {
     /// Give a message up, and tell the receiver.
     fn end(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, why: Why, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
+        if flow.msg.reply_to.is_none() {
+            // No response will come.
+            self.unanswered = self.unanswered.saturating_sub(1);
+        }
         out.push(flow.control(cx, Kind::Unknown { mine: true }));
         cx.fx.failed(MsgKey { src: cx.me, id: flow.msg.id }, why);
         self.close(cx, config, at);
@@ -429,6 +467,8 @@ impl Flow {
             // Both at most 65535.
             unasked: self.unasked.min(u64::from(u16::MAX)) as u16,
             oldest: behind.min(u64::from(u16::MAX)) as u16,
+            marked: self.marked,
+            response: self.msg.reply_to.is_some(),
             whole,
         };
         put_header(slot, &Repr { number: self.number as u32, kind: Kind::Data(data) });

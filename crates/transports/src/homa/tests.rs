@@ -3,13 +3,13 @@
 
 mod grants;
 
-use endpoint::{Endpoint, Stat};
+use endpoint::{Endpoint, Msg, Stat};
 use testkit::conformance::{self, Opts};
 use testkit::{Bottleneck, Link, Net, Sent, Verdict, fault};
 use units::{Bytes, Dur, HostId, Rate, Time};
 use wire::homa::{Data, Kind, Repr};
 
-use super::{Config, Cutoffs, Homa, PathStrategy};
+use super::{Config, Cutoffs, Homa, Incast, PathStrategy};
 
 const TEN_GIG: Rate = Rate(10_000_000_000);
 const DELAY: Dur = Dur::from_us(2);
@@ -375,4 +375,35 @@ fn a_cancelled_message_gets_no_more_grants() {
     let late = late.iter().filter(|s| s.at > cancelled + DELAY * 2 && s.pkt.span.msg == long.id);
     assert_eq!(late.count(), 0);
     assert!(net.record(other).delivered.is_some());
+}
+
+/// Incast control (homa.md, section 10): of six requests at once, those beyond the fourth are marked, and their
+/// responses begin with a packet instead of seven.
+#[test]
+fn marked_requests_have_responses_that_begin_with_little() {
+    let incast = Some(Incast { threshold: 4, bytes: 400 });
+    let mut net = net(Config { incast, ..w3() }, 7);
+    let ask = |net: &mut Net| (1..7).map(|to| net.submit(TO, HostId(to), 100)).collect::<Vec<_>>();
+    let requests = ask(&mut net);
+    net.run_until_idle(Dur::from_ms(10));
+    for (server, &request) in (1..7).zip(&requests) {
+        let reply = Msg { reply_to: Some(request), ..Msg::new(TO, 10_000) };
+        net.submit_as(HostId(server), reply);
+    }
+    net.run_until_idle(Dur::from_ms(10));
+    net.ledger().assert_all_done();
+    let first = |net: &Net, from: u32| {
+        let sent = net
+            .log()
+            .iter()
+            .rev()
+            .find(|sent| sent.pkt.src == HostId(from) && data(sent).is_some());
+        sent.and_then(data).unwrap().unasked
+    };
+    assert_eq!([1, 2, 3, 4, 5, 6].map(|from| first(&net, from)), [7, 7, 7, 7, 1, 1]);
+    // All are answered: the next requests are not marked.
+    ask(&mut net);
+    net.run_until_idle(Dur::from_ms(10));
+    let marked = net.log().iter().filter(|sent| data(sent).is_some_and(|data| data.marked));
+    assert_eq!(marked.count(), 2 + 2, "two of each round");
 }

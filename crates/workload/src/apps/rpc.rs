@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use endpoint::{App, AppCx, AppEvent, Job, Msg, Purpose};
-use units::{HostId, MsgId, Time, TimerId};
+use units::{HostId, MsgId, MsgKey, Time, TimerId};
 
 use crate::{Arrivals, Destinations, Gap, SizeDist, arrivals};
 
@@ -130,8 +130,8 @@ pub struct Rpc {
     /// Responses so far: the number of the next draw.
     answered: u64,
     /// The responses that it works out: when each is ready, its number, for whom it is, how long it is
-    /// and which call it answers.
-    due: BTreeSet<(Time, u64, HostId, u64, u32)>,
+    /// and which call it answers, and which request.
+    due: BTreeSet<(Time, u64, HostId, u64, u32, MsgId)>,
     /// Its responses under way: for whom each is, and which call it answers.
     responses: BTreeMap<MsgId, (HostId, u32)>,
 }
@@ -187,17 +187,22 @@ impl Rpc {
         }
     }
 
-    fn submit(&self, cx: &mut AppCx<'_>, dst: HostId, len: u64, said: Said) -> MsgId {
+    fn msg(&self, dst: HostId, len: u64) -> Msg {
         let RpcSpec { channel, prio, .. } = *self.spec;
-        cx.submit_saying(Msg { channel, prio, ..Msg::new(dst, len) }, said.token())
+        Msg { channel, prio, ..Msg::new(dst, len) }
     }
 
-    fn hear(&mut self, cx: &mut AppCx<'_>, from: HostId, len: u64, said: Said) {
+    fn submit(&self, cx: &mut AppCx<'_>, dst: HostId, len: u64, said: Said) -> MsgId {
+        cx.submit_saying(self.msg(dst, len), said.token())
+    }
+
+    /// Message `key` has arrived.
+    fn hear(&mut self, cx: &mut AppCx<'_>, key: MsgKey, len: u64, said: Said) {
         match said {
             Said::Request { call, response } => {
                 let time = self.spec.compute.length(|| cx.draw.unit(COMPUTE, self.answered));
                 let at = cx.now.saturating_add(time);
-                self.due.insert((at, self.answered, from, response, call));
+                self.due.insert((at, self.answered, key.src, response, call, key.id));
                 self.answered += 1;
                 self.answer(cx);
             }
@@ -218,8 +223,10 @@ impl Rpc {
     fn answer(&mut self, cx: &mut AppCx<'_>) {
         while let Some(&ready) = self.due.first().filter(|due| due.0 <= cx.now) {
             self.due.remove(&ready);
-            let (_, _, client, len, call) = ready;
-            let response = self.submit(cx, client, len, Said::Response { call });
+            let (_, _, client, len, call, id) = ready;
+            let request = MsgKey { src: client, id };
+            let msg = Msg { reply_to: Some(request), ..self.msg(client, len) };
+            let response = cx.submit_saying(msg, Said::Response { call }.token());
             self.responses.insert(response, (client, call));
         }
         if let Some(next) = self.due.first() {
@@ -257,7 +264,7 @@ impl App for Rpc {
     fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
         match event {
             AppEvent::Delivered { key, len, token, .. } => {
-                self.hear(cx, key.src, len, Said::of(token));
+                self.hear(cx, key, len, Said::of(token));
             }
             AppEvent::Acked(id) => {
                 self.responses.remove(&id);
@@ -293,7 +300,7 @@ impl App for Rpc {
 
 #[cfg(test)]
 mod tests {
-    use units::{Dur, MsgKey};
+    use units::Dur;
 
     use super::*;
     use crate::apps::bench::Bench;

@@ -72,6 +72,8 @@ impl Receiver {
             size: packets * u64::from(payload),
             unasked: self.config.rtt_packets().min(packets) as u16,
             oldest: u16::MAX,
+            marked: false,
+            response: false,
             whole: Whole::default(),
         };
         put_header(&mut pkt, &Repr { number, kind: Kind::Data(data) });
