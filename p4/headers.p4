@@ -1,4 +1,4 @@
-// Ethernet and IPv4 as the transport programs of this folder use them (specs/nanotransport.md, 3.2).
+// Headers of the transport programs of this folder (specs/nanotransport.md, 3.2).
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> VERSION_IHL = 0x45;  // IPv4 without options
@@ -24,6 +24,37 @@ header ipv4_t {
     bit<32> dst;
 }
 
+const bit<8> NDP = 155;
+
+header ndp_t {
+    bit<8>   flags;
+    bit<16>  src_context;
+    bit<16>  dst_context;
+    bit<16>  msg_len;
+    bit<8>   pkt_offset;
+    bit<16>  pull_offset;
+    bit<16>  tx_msg_id;
+    bit<16>  buf_ptr;
+    bit<8>   size_class;
+    bit<120> padding;
+}
+
+const bit<8> HOMA = 154;
+
+header homa_t {
+    bit<8>   flags;
+    bit<16>  src_context;
+    bit<16>  dst_context;
+    bit<16>  msg_len;
+    bit<8>   pkt_offset;    // ACK, GRANT: ackNo
+    bit<16>  grant_offset;  // NACK: ackNo
+    bit<8>   grant_prio;    // NACK: 1 if no GRANT will follow
+    bit<16>  tx_msg_id;
+    bit<16>  buf_ptr;
+    bit<8>   size_class;
+    bit<112> padding;
+}
+
 /// Flags of both transports, beside those that the architecture knows.
 const bit<8> ACK_FLAG = 0x02;
 const bit<8> NACK_FLAG = 0x04;
@@ -34,3 +65,6 @@ const bit<8> CHOP_FLAG = 0x10;
 const bit<16> HEADERS_LEN = 50;
 /// A control packet carries one byte of nothing, since the NIC handles no packet of 64 bytes.
 const bit<16> CONTROL_LEN = 1;
+
+/// For blocks that keep nothing between parser and control.
+struct nothing_t {}

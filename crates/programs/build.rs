@@ -14,13 +14,15 @@ mod draw;
 type Variant = (&'static str, &'static str, &'static [(&'static str, u128)]);
 
 /// What is compiled.
-const PROGRAMS: [Variant; 6] = [
+const PROGRAMS: [Variant; 8] = [
     ("ndp", "ndp.p4", &[]),
     ("homa", "homa.p4", &[]),
     ("homa_strict", "homa.p4", &[("STRICT_PAPER", 1)]),
     ("homa_tr", "homa.p4", &[("TRIM", 1)]),
     ("homa_tr_count_chops", "homa.p4", &[("TRIM", 1), ("COUNT_CHOPS", 1)]),
     ("homa_tr_strict", "homa.p4", &[("TRIM", 1), ("STRICT_PAPER", 1)]),
+    ("ndp_homa", "ndp_homa.p4", &[]),
+    ("ndp_homa_tr", "ndp_homa.p4", &[("TRIM", 1)]),
 ];
 
 fn main() {
