@@ -47,6 +47,9 @@ pub(crate) struct Transport {
     /// The protocol of its packets; on the wire, where others of its kind come before it, another one
     /// stands for it.
     pub(crate) proto: u8,
+    /// Where it is several protocols in one, what `[[traffic]]` calls each; its packets bear numbers of
+    /// their own then.
+    pub(crate) parts: Vec<String>,
     /// The traffic classes of its packets.
     pub(crate) classes: Vec<u8>,
     /// What it sends before it hears anything, payload bytes.
@@ -93,7 +96,7 @@ pub(crate) type ReadTransport = fn(&mut Reader<'_>, &Around<'_>) -> Result<Trans
 /// The transports of every host, one at least, in the order of the file.
 pub(crate) struct Transports {
     list: Vec<Transport>,
-    /// Where there are several, what `[[traffic]]` calls each.
+    /// Where there are several, or one in several parts, what `[[traffic]]` calls each.
     names: Vec<String>,
 }
 
@@ -118,6 +121,14 @@ pub(crate) fn read(
             read.names.push(name);
         }
         let transport = (kind.read)(table, around)?;
+        if !transport.parts.is_empty() {
+            if several {
+                let error =
+                    table.error("kind", "it is several transports already", "beside another");
+                return Err(error.hint("leave the other [[transport]] out"));
+            }
+            read.names.clone_from(&transport.parts);
+        }
         if read.list.len() == TRANSPORTS_MAX {
             let message = format!("more than {TRANSPORTS_MAX} transports on a host");
             let hint = "each of one kind needs a protocol number of its own";
@@ -147,7 +158,10 @@ impl Transports {
     pub(crate) fn carriages(&self, mode: Mode) -> Vec<Carriage> {
         let by_mode = |t: &Transport| mode.sprays() && (t.sprays || !mode.needs_spraying());
         let spray = |t: &Transport| t.scatters || by_mode(t);
-        self.list.iter().map(|t| Carriage { framing: t.framing, spray: spray(t) }).collect()
+        let each = self.list.iter().map(|t| Carriage { framing: t.framing, spray: spray(t) });
+        let each: Vec<Carriage> = each.collect();
+        // The parts of one travel as it does.
+        (0..each.len().max(self.names.len())).map(|at| each[at.min(each.len() - 1)]).collect()
     }
 
     /// The one that a table of `[[traffic]]` names, and its place among them. One alone needs no name.
@@ -156,7 +170,7 @@ impl Transports {
         table: &mut Reader<'_>,
     ) -> Result<(u8, &Transport), Diagnostic> {
         let mut at = 0;
-        if self.list.len() > 1 {
+        if !self.names.is_empty() {
             let wanted: String = table.need("transport")?;
             let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
             at = names.iter().position(|&name| name == wanted).ok_or_else(|| {
@@ -165,8 +179,8 @@ impl Transports {
                 error.hint(did_you_mean(&wanted, &names))
             })?;
         }
-        // At most `TRANSPORTS_MAX`.
-        Ok((at as u8, &self.list[at]))
+        // At most `TRANSPORTS_MAX`, and as many protocols; the parts of one are one.
+        Ok((at as u8, &self.list[at.min(self.list.len() - 1)]))
     }
 
     /// As [`Transport::acknowledges`]; `None` also where there are several, whose packets the

@@ -24,6 +24,7 @@ pub(crate) fn cbr(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, D
         framing: config.framing(),
         mtu: config.payload + config.header,
         proto: wire::frame::UDP,
+        parts: Vec::new(),
         classes: vec![0],
         // It waits for nothing.
         first_window: u64::MAX,

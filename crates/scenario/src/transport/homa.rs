@@ -47,6 +47,7 @@ pub(crate) fn homa(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
         framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
         proto: wire::homa::PROTO,
+        parts: Vec::new(),
         classes: (0..config.levels).map(|level| config.class(level)).collect(),
         first_window: unasked,
         sprays: true,

@@ -58,6 +58,7 @@ fn read(table: &mut Reader<'_>, family: Family) -> Result<Transport, Diagnostic>
         framing: config.framing(),
         mtu: (tcp.mss + tcp.overhead).max(tcp.longest_ack()),
         proto: wire::tcp::PROTO,
+        parts: Vec::new(),
         classes: vec![tcp.class],
         first_window: (tcp.initial_window * f64::from(tcp.mss)) as u64,
         sprays: family != Family::Mptcp,

@@ -63,6 +63,7 @@ fn transport(config: Config) -> Transport {
         framing,
         mtu: framing.payload + framing.overhead,
         proto: config.program.protocol().number(),
+        parts: Vec::new(),
         classes: config.classes(),
         first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
         sprays: false,

@@ -50,6 +50,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpo
         framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
         proto: wire::ndp::PROTOCOL,
+        parts: Vec::new(),
         classes: vec![0],
         first_window: u64::from(config.initial_window) * u64::from(config.payload),
         sprays: true,

@@ -43,7 +43,9 @@ fn runs(backend: Backend, program: &Arc<ir::Program>) -> Option<Runs> {
 pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
     let program = Arc::new(program(table, around.dir)?);
     let (_, backend) = *table.choose("backend", &BACKENDS, |(name, _)| name)?;
-    let config = config(table, around.mode)?;
+    let protocols: Protocols = table.need("protocol")?;
+    let parts: Vec<String> = protocols.0.iter().filter_map(|(name, _)| name.clone()).collect();
+    let config = config(table, around.mode, &protocols)?;
     let Some(first) = runs(backend, &program) else {
         let message = "there is no generated Rust of this program with these constants";
         let error = table.error("backend", message, "not this one");
@@ -60,6 +62,7 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
         mtu: FRAMING.payload + FRAMING.overhead,
         proto: config.protocols.first().copied().unwrap_or(0),
         // Types of service count from zero, classes the other way.
+        parts,
         classes: (8_u8.saturating_sub(config.priorities)..8).collect(),
         first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
@@ -78,11 +81,11 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
 }
 
 /// The sizes and times of the NIC.
-fn config(table: &mut Reader<'_>, mode: Mode) -> Result<Config, Diagnostic> {
+fn config(table: &mut Reader<'_>, mode: Mode, protocols: &Protocols) -> Result<Config, Diagnostic> {
     let p = preset(table, &[("firesim", Config::prototype(9, Dur::from_us(7)))])?;
     let p = p.as_ref();
     let config = Config {
-        protocols: vec![table.need("protocol")?],
+        protocols: protocols.0.iter().map(|(_, number)| *number).collect(),
         priorities: table.need("priorities")?,
         rtt_packets: table.given("rtt_packets", p.map(|p| p.rtt_packets))?,
         tx_messages: table.given("tx_messages", p.map(|p| p.tx_messages))?,
@@ -177,5 +180,30 @@ impl Knob for Constants {
     fn show(&self) -> toml::Value {
         let number = |n: &u128| toml::Value::Integer(i64::try_from(*n).unwrap_or(i64::MAX));
         toml::Value::Table(self.0.iter().map(|(name, n)| (name.clone(), number(n))).collect())
+    }
+}
+
+/// IP protocols: one, or several with names by which `[[traffic]]` chooses.
+struct Protocols(Vec<(Option<String>, u8)>);
+
+impl Knob for Protocols {
+    const EXAMPLE: &'static str = "154` or `{ ndp = 155, homa = 154 }";
+    fn read(value: &Value) -> Result<Self, String> {
+        let Value::Table(table) = value else {
+            return u8::read(value).map(|number| Self(vec![(None, number)]));
+        };
+        let named = table.iter().map(|(name, (_, node))| {
+            let number = u8::read(&node.value).map_err(|why| format!("`{name}`: {why}"))?;
+            Ok((Some(name.clone()), number))
+        });
+        let named: Vec<_> = named.collect::<Result<_, String>>()?;
+        if named.is_empty() { Err("no protocol is named".to_owned()) } else { Ok(Self(named)) }
+    }
+    fn show(&self) -> toml::Value {
+        let named = |(name, number): &(Option<String>, u8)| Some((name.clone()?, number.show()));
+        match self.0.as_slice() {
+            [(None, number)] => number.show(),
+            several => toml::Value::Table(several.iter().filter_map(named).collect()),
+        }
     }
 }

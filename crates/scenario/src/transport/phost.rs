@@ -43,6 +43,7 @@ pub(crate) fn phost(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Trans
         framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
         proto: wire::phost::PROTO,
+        parts: Vec::new(),
         classes: vec![config.classes.control, config.classes.short, config.classes.long],
         // It has so many packets under way, from the first round trip or the second on.
         first_window: u64::from(config.window) * u64::from(config.payload),

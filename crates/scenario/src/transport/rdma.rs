@@ -172,6 +172,7 @@ fn read(
         framing: config.framing(),
         mtu: (config.payload + config.overhead).max(config.longest_ack()),
         proto: wire::roce::PROTO,
+        parts: Vec::new(),
         classes: vec![config.class, config.ack_class],
         first_window: u64::MAX, // rates, not windows
         sprays: false,

@@ -129,6 +129,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         framing: config.framing(),
         mtu: (config.mss + config.overhead).max(config.longest_ack()),
         proto: wire::tcp::PROTO,
+        parts: Vec::new(),
         classes: vec![config.class],
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         sprays: false,
