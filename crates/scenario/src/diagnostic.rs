@@ -109,6 +109,9 @@ impl Diagnostic {
     /// The whole message for a terminal (`colour`) or for anything else, several lines.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
+        if let Some(short) = self.place.as_ref().and_then(cut_out) {
+            return self.render_short(&short);
+        }
         let theme =
             if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let mut out = String::new();
@@ -118,6 +121,27 @@ impl Diagnostic {
             Err(fmt::Error) => format!("{self}\n"),
         }
     }
+}
+
+impl Diagnostic {
+    /// As [`Diagnostic::render`], of a line that is too long to be drawn whole.
+    fn render_short(&self, shown: &str) -> String {
+        let place = self.location().map(|(file, line, column)| format!("{file}:{line}:{column}"));
+        let hint = self.hint.as_ref().map(|hint| format!("  help: {hint}\n")).unwrap_or_default();
+        let (message, place) = (&self.message, place.unwrap_or_default());
+        format!("  × {message}\n   ╭─[{place}]\n   · ...{shown}...\n   ╰────\n{hint}")
+    }
+}
+
+/// A line longer than this many bytes is not drawn whole.
+const MAX_LINE: usize = 1000;
+
+/// What stands at a place in a line that is too long to be drawn whole: some characters from there.
+fn cut_out(place: &Place) -> Option<String> {
+    let (before, rest) = place.source.text.split_at_checked(place.span.start)?;
+    let start = before.rsplit('\n').next().map_or(0, str::len);
+    let end = rest.split('\n').next().unwrap_or_default();
+    (start + end.len() > MAX_LINE).then(|| end.chars().take(120).collect())
 }
 
 /// One line: `file:line:column: message; hint`.
@@ -260,6 +284,18 @@ mod tests {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
         }
         assert!(!text.contains('\u{1b}'), "no colour asked for");
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_drawn_whole() {
+        let text = format!("seed = {}\n", "9".repeat(100_000));
+        let source = Arc::new(Source { name: "x.toml".into(), text });
+        let text =
+            Diagnostic::new("too large").at(&source, 7..100_007, "here").hint("1").render(false);
+        for part in ["too large", "x.toml:1:8", "999...", "help: 1"] {
+            assert!(text.contains(part), "{part:?} is missing in\n{text}");
+        }
+        assert!(text.len() < 400);
     }
 
     #[test]

@@ -337,6 +337,7 @@ pub(crate) struct Key {
 /// An action in a table, with the arguments that are given there.
 #[derive(Debug, Clone)]
 pub(crate) struct ActionRef {
+    pub(crate) annotations: Vec<Annotation>,
     pub(crate) name: Name,
     pub(crate) args: Vec<Arg>,
     pub(crate) span: Span,

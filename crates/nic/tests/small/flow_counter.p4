@@ -76,8 +76,8 @@ control Work(inout headers_t h, inout box_t box) {
         actions = { count_class(1); }
         default_action = count_class(1, 2);
         const entries = {
-            0x1000 &&& 0xf000: count_class(0);
-            0x0000 &&& 0x8000: count_class(1);
+            0x1000 &&& 0xf000: count_class(1, 0);
+            0x0000 &&& 0x8000: count_class(1, 1);
         }
     }
 

@@ -34,10 +34,6 @@ impl Checker<'_> {
                 Symbol::Variable { ty: ty.clone(), storage, readonly }
             }
         };
-        if matches!(self.scopes.find(&param.name.text), Some(Symbol::Type(_))) {
-            let message = format!("`{}` is the name of a type", param.name);
-            return Err(self.error(param.name.span, message, "choose another name"));
-        }
         self.declare(&param.name, symbol)
     }
 

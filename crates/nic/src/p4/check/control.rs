@@ -46,7 +46,7 @@ impl Checker<'_> {
         let given = self.sequence(&given)?;
         let mut storages = Vec::new();
         let mut back = Vec::new();
-        let apart = self.scopes.only_global();
+        let apart = self.scopes.only_before(&control.name.text);
         let params = self.block_params(&control.params);
         self.scopes.restore(apart);
         let params = params?;
@@ -61,7 +61,14 @@ impl Checker<'_> {
             let storage = self.argument(param, resolved, mine, &others, path, &mut back)?;
             storages.push((resolved.clone(), storage));
         }
+        let exits = std::mem::replace(&mut self.frame.exits, false);
         self.inline(control, path, &storages, span)?;
+        if self.frame.exits && !back.is_empty() {
+            // Section 12.5: `exit` still copies out, and here nothing follows it.
+            let instead = "give the control arguments that do not overlap, or set a flag";
+            return Err(self.refuse(span, "`exit` in a control that copies out", instead));
+        }
+        self.frame.exits |= exits;
         for (to, from) in back {
             self.assign(&to, &from, span)?;
         }
@@ -109,7 +116,7 @@ impl Checker<'_> {
         storages: &[(Type, Storage)],
         span: Span,
     ) -> Checked<()> {
-        let apart = self.scopes.only_global();
+        let apart = self.scopes.only_before(&control.name.text);
         let around = std::mem::replace(&mut self.frame.path, format!("{path}."));
         self.scopes.open();
         let done = self.collect(|c| {
@@ -131,11 +138,7 @@ impl Checker<'_> {
         if let Some(known) = known {
             return Ok(Rc::clone(known));
         }
-        if self.frame.lowering.contains(&action.name.text) {
-            let message = format!("the action `{}` calls itself", action.name);
-            return Err(self.error(action.name.span, message, "P4 has no recursion"));
-        }
-        let apart = self.scopes.only_global();
+        let apart = self.scopes.only_before(&action.name.text);
         let around = std::mem::take(&mut self.frame.path);
         let lowered = self.lower_action(action);
         self.frame.path = around;

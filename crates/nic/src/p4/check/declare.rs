@@ -67,6 +67,13 @@ impl Checker<'_> {
 
     /// Give a name its meaning from here to the end of the scope.
     pub(super) fn declare(&mut self, name: &Name, symbol: Symbol) -> Checked<()> {
+        let is_value = matches!(symbol, Symbol::Variable { .. } | Symbol::Constant { .. });
+        if is_value && matches!(self.scopes.find(&name.text), Some(Symbol::Type(_))) {
+            // `(name) -x` is read as a cast where `name` is a type.
+            let instead = "choose another name";
+            let what = format!("the variable `{name}`, which is the name of a type");
+            return Err(self.refuse(name.span, &what, instead));
+        }
         match self.scopes.declare(&name.text, symbol, name.span) {
             Ok(()) => Ok(()),
             Err(first) => {
@@ -494,6 +501,9 @@ impl Checker<'_> {
             None => {
                 let known = self.scopes.names(|s| matches!(s, Symbol::Type(_)));
                 let hint = did_you_mean(&name.text, known, "types are declared before their use");
+                if self.scopes.is_later(&name.text) {
+                    return Err(self.unknown(name));
+                }
                 return Err(self.error(name.span, format!("unknown type `{name}`"), hint));
             }
         };

@@ -124,6 +124,11 @@ impl Checker<'_> {
     }
 
     pub(super) fn unknown(&mut self, name: &Name) -> super::Reported {
+        if self.scopes.is_later(&name.text) {
+            let message = format!("`{name}` is not declared yet here");
+            let hint = "names are declared before their use, and nothing calls itself";
+            return self.error(name.span, message, hint);
+        }
         let known = self.scopes.names(|s| !matches!(s, Symbol::Type(_) | Symbol::MatchKind));
         let hint = did_you_mean(&name.text, known, "names are declared before their use");
         self.error(name.span, format!("unknown name `{name}`"), hint)

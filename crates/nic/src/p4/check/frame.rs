@@ -44,6 +44,8 @@ pub(super) struct Frame {
 pub(super) struct TableActions {
     pub(super) id: ir::TableId,
     pub(super) names: Vec<Rc<str>>,
+    /// Whether one of them may `exit`.
+    pub(super) exits: bool,
 }
 
 impl Frame {

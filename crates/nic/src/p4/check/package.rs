@@ -239,12 +239,15 @@ impl Checker<'_> {
             Block::Control(_) if self.is_deparser(placed) => Within::Deparser,
             Block::Control(_) => Within::Control,
         };
-        self.frame.path = format!("{}.", placed.block.name());
+        let name = placed.block.name().clone();
+        self.frame.path = format!("{name}.");
+        let apart = self.scopes.only_before(&name.text);
         self.scopes.open();
         let around = std::mem::replace(&mut self.within, within);
         let done = self.collect(|c| c.block_inner(placed));
         self.within = around;
         self.scopes.close();
+        self.scopes.restore(apart);
         let (parser, block) = done?;
         match within {
             Within::Parser => self.frame.pipeline.parser = parser,

@@ -114,6 +114,9 @@ struct Entry {
 #[derive(Default)]
 pub(super) struct Scopes {
     all: Vec<Vec<Entry>>,
+    /// How many names of the top level are known: a block that is walked after others were declared
+    /// sees those before it only.
+    horizon: Option<usize>,
 }
 
 impl Scopes {
@@ -141,30 +144,49 @@ impl Scopes {
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&Symbol> {
-        let mut entries = self.all.iter().rev().flatten();
-        entries.find(|e| *e.name == *name).map(|e| &e.symbol)
+        let inner = self.all.iter().skip(1).rev().flatten().find(|e| *e.name == *name);
+        inner.map(|e| &e.symbol).or_else(|| self.find_global(name))
     }
 
     pub(super) fn find_global(&self, name: &str) -> Option<&Symbol> {
-        self.all.first()?.iter().find(|e| *e.name == *name).map(|e| &e.symbol)
+        self.visible().iter().find(|e| *e.name == *name).map(|e| &e.symbol)
+    }
+
+    /// Names of the top level that are known here.
+    fn visible(&self) -> &[Entry] {
+        let all = self.all.first().map_or(&[][..], Vec::as_slice);
+        &all[..self.horizon.map_or(all.len(), |n| n.min(all.len()))]
+    }
+
+    /// Whether the name is declared at the top level, but further down.
+    pub(super) fn is_later(&self, name: &str) -> bool {
+        let mut all = self.all.iter().take(1).flatten();
+        self.find_global(name).is_none() && all.any(|e| *e.name == *name)
     }
 
     /// All names that are known here and stand for something of that kind.
     pub(super) fn names(&self, wanted: impl Fn(&Symbol) -> bool) -> Vec<&str> {
-        let entries = self.all.iter().rev().flatten();
-        entries.filter(|e| wanted(&e.symbol)).map(|e| &*e.name).collect()
+        let inner = self.all.iter().skip(1).rev().flatten();
+        inner.chain(self.visible()).filter(|e| wanted(&e.symbol)).map(|e| &*e.name).collect()
     }
 
-    /// Leave only the top level, for a while: `restore` brings the rest back.
-    pub(super) fn only_global(&mut self) -> ScopesApart {
-        ScopesApart(self.all.split_off(1.min(self.all.len())))
+    /// Know only what stands before `block` at the top level, for a while: `restore` brings the rest
+    /// back.
+    pub(super) fn only_before(&mut self, block: &str) -> ScopesApart {
+        let at = self.all.first().and_then(|all| all.iter().position(|e| *e.name == *block));
+        let horizon = std::mem::replace(&mut self.horizon, at);
+        ScopesApart { inner: self.all.split_off(1.min(self.all.len())), horizon }
     }
 
     pub(super) fn restore(&mut self, apart: ScopesApart) {
         self.all.truncate(1);
-        self.all.extend(apart.0);
+        self.all.extend(apart.inner);
+        self.horizon = apart.horizon;
     }
 }
 
 /// Scopes that are not looked at for a while.
-pub(super) struct ScopesApart(Vec<Vec<Entry>>);
+pub(super) struct ScopesApart {
+    inner: Vec<Vec<Entry>>,
+    horizon: Option<usize>,
+}

@@ -24,9 +24,10 @@ const DEFAULT_SIZE: u32 = 1024;
 /// An action of a table as it is being checked.
 struct Listed {
     lowered: Rc<Lowered>,
-    /// Arguments that the list gives, as written: the default action must repeat them.
-    bound: usize,
+    /// Arguments that the list gives, as written: entries and the default action repeat them.
+    bound: Vec<String>,
     name: Rc<str>,
+    made: TableAction,
 }
 
 impl Checker<'_> {
@@ -44,16 +45,16 @@ impl Checker<'_> {
                 "tables stand in controls",
             ));
         }
-        let keys = self.keys(&table.keys)?;
-        let (mut listed, mut actions) = (Vec::new(), Vec::new());
+        let (keys, types) = self.keys(&table.keys)?;
+        let mut listed = Vec::new();
         for action in &table.actions {
-            self.list_action(table, action, &mut listed, &mut actions)?;
+            self.list_action(table, action, &mut listed)?;
         }
         let mut lowered = ir::Table {
             name: path,
             pipeline: PipelineId(self.program.pipelines.len() as u32),
             keys,
-            actions,
+            actions: listed.iter().map(|l| l.made.clone()).collect(),
             default: self.default_action(table, &listed)?,
             const_default: table.default_action.as_ref().is_some_and(|(constant, _)| *constant),
             entries: Vec::new(),
@@ -62,7 +63,7 @@ impl Checker<'_> {
             place: self.place(table.name.span),
         };
         for entry in &table.entries {
-            let made = self.entry(entry, &listed, &lowered)?;
+            let made = self.entry(entry, &listed, &lowered, &types)?;
             lowered.entries.push(made);
         }
         if lowered.entries.len() > lowered.size as usize {
@@ -73,7 +74,8 @@ impl Checker<'_> {
         let id = TableId(self.program.tables.len() as u32);
         self.program.tables.push(lowered);
         let names = listed.iter().map(|l| Rc::clone(&l.name)).collect();
-        self.frame.tables.push(TableActions { id, names });
+        let exits = listed.iter().any(|l| l.lowered.exits);
+        self.frame.tables.push(TableActions { id, names, exits });
         self.declare(&table.name, Symbol::Table(id, Rc::clone(&table.name.text)))
     }
 
@@ -94,8 +96,8 @@ impl Checker<'_> {
         }
     }
 
-    fn keys(&mut self, keys: &[Key]) -> Checked<Vec<ir::Key>> {
-        let mut all: Vec<ir::Key> = Vec::new();
+    fn keys(&mut self, keys: &[Key]) -> Checked<(Vec<ir::Key>, Vec<Type>)> {
+        let (mut all, mut types): (Vec<ir::Key>, Vec<Type>) = (Vec::new(), Vec::new());
         for key in keys {
             let (given, effects) = self.collect(|c| c.expr(&key.value))?;
             if !effects.is_empty() {
@@ -109,14 +111,20 @@ impl Checker<'_> {
                 return Err(self.refuse(key.match_kind.span, "two `lpm` keys", instead));
             }
             all.push(ir::Key { name: self.written(key.value.span), value, kind });
+            types.push(given.ty);
         }
-        Ok(all)
+        Ok((all, types))
     }
 
     /// The text of the program at a place.
     fn written(&self, span: Span) -> String {
         let file = self.messages.sources.file(span.file);
         file.and_then(|f| f.text.get(span.range())).unwrap_or_default().to_owned()
+    }
+
+    /// The same without white space: what is compared to tell whether two expressions are one.
+    fn words(&self, span: Span) -> String {
+        self.written(span).split_whitespace().collect()
     }
 
     fn match_kind(&mut self, name: &Name) -> Checked<MatchKind> {
@@ -161,7 +169,6 @@ impl Checker<'_> {
         table: &Table,
         action: &ActionRef,
         listed: &mut Vec<Listed>,
-        actions: &mut Vec<TableAction>,
     ) -> Checked<()> {
         let lowered = self.action_named(&action.name)?;
         if listed.iter().any(|l| l.name == action.name.text) {
@@ -184,9 +191,11 @@ impl Checker<'_> {
         } else {
             self.wrapper(table, &lowered, &action.args, action.span)?
         };
-        let name = Rc::clone(&action.name.text);
-        listed.push(Listed { lowered, bound: directed, name });
-        actions.push(TableAction { action: id, in_entries: true, as_default: true });
+        let bound = action.args.iter().map(|a| self.words(a.value.span)).collect();
+        let has = |name: &str| action.annotations.iter().any(|a| *a.name.text == *name);
+        let (in_entries, as_default) = (!has("defaultonly"), !has("tableonly"));
+        let made = TableAction { action: id, in_entries, as_default };
+        listed.push(Listed { lowered, bound, name: Rc::clone(&action.name.text), made });
         Ok(())
     }
 
@@ -252,29 +261,37 @@ impl Checker<'_> {
             let message = format!("`{}` is not among the table's actions", action.name);
             return Err(self.error(action.span, message, hint));
         };
-        let (lowered, bound) = (Rc::clone(&listed[at].lowered), listed[at].bound);
-        let params = &lowered.action.params;
-        let free = params.len() - bound;
-        // A default action repeats the arguments that are bound in the list (section 14.2.1.3).
-        let skipped = if is_default && action.args.len() == params.len() { bound } else { 0 };
-        let given = action.args.get(skipped..).unwrap_or_default();
-        if given.len() != free {
-            let message =
-                format!("`{}` takes {} here, not {}", action.name, arguments(free), given.len());
-            let hint = "one for each parameter without a direction";
+        let Listed { lowered, bound, made, .. } = &listed[at];
+        if !(if is_default { made.as_default } else { made.in_entries }) {
+            let (kind, other) = if is_default {
+                ("@tableonly", "the default")
+            } else {
+                ("@defaultonly", "an entry")
+            };
+            let message = format!("`{}` is {kind}, and here {other}", action.name);
+            return Err(self.error(action.span, message, "remove the annotation, or use another"));
+        }
+        let wanted = lowered.action.params.len();
+        if action.args.len() != wanted {
+            let given = action.args.len();
+            let message = format!("`{}` takes {}, not {given}", action.name, arguments(wanted));
+            let hint = "one for each parameter, those that `actions` gives repeated";
             return Err(self.error(action.span, message, hint));
         }
+        let (first, given) = action.args.split_at(bound.len());
+        for (arg, listed) in first.iter().zip(bound) {
+            if self.words(arg.value.span) != *listed {
+                let hint = format!("`actions` gives `{listed}`, which is repeated here");
+                return Err(self.error(arg.value.span, "another argument than in `actions`", hint));
+            }
+        }
         let mut args = Vec::new();
-        for (n, made) in lowered.params.iter().skip(bound).enumerate() {
-            let value = self.expr(&given[n].value)?;
+        for (made, arg) in lowered.params.iter().skip(bound.len()).zip(given) {
+            let value = self.expr(&arg.value)?;
             let value = self.convert(value, &made.ty)?;
             let Storage::Scalar(_) = &made.storage else {
                 let what = format!("{} from the control plane", made.ty);
-                return Err(self.refuse(
-                    given[n].value.span,
-                    &what,
-                    "one parameter for each field",
-                ));
+                return Err(self.refuse(arg.value.span, &what, "one parameter for each field"));
             };
             let known = self.known(&value, "an argument of a table's action")?;
             args.push(as_bits(&known, made.ty.width().unwrap_or(1)));
@@ -282,7 +299,13 @@ impl Checker<'_> {
         Ok(Choice { action: at as u16, args })
     }
 
-    fn entry(&mut self, entry: &Entry, listed: &[Listed], table: &ir::Table) -> Checked<ir::Entry> {
+    fn entry(
+        &mut self,
+        entry: &Entry,
+        listed: &[Listed],
+        table: &ir::Table,
+        types: &[Type],
+    ) -> Checked<ir::Entry> {
         let any = matches!(entry.keys[..], [KeySet::Any]);
         if entry.keys.len() != table.keys.len() && !any {
             let (wanted, given) = (table.keys.len(), entry.keys.len());
@@ -290,11 +313,10 @@ impl Checker<'_> {
             return Err(self.error(entry.span, message, "write them as `(a, b): action();`"));
         }
         let mut patterns = Vec::new();
-        for (n, key) in table.keys.iter().enumerate() {
+        for (n, (key, ty)) in table.keys.iter().zip(types).enumerate() {
             let set = entry.keys.get(n).or(entry.keys.first());
             let Some(set) = set else { continue };
-            let ty = Type::bits(key.value.width);
-            let pattern = self.pattern(set, &ty)?;
+            let pattern = self.pattern(set, ty)?;
             patterns.push(self.key_pattern(pattern, key, entry.span)?);
         }
         let choice = self.choice_of(&entry.action, listed, false)?;
@@ -349,12 +371,10 @@ impl Checker<'_> {
         }
     }
 
-    /// A number to compare with. Numbers of a table's key are given by their bits alone.
+    /// A number to compare with.
     fn label(&mut self, expr: &Expr, ty: &Type) -> Checked<BigInt> {
         let given = self.expr(expr)?;
-        let same_width = given.ty.width() == ty.width() && given.ty.width().is_some();
-        let given =
-            if same_width && given.ty != Type::Int { given } else { self.convert(given, ty)? };
+        let given = self.convert(given, ty)?;
         self.known(&given, "what is compared with")
     }
 
@@ -371,6 +391,7 @@ impl Checker<'_> {
         let hit = self.temporary(1, span);
         let action_run = self.temporary(ir::ACTION_WIDTH, span);
         let (a, b) = if wants_result { (Some(hit), Some(action_run)) } else { (None, None) };
+        self.frame.exits |= self.frame.tables.iter().any(|t| t.id == table && t.exits);
         self.emit(StmtKind::Apply { table, hit: a, action_run: b }, span)?;
         Ok(Applied { hit, action_run })
     }

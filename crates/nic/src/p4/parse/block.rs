@@ -166,8 +166,8 @@ impl Parser<'_> {
             "actions" => {
                 self.expect("{", "and actions")?;
                 table.actions = self.items(|p| {
-                    p.annotations()?;
-                    let action = p.action_ref()?;
+                    let annotations = p.annotations()?;
+                    let action = ActionRef { annotations, ..p.action_ref()? };
                     p.expect(";", "behind the action")?;
                     Ok(Some(action))
                 })?;
@@ -178,6 +178,11 @@ impl Parser<'_> {
                 table.entries = self.items(|p| p.entry().map(Some))?;
             }
             "default_action" => {
+                if table.actions.is_empty() {
+                    let message = "`default_action` stands before `actions`";
+                    let hint = "section 14.2.1.3 wants it behind them";
+                    return Err(self.messages.error(property.span, message, hint));
+                }
                 table.default_action = Some((constant, self.action_ref()?));
                 self.expect(";", "behind the action")?;
             }
@@ -209,7 +214,7 @@ impl Parser<'_> {
         self.eat(".");
         let name = self.name("an action")?;
         let args = if self.eat("(") { self.arguments()? } else { Vec::new() };
-        Ok(ActionRef { name, args, span: self.since(start) })
+        Ok(ActionRef { annotations: Vec::new(), name, args, span: self.since(start) })
     }
 
     fn entry(&mut self) -> Parsed<Entry> {

@@ -1,0 +1,14 @@
+#include "skeleton.inc"
+parser P(packet_in packet, out headers_t h) {
+    state start { packet.extract(h.ethernet); transition accept; }
+}
+control W(inout headers_t h, inout info_t info) {
+    apply {
+        info.port = LATER;
+        Later.apply();
+    }
+}
+const bit<8> LATER = 3;
+control Later() { apply { } }
+control D(packet_out packet, in headers_t h) { apply { packet.emit(h); } }
+Switch(P(), W(), D()) main;

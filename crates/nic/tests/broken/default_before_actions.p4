@@ -1,0 +1,12 @@
+#include "skeleton.inc"
+parser P(packet_in packet, out headers_t h) {
+    state start { packet.extract(h.ethernet); transition accept; }
+}
+control W(inout headers_t h, inout info_t info) {
+    action a() { }
+    table t { key = { } default_action = a(); actions = { a; } }
+    apply {
+    }
+}
+control D(packet_out packet, in headers_t h) { apply { packet.emit(h); } }
+Switch(P(), W(), D()) main;
