@@ -134,6 +134,21 @@ impl Figure {
         let own = &self.runs[run];
         for name in formula.names() {
             let error = |message: String| table.error(key, message, "here");
+            if name.starts_with(KS) {
+                let Some((other, of)) = self.distance(name) else {
+                    let message = format!("`{name}` is no distance between two runs");
+                    return Err(error(message).hint("write it like `ks.RUN.rtt_us`"));
+                };
+                let other = &self.runs[other];
+                metric::check_distribution(of).map_err(|known| {
+                    error(format!("no distribution `{of}`")).hint(did_you_mean(of, &known))
+                })?;
+                for run in [own, other] {
+                    check_table(of, run, error)?;
+                }
+                check_pairing(own, other, error)?;
+                continue;
+            }
             let Some((other, metric)) = name.split_once("::") else {
                 if own.axis(name).is_none() {
                     check_metric(name, own, error)?;
@@ -151,6 +166,12 @@ impl Figure {
         Ok(Rc::new(formula))
     }
 
+    /// The other run and the distribution, if `name` is the distance between two: `ks.RUN.rtt_us`.
+    pub(crate) fn distance<'n>(&self, name: &'n str) -> Option<(usize, &'n str)> {
+        let (run, of) = name.strip_prefix(KS)?.split_once('.')?;
+        Some((self.runs.iter().position(|other| other.id == run)?, of))
+    }
+
     /// The metric `name` of a formula of `run`: which run's, and its name there.
     pub(crate) fn resolve<'n>(&self, run: usize, name: &'n str) -> (usize, &'n str) {
         let other = name.split_once("::").and_then(|(id, metric)| {
@@ -159,6 +180,9 @@ impl Figure {
         other.unwrap_or((run, name))
     }
 }
+
+/// How the name of a distance between the distributions of two runs begins in a formula.
+const KS: &str = "ks.";
 
 fn check_metric(
     name: &str,

@@ -4,6 +4,7 @@ use metrics::{CurvePoint, Drawn, FigureRow, RowResult, Verdict, mean_and_interva
 
 use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
+use crate::metric::ks_distance;
 use crate::reproduce::{AllRan, Ran};
 use crate::row::{Along, Row};
 use crate::run::Point;
@@ -171,15 +172,32 @@ impl Judge<'_> {
                 let number = point.get(axis).and_then(|&i| own.axes[axis].values.get(i)?.number);
                 return number.ok_or_else(|| format!("`{name}` is not a number"));
             }
+            if let Some((other, of)) = self.figure.distance(name) {
+                let [a, b] = [run, other].map(|index| self.ran(index, run, point, seed));
+                let [a, b] = [a?, b?].map(|ran| ran.distributions.get(of));
+                let distance = a.zip(b).and_then(|(a, b)| distance(a, b));
+                return distance.ok_or_else(|| format!("`{name}` has no value, seed {seed}"));
+            }
             let (index, metric) = self.figure.resolve(run, name);
-            let other = &self.figure.runs[index];
-            let there = other.same_point(own, point);
-            let ran = there.and_then(|at| self.ran.get(&(index, at, seed)));
-            let label = format!("{}, seed {seed}", other.id);
-            let ran = ran.ok_or_else(|| format!("{label} was not run"))?;
+            let ran = self.ran(index, run, point, seed)?;
+            let label = format!("{}, seed {seed}", self.figure.runs[index].id);
             metric_of(ran, metric).map_err(|why| format!("{label}: {why}"))
         })
     }
+
+    /// What the run `index` measured at `point` of the sweep of `run`, with one seed.
+    fn ran(&self, index: usize, run: usize, point: &Point, seed: u64) -> Result<&Ran, String> {
+        let other = &self.figure.runs[index];
+        let there = other.same_point(&self.figure.runs[run], point);
+        let ran = there.and_then(|at| self.ran.get(&(index, at, seed)));
+        ran.ok_or_else(|| format!("{}, seed {seed} was not run", other.id))
+    }
+}
+
+/// The distance of Kolmogorov and Smirnov between two samples, both ascending.
+fn distance(a: &[f64], b: &[f64]) -> Option<f64> {
+    let weighted: Vec<(f64, f64)> = b.iter().map(|value| (*value, 1.0)).collect();
+    ks_distance(a, &weighted)
 }
 
 /// The verdict on `value`, or on the lack of one.

@@ -235,6 +235,33 @@ pub(crate) fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
+/// The distance of Kolmogorov and Smirnov between `samples` and values with weights, both ascending: the
+/// greatest difference of their distribution functions.
+pub(crate) fn ks_distance(samples: &[f64], weighted: &[(f64, f64)]) -> Option<f64> {
+    let whole: f64 = weighted.iter().map(|(_, weight)| weight).sum();
+    if samples.is_empty() || whole <= 0.0 {
+        return None;
+    }
+    let (mut most, mut taken, mut weight) = (0.0_f64, 0, 0.0);
+    let mut rest = weighted.iter().peekable();
+    for (n, sample) in (1..).zip(samples) {
+        // Just below the sample, and at it.
+        while let Some((_, more)) = rest.next_if(|(value, _)| value < sample) {
+            weight += more;
+        }
+        most = most.max((weight / whole - taken as f64 / samples.len() as f64).abs());
+        while let Some((_, more)) = rest.next_if(|(value, _)| value <= sample) {
+            weight += more;
+        }
+        taken = n;
+        let next = samples.get(n).is_none_or(|next| next > sample);
+        if next {
+            most = most.max((weight / whole - taken as f64 / samples.len() as f64).abs());
+        }
+    }
+    Some(most)
+}
+
 fn of_tiers(links: &[LinkRow]) -> Metrics {
     let mut tiers: BTreeMap<String, Vec<&LinkRow>> = BTreeMap::new();
     for link in links {
@@ -299,6 +326,18 @@ mod tests {
         assert_eq!(worst_decile(&values), Some(1.5), "two of twenty");
         assert_eq!(worst_decile(&[7.0, 9.0]), Some(7.0), "one at least");
         assert_eq!(worst_decile(&[]), None);
+    }
+
+    #[test]
+    fn distances_by_hand() {
+        assert_eq!(ks_distance(&[1.0, 2.0], &[(1.0, 3.0), (2.0, 3.0)]), Some(0.0));
+        assert_eq!(ks_distance(&[1.0, 1.0], &[(2.0, 1.0)]), Some(1.0));
+        assert_eq!(ks_distance(&[3.0, 4.0], &[(2.0, 1.0)]), Some(1.0));
+        // At 1: a quarter against a half.
+        assert_eq!(ks_distance(&[1.0, 2.0], &[(1.0, 1.0), (2.0, 3.0)]), Some(0.25));
+        // Below 5, three quarters are there, and one of two samples.
+        assert_eq!(ks_distance(&[1.0, 5.0], &[(1.0, 1.0), (2.0, 2.0), (5.0, 1.0)]), Some(0.25));
+        assert_eq!(ks_distance(&[], &[(1.0, 1.0)]), None);
     }
 
     #[test]

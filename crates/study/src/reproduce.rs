@@ -118,15 +118,22 @@ enum Shown<'f> {
     Scatter(&'f str),
 }
 
-/// What the curves of the figure show of a run beside its metrics.
+/// What the curves and rows of the figure take of a run beside its metrics.
 fn shown(figure: &Figure, run: usize) -> Vec<Shown<'_>> {
+    let compared = figure.rows.iter().flat_map(|row| {
+        let of = move |name| {
+            let (other, of) = figure.distance(name)?;
+            (row.run == run || other == run).then_some(Shown::Distribution(of))
+        };
+        row.formula.names().filter_map(of)
+    });
     let of_run = figure.curves.iter().filter(|curve| curve.run == run);
     let shown = of_run.filter_map(|curve| match &curve.of {
         CurveOf::Distribution(name) => Some(Shown::Distribution(name)),
         CurveOf::Scatter(name) => Some(Shown::Scatter(name)),
         CurveOf::Along { .. } => None,
     });
-    shown.collect()
+    shown.chain(compared).collect()
 }
 
 fn of_figure(plan: &Plan<'_>, figure: &Figure, ran: AllRan) -> FigureResults {

@@ -44,6 +44,8 @@ bad! {
     unknown_run: "run = \"large\"" => "run = \"lagre\"";
     unknown_metric: "metric = \"packets.trimmed\"" => "metric = \"packets.trimed\"";
     unknown_run_in_a_formula: "ndp::last" => "nbp::last";
+    distance_to_an_unknown_run: "last_completion_us / ndp::last_completion_us" => "ks.nbp.fct_us";
+    distance_between_no_distributions: "last_completion_us / ndp::last_completion_us" => "ks.ndp.fct";
     not_a_formula: "metric = \"packets.trimmed\"" => "metric = \"packets.trimmed / \"";
     seed_twice: "seeds = [1, 2, 3]" => "seeds = [1, 2, 1]";
     axis_value_twice: "sweep = { n = [1, 4, 8] }" => "sweep = { n = [1, 4, 4] }";

@@ -110,3 +110,24 @@ fn the_quick_form_is_a_part() {
     assert_eq!(rows, expected);
     assert_eq!(results.left_out, 6, "an onset takes the whole axis");
 }
+
+/// A run is as far from itself as nothing, and from messages of half the size by more than half of its own.
+#[test]
+fn distributions_of_two_runs_have_a_distance() {
+    let tiny = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny");
+    let figure = std::fs::read_to_string(tiny.join("fig1/figure.toml")).unwrap();
+    for (other, distance) in [("large", 0.0..=0.0), ("ndp", 0.5..=1.0)] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("fig1")).unwrap();
+        for file in ["study.toml", "fig1/incast.toml", "fig1/notes.md"] {
+            std::fs::copy(tiny.join(file), dir.path().join(file)).unwrap();
+        }
+        let ratio = "last_completion_us / ndp::last_completion_us";
+        let figure = figure.replacen(ratio, &format!("ks.{other}.fct_us"), 1);
+        std::fs::write(dir.path().join("fig1/figure.toml"), figure).unwrap();
+        let results = run(&dir.path().display().to_string(), false, 1);
+        let rows = &results.figures[0].rows;
+        let row = rows.iter().find(|row| row.result.row == "ratio").unwrap();
+        assert!(distance.contains(&row.result.measured.unwrap()), "{:?}", row.result);
+    }
+}

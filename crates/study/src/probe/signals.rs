@@ -8,6 +8,7 @@ use units::{Dur, HostId, Time};
 
 use super::queue::{Levels, Watch};
 use super::{Probe, Probed};
+use crate::metric::ks_distance;
 
 /// Its entry in the registry.
 pub(super) const PROBE: Probe = Probe {
@@ -68,7 +69,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let rtts = listener.rtts.iter().map(|r| (r.at, r.rtt.as_us_f64()));
     let queue = averages(mean_wait, window.0);
     let values = vec![
-        distance(&waits, &delays),
+        ks_distance(&waits, &delays),
         correlation(&averages(rtts, window.0), &queue),
         correlation(&averages(marks, window.0), &queue),
     ];
@@ -102,48 +103,9 @@ fn correlation(a: &[Option<f64>], b: &[Option<f64>]) -> Option<f64> {
     (product > 0.0).then(|| sum(&|x, y| x * y) / product.sqrt())
 }
 
-/// The distance of Kolmogorov and Smirnov between `samples` and values with weights, both ascending: the
-/// greatest difference of their distribution functions.
-fn distance(samples: &[f64], weighted: &[(f64, f64)]) -> Option<f64> {
-    let whole: f64 = weighted.iter().map(|(_, weight)| weight).sum();
-    if samples.is_empty() || whole <= 0.0 {
-        return None;
-    }
-    let (mut most, mut taken, mut weight) = (0.0_f64, 0, 0.0);
-    let mut rest = weighted.iter().peekable();
-    for (n, sample) in (1..).zip(samples) {
-        // Just below the sample, and at it.
-        while let Some((_, more)) = rest.next_if(|(value, _)| value < sample) {
-            weight += more;
-        }
-        most = most.max((weight / whole - taken as f64 / samples.len() as f64).abs());
-        while let Some((_, more)) = rest.next_if(|(value, _)| value <= sample) {
-            weight += more;
-        }
-        taken = n;
-        let next = samples.get(n).is_none_or(|next| next > sample);
-        if next {
-            most = most.max((weight / whole - taken as f64 / samples.len() as f64).abs());
-        }
-    }
-    Some(most)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances_by_hand() {
-        assert_eq!(distance(&[1.0, 2.0], &[(1.0, 3.0), (2.0, 3.0)]), Some(0.0));
-        assert_eq!(distance(&[1.0, 1.0], &[(2.0, 1.0)]), Some(1.0));
-        assert_eq!(distance(&[3.0, 4.0], &[(2.0, 1.0)]), Some(1.0));
-        // At 1: a quarter against a half.
-        assert_eq!(distance(&[1.0, 2.0], &[(1.0, 1.0), (2.0, 3.0)]), Some(0.25));
-        // Below 5, three quarters are there, and one of two samples.
-        assert_eq!(distance(&[1.0, 5.0], &[(1.0, 1.0), (2.0, 2.0), (5.0, 1.0)]), Some(0.25));
-        assert_eq!(distance(&[], &[(1.0, 1.0)]), None);
-    }
 
     #[test]
     fn correlations_by_hand() {
