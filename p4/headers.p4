@@ -55,11 +55,10 @@ header homa_t {
     bit<112> padding;
 }
 
-/// Flags of both transports, beside those that the architecture knows.
+/// Flags beside those that the architecture knows.
 const bit<8> ACK_FLAG = 0x02;
 const bit<8> NACK_FLAG = 0x04;
 const bit<8> GRANT_FLAG = 0x08;
-const bit<8> CHOP_FLAG = 0x10;
 
 /// IPv4 and the transport header.
 const bit<16> HEADERS_LEN = 50;

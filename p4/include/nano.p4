@@ -51,9 +51,10 @@ struct egress_metadata_t {
     bit<1>  is_rtx;       // sent again
 }
 
-/// Flags that packetization and the generator know (section 3.2).
+/// Flags that the NIC itself knows (section 3.2). They are in the first byte of every transport header.
 const bit<8> DATA_FLAG = 0x01;
 const bit<8> PULL_FLAG = 0x08;
+const bit<8> CHOP_FLAG = 0x10;  // a switch has cut the payload off
 
 // ---- Reassembly (section 5)
 

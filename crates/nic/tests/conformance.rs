@@ -2,6 +2,8 @@
 
 mod shipped;
 
+use std::path::Path;
+
 use endpoint::Endpoint;
 use shipped::{HOMA_TR, compile, config, nic};
 use testkit::conformance::{self, Opts};
@@ -10,8 +12,13 @@ use trimline_nic::nano::config::Config;
 use units::{Bytes, Dur};
 use wire::nano::Protocol;
 
+const NDP: u8 = Protocol::Ndp.number();
+const HOMA: u8 = Protocol::Homa.number();
+/// For experiments (RFC 3692).
+const WINDOW: u8 = 253;
+
 /// 64 KB messages, and a receiver that waits for them as long as the suite can make it.
-fn patient(protocol: Protocol) -> Config {
+fn patient(protocol: u8) -> Config {
     Config {
         classes: vec![SizeClass { bytes: 65_535, buffers: 64 }],
         tx_messages: 64,
@@ -21,11 +28,12 @@ fn patient(protocol: Protocol) -> Config {
         timeouts_max: None,
         // 1088 B at 10 Gb/s.
         pull_cycles: 2_786,
-        ..config(protocol, 3)
+        protocols: vec![protocol],
+        ..config(Protocol::Ndp, 3)
     }
 }
 
-fn conforms(protocol: Protocol, program: &str, constants: &[(&str, u128)], trims: bool) {
+fn conforms(protocol: u8, program: &str, constants: &[(&str, u128)], trims: bool) {
     let program = compile(program, constants);
     let make = |_| Box::new(nic(&program, patient(protocol))) as Box<dyn Endpoint>;
     let opts = Opts {
@@ -41,15 +49,37 @@ fn conforms(protocol: Protocol, program: &str, constants: &[(&str, u128)], trims
 
 #[test]
 fn n7_ndp_delivers_everything_once() {
-    conforms(Protocol::Ndp, "ndp.p4", &[], true);
+    conforms(NDP, "ndp.p4", &[], true);
 }
 
 #[test]
 fn n7_homa_delivers_everything_once() {
-    conforms(Protocol::Homa, "homa.p4", &[], false);
+    conforms(HOMA, "homa.p4", &[], false);
 }
 
 #[test]
 fn n7_homa_tr_delivers_everything_once() {
-    conforms(Protocol::Homa, "homa.p4", HOMA_TR, true);
+    conforms(HOMA, "homa.p4", HOMA_TR, true);
+}
+
+#[test]
+fn n7_both_in_one_image_deliver_everything_once() {
+    conforms(NDP, "ndp_homa.p4", HOMA_TR, true);
+    conforms(HOMA, "ndp_homa.p4", HOMA_TR, true);
+}
+
+/// The program of docs/p4-transport.md.
+#[test]
+fn n7_the_window_of_the_docs_delivers_everything_once() {
+    conforms(WINDOW, "window.p4", &[], false);
+}
+
+/// The page and the program are one text.
+#[test]
+fn the_docs_hold_the_whole_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
+    let page = read("docs/p4-transport.md");
+    let blocks = page.split("```p4\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    assert_eq!(blocks.collect::<Vec<_>>().join("\n"), read("p4/window.p4"));
 }

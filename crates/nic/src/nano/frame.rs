@@ -3,13 +3,14 @@
 
 use endpoint::{Flags, Packet};
 use units::HostId;
-use wire::frame::mirror_trimmed;
 
 use super::meta::ip_of;
 
 /// Bytes of Ethernet and IPv4.
 pub const OUTER: usize = 34;
 
+/// `CHOP_FLAG` of `nano.p4`, in the first byte of every transport header.
+const CHOP: u8 = wire::nano::flags::CHOP;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const VERSION_IHL: u8 = 0x45;
 const TTL: u8 = 64;
@@ -52,8 +53,8 @@ pub fn write(pkt: &Packet, frame: &mut Vec<u8>) {
     frame.extend(ip_of(pkt.src).to_be_bytes());
     frame.extend(ip_of(pkt.dst).to_be_bytes());
     frame.extend(pkt.header());
-    if pkt.flags.has(Flags::TRIMMED) {
-        mirror_trimmed(pkt.proto, &mut frame[OUTER..]);
+    if let (true, Some(first)) = (pkt.flags.has(Flags::TRIMMED), frame.get_mut(OUTER)) {
+        *first |= CHOP;
     }
 }
 
