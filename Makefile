@@ -9,7 +9,7 @@
 TRIMLINE = target/release/trimline
 
 # Published evaluations, in studies/.
-STUDIES = ndp incast mmptcp lossless timely homa
+STUDIES = ndp incast mmptcp lossless timely homa nanotransport
 
 demo:
 	cargo build --release --locked -p trimline

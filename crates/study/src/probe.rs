@@ -4,6 +4,7 @@ mod last_link;
 mod queue;
 mod shares;
 mod signals;
+mod switch_log;
 mod tier_queues;
 
 use metrics::Timeline;
@@ -28,5 +29,11 @@ pub(crate) struct Probed {
 }
 
 /// All probes.
-pub(crate) const PROBES: &[Probe] =
-    &[last_link::PROBE, queue::PROBE, shares::PROBE, signals::PROBE, tier_queues::PROBE];
+pub(crate) const PROBES: &[Probe] = &[
+    last_link::PROBE,
+    queue::PROBE,
+    shares::PROBE,
+    signals::PROBE,
+    tier_queues::PROBE,
+    switch_log::PROBE,
+];
