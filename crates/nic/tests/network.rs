@@ -71,7 +71,7 @@ fn each_of_ten_messages_ends_with_an_ack_of_all() {
     for (i, &packets) in lens.iter().enumerate() {
         let to = |host| move |pkt: &&Packet| pkt.dst == HostId(host) && pkt.src == SINK;
         let sent = net.log().iter().map(|sent| &sent.pkt).filter(to(1 + i as u32));
-        let last = sent.map(|pkt| header(Protocol::Homa, pkt)).last().unwrap();
+        let last = sent.map(|pkt| header(Protocol::Homa, pkt)).next_back().unwrap();
         let expected = (Kind::Ack { pull: false }, packets as u8);
         assert_eq!((last.kind, last.pkt_offset), expected, "{packets} packets");
     }
