@@ -3,7 +3,8 @@
 //! A message has an id, a buffer and an entry in the table from its first packet to its last; it is
 //! found by its whole key. A timer of its own, restarted by each packet, ends a message whose sender
 //! has fallen silent. Those that are complete are remembered for a while, so that a packet that comes
-//! again does not begin them anew (the public code does; homa_tr.md, E6).
+//! again does not begin them anew (the public code does; homa_tr.md, E6). So are those that were ended
+//! with packets in them: their senders have heard that these had arrived, and would never send them again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -74,12 +75,13 @@ pub struct Reassembly {
     buffers: Buffers,
     timers: Timers<()>,
     timeout: Dur,
-    done: Done,
+    done: Remembered,
+    broken_off: Remembered,
 }
 
 impl Reassembly {
-    /// Nothing is being received. `timeout` is how long a message may be silent, `remember` how many
-    /// completed ones are known.
+    /// Nothing is being received. `timeout` is how long a message may be silent, `remember` how many are
+    /// known of those that are complete, and of those that were ended.
     #[must_use]
     pub fn new(classes: &[SizeClass], ids: u16, timeout: Dur, remember: u32) -> Self {
         Self {
@@ -89,7 +91,8 @@ impl Reassembly {
             buffers: Buffers::new(classes),
             timers: Timers::new(ids),
             timeout,
-            done: Done { order: VecDeque::new(), keys: BTreeSet::new(), room: remember as usize },
+            done: Remembered::new(remember as usize),
+            broken_off: Remembered::new(remember as usize),
         }
     }
 
@@ -98,7 +101,7 @@ impl Reassembly {
     pub fn lookup(&mut self, now: Time, request: Request) -> Info {
         let Request { key, msg_len, pkt_offset, mark_received } = request;
         let packets = packets(msg_len);
-        if msg_len == 0 || pkt_offset >= packets {
+        if msg_len == 0 || pkt_offset >= packets || self.broken_off.keys.contains(&key) {
             return Info { fail: true, ..Info::default() };
         }
         if self.done.keys.contains(&key) {
@@ -166,7 +169,9 @@ impl Reassembly {
     pub fn expire(&mut self, now: Time) -> Option<u16> {
         let before = Time(now.0.checked_sub(1)?);
         let (_, id, ()) = self.timers.pop(before)?;
-        self.free(id);
+        if let Some(entry) = self.free(id).filter(|entry| entry.received != 0) {
+            self.broken_off.insert(entry.key);
+        }
         Some(id)
     }
 
@@ -181,15 +186,19 @@ impl Reassembly {
     }
 }
 
-/// Completed messages, the oldest of which is forgotten where there are too many.
+/// Messages that are over, the oldest of which is forgotten where there are too many.
 #[derive(Debug)]
-struct Done {
+struct Remembered {
     order: VecDeque<Key>,
     keys: BTreeSet<Key>,
     room: usize,
 }
 
-impl Done {
+impl Remembered {
+    const fn new(room: usize) -> Self {
+        Self { order: VecDeque::new(), keys: BTreeSet::new(), room }
+    }
+
     fn insert(&mut self, key: Key) {
         if self.room == 0 {
             return;
@@ -282,7 +291,12 @@ mod tests {
         assert_eq!(r.expire(later + TIMEOUT + Dur::from_us(1)), Some(0));
         r.assert_consistent();
         assert_eq!(r.table.get(&key(1, 0)), None);
-        assert!(r.lookup(later, packet(key(1, 0), 2, 1)).is_new_msg);
+        assert!(r.lookup(later, packet(key(1, 0), 2, 1)).fail, "its packet 0 is lost for ever");
+        // One of which nothing had arrived may begin anew.
+        let chop = Request { mark_received: false, ..packet(key(2, 0), 2, 0) };
+        r.lookup(later, chop);
+        assert_eq!(r.expire(later + TIMEOUT + Dur::from_us(1)), Some(0));
+        assert!(r.lookup(later, chop).is_new_msg);
     }
 
     #[test]
@@ -303,20 +317,27 @@ mod tests {
         fn n2_ids_buffers_and_entries_agree(
             steps in prop::collection::vec((0..24u32, 0..6u8, any::<bool>(), 0..3u64), 1..400)
         ) {
-            let mut r = reassembly();
+            let mut r = Reassembly::new(&[CLASS], 16, TIMEOUT, 100);
             let mut model: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
+            let mut over = BTreeSet::new();
             let mut now = Time(0);
             for (host, offset, mark_received, us) in steps {
                 now += Dur::from_us(us);
                 while let Some(_id) = r.expire(now) {
                     r.assert_consistent();
                 }
-                model.retain(|&host, _| r.table.contains_key(&key(host, 0)));
+                model.retain(|&host, received: &mut BTreeSet<u8>| {
+                    let there = r.table.contains_key(&key(host, 0));
+                    if !there && !received.is_empty() {
+                        over.insert(host);
+                    }
+                    there
+                });
                 let request = Request { mark_received, ..packet(key(host, 0), 6, offset) };
                 let info = r.lookup(now, request);
                 r.assert_consistent();
                 if info.fail {
-                    prop_assert_eq!(model.len(), 16);
+                    prop_assert!(over.contains(&host) || model.len() == 16);
                 } else if !info.is_done {
                     prop_assert_eq!(info.is_new_msg, !model.contains_key(&host));
                     let received = model.entry(host).or_default();
