@@ -16,6 +16,8 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 const INCLUDES: &[(&str, &str)] = &[
     ("headers.p4", include_str!("../../p4/headers.p4")),
+    ("homa_rules.p4", include_str!("../../p4/homa_rules.p4")),
+    ("ndp_rules.p4", include_str!("../../p4/ndp_rules.p4")),
     ("box.p4", include_str!("../../crates/nic/tests/small/box.p4")),
 ];
 

@@ -1,21 +1,19 @@
-//! Declarations of the top level, and types as they are written.
+//! Declarations of the top level, and what is in them.
 
 use std::rc::Rc;
 
 use num_bigint::BigInt;
-use num_traits::ToPrimitive;
 
 use super::super::ast::{
-    Annotation, Arg, BlockType, Constant, Declaration, Instance as AstInstance, Name, Param,
-    Prototype, Record as AstRecord, TypeKind, TypeRef,
+    BlockType, Constant, Declaration, Expr, Name, Param, Prototype, Record as AstRecord, TypeRef,
 };
 use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
-use super::call::arguments;
-use super::scope::{Instance, InstanceKind, Symbol};
-use super::types::{Bindings, Distinct, Enum, Extern, Field, Record, Type};
+use super::scope::Symbol;
+use super::types::{Distinct, Enum, Extern, Field, Record, Type};
+use super::value::fits;
 use super::{Checked, Checker, MAX_SLOTS};
-use crate::ir::{self, Counter, CounterId, Register, RegisterId};
+use crate::ir;
 
 impl Checker<'_> {
     pub(super) fn top_level(&mut self, declarations: &[Declaration]) {
@@ -103,7 +101,7 @@ impl Checker<'_> {
         let fits = match ty {
             Type::Bool => other <= 1,
             Type::Int => true,
-            Type::Fixed { width, signed } => super::value::fits(&value, *width, *signed),
+            Type::Fixed { width, signed } => fits(&value, *width, *signed),
             _ => false,
         };
         if fits {
@@ -117,7 +115,8 @@ impl Checker<'_> {
     pub(super) fn unknown_constants(&mut self) {
         let constants = self.constants;
         for (name, _) in constants {
-            if matches!(self.scopes.find_global(name), Some(Symbol::Constant { .. })) {
+            let found = self.scopes.find_global(name);
+            if matches!(found, Some(Symbol::Constant { .. } | Symbol::Broken)) {
                 continue;
             }
             let known = self.scopes.names(|s| matches!(s, Symbol::Constant { .. }));
@@ -199,7 +198,7 @@ impl Checker<'_> {
         &mut self,
         name: &Name,
         underlying: Option<&TypeRef>,
-        members: &[(Name, Option<super::super::ast::Expr>)],
+        members: &[(Name, Option<Expr>)],
     ) -> Checked<Type> {
         let underlying = underlying.map(|ty| self.type_of(ty)).transpose()?;
         if let Some(ty) = underlying.as_ref().filter(|t| !matches!(t, Type::Fixed { .. })) {
@@ -318,207 +317,5 @@ impl Checker<'_> {
         self.scopes.close();
         done?;
         self.declare(&block.name, Symbol::BlockType(Rc::new(block.clone())))
-    }
-
-    /// An instance of an extern or a control.
-    pub(super) fn instance(&mut self, instance: &AstInstance) -> Checked<()> {
-        let path = self.path(&instance.name.text);
-        if let TypeKind::Name(name) = &instance.ty.kind
-            && let Some(Symbol::Control(control)) = self.scopes.find(&name.text)
-        {
-            let control = Rc::clone(control);
-            if let Some(arg) = instance.args.first() {
-                let hint = "controls have no constructor parameters here";
-                return Err(self.error(arg.value.span, "too many arguments", hint));
-            }
-            let kind = InstanceKind::Control(control);
-            let made = Instance { ty: Type::Void, path, kind, span: instance.name.span };
-            return self.declare(&instance.name, Symbol::Instance(Rc::new(made)));
-        }
-        let ty = self.type_of(&instance.ty)?;
-        let Type::Extern(declared, types) = &ty else {
-            let message = format!("{ty} cannot be instantiated");
-            let hint = "instances are of externs and controls; variables are `Type name;`";
-            return Err(self.error(instance.ty.span, message, hint));
-        };
-        if let Some(Type::Param(_)) = types.first() {
-            let message = format!("`{}` needs type arguments", declared.name);
-            let hint = format!("such as `{}<bit<16>>(...)`", declared.name);
-            return Err(self.error(instance.ty.span, message, hint));
-        }
-        let (declared, types) = (Rc::clone(declared), types.clone());
-        let args = self.constructor(&declared, &types, &instance.args, instance.ty.span)?;
-        let kind = self.instance_kind(&declared, &types, args, &path, instance)?;
-        let made = Instance { ty, path, kind, span: instance.name.span };
-        self.declare(&instance.name, Symbol::Instance(Rc::new(made)))
-    }
-
-    /// `Register` and `Counter` are the machine's own; what else there is, the architecture supplies.
-    fn instance_kind(
-        &mut self,
-        declared: &Extern,
-        types: &[Type],
-        args: Vec<u128>,
-        path: &str,
-        instance: &AstInstance,
-    ) -> Checked<InstanceKind> {
-        let place = self.place(instance.name.span);
-        let size = || args.first().and_then(|&n| u32::try_from(n).ok());
-        match (&*declared.name, types) {
-            ("Register", [of]) => {
-                let (Some(width), Some(size)) = (of.width(), size()) else {
-                    let hint = "write one register for each field";
-                    let what = format!("registers of {of}");
-                    return Err(self.refuse(instance.ty.span, &what, hint));
-                };
-                let id = RegisterId(self.program.registers.len() as u32);
-                let name = path.to_owned();
-                self.program.registers.push(Register { name, width, size, place });
-                Ok(InstanceKind::Register(id))
-            }
-            ("Counter", []) => {
-                let id = CounterId(self.program.counters.len() as u32);
-                let (name, size) = (path.to_owned(), size().unwrap_or(0));
-                self.program.counters.push(Counter { name, size, place });
-                Ok(InstanceKind::Counter(id))
-            }
-            _ => Ok(InstanceKind::Extern(args)),
-        }
-    }
-
-    /// Check and evaluate the arguments of an extern's constructor.
-    fn constructor(
-        &mut self,
-        declared: &Extern,
-        types: &[Type],
-        args: &[Arg],
-        span: Span,
-    ) -> Checked<Vec<u128>> {
-        let constructors = declared.methods.iter().filter(|m| m.returns.is_none());
-        let found = constructors.clone().find(|m| m.params.len() == args.len());
-        let Some(constructor) = found.cloned() else {
-            let counts: Vec<String> = constructors.map(|m| m.params.len().to_string()).collect();
-            let message = format!("`{}` is not made of {}", declared.name, arguments(args.len()));
-            let hint = if counts.is_empty() {
-                "it has no constructor: the architecture makes it".to_owned()
-            } else {
-                format!("it takes {}", counts.join(" or "))
-            };
-            return Err(self.error(span, message, hint));
-        };
-        let bound: Bindings =
-            declared.type_params.iter().cloned().zip(types.iter().cloned()).collect();
-        let mut values = Vec::new();
-        for (param, arg) in constructor.params.iter().zip(args) {
-            let wanted = self.with_types(&bound, |c| c.type_of(&param.ty))?.substitute(&bound);
-            let given = self.expr(&arg.value)?;
-            let given = self.convert(given, &wanted)?;
-            let value = self.known(&given, "an argument of a constructor")?;
-            let width = wanted.width().unwrap_or(ir::MAX_WIDTH);
-            values.push(super::value::as_bits(&value, width));
-        }
-        Ok(values)
-    }
-
-    /// Do something where these type parameters are known.
-    pub(super) fn with_types<T>(
-        &mut self,
-        types: &[(Rc<str>, Type)],
-        inner: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        self.scopes.open();
-        for (name, _) in types {
-            // Two of one name were reported where they are declared.
-            let nowhere = Span { file: 0, start: 0, end: 0 };
-            let _ = self.scopes.declare(name, Symbol::Type(Type::Param(Rc::clone(name))), nowhere);
-        }
-        let done = inner(self);
-        self.scopes.close();
-        done
-    }
-
-    /// What a type as written is.
-    pub(super) fn type_of(&mut self, ty: &TypeRef) -> Checked<Type> {
-        match &ty.kind {
-            TypeKind::Bool => Ok(Type::Bool),
-            TypeKind::Int => Ok(Type::Int),
-            TypeKind::Error => Ok(Type::Error),
-            TypeKind::Void => Ok(Type::Void),
-            TypeKind::Any => Ok(Type::Param("_".into())),
-            TypeKind::Fixed { width, signed } => {
-                let given = self.expr(width)?;
-                let value = self.known(&given, "a width")?;
-                match value.to_u16() {
-                    Some(width) if (1..=ir::MAX_WIDTH).contains(&width) => {
-                        Ok(Type::Fixed { width, signed: *signed })
-                    }
-                    _ => {
-                        let what = format!("{value} bits");
-                        let instead = format!("1 to {} bits; cut it into fields", ir::MAX_WIDTH);
-                        Err(self.refuse(width.span, &what, instead))
-                    }
-                }
-            }
-            TypeKind::Name(name) => self.named_type(name, None),
-            TypeKind::Specialized(name, args) => {
-                let args = args.iter().map(|a| self.type_of(a)).collect::<Checked<Vec<_>>>()?;
-                self.named_type(name, Some(args))
-            }
-            TypeKind::Stack(of, size) => {
-                let given = self.expr(size)?;
-                let value = self.known(&given, "the size of a header stack")?;
-                let of_type = self.type_of(of)?;
-                let Type::Header(record) = of_type else {
-                    let message = format!("a stack of {of_type}");
-                    return Err(self.error(of.span, message, "stacks are of headers"));
-                };
-                match value.to_u32().filter(|n| (1..=64).contains(n)) {
-                    Some(size) => Ok(Type::Stack(record, size)),
-                    None => {
-                        let what = format!("a stack of {value} headers");
-                        Err(self.refuse(size.span, &what, "1 to 64"))
-                    }
-                }
-            }
-        }
-    }
-
-    fn named_type(&mut self, name: &Name, args: Option<Vec<Type>>) -> Checked<Type> {
-        let (params, ty) = match self.scopes.find(&name.text) {
-            Some(Symbol::Type(Type::Extern(e, params))) if args.is_some() => {
-                let with = Type::Extern(Rc::clone(e), args.clone().unwrap_or_default());
-                (params.len(), with)
-            }
-            Some(Symbol::BlockType(b)) => {
-                let with = Type::Block(Rc::clone(b), args.clone().unwrap_or_default());
-                (b.type_params.len(), with)
-            }
-            Some(Symbol::Type(ty)) => (0, ty.clone()),
-            Some(other) => {
-                let other = other.clone();
-                return Err(self.misused(name, &other, "", "a type"));
-            }
-            None => {
-                let known = self.scopes.names(|s| matches!(s, Symbol::Type(_)));
-                let hint = did_you_mean(&name.text, known, "types are declared before their use");
-                if self.scopes.is_later(&name.text) {
-                    return Err(self.unknown(name));
-                }
-                return Err(self.error(name.span, format!("unknown type `{name}`"), hint));
-            }
-        };
-        let given = args.map_or(params, |a| a.len());
-        if given != params {
-            let message = format!("`{name}` has {params} type parameters, not {given}");
-            return Err(self.error(name.span, message, "give one type for each"));
-        }
-        Ok(ty)
-    }
-
-    /// `@latency(2)`: cycles until the results are there.
-    pub(super) fn latency(&mut self, annotations: &[Annotation]) -> u32 {
-        let found = annotations.iter().find(|a| &*a.name.text == "latency");
-        let number = found.and_then(|a| a.number.as_ref());
-        number.and_then(|n| n.value.to_u32()).unwrap_or(0)
     }
 }
