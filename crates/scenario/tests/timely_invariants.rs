@@ -4,7 +4,8 @@ use std::path::Path;
 
 use trimline_scenario::{Options, Results, Scenario, evaluate};
 
-/// Lossless switches with so much memory, and TIMELY that begins with this share of the line.
+/// Lossless switches with so much memory, and TIMELY that begins with this share of the line. New rates count at once:
+/// what was cut in the beginning is back within the first 10 ms, which are not measured.
 fn scenario(hosts: u32, buffer: &str, initial_rate: f64, traffic: &str) -> String {
     format!(
         r#"
@@ -28,6 +29,7 @@ fn scenario(hosts: u32, buffer: &str, initial_rate: f64, traffic: &str) -> Strin
         kind = "timely"
         preset = "paper"
         payload = "1024B"
+        recompute_gap = true
         initial_rate = {initial_rate}
         {traffic}
         "#
