@@ -12,6 +12,7 @@ mod effects;
 mod observer;
 mod packet;
 pub mod payload;
+mod pipeline;
 mod ranges;
 mod transport;
 
@@ -20,6 +21,7 @@ pub use draw::{Draw, Purpose, Stream};
 pub use effects::{Effect, Effects, Stat, Why};
 pub use observer::{Drop, JobRecord, MessageRecord, Observer, PacketEvent, RttRecord};
 pub use packet::{Flags, HDR_MAX, Packet, Span};
+pub use pipeline::{Pipeline, Then, Verdict};
 pub use ranges::RangeSet;
 pub use transport::{
     Cx, Endpoint, Fetch, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED,

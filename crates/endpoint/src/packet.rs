@@ -1,6 +1,8 @@
 //! [`Packet`]: one type for every packet of every transport.
 
 use units::{HostId, MsgId};
+use wire::frame::{Carrier, Ecn, FrameRepr, UDP};
+use wire::{cbr, roce};
 
 /// Bytes of transport header that a packet can hold.
 pub const HDR_MAX: usize = 64;
@@ -119,6 +121,37 @@ impl Packet {
     #[must_use]
     pub const fn carries_payload(&self) -> bool {
         self.flags.payload()
+    }
+
+    /// Ethernet, IP and perhaps UDP around the transport header, as a capture or a switch's program sees
+    /// them.
+    #[must_use]
+    pub fn frame(&self) -> FrameRepr {
+        // Not from `wire_len`: simulators count headers in their own ways, and a dissector adds up the
+        // bytes of a stream.
+        let payload = if self.carries_payload() { self.span.len as usize } else { 0 };
+        let body_len = (usize::from(self.hdr_len) + payload).min(usize::from(u16::MAX)) as u16;
+        let ecn = if self.flags.has(Flags::CE) {
+            Ecn::Marked
+        } else if self.flags.has(Flags::ECT) {
+            Ecn::Capable
+        } else {
+            Ecn::NotCapable
+        };
+        let carrier = match self.proto {
+            UDP => Carrier::Udp { port: cbr::PORT },
+            roce::PROTO => Carrier::Udp { port: roce::PORT },
+            proto => Carrier::Ip { proto },
+        };
+        FrameRepr {
+            src: self.src,
+            dst: self.dst,
+            carrier,
+            class: self.class & 7,
+            ecn,
+            path: self.path,
+            body_len,
+        }
     }
 
     /// The header bytes in use.

@@ -346,6 +346,7 @@ impl<O: Observer> Part<O> {
     pub(crate) fn enqueue(&mut self, link: u32, packet: Desc) {
         let port = &mut self.ports[link as usize];
         let Some(queue) = port.queue.as_mut() else { return };
+        let contents = queue.reads_packets().then(|| self.slab[packet.handle]);
         let rare = &mut *port.rare;
         let mut desk = Desk {
             slab: &mut self.slab,
@@ -361,7 +362,11 @@ impl<O: Observer> Part<O> {
             *coins += 1;
             Draw::new(seed, PORT, u64::from(number)).bits(COIN, *coins)
         };
-        queue.enqueue(packet, coin, &mut |fate, packet| desk.apply(fate, packet));
+        let mut fate = |fate, packet| desk.apply(fate, packet);
+        match &contents {
+            Some(contents) => queue.enqueue_read(packet, contents, coin, &mut fate),
+            None => queue.enqueue(packet, coin, &mut fate),
+        }
         port.note_queue();
     }
 

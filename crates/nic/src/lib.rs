@@ -15,3 +15,4 @@ pub mod p4;
 pub mod program;
 pub mod rust;
 pub mod state;
+pub mod switch;

@@ -8,7 +8,7 @@ use crate::state::State;
 ///
 /// Generic over the externs, so that generated code is compiled together with those of its caller;
 /// `dyn Externs` will do where speed does not matter.
-pub trait Program<E: Externs + ?Sized>: Send {
+pub trait Program<E: Externs + ?Sized>: Send + Sync {
     /// Sends a packet through a pipeline: parser, control, deparser.
     ///
     /// `meta` has one value for each of [`Pipeline::meta`](crate::ir::Pipeline::meta), in that order:
@@ -31,6 +31,9 @@ pub trait Program<E: Externs + ?Sized>: Send {
         out: &mut Vec<u8>,
         externs: &mut E,
     ) -> Result<Parsed, ErrorId>;
+
+    /// The same program in the same state.
+    fn duplicate(&self) -> Box<dyn Program<E>>;
 
     /// Tables, registers and counters.
     fn state(&mut self) -> &mut State;

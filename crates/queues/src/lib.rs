@@ -18,6 +18,7 @@ mod drop_tail;
 mod fifo;
 mod lossless;
 mod ndp;
+mod programmed;
 mod red;
 mod seldom;
 mod shared_buffer;
@@ -30,12 +31,13 @@ use fifo::Fifo;
 pub use by_class::{ByClass, ByClassSpec, HeaderClass, Schedule, Sort, Trim};
 pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
-use endpoint::Flags;
+use endpoint::{Flags, Packet};
 pub use lossless::{
     Admit, Headroom, Ingress, LosslessSpec, Marking, Memory, MemorySpec, MemoryStats, PFC_FRAME,
     Threshold,
 };
 pub use ndp::{Ndp, NdpSpec};
+pub use programmed::{Programmed, ProgrammedSpec};
 pub use red::{MarkAt, NotEct, Ramp, Red, RedSpec, Unit};
 pub use seldom::Seldom;
 pub use shared_buffer::{SharedBuffer, SharedBufferSpec, SharedBufferStats};
@@ -154,6 +156,8 @@ pub enum QueueSpec {
     /// A queue for each traffic class, without a capacity of its own: the switch's [`Memory`] says what
     /// joins it, and classes can be closed ([`Queue::set_open`]).
     Lossless(Box<LosslessSpec>),
+    /// A program says which of several queues a packet joins.
+    Programmed(Box<ProgrammedSpec>),
 }
 
 impl QueueSpec {
@@ -166,6 +170,7 @@ impl QueueSpec {
             Self::CutPayload(spec) => vec![spec.capacity],
             Self::Red(spec) => vec![spec.capacity],
             Self::Lossless(spec) => vec![Capacity::Bytes(spec.memory.size)],
+            Self::Programmed(spec) => vec![Capacity::Bytes(spec.memory)],
             Self::ByClass(spec) => {
                 spec.classes.iter().flat_map(|(_, spec)| spec.capacities()).collect()
             }
@@ -178,7 +183,11 @@ impl QueueSpec {
         match self {
             Self::DropTail(spec) => Some(Self::DropTail(DropTailSpec { capacity, ..*spec })),
             Self::Red(spec) => Some(Self::Red(RedSpec { capacity, ..*spec })),
-            Self::Ndp(_) | Self::CutPayload(_) | Self::ByClass(_) | Self::Lossless(_) => None,
+            Self::Ndp(_)
+            | Self::CutPayload(_)
+            | Self::ByClass(_)
+            | Self::Lossless(_)
+            | Self::Programmed(_) => None,
         }
     }
 
@@ -187,7 +196,7 @@ impl QueueSpec {
     #[must_use]
     pub fn marks_at_departure(&self) -> bool {
         match self {
-            Self::DropTail(_) | Self::Ndp(_) | Self::CutPayload(_) => false,
+            Self::DropTail(_) | Self::Ndp(_) | Self::CutPayload(_) | Self::Programmed(_) => false,
             Self::Red(spec) => spec.mark_at == MarkAt::Departure,
             Self::ByClass(spec) => spec.classes.iter().any(|(_, spec)| spec.marks_at_departure()),
             Self::Lossless(spec) => {
@@ -224,6 +233,9 @@ impl Queue {
             QueueSpec::ByClass(spec) => Self::Seldom(Box::new(Seldom::ByClass(ByClass::new(spec)))),
             QueueSpec::Lossless(spec) => {
                 Self::Seldom(Box::new(Seldom::Lossless(ByClass::new(&spec.classes()))))
+            }
+            QueueSpec::Programmed(spec) => {
+                Self::Seldom(Box::new(Seldom::Programmed(Programmed::new(spec))))
             }
         }
     }
@@ -284,6 +296,27 @@ impl Queue {
             Self::DropTail(queue) => queue.enqueue(packet, fate),
             Self::Ndp(queue) => queue.enqueue(packet, coin, fate),
             Self::Seldom(queue) => queue.enqueue(packet, coin, fate),
+        }
+    }
+
+    /// Whether what becomes of a packet depends on its contents: then a packet arrives by `enqueue_read`
+    /// instead of `enqueue`.
+    #[must_use]
+    pub fn reads_packets(&self) -> bool {
+        matches!(self, Self::Seldom(queue) if queue.reads_packets())
+    }
+
+    /// As `enqueue`, of a packet with these contents.
+    pub fn enqueue_read(
+        &mut self,
+        packet: Desc,
+        contents: &Packet,
+        coin: impl FnOnce() -> u64,
+        fate: &mut impl FnMut(Fate, Desc),
+    ) {
+        match self {
+            Self::Seldom(queue) => queue.enqueue_read(packet, contents, coin, fate),
+            _ => self.enqueue(packet, coin, fate),
         }
     }
 

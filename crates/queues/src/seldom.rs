@@ -1,8 +1,11 @@
 //! Disciplines that few scenarios use. Each sits behind one pointer, and its code out of line, so
 //! that a port with one of the usual disciplines is no larger and no slower for them.
 
+use endpoint::Packet;
+
 use crate::by_class::ByClass;
 use crate::cut_payload::CutPayload;
+use crate::programmed::Programmed;
 use crate::red::Red;
 use crate::{Desc, Fate, Queue};
 
@@ -17,6 +20,8 @@ pub enum Seldom {
     ByClass(ByClass),
     /// See [`crate::QueueSpec::Lossless`].
     Lossless(ByClass),
+    /// See [`Programmed`].
+    Programmed(Programmed),
     /// See [`Queue::in_shared_buffer`].
     InSharedBuffer(Queue),
 }
@@ -28,7 +33,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.offer(packet),
             Self::Red(queue) => queue.offer(packet),
             Self::ByClass(queue) => queue.offer(packet),
-            Self::Lossless(_) | Self::InSharedBuffer(_) => false,
+            Self::Lossless(_) | Self::Programmed(_) | Self::InSharedBuffer(_) => false,
         }
     }
 
@@ -38,7 +43,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.pass(packet),
             Self::Red(queue) => queue.pass(packet),
             Self::ByClass(queue) => queue.pass(packet),
-            Self::Lossless(_) | Self::InSharedBuffer(_) => false,
+            Self::Lossless(_) | Self::Programmed(_) | Self::InSharedBuffer(_) => false,
         }
     }
 
@@ -65,6 +70,30 @@ impl Seldom {
             Self::Red(queue) => queue.enqueue(packet, coin, fate),
             Self::ByClass(queue) | Self::Lossless(queue) => queue.enqueue(packet, coin, fate),
             Self::InSharedBuffer(queue) => queue.enqueue(packet, coin, fate),
+            // It has not been read.
+            Self::Programmed(_) => fate(Fate::Drop, packet),
+        }
+    }
+
+    pub(crate) fn reads_packets(&self) -> bool {
+        match self {
+            Self::Programmed(_) => true,
+            Self::InSharedBuffer(queue) => queue.reads_packets(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn enqueue_read(
+        &mut self,
+        packet: Desc,
+        contents: &Packet,
+        coin: impl FnOnce() -> u64,
+        fate: &mut impl FnMut(Fate, Desc),
+    ) {
+        match self {
+            Self::Programmed(queue) => queue.arrive(packet, contents, coin(), fate),
+            Self::InSharedBuffer(queue) => queue.enqueue_read(packet, contents, coin, fate),
+            _ => self.enqueue(packet, coin, fate),
         }
     }
 
@@ -74,6 +103,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.dequeue(),
             Self::Red(queue) => queue.dequeue(),
             Self::ByClass(queue) | Self::Lossless(queue) => queue.dequeue(),
+            Self::Programmed(queue) => queue.dequeue(),
             Self::InSharedBuffer(queue) => queue.dequeue(),
         }
     }
@@ -84,13 +114,14 @@ impl Seldom {
             Self::CutPayload(queue) => queue.finish(packet),
             Self::Red(queue) => queue.finish(packet),
             Self::ByClass(queue) | Self::Lossless(queue) => queue.finish(packet),
+            Self::Programmed(queue) => queue.finish(packet),
             Self::InSharedBuffer(queue) => queue.finish(packet),
         }
     }
 
     pub(crate) fn take_mark(&mut self) -> Option<Desc> {
         match self {
-            Self::CutPayload(_) => None,
+            Self::CutPayload(_) | Self::Programmed(_) => None,
             Self::Red(queue) => queue.take_mark(),
             Self::ByClass(queue) | Self::Lossless(queue) => queue.take_mark(),
             Self::InSharedBuffer(queue) => queue.take_mark(),
@@ -102,6 +133,7 @@ impl Seldom {
             Self::CutPayload(queue) => Box::new(queue.waiting().iter()),
             Self::Red(queue) => Box::new(queue.waiting()),
             Self::ByClass(queue) | Self::Lossless(queue) => Box::new(queue.waiting()),
+            Self::Programmed(queue) => Box::new(queue.waiting()),
             Self::InSharedBuffer(queue) => Box::new(queue.waiting()),
         }
     }
@@ -111,6 +143,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.waiting().is_empty(),
             Self::Red(queue) => queue.is_empty(),
             Self::ByClass(queue) | Self::Lossless(queue) => queue.is_empty(),
+            Self::Programmed(queue) => queue.is_empty(),
             Self::InSharedBuffer(queue) => queue.is_empty(),
         }
     }
@@ -120,6 +153,7 @@ impl Seldom {
             Self::CutPayload(queue) => queue.bytes(),
             Self::Red(queue) => queue.bytes(),
             Self::ByClass(queue) | Self::Lossless(queue) => queue.bytes(),
+            Self::Programmed(queue) => queue.bytes(),
             Self::InSharedBuffer(queue) => queue.bytes(),
         }
     }

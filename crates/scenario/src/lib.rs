@@ -24,6 +24,7 @@ mod life;
 mod lossless;
 mod measure;
 mod mux;
+mod p4;
 mod packet_latency;
 mod queue;
 mod reader;

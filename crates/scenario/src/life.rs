@@ -88,6 +88,12 @@ fn backlog(queue: &QueueSpec, mtu: u64) -> u64 {
             let most = spec.classes.iter().map(class).max().unwrap_or(0);
             most * spec.classes.len() as u64
         }
+        // Between two packets of its queue, a full round of the others.
+        QueueSpec::Programmed(spec) => {
+            let round: u64 = spec.weights.iter().map(|weight| u64::from(*weight)).sum();
+            let memory = u64::from(spec.memory);
+            memory + memory / PACKET_MIN * round * mtu
+        }
         other => other.capacities().into_iter().map(bytes).sum(),
     }
 }

@@ -1,5 +1,7 @@
 //! `[queue] kind = "lossless"`: switches that pause their neighbours instead of losing packets.
 
+use std::path::Path;
+
 use fabric::{Pause, PfcSpec, Topology, Watchdog, WatchdogAction};
 use queues::{Headroom, LosslessSpec, MarkAt, Marking, MemorySpec, QueueSpec, Schedule, Threshold};
 use units::{Bytes, Dur, Rate};
@@ -32,6 +34,7 @@ const WATCHDOG_ACTIONS: &[(&str, WatchdogAction)] =
 pub(crate) fn read(
     table: &mut Reader<'_>,
     transports: &[&Transport],
+    _: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let mtu = longest(transports).1;
     let memory = memory(table, mtu)?;

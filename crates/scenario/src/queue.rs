@@ -1,29 +1,34 @@
 //! The `[queue]` table: the discipline of every switch port.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use endpoint::Framing;
 use fabric::Topology;
+use nic::switch::SwitchPort;
 use queues::{
     ByClassSpec, Capacity, CutPayloadSpec, DropTailSpec, HeaderClass, MarkAt, NdpSpec, NotEct,
-    QueueSpec, Ramp, RedSpec, Schedule, Sort, Trim, Unit,
+    ProgrammedSpec, QueueSpec, Ramp, RedSpec, Schedule, Sort, Trim, Unit,
 };
 use units::Bytes;
 
+use crate::buffer::SIZE_MAX;
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
+use crate::p4::Compiled;
 use crate::reader::{Knob, Reader};
 use crate::registry::{Kind, QUEUES};
 use crate::topology::links_of_switch;
 use crate::transport::{Transport, Transports};
 
-/// Read `[queue]`, for the packets of `transports`.
+/// Read `[queue]`, for the packets of `transports`, with paths relative to `dir`.
 pub(crate) fn read(
     table: &mut Reader<'_>,
     transports: &Transports,
+    dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let kind: &Kind<ReadQueue> = table.choose("kind", QUEUES, |k| k.name)?;
-    (kind.read)(table, &transports.iter().collect::<Vec<_>>())
+    (kind.read)(table, &transports.iter().collect::<Vec<_>>(), dir)
 }
 
 /// `[[queue.switch]]`: switches whose ports hold more or less than those of the others. Returns the
@@ -55,8 +60,9 @@ pub(crate) fn at_switches(
     Ok(all.into_iter().collect())
 }
 
-/// How one kind of queue is read, for the packets of these transports.
-pub(crate) type ReadQueue = fn(&mut Reader<'_>, &[&Transport]) -> Result<QueueSpec, Diagnostic>;
+/// How one kind of queue is read, for the packets of these transports. Paths are relative to the directory.
+pub(crate) type ReadQueue =
+    fn(&mut Reader<'_>, &[&Transport], &Path) -> Result<QueueSpec, Diagnostic>;
 
 /// The one of `transports` with the longest packets: queues are measured in those.
 pub(crate) fn longest(transports: &[&Transport]) -> (Framing, u16) {
@@ -68,6 +74,7 @@ pub(crate) fn longest(transports: &[&Transport]) -> (Framing, u16) {
 pub(crate) fn drop_tail(
     table: &mut Reader<'_>,
     transports: &[&Transport],
+    _: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let capacity = table.need("capacity")?;
     let ecn_threshold: Option<Capacity> = table.maybe("ecn_threshold")?;
@@ -155,6 +162,7 @@ pub(crate) fn ramp(table: &mut Reader<'_>, keys: [&'static str; 3]) -> Result<Ra
 pub(crate) fn ndp(
     table: &mut Reader<'_>,
     transports: &[&Transport],
+    _: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let data_capacity = table.need("capacity")?;
     let payload = u32::from(longest(transports).0.payload);
@@ -188,6 +196,7 @@ pub(crate) fn ndp(
 pub(crate) fn cut_payload(
     table: &mut Reader<'_>,
     transports: &[&Transport],
+    _: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     // Headers and full packets share the queue, so it is memory that counts, not packets.
     let full = u32::from(longest(transports).1);
@@ -209,12 +218,13 @@ pub(crate) fn cut_payload(
 pub(crate) fn fair(
     table: &mut Reader<'_>,
     transports: &[&Transport],
+    dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let mtu = Bytes(u64::from(longest(transports).1));
     let quantum = table.or("quantum", mtu)?;
     // At most so much that credits are counted in packets, not in megabytes.
     let quantum = table.within("quantum", quantum, mtu..=Bytes(1_000_000))?.0 as u32;
-    let classes = classes(table, transports, Sort::Class)?;
+    let classes = classes(table, transports, Sort::Class, dir)?;
     Ok(QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(quantum), classes)))
 }
 
@@ -223,11 +233,12 @@ pub(crate) fn fair(
 pub(crate) fn priority(
     table: &mut Reader<'_>,
     transports: &[&Transport],
+    dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let sort = table.choose_or_first("sort_by", SORT_BY, |(name, _)| name)?.1;
     let trims = table.choose_or_first("full", FULL, |(name, _)| name)?.1;
     let trim = if trims { Some(trim(table, sort)?) } else { None };
-    let classes = classes(table, transports, sort)?;
+    let classes = classes(table, transports, sort, dir)?;
     let plain = |queue: &QueueSpec| matches!(queue, QueueSpec::DropTail(spec) if spec.ecn_threshold.is_none());
     if trims && let Some((class, _)) = classes.iter().find(|(_, queue)| !plain(queue)) {
         let message =
@@ -259,6 +270,7 @@ fn classes(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     sort: Sort,
+    dir: &Path,
 ) -> Result<Vec<(u8, QueueSpec)>, Diagnostic> {
     let mut tables = table.tables("class")?;
     let mut classes: Vec<(u8, QueueSpec)> = Vec::new();
@@ -269,7 +281,7 @@ fn classes(
             let error = table.error("class", format!("two queues for class {class}"), "again");
             return Err(error.hint("one queue for each class"));
         }
-        classes.push((class, of_class(table, class, transports, sort)?));
+        classes.push((class, of_class(table, class, transports, sort, dir)?));
     }
     if sort == Sort::Payload && classes.len() != 2 {
         let message =
@@ -296,8 +308,9 @@ fn of_class(
     class: u8,
     transports: &[&Transport],
     sort: Sort,
+    dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
-    let whole_port = ["fair", "priority", "lossless"];
+    let whole_port = ["fair", "priority", "lossless", "p4"];
     let simple = QUEUES.iter().filter(|kind| !whole_port.contains(&kind.name));
     let simple: Vec<&Kind<ReadQueue>> = simple.collect();
     let kind = *table.choose("kind", &simple, |k| k.name)?;
@@ -312,7 +325,31 @@ fn of_class(
         return Err(error
             .hint("`ndp` and `cbr` are class 0; `newreno`, `tcp` and `phost` have keys for it"));
     }
-    (kind.read)(table, &of_class)
+    (kind.read)(table, &of_class, dir)
+}
+
+/// `kind = "p4"`: queues served in turn, and the program that says what joins them.
+pub(crate) fn p4(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+    dir: &Path,
+) -> Result<QueueSpec, Diagnostic> {
+    let compiled = Compiled::read(table, dir)?;
+    let weights: Vec<u8> = table.need("weights")?;
+    let fits = (1..=8).contains(&weights.len()) && !weights.contains(&0);
+    if !fits {
+        let error = table.error("weights", "a weight for each of the queues", "not these");
+        return Err(error.hint("one to eight numbers from 1 to 255, such as [10, 1]"));
+    }
+    let memory: Bytes = table.need("memory")?;
+    let memory = table.within("memory", memory, Bytes(1)..=SIZE_MAX)?.0 as u32;
+    holds_a_packet(table, "memory", Capacity::Bytes(memory), transports)?;
+    let program = SwitchPort::new(&compiled.program, compiled.first(table)?).map_err(|why| {
+        let error = table.error("program", why.to_string(), "this program");
+        error.hint("p4/include/switch.p4 declares what a switch's port has")
+    })?;
+    let program = Box::new(program);
+    Ok(QueueSpec::Programmed(Box::new(ProgrammedSpec { program, weights, memory })))
 }
 
 /// The length of a trimmed packet.

@@ -189,6 +189,11 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
         read: queue::priority,
     },
     Kind {
+        name: "p4",
+        about: "a P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, or your own",
+        read: queue::p4,
+    },
+    Kind {
         name: "lossless",
         about: "priority flow control: switches pause their neighbours before their memory is full",
         read: lossless::read,

@@ -10,8 +10,8 @@ use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
 };
 use units::Time;
-use wire::frame::{Carrier, Ecn, FrameRepr, UDP, mirror_trimmed};
-use wire::{cbr, pfc, roce};
+use wire::frame::mirror_trimmed;
+use wire::pfc;
 
 use crate::Scenario;
 use crate::packet_latency::{Latencies, LatencyMeter};
@@ -122,7 +122,7 @@ impl Tracer {
             PacketEvent::Arrived => {
                 perfetto.slice(start, length, link, &name(pkt), u64::from(pkt.wire_len))?;
                 let mut frame = [0; FRAME_MAX];
-                let (repr, mut hdr) = (headers(pkt), pkt.hdr);
+                let (repr, mut hdr) = (pkt.frame(), pkt.hdr);
                 let hdr = &mut hdr[..pkt.header().len()];
                 if pkt.flags.has(Flags::TRIMMED) {
                     mirror_trimmed(own_protocol(&self.protocols, pkt), hdr);
@@ -216,35 +216,6 @@ fn flow_control(frame: &[u8]) -> String {
         _ => Some(format!("XOFF {class}")),
     });
     said.collect::<Vec<_>>().join(", ")
-}
-
-/// The Ethernet and IP headers that the packet would have.
-fn headers(pkt: &Packet) -> FrameRepr {
-    // Not from `wire_len`: simulators count headers in their own ways, and a dissector adds up the
-    // bytes of a stream.
-    let payload = if pkt.carries_payload() { pkt.span.len as usize } else { 0 };
-    let body_len = (usize::from(pkt.hdr_len) + payload).min(usize::from(u16::MAX)) as u16;
-    let ecn = if pkt.flags.has(Flags::CE) {
-        Ecn::Marked
-    } else if pkt.flags.has(Flags::ECT) {
-        Ecn::Capable
-    } else {
-        Ecn::NotCapable
-    };
-    let carrier = match pkt.proto {
-        UDP => Carrier::Udp { port: cbr::PORT },
-        roce::PROTO => Carrier::Udp { port: roce::PORT },
-        proto => Carrier::Ip { proto },
-    };
-    FrameRepr {
-        src: pkt.src,
-        dst: pkt.dst,
-        carrier,
-        class: pkt.class & 7,
-        ecn,
-        path: pkt.path,
-        body_len,
-    }
 }
 
 #[cfg(test)]

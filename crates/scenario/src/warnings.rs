@@ -178,7 +178,7 @@ fn full(scenario: &Scenario) -> &'static str {
 fn trims(queue: &QueueSpec) -> bool {
     match queue {
         QueueSpec::DropTail(_) | QueueSpec::Red(_) | QueueSpec::Lossless(_) => false,
-        QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) => true,
+        QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) | QueueSpec::Programmed(_) => true,
         QueueSpec::ByClass(spec) => {
             spec.trim.is_some() || spec.classes.iter().all(|(_, queue)| trims(queue))
         }

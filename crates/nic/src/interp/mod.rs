@@ -90,6 +90,10 @@ impl<E: Externs + ?Sized> Program<E> for Machine {
         Ok(Parsed { bytes })
     }
 
+    fn duplicate(&self) -> Box<dyn Program<E>> {
+        Box::new(self.clone())
+    }
+
     fn state(&mut self) -> &mut State {
         &mut self.state
     }

@@ -33,6 +33,7 @@ pub struct Compiled {
 const LIBRARY: &[(&str, &str)] = &[
     ("<core.p4>", include_str!("../../../../p4/include/core.p4")),
     ("<nano.p4>", include_str!("../../../../p4/include/nano.p4")),
+    ("<switch.p4>", include_str!("../../../../p4/include/switch.p4")),
 ];
 
 /// Compile the file `main`. `files` gives the text of a file by its name, as asked for or as written

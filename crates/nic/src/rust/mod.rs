@@ -54,6 +54,7 @@ pub fn type_name(name: &str) -> String {
 fn top(code: &mut Code<'_>, program: &Program, title: &str) {
     let files = program.files.join(", ");
     code.line(format_args!("/// Compiled from {files}."));
+    code.line("#[derive(Clone)]");
     code.braces(format_args!("pub struct {title}"), |code| code.line("state: State,"));
     code.blank();
     code.braces(format_args!("impl {title}"), |code| {
@@ -79,6 +80,10 @@ fn top(code: &mut Code<'_>, program: &Program, title: &str) {
                 }
                 code.line("_ => panic!(\"no pipeline {}\", pipeline.0),");
             });
+        });
+        code.blank();
+        code.braces("fn duplicate(&self) -> Box<dyn Program<E>>", |code| {
+            code.line("Box::new(self.clone())");
         });
         code.blank();
         code.braces("fn state(&mut self) -> &mut State", |code| code.line("&mut self.state"));

@@ -1,0 +1,232 @@
+//! Queues at a port whose program says which of them a packet joins, if any ([`Pipeline`]). They are served
+//! in turn by packets, as NDP's two are (ndp.md, section 3.3): a round has so many places for each queue, and moves on
+//! only while several queues hold something.
+
+use endpoint::{Flags, Packet, Pipeline, Then, Verdict};
+
+use crate::fifo::Fifo;
+use crate::{Desc, Fate};
+
+/// Parameters of [`Programmed`].
+#[derive(Debug)]
+pub struct ProgrammedSpec {
+    /// The program as it begins. Every port has one of its own.
+    pub program: Box<dyn Pipeline>,
+    /// For each queue, packets served per round while others wait. At least one queue, each with
+    /// at least 1.
+    pub weights: Vec<u8>,
+    /// Bytes that the port holds, the packet in service included. What the program wants beyond that
+    /// is lost.
+    pub memory: u32,
+}
+
+impl Clone for ProgrammedSpec {
+    fn clone(&self) -> Self {
+        let program = self.program.duplicate();
+        Self { program, weights: self.weights.clone(), memory: self.memory }
+    }
+}
+
+impl PartialEq for ProgrammedSpec {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |spec: &Self| (spec.program.fingerprint(), spec.memory);
+        key(self) == key(other) && self.weights == other.weights
+    }
+}
+
+/// A port's queues and its program.
+#[derive(Debug)]
+pub struct Programmed {
+    program: Box<dyn Pipeline>,
+    queues: Vec<Fifo>,
+    /// Whose each place of the round is.
+    round: Vec<u8>,
+    /// Place in the round.
+    turn: usize,
+    /// Which queue the packet in service was in.
+    serving: u8,
+    bytes: u32,
+    memory: u32,
+}
+
+impl Clone for Programmed {
+    fn clone(&self) -> Self {
+        let (program, queues) = (self.program.duplicate(), self.queues.clone());
+        Self { program, queues, round: self.round.clone(), ..*self }
+    }
+}
+
+impl Programmed {
+    pub(crate) fn new(spec: &ProgrammedSpec) -> Self {
+        let places =
+            |(queue, weight): (u8, &u8)| std::iter::repeat_n(queue, usize::from((*weight).max(1)));
+        let round: Vec<u8> = (0..).zip(&spec.weights).flat_map(places).collect();
+        Self {
+            program: spec.program.duplicate(),
+            queues: spec.weights.iter().map(|_| Fifo::new()).collect(),
+            round,
+            turn: 0,
+            serving: 0,
+            bytes: 0,
+            memory: spec.memory,
+        }
+    }
+
+    /// `desc`, whose contents are `packet`, arrives.
+    pub(crate) fn arrive(
+        &mut self,
+        desc: Desc,
+        packet: &Packet,
+        random: u64,
+        fate: &mut impl FnMut(Fate, Desc),
+    ) {
+        let Verdict { trim_to, then } = self.program.arrive(packet, random);
+        let mut desc = desc;
+        if let Some(trim_to) = trim_to.filter(|_| desc.is_data()) {
+            desc.len = trim_to.min(desc.len);
+            desc.flags.set(Flags::TRIMMED);
+            fate(Fate::Trim, desc);
+        }
+        match then {
+            Then::Queue(queue) => self.join(queue, desc, fate),
+            Then::Bounce if desc.is_header() => fate(Fate::Bounce, desc),
+            Then::Bounce | Then::Drop => fate(Fate::Drop, desc),
+        }
+    }
+
+    fn join(&mut self, queue: u8, desc: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+        let bytes = self.bytes.saturating_add(u32::from(desc.len));
+        match self.queues.get_mut(usize::from(queue)) {
+            Some(fifo) if bytes <= self.memory => {
+                fifo.push_back(desc);
+                self.bytes = bytes;
+            }
+            _ => {
+                // The program has counted it.
+                self.program.sent(queue, desc.len);
+                fate(Fate::Drop, desc);
+            }
+        }
+    }
+
+    pub(crate) fn dequeue(&mut self) -> Option<Desc> {
+        let mut holding = self.queues.iter().enumerate().filter(|(_, queue)| !queue.is_empty());
+        let (first, several) = (holding.next()?.0, holding.next().is_some());
+        let queue = if several { self.next_in_round() } else { first };
+        self.serving = queue as u8;
+        self.queues[queue].pop_front()
+    }
+
+    /// The queue of the next place in the round whose queue holds something; several do.
+    fn next_in_round(&mut self) -> usize {
+        loop {
+            self.turn = (self.turn + 1) % self.round.len();
+            let queue = usize::from(self.round[self.turn]);
+            if !self.queues[queue].is_empty() {
+                return queue;
+            }
+        }
+    }
+
+    pub(crate) fn finish(&mut self, packet: Desc) {
+        self.bytes -= u32::from(packet.len);
+        self.program.sent(self.serving, packet.len);
+    }
+
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Desc> {
+        self.queues.iter().flat_map(Fifo::iter)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.iter().all(Fifo::is_empty)
+    }
+
+    pub(crate) fn bytes(&self) -> u32 {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Control joins the first queue, data the second, whose packets it counts; the message says what
+    /// else becomes of it.
+    #[derive(Clone, Debug, Default)]
+    struct ByKind {
+        held: u32,
+    }
+
+    impl Pipeline for ByKind {
+        fn arrive(&mut self, packet: &Packet, random: u64) -> Verdict {
+            let queue = u8::from(packet.carries_payload());
+            self.held += u32::from(queue);
+            match random {
+                0 => Verdict { trim_to: None, then: Then::Queue(queue) },
+                1 => Verdict { trim_to: Some(64), then: Then::Queue(0) },
+                _ => Verdict { trim_to: Some(64), then: Then::Bounce },
+            }
+        }
+
+        fn sent(&mut self, queue: u8, _: u16) {
+            self.held -= u32::from(queue);
+        }
+
+        fn duplicate(&self) -> Box<dyn Pipeline> {
+            Box::new(self.clone())
+        }
+
+        fn fingerprint(&self) -> u64 {
+            0
+        }
+    }
+
+    fn queue(memory: u32) -> Programmed {
+        let program = Box::new(ByKind::default());
+        Programmed::new(&ProgrammedSpec { program, weights: vec![3, 1], memory })
+    }
+
+    fn arrive(queue: &mut Programmed, handle: u32, len: u16, what: u64) -> Vec<(Fate, u16)> {
+        let flags = if len == 64 { Flags::CONTROL } else { Flags(0) };
+        let packet = Packet { wire_len: len, flags, ..Packet::EMPTY };
+        let mut fates = Vec::new();
+        let desc = Desc { handle, len, flags, class: 0 };
+        queue.arrive(desc, &packet, what, &mut |fate, packet| fates.push((fate, packet.len)));
+        fates
+    }
+
+    #[test]
+    fn queues_take_turns_by_their_weights_while_several_wait() {
+        let mut queue = queue(1_000_000);
+        for handle in 0..6 {
+            arrive(&mut queue, handle, 64, 0);
+            arrive(&mut queue, 100 + handle, 9000, 0);
+        }
+        let served: Vec<u32> = std::iter::from_fn(|| {
+            let packet = queue.dequeue()?;
+            queue.finish(packet);
+            Some(packet.handle)
+        })
+        .collect();
+        // Places of the round after the first: control twice, data, control three times, data, ...
+        assert_eq!(served, [0, 1, 100, 2, 3, 4, 101, 5, 102, 103, 104, 105]);
+        assert_eq!(queue.bytes(), 0);
+    }
+
+    #[test]
+    fn what_the_program_wants_beyond_the_memory_is_lost_and_it_hears_of_it() {
+        let mut queue = queue(9100);
+        assert!(arrive(&mut queue, 0, 9000, 0).is_empty());
+        assert_eq!(arrive(&mut queue, 1, 9000, 0), [(Fate::Drop, 9000)]);
+        assert!(format!("{queue:?}").contains("held: 1"));
+        assert!(arrive(&mut queue, 2, 64, 0).is_empty());
+    }
+
+    #[test]
+    fn packets_are_trimmed_before_what_else_becomes_of_them() {
+        let mut queue = queue(9100);
+        assert_eq!(arrive(&mut queue, 0, 9000, 1), [(Fate::Trim, 64)]);
+        assert_eq!(arrive(&mut queue, 1, 9000, 2), [(Fate::Trim, 64), (Fate::Bounce, 64)]);
+        assert_eq!(arrive(&mut queue, 2, 64, 2), [(Fate::Drop, 64)], "control has no way back");
+    }
+}
