@@ -19,6 +19,7 @@ demo:
 
 test: lint
 	cargo test --locked --workspace
+	cargo test --locked --release -p trimline-scenario --test builds
 	for study in $(STUDIES); do \
 	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \
 	done

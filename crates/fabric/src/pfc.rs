@@ -45,6 +45,8 @@ pub(crate) struct Pfc {
     came: Vec<u32>,
     /// Events of flow control that are to come.
     pub(crate) pending: u64,
+    /// Frames among them.
+    coming: u64,
     /// Scratch: what may go on.
     resumed: Vec<(u32, u8)>,
 }
@@ -70,6 +72,16 @@ struct Line {
     repeat: Option<Dur>,
     /// Of a host: a packet whose class was paused when the endpoint chose it.
     held: Option<u32>,
+    /// A frame to it was lost on a broken link.
+    missed: bool,
+}
+
+impl Line {
+    /// The classes that it stops at the far end, and those that it is stopped in itself; none of these if what it has
+    /// been told is not all that was said.
+    fn stopped(&self) -> u8 {
+        self.teller.told() | if self.missed { 0 } else { self.gate.paused() }
+    }
 }
 
 impl Pfc {
@@ -102,6 +114,7 @@ impl Pfc {
             back: ports.iter().map(back).collect(),
             came: Vec::new(),
             pending: 0,
+            coming: 0,
             resumed: Vec::new(),
         })
     }
@@ -255,6 +268,31 @@ impl<O: Observer> Part<O> {
         }
     }
 
+    /// Whether switches hold nothing that counts, and no frame is on its way or is going to be sent.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.pfc.as_ref().is_none_or(|pfc| {
+            let silent = !pfc.lines.iter().any(|line| line.teller.has_news());
+            silent && pfc.coming == 0 && pfc.memories.iter().all(|memory| memory.used() == 0)
+        })
+    }
+
+    /// That every XOFF has had its XON (spec I3), in a fabric that is calm everywhere.
+    pub(crate) fn check_resumed(&mut self) {
+        let Some(pfc) = &self.pfc else { return };
+        let stopped = pfc.lines.iter().zip(&self.ports).find(|(line, _)| line.stopped() != 0);
+        let memory = pfc.memories.iter().position(Memory::pauses_any);
+        let what = match (stopped, memory) {
+            (Some((line, port)), _) => {
+                let (classes, link) = (line.stopped(), port.rare.link);
+                let link = &self.world.topology.links()[link as usize];
+                format!("classes {classes:#010b} beside {link}")
+            }
+            (None, Some(at)) => format!("what switch {} has paused", self.switches[at].number),
+            (None, None) => return,
+        };
+        self.violate(None, format!("every queue is empty, and nobody has resumed {what}"));
+    }
+
     /// Bytes at port `out` of switch `at` that count, the packet in service included.
     fn counted(&self, at: usize, out: u32) -> u64 {
         let (Some(pfc), port) = (&self.pfc, &self.ports[out as usize]) else { return 0 };
@@ -325,6 +363,32 @@ impl<O: Observer> Part<O> {
     pub(crate) fn frame_comes(&mut self, link: u32, at: Time, frame: Frame) {
         let Some(pfc) = &mut self.pfc else { return };
         pfc.pending += 1;
+        pfc.coming += 1;
         self.events.frame(self.ports[link as usize].rank(), link, frame.0, at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_heard_no_xon_is_stopped_unless_it_was_lost() {
+        let mut line = Line::default();
+        let mut far = Teller::default();
+        far.want(3, true, 1).unwrap();
+        let stop = far.tell(false);
+        far.want(3, false, 0).unwrap();
+        let go = far.tell(false);
+        line.gate.hear(stop, Time(1), Time::NEVER);
+        assert_eq!(line.stopped(), 1 << 3);
+        line.missed = true;
+        assert_eq!(line.stopped(), 0);
+        line.missed = false;
+        line.gate.hear(go, Time(2), Time::NEVER);
+        assert_eq!(line.stopped(), 0);
+        line.teller.want(0, true, 1).unwrap();
+        line.teller.tell(false);
+        assert_eq!(line.stopped(), 1, "and what it has stopped itself counts, too");
     }
 }

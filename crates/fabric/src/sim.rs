@@ -159,6 +159,7 @@ impl<O: Observer + Send> Sim<O> {
         });
         if self.violation.is_none() {
             self.check_conservation();
+            self.check_resumed();
             self.close_messages();
         }
         match (self.violation.take(), self.observer.take()) {
@@ -434,6 +435,15 @@ impl<O: Observer + Send> Sim<O> {
             part.check_memories();
         }
         self.take_violations();
+    }
+
+    /// Where nothing waits in switches any more, nothing may be paused. (Where packets do wait, the run was stopped, or
+    /// they wait for one another: [`Outcome::deadlock`].)
+    fn check_resumed(&mut self) {
+        if self.parts.iter().all(|part| part.is_calm()) {
+            self.parts.iter_mut().for_each(|part| part.check_resumed());
+            self.take_violations();
+        }
     }
 
     /// Per link, both ends together.

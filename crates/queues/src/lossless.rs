@@ -359,6 +359,12 @@ impl Memory {
         classes.fold(0, |mask, (_, class)| mask | 1 << class)
     }
 
+    /// Whether any class of any port has been paused and not been resumed.
+    #[must_use]
+    pub fn pauses_any(&self) -> bool {
+        !self.paused.is_empty()
+    }
+
     /// Whether packets of `class` are neither counted nor paused.
     #[must_use]
     pub fn is_control(&self, class: u8) -> bool {

@@ -39,17 +39,7 @@ pub(crate) fn read(
     let mtu = longest(transports).1;
     let memory = memory(table, mtu)?;
     let schedule = schedule(table, mtu, table.has("preset"))?;
-    let marking = match table.table("ecn")? {
-        None => None,
-        Some(mut ecn) => {
-            let marking = marking(&mut ecn)?;
-            table.finish_table("ecn", ecn)?;
-            Some(marking)
-        }
-    };
-    // What is not controlled is not marked either.
-    let marked = |class: usize| marking.filter(|_| memory.control & 1 << class == 0);
-    let marking = std::array::from_fn(marked);
+    let marking = markings(table, memory.control)?;
     Ok(QueueSpec::Lossless(Box::new(LosslessSpec { memory, schedule, marking })))
 }
 
@@ -184,6 +174,35 @@ fn schedule(table: &mut Reader<'_>, mtu: u16, preset: bool) -> Result<Schedule, 
         None => Schedule::Strict,
         Some(weights) => Schedule::InTurn(weights.map(|weight| weight * u32::from(mtu))),
     })
+}
+
+/// `ecn`: for all classes, for each a table of its own, or both. Classes in `control` are not marked.
+fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8], Diagnostic> {
+    let mut tables = table.tables("ecn")?;
+    let (mut own, mut others) = ([None; 8], None);
+    for table in &mut tables {
+        let class: Option<u8> = table.maybe("class")?;
+        let marking = marking(table)?;
+        let place = match class {
+            None => &mut others,
+            Some(class) => {
+                table.within("class", class, 0..=7)?;
+                if control & 1 << class != 0 {
+                    let message = format!("class {class} is the control class");
+                    let error = table.error("class", message, "never marked");
+                    return Err(error.hint("mark another class, or change `control_class`"));
+                }
+                &mut own[usize::from(class)]
+            }
+        };
+        if place.replace(marking).is_some() {
+            let error = table.error("class", "two ramps for the same packets", "again");
+            return Err(error.hint("a table for each `class`, and one without for the others"));
+        }
+    }
+    table.finish_tables("ecn", tables)?;
+    let of = |class: usize| own[class].or(others).filter(|_| control & 1 << class == 0);
+    Ok(std::array::from_fn(of))
 }
 
 fn marking(table: &mut Reader<'_>) -> Result<Marking, Diagnostic> {
@@ -364,6 +383,38 @@ mod tests {
 
     fn all() -> String {
         ALL.join(", ")
+    }
+
+    /// The marking of classes 0 to 7, as the `min` of each.
+    fn marked_from(ecn: &str) -> [Option<u32>; 8] {
+        spec(&format!("{}, ecn = {ecn}", all())).marking.map(|m| m.map(|m| m.ramp.min))
+    }
+
+    #[test]
+    fn classes_can_be_marked_each_in_its_own_way() {
+        let ramp = |min, class| {
+            format!(
+                "{{ min = \"{min}B\", max = \"9KB\", probability = 1.0, at = \"arrival\"{class} }}"
+            )
+        };
+        let (all_of, third) = (ramp(1000, ""), ramp(3000, ", class = 3"));
+        let mut expected = [Some(1000); 8];
+        expected[7] = None;
+        assert_eq!(marked_from(&all_of), expected);
+        expected[3] = Some(3000);
+        assert_eq!(marked_from(&format!("[{third}, {all_of}]")), expected);
+        let mut alone = [None; 8];
+        alone[3] = Some(3000);
+        assert_eq!(marked_from(&third), alone);
+        for (ecn, why) in [
+            (format!("[{third}, {third}]"), "two ramps"),
+            (format!("[{all_of}, {all_of}]"), "two ramps"),
+            (ramp(1000, ", class = 7"), "control class"),
+            (ramp(1000, ", class = 8"), "out of range"),
+        ] {
+            let refused = scenario(&format!("{}, ecn = {ecn}", all())).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 
     #[test]

@@ -507,3 +507,49 @@ fn i1_i3_drawn_lossless_fabrics_lose_nothing_and_pauses_alternate() {
         assert!(alone.is_none() || seen.cut >= 5, "fabrics that are cut: {seen:#?}");
     }
 }
+
+/// Every XOFF has its XON: where nothing is under way any more, links have been resumed as often as paused (I3 of
+/// dcqcn_pfc_hpcc_swift.md). The run itself says so, too, class by class. Circles of pauses do not end; they are named.
+#[test]
+fn i3_pauses_conserve_in_drawn_runs_that_come_to_rest() {
+    const DRAWS: u64 = 300;
+    let (draws, first) = (setting("TRIMLINE_SWARM", DRAWS), setting("TRIMLINE_SWARM_SEED", 1));
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rest");
+    std::fs::create_dir_all(&dir).unwrap();
+    let (mut rested, mut pauses, mut deadlocks, mut stopped) = (0, 0, 0, 0);
+    for seed in first..first + draws {
+        let drawn = draw_lossless(seed);
+        if drawn.text.contains("\nto = ") {
+            continue; // It ends under load.
+        }
+        if let Some((name, text)) = &drawn.file {
+            std::fs::write(dir.join(name), text).unwrap();
+        }
+        let sets = ["measure.limit=100ms".to_owned()];
+        let scenario = Scenario::parse("swarm.toml", &drawn.text, &dir, &sets).unwrap();
+        let options = Options { threads: Some(1 + seed as u32 % 3), ..Options::default() };
+        let outcome = simulate(&scenario, &options, &mut |_| ()).unwrap().outcome;
+        let about = format!("seed {seed}: {:?}\n{}", outcome.end, drawn.text);
+        if outcome.conservation.in_flight.packets > 0 {
+            // All messages are done while the last acknowledgements are under way, or will never be.
+            let stopped_early = matches!(outcome.end, End::Complete | End::Backlog);
+            assert!(stopped_early || outcome.deadlock.is_some(), "{about}");
+            (stopped, deadlocks) = match outcome.deadlock {
+                Some(_) => (stopped, deadlocks + 1),
+                None => (stopped + 1, deadlocks),
+            };
+            continue;
+        }
+        for pfc in outcome.links.iter().map(|link| link.pfc) {
+            assert_eq!(pfc.pauses, pfc.resumes, "{about}");
+            pauses += pfc.pauses;
+        }
+        rested += 1;
+    }
+    println!(
+        "{rested} came to rest after {pauses} pauses; {stopped} stopped before, {deadlocks} deadlocks"
+    );
+    if draws >= DRAWS {
+        assert!(rested >= 25 && pauses > 1000, "{rested} runs, {pauses} pauses");
+    }
+}

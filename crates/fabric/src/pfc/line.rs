@@ -93,6 +93,11 @@ impl Teller {
         self.again = true;
     }
 
+    /// Bit c: the far end has last been told to stop class c.
+    pub(crate) fn told(&self) -> u8 {
+        self.told
+    }
+
     /// Whether there is something to say.
     pub(crate) fn has_news(&self) -> bool {
         self.wanted != self.told || self.again && self.wanted != 0

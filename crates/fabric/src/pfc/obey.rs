@@ -87,14 +87,16 @@ impl<O: Observer> Part<O> {
         let Some(pfc) = &mut self.pfc else { return };
         let (frame, port) = (Frame(frame), &mut self.ports[link as usize]);
         pfc.pending -= 1;
+        pfc.coming -= 1;
         port.packets += 1;
+        let out = pfc.back[link as usize];
+        let line = &mut pfc.lines[out as usize];
         if !port.sound && port.loses(self.world.config.seed) {
+            line.missed = true;
             port.arrived = frame.chain(port.arrived, self.now, digest::Outcome::Dropped);
             return;
         }
         port.arrived = frame.chain(port.arrived, self.now, digest::Outcome::Arrived);
-        let out = pfc.back[link as usize];
-        let line = &mut pfc.lines[out as usize];
         if O::PACKETS {
             let number = port.rare.link;
             let paused = &self.world.topology.links()[self.world.topology.reverse(number) as usize];

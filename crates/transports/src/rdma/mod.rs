@@ -446,11 +446,13 @@ impl Endpoint for Rdma {
         });
         let sent = paced && self.send_next(cx, slot);
         self.arm_timers(cx);
-        if sent || port.opens(self.config.class) && self.offers.poll(cx, &self.config, slot) {
+        let answers = port.opens(self.config.class);
+        if sent || answers && self.offers.poll(cx, &self.config, slot) {
             return Tx::Sent;
         }
-        match self.pacer.next() {
-            _ if !paced => Tx::Idle,
+        let own = if paced { self.pacer.next() } else { Time::NEVER };
+        let answer = if answers { self.offers.next_at() } else { Time::NEVER };
+        match own.min(answer) {
             Time::NEVER => Tx::Idle,
             next => Tx::NotBefore(next),
         }

@@ -1,6 +1,6 @@
 //! What others read from this host (RDMA READ): messages are offered, and sent as they are asked for, at line rate and
-//! in the order of the requests. The reader paces; here is no congestion state. An offer is repeated until the
-//! reader is heard.
+//! in the order of the requests, or at [`NicPacing::At`] a rate, each request by itself. The reader paces segments; here
+//! is no congestion state. An offer is repeated until the reader is heard.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgKey, Time};
 use wire::roce::{Ack, BITS, Kind, Repr};
 
-use super::config::Config;
+use super::config::{Config, NicPacing};
 use super::control::{Control, Outbox};
 use super::flow::{Departure, Identity};
 use super::stream::Stream;
@@ -45,6 +45,8 @@ struct Asked {
     slot: u32,
     next: u64,
     end: u64,
+    /// The next one does not leave before this.
+    at: Time,
 }
 
 /// Every queue pair that is read from this host.
@@ -145,7 +147,7 @@ impl Offers {
             self.asked.retain(|asked| asked.slot != slot);
         }
         offer.asked = end;
-        self.asked.push_back(Asked { slot, next: position, end });
+        self.asked.push_back(Asked { slot, next: position, end, at: cx.now });
     }
 
     /// The reader of `queue_pair` has everything before packet `psn`, or has given the queue pair up.
@@ -195,15 +197,22 @@ impl Offers {
         }
     }
 
-    /// The next packet that was asked for. False if there is none.
+    /// The next packet that was asked for. False if none may leave now.
     pub(super) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
-        while let Some(asked) = self.asked.front_mut() {
-            let (at, psn) = (asked.slot, asked.next);
+        // At the line rate it is always the first; paced segments leave side by side.
+        while let Some(turn) = self.asked.iter().position(|asked| asked.at <= cx.now) {
+            let asked = &mut self.asked[turn];
+            let (of, psn) = (asked.slot, asked.next);
             asked.next += 1;
-            if asked.next == asked.end {
-                self.asked.pop_front();
+            if let NicPacing::At(pacing) = config.nic_pacing
+                && pacing < cx.net.rate(0)
+            {
+                asked.at = cx.now + pacing.serialise(u64::from(config.payload + config.overhead));
             }
-            let Some(offer) = &mut self.table[at as usize] else { continue };
+            if asked.next == asked.end {
+                self.asked.remove(turn);
+            }
+            let Some(offer) = &mut self.table[of as usize] else { continue };
             let Some(piece) = offer.stream.piece(psn) else { continue };
             let again = psn < offer.max;
             if again {
@@ -216,6 +225,11 @@ impl Offers {
             return true;
         }
         false
+    }
+
+    /// When the next packet may leave, which may not now; [`Time::NEVER`]: none is asked for.
+    pub(super) fn next_at(&self) -> Time {
+        self.asked.iter().map(|asked| asked.at).min().unwrap_or(Time::NEVER)
     }
 
     /// Give message `id` up: its reader hears of it when it asks for more.

@@ -115,7 +115,7 @@ impl Endpoint for Recorder {
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
         self.inner.on_packet(cx, pkt);
         for effect in cx.fx.as_slice() {
-            if let Effect::Rtt(id, rtt) = *effect {
+            if let Effect::Rtt(id, rtt) | Effect::RttReceived(MsgKey { id, .. }, rtt) = *effect {
                 self.samples.push((cx.now, id, rtt));
             }
         }
@@ -606,6 +606,32 @@ fn a_lone_read_takes_the_ideal_time_and_a_round_trip() {
         let expected = Time::ZERO + round_trip + TEN_GIG.serialise(wire) + DELAY;
         assert_eq!(net.record(key).delivered, Some(expected), "{len} B");
     }
+}
+
+/// `nic_pacing` spaces the packets of a segment that is read, too, and the round-trip time has that taken out.
+#[test]
+fn answers_are_paced_inside_segments() {
+    let slow = Rate(1_000_000_000);
+    let config = Config { nic_pacing: NicPacing::At(slow), ..READ };
+    let mut net = bottleneck(&[config; 3], 1000);
+    net.submit(TO, HostId(1), 16 << 10);
+    net.run_until_idle(Dur::from_ms(100));
+    let [(_, _, one)] = samples(&net, 1) else { panic!("one segment") };
+    let mut net = self::net(config, 3);
+    net.submit(TO, HostId(1), 16 << 10);
+    net.submit(TO, HostId(2), 16 << 10);
+    net.run_until_idle(Dur::from_ms(100));
+    let data = |to| -> Vec<Time> {
+        let data = net.log().iter().filter(|s| s.pkt.src == TO && s.pkt.span.len > 0);
+        data.filter(|s| s.pkt.dst == HostId(to)).map(|s| s.at).collect()
+    };
+    for to in [1, 2] {
+        let times = data(to);
+        let gaps: Vec<Dur> = times.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+        assert_eq!(gaps, vec![slow.serialise(1024 + 62); 15], "to {to}: beside the other");
+    }
+    // Both ways, and a request, which the switch sends once more; the segment's own time is taken out.
+    assert_eq!(*one, DELAY * 2 + TEN_GIG.serialise(66) * 2);
 }
 
 /// The reader slows down when its own queue grows: two owners, each of whom could fill its link.

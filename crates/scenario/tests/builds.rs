@@ -1,0 +1,110 @@
+//! A build must not change a result (design.md, section 4, rules 1 and 7): the digests of small runs, one for each rule of
+//! rates and windows and each kind of switch, as any build for any processor must find them. `make test` runs
+//! this unoptimised and with `--release`.
+//!
+//! What changes a model on purpose changes its digest here: run the test with `--nocapture`, say why in the commit.
+
+use std::path::Path;
+
+use trimline_scenario::{Options, Scenario, simulate};
+
+/// Sixteen hosts: an incast beside a permutation, 200 us.
+const SCENARIO: &str = r#"
+    name = "builds"
+    seed = 1
+    topology = { kind = "fat-tree", k = 4, link_rate = "25Gbps", link_delay = "1us" }
+    routing = { mode = "ecmp" }
+    measure = { limit = "200us" }
+    [[traffic]]
+    kind = "incast"
+    senders = 8
+    receiver = 0
+    size = "40KB"
+    [[traffic]]
+    kind = "permutation"
+    size = "200KB"
+"#;
+
+const LOSSLESS: &str = "kind=\"lossless\", preset=\"hpcc\", buffer=\"1MB\"";
+const ECN: &str = "ecn={min=\"5KB\", max=\"60KB\", probability=0.1, at=\"departure\"}";
+const RED: &str = "kind=\"drop-tail\", capacity=\"100KB\", ecn_threshold=\"30KB\"";
+const PAYLOAD: &str = "payload=\"1000B\"";
+
+/// What it is, its queues, its transport, its digest.
+fn runs() -> Vec<(&'static str, String, String, u64)> {
+    let lossless = LOSSLESS.to_owned();
+    let marking = format!("{LOSSLESS}, {ECN}");
+    let rdma = |kind: &str| format!("kind={kind}, {PAYLOAD}");
+    let tcp = |rule: &str| {
+        format!(
+            "kind=\"tcp\", rule=\"{rule}\", recovery=\"sack\", ecn={}, preset=\"linux-datacenter\", mss=\"1460B\"",
+            rule == "dctcp"
+        )
+    };
+    vec![
+        ("rdma", lossless.clone(), rdma("\"rdma\", preset=\"roce\""), 0x3522_9b75_566a_36e7),
+        (
+            "timely",
+            lossless.clone(),
+            rdma("\"timely\", preset=\"paper\", rtt_noise=\"3us\""),
+            0x3cbe_afc8_d140_179d,
+        ),
+        (
+            "timely read",
+            lossless.clone(),
+            rdma("\"timely\", preset=\"erpc\", operation=\"read\""),
+            0x2da0_c5df_a441_6cad,
+        ),
+        (
+            "patched",
+            lossless.clone(),
+            rdma("\"patched-timely\", preset=\"paper\""),
+            0x854b_6c37_0689_0c20,
+        ),
+        (
+            "fast",
+            lossless.clone(),
+            rdma("\"fast-rate\", preset=\"timely-paper\", alpha=\"50Mbps\""),
+            0x9291_242e_6c0d_eb2b,
+        ),
+        ("dcqcn", marking.clone(), rdma("\"dcqcn\", preset=\"paper\""), 0x5d2c_6847_1ba2_e9d4),
+        ("dcqcn mlx", marking, rdma("\"dcqcn\", preset=\"mlx\""), 0x5ea2_c629_5e8b_f303),
+        (
+            "hpcc",
+            lossless.clone(),
+            rdma("\"hpcc\", preset=\"paper\", rtt=\"14us\", flows=8"),
+            0xb71d_d187_56bf_19b6,
+        ),
+        ("swift", lossless, rdma("\"swift\", preset=\"paper\""), 0x77dc_2e0d_a3c1_0d3a),
+        (
+            "swift, losses",
+            RED.to_owned(),
+            rdma("\"swift\", preset=\"paper\", initial_window=0.5"),
+            0x82fb_8a37_778e_8972,
+        ),
+        ("dctcp", RED.to_owned(), tcp("dctcp"), 0x6735_2ede_ca3e_489b),
+        ("cubic", RED.to_owned(), tcp("cubic"), 0xd021_af95_bdae_d6d5),
+    ]
+}
+
+#[test]
+fn every_build_finds_the_same_digests() {
+    let (mut wrong, mut digests) = (Vec::new(), Vec::new());
+    for (name, queue, transport, expected) in runs() {
+        let sets = [format!("queue={{{queue}}}"), format!("transport={{{transport}}}")];
+        let scenario = Scenario::parse("builds.toml", SCENARIO, Path::new(""), &sets);
+        let scenario = scenario.unwrap_or_else(|e| panic!("{name}: {}", e.render(false)));
+        let options = Options { threads: Some(1), ..Options::default() };
+        let outcome = simulate(&scenario, &options, &mut |_| ()).unwrap().outcome;
+        println!("{name}: {:#018x}, {} packet-hops", outcome.digest, outcome.packet_hops);
+        if outcome.digest != expected {
+            wrong.push(format!("{name}: {:#018x}, not {expected:#018x}", outcome.digest));
+        }
+        assert!(outcome.packet_hops > 5_000, "{name} does too little");
+        digests.push(outcome.digest);
+    }
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), runs().len(), "two of them are the same run");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
