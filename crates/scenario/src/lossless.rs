@@ -412,7 +412,7 @@ mod tests {
             (ramp(1000, ", class = 7"), "control class"),
             (ramp(1000, ", class = 8"), "out of range"),
         ] {
-            let refused = scenario(&format!("{}, ecn = {ecn}", all())).unwrap_err();
+            let refused = scenario(&format!("{}, ecn = {ecn}", all())).err().unwrap();
             assert!(refused.contains(why), "{refused}");
         }
     }
