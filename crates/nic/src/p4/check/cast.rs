@@ -114,7 +114,7 @@ impl Checker<'_> {
         {
             return Ok(Typed { ty: to, ..given });
         }
-        if let (Type::Enum(e), Some(value)) = (&to, &e_underlying(&to))
+        if let (Type::Enum(e), Some(value)) = (&to, &enum_values(&to))
             && (given.ty == *value || given.ty == Type::Int)
         {
             let plain = self.convert(given, value)?;
@@ -229,8 +229,8 @@ impl Checker<'_> {
     }
 }
 
-/// The type of an enum's values, if it has one.
-fn e_underlying(ty: &Type) -> Option<Type> {
+/// The type of an enum's values, if it is an enum and has one.
+fn enum_values(ty: &Type) -> Option<Type> {
     match ty {
         Type::Enum(e) => e.underlying.clone(),
         _ => None,

@@ -87,6 +87,9 @@ impl Checker<'_> {
     ) -> Checked<Storage> {
         let out = matches!(param.direction, Direction::Out | Direction::InOut);
         let given = if out { self.target(given, ty)? } else { self.convert(given, ty)? };
+        if param.direction == Direction::None {
+            self.known(&given, "an argument for a parameter without direction")?;
+        }
         if let Value::Stored { storage, slice: None, .. } = &given.value
             && given.slots().iter().all(|slot| !others.contains(slot))
         {

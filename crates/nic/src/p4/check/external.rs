@@ -150,6 +150,9 @@ impl Checker<'_> {
             let out = matches!(param.direction, Direction::Out | Direction::InOut);
             let given =
                 if out { self.target(given, &wanted)? } else { self.convert(given, &wanted)? };
+            if param.direction == Direction::None {
+                self.known(&given, "an argument for a parameter without direction")?;
+            }
             let names = self.value_names(&param.name.text, &wanted, given.span)?;
             if param.direction != Direction::Out {
                 inputs.extend(self.scalars(&given)?);

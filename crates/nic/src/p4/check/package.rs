@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use super::super::ast::{
     BlockKind, BlockType, Control, Declaration, Direction, Expr, ExprKind, Instance as AstInstance,
-    Param, Parser, TypeKind,
+    Name, Param, Parser, TypeKind,
 };
-use super::super::diagnostic::Reported;
+use super::super::diagnostic::{Reported, did_you_mean};
 use super::super::source::Span;
 use super::frame::Frame;
 use super::scope::Symbol;
@@ -33,7 +33,7 @@ impl Block {
         }
     }
 
-    fn name(&self) -> &super::super::ast::Name {
+    fn name(&self) -> &Name {
         match self {
             Self::Parser(p) => &p.name,
             Self::Control(c) => &c.name,
@@ -96,7 +96,7 @@ impl Checker<'_> {
             None => {
                 let known = self.scopes.names(|s| matches!(s, Symbol::BlockType(_)));
                 let otherwise = "include the architecture: `#include <nano.p4>`";
-                let hint = super::super::diagnostic::did_you_mean(&name.text, known, otherwise);
+                let hint = did_you_mean(&name.text, known, otherwise);
                 Err(self.error(name.span, format!("unknown package `{name}`"), hint))
             }
         }
@@ -181,8 +181,12 @@ impl Checker<'_> {
             if mine.direction != wanted.direction {
                 let message =
                     format!("`{}` has another direction than in {}", mine.name, declared.name);
-                let hint =
-                    format!("write `{}{} {}`", word(wanted.direction), mine_type(&ty), mine.name);
+                let hint = format!(
+                    "write `{}{} {}`",
+                    word(wanted.direction),
+                    written_type(&ty),
+                    mine.name
+                );
                 return Err(self.error(mine.name.span, message, hint));
             }
             if !ty.unify(&declared_type, bound) {
@@ -378,6 +382,7 @@ impl Checker<'_> {
     }
 }
 
+/// A direction as a program writes it, with a space behind it.
 fn word(direction: Direction) -> &'static str {
     match direction {
         Direction::In => "in ",
@@ -387,7 +392,8 @@ fn word(direction: Direction) -> &'static str {
     }
 }
 
-fn mine_type(ty: &Type) -> String {
+/// A type as a program writes it.
+fn written_type(ty: &Type) -> String {
     match ty {
         Type::Header(r) | Type::Struct(r) => r.name.to_string(),
         other => other.to_string(),

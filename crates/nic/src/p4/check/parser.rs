@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Case, Expr, Name, Parser, State, Transition};
+use super::super::ast::{Case, Expr, KeySet, Name, Parser, State, Transition};
 use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
 use super::types::Type;
@@ -176,7 +176,7 @@ impl Checker<'_> {
             if whole {
                 self.messages.warn(case.span, "this case is never reached", "`default` comes last");
             }
-            let any = matches!(case.keys[..], [super::super::ast::KeySet::Any]);
+            let any = matches!(case.keys[..], [KeySet::Any]);
             if case.keys.len() != keys.len() && !any {
                 let (wanted, given) = (keys.len(), case.keys.len());
                 let message = format!("`select` looks at {wanted} values, this case at {given}");

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use super::super::ast::{ActionRef, Arg, Direction, Entry, Expr, Key, KeySet, Name, Table};
+use super::super::ast::{
+    ActionRef, Arg, Direction, Entry, Expr, ExprKind, Key, KeySet, Name, Table,
+};
 use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
 use super::call::arguments;
@@ -225,7 +227,7 @@ impl Checker<'_> {
                     Name { text: format!("${}", param.name).into(), span: param.name.span };
                 let (ty, readonly) = (made.ty.clone(), Some("a parameter of the control plane"));
                 c.declare(&hidden, Symbol::Variable { ty, storage, readonly })?;
-                let kind = super::super::ast::ExprKind::Name { name: hidden, global: false };
+                let kind = ExprKind::Name { name: hidden, global: false };
                 all.push(Arg { name: None, value: Expr { kind, span, depth: 1 } });
             }
             c.run_action(lowered, &all, span)

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::super::ast::{
-    Action, ActionRef, Case, Control, Declaration, Entry, Key, Local, Name, Param, State, Table,
-    Transition,
+    self, Action, ActionRef, Case, Control, Declaration, Entry, Key, Local, Name, Param, State,
+    Table, Transition,
 };
 use super::super::token::Kind;
 use super::{Parsed, Parser};
@@ -23,7 +23,7 @@ impl Parser<'_> {
             }
             Ok(None::<()>)
         })?;
-        let parser = super::super::ast::Parser { name, params, locals, states };
+        let parser = ast::Parser { name, params, locals, states };
         Ok(Declaration::Parser(Rc::new(parser)))
     }
 

@@ -130,7 +130,7 @@ impl Parser<'_> {
         let underlying = if has_type { Some(self.type_ref()?) } else { None };
         let name = self.type_name("the enumeration's name")?;
         self.expect("{", "and members")?;
-        let members = self.list("}", |p| {
+        let members = self.braced_list(|p| {
             let member = p.name("a member")?;
             let value = if p.eat("=") { Some(p.expr()?) } else { None };
             Ok((member, value))
@@ -141,13 +141,14 @@ impl Parser<'_> {
     /// `{ A, B }`.
     fn identifiers(&mut self) -> Parsed<Vec<Name>> {
         self.expect("{", "and names")?;
-        self.list("}", |p| p.name("a name"))
+        self.braced_list(|p| p.name("a name"))
     }
 
     fn extern_declaration(&mut self, annotations: Vec<Annotation>) -> Parsed<Declaration> {
         self.advance();
         let is_object = self.is_name(0) && (self.is_at(1, "{") || self.is_at(1, "<")) && {
-            let behind = if self.is_at(1, "<") { self.behind_type_arguments(1) } else { Some(1) };
+            let behind =
+                if self.is_at(1, "<") { self.behind_type_arguments(1, false) } else { Some(1) };
             behind.is_some_and(|at| self.is_at(at, "{"))
         };
         if !is_object {

@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::super::ast::{Arg, Binary, Expr, ExprKind, KeySet, LEVELS, Unary};
+use super::super::ast::{Arg, Binary, Expr, ExprKind, KeySet, LEVELS, TypeRef, Unary};
 use super::super::source::Span;
 use super::super::token::Kind;
 use super::{MAX_LOOK_AHEAD, Parsed, Parser};
@@ -153,7 +153,7 @@ impl Parser<'_> {
     fn braces(&mut self) -> Parsed<Expr> {
         let start = self.advance();
         if self.is_name(0) && self.is_at(1, "=") {
-            let fields = self.list("}", |p| {
+            let fields = self.braced_list(|p| {
                 let name = p.name("a field")?;
                 p.expect("=", "behind the field")?;
                 Ok((name, p.expr()?))
@@ -161,7 +161,7 @@ impl Parser<'_> {
             let depths: Vec<u16> = fields.iter().map(|(_, e)| e.depth).collect();
             return self.make(ExprKind::Record(fields), start, &depths);
         }
-        let items = self.list("}", Self::expr)?;
+        let items = self.braced_list(Self::expr)?;
         let depths: Vec<u16> = items.iter().map(|e| e.depth).collect();
         self.make(ExprKind::List(items), start, &depths)
     }
@@ -202,12 +202,7 @@ impl Parser<'_> {
         self.make(kind, start, &depths)
     }
 
-    fn call(
-        &mut self,
-        callee: Expr,
-        start: Span,
-        types: Vec<super::super::ast::TypeRef>,
-    ) -> Parsed<Expr> {
+    fn call(&mut self, callee: Expr, start: Span, types: Vec<TypeRef>) -> Parsed<Expr> {
         self.expect("(", "and arguments")?;
         let args: Vec<Arg> = self.arguments()?;
         let depths: Vec<u16> = args.iter().map(|a| a.value.depth).chain([callee.depth]).collect();
@@ -217,12 +212,13 @@ impl Parser<'_> {
     /// Whether the `<` here opens type arguments of a call: nothing but types up to the `>` that
     /// closes it, and then a parenthesis.
     fn is_type_arguments(&self) -> bool {
-        self.behind_type_arguments(0).is_some_and(|behind| self.is_at(behind, "("))
+        self.behind_type_arguments(0, true).is_some_and(|behind| self.is_at(behind, "("))
     }
 
     /// How many tokens on the `>` is that closes the `<` at `ahead`, plus one; `None` if what is
-    /// between them is no list of types.
-    pub(super) fn behind_type_arguments(&self, ahead: usize) -> Option<usize> {
+    /// between them is no list of types. `known`: names have to be of types that are declared, as in
+    /// `f(a < b, c > (d))`, which has none.
+    pub(super) fn behind_type_arguments(&self, ahead: usize, known: bool) -> Option<usize> {
         let mut open = 0usize;
         for at in ahead..ahead + MAX_LOOK_AHEAD {
             match &self.token(at).kind {
@@ -233,6 +229,7 @@ impl Parser<'_> {
                         return Some(at + 1);
                     }
                 }
+                Kind::Name(name) if known && !self.types.contains(name) => return None,
                 Kind::Name(_) | Kind::Number(_) | Kind::Symbol("," | "(" | ")" | "[" | "]") => {}
                 Kind::Word("bit" | "int" | "bool" | "error" | "void" | "_" | "varbit") => {}
                 _ => return None,

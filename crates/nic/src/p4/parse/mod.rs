@@ -38,7 +38,11 @@ pub(crate) fn program(tokens: &[Token], messages: &mut Messages) -> Vec<Declarat
         if parser.eat(";") {
             continue;
         }
-        if let Ok(declaration) = parser.declaration() {
+        let declaration = parser.declaration();
+        for name in std::mem::take(&mut parser.type_params) {
+            parser.types.remove(&name);
+        }
+        if let Ok(declaration) = declaration {
             all.push(declaration);
         } else {
             parser.recover(before);
@@ -55,12 +59,21 @@ struct Parser<'a> {
     messages: &'a mut Messages,
     /// Names that have been declared as types so far: `(name) x` is a cast if it is one.
     types: HashSet<Rc<str>, FxBuildHasher>,
+    /// Those that are type parameters of the declaration being read.
+    type_params: Vec<Rc<str>>,
     depth: u16,
 }
 
 impl<'a> Parser<'a> {
     fn new(tokens: &'a [Token], messages: &'a mut Messages) -> Self {
-        Self { tokens, at: 0, messages, types: HashSet::default(), depth: 0 }
+        Self {
+            tokens,
+            at: 0,
+            messages,
+            types: HashSet::default(),
+            type_params: Vec::new(),
+            depth: 0,
+        }
     }
 
     /// The token `ahead` places on; at the end of the program, the end.
@@ -179,17 +192,32 @@ impl<'a> Parser<'a> {
         self.refuse(span, &what, "name an intermediate result")
     }
 
-    /// Items between commas up to `close`, which is taken; a trailing comma is allowed.
+    /// Items between commas up to `close`, which is taken.
     fn list<T>(
         &mut self,
         close: &str,
         mut item: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         let mut all = Vec::new();
-        while !self.eat(close) {
+        if self.eat(close) {
+            return Ok(all);
+        }
+        loop {
             all.push(item(self)?);
-            if !self.is(close) {
-                self.expect(",", &format!("or `{close}`"))?;
+            if self.eat(close) {
+                return Ok(all);
+            }
+            self.expect(",", &format!("or `{close}`"))?;
+        }
+    }
+
+    /// Items between commas up to `}`; here a comma may stand behind the last one (section 6.4.4).
+    fn braced_list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut all = Vec::new();
+        while !self.eat("}") {
+            all.push(item(self)?);
+            if !self.is("}") {
+                self.expect(",", "or `}`")?;
             }
         }
         Ok(all)

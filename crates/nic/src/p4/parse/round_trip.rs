@@ -202,6 +202,7 @@ fn nesting_is_limited_and_long_chains_are_refused_not_fatal() {
 fn type_arguments_and_comparisons_are_told_apart() {
     assert_eq!(read("f<bit<8>>(a)").as_deref(), Ok("f(a)"));
     assert_eq!(read("a < b").as_deref(), Ok("(a < b)"));
+    assert_eq!(read("f(a < b, c > (d))").as_deref(), Ok("f((a < b), (c > d))"));
     assert_eq!(read("a < 3 == (b > 2)").as_deref(), Ok("((a < 3) == (b > 2))"));
     let number = BigInt::from(7);
     let (tokens, _) = tokens("8w7");

@@ -20,8 +20,13 @@ impl Parser<'_> {
     }
 
     fn any_statement(&mut self) -> Parsed<Statement> {
-        self.annotations()?;
+        let annotated = !self.annotations()?.is_empty();
         let start = self.span();
+        if annotated && !(self.is("{") || self.is("const") || self.is_variable()) {
+            let message = "an annotation before this statement";
+            let hint = "blocks and declarations can have annotations";
+            return Err(self.messages.error(start, message, hint));
+        }
         let kind = match self.kind().clone() {
             Kind::Symbol(";") => {
                 self.advance();
@@ -73,9 +78,20 @@ impl Parser<'_> {
         self.expect("(", "and a condition behind `if`")?;
         let condition = self.expr()?;
         self.expect(")", "behind the condition")?;
-        let yes = Box::new(self.statement()?);
-        let no = if self.eat("else") { Some(Box::new(self.statement()?)) } else { None };
+        let yes = Box::new(self.branch()?);
+        let no = if self.eat("else") { Some(Box::new(self.branch()?)) } else { None };
         Ok(StatementKind::If(condition, yes, no))
+    }
+
+    /// What depends on a condition: a statement, no declaration.
+    fn branch(&mut self) -> Parsed<Statement> {
+        let statement = self.statement()?;
+        if matches!(statement.kind, StatementKind::Variable(_) | StatementKind::Constant(_)) {
+            let hint = "put it in braces, or before the `if`";
+            let message = "a declaration under a condition";
+            return Err(self.messages.error(statement.span, message, hint));
+        }
+        Ok(statement)
     }
 
     fn return_statement(&mut self) -> Parsed<StatementKind> {
@@ -107,6 +123,9 @@ impl Parser<'_> {
 
     fn assignment_or_call(&mut self) -> Parsed<StatementKind> {
         let start = self.span();
+        if self.is("(") {
+            return Err(self.wrong("a statement"));
+        }
         let left = self.expr()?;
         if self.eat("=") {
             let right = self.expr()?;

@@ -1,5 +1,7 @@
 //! Types as they are written.
 
+use std::rc::Rc;
+
 use num_bigint::BigInt;
 
 use super::super::ast::{Direction, Expr, ExprKind, Name, Param, TypeKind, TypeRef};
@@ -102,7 +104,13 @@ impl Parser<'_> {
         if !self.eat("<") {
             return Ok(Vec::new());
         }
-        self.list(">", |p| p.type_name("a type parameter"))
+        self.list(">", |p| {
+            let name = p.name("a type parameter")?;
+            if p.types.insert(Rc::clone(&name.text)) {
+                p.type_params.push(Rc::clone(&name.text));
+            }
+            Ok(name)
+        })
     }
 
     /// Behind the opening parenthesis.
@@ -139,7 +147,7 @@ impl Parser<'_> {
             _ if self.is_name(0) => {
                 let mut behind = Some(1);
                 if self.is_at(1, "<") {
-                    behind = self.behind_type_arguments(1);
+                    behind = self.behind_type_arguments(1, false);
                 }
                 if let Some(at) = behind.filter(|&at| self.is_at(at, "[")) {
                     behind = self.behind_index(at);
