@@ -58,6 +58,14 @@ fn all() -> impl Iterator<Item = Scenario> {
         ),
         load("coexistence/shared_queue.toml", &[fabric, short]),
         load("coexistence/dctcp_beside_newreno.toml", &[fabric, short]),
+        load(
+            "../studies/homa/w3.toml",
+            &[
+                "topology.leaves=3",
+                "topology.hosts_per_leaf=4",
+                "measure={from=\"20us\", to=\"200us\", limit=\"1ms\"}",
+            ],
+        ),
     ];
     small().into_iter().chain(endless)
 }
