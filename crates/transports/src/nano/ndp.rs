@@ -39,7 +39,10 @@ impl Receiver {
         let offset = u16::from(data.header.pkt_offset);
         match lookup {
             Lookup::Fail => {}
-            Lookup::Done => out.push(at, data.reply(Kind::Ack { pull: false }, offset, 0)),
+            Lookup::Done => {
+                self.pacer.release_before(at, config, out);
+                out.push(at, data.reply(Kind::Ack { pull: false }, offset, 0));
+            }
             Lookup::Known(info) => {
                 let credit = self.pull(info, data.chopped, config);
                 let kind = if data.chopped {
@@ -82,8 +85,7 @@ struct Pacer {
 
 impl Pacer {
     fn answer(&mut self, at: Time, control: Control, config: &Config, out: &mut Controls) {
-        // What is released at this very instant comes after the packet.
-        self.release(Time(at.0.saturating_sub(1)), config, out);
+        self.release_before(at, config, out);
         let mut control = control;
         if self.token <= at {
             self.token = at + cycles(u64::from(config.pull_cycles));
@@ -94,6 +96,11 @@ impl Pacer {
             self.waiting.push_back(pull);
         }
         out.push(at, control);
+    }
+
+    /// What is released at this very instant comes after the packet that takes effect then.
+    fn release_before(&mut self, at: Time, config: &Config, out: &mut Controls) {
+        self.release(Time(at.0.saturating_sub(1)), config, out);
     }
 
     fn release(&mut self, until: Time, config: &Config, out: &mut Controls) {
