@@ -23,8 +23,8 @@ pub(crate) fn check(args: &P4Check) -> Ended {
     let mut errors = Vec::new();
     for found in &compiled.diagnostics {
         match found.severity {
-            p4::Severity::Warning => show(&diagnostic(found, "warning: ")),
-            p4::Severity::Error => errors.push(diagnostic(found, "")),
+            p4::Severity::Warning => show(&diagnostic(found, &main, &folder, "warning: ")),
+            p4::Severity::Error => errors.push(diagnostic(found, &main, &folder, "")),
         }
     }
     if let Some(last) = errors.pop() {
@@ -38,8 +38,13 @@ fn show(diagnostic: &Diagnostic) {
     eprint!("{}", diagnostic.render(std::io::stderr().is_terminal()));
 }
 
-fn diagnostic(found: &p4::Diagnostic, kind: &str) -> Diagnostic {
-    let source = Source { name: found.source.name.clone(), text: found.source.text.clone() };
+/// `folder` is where included files are.
+fn diagnostic(found: &p4::Diagnostic, main: &str, folder: &Path, kind: &str) -> Diagnostic {
+    let mut name = found.source.name.clone();
+    if name != main && !name.starts_with('<') {
+        name = folder.join(name).display().to_string();
+    }
+    let source = Source { name, text: found.source.text.clone() };
     let message = format!("{kind}{}", found.message);
     let made = Diagnostic::new(message).at(&Arc::new(source), found.span.clone(), "here");
     if found.hint.is_empty() { made } else { made.hint(found.hint.clone()) }

@@ -1,0 +1,50 @@
+//! `trimline p4 check`: what it says of a good program and of a broken one.
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+
+fn check(file: &str, more: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::cargo_bin("trimline").unwrap();
+    command.current_dir(root).args(["p4", "check", file]).args(more).output().unwrap()
+}
+
+#[test]
+fn a_good_program_is_described() {
+    let output = check("p4/ndp.p4", &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    // nanotransport.md section 1: NDP takes three stages on ingress and one on egress.
+    assert!(said.contains("ingress: 3 parser states, 3 stages"), "{said}");
+    assert!(said.contains("egress: 0 parser states, 1 stages"), "{said}");
+}
+
+/// Unknown field, width mismatch, missing default, unsupported construct, cyclic parser (issue 8).
+#[test]
+fn broken_programs_are_refused_with_place_line_and_hint() {
+    for (file, place, line) in [
+        ("unknown_field", ":7:20]", "h.ethernet.typ = 0x0800;"),
+        ("width_mismatch", ":7:23]", "info.length + info.port;"),
+        ("missing_default", ":5:9]", "transition select(h.ethernet.type)"),
+        ("unsupported_varbit", ":2:20]", "varbit<320> all;"),
+        ("cyclic_parser", ":4:30]", "state again { transition start; }"),
+    ] {
+        let output = check(&format!("crates/nic/tests/broken/{file}.p4"), &[]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        for part in [file, place, line, "help: "] {
+            assert!(said.contains(part), "{file}: no {part:?} in\n{said}");
+        }
+    }
+}
+
+#[test]
+fn constants_are_checked() {
+    assert_eq!(check("p4/homa.p4", &["--constant", "TRIM=1"]).status.code(), Some(0));
+    for wrong in ["TRIN=1", "TRIM=2", "TRIM", "TRIM=x"] {
+        assert_eq!(check("p4/homa.p4", &["--constant", wrong]).status.code(), Some(2), "{wrong}");
+    }
+}
