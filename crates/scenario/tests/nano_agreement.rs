@@ -189,7 +189,7 @@ impl Plan {
         key("rx_messages", self.one_of(&[1, 4, 16, 32]).to_string());
         key("timeout", format!("\"{}\"", self.one_of(&["7us", "20us", "3333ns"])));
         key("timeouts_max", self.one_of(&["3", "5", "\"unlimited\""]).to_owned());
-        key("ingress_timeouts", self.one_of(&[10, 100]).to_string());
+        key("ingress_timeouts", self.one_of(&[2, 10, 100]).to_string());
         key("ingress_cycles", self.one_of(&[23, 1, 100]).to_string());
         key("egress_cycles", self.one_of(&[12, 0, 33]).to_string());
         if ndp {

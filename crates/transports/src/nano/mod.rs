@@ -116,7 +116,7 @@ impl Nano {
             cx.fx.count_received(Stat::Duplicate, key);
         }
         let Lookup::Known(info) = lookup else { return };
-        if info.place && data.len > 0 {
+        if info.is_new_packet && !data.chopped && data.len > 0 {
             let offset = u64::from(data.header.pkt_offset) * u64::from(PAYLOAD);
             cx.fx.place(key, offset, data.len);
         }

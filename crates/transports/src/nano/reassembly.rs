@@ -1,13 +1,13 @@
 //! Which packets of which messages have come (nanotransport.md, section 5), with the full key of a message,
-//! and with what the prototype lacks: a timer that forgets unfinished messages, and a memory of those that
-//! are over (homa_tr.md, E6).
+//! and with what the prototype lacks: a timer that ends unfinished messages, and a memory of those that are
+//! over (homa_tr.md, E6; docs/nanotransport.md, rules 16 to 18).
 //!
 //! All of it is a function of the packets' order and times, so it may be asked at once about an instant
 //! that comes only when the packet has passed the pipeline.
 
 use std::collections::VecDeque;
 
-use hashbrown::HashMap;
+use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
 
@@ -16,7 +16,7 @@ use super::clock::look;
 use super::config::Config;
 use super::control::Data;
 
-/// Messages of which the past is remembered, the oldest forgotten first.
+/// So many delivered messages are remembered, and so many that were ended, the oldest forgotten first.
 const REMEMBERED: usize = 1024;
 
 /// A message, as its packets name it: the sender, its context, its number there.
@@ -29,7 +29,7 @@ const fn key(data: &Data) -> Key {
 /// What is known of the message of a packet (`get_rx_msg_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// There is no number or no buffer for it, or it makes no sense.
+    /// There is no number or no buffer for it, it makes no sense, or it was ended with packets in it.
     Fail,
     /// It was delivered before.
     Done,
@@ -50,26 +50,40 @@ pub(super) struct Info {
     pub(super) is_last_packet: bool,
     /// The first packet that is missing.
     pub(super) ack_no: u16,
-    /// Its payload has never been placed: it can have been in a message that was then forgotten.
-    pub(super) place: bool,
 }
 
 #[derive(Debug)]
 struct Entry {
     key: Key,
     received: u64,
-    placed: u64,
     all: u64,
     buffer: Buffer,
-    /// When it is forgotten, if nothing comes before.
+    /// When it is ended, if nothing comes before.
     expires: Time,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Past {
-    Delivered,
-    /// Forgotten, with these packets placed.
-    Forgotten(u64),
+/// Messages that are over, the newest of them.
+#[derive(Debug, Default)]
+struct Past {
+    keys: HashSet<Key, FxBuildHasher>,
+    order: VecDeque<Key>,
+}
+
+impl Past {
+    fn remember(&mut self, key: Key) {
+        if self.keys.insert(key) {
+            self.order.push_back(key);
+        }
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.keys.remove(&oldest);
+        }
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        self.keys.contains(key)
+    }
 }
 
 /// The messages of one host in reassembly.
@@ -77,10 +91,9 @@ enum Past {
 pub(super) struct Reassembly {
     entries: Vec<Option<Entry>>,
     buffers: Buffers,
-    past: HashMap<Key, (Past, u64), FxBuildHasher>,
-    /// Keys of `past` with the number of the event, which tells a key that has come twice.
-    order: VecDeque<(Key, u64)>,
-    events: u64,
+    delivered: Past,
+    /// Ended by their silence after some of their packets had been acknowledged.
+    ended: Past,
 }
 
 impl Reassembly {
@@ -88,18 +101,19 @@ impl Reassembly {
         Self {
             entries: Vec::new(),
             buffers: Buffers::new(&config.buffers),
-            past: HashMap::default(),
-            order: VecDeque::new(),
-            events: 0,
+            delivered: Past::default(),
+            ended: Past::default(),
         }
     }
 
-    /// A message that is forgotten before `now`, one per call.
+    /// A message that is ended before `now`, one per call.
     pub(super) fn expire(&mut self, now: Time, config: &Config) -> Option<usize> {
         let over = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.expires < now);
         let rx = self.entries.iter().position(over)?;
         let entry = self.free(rx, config)?;
-        self.remember(entry.key, Past::Forgotten(entry.placed));
+        if entry.received != 0 {
+            self.ended.remember(entry.key);
+        }
         Some(rx)
     }
 
@@ -114,8 +128,11 @@ impl Reassembly {
         let known = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.key == key);
         let found = self.entries.iter().position(known);
         let is_new_message = found.is_none();
-        if is_new_message && matches!(self.past.get(&key), Some((Past::Delivered, _))) {
+        if is_new_message && self.delivered.has(&key) {
             return Lookup::Done;
+        }
+        if is_new_message && self.ended.has(&key) {
+            return Lookup::Fail;
         }
         let Some(rx) = found.or_else(|| self.begin(data, config)) else { return Lookup::Fail };
         let Some(entry) = &mut self.entries[rx] else { return Lookup::Fail };
@@ -123,16 +140,13 @@ impl Reassembly {
         entry.expires = look(now + wait, rx, config.rx_messages);
         let bit = if data.chopped { 0 } else { 1u64 << offset & entry.all };
         let is_new_packet = entry.received & bit == 0;
-        let place = bit & !entry.placed != 0;
         entry.received |= bit;
-        entry.placed |= bit;
         Lookup::Known(Info {
             rx,
             is_new_message,
             is_new_packet,
             is_last_packet: entry.received == entry.all,
             ack_no: entry.received.trailing_ones() as u16,
-            place,
         })
     }
 
@@ -143,13 +157,8 @@ impl Reassembly {
             return None;
         }
         let buffer = self.buffers.take(&config.buffers, u64::from(data.header.msg_len))?;
-        let key = key(data);
-        let placed = match self.past.remove(&key) {
-            Some((Past::Forgotten(placed), _)) => placed,
-            _ => 0,
-        };
         let all = u64::MAX >> (64 - data.packets());
-        let entry = Entry { key, received: 0, placed, all, buffer, expires: Time::NEVER };
+        let entry = Entry { key: key(data), received: 0, all, buffer, expires: Time::NEVER };
         if rx == self.entries.len() {
             self.entries.push(None);
         }
@@ -160,7 +169,7 @@ impl Reassembly {
     /// Message `rx` is whole and has been delivered.
     pub(super) fn delivered(&mut self, rx: usize, config: &Config) {
         if let Some(entry) = self.free(rx, config) {
-            self.remember(entry.key, Past::Delivered);
+            self.delivered.remember(entry.key);
         }
     }
 
@@ -168,18 +177,6 @@ impl Reassembly {
         let entry = self.entries.get_mut(rx)?.take()?;
         self.buffers.give_back(&config.buffers, entry.buffer);
         Some(entry)
-    }
-
-    fn remember(&mut self, key: Key, past: Past) {
-        self.events += 1;
-        self.past.insert(key, (past, self.events));
-        self.order.push_back((key, self.events));
-        if self.order.len() > REMEMBERED
-            && let Some((oldest, event)) = self.order.pop_front()
-            && self.past.get(&oldest).is_some_and(|(_, latest)| *latest == event)
-        {
-            self.past.remove(&oldest);
-        }
     }
 
     /// Numbers in use, and buffers in use.
@@ -244,16 +241,17 @@ mod tests {
         let config = Config::firesim(Program::HomaTr);
         let mut reassembly = Reassembly::new(&config);
         let first = known(reassembly.lookup(Time(1), &data(0, 2, 0, true), &config));
-        assert!(first.is_new_message && first.is_new_packet && !first.place);
+        assert!(first.is_new_message && first.is_new_packet && first.ack_no == 0);
         let whole = known(reassembly.lookup(Time(2), &data(0, 2, 0, false), &config));
-        assert!(!whole.is_new_message && whole.is_new_packet && whole.place);
+        assert!(!whole.is_new_message && whole.is_new_packet && whole.ack_no == 1);
         let again = known(reassembly.lookup(Time(3), &data(0, 2, 0, false), &config));
-        assert!(!again.is_new_packet && !again.place);
+        assert!(!again.is_new_packet);
     }
 
-    /// E6: what falls silent is forgotten, and what was placed of it is not placed again.
+    /// E6 and rule 16: what falls silent is ended. With packets in it, it is refused from then on; without any, it
+    /// may begin anew.
     #[test]
-    fn e6_a_silent_message_is_forgotten() {
+    fn e6_a_silent_message_is_ended() {
         let config = Config::firesim(Program::Ndp);
         let mut reassembly = Reassembly::new(&config);
         let from = Time(1_000_000);
@@ -262,9 +260,12 @@ mod tests {
         assert_eq!(reassembly.expire(end, &config), None);
         assert_eq!(reassembly.expire(end + Dur::from_ns(11), &config), Some(0));
         assert_eq!(reassembly.in_use(), (0, 0));
-        let again =
-            known(reassembly.lookup(end + Dur::from_ns(12), &data(0, 3, 1, false), &config));
-        assert!(again.is_new_message && again.is_new_packet && !again.place);
+        let later = end + Dur::from_ns(12);
+        assert_eq!(reassembly.lookup(later, &data(0, 3, 1, false), &config), Lookup::Fail);
+        known(reassembly.lookup(later, &data(1, 3, 1, true), &config));
+        let last = later + config.timeout * 3;
+        assert_eq!(reassembly.expire(last, &config), Some(0));
+        assert!(known(reassembly.lookup(last, &data(1, 3, 1, false), &config)).is_new_message);
     }
 
     #[test]
