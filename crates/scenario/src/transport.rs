@@ -75,9 +75,37 @@ pub(crate) struct Transport {
     /// Tells acknowledgements of single packets from other control packets; `None` if the transport
     /// has none.
     pub(crate) acknowledges: Option<Acknowledges>,
-    /// Makes the endpoint of one host. `None` for a configuration that the transport refuses,
-    /// which reading has checked.
-    pub(crate) endpoint: Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>,
+    /// Makes the endpoint of one host.
+    pub(crate) endpoint: MakeEndpoint,
+}
+
+/// Makes the endpoint of one host. `None` for a configuration that the transport refuses, which reading has
+/// checked.
+pub(crate) type MakeEndpoint = Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>;
+
+impl Transport {
+    /// A transport of class 0 with nothing special: it sends without waiting for an answer, over the
+    /// paths that switches choose, messages of any length.
+    fn new(framing: Framing, proto: u8, endpoint: MakeEndpoint) -> Self {
+        Self {
+            framing,
+            mtu: framing.payload + framing.overhead,
+            proto,
+            parts: Vec::new(),
+            classes: vec![0],
+            first_window: u64::MAX,
+            sprays: false,
+            scatters: false,
+            permutes: false,
+            unbounded_only: false,
+            longest: u64::MAX,
+            telemetry: false,
+            caps_windows: false,
+            life_max: None,
+            acknowledges: None,
+            endpoint,
+        }
+    }
 }
 
 /// What reading a transport needs to know of the rest.

@@ -21,22 +21,15 @@ pub(crate) fn cbr(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, D
         refused(table, &why.to_string(), keys)
     })?;
     Ok(Transport {
-        framing: config.framing(),
         mtu: config.payload + config.header,
-        proto: wire::frame::UDP,
-        parts: Vec::new(),
         classes: vec![0],
         // It waits for nothing.
         first_window: u64::MAX,
-        sprays: false,
-        scatters: false,
-        permutes: false,
         unbounded_only: true,
-        longest: u64::MAX,
-        telemetry: false,
-        caps_windows: false,
-        life_max: None,
-        acknowledges: None,
-        endpoint: Box::new(move || Some(Box::new(cbr::Cbr::new(config).ok()?))),
+        ..Transport::new(
+            config.framing(),
+            wire::frame::UDP,
+            Box::new(move || Some(Box::new(cbr::Cbr::new(config).ok()?))),
+        )
     })
 }

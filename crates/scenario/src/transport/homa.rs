@@ -44,22 +44,17 @@ pub(crate) fn homa(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
     };
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(Transport {
-        framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
-        proto: wire::homa::PROTO,
-        parts: Vec::new(),
         classes: (0..config.levels).map(|level| config.class(level)).collect(),
         first_window: unasked,
         sprays: true,
-        scatters: false,
-        permutes: false,
-        unbounded_only: false,
-        longest: u64::MAX,
-        telemetry: false,
-        caps_windows: false,
-        life_max: None,     // which messages are over is remembered for ever
-        acknowledges: None, // only whole messages are
-        endpoint: Box::new(move || Some(Box::new(homa::Homa::new(config).ok()?))),
+        // Life of packets does not matter: which messages are over is remembered for ever.
+        // No acknowledgements of single packets: only whole messages are.
+        ..Transport::new(
+            config.framing(),
+            wire::homa::PROTO,
+            Box::new(move || Some(Box::new(homa::Homa::new(config).ok()?))),
+        )
     })
 }
 

@@ -55,22 +55,17 @@ fn read(table: &mut Reader<'_>, family: Family) -> Result<Transport, Diagnostic>
     })?;
     let tcp = &config.tcp;
     Ok(Transport {
-        framing: config.framing(),
         mtu: (tcp.mss + tcp.overhead).max(tcp.longest_ack()),
-        proto: wire::tcp::PROTO,
-        parts: Vec::new(),
         classes: vec![tcp.class],
         first_window: (tcp.initial_window * f64::from(tcp.mss)) as u64,
         sprays: family != Family::Mptcp,
         scatters: family != Family::Mptcp || config.subflows > 1,
-        permutes: false,
-        unbounded_only: false,
-        longest: u64::MAX,
-        telemetry: false,
-        caps_windows: false,
-        life_max: None,
-        acknowledges: None, // they are cumulative
-        endpoint: Box::new(move || Some(Box::new(Mptcp::new(config).ok()?))),
+        // No acknowledgements of single packets: they are cumulative.
+        ..Transport::new(
+            config.framing(),
+            wire::tcp::PROTO,
+            Box::new(move || Some(Box::new(Mptcp::new(config).ok()?))),
+        )
     })
 }
 

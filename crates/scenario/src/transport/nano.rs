@@ -60,22 +60,15 @@ fn transport(config: Config) -> Transport {
     let framing = config.framing();
     let config = Arc::new(config);
     Transport {
-        framing,
         mtu: framing.payload + framing.overhead,
-        proto: config.program.protocol().number(),
-        parts: Vec::new(),
         classes: config.classes(),
         first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
-        sprays: false,
-        scatters: false,
-        permutes: false,
-        unbounded_only: false,
         longest: config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0),
-        telemetry: false,
-        caps_windows: false,
-        life_max: None,
-        acknowledges: None,
-        endpoint: Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?))),
+        ..Transport::new(
+            framing,
+            config.program.protocol().number(),
+            Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?))),
+        )
     }
 }
 

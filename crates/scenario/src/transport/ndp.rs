@@ -47,22 +47,18 @@ pub(crate) fn ndp(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpo
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     let config = Arc::new(config);
     Ok(Transport {
-        framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
-        proto: wire::ndp::PROTOCOL,
-        parts: Vec::new(),
         classes: vec![0],
         first_window: u64::from(config.initial_window) * u64::from(config.payload),
         sprays: true,
-        scatters: false,
         permutes: true,
-        unbounded_only: false,
-        longest: u64::MAX,
-        telemetry: false,
-        caps_windows: false,
         life_max: config.life_max(),
         acknowledges: Some(acknowledges),
-        endpoint: Box::new(move || Some(Box::new(ndp::Ndp::new(Arc::clone(&config)).ok()?))),
+        ..Transport::new(
+            config.framing(),
+            wire::ndp::PROTOCOL,
+            Box::new(move || Some(Box::new(ndp::Ndp::new(Arc::clone(&config)).ok()?))),
+        )
     })
 }
 

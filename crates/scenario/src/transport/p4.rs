@@ -25,26 +25,21 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
         error.hint("p4/include/nano.p4 declares what the NIC has")
     })?;
     Ok(Transport {
-        framing: FRAMING,
         mtu: FRAMING.payload + FRAMING.overhead,
-        proto: config.protocols.first().copied().unwrap_or(0),
-        // Types of service count from zero, classes the other way.
         parts,
+        // Types of service count from zero, classes the other way.
         classes: (8_u8.saturating_sub(config.priorities)..8).collect(),
         first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
-        scatters: false,
-        permutes: false,
-        unbounded_only: false,
         longest: u64::from(config.longest()),
-        telemetry: false,
-        caps_windows: false,
-        life_max: None,
-        acknowledges: None,
-        endpoint: Box::new(move || {
-            let runs = compiled.runs()?;
-            Some(Box::new(Nano::new(&compiled.program, runs, config.clone()).ok()?))
-        }),
+        ..Transport::new(
+            FRAMING,
+            config.protocols.first().copied().unwrap_or(0),
+            Box::new(move || {
+                let runs = compiled.runs()?;
+                Some(Box::new(Nano::new(&compiled.program, runs, config.clone()).ok()?))
+            }),
+        )
     })
 }
 

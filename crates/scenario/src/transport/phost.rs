@@ -40,23 +40,18 @@ pub(crate) fn phost(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Trans
     };
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(Transport {
-        framing: config.framing(),
         mtu: (config.payload + config.header).max(config.control),
-        proto: wire::phost::PROTO,
-        parts: Vec::new(),
         classes: vec![config.classes.control, config.classes.short, config.classes.long],
         // It has so many packets under way, from the first round trip or the second on.
         first_window: u64::from(config.window) * u64::from(config.payload),
         sprays: true,
-        scatters: false,
-        permutes: false,
-        unbounded_only: false,
-        longest: u64::MAX,
-        telemetry: false,
-        caps_windows: false,
         life_max: Some(config.life_max()),
-        acknowledges: None, // only whole messages are
-        endpoint: Box::new(move || Some(Box::new(phost::PHost::new(config).ok()?))),
+        // No acknowledgements of single packets: only whole messages are.
+        ..Transport::new(
+            config.framing(),
+            wire::phost::PROTO,
+            Box::new(move || Some(Box::new(phost::PHost::new(config).ok()?))),
+        )
     })
 }
 

@@ -169,22 +169,16 @@ fn read(
     };
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(Transport {
-        framing: config.framing(),
         mtu: (config.payload + config.overhead).max(config.longest_ack()),
-        proto: wire::roce::PROTO,
-        parts: Vec::new(),
         classes: vec![config.class, config.ack_class],
         first_window: u64::MAX, // rates, not windows
-        sprays: false,
-        scatters: false,
-        permutes: false,
-        unbounded_only: false,
-        longest: u64::MAX,
         telemetry: variant.telemetry,
-        caps_windows: false,
-        life_max: None,
-        acknowledges: None, // they are cumulative
-        endpoint: Box::new(move || Some(Box::new(rdma::Rdma::new(config).ok()?))),
+        // No acknowledgements of single packets: they are cumulative.
+        ..Transport::new(
+            config.framing(),
+            wire::roce::PROTO,
+            Box::new(move || Some(Box::new(rdma::Rdma::new(config).ok()?))),
+        )
     })
 }
 

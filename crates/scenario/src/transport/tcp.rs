@@ -126,22 +126,16 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
     let config = config(table, mss, p.as_ref(), variant)?;
     config.check().map_err(|why| refuse(table, &why))?;
     Ok(Transport {
-        framing: config.framing(),
         mtu: (config.mss + config.overhead).max(config.longest_ack()),
-        proto: wire::tcp::PROTO,
-        parts: Vec::new(),
         classes: vec![config.class],
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
-        sprays: false,
-        scatters: false,
-        permutes: false,
-        unbounded_only: false,
-        longest: u64::MAX,
-        telemetry: false,
         caps_windows: true,
-        life_max: None,
-        acknowledges: None, // they are cumulative
-        endpoint: Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
+        // No acknowledgements of single packets: they are cumulative.
+        ..Transport::new(
+            config.framing(),
+            wire::tcp::PROTO,
+            Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
+        )
     })
 }
 

@@ -1,6 +1,5 @@
 mod conformance;
 mod goldens;
-mod invariants;
 
 use std::sync::Arc;
 
