@@ -1,5 +1,6 @@
 //! [`Probe`]: what figures need beside counters, by name.
 
+mod at_switch;
 mod last_link;
 mod queue;
 mod shares;

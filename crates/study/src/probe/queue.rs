@@ -2,12 +2,11 @@
 //! arrival at the switch until its last bit has left over that link.
 
 use endpoint::{Flags, Observer, Packet, PacketEvent};
-use fabric::{Node, Topology};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
+use fabric::Topology;
 use scenario::{Diagnostic, Error, Options, Scenario};
 use units::{Dur, Time};
 
+use super::at_switch::{AtSwitch, Left};
 use super::{Probe, Probed};
 
 /// Its entry in the registry.
@@ -39,8 +38,7 @@ pub(super) struct Stay {
 pub(super) struct Watch {
     topology: Topology,
     pub(super) window: (Time, Time),
-    /// When a packet, by its key, has reached the switch where it is.
-    at_switch: HashMap<u64, Time, FxBuildHasher>,
+    at_switch: AtSwitch,
     /// By link, in the order in which they leave.
     pub(super) stays: Vec<Vec<Stay>>,
 }
@@ -49,32 +47,16 @@ impl Observer for Watch {
     const PACKETS: bool = true;
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
-        match event {
-            PacketEvent::Arrived => {}
-            PacketEvent::Dropped(_) => {
-                self.at_switch.remove(&pkt.key);
-                return;
-            }
-            _ => return,
-        }
-        let Some(crossed) = self.topology.links().get(link as usize) else { return };
-        let reached = at;
-        let mut delay = crossed.delay;
-        if matches!(crossed.to, Node::Switch(..)) {
-            delay += self.topology.switch_latency();
-        }
-        if let Some(from) = self.at_switch.remove(&pkt.key) {
-            let to = Time(at.0.saturating_sub(delay.0));
-            if let Some(stays) = self.stays.get_mut(link as usize)
-                && to > self.window.0
-                && from < self.window.1
-            {
-                let marked = pkt.flags.has(Flags::CE);
-                stays.push(Stay { from, to, len: pkt.wire_len, marked });
-            }
-        }
-        if matches!(crossed.to, Node::Switch(..)) {
-            self.at_switch.insert(pkt.key, reached);
+        let Some(Left { from, to, .. }) = self.at_switch.left(&self.topology, at, link, event, pkt)
+        else {
+            return;
+        };
+        if let Some(stays) = self.stays.get_mut(link as usize)
+            && to > self.window.0
+            && from < self.window.1
+        {
+            let marked = pkt.flags.has(Flags::CE);
+            stays.push(Stay { from, to, len: pkt.wire_len, marked });
         }
     }
 }
@@ -86,7 +68,7 @@ impl Watch {
         Self {
             topology: topology.clone(),
             window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
-            at_switch: HashMap::default(),
+            at_switch: AtSwitch::default(),
             stays: vec![Vec::new(); topology.links().len()],
         }
     }

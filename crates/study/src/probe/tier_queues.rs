@@ -4,11 +4,10 @@
 
 use endpoint::{Observer, Packet, PacketEvent};
 use fabric::{Node, Tier, Topology};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
 use scenario::{Error, Options, Scenario};
 use units::{Dur, Time};
 
+use super::at_switch::{AtSwitch, Left};
 use super::{Probe, Probed};
 
 /// Its entry in the registry.
@@ -26,8 +25,7 @@ pub(super) const PROBE: Probe = Probe {
 struct Watch {
     topology: Topology,
     window: (Time, Time),
-    /// When a packet, by its key, has reached the switch where it is.
-    at_switch: HashMap<u64, Time, FxBuildHasher>,
+    at_switch: AtSwitch,
     /// Bytes times picoseconds, by metric.
     waited: [u128; 3],
 }
@@ -46,29 +44,13 @@ impl Observer for Watch {
     const PACKETS: bool = true;
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
-        match event {
-            PacketEvent::Arrived => {}
-            PacketEvent::Dropped(_) => {
-                self.at_switch.remove(&pkt.key);
-                return;
-            }
-            _ => return,
-        }
-        let Some(crossed) = self.topology.links().get(link as usize) else { return };
-        let mut on_link = crossed.delay + crossed.rate.serialise(u64::from(pkt.wire_len));
-        if matches!(crossed.to, Node::Switch(..)) {
-            on_link += self.topology.switch_latency();
-        }
-        let began = Time(at.0.saturating_sub(on_link.0));
-        let reached = self.at_switch.remove(&pkt.key);
-        if let (Some(from), Some(metric)) = (reached, metric(crossed.from, crossed.to)) {
-            let within = |t: Time| t.clamp(self.window.0, self.window.1);
-            let waited = within(began).since(within(from.min(began)));
-            self.waited[metric] += u128::from(waited.0) * u128::from(pkt.wire_len);
-        }
-        if matches!(crossed.to, Node::Switch(..)) {
-            self.at_switch.insert(pkt.key, at);
-        }
+        let left = self.at_switch.left(&self.topology, at, link, event, pkt);
+        let Some(Left { link, from, to }) = left else { return };
+        let Some(metric) = metric(link.from, link.to) else { return };
+        let began = Time(to.0.saturating_sub(link.rate.serialise(u64::from(pkt.wire_len)).0));
+        let within = |t: Time| t.clamp(self.window.0, self.window.1);
+        let waited = within(began).since(within(from.min(began)));
+        self.waited[metric] += u128::from(waited.0) * u128::from(pkt.wire_len);
     }
 }
 
@@ -78,7 +60,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     // does not matter.
     let end = measure.to.unwrap_or(measure.from);
     let window = (measure.from, end);
-    let (at_switch, waited) = (HashMap::default(), [0; 3]);
+    let (at_switch, waited) = (AtSwitch::default(), [0; 3]);
     let watch = Watch { topology: topology.clone(), window, at_switch, waited };
     let options = Options { threads: Some(1), ..Options::default() };
     let (_, watch) = scenario::observe(scenario, &options, watch)?;
@@ -112,7 +94,7 @@ mod tests {
         let down = topology.find_link(Node::Switch(Tier::Tor, 0), Node::Host(1)).unwrap();
         let us = |n| Time::ZERO + Dur::from_ns(n);
         let window = (us(10_500), us(20_000));
-        let (at_switch, waited) = (HashMap::default(), [0; 3]);
+        let (at_switch, waited) = (AtSwitch::default(), [0; 3]);
         let mut watch = Watch { topology, window, at_switch, waited };
         for key in [1, 2] {
             let pkt =
