@@ -1,51 +1,75 @@
 //! Slowdown by size of message, as the Homa paper (SIGCOMM 2018, figures 8 to 12) shows it: messages are sorted by
 //! size and divided into ranges of about equally many, and percentiles are taken within each.
+//!
+//! In two ways: of all messages of a range, and (`by_size.receivers`) as the scripts behind the paper's figures do
+//! (`digestModulesStats` in analysis/MetricsDashBoard.py of PlatformLab/HomaSimulation): of those of each receiving
+//! host apart, and then the mean over hosts, weighted by their messages. With a hundred messages or fewer for a host
+//! the second is the mean of the slowest of each, which is less the fewer they are.
 
 use metrics::{FlowRow, nearest_rank};
 
-/// The names of the metrics, in the order of [`values`].
-pub(crate) const NAMES: [&str; 14] = [
-    "by_size.small_half_p99",
-    "by_size.worst_p99",
-    "by_size.at10.p50",
-    "by_size.at10.p99",
-    "by_size.at50.p50",
-    "by_size.at50.p99",
-    "by_size.at75.p50",
-    "by_size.at75.p99",
-    "by_size.at90.p50",
-    "by_size.at90.p99",
-    "by_size.at99.p50",
-    "by_size.at99.p99",
-    "by_size.at999.p50",
-    "by_size.at999.p99",
-];
+/// How percentiles are taken: the beginning of the metrics' names, and a percentile in thousandths.
+type Way = (&'static str, fn(&Range, u32) -> Option<f64>);
 
-/// Where the quantiles of `NAMES` are, in thousandths of all messages.
-const AT: [usize; 6] = [100, 500, 750, 900, 990, 999];
+/// Of all messages of a range, or for each receiving host.
+const WAYS: [Way; 2] =
+    [("by_size", Range::percentile), ("by_size.receivers", Range::mean_over_receivers)];
+
+/// Where quantiles are, in thousandths of all messages, and what they are called.
+const AT: [(usize, &str); 6] =
+    [(100, "at10"), (500, "at50"), (750, "at75"), (900, "at90"), (990, "at99"), (999, "at999")];
 
 /// Messages of neighbouring sizes.
 struct Range {
     /// Those before it, and those up to its end.
     before: usize,
     end: usize,
-    /// Their slowdowns, ascending.
-    slowdowns: Vec<f64>,
+    /// Receiver and slowdown, by slowdown ascending.
+    messages: Vec<(u32, f64)>,
+}
+
+impl Range {
+    fn percentile(&self, permille: u32) -> Option<f64> {
+        nearest_rank(&self.messages, permille).map(|(_, slowdown)| slowdown)
+    }
+
+    fn mean_over_receivers(&self, permille: u32) -> Option<f64> {
+        let mut by_receiver = self.messages.clone();
+        // Stable: those of a receiver stay ascending.
+        by_receiver.sort_by_key(|(receiver, _)| *receiver);
+        let of_each = by_receiver.chunk_by(|a, b| a.0 == b.0);
+        let weighted = of_each
+            .filter_map(|own| Some(nearest_rank(own, permille)?.1 * own.len() as f64))
+            .sum::<f64>();
+        (!by_receiver.is_empty()).then(|| weighted / by_receiver.len() as f64)
+    }
+}
+
+/// The names of the metrics, in the order of [`values`].
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    WAYS.iter().flat_map(|(way, _)| {
+        let worst = ["small_half_p99", "worst_p99"].map(|name| format!("{way}.{name}"));
+        let at =
+            AT.iter().flat_map(move |(_, at)| ["p50", "p99"].map(|p| format!("{way}.{at}.{p}")));
+        worst.into_iter().chain(at)
+    })
 }
 
 /// The metrics of measured messages that are whole, as far as there are any.
 pub(crate) fn values(rows: &[FlowRow]) -> Vec<Option<f64>> {
     let ranges = ranges(rows);
     let all = ranges.last().map_or(0, |range| range.end);
-    let p99 = |range: &Range| nearest_rank(&range.slowdowns, 990);
-    let worst =
-        |ranges: &mut dyn Iterator<Item = &Range>| ranges.filter_map(p99).max_by(f64::total_cmp);
-    let small = worst(&mut ranges.iter().filter(|range| range.before * 2 < all));
-    let mut values = vec![small, worst(&mut ranges.iter())];
-    for at in AT {
-        let range = ranges.iter().find(|range| range.end * 1000 >= all * at);
-        values.push(range.and_then(|range| nearest_rank(&range.slowdowns, 500)));
-        values.push(range.and_then(p99));
+    let mut values = Vec::new();
+    for (_, percentile) in WAYS {
+        let p99 = |range: &Range| percentile(range, 990);
+        let small = ranges.iter().filter(|range| range.before * 2 < all);
+        values.push(small.filter_map(p99).max_by(f64::total_cmp));
+        values.push(ranges.iter().filter_map(p99).max_by(f64::total_cmp));
+        for (at, _) in AT {
+            let range = ranges.iter().find(|range| range.end * 1000 >= all * at);
+            values.push(range.and_then(|range| percentile(range, 500)));
+            values.push(range.and_then(p99));
+        }
     }
     values
 }
@@ -54,18 +78,18 @@ pub(crate) fn values(rows: &[FlowRow]) -> Vec<Option<f64>> {
 /// least a thousandth. Messages of one size are in one range.
 fn ranges(rows: &[FlowRow]) -> Vec<Range> {
     let measured = rows.iter().filter(|row| row.measured);
-    let mut messages: Vec<(u64, f64)> =
-        measured.filter_map(|row| Some((row.size?, row.slowdown()?))).collect();
-    messages.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let mut messages: Vec<(u64, (u32, f64))> =
+        measured.filter_map(|row| Some((row.size?, (row.dst, row.slowdown()?)))).collect();
+    messages.sort_unstable_by_key(|(size, _)| *size);
     let all = messages.len();
     let (mut ranges, mut before) = (Vec::new(), 0);
     for (i, (size, _)) in messages.iter().enumerate() {
         let last_of_size = messages.get(i + 1).is_none_or(|(next, _)| next != size);
         let share = if before * 100 < all * 99 { 100 } else { 1000 };
         if last_of_size && ((i + 1 - before) * share >= all || i + 1 == all) {
-            let mut slowdowns: Vec<f64> = messages[before..=i].iter().map(|(_, s)| *s).collect();
-            slowdowns.sort_unstable_by(f64::total_cmp);
-            ranges.push(Range { before, end: i + 1, slowdowns });
+            let mut messages: Vec<_> = messages[before..=i].iter().map(|(_, m)| *m).collect();
+            messages.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
+            ranges.push(Range { before, end: i + 1, messages });
             before = i + 1;
         }
     }
@@ -94,7 +118,7 @@ mod tests {
         assert_eq!(ends[..4], [600, 900, 910, 920]);
         assert_eq!(ends[10..], [990, 991, 992, 993, 994, 995, 996, 997, 998, 999, 1000]);
         let values = values(&rows);
-        let named = |name: &str| values[NAMES.iter().position(|n| *n == name).unwrap()];
+        let named = |name: &str| values[names().position(|n| n == name).unwrap()];
         assert_eq!(named("by_size.small_half_p99"), Some(2.0));
         assert_eq!(named("by_size.worst_p99"), Some(119.0));
         assert_eq!((named("by_size.at50.p50"), named("by_size.at75.p99")), (Some(1.0), Some(9.0)));
@@ -102,6 +126,22 @@ mod tests {
             (named("by_size.at90.p50"), named("by_size.at999.p99")),
             (Some(3.0), Some(118.0))
         );
+    }
+
+    /// One receiver has 150 messages, of slowdowns 1 to 150, another has ten, of 1000. The 99th percentile of the
+    /// first is 149, the median 75; the largest of all is that of the second.
+    #[test]
+    fn receivers_are_weighted_by_their_messages() {
+        let one = (1..=150).map(|slowdown| FlowRow { dst: 3, ..row(10, slowdown) });
+        let other = (0..10).map(|_| FlowRow { dst: 1, ..row(10, 1000) });
+        let rows: Vec<FlowRow> = one.chain(other).collect();
+        let values = values(&rows);
+        let named = |name: &str| values[names().position(|n| n == name).unwrap()];
+        assert_eq!(named("by_size.small_half_p99"), Some(1000.0));
+        let expected = (149.0 * 150.0 + 1000.0 * 10.0) / 160.0;
+        assert_eq!(named("by_size.receivers.small_half_p99"), Some(expected));
+        let expected = (75.0 * 150.0 + 1000.0 * 10.0) / 160.0;
+        assert_eq!(named("by_size.receivers.at50.p50"), Some(expected));
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub(crate) fn names(run: &Run) -> Vec<String> {
     let mut names = vec!["hosts".to_owned()];
     flatten("", &json(&Summary::default()), &mut |name, _| names.push(name));
     names.extend(MORE_OF_FLOWS.map(str::to_owned));
-    names.extend(by_size::NAMES.map(str::to_owned));
+    names.extend(by_size::names());
     let of_probe = run.probe.iter().flat_map(|probe| probe.metrics);
     names.extend(of_probe.map(|name| (*name).to_owned()));
     names
@@ -107,7 +107,7 @@ pub(crate) fn names(run: &Run) -> Vec<String> {
 /// The metrics of a traffic table, without its name.
 fn of_messages() -> impl Iterator<Item = String> {
     let mut names: Vec<String> = MORE_OF_FLOWS.map(str::to_owned).to_vec();
-    names.extend(by_size::NAMES.map(str::to_owned));
+    names.extend(by_size::names());
     flatten("", &json(&TrafficStats::default()), &mut |name, _| names.push(name));
     names.into_iter()
 }
@@ -216,9 +216,9 @@ fn more_of_flows(rows: &[FlowRow], results: &Results) -> Vec<(String, f64)> {
         nearest_rank(&small_fct, 990),
         nearest_rank(&slowdowns(&small), 990),
     ];
-    let by_size = by_size::NAMES.iter().zip(by_size::values(rows));
-    let named = MORE_OF_FLOWS.iter().zip(values).chain(by_size);
-    named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))).collect()
+    let by_size = by_size::names().zip(by_size::values(rows));
+    let named = MORE_OF_FLOWS.map(str::to_owned).into_iter().zip(values).chain(by_size);
+    named.filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The mean over the lowest tenth of ascending values, at least one.
