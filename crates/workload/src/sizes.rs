@@ -148,25 +148,30 @@ impl SizeDist {
     }
 
     /// Sizes, ascending, each with the share of messages that have it. Where all sizes between two points can be
-    /// drawn, a thousand that stand for equally many messages each.
+    /// drawn, a hundred that stand for equally many of these messages each: between every two points, because the last
+    /// thousandth of messages may have a fifth of all bytes.
     #[must_use]
     pub fn masses(&self) -> Vec<(u64, f64)> {
-        const PARTS: u32 = 1000;
-        match &self.shape {
-            Shape::Fixed(size) => vec![(*size, 1.0)],
-            Shape::Points { sampling: Sampling::Discrete, points, .. } => {
-                let below = std::iter::once(0.0).chain(points.iter().map(|point| point.share));
-                points
-                    .iter()
-                    .zip(below)
-                    .map(|(point, below)| (point.size, point.share - below))
-                    .collect()
+        const PARTS: u32 = 100;
+        let points = match &self.shape {
+            Shape::Fixed(size) => return vec![(*size, 1.0)],
+            Shape::Uniform { min, max } => {
+                vec![Point { size: *min, share: 0.0 }, Point { size: *max, share: 1.0 }]
             }
-            _ => {
-                let middle = |n: u32| (f64::from(n) + 0.5) / f64::from(PARTS);
-                (0..PARTS).map(|n| (self.sample(middle(n)), 1.0 / f64::from(PARTS))).collect()
-            }
+            Shape::Points { points, .. } => points.clone(),
+        };
+        let discrete = self.sampling() == Some(Sampling::Discrete);
+        let (mut masses, mut low) = (Vec::new(), Point { size: 0, share: 0.0 });
+        for (n, &high) in points.iter().enumerate() {
+            let share = high.share - low.share;
+            let parts = if discrete || n == 0 { 1 } else { PARTS };
+            let middle = |part: u32| (f64::from(part) + 0.5) / f64::from(parts);
+            let mass =
+                |part| (self.sample(low.share + share * middle(part)), share / f64::from(parts));
+            masses.extend((0..parts).filter(|_| share > 0.0).map(mass));
+            low = high;
         }
+        masses
     }
 
     /// The smallest and the largest size, bytes.
@@ -293,6 +298,34 @@ mod tests {
             // One byte for zero bytes adds at most a tenth of a byte, in google-rpc 0.011.
             assert!((-1e-3..=0.02).contains(&error), "{name}: {} is not {mean}", dist.mean());
         }
+    }
+
+    /// What stands for a distribution has its bytes, its largest messages included. (A thousand equal shares of
+    /// google-rpc have four fifths.)
+    #[test]
+    fn masses_have_all_messages_and_all_bytes() {
+        let others = [SizeDist::fixed(700), SizeDist::uniform(10, 1009).expect("in order")];
+        for dist in SizeDist::names().filter_map(SizeDist::shipped).chain(others) {
+            let (title, masses) = (&dist.about().title, dist.masses());
+            assert!(masses.is_sorted_by_key(|(size, _)| *size), "{title}");
+            assert!(masses.iter().all(|(_, share)| *share > 0.0), "{title}");
+            let shares: f64 = masses.iter().map(|(_, share)| share).sum();
+            assert!((shares - 1.0).abs() < 1e-9, "{title}: {shares}");
+            let mean: f64 = masses.iter().map(|&(size, share)| size as f64 * share).sum();
+            assert!((mean / dist.mean() - 1.0).abs() < 1e-3, "{title}: {mean} {}", dist.mean());
+            let largest = masses.last().map_or(0, |(size, _)| *size) as f64;
+            assert!(largest > 0.95 * dist.largest() as f64, "{title}: {largest}");
+        }
+    }
+
+    #[test]
+    fn masses_by_hand() {
+        let discrete = read_sizes("# sampling: discrete\n100 0.25\n300 1\n", "x");
+        assert_eq!(discrete.expect("valid").masses(), [(100, 0.25), (300, 0.75)]);
+        // Half of the messages have 100 B; the others up to 1100 B, in hundredths of ten sizes each.
+        let linear = read_sizes("100 0.5\n1100 1\n", "x").expect("valid").masses();
+        assert_eq!(linear.len(), 101);
+        assert_eq!((linear[0], linear[1], linear[100]), ((100, 0.5), (105, 0.005), (1095, 0.005)));
     }
 
     #[test]
