@@ -37,6 +37,9 @@ pub(crate) struct Curve {
     pub(crate) source: String,
 }
 
+/// The bytes in the queue of a probe, for `over_time`.
+const QUEUE_BYTES: &str = "queue_bytes";
+
 /// What a curve shows.
 pub(crate) enum CurveOf {
     /// A value along an axis of the sweep.
@@ -50,6 +53,8 @@ pub(crate) enum CurveOf {
     Distribution(String),
     /// A time of each message over that of its submission, with the first seed: its name.
     Scatter(String),
+    /// How long the queue of the run's probe is over time, with the first seed: its name.
+    OverTime(String),
 }
 
 impl Figure {
@@ -260,37 +265,61 @@ fn axis(
     Ok(AxisSpec { label, logarithmic: root.maybe(logarithmic)? })
 }
 
+impl CurveOf {
+    /// What the name under `key`, one of those that name something of single messages, packets or of a probe, says
+    /// of `run`.
+    fn read(table: &mut Reader<'_>, key: &'static str, run: &Run) -> Result<Self, Diagnostic> {
+        let name: String = table.need(key)?;
+        let unknown = |what: &str, known: &[&str]| {
+            let error = table.error(key, format!("no {what} `{name}`"), "here");
+            error.hint(did_you_mean(&name, known))
+        };
+        match key {
+            "over_time" => {
+                if name != QUEUE_BYTES {
+                    return Err(unknown("value over time", &[QUEUE_BYTES]));
+                }
+                if !run.probe.is_some_and(|probe| probe.over_time) {
+                    let message = format!("run `{}` has no probe that knows its queue", run.id);
+                    let hint = "add `probe = \"queue\"` to the run";
+                    return Err(table.error(key, message, "here").hint(hint));
+                }
+                Ok(Self::OverTime(name))
+            }
+            "scatter" => {
+                metric::check_scatter(&name).map_err(|known| unknown("scatter plot", &known))?;
+                check_table(&name, run, |message| table.error(key, message, "here"))?;
+                Ok(Self::Scatter(name))
+            }
+            _ => {
+                metric::check_distribution(&name)
+                    .map_err(|known| unknown("distribution", &known))?;
+                check_table(&name, run, |message| table.error(key, message, "here"))?;
+                Ok(Self::Distribution(name))
+            }
+        }
+    }
+}
+
 impl Curve {
     fn read(table: &mut Reader<'_>, figure: &Figure) -> Result<Self, Diagnostic> {
         let label = table.need("label")?;
         let run = figure.run_of(table, "run")?;
         let own = &figure.runs[run];
-        let (cdf, scatter) = (table.maybe::<String>("cdf")?, table.maybe::<String>("scatter")?);
-        let (of, open) = match (cdf, scatter) {
-            (None, Some(name)) => {
-                metric::check_scatter(&name).map_err(|known| {
-                    let error = table.error("scatter", format!("no scatter plot `{name}`"), "here");
-                    error.hint(did_you_mean(&name, &known))
-                })?;
-                check_table(&name, own, |message| table.error("scatter", message, "here"))?;
-                (CurveOf::Scatter(name), None)
-            }
-            (Some(_), Some(_)) => {
-                let message = "a curve shows a distribution or a scatter plot, not both".to_owned();
-                return Err(table.error("scatter", message, "here").hint("remove one"));
-            }
-            (Some(name), None) => {
-                metric::check_distribution(&name).map_err(|known| {
-                    let error = table.error("cdf", format!("no distribution `{name}`"), "here");
-                    error.hint(did_you_mean(&name, &known))
-                })?;
-                check_table(&name, own, |message| table.error("cdf", message, "here"))?;
-                (CurveOf::Distribution(name), None)
-            }
-            (None, None) => {
+        let one_of = ["cdf", "scatter", "over_time"].into_iter().filter(|key| table.has(key));
+        let (of, open) = match one_of.collect::<Vec<_>>().as_slice() {
+            [] => {
                 let axis = axis_of(table, "x", own)?;
                 let y = figure.formula(table, "y", run)?;
                 (CurveOf::Along { axis, y }, Some(axis))
+            }
+            [key] => (CurveOf::read(table, key, own)?, None),
+            [_, key, ..] => {
+                let message =
+                    "a curve shows a distribution, a scatter plot or a queue over time".to_owned();
+                return Err(table
+                    .error(key, message, "here")
+                    .hint("only one of these; remove one"));
             }
         };
         let at = at(table, own, open)?;

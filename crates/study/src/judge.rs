@@ -93,7 +93,8 @@ impl Judge<'_> {
             CurveOf::Distribution(name) => {
                 (self.distribution(curve.run, name, &points), Drawn::Line)
             }
-            CurveOf::Scatter(name) => (self.scatter(curve.run, name, &points), Drawn::Dots),
+            CurveOf::Scatter(name) => (self.of_first_seed(curve.run, name, &points), Drawn::Dots),
+            CurveOf::OverTime(name) => (self.of_first_seed(curve.run, name, &points), Drawn::Line),
         };
         let (label, source) = (curve.label.clone(), curve.source.clone());
         let published = curve.published.clone();
@@ -120,11 +121,11 @@ impl Judge<'_> {
         metrics::cdf(&values).into_iter().map(point).collect()
     }
 
-    /// The scatter plot called `name`, of the first seed: more would hide each other.
-    fn scatter(&self, run: usize, name: &str, points: &[Point]) -> Vec<CurvePoint> {
+    /// The points called `name`, of the first seed: more would hide each other.
+    fn of_first_seed(&self, run: usize, name: &str, points: &[Point]) -> Vec<CurvePoint> {
         let first = self.figure.runs[run].seeds(self.quick).first();
         let ran = points.iter().zip(first).filter_map(|(p, &s)| self.ran.get(&(run, p.clone(), s)));
-        let dots = ran.filter_map(|ran| ran.scatters.get(name)).flatten();
+        let dots = ran.filter_map(|ran| ran.drawn.get(name)).flatten();
         dots.map(|&(x, y)| CurvePoint { x, y, interval: None }).collect()
     }
 

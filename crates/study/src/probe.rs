@@ -17,6 +17,8 @@ pub(crate) struct Probe {
     pub(crate) name: &'static str,
     /// The metrics that it adds.
     pub(crate) metrics: &'static [&'static str],
+    /// Whether it can tell how long a queue is over time.
+    pub(crate) over_time: bool,
     /// Run the scenario and measure.
     pub(crate) measure: fn(&Scenario) -> Result<Probed, Error>,
 }
@@ -27,6 +29,15 @@ pub(crate) struct Probed {
     pub(crate) values: Vec<Option<f64>>,
     /// What happened, as a picture, if it draws one.
     pub(crate) timeline: Option<Timeline>,
+    /// The bytes in a queue (y) over time in microseconds (x), if it knows them: the corners of the line.
+    pub(crate) queue_bytes: Vec<(f64, f64)>,
+}
+
+impl Probed {
+    /// Values of metrics, and nothing to draw.
+    pub(crate) fn values(values: Vec<Option<f64>>) -> Self {
+        Self { values, timeline: None, queue_bytes: Vec::new() }
+    }
 }
 
 /// All probes.

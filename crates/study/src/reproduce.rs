@@ -42,8 +42,8 @@ pub(crate) struct Ran {
     pub(crate) metrics: Metrics,
     /// Ascending values by name, of the distributions that the figure's curves show.
     pub(crate) distributions: BTreeMap<String, Vec<f64>>,
-    /// Dots by name, of the scatter plots that they show.
-    pub(crate) scatters: BTreeMap<String, Vec<(f64, f64)>>,
+    /// Points by name, of the scatter plots and queues over time that they show.
+    pub(crate) drawn: BTreeMap<String, Vec<(f64, f64)>>,
     timeline: Option<Timeline>,
 }
 
@@ -116,6 +116,7 @@ pub fn reproduce(
 enum Shown<'f> {
     Distribution(&'f str),
     Scatter(&'f str),
+    OverTime(&'f str),
 }
 
 /// What the curves and rows of the figure take of a run beside its metrics.
@@ -131,6 +132,7 @@ fn shown(figure: &Figure, run: usize) -> Vec<Shown<'_>> {
     let shown = of_run.filter_map(|curve| match &curve.of {
         CurveOf::Distribution(name) => Some(Shown::Distribution(name)),
         CurveOf::Scatter(name) => Some(Shown::Scatter(name)),
+        CurveOf::OverTime(name) => Some(Shown::OverTime(name)),
         CurveOf::Along { .. } => None,
     });
     shown.chain(compared).collect()
@@ -168,7 +170,7 @@ fn run(job: &Job<'_>, wanted: &[Shown<'_>], threads: u32, step: &dyn Fn(f64)) ->
         record,
         metrics: Metrics::new(),
         distributions: BTreeMap::new(),
-        scatters: BTreeMap::new(),
+        drawn: BTreeMap::new(),
         timeline: None,
     };
     if let Err(error) = measure(job, wanted, threads, step, &mut ran) {
@@ -206,18 +208,29 @@ fn measure(
             }
             Shown::Scatter(name) => {
                 let dots = metric::scatter(name, &scenario, &results);
-                ran.scatters.insert(name.to_owned(), dots);
+                ran.drawn.insert(name.to_owned(), dots);
             }
+            Shown::OverTime(_) => {} // of the probe
         }
     }
-    probe(job, &scenario, ran).map_err(|e| e.to_string())
+    probe(job, &scenario, wanted, ran).map_err(|e| e.to_string())
 }
 
-fn probe(job: &Job<'_>, scenario: &Scenario, ran: &mut Ran) -> Result<(), Error> {
+fn probe(
+    job: &Job<'_>,
+    scenario: &Scenario,
+    wanted: &[Shown<'_>],
+    ran: &mut Ran,
+) -> Result<(), Error> {
     let Some(probe) = job.run.probe else { return Ok(()) };
     let probed = (probe.measure)(scenario)?;
     let named = probe.metrics.iter().zip(probed.values);
     ran.metrics.extend(named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))));
+    for shown in wanted {
+        if let Shown::OverTime(name) = shown {
+            ran.drawn.insert((*name).to_owned(), probed.queue_bytes.clone());
+        }
+    }
     // One picture per point: the other seeds look the same.
     let first = job.run.seeds.first() == Some(&job.seed);
     let title = job.run.label(&job.point);

@@ -20,6 +20,7 @@ pub(super) const PROBE: Probe = Probe {
         "last_link.sending_at_return",
         "last_link.idle_us",
     ],
+    over_time: false,
     measure,
 };
 
@@ -154,7 +155,7 @@ impl Story {
             sending,
             Some(self.idle().as_us_f64()),
         ];
-        Probed { values, timeline: Some(self.timeline()) }
+        Probed { timeline: Some(self.timeline()), ..Probed::values(values) }
     }
 
     fn timeline(&self) -> Timeline {

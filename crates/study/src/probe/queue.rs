@@ -21,6 +21,7 @@ pub(super) const PROBE: Probe = Probe {
         "queue.max_bytes",
         "queue.utilization",
     ],
+    over_time: true,
     measure,
 };
 
@@ -99,7 +100,30 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     Ok(Probed {
         values: levels.values().into_iter().chain([Some(utilization)]).collect(),
         timeline: None,
+        queue_bytes: over_time(&watch.stays[busiest], watch.window),
     })
+}
+
+/// The bytes in a queue of the packets `stays`, each with its time within the window, in order.
+fn steps(stays: &[Stay], from: Time, to: Time) -> impl Iterator<Item = (u64, Time, Time)> {
+    // Negative: it leaves. At one instant what leaves goes first.
+    let changes =
+        stays.iter().flat_map(|s| [(s.from, i64::from(s.len)), (s.to, -i64::from(s.len))]);
+    let mut changes: Vec<(Time, i64)> = changes.collect();
+    changes.sort_unstable();
+    let (mut bytes, mut since) = (0, from);
+    changes.into_iter().filter_map(move |(at, change)| {
+        let (was, began) = (u64::try_from(bytes).unwrap_or(0), since);
+        bytes += change;
+        since = at.clamp(since, to.max(since));
+        (since > began).then_some((was, began, since))
+    })
+}
+
+/// The corners of the line of bytes over time, in microseconds, of all that left in the window.
+fn over_time(stays: &[Stay], (from, to): (Time, Time)) -> Vec<(f64, f64)> {
+    let steps = steps(stays, from, to);
+    steps.flat_map(|(bytes, a, b)| [a, b].map(|at| (at.as_us_f64(), bytes as f64))).collect()
 }
 
 /// How long a queue had how many bytes.
@@ -114,21 +138,9 @@ impl Levels {
     /// Of the packets `stays`, by departure. It ends where what has not left would be missing.
     pub(super) fn of(stays: &[Stay], (from, to): (Time, Time)) -> Self {
         let to = stays.iter().map(|stay| stay.from).max().unwrap_or(from).min(to);
-        // Negative: it leaves. At one instant what leaves goes first.
-        let changes =
-            stays.iter().flat_map(|s| [(s.from, i64::from(s.len)), (s.to, -i64::from(s.len))]);
-        let mut changes: Vec<(Time, i64)> = changes.collect();
-        changes.sort_unstable();
-        let mut levels = Vec::new();
-        let (mut bytes, mut since) = (0, from);
-        for (at, change) in changes {
-            let until = at.clamp(from, to);
-            if until > since {
-                levels.push((u64::try_from(bytes).unwrap_or(0), until.since(since)));
-                since = until;
-            }
-            bytes += change;
-        }
+        let mut levels: Vec<(u64, Dur)> = steps(stays, from, to)
+            .map(|(bytes, since, until)| (bytes, until.since(since)))
+            .collect();
         levels.sort_unstable();
         Self { from, to, stays: levels }
     }
@@ -192,6 +204,20 @@ mod tests {
         let values = levels.values().map(|value| value.unwrap());
         assert_eq!([values[0], values[2], values[3], values[5]], [125.0, 100.0, 300.0, 300.0]);
         assert!((values[1] - 11_875f64.sqrt()).abs() < 1e-9, "{}", values[1]);
+    }
+
+    /// The same packets, drawn: each step by its two ends.
+    #[test]
+    fn corners_by_hand() {
+        let stays = [
+            Stay { from: us(5), to: us(12), len: 100, ..Stay::default() },
+            Stay { from: us(14), to: us(18), len: 200, ..Stay::default() },
+        ];
+        let corners =
+            [(10.0, 100.0), (12.0, 100.0), (12.0, 0.0), (14.0, 0.0), (14.0, 200.0), (17.0, 200.0)];
+        assert_eq!(over_time(&stays, (us(10), us(17))), corners);
+        let all = over_time(&stays, (us(0), Time::NEVER));
+        assert_eq!((all[0], *all.last().unwrap()), ((0.0, 0.0), (18.0, 200.0)));
     }
 
     /// What comes after the last packet that has left came is not known whole.

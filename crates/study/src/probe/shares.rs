@@ -25,6 +25,7 @@ pub(super) const PROBE: Probe = Probe {
         "shares.jain",
         "shares.swing",
     ],
+    over_time: false,
     measure,
 };
 
@@ -83,7 +84,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let (_, watch) = scenario::observe(scenario, &options, watch)?;
     let lasting = |flow: &&Flow| flow.bytes[SLOTS - SLOTS / 10..].iter().any(|&bytes| bytes > 0);
     let flows: Vec<&Flow> = watch.flows.values().filter(lasting).collect();
-    Ok(Probed { values: values(&flows, slot), timeline: None })
+    Ok(Probed::values(values(&flows, slot)))
 }
 
 /// The metrics of `flows`, in slots of `slot`.

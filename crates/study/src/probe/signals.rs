@@ -14,6 +14,7 @@ use crate::metric::ks_distance;
 pub(super) const PROBE: Probe = Probe {
     name: "signals",
     metrics: &["signals.rtt_ks", "signals.rtt_correlation", "signals.ecn_correlation"],
+    over_time: false,
     measure,
 };
 
@@ -53,7 +54,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let delays: Vec<(f64, f64)> =
         delays.map(|(bytes, time)| (us(bytes), time.as_us_f64())).collect();
     let Node::Host(receiver) = topology.links()[link].to else {
-        return Ok(Probed { values: vec![None; 3], timeline: None });
+        return Ok(Probed::values(vec![None; 3]));
     };
     let receiver = HostId(receiver);
     // Without queues: what is left when the sender's own serialisation is removed.
@@ -73,7 +74,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
         correlation(&averages(rtts, window.0), &queue),
         correlation(&averages(marks, window.0), &queue),
     ];
-    Ok(Probed { values, timeline: None })
+    Ok(Probed::values(values))
 }
 
 /// The average of `values` in each interval from `from` on; `None` where there are none.

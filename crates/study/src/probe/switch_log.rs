@@ -19,6 +19,7 @@ use super::{Probe, Probed};
 pub(super) const PROBE: Probe = Probe {
     name: "switch-log",
     metrics: &["switch_log.named_us", "switch_log.last_us", "switch_log.burst_us"],
+    over_time: false,
     measure,
 };
 
@@ -85,7 +86,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
         messages: Vec::new(),
     };
     let (_, watch) = scenario::observe(scenario, &options, watch)?;
-    let none = Probed { values: vec![None; 3], timeline: None };
+    let none = Probed::values(vec![None; 3]);
     let busiest = watch.stays.iter().max_by_key(|(_, stays)| stays.len());
     let Some((&number, stays)) = busiest else { return Ok(none) };
     let Some(link) = links.get(number as usize) else { return Ok(none) };
@@ -96,7 +97,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let named = completions.and_then(|all| all.into_iter().reduce(f64::max));
     let last = stays.iter().map(|stay| stay.to).max();
     let values = vec![named, last.map(Time::as_us_f64), burst(stays).map(Time::as_us_f64)];
-    Ok(Probed { values, timeline: None })
+    Ok(Probed::values(values))
 }
 
 /// When the log says that `message` was complete, since its submission.

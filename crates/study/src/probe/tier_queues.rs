@@ -22,6 +22,7 @@ pub(super) const PROBE: Probe = Probe {
         "tier_queues.tor_up.found_bytes",
         "tier_queues.agg_down.found_bytes",
     ],
+    over_time: false,
     measure,
 };
 
@@ -127,7 +128,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let mut values: Vec<_> = means.collect();
     let rate = |link: u32| topology.links().get(link as usize).map_or(Rate(0), |link| link.rate);
     values.extend(watch.stays.iter_mut().map(|stays| found(stays, window, rate)));
-    Ok(Probed { values, timeline: None })
+    Ok(Probed::values(values))
 }
 
 #[cfg(test)]
