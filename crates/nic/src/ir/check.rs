@@ -318,6 +318,9 @@ impl Checker<'_> {
         ensure(table.entries.len() <= table.size as usize, table.place, || {
             format!("table {} has room for {} entries", table.name, table.size)
         })?;
+        ensure(!table.keys.is_empty() || table.entries.is_empty(), table.place, || {
+            format!("{}: entries without keys", table.name)
+        })?;
         for entry in &table.entries {
             check_entry(self.program, table, entry).map_err(|e| fault(e.to_string()))?;
         }

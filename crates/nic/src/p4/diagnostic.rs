@@ -89,6 +89,9 @@ impl std::error::Error for Diagnostic {}
 /// After so many errors the rest of a program is not looked at: they are mostly consequences.
 pub(crate) const MAX_ERRORS: usize = 20;
 
+/// After so many warnings no more are kept: whoever heeds them begins with the first.
+const MAX_WARNINGS: usize = 50;
+
 /// Something was wrong and has been reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reported;
@@ -130,7 +133,9 @@ impl Messages {
 
     /// The same place is checked again for every use of an action or a control: say it once.
     fn push(&mut self, severity: Severity, span: Span, message: String, hint: String) {
-        if self.errors >= MAX_ERRORS {
+        let warnings = self.all.len() - self.errors;
+        if self.errors >= MAX_ERRORS || (severity == Severity::Warning && warnings >= MAX_WARNINGS)
+        {
             return;
         }
         let Some(source) = self.sources.file(span.file) else { return };

@@ -3,7 +3,9 @@
 
 use std::rc::Rc;
 
+use hashbrown::HashSet;
 use num_bigint::BigInt;
+use rustc_hash::FxBuildHasher;
 
 use super::diagnostic::{Messages, Reported};
 use super::source::Span;
@@ -13,6 +15,8 @@ use super::token::{KEYWORDS, Kind, Literal, SYMBOLS, Token};
 const MAX_TOKENS: usize = 1 << 18;
 /// The deepest chain of includes.
 const MAX_INCLUDES: usize = 16;
+/// The most includes in all: files that include two others each would double them at every level.
+const MAX_INCLUDED: usize = 1000;
 /// The widest literal, in digits as written: bounds the time that its value takes to work out.
 const MAX_DIGITS: usize = 400;
 
@@ -21,8 +25,14 @@ pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Read `main` and what it includes.
 pub(crate) fn tokens(files: Files<'_>, main: &str, messages: &mut Messages) -> Vec<Token> {
-    let mut reader =
-        Reader { files, messages, tokens: Vec::new(), open: Vec::new(), defined: Vec::new() };
+    let mut reader = Reader {
+        files,
+        messages,
+        tokens: Vec::new(),
+        open: Vec::new(),
+        included: 0,
+        defined: HashSet::default(),
+    };
     let text = files(main);
     let missing = text.is_none();
     let number = reader.messages.sources.add(main, text.unwrap_or_default()).unwrap_or_default();
@@ -45,8 +55,10 @@ struct Reader<'a> {
     tokens: Vec<Token>,
     /// The files being read, outermost first: a file that includes itself is in here.
     open: Vec<u16>,
+    /// How many includes there have been.
+    included: usize,
     /// Names of `#define`.
-    defined: Vec<String>,
+    defined: HashSet<String, FxBuildHasher>,
 }
 
 /// Where reading of one file has got to.
@@ -224,7 +236,9 @@ impl Reader<'_> {
         match word {
             "include" => return self.include(span, rest),
             "define" => self.define(span, rest),
-            "undef" => self.defined.retain(|name| name != rest),
+            "undef" => {
+                self.defined.remove(rest);
+            }
             "pragma" | "line" => {}
             _ => self.refuse_directive(span, word),
         }
@@ -239,7 +253,7 @@ impl Reader<'_> {
 
     /// Whether the directive was one of the conditions.
     fn condition(&mut self, cursor: &mut Cursor, span: Span, word: &str, rest: &str) -> bool {
-        let defined = self.defined.iter().any(|name| name == rest);
+        let defined = self.defined.contains(rest);
         match word {
             "ifdef" => cursor.conditions.push((span, defined)),
             "ifndef" => cursor.conditions.push((span, !defined)),
@@ -267,7 +281,7 @@ impl Reader<'_> {
                            is for include guards";
             self.messages.unsupported(span, "macros that stand for something", instead);
         } else {
-            self.defined.push(rest.to_owned());
+            self.defined.insert(rest.to_owned());
         }
     }
 
@@ -294,10 +308,20 @@ impl Reader<'_> {
             let hint = "flatten them";
             return Err(self.messages.error(span, "includes are too deep", hint));
         }
-        let file = (self.files)(name).and_then(|text| self.messages.sources.add(name, text));
+        self.included += 1;
+        if self.included > MAX_INCLUDED {
+            let message = format!("more than {MAX_INCLUDED} includes in all");
+            return Err(self.messages.error(span, message, "include each file once"));
+        }
+        // A file that is there already is not asked for again.
+        let known = self.messages.sources.find(name);
+        let file = known.or_else(|| {
+            let text = (self.files)(name)?;
+            self.messages.sources.add(name, text)
+        });
         let Some(file) = file else {
             let hint = "a file in quotes is looked for beside the program; the library has \
-                        <core.p4> and <nano.p4>";
+                        <core.p4>, <nano.p4> and <switch.p4>";
             return Err(self.messages.error(span, format!("cannot find `{name}`"), hint));
         };
         self.file(file)

@@ -7,7 +7,7 @@ use super::super::diagnostic::Reported;
 use super::scope::Symbol;
 use super::types::Type;
 use super::value::Storage;
-use super::{Checked, Checker};
+use super::{Checked, Checker, Within};
 
 impl Checker<'_> {
     /// The types of a block's parameters.
@@ -41,6 +41,11 @@ impl Checker<'_> {
     pub(super) fn locals(&mut self, locals: &[Local]) -> Checked<()> {
         let mut result = Ok(());
         for local in locals {
+            if self.within == Within::Deparser && !matches!(local, Local::Constant(_)) {
+                let instead = "declare it in the control before; a deparser only emits";
+                let span = local.name().span;
+                result = Err(self.refuse(span, "this declaration in a deparser", instead));
+            }
             let done: Result<(), Reported> = match local {
                 Local::Constant(constant) => self.constant(constant, false),
                 Local::Variable(variable) => self.variable(variable),

@@ -2,6 +2,7 @@
 
 use super::super::ast::{Arg, Direction, Expr, ExprKind, Name, Param, TypeRef};
 use super::super::source::Span;
+use super::control::MAX_ACTIONS;
 use super::scope::{Applied, Lowered, Symbol};
 use super::types::Type;
 use super::value::{Typed, Value};
@@ -66,6 +67,33 @@ impl Checker<'_> {
         name: &str,
         span: Span,
     ) -> Checked<Vec<&'e Expr>> {
+        let order = self.order(params, args, name, span)?;
+        Ok(order.into_iter().map(|at| &args[at].value).collect())
+    }
+
+    /// Values of the arguments in the order of the parameters, evaluated in the order in which they
+    /// are written (section 6.8).
+    pub(super) fn evaluated(
+        &mut self,
+        params: &[Param],
+        args: &[Arg],
+        name: &str,
+        span: Span,
+    ) -> Checked<Vec<Typed>> {
+        let order = self.order(params, args, name, span)?;
+        let written: Vec<&Expr> = args.iter().map(|arg| &arg.value).collect();
+        let values = self.sequence(&written)?;
+        Ok(order.into_iter().map(|at| values[at].clone()).collect())
+    }
+
+    /// Which argument is for which parameter.
+    fn order(
+        &mut self,
+        params: &[Param],
+        args: &[Arg],
+        name: &str,
+        span: Span,
+    ) -> Checked<Vec<usize>> {
         if args.len() != params.len() {
             let (wanted, given) = (params.len(), args.len());
             let names: Vec<&str> = params.iter().map(|p| &*p.name.text).collect();
@@ -76,13 +104,18 @@ impl Checker<'_> {
             let message = format!("`{name}` takes {}, not {given}", arguments(wanted));
             return Err(self.error(span, message, hint));
         }
+        let by_name = args.iter().any(|arg| arg.name.is_some());
+        if let Some(plain) = args.iter().find(|arg| by_name && arg.name.is_none()) {
+            let hint = "either all arguments have names, or none";
+            return Err(self.error(plain.value.span, "an argument without a name", hint));
+        }
         let mut ordered = Vec::new();
         for (n, param) in params.iter().enumerate() {
             let named = args
                 .iter()
-                .find(|a| a.name.as_ref().is_some_and(|given| given.text == param.name.text));
-            match named.or(args.get(n).filter(|a| a.name.is_none())) {
-                Some(arg) => ordered.push(&arg.value),
+                .position(|a| a.name.as_ref().is_some_and(|given| given.text == param.name.text));
+            match named.or(Some(n).filter(|_| !by_name)) {
+                Some(at) => ordered.push(at),
                 None => {
                     let message = format!("no argument for the parameter `{}`", param.name);
                     let known: Vec<&str> = params.iter().map(|p| &*p.name.text).collect();
@@ -92,6 +125,17 @@ impl Checker<'_> {
             }
         }
         Ok(ordered)
+    }
+
+    /// The argument of a method that has one; it may be given by name.
+    pub(super) fn only_argument<'e>(&mut self, arg: &'e Arg, param: &str) -> Checked<&'e Expr> {
+        match &arg.name {
+            Some(name) if *name.text != *param => {
+                let message = format!("no parameter is called `{name}`");
+                Err(self.error(name.span, message, format!("it is called `{param}`")))
+            }
+            _ => Ok(&arg.value),
+        }
     }
 
     fn action_call(&mut self, lowered: &Lowered, args: &[Arg], span: Span) -> Checked<Typed> {
@@ -111,8 +155,13 @@ impl Checker<'_> {
             let message = format!("the action `{}` in a parser or deparser", action.name);
             return Err(self.error(span, message, "actions are called in controls"));
         }
-        let given = self.ordered(&action.params, args, &action.name.text, span)?;
-        let given = self.sequence(&given)?;
+        if lowered.depth >= MAX_ACTIONS {
+            let instead = format!("at most {MAX_ACTIONS}");
+            return Err(self.refuse(span, "actions this deep in one another", instead));
+        }
+        self.frame.called = self.frame.called.max(lowered.depth + 1);
+        self.efforts(lowered.statements, span)?;
+        let given = self.evaluated(&action.params, args, &action.name.text, span)?;
         let (mut inputs, mut back) = (Vec::new(), Vec::new());
         for ((param, made), given) in action.params.iter().zip(&lowered.params).zip(given) {
             let out = matches!(param.direction, Direction::Out | Direction::InOut);

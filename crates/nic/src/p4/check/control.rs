@@ -14,6 +14,18 @@ use crate::ir::{self, ActionId, SlotId, StmtKind};
 /// How deep controls may apply one another.
 const MAX_CONTROLS: usize = 16;
 
+/// How deep actions may call one another.
+pub(super) const MAX_ACTIONS: usize = 16;
+
+/// What is left to do with the arguments of a control when all have been evaluated.
+#[derive(Default)]
+struct Passing {
+    /// Before it runs: headers in these are invalid.
+    empty: Vec<(Storage, Span)>,
+    /// After it has run: copied from the second to the first.
+    back: Vec<(Typed, Typed)>,
+}
+
 impl Checker<'_> {
     /// A control's locals and body, its parameters bound already.
     pub(super) fn control_body(&mut self, control: &Control) -> Checked<()> {
@@ -42,10 +54,8 @@ impl Checker<'_> {
             let instead = format!("at most {MAX_CONTROLS}");
             return Err(self.refuse(span, "controls this deep in one another", instead));
         }
-        let given = self.ordered(&control.params, args, &control.name.text, span)?;
-        let given = self.sequence(&given)?;
-        let mut storages = Vec::new();
-        let mut back = Vec::new();
+        let given = self.evaluated(&control.params, args, &control.name.text, span)?;
+        let (mut storages, mut passing) = (Vec::new(), Passing::default());
         let apart = self.scopes.only_before(&control.name.text);
         let params = self.block_params(&control.params);
         self.scopes.restore(apart);
@@ -58,8 +68,12 @@ impl Checker<'_> {
                 .filter(|(m, _)| *m != n)
                 .flat_map(|(_, o)| o.slots())
                 .collect();
-            let storage = self.argument(param, resolved, mine, &others, path, &mut back)?;
+            let storage = self.argument(param, resolved, mine, &others, path, &mut passing)?;
             storages.push((resolved.clone(), storage));
+        }
+        let Passing { empty, back } = passing;
+        for (storage, span) in empty {
+            self.invalidate(&storage, span)?;
         }
         let exits = std::mem::replace(&mut self.frame.exits, false);
         self.inline(control, path, &storages, span)?;
@@ -83,7 +97,7 @@ impl Checker<'_> {
         given: Typed,
         others: &[SlotId],
         path: &str,
-        back: &mut Vec<(Typed, Typed)>,
+        passing: &mut Passing,
     ) -> Checked<Storage> {
         let out = matches!(param.direction, Direction::Out | Direction::InOut);
         let given = if out { self.target(given, ty)? } else { self.convert(given, ty)? };
@@ -94,7 +108,7 @@ impl Checker<'_> {
             && given.slots().iter().all(|slot| !others.contains(slot))
         {
             if param.direction == Direction::Out {
-                self.invalidate(&storage.clone(), given.span)?;
+                passing.empty.push((storage.clone(), given.span));
             }
             return Ok(storage.clone());
         }
@@ -102,12 +116,12 @@ impl Checker<'_> {
         let value = Value::Stored { storage: storage.clone(), slice: None, readonly: None };
         let copy = Typed { ty: ty.clone(), value, span: given.span };
         if param.direction == Direction::Out {
-            self.invalidate(&storage, given.span)?;
+            passing.empty.push((storage.clone(), given.span));
         } else {
             self.assign(&copy, &given, given.span)?;
         }
         if out {
-            back.push((given, copy));
+            passing.back.push((given, copy));
         }
         Ok(storage)
     }
@@ -141,6 +155,11 @@ impl Checker<'_> {
         if let Some(known) = known {
             return Ok(Rc::clone(known));
         }
+        if self.frame.lowering.len() > MAX_ACTIONS {
+            let instead = format!("at most {MAX_ACTIONS}");
+            let span = action.name.span;
+            return Err(self.refuse(span, "actions this deep in one another", instead));
+        }
         let apart = self.scopes.only_before(&action.name.text);
         let around = std::mem::take(&mut self.frame.path);
         let lowered = self.lower_action(action);
@@ -159,16 +178,20 @@ impl Checker<'_> {
     fn lower_action(&mut self, action: &Rc<Action>) -> Checked<Lowered> {
         let within = std::mem::replace(&mut self.within, Within::Action);
         let exits = std::mem::replace(&mut self.frame.exits, false);
+        let called = std::mem::replace(&mut self.frame.called, 0);
+        let before = self.statements;
         self.frame.lowering.push(Rc::clone(&action.name.text));
         self.scopes.open();
         let lowered = self.action_body(action);
         self.scopes.close();
         self.frame.lowering.pop();
         let exits = std::mem::replace(&mut self.frame.exits, exits);
+        let depth = std::mem::replace(&mut self.frame.called, called);
         self.within = within;
         let (params, inputs, body) = lowered?;
         let id = self.new_action(self.path(&action.name.text), inputs, body, action.name.span);
-        Ok(Lowered { action: Rc::clone(action), id, params, exits })
+        let statements = self.statements - before;
+        Ok(Lowered { action: Rc::clone(action), id, params, exits, depth, statements })
     }
 
     pub(super) fn new_action(

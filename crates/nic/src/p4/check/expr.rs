@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use num_traits::{ToPrimitive, Zero};
+use num_traits::Zero;
 
 use super::super::ast::{Binary, Expr, ExprKind, Name};
 use super::super::diagnostic::did_you_mean;
@@ -200,75 +200,6 @@ impl Checker<'_> {
                 let known = of.members.iter().map(|(member, _)| &**member);
                 let hint = did_you_mean(&name.text, known, "");
                 Err(self.error(name.span, format!("{ty} has no member `{name}`"), hint))
-            }
-        }
-    }
-
-    /// `stack.next`, `stack.last` and `stack.lastIndex` (section 8.18): the parser's walk knows how far
-    /// the stack is filled.
-    fn stack_member(&mut self, base: &Typed, name: &Name, span: Span) -> Checked<Typed> {
-        let (Value::Stored { storage: Storage::Stack(stack), readonly, .. }, Type::Stack(of, size)) =
-            (&base.value, &base.ty)
-        else {
-            return Err(self.error(span, "this is no header stack", ""));
-        };
-        let filled = self.frame.filled.get(stack.number).copied().unwrap_or(0);
-        let in_parser = self.within == super::Within::Parser;
-        let at = match &*name.text {
-            "size" => return Ok(Typed::known(Type::Int, *size, span)),
-            "lastIndex" if in_parser => {
-                let last = u128::from(filled.wrapping_sub(1));
-                let expr = ir::Expr::constant(last, 32);
-                return Ok(Typed::computed(Type::bits(32), expr, span));
-            }
-            "next" if in_parser => filled as usize,
-            "last" if in_parser => (filled as usize).wrapping_sub(1),
-            "next" | "last" | "lastIndex" => {
-                let message = format!("`{name}` outside a parser");
-                return Err(self.error(span, message, "index the stack: `stack[0]`"));
-            }
-            _ => {
-                let message = format!("{} has no member `{name}`", base.ty);
-                let hint = "stacks have `next`, `last`, `lastIndex` and `size`";
-                return Err(self.error(name.span, message, hint));
-            }
-        };
-        match stack.elements.get(at) {
-            Some(element) => Ok(Typed {
-                ty: Type::Header(Rc::clone(of)),
-                value: Value::Stored { storage: element.clone(), slice: None, readonly: *readonly },
-                span,
-            }),
-            None => {
-                let message = format!("`{name}` of a stack that holds {filled} of {size} headers");
-                Err(self.error(span, message, "extract into `next` before; stop when it is full"))
-            }
-        }
-    }
-
-    fn index(&mut self, base: &Expr, index: &Expr, span: Span) -> Checked<Typed> {
-        let base = self.expr(base)?;
-        let index = self.expr(index)?;
-        let (Value::Stored { storage: Storage::Stack(stack), readonly, .. }, Type::Stack(of, size)) =
-            (&base.value, &base.ty)
-        else {
-            let message = format!("{} has no elements", base.ty);
-            return Err(self.error(span, message, "only header stacks do; bits are `x[7:0]`"));
-        };
-        let Some(at) = index.constant() else {
-            let instead = "index with a constant, under an `if` for each";
-            return Err(self.refuse(index.span, "stack indices of the run time", instead));
-        };
-        match at.to_usize().and_then(|at| stack.elements.get(at)) {
-            Some(element) => Ok(Typed {
-                ty: Type::Header(Rc::clone(of)),
-                value: Value::Stored { storage: element.clone(), slice: None, readonly: *readonly },
-                span,
-            }),
-            None => {
-                let message = format!("element {at} of a stack of {size}");
-                let hint = format!("elements are 0 to {}", size.saturating_sub(1));
-                Err(self.error(index.span, message, hint))
             }
         }
     }

@@ -35,7 +35,7 @@ impl Checker<'_> {
         span: Span,
     ) -> Checked<Typed> {
         if &*function.name.text == "verify" {
-            return self.verify(args, span);
+            return self.verify(function, args, span);
         }
         let types = types.iter().map(|t| self.type_of(t)).collect::<Checked<Vec<_>>>()?;
         let names = function.type_params.iter().map(|p| Rc::clone(&p.text));
@@ -74,8 +74,8 @@ impl Checker<'_> {
                 return self.register(*register, &types[0], found, args, span);
             }
             InstanceKind::Counter(counter) => {
-                let given = self.ordered(&found.params, args, &method.text, span)?;
-                let [index] = &self.sequence(&given)?[..] else { return Ok(nothing(span)) };
+                let given = self.evaluated(&found.params, args, &method.text, span)?;
+                let [index] = &given[..] else { return Ok(nothing(span)) };
                 let index = self.convert(index.clone(), &Type::bits(32))?;
                 let index = self.scalar(&index)?;
                 self.emit(StmtKind::Count { counter: *counter, index }, span)?;
@@ -103,8 +103,8 @@ impl Checker<'_> {
         args: &[Arg],
         span: Span,
     ) -> Checked<Typed> {
-        let given = self.ordered(&method.params, args, &method.name.text, span)?;
-        let mut given = self.sequence(&given)?.into_iter();
+        let given = self.evaluated(&method.params, args, &method.name.text, span)?;
+        let mut given = given.into_iter();
         let index_type = Type::bits(32);
         let Some(index) = given.next() else { return Ok(nothing(span)) };
         let index = self.convert(index, &index_type)?;
@@ -134,8 +134,7 @@ impl Checker<'_> {
         into: Option<(Type, Storage)>,
         span: Span,
     ) -> Checked<Typed> {
-        let given = self.ordered(&method.params, args, &method.name.text, span)?;
-        let given = self.sequence(&given)?;
+        let given = self.evaluated(&method.params, args, &method.name.text, span)?;
         let mut known = bound.clone();
         known.extend(method.type_params.iter().map(|p| (Rc::clone(&p.text), Type::Void)));
         let (mut inputs, mut results) = (Vec::new(), Vec::new());
@@ -170,7 +169,7 @@ impl Checker<'_> {
         if returned != Type::Void {
             out_names.extend(self.value_names("return", &returned, span)?);
         }
-        let latency = self.latency(&method.annotations);
+        let latency = self.latency(&method.annotations)?;
         let which = self.extern_id(unit, in_names, out_names, latency);
         self.emit_call(which, inputs, results, &returned, into, span)
     }
@@ -206,8 +205,10 @@ impl Checker<'_> {
         let result = if *returned == Type::Void {
             nothing(span)
         } else {
+            // What is copied out comes before the result is assigned (section 6.8).
             let fitting = into.filter(|(ty, to)| {
-                ty == returned && to.slots().iter().all(|s| !results.contains(s))
+                let apart = to.slots().iter().all(|s| !results.contains(s));
+                ty == returned && copies.is_empty() && apart
             });
             let storage = match fitting {
                 Some((_, storage)) => storage,
@@ -280,16 +281,16 @@ impl Checker<'_> {
     }
 
     /// `verify(condition, error.X)` (section 13.7).
-    fn verify(&mut self, args: &[Arg], span: Span) -> Checked<Typed> {
-        let [condition, error] = args else {
+    fn verify(&mut self, function: &Prototype, args: &[Arg], span: Span) -> Checked<Typed> {
+        let [condition, error] = self.ordered(&function.params, args, "verify", span)?[..] else {
             return Err(self.error(span, "`verify` takes a condition and an error", ""));
         };
         if self.within != Within::Parser {
             return Err(self.error(span, "`verify` outside a parser", "write an `if`"));
         }
-        let on = self.condition(&condition.value)?;
+        let on = self.condition(condition)?;
         let on = self.scalar(&on)?;
-        let given = self.expr(&error.value)?;
+        let given = self.expr(error)?;
         let given = self.convert(given, &Type::Error)?;
         let code = self.known(&given, "the error of `verify`")?;
         let error = ir::ErrorId(code.to_u32().unwrap_or_default());

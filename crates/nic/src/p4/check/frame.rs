@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::super::source::Span;
-use super::scope::Lowered;
+use super::scope::{Instance, Lowered};
 use super::types::Type;
 use super::value::{Stack, Storage};
 use super::{Checked, Checker, MAX_SLOTS};
@@ -34,8 +34,12 @@ pub(super) struct Frame {
     pub(super) into: Option<(Type, Storage)>,
     /// Names of the actions that are being lowered.
     pub(super) lowering: Vec<Rc<str>>,
+    /// How deep actions are called in what is being lowered.
+    pub(super) called: usize,
     /// Whether what is being lowered may `exit`.
     pub(super) exits: bool,
+    /// Instances of externs by their paths: a control that is applied twice has each of them once.
+    pub(super) instances: HashMap<String, Rc<Instance>, FxBuildHasher>,
     /// Indices of the pipeline's tables.
     pub(super) tables: Vec<TableActions>,
 }
@@ -46,6 +50,8 @@ pub(super) struct TableActions {
     pub(super) names: Vec<Rc<str>>,
     /// Whether one of them may `exit`.
     pub(super) exits: bool,
+    /// Statements of all of them.
+    pub(super) statements: usize,
 }
 
 impl Frame {

@@ -11,6 +11,9 @@ use super::value::as_bits;
 use super::{Checked, Checker};
 use crate::ir::{self, Counter, CounterId, Register, RegisterId};
 
+/// The most cells of all registers and counters of a program: 2^20, 16 MB.
+const MAX_CELLS: u128 = 1 << 20;
+
 impl Checker<'_> {
     /// An instance of an extern or a control.
     pub(super) fn instance(&mut self, instance: &AstInstance) -> Checked<()> {
@@ -40,9 +43,14 @@ impl Checker<'_> {
         }
         let (declared, types) = (Rc::clone(declared), types.clone());
         let args = self.constructor(&declared, &types, &instance.args, instance.ty.span)?;
+        if let Some(known) = self.frame.instances.get(&path) {
+            let known = Rc::clone(known);
+            return self.declare(&instance.name, Symbol::Instance(known));
+        }
         let kind = self.instance_kind(&declared, &types, args, &path, instance)?;
-        let made = Instance { ty, path, kind, span: instance.name.span };
-        self.declare(&instance.name, Symbol::Instance(Rc::new(made)))
+        let made = Rc::new(Instance { ty, path: path.clone(), kind, span: instance.name.span });
+        self.frame.instances.insert(path, Rc::clone(&made));
+        self.declare(&instance.name, Symbol::Instance(made))
     }
 
     /// `Register` and `Counter` are the machine's own; what else there is, the architecture supplies.
@@ -55,14 +63,14 @@ impl Checker<'_> {
         instance: &AstInstance,
     ) -> Checked<InstanceKind> {
         let place = self.place(instance.name.span);
-        let size = || args.first().and_then(|&n| u32::try_from(n).ok());
         match (&*declared.name, types) {
             ("Register", [of]) => {
-                let (Some(width), Some(size)) = (of.width(), size()) else {
+                let Some(width) = of.width() else {
                     let hint = "write one register for each field";
                     let what = format!("registers of {of}");
                     return Err(self.refuse(instance.ty.span, &what, hint));
                 };
+                let size = self.cells(&args, instance)?;
                 let id = RegisterId(self.program.registers.len() as u32);
                 let name = path.to_owned();
                 self.program.registers.push(Register { name, width, size, place });
@@ -70,11 +78,28 @@ impl Checker<'_> {
             }
             ("Counter", []) => {
                 let id = CounterId(self.program.counters.len() as u32);
-                let (name, size) = (path.to_owned(), size().unwrap_or(0));
+                let (name, size) = (path.to_owned(), self.cells(&args, instance)?);
                 self.program.counters.push(Counter { name, size, place });
                 Ok(InstanceKind::Counter(id))
             }
             _ => Ok(InstanceKind::Extern(args)),
+        }
+    }
+
+    /// The size of a register or counter. Every host and port has all cells of its own.
+    fn cells(&mut self, args: &[u128], instance: &AstInstance) -> Checked<u32> {
+        let sizes = self.program.registers.iter().map(|r| r.size);
+        let sizes = sizes.chain(self.program.counters.iter().map(|c| c.size));
+        let before: u128 = sizes.map(u128::from).sum();
+        let size = args.first().copied().unwrap_or(0);
+        let fits = before.saturating_add(size) <= MAX_CELLS;
+        match u32::try_from(size).ok().filter(|_| fits) {
+            Some(size) => Ok(size),
+            None => {
+                let what = format!("{size} cells in `{}`", instance.name);
+                let instead = format!("registers and counters have {MAX_CELLS} cells in all");
+                Err(self.refuse(instance.ty.span, &what, instead))
+            }
         }
     }
 
@@ -98,12 +123,13 @@ impl Checker<'_> {
             };
             return Err(self.error(span, message, hint));
         };
+        let args = self.ordered(&constructor.params, args, &declared.name, span)?;
         let bound: Bindings =
             declared.type_params.iter().cloned().zip(types.iter().cloned()).collect();
         let mut values = Vec::new();
         for (param, arg) in constructor.params.iter().zip(args) {
             let wanted = self.with_types(&bound, |c| c.type_of(&param.ty))?.substitute(&bound);
-            let given = self.expr(&arg.value)?;
+            let given = self.expr(arg)?;
             let given = self.convert(given, &wanted)?;
             let value = self.known(&given, "an argument of a constructor")?;
             let width = wanted.width().unwrap_or(ir::MAX_WIDTH);

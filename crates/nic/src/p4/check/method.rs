@@ -1,8 +1,4 @@
-//! Methods of headers, header stacks and packets (sections 8.17, 8.18, 13.8, 16), and whose a method is.
-
-use std::rc::Rc;
-
-use num_traits::ToPrimitive;
+//! Methods of headers and packets (sections 8.17, 13.8, 16), and whose a method is.
 
 use super::super::ast::{Arg, Expr, ExprKind, Name, TypeRef};
 use super::super::diagnostic::did_you_mean;
@@ -114,45 +110,6 @@ impl Checker<'_> {
         }
     }
 
-    /// `push_front` and `pop_front` (section 8.18): headers move over, the rest become invalid.
-    fn stack_method(
-        &mut self,
-        base: &Typed,
-        method: &Name,
-        args: &[Arg],
-        span: Span,
-    ) -> Checked<Typed> {
-        let Value::Stored { storage: Storage::Stack(stack), readonly, .. } = &base.value else {
-            return Err(self.error(span, "this stack is not in a variable", ""));
-        };
-        self.writable(*readonly, span)?;
-        let push = match &*method.text {
-            "push_front" => true,
-            "pop_front" => false,
-            _ => {
-                let message = format!("header stacks have no method `{method}`");
-                return Err(self.error(method.span, message, "there is `push_front`, `pop_front`"));
-            }
-        };
-        let [Arg { value, .. }] = args else {
-            return Err(self.error(span, "one argument is wanted: by how many", ""));
-        };
-        let given = self.expr(value)?;
-        let by = self.known(&given, "by how many a stack moves")?;
-        let size = stack.elements.len();
-        let by = by.to_usize().unwrap_or(size).min(size);
-        let stack = Rc::clone(stack);
-        for n in 0..size {
-            let at = if push { size - 1 - n } else { n };
-            let from = if push { at.checked_sub(by) } else { Some(at + by).filter(|f| *f < size) };
-            match from {
-                Some(from) => self.copy(&stack.elements[from], &stack.elements[at], span)?,
-                None => self.invalidate(&stack.elements[at], span)?,
-            }
-        }
-        Ok(nothing(span))
-    }
-
     /// Assign slot by slot.
     pub(super) fn copy(&mut self, from: &Storage, to: &Storage, span: Span) -> Checked<()> {
         for (from, to) in from.slots().into_iter().zip(to.slots()) {
@@ -189,20 +146,27 @@ impl Checker<'_> {
         span: Span,
     ) -> Checked<Typed> {
         match (self.within, &*method.text, args) {
-            (Within::Parser, "extract", [arg]) => self.extract(arg, span),
+            (Within::Parser, "extract", [arg]) => {
+                let arg = self.only_argument(arg, "hdr")?;
+                self.extract(arg, span)
+            }
             (Within::Parser, "extract", [_, _]) => {
                 let instead = "use a header of fixed length for each length that occurs";
                 Err(self.refuse(span, "`extract` of variable length", instead))
             }
             (Within::Parser, "lookahead", []) => self.lookahead(types, span),
             (Within::Parser, "advance", [arg]) => {
-                let given = self.expr(&arg.value)?;
+                let given = self.only_argument(arg, "sizeInBits")?;
+                let given = self.expr(given)?;
                 let given = self.convert(given, &Type::bits(32))?;
                 let bits = self.scalar(&given)?;
                 self.emit(StmtKind::Advance(bits), span)?;
                 Ok(nothing(span))
             }
-            (Within::Deparser, "emit", [arg]) => self.packet_emit(arg, span),
+            (Within::Deparser, "emit", [arg]) => {
+                let arg = self.only_argument(arg, "hdr")?;
+                self.packet_emit(arg, span)
+            }
             (Within::Parser, "length", _) => {
                 Err(self.refuse(span, "`length()`", "carry the length in a header"))
             }
@@ -230,8 +194,8 @@ impl Checker<'_> {
         }
     }
 
-    fn packet_emit(&mut self, arg: &Arg, span: Span) -> Checked<Typed> {
-        let given = self.expr(&arg.value)?;
+    fn packet_emit(&mut self, arg: &Expr, span: Span) -> Checked<Typed> {
+        let given = self.expr(arg)?;
         let Value::Stored { storage, .. } = &given.value else {
             return Err(self.error(span, "only headers in variables are emitted", ""));
         };
@@ -244,8 +208,8 @@ impl Checker<'_> {
         Ok(nothing(span))
     }
 
-    fn extract(&mut self, arg: &Arg, span: Span) -> Checked<Typed> {
-        let next = match &arg.value.kind {
+    fn extract(&mut self, arg: &Expr, span: Span) -> Checked<Typed> {
+        let next = match &arg.kind {
             ExprKind::Member(base, name) if &*name.text == "next" => {
                 let base = self.expr(base)?;
                 match base.value {
@@ -270,7 +234,7 @@ impl Checker<'_> {
                 return Ok(nothing(span));
             }
         }
-        let given = self.expr(&arg.value)?;
+        let given = self.expr(arg)?;
         let Value::Stored { storage: Storage::Header { id, .. }, readonly, .. } = &given.value
         else {
             let message = format!("{} cannot be extracted", given.ty);

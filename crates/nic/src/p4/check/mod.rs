@@ -19,6 +19,7 @@ mod package;
 mod parser;
 mod resolve;
 mod scope;
+mod stack;
 mod statement;
 mod table;
 mod types;
@@ -145,12 +146,20 @@ impl Checker<'_> {
 
     /// Count a statement, walked or emitted: inlined controls grow quickly.
     fn effort(&mut self, span: Span) -> Checked<()> {
-        self.statements += 1;
-        if self.statements == MAX_STATEMENTS {
-            let hint = "controls are inlined and parsers' loops unrolled; apply fewer of them";
+        self.efforts(1, span)
+    }
+
+    /// Count so many.
+    fn efforts(&mut self, count: usize, span: Span) -> Checked<()> {
+        if self.statements > MAX_STATEMENTS {
+            return Err(Reported);
+        }
+        self.statements += count;
+        if self.statements > MAX_STATEMENTS {
+            let hint = "controls and actions are inlined and parsers' loops unrolled; use fewer";
             return Err(self.error(span, "the program becomes too long", hint));
         }
-        if self.statements > MAX_STATEMENTS { Err(Reported) } else { Ok(()) }
+        Ok(())
     }
 
     /// What `inner` emits, as a block of its own.

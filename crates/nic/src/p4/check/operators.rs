@@ -1,5 +1,7 @@
 //! Unary and binary operators (sections 8.5 to 8.9): types, widths, folding, lowering.
 
+use std::rc::Rc;
+
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
 use num_traits::{ToPrimitive, Zero};
@@ -244,7 +246,7 @@ impl Checker<'_> {
             let op = if op == Binary::Equal { BinaryOp::Eq } else { BinaryOp::Ne };
             return self.operation(op, l, r, Type::Bool, 1, span);
         }
-        if !matches!(l.ty, Type::Header(_) | Type::Struct(_)) {
+        if !matches!(l.ty, Type::Header(_) | Type::Struct(_) | Type::Stack(..)) {
             let message = format!("{} cannot be compared", l.ty);
             return Err(self.error(span, message, "compare its fields"));
         }
@@ -469,6 +471,10 @@ fn equal_parts(
         }
         Type::Struct(record) => record.fields.iter().fold(yes(), |all, field| {
             let equal = equal_parts(&field.ty, a, b);
+            conjunction(all, equal)
+        }),
+        Type::Stack(record, size) => (0..*size).fold(yes(), |all, _| {
+            let equal = equal_parts(&Type::Header(Rc::clone(record)), a, b);
             conjunction(all, equal)
         }),
         _ => match (a.next(), b.next()) {

@@ -17,6 +17,8 @@ const MAX_STATES: usize = 1024;
 /// States that have been walked, or are being walked.
 struct Walk<'a> {
     parser: &'a Parser,
+    /// Scopes that are open outside of the states.
+    depth: usize,
     made: Vec<Made>,
     states: Vec<Option<ir::State>>,
 }
@@ -35,7 +37,8 @@ impl Checker<'_> {
         self.used.push(Rc::clone(&parser.name.text));
         let ((), first) = self.collect(|c| c.locals(&parser.locals))?;
         self.check_states(parser)?;
-        let mut walk = Walk { parser, made: Vec::new(), states: Vec::new() };
+        let mut walk =
+            Walk { parser, depth: self.scopes.depth(), made: Vec::new(), states: Vec::new() };
         let span = parser.name.span;
         let start = Name { text: "start".into(), span };
         self.walk_state(&mut walk, &start)?;
@@ -114,9 +117,12 @@ impl Checker<'_> {
     }
 
     fn state(&mut self, walk: &mut Walk<'_>, state: &State, at: usize) -> Checked<ir::State> {
+        // The state that leads here is being walked: what it has declared is its own.
+        let hidden = self.scopes.hide(walk.depth);
         self.scopes.open();
         let done = self.state_inner(walk, state, at);
         self.scopes.close();
+        self.scopes.show(hidden);
         done
     }
 

@@ -12,6 +12,9 @@ use super::types::Type;
 use super::{Checked, Checker};
 use crate::ir;
 
+/// The longest `@latency`, cycles.
+const MAX_LATENCY: u32 = 1000;
+
 impl Checker<'_> {
     /// Do something where these type parameters are known.
     pub(super) fn with_types<T>(
@@ -109,9 +112,14 @@ impl Checker<'_> {
     }
 
     /// `@latency(2)`: cycles until the results are there.
-    pub(super) fn latency(&mut self, annotations: &[Annotation]) -> u32 {
-        let found = annotations.iter().find(|a| &*a.name.text == "latency");
-        let number = found.and_then(|a| a.number.as_ref());
-        number.and_then(|n| n.value.to_u32()).unwrap_or(0)
+    pub(super) fn latency(&mut self, annotations: &[Annotation]) -> Checked<u32> {
+        let Some(found) = annotations.iter().find(|a| &*a.name.text == "latency") else {
+            return Ok(0);
+        };
+        let number = found.number.as_ref().and_then(|n| n.value.to_u32());
+        number.filter(|cycles| *cycles <= MAX_LATENCY).ok_or_else(|| {
+            let hint = format!("it is one number, 0 to {MAX_LATENCY}");
+            self.error(found.name.span, "`@latency` without its cycles", hint)
+        })
     }
 }

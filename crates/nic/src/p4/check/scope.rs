@@ -49,6 +49,10 @@ pub(super) struct Lowered {
     pub(super) params: Vec<LoweredParam>,
     /// Whether it may `exit`.
     pub(super) exits: bool,
+    /// How deep the actions that it calls call one another; 0: it calls none.
+    pub(super) depth: usize,
+    /// How many statements it has, with those of all actions that it calls.
+    pub(super) statements: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -170,6 +174,20 @@ impl Scopes {
         inner.chain(self.visible()).filter(|e| wanted(&e.symbol)).map(|e| &*e.name).collect()
     }
 
+    /// How many scopes are open.
+    pub(super) fn depth(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Hide the scopes within the first `depth`, until they are shown again.
+    pub(super) fn hide(&mut self, depth: usize) -> Hidden {
+        Hidden(self.all.split_off(depth.min(self.all.len())))
+    }
+
+    pub(super) fn show(&mut self, hidden: Hidden) {
+        self.all.extend(hidden.0);
+    }
+
     /// Know only what stands before `block` at the top level, for a while: `restore` brings the rest
     /// back.
     pub(super) fn only_before(&mut self, block: &str) -> ScopesApart {
@@ -184,6 +202,9 @@ impl Scopes {
         self.horizon = apart.horizon;
     }
 }
+
+/// Scopes that are hidden.
+pub(super) struct Hidden(Vec<Vec<Entry>>);
 
 /// Scopes that are not looked at for a while.
 pub(super) struct ScopesApart {

@@ -47,6 +47,17 @@ impl Checker<'_> {
             let instead = "a deparser only emits; `emit` skips headers that are not valid";
             return Err(self.refuse(span, "this statement in a deparser", instead));
         }
+        let before = self.frame.block.len();
+        self.statement_kind(statement)?;
+        if self.within == Within::Deparser && self.frame.block.len() > before {
+            let instead = "do it in the control before; a deparser only emits";
+            return Err(self.refuse(span, "a call with an effect in a deparser", instead));
+        }
+        Ok(())
+    }
+
+    fn statement_kind(&mut self, statement: &Statement) -> Checked<()> {
+        let span = statement.span;
         match &statement.kind {
             StatementKind::Empty => Ok(()),
             StatementKind::Constant(constant) => {
@@ -135,6 +146,7 @@ impl Checker<'_> {
             return self.emit(StmtKind::Assign { to: *slot, slice, value }, span);
         }
         let slots = storage.slots();
+        self.fill_alike(storage, &from.value, span)?;
         let mut parts = self.scalars(from)?;
         if slots.len() != parts.len() {
             let message = format!("expected {}, found {}", to.ty, from.ty);

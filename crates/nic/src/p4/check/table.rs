@@ -47,6 +47,11 @@ impl Checker<'_> {
                 "tables stand in controls",
             ));
         }
+        if let ([], [entry, ..]) = (&table.keys[..], &table.entries[..]) {
+            // Section 14.2.1.1: without keys nothing is looked up.
+            let hint = "the default action always runs";
+            return Err(self.error(entry.span, "an entry in a table without keys", hint));
+        }
         let (keys, types) = self.keys(&table.keys)?;
         let mut listed = Vec::new();
         for action in &table.actions {
@@ -77,7 +82,8 @@ impl Checker<'_> {
         self.program.tables.push(lowered);
         let names = listed.iter().map(|l| Rc::clone(&l.name)).collect();
         let exits = listed.iter().any(|l| l.lowered.exits);
-        self.frame.tables.push(TableActions { id, names, exits });
+        let statements = listed.iter().map(|l| l.lowered.statements).sum();
+        self.frame.tables.push(TableActions { id, names, exits, statements });
         self.declare(&table.name, Symbol::Table(id, Rc::clone(&table.name.text)))
     }
 
@@ -188,12 +194,17 @@ impl Checker<'_> {
             let hint = "bind those with `in`, `out` or `inout` here; entries give the others";
             return Err(self.error(action.span, message, hint));
         }
-        let id = if directed == 0 {
+        let directed = lowered.action.params.iter().filter(|p| p.direction != Direction::None);
+        let directed: Vec<_> = directed.cloned().collect();
+        let name = &action.name.text;
+        let args = self.ordered(&directed, &action.args, name, action.span)?;
+        let bound = args.iter().map(|a| self.words(a.span)).collect();
+        let id = if directed.is_empty() {
             lowered.id
         } else {
-            self.wrapper(table, &lowered, &action.args, action.span)?
+            let args = args.into_iter().map(|value| Arg { name: None, value: value.clone() });
+            self.wrapper(table, &lowered, args.collect(), action.span)?
         };
-        let bound = action.args.iter().map(|a| self.words(a.value.span)).collect();
         let has = |name: &str| action.annotations.iter().any(|a| *a.name.text == *name);
         let (in_entries, as_default) = (!has("defaultonly"), !has("tableonly"));
         let made = TableAction { action: id, in_entries, as_default };
@@ -206,7 +217,7 @@ impl Checker<'_> {
         &mut self,
         table: &Table,
         lowered: &Rc<Lowered>,
-        args: &[Arg],
+        args: Vec<Arg>,
         span: Span,
     ) -> Checked<ir::ActionId> {
         let action = Rc::clone(&lowered.action);
@@ -215,7 +226,7 @@ impl Checker<'_> {
         self.scopes.open();
         let mut inputs: Vec<SlotId> = Vec::new();
         let body = self.collect(|c| {
-            let mut all = args.to_vec();
+            let mut all = args;
             for (param, made) in action.params.iter().zip(&lowered.params) {
                 if param.direction != Direction::None {
                     continue;
@@ -280,20 +291,22 @@ impl Checker<'_> {
             let hint = "one for each parameter, those that `actions` gives repeated";
             return Err(self.error(action.span, message, hint));
         }
-        let (first, given) = action.args.split_at(bound.len());
+        let name = &action.name.text;
+        let ordered = self.ordered(&lowered.action.params, &action.args, name, action.span)?;
+        let (first, given) = ordered.split_at(bound.len());
         for (arg, listed) in first.iter().zip(bound) {
-            if self.words(arg.value.span) != *listed {
+            if self.words(arg.span) != *listed {
                 let hint = format!("`actions` gives `{listed}`, which is repeated here");
-                return Err(self.error(arg.value.span, "another argument than in `actions`", hint));
+                return Err(self.error(arg.span, "another argument than in `actions`", hint));
             }
         }
         let mut args = Vec::new();
         for (made, arg) in lowered.params.iter().skip(bound.len()).zip(given) {
-            let value = self.expr(&arg.value)?;
+            let value = self.expr(arg)?;
             let value = self.convert(value, &made.ty)?;
             let Storage::Scalar(_) = &made.storage else {
                 let what = format!("{} from the control plane", made.ty);
-                return Err(self.refuse(arg.value.span, &what, "one parameter for each field"));
+                return Err(self.refuse(arg.span, &what, "one parameter for each field"));
             };
             let known = self.known(&value, "an argument of a table's action")?;
             args.push(as_bits(&known, made.ty.width().unwrap_or(1)));
@@ -393,7 +406,10 @@ impl Checker<'_> {
         let hit = self.temporary(1, span);
         let action_run = self.temporary(ir::ACTION_WIDTH, span);
         let (a, b) = if wants_result { (Some(hit), Some(action_run)) } else { (None, None) };
-        self.frame.exits |= self.frame.tables.iter().any(|t| t.id == table && t.exits);
+        let applied = self.frame.tables.iter().find(|t| t.id == table);
+        let (exits, statements) = applied.map_or((false, 0), |t| (t.exits, t.statements));
+        self.efforts(statements, span)?;
+        self.frame.exits |= exits;
         self.emit(StmtKind::Apply { table, hit: a, action_run: b }, span)?;
         Ok(Applied { hit, action_run })
     }
