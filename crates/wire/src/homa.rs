@@ -11,8 +11,8 @@
 //! | 1 | 1 | GRANT, RESEND: priority level, 0 the highest. DATA: 1 marks a request whose response must begin with little (incast control), 2 a response. UNKNOWN, BUSY: 1 if the message is one of the packet's source |
 //! | 2 | 2 | DATA: payload length, before any trimming |
 //! | 4 | 4 | number of the message |
-//! | 8 | 4 | GRANT: packets permitted so far. RESEND: first packet. ACK: see below |
-//! | 12 | 4 | RESEND: the packet after the last. ACK: see below |
+//! | 8 | 4 | GRANT: packets permitted so far. RESEND: first packet. ACK: the first number that is missing |
+//! | 12 | 4 | RESEND: the packet after the last. ACK: bit n stands for the message n + 1 numbers after this one: set if it is whole |
 //!
 //! DATA goes on:
 //!
@@ -22,10 +22,8 @@
 //! | 12 | 6 | length of the message in bytes, all ones if it never ends |
 //! | 18 | 2 | packets that come unasked, counted from the first; all ones: so many or more |
 //! | 20 | 2 | how far below this number the sender's oldest open message to this host is; all ones: unknown |
-//! | 22 | 8 | what of the other direction has arrived, as in ACK |
-//!
-//! ACK, and the last field of DATA: 4 bytes, the first number that is missing; 4 bytes, of which bit n stands for
-//! the message n + 1 numbers later: set if it is whole.
+//! | 22 | 4 | of the messages of the other direction, the first number that is missing |
+//! | 26 | 4 | bit n stands for the message n + 1 numbers later: set if it is whole |
 
 use thiserror::Error;
 
@@ -112,8 +110,13 @@ pub enum Kind {
     },
     /// Has this message arrived?
     NeedAck,
-    /// This message is whole, and so are these.
-    Ack(Whole),
+    /// This message is whole, and so are others.
+    Ack {
+        /// All messages below this number.
+        first_missing: u32,
+        /// Bit n: whether the message n + 1 numbers after this one is.
+        next: u32,
+    },
 }
 
 /// A Homa header as values.
@@ -176,7 +179,7 @@ impl Repr {
             4 => Kind::Unknown { mine },
             5 => Kind::Busy { mine },
             6 => Kind::NeedAck,
-            7 => Kind::Ack(Whole { first_missing: a, behind: b }),
+            7 => Kind::Ack { first_missing: a, next: b },
             other => return Err(Error::Type(other)),
         };
         Ok(Self { number, kind })
@@ -202,7 +205,7 @@ impl Repr {
             Kind::Unknown { mine } => (4, u8::from(mine), 0, 0),
             Kind::Busy { mine } => (5, u8::from(mine), 0, 0),
             Kind::NeedAck => (6, 0, 0, 0),
-            Kind::Ack(whole) => (7, 0, whole.first_missing, whole.behind),
+            Kind::Ack { first_missing, next } => (7, 0, first_missing, next),
         };
         bytes[0] = kind;
         bytes[1] = second;
@@ -311,7 +314,7 @@ mod tests {
                     3 => Kind::Unknown { mine: marked },
                     4 => Kind::Busy { mine: marked },
                     5 => Kind::NeedAck,
-                    _ => Kind::Ack(whole),
+                    _ => Kind::Ack { first_missing: word, next: index },
                 }
             },
         )

@@ -37,8 +37,9 @@ pub(super) struct Grants {
     senders: Vec<Sender>,
     /// Senders that are given grants, the best first, by the rank of their best message.
     active: Vec<(Rank, u32)>,
-    /// Others that need some. An entry means nothing once its sender is active or its best message has another rank.
-    waiting: BinaryHeap<Reverse<(Rank, u32)>>,
+    /// Others that need some, each with its best message. An entry means nothing once its sender is active or its
+    /// best message is another one or has another rank.
+    waiting: BinaryHeap<Reverse<(Rank, u32, SlotRef)>>,
     /// When a grant can be given that could not yet; `NEVER` if only data can make one possible.
     wake: Time,
 }
@@ -55,7 +56,13 @@ impl Grants {
     }
 
     /// A message of `sender` needs grants, or has another number left.
-    pub(super) fn add(&mut self, conns: &Slab<Conn>, config: &Config, sender: u32, at: SlotRef) {
+    pub(super) fn add(
+        &mut self,
+        conns: &mut Slab<Conn>,
+        config: &Config,
+        sender: u32,
+        at: SlotRef,
+    ) {
         while self.senders.len() <= sender as usize {
             self.senders.push(Sender {
                 messages: BinaryHeap::new(),
@@ -73,17 +80,25 @@ impl Grants {
     }
 
     /// The best message of `sender` may be another one, or there may be none.
-    pub(super) fn change(&mut self, conns: &Slab<Conn>, config: &Config, sender: u32) {
+    pub(super) fn change(&mut self, conns: &mut Slab<Conn>, config: &Config, sender: u32) {
         if let Some(place) = self.active.iter().position(|&(_, active)| active == sender) {
             self.active.remove(place);
             self.senders[sender as usize].active = false;
         }
-        if let Some((rank, _)) = self.best(conns, config, sender) {
-            self.waiting.push(Reverse((rank, sender)));
-        }
+        self.wait(conns, config, sender);
         self.fill(conns, config);
         if self.active.is_empty() {
             self.wake = Time::NEVER;
+        }
+    }
+
+    /// Have `sender` among those that wait, if it needs grants. An entry from before may do.
+    fn wait(&mut self, conns: &mut Slab<Conn>, config: &Config, sender: u32) {
+        let Some((rank, at)) = self.best(conns, config, sender) else { return };
+        let Some(conn) = conns.get_mut(at) else { return };
+        if conn.waits != Some(rank.0) {
+            conn.waits = Some(rank.0);
+            self.waiting.push(Reverse((rank, sender, at)));
         }
     }
 
@@ -105,14 +120,17 @@ impl Grants {
     }
 
     /// Make the best of those that wait active while there is room, or one that is active is worse.
-    fn fill(&mut self, conns: &Slab<Conn>, config: &Config) {
+    fn fill(&mut self, conns: &mut Slab<Conn>, config: &Config) {
         let most = config.overcommitment as usize;
-        while let Some(&Reverse((rank, sender))) = self.waiting.peek() {
+        while let Some(&Reverse((rank, sender, at))) = self.waiting.peek() {
             let worst = self.active.last().copied();
             if self.active.len() >= most && worst.is_some_and(|(worst, _)| worst <= rank) {
                 return;
             }
             self.waiting.pop();
+            if let Some(conn) = conns.get_mut(at).filter(|conn| conn.waits == Some(rank.0)) {
+                conn.waits = None;
+            }
             let current = self.best(conns, config, sender).is_some_and(|(best, _)| best == rank);
             if self.senders[sender as usize].active || !current {
                 continue;
@@ -121,7 +139,7 @@ impl Grants {
                 && let Some(evicted) = self.active.pop()
             {
                 self.senders[evicted.1 as usize].active = false;
-                self.waiting.push(Reverse(evicted));
+                self.wait(conns, config, evicted.1);
             }
             self.senders[sender as usize].active = true;
             let place = self.active.partition_point(|(other, _)| *other < rank);

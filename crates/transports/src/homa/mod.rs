@@ -119,8 +119,8 @@ impl Homa {
             Kind::Grant { granted, level } => {
                 sender.on_grant(cx, config, (from, number), (granted, level));
             }
-            Kind::Resend { first, end, level } => {
-                sender.on_resend(cx, config, (from, number), (first, end, level), out);
+            Kind::Resend { first, end, level: _ } => {
+                sender.on_resend(cx, config, (from, number), (first, end), out);
             }
             Kind::Unknown { mine: true } => {
                 receiver.on_unknown(cx, config, (from, number), out);
@@ -129,9 +129,8 @@ impl Homa {
             Kind::Busy { mine: true } => receiver.on_busy(cx, (from, number)),
             Kind::Busy { mine: false } => sender.on_busy(cx, (from, number)),
             Kind::NeedAck => receiver.on_need_ack(cx, config, (from, number), pkt.span.msg, out),
-            Kind::Ack(whole) => {
-                sender.on_whole(cx, config, from, whole);
-                sender.on_ack(cx, config, (from, number));
+            Kind::Ack { first_missing, next } => {
+                sender.on_ack(cx, config, (from, number), (first_missing, next));
             }
         }
     }

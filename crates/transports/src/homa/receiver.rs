@@ -32,6 +32,8 @@ pub(super) struct Conn {
     pub(super) granted: u64,
     /// Counts messages: of two with equally much left the older goes first.
     pub(super) order: u64,
+    /// Bytes left to grant of its entry among the senders that wait for grants, if it has one.
+    pub(super) waits: Option<u64>,
     /// When data of it last arrived, or its sender said that it has other things to do.
     heard: Time,
     /// When what is missing was last asked for.
@@ -51,9 +53,9 @@ struct Peer {
     over: Received,
     /// Messages given up here, which their sender may not know.
     abandoned: Vec<u64>,
-    /// The latest to be delivered.
-    last: (u64, MsgId),
-    /// When it must hear of those delivered since the last time; `NEVER` if there are none.
+    /// Messages that are whole and of which it has not been told.
+    untold: Vec<(u64, MsgId)>,
+    /// When it must hear of them; `NEVER` if there are none.
     ack_at: Time,
     /// Control packets sent that are not of an open message, for the draws of paths.
     departures: u64,
@@ -112,7 +114,7 @@ impl Receiver {
                 host,
                 over: Received::default(),
                 abandoned: Vec::new(),
-                last: (0, MsgId(0)),
+                untold: Vec::new(),
                 ack_at: Time::NEVER,
                 departures: 0,
                 paths: ControlPaths::new(
@@ -176,7 +178,7 @@ impl Receiver {
         if is_whole {
             self.deliver(cx, config, at, out);
         } else if unforeseen && conn.left() > 0 {
-            self.grants.add(&self.conns, config, peer, at);
+            self.grants.add(&mut self.conns, config, peer, at);
         }
         self.give_grants(cx, config, out);
         is_whole.then_some(key)
@@ -204,6 +206,7 @@ impl Receiver {
             count: 0,
             granted: u64::from(data.unasked).min(packets),
             order: self.started,
+            waits: None,
             heard: cx.now,
             asked: cx.now,
             alive: cx.now,
@@ -217,7 +220,7 @@ impl Receiver {
         });
         self.by_number.insert((peer, number), at);
         if self.conns.get(at).is_some_and(|conn| conn.left() > 0) {
-            self.grants.add(&self.conns, config, peer, at);
+            self.grants.add(&mut self.conns, config, peer, at);
         }
         at
     }
@@ -232,11 +235,13 @@ impl Receiver {
         let Some(conn) = self.close(config, at) else { return };
         let peer = &mut self.peers[conn.peer as usize];
         peer.over.insert(conn.number);
-        peer.last = (conn.number, conn.key.id);
         cx.fx.delivered(conn.key);
         if config.ack_delay.0 == 0 {
-            out.push(peer.ack(cx, peer.last));
-        } else if peer.ack_at == Time::NEVER {
+            out.push(peer.ack(cx, (conn.number, conn.key.id)));
+            return;
+        }
+        peer.untold.push((conn.number, conn.key.id));
+        if peer.ack_at == Time::NEVER {
             peer.ack_at = cx.now + config.ack_delay;
             self.acks.push_back((peer.ack_at, conn.peer));
         }
@@ -247,23 +252,28 @@ impl Receiver {
         let conn = self.conns.remove(at)?;
         self.by_number.remove(&(conn.peer, conn.number));
         if conn.left() > 0 {
-            self.grants.change(&self.conns, config, conn.peer);
+            self.grants.change(&mut self.conns, config, conn.peer);
         }
         Some(conn)
     }
 
-    /// What has arrived whole of `host`: it is told with data, so it need not be told otherwise.
+    /// What has arrived whole of `host`: it is told of these with data, so it need not be told otherwise.
     pub(super) fn tell_with_data(&mut self, host: HostId) -> Whole {
         let Some(&at) = self.by_host.get(&host) else { return Whole::default() };
         let peer = &mut self.peers[at as usize];
-        let told = peer.over.prefix() + 1 + u64::from(u32::BITS);
-        if peer.last.0 < told {
+        if !peer.untold.is_empty() {
+            let told = peer.over.prefix() + 1 + u64::from(u32::BITS);
+            peer.untold.retain(|&(number, _)| number >= told);
+        }
+        if peer.untold.is_empty() {
             peer.ack_at = Time::NEVER;
         }
-        peer.whole()
+        // Low bits: its sender knows about where it stands.
+        Whole { first_missing: peer.over.prefix() as u32, behind: peer.over.behind() as u32 }
     }
 
-    /// Tell of messages that were delivered a while ago, where no data went that way.
+    /// Tell of messages that were delivered a while ago, where no data went that way: with each ACK of one, and of
+    /// the 32 numbers after it.
     pub(super) fn tell_whole(&mut self, cx: &Cx<'_>, out: &mut Outbox) {
         while let Some(&(at, peer)) = self.acks.front() {
             let peer = &mut self.peers[peer as usize];
@@ -272,7 +282,7 @@ impl Receiver {
                     return;
                 }
                 peer.ack_at = Time::NEVER;
-                out.push(peer.ack(cx, peer.last));
+                peer.tell(cx, out);
             }
             self.acks.pop_front();
         }
@@ -391,14 +401,31 @@ impl Peer {
             && !self.abandoned.contains(&number)
     }
 
-    fn whole(&self) -> Whole {
-        // Low bits: its sender knows about where it stands.
-        Whole { first_missing: self.over.prefix() as u32, behind: self.over.behind() as u32 }
+    /// Tell of all that it has not been told of.
+    fn tell(&mut self, cx: &Cx<'_>, out: &mut Outbox) {
+        let mut untold = std::mem::take(&mut self.untold);
+        untold.sort_unstable();
+        // Each ACK tells what is below the first that is missing.
+        let mut told = self.over.prefix();
+        let (below, ahead) = untold.split_at(untold.partition_point(|&(number, _)| number < told));
+        if let (Some(&latest), []) = (below.last(), ahead) {
+            out.push(self.ack(cx, latest));
+        }
+        for &message in ahead {
+            if message.0 >= told {
+                out.push(self.ack(cx, message));
+                told = message.0 + 1 + u64::from(u32::BITS);
+            }
+        }
     }
 
     /// Message `of` is whole, and so are others.
     fn ack(&mut self, cx: &Cx<'_>, of: (u64, MsgId)) -> Control {
-        self.control(cx, of, Kind::Ack(self.whole()))
+        // Low bits: its sender knows about where it stands.
+        let first_missing = self.over.prefix() as u32;
+        let is_whole = |n: &u32| self.over.contains(of.0 + 1 + u64::from(*n));
+        let next = (0..u32::BITS).filter(is_whole).fold(0, |bits, n| bits | 1 << n);
+        self.control(cx, of, Kind::Ack { first_missing, next })
     }
 
     fn control(&mut self, cx: &Cx<'_>, (number, msg): (u64, MsgId), kind: Kind) -> Control {

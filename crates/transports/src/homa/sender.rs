@@ -16,7 +16,7 @@ use super::config::Config;
 use super::{Control, Outbox, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
-use crate::received::unwrap_index;
+use crate::received::{WINDOW_MAX, unwrap_index};
 use crate::slab::{Slab, SlotRef};
 use crate::time_wait::TimeWait;
 
@@ -50,7 +50,7 @@ struct Flow {
     /// Packets sent, for the draws of paths.
     departures: u64,
     paths: ControlPaths,
-    /// When the receiver was last heard of, or the message began.
+    /// When the receiver was last heard of, or had all that may be sent: since then it is its turn.
     heard: Time,
     /// When it last sent, or asked its receiver.
     active: Time,
@@ -136,7 +136,9 @@ impl Sender {
         });
         peer.flows.push_back(Some(at));
         self.by_id.insert(msg.id, at);
-        self.list(config, at);
+        if peer.flows.len() as u64 <= WINDOW_MAX {
+            self.list(config, at);
+        }
     }
 
     /// Packets of `msg` that leave unasked, and whether it is a marked request (homa.md, section 10).
@@ -191,24 +193,25 @@ impl Sender {
     ) {
         let Some((at, flow)) = self.find(name) else { return };
         flow.heard = cx.now;
-        let granted = unwrap_index(flow.granted, granted).min(flow.packets);
+        let granted = unwrap_index(flow.granted, granted);
         // What cannot be ahead is behind, beyond zero.
         if granted <= flow.granted || granted - flow.granted > u64::from(u32::MAX / 2) {
             return;
         }
-        flow.granted = granted;
+        flow.granted = granted.min(flow.packets);
         flow.level = level.min(config.levels - 1);
         self.list(config, at);
     }
 
     /// Packets `first..end` are missing. What has been sent of them is sent again, first of all (homa.md, edge
-    /// case 6); that the rest may be sent was lost. If it all waits here for its turn, say so.
+    /// case 6); that the rest may be sent was lost, and it goes as it would have (section 4.2). If it all waits here
+    /// for its turn, say so.
     pub(super) fn on_resend(
         &mut self,
         cx: &mut Cx<'_>,
         config: &Config,
         name: Named,
-        (first, end, level): (u32, u32, u8),
+        (first, end): (u32, u32),
         out: &mut Outbox,
     ) {
         let Some((at, flow)) = self.find(name) else {
@@ -228,20 +231,17 @@ impl Sender {
             flow.repeat(first..end.min(flow.next));
             cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
         }
-        if end > flow.granted {
-            flow.granted = end;
-            flow.level = level.min(config.levels - 1);
-        }
+        flow.granted = flow.granted.max(end);
         self.list(config, at);
     }
 
-    /// The receiver knows nothing of the message: begin anew.
+    /// The receiver knows nothing of the message: what has been sent is sent anew, unasked (homa.md, section 4.2).
     pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
         let Some((at, flow)) = self.find(name) else { return };
         flow.heard = cx.now;
         flow.sent = flow.sent.max(flow.next);
+        flow.unasked = flow.unasked.max(flow.next);
         flow.next = 0;
-        flow.granted = flow.unasked;
         flow.again.clear();
         flow.lost = 0;
         cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
@@ -255,8 +255,60 @@ impl Sender {
         }
     }
 
-    /// The receiver has this message.
-    pub(super) fn on_ack(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
+    /// Host `from` has message `number`, all below `first_missing`, and of those after `number` the ones that `next`
+    /// has bits for.
+    pub(super) fn on_ack(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        (from, number): Named,
+        (first_missing, next): (u32, u32),
+    ) {
+        let Some(peer) = self.peers.get(&from) else { return };
+        let number = unwrap_index(peer.first, number);
+        self.acked_below(cx, config, from, first_missing);
+        self.acked(cx, config, (from, number as u32));
+        self.acked_behind(cx, config, (from, number), next);
+    }
+
+    /// The messages after `number` that `bits` has bits for have arrived.
+    fn acked_behind(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        (from, number): (HostId, u64),
+        mut bits: u32,
+    ) {
+        while bits != 0 {
+            let ahead = 1 + u64::from(bits.trailing_zeros());
+            bits &= bits - 1;
+            self.acked(cx, config, (from, (number + ahead) as u32));
+        }
+    }
+
+    /// All messages below `first_missing` have arrived. That number in full; `None` if it says nothing: old news from before
+    /// the first, or what cannot be true.
+    fn acked_below(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        from: HostId,
+        first_missing: u32,
+    ) -> Option<u64> {
+        let peer = self.peers.get(&from)?;
+        let (first, end) = (peer.first, peer.first + peer.flows.len() as u64);
+        let missing = unwrap_index(first, first_missing);
+        if missing > end {
+            return None;
+        }
+        for number in first..missing {
+            self.acked(cx, config, (from, number as u32));
+        }
+        Some(missing)
+    }
+
+    /// A message has arrived.
+    fn acked(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
         if let Some((at, flow)) = self.find(name) {
             cx.fx.acked(flow.msg.id);
             self.close(cx, config, at);
@@ -276,30 +328,18 @@ impl Sender {
             return;
         }
         peer.whole = whole;
-        let end = peer.first + peer.flows.len() as u64;
-        let missing = unwrap_index(peer.first, whole.first_missing);
-        if missing > end {
-            // Old news from before the first, or none that can be true.
-            return;
-        }
-        for number in peer.first..missing {
-            self.on_ack(cx, config, (from, number as u32));
-        }
-        let mut behind = whole.behind;
-        while behind != 0 {
-            let number = missing + 1 + u64::from(behind.trailing_zeros());
-            behind &= behind - 1;
-            self.on_ack(cx, config, (from, number as u32));
+        if let Some(missing) = self.acked_below(cx, config, from, whole.first_missing) {
+            self.acked_behind(cx, config, (from, missing), whole.behind);
         }
     }
 
     /// Ask the receivers of messages that have nothing more to send and have not been heard of for long; give up
-    /// those that have not been heard of for very long.
+    /// those that have not been heard of for very long. While a message waits for its own turn there is nothing to hear
+    /// (homa.md, section 8: the ball is in its own court).
     pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, flow) in self.flows.iter_mut() {
             if flow.may_send() {
-                // It waits for its own turn, not for the receiver.
                 continue;
             }
             if flow.heard.saturating_add(config.give_up) <= cx.now {
@@ -338,11 +378,13 @@ impl Sender {
     fn close(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef) {
         let Some(Flow { msg, number, .. }) = self.flows.remove(at) else { return };
         self.by_id.remove(&msg.id);
-        if let Some(peer) = self.peers.get_mut(&msg.dst) {
-            peer.forget(number);
-        }
         if self.flows.is_empty() {
             self.ready.clear();
+        }
+        let peer = self.peers.get_mut(&msg.dst);
+        let permitted = peer.map(|peer| peer.forget(number)).unwrap_or_default();
+        for at in permitted {
+            self.list(config, at);
         }
         if let Some(next) = self.channels.leave(&msg) {
             self.start(cx, config, next);
@@ -367,6 +409,9 @@ impl Sender {
             if flow.may_send() {
                 let first = self.peers.get(&flow.msg.dst).map_or(flow.number, |peer| peer.first);
                 flow.send(cx, config, flow.number - first, whole(flow.msg.dst), slot);
+                if !flow.may_send() {
+                    flow.heard = cx.now;
+                }
                 // It has less left than before, so it stays the first.
                 let left = flow.left(config);
                 flow.listed = Some(left);
@@ -381,8 +426,10 @@ impl Sender {
 }
 
 impl Peer {
-    /// Message `number` is over.
-    fn forget(&mut self, number: u64) {
+    /// Message `number` is over. Which others may begin by that: a receiver knows [`WINDOW_MAX`] messages from the
+    /// first that is not over.
+    fn forget(&mut self, number: u64) -> Vec<SlotRef> {
+        let before = self.first;
         let ahead = number.checked_sub(self.first).and_then(|ahead| usize::try_from(ahead).ok());
         if let Some(flow) = ahead.and_then(|ahead| self.flows.get_mut(ahead)) {
             *flow = None;
@@ -391,6 +438,13 @@ impl Peer {
             self.flows.pop_front();
             self.first += 1;
         }
+        let window = WINDOW_MAX as usize;
+        let kept_back = window.saturating_sub((self.first - before) as usize);
+        self.flows
+            .range(kept_back.min(self.flows.len())..window.min(self.flows.len()))
+            .flatten()
+            .copied()
+            .collect()
     }
 }
 
@@ -409,10 +463,17 @@ impl Flow {
     /// Send `range`, which has been sent, again.
     fn repeat(&mut self, range: Range<u64>) {
         // What is to be sent again anyway is not asked for twice.
-        let known = |r: &Range<u64>| r.start <= range.start && range.end <= r.end;
-        if !self.again.iter().any(known) {
-            self.lost += range.end - range.start;
-            self.again.push_back(range);
+        let mut first = range.start;
+        while first < range.end {
+            if let Some(known) = self.again.iter().find(|r| r.contains(&first)) {
+                first = known.end;
+                continue;
+            }
+            let known = self.again.iter().map(|r| r.start).filter(|&start| start > first);
+            let end = known.min().unwrap_or(range.end).min(range.end);
+            self.lost += end - first;
+            self.again.push_back(first..end);
+            first = end;
         }
     }
 
@@ -488,4 +549,22 @@ fn answer(cx: &Cx<'_>, config: &Config, (to, number): Named, kind: Kind) -> Cont
     // Time makes the draw differ between repeated answers.
     let path = paths.path(cx.net, cx.now.0);
     Control { to, path, msg: MsgId(0), header: Repr { number, kind } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A receiver knows 2^20 messages from the first that is not over; those beyond begin as it moves on.
+    #[test]
+    fn messages_beyond_the_window_are_kept_back() {
+        let mut slab = Slab::new();
+        let slots: Vec<SlotRef> = (0..WINDOW_MAX + 10).map(|n| slab.insert(n)).collect();
+        let flows = slots.iter().copied().map(Some).collect();
+        let mut peer = Peer { flows, ..Peer::default() };
+        assert_eq!(peer.forget(2), []);
+        assert_eq!(peer.forget(0), slots[WINDOW_MAX as usize..][..1]);
+        assert_eq!(peer.forget(1), slots[WINDOW_MAX as usize + 1..][..2], "1 and 2 are over");
+        assert_eq!(peer.first, 3);
+    }
 }

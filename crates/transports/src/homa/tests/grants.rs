@@ -1,7 +1,9 @@
 //! What grants a receiver gives, packet by packet: by hand, and against the rules written down as plainly as
-//! possible.
+//! possible. What a sender makes of them.
 
-use endpoint::{Cx, Draw, Effects, Endpoint, NetView, Packet, Purpose, Span, Tx, TxPort};
+use endpoint::{
+    Cx, Draw, Effects, Endpoint, Msg, NetView, Packet, Purpose, Span, Submit, Tx, TxPort,
+};
 use testkit::Star;
 use units::{Dur, HostId, MsgId, Rate, Time};
 use wire::homa::{Data, Kind, Repr, Whole};
@@ -15,8 +17,8 @@ const ME: HostId = HostId(0);
 /// A grant: to whom, of which message, how many packets, at which level.
 type Grant = (u32, u32, u32, u8);
 
-/// A receiver that is handed packets, without a network.
-struct Receiver {
+/// A host that is handed packets, without a network.
+struct Host {
     endpoint: Homa,
     config: Config,
     star: Star,
@@ -25,7 +27,7 @@ struct Receiver {
     timer: Time,
 }
 
-impl Receiver {
+impl Host {
     fn new(config: Config) -> Self {
         let star = Star::new(1, Dur::from_us(8));
         let (now, timer) = (Time::ZERO, Time::NEVER);
@@ -34,29 +36,37 @@ impl Receiver {
 
     /// Call the endpoint, and take the grants that it then sends.
     fn call(&mut self, call: impl FnOnce(&mut Homa, &mut Cx<'_>)) -> Vec<Grant> {
+        let sent = self.sent(call).into_iter();
+        let grant = |pkt: Packet| match Repr::parse(pkt.header()).unwrap() {
+            Repr { number, kind: Kind::Grant { granted, level } } => {
+                Some((pkt.dst.0, number, granted, level))
+            }
+            _ => None,
+        };
+        sent.filter_map(grant).collect()
+    }
+
+    /// Call the endpoint, and take all that it then sends.
+    fn sent(&mut self, call: impl FnOnce(&mut Homa, &mut Cx<'_>)) -> Vec<Packet> {
         let net = NetView { me: ME, nics: &[RATE], mtu: 1538, whole: true, routes: &self.star };
         let mut fx = Effects::new();
         let draw = Draw::new(1, Purpose::new("test"), 0);
         let (now, net) = (self.now, &net);
         let mut cx = Cx { now, rx_at: now, me: ME, room: u64::MAX, net, draw, fx: &mut fx };
         call(&mut self.endpoint, &mut cx);
-        let mut grants = Vec::new();
+        let mut sent = Vec::new();
         let mut slot = Packet::EMPTY;
         while self.endpoint.poll_tx(&mut cx, TxPort { nic: 0, open: u8::MAX }, &mut slot)
             == Tx::Sent
         {
-            let Ok(Repr { number, kind }) = Repr::parse(slot.header()) else { panic!("no header") };
-            if let Kind::Grant { granted, level } = kind {
-                grants.push((slot.dst.0, number, granted, level));
-            }
-            slot = Packet::EMPTY;
+            sent.push(std::mem::replace(&mut slot, Packet::EMPTY));
         }
         for effect in fx.as_slice() {
             if let endpoint::Effect::Arm { timer: GRANT_TIMER, at } = *effect {
                 self.timer = at;
             }
         }
-        grants
+        sent
     }
 
     /// Packet `index` of message `number` of `packets` full packets from `from` arrives.
@@ -103,7 +113,7 @@ fn us(us: u64) -> Time {
 /// homa.md, section 5.3.
 #[test]
 fn a_trace_by_hand() {
-    let mut to = Receiver::new(Config { overcommitment: 2, ..w3() });
+    let mut to = Host::new(Config { overcommitment: 2, ..w3() });
     // 100 packets from host 1, 7 unasked. One has come, so an eighth may; it is alone, at the lowest level.
     assert_eq!(to.data(1, 0, 100, 0), [(1, 0, 8, 7)]);
     to.now = us(2);
@@ -138,7 +148,7 @@ fn a_trace_by_hand() {
 /// Edge case 3: a better message evicts the worst, of which what has been granted still comes.
 #[test]
 fn a_better_message_evicts_the_worst() {
-    let mut to = Receiver::new(Config { overcommitment: 2, ..w3() });
+    let mut to = Host::new(Config { overcommitment: 2, ..w3() });
     assert_eq!(to.data(1, 0, 100, 0), [(1, 0, 8, 7)]);
     assert_eq!(to.data(2, 0, 90, 0), [(2, 0, 8, 6)]);
     to.now = us(2);
@@ -157,6 +167,24 @@ fn a_better_message_evicts_the_worst() {
     }
     to.now += Dur::from_us(2);
     assert_eq!(to.data(1, 0, 100, 8).len(), 1);
+}
+
+/// A grant that is overtaken by a later one says nothing, neither how much nor how urgent (edge case 5); nor does one
+/// of nearly 2^32 packets, which can only be one from before the first.
+#[test]
+fn an_older_grant_says_nothing() {
+    let mut host = Host::new(w3());
+    let msg = Msg::new(HostId(1), 100 * 1442);
+    let unasked = host.sent(|host, cx| assert_eq!(host.on_submit(cx, &msg), Submit::Taken));
+    assert_eq!(unasked.len(), 7);
+    let later = host.sent(|host, cx| {
+        for (granted, level) in [(10, 4), (9, 7), (u32::MAX, 5)] {
+            let mut pkt = Packet { src: HostId(1), dst: ME, wire_len: 84, ..Packet::EMPTY };
+            put_header(&mut pkt, &Repr { number: 0, kind: Kind::Grant { granted, level } });
+            host.on_packet(cx, &pkt);
+        }
+    });
+    assert_eq!(later.iter().map(|pkt| pkt.class).collect::<Vec<_>>(), [3, 3, 3]);
 }
 
 /// The rules as they stand, without any structure for speed.
@@ -245,7 +273,7 @@ fn h3_h4_grants_are_those_of_the_rules() {
             draw.below(STEP, n, bound)
         };
         let config = Config { overcommitment: 1 + below(5) as u32, ..w3() };
-        let mut to = Receiver::new(config);
+        let mut to = Host::new(config);
         let next = vec![(Time::ZERO, 0, Time::NEVER); 7];
         let mut rules = Rules { config, messages: Vec::new(), next };
         let (mut given, mut known) = (0, 0);

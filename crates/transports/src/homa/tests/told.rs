@@ -1,0 +1,60 @@
+//! What hosts tell one another of whole messages, and what senders make of silence.
+
+use super::*;
+
+/// Messages that wait behind others of their own host hear nothing, and are not given up for it (homa.md, section 8: the
+/// ball is in the sender's court).
+#[test]
+fn waiting_for_its_own_turn_is_no_silence() {
+    let give_up = Dur::from_ms(20);
+    let mut net = net(Config { give_up, linger: give_up, ..w3() }, 2);
+    for n in 0..3620 {
+        // 30 ms of the link in all; the longest go last.
+        net.submit(HostId(1), TO, if n < 20 { 10_000 } else { 9000 });
+    }
+    net.run_until_idle(Dur::from_ms(200));
+    net.ledger().assert_all_done();
+}
+
+/// Behind a long message that is open: each ACK tells of 33 numbers, so that nobody has to ask.
+#[test]
+fn messages_behind_an_open_one_are_told_in_groups() {
+    let mut net = net(w3(), 2);
+    net.submit(HostId(1), TO, 20_000_000);
+    let mut short = Vec::new();
+    for n in 0..500 {
+        net.run_until(Time::ZERO + Dur::from_us(10 * (n + 1)));
+        short.push(net.submit(HostId(1), TO, 1000));
+    }
+    net.run_until_idle(Dur::from_ms(100));
+    net.ledger().assert_all_done();
+    for key in short {
+        let waited = net.record(key).acked.unwrap().since(net.record(key).delivered.unwrap());
+        assert!(waited < Dur::from_us(1010), "{key}: {waited}, not after ack_delay");
+    }
+    assert!(of_kind(&net, |kind| matches!(kind, Kind::NeedAck)).is_empty());
+    // About a hundred are whole in each `ack_delay`: four ACKs.
+    let acks = of_kind(&net, |kind| matches!(kind, Kind::Ack { .. })).len();
+    assert!((20..=30).contains(&acks), "{acks} ACKs");
+}
+
+/// Data of the other direction tells of the 33 numbers from the first that is missing; the others are told all the
+/// same.
+#[test]
+fn what_data_does_not_tell_of_is_told() {
+    let mut net = net(w3(), 2);
+    net.submit(HostId(1), TO, 10_000_000);
+    net.submit(TO, HostId(1), 10_000_000);
+    let mut short = Vec::new();
+    for n in 0..200 {
+        net.run_until(Time::ZERO + Dur::from_us(10 * (n + 1)));
+        short.push(net.submit(HostId(1), TO, 1000));
+    }
+    net.run_until_idle(Dur::from_ms(100));
+    net.ledger().assert_all_done();
+    for key in short {
+        let waited = net.record(key).acked.unwrap().since(net.record(key).delivered.unwrap());
+        assert!(waited < Dur::from_us(1010), "{key}: {waited}");
+    }
+    assert!(of_kind(&net, |kind| matches!(kind, Kind::NeedAck)).is_empty());
+}
