@@ -55,10 +55,33 @@ header homa_t {
     bit<112> padding;
 }
 
+/// Of transports whose senders decide how fast they send (sender_rules.p4).
+header sender_t {
+    bit<8>  flags;
+    bit<16> src_context;
+    bit<16> dst_context;
+    bit<16> msg_len;
+    bit<8>  pkt_offset;  // ACK: of the packet that it answers
+    bit<8>  ack_no;      // ACK: all packets below have arrived
+    bit<16> tx_msg_id;
+    bit<16> buf_ptr;
+    bit<8>  size_class;
+    bit<32> sent_at;     // the data sender's clock; ACK: as it came
+    bit<32> remark;      // ACK: what the receiver has to say
+}
+
+/// Types of service, for local use: bits 7 to 5 are the class, 4 asks switches for telemetry, 1 and 0 are ECN.
+const bit<8> TOS_DATA = 0xcc;  // class 6
+const bit<8> TOS_ECT = 0x02;
+const bit<8> TOS_CE = 0x03;
+const bit<8> TOS_TELEMETRY = 0x10;
+
 /// Flags beside those that the architecture knows.
 const bit<8> ACK_FLAG = 0x02;
 const bit<8> NACK_FLAG = 0x04;
 const bit<8> GRANT_FLAG = 0x08;
+/// A DATA packet that is sent again, and its ACK.
+const bit<8> RTX_FLAG = 0x20;
 
 /// IPv4 and the transport header.
 const bit<16> HEADERS_LEN = 50;

@@ -14,7 +14,7 @@ mod draw;
 type Variant = (&'static str, &'static str, &'static [(&'static str, u128)]);
 
 /// What is compiled.
-const PROGRAMS: [Variant; 10] = [
+const PROGRAMS: [Variant; 11] = [
     ("ndp", "ndp.p4", &[]),
     ("homa", "homa.p4", &[]),
     ("homa_strict", "homa.p4", &[("STRICT_PAPER", 1)]),
@@ -24,6 +24,7 @@ const PROGRAMS: [Variant; 10] = [
     ("ndp_homa", "ndp_homa.p4", &[]),
     ("ndp_homa_tr", "ndp_homa.p4", &[("TRIM", 1)]),
     ("window", "window.p4", &[]),
+    ("hpcc", "hpcc.p4", &[("BASE_RTT", 4_500), ("INCREASE", 176)]),
     ("ndp_switch", "ndp_switch.p4", &[]),
 ];
 

@@ -15,6 +15,7 @@ struct nic_t {
     bit<48> switch_mac;  // the other end of its link
     bit<32> nic_ip;
     bit<16> rtt_pkts;    // packets that a message may send unasked
+    bit<32> now;         // its clock: cycles, modulo 2^32
 }
 
 // ---- Metadata (section 3.1)
@@ -49,6 +50,10 @@ struct egress_metadata_t {
     bit<8>  flags;        // DATA_FLAG, or what the program asked for
     bit<1>  is_new_msg;   // first packet of its message that is sent
     bit<1>  is_rtx;       // sent again
+    // What a program tells its egress control of a control packet beside. Zero in data.
+    bit<128> note0;
+    bit<128> note1;
+    bit<128> note2;
 }
 
 /// Flags that the NIC itself knows (section 3.2). They are in the first byte of every transport header.
@@ -103,6 +108,22 @@ struct credit_event_t {
 
 @latency(1)
 extern void credit_to_btx(in credit_event_t event);
+
+// ---- Flows: all messages to one host, for transports whose senders decide how fast they send
+
+/// Flows of a NIC. The low bits of a host's address choose its flow; hosts in which they agree share one.
+const bit<32> FLOWS = 256;
+
+struct flow_event_t {
+    bit<8>  flow;
+    bit<16> window;  // packets of the flow that may be under way; one may always
+    bit<32> gap;     // from a packet to the next: in 1/256 cycle for each 64 bytes of its payload
+}
+
+/// A program that calls this needs no credit: what is submitted goes as the window and the gap of its flow
+/// have it. Before the first call the window is rtt_pkts, the gap 0.
+@latency(1)
+extern void set_flow(in flow_event_t event);
 
 // ---- Packet generator (section 8). Each takes the metadata of the packet to send.
 

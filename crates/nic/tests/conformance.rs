@@ -74,6 +74,12 @@ fn n7_the_window_of_the_docs_delivers_everything_once() {
     conforms(WINDOW, "window.p4", &[], false);
 }
 
+/// Senders that decide by themselves how fast they send; here nothing tells them, so that their windows stay as they begin.
+#[test]
+fn n7_hpcc_delivers_everything_once() {
+    conforms(197, "hpcc.p4", &[], false);
+}
+
 /// The page and the program are one text.
 #[test]
 fn the_docs_hold_the_whole_program() {

@@ -6,7 +6,7 @@ mod bottleneck;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bottleneck::{Level, watch};
+use bottleneck::{mean, stays, watch};
 use endpoint::{Observer, Packet, PacketEvent};
 use trimline_scenario::{Options, Scenario, observe};
 use units::{Dur, HostId, Time};
@@ -40,21 +40,6 @@ fn scenario(kind: &str, flows: u32, gbps: u32, (from, to): (u64, u64)) -> String
 
 fn ms(n: u64) -> Time {
     Time::ZERO + Dur::from_ms(n)
-}
-
-/// Levels of the queue, and how long each lasted, by bytes.
-fn stays(levels: &[Level]) -> Vec<(u64, u64)> {
-    let mut stays: Vec<(u64, u64)> =
-        levels.windows(2).map(|pair| (pair[0].bytes, pair[1].at.since(pair[0].at).0)).collect();
-    stays.sort_unstable();
-    stays
-}
-
-/// The mean over time, bytes.
-fn mean(levels: &[Level]) -> f64 {
-    let stays = stays(levels);
-    let whole: f64 = stays.iter().map(|stay| stay.1 as f64).sum();
-    stays.iter().map(|&(bytes, time)| bytes as f64 * time as f64).sum::<f64>() / whole
 }
 
 /// Spec I14: one flow has 94 % of what the link can carry of payload, four have it together, shared fairly.

@@ -47,7 +47,7 @@ mod tests {
     const EGRESS: Dur = Dur(3_750);
 
     fn data(packets: u16) -> Packetization {
-        let mut data = Packetization::new(&Config::prototype(9, Dur::from_us(7)));
+        let mut data = Packetization::new(&Config::prototype(9, Dur::from_us(7)), false);
         let out = Outgoing { msg_len: packets * 1024, ..Outgoing::for_test(1) };
         assert!(data.submit(Time(0), out));
         data

@@ -13,7 +13,8 @@ pub const fn cycles(n: u64) -> Dur {
 }
 
 /// The first cycle at or after `at`.
-const fn first_cycle(at: Time) -> u64 {
+#[must_use]
+pub const fn first_cycle(at: Time) -> u64 {
     // ceil(k * 312.5) >= at  <=>  k * 625 > 2 * (at - 1).
     match at.0 {
         0 => 0,

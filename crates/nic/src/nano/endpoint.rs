@@ -16,6 +16,7 @@ use units::{HostId, Time};
 
 use super::arbiter::{Chosen, choose, next_start};
 use super::bits::PAYLOAD;
+use super::clock::first_cycle;
 use super::config::{Config, ConfigError};
 use super::externs::{Arrival, BindError, Event, Units};
 use super::frame::{self, SWITCH_MAC, mac_of};
@@ -40,11 +41,12 @@ const PATH: Purpose = Purpose::new("nano path");
 const PATH_TRIES: u64 = 16;
 
 /// What a program is told and says on ingress, in the order of `nano.p4`.
-const INGRESS_META: [&str; 13] = [
+const INGRESS_META: [&str; 14] = [
     "nic.nic_mac",
     "nic.switch_mac",
     "nic.nic_ip",
     "nic.rtt_pkts",
+    "nic.now",
     "ingress.src_ip",
     "ingress.src_context",
     "ingress.msg_len",
@@ -57,7 +59,7 @@ const INGRESS_META: [&str; 13] = [
 ];
 
 /// What it is told on egress: `nic` as above, then the members of `egress_metadata_t`.
-const EGRESS_META: usize = 18;
+const EGRESS_META: usize = 22;
 
 /// Why a program cannot run on a NIC.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -116,9 +118,10 @@ impl Nano {
         config.check()?;
         let (ingress, egress) = pipelines(program)
             .ok_or_else(|| ProgramError::Architecture(program.architecture.clone()))?;
+        let units = Units::new(program, &config)?;
         Ok(Self {
-            units: Units::new(program, &config)?,
-            packetization: Packetization::new(&config),
+            packetization: Packetization::new(&config, units.sets_flows()),
+            units,
             pacer: Pacer::new(config.pull_time(), config.pulls_max),
             control: Control::default(),
             program: runs,
@@ -161,7 +164,7 @@ impl Nano {
         match event {
             Event::Delivered { message: (number, context), packets } => {
                 let id = self.packetization.id_of(number, context);
-                let over = id.and_then(|id| self.packetization.delivered(id, packets));
+                let over = id.and_then(|id| self.packetization.delivered(at, id, packets));
                 if let Some(tag) = over {
                     self.finish(MsgId(tag));
                     fx.acked(MsgId(tag));
@@ -172,6 +175,7 @@ impl Nano {
                     self.packetization.credit(at, id, credit);
                 }
             }
+            Event::Flow { flow, pace } => self.packetization.set_flow(at, flow, pace),
             Event::Prio { register, message: (number, context), prio } => {
                 if let Some(id) = self.packetization.id_of(number, context) {
                     self.units.set_prio(register, id, prio);
@@ -218,16 +222,19 @@ impl Nano {
         }
     }
 
-    /// What both pipelines are told of the NIC.
-    fn nic(&self, me: HostId) -> [u128; 4] {
-        [mac_of(me).into(), SWITCH_MAC.into(), ip_of(me).into(), self.config.rtt_packets.into()]
+    /// What both pipelines are told of the NIC: it counts its cycles in 32 bits.
+    fn nic(&self, me: HostId, now: Time) -> [u128; 5] {
+        let (mac, ip) = (mac_of(me).into(), ip_of(me).into());
+        let now = first_cycle(now) as u32;
+        [mac, SWITCH_MAC.into(), ip, self.config.rtt_packets.into(), now.into()]
     }
 
     /// Send `pkt` through the ingress pipeline. `None`: the program does not want it.
-    fn run_ingress(&mut self, me: HostId, pkt: &Packet) -> Option<Ingress> {
-        frame::write(pkt, &mut self.frame);
+    fn run_ingress(&mut self, cx: &Cx<'_>, pkt: &Packet) -> Option<Ingress> {
+        let switches = cx.net.hops(pkt.src).saturating_sub(1);
+        frame::write(pkt, switches, &mut self.frame);
         let mut meta = [0; INGRESS_META.len()];
-        meta[..4].copy_from_slice(&self.nic(me));
+        meta[..5].copy_from_slice(&self.nic(cx.me, cx.now));
         let mut nothing = Vec::new();
         let ran =
             self.program.run(self.ingress, &self.frame, &mut meta, &mut nothing, &mut self.units);
@@ -241,10 +248,10 @@ impl Nano {
     }
 
     /// Have the egress pipeline make `packet` in `slot`. Returns whether it did.
-    fn run_egress(&mut self, me: HostId, packet: &Egress, slot: &mut Packet) -> bool {
+    fn run_egress(&mut self, cx: &Cx<'_>, packet: &Egress, slot: &mut Packet) -> bool {
         let mut meta = [0; EGRESS_META];
-        meta[..4].copy_from_slice(&self.nic(me));
-        meta[4..].copy_from_slice(&packet.to_values());
+        meta[..5].copy_from_slice(&self.nic(cx.me, cx.now));
+        meta[5..].copy_from_slice(&packet.to_values());
         let ran = self.program.run(self.egress, &[], &mut meta, &mut self.frame, &mut self.units);
         ran.is_ok() && frame::read(&self.frame, self.config.priorities, slot).is_some()
     }
@@ -266,7 +273,7 @@ impl Nano {
         };
         let dst = host_of(packet.dst_ip);
         let known = matches!(chosen, Chosen::Data(_)) || self.peers.contains(&dst);
-        if !known || !self.run_egress(cx.me, &packet, slot) {
+        if !known || !self.run_egress(cx, &packet, slot) {
             cx.fx.count(Stat::Rejected);
             return false;
         }
@@ -283,7 +290,8 @@ impl Nano {
         Span { msg: id, offset, len: rest as u32 }
     }
 
-    /// The path of the next packet: a draw for each, or one for each message.
+    /// The path of the next packet: a draw for each, or one for each message, or one for each flow, since
+    /// what a program knows of a flow it knows of its path.
     fn path(&mut self, cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
         let paths = cx.net.paths(dst);
         if paths <= 1 {
@@ -291,7 +299,8 @@ impl Nano {
         }
         self.departures += 1;
         let n = if self.config.spray { self.departures } else { 0 };
-        let draws = if self.config.spray { cx.draw } else { cx.draw.part(msg.0) }.stream(PATH);
+        let part = if self.units.sets_flows() { u64::from(dst.0) } else { msg.0 };
+        let draws = if self.config.spray { cx.draw } else { cx.draw.part(part) }.stream(PATH);
         let drawn = |attempt| draws.below(n * PATH_TRIES + attempt, u64::from(paths)) as u32;
         let up = |&path: &u32| cx.net.path_up(dst, path);
         let first_up = || (0..paths).find(up).unwrap_or(0);
@@ -324,6 +333,7 @@ fn egress_of(data: &DataPacket) -> Egress {
         flags: wire::nano::flags::DATA,
         is_new_msg: data.is_new_msg,
         is_rtx: data.is_rtx,
+        notes: [0; 3],
     }
 }
 
@@ -381,7 +391,7 @@ impl Endpoint for Nano {
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         self.advance(cx.now, cx.me, cx.fx);
-        if self.packetization.cancel(id.0) {
+        if self.packetization.cancel(cx.now, id.0) {
             self.finish(id);
             cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
         }
@@ -427,7 +437,7 @@ impl Nano {
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         self.units.enter(Arrival { at: cx.now + self.config.ingress(), key });
         self.peers.insert(pkt.src);
-        let Some(ingress) = self.run_ingress(cx.me, pkt) else {
+        let Some(ingress) = self.run_ingress(cx, pkt) else {
             cx.fx.count(Stat::Rejected);
             return;
         };

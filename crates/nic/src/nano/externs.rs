@@ -10,6 +10,7 @@ use units::{MsgKey, Time};
 
 use super::cells::{Cells, Op};
 use super::config::Config;
+use super::flows::Pace;
 use super::generator::Class;
 use super::meta::Egress;
 use super::packetization::Credit;
@@ -44,6 +45,13 @@ pub enum Event {
         /// The value.
         prio: u8,
     },
+    /// A window and a pace for a flow.
+    Flow {
+        /// Which.
+        flow: usize,
+        /// What they are.
+        pace: Pace,
+    },
     /// A control packet to send.
     Control {
         /// Who asked for it.
@@ -61,6 +69,7 @@ enum Bound {
     GetRxMsgInfo,
     Delivered,
     Credit,
+    Flow,
     Control(Class),
     /// `execute` of either kind of cell.
     IfElse(usize),
@@ -150,10 +159,11 @@ impl Units {
             ("get_rx_msg_info", _, 6, 7) => Bound::GetRxMsgInfo,
             ("delivered", _, 3, 0) => Bound::Delivered,
             ("credit_to_btx", _, 6, 0) => Bound::Credit,
-            ("ctrl_pkt", _, 14, 0) => Bound::Control(Class::Ctrl),
-            ("ack_pkt", _, 14, 0) => Bound::Control(Class::Ack),
-            ("nack_pkt", _, 14, 0) => Bound::Control(Class::Nack),
-            ("grant_pkt", _, 14, 0) => Bound::Control(Class::Grant),
+            ("set_flow", _, 3, 0) => Bound::Flow,
+            ("ctrl_pkt", _, 17, 0) => Bound::Control(Class::Ctrl),
+            ("ack_pkt", _, 17, 0) => Bound::Control(Class::Ack),
+            ("nack_pkt", _, 17, 0) => Bound::Control(Class::Nack),
+            ("grant_pkt", _, 17, 0) => Bound::Control(Class::Grant),
             ("IfElseRaw" | "DualPortRaw", "execute", 6, 1) => {
                 Bound::IfElse(known.unwrap_or_else(|| self.add_cells(config.rx_messages, width)))
             }
@@ -187,6 +197,12 @@ impl Units {
     fn add_prio(&mut self, ids: u16) -> usize {
         self.prios.push(Cells::new(ids, ir::mask(8)));
         self.prios.len() - 1
+    }
+
+    /// Whether the program sets windows of flows.
+    #[must_use]
+    pub fn sets_flows(&self) -> bool {
+        self.bound.contains(&Bound::Flow)
     }
 
     /// A packet enters the ingress pipeline. Messages that have fallen silent before it are over.
@@ -287,6 +303,10 @@ impl Externs for Units {
                 self.push(Event::Delivered { message, packets: packets as u64 });
             }
             (Bound::Credit, _) => self.credit(args),
+            (Bound::Flow, &[flow, window, gap]) => {
+                let pace = Pace { window: window as u16, gap: gap as u32 };
+                self.push(Event::Flow { flow: flow as usize, pace });
+            }
             (Bound::Control(class), _) => {
                 self.push(Event::Control { class, packet: Egress::from_values(args) });
             }
@@ -318,7 +338,8 @@ impl Bound {
         match self {
             Self::IfElse(at) | Self::Second(at) => Some(at),
             Self::PrioGrant(at) | Self::PrioRead(at) | Self::Schedule(at) => Some(at),
-            Self::GetRxMsgInfo | Self::Delivered | Self::Credit | Self::Control(_) => None,
+            Self::GetRxMsgInfo | Self::Delivered | Self::Credit => None,
+            Self::Flow | Self::Control(_) => None,
         }
     }
 }

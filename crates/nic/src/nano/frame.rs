@@ -16,6 +16,16 @@ const VERSION_IHL: u8 = 0x45;
 const TTL: u8 = 64;
 /// The IPv4 type of service of the lowest class; classes count the other way.
 const TOS_MAX: u8 = 7;
+/// These bits of a type of service say that it is a codepoint for local use (RFC 2474, section 6) with ECN (RFC 3168)
+/// below: the class, whether switches write telemetry, these, ECN. Without them it is a rank, as in the
+/// prototype.
+const LOCAL_USE: u8 = 0b0000_1100;
+const TELEMETRY: u8 = 0b0001_0000;
+const CLASS_SHIFT: u8 = 5;
+const ECN: u8 = 0b11;
+const NOT_ECT: u8 = 0b00;
+const ECT: u8 = 0b10;
+const CE: u8 = 0b11;
 /// Locally administered; the address of a host follows in the low 32 bits.
 const MAC_BASE: u64 = 0x0200_0000_0000;
 
@@ -28,16 +38,47 @@ pub const fn mac_of(host: HostId) -> u64 {
 /// The MAC address of the switch port at the other end of every link.
 pub const SWITCH_MAC: u64 = MAC_BASE | 1;
 
-/// The traffic class of a type of service, where there are so many `priorities`: zero is the most urgent
+/// The traffic class of a type of service, where there are so many `priorities`: rank zero is the most urgent
 /// of them.
 #[must_use]
 pub const fn class_of(tos: u8, priorities: u8) -> u8 {
     let last = priorities.saturating_sub(1);
-    TOS_MAX.saturating_sub(if tos < last { tos } else { last })
+    let rank = match tos & LOCAL_USE {
+        LOCAL_USE => TOS_MAX - (tos >> CLASS_SHIFT),
+        _ => tos,
+    };
+    TOS_MAX.saturating_sub(if rank < last { rank } else { last })
 }
 
-/// Write the headers of `pkt` as a NIC receives them, payload left out, into `frame`.
-pub fn write(pkt: &Packet, frame: &mut Vec<u8>) {
+/// The type of service of a packet: one for local use if it has anything to say of ECN or telemetry.
+const fn tos_of(pkt: &Packet) -> u8 {
+    let telemetry = if pkt.flags.has(Flags::INT) { TELEMETRY } else { 0 };
+    let ecn = match (pkt.flags.has(Flags::ECT), pkt.flags.has(Flags::CE)) {
+        (_, true) => CE,
+        (true, false) => ECT,
+        (false, false) => NOT_ECT,
+    };
+    match telemetry | ecn {
+        0 => TOS_MAX.saturating_sub(pkt.class),
+        says => pkt.class << CLASS_SHIFT | LOCAL_USE | says,
+    }
+}
+
+/// What a type of service asks switches for, or says.
+const fn flags_of(tos: u8) -> Flags {
+    if tos & LOCAL_USE != LOCAL_USE {
+        return Flags(0);
+    }
+    let telemetry = if tos & TELEMETRY == 0 { Flags(0) } else { Flags::INT };
+    telemetry.with(match tos & ECN {
+        NOT_ECT => Flags(0),
+        CE => Flags::ECT.with(Flags::CE),
+        _ => Flags::ECT,
+    })
+}
+
+/// Write the headers of `pkt` as a NIC receives them behind so many `switches`, payload left out, into `frame`.
+pub fn write(pkt: &Packet, switches: u32, frame: &mut Vec<u8>) {
     let mac = |mac: u64| {
         let [_, _, bytes @ ..] = mac.to_be_bytes();
         bytes
@@ -46,10 +87,11 @@ pub fn write(pkt: &Packet, frame: &mut Vec<u8>) {
     frame.extend(mac(mac_of(pkt.dst)));
     frame.extend(mac(SWITCH_MAC));
     frame.extend(ETHERTYPE_IPV4);
-    frame.extend([VERSION_IHL, TOS_MAX.saturating_sub(pkt.class)]);
+    frame.extend([VERSION_IHL, tos_of(pkt)]);
     frame.extend(pkt.wire_len.saturating_sub(14).to_be_bytes());
     // Identification 1, not fragmented; the checksum is not computed.
-    frame.extend([0, 1, 0, 0, TTL, pkt.proto, 0, 0]);
+    let ttl = TTL.saturating_sub(switches.min(TTL.into()) as u8);
+    frame.extend([0, 1, 0, 0, ttl, pkt.proto, 0, 0]);
     frame.extend(ip_of(pkt.src).to_be_bytes());
     frame.extend(ip_of(pkt.dst).to_be_bytes());
     frame.extend(pkt.header());
@@ -58,13 +100,14 @@ pub fn write(pkt: &Packet, frame: &mut Vec<u8>) {
     }
 }
 
-/// Read what an egress pipeline has written into `pkt`: protocol, class (of so many `priorities`), length
-/// and transport header. `None` if it has not written a frame that a packet can hold.
+/// Read what an egress pipeline has written into `pkt`: protocol, class (of so many `priorities`), ECN, telemetry,
+/// length and transport header. `None` if it has not written a frame that a packet can hold.
 pub fn read(frame: &[u8], priorities: u8, pkt: &mut Packet) -> Option<()> {
     let header = frame.get(OUTER..)?;
     pkt.hdr.get_mut(..header.len())?.copy_from_slice(header);
     pkt.hdr_len = header.len() as u8;
     pkt.class = class_of(frame[15], priorities);
+    pkt.flags.set(flags_of(frame[15]));
     pkt.wire_len = u16::from_be_bytes([frame[16], frame[17]]).checked_add(14)?;
     pkt.proto = frame[23];
     Some(())
@@ -94,7 +137,7 @@ mod tests {
         (pkt.src, pkt.dst, pkt.hdr_len) = (HostId(3), HostId(0x01_0203), 30);
         pkt.hdr[..30].copy_from_slice(&header.to_bytes(Protocol::Homa));
         let mut frame = Vec::new();
-        write(&pkt, &mut frame);
+        write(&pkt, 0, &mut frame);
         assert_eq!(frame.len(), 64);
         assert_eq!(frame[..14], [2, 0, 10, 1, 2, 3, 2, 0, 0, 0, 0, 1, 8, 0]);
         assert_eq!(frame[14..26], [0x45, 1, 0x04, 0x32, 0, 1, 0, 0, 64, 154, 0, 0]);
@@ -105,8 +148,28 @@ mod tests {
         assert_eq!(parts, (pkt.proto, pkt.class, pkt.wire_len, pkt.hdr));
         // A trimmed packet reaches the program with CHOP set.
         pkt.flags.set(Flags::TRIMMED);
-        write(&pkt, &mut frame);
-        assert_eq!(frame[OUTER], 0x11);
+        write(&pkt, 3, &mut frame);
+        assert_eq!((frame[OUTER], frame[22]), (0x11, 61), "three switches");
+    }
+
+    /// Class 5, telemetry, a mark: 101 1 11 11. A packet with neither has its rank.
+    #[test]
+    fn a_type_of_service_for_local_use_says_ecn_and_telemetry() {
+        let all = Flags::INT.with(Flags::ECT).with(Flags::CE);
+        let mut frame = Vec::new();
+        for (flags, tos) in [
+            (all, 0b1011_1111),
+            (Flags::ECT, 0b1010_1110),
+            (Flags::INT, 0b1011_1100),
+            (Flags(0), 0b0000_0010),
+        ] {
+            write(&Packet { class: 5, flags, ..Packet::EMPTY }, 1, &mut frame);
+            assert_eq!(frame[15], tos);
+            let mut back = Packet::EMPTY;
+            read(&frame, 8, &mut back).unwrap();
+            assert_eq!((back.class, back.flags), (5, flags));
+        }
+        assert_eq!(class_of(0b0010_1100, 4), 4, "the last of four is class 4");
     }
 
     #[test]

@@ -57,12 +57,15 @@ pub struct Egress {
     pub is_new_msg: bool,
     /// It is sent again.
     pub is_rtx: bool,
+    /// What a program says to its egress control beside; zero in data.
+    pub notes: [u128; 3],
 }
 
 impl Egress {
     /// The values in the order of `egress_metadata_t` in `nano.p4`.
     #[must_use]
-    pub fn to_values(&self) -> [u128; 14] {
+    pub fn to_values(&self) -> [u128; 17] {
+        let [note0, note1, note2] = self.notes;
         [
             self.protocol.into(),
             self.dst_ip.into(),
@@ -78,6 +81,9 @@ impl Egress {
             self.flags.into(),
             self.is_new_msg.into(),
             self.is_rtx.into(),
+            note0,
+            note1,
+            note2,
         ]
     }
 
@@ -99,6 +105,7 @@ impl Egress {
             flags: at(11) as u8,
             is_new_msg: at(12) != 0,
             is_rtx: at(13) != 0,
+            notes: [at(14), at(15), at(16)],
         }
     }
 }
@@ -116,9 +123,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_read_back(values: [u16; 14]) {
-            const WIDTHS: [u32; 14] = [8, 32, 16, 16, 8, 16, 16, 16, 8, 16, 8, 8, 1, 1];
-            let mut masked = [0; 14];
+        fn values_read_back(values: [u16; 17]) {
+            const WIDTHS: [u32; 17] = [8, 32, 16, 16, 8, 16, 16, 16, 8, 16, 8, 8, 1, 1, 127, 127, 127];
+            let mut masked = [0; 17];
             for ((to, from), width) in masked.iter_mut().zip(values).zip(WIDTHS) {
                 *to = u128::from(from) & ((1 << width) - 1);
             }

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod config;
 pub mod endpoint;
 pub mod externs;
+pub mod flows;
 pub mod frame;
 pub mod generator;
 pub mod meta;

@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 
 use units::{Dur, Time};
 
-use super::bits::{below, bit, packets};
+use super::bits::{PACKETS_MAX, PAYLOAD, below, bit, packets};
 use super::buffers::{Buffer, Buffers, FreeList};
 use super::config::Config;
+use super::flows::{Flows, Pace, flow_of};
 use super::timers::Timers;
 
 /// A message to send.
@@ -131,23 +132,27 @@ pub struct Packetization {
     timeouts_max: Option<u32>,
     probe: bool,
     accepted: u64,
+    /// Where senders decide by flow how fast they send; then messages need no credit.
+    flows: Option<Flows>,
 }
 
 impl Packetization {
-    /// Nothing is being sent.
+    /// Nothing is being sent. With `by_flow`, windows are those of flows (see [`Flows`]), `rtt_packets` each at first.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, by_flow: bool) -> Self {
+        let rtt_pkts = if by_flow { u16::from(PACKETS_MAX) } else { config.rtt_packets };
         Self {
             messages: vec![None; usize::from(config.tx_messages)],
             ids: FreeList::new(config.tx_messages),
             buffers: Buffers::new(&config.classes),
             timers: Timers::new(config.tx_messages),
             queues: [VecDeque::new(), VecDeque::new(), VecDeque::new()],
-            rtt_pkts: config.rtt_packets,
+            rtt_pkts,
             timeout: config.timeout,
             timeouts_max: config.timeouts_max,
             probe: config.probe,
             accepted: 0,
+            flows: by_flow.then(|| Flows::new(config.rtt_packets)),
         }
     }
 
@@ -213,12 +218,25 @@ impl Packetization {
 
     /// A `delivered` event: these packets have arrived. Returns the tag of a message of which all
     /// have; its id is free then.
-    pub fn delivered(&mut self, id: u16, arrived: u64) -> Option<u64> {
+    pub fn delivered(&mut self, now: Time, id: u16, arrived: u64) -> Option<u64> {
         let message = self.message(id)?;
         let all = below(u16::from(message.packets));
+        let before = message.in_flight();
         message.delivered |= arrived & all;
         message.to_btx &= !message.delivered;
-        if message.delivered == all { self.free(id) } else { None }
+        let done = (before & !message.in_flight()).count_ones();
+        let (flow, whole) = (message.flow(), message.delivered == all);
+        if let Some(flows) = &mut self.flows {
+            flows.done(now, flow, done);
+        }
+        if whole { self.free(now, id) } else { None }
+    }
+
+    /// The program's word on a flow.
+    pub fn set_flow(&mut self, now: Time, flow: usize, pace: Pace) {
+        if let Some(flows) = &mut self.flows {
+            flows.set(now, flow, pace);
+        }
     }
 
     /// A `creditToBtx` event (section 6.3). A packet that has arrived is not marked (homa_tr.md, E4),
@@ -259,14 +277,20 @@ impl Packetization {
     /// started and has not arrived.
     pub fn on_timeout(&mut self, now: Time) -> Option<Timeout> {
         let (at, id, rtx_offset) = self.timers.pop(now)?;
-        let limit = self.timeouts_max;
+        let (limit, by_flow) = (self.timeouts_max, self.flows.is_some());
         let message = self.message(id)?;
         let (tag, max_tx) = (message.out.tag, message.max_tx);
         let moved = max_tx > rtx_offset || message.delivered != message.delivered_before;
-        message.timeouts = if moved { 0 } else { message.timeouts + 1 };
+        // What its flow holds back makes no progress of its own.
+        let held = by_flow && message.waiting != 0;
+        message.timeouts = match (moved, held) {
+            (true, _) => 0,
+            (false, true) => message.timeouts,
+            (false, false) => message.timeouts + 1,
+        };
         message.delivered_before = message.delivered;
         if limit.is_some_and(|limit| message.timeouts >= limit) {
-            self.free(id);
+            self.free(at, id);
             return Some(Timeout { tag, gave_up: true, repeats: 0 });
         }
         let mut rtx = below(u16::from(rtx_offset) + 1) & !message.delivered;
@@ -284,11 +308,16 @@ impl Packetization {
         Some(Timeout { tag, gave_up: false, repeats: (rtx & !before).count_ones() })
     }
 
-    /// When the packet that [`Packetization::next`] would give began to wait, at the earliest.
+    /// When the packet that [`Packetization::next`] would give began to wait, at the earliest; or will,
+    /// if its flow is paced.
     #[must_use]
     pub fn waiting_since(&mut self) -> Option<Time> {
         self.drop_finished();
-        self.queues.iter().filter_map(|queue| Some(queue.front()?.since)).min()
+        let Some(flows) = &self.flows else {
+            return self.queues.iter().filter_map(|queue| Some(queue.front()?.since)).min();
+        };
+        let waiting = self.queues.iter().flatten();
+        waiting.filter_map(|descriptor| released(&self.messages, flows, descriptor)).min()
     }
 
     /// Descriptors of messages that are over are passed over at no cost.
@@ -308,20 +337,22 @@ impl Packetization {
     /// The next packet of those that wait since `since` or longer.
     pub fn next(&mut self, since: Time) -> Option<DataPacket> {
         self.drop_finished();
-        let ready = |queue: &&mut VecDeque<Descriptor>| {
-            queue.front().is_some_and(|descriptor| descriptor.since <= since)
-        };
-        let queue = self.queues.iter_mut().find(ready)?;
-        let descriptor = queue.front_mut()?;
+        let (queue, place) = self.ready(since)?;
+        let queue = &mut self.queues[queue];
+        let descriptor = queue.get_mut(place)?;
         let Descriptor { id, bits, is_rtx, .. } = *descriptor;
         let lowest = bits & bits.wrapping_neg();
         descriptor.bits &= !lowest;
         if descriptor.bits == 0 {
-            queue.pop_front();
+            queue.remove(place);
         }
-        let message = self.message(id)?;
+        let message = self.messages.get_mut(usize::from(id))?.as_mut()?;
         let pkt_offset = lowest.trailing_zeros() as u8;
         message.waiting &= !lowest;
+        if let Some(flows) = &mut self.flows {
+            let under_way = message.in_flight() & lowest != 0;
+            flows.sent(message.flow(), under_way, message.payload(pkt_offset), since);
+        }
         let (again, is_new_msg) = (message.sent & lowest != 0, message.sent == 0);
         message.sent |= lowest;
         message.max_tx = message.max_tx.max(pkt_offset);
@@ -330,20 +361,63 @@ impl Packetization {
         Some(DataPacket { message: out, tx_msg_id, buffer, pkt_offset, is_new_msg, is_rtx, again })
     }
 
-    /// Give the message up that the user calls `tag`. Returns whether there was one.
-    pub fn cancel(&mut self, tag: u64) -> bool {
-        let is_it = |m: &Option<Message>| m.is_some_and(|message| message.out.tag == tag);
-        let id = self.messages.iter().position(is_it);
-        id.is_some_and(|id| self.free(id as u16).is_some())
+    /// The queue of the next packet and its descriptor's place there, which is the front unless the flows of those
+    /// before it may not send.
+    fn ready(&self, since: Time) -> Option<(usize, usize)> {
+        let mut queues = self.queues.iter().enumerate();
+        let Some(flows) = &self.flows else {
+            let first =
+                |queue: &VecDeque<Descriptor>| queue.front().is_some_and(|d| d.since <= since);
+            return queues.find(|(_, queue)| first(queue)).map(|(at, _)| (at, 0));
+        };
+        let may = |d: &Descriptor| {
+            released(&self.messages, flows, d).is_some_and(|released| released <= since)
+        };
+        queues.find_map(|(at, queue)| Some((at, queue.iter().position(may)?)))
     }
 
-    fn free(&mut self, id: u16) -> Option<u64> {
+    /// Give the message up that the user calls `tag`. Returns whether there was one.
+    pub fn cancel(&mut self, now: Time, tag: u64) -> bool {
+        let is_it = |m: &Option<Message>| m.is_some_and(|message| message.out.tag == tag);
+        let id = self.messages.iter().position(is_it);
+        id.is_some_and(|id| self.free(now, id as u16).is_some())
+    }
+
+    fn free(&mut self, now: Time, id: u16) -> Option<u64> {
         let message = self.messages.get_mut(usize::from(id))?.take()?;
+        if let Some(flows) = &mut self.flows {
+            flows.done(now, message.flow(), message.in_flight().count_ones());
+        }
         self.buffers.give(message.buffer);
         self.ids.give(id);
         self.timers.cancel(id);
         Some(message.out.tag)
     }
+}
+
+impl Message {
+    /// Packets that have been sent and have not arrived.
+    const fn in_flight(&self) -> u64 {
+        self.sent & !self.delivered
+    }
+
+    const fn flow(&self) -> usize {
+        flow_of(self.out.dst_ip)
+    }
+
+    /// Bytes of payload in packet `index`.
+    fn payload(&self, index: u8) -> u16 {
+        self.out.msg_len.saturating_sub(u16::from(index) * PAYLOAD).min(PAYLOAD)
+    }
+}
+
+/// Since when the next packet of a descriptor may be in the arbiter; `None`: its flow's window is shut, or the message
+/// is over.
+fn released(messages: &[Option<Message>], flows: &Flows, d: &Descriptor) -> Option<Time> {
+    let message = messages.get(usize::from(d.id))?.as_ref().filter(|m| m.serial == d.serial)?;
+    let lowest = d.bits & d.bits.wrapping_neg();
+    let open = flows.open_since(message.flow(), message.in_flight() & lowest != 0)?;
+    Some(open.max(d.since))
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! `[transport] kind = "p4"`: a P4 program on the NIC of [`nic::nano`], and that NIC's sizes.
 
+use endpoint::Framing;
 use nic::nano::buffers::SizeClass;
 use nic::nano::config::{Config, ConfigError};
 use nic::nano::endpoint::{FRAMING, Nano, Runs};
 use units::Dur;
 
 use super::nano::{Timeouts, buffers};
-use super::{Around, Transport, preset, refused};
+use super::{Around, Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::p4::Compiled;
@@ -19,21 +20,25 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
     let protocols: Protocols = table.need("protocol")?;
     let parts: Vec<String> = protocols.0.iter().filter_map(|(name, _)| name.clone()).collect();
     let config = config(table, around.mode, &protocols)?;
+    let overhead = bytes(table, "overhead", Some(FRAMING.overhead), 64)?;
+    let framing = Framing { overhead, ..FRAMING };
+    let telemetry = table.or("telemetry", false)?;
     let runs: Runs = compiled.first(table)?;
     Nano::new(&compiled.program, runs, config.clone()).map_err(|why| {
         let error = table.error("program", why.to_string(), "this program");
         error.hint("p4/include/nano.p4 declares what the NIC has")
     })?;
     Ok(Transport {
-        mtu: FRAMING.payload + FRAMING.overhead,
+        mtu: framing.payload + framing.overhead,
         parts,
         // Types of service count from zero, classes the other way.
         classes: (8_u8.saturating_sub(config.priorities)..8).collect(),
         first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
         longest: u64::from(config.longest()),
+        telemetry,
         ..Transport::new(
-            FRAMING,
+            framing,
             config.protocols.first().copied().unwrap_or(0),
             Box::new(move || {
                 let runs = compiled.runs()?;

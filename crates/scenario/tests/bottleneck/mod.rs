@@ -118,10 +118,29 @@ impl Observer for Bottleneck {
     }
 }
 
+/// Levels of the queue, and how long each lasted, by bytes.
+pub(crate) fn stays(levels: &[Level]) -> Vec<(u64, u64)> {
+    let mut stays: Vec<(u64, u64)> =
+        levels.windows(2).map(|pair| (pair[0].bytes, pair[1].at.since(pair[0].at).0)).collect();
+    stays.sort_unstable();
+    stays
+}
+
+/// The mean over time, bytes.
+pub(crate) fn mean(levels: &[Level]) -> f64 {
+    let stays = stays(levels);
+    let whole: f64 = stays.iter().map(|stay| stay.1 as f64).sum();
+    stays.iter().map(|&(bytes, time)| bytes as f64 * time as f64).sum::<f64>() / whole
+}
+
 /// Run the scenario that is `text`, on one thread, so that packets are seen in order.
 pub(crate) fn watch(text: &str) -> (Outcome, Bottleneck) {
     let scenario = Scenario::parse("test", text, Path::new("."), &[]);
-    let scenario = scenario.unwrap_or_else(|e| panic!("{}", e.render(false)));
+    watch_scenario(&scenario.unwrap_or_else(|e| panic!("{}", e.render(false))))
+}
+
+/// The same with one that is read.
+pub(crate) fn watch_scenario(scenario: &Scenario) -> (Outcome, Bottleneck) {
     let options = Options { threads: Some(1), ..Options::default() };
-    observe(&scenario, &options, Bottleneck::new(scenario.topology())).unwrap()
+    observe(scenario, &options, Bottleneck::new(scenario.topology())).unwrap()
 }

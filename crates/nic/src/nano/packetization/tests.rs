@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const TIMEOUT: Dur = Dur::from_us(7);
 
 fn packetization() -> Packetization {
-    Packetization::new(&Config::prototype(2, TIMEOUT))
+    Packetization::new(&Config::prototype(2, TIMEOUT), false)
 }
 
 fn message(packets: u16) -> Outgoing {
@@ -47,6 +47,34 @@ fn a_message_sends_its_window_and_then_what_credit_releases() {
     assert_eq!(drain(&mut p), [(4, false)]);
 }
 
+/// Two messages to one host share its window, a third one to another host passes them by; a repeat needs no window,
+/// and what is over holds none.
+#[test]
+fn a_flow_has_one_window() {
+    let mut p = Packetization::new(&Config::prototype(3, TIMEOUT), true);
+    let to = |tag, dst_ip| Outgoing { dst_ip, msg_len: 2048, ..Outgoing::for_test(tag) };
+    for (tag, host) in [(1, 9), (2, 9), (3, 8)] {
+        assert!(p.submit(Time(0), to(tag, host)));
+    }
+    let all = |p: &mut Packetization, at| -> Vec<(u64, u8)> {
+        std::iter::from_fn(|| p.next(Time(at)).map(|d| (d.message.tag, d.pkt_offset))).collect()
+    };
+    assert_eq!(all(&mut p, 0), [(1, 0), (1, 1), (2, 0), (3, 0), (3, 1)]);
+    assert_eq!(p.waiting_since(), None, "packet 1 of message 2 has no room");
+    let timeout = time_out(&mut p);
+    assert_eq!((timeout.tag, timeout.repeats), (1, 1), "its packet 0: the timer began with it");
+    assert_eq!(all(&mut p, TIMEOUT.0 * 2), [(1, 0)]);
+    let later = Time(TIMEOUT.0 * 2);
+    assert_eq!(p.delivered(later, 0, 0b11), Some(1));
+    assert_eq!(p.waiting_since(), Some(later), "not before its window has opened");
+    assert_eq!(all(&mut p, later.0 - 1), []);
+    assert_eq!(all(&mut p, later.0), [(2, 1)]);
+    assert!(p.submit(later, to(4, 9)));
+    assert_eq!(all(&mut p, later.0), [(4, 0)], "two of message 2 and one of message 4");
+    assert!(p.cancel(later, 2));
+    assert_eq!(all(&mut p, later.0), [(4, 1)]);
+}
+
 /// A NACK marks; what it marks leaves with the next credit, if that is only repeated.
 #[test]
 fn a_nack_marks_and_credit_sends() {
@@ -61,7 +89,7 @@ fn a_nack_marks_and_credit_sends() {
     nack(&mut p, 0, Some(3));
     assert_eq!(drain(&mut p), [(0, true)]);
     // E4: one that has arrived is not marked, nor one that is no packet of the message.
-    p.delivered(0, 0b1);
+    p.delivered(Time(0), 0, 0b1);
     nack(&mut p, 0, Some(3));
     nack(&mut p, 70, Some(3));
     assert_eq!(drain(&mut p), []);
@@ -93,7 +121,7 @@ fn a_timeout_repeats_what_was_sent_before_it_was_started() {
     grant(&mut p, 3);
     drain(&mut p);
     assert_eq!(time_out(&mut p).repeats, 2, "packets 0 and 1");
-    p.delivered(0, 0b1);
+    p.delivered(Time(0), 0, 0b1);
     assert_eq!(drain(&mut p), [(0, true), (1, true)], "a descriptor is fixed");
     assert_eq!(time_out(&mut p).repeats, 2, "packets 1 and 2");
 }
@@ -130,7 +158,7 @@ fn progress_is_an_arrival_too() {
     for _ in 0..4 {
         assert!(!time_out(&mut p).gave_up);
     }
-    p.delivered(0, 0b1);
+    p.delivered(Time(0), 0, 0b1);
     assert!((0..5).all(|_| !time_out(&mut p).gave_up));
     assert!(time_out(&mut p).gave_up);
 }
@@ -141,7 +169,7 @@ fn a_probe_goes_beyond_the_credit_where_nothing_can_be_repeated() {
     let mut p = packetization();
     p.submit(Time(0), message(5));
     drain(&mut p);
-    p.delivered(0, 0b11);
+    p.delivered(Time(0), 0, 0b11);
     assert_eq!(time_out(&mut p).repeats, 0, "packet 1 was sent since the timer started");
     assert_eq!(time_out(&mut p).repeats, 1);
     assert_eq!(drain(&mut p), [(2, true)]);
@@ -149,7 +177,7 @@ fn a_probe_goes_beyond_the_credit_where_nothing_can_be_repeated() {
     strict.probe = false;
     strict.submit(Time(0), message(5));
     drain(&mut strict);
-    strict.delivered(0, 0b11);
+    strict.delivered(Time(0), 0, 0b11);
     assert_eq!([0; 2].map(|_| time_out(&mut strict).repeats), [0, 0]);
 }
 
@@ -160,10 +188,10 @@ fn a_message_that_is_over_is_not_known_by_its_number() {
     let number = p.next(Time(0)).unwrap().tx_msg_id;
     assert_eq!((number, p.cell(number)), (32, 0));
     assert_eq!((p.id_of(32, 3), p.id_of(0, 3), p.id_of(32, 4)), (Some(0), None, None));
-    assert_eq!(p.delivered(0, 0b1), Some(77));
+    assert_eq!(p.delivered(Time(0), 0, 0b1), Some(77));
     assert_eq!(p.id_of(32, 3), None);
     // A second ACK, a late PULL.
-    assert_eq!(p.delivered(0, 0b1), None);
+    assert_eq!(p.delivered(Time(0), 0, 0b1), None);
     grant(&mut p, 9);
     assert_eq!(drain(&mut p), []);
 }
@@ -173,7 +201,7 @@ fn without_an_id_or_a_buffer_a_message_is_not_taken() {
     let mut p = packetization();
     assert!((0..16).all(|tag| p.submit(Time(0), Outgoing { tag, ..message(1) })));
     assert!(!p.submit(Time(0), message(1)), "no id");
-    assert!(p.cancel(9) && !p.cancel(9));
+    assert!(p.cancel(Time(0), 9) && !p.cancel(Time(0), 9));
     assert!(!p.submit(Time(0), message(39)), "no buffer is large enough");
     assert!(p.submit(Time(0), message(38)));
 }
@@ -235,7 +263,7 @@ proptest! {
                 Step::Submit(packets) => {
                     p.submit(now, Outgoing { tag: n as u64, ..message(packets) });
                 }
-                Step::Delivered(id, bits) => { p.delivered(id, bits); }
+                Step::Delivered(id, bits) => { p.delivered(Time(0), id, bits); }
                 Step::Credit(id, rtx, new_credit) => p.credit(now, id, Credit { rtx, new_credit }),
                 Step::Timeout => if let Some(at) = p.next_timeout() {
                     now = now.max(at);

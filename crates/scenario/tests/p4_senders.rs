@@ -1,0 +1,110 @@
+//! `hpcc.p4`, `swift.p4` and `dcqcn.p4` over the simulated fabric, from packets alone: against closed forms and bounds of
+//! specs/dcqcn_pfc_hpcc_swift.md, and against the same rules as they are built in, on the same fabric.
+
+mod bottleneck;
+
+use std::path::Path;
+
+use bottleneck::{mean, stays, watch_scenario};
+use trimline_scenario::{Options, Scenario, simulate};
+use units::{Dur, Time};
+
+/// A scenario of `scenarios/p4`, changed.
+fn load(name: &str, sets: &[&str]) -> Scenario {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/p4").join(name);
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
+
+/// What the link to host 0 carried in a window of time, and its queue there.
+#[derive(Debug)]
+struct Seen {
+    /// Bytes on the wire, as a part of what the link can carry.
+    utilization: f64,
+    /// Mean over time, bytes.
+    queue: f64,
+    /// For 99 % of the time it is not longer.
+    p99: u64,
+    /// Jain's index of what the sources have placed.
+    fairness: f64,
+    dropped: u64,
+    pauses: u64,
+}
+
+fn see(scenario: &Scenario, gbps: f64, from: Time, to: Time) -> Seen {
+    let (outcome, seen) = watch_scenario(scenario);
+    let window = to.since(from).as_s_f64();
+    let levels = seen.levels(from, Time(to.0 - Dur::from_us(10).0));
+    let stays = stays(&levels);
+    let whole: u64 = stays.iter().map(|stay| stay.1).sum();
+    let mut left = whole / 100;
+    let long = stays.iter().rev().find(|stay| {
+        let covers = stay.1 >= left;
+        left = left.saturating_sub(stay.1);
+        covers
+    });
+    let mut shares = std::collections::BTreeMap::new();
+    for message in &seen.messages {
+        *shares.entry(message.key.src).or_insert(0.0) += message.placed_in_window as f64;
+    }
+    let (sum, squares) =
+        shares.values().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    Seen {
+        utilization: seen.arrived(from, to) as f64 * 8.0 / (gbps * 1e9 * window),
+        queue: mean(&levels),
+        p99: long.map_or(0, |stay| stay.0),
+        fairness: sum * sum / (shares.len() as f64 * squares),
+        dropped: outcome.counters.dropped,
+        pauses: outcome.links.iter().map(|link| link.pfc.pauses).sum(),
+    }
+}
+
+const fn us(n: u64) -> Time {
+    Time(n * 1_000_000)
+}
+
+/// Who sends, in a P4 scenario and in its native one.
+fn senders(n: u32) -> [String; 2] {
+    [format!("traffic.sources=1-{n}"), format!("traffic.senders={n}")]
+}
+
+/// A P4 scenario and its native one with so many senders.
+fn both(name: &str, n: u32, gbps: f64, window: (Time, Time)) -> [Seen; 2] {
+    let [p4, native] = senders(n);
+    let generated = load(&format!("{name}.toml"), &[&p4, "transport.backend=rust"]);
+    let native = load(&format!("{name}_native.toml"), &[&native]);
+    [generated, native].map(|scenario| see(&scenario, gbps, window.0, window.1))
+}
+
+/// Spec H2, H3, I10: n flows of N = 16 expected load the link to eta + (1 - eta) n / N, by the increase that each adds
+/// (rounding packets keeps more than four of them below it); the queue is a few packets, nobody is paused, and all is as
+/// it is with the rule that is built in.
+#[test]
+fn hpcc_leaves_a_link_a_little_below_full() {
+    for n in [1, 2, 4, 8, 16] {
+        let [p4, native] = both("hpcc", n, 100.0, (us(1000), us(2000)));
+        let all = format!("{n} flows: {p4:?}, native {native:?}");
+        let law = 0.95 + 0.05 * f64::from(n) / 16.0;
+        assert!(p4.utilization > 0.95 && p4.utilization < law + 0.002, "{all}");
+        assert!(n > 4 || p4.utilization > law - 0.003, "{all}");
+        assert!((p4.utilization - native.utilization).abs() < 0.012, "{all}");
+        assert!((p4.queue - native.queue).abs() < 600.0 && p4.p99 <= 10_000, "{all}");
+        assert!(p4.fairness > 0.995, "{all}");
+        assert_eq!((p4.dropped, p4.pauses), (0, 0), "{all}");
+    }
+}
+
+/// The reference and the generated code make the same run of it, packet for packet.
+#[test]
+fn interpreter_and_generated_rust_give_the_same_run() {
+    for name in ["hpcc.toml"] {
+        let run = |backend: &str| {
+            let sets = [backend, "measure.from=0us", "measure.to=100us"];
+            let simulated = simulate(&load(name, &sets), &Options::default(), &mut |_| ()).unwrap();
+            (simulated.outcome.digest, simulated.outcome.counters.data_sent)
+        };
+        let interpreted = run("transport.backend=interpreter");
+        assert!(interpreted.1 > 400, "{name}: {interpreted:?}");
+        assert_eq!(run("transport.backend=rust"), interpreted, "{name}");
+    }
+}

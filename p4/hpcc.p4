@@ -1,0 +1,260 @@
+// HPCC (Li et al., SIGCOMM 2019, algorithm 1; specs/dcqcn_pfc_hpcc_swift.md, section 5) for the nanoTransport NIC, with
+// the parameters of the NIC's ns-3 model (specs/nanotransport.md, section 13). Switches write what their links carry
+// and how long their queues are into DATA packets (INT); receivers send that back in ACKs; the sender finds
+// the busiest link and sets a window that leaves it a little below full.
+//
+// A flow is all messages to one host. What the algorithm counts in sequence numbers is in times here: an ACK ends a round
+// trip if what it answers was sent after the window last became the reference.
+//
+// Arithmetic is in fixed point. Against the algorithm in real numbers, one ACK's U is wrong by at most 0.03 % and 2^-22, its
+// window by 0.06 % and 1/16 byte, its pace by 0.03 %; a test holds it to that.
+#include <core.p4>
+#include <nano.p4>
+#include "headers.p4"
+#include "reciprocal.p4"
+
+const bit<8> PROTOCOL = 197;
+const bit<16> TRANSPORT_LEN = 64;
+
+/// T: a little more than the longest round-trip time without queues, ns.
+const int BASE_RTT = 13000;
+/// The NIC's line, Gb/s.
+const int LINE_RATE = 100;
+/// W_AI: what is added to the window at each step, bytes.
+const int INCREASE = 80;
+/// Eta: the utilisation aimed at, in thousandths.
+const int UTILIZATION = 950;
+/// maxStage: after so many increases the window is set by the utilisation, whatever that is.
+const bit<8> MAX_STAGE = 5;
+/// Packets that may be under way at least.
+const bit<16> MIN_CREDIT = 2;
+/// The window never means less than this, Mb/s.
+const int MIN_RATE = 100;
+
+/// What the port of a switch writes (wire::int): 3 bits of rate, 24 bits of time in ns, 20 bits of bytes sent in 128
+/// bytes for each 25 Gb/s of its line, 17 bits of queue in 80 bytes for each 25 Gb/s.
+header int_t {
+    bit<16> passed;  // switch ports
+    bit<64> hop0;
+    bit<64> hop1;
+    bit<64> hop2;
+    bit<64> hop3;
+    bit<64> hop4;
+}
+
+struct headers_t {
+    ethernet_t ethernet;
+    ipv4_t     ipv4;
+    sender_t   sender;
+    int_t      telemetry;
+}
+
+#include "sender_rules.p4"
+
+parser HpccParser(packet_in packet, out headers_t headers, inout nothing_t local) {
+    state start {
+        packet.extract(headers.ethernet);
+        packet.extract(headers.ipv4);
+        transition select(headers.ethernet.ether_type, headers.ipv4.version_ihl,
+                          headers.ipv4.protocol) {
+            (ETHERTYPE_IPV4, VERSION_IHL, PROTOCOL): hpcc;
+            default: reject;
+        }
+    }
+    state hpcc {
+        packet.extract(headers.sender);
+        packet.extract(headers.telemetry);
+        transition accept;
+    }
+}
+
+// ---- Units. A utilisation counts in 2^-24, a window in 2^-8 bytes; products of a utilisation and a time in ns.
+
+/// Bytes of a full packet on the wire.
+const int PACKET = 1122;
+/// A unit of bytes sent lasts 128 * 8 / 25 ns on its line.
+const bit<80> SENT_TIME = (128 * 8 << 24) / 25;
+/// A unit of queue, 80 * 8 / 25 ns long, as a part of T; in 2^-40.
+const bit<80> QUEUE_SHARE = (80 * 8 << 40) / (25 * BASE_RTT);
+const bit<24> ROUND_TRIP = BASE_RTT;
+/// 1/T in 2^-40.
+const bit<96> PER_ROUND_TRIP = (1 << 40) / BASE_RTT;
+const bit<32> TARGET = (UTILIZATION << 24) / 1000;
+/// Eta in 2^-16.
+const bit<96> ETA = (UTILIZATION << 16) / 1000;
+/// W_init: what the line carries in T.
+const bit<32> FULL_WINDOW = (LINE_RATE * BASE_RTT << 8) / 8;
+const bit<32> LEAST_WINDOW = (MIN_RATE * BASE_RTT << 8) / 8000;
+const bit<32> STEP = INCREASE << 8;
+/// One packet's part of a window, in 2^-40.
+const bit<64> PER_PACKET = (1 << 32) / PACKET;
+/// T in cycles of 3.2 GHz, for a packet's bytes in each of its 16 words, in 1/256: over a window it is the gap.
+const bit<96> SPREAD = BASE_RTT * 32 * PACKET * 65536 / 160;
+
+/// One link's load since the ACK before: the new one if it is busier than what was found before it.
+control Hop(in bit<64> now, in bit<64> before, in bool counts, inout bool found,
+            inout bit<24> gap, inout bit<56> load) {
+    apply {
+        bit<24> time = now[60:37] - before[60:37];
+        bit<20> sent = now[36:17] - before[36:17];
+        bit<17> queue = now[16:0] < before[16:0] ? now[16:0] : before[16:0];
+        // u * time, where u = queue / (B T) + sent / (time B)
+        bit<80> queued = ((bit<80>)queue * (bit<80>)time * QUEUE_SHARE) >> 16;
+        bit<80> busy = (bit<80>)sent * SENT_TIME + queued;
+        bit<56> here = busy[79:56] == 0 ? busy[55:0] : 0xffffffffffffff;
+        bool busier = (bit<80>)here * (bit<80>)gap > (bit<80>)load * (bit<80>)time;
+        if (counts && time != 0 && (!found || busier)) {
+            found = true;
+            gap = time;
+            load = here;
+        }
+    }
+}
+
+control HpccIngress(inout headers_t headers, inout nothing_t local, in nic_t nic,
+                    inout ingress_metadata_t ingress) {
+    // Of each flow. W_c is zero before its first ACK.
+    Register<bit<32>>(FLOWS) reference;  // W_c
+    Register<bit<8>>(FLOWS) stages;      // incStage
+    Register<bit<32>>(FLOWS) utilization;  // U
+    Register<bit<32>>(FLOWS) round_began;  // when W_c last changed: lastUpdateSeq
+    // L: what the last ACK brought.
+    Register<bit<16>>(FLOWS) passed;
+    Register<bit<64>>(FLOWS) hop0;
+    Register<bit<64>>(FLOWS) hop1;
+    Register<bit<64>>(FLOWS) hop2;
+    Register<bit<64>>(FLOWS) hop3;
+    Register<bit<64>>(FLOWS) hop4;
+
+    ReceiveData() receive_data;
+    Delivered() deliver;
+    Hop() link0;
+    Hop() link1;
+    Hop() link2;
+    Hop() link3;
+    Hop() link4;
+    Reciprocal() by_time;
+    Reciprocal() by_load;
+    Reciprocal() by_window;
+
+    apply {
+        ingress.drop = 1;
+        bool data = headers.sender.flags & (DATA_FLAG | CHOP_FLAG) == DATA_FLAG;
+        bool ack = headers.sender.flags & ACK_FLAG != 0;
+        int_t t = headers.telemetry;
+        if (data) {
+            receive_data.apply(headers, ACK_FLAG, t.hop0 ++ t.hop1, t.hop2 ++ t.hop3,
+                               t.hop4 ++ 16w0 ++ t.passed ++ headers.sender.sent_at, ingress);
+        }
+        if (ack) {
+            deliver.apply(headers);
+        }
+        if (ack && t.passed != 0) {
+            bit<32> flow = headers.ipv4.src & (FLOWS - 1);
+            int_t last;
+            last.passed = passed.read(flow);
+            last.hop0 = hop0.read(flow);
+            last.hop1 = hop1.read(flow);
+            last.hop2 = hop2.read(flow);
+            last.hop3 = hop3.read(flow);
+            last.hop4 = hop4.read(flow);
+            passed.write(flow, t.passed);
+            hop0.write(flow, t.hop0);
+            hop1.write(flow, t.hop1);
+            hop2.write(flow, t.hop2);
+            hop3.write(flow, t.hop3);
+            hop4.write(flow, t.hop4);
+            bit<32> w_c = reference.read(flow);
+            bit<8> stage = stages.read(flow);
+            bit<32> u = utilization.read(flow);
+            bit<32> began = round_began.read(flow);
+
+            // MeasureInflight. Another way than the last ACK's has nothing to compare with.
+            bool same_way = t.passed == last.passed && t.hop0[63:61] == last.hop0[63:61]
+                            && t.hop1[63:61] == last.hop1[63:61]
+                            && t.hop2[63:61] == last.hop2[63:61]
+                            && t.hop3[63:61] == last.hop3[63:61]
+                            && t.hop4[63:61] == last.hop4[63:61];
+            bool found = false;
+            bit<24> time = 1;
+            bit<56> load = 0;
+            link0.apply(t.hop0, last.hop0, same_way, found, time, load);
+            link1.apply(t.hop1, last.hop1, same_way && t.passed > 1, found, time, load);
+            link2.apply(t.hop2, last.hop2, same_way && t.passed > 2, found, time, load);
+            link3.apply(t.hop3, last.hop3, same_way && t.passed > 3, found, time, load);
+            link4.apply(t.hop4, last.hop4, same_way && t.passed > 4, found, time, load);
+            bit<18> inverse;
+            bit<8> exponent;
+            by_time.apply((bit<32>)time, inverse, exponent);
+            bit<96> fresh;
+            if (time > ROUND_TRIP) {
+                fresh = ((bit<96>)load * (bit<96>)inverse) >> (18 + exponent);
+            } else {
+                bit<96> rest = (bit<96>)(ROUND_TRIP - time);
+                fresh = (((bit<96>)u * rest + (bit<96>)load) * PER_ROUND_TRIP) >> 40;
+            }
+            u = fresh[95:32] == 0 ? fresh[31:0] : 0xffffffff;
+
+            // ComputeWind.
+            bool multiply = u >= TARGET || stage >= MAX_STAGE;
+            by_load.apply(u | 1, inverse, exponent);
+            bit<96> share = (((bit<96>)w_c * ETA) >> 16) * (bit<96>)inverse;
+            bit<96> window = multiply ? (share << 24) >> (18 + exponent) : (bit<96>)w_c;
+            window = window + (bit<96>)STEP;
+            bit<32> w = window > (bit<96>)FULL_WINDOW ? FULL_WINDOW : window[31:0];
+            w = w < LEAST_WINDOW ? LEAST_WINDOW : w;
+            by_window.apply(w, inverse, exponent);
+            bit<96> gap = (SPREAD * (bit<96>)inverse) >> (18 + exponent);
+
+            // NewAck.
+            bool first = w_c == 0;
+            bool ends_round = (headers.sender.sent_at - began)[31:31] == 0;
+            if (first) {
+                reference.write(flow, FULL_WINDOW);
+                utilization.write(flow, 1 << 24);
+                round_began.write(flow, nic.now);
+            } else if (found) {
+                utilization.write(flow, u);
+                if (ends_round) {
+                    reference.write(flow, w);
+                    stages.write(flow, multiply ? 0 : stage + 1);
+                    round_began.write(flow, nic.now);
+                }
+                bit<64> packets = ((bit<64>)w * PER_PACKET + 0xffffffffff) >> 40;
+                flow_event_t event;
+                event.flow = (bit<8>)flow;
+                event.window = packets[15:0] < MIN_CREDIT ? MIN_CREDIT : packets[15:0];
+                event.gap = gap[31:0];
+                set_flow(event);
+            }
+        }
+    }
+}
+
+control HpccEgress(inout headers_t headers, inout nothing_t local, in nic_t nic,
+                   in egress_metadata_t egress) {
+    FillHeaders() fill;
+
+    apply {
+        bool data = (egress.flags & DATA_FLAG) != 0;
+        fill.apply(headers, nic, egress, data ? TOS_DATA | TOS_TELEMETRY : 0);
+        headers.telemetry.setValid();
+        headers.telemetry.passed = egress.note2[47:32];
+        headers.telemetry.hop0 = egress.note0[127:64];
+        headers.telemetry.hop1 = egress.note0[63:0];
+        headers.telemetry.hop2 = egress.note1[127:64];
+        headers.telemetry.hop3 = egress.note1[63:0];
+        headers.telemetry.hop4 = egress.note2[127:64];
+    }
+}
+
+control HpccDeparser(packet_out packet, in headers_t headers) {
+    apply {
+        packet.emit(headers.ethernet);
+        packet.emit(headers.ipv4);
+        packet.emit(headers.sender);
+        packet.emit(headers.telemetry);
+    }
+}
+
+NanoNic(HpccParser(), HpccIngress(), HpccEgress(), HpccDeparser()) main;
