@@ -8,7 +8,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 1 | type: 1 DATA, 2 GRANT, 3 RESEND, 4 UNKNOWN, 5 BUSY, 6 NEED_ACK, 7 ACK |
-//! | 1 | 1 | GRANT, RESEND: priority level, 0 the highest. DATA: 1 marks a request whose response must begin with little (incast control), 2 a response. UNKNOWN, BUSY: 1 if the message is one of the packet's source |
+//! | 1 | 1 | GRANT, RESEND: priority level, 0 the highest. DATA, a sum: 1 marks a request whose response must begin with little (incast control), 2 a response, 4 one that begins with little. UNKNOWN, BUSY: 1 if the message is one of the packet's source |
 //! | 2 | 2 | DATA: payload length, before any trimming |
 //! | 4 | 4 | number of the message |
 //! | 8 | 4 | GRANT: packets permitted so far. RESEND: first packet. ACK: the first number that is missing |
@@ -20,7 +20,7 @@
 //! |---|---|---|
 //! | 8 | 4 | index of the packet in the message |
 //! | 12 | 6 | length of the message in bytes, all ones if it never ends |
-//! | 18 | 2 | packets that come unasked, counted from the first; all ones: so many or more |
+//! | 18 | 2 | packets that come unasked, counted from the first; all ones: so many or more. If the message begins with little: payload of its first packet, which alone comes unasked |
 //! | 20 | 2 | how far below this number the sender's oldest open message to this host is; all ones: unknown |
 //! | 22 | 4 | of the messages of the other direction, the first number that is missing |
 //! | 26 | 4 | bit n stands for the message n + 1 numbers later: set if it is whole |
@@ -65,8 +65,11 @@ pub struct Data {
     pub index: u32,
     /// Bytes of the message; [`ENDLESS`] if it never ends.
     pub size: u64,
-    /// Packets, from the first on, that come unasked. [`u16::MAX`]: so many or more.
+    /// Packets, from the first on, that come unasked. [`u16::MAX`]: so many or more. 1 if there is a `head`.
     pub unasked: u16,
+    /// Payload of the first packet, if that is shorter than a full one though others follow (incast control);
+    /// otherwise zero.
+    pub head: u16,
     /// The sender's oldest open message to this host is so far below; [`u16::MAX`]: unknown.
     pub oldest: u16,
     /// A request whose response must begin with little (incast control).
@@ -193,12 +196,7 @@ impl Repr {
         let (kind, second, a, b) = match self.kind {
             Kind::Data(data) => {
                 put_data(bytes, &data);
-                (
-                    1,
-                    u8::from(data.marked) | u8::from(data.response) << 1,
-                    data.index,
-                    get32(bytes, 12),
-                )
+                (1, flags(&data), data.index, get32(bytes, 12))
             }
             Kind::Grant { granted, level } => (2, level, granted, 0),
             Kind::Resend { first, end, level } => (3, level, first, end),
@@ -216,13 +214,21 @@ impl Repr {
     }
 }
 
+/// The second byte of DATA.
+fn flags(data: &Data) -> u8 {
+    u8::from(data.marked) | u8::from(data.response) << 1 | u8::from(data.head > 0) << 2
+}
+
 fn parse_data(bytes: &[u8; DATA_LEN]) -> Data {
     let size = u64::from(get32(bytes, 12)) << 16 | u64::from(get16(bytes, 16));
+    let first = get16(bytes, 18);
+    let (unasked, head) = if bytes[1] & 4 == 4 { (1, first) } else { (first, 0) };
     Data {
         len: get16(bytes, 2),
         index: get32(bytes, 8),
         size,
-        unasked: get16(bytes, 18),
+        unasked,
+        head,
         oldest: get16(bytes, 20),
         marked: bytes[1] & 1 == 1,
         response: bytes[1] & 2 == 2,
@@ -234,7 +240,8 @@ fn parse_data(bytes: &[u8; DATA_LEN]) -> Data {
 fn put_data(bytes: &mut [u8; DATA_LEN], data: &Data) {
     bytes[2..4].copy_from_slice(&data.len.to_be_bytes());
     bytes[12..18].copy_from_slice(&data.size.min(ENDLESS).to_be_bytes()[2..]);
-    bytes[18..20].copy_from_slice(&data.unasked.to_be_bytes());
+    let first = if data.head > 0 { data.head } else { data.unasked };
+    bytes[18..20].copy_from_slice(&first.to_be_bytes());
     bytes[20..22].copy_from_slice(&data.oldest.to_be_bytes());
     bytes[22..26].copy_from_slice(&data.whole.first_missing.to_be_bytes());
     bytes[26..30].copy_from_slice(&data.whole.behind.to_be_bytes());
@@ -258,6 +265,7 @@ mod tests {
         index: 5,
         size: 90_000,
         unasked: 7,
+        head: 0,
         oldest: 3,
         marked: true,
         response: false,
@@ -277,6 +285,12 @@ mod tests {
         ];
         let header = Repr { number: 9, kind: Kind::Data(DATA) }.to_bytes();
         assert_eq!(header.as_slice(), expected);
+        // A response that begins with 400 B: they replace the number of packets.
+        let short = Data { unasked: 1, head: 400, marked: false, response: true, ..DATA };
+        let header = Repr { number: 9, kind: Kind::Data(short) }.to_bytes();
+        assert_eq!(header.as_slice()[..2], [1, 2 + 4]);
+        assert_eq!(header.as_slice()[18..20], [0x01, 0x90]);
+        assert_eq!(Repr::parse(header.as_slice()), Ok(Repr { number: 9, kind: Kind::Data(short) }));
     }
 
     #[test]
@@ -305,9 +319,10 @@ mod tests {
                 match kind {
                     0 => {
                         let response = level & 1 == 1;
-                        let data =
-                            Data { len, index, size, unasked, oldest, marked, response, whole };
-                        Kind::Data(data)
+                        let head = if level & 2 == 2 { oldest } else { 0 };
+                        let unasked = if head > 0 { 1 } else { unasked };
+                        let rest = Data { len, index, size, whole, ..DATA };
+                        Kind::Data(Data { unasked, head, oldest, marked, response, ..rest })
                     }
                     1 => Kind::Grant { granted: index, level },
                     2 => Kind::Resend { first: index, end: word, level },

@@ -23,7 +23,8 @@ pub struct Incast {
     /// While more requests than this are unanswered, further ones are marked. A request is any message that is no
     /// response: meant for traffic of requests and responses.
     pub threshold: u32,
-    /// The response to a marked request begins with so many bytes unasked, rounded up to whole packets.
+    /// The response to a marked request begins with so many bytes unasked: in a packet of its own that is no
+    /// longer, or rounded up to whole packets if it is not less than one.
     pub bytes: u32,
 }
 
@@ -159,18 +160,10 @@ impl Config {
         Framing { payload: self.payload, overhead: self.header }
     }
 
-    /// Packets of a message of `len` bytes. One of no bytes needs a packet to say so.
-    pub(super) fn packets(&self, len: u64) -> u64 {
-        match len {
-            UNBOUNDED => u64::MAX,
-            len => len.div_ceil(u64::from(self.payload)).max(1),
-        }
-    }
-
-    /// Payload of packet `index` of a message of `len` bytes.
-    pub(super) fn payload_of(&self, index: u64, len: u64) -> u16 {
-        let offset = index.saturating_mul(u64::from(self.payload));
-        len.saturating_sub(offset).min(u64::from(self.payload)) as u16
+    /// How a message of `size` bytes is cut, whose first packet has `head` bytes, or is as the others if that is zero.
+    pub(super) fn cut(&self, size: u64, head: u16) -> Cut {
+        let head = if head == 0 { self.payload } else { head.min(self.payload) };
+        Cut { size, payload: self.payload, head }
     }
 
     /// `rtt_bytes` in packets.
@@ -215,20 +208,60 @@ impl Config {
         (usize::from(self.cutoffs.levels()) + place).min(usize::from(self.levels) - 1) as u8
     }
 
-    /// The level of a grant that leaves `left` packets of a message of `len` bytes ungranted, its own included.
-    pub(super) fn grant_level(&self, scheduled: u8, left: u64, packets: u64, len: u64) -> u8 {
-        if !self.boost_tail || left > self.rtt_packets() {
-            return scheduled;
-        }
-        let left_bytes = len.saturating_sub((packets - left) * u64::from(self.payload));
-        if left_bytes >= u64::from(self.rtt_bytes) {
+    /// The level of a grant for packet `index`, the first that has none.
+    pub(super) fn grant_level(&self, scheduled: u8, index: u64, cut: &Cut) -> u8 {
+        let left_bytes = cut.left(index);
+        if !self.boost_tail || left_bytes >= u64::from(self.rtt_bytes) {
             return scheduled;
         }
         let level = match self.level_by {
-            LevelBy::Length => self.cutoffs.level(len),
+            LevelBy::Length => self.cutoffs.level(cut.size),
             LevelBy::Remaining => self.cutoffs.level(left_bytes),
         };
         scheduled.min(level)
+    }
+}
+
+/// How a message is cut: into full packets but for the last, and for the first of one that begins with little.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    pub(super) size: u64,
+    payload: u16,
+    /// Payload of the first packet, if the message has so much.
+    head: u16,
+}
+
+impl Cut {
+    /// How many packets. One of no bytes needs a packet to say so.
+    pub(super) fn packets(&self) -> u64 {
+        match self.size {
+            UNBOUNDED => u64::MAX,
+            size => 1 + size.saturating_sub(u64::from(self.head)).div_ceil(u64::from(self.payload)),
+        }
+    }
+
+    /// Where packet `index` begins; beyond the end if there is none.
+    pub(super) fn offset(&self, index: u64) -> u64 {
+        let Some(others) = index.checked_sub(1) else { return 0 };
+        others.saturating_mul(u64::from(self.payload)).saturating_add(u64::from(self.head))
+    }
+
+    /// Bytes from packet `index` on.
+    pub(super) fn left(&self, index: u64) -> u64 {
+        self.size.saturating_sub(self.offset(index))
+    }
+
+    /// Payload of packet `index`.
+    pub(super) fn payload_of(&self, index: u64) -> u16 {
+        let full = if index == 0 { self.head } else { self.payload };
+        // At most `full`.
+        self.left(index).min(u64::from(full)) as u16
+    }
+
+    /// The payload of the first packet as headers name it: zero if it is a full one, or all there is.
+    pub(super) fn short_head(&self) -> u16 {
+        let short = self.head < self.payload && self.size > u64::from(self.head);
+        if short { self.head } else { 0 }
     }
 }
 
@@ -259,14 +292,28 @@ mod tests {
     #[test]
     fn the_tail_is_boosted() {
         let w3 = config(&[433, 2339, 6756]);
-        let packets = 20;
-        let len = packets * 1442;
-        let level = |left| w3.grant_level(5, left, packets, len);
+        let cut = w3.cut(20 * 1442, 0);
+        let level = |left: u64| w3.grant_level(5, 20 - left, &cut);
         assert_eq!(level(7), 5, "10094 B are left");
         assert_eq!([6, 5, 4, 2, 1].map(level), [3, 3, 2, 2, 1], "8652, 7210, 5768, 2884, 1442 B");
-        assert_eq!(Config { boost_tail: false, ..w3 }.grant_level(5, 1, packets, len), 5);
+        assert_eq!(Config { boost_tail: false, ..w3 }.grant_level(5, 19, &cut), 5);
         let by_length = Config { level_by: LevelBy::Length, ..w3 };
-        assert_eq!(by_length.grant_level(5, 1, packets, len), 3);
+        assert_eq!(by_length.grant_level(5, 19, &cut), 3);
+    }
+
+    #[test]
+    fn a_message_may_begin_with_a_short_packet() {
+        let w3 = config(&[433]);
+        let packets = |size, head| {
+            let cut = w3.cut(size, head);
+            (0..cut.packets()).map(|n| (cut.offset(n), cut.payload_of(n))).collect::<Vec<_>>()
+        };
+        assert_eq!(packets(3000, 0), [(0, 1442), (1442, 1442), (2884, 116)]);
+        assert_eq!(packets(3000, 400), [(0, 400), (400, 1442), (1842, 1158)]);
+        assert_eq!((packets(400, 400), packets(0, 400)), (vec![(0, 400)], vec![(0, 0)]));
+        assert_eq!(w3.cut(400, 400).short_head(), 0, "all there is");
+        assert_eq!([0, 400, 2000].map(|head| w3.cut(9000, head).short_head()), [0, 400, 0]);
+        assert_eq!([0, 1, 2, 3].map(|n| w3.cut(3000, 400).left(n)), [3000, 2600, 1158, 0]);
     }
 
     #[test]

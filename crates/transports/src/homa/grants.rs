@@ -73,7 +73,7 @@ impl Grants {
             });
         }
         if let Some(conn) = conns.get(at) {
-            let entry = Reverse((conn.left_bytes(config), conn.order, at));
+            let entry = Reverse((conn.left_bytes(), conn.order, at));
             self.senders[sender as usize].messages.push(entry);
         }
         self.change(conns, config, sender);
@@ -85,7 +85,7 @@ impl Grants {
             self.active.remove(place);
             self.senders[sender as usize].active = false;
         }
-        self.wait(conns, config, sender);
+        self.wait(conns, sender);
         self.fill(conns, config);
         if self.active.is_empty() {
             self.wake = Time::NEVER;
@@ -93,8 +93,8 @@ impl Grants {
     }
 
     /// Have `sender` among those that wait, if it needs grants. An entry from before may do.
-    fn wait(&mut self, conns: &mut Slab<Conn>, config: &Config, sender: u32) {
-        let Some((rank, at)) = self.best(conns, config, sender) else { return };
+    fn wait(&mut self, conns: &mut Slab<Conn>, sender: u32) {
+        let Some((rank, at)) = self.best(conns, sender) else { return };
         let Some(conn) = conns.get_mut(at) else { return };
         if conn.waits != Some(rank.0) {
             conn.waits = Some(rank.0);
@@ -103,16 +103,11 @@ impl Grants {
     }
 
     /// The best message of `sender`.
-    fn best(
-        &mut self,
-        conns: &Slab<Conn>,
-        config: &Config,
-        sender: u32,
-    ) -> Option<(Rank, SlotRef)> {
+    fn best(&mut self, conns: &Slab<Conn>, sender: u32) -> Option<(Rank, SlotRef)> {
         let messages = &mut self.senders.get_mut(sender as usize)?.messages;
         loop {
             let &Reverse((left, order, at)) = messages.peek()?;
-            if left > 0 && conns.get(at).is_some_and(|conn| conn.left_bytes(config) == left) {
+            if left > 0 && conns.get(at).is_some_and(|conn| conn.left_bytes() == left) {
                 return Some(((left, order), at));
             }
             messages.pop();
@@ -131,7 +126,7 @@ impl Grants {
             if let Some(conn) = conns.get_mut(at).filter(|conn| conn.waits == Some(rank.0)) {
                 conn.waits = None;
             }
-            let current = self.best(conns, config, sender).is_some_and(|(best, _)| best == rank);
+            let current = self.best(conns, sender).is_some_and(|(best, _)| best == rank);
             if self.senders[sender as usize].active || !current {
                 continue;
             }
@@ -139,7 +134,7 @@ impl Grants {
                 && let Some(evicted) = self.active.pop()
             {
                 self.senders[evicted.1 as usize].active = false;
-                self.wait(conns, config, evicted.1);
+                self.wait(conns, evicted.1);
             }
             self.senders[sender as usize].active = true;
             let place = self.active.partition_point(|(other, _)| *other < rank);
@@ -185,14 +180,14 @@ impl Grants {
         out: &mut Outbox,
     ) -> Option<u64> {
         let (_, number) = self.active[place];
-        let (_, at) = self.best(conns, config, number)?;
+        let (_, at) = self.best(conns, number)?;
         let sender = &mut self.senders[number as usize];
         let conn = conns.get_mut(at)?;
         if !conn.has_window(config) {
             return None;
         }
         let scheduled = config.scheduled_level(place, self.active.len());
-        let level = config.grant_level(scheduled, conn.left(), conn.packets, conn.size);
+        let level = config.grant_level(scheduled, conn.granted, &conn.cut);
         let early = cx.now < sender.next_at;
         if early && (level >= sender.level || sender.given_at == cx.now) {
             self.wake = self.wake.min(sender.next_at);
@@ -202,7 +197,7 @@ impl Grants {
         sender.next_at = cx.now + config.packet_time(cx.net);
         sender.level = level;
         conn.granted += 1;
-        let left = conn.left_bytes(config);
+        let left = conn.left_bytes();
         if let Some(mut top) = sender.messages.peek_mut() {
             // It is the best, and now even better: it stays the first.
             top.0.0 = left;

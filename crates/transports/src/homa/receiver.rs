@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
 use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
 
-use super::config::Config;
+use super::config::{Config, Cut};
 use super::grants::Grants;
 use super::sender::Named;
 use super::{Control, Outbox};
@@ -23,7 +23,7 @@ pub(super) struct Conn {
     /// Its sender's place among `Receiver::peers`, and its number there.
     peer: u32,
     number: u64,
-    pub(super) size: u64,
+    pub(super) cut: Cut,
     pub(super) packets: u64,
     pub(super) received: Received,
     /// Packets received.
@@ -155,7 +155,7 @@ impl Receiver {
             None => self.open(cx, config, key, (peer, number), &data),
         };
         let conn = self.conns.get_mut(at)?;
-        let Some(index) = conn.index_of(config, pkt, &data) else {
+        let Some(index) = conn.index_of(pkt, &data) else {
             cx.fx.count(Stat::Rejected);
             return None;
         };
@@ -171,7 +171,7 @@ impl Receiver {
         } else {
             conn.count += 1;
             if data.len > 0 {
-                cx.fx.place(key, index * u64::from(config.payload), u32::from(data.len));
+                cx.fx.place(key, conn.cut.offset(index), u32::from(data.len));
             }
         }
         let is_whole = conn.count == conn.packets;
@@ -194,13 +194,14 @@ impl Receiver {
         data: &Data,
     ) -> SlotRef {
         let size = if data.size == ENDLESS { UNBOUNDED } else { data.size };
-        let packets = config.packets(size);
+        let cut = config.cut(size, data.head);
+        let packets = cut.packets();
         self.started += 1;
         let at = self.conns.insert(Conn {
             key,
             peer,
             number,
-            size,
+            cut,
             packets,
             received: Received::default(),
             count: 0,
@@ -442,22 +443,23 @@ impl Conn {
     }
 
     /// Bytes that need a grant still.
-    pub(super) fn left_bytes(&self, config: &Config) -> u64 {
-        self.size.saturating_sub(self.granted * u64::from(config.payload))
+    pub(super) fn left_bytes(&self) -> u64 {
+        self.cut.left(self.granted)
     }
 
     /// Which packet this is, if the header, the environment's span and the message agree. On a real network a
     /// peer may say anything.
-    fn index_of(&self, config: &Config, pkt: &Packet, data: &Data) -> Option<u64> {
+    fn index_of(&self, pkt: &Packet, data: &Data) -> Option<u64> {
         let size = if data.size == ENDLESS { UNBOUNDED } else { data.size };
         let prefix = self.received.prefix();
         let index = unwrap_index(prefix, data.index);
-        let possible = size == self.size
+        let possible = size == self.cut.size
+            && data.head == self.cut.short_head()
             && index < self.packets.min(prefix + WINDOW_MAX)
-            && data.len == config.payload_of(index, size)
+            && data.len == self.cut.payload_of(index)
             && pkt.span.msg == self.key.id
             && pkt.span.len == u32::from(data.len)
-            && index.checked_mul(u64::from(config.payload)) == Some(pkt.span.offset);
+            && self.cut.offset(index) == pkt.span.offset;
         possible.then_some(index)
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
 use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
 
-use super::config::Config;
+use super::config::{Config, Cut};
 use super::{Control, Outbox, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
@@ -26,6 +26,7 @@ struct Flow {
     msg: Msg,
     /// Among those to the same host.
     number: u64,
+    cut: Cut,
     packets: u64,
     /// Packets that leave unasked.
     unasked: u64,
@@ -110,14 +111,17 @@ impl Sender {
     }
 
     fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
-        let packets = config.packets(msg.len);
-        let (unasked, marked) = self.incast(cx.now, config, &msg);
+        let marked = self.marks(config, &msg);
+        let (unasked, head) = self.begins_with(cx.now, config, &msg);
+        let cut = config.cut(msg.len, head);
+        let packets = cut.packets();
         let unasked = unasked.min(packets);
         let peer = self.peers.entry(msg.dst).or_default();
         self.started += 1;
         let at = self.flows.insert(Flow {
             msg,
             number: peer.first + peer.flows.len() as u64,
+            cut,
             packets,
             unasked,
             marked,
@@ -141,18 +145,23 @@ impl Sender {
         }
     }
 
-    /// Packets of `msg` that leave unasked, and whether it is a marked request (homa.md, section 10).
-    fn incast(&mut self, now: Time, config: &Config, msg: &Msg) -> (u64, bool) {
-        match (config.incast, msg.reply_to) {
-            (Some(incast), None) => {
-                self.unanswered += 1;
-                (config.rtt_packets(), self.unanswered > incast.threshold)
-            }
-            (Some(incast), Some(request)) if self.marked.get(now, &request).is_some() => {
-                (config.in_packets(incast.bytes).min(config.rtt_packets()), false)
-            }
-            _ => (config.rtt_packets(), false),
+    /// Whether the response to `msg` must begin with little (homa.md, section 10).
+    fn marks(&mut self, config: &Config, msg: &Msg) -> bool {
+        let Some(incast) = config.incast.filter(|_| msg.reply_to.is_none()) else { return false };
+        self.unanswered += 1;
+        self.unanswered > incast.threshold
+    }
+
+    /// Packets of `msg` that leave unasked, and the payload of the first if it is to be a short one.
+    fn begins_with(&mut self, now: Time, config: &Config, msg: &Msg) -> (u64, u16) {
+        let marked = msg.reply_to.filter(|request| self.marked.get(now, request).is_some());
+        let (Some(incast), Some(_)) = (config.incast, marked) else {
+            return (config.rtt_packets(), 0);
+        };
+        if incast.bytes < u32::from(config.payload) {
+            return (1, incast.bytes as u16);
         }
+        (config.in_packets(incast.bytes).min(config.rtt_packets()), 0)
     }
 
     /// Message `key`, of which this was a packet, has arrived whole.
@@ -452,8 +461,7 @@ impl Flow {
     /// Bytes left to send, granted or not, and those to send again: what SRPT goes by.
     fn left(&self, config: &Config) -> u64 {
         let payload = u64::from(config.payload);
-        let unsent = self.msg.len.saturating_sub(self.next * payload);
-        unsent.saturating_add(self.lost * payload)
+        self.cut.left(self.next).saturating_add(self.lost * payload)
     }
 
     fn may_send(&self) -> bool {
@@ -511,7 +519,7 @@ impl Flow {
         if self.next == before || index < self.sent {
             cx.fx.count(Stat::Retransmission);
         }
-        let len = config.payload_of(index, self.msg.len);
+        let len = self.cut.payload_of(index);
         self.departures += 1;
         self.active = cx.now;
         slot.src = cx.me;
@@ -519,7 +527,7 @@ impl Flow {
         slot.path = self.paths.path(cx.net, self.departures);
         slot.class = config.class(level);
         slot.wire_len = len + config.header;
-        let offset = index * u64::from(config.payload);
+        let offset = self.cut.offset(index);
         slot.span = Span { msg: self.msg.id, offset, len: u32::from(len) };
         let data = Data {
             len,
@@ -527,6 +535,7 @@ impl Flow {
             size: if self.msg.len == UNBOUNDED { ENDLESS } else { self.msg.len },
             // Both at most 65535.
             unasked: self.unasked.min(u64::from(u16::MAX)) as u16,
+            head: self.cut.short_head(),
             oldest: behind.min(u64::from(u16::MAX)) as u16,
             marked: self.marked,
             response: self.msg.reply_to.is_some(),

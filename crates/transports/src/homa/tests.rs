@@ -100,7 +100,7 @@ fn a_lone_message_takes_the_ideal_time() {
         net.run_until_idle(Dur::from_ms(100));
         let packets = len.div_ceil(1442).max(1);
         let wire: Dur = (0..packets).fold(Dur::ZERO, |sum, n| {
-            sum + TEN_GIG.serialise(u64::from(config.payload_of(n, len)) + 96)
+            sum + TEN_GIG.serialise(u64::from(config.cut(len, 0).payload_of(n)) + 96)
         });
         assert_eq!(net.record(key).delivered, Some(Time::ZERO + wire + DELAY), "{len} B");
     }
@@ -166,7 +166,7 @@ fn h1_h2_h5_h9_what_is_sent_is_granted_and_of_its_class() {
         match (what, kind) {
             (Seen::Sent, Kind::Data(data)) => {
                 if known.packets == 0 {
-                    known.packets = config.packets(data.size);
+                    known.packets = config.cut(data.size, data.head).packets();
                     known.granted = u64::from(data.unasked);
                 }
                 assert!(u64::from(data.index) < known.granted, "H1: {pkt:?}");
@@ -389,33 +389,49 @@ fn a_cancelled_message_gets_no_more_grants() {
     assert!(net.record(other).delivered.is_some());
 }
 
-/// Incast control (homa.md, section 10): of six requests at once, those beyond the fourth are marked, and their
-/// responses begin with a packet instead of seven.
-#[test]
-fn marked_requests_have_responses_that_begin_with_little() {
-    let incast = Some(Incast { threshold: 4, bytes: 400 });
-    let mut net = net(Config { incast, ..w3() }, 7);
-    let ask = |net: &mut Net| (1..7).map(|to| net.submit(TO, HostId(to), 100)).collect::<Vec<_>>();
-    let requests = ask(&mut net);
-    net.run_until_idle(Dur::from_ms(10));
+/// Six requests at once and their responses of 10 kB: of the latter, what the first packet says and has.
+fn answered(net: &mut Net) -> Vec<(u16, u16)> {
+    let requests: Vec<_> = (1..7).map(|to| net.submit(TO, HostId(to), 100)).collect();
+    net.run_until_idle(Dur::from_ms(100));
+    let asked = net.log().len();
     for (server, &request) in (1..7).zip(&requests) {
         let reply = Msg { reply_to: Some(request), ..Msg::new(TO, 10_000) };
         net.submit_as(HostId(server), reply);
     }
-    net.run_until_idle(Dur::from_ms(10));
+    net.run_until_idle(Dur::from_ms(100));
     net.ledger().assert_all_done();
-    let first = |net: &Net, from: u32| {
-        let sent = net
-            .log()
-            .iter()
-            .rev()
-            .find(|sent| sent.pkt.src == HostId(from) && data(sent).is_some());
-        sent.and_then(data).unwrap().unasked
+    let first = |from| {
+        let sent = net.log()[asked..].iter().filter(|sent| sent.pkt.src == HostId(from));
+        let first = sent.filter_map(data).find(|data| data.index == 0).unwrap();
+        (first.unasked, first.len)
     };
-    assert_eq!([1, 2, 3, 4, 5, 6].map(|from| first(&net, from)), [7, 7, 7, 7, 1, 1]);
-    // All are answered: the next requests are not marked.
-    ask(&mut net);
-    net.run_until_idle(Dur::from_ms(10));
+    (1..7).map(first).collect()
+}
+
+/// Incast control (homa.md, section 10): of six requests at once, those beyond the fourth are marked, and their
+/// responses begin with 400 B instead of seven packets.
+#[test]
+fn marked_requests_have_responses_that_begin_with_little() {
+    let mut net = net(Config { incast: Some(Incast { threshold: 4, bytes: 400 }), ..w3() }, 7);
+    let expected = [(7, 1442), (7, 1442), (7, 1442), (7, 1442), (1, 400), (1, 400)];
+    assert_eq!(answered(&mut net), expected);
+    // All are answered: the next requests start from nothing again.
+    assert_eq!(answered(&mut net), expected);
     let marked = net.log().iter().filter(|sent| data(sent).is_some_and(|data| data.marked));
     assert_eq!(marked.count(), 2 + 2, "two of each round");
+}
+
+/// What is not less than a packet is rounded up to whole ones.
+#[test]
+fn responses_may_begin_with_whole_packets() {
+    let mut net = net(Config { incast: Some(Incast { threshold: 5, bytes: 2000 }), ..w3() }, 7);
+    assert_eq!(answered(&mut net)[4..], [(7, 1442), (2, 1442)]);
+}
+
+/// Nothing else comes unasked: without it the receiver knows nothing, and the message begins anew.
+#[test]
+fn a_short_first_packet_that_is_lost_is_sent_again() {
+    let mut net = net(Config { incast: Some(Incast { threshold: 0, bytes: 400 }), ..w3() }, 7);
+    net.fault(lose(|kind| matches!(kind, Kind::Data(data) if data.head == 400), 9));
+    assert_eq!(answered(&mut net), [(1, 400); 6]);
 }

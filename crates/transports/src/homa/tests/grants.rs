@@ -81,6 +81,7 @@ impl Host {
             index: index as u32,
             size: packets * u64::from(payload),
             unasked: self.config.rtt_packets().min(packets) as u16,
+            head: 0,
             oldest: u16::MAX,
             marked: false,
             response: false,
@@ -243,8 +244,8 @@ impl Rules {
                 let message = &self.messages[m];
                 let (next, last, given) = self.next[message.from as usize];
                 let scheduled = self.config.scheduled_level(rank, active.len());
-                let size = message.packets * u64::from(self.config.payload);
-                let level = self.config.grant_level(scheduled, self.left(m), message.packets, size);
+                let cut = self.config.cut(message.packets * u64::from(self.config.payload), 0);
+                let level = self.config.grant_level(scheduled, message.granted, &cut);
                 let window = message.granted - message.count < self.config.rtt_packets();
                 if window && (now >= next || level < last && given != now) {
                     let message = &mut self.messages[m];
