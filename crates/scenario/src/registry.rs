@@ -60,6 +60,11 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
         read: transport::homa,
     },
     Kind {
+        name: "homa-tr",
+        about: "Homa-Tr (nanoTransport, SOSR'21): Homa whose receivers refuse at once what switches have trimmed",
+        read: transport::homa_tr,
+    },
+    Kind {
         name: "rdma",
         about: "RDMA over Converged Ethernet without rate control: queue pairs at line rate, go-back-N",
         read: transport::rdma,

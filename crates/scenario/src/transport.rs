@@ -29,7 +29,7 @@ use crate::registry::{Kind, TRANSPORTS};
 use crate::routing::Mode;
 
 pub(crate) use cbr::cbr;
-pub(crate) use homa::homa;
+pub(crate) use homa::{homa, homa_tr};
 pub(crate) use mptcp::{mmptcp, mptcp, packet_scatter};
 pub(crate) use nano::{homa_nano, homatr_nano, ndp_nano};
 pub(crate) use ndp::ndp;

@@ -118,8 +118,11 @@ fn phost_allocates_nothing_per_packet() {
 #[test]
 fn homa_allocates_nothing_per_packet() {
     let cutoffs = homa::Cutoffs::new(&[433, 2339]).unwrap();
-    let config = homa::Config::paper(cutoffs);
-    let opts = Opts { hashed_paths: false, ..hashed(1442, 10_094) };
-    let make = |_| Box::new(homa::Homa::new(config).unwrap()) as Box<dyn Endpoint>;
-    conformance::allocates_nothing(&make, opts, allocations);
+    for trimmed in [homa::Trimmed::Lost, homa::Trimmed::Refused] {
+        let config = homa::Config { trimmed, ..homa::Config::paper(cutoffs) };
+        let trims = trimmed != homa::Trimmed::Lost;
+        let opts = Opts { hashed_paths: false, trims, ..hashed(1442, 10_094) };
+        let make = |_| Box::new(homa::Homa::new(config).unwrap()) as Box<dyn Endpoint>;
+        conformance::allocates_nothing(&make, opts, allocations);
+    }
 }

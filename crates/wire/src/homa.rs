@@ -1,18 +1,18 @@
 //! The Homa header. The paper (SIGCOMM 2018) was published without one; this has the fields of specs/homa.md,
 //! section 3, in the lengths of its authors' simulator: 30 bytes before data, and control packets that fit the
-//! least Ethernet payload.
+//! least Ethernet payload. NACK is Homa-Tr's (specs/homa_tr.md, section 2).
 //!
 //! Messages between two hosts are numbered from zero by their sender, so that one number says that
 //! everything below it is over. All integers are big-endian; numbers and indices are modulo 2^32.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 1 | type: 1 DATA, 2 GRANT, 3 RESEND, 4 UNKNOWN, 5 BUSY, 6 NEED_ACK, 7 ACK |
+//! | 0 | 1 | type: 1 DATA, 2 GRANT, 3 RESEND, 4 UNKNOWN, 5 BUSY, 6 NEED_ACK, 7 ACK, 8 NACK |
 //! | 1 | 1 | GRANT, RESEND: priority level, 0 the highest. DATA, a sum: 1 marks a request whose response must begin with little (incast control), 2 a response, 4 one that begins with little. UNKNOWN, BUSY: 1 if the message is one of the packet's source |
 //! | 2 | 2 | DATA: payload length, before any trimming |
 //! | 4 | 4 | number of the message |
-//! | 8 | 4 | GRANT: packets permitted so far. RESEND: first packet. ACK: the first number that is missing |
-//! | 12 | 4 | RESEND: the packet after the last. ACK: bit n stands for the message n + 1 numbers after this one: set if it is whole |
+//! | 8 | 4 | GRANT: packets permitted so far. RESEND: first packet. NACK: the packet. ACK: the first number that is missing |
+//! | 12 | 4 | RESEND: the packet after the last. NACK: packets permitted so far. ACK: bit n stands for the message n + 1 numbers after this one: set if it is whole |
 //!
 //! DATA goes on:
 //!
@@ -120,6 +120,13 @@ pub enum Kind {
         /// Bit n: whether the message n + 1 numbers after this one is.
         next: u32,
     },
+    /// Packet `index` has come without its payload (Homa-Tr).
+    Nack {
+        /// Which packet.
+        index: u32,
+        /// Packets permitted when this left: grants for more left later.
+        granted: u32,
+    },
 }
 
 /// A Homa header as values.
@@ -183,6 +190,7 @@ impl Repr {
             5 => Kind::Busy { mine },
             6 => Kind::NeedAck,
             7 => Kind::Ack { first_missing: a, next: b },
+            8 => Kind::Nack { index: a, granted: b },
             other => return Err(Error::Type(other)),
         };
         Ok(Self { number, kind })
@@ -204,6 +212,7 @@ impl Repr {
             Kind::Busy { mine } => (5, u8::from(mine), 0, 0),
             Kind::NeedAck => (6, 0, 0, 0),
             Kind::Ack { first_missing, next } => (7, 0, first_missing, next),
+            Kind::Nack { index, granted } => (8, 0, index, granted),
         };
         bytes[0] = kind;
         bytes[1] = second;
@@ -306,13 +315,13 @@ mod tests {
         assert_eq!(Repr::parse(&header.as_slice()[..29]), Err(Error::Short(30, 29)));
         assert_eq!(Repr::parse(&[2; 15]), Err(Error::Short(16, 15)));
         assert_eq!(Repr::parse(&[0; 16]), Err(Error::Type(0)));
-        assert_eq!(Repr::parse(&[8; 16]), Err(Error::Type(8)));
+        assert_eq!(Repr::parse(&[9; 16]), Err(Error::Type(9)));
     }
 
     fn any_kind() -> impl Strategy<Value = Kind> {
         let words = (any::<u32>(), any::<u32>(), any::<u64>());
         let small = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u8>(), any::<bool>());
-        (0..7, words, small).prop_map(
+        (0..8, words, small).prop_map(
             |(kind, (index, word, size), (len, unasked, oldest, level, marked))| {
                 let whole = Whole { first_missing: word, behind: index };
                 let size = size.min(ENDLESS);
@@ -329,7 +338,8 @@ mod tests {
                     3 => Kind::Unknown { mine: marked },
                     4 => Kind::Busy { mine: marked },
                     5 => Kind::NeedAck,
-                    _ => Kind::Ack { first_missing: word, next: index },
+                    6 => Kind::Ack { first_missing: word, next: index },
+                    _ => Kind::Nack { index, granted: word },
                 }
             },
         )
@@ -343,7 +353,7 @@ mod tests {
         }
 
         #[test]
-        fn random_bytes_never_panic(bytes in proptest::collection::vec(0..9u8, 0..48)) {
+        fn random_bytes_never_panic(bytes in proptest::collection::vec(0..10u8, 0..48)) {
             if let Ok(repr) = Repr::parse(&bytes) {
                 prop_assert_eq!(Repr::parse(repr.to_bytes().as_slice()), Ok(repr));
             }

@@ -1,6 +1,6 @@
-//! `[transport] kind = "homa"`: the keys of [`transports::homa::Config`].
+//! `[transport] kind = "homa"` and `"homa-tr"`: the keys of [`transports::homa::Config`].
 
-use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Wire};
+use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Trimmed, Wire};
 use units::Bytes;
 use workload::SizeDist;
 
@@ -10,6 +10,23 @@ use crate::reader::Reader;
 
 /// `kind = "homa"`.
 pub(crate) fn homa(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+    read(table, around, Trimmed::Lost)
+}
+
+/// `kind = "homa-tr"`.
+pub(crate) fn homa_tr(
+    table: &mut Reader<'_>,
+    around: &Around<'_>,
+) -> Result<Transport, Diagnostic> {
+    let as_published = table.or("strict_paper", false)?;
+    read(table, around, if as_published { Trimmed::RefusedAsPublished } else { Trimmed::Refused })
+}
+
+fn read(
+    table: &mut Reader<'_>,
+    around: &Around<'_>,
+    trimmed: Trimmed,
+) -> Result<Transport, Diagnostic> {
     // What the cut-offs of a workload depend on comes first; a preset has its own.
     let any = Cutoffs::new(&[]).map(Config::paper);
     let known: Vec<(&str, Config)> = any.into_iter().map(|config| ("paper", config)).collect();
@@ -37,6 +54,7 @@ pub(crate) fn homa(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
         overcommitment: table.given("overcommitment", p.map(|p| p.overcommitment))?,
         boost_tail: table.given("boost_tail", p.map(|p| p.boost_tail))?,
         incast: incast(table)?,
+        trimmed,
         resend_timeout: table.given("resend_timeout", p.map(|p| p.resend_timeout))?,
         ack_delay: table.given("ack_delay", p.map(|p| p.ack_delay))?,
         give_up: table.given("give_up", p.map(|p| p.give_up))?,

@@ -28,6 +28,18 @@ pub struct Incast {
     pub bytes: u32,
 }
 
+/// What a packet is to its receiver if a switch has cut its payload off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trimmed {
+    /// Lost: Homa.
+    Lost,
+    /// Refused at once: Homa-Tr, without the defects of its public code (homa_tr.md, section 6).
+    Refused,
+    /// The same with E2, E3 and E4 of that section: refused packets wait for a GRANT even if none will come, and
+    /// shrink the window; also what has come before is refused.
+    RefusedAsPublished,
+}
+
 /// The parameters of Homa. Sources as in homa.md: P is the paper (SIGCOMM 2018), OM its authors' simulator, LK
 /// the Linux kernel module. Levels of priority are numbered from the highest, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +69,8 @@ pub struct Config {
     pub boost_tail: bool,
     /// Incast control, if any.
     pub incast: Option<Incast>,
+    /// Whether this is Homa-Tr.
+    pub trimmed: Trimmed,
     /// A receiver that misses packets which it has asked for, or a sender that hears nothing, asks again after
     /// so long, and each time that it passes again. P: "a few ms". LK: 5 ms.
     pub resend_timeout: Dur,
@@ -114,6 +128,7 @@ impl Config {
             overcommitment: u32::from(8 - cutoffs.levels().min(7)),
             boost_tail: true,
             incast: None,
+            trimmed: Trimmed::Lost,
             resend_timeout: Dur::from_ms(5),
             ack_delay: Dur::from_ms(1),
             give_up: Dur::from_ms(10_000),
@@ -206,6 +221,11 @@ impl Config {
         let place = (above + rank).min(scheduled.saturating_sub(1));
         // Below eight.
         (usize::from(self.cutoffs.levels()) + place).min(usize::from(self.levels) - 1) as u8
+    }
+
+    /// The best level of packets that are not first packets of their message (the specification's N_UNSCHED).
+    pub(super) fn first_scheduled_level(&self) -> u8 {
+        self.cutoffs.levels().min(self.levels - 1)
     }
 
     /// The level of a grant for packet `index`, the first that has none.

@@ -197,6 +197,8 @@ impl Grants {
         sender.next_at = cx.now + config.packet_time(cx.net);
         sender.level = level;
         conn.granted += 1;
+        // With it leaves what was refused.
+        conn.refused = 0;
         let left = conn.left_bytes();
         if let Some(mut top) = sender.messages.peek_mut() {
             // It is the best, and now even better: it stays the first.
@@ -225,9 +227,9 @@ impl Grants {
 }
 
 impl Conn {
-    /// Whether less than `rtt_bytes` of what it was granted is missing.
+    /// Whether less than `rtt_bytes` of what it was granted is under way.
     fn has_window(&self, config: &Config) -> bool {
-        let under_way = self.granted.saturating_sub(self.count);
-        under_way < config.rtt_packets() && self.granted < self.received.prefix() + WINDOW_MAX
+        let room = self.under_way() < config.rtt_packets();
+        room && self.granted < self.received.prefix() + WINDOW_MAX
     }
 }

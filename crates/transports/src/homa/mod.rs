@@ -26,12 +26,13 @@ mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod trim;
 
 use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, TimerId, Tx, TxPort};
 use units::{Dur, HostId, Time};
 use wire::homa::{CONTROL_LEN, DATA_LEN, Kind, PROTO, Repr};
 
-pub use config::{Config, ConfigError, Incast, LevelBy, PathStrategy};
+pub use config::{Config, ConfigError, Incast, LevelBy, PathStrategy, Trimmed};
 pub use cutoffs::{Cutoffs, Wire};
 
 use receiver::Receiver;
@@ -112,7 +113,9 @@ impl Homa {
         match kind {
             Kind::Data(data) => {
                 sender.on_whole(cx, config, from, data.whole);
-                if let Some(key) = receiver.on_data(cx, config, pkt, (number, data), out) {
+                if pkt.flags.has(Flags::TRIMMED) {
+                    receiver.on_trimmed(cx, config, pkt, (number, data), out);
+                } else if let Some(key) = receiver.on_data(cx, config, pkt, (number, data), out) {
                     sender.on_arrival(cx, config, key, &data);
                 }
             }
@@ -131,6 +134,9 @@ impl Homa {
             Kind::NeedAck => receiver.on_need_ack(cx, config, (from, number), pkt.span.msg, out),
             Kind::Ack { first_missing, next } => {
                 sender.on_ack(cx, config, (from, number), (first_missing, next));
+            }
+            Kind::Nack { index, granted } => {
+                sender.on_nack(cx, config, (from, number), (index, granted));
             }
         }
     }
@@ -155,9 +161,10 @@ impl Endpoint for Homa {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        // Its switches neither trim nor bounce: elsewhere, a trimmed packet is a lost one.
-        let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
-        let (Ok(header), PROTO, false) = (Repr::parse(pkt.header()), pkt.proto, damaged) else {
+        // Its switches do not bounce, and those of Homa do not trim: elsewhere, such a packet is a lost one.
+        let trimmed = pkt.flags.has(Flags::TRIMMED) && self.config.trimmed == Trimmed::Lost;
+        let lost = trimmed || pkt.flags.has(Flags::BOUNCED);
+        let (Ok(header), PROTO, false) = (Repr::parse(pkt.header()), pkt.proto, lost) else {
             cx.fx.count(Stat::Rejected);
             return;
         };

@@ -30,6 +30,8 @@ pub(super) struct Conn {
     pub(super) count: u64,
     /// Packets below this may come: unasked, or by grants.
     pub(super) granted: u64,
+    /// Those of them that were refused and wait at their sender for the next grant (`trim`).
+    pub(super) refused: u64,
     /// Counts messages: of two with equally much left the older goes first.
     pub(super) order: u64,
     /// Bytes left to grant of its entry among the senders that wait for grants, if it has one.
@@ -47,10 +49,10 @@ pub(super) struct Conn {
 
 /// A host that has sent messages.
 #[derive(Debug)]
-struct Peer {
+pub(super) struct Peer {
     host: HostId,
     /// Messages that are over: delivered, or given up by their sender.
-    over: Received,
+    pub(super) over: Received,
     /// Messages given up here, which their sender may not know.
     abandoned: Vec<u64>,
     /// Messages that are whole and of which it has not been told.
@@ -65,10 +67,10 @@ struct Peer {
 /// The receiving half of a host.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    conns: Slab<Conn>,
+    pub(super) conns: Slab<Conn>,
     /// By place among `peers` and number.
     by_number: HashMap<(u32, u64), SlotRef, FxBuildHasher>,
-    peers: Vec<Peer>,
+    pub(super) peers: Vec<Peer>,
     by_host: HashMap<HostId, u32, FxBuildHasher>,
     grants: Grants,
     /// Whose `ack_at` comes when, in that order; an entry of another time than its peer's means nothing.
@@ -107,7 +109,7 @@ impl Receiver {
     }
 
     /// The place of `host` among `peers`.
-    fn peer(&mut self, cx: &Cx<'_>, config: &Config, host: HostId) -> u32 {
+    pub(super) fn peer(&mut self, cx: &Cx<'_>, config: &Config, host: HostId) -> u32 {
         let peers = &mut self.peers;
         *self.by_host.entry(host).or_insert_with(|| {
             peers.push(Peer {
@@ -128,15 +130,15 @@ impl Receiver {
         })
     }
 
-    /// The message, if it is whole with this packet.
-    pub(super) fn on_data(
+    /// Where the message of a packet of data is, which this may begin, and which of its packets this is; with or
+    /// without its payload. `None` if nothing more is wanted of it.
+    pub(super) fn arrive(
         &mut self,
         cx: &mut Cx<'_>,
         config: &Config,
         pkt: &Packet,
         (number, data): (u32, Data),
-        out: &mut Outbox,
-    ) -> Option<MsgKey> {
+    ) -> Option<(SlotRef, u64)> {
         let peer = self.peer(cx, config, pkt.src);
         let state = &self.peers[peer as usize];
         let number = unwrap_index(state.over.prefix(), number);
@@ -164,6 +166,24 @@ impl Receiver {
         // It has come, so it was permitted.
         let unforeseen = index >= conn.granted;
         conn.granted = conn.granted.max(index + 1);
+        if unforeseen && conn.left() > 0 {
+            self.grants.add(&mut self.conns, config, peer, at);
+        }
+        Some((at, index))
+    }
+
+    /// The message, if it is whole with this packet.
+    pub(super) fn on_data(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        pkt: &Packet,
+        (number, data): (u32, Data),
+        out: &mut Outbox,
+    ) -> Option<MsgKey> {
+        let (at, index) = self.arrive(cx, config, pkt, (number, data))?;
+        let conn = self.conns.get_mut(at)?;
+        let key = conn.key;
         if u64::from(data.len) > cx.room {
             // Without room for it, it is as good as lost.
         } else if !conn.received.insert(index) {
@@ -177,8 +197,6 @@ impl Receiver {
         let is_whole = conn.count == conn.packets;
         if is_whole {
             self.deliver(cx, config, at, out);
-        } else if unforeseen && conn.left() > 0 {
-            self.grants.add(&mut self.conns, config, peer, at);
         }
         self.give_grants(cx, config, out);
         is_whole.then_some(key)
@@ -206,6 +224,7 @@ impl Receiver {
             received: Received::default(),
             count: 0,
             granted: u64::from(data.unasked).min(packets),
+            refused: 0,
             order: self.started,
             waits: None,
             heard: cx.now,
@@ -377,7 +396,7 @@ impl Receiver {
         for (at, conn) in self.conns.iter_mut() {
             if conn.alive.saturating_add(config.linger) <= cx.now {
                 dead.push(at);
-            } else if conn.count < conn.granted
+            } else if conn.under_way() > 0
                 && conn.heard.max(conn.asked).saturating_add(config.resend_timeout) <= cx.now
             {
                 conn.asked = cx.now;
@@ -421,7 +440,7 @@ impl Peer {
     }
 
     /// Message `of` is whole, and so are others.
-    fn ack(&mut self, cx: &Cx<'_>, of: (u64, MsgId)) -> Control {
+    pub(super) fn ack(&mut self, cx: &Cx<'_>, of: (u64, MsgId)) -> Control {
         // Low bits: its sender knows about where it stands.
         let first_missing = self.over.prefix() as u32;
         let is_whole = |n: &u32| self.over.contains(of.0 + 1 + u64::from(*n));
@@ -437,6 +456,11 @@ impl Peer {
 }
 
 impl Conn {
+    /// Packets that may come and are neither here nor wait for a grant again.
+    pub(super) fn under_way(&self) -> u64 {
+        self.granted.saturating_sub(self.count + self.refused)
+    }
+
     /// Packets that need a grant still.
     pub(super) fn left(&self) -> u64 {
         self.packets - self.granted

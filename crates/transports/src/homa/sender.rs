@@ -22,26 +22,28 @@ use crate::time_wait::TimeWait;
 
 /// One message at its sender.
 #[derive(Debug)]
-struct Flow {
+pub(super) struct Flow {
     msg: Msg,
     /// Among those to the same host.
     number: u64,
     cut: Cut,
-    packets: u64,
+    pub(super) packets: u64,
     /// Packets that leave unasked.
-    unasked: u64,
+    pub(super) unasked: u64,
     /// Whether its response must begin with little.
     marked: bool,
     /// Packets below this may be sent.
-    granted: u64,
+    pub(super) granted: u64,
     /// Packets below this have been sent.
-    next: u64,
+    pub(super) next: u64,
     /// Packets below this have been sent before, if sending has begun anew.
     sent: u64,
     /// The level of what was granted.
-    level: u8,
+    pub(super) level: u8,
     /// What is to be sent again.
-    again: VecDeque<Range<u64>>,
+    pub(super) again: VecDeque<Again>,
+    /// Refused packets that wait for a grant, ascending (`trim`).
+    pub(super) refused: Vec<u64>,
     /// Packets in `again`.
     lost: u64,
     /// Counts messages: of two with equally much left the older goes first.
@@ -52,9 +54,17 @@ struct Flow {
     departures: u64,
     paths: ControlPaths,
     /// When the receiver was last heard of, or had all that may be sent: since then it is its turn.
-    heard: Time,
+    pub(super) heard: Time,
     /// When it last sent, or asked its receiver.
     active: Time,
+}
+
+/// Packets that are to be sent again.
+#[derive(Debug)]
+pub(super) struct Again {
+    pub(super) range: Range<u64>,
+    /// They came without their payload; otherwise they did not come.
+    pub(super) refused: bool,
 }
 
 /// The messages to one host that are not over, by number.
@@ -130,6 +140,7 @@ impl Sender {
             sent: 0,
             level: config.levels - 1,
             again: VecDeque::new(),
+            refused: Vec::new(),
             lost: 0,
             order: self.started,
             listed: None,
@@ -174,7 +185,7 @@ impl Sender {
     }
 
     /// Have the message among those that may send, if it may.
-    fn list(&mut self, config: &Config, at: SlotRef) {
+    pub(super) fn list(&mut self, config: &Config, at: SlotRef) {
         let Some(flow) = self.flows.get_mut(at) else { return };
         let left = flow.left(config);
         if flow.may_send() && flow.listed != Some(left) {
@@ -184,7 +195,7 @@ impl Sender {
     }
 
     /// The message that `from` calls `number`, if it is not over.
-    fn find(&mut self, (from, number): Named) -> Option<(SlotRef, &mut Flow)> {
+    pub(super) fn find(&mut self, (from, number): Named) -> Option<(SlotRef, &mut Flow)> {
         let peer = self.peers.get(&from)?;
         let ahead = unwrap_index(peer.first, number).checked_sub(peer.first)?;
         let at = (*peer.flows.get(usize::try_from(ahead).ok()?)?)?;
@@ -209,6 +220,7 @@ impl Sender {
         }
         flow.granted = granted.min(flow.packets);
         flow.level = level.min(config.levels - 1);
+        flow.release();
         self.list(config, at);
     }
 
@@ -237,7 +249,8 @@ impl Sender {
         if waits {
             out.push(flow.control(cx, Kind::Busy { mine: true }));
         } else if first < flow.next {
-            flow.repeat(first..end.min(flow.next));
+            flow.refused.retain(|index| !(first..end).contains(index));
+            flow.repeat(first..end.min(flow.next), false);
             cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
         }
         flow.granted = flow.granted.max(end);
@@ -252,6 +265,7 @@ impl Sender {
         flow.unasked = flow.unasked.max(flow.next);
         flow.next = 0;
         flow.again.clear();
+        flow.refused.clear();
         flow.lost = 0;
         cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
         self.list(config, at);
@@ -469,32 +483,32 @@ impl Flow {
     }
 
     /// Send `range`, which has been sent, again.
-    fn repeat(&mut self, range: Range<u64>) {
+    pub(super) fn repeat(&mut self, range: Range<u64>, refused: bool) {
         // What is to be sent again anyway is not asked for twice.
         let mut first = range.start;
         while first < range.end {
-            if let Some(known) = self.again.iter().find(|r| r.contains(&first)) {
-                first = known.end;
+            if let Some(known) = self.again.iter().find(|a| a.range.contains(&first)) {
+                first = known.range.end;
                 continue;
             }
-            let known = self.again.iter().map(|r| r.start).filter(|&start| start > first);
+            let known = self.again.iter().map(|a| a.range.start).filter(|&start| start > first);
             let end = known.min().unwrap_or(range.end).min(range.end);
             self.lost += end - first;
-            self.again.push_back(first..end);
+            self.again.push_back(Again { range: first..end, refused });
             first = end;
         }
     }
 
     /// The next packet to send, and its level.
     fn take(&mut self, config: &Config) -> (u64, u8) {
-        if let Some(range) = self.again.front_mut() {
-            let index = range.start;
+        if let Some(Again { range, refused }) = self.again.front_mut() {
+            let (index, refused) = (range.start, *refused);
             range.start += 1;
             if range.is_empty() {
                 self.again.pop_front();
             }
             self.lost -= 1;
-            return (index, 0);
+            return (index, if refused { self.refused_level(config) } else { 0 });
         }
         let index = self.next;
         self.next += 1;

@@ -1,8 +1,10 @@
 //! The conformance suite, the ideal time of a lone message, and the invariants and edge cases of specs/homa.md, sections
-//! 11 and 12. What grants are given is in `tests/grants.rs`.
+//! 11 and 12. What grants are given is in `tests/grants.rs`, Homa-Tr in `tests/trim.rs`.
 
 mod grants;
+mod host;
 mod told;
+mod trim;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +16,7 @@ use testkit::{Bottleneck, Link, Net, Seen, Sent, Verdict, fault};
 use units::{Bytes, Dur, HostId, Rate, Time};
 use wire::homa::{Data, Kind, Repr};
 
-use super::{Config, Cutoffs, Homa, Incast, PathStrategy};
+use super::{Config, Cutoffs, Homa, Incast, PathStrategy, Trimmed};
 
 const TEN_GIG: Rate = Rate(10_000_000_000);
 const DELAY: Dur = Dur::from_us(2);
@@ -70,7 +72,7 @@ fn conforms(config: Config) {
     let opts = Opts {
         payload: Bytes(u64::from(config.payload)),
         window: Bytes(config.rtt_packets() * u64::from(config.payload)),
-        trims: false,
+        trims: config.trimmed != Trimmed::Lost,
         bounces: false,
         hashed_paths: false,
         patience: Dur::from_ms(60_000),
@@ -118,8 +120,8 @@ fn what_leaves_unasked_needs_no_grant() {
 }
 
 /// Several senders to two receivers, all sizes; nothing is lost.
-fn busy(watch: impl FnMut(Time, Seen, &Packet) + 'static) {
-    let mut net = net(w3(), 6);
+fn busy(config: Config, watch: impl FnMut(Time, Seen, &Packet) + 'static) -> Net {
+    let mut net = net(config, 6);
     net.watch(watch);
     for to in [0, 1] {
         let wide = Bottleneck { rate: TEN_GIG, packets: 10_000, trim: false };
@@ -132,6 +134,7 @@ fn busy(watch: impl FnMut(Time, Seen, &Packet) + 'static) {
     }
     net.run_until_idle(Dur::from_ms(4));
     net.ledger().assert_all_done();
+    net
 }
 
 /// What is known of a message, at the ends where it is known.
@@ -199,7 +202,7 @@ fn h1_h2_h5_h9_what_is_sent_is_granted_and_of_its_class() {
         }
         *out.borrow_mut() = (granted, scheduled);
     };
-    busy(watch);
+    busy(w3(), watch);
     let (granted, scheduled) = *seen.borrow();
     assert!(granted > 500 && scheduled > 300, "{granted} grants, {scheduled} of them scheduled");
 }

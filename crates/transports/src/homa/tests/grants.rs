@@ -1,108 +1,45 @@
 //! What grants a receiver gives, packet by packet: by hand, and against the rules written down as plainly as
 //! possible. What a sender makes of them.
 
-use endpoint::{
-    Cx, Draw, Effects, Endpoint, Msg, NetView, Packet, Purpose, Span, Submit, Tx, TxPort,
-};
-use testkit::Star;
-use units::{Dur, HostId, MsgId, Rate, Time};
-use wire::homa::{Data, Kind, Repr, Whole};
+use endpoint::{Draw, Endpoint, Flags, Msg, Packet, Purpose, Submit};
+use units::{Dur, HostId, Time};
+use wire::homa::{Kind, Repr};
 
-use super::{Config, Homa, w3};
+use super::host::{Host, ME, RATE, kind};
+use super::{Config, Trimmed, w3};
 use crate::homa::{GRANT_TIMER, put_header};
-
-const RATE: Rate = Rate(10_000_000_000);
-const ME: HostId = HostId(0);
 
 /// A grant: to whom, of which message, how many packets, at which level.
 type Grant = (u32, u32, u32, u8);
 
-/// A host that is handed packets, without a network.
-struct Host {
-    endpoint: Homa,
-    config: Config,
-    star: Star,
-    now: Time,
-    /// When the timer of grants stands.
-    timer: Time,
+/// The grants that a call has sent.
+fn grants(sent: &[Packet]) -> Vec<Grant> {
+    let all = sent.iter().filter_map(|pkt| match kind(pkt) {
+        (number, Kind::Grant { granted, level }) => Some((pkt.dst.0, number, granted, level)),
+        _ => None,
+    });
+    all.collect()
 }
 
 impl Host {
-    fn new(config: Config) -> Self {
-        let star = Star::new(1, Dur::from_us(8));
-        let (now, timer) = (Time::ZERO, Time::NEVER);
-        Self { endpoint: Homa::new(config).unwrap(), config, star, now, timer }
-    }
-
-    /// Call the endpoint, and take the grants that it then sends.
-    fn call(&mut self, call: impl FnOnce(&mut Homa, &mut Cx<'_>)) -> Vec<Grant> {
-        let sent = self.sent(call).into_iter();
-        let grant = |pkt: Packet| match Repr::parse(pkt.header()).unwrap() {
-            Repr { number, kind: Kind::Grant { granted, level } } => {
-                Some((pkt.dst.0, number, granted, level))
-            }
-            _ => None,
-        };
-        sent.filter_map(grant).collect()
-    }
-
-    /// Call the endpoint, and take all that it then sends.
-    fn sent(&mut self, call: impl FnOnce(&mut Homa, &mut Cx<'_>)) -> Vec<Packet> {
-        let net = NetView { me: ME, nics: &[RATE], mtu: 1538, whole: true, routes: &self.star };
-        let mut fx = Effects::new();
-        let draw = Draw::new(1, Purpose::new("test"), 0);
-        let (now, net) = (self.now, &net);
-        let mut cx = Cx { now, rx_at: now, me: ME, room: u64::MAX, net, draw, fx: &mut fx };
-        call(&mut self.endpoint, &mut cx);
-        let mut sent = Vec::new();
-        let mut slot = Packet::EMPTY;
-        while self.endpoint.poll_tx(&mut cx, TxPort { nic: 0, open: u8::MAX }, &mut slot)
-            == Tx::Sent
-        {
-            sent.push(std::mem::replace(&mut slot, Packet::EMPTY));
-        }
-        for effect in fx.as_slice() {
-            if let endpoint::Effect::Arm { timer: GRANT_TIMER, at } = *effect {
-                self.timer = at;
-            }
-        }
-        sent
-    }
-
     /// Packet `index` of message `number` of `packets` full packets from `from` arrives.
     fn data(&mut self, from: u32, number: u32, packets: u64, index: u64) -> Vec<Grant> {
-        let payload = self.config.payload;
-        let mut pkt = Packet { src: HostId(from), dst: ME, wire_len: 1538, ..Packet::EMPTY };
-        let offset = index * u64::from(payload);
-        let msg = MsgId(u64::from(number));
-        pkt.span = Span { msg, offset, len: u32::from(payload) };
-        let data = Data {
-            len: payload,
-            index: index as u32,
-            size: packets * u64::from(payload),
-            unasked: self.config.rtt_packets().min(packets) as u16,
-            head: 0,
-            oldest: u16::MAX,
-            marked: false,
-            response: false,
-            whole: Whole::default(),
-        };
-        put_header(&mut pkt, &Repr { number, kind: Kind::Data(data) });
-        self.call(|endpoint, cx| endpoint.on_packet(cx, &pkt))
+        let pkt = self.packet(from, number, packets, index);
+        grants(&self.arrive(&pkt))
     }
 
     /// Let the timers come that are due by `to`.
     fn run_to(&mut self, to: Time) -> Vec<(Time, Vec<Grant>)> {
-        let mut grants = Vec::new();
+        let mut given = Vec::new();
         while self.timer <= to {
             self.now = std::mem::replace(&mut self.timer, Time::NEVER);
-            let given = self.call(|endpoint, cx| endpoint.on_timer(cx, GRANT_TIMER));
-            if !given.is_empty() {
-                grants.push((self.now, given));
+            let sent = self.call(|endpoint, cx| endpoint.on_timer(cx, GRANT_TIMER));
+            if !sent.is_empty() {
+                given.push((self.now, grants(&sent)));
             }
         }
         self.now = to;
-        grants
+        given
     }
 }
 
@@ -176,9 +113,9 @@ fn a_better_message_evicts_the_worst() {
 fn an_older_grant_says_nothing() {
     let mut host = Host::new(w3());
     let msg = Msg::new(HostId(1), 100 * 1442);
-    let unasked = host.sent(|host, cx| assert_eq!(host.on_submit(cx, &msg), Submit::Taken));
+    let unasked = host.call(|host, cx| assert_eq!(host.on_submit(cx, &msg), Submit::Taken));
     assert_eq!(unasked.len(), 7);
-    let later = host.sent(|host, cx| {
+    let later = host.call(|host, cx| {
         for (granted, level) in [(10, 4), (9, 7), (u32::MAX, 5)] {
             let mut pkt = Packet { src: HostId(1), dst: ME, wire_len: 84, ..Packet::EMPTY };
             put_header(&mut pkt, &Repr { number: 0, kind: Kind::Grant { granted, level } });
@@ -202,6 +139,10 @@ struct Message {
     packets: u64,
     granted: u64,
     count: u64,
+    /// The first that has never arrived, and those that have only without their payload: sent again, and not.
+    next: u64,
+    again: Vec<u64>,
+    refused: Vec<u64>,
     /// Known messages are numbered as they become known.
     order: Option<usize>,
 }
@@ -226,13 +167,18 @@ impl Rules {
         self.messages[m].packets - self.messages[m].granted
     }
 
+    /// Whether less than a window of it is under way (homa_tr.md, E3: refused packets are not until they leave again).
+    fn has_window(&self, m: usize) -> bool {
+        let message = &self.messages[m];
+        let under_way = message.granted - message.count - message.refused.len() as u64;
+        under_way < self.config.rtt_packets()
+    }
+
     /// Whether somebody waits for a grant whose time has come.
     fn overdue(&self, now: Time) -> bool {
-        self.active().into_iter().any(|m| {
-            let message = &self.messages[m];
-            let window = message.granted - message.count < self.config.rtt_packets();
-            window && now >= self.next[message.from as usize].0
-        })
+        self.active()
+            .into_iter()
+            .any(|m| self.has_window(m) && now >= self.next[self.messages[m].from as usize].0)
     }
 
     /// The grants that may be given now.
@@ -246,10 +192,10 @@ impl Rules {
                 let scheduled = self.config.scheduled_level(rank, active.len());
                 let cut = self.config.cut(message.packets * u64::from(self.config.payload), 0);
                 let level = self.config.grant_level(scheduled, message.granted, &cut);
-                let window = message.granted - message.count < self.config.rtt_packets();
-                if window && (now >= next || level < last && given != now) {
+                if self.has_window(m) && (now >= next || level < last && given != now) {
                     let message = &mut self.messages[m];
                     message.granted += 1;
+                    message.again.append(&mut message.refused);
                     grants.push((message.from, message.number, message.granted as u32, level));
                     self.next[message.from as usize] = (now + RATE.serialise(1538), level, now);
                     continue 'again;
@@ -262,18 +208,20 @@ impl Rules {
 
 /// Messages of several senders, their packets in any order that grants permit, and whatever time between them: what
 /// is granted when is what the rules say. That is H3 and H4: `overcommitment` messages at most, of as many senders,
-/// none worse than one that waits.
+/// none worse than one that waits. Half of the time packets are trimmed (R6 of homa_tr.md).
 #[test]
 fn h3_h4_grants_are_those_of_the_rules() {
     const STEP: Purpose = Purpose::new("step");
-    for seed in 0..40 {
+    for seed in 0..80 {
         let draw = Draw::new(seed, Purpose::new("grants"), 0);
         let mut n = 0;
         let mut below = |bound: u64| {
             n += 1;
             draw.below(STEP, n, bound)
         };
-        let config = Config { overcommitment: 1 + below(5) as u32, ..w3() };
+        let trims = [0, 30][seed as usize % 2];
+        let trimmed = if trims > 0 { Trimmed::Refused } else { Trimmed::Lost };
+        let config = Config { overcommitment: 1 + below(5) as u32, trimmed, ..w3() };
         let mut to = Host::new(config);
         let next = vec![(Time::ZERO, 0, Time::NEVER); 7];
         let mut rules = Rules { config, messages: Vec::new(), next };
@@ -292,21 +240,46 @@ fn h3_h4_grants_are_those_of_the_rules() {
                 let number = rules.messages.iter().filter(|m| m.from == from).count() as u32;
                 let packets = 1 + below(60);
                 let granted = config.rtt_packets().min(packets);
-                let count = 0;
-                rules.messages.push(Message { from, number, packets, granted, count, order: None });
+                let (count, next, again, refused) = (0, 0, Vec::new(), Vec::new());
+                let order = None;
+                rules.messages.push(Message {
+                    from,
+                    number,
+                    packets,
+                    granted,
+                    count,
+                    next,
+                    again,
+                    refused,
+                    order,
+                });
             }
             let message = &mut rules.messages[m];
-            if message.count == message.granted {
-                continue;
+            let index = match message.again.pop() {
+                Some(index) => index,
+                None if message.next < message.granted => {
+                    message.next += 1;
+                    message.next - 1
+                }
+                None => continue,
+            };
+            let trim = below(100) < trims;
+            match trim {
+                // No grant will follow (E2).
+                true if message.granted == message.packets => message.again.push(index),
+                true => message.refused.push(index),
+                false => message.count += 1,
             }
-            let index = message.count;
-            message.count += 1;
             if message.order.is_none() {
                 message.order = Some(known);
                 known += 1;
             }
             let (from, number, packets) = (message.from, message.number, message.packets);
-            let grants = to.data(from, number, packets, index);
+            let mut pkt = to.packet(from, number, packets, index);
+            if trim {
+                pkt.flags.set(Flags::TRIMMED);
+            }
+            let grants = grants(&to.arrive(&pkt));
             assert_eq!(grants, rules.give(until), "seed {seed} at {until}");
             given += grants.len();
         }
