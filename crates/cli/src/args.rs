@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use units::Bytes;
 
 /// Packet-level simulation of datacenter transports.
 #[derive(Parser)]
@@ -37,6 +38,50 @@ pub(crate) enum Command {
     /// Work on programs of the NIC's pipelines (docs/p4.md)
     #[command(subcommand)]
     P4(P4),
+    /// Work out sizes of the programmable NIC (docs/nic-uses.md)
+    #[command(subcommand)]
+    Nic(Nic),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Nic {
+    /// Choose its buffers: size classes and how many of each, from how long messages are
+    Size(NicSize),
+}
+
+#[derive(Args)]
+pub(crate) struct NicSize {
+    /// How long messages are: a distribution (trimline list workloads), or a file with points of one
+    pub(crate) sizes: String,
+    /// Memory for the buffers of both directions, such as 1.2MB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) sram: Option<Bytes>,
+    /// Messages at once, each way [default: as many as the memory holds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) messages: Option<u32>,
+    /// Size classes, at most
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub(crate) classes: u8,
+    /// The longest message that the NIC takes, at most 65472B
+    #[arg(long, value_name = "SIZE", default_value = "38912B", value_parser = message_size)]
+    pub(crate) longest: Bytes,
+    /// Percent of so many messages that may find no buffer, on average
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent)]
+    pub(crate) refused: f64,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A size that a buffer may have: the header's length has 16 bits, and memory has words of 64 bytes.
+fn message_size(text: &str) -> Result<Bytes, String> {
+    let size: Bytes = text.parse().map_err(|why: units::UnitError| why.to_string())?;
+    if (1..=65_472).contains(&size.0) { Ok(size) } else { Err("1B to 65472B".to_owned()) }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    if (0.0..100.0).contains(&value) { Ok(value) } else { Err("0 or more, below 100".to_owned()) }
 }
 
 #[derive(Subcommand)]

@@ -9,6 +9,7 @@ mod p4;
 mod progress;
 mod reproduce;
 mod run;
+mod sizing;
 mod sweep;
 mod table;
 
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use scenario::{Diagnostic, Error};
 
-use args::{Cli, Command, P4};
+use args::{Cli, Command, Nic, P4};
 
 /// What a command ends with.
 type Ended = Result<(), Error>;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Report { dir } => html::report(&dir),
         Command::Bench(args) => bench::bench(&args),
         Command::P4(P4::Check(args)) => p4::check(&args),
+        Command::Nic(Nic::Size(args)) => sizing::size(&args),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -15,6 +15,7 @@
 mod buffer;
 mod command;
 mod diagnostic;
+mod distribution;
 mod document;
 mod error;
 mod fault;
@@ -42,6 +43,7 @@ mod warnings;
 
 pub use command::command_line;
 pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};
+pub use distribution::size_distribution;
 pub use document::{At, Document, Node, Table, Value};
 pub use error::Error;
 pub use fabric::Progress;

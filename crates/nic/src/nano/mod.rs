@@ -18,5 +18,6 @@ pub mod generator;
 pub mod meta;
 pub mod packetization;
 pub mod reassembly;
+pub mod sizing;
 pub mod srpt;
 pub mod timers;

@@ -98,7 +98,7 @@ pub(super) fn buffers(
     for table in &mut tables {
         let size: Bytes = table.need("size")?;
         // At most 65 472, so it fits.
-        let bytes = table.within("size", size, Bytes(1_024)..=Bytes(65_472))?.0 as u16;
+        let bytes = table.within("size", size, Bytes(64)..=Bytes(65_472))?.0 as u16;
         classes.push((bytes, table.need("count")?));
     }
     table.finish_tables("buffer", tables)?;
