@@ -61,7 +61,7 @@ fn what_makes_no_sense_is_refused() {
         (&["homa-w33", "--sram", "1MB"][..], "neither a published", "did you mean `homa-w3`"),
         (&["homa-w3"], "neither --sram nor --messages", "how much memory"),
         (&["homa-w3", "--sram", "9MB"], "more than buffer pointers", "8388608B"),
-        (&["homa-w3", "--sram", "70KB"], "cannot hold one message", "77312B can"),
+        (&["homa-w3", "--sram", "70KB"], "cannot hold one message", "77824B can"),
         (&["homa-w3", "--messages", "4096", "--classes", "1"], "each way", "reach 4194304B"),
         (&["homa-w5", "--sram", "1MB", "--longest", "100B"], "no message is as short", "1430B"),
         (&["README.md", "--sram", "1MB"], "more than two columns", "README.md:3:18"),
