@@ -192,7 +192,7 @@ control HomaIngress(inout headers_t headers, inout nothing_t local, in nic_t nic
                     }
                 }
             }
-        } else {
+        } else if ((flags & (ACK_FLAG | NACK_FLAG | GRANT_FLAG)) != 0) {
             bit<16> ack_no = (bit<16>)headers.homa.pkt_offset;
             if ((flags & NACK_FLAG) != 0) {
                 ack_no = headers.homa.grant_offset;

@@ -3,7 +3,9 @@
 
 mod shipped;
 
+use endpoint::Effect;
 use shipped::{Bench, Data, HOMA_TR, compile, config};
+use units::{Dur, MsgId};
 use wire::nano::{Kind, Protocol, Repr};
 
 const RTT: u16 = 2;
@@ -152,7 +154,7 @@ fn e6_duplicates_of_a_complete_message_are_acknowledged() {
     assert_eq!(answers(&mut bench, data(2, 0)), [Ack(2)]);
     assert_eq!(answers(&mut bench, Data { chop: true, ..data(2, 1) }), [Ack(2)]);
     let again = &bench.fx.as_slice()[delivered..];
-    assert!(again.iter().all(|fx| !matches!(fx, endpoint::Effect::Delivered(_))), "{again:?}");
+    assert!(again.iter().all(|fx| !matches!(fx, Effect::Delivered(_))), "{again:?}");
     let mut bench = ndp();
     message(&mut bench, 1);
     assert_eq!(answers(&mut bench, data(1, 0)), [Ack(0)]);
@@ -193,5 +195,33 @@ fn answers_echo_what_names_the_message() {
         let named = (header.tx_msg_id, header.buf_ptr, header.buf_size_class, header.msg_len);
         assert_eq!(named, (3, 3 * 608, 0, 4096));
         assert_eq!((header.src_context, header.dst_context), (0, 3));
+    }
+}
+
+/// What is no ACK, NACK or GRANT acknowledges nothing: RESEND, BUSY, BOGUS and no flag at all.
+#[test]
+fn homa_takes_no_other_packet_for_an_acknowledgement() {
+    const MSG: u64 = 7;
+    for flags in [0x00, 0x20, 0x40, 0x80] {
+        let mut bench = homa(HOMA_TR);
+        assert_eq!(bench.submit(2, MSG, 1_000), []);
+        bench.wait(Dur::from_ns(100));
+        let [(2, sent)] = bench.departures()[..] else { panic!("one packet of data") };
+        let ack = Repr {
+            kind: Kind::Ack { pull: false },
+            src_context: sent.dst_context,
+            dst_context: sent.src_context,
+            pkt_offset: 1,
+            ..sent
+        };
+        bench.flagged(2, ack, flags);
+        bench.wait(Dur::from_ns(100));
+        bench.departures();
+        let acked = |bench: &mut Bench| bench.fx.as_slice().contains(&Effect::Acked(MsgId(MSG)));
+        assert!(!acked(&mut bench), "flags {flags:#04x}");
+        bench.flagged(2, ack, wire::nano::flags::ACK);
+        bench.wait(Dur::from_ns(100));
+        bench.departures();
+        assert!(acked(&mut bench), "the same with ACK");
     }
 }

@@ -5,7 +5,7 @@ mod shipped;
 use std::sync::Arc;
 
 use endpoint::{Endpoint, Packet, Why};
-use shipped::{HOMA_TR, compile, config, nic};
+use shipped::{HOMA_TR, compile, compile_changed, config, nic};
 use testkit::{Link, Net};
 use trimline_nic::ir;
 use trimline_nic::nano::config::Config;
@@ -135,4 +135,21 @@ fn more_messages_than_ids_wait() {
     }
     net.run_until_idle(Dur::from_ms(1));
     net.ledger().assert_all_done();
+}
+
+/// Packets are as long as their headers say, and the NIC compares that with the payload: a program
+/// cannot send 1024 bytes in less time than they take.
+#[test]
+fn a_program_whose_lengths_are_wrong_sends_nothing() {
+    for wrong in ["0", "HEADERS_LEN + segment - 1", "HEADERS_LEN + segment + 1"] {
+        let program = compile_changed("window.p4", |text| {
+            text.replacen("total_len = HEADERS_LEN + segment;", &format!("total_len = {wrong};"), 1)
+        });
+        let config = Config { protocols: vec![253], ..config(Protocol::Ndp, 9) };
+        let mut net = network(&program, &config, 2);
+        let key = net.submit(HostId(1), SINK, 20_000);
+        net.run_until_idle(Dur::from_ms(1));
+        assert_eq!(net.log().len(), 0, "{wrong}");
+        assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))), "{wrong}");
+    }
 }

@@ -58,6 +58,9 @@ pub enum ConfigError {
     /// No size class.
     #[error("no buffer can hold any message")]
     NoClass,
+    /// The header's size class has 8 bits.
+    #[error("{0} size classes: the header can name 256")]
+    Classes(usize),
     /// Too large for the header.
     #[error("a message of {0} does not fit the 16 bits of its length")]
     TooLong(Bytes),
@@ -68,6 +71,8 @@ pub enum ConfigError {
 
 const IDS_MAX: u16 = 4096;
 const PRIORITIES_MAX: u8 = 8;
+/// What a size class of 8 bits can name.
+const CLASSES_MAX: usize = 256;
 /// What a buffer pointer of 16 bits can name.
 const WORDS_MAX: u64 = 1 << 16;
 
@@ -129,6 +134,9 @@ impl Config {
         if !self.classes.iter().any(|c| c.bytes > 0 && c.buffers > 0) {
             return Err(ConfigError::NoClass);
         }
+        if self.classes.len() > CLASSES_MAX {
+            return Err(ConfigError::Classes(self.classes.len()));
+        }
         if let Some(class) = self.classes.iter().find(|c| c.bytes > u32::from(u16::MAX)) {
             return Err(ConfigError::TooLong(Bytes(u64::from(class.bytes))));
         }
@@ -187,6 +195,7 @@ mod tests {
         assert!(error(|c| c.tx_messages = 12).starts_with("`tx_messages` is 12: message"));
         assert!(error(|c| c.rx_messages = 8192).contains("8192"));
         assert_eq!(error(|c| c.classes.clear()), "no buffer can hold any message");
+        assert!(error(|c| c.classes = vec![c.classes[0]; 257]).starts_with("257 size classes"));
         assert!(error(|c| c.classes[0].bytes = 65_536).contains("16 bits of its length"));
         assert!(error(|c| c.classes[0].buffers = 128).contains("4 MiB"), "128 of 38 KB do not fit");
     }

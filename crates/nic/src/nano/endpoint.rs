@@ -247,13 +247,25 @@ impl Nano {
         })
     }
 
-    /// Have the egress pipeline make `packet` in `slot`. Returns whether it did.
-    fn run_egress(&mut self, cx: &Cx<'_>, packet: &Egress, slot: &mut Packet) -> bool {
+    /// Have the egress pipeline make `packet` in `slot`. `data`: so many bytes of payload follow its
+    /// headers, at least one; other packets may have what they like behind theirs. Returns whether it did,
+    /// with the length that the packet then has.
+    fn run_egress(
+        &mut self,
+        cx: &Cx<'_>,
+        packet: &Egress,
+        data: Option<u32>,
+        slot: &mut Packet,
+    ) -> bool {
         let mut meta = [0; EGRESS_META];
         meta[..5].copy_from_slice(&self.nic(cx.me, cx.now));
         meta[5..].copy_from_slice(&packet.to_values());
         let ran = self.program.run(self.egress, &[], &mut meta, &mut self.frame, &mut self.units);
-        ran.is_ok() && frame::read(&self.frame, self.config.priorities, slot).is_some()
+        if ran.is_err() || frame::read(&self.frame, self.config.priorities, slot).is_none() {
+            return false;
+        }
+        let rest = u32::from(slot.wire_len).checked_sub(self.frame.len() as u32);
+        rest.is_some_and(|rest| data.is_none_or(|data| data.max(1) == rest))
     }
 
     /// Make the packet that the arbiter has chosen, as packet of message `id`.
@@ -272,8 +284,9 @@ impl Nano {
             }
         };
         let dst = host_of(packet.dst_ip);
-        let known = matches!(chosen, Chosen::Data(_)) || self.peers.contains(&dst);
-        if !known || !self.run_egress(cx, &packet, slot) {
+        let data = matches!(chosen, Chosen::Data(_)).then_some(span.len);
+        let known = data.is_some() || self.peers.contains(&dst);
+        if !known || !self.run_egress(cx, &packet, data, slot) {
             cx.fx.count(Stat::Rejected);
             return false;
         }

@@ -288,6 +288,7 @@ impl Units {
             scheduler.update(Entry { rx_msg_id, rank, granted, grantable })
         };
         if let Some(Choice { rx_msg_id, level, grant_offset }) = choice {
+            self.reassembly.granted(self.arrival.at, rx_msg_id);
             results.copy_from_slice(&[1, level.into(), rx_msg_id.into(), grant_offset.into()]);
         }
     }

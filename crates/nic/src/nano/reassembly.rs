@@ -1,8 +1,8 @@
 //! Reassembly: which packets of which messages have arrived (nanotransport.md, section 5).
 //!
 //! A message has an id, a buffer and an entry in the table from its first packet to its last; it is
-//! found by its whole key. A timer of its own, restarted by each packet, ends a message whose sender
-//! has fallen silent. Those that are complete are remembered for a while, so that a packet that comes
+//! found by its whole key. A timer of its own, restarted by each packet and each GRANT, ends a message
+//! whose sender has fallen silent. Those that are complete are remembered for a while, so that a packet that comes
 //! again does not begin them anew (the public code does; homa_tr.md, E6). So are those that were ended
 //! with packets in them: their senders have heard that these had arrived, and would never send them again.
 
@@ -132,6 +132,13 @@ impl Reassembly {
             is_last_pkt: entry.received == below(entry.packets.into()),
             ack_no: entry.received.trailing_ones() as u16,
             is_done: false,
+        }
+    }
+
+    /// A GRANT leaves for message `id` at `now`: what it permits will take its time.
+    pub fn granted(&mut self, now: Time, id: u16) {
+        if self.timers.runs(id) {
+            self.timers.schedule(id, now + self.timeout, ());
         }
     }
 

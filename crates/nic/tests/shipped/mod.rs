@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use endpoint::{Cx, Draw, Effects, Endpoint, Flags, NetView, Packet, Purpose, Span, Tx, TxPort};
+use endpoint::{
+    Cx, Draw, Effects, Endpoint, Flags, Msg, NetView, Packet, Purpose, Span, Submit, Tx, TxPort,
+};
 use testkit::Star;
 use trimline_nic::interp::Machine;
 use trimline_nic::ir;
@@ -18,8 +20,24 @@ pub(crate) const HOMA_TR: &[(&str, u128)] = &[("TRIM", 1)];
 
 /// A program of `p4/` with other values for some of its constants.
 pub(crate) fn compile(name: &str, constants: &[(&str, u128)]) -> Arc<ir::Program> {
+    compile_with(name, constants, |text| text)
+}
+
+/// A program of `p4/` whose main file is changed so.
+pub(crate) fn compile_changed(name: &str, change: impl Fn(String) -> String) -> Arc<ir::Program> {
+    compile_with(name, &[], change)
+}
+
+fn compile_with(
+    name: &str,
+    constants: &[(&str, u128)],
+    change: impl Fn(String) -> String,
+) -> Arc<ir::Program> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
-    let files = |file: &str| std::fs::read_to_string(dir.join(file)).ok();
+    let files = |file: &str| {
+        let text = std::fs::read_to_string(dir.join(file)).ok()?;
+        Some(if file == name { change(text) } else { text })
+    };
     let constants: Vec<_> =
         constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
     match trimline_nic::p4::compile(&files, name, &constants) {
@@ -95,6 +113,26 @@ impl Bench {
         let span = Span { msg: MsgId(data.tx_msg_id.into()), offset, len: 1024 };
         let flags = if data.chop { Flags::TRIMMED } else { Flags::default() };
         self.packet(data.from, header, Packet { span, flags, wire_len: 1088, ..Packet::EMPTY })
+    }
+
+    /// A message of this host is submitted; what leaves at once.
+    pub(crate) fn submit(&mut self, dst: u32, id: u64, len: u64) -> Vec<(u32, Repr)> {
+        let msg = Msg { id: MsgId(id), ..Msg::new(HostId(dst), len) };
+        let taken = self.call(|nano, cx| nano.on_submit(cx, &msg));
+        assert_eq!(taken, Submit::Taken);
+        self.departures()
+    }
+
+    /// A control packet with `header` but these `flags` arrives from host `from`.
+    pub(crate) fn flagged(&mut self, from: u32, header: Repr, flags: u8) {
+        let mut pkt = Packet { flags: Flags::CONTROL, wire_len: 65, ..Packet::EMPTY };
+        (pkt.src, pkt.dst, pkt.class) = (HostId(from), ME, 7);
+        pkt.proto = self.protocol.number();
+        let bytes = header.to_bytes(self.protocol);
+        pkt.hdr[..bytes.len()].copy_from_slice(&bytes);
+        pkt.hdr[0] = flags;
+        pkt.hdr_len = bytes.len() as u8;
+        self.call(|nano, cx| nano.on_packet(cx, &pkt));
     }
 
     /// A packet with `header` arrives from host `from`; the answers as in [`Bench::data`].

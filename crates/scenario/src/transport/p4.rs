@@ -79,7 +79,8 @@ fn keys_of(why: &ConfigError) -> Vec<&'static str> {
     match *why {
         ConfigError::Zero(key) | ConfigError::Ids(key, _) => vec![key],
         ConfigError::Priorities(_) => vec!["priorities"],
-        ConfigError::NoClass | ConfigError::TooLong(_) | ConfigError::Memory(_) => vec!["buffer"],
+        ConfigError::NoClass | ConfigError::Classes(_) => vec!["buffer"],
+        ConfigError::TooLong(_) | ConfigError::Memory(_) => vec!["buffer"],
     }
 }
 

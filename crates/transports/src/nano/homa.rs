@@ -58,7 +58,7 @@ impl Receiver {
         self.scheduler.remove(rx);
     }
 
-    /// Answer `data`, about which reassembly says `lookup`.
+    /// Answer `data`, about which reassembly says `lookup`. Returns the message that is granted more.
     pub(super) fn on_data(
         &mut self,
         at: Time,
@@ -66,7 +66,7 @@ impl Receiver {
         lookup: Lookup,
         config: &Config,
         out: &mut Controls,
-    ) {
+    ) -> Option<usize> {
         let nack = Kind::Nack { pull: false };
         match lookup {
             Lookup::Fail => out.push(at, data.reply(nack, u16::from(data.header.pkt_offset), 0)),
@@ -75,60 +75,83 @@ impl Receiver {
                 if info.is_new_message {
                     self.pending[info.rx] = Some(Pending::new(data, data.packets(), config));
                 }
-                let Some(pending) = &mut self.pending[info.rx] else { return };
+                let pending = self.pending[info.rx].as_mut()?;
                 if data.chopped {
                     refuse(at, data, pending, info, config, out);
-                    self.schedule_chopped(at, info, config, out);
-                } else if info.is_new_packet {
-                    self.accept(at, data, info, config, out);
-                } else if !config.strict_paper {
+                    return self.schedule_chopped(at, info, config, out);
+                }
+                if info.is_new_packet {
+                    return self.accept(at, data, info, config, out);
+                }
+                if !config.strict_paper {
                     repeat(at, data, pending, info, config, out);
                 }
             }
         }
+        None
     }
 
     /// A packet that had not come before: a GRANT, for whichever message, or else an ACK; and the last packet
     /// of a message is always acknowledged.
-    fn accept(&mut self, at: Time, data: &Data, info: Info, config: &Config, out: &mut Controls) {
-        let Some(pending) = &mut self.pending[info.rx] else { return };
+    fn accept(
+        &mut self,
+        at: Time,
+        data: &Data,
+        info: Info,
+        config: &Config,
+        out: &mut Controls,
+    ) -> Option<usize> {
+        let pending = self.pending[info.rx].as_mut()?;
         pending.grantable += 1;
         pending.remaining -= 1;
         pending.ack_no = info.ack_no;
         let granted = self.schedule(at, info, config, out);
-        if !granted || info.is_last_packet {
+        if granted.is_none() || info.is_last_packet {
             out.push(at, data.reply(ACK, info.ack_no, 0));
         }
         if info.is_last_packet {
             self.pending[info.rx] = None;
         }
+        granted
     }
 
     /// A chopped packet counts as one that has left the network, if wanted (E3).
-    fn schedule_chopped(&mut self, at: Time, info: Info, config: &Config, out: &mut Controls) {
-        let Some(pending) = &mut self.pending[info.rx] else { return };
-        if config.count_chops {
-            pending.grantable += 1;
-            self.schedule(at, info, config, out);
+    fn schedule_chopped(
+        &mut self,
+        at: Time,
+        info: Info,
+        config: &Config,
+        out: &mut Controls,
+    ) -> Option<usize> {
+        if !config.count_chops {
+            return None;
         }
+        self.pending[info.rx].as_mut()?.grantable += 1;
+        self.schedule(at, info, config, out)
     }
 
-    /// Message `info.rx` has changed: whether some message is granted more.
-    fn schedule(&mut self, at: Time, info: Info, config: &Config, out: &mut Controls) -> bool {
-        let Some(pending) = self.pending[info.rx] else { return false };
+    /// Message `info.rx` has changed: the message that is granted more, if any is.
+    fn schedule(
+        &mut self,
+        at: Time,
+        info: Info,
+        config: &Config,
+        out: &mut Controls,
+    ) -> Option<usize> {
+        let pending = self.pending[info.rx]?;
         if info.is_last_packet || pending.is_fully_granted() {
             self.scheduler.remove(info.rx);
         } else {
             let Pending { granted, grantable, remaining, .. } = pending;
             self.scheduler.update(Entry { rx: info.rx, remaining, granted, grantable });
         }
-        let Some(grant) = self.scheduler.grant(config.overcommitment) else { return false };
-        let Some(pending) = &mut self.pending[grant.rx] else { return false };
+        let grant = self.scheduler.grant(config.overcommitment)?;
+        let pending = self.pending[grant.rx].as_mut()?;
         pending.granted = grant.offset;
         let mut control = pending.data.reply(Kind::Credit, pending.ack_no, grant.offset);
         control.header.grant_prio = grant.level + UNSCHEDULED;
         out.push(at, control);
-        true
+        Some(grant.rx)
     }
 }
 

@@ -104,7 +104,11 @@ impl Nano {
         let lookup = reassembly.lookup(at, data, config);
         match receiver {
             Receiver::Ndp(receiver) => receiver.on_data(at, data, lookup, config, controls),
-            Receiver::Homa(receiver) => receiver.on_data(at, data, lookup, config, controls),
+            Receiver::Homa(receiver) => {
+                if let Some(rx) = receiver.on_data(at, data, lookup, config, controls) {
+                    reassembly.granted(at, rx, config);
+                }
+            }
         }
         let key = MsgKey { src: data.from, id: data.msg };
         let again = match lookup {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashSet;
 use rustc_hash::FxBuildHasher;
-use units::{HostId, Time};
+use units::{Dur, HostId, Time};
 
 use super::buffers::{Buffer, Buffers};
 use super::clock::look;
@@ -136,8 +136,7 @@ impl Reassembly {
         }
         let Some(rx) = found.or_else(|| self.begin(data, config)) else { return Lookup::Fail };
         let Some(entry) = &mut self.entries[rx] else { return Lookup::Fail };
-        let wait = config.timeout * u64::from(config.ingress_timeouts);
-        entry.expires = look(now + wait, rx, config.rx_messages);
+        entry.expires = look(now + silence(config), rx, config.rx_messages);
         let bit = if data.chopped { 0 } else { 1u64 << offset & entry.all };
         let is_new_packet = entry.received & bit == 0;
         entry.received |= bit;
@@ -148,6 +147,13 @@ impl Reassembly {
             is_last_packet: entry.received == entry.all,
             ack_no: entry.received.trailing_ones() as u16,
         })
+    }
+
+    /// Message `rx` is granted more at `now`: its sender needs time to hear of it.
+    pub(super) fn granted(&mut self, now: Time, rx: usize, config: &Config) {
+        if let Some(Some(entry)) = self.entries.get_mut(rx) {
+            entry.expires = look(now + silence(config), rx, config.rx_messages);
+        }
     }
 
     /// A new message: the lowest free number and the smallest buffer, if there are.
@@ -186,10 +192,14 @@ impl Reassembly {
     }
 }
 
+/// A message that is silent for so long is over.
+fn silence(config: &Config) -> Dur {
+    config.timeout * u64::from(config.ingress_timeouts)
+}
+
 #[cfg(test)]
 mod tests {
     use endpoint::MsgId;
-    use units::Dur;
     use wire::nano::{Kind, Repr};
 
     use super::*;
