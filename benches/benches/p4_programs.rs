@@ -31,7 +31,7 @@ impl Externs for Blocks {
 
 fn compile(file: &str) -> Arc<ir::Program> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4");
-    let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
     Arc::new(nic::p4::compile(&text, file, &[]).expect("a program of p4/"))
 }
 

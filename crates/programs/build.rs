@@ -11,7 +11,7 @@ use nic::p4::Diagnostic;
 mod draw;
 
 /// Name, file, and the constants that are not as the file has them.
-type Variant = (&'static str, &'static str, &'static [(&'static str, u128)]);
+type Variant = (&'static str, &'static str, &'static [(&'static str, i128)]);
 
 /// What is compiled.
 const PROGRAMS: [Variant; 11] = [
@@ -71,9 +71,9 @@ fn variant((name, file, constants): &Variant) -> String {
 }
 
 /// A program of `p4/`. Its mistakes end the build.
-fn compiled(p4: &Path, file: &str, constants: &[(&str, u128)]) -> nic::ir::Program {
-    let text = |name: &str| fs::read_to_string(p4.join(name)).ok();
-    let constants: Vec<(String, u128)> =
+fn compiled(p4: &Path, file: &str, constants: &[(&str, i128)]) -> nic::ir::Program {
+    let text = |name: &str| fs::read_to_string(p4.join(name)).map_err(|e| e.to_string());
+    let constants: Vec<(String, i128)> =
         constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
     nic::p4::compile(&text, file, &constants).unwrap_or_else(|diagnostics| {
         let all: Vec<String> = diagnostics.iter().map(Diagnostic::to_string).collect();

@@ -95,15 +95,27 @@ pub(crate) struct P4Check {
     /// The program; what it includes is looked for beside it
     pub(crate) file: PathBuf,
     /// Give a constant of the program another value (may be repeated)
-    #[arg(long = "constant", value_name = "NAME=NUMBER", value_parser = constant)]
-    pub(crate) constants: Vec<(String, u128)>,
+    #[arg(long = "constant", value_name = "NAME=VALUE", value_parser = constant)]
+    pub(crate) constants: Vec<(String, i128)>,
 }
 
-/// `NAME=NUMBER`; bools are 0 and 1.
-fn constant(text: &str) -> Result<(String, u128), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=NUMBER")?;
-    let value = value.parse().map_err(|_| format!("`{value}` is no number"))?;
-    Ok((name.to_owned(), value))
+/// `NAME=VALUE`: a number as P4 writes it (`12`, `0xff`, `0b11`, `-1`), `true` or `false`.
+fn constant(text: &str) -> Result<(String, i128), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let (sign, digits) = value.strip_prefix('-').map_or((1, value), |digits| (-1, digits));
+    let based = |prefix, radix| digits.strip_prefix(prefix).map(|digits| (digits, radix));
+    let (digits, radix) = based("0x", 16).or(based("0b", 2)).unwrap_or((digits, 10));
+    let number = || {
+        let unsigned = !digits.starts_with(['+', '-']);
+        Some(sign * i128::from_str_radix(digits, radix).ok().filter(|_| unsigned)?)
+    };
+    let value = match value {
+        "true" => Some(1),
+        "false" => Some(0),
+        _ => number(),
+    };
+    let why = "such as 12, 0xff or -1, and neither `true` nor `false`";
+    Ok((name.to_owned(), value.ok_or_else(|| format!("`{text}` gives no number {why}"))?))
 }
 
 #[derive(Args)]

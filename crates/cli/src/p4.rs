@@ -4,50 +4,30 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-use nic::{ir, p4};
-use scenario::{Diagnostic, Source};
+use nic::ir;
+use scenario::{Diagnostic, Source, check_program, read_text};
 
 use crate::args::P4Check;
 use crate::{Ended, say};
 
 /// `trimline p4 check FILE`. Warnings are said and change nothing.
 pub(crate) fn check(args: &P4Check) -> Ended {
-    let folder = args.file.parent().unwrap_or(Path::new("")).to_owned();
-    let main = args.file.display().to_string();
-    // Included files are looked for beside the program.
-    let read = |name: &str| {
-        let path = if name == main { args.file.clone() } else { folder.join(name) };
-        std::fs::read_to_string(path).ok()
-    };
-    let compiled = p4::check(&read, &main, &args.constants);
-    let mut errors = Vec::new();
-    for found in &compiled.diagnostics {
-        match found.severity {
-            p4::Severity::Warning => show(&diagnostic(found, &main, &folder, "warning: ")),
-            p4::Severity::Error => errors.push(diagnostic(found, &main, &folder, "")),
-        }
-    }
-    if let Some(last) = errors.pop() {
-        errors.iter().for_each(show);
+    let name = args.file.display().to_string();
+    let text = read_text(&args.file)
+        .map_err(|why| Diagnostic::new(format!("cannot read {name}: {why}")))?;
+    let main = Arc::new(Source { name, text });
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let mut checked = check_program(&main, folder, &args.constants);
+    checked.warnings.iter().for_each(show);
+    if let Some(last) = checked.errors.pop() {
+        checked.errors.iter().for_each(show);
         return Err(last.into());
     }
-    compiled.program.map_or(Ok(()), |program| describe(&program, &main))
+    checked.program.map_or(Ok(()), |program| describe(&program, &main.name))
 }
 
 fn show(diagnostic: &Diagnostic) {
     eprint!("{}", diagnostic.render(std::io::stderr().is_terminal()));
-}
-
-/// `folder` is where included files are.
-fn diagnostic(found: &p4::Diagnostic, main: &str, folder: &Path, kind: &str) -> Diagnostic {
-    let mut name = found.source.name.clone();
-    if name != main && !name.starts_with('<') {
-        name = folder.join(name).display().to_string();
-    }
-    let source = Source { name, text: found.source.text.clone() };
-    let message = format!("{kind}{}", found.message);
-    let made = Diagnostic::new(message).at(&Arc::new(source), found.span.clone(), "here");
-    if found.hint.is_empty() { made } else { made.hint(found.hint.clone()) }
 }
 
 /// One line for each pipeline.

@@ -43,8 +43,15 @@ fn broken_programs_are_refused_with_place_line_and_hint() {
 
 #[test]
 fn constants_are_checked() {
-    assert_eq!(check("p4/homa.p4", &["--constant", "TRIM=1"]).status.code(), Some(0));
-    for wrong in ["TRIN=1", "TRIM=2", "TRIM", "TRIM=x"] {
-        assert_eq!(check("p4/homa.p4", &["--constant", wrong]).status.code(), Some(2), "{wrong}");
+    let code = |constant| check("p4/homa.p4", &["--constant", constant]).status.code();
+    for right in ["TRIM=1", "TRIM=true", "TRIM=0x1", "TRIM=0b0"] {
+        assert_eq!(code(right), Some(0), "{right}");
     }
+    for wrong in ["TRIN=1", "TRIM=2", "TRIM=-1", "TRIM", "TRIM=x", "TRIM=--1", "TRIM=0x-1"] {
+        assert_eq!(code(wrong), Some(2), "{wrong}");
+    }
+    let twice = check("p4/homa.p4", &["--constant", "TRIM=1", "--constant", "TRIM=0"]);
+    assert_eq!(twice.status.code(), Some(2));
+    let said = String::from_utf8(twice.stderr).unwrap();
+    assert!(said.contains("two values are to replace that of `TRIM`"), "{said}");
 }

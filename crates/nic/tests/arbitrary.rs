@@ -107,15 +107,18 @@ fn compile(text: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = ["../../p4", "tests/small"];
     let files = |name: &str| match name {
-        "main.p4" => Some(text.to_owned()),
-        _ if name.contains(['/', '\0']) => None,
-        _ => folders.iter().find_map(|f| std::fs::read_to_string(root.join(f).join(name)).ok()),
+        "main.p4" => Ok(text.to_owned()),
+        _ if name.contains(['/', '\0']) => Err("not here".to_owned()),
+        _ => folders
+            .iter()
+            .find_map(|f| std::fs::read_to_string(root.join(f).join(name)).ok())
+            .ok_or_else(|| "there is none".to_owned()),
     };
     let compiled = p4::check(&files, "main.p4", &[]);
 
     for diagnostic in &compiled.diagnostics {
         assert!(diagnostic.span.start <= diagnostic.source.text.len(), "{diagnostic:?}");
-        assert!(diagnostic.to_string().lines().count() >= 3);
+        assert!(!diagnostic.to_string().contains('\n'), "one line: {diagnostic}");
     }
     match compiled.program {
         Some(program) => assert_eq!(ir::check(&program), Ok(()), "of\n{text}"),

@@ -11,13 +11,17 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
 }
 
-/// All messages about a program, as they are printed.
+/// All messages about a program, and beneath each the first line of the text that it is about.
 fn said(name: &str) -> (bool, String) {
-    let read = |file: &str| std::fs::read_to_string(folder().join(file)).ok();
+    let read = |file: &str| {
+        std::fs::read_to_string(folder().join(file)).map_err(|_| "there is none".to_owned())
+    };
     let compiled = p4::check(&read, name, &[]);
     let mut text = String::new();
     for diagnostic in &compiled.diagnostics {
-        writeln!(text, "{diagnostic}").unwrap();
+        let meant = &diagnostic.source.text[diagnostic.span.clone()];
+        let first = meant.lines().next().unwrap_or_default();
+        writeln!(text, "{diagnostic}\n    {first}").unwrap();
     }
     (compiled.program.is_some(), text)
 }

@@ -33,7 +33,7 @@ fn patient(protocol: u8) -> Config {
     }
 }
 
-fn conforms(protocol: u8, program: &str, constants: &[(&str, u128)], trims: bool) {
+fn conforms(protocol: u8, program: &str, constants: &[(&str, i128)], trims: bool) {
     let program = compile(program, constants);
     let make = |_| Box::new(nic(&program, patient(protocol))) as Box<dyn Endpoint>;
     let opts = Opts {

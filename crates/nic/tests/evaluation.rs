@@ -149,7 +149,7 @@ proptest! {
         tree in trees(), signed in any::<bool>(), inputs in any::<[(u16, u16); 3]>(),
     ) {
         let text = program(&tree.text(signed), signed);
-        let compiled = p4::check(&|_| Some(text.clone()), "x.p4", &[]);
+        let compiled = p4::check(&|_| Ok(text.clone()), "x.p4", &[]);
         let said: Vec<String> = compiled.diagnostics.iter().map(ToString::to_string).collect();
         let Some(program) = compiled.program else { panic!("{}", said.join("\n")) };
         prop_assert_eq!(ir::check(&program), Ok(()));

@@ -35,7 +35,7 @@ struct Outcome {
 
 fn outcome(ty: &str, expr: &str) -> Outcome {
     let text = program(ty, expr);
-    let compiled = p4::check(&|_| Some(text.clone()), "x.p4", &[]);
+    let compiled = p4::check(&|_| Ok(text.clone()), "x.p4", &[]);
     let messages = compiled.diagnostics.iter().map(|d| d.message.clone()).collect();
     let warnings = compiled.diagnostics.iter().filter(|d| d.severity == p4::Severity::Warning);
     let warnings = warnings.count();
@@ -225,7 +225,7 @@ fn calls_in_expressions_keep_their_order() {
             }
         }
         Box(W()) main;";
-    let program = p4::compile(&|_| Some(text.to_owned()), "x.p4", &[]).unwrap();
+    let program = p4::compile(&|_| Ok(text.to_owned()), "x.p4", &[]).unwrap();
     assert_eq!(ir::check(&program), Ok(()));
     let kinds: Vec<&str> = program.pipelines[0]
         .control

@@ -10,7 +10,7 @@ use wire::nano::{Kind, Protocol, Repr};
 
 const RTT: u16 = 2;
 
-fn homa(constants: &[(&str, u128)]) -> Bench {
+fn homa(constants: &[(&str, i128)]) -> Bench {
     Bench::new(&compile("homa.p4", constants), config(Protocol::Homa, RTT))
 }
 

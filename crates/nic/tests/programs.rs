@@ -9,8 +9,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4")
 }
 
-fn compiled(name: &str, constants: &[(String, u128)]) -> p4::Compiled {
-    let read = |file: &str| std::fs::read_to_string(folder().join(file)).ok();
+fn compiled(name: &str, constants: &[(String, i128)]) -> p4::Compiled {
+    let read = |file: &str| std::fs::read_to_string(folder().join(file)).map_err(|e| e.to_string());
     p4::check(&read, name, constants)
 }
 

@@ -47,9 +47,9 @@ fn machine() -> Machine {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/small");
     let p4 = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
     let read = |file: &str| match file {
-        "user.p4" => Some(USER.to_owned()),
-        "box.p4" => std::fs::read_to_string(tests.join(file)).ok(),
-        file => std::fs::read_to_string(p4.join(file)).ok(),
+        "user.p4" => Ok(USER.to_owned()),
+        "box.p4" => std::fs::read_to_string(tests.join(file)).map_err(|e| e.to_string()),
+        file => std::fs::read_to_string(p4.join(file)).map_err(|e| e.to_string()),
     };
     let compiled = p4::check(&read, "user.p4", &[]);
     let said: Vec<String> = compiled.diagnostics.iter().map(ToString::to_string).collect();

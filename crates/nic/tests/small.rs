@@ -15,7 +15,7 @@ fn folder() -> PathBuf {
 }
 
 fn machine(name: &str) -> Machine {
-    let read = |file: &str| std::fs::read_to_string(folder().join(file)).ok();
+    let read = |file: &str| std::fs::read_to_string(folder().join(file)).map_err(|e| e.to_string());
     let compiled = p4::check(&read, name, &[]);
     let said: Vec<String> = compiled.diagnostics.iter().map(ToString::to_string).collect();
     assert!(said.is_empty(), "{}", said.join("\n"));
@@ -155,7 +155,7 @@ fn the_example_of_the_page_compiles_and_counts() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/p4.md");
     let page = std::fs::read_to_string(page).unwrap();
     let text = page.split("```p4\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
-    let compiled = p4::check(&|_| Some(text.clone()), "example.p4", &[]);
+    let compiled = p4::check(&|_| Ok(text.clone()), "example.p4", &[]);
     assert!(compiled.diagnostics.is_empty(), "{:?}", compiled.diagnostics);
     let program = Arc::new(compiled.program.unwrap());
     let pipeline = program.pipeline("ingress").unwrap();

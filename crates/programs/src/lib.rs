@@ -13,7 +13,7 @@ pub struct Variant {
     /// Its main file in `p4/`.
     pub file: &'static str,
     /// The constants that are not as the file has them.
-    pub constants: &'static [(&'static str, u128)],
+    pub constants: &'static [(&'static str, i128)],
 }
 
 /// What this crate has been built with: see `build.rs`.

@@ -49,9 +49,9 @@ impl Endpoint for Counted {
 }
 
 /// Two hosts send messages to a third, which sends some back; what does not fit its link is trimmed.
-fn allocates_little(file: &str, constants: &[(&str, u128)], protocol: Protocol) {
+fn allocates_little(file: &str, constants: &[(&str, i128)], protocol: Protocol) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
-    let files = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
+    let files = |name: &str| std::fs::read_to_string(dir.join(name)).map_err(|e| e.to_string());
     let constants: Vec<_> =
         constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
     let program = Arc::new(nic::p4::compile(&files, file, &constants).unwrap());

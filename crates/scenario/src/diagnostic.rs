@@ -4,7 +4,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, Severity,
+    SourceCode, SourceSpan, SpanContents,
+};
 
 use crate::document::At;
 
@@ -17,9 +20,11 @@ pub struct Source {
     pub text: String,
 }
 
-/// One error in an input: message, place, hint. The process that prints it exits with 2.
+/// One error in an input: message, place, hint. The process that prints it exits with 2; after a
+/// warning it goes on.
 #[derive(Debug, Clone)]
 pub struct Diagnostic {
+    is_warning: bool,
     message: String,
     hint: Option<String>,
     place: Option<Place>,
@@ -36,7 +41,21 @@ impl Diagnostic {
     /// An error without a place in a text, such as an output directory that cannot be written.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, place: None }
+        Self { is_warning: false, message: message.into(), hint: None, place: None }
+    }
+
+    /// Make a warning of it.
+    #[must_use]
+    pub fn warning(mut self) -> Self {
+        self.is_warning = true;
+        self
+    }
+
+    /// Add something to the message, in brackets.
+    #[must_use]
+    pub(crate) fn remark(mut self, more: &str) -> Self {
+        self.message = format!("{} ({more})", self.message);
+        self
     }
 
     /// Say what would be right.
@@ -129,7 +148,8 @@ impl Diagnostic {
         let place = self.location().map(|(file, line, column)| format!("{file}:{line}:{column}"));
         let hint = self.hint.as_ref().map(|hint| format!("  help: {hint}\n")).unwrap_or_default();
         let (message, place) = (&self.message, place.unwrap_or_default());
-        format!("  × {message}\n   ╭─[{place}]\n   · ...{shown}...\n   ╰────\n{hint}")
+        let mark = if self.is_warning { '⚠' } else { '×' };
+        format!("  {mark} {message}\n   ╭─[{place}]\n   · ...{shown}...\n   ╰────\n{hint}")
     }
 }
 
@@ -171,20 +191,51 @@ fn drawn(place: &Place) -> Range<usize> {
 #[derive(Debug)]
 struct Report {
     message: String,
+    severity: Severity,
     hint: Option<String>,
-    source: Option<NamedSource<String>>,
+    source: Option<Text>,
     label: Option<LabeledSpan>,
+}
+
+/// A text to draw from. Where `miette` names a place, it counts columns in bytes; this is that of
+/// [`Diagnostic::location`], in characters.
+#[derive(Debug)]
+struct Text {
+    source: Arc<Source>,
+    column: usize,
+}
+
+impl SourceCode for Text {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let found = self.source.text.read_span(span, before, after)?;
+        // Lines around it begin at their beginnings; without any, the place itself is asked for.
+        let column = if before == 0 { self.column - 1 } else { found.column() };
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.source.name.clone(),
+            found.data(),
+            *found.span(),
+            found.line(),
+            column,
+            found.line_count(),
+        )))
+    }
 }
 
 impl Report {
     fn of(d: &Diagnostic) -> Self {
-        let source =
-            d.place.as_ref().map(|p| NamedSource::new(&p.source.name, p.source.text.clone()));
+        let column = d.location().map_or(1, |(_, _, column)| column);
+        let source = d.place.as_ref().map(|p| Text { source: Arc::clone(&p.source), column });
+        let severity = if d.is_warning { Severity::Warning } else { Severity::Error };
         let label = d
             .place
             .as_ref()
             .map(|p| LabeledSpan::new(Some(p.label.clone()), drawn(p).start, drawn(p).len()));
-        Self { message: d.message.clone(), hint: d.hint.clone(), source, label }
+        Self { message: d.message.clone(), severity, hint: d.hint.clone(), source, label }
     }
 }
 
@@ -197,6 +248,10 @@ impl fmt::Display for Report {
 impl std::error::Error for Report {}
 
 impl miette::Diagnostic for Report {
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.hint.as_ref().map(|h| Box::new(h) as _)
     }
@@ -284,6 +339,17 @@ mod tests {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
         }
         assert!(!text.contains('\u{1b}'), "no colour asked for");
+    }
+
+    #[test]
+    fn what_is_drawn_counts_columns_in_characters_and_marks_warnings() {
+        let source = Arc::new(Source { name: "x.p4".into(), text: "\n  /* é é */ 300\n".into() });
+        let found = Diagnostic::new("too large").at(&source, 16..19, "here");
+        let drawn = found.render(false);
+        assert!(drawn.contains("× too large") && drawn.contains("[x.p4:2:14]"), "{drawn}");
+        assert_eq!(found.location(), Some(("x.p4", 2, 14)));
+        let drawn = found.warning().render(false);
+        assert!(drawn.contains("⚠ too large") && !drawn.contains('×'), "{drawn}");
     }
 
     #[test]

@@ -65,36 +65,69 @@ impl Compiled {
 fn program(table: &mut Reader<'_>, dir: &Path) -> Result<ir::Program, Diagnostic> {
     let file = files::read(table, "program", dir)?;
     let constants = table.or("constants", Constants(BTreeMap::new()))?;
-    let constants: Vec<(String, u128)> = constants.0.into_iter().collect();
-    let dir = file.path.parent().unwrap_or(Path::new("")).to_owned();
-    let main = file.source.name.clone();
-    let text_of = |name: &str| {
-        if name == main {
-            Some(file.source.text.clone())
-        } else {
-            files::read_text(&dir.join(name)).ok()
-        }
-    };
-    nic::p4::compile(&text_of, &main, &constants).map_err(|errors| located(table, &errors))
+    let constants: Vec<(String, i128)> = constants.0.into_iter().collect();
+    let dir = file.path.parent().unwrap_or(Path::new(""));
+    let mut checked = check_program(&file.source, dir, &constants);
+    if let Some(program) = checked.program {
+        checked.warnings.into_iter().for_each(|warning| table.warn(warning));
+        return Ok(program);
+    }
+    let more = checked.errors.len().saturating_sub(1);
+    Err(match checked.errors.drain(..).next() {
+        Some(first) if more > 0 => first.remark(&format!("and {more} more")),
+        Some(only) => only,
+        None => table.error("program", "the program cannot be compiled", "this one"),
+    })
 }
 
-/// The first error of the compiler, drawn in its file.
-fn located(table: &Reader<'_>, errors: &[nic::p4::Diagnostic]) -> Diagnostic {
-    let Some(error) = errors.first() else {
-        return table.error("program", "the program cannot be compiled", "this one");
+/// What the P4 compiler made of a program, and what it says of it.
+#[derive(Debug)]
+pub struct CheckedProgram {
+    /// The program, if it has no errors.
+    pub program: Option<ir::Program>,
+    /// Why it has none, in the order of the places.
+    pub errors: Vec<Diagnostic>,
+    /// What may mean something else than was meant.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Compile the P4 program `main`, whose file is in `dir`; what it includes in quotes is looked for
+/// there. `constants` replace the values of its constants of those names.
+#[must_use]
+pub fn check_program(
+    main: &Arc<Source>,
+    dir: &Path,
+    constants: &[(String, i128)],
+) -> CheckedProgram {
+    let text_of = |name: &str| match name == main.name {
+        true => Ok(main.text.clone()),
+        false => files::read_text(&dir.join(name)),
     };
-    let message = match errors.len() {
-        1 => error.message.clone(),
-        n => format!("{} (and {} more)", error.message, n - 1),
-    };
-    let name = error.file().to_owned();
-    let source = Arc::new(Source { name, text: error.source.text.clone() });
-    let diagnostic = Diagnostic::new(message).at(&source, error.span.clone(), "here");
-    if error.hint.is_empty() { diagnostic } else { diagnostic.hint(error.hint.clone()) }
+    let nic::p4::Compiled { program, diagnostics } =
+        nic::p4::check(&text_of, &main.name, constants);
+    let (warnings, errors) =
+        diagnostics.iter().partition::<Vec<_>, _>(|d| d.severity == nic::p4::Severity::Warning);
+    let drawn = |all: Vec<_>| all.into_iter().map(|found| located(found, main)).collect();
+    CheckedProgram {
+        program,
+        errors: drawn(errors),
+        warnings: drawn(warnings).into_iter().map(Diagnostic::warning).collect(),
+    }
+}
+
+/// What the compiler found in `main` or in what it includes, which is named as seen from `main`.
+fn located(found: &nic::p4::Diagnostic, main: &Source) -> Diagnostic {
+    let mut name = found.file().to_owned();
+    if name != main.name && !name.starts_with('<') {
+        name = Path::new(&main.name).with_file_name(name).display().to_string();
+    }
+    let source = Arc::new(Source { name, text: found.source.text.clone() });
+    let diagnostic = Diagnostic::new(&found.message).at(&source, found.span.clone(), "here");
+    if found.hint.is_empty() { diagnostic } else { diagnostic.hint(&found.hint) }
 }
 
 /// Values of the program's constants, by name.
-struct Constants(BTreeMap<String, u128>);
+struct Constants(BTreeMap<String, i128>);
 
 impl Knob for Constants {
     const EXAMPLE: &'static str = "{ TRIM = true }";
@@ -103,17 +136,15 @@ impl Knob for Constants {
             return Err(format!("a table of constants is wanted, not {}", value.kind()));
         };
         let constant = |name: &String, value: &Value| match value {
-            Value::Boolean(value) => Ok((name.clone(), u128::from(*value))),
-            Value::Integer(n) => u128::try_from(*n)
-                .map(|n| (name.clone(), n))
-                .map_err(|_| format!("`{name}` is negative")),
+            Value::Boolean(value) => Ok((name.clone(), i128::from(*value))),
+            Value::Integer(n) => Ok((name.clone(), i128::from(*n))),
             other => Err(format!("`{name}` is {}, not a number or true or false", other.kind())),
         };
         let read = table.iter().map(|(name, (_, node))| constant(name, &node.value));
         read.collect::<Result<_, _>>().map(Self)
     }
     fn show(&self) -> toml::Value {
-        let number = |n: &u128| toml::Value::Integer(i64::try_from(*n).unwrap_or(i64::MAX));
+        let number = |n: &i128| toml::Value::Integer(i64::try_from(*n).unwrap_or(i64::MAX));
         toml::Value::Table(self.0.iter().map(|(name, n)| (name.clone(), number(n))).collect())
     }
 }

@@ -3,9 +3,11 @@
 //! Reading a key is its only definition. Whatever was not asked for when [`Reader::finish`] is
 //! called is an unknown key; whatever was read, defaults included, is in the resolved scenario.
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use units::{Bytes, Dur, Rate, Time};
 
@@ -21,6 +23,8 @@ pub struct Reader<'d> {
     name: String,
     asked: Vec<&'static str>,
     resolved: toml::Table,
+    /// Warnings about this table, those around it and those in it.
+    warnings: Rc<RefCell<Vec<Diagnostic>>>,
 }
 
 /// A type that a key can have.
@@ -40,8 +44,35 @@ impl<'d> Reader<'d> {
             let message = format!("{name} must be a table, not {}", node.value.kind());
             return Err(node.at.error(message, "not a table"));
         };
-        let resolved = toml::Table::new();
-        Ok(Self { table, at: at.clone(), name: name.to_owned(), asked: Vec::new(), resolved })
+        Ok(Self::of(table, at, name))
+    }
+
+    fn of(table: &'d Table, at: &At, name: &str) -> Self {
+        let (at, name) = (at.clone(), name.to_owned());
+        Self {
+            table,
+            at,
+            name,
+            asked: Vec::new(),
+            resolved: toml::Table::new(),
+            warnings: Rc::default(),
+        }
+    }
+
+    /// The table `node` within this one.
+    fn within_this(&self, node: &'d Node, at: &At, name: &str) -> Result<Self, Diagnostic> {
+        let warnings = Rc::clone(&self.warnings);
+        Ok(Self { warnings, ..Self::new(node, at, name)? })
+    }
+
+    /// Note what is suspicious and does not forbid the run.
+    pub(crate) fn warn(&self, warning: Diagnostic) {
+        self.warnings.borrow_mut().push(warning);
+    }
+
+    /// What has been noted so far, in this table or another of the file.
+    pub(crate) fn warnings(&self) -> Vec<Diagnostic> {
+        self.warnings.borrow().clone()
     }
 
     /// The value of `key` as it is written, if it is there.
@@ -156,7 +187,7 @@ impl<'d> Reader<'d> {
     pub fn table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, Diagnostic> {
         self.asked.push(key);
         let Some((at, node)) = self.table.get(key) else { return Ok(None) };
-        Reader::new(node, at, &self.child(key)).map(Some)
+        self.within_this(node, at, &self.child(key)).map(Some)
     }
 
     /// The table below `key`, or an empty one: all of its keys have defaults.
@@ -168,8 +199,8 @@ impl<'d> Reader<'d> {
         if let Some(error) = self.misspelt(key) {
             return Err(error);
         }
-        let (at, name) = (self.at.clone(), self.child(key));
-        Ok(Reader { table: &EMPTY, at, name, asked: Vec::new(), resolved: toml::Table::new() })
+        let warnings = Rc::clone(&self.warnings);
+        Ok(Self { warnings, ..Self::of(&EMPTY, &self.at, &self.child(key)) })
     }
 
     /// The tables below `key`, written `[[key]]`, or `[key]` for a single one.
@@ -184,10 +215,10 @@ impl<'d> Reader<'d> {
                 .map(|(i, item)| {
                     // An array of tables has no place of its own for an empty entry.
                     let at = if item.at.span.is_empty() { at } else { &item.at };
-                    Reader::new(item, at, &format!("{name} (number {i})"))
+                    self.within_this(item, at, &format!("{name} (number {i})"))
                 })
                 .collect(),
-            _ => Ok(vec![Reader::new(node, at, &name)?]),
+            _ => Ok(vec![self.within_this(node, at, &name)?]),
         }
     }
 

@@ -32,6 +32,8 @@ pub struct Scenario {
     pub(crate) changes: BTreeMap<Time, String>,
     /// The place of the links that differ, for what only the whole fabric shows to be impossible.
     pub(crate) links_at: At,
+    /// What was suspicious when it was read.
+    pub(crate) warnings: Vec<Diagnostic>,
     resolved: toml::Table,
 }
 
@@ -163,6 +165,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
 
     let links_at = tables.topology.place("link");
     tables.finish(&mut root)?;
+    let warnings = root.warnings();
     let resolved = root.finish()?;
     let config = fabric::Config {
         seed,
@@ -198,6 +201,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         config,
         changes,
         links_at,
+        warnings,
         resolved,
     })
 }

@@ -23,7 +23,8 @@ pub(crate) fn of(
         // Everything else that could be said follows from this.
         return early_end(scenario, outcome).into_iter().collect();
     }
-    let mut warnings = folded;
+    let mut warnings: Vec<String> = scenario.warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(folded);
     if flows.iter().all(|row| !row.measured) && flows.iter().all(|row| row.size.is_some()) {
         warnings.push(
             "nothing was measured: no message was submitted inside the measurement window"

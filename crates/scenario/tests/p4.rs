@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trimline_scenario::{Options, Scenario, simulate};
+use trimline_scenario::{Options, Scenario, evaluate, simulate};
 
 fn load(file: &str, edits: &[&str]) -> Result<Scenario, String> {
     let edits: Vec<String> = edits.iter().map(|&s| s.to_owned()).collect();
@@ -56,6 +56,37 @@ fn what_is_wrong_with_a_program_is_said_in_its_place() {
     .unwrap();
     let broken = error(&[&format!("transport.program={}", file.display())]);
     assert!(broken.contains("broken.p4:4:"), "{broken}");
+    std::fs::write(&file, "#include \"wrong.inc\"\n").unwrap();
+    std::fs::write(dir.path().join("wrong.inc"), "header h_t { bit<8> a }\n").unwrap();
+    let included = error(&[&format!("transport.program={}", file.display())]);
+    let place = format!("{}:1:21: ", dir.path().join("wrong.inc").display());
+    assert!(included.starts_with(&place), "with its folder: {included}");
+    std::fs::write(dir.path().join("wrong.inc"), [0xff]).unwrap();
+    let binary = error(&[&format!("transport.program={}", file.display())]);
+    assert!(binary.contains("cannot read `wrong.inc`: it is not text (UTF-8)"), "{binary}");
+}
+
+/// A run says what its program is warned of, for it may be the cause of its results.
+#[test]
+fn warnings_of_a_program_are_warnings_of_the_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
+    let dir = tempfile::tempdir().unwrap();
+    for file in ["homa.p4", "homa_rules.p4", "headers.p4"] {
+        let mut text = std::fs::read_to_string(folder.join(file)).unwrap();
+        if file == "homa.p4" {
+            text += "const bit<8> ODD = 300;\n";
+        }
+        std::fs::write(dir.path().join(file), text).unwrap();
+    }
+    let program = dir.path().join("homa.p4");
+    let program = format!("transport.program={}", program.display());
+    let scenario = load("incast.toml", &[&program, "transport.backend=interpreter"]).unwrap();
+    let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
+    let said = &results.summary.warnings;
+    assert!(
+        said.iter().any(|w| w.contains("homa.p4:") && w.contains("300 does not fit")),
+        "{said:?}"
+    );
 }
 
 #[test]

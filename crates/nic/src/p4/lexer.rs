@@ -7,6 +7,7 @@ use hashbrown::HashSet;
 use num_bigint::BigInt;
 use rustc_hash::FxBuildHasher;
 
+use super::Files;
 use super::diagnostic::{Messages, Reported};
 use super::source::Span;
 use super::token::{KEYWORDS, Kind, Literal, SYMBOLS, Token};
@@ -20,9 +21,6 @@ const MAX_INCLUDED: usize = 1000;
 /// The widest literal, in digits as written: bounds the time that its value takes to work out.
 const MAX_DIGITS: usize = 400;
 
-/// The text of a file by its name: `"x.p4"` without quotes, `<core.p4>` with its brackets.
-pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
-
 /// Read `main` and what it includes.
 pub(crate) fn tokens(files: Files<'_>, main: &str, messages: &mut Messages) -> Vec<Token> {
     let mut reader = Reader {
@@ -34,11 +32,14 @@ pub(crate) fn tokens(files: Files<'_>, main: &str, messages: &mut Messages) -> V
         defined: HashSet::default(),
     };
     let text = files(main);
-    let missing = text.is_none();
-    let number = reader.messages.sources.add(main, text.unwrap_or_default()).unwrap_or_default();
+    let (text, missing) = match text {
+        Ok(text) => (text, None),
+        Err(why) => (String::new(), Some(why)),
+    };
+    let number = reader.messages.sources.add(main, text).unwrap_or_default();
     let start = Span { file: number, start: 0, end: 0 };
-    if missing {
-        reader.messages.error(start, format!("cannot read `{main}`"), "");
+    if let Some(why) = missing {
+        reader.messages.error(start, format!("cannot read `{main}`: {why}"), "");
     }
     // What is wrong has been reported, and the tokens before it may show more.
     let _ = reader.file(number);
@@ -314,17 +315,19 @@ impl Reader<'_> {
             return Err(self.messages.error(span, message, "include each file once"));
         }
         // A file that is there already is not asked for again.
-        let known = self.messages.sources.find(name);
-        let file = known.or_else(|| {
-            let text = (self.files)(name)?;
-            self.messages.sources.add(name, text)
-        });
-        let Some(file) = file else {
-            let hint = "a file in quotes is looked for beside the program; the library has \
-                        <core.p4>, <nano.p4> and <switch.p4>";
-            return Err(self.messages.error(span, format!("cannot find `{name}`"), hint));
+        let file = match self.messages.sources.find(name) {
+            Some(known) => Some(known),
+            None => {
+                let text = (self.files)(name).map_err(|why| {
+                    let hint = "a file in quotes is looked for beside the program; the library has \
+                                <core.p4>, <nano.p4> and <switch.p4>";
+                    self.messages.error(span, format!("cannot read `{name}`: {why}"), hint)
+                })?;
+                self.messages.sources.add(name, text)
+            }
         };
-        self.file(file)
+        // So few files can be numbered.
+        file.map_or(Ok(()), |file| self.file(file))
     }
 }
 
@@ -365,11 +368,11 @@ mod tests {
 
     fn read(text: &str) -> (Vec<Kind>, Vec<String>) {
         let files = |name: &str| match name {
-            "main" => Some(text.to_owned()),
-            "a.p4" => Some("a".to_owned()),
-            "self.p4" => Some("#include \"self.p4\"\n".to_owned()),
-            "guarded.p4" => Some("#ifndef G\n#define G\ng\n#endif\n".to_owned()),
-            _ => None,
+            "main" => Ok(text.to_owned()),
+            "a.p4" => Ok("a".to_owned()),
+            "self.p4" => Ok("#include \"self.p4\"\n".to_owned()),
+            "guarded.p4" => Ok("#ifndef G\n#define G\ng\n#endif\n".to_owned()),
+            _ => Err("there is none".to_owned()),
         };
         let mut messages = Messages::default();
         let tokens = tokens(&files, "main", &mut messages);
@@ -427,7 +430,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, part) in [
             ("#include \"self.p4\"", "being included already"),
-            ("#include \"gone.p4\"", "cannot find `gone.p4`"),
+            ("#include \"gone.p4\"", "cannot read `gone.p4`: there is none"),
             ("#include gone", "names no file"),
             ("#define A 3", "macros"),
             ("#if A > 3\n#endif", "`#if`"),

@@ -36,16 +36,15 @@ const LIBRARY: &[(&str, &str)] = &[
     ("<switch.p4>", include_str!("../../../../p4/include/switch.p4")),
 ];
 
-/// Compile the file `main`. `files` gives the text of a file by its name, as asked for or as written
-/// in an `#include "..."`; `constants` replace the values of top-level constants of those names.
+/// The text of a file by its name, as asked for or as written in an `#include "..."`; or why there is
+/// none, in a few words.
+pub type Files<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// Compile the file `main`. `constants` replace the values of top-level constants of those names.
 #[must_use]
-pub fn check(
-    files: &dyn Fn(&str) -> Option<String>,
-    main: &str,
-    constants: &[(String, u128)],
-) -> Compiled {
+pub fn check(files: Files<'_>, main: &str, constants: &[(String, i128)]) -> Compiled {
     let with_library = |name: &str| match LIBRARY.iter().find(|(known, _)| *known == name) {
-        Some((_, text)) => Some((*text).to_owned()),
+        Some((_, text)) => Ok((*text).to_owned()),
         None => files(name),
     };
     let mut messages = Messages::default();
@@ -67,9 +66,9 @@ pub fn check(
 /// # Errors
 /// What is wrong with the program; at least one diagnostic.
 pub fn compile(
-    files: &dyn Fn(&str) -> Option<String>,
+    files: Files<'_>,
     main: &str,
-    constants: &[(String, u128)],
+    constants: &[(String, i128)],
 ) -> Result<ir::Program, Vec<Diagnostic>> {
     let Compiled { program, diagnostics } = check(files, main, constants);
     program

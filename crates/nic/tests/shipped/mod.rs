@@ -16,10 +16,10 @@ use units::{Dur, HostId, MsgId, Rate, Time};
 use wire::nano::{Header, Kind, Protocol, Repr};
 
 /// Constants that make Homa-Tr of `homa.p4`.
-pub(crate) const HOMA_TR: &[(&str, u128)] = &[("TRIM", 1)];
+pub(crate) const HOMA_TR: &[(&str, i128)] = &[("TRIM", 1)];
 
 /// A program of `p4/` with other values for some of its constants.
-pub(crate) fn compile(name: &str, constants: &[(&str, u128)]) -> Arc<ir::Program> {
+pub(crate) fn compile(name: &str, constants: &[(&str, i128)]) -> Arc<ir::Program> {
     compile_with(name, constants, |text| text)
 }
 
@@ -30,13 +30,13 @@ pub(crate) fn compile_changed(name: &str, change: impl Fn(String) -> String) -> 
 
 fn compile_with(
     name: &str,
-    constants: &[(&str, u128)],
+    constants: &[(&str, i128)],
     change: impl Fn(String) -> String,
 ) -> Arc<ir::Program> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
     let files = |file: &str| {
-        let text = std::fs::read_to_string(dir.join(file)).ok()?;
-        Some(if file == name { change(text) } else { text })
+        let text = std::fs::read_to_string(dir.join(file)).map_err(|e| e.to_string())?;
+        Ok(if file == name { change(text) } else { text })
     };
     let constants: Vec<_> =
         constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();

@@ -13,9 +13,9 @@ use crate::{Answers, outcome};
 /// A program as a scenario would compile it.
 fn compile(variant: &Variant) -> Arc<ir::Program> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
-    let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
     let constants = variant.constants.iter().map(|(name, value)| ((*name).to_owned(), *value));
-    let constants: Vec<(String, u128)> = constants.collect();
+    let constants: Vec<(String, i128)> = constants.collect();
     Arc::new(nic::p4::compile(&text, variant.file, &constants).unwrap())
 }
 

@@ -96,10 +96,10 @@ impl Checker<'_> {
     }
 
     /// The value that whoever compiles the program gives a constant instead of its own.
-    fn replaced(&mut self, ty: &Type, other: u128, span: Span) -> Checked<BigInt> {
+    fn replaced(&mut self, ty: &Type, other: i128, span: Span) -> Checked<BigInt> {
         let value = BigInt::from(other);
         let fits = match ty {
-            Type::Bool => other <= 1,
+            Type::Bool => other == 0 || other == 1,
             Type::Int => true,
             Type::Fixed { width, signed } => fits(&value, *width, *signed),
             _ => false,
@@ -111,17 +111,21 @@ impl Checker<'_> {
         Err(self.error(span, message, "give a value that fits; bools are 0 and 1"))
     }
 
-    /// Names of `constants` that the program does not have.
+    /// Names of `constants` that the program does not have, or that are given twice.
     pub(super) fn unknown_constants(&mut self) {
         let constants = self.constants;
-        for (name, _) in constants {
+        let span = Span { file: 0, start: 0, end: 0 };
+        for (n, (name, _)) in constants.iter().enumerate() {
+            if constants.iter().take(n).any(|(before, _)| before == name) {
+                let message = format!("two values are to replace that of `{name}`");
+                self.error(span, message, "give one");
+            }
             let found = self.scopes.find_global(name);
             if matches!(found, Some(Symbol::Constant { .. } | Symbol::Broken)) {
                 continue;
             }
             let known = self.scopes.names(|s| matches!(s, Symbol::Constant { .. }));
             let hint = did_you_mean(name, known, "only constants of the top level can be replaced");
-            let span = Span { file: 0, start: 0, end: 0 };
             self.error(span, format!("the program has no constant `{name}` to replace"), hint);
         }
     }

@@ -56,7 +56,7 @@ enum Within {
 /// values of top-level constants of those names.
 pub(super) fn program(
     declarations: &[Declaration],
-    constants: &[(String, u128)],
+    constants: &[(String, i128)],
     messages: &mut Messages,
 ) -> ir::Program {
     let mut checker = Checker {
@@ -82,7 +82,7 @@ pub(super) fn program(
 
 struct Checker<'a> {
     messages: &'a mut Messages,
-    constants: &'a [(String, u128)],
+    constants: &'a [(String, i128)],
     program: ir::Program,
     scopes: Scopes,
     /// The pipeline that is being built.

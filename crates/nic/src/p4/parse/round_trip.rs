@@ -137,7 +137,7 @@ fn sign(op: Unary) -> &'static str {
 
 fn tokens(text: &str) -> (Vec<Token>, Messages) {
     let mut messages = Messages::default();
-    let tokens = lexer::tokens(&|_| Some(text.to_owned()), "x.p4", &mut messages);
+    let tokens = lexer::tokens(&|_| Ok(text.to_owned()), "x.p4", &mut messages);
     (tokens, messages)
 }
 
