@@ -67,8 +67,16 @@ struct Cursor {
     file: u16,
     text: Rc<str>,
     at: usize,
-    /// For every open `#ifdef`: where it stands, and whether its text counts.
-    conditions: Vec<(Span, bool)>,
+    conditions: Vec<Condition>,
+}
+
+/// An open `#ifdef`.
+struct Condition {
+    span: Span,
+    /// Whether the text counts that stands here.
+    counts: bool,
+    /// Whether its `#else` has been.
+    has_else: bool,
 }
 
 impl Cursor {
@@ -89,7 +97,7 @@ impl Cursor {
     }
 
     fn counts(&self) -> bool {
-        self.conditions.iter().all(|&(_, counts)| counts)
+        self.conditions.iter().all(|condition| condition.counts)
     }
 }
 
@@ -111,7 +119,7 @@ impl Reader<'_> {
             }
         }
         self.open.pop();
-        if let Some((span, _)) = cursor.conditions.last() {
+        if let Some(Condition { span, .. }) = cursor.conditions.last() {
             self.messages.error(*span, "this condition has no `#endif`", "add one");
         }
         Ok(())
@@ -162,9 +170,16 @@ impl Reader<'_> {
             return self.number(cursor);
         }
         if is_word(first) {
-            let word = cursor.take_while(is_word);
+            let word = cursor.take_while(is_word).to_owned();
+            if self.defined.contains(&word) {
+                let message = format!("`{word}` is the name of a `#define`");
+                let hint = "the preprocessor would leave it out here; rename one of them";
+                self.messages.error(cursor.span(start), message, hint);
+            }
             let keyword = KEYWORDS.iter().find(|k| **k == word);
-            return Some(keyword.map_or_else(|| Kind::Name(word.into()), |k| Kind::Word(k)));
+            return Some(
+                keyword.map_or_else(|| Kind::Name(word.as_str().into()), |k| Kind::Word(k)),
+            );
         }
         if first == b'"' {
             return self.text(cursor);
@@ -255,25 +270,37 @@ impl Reader<'_> {
     /// Whether the directive was one of the conditions.
     fn condition(&mut self, cursor: &mut Cursor, span: Span, word: &str, rest: &str) -> bool {
         let defined = self.defined.contains(rest);
+        let open = |counts| Condition { span, counts, has_else: false };
         match word {
-            "ifdef" => cursor.conditions.push((span, defined)),
-            "ifndef" => cursor.conditions.push((span, !defined)),
+            "ifdef" => cursor.conditions.push(open(defined)),
+            "ifndef" => cursor.conditions.push(open(!defined)),
             "if" | "elif" => {
                 self.refuse_directive(span, word);
                 if word == "if" {
-                    cursor.conditions.push((span, true));
+                    cursor.conditions.push(open(true));
                 }
             }
-            "else" | "endif" => match cursor.conditions.pop() {
-                None => {
-                    self.messages.error(span, format!("`#{word}` without `#ifdef`"), "remove it");
+            "else" => match cursor.conditions.last_mut() {
+                Some(condition) if !condition.has_else => {
+                    (condition.counts, condition.has_else) = (!condition.counts, true);
                 }
-                Some((at, counts)) if word == "else" => cursor.conditions.push((at, !counts)),
-                Some(_) => {}
+                Some(_) => {
+                    self.messages.error(span, "a second `#else` of one `#ifdef`", "remove it");
+                }
+                None => self.unopened(span, word),
             },
+            "endif" => {
+                if cursor.conditions.pop().is_none() {
+                    self.unopened(span, word);
+                }
+            }
             _ => return false,
         }
         true
+    }
+
+    fn unopened(&mut self, span: Span, word: &str) {
+        self.messages.error(span, format!("`#{word}` without `#ifdef`"), "remove it");
     }
 
     fn define(&mut self, span: Span, rest: &str) {
@@ -436,6 +463,9 @@ mod tests {
             ("#if A > 3\n#endif", "`#if`"),
             ("#ifdef A", "no `#endif`"),
             ("#endif", "without `#ifdef`"),
+            ("#else", "without `#ifdef`"),
+            ("#ifdef A\n#else\n#else\n#endif", "second `#else`"),
+            ("#define A\nA", "the name of a `#define`"),
             ("/* a", "does not end"),
             ("\"a", "does not end"),
             ("é", "no P4"),

@@ -1,5 +1,7 @@
 //! Calls: what is called, its arguments, actions (sections 6.8 and 8.20).
 
+use std::rc::Rc;
+
 use super::super::ast::{Arg, Direction, Expr, ExprKind, Name, Param, TypeRef};
 use super::super::source::Span;
 use super::control::MAX_ACTIONS;
@@ -7,7 +9,7 @@ use super::scope::{Applied, Lowered, Symbol};
 use super::types::Type;
 use super::value::{Typed, Value};
 use super::{Checked, Checker, Within};
-use crate::ir::{self, StmtKind};
+use crate::ir::{self, StmtKind, TableId};
 
 impl Checker<'_> {
     pub(super) fn call(
@@ -32,8 +34,12 @@ impl Checker<'_> {
                     Some(Symbol::Function(function)) => {
                         self.function(&function, types, args, into, span)
                     }
-                    Some(Symbol::Lowered(lowered)) => self.action_call(&lowered, args, span),
+                    Some(Symbol::Lowered(lowered)) => {
+                        self.no_types(types)?;
+                        self.action_call(&lowered, args, span)
+                    }
                     Some(Symbol::Action(action)) => {
+                        self.no_types(types)?;
                         let lowered = self.global_action(&action)?;
                         self.action_call(&lowered, args, span)
                     }
@@ -127,6 +133,12 @@ impl Checker<'_> {
         Ok(ordered)
     }
 
+    /// Type arguments of what takes none.
+    pub(super) fn no_types(&mut self, types: &[TypeRef]) -> Checked<()> {
+        let Some(first) = types.first() else { return Ok(()) };
+        Err(self.error(first.span, "a type argument for what takes none", "remove it"))
+    }
+
     /// The argument of a method that has one; it may be given by name.
     pub(super) fn only_argument<'e>(&mut self, arg: &'e Arg, param: &str) -> Checked<&'e Expr> {
         match &arg.name {
@@ -214,6 +226,19 @@ impl Checker<'_> {
         }
     }
 
+    /// The table of `table.apply()` and its name, if that is what stands here.
+    pub(super) fn applied_table(&mut self, call: &Expr) -> Checked<Option<(TableId, Rc<str>)>> {
+        let ExprKind::Call { callee, types, args } = &call.kind else { return Ok(None) };
+        let ExprKind::Member(table, method) = &callee.kind else { return Ok(None) };
+        let ExprKind::Name { name, .. } = &table.kind else { return Ok(None) };
+        let Some(Symbol::Table(id, name)) = self.scopes.find(&name.text) else { return Ok(None) };
+        let found = (*id, Rc::clone(name));
+        self.only(method, "apply")?;
+        self.no_types(types)?;
+        self.no_arguments(args, call.span)?;
+        Ok(Some(found))
+    }
+
     /// `table.apply().hit` and its like, if that is what stands here.
     pub(super) fn apply_member(
         &mut self,
@@ -221,13 +246,7 @@ impl Checker<'_> {
         member: &Name,
         span: Span,
     ) -> Checked<Option<Typed>> {
-        let ExprKind::Call { callee, args, .. } = &base.kind else { return Ok(None) };
-        let ExprKind::Member(table, method) = &callee.kind else { return Ok(None) };
-        let ExprKind::Name { name, .. } = &table.kind else { return Ok(None) };
-        let Some(Symbol::Table(id, _)) = self.scopes.find(&name.text) else { return Ok(None) };
-        let id = *id;
-        self.only(method, "apply")?;
-        self.no_arguments(args, span)?;
+        let Some((id, _)) = self.applied_table(base)? else { return Ok(None) };
         match &*member.text {
             "hit" | "miss" => {
                 let Applied { hit, .. } = self.apply_table(id, true, span)?;
@@ -245,6 +264,11 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// "2 type parameters".
+pub(super) fn type_parameters(count: usize) -> String {
+    if count == 1 { "1 type parameter".to_owned() } else { format!("{count} type parameters") }
 }
 
 pub(super) fn nothing(span: Span) -> Typed {

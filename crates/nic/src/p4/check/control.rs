@@ -160,6 +160,7 @@ impl Checker<'_> {
             let span = action.name.span;
             return Err(self.refuse(span, "actions this deep in one another", instead));
         }
+        self.used.push(Rc::clone(&action.name.text));
         let apart = self.scopes.only_before(&action.name.text);
         let around = std::mem::take(&mut self.frame.path);
         let lowered = self.lower_action(action);

@@ -13,7 +13,6 @@ use super::scope::Symbol;
 use super::types::{Distinct, Enum, Extern, Field, Record, Type};
 use super::value::fits;
 use super::{Checked, Checker, MAX_SLOTS};
-use crate::ir;
 
 impl Checker<'_> {
     pub(super) fn top_level(&mut self, declarations: &[Declaration]) {
@@ -245,15 +244,15 @@ impl Checker<'_> {
     }
 
     fn error_name(&mut self, name: &Name) -> Checked<()> {
-        let known = self.program.errors.iter().position(|e| **e == *name.text);
-        if known.is_some_and(|at| at >= ir::CORE_ERRORS.len()) {
+        if self.errors.contains(&name.text) {
             let message = format!("`error.{name}` is declared twice");
             return Err(self.error(name.span, message, "remove one"));
         }
         if self.program.errors.len() > 255 {
             return Err(self.refuse(name.span, "more than 256 errors", "use fewer"));
         }
-        if known.is_none() {
+        self.errors.push(Rc::clone(&name.text));
+        if !self.program.errors.iter().any(|e| **e == *name.text) {
             self.program.errors.push(name.text.to_string());
         }
         Ok(())

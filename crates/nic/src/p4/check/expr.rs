@@ -46,10 +46,14 @@ impl Checker<'_> {
                 let [left, right] = self.operands([left, right])?;
                 self.binary(*op, left, right, span)
             }
-            ExprKind::Choice(on, yes, no) => self.choice(on, yes, no, span),
+            ExprKind::Choice(on, yes, no) => {
+                let chosen = self.choice(on, yes, no, span)?;
+                Ok(chosen.unassignable("what `?:` chooses"))
+            }
             ExprKind::Cast(ty, value) => {
                 let value = self.expr(value)?;
-                self.cast(ty, value, span)
+                let cast = self.cast(ty, value, span)?;
+                Ok(cast.unassignable("the result of a cast"))
             }
             ExprKind::Call { callee, types, args } => self.call(callee, types, args, span),
             ExprKind::List(items) => {
@@ -135,11 +139,16 @@ impl Checker<'_> {
     }
 
     fn error_value(&mut self, name: &Name, span: Span) -> Checked<Typed> {
-        match self.program.errors.iter().position(|e| **e == *name.text) {
+        let declared = self.errors.contains(&name.text);
+        let position = self.program.errors.iter().position(|e| **e == *name.text);
+        match position.filter(|_| declared) {
             Some(at) => Ok(Typed::known(Type::Error, at, span)),
             None => {
-                let known = self.program.errors.iter().map(String::as_str);
-                let hint = did_you_mean(&name.text, known, "declare it: `error { Name }`");
+                let otherwise = match position {
+                    Some(_) => "write `#include <core.p4>`",
+                    None => "declare it: `error { Name }`",
+                };
+                let hint = did_you_mean(&name.text, self.errors.iter().map(|e| &**e), otherwise);
                 Err(self.error(name.span, format!("unknown error `{name}`"), hint))
             }
         }

@@ -8,7 +8,7 @@ use num_traits::ToPrimitive;
 use super::super::ast::{Arg, Direction, Name, Prototype, TypeRef};
 use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
-use super::call::nothing;
+use super::call::{nothing, type_parameters};
 use super::scope::{Instance, InstanceKind};
 use super::types::{Bindings, Type};
 use super::value::{Storage, Typed, Value};
@@ -35,11 +35,10 @@ impl Checker<'_> {
         span: Span,
     ) -> Checked<Typed> {
         if &*function.name.text == "verify" {
+            self.no_types(types)?;
             return self.verify(function, args, span);
         }
-        let types = types.iter().map(|t| self.type_of(t)).collect::<Checked<Vec<_>>>()?;
-        let names = function.type_params.iter().map(|p| Rc::clone(&p.text));
-        let bound: Bindings = names.zip(types).collect();
+        let bound = self.type_arguments(function, types, span)?;
         let unit = Unit {
             kind: &function.name.text,
             instance: "",
@@ -54,6 +53,7 @@ impl Checker<'_> {
         &mut self,
         instance: &Instance,
         method: &Name,
+        given_types: &[TypeRef],
         args: &[Arg],
         into: Option<(Type, Storage)>,
         span: Span,
@@ -68,7 +68,9 @@ impl Checker<'_> {
             let message = format!("`{}` has no method `{method}`", declared.name);
             return Err(self.error(method.span, message, hint));
         };
-        let bound = declared.type_params.iter().cloned().zip(types.iter().cloned()).collect();
+        let explicit = self.type_arguments(found, given_types, span)?;
+        let of_object = declared.type_params.iter().cloned().zip(types.iter().cloned());
+        let bound = of_object.chain(explicit).collect();
         let constructor = match &instance.kind {
             InstanceKind::Register(register) => {
                 return self.register(*register, &types[0], found, args, span);
@@ -92,6 +94,23 @@ impl Checker<'_> {
             span: instance.span,
         };
         self.extern_call(&unit, found, bound, args, into, span)
+    }
+
+    /// What the type parameters of a function or method stand for, if the call says so: all or none.
+    fn type_arguments(
+        &mut self,
+        of: &Prototype,
+        given: &[TypeRef],
+        span: Span,
+    ) -> Checked<Bindings> {
+        let wanted = of.type_params.len();
+        if !given.is_empty() && given.len() != wanted {
+            let message =
+                format!("`{}` has {}, not {}", of.name, type_parameters(wanted), given.len());
+            return Err(self.error(span, message, "give one type for each, or none"));
+        }
+        let names = of.type_params.iter().map(|p| Rc::clone(&p.text));
+        names.zip(given).map(|(name, ty)| Ok((name, self.type_of(ty)?))).collect()
     }
 
     /// `read` and `write` of a register.

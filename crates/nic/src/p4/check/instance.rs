@@ -8,7 +8,7 @@ use super::call::arguments;
 use super::scope::{Instance, InstanceKind, Symbol};
 use super::types::{Bindings, Extern, Type};
 use super::value::as_bits;
-use super::{Checked, Checker};
+use super::{Checked, Checker, Within};
 use crate::ir::{self, Counter, CounterId, Register, RegisterId};
 
 /// The most cells of all registers and counters of a program: 2^20, 16 MB.
@@ -22,6 +22,10 @@ impl Checker<'_> {
             && let Some(Symbol::Control(control)) = self.scopes.find(&name.text)
         {
             let control = Rc::clone(control);
+            if self.within == Within::Parser {
+                let message = "an instance of a control in a parser";
+                return Err(self.error(instance.name.span, message, "controls apply controls"));
+            }
             if let Some(arg) = instance.args.first() {
                 let hint = "controls have no constructor parameters here";
                 return Err(self.error(arg.value.span, "too many arguments", hint));

@@ -25,17 +25,20 @@ impl Checker<'_> {
                 Some(Symbol::Instance(instance)) => {
                     if let InstanceKind::Control(control) = &instance.kind {
                         self.only(method, "apply")?;
+                        self.no_types(types)?;
                         return self.apply_control(control, &instance.path, args, span);
                     }
-                    return self.instance_method(&instance, method, args, into, span);
+                    return self.instance_method(&instance, method, types, args, into, span);
                 }
                 Some(Symbol::Control(control)) => {
                     self.only(method, "apply")?;
+                    self.no_types(types)?;
                     let path = self.frame.fresh(&self.path(&control.name.text));
                     return self.apply_control(&control, &path, args, span);
                 }
                 Some(Symbol::Table(table, _)) => {
                     self.only(method, "apply")?;
+                    self.no_types(types)?;
                     self.no_arguments(args, span)?;
                     self.apply_table(table, false, span)?;
                     return Ok(nothing(span));
@@ -49,6 +52,7 @@ impl Checker<'_> {
             }
         }
         let base = self.expr(base)?;
+        self.no_types(types)?;
         match (&base.ty, &base.value) {
             (Type::Header(_), Value::Stored { .. }) => {
                 self.header_method(&base, method, args, span)
@@ -148,7 +152,7 @@ impl Checker<'_> {
         match (self.within, &*method.text, args) {
             (Within::Parser, "extract", [arg]) => {
                 let arg = self.only_argument(arg, "hdr")?;
-                self.extract(arg, span)
+                self.extract(types, arg, span)
             }
             (Within::Parser, "extract", [_, _]) => {
                 let instead = "use a header of fixed length for each length that occurs";
@@ -156,6 +160,7 @@ impl Checker<'_> {
             }
             (Within::Parser, "lookahead", []) => self.lookahead(types, span),
             (Within::Parser, "advance", [arg]) => {
+                self.no_types(types)?;
                 let given = self.only_argument(arg, "sizeInBits")?;
                 let given = self.expr(given)?;
                 let given = self.convert(given, &Type::bits(32))?;
@@ -165,7 +170,7 @@ impl Checker<'_> {
             }
             (Within::Deparser, "emit", [arg]) => {
                 let arg = self.only_argument(arg, "hdr")?;
-                self.packet_emit(arg, span)
+                self.packet_emit(types, arg, span)
             }
             (Within::Parser, "length", _) => {
                 Err(self.refuse(span, "`length()`", "carry the length in a header"))
@@ -194,8 +199,20 @@ impl Checker<'_> {
         }
     }
 
-    fn packet_emit(&mut self, arg: &Expr, span: Span) -> Checked<Typed> {
+    /// The type argument of `extract` and `emit`, if there is one: the type of what is given.
+    fn type_argument(&mut self, types: &[TypeRef], given: &Typed) -> Checked<()> {
+        let [named] = types else { return self.no_types(types.get(1..).unwrap_or_default()) };
+        let ty = self.type_of(named)?;
+        if ty == given.ty {
+            return Ok(());
+        }
+        let message = format!("expected {}, found {ty}", given.ty);
+        Err(self.error(named.span, message, "leave the type out"))
+    }
+
+    fn packet_emit(&mut self, types: &[TypeRef], arg: &Expr, span: Span) -> Checked<Typed> {
         let given = self.expr(arg)?;
+        self.type_argument(types, &given)?;
         let Value::Stored { storage, .. } = &given.value else {
             return Err(self.error(span, "only headers in variables are emitted", ""));
         };
@@ -208,7 +225,7 @@ impl Checker<'_> {
         Ok(nothing(span))
     }
 
-    fn extract(&mut self, arg: &Expr, span: Span) -> Checked<Typed> {
+    fn extract(&mut self, types: &[TypeRef], arg: &Expr, span: Span) -> Checked<Typed> {
         let next = match &arg.kind {
             ExprKind::Member(base, name) if &*name.text == "next" => {
                 let base = self.expr(base)?;
@@ -235,6 +252,7 @@ impl Checker<'_> {
             }
         }
         let given = self.expr(arg)?;
+        self.type_argument(types, &given)?;
         let Value::Stored { storage: Storage::Header { id, .. }, readonly, .. } = &given.value
         else {
             let message = format!("{} cannot be extracted", given.ty);

@@ -1,8 +1,7 @@
 //! Names, types and widths, and what follows from them: the [`ir::Program`].
 //!
 //! Checking and lowering are one walk. Blocks are walked once for every place that they are put in
-//! (controls are inlined), and those that the package does not use once more, for their mistakes
-//! only. The same mistake is reported once.
+//! (controls are inlined), and those that the package does not use once, for their mistakes only. The same mistake is reported once.
 
 mod block;
 mod call;
@@ -68,6 +67,7 @@ pub(super) fn program(
         within: Within::Top,
         statements: 0,
         depth: 0,
+        errors: Vec::new(),
         used: Vec::new(),
         conditional: 0,
     };
@@ -92,7 +92,9 @@ struct Checker<'a> {
     statements: usize,
     /// How many controls are being inlined into one another.
     depth: usize,
-    /// Blocks that have been walked.
+    /// Errors that the program declares; those of the core library have numbers without it, too.
+    errors: Vec<Rc<str>>,
+    /// Blocks and actions of the top level that have been walked.
     used: Vec<Rc<str>>,
     /// How many conditions are around what is being lowered.
     conditional: usize,

@@ -388,9 +388,14 @@ impl Checker<'_> {
             return Ok(known_in(ty, value >> usize::from(low), span));
         }
         if let Value::Stored { storage, slice: of, readonly } = &base.value {
+            let readonly = match &base.ty {
+                // The enum is cast to the type of its values (section 8.3).
+                Type::Enum(_) => readonly.or(Some("a part of an enum")),
+                _ => *readonly,
+            };
             let under = of.map_or(0, |s| s.low);
             let slice = Some(ir::Slice { high: under + high, low: under + low });
-            let value = Value::Stored { storage: storage.clone(), slice, readonly: *readonly };
+            let value = Value::Stored { storage: storage.clone(), slice, readonly };
             return Ok(Typed { ty, value, span });
         }
         let value = self.scalar(base)?;

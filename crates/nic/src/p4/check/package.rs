@@ -12,6 +12,7 @@ use super::super::ast::{
 };
 use super::super::diagnostic::{Reported, did_you_mean};
 use super::super::source::Span;
+use super::call::type_parameters;
 use super::frame::Frame;
 use super::scope::Symbol;
 use super::types::{Bindings, Type};
@@ -86,6 +87,12 @@ impl Checker<'_> {
         };
         match self.scopes.find(&name.text) {
             Some(Symbol::BlockType(block)) if block.kind == BlockKind::Package => {
+                let wanted = block.type_params.len();
+                if !args.is_empty() && args.len() != wanted {
+                    let given = args.len();
+                    let message = format!("`{name}` has {}, not {given}", type_parameters(wanted));
+                    return Err(self.error(instance.ty.span, message, "give one type for each"));
+                }
                 let names = block.type_params.iter().map(|p| Rc::clone(&p.text));
                 Ok((Rc::clone(block), names.zip(args).collect()))
             }
@@ -347,7 +354,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Walk the blocks that nothing uses, for their mistakes only. Without `main`, that is a mistake,
+    /// Walk the blocks and actions that nothing uses, for their mistakes only. Without `main`, that is a mistake,
     /// too.
     pub(super) fn unused_blocks(&mut self, declarations: &[Declaration]) {
         if self.messages.full() {
@@ -358,6 +365,13 @@ impl Checker<'_> {
             let (block, name) = match declaration {
                 Declaration::Parser(p) => (Block::Parser(Rc::clone(p)), &p.name),
                 Declaration::Control(c) => (Block::Control(Rc::clone(c)), &c.name),
+                Declaration::Action(action) => {
+                    if !self.used.contains(&action.name.text) {
+                        self.frame = Frame::default();
+                        let _ = self.global_action(action);
+                    }
+                    continue;
+                }
                 _ => continue,
             };
             if !self.used.contains(&name.text) {

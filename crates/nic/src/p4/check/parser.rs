@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Case, Expr, KeySet, Name, Parser, State, Transition};
+use super::super::ast::{Case, Expr, KeySet, Local, Name, Parser, State, Transition};
 use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
 use super::types::Type;
@@ -42,7 +42,7 @@ impl Checker<'_> {
         let span = parser.name.span;
         let start = Name { text: "start".into(), span };
         self.walk_state(&mut walk, &start)?;
-        self.unreachable(&walk);
+        self.unreachable(&mut walk);
         let mut states: Vec<ir::State> = walk.states.into_iter().flatten().collect();
         if let Some(start) = states.first_mut() {
             start.body.splice(0..0, first);
@@ -56,8 +56,12 @@ impl Checker<'_> {
                 let message = format!("the state `{}` is there already", state.name);
                 return Err(self.error(state.name.span, message, "choose another name"));
             }
-            if parser.states.iter().take(n).any(|s| s.name.text == state.name.text) {
-                let message = format!("the state `{}` is declared twice", state.name);
+            let before = parser.states.iter().take(n).map(|s| &s.name);
+            let params = parser.params.iter().map(|p| &p.name);
+            let mut others = before.chain(parser.locals.iter().map(Local::name)).chain(params);
+            if others.any(|other| other.text == state.name.text) {
+                // Section 13.2: states share a namespace with what else the parser declares.
+                let message = format!("`{}` is declared twice", state.name);
                 return Err(self.error(state.name.span, message, "choose another name"));
             }
         }
@@ -68,13 +72,23 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn unreachable(&mut self, walk: &Walk<'_>) {
-        for state in &walk.parser.states {
-            if !walk.made.iter().any(|m| m.name == state.name.text) {
-                let message = format!("the state `{}` is never reached", state.name);
-                self.messages.warn(state.name.span, message, "remove it, or lead to it");
-            }
+    /// States that nothing leads to are walked for their mistakes only.
+    fn unreachable(&mut self, walk: &mut Walk<'_>) {
+        let states = walk.parser.states.iter();
+        let is_reached = |s: &&State| walk.made.iter().any(|m| m.name == s.name.text);
+        let others: Vec<&State> = states.filter(|s| !is_reached(s)).collect();
+        let (count, externs) = (walk.states.len(), self.program.externs.len());
+        let pipeline = self.frame.pipeline.clone();
+        for state in &others {
+            let message = format!("the state `{}` is never reached", state.name);
+            self.messages.warn(state.name.span, message, "remove it, or lead to it");
+            // How full stacks would be is not known: full enough for `last`. What is wrong is reported.
+            self.frame.filled.fill(1);
+            let _ = self.walk_state(walk, &state.name);
         }
+        walk.states.truncate(count);
+        self.program.externs.truncate(externs);
+        self.frame.pipeline = pipeline;
     }
 
     /// Where a transition to `name` leads.

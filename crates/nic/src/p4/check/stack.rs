@@ -25,7 +25,7 @@ impl Checker<'_> {
         let filled = self.frame.filled.get(stack.number).copied().unwrap_or(0);
         let in_parser = self.within == Within::Parser;
         let at = match &*name.text {
-            "size" => return Ok(Typed::known(Type::Int, *size, span)),
+            "size" => return Ok(Typed::known(Type::bits(32), *size, span)),
             "lastIndex" if in_parser => {
                 let last = u128::from(filled.wrapping_sub(1));
                 let expr = ir::Expr::constant(last, 32);
@@ -43,10 +43,12 @@ impl Checker<'_> {
                 return Err(self.error(name.span, message, hint));
             }
         };
+        let is_last = &*name.text == "last";
+        let readonly = readonly.or(is_last.then_some("`last`, which is for reading"));
         match stack.elements.get(at) {
             Some(element) => Ok(Typed {
                 ty: Type::Header(Rc::clone(of)),
-                value: Value::Stored { storage: element.clone(), slice: None, readonly: *readonly },
+                value: Value::Stored { storage: element.clone(), slice: None, readonly },
                 span,
             }),
             None => {

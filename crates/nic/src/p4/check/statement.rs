@@ -217,7 +217,7 @@ impl Checker<'_> {
         }
         if let ExprKind::Member(base, member) = &on.kind
             && &*member.text == "action_run"
-            && let Some((table, name)) = self.applied_table(base)
+            && let Some((table, name)) = self.applied_table(base)?
         {
             let applied = self.apply_table(table, true, on.span)?;
             let selector = ir::Expr::slot(applied.action_run, ir::ACTION_WIDTH);
@@ -243,17 +243,6 @@ impl Checker<'_> {
             Ok(as_bits(&value, width))
         };
         self.cases(selector, cases, labels, span)
-    }
-
-    /// The table of `table.apply()`.
-    fn applied_table(&self, call: &Expr) -> Option<(TableId, std::rc::Rc<str>)> {
-        let ExprKind::Call { callee, .. } = &call.kind else { return None };
-        let ExprKind::Member(table, _) = &callee.kind else { return None };
-        let ExprKind::Name { name, .. } = &table.kind else { return None };
-        match self.scopes.find(&name.text) {
-            Some(Symbol::Table(id, path)) => Some((*id, path.clone())),
-            _ => None,
-        }
     }
 
     /// The number of an action in a table.

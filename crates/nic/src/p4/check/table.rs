@@ -40,13 +40,6 @@ impl Checker<'_> {
             let instead = "make two instances of the control, or apply it once";
             return Err(self.refuse(table.name.span, &what, instead));
         }
-        if self.within == Within::Parser {
-            return Err(self.error(
-                table.name.span,
-                "a table in a parser",
-                "tables stand in controls",
-            ));
-        }
         if let ([], [entry, ..]) = (&table.keys[..], &table.entries[..]) {
             // Section 14.2.1.1: without keys nothing is looked up.
             let hint = "the default action always runs";
@@ -136,6 +129,11 @@ impl Checker<'_> {
     }
 
     fn match_kind(&mut self, name: &Name) -> Checked<MatchKind> {
+        let declared = matches!(self.scopes.find_global(&name.text), Some(Symbol::MatchKind));
+        if !declared && ["exact", "ternary", "lpm"].contains(&&*name.text) {
+            let message = format!("the match kind `{name}` is not declared");
+            return Err(self.error(name.span, message, "write `#include <core.p4>`"));
+        }
         match &*name.text {
             "exact" => Ok(MatchKind::Exact),
             "ternary" => Ok(MatchKind::Ternary),

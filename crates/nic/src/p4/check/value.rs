@@ -96,6 +96,14 @@ impl Typed {
         Self { ty, value: Value::Computed(value), span }
     }
 
+    /// The same, if it is in a variable no longer assignable: section 6.7 says what l-values are.
+    pub(super) fn unassignable(mut self, why: &'static str) -> Self {
+        if let Value::Stored { readonly, .. } = &mut self.value {
+            *readonly = readonly.or(Some(why));
+        }
+        self
+    }
+
     /// The number, if it is known.
     pub(super) fn constant(&self) -> Option<&BigInt> {
         match &self.value {

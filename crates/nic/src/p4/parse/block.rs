@@ -18,6 +18,10 @@ impl Parser<'_> {
             p.annotations()?;
             if p.is("state") && p.is_name(1) && p.is_at(2, "{") {
                 states.push(p.state()?);
+            } else if let Kind::Word(word @ ("action" | "table")) = p.kind() {
+                let (span, message) = (p.span(), format!("`{word}` in a parser"));
+                let hint = "actions and tables stand in controls";
+                return Err(p.messages.error(span, message, hint));
             } else {
                 locals.push(p.local()?);
             }
@@ -146,17 +150,28 @@ impl Parser<'_> {
             const_entries: false,
             size: None,
         };
+        let mut seen: Vec<Name> = Vec::new();
         self.items(|p| {
             p.annotations()?;
             let constant = p.eat("const");
-            p.property(&mut table, constant)?;
+            let property = p.name("a property of the table")?;
+            if seen.iter().any(|other| other.text == property.text) {
+                let message = format!("the property `{property}` is there twice");
+                return Err(p.messages.error(property.span, message, "remove one"));
+            }
+            if constant && ["key", "actions"].contains(&&*property.text) {
+                let message = format!("`const` before `{property}`");
+                let hint = "only entries, the default action and the size can be `const`";
+                return Err(p.messages.error(property.span, message, hint));
+            }
+            seen.push(property.clone());
+            p.property(&mut table, &property, constant)?;
             Ok(None::<()>)
         })?;
         Ok(table)
     }
 
-    fn property(&mut self, table: &mut Table, constant: bool) -> Parsed<()> {
-        let property = self.name("a property of the table")?;
+    fn property(&mut self, table: &mut Table, property: &Name, constant: bool) -> Parsed<()> {
         self.expect("=", "behind the property")?;
         match &*property.text {
             "key" => {

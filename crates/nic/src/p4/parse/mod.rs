@@ -259,18 +259,24 @@ impl<'a> Parser<'a> {
     /// Skip from an opening bracket to behind the one that closes it.
     fn skip_balanced(&mut self) -> Parsed<()> {
         let start = self.span();
-        let mut open = 0usize;
+        let mut wanted = Vec::new();
         loop {
             match self.kind() {
-                Kind::Symbol("(" | "[" | "{") => open += 1,
-                Kind::Symbol(")" | "]" | "}") => open -= 1,
+                Kind::Symbol("(") => wanted.push(")"),
+                Kind::Symbol("[") => wanted.push("]"),
+                Kind::Symbol("{") => wanted.push("}"),
+                Kind::Symbol(close @ (")" | "]" | "}")) if wanted.pop() != Some(*close) => {
+                    let message = format!("`{close}` closes no bracket");
+                    let span = self.span();
+                    return Err(self.messages.error(span, message, "brackets close in order"));
+                }
                 Kind::End => {
                     return Err(self.messages.error(start, "this bracket is not closed", ""));
                 }
                 _ => {}
             }
             self.advance();
-            if open == 0 {
+            if wanted.is_empty() {
                 return Ok(());
             }
         }

@@ -1,0 +1,9 @@
+#include "skeleton.inc"
+parser P(packet_in packet, out headers_t h) {
+    action a() { }
+    table t { actions = { NoAction; } default_action = NoAction; }
+    state start { packet.extract(h.ethernet); transition accept; }
+}
+control W(inout headers_t h, inout info_t info) { apply { } }
+control D(packet_out packet, in headers_t h) { apply { packet.emit(h); } }
+Switch(P(), W(), D()) main;

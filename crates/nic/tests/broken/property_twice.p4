@@ -1,0 +1,21 @@
+#include "skeleton.inc"
+
+parser P(packet_in packet, out headers_t h) {
+    state start { packet.extract(h.ethernet); transition accept; }
+}
+control W(inout headers_t h, inout info_t info) {
+    action a() { }
+    table t {
+        key = { info.port: exact; }
+        const key = { info.length: exact; }
+        actions = { a; }
+        actions = { NoAction; }
+        default_action = a;
+        size = 4;
+        const size = 5;
+    }
+    table u { const actions = { a; } default_action = a; }
+    apply { t.apply(); }
+}
+control D(packet_out packet, in headers_t h) { apply { packet.emit(h); } }
+Switch(P(), W(), D()) main;

@@ -1,0 +1,11 @@
+#include "skeleton.inc"
+
+parser P(packet_in packet, out headers_t h) {
+    state start { packet.extract(h.ethernet); transition accept; }
+}
+control W(inout headers_t h, inout info_t info) {
+    
+    apply { info.port = h.tags.size; info.length = h.tags.size[15:0]; }
+}
+control D(packet_out packet, in headers_t h) { apply { packet.emit(h); } }
+Switch(P(), W(), D()) main;
