@@ -163,6 +163,44 @@ fn a_table_without_keys_has_no_entries() {
     refused(&Text { locals, apply: "t.apply();", ..EMPTY }, "an entry in a table without keys");
 }
 
+/// Section 6.8: the value of an `inout` argument is taken in its turn, and it is copied back to what it
+/// names, whatever later arguments do to it. The example there is `f(a, g(a))`.
+#[test]
+fn a_later_argument_changes_nothing_of_an_earlier_one() {
+    let top = "extern bit<8> bump(inout bit<8> n);"; // Makes it 5 and returns 0xcd.
+    let locals = "action f(inout bit<8> x, in bit<8> y) { info.u = x; x = y + 1; }";
+    let apply = "bit<8> v = 1; f(v, bump(v)); info.r = v;";
+    assert_eq!(run(&Text { top, locals, apply, ..EMPTY }), [0xce, 1]);
+    let apply = "info.r = 7; f(info.r[3:0] ++ 4w0, bump(info.r));";
+    refused(&Text { top, locals, apply, ..EMPTY }, "this cannot be assigned");
+    let top = "extern bit<8> bump(inout bit<8> n);
+        control F(inout bit<8> x, in bit<8> y, out bit<8> seen) { apply { seen = x; x = y + 1; } }";
+    let (locals, apply) = ("F() f;", "bit<8> v = 1; f.apply(v, bump(v), info.u); info.r = v;");
+    assert_eq!(run(&Text { top, locals, apply, ..EMPTY }), [0xce, 1]);
+    let apply = "bit<8> v = 3; bit<8> w = both_of(v, next(1)); info.r = v; info.u = w;";
+    let top = "extern bit<8> both_of(inout bit<8> n, in bit<8> m);";
+    assert_eq!(run(&Text { top, apply, ..EMPTY }), [5, 0xcd]);
+}
+
+/// Section 8.16: `const S x = { a = 10, b = 20 };`.
+#[test]
+fn constants_may_be_structs() {
+    let top = "struct S { bit<8> a; bit<8> b; } const S x = { a = 10, b = 20 };
+        const S y = { 1, x.b }; const bool same = x == y;";
+    let apply = "S s = x; info.r = s.b + x.a; info.u = y.b; if (same) { info.u = 0; }";
+    assert_eq!(run(&Text { top, apply, ..EMPTY }), [30, 20]);
+    refused(&Text { top, apply: "x.a = 3;", ..EMPTY }, "a constant cannot be assigned");
+}
+
+/// Section 8.15.4: a range whose first number is the larger one is the empty set.
+#[test]
+fn an_empty_range_matches_nothing() {
+    let start = "transition select(h.x.x) { 12 .. 3: reject; 3 .. 12: accept; default: reject; }";
+    let compiled = compile(&Text { start, ..EMPTY });
+    assert!(compiled.diagnostics[0].message.contains("an empty range"));
+    assert_eq!(run(&Text { start, apply: "info.r = 1;", ..EMPTY })[0], 1);
+}
+
 /// Section 6.8: what `out` brings is copied before the result is assigned.
 #[test]
 fn a_result_is_assigned_after_what_is_copied_out() {

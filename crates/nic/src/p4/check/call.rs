@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Arg, Direction, Expr, ExprKind, Name, Param, TypeRef};
 use super::super::source::Span;
 use super::control::MAX_ACTIONS;
+use super::expr::Evaluated;
 use super::scope::{Applied, Lowered, Symbol};
 use super::types::Type;
 use super::value::{Typed, Value};
@@ -86,10 +87,22 @@ impl Checker<'_> {
         name: &str,
         span: Span,
     ) -> Checked<Vec<Typed>> {
+        let passed = self.passed(params, args, name, span)?;
+        Ok(passed.into_iter().map(|p| p.value).collect())
+    }
+
+    /// The same, with what the arguments name: `out` and `inout` are copied back to it.
+    pub(super) fn passed(
+        &mut self,
+        params: &[Param],
+        args: &[Arg],
+        name: &str,
+        span: Span,
+    ) -> Checked<Vec<Evaluated>> {
         let order = self.order(params, args, name, span)?;
         let written: Vec<&Expr> = args.iter().map(|arg| &arg.value).collect();
-        let values = self.sequence(&written)?;
-        Ok(order.into_iter().map(|at| values[at].clone()).collect())
+        let passed = self.evaluate(&written)?;
+        Ok(order.into_iter().map(|at| passed[at].clone()).collect())
     }
 
     /// Which argument is for which parameter.
@@ -173,17 +186,15 @@ impl Checker<'_> {
         }
         self.frame.called = self.frame.called.max(lowered.depth + 1);
         self.efforts(lowered.statements, span)?;
-        let given = self.evaluated(&action.params, args, &action.name.text, span)?;
+        let passed = self.passed(&action.params, args, &action.name.text, span)?;
         let (mut inputs, mut back) = (Vec::new(), Vec::new());
-        for ((param, made), given) in action.params.iter().zip(&lowered.params).zip(given) {
-            let out = matches!(param.direction, Direction::Out | Direction::InOut);
-            let given =
-                if out { self.target(given, &made.ty)? } else { self.convert(given, &made.ty)? };
-            if param.direction != Direction::Out {
-                inputs.extend(self.scalars(&given)?);
+        for ((param, made), given) in action.params.iter().zip(&lowered.params).zip(passed) {
+            if matches!(param.direction, Direction::Out | Direction::InOut) {
+                back.push((self.target(given.named, param.direction, &made.ty)?, made));
             }
-            if out {
-                back.push((given, made));
+            if param.direction != Direction::Out {
+                let value = self.convert(given.value, &made.ty)?;
+                inputs.extend(self.scalars(&value)?);
             }
         }
         if lowered.exits && !back.is_empty() {
@@ -203,9 +214,14 @@ impl Checker<'_> {
     }
 
     /// What an `out` or `inout` argument must be: a variable of exactly that type.
-    pub(super) fn target(&mut self, given: Typed, ty: &Type) -> Checked<Typed> {
+    pub(super) fn target(
+        &mut self,
+        given: Typed,
+        direction: Direction,
+        ty: &Type,
+    ) -> Checked<Typed> {
         match &given.value {
-            Value::Any => {
+            Value::Any if direction == Direction::Out => {
                 let storage = self.storage("$temp", ty, given.span)?;
                 let value = Value::Stored { storage, slice: None, readonly: None };
                 Ok(Typed { ty: ty.clone(), value, span: given.span })

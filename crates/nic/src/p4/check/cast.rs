@@ -21,6 +21,14 @@ impl Checker<'_> {
         Err(self.error(given.span, message, "use a number or a constant"))
     }
 
+    /// The same for all numbers of a struct.
+    pub(super) fn all_known(&mut self, given: &Typed, what: &str) -> Checked<()> {
+        match &given.value {
+            Value::Parts(parts) => parts.iter().try_for_each(|(_, part)| self.all_known(part, what)),
+            _ => self.known(given, what).map(|_| ()),
+        }
+    }
+
     /// What the language converts unasked: `int` to types of fixed width, enums to the type of
     /// their values, and lists to structs (section 8.11.2).
     pub(super) fn convert(&mut self, given: Typed, to: &Type) -> Checked<Typed> {

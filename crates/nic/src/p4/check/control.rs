@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Action, Arg, Control, Direction, Param};
 use super::super::source::Span;
 use super::call::nothing;
+use super::expr::Evaluated;
 use super::scope::{Lowered, LoweredParam, Symbol};
 use super::types::Type;
 use super::value::{Storage, Typed, Value};
@@ -54,7 +55,7 @@ impl Checker<'_> {
             let instead = format!("at most {MAX_CONTROLS}");
             return Err(self.refuse(span, "controls this deep in one another", instead));
         }
-        let given = self.evaluated(&control.params, args, &control.name.text, span)?;
+        let given = self.passed(&control.params, args, &control.name.text, span)?;
         let (mut storages, mut passing) = (Vec::new(), Passing::default());
         let apart = self.scopes.only_before(&control.name.text);
         let params = self.block_params(&control.params);
@@ -66,7 +67,7 @@ impl Checker<'_> {
                 .iter()
                 .enumerate()
                 .filter(|(m, _)| *m != n)
-                .flat_map(|(_, o)| o.slots())
+                .flat_map(|(_, o)| o.named.slots())
                 .collect();
             let storage = self.argument(param, resolved, mine, &others, path, &mut passing)?;
             storages.push((resolved.clone(), storage));
@@ -94,17 +95,25 @@ impl Checker<'_> {
         &mut self,
         param: &Param,
         ty: &Type,
-        given: Typed,
+        given: Evaluated,
         others: &[SlotId],
         path: &str,
         passing: &mut Passing,
     ) -> Checked<Storage> {
         let out = matches!(param.direction, Direction::Out | Direction::InOut);
-        let given = if out { self.target(given, ty)? } else { self.convert(given, ty)? };
+        let passed = given.value;
+        let given = if out {
+            self.target(given.named, param.direction, ty)?
+        } else {
+            self.convert(passed.clone(), ty)?
+        };
         if param.direction == Direction::None {
             self.known(&given, "an argument for a parameter without direction")?;
         }
+        // What was kept before a later argument changed it is not the variable any more.
+        let is_kept = param.direction == Direction::InOut && passed.slots() != given.slots();
         if let Value::Stored { storage, slice: None, .. } = &given.value
+            && !is_kept
             && given.slots().iter().all(|slot| !others.contains(slot))
         {
             if param.direction == Direction::Out {
@@ -118,7 +127,8 @@ impl Checker<'_> {
         if param.direction == Direction::Out {
             passing.empty.push((storage.clone(), given.span));
         } else {
-            self.assign(&copy, &given, given.span)?;
+            let passed = self.convert(passed, ty)?;
+            self.assign(&copy, &passed, given.span)?;
         }
         if out {
             passing.back.push((given, copy));

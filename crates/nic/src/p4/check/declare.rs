@@ -11,7 +11,7 @@ use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
 use super::scope::Symbol;
 use super::types::{Distinct, Enum, Extern, Field, Record, Type};
-use super::value::fits;
+use super::value::{Value, fits};
 use super::{Checked, Checker, MAX_SLOTS};
 
 impl Checker<'_> {
@@ -39,6 +39,10 @@ impl Checker<'_> {
                 names.iter().try_for_each(|n| self.declare(n, Symbol::MatchKind))
             }
             Declaration::Function(function) => {
+                if let Some(Symbol::Function(_)) = self.scopes.find_global(&function.name.text) {
+                    let what = format!("two functions `{}`", function.name);
+                    return Err(self.refuse(function.name.span, &what, "give each its own name"));
+                }
                 self.prototype(function, &[])?;
                 self.declare(&function.name, Symbol::Function(Rc::new(function.clone())))
             }
@@ -85,11 +89,12 @@ impl Checker<'_> {
         let ty = self.type_of(&constant.ty)?;
         let given = self.expr(&constant.value)?;
         let given = self.convert(given, &ty)?;
-        let mut value = self.known(&given, "the value of a constant")?;
+        self.all_known(&given, "the value of a constant")?;
+        let mut value = given.value;
         if let Some((_, other)) =
             self.constants.iter().find(|(n, _)| top && **n == *constant.name.text)
         {
-            value = self.replaced(&ty, *other, constant.value.span)?;
+            value = Value::Known(self.replaced(&ty, *other, constant.value.span)?);
         }
         self.declare(&constant.name, Symbol::Constant { ty, value })
     }
@@ -161,6 +166,9 @@ impl Checker<'_> {
             f.ty.width().is_none() || matches!(f.ty, Type::Error) || counted
         });
         if let Some(field) = odd {
+            if let Type::Struct(_) = field.ty {
+                return Err(self.refuse(field.span, "a struct in a header", "write its fields"));
+            }
             let message = format!("a field of a header cannot have the type {}", field.ty);
             let hint = "headers have `bit<W>`, `int<W>`, `bool` and enums of a given type";
             return Err(self.error(field.span, message, hint));

@@ -18,6 +18,15 @@ use super::value::{Storage, Typed, Value};
 use super::{Checked, Checker};
 use crate::ir::{self, StmtKind};
 
+/// An expression that has been evaluated.
+#[derive(Clone)]
+pub(super) struct Evaluated {
+    /// What it names: a variable, if it is one.
+    pub(super) named: Typed,
+    /// The value that it had then.
+    pub(super) value: Typed,
+}
+
 impl Checker<'_> {
     pub(super) fn expr(&mut self, expr: &Expr) -> Checked<Typed> {
         let span = expr.span;
@@ -105,7 +114,7 @@ impl Checker<'_> {
         };
         match found {
             Some(Symbol::Constant { ty, value }) => {
-                Ok(Typed { ty: ty.clone(), value: Value::Known(value.clone()), span })
+                Ok(Typed { ty: ty.clone(), value: value.clone(), span })
             }
             Some(Symbol::Variable { ty, storage, readonly }) => {
                 let (ty, storage, readonly) = (ty.clone(), storage.clone(), *readonly);
@@ -225,18 +234,24 @@ impl Checker<'_> {
 
     /// Expressions in order. If a later one has effects, what came before is kept.
     pub(super) fn sequence(&mut self, all: &[&Expr]) -> Checked<Vec<Typed>> {
-        let mut values: Vec<Typed> = Vec::new();
+        let evaluated = self.evaluate(all)?;
+        Ok(evaluated.into_iter().map(|e| e.value).collect())
+    }
+
+    /// The same, with what each names: an argument that is copied back needs both.
+    pub(super) fn evaluate(&mut self, all: &[&Expr]) -> Checked<Vec<Evaluated>> {
+        let mut done: Vec<Evaluated> = Vec::new();
         for expr in all {
-            let (value, effects) = self.collect(|c| c.expr(expr))?;
+            let (named, effects) = self.collect(|c| c.expr(expr))?;
             if !effects.is_empty() {
-                for before in &mut values {
-                    self.keep(before)?;
+                for before in &mut done {
+                    self.keep(&mut before.value)?;
                 }
                 self.frame.block.extend(effects);
             }
-            values.push(value);
+            done.push(Evaluated { value: named.clone(), named });
         }
-        Ok(values)
+        Ok(done)
     }
 
     /// Put a number that is not a constant into a temporary slot.

@@ -9,6 +9,7 @@ use super::super::ast::{Arg, Direction, Name, Prototype, TypeRef};
 use super::super::diagnostic::did_you_mean;
 use super::super::source::Span;
 use super::call::{nothing, type_parameters};
+use super::expr::Evaluated;
 use super::scope::{Instance, InstanceKind};
 use super::types::{Bindings, Type};
 use super::value::{Storage, Typed, Value};
@@ -153,32 +154,34 @@ impl Checker<'_> {
         into: Option<(Type, Storage)>,
         span: Span,
     ) -> Checked<Typed> {
-        let given = self.evaluated(&method.params, args, &method.name.text, span)?;
+        let passed = self.passed(&method.params, args, &method.name.text, span)?;
         let mut known = bound.clone();
         known.extend(method.type_params.iter().map(|p| (Rc::clone(&p.text), Type::Void)));
         let (mut inputs, mut results) = (Vec::new(), Vec::new());
         let (mut in_names, mut out_names) = (Vec::new(), Vec::new());
-        for (param, given) in method.params.iter().zip(given) {
+        for (param, given) in method.params.iter().zip(passed) {
+            let Evaluated { named, value: given } = given;
             let declared = self.with_types(&known, |c| c.type_of(&param.ty))?;
             if !matches!(given.value, Value::Parts(_)) && given.ty != Type::Int {
                 // Finds what stands for type parameters; whether it fits is checked below.
                 given.ty.unify(&declared, &mut bound);
             }
             let wanted = declared.substitute(&bound);
+            let span = given.span;
             let out = matches!(param.direction, Direction::Out | Direction::InOut);
-            let given =
-                if out { self.target(given, &wanted)? } else { self.convert(given, &wanted)? };
-            if param.direction == Direction::None {
-                self.known(&given, "an argument for a parameter without direction")?;
-            }
-            let names = self.value_names(&param.name.text, &wanted, given.span)?;
+            let target =
+                if out { Some(self.target(named, param.direction, &wanted)?) } else { None };
             if param.direction != Direction::Out {
+                let given = self.convert(given, &wanted)?;
+                if param.direction == Direction::None {
+                    self.known(&given, "an argument for a parameter without direction")?;
+                }
                 inputs.extend(self.scalars(&given)?);
-                in_names.extend(names.clone());
+                in_names.extend(self.value_names(&param.name.text, &wanted, span)?);
             }
-            if out {
-                results.push(given);
-                out_names.extend(names);
+            if let Some(target) = target {
+                results.push(target);
+                out_names.extend(self.value_names(&param.name.text, &wanted, span)?);
             }
         }
         let returned = match &method.returns {

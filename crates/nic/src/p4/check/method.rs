@@ -53,6 +53,10 @@ impl Checker<'_> {
         }
         let base = self.expr(base)?;
         self.no_types(types)?;
+        let sizes = ["minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"];
+        if sizes.contains(&&*method.text) {
+            return Err(self.refuse(span, &format!("`{method}()`"), "write the number"));
+        }
         match (&base.ty, &base.value) {
             (Type::Header(_), Value::Stored { .. }) => {
                 self.header_method(&base, method, args, span)

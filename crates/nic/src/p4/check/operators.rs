@@ -251,6 +251,9 @@ impl Checker<'_> {
             return Err(self.error(span, message, "compare its fields"));
         }
         let (a, b) = (self.scalars(l)?, self.scalars(r)?);
+        if a.iter().chain(&b).all(|number| matches!(number.kind, ir::ExprKind::Const(_))) {
+            return Ok(Typed::bool((a == b) == (op == Binary::Equal), span));
+        }
         let equal = equal_parts(&l.ty, &mut a.into_iter(), &mut b.into_iter());
         let result = if op == Binary::Equal { equal } else { not(equal) };
         Ok(Typed::computed(Type::Bool, result, span))

@@ -205,10 +205,15 @@ impl Checker<'_> {
             let mut patterns = Vec::new();
             for (n, ty) in types.iter().enumerate() {
                 let set = case.keys.get(n).or(case.keys.first());
-                patterns.extend(set.map(|s| self.pattern(s, ty)).transpose()?);
+                patterns.extend(set.map(|s| self.pattern(s, ty)).transpose()?.flatten());
+            }
+            let to = self.walk_state(walk, &case.to)?;
+            if patterns.len() < types.len() {
+                let hint = "of a range, the smaller end comes first";
+                self.messages.warn(case.span, "this case is of an empty range", hint);
+                continue;
             }
             whole |= patterns.iter().all(|p| *p == ir::Pattern::Any);
-            let to = self.walk_state(walk, &case.to)?;
             lowered.push(SelectCase { patterns, to });
         }
         if !whole && !is_exhaustive(&on, &lowered) {

@@ -2,20 +2,19 @@
 
 use std::rc::Rc;
 
-use num_bigint::BigInt;
-
 use super::super::ast::{Action, BlockType, Control, Parser, Prototype};
 use super::super::source::Span;
 use super::types::Type;
-use super::value::Storage;
+use super::value::{Storage, Value};
 use crate::ir::{ActionId, CounterId, RegisterId, SlotId, TableId};
 
 /// What a name stands for.
 #[derive(Debug, Clone)]
 pub(super) enum Symbol {
+    /// A number, or a struct of them.
     Constant {
         ty: Type,
-        value: BigInt,
+        value: Value,
     },
     Type(Type),
     MatchKind,

@@ -329,7 +329,9 @@ impl Checker<'_> {
         for (n, (key, ty)) in table.keys.iter().zip(types).enumerate() {
             let set = entry.keys.get(n).or(entry.keys.first());
             let Some(set) = set else { continue };
-            let pattern = self.pattern(set, ty)?;
+            let Some(pattern) = self.pattern(set, ty)? else {
+                return Err(self.error(entry.span, "this range is empty", "it matches nothing"));
+            };
             patterns.push(self.key_pattern(pattern, key, entry.span)?);
         }
         let choice = self.choice_of(&entry.action, listed, false)?;
@@ -347,6 +349,10 @@ impl Checker<'_> {
         if fine {
             return Ok(pattern);
         }
+        if (key.kind, pattern) == (MatchKind::Exact, Pattern::Any) {
+            let instead = "make the key ternary, or use the default action";
+            return Err(self.refuse(span, "`_` for an exact key", instead));
+        }
         let hint = match key.kind {
             MatchKind::Exact => "an exact key has one value; make the key ternary",
             MatchKind::Ternary => "a ternary key has a value and a mask: `value &&& mask`",
@@ -355,16 +361,16 @@ impl Checker<'_> {
         Err(self.error(span, format!("the key `{}` cannot match that", key.name), hint))
     }
 
-    /// A set of values of a type.
-    pub(super) fn pattern(&mut self, set: &KeySet, ty: &Type) -> Checked<Pattern> {
+    /// A set of values of a type; `None` is the empty one.
+    pub(super) fn pattern(&mut self, set: &KeySet, ty: &Type) -> Checked<Option<Pattern>> {
         let width = ty.width().unwrap_or(1);
-        match set {
-            KeySet::Any => Ok(Pattern::Any),
-            KeySet::Value(value) => Ok(Pattern::Value(as_bits(&self.label(value, ty)?, width))),
+        Ok(Some(match set {
+            KeySet::Any => Pattern::Any,
+            KeySet::Value(value) => Pattern::Value(as_bits(&self.label(value, ty)?, width)),
             KeySet::Mask(value, mask) => {
                 let value = as_bits(&self.label(value, ty)?, width);
                 let mask = as_bits(&self.label(mask, ty)?, width);
-                Ok(Pattern::Mask { value: value & mask, mask })
+                Pattern::Mask { value: value & mask, mask }
             }
             KeySet::Range(first, last) => {
                 let (low, high) = (self.label(first, ty)?, self.label(last, ty)?);
@@ -376,12 +382,12 @@ impl Checker<'_> {
                     ));
                 }
                 if low > high {
-                    let hint = "the smaller one comes first";
-                    return Err(self.error(first.span, "this range is empty", hint));
+                    // Section 8.15.4.
+                    return Ok(None);
                 }
-                Ok(Pattern::Range { low: as_bits(&low, width), high: as_bits(&high, width) })
+                Pattern::Range { low: as_bits(&low, width), high: as_bits(&high, width) }
             }
-        }
+        }))
     }
 
     /// A number to compare with.

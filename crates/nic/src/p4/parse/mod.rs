@@ -24,6 +24,9 @@ use super::token::{ALSO_NAMES, Kind, Token};
 /// limit; the stack of whoever walks the tree has.
 pub(crate) const MAX_DEPTH: u16 = 100;
 
+/// What to do about an expression that is deeper.
+const SHALLOWER: &str = "name an intermediate result";
+
 /// How far the parser looks ahead to tell type arguments from a comparison, in tokens.
 const MAX_LOOK_AHEAD: usize = 64;
 
@@ -179,7 +182,9 @@ impl<'a> Parser<'a> {
     /// Do something one level deeper, unless it is too deep.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
-            return Err(self.too_deep(self.span()));
+            let starts = ["{", "if", "switch"].iter().any(|text| self.is(text));
+            let instead = if starts { "put what is inside into an action" } else { SHALLOWER };
+            return Err(self.too_deep(self.span(), instead));
         }
         self.depth += 1;
         let done = inner(self);
@@ -187,9 +192,9 @@ impl<'a> Parser<'a> {
         done
     }
 
-    fn too_deep(&mut self, span: Span) -> Reported {
+    fn too_deep(&mut self, span: Span, instead: &str) -> Reported {
         let what = format!("more than {MAX_DEPTH} levels in one another");
-        self.refuse(span, &what, "name an intermediate result")
+        self.refuse(span, &what, instead)
     }
 
     /// Items between commas up to `close`, which is taken.
@@ -338,6 +343,6 @@ impl<'a> Parser<'a> {
     }
 
     fn deep(&mut self, expr: Expr) -> Parsed<Expr> {
-        if expr.depth > MAX_DEPTH { Err(self.too_deep(expr.span)) } else { Ok(expr) }
+        if expr.depth > MAX_DEPTH { Err(self.too_deep(expr.span, SHALLOWER)) } else { Ok(expr) }
     }
 }
