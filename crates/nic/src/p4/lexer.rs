@@ -9,17 +9,9 @@ use rustc_hash::FxBuildHasher;
 
 use super::Files;
 use super::diagnostic::{Messages, Reported};
+use super::limits::{MAX_DIGITS, MAX_INCLUDED, MAX_INCLUDES, MAX_TOKENS};
 use super::source::Span;
 use super::token::{KEYWORDS, Kind, Literal, SYMBOLS, Token};
-
-/// The most tokens of a program with all that it includes: bounds memory whatever the input.
-const MAX_TOKENS: usize = 1 << 18;
-/// The deepest chain of includes.
-const MAX_INCLUDES: usize = 16;
-/// The most includes in all: files that include two others each would double them at every level.
-const MAX_INCLUDED: usize = 1000;
-/// The widest literal, in digits as written: bounds the time that its value takes to work out.
-const MAX_DIGITS: usize = 400;
 
 /// Read `main` and what it includes.
 pub(crate) fn tokens(files: Files<'_>, main: &str, messages: &mut Messages) -> Vec<Token> {

@@ -10,6 +10,7 @@ mod ast;
 mod check;
 mod diagnostic;
 mod lexer;
+mod limits;
 mod parse;
 mod source;
 mod token;

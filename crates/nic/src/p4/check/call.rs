@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::super::ast::{Arg, Direction, Expr, ExprKind, Name, Param, TypeRef};
+use super::super::limits::MAX_ACTIONS;
 use super::super::source::Span;
-use super::control::MAX_ACTIONS;
 use super::expr::Evaluated;
 use super::scope::{Applied, Lowered, Symbol};
 use super::types::Type;

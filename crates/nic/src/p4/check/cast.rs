@@ -24,7 +24,9 @@ impl Checker<'_> {
     /// The same for all numbers of a struct.
     pub(super) fn all_known(&mut self, given: &Typed, what: &str) -> Checked<()> {
         match &given.value {
-            Value::Parts(parts) => parts.iter().try_for_each(|(_, part)| self.all_known(part, what)),
+            Value::Parts(parts) => {
+                parts.iter().try_for_each(|(_, part)| self.all_known(part, what))
+            }
             _ => self.known(given, what).map(|_| ()),
         }
     }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::super::ast::{Action, Arg, Control, Direction, Param};
+use super::super::limits::{MAX_ACTIONS, MAX_CONTROLS};
 use super::super::source::Span;
 use super::call::nothing;
 use super::expr::Evaluated;
@@ -11,12 +12,6 @@ use super::types::Type;
 use super::value::{Storage, Typed, Value};
 use super::{Checked, Checker, Within};
 use crate::ir::{self, ActionId, SlotId, StmtKind};
-
-/// How deep controls may apply one another.
-const MAX_CONTROLS: usize = 16;
-
-/// How deep actions may call one another.
-pub(super) const MAX_ACTIONS: usize = 16;
 
 /// What is left to do with the arguments of a control when all have been evaluated.
 #[derive(Default)]

@@ -8,11 +8,12 @@ use super::super::ast::{
     BlockType, Constant, Declaration, Expr, Name, Param, Prototype, Record as AstRecord, TypeRef,
 };
 use super::super::diagnostic::did_you_mean;
+use super::super::limits::{MAX_PARSER_ERRORS, MAX_SLOTS};
 use super::super::source::Span;
 use super::scope::Symbol;
 use super::types::{Distinct, Enum, Extern, Field, Record, Type};
 use super::value::{Value, fits};
-use super::{Checked, Checker, MAX_SLOTS};
+use super::{Checked, Checker};
 
 impl Checker<'_> {
     pub(super) fn top_level(&mut self, declarations: &[Declaration]) {
@@ -256,8 +257,9 @@ impl Checker<'_> {
             let message = format!("`error.{name}` is declared twice");
             return Err(self.error(name.span, message, "remove one"));
         }
-        if self.program.errors.len() > 255 {
-            return Err(self.refuse(name.span, "more than 256 errors", "use fewer"));
+        if self.program.errors.len() >= MAX_PARSER_ERRORS {
+            let what = format!("more than {MAX_PARSER_ERRORS} errors");
+            return Err(self.refuse(name.span, &what, "use fewer"));
         }
         self.errors.push(Rc::clone(&name.text));
         if !self.program.errors.iter().any(|e| **e == *name.text) {

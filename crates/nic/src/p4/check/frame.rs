@@ -5,11 +5,12 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+use super::super::limits::{MAX_ALL_SLOTS, MAX_SLOTS};
 use super::super::source::Span;
 use super::scope::{Instance, Lowered};
 use super::types::Type;
 use super::value::{Stack, Storage};
-use super::{Checked, Checker, MAX_SLOTS};
+use super::{Checked, Checker};
 use crate::ir::{self, Header, HeaderId, Pipeline, Slot, SlotId};
 
 /// A pipeline in the making.
@@ -91,7 +92,7 @@ impl Checker<'_> {
     /// Slots for a variable.
     pub(super) fn storage(&mut self, name: &str, ty: &Type, span: Span) -> Checked<Storage> {
         let total = self.frame.pipeline.slots.len();
-        if ty.slots() > MAX_SLOTS || total > 4 * MAX_SLOTS {
+        if ty.slots() > MAX_SLOTS || total > MAX_ALL_SLOTS {
             let message = format!("`{name}` is too large: {ty} has too many fields");
             return Err(self.error(span, message, "use fewer or smaller structs"));
         }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::super::ast::{Arg, Instance as AstInstance, TypeKind};
+use super::super::limits::MAX_CELLS;
 use super::super::source::Span;
 use super::call::arguments;
 use super::scope::{Instance, InstanceKind, Symbol};
@@ -10,9 +11,6 @@ use super::types::{Bindings, Extern, Type};
 use super::value::as_bits;
 use super::{Checked, Checker, Within};
 use crate::ir::{self, Counter, CounterId, Register, RegisterId};
-
-/// The most cells of all registers and counters of a program: 2^20, 16 MB.
-const MAX_CELLS: u128 = 1 << 20;
 
 impl Checker<'_> {
     /// An instance of an extern or a control.

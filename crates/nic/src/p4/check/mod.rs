@@ -28,17 +28,13 @@ use std::rc::Rc;
 
 use super::ast::{Declaration, Name};
 use super::diagnostic::{Messages, Reported};
+use super::limits::MAX_STATEMENTS;
 use super::source::Span;
 use crate::ir;
 use frame::Frame;
 use scope::{Scopes, Symbol};
 
 type Checked<T> = Result<T, Reported>;
-
-/// The most statements of a program, with everything inlined and unrolled.
-const MAX_STATEMENTS: usize = 1 << 16;
-/// The most slots of a variable: structs may nest, and what nests doubles quickly.
-const MAX_SLOTS: usize = 1 << 12;
 
 /// What a piece of the program may do depends on where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,14 +7,12 @@ use num_integer::Integer;
 use num_traits::{ToPrimitive, Zero};
 
 use super::super::ast::{Binary, Unary};
+use super::super::limits::MAX_INT_BITS;
 use super::super::source::Span;
 use super::types::Type;
 use super::value::{Typed, Value, as_bits, power, wrapped};
 use super::{Checked, Checker};
 use crate::ir::{self, BinaryOp, UnaryOp};
-
-/// The longest `int`, in bits: more is a mistake, or takes too long to work out.
-const MAX_INT_BITS: u64 = 4096;
 
 impl Checker<'_> {
     pub(super) fn unary(&mut self, op: Unary, given: &Typed, span: Span) -> Checked<Typed> {

@@ -6,13 +6,11 @@ use std::rc::Rc;
 
 use super::super::ast::{Case, Expr, KeySet, Local, Name, Parser, State, Transition};
 use super::super::diagnostic::did_you_mean;
+use super::super::limits::MAX_STATES;
 use super::super::source::Span;
 use super::types::Type;
 use super::{Checked, Checker};
 use crate::ir::{self, SelectCase, StateId, Target};
-
-/// The most states of a parser, loops unrolled.
-const MAX_STATES: usize = 1024;
 
 /// States that have been walked, or are being walked.
 struct Walk<'a> {

@@ -6,14 +6,12 @@ use num_traits::ToPrimitive;
 
 use super::super::ast::{Annotation, Name, TypeKind, TypeRef};
 use super::super::diagnostic::did_you_mean;
+use super::super::limits::{MAX_LATENCY, MAX_STACK};
 use super::super::source::Span;
 use super::scope::Symbol;
 use super::types::Type;
 use super::{Checked, Checker};
 use crate::ir;
-
-/// The longest `@latency`, cycles.
-const MAX_LATENCY: u32 = 1000;
 
 impl Checker<'_> {
     /// Do something where these type parameters are known.
@@ -68,11 +66,11 @@ impl Checker<'_> {
                     let message = format!("a stack of {of_type}");
                     return Err(self.error(of.span, message, "stacks are of headers"));
                 };
-                match value.to_u32().filter(|n| (1..=64).contains(n)) {
+                match value.to_u32().filter(|n| (1..=MAX_STACK).contains(n)) {
                     Some(size) => Ok(Type::Stack(record, size)),
                     None => {
                         let what = format!("a stack of {value} headers");
-                        Err(self.refuse(size.span, &what, "1 to 64"))
+                        Err(self.refuse(size.span, &what, format!("1 to {MAX_STACK}")))
                     }
                 }
             }

@@ -9,6 +9,7 @@ use super::super::ast::{
     ActionRef, Arg, Direction, Entry, Expr, ExprKind, Key, KeySet, Name, Table,
 };
 use super::super::diagnostic::did_you_mean;
+use super::super::limits::{DEFAULT_ENTRIES, MAX_ENTRIES};
 use super::super::source::Span;
 use super::call::arguments;
 use super::frame::TableActions;
@@ -19,9 +20,6 @@ use super::{Checked, Checker, Within};
 use crate::ir::{
     self, Choice, MatchKind, Pattern, PipelineId, SlotId, StmtKind, TableAction, TableId,
 };
-
-/// Room in a table that does not say its size: as many programs take for granted.
-const DEFAULT_SIZE: u32 = 1024;
 
 /// An action of a table as it is being checked.
 struct Listed {
@@ -86,12 +84,12 @@ impl Checker<'_> {
             return Ok(if table.const_entries {
                 entries.max(1)
             } else {
-                DEFAULT_SIZE.max(entries)
+                DEFAULT_ENTRIES.max(entries)
             });
         };
         let given = self.expr(size)?;
         let value = self.known(&given, "the size of a table")?;
-        match value.to_u32().filter(|n| (1..=1 << 24).contains(n)) {
+        match value.to_u32().filter(|n| (1..=MAX_ENTRIES).contains(n)) {
             Some(size) => Ok(size),
             None => Err(self.error(size.span, format!("a table of {value} entries"), "1 to 2^24")),
         }

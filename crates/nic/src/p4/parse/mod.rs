@@ -17,18 +17,12 @@ use std::rc::Rc;
 
 use super::ast::{Annotation, Arg, Declaration, Expr, Name};
 use super::diagnostic::{Messages, Reported};
+use super::limits::{MAX_DEPTH, MAX_LOOK_AHEAD};
 use super::source::Span;
 use super::token::{ALSO_NAMES, Kind, Token};
 
-/// How deep expressions, types and statements may be nested in one another. The grammar has no
-/// limit; the stack of whoever walks the tree has.
-pub(crate) const MAX_DEPTH: u16 = 100;
-
 /// What to do about an expression that is deeper.
 const SHALLOWER: &str = "name an intermediate result";
-
-/// How far the parser looks ahead to tell type arguments from a comparison, in tokens.
-const MAX_LOOK_AHEAD: usize = 64;
 
 type Parsed<T> = Result<T, Reported>;
 

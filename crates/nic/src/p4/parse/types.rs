@@ -5,6 +5,7 @@ use std::rc::Rc;
 use num_bigint::BigInt;
 
 use super::super::ast::{Direction, Expr, ExprKind, Name, Param, TypeKind, TypeRef};
+use super::super::limits::MAX_LOOK_AHEAD;
 use super::super::source::Span;
 use super::super::token::{Kind, Literal};
 use super::{Parsed, Parser};
@@ -161,7 +162,7 @@ impl Parser<'_> {
     /// How many tokens on the `]` is that closes the `[` at `ahead`, plus one.
     fn behind_index(&self, ahead: usize) -> Option<usize> {
         let mut open = 0usize;
-        for at in ahead..ahead + super::MAX_LOOK_AHEAD {
+        for at in ahead..ahead + MAX_LOOK_AHEAD {
             match &self.token(at).kind {
                 Kind::Symbol("[") => open += 1,
                 Kind::Symbol("]") => {
