@@ -72,6 +72,7 @@ header sender_t {
 
 /// Types of service, for local use: bits 7 to 5 are the class, 4 asks switches for telemetry, 1 and 0 are ECN.
 const bit<8> TOS_DATA = 0xcc;  // class 6
+const bit<8> TOS_LOCAL = 0x0c;
 const bit<8> TOS_ECT = 0x02;
 const bit<8> TOS_CE = 0x03;
 const bit<8> TOS_TELEMETRY = 0x10;

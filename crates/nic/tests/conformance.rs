@@ -3,10 +3,12 @@
 mod shipped;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use endpoint::Endpoint;
 use shipped::{HOMA_TR, compile, config, nic};
 use testkit::conformance::{self, Opts};
+use trimline_nic::ir;
 use trimline_nic::nano::buffers::SizeClass;
 use trimline_nic::nano::config::Config;
 use units::{Bytes, Dur};
@@ -34,8 +36,11 @@ fn patient(protocol: u8) -> Config {
 }
 
 fn conforms(protocol: u8, program: &str, constants: &[(&str, i128)], trims: bool) {
-    let program = compile(program, constants);
-    let make = |_| Box::new(nic(&program, patient(protocol))) as Box<dyn Endpoint>;
+    conforms_on(&patient(protocol), &compile(program, constants), trims);
+}
+
+fn conforms_on(config: &Config, program: &Arc<ir::Program>, trims: bool) {
+    let make = |_| Box::new(nic(program, config.clone())) as Box<dyn Endpoint>;
     let opts = Opts {
         payload: Bytes(1024),
         window: Bytes(3 * 1024),
@@ -74,10 +79,23 @@ fn n7_the_window_of_the_docs_delivers_everything_once() {
     conforms(WINDOW, "window.p4", &[], false);
 }
 
-/// Senders that decide by themselves how fast they send; here nothing tells them, so that their windows stay as they begin.
+/// Nothing tells senders to slow down here: HPCC's windows stay as they begin, Swift's grow, DCQCN has none.
+/// Nothing but delay tells senders to slow down here: HPCC's windows stay as they begin, DCQCN has none.
 #[test]
 fn n7_hpcc_delivers_everything_once() {
     conforms(197, "hpcc.p4", &[], false);
+}
+
+#[test]
+fn n7_swift_delivers_everything_once() {
+    // Delays of 20 ms, where 27 us are wanted, make it a packet every 84 ms: receivers must not end such messages.
+    let config = Config { ingress_timeouts: 10_000, ..patient(198) };
+    conforms_on(&config, &compile("swift.p4", &[]), false);
+}
+
+#[test]
+fn n7_dcqcn_delivers_everything_once() {
+    conforms(199, "dcqcn.p4", &[], false);
 }
 
 /// The page and the program are one text.

@@ -87,8 +87,8 @@ fn hpcc_leaves_a_link_a_little_below_full() {
         let law = 0.95 + 0.05 * f64::from(n) / 16.0;
         assert!(p4.utilization > 0.95 && p4.utilization < law + 0.002, "{all}");
         assert!(n > 4 || p4.utilization > law - 0.003, "{all}");
-        assert!((p4.utilization - native.utilization).abs() < 0.012, "{all}");
-        assert!((p4.queue - native.queue).abs() < 600.0 && p4.p99 <= 10_000, "{all}");
+        assert!((p4.utilization - native.utilization).abs() < 0.003, "{all}");
+        assert!((p4.queue - native.queue).abs() < 150.0 && p4.p99 <= 10_000, "{all}");
         assert!(p4.fairness > 0.995, "{all}");
         assert_eq!((p4.dropped, p4.pauses), (0, 0), "{all}");
     }
@@ -97,7 +97,7 @@ fn hpcc_leaves_a_link_a_little_below_full() {
 /// The reference and the generated code make the same run of it, packet for packet.
 #[test]
 fn interpreter_and_generated_rust_give_the_same_run() {
-    for name in ["hpcc.toml"] {
+    for name in ["hpcc.toml", "swift.toml", "dcqcn.toml"] {
         let run = |backend: &str| {
             let sets = [backend, "measure.from=0us", "measure.to=100us"];
             let simulated = simulate(&load(name, &sets), &Options::default(), &mut |_| ()).unwrap();
@@ -106,5 +106,69 @@ fn interpreter_and_generated_rust_give_the_same_run() {
         let interpreted = run("transport.backend=interpreter");
         assert!(interpreted.1 > 400, "{name}: {interpreted:?}");
         assert_eq!(run("transport.backend=rust"), interpreted, "{name}");
+    }
+}
+
+/// Spec S5: the round-trip time of n flows is the target of their windows w: w packets each are what the link carries in it.
+/// It is four links of 1 us, the packet, and those before it. Seconds, by bisection.
+fn target_of(n: u32, gbps: f64) -> f64 {
+    let a: f64 = 125e-6 / (10f64.sqrt() - 0.1);
+    let carried = |w: f64| f64::from(n) * w * 1088.0 * 8.0 / (gbps * 1e9);
+    let (mut low, mut high): (f64, f64) = (0.1, 100.0);
+    for _ in 0..60 {
+        let w = (low + high) / 2.0;
+        if carried(w) < 27e-6 + a / w.sqrt() - a / 10.0 { low = w } else { high = w }
+    }
+    carried(low)
+}
+
+/// Spec S5 and I14: the delay is at the target, within 10 %, the link full, shared fairly; and all is as with the rule that
+/// is built in, within 3 %.
+#[test]
+fn swift_holds_the_delay_at_its_target() {
+    for n in [4, 10] {
+        let [p4, native] = both("swift", n, 50.0, (us(5_000), us(15_000)));
+        let all = format!("{n} flows: {p4:?}, native {native:?}");
+        let delay = p4.queue * 8.0 / 50e9 + 4e-6;
+        assert!((delay / target_of(n, 50.0) - 1.0).abs() < 0.1, "{delay} s, {all}");
+        assert!((p4.queue / native.queue - 1.0).abs() < 0.03, "{all}");
+        assert!(p4.utilization > 0.99 && p4.fairness > 0.99, "{all}");
+    }
+}
+
+/// Spec S2 and I13: four hundred flows have a quarter of a packet each in a round trip, the link is full and nothing lost.
+/// Their delay is near the law's, which knows no window that a single ACK makes five times as large. Windows that are a
+/// packet at least (S1) make it what 400 packets take.
+#[test]
+fn swift_holds_more_flows_than_packets() {
+    let window = (us(20_000), us(40_000));
+    let seen = |sets: &[&str]| see(&load("swift_incast.toml", sets), 10.0, window.0, window.1);
+    let below = seen(&["transport.backend=rust"]);
+    let delay = below.queue * 8.0 / 10e9 + 4e-6;
+    assert!((delay / target_of(400, 10.0) - 1.0).abs() < 0.2, "{delay} s, {below:?}");
+    assert!(below.utilization > 0.99 && below.fairness > 0.95, "{below:?}");
+    assert_eq!(below.dropped, 0);
+    let whole = seen(&["transport.constants={LEAST_WINDOW=1000}"]);
+    assert!(whole.queue > 0.9 * 400.0 * 1088.0 && whole.queue > 2.5 * below.queue, "{whole:?}");
+}
+
+/// Spec D3: the queue of N flows is at Kmin + p*/Pmax (Kmax - Kmin), where p* = cbrt(R_AI N^2 / (tau C^2)
+/// (1/B + N/(T C))^2), rates in packets per second; within 25 %. Ten flows are near Kmax, where that ends. Against the
+/// rule that is built in, queues are within 5 %.
+#[test]
+fn dcqcn_is_at_its_fixed_point() {
+    let bits = 8.0 * 1024.0;
+    let (c, ai, tau, timer, counter) = (40e9 / bits, 40e6 / bits, 50e-6, 55e-6, 10e6 / 1024.0);
+    for n in [2, 10] {
+        let flows = f64::from(n);
+        let stage: f64 = 1.0 / counter + flows / (timer * c);
+        let p = libm::cbrt(ai * flows * flows / (tau * c * c) * stage * stage);
+        let law = 5_000.0 + p / 0.01 * 195_000.0;
+        let [p4, native] = both("dcqcn", n, 40.0, (us(50_000), us(100_000)));
+        let all = format!("{n} flows: {p4:?}, native {native:?}, law {law}");
+        assert!((p4.queue / law - 1.0).abs() < 0.25, "{all}");
+        assert!((p4.queue / native.queue - 1.0).abs() < 0.05, "{all}");
+        assert!(p4.utilization > 0.99 && p4.fairness > 0.99, "{all}");
+        assert_eq!(p4.dropped, 0, "{all}");
     }
 }

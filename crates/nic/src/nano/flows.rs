@@ -20,7 +20,7 @@ const WORD: u16 = 64;
 pub struct Pace {
     /// Packets that may be under way; one may always.
     pub window: u16,
-    /// From one packet to the next, in 1/256 cycle for each 64 bytes of the first one's payload. Zero: as the wire
+    /// From one packet to the next, also if the last one was sent with another gap, in 1/256 cycle for each 64 bytes of the first one's payload. Zero: as the wire
     /// has it.
     pub gap: u32,
 }
@@ -30,8 +30,11 @@ struct Flow {
     pace: Pace,
     /// Packets that have been sent and not delivered, of all its messages.
     in_flight: u32,
-    /// Since when the next packet may be in the arbiter, if the window is open.
-    since: Time,
+    /// When the last packet was in the arbiter, as the pace has it, and the bytes of its payload.
+    last: Time,
+    payload: u16,
+    /// When the window last opened.
+    opened: Time,
 }
 
 /// The flows of a NIC.
@@ -49,15 +52,16 @@ impl Flows {
     #[must_use]
     pub fn new(window: u16) -> Self {
         let pace = Pace { window, gap: 0 };
-        Self(vec![Flow { pace, in_flight: 0, since: Time::ZERO }; FLOWS])
+        let (last, opened) = (Time::ZERO, Time::ZERO);
+        Self(vec![Flow { pace, in_flight: 0, last, payload: 0, opened }; FLOWS])
     }
 
-    /// Since when `flow` may send; `None`: not before something is delivered or the window is larger. What is
-    /// under way already and goes `again` needs no window.
+    /// Since when `flow` may send; `None`: not before something is delivered or the window is larger. What goes
+    /// `again` is under way already, or has arrived meanwhile: it needs no window.
     #[must_use]
     pub fn open_since(&self, flow: usize, again: bool) -> Option<Time> {
         let flow = self.0.get(flow)?;
-        (again || flow.is_open()).then_some(flow.since)
+        (again || flow.is_open()).then_some(flow.since())
     }
 
     /// A packet with so many bytes of payload goes to the wire, which was in the arbiter at `at`. A packet that
@@ -65,7 +69,9 @@ impl Flows {
     pub fn sent(&mut self, flow: usize, again: bool, payload: u16, at: Time) {
         let Some(flow) = self.0.get_mut(flow) else { return };
         flow.in_flight += u32::from(!again);
-        flow.since = (flow.since + flow.pace.time_of(payload)).max(at);
+        let late = at.since(flow.since()).min(flow.pace.time_of(payload));
+        flow.last = Time(at.0 - late.0);
+        flow.payload = payload;
     }
 
     /// So many of the packets under way have been delivered, or their message is over.
@@ -90,10 +96,15 @@ impl Flow {
         self.in_flight < u32::from(self.pace.window.max(1))
     }
 
+    /// Since when the next packet may be in the arbiter, if the window is open.
+    fn since(&self) -> Time {
+        self.opened.max(self.last + self.pace.time_of(self.payload))
+    }
+
     /// A window that opens at `now` lets the next packet into the arbiter then.
     fn opens(&mut self, now: Time, was_open: bool) {
         if self.is_open() && !was_open {
-            self.since = self.since.max(now);
+            self.opened = now;
         }
     }
 }
@@ -149,5 +160,11 @@ mod tests {
         assert_eq!(flows.open_since(1, false), Some(Time(1_000_000)));
         flows.sent(1, false, 64, Time(1_000_000));
         assert_eq!(flows.open_since(1, false), Some(Time(1_080_000)));
+        flows.set(Time(1_000_001), 1, Pace { gap: 128 * 256, ..pace });
+        assert_eq!(
+            flows.open_since(1, false),
+            Some(Time(1_040_000)),
+            "what holds is the last word"
+        );
     }
 }

@@ -349,11 +349,10 @@ impl Packetization {
         let message = self.messages.get_mut(usize::from(id))?.as_mut()?;
         let pkt_offset = lowest.trailing_zeros() as u8;
         message.waiting &= !lowest;
-        if let Some(flows) = &mut self.flows {
-            let under_way = message.in_flight() & lowest != 0;
-            flows.sent(message.flow(), under_way, message.payload(pkt_offset), since);
-        }
         let (again, is_new_msg) = (message.sent & lowest != 0, message.sent == 0);
+        if let Some(flows) = &mut self.flows {
+            flows.sent(message.flow(), again, message.payload(pkt_offset), since);
+        }
         message.sent |= lowest;
         message.max_tx = message.max_tx.max(pkt_offset);
         let (out, buffer) = (message.out, message.buffer);
@@ -416,7 +415,7 @@ impl Message {
 fn released(messages: &[Option<Message>], flows: &Flows, d: &Descriptor) -> Option<Time> {
     let message = messages.get(usize::from(d.id))?.as_ref().filter(|m| m.serial == d.serial)?;
     let lowest = d.bits & d.bits.wrapping_neg();
-    let open = flows.open_since(message.flow(), message.in_flight() & lowest != 0)?;
+    let open = flows.open_since(message.flow(), message.sent & lowest != 0)?;
     Some(open.max(d.since))
 }
 

@@ -21,9 +21,9 @@ fn compile(variant: &Variant) -> Arc<ir::Program> {
 
 /// Ethernet, IPv4 and bytes of a transport header, now and then cut off or not quite right.
 fn frame(draw: &mut Draw) -> Vec<u8> {
-    let mut frame: Vec<u8> = (0..64 + draw.below(20)).map(|_| draw.bits() as u8).collect();
+    let mut frame: Vec<u8> = (0..64 + draw.below(60)).map(|_| draw.bits() as u8).collect();
     frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
-    frame[23] = [154, 155, 199][draw.below(3) as usize];
+    frame[23] = [154, 155, 197, 198, 199, 253, 200][draw.below(7) as usize];
     // One flag as a rule.
     frame[34] = if draw.below(4) == 0 { draw.bits() as u8 } else { 1 << draw.below(5) };
     if draw.below(20) == 0 {
@@ -71,6 +71,9 @@ fn stages_are_those_of_the_paper() {
         let wanted = match variant.file {
             "ndp.p4" | "window.p4" => [(3, 5), (1, 1)],
             "homa.p4" => [(5, 9), (2, 3)],
+            // Not in the paper: what the flow has, what divides one after the other, what is said.
+            "hpcc.p4" | "swift.p4" => [(5, 5), (1, 1)],
+            "dcqcn.p4" => [(3, 3), (1, 1)],
             // Not in the paper: of each queue's register a read and a write.
             "ndp_switch.p4" => [(3, 3), (2, 2)],
             // The longer of the two.

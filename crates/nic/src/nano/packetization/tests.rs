@@ -75,6 +75,20 @@ fn a_flow_has_one_window() {
     assert_eq!(all(&mut p, later.0), [(4, 1)]);
 }
 
+/// A packet arrives while its repeat waits for the wire: the repeat takes no room in the window, now or later.
+#[test]
+fn a_repeat_of_what_has_arrived_takes_no_room() {
+    let mut p = Packetization::new(&Config::prototype(3, TIMEOUT), true);
+    p.submit(Time(0), message(2));
+    assert_eq!(drain(&mut p), [(0, false), (1, false)]);
+    assert_eq!(time_out(&mut p).repeats, 1);
+    p.delivered(Time(0), 0, 0b1);
+    assert_eq!(drain(&mut p), [(0, true)]);
+    assert_eq!(p.delivered(Time(0), 0, 0b10), Some(77));
+    p.submit(Time(0), message(5));
+    assert_eq!(drain(&mut p), [(0, false), (1, false), (2, false)]);
+}
+
 /// A NACK marks; what it marks leaves with the next credit, if that is only repeated.
 #[test]
 fn a_nack_marks_and_credit_sends() {
