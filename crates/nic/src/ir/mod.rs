@@ -17,6 +17,7 @@
 //! Nothing recurs (actions call only actions before them) and nothing loops (the front end unrolls
 //! the loops of parsers), so a program is a circuit; [`stages()`] says what of it happens at once.
 
+mod calls;
 mod check;
 mod display;
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub struct SizeClass {
 }
 
 /// A buffer that a message has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
     /// Where it begins, in words of 64 bytes: the buffers of all classes one after another.
     pub ptr: u16,

@@ -19,7 +19,7 @@ use super::bits::PAYLOAD;
 use super::clock::first_cycle;
 use super::config::{Config, ConfigError};
 use super::externs::{Arrival, BindError, Event, Units};
-use super::frame::{self, SWITCH_MAC, mac_of};
+use super::frame::{self, FrameError, SWITCH_MAC, mac_of};
 use super::generator::{Class, Control, Pacer};
 use super::meta::{Egress, Ingress, host_of, ip_of};
 use super::packetization::{DataPacket, Outgoing, Packetization};
@@ -75,6 +75,14 @@ pub enum ProgramError {
     /// The NIC itself is impossible.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// It does not make the packets that the NIC asks for.
+    #[error("the egress pipeline makes no frame of a packet of protocol {protocol}: {why}")]
+    Frame {
+        /// The packet's protocol.
+        protocol: u8,
+        /// What is wrong.
+        why: FrameError,
+    },
 }
 
 /// A program that runs, whoever runs it.
@@ -247,25 +255,44 @@ impl Nano {
         })
     }
 
-    /// Have the egress pipeline make `packet` in `slot`. `data`: so many bytes of payload follow its
-    /// headers, at least one; other packets may have what they like behind theirs. Returns whether it did,
-    /// with the length that the packet then has.
+    /// Have the egress pipeline make `packet` in `slot`, of which source, destination, flags and payload are known.
     fn run_egress(
         &mut self,
-        cx: &Cx<'_>,
+        now: Time,
         packet: &Egress,
-        data: Option<u32>,
         slot: &mut Packet,
-    ) -> bool {
+    ) -> Result<(), FrameError> {
         let mut meta = [0; EGRESS_META];
-        meta[..5].copy_from_slice(&self.nic(cx.me, cx.now));
+        meta[..5].copy_from_slice(&self.nic(slot.src, now));
         meta[5..].copy_from_slice(&packet.to_values());
         let ran = self.program.run(self.egress, &[], &mut meta, &mut self.frame, &mut self.units);
-        if ran.is_err() || frame::read(&self.frame, self.config.priorities, slot).is_none() {
-            return false;
+        let frame = if ran.is_ok() { self.frame.as_slice() } else { &[] };
+        slot.proto = packet.protocol;
+        frame::read(frame, self.config.priorities, slot)
+    }
+
+    /// What the egress pipeline makes of the first packet of a message of two, of each protocol: a program that is wrong there
+    /// is wrong everywhere. It leaves its marks in the program's memory: not for a NIC that is to run.
+    ///
+    /// # Errors
+    /// See [`ProgramError::Frame`].
+    pub fn try_egress(mut self) -> Result<(), ProgramError> {
+        let (src, dst) = (HostId(1), HostId(2));
+        for protocol in self.config.protocols.clone() {
+            let packet = Egress {
+                protocol,
+                dst_ip: ip_of(dst),
+                msg_len: 2 * PAYLOAD,
+                flags: wire::nano::flags::DATA,
+                is_new_msg: true,
+                ..Egress::default()
+            };
+            let span = Span { msg: MsgId(0), offset: 0, len: PAYLOAD.into() };
+            let mut slot = Packet { src, dst, span, ..Packet::EMPTY };
+            let made = self.run_egress(Time::ZERO, &packet, &mut slot);
+            made.map_err(|why| ProgramError::Frame { protocol, why })?;
         }
-        let rest = u32::from(slot.wire_len).checked_sub(self.frame.len() as u32);
-        rest.is_some_and(|rest| data.is_none_or(|data| data.max(1) == rest))
+        Ok(())
     }
 
     /// Make the packet that the arbiter has chosen, as packet of message `id`.
@@ -284,13 +311,13 @@ impl Nano {
             }
         };
         let dst = host_of(packet.dst_ip);
-        let data = matches!(chosen, Chosen::Data(_)).then_some(span.len);
-        let known = data.is_some() || self.peers.contains(&dst);
-        if !known || !self.run_egress(cx, &packet, data, slot) {
+        (slot.src, slot.dst, slot.span) = (cx.me, dst, span);
+        let known = matches!(chosen, Chosen::Data(_)) || self.peers.contains(&dst);
+        if !known || self.run_egress(cx.now, &packet, slot).is_err() {
             cx.fx.count(Stat::Rejected);
+            *slot = Packet::EMPTY;
             return false;
         }
-        (slot.src, slot.dst, slot.span) = (cx.me, dst, span);
         slot.path = self.path(cx, dst, span.msg);
         true
     }

@@ -81,11 +81,20 @@ enum Bound {
 
 /// A program asks for something that the NIC does not have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the NIC has no extern `{name}` with {args} arguments and {results} results")]
-pub struct BindError {
-    name: String,
-    args: usize,
-    results: usize,
+pub enum BindError {
+    /// Nowhere.
+    #[error("the NIC has no extern `{name}` with {args} arguments and {results} results")]
+    Unknown {
+        /// What it calls.
+        name: String,
+        /// Arguments that it has.
+        args: usize,
+        /// Results that it wants.
+        results: usize,
+    },
+    /// It hangs on the ingress pipeline.
+    #[error("the egress pipeline calls `{0}`, which only the ingress pipeline reaches")]
+    Ingress(String),
 }
 
 /// The packet whose ingress pipeline runs.
@@ -143,7 +152,21 @@ impl Units {
             }
             units.bound.push(bound);
         }
+        units.check_egress(program)?;
         Ok(units)
+    }
+
+    /// On egress a program reaches the priorities of messages alone: the other units hang on the ingress pipeline
+    /// (nanotransport.md, section 2).
+    fn check_egress(&self, program: &ir::Program) -> Result<(), BindError> {
+        let [_, egress] = program.pipelines.as_slice() else { return Ok(()) };
+        let reachable =
+            |id: &ExternId| matches!(self.bound.get(id.index()), Some(Bound::PrioRead(_)));
+        let mut calls = egress.calls().into_iter();
+        match calls.find(|id| !reachable(id)) {
+            None => Ok(()),
+            Some(id) => Err(BindError::Ingress(ir::called(&program.externs[id.index()]))),
+        }
     }
 
     /// What `called` is; `known` is the place of its instance if a method of it has come before.
@@ -183,7 +206,8 @@ impl Units {
             }
             (kind, method, ..) => {
                 let dot = if method.is_empty() { "" } else { "." };
-                return Err(BindError { name: format!("{kind}{dot}{method}"), args, results });
+                let name = format!("{kind}{dot}{method}");
+                return Err(BindError::Unknown { name, args, results });
             }
         };
         Ok(bound)

@@ -1,13 +1,16 @@
 //! Frames between simulated packets and P4: Ethernet and IPv4 as nanotransport.md, section 3.2, has
 //! them, then the transport header. (Captures show the frames of `wire::frame`, which carry more.)
 
-use endpoint::{Flags, Packet};
+use endpoint::{Flags, HDR_MAX, Packet};
+use thiserror::Error;
 use units::HostId;
 
 use super::meta::ip_of;
 
 /// Bytes of Ethernet and IPv4.
 pub const OUTER: usize = 34;
+/// Bytes of Ethernet.
+const ETHERNET: u16 = 14;
 
 /// `CHOP_FLAG` of `nano.p4`, in the first byte of every transport header.
 const CHOP: u8 = wire::nano::flags::CHOP;
@@ -77,6 +80,27 @@ const fn flags_of(tos: u8) -> Flags {
     })
 }
 
+/// Why what an egress pipeline has written is no frame of a packet.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// Ethernet and IPv4 are not there.
+    #[error("it has {0} bytes, Ethernet and IPv4 are {OUTER}")]
+    Short(usize),
+    /// The transport header does not fit a packet.
+    #[error("its transport header has {0} bytes, {HDR_MAX} are possible")]
+    LongHeader(usize),
+    /// A field of Ethernet or IPv4 is not that of the packet.
+    #[error("its `{field}` is {wrote:#x}, that of the packet is {wanted:#x}")]
+    Field {
+        /// Which.
+        field: &'static str,
+        /// What the program wrote.
+        wrote: u64,
+        /// What it must be.
+        wanted: u64,
+    },
+}
+
 /// Write the headers of `pkt` as a NIC receives them behind so many `switches`, payload left out, into `frame`.
 pub fn write(pkt: &Packet, switches: u32, frame: &mut Vec<u8>) {
     let mac = |mac: u64| {
@@ -100,17 +124,47 @@ pub fn write(pkt: &Packet, switches: u32, frame: &mut Vec<u8>) {
     }
 }
 
-/// Read what an egress pipeline has written into `pkt`: protocol, class (of so many `priorities`), ECN, telemetry,
-/// length and transport header. `None` if it has not written a frame that a packet can hold.
-pub fn read(frame: &[u8], priorities: u8, pkt: &mut Packet) -> Option<()> {
-    let header = frame.get(OUTER..)?;
-    pkt.hdr.get_mut(..header.len())?.copy_from_slice(header);
+/// Read what an egress pipeline has written into `pkt`, whose source, destination, protocol and payload (`span`) are
+/// known: class (of so many `priorities`), ECN, telemetry, length and transport header.
+///
+/// # Errors
+/// It is no frame that a packet can hold, or not of this packet: no peer would understand it.
+pub fn read(frame: &[u8], priorities: u8, pkt: &mut Packet) -> Result<(), FrameError> {
+    let header = frame.get(OUTER..).ok_or(FrameError::Short(frame.len()))?;
+    let to = pkt.hdr.get_mut(..header.len()).ok_or(FrameError::LongHeader(header.len()))?;
+    to.copy_from_slice(header);
     pkt.hdr_len = header.len() as u8;
     pkt.class = class_of(frame[15], priorities);
     pkt.flags.set(flags_of(frame[15]));
-    pkt.wire_len = u16::from_be_bytes([frame[16], frame[17]]).checked_add(14)?;
-    pkt.proto = frame[23];
-    Some(())
+    let total_len = u16::from_be_bytes([frame[16], frame[17]]);
+    pkt.wire_len = total_len.saturating_add(ETHERNET);
+    check(frame, pkt)
+}
+
+/// Whether the fields of Ethernet and IPv4 that follow from `pkt` are in `frame`.
+fn check(frame: &[u8], pkt: &Packet) -> Result<(), FrameError> {
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
+    // No packet is without payload, so that no frame is as short as a beat: where there is none, it has a byte of nothing,
+    // in control packets any number.
+    let total_len = number(&frame[16..18]);
+    let headers = (frame.len() - usize::from(ETHERNET)) as u64;
+    let least = headers + u64::from(pkt.span.len.max(1));
+    let padded = pkt.flags.has(Flags::CONTROL) && total_len > least;
+    let fields = [
+        ("ethernet.ether_type", &frame[12..14], number(&ETHERTYPE_IPV4)),
+        ("ipv4.version_ihl", &frame[14..15], VERSION_IHL.into()),
+        ("ipv4.total_len", &frame[16..18], if padded { total_len } else { least }),
+        ("ipv4.protocol", &frame[23..24], pkt.proto.into()),
+        ("ipv4.src", &frame[26..30], ip_of(pkt.src).into()),
+        ("ipv4.dst", &frame[30..34], ip_of(pkt.dst).into()),
+    ];
+    let wrong = fields.into_iter().find(|(_, wrote, wanted)| number(wrote) != *wanted);
+    match wrong {
+        None => Ok(()),
+        Some((field, wrote, wanted)) => {
+            Err(FrameError::Field { field, wrote: number(wrote), wanted })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -142,10 +196,27 @@ mod tests {
         assert_eq!(frame[..14], [2, 0, 10, 1, 2, 3, 2, 0, 0, 0, 0, 1, 8, 0]);
         assert_eq!(frame[14..26], [0x45, 1, 0x04, 0x32, 0, 1, 0, 0, 64, 154, 0, 0]);
         assert_eq!(frame[26..34], [10, 0, 0, 3, 10, 1, 2, 3]);
-        let mut back = Packet::EMPTY;
+        pkt.span.len = 1024;
+        let known = Packet { hdr: Packet::EMPTY.hdr, hdr_len: 0, class: 0, wire_len: 0, ..pkt };
+        let mut back = known;
         read(&frame, 4, &mut back).unwrap();
-        let parts = (back.proto, back.class, back.wire_len, back.hdr);
-        assert_eq!(parts, (pkt.proto, pkt.class, pkt.wire_len, pkt.hdr));
+        let parts = (back.class, back.wire_len, back.hdr);
+        assert_eq!(parts, (pkt.class, pkt.wire_len, pkt.hdr));
+        // Any other value in a field that follows from the packet is refused.
+        for (at, field) in [
+            (12, "ethernet.ether_type"),
+            (14, "ipv4.version_ihl"),
+            (16, "ipv4.total_len"),
+            (17, "ipv4.total_len"),
+            (23, "ipv4.protocol"),
+            (29, "ipv4.src"),
+            (30, "ipv4.dst"),
+        ] {
+            frame[at] ^= 1;
+            let error = read(&frame, 4, &mut known.clone()).unwrap_err();
+            assert!(matches!(error, FrameError::Field { field: f, .. } if f == field), "{error}");
+            frame[at] ^= 1;
+        }
         // A trimmed packet reaches the program with CHOP set.
         pkt.flags.set(Flags::TRIMMED);
         write(&pkt, 3, &mut frame);
@@ -163,7 +234,7 @@ mod tests {
             (Flags::INT, 0b1011_1100),
             (Flags(0), 0b0000_0010),
         ] {
-            write(&Packet { class: 5, flags, ..Packet::EMPTY }, 1, &mut frame);
+            write(&Packet { class: 5, flags, wire_len: 35, ..Packet::EMPTY }, 1, &mut frame);
             assert_eq!(frame[15], tos);
             let mut back = Packet::EMPTY;
             read(&frame, 8, &mut back).unwrap();
@@ -174,12 +245,9 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_no_packet() {
-        assert_eq!(read(&[0; 33], 8, &mut Packet::EMPTY.clone()), None);
-        assert_eq!(
-            read(&[0; 34 + 65], 8, &mut Packet::EMPTY.clone()),
-            None,
-            "64 bytes of header at most"
-        );
+        let refused = |frame: &[u8]| read(frame, 8, &mut Packet::EMPTY.clone()).unwrap_err();
+        assert_eq!(refused(&[0; 33]), FrameError::Short(33));
+        assert_eq!(refused(&[0; 34 + 65]), FrameError::LongHeader(65));
         assert_eq!([0, 3, 7, 200].map(|tos| class_of(tos, 8)), [7, 4, 0, 0]);
         assert_eq!([0, 3, 7].map(|tos| class_of(tos, 4)), [7, 4, 4]);
     }

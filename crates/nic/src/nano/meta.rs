@@ -29,7 +29,7 @@ pub struct Ingress {
 }
 
 /// A packet that the egress pipeline is to make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Egress {
     /// IP protocol.
     pub protocol: u8,

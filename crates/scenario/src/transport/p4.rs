@@ -24,7 +24,8 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
     let framing = Framing { overhead, ..FRAMING };
     let telemetry = table.or("telemetry", false)?;
     let runs: Runs = compiled.first(table)?;
-    Nano::new(&compiled.program, runs, config.clone()).map_err(|why| {
+    let tried = Nano::new(&compiled.program, runs, config.clone()).and_then(Nano::try_egress);
+    tried.map_err(|why| {
         let error = table.error("program", why.to_string(), "this program");
         error.hint("p4/include/nano.p4 declares what the NIC has")
     })?;
