@@ -10,9 +10,9 @@ const bool STRICT_PAPER = false;
 /// E3: a chopped packet lets the receiver grant another, as in NDP.
 const bool COUNT_CHOPS = false;
 /// Messages that may be granted at once, each at a priority of its own.
-const bit<8> OVERCOMMITMENT = 3;
+const bit<8> OVERCOMMITMENT = 3;  // at least 1
 /// Priorities of unscheduled packets; those of granted ones follow.
-const bit<8> N_UNSCHED = 1;
+const bit<8> N_UNSCHED = 1;       // 1 to 8
 
 /// How to reach the sender of a message: what a GRANT needs that is not the answer to one of its
 /// packets.

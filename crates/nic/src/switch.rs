@@ -14,10 +14,13 @@ const FRAME_MAX: usize = 42 + HDR_MAX;
 
 /// Why a program cannot run at a switch's ports.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a program for {architecture} where one for SwitchPort (`#include <switch.p4>`) is wanted")]
-pub struct WrongArchitecture {
-    /// What it is for.
-    pub architecture: String,
+pub enum ProgramError {
+    /// It is for something else.
+    #[error("a program for {0} where one for SwitchPort (`#include <switch.p4>`) is wanted")]
+    Architecture(String),
+    /// It calls what no port has.
+    #[error("a switch port has no extern `{0}`: it has registers and counters")]
+    Extern(String),
 }
 
 /// A program at a port.
@@ -75,15 +78,17 @@ impl SwitchPort {
     /// `program`, as `run` runs it: the interpreter, or code generated from it.
     ///
     /// # Errors
-    /// It is for another architecture.
+    /// See [`ProgramError`].
     pub fn new(
         program: &ir::Program,
         run: Box<dyn Program<NoExterns>>,
-    ) -> Result<Self, WrongArchitecture> {
-        let architecture = program.architecture.clone();
-        let fits = architecture == "SwitchPort" && program.externs.is_empty();
-        let known = Known::new(program).filter(|_| fits);
-        let known = known.ok_or(WrongArchitecture { architecture })?;
+    ) -> Result<Self, ProgramError> {
+        let known = Known::new(program).filter(|_| program.architecture == "SwitchPort");
+        let known =
+            known.ok_or_else(|| ProgramError::Architecture(program.architecture.clone()))?;
+        if let Some(called) = program.externs.first() {
+            return Err(ProgramError::Extern(ir::called(called)));
+        }
         let zeros = |id: PipelineId| vec![0; program.pipelines[id.index()].meta.len()];
         Ok(Self {
             arrival: zeros(known.arrival),

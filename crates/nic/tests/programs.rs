@@ -2,7 +2,10 @@
 //! docs say.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use trimline_nic::interp::Machine;
+use trimline_nic::switch::SwitchPort;
 use trimline_nic::{ir, p4};
 
 fn folder() -> PathBuf {
@@ -42,6 +45,23 @@ fn constants_make_another_program_of_the_same_text() {
     let spoilt = compiled("homa.p4", &[("N_UNSCHED".to_owned(), 300)]);
     assert!(spoilt.program.is_none());
     assert!(spoilt.diagnostics.iter().any(|d| d.message.contains("300 does not fit bit<8>")));
+}
+
+/// A program of a switch port that wants more than registers and counters is told what.
+#[test]
+fn a_switch_port_has_no_externs() {
+    let read = |file: &str| {
+        let text = std::fs::read_to_string(folder().join(file)).map_err(|e| e.to_string())?;
+        let calls = text.replacen("    apply {", "    apply { magic(1);", 1);
+        Ok(calls.replace(
+            "control NdpSwitchArrival",
+            "extern void magic(in bit<8> x);\ncontrol NdpSwitchArrival",
+        ))
+    };
+    let program = p4::check(&read, "ndp_switch.p4", &[]).program.unwrap();
+    let machine = Machine::new(Arc::new(program.clone()));
+    let refused = SwitchPort::new(&program, Box::new(machine)).err().unwrap().to_string();
+    assert_eq!(refused, "a switch port has no extern `magic`: it has registers and counters");
 }
 
 /// Lines of a program's files: all, and those that are neither blank nor comments alone.
