@@ -186,20 +186,33 @@ fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
 
 /// Check that `transport` carries messages as long as the longest, where that is known before the run.
 fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
-    let longest = match part {
-        Part::Plan(plan) => plan.flows.iter().map(|flow| flow.len).max().unwrap_or(0),
-        Part::Poisson(spec, _) => spec.sizes.largest(),
-        Part::ClosedLoop(spec, _) => spec.sizes.largest(),
-        Part::Barrier(_) | Part::Queries(_) | Part::Calls(..) => return Ok(()),
+    let drawn = ["size", "distribution", "distribution_file"];
+    let requests = ["request", "request_distribution", "request_distribution_file"];
+    let responses = ["response", "response_distribution", "response_distribution_file"];
+    let longest: [(u64, [&str; 3]); 2] = match part {
+        Part::Plan(plan) => {
+            let longest = plan.flows.iter().map(|flow| flow.len).max().unwrap_or(0);
+            [(longest, ["size", "distribution", "file"]), (0, drawn)]
+        }
+        Part::Poisson(spec, _) => [(spec.sizes.largest(), drawn), (0, drawn)],
+        Part::ClosedLoop(spec, _) => [(spec.sizes.largest(), drawn), (0, drawn)],
+        Part::Barrier(spec) => {
+            let longest = spec.senders.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+            [(longest, ["size", "block", "size"]), (0, drawn)]
+        }
+        Part::Queries(spec) => [(spec.request, requests), (spec.longest_answer(), drawn)],
+        Part::Calls(spec, _) => {
+            [(spec.requests.largest(), requests), (spec.responses.largest(), responses)]
+        }
     };
-    if longest <= transport.longest {
+    let Some((longest, keys)) = longest.into_iter().find(|(n, _)| *n > transport.longest) else {
         return Ok(());
-    }
+    };
     let what = match longest {
         UNBOUNDED => "no message without an end".to_owned(),
         bytes => format!("no message of {}", Bytes(bytes)),
     };
-    let key = table.likeliest(&["size", "distribution", "distribution_file", "file"]);
+    let key = table.likeliest(&keys);
     let message = format!("this transport carries {what}: the NIC has no buffer for it");
     let error = table.error(key.unwrap_or("kind"), message, "too long");
     Err(error.hint(format!("{} at most, or larger [[transport.buffer]]", Bytes(transport.longest))))

@@ -5,9 +5,11 @@
 
 use std::path::Path;
 
-use endpoint::{Draw, MessageRecord, Observer, Packet, PacketEvent, Purpose};
+use endpoint::{Draw, MessageRecord, Observer, Packet, PacketEvent, Purpose, Stat};
+use fabric::Outcome;
 use trimline_scenario::{Options, Scenario, observe};
 use units::Time;
+use wire::nano::{Header, Kind, Protocol, Repr};
 
 /// Everything that a host puts on its link, or that a switch does to it: time, link, what, and the packet's
 /// addresses, class, length and header.
@@ -16,6 +18,38 @@ struct Trace {
     packets: Vec<(Time, u32, String, Seen)>,
     /// What became of each message.
     messages: Vec<String>,
+    /// Sums that hosts and switches keep.
+    sums: Sums,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    trimmed: u64,
+    dropped: u64,
+    retransmitted: u64,
+    timeouts: u64,
+    failed: u64,
+}
+
+impl Sums {
+    fn of(outcome: &Outcome) -> Self {
+        let Outcome { counters, .. } = outcome;
+        Self {
+            trimmed: counters.trimmed,
+            dropped: counters.dropped + counters.faulted,
+            retransmitted: counters.stat(Stat::Retransmission),
+            timeouts: counters.stat(Stat::Timeout),
+            failed: counters.failed,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.trimmed += other.trimmed;
+        self.dropped += other.dropped;
+        self.retransmitted += other.retransmitted;
+        self.timeouts += other.timeouts;
+        self.failed += other.failed;
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,40 +92,70 @@ fn trace(text: &str) -> Trace {
     let scenario = scenario.unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)));
     let options = Options { threads: Some(1), ..Options::default() };
     let observed = observe(&scenario, &options, Trace::default());
-    observed.unwrap_or_else(|e| panic!("{e}\n{text}")).1
+    let (outcome, trace) = observed.unwrap_or_else(|e| panic!("{e}\n{text}"));
+    Trace { sums: Sums::of(&outcome), ..trace }
 }
 
-/// Run both and compare packet by packet. Returns how many events there were.
-fn agree(scenario: &str, native: &str, p4: &str) -> usize {
+/// Run both and compare packet by packet.
+fn agree(scenario: &str, native: &str, p4: &str) -> Trace {
     let [a, b] = [native, p4].map(|transport| trace(&format!("{scenario}\n{transport}")));
     for (i, (a, b)) in a.packets.iter().zip(&b.packets).enumerate() {
         assert_eq!(a, b, "event {i}: native (left) and P4 (right) differ\n{scenario}\n{native}");
     }
     assert_eq!(a.packets.len(), b.packets.len(), "one of them goes on\n{scenario}\n{native}");
     assert_eq!(a.messages, b.messages, "{scenario}\n{native}");
-    a.packets.len()
+    assert_eq!(a.sums, b.sums, "{scenario}\n{native}");
+    a
 }
 
-/// The kind of the native model, its P4 program with its constants, protocol and priorities.
-const PROGRAMS: [(&str, &str); 3] = [
-    ("ndp-nano", "program = \"../../p4/ndp.p4\"\nprotocol = 155\npriorities = 1"),
-    ("homa-nano", "program = \"../../p4/homa.p4\"\nprotocol = 154\npriorities = 4"),
-    (
-        "homatr-nano",
-        "program = \"../../p4/homa.p4\"\nconstants = { TRIM = true }\nprotocol = 154\npriorities = 4",
-    ),
-];
+const KINDS: [&str; 3] = ["ndp-nano", "homa-nano", "homatr-nano"];
 
-fn transports((kind, program): (&str, &str), backend: &str, keys: &str) -> [String; 2] {
-    let native = format!("kind = \"{kind}\"");
-    let p4 = format!("kind = \"p4\"\nbackend = \"{backend}\"\n{program}");
-    [native, p4].map(|first| format!("[transport]\n{first}\npreset = \"firesim\"\n{keys}"))
+/// Constants of `p4/homa.p4` with keys of the native model that mean the same.
+#[derive(Clone, Copy)]
+struct Constants {
+    overcommitment: u8,
+    strict: bool,
+    count_chops: bool,
+}
+
+const USUAL: Constants = Constants { overcommitment: 3, strict: false, count_chops: false };
+
+/// The native model and the P4 program, with constants and with further keys that both have.
+fn transports(kind: &str, constants: Constants, backend: &str, keys: &str) -> [String; 2] {
+    let Constants { overcommitment, strict, count_chops } = constants;
+    let (file, protocol, priorities) = match kind {
+        "ndp-nano" => ("ndp.p4", 155, 1),
+        _ => ("homa.p4", 154, overcommitment + 1),
+    };
+    let mut native = String::new();
+    if kind != "ndp-nano" {
+        native = format!("overcommitment = {overcommitment}\nstrict_paper = {strict}\n");
+    }
+    if kind == "homatr-nano" {
+        native += &format!("count_chops = {count_chops}\n");
+    }
+    let constants = [
+        (kind == "homatr-nano", "TRIM = true".to_owned()),
+        (strict, "STRICT_PAPER = true".to_owned()),
+        (count_chops, "COUNT_CHOPS = true".to_owned()),
+        (overcommitment != 3, format!("OVERCOMMITMENT = {overcommitment}")),
+    ];
+    let constants: Vec<String> =
+        constants.into_iter().filter_map(|(set, c)| set.then_some(c)).collect();
+    let constants = constants.join(", ");
+    let p4 = format!(
+        "backend = \"{backend}\"\nprogram = \"../../p4/{file}\"\nconstants = {{ {constants} }}\nprotocol = \
+         {protocol}\npriorities = {priorities}\n"
+    );
+    [(kind, native), ("p4", p4)].map(|(kind, own)| {
+        format!("[transport]\nkind = \"{kind}\"\npreset = \"firesim\"\n{own}{keys}")
+    })
 }
 
 /// The study's own scenarios, with either buffer and both back ends.
 #[test]
 fn the_incast_of_the_study() {
-    for (program, file) in PROGRAMS.into_iter().zip(["ndp", "homa", "homatr"]) {
+    for (kind, file) in KINDS.into_iter().zip(["ndp", "homa", "homatr"]) {
         let study =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/nanotransport/incast");
         let text = std::fs::read_to_string(study.join(format!("{file}.toml"))).unwrap();
@@ -100,8 +164,8 @@ fn the_incast_of_the_study() {
         let scenario = format!("{}{}", &text[..start], &text[end..]);
         for (capacity, backend) in [("108800B", "rust"), ("54400B", "interpreter")] {
             let scenario = scenario.replace("108800B", capacity);
-            let [native, p4] = transports(program, backend, "");
-            let events = agree(&scenario, &native, &p4);
+            let [native, p4] = transports(kind, USUAL, backend, "");
+            let events = agree(&scenario, &native, &p4).packets.len();
             assert!(events > 290 * 4, "{events} events");
         }
     }
@@ -123,13 +187,21 @@ impl Plan {
         all[self.below(all.len() as u64) as usize]
     }
 
-    /// A star or two tiers, the queues, and loss on the links of some hosts.
-    fn fabric(&mut self, hosts: u64, ndp: bool) -> String {
+    /// A star or two tiers, the queues, loss on the links of a host, a path that goes down.
+    fn fabric(&mut self, hosts: u64, ndp: bool, priorities: u8) -> String {
         let delay = self.one_of(&["0", "43750ps", "131ns", "1us"]);
         let rate = self.one_of(&["200Gbps", "100Gbps", "10Gbps"]);
-        let capacity = 1_088 * (2 + self.below(60));
+        let capacity = 1_088 * (2 + self.below(40) * self.below(2));
+        let tiers = self.below(3) == 0;
+        let per_leaf = if tiers { hosts.div_ceil(2) } else { hosts };
+        let shape = match tiers {
+            false => format!("kind = \"star\"\nhosts = {hosts}"),
+            true => format!(
+                "kind = \"leaf-spine\"\nleaves = 2\nspines = 3\nuplink_rate = \"{rate}\"\nhosts_per_leaf = {per_leaf}"
+            ),
+        };
         let mut text = format!(
-            "seed = {}\n[topology]\nkind = \"star\"\nhosts = {hosts}\nlink_rate = \"{rate}\"\nlink_delay = \"{delay}\"\n",
+            "seed = {}\n[topology]\n{shape}\nlink_rate = \"{rate}\"\nlink_delay = \"{delay}\"\n",
             self.below(1000)
         );
         text += "[queue]\nkind = \"priority\"\n";
@@ -143,8 +215,8 @@ impl Plan {
         } else if trim {
             text += &format!("header_class = \"{}\"\n", self.one_of(&["next", "highest"]));
         }
-        let classes: &[u8] = if ndp { &[1, 0] } else { &[7, 6, 5, 4] };
-        for class in classes {
+        let lowest = if ndp { 6 } else { 8 - priorities };
+        for class in (lowest..8).rev() {
             text += &format!(
                 "[[queue.class]]\nclass = {class}\nkind = \"drop-tail\"\ncapacity = \"{capacity}B\"\n"
             );
@@ -152,10 +224,15 @@ impl Plan {
         if self.below(3) == 0 {
             let (host, share) = (self.below(hosts), self.one_of(&["0.01", "0.1", "0.3"]));
             text += &format!(
-                "[[fault]]\nat = \"0us\"\nlink = \"host {host} -> tor 0\"\naction = \"loss\"\nprobability = {share}\n"
+                "[[fault]]\nat = \"0us\"\nlink = \"host {host} -> tor {}\"\naction = \"loss\"\nprobability = {share}\n",
+                host / per_leaf
             );
         }
-        text + "[routing]\nmode = \"ecmp\"\nreroute_after = \"1ms\"\n"
+        if tiers && self.below(2) == 0 {
+            text += "[[fault]]\nat = \"3us\"\nlink = \"tor 0 -> agg 1\"\naction = \"down\"\n";
+        }
+        let mode = self.one_of(&["ecmp", "single"]);
+        text + &format!("[routing]\nmode = \"{mode}\"\nreroute_after = \"5us\"\n")
     }
 
     /// Messages of any size and start; an incast half of the time.
@@ -164,8 +241,7 @@ impl Plan {
         let spread = self.one_of(&[1, 1_000_000, 20_000_000]);
         let mut text = String::new();
         for _ in 0..1 + self.below(4 * hosts) {
-            let src = self.below(hosts - 1);
-            let src = if incast { src + 1 } else { src };
+            let src = if incast { 1 + self.below(hosts - 1) } else { self.below(hosts) };
             let dst = if incast { 0 } else { (src + 1 + self.below(hosts - 1)) % hosts };
             let size = match self.below(3) {
                 0 => 1 + self.below(2_048),
@@ -180,6 +256,18 @@ impl Plan {
         text + "[measure]\nlimit = \"2ms\"\n"
     }
 
+    /// Constants of a program, and which back end runs it: generated Rust has some of them only.
+    fn constants(&mut self, kind: &str) -> (Constants, &'static str) {
+        let backend = self.one_of(&["interpreter", "rust"]);
+        if kind == "ndp-nano" || self.below(2) == 0 {
+            return (USUAL, backend);
+        }
+        let overcommitment = self.one_of(&[3, 1, 2, 4, 7]);
+        let strict = self.below(2) == 0;
+        let count_chops = kind == "homatr-nano" && self.below(2) == 0;
+        (Constants { overcommitment, strict, count_chops }, "interpreter")
+    }
+
     /// Keys of the NIC.
     fn nic(&mut self, ndp: bool) -> String {
         let mut text = String::new();
@@ -192,6 +280,7 @@ impl Plan {
         key("ingress_timeouts", self.one_of(&[2, 10, 100]).to_string());
         key("ingress_cycles", self.one_of(&[23, 1, 100]).to_string());
         key("egress_cycles", self.one_of(&[12, 0, 33]).to_string());
+        key("probe", self.one_of(&["true", "true", "false"]).to_owned());
         if ndp {
             key("pull_cycles", self.one_of(&[140, 122, 280]).to_string());
         }
@@ -203,18 +292,18 @@ impl Plan {
     }
 }
 
-fn swarm(seed: u64) -> usize {
+fn swarm(seed: u64) -> Trace {
     let draw = Draw::new(seed, Purpose::new("nano agreement seed"), 0);
     let mut plan = Plan { draw, n: 0 };
-    let program = plan.one_of(&PROGRAMS);
-    let ndp = program.0 == "ndp-nano";
+    let kind = plan.one_of(&["ndp-nano", "homa-nano", "homatr-nano", "homatr-nano"]);
+    let ndp = kind == "ndp-nano";
     let hosts = 2 + plan.below(15);
-    let scenario =
-        format!("name = \"agreement {seed}\"\n{}{}", plan.fabric(hosts, ndp), plan.traffic(hosts));
+    let (constants, backend) = plan.constants(kind);
+    let fabric = plan.fabric(hosts, ndp, constants.overcommitment + 1);
+    let scenario = format!("name = \"agreement {seed}\"\n{fabric}{}", plan.traffic(hosts));
     let keys = plan.nic(ndp);
-    let backend = plan.one_of(&["interpreter", "rust"]);
-    let [native, p4] = transports(program, backend, &keys);
-    println!("seed {seed}: {} on {hosts} hosts, {backend}", program.0);
+    let [native, p4] = transports(kind, constants, backend, &keys);
+    println!("seed {seed}: {kind} on {hosts} hosts, {backend}");
     agree(&scenario, &native, &p4)
 }
 
@@ -239,17 +328,33 @@ fn a_message_that_is_held_back_is_not_ended() {
         let keys = format!(
             "tx_messages = 64\nrx_messages = 64\ningress_timeouts = {ingress_timeouts}\n[[transport.buffer]]\nsize = \"38912B\"\ncount = 64\n"
         );
-        let [native, p4] = transports(PROGRAMS[1], "rust", &keys);
-        agree(&scenario, &native, &p4);
-        let messages = trace(&format!("{scenario}\n{native}")).messages;
+        let [native, p4] = transports("homa-nano", USUAL, "rust", &keys);
+        let messages = agree(&scenario, &native, &p4).messages;
         let whole = messages.iter().filter(|record| record.contains("acked: Some"));
         assert_eq!((messages.len(), whole.count()), (senders, senders));
     }
 }
 
+/// And they do what they are meant to: much is trimmed, lost, refused for good, repaired and given up.
 #[test]
 fn a_hundred_drawn_scenarios() {
-    let events: Vec<usize> = (1..=100).map(swarm).collect();
-    println!("{} events", events.iter().sum::<usize>());
-    assert!(events.iter().all(|&events| events > 0));
+    let (mut sums, mut at_once, mut trimming) = (Sums::default(), 0, 0);
+    for seed in 1..=100 {
+        let trace = swarm(seed);
+        assert!(!trace.packets.is_empty(), "seed {seed}");
+        let nacks = trace.packets.iter().filter(|(_, _, _, seen)| is_nack_at_once(seen)).count();
+        at_once += usize::from(nacks > 0);
+        trimming += u32::from(trace.sums.trimmed > 0);
+        sums.add(&trace.sums);
+    }
+    println!("{sums:?}; {trimming} trim, {at_once} refuse at once");
+    assert!(trimming >= 30 && at_once >= 8, "{trimming}, {at_once}");
+    assert!(sums.trimmed > 5_000 && sums.dropped > 5_000 && sums.failed > 50, "{sums:?}");
+}
+
+/// Whether this is a NACK after which no GRANT follows (E2).
+fn is_nack_at_once(seen: &Seen) -> bool {
+    let Ok(header) = Header::new(Protocol::Homa, &seen.header) else { return false };
+    let repr = Repr::parse(&header).ok().filter(|_| seen.proto == Protocol::Homa.number());
+    repr.is_some_and(|h| matches!(h.kind, Kind::Nack { .. }) && h.grant_prio == 1)
 }

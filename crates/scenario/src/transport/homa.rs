@@ -18,7 +18,8 @@ pub(crate) fn homa_tr(
     table: &mut Reader<'_>,
     around: &Around<'_>,
 ) -> Result<Transport, Diagnostic> {
-    let as_published = table.or("strict_paper", false)?;
+    let usual = table.has("preset").then_some(false);
+    let as_published = table.given("strict_paper", usual)?;
     read(table, around, if as_published { Trimmed::RefusedAsPublished } else { Trimmed::Refused })
 }
 

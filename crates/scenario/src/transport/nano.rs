@@ -47,10 +47,17 @@ fn nano(table: &mut Reader<'_>, program: Program) -> Result<Transport, Diagnosti
             Program::Ndp => usual.overcommitment,
             _ => table.given("overcommitment", p.map(|p| p.overcommitment))?,
         },
-        strict_paper: table.or("strict_paper", false)?,
-        count_chops: program == Program::HomaTr && table.or("count_chops", false)?,
-        ingress_cycles: table.or("ingress_cycles", usual.ingress_cycles)?,
-        egress_cycles: table.or("egress_cycles", usual.egress_cycles)?,
+        strict_paper: match program {
+            Program::Ndp => usual.strict_paper,
+            _ => table.given("strict_paper", p.map(|p| p.strict_paper))?,
+        },
+        probe: table.given("probe", p.map(|p| p.probe))?,
+        count_chops: match program {
+            Program::HomaTr => table.given("count_chops", p.map(|p| p.count_chops))?,
+            _ => usual.count_chops,
+        },
+        ingress_cycles: table.given("ingress_cycles", p.map(|p| p.ingress_cycles))?,
+        egress_cycles: table.given("egress_cycles", p.map(|p| p.egress_cycles))?,
     };
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(transport(config))

@@ -25,7 +25,7 @@ impl Buffers {
 
     /// The smallest free buffer that holds `len` bytes, the first of its class.
     pub(super) fn take(&mut self, classes: &[SizeClass], len: u64) -> Option<Buffer> {
-        let mut start = 0;
+        let mut start = 0_u32;
         for (at, (class, used)) in classes.iter().zip(&mut self.used).enumerate() {
             let free = used.iter().position(|used| !used).unwrap_or(used.len());
             if u64::from(class.bytes) >= len && free < usize::from(class.count) {
@@ -33,10 +33,11 @@ impl Buffers {
                     used.push(true);
                 }
                 used[free] = true;
-                let words = class.bytes / WORD;
-                return Some(Buffer { class: at as u8, pointer: start + free as u16 * words });
+                // Below 2^16: there are no more words (`Config::check`).
+                let pointer = (start + free as u32 * words(class)) as u16;
+                return Some(Buffer { class: at as u8, pointer });
             }
-            start += class.bytes / WORD * class.count;
+            start += words(class) * u32::from(class.count);
         }
         None
     }
@@ -44,9 +45,10 @@ impl Buffers {
     /// `buffer` is free again.
     pub(super) fn give_back(&mut self, classes: &[SizeClass], buffer: Buffer) {
         let before = &classes[..usize::from(buffer.class)];
-        let start: u16 = before.iter().map(|class| class.bytes / WORD * class.count).sum();
-        let words = classes[usize::from(buffer.class)].bytes / WORD;
-        self.used[usize::from(buffer.class)][usize::from((buffer.pointer - start) / words)] = false;
+        let start: u32 = before.iter().map(|class| words(class) * u32::from(class.count)).sum();
+        let words = words(&classes[usize::from(buffer.class)]);
+        let place = (u32::from(buffer.pointer) - start) / words;
+        self.used[usize::from(buffer.class)][place as usize] = false;
     }
 
     /// How many are in use.
@@ -54,6 +56,11 @@ impl Buffers {
     pub(super) fn in_use(&self) -> usize {
         self.used.iter().flatten().filter(|used| **used).count()
     }
+}
+
+/// Words of a buffer.
+fn words(class: &SizeClass) -> u32 {
+    u32::from(class.bytes / WORD)
 }
 
 #[cfg(test)]
@@ -74,5 +81,18 @@ mod tests {
         assert_eq!(buffers.take(&classes, 1), buffer(0, 16), "the first that is free");
         assert_eq!(buffers.take(&classes, 38_912), buffer(1, 32));
         assert_eq!(buffers.take(&classes, 38_913), None);
+    }
+
+    /// All 65 536 words that a header can name.
+    #[test]
+    fn as_much_memory_as_pointers_reach() {
+        let classes = [SizeClass { bytes: 32_768, count: 128 }];
+        let mut buffers = Buffers::new(&classes);
+        let taken: Vec<u16> =
+            (0..128).filter_map(|_| Some(buffers.take(&classes, 1)?.pointer)).collect();
+        assert_eq!((taken.len(), taken[127]), (128, 65_024));
+        assert_eq!(buffers.take(&classes, 1), None);
+        buffers.give_back(&classes, Buffer { class: 0, pointer: 65_024 });
+        assert_eq!(buffers.in_use(), 127);
     }
 }

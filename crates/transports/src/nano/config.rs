@@ -64,11 +64,14 @@ pub struct Config {
     /// So many messages may be granted at a time, each with a priority of its own (3).
     pub overcommitment: u8,
     /// As published: a refused packet waits for the next GRANT even if none will come (homa_tr.md, E2), and
-    /// nobody asks again after a GRANT or PULL that was lost.
+    /// duplicates of a message under way are not answered, so that a lost GRANT is not repeated. Not for NDP.
     pub strict_paper: bool,
+    /// A timeout that finds nothing to repeat sends one packet beyond the credit: it asks for a GRANT or PULL
+    /// that may have been lost. Not as published.
+    pub probe: bool,
     /// A trimmed packet makes room for another, as one that has come whole does (homa_tr.md, E3; no).
     pub count_chops: bool,
-    /// Cycles from a packet's last bit to what it causes (23).
+    /// Cycles from a packet's last bit to what it causes, at least 1 (23).
     pub ingress_cycles: u32,
     /// Cycles from the arbiter to the first bit on the wire (12).
     pub egress_cycles: u32,
@@ -120,6 +123,7 @@ impl Config {
             pull_cycles: 140,
             overcommitment: 3,
             strict_paper: false,
+            probe: true,
             count_chops: false,
             ingress_cycles: 23,
             egress_cycles: 12,
@@ -140,6 +144,7 @@ impl Config {
             ("ingress_timeouts", u64::from(self.ingress_timeouts)),
             ("pull_cycles", u64::from(self.pull_cycles)),
             ("overcommitment", u64::from(self.overcommitment)),
+            ("ingress_cycles", u64::from(self.ingress_cycles)),
         ];
         if let Some((name, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
             return Err(ConfigError::Zero(name));

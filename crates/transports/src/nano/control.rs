@@ -58,7 +58,6 @@ impl Control {
     pub(super) fn write(&self, protocol: Protocol, me: HostId, slot: &mut Packet) {
         slot.src = me;
         slot.dst = self.to;
-        slot.path = u32::from(self.header.dst_context);
         slot.class = CLASS;
         slot.wire_len = CONTROL;
         slot.flags = Flags::CONTROL;

@@ -31,7 +31,9 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
+use endpoint::{
+    Cx, Endpoint, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId, Tx, TxPort, Why,
+};
 use units::{HostId, MsgKey, Time};
 use wire::nano::{Header, Kind, PAYLOAD, Protocol, Repr};
 
@@ -43,6 +45,10 @@ use reassembly::{Lookup, Reassembly};
 
 const INGRESS_TIMER: TimerId = TimerId(0);
 const EGRESS_TIMER: TimerId = TimerId(1);
+
+const PATH: Purpose = Purpose::new("nano path");
+/// So many paths are drawn to find one that is up.
+const PATH_DRAWS: u64 = 16;
 
 /// A NIC with one of the programs.
 #[derive(Debug)]
@@ -199,6 +205,19 @@ fn describes(pkt: &Packet, header: &Repr) -> bool {
         && (u64::from(pkt.span.len) == rest || empty)
 }
 
+/// The path of a packet to `dst`, of message `msg` or in answer to it (docs/nanotransport.md, rule 11): all of a
+/// message take one, as long as it is up.
+fn path(cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
+    let paths = cx.net.paths(dst);
+    if paths <= 1 {
+        return 0;
+    }
+    let draws = cx.draw.part(msg.0).stream(PATH);
+    let up = |&path: &u32| cx.net.path_up(dst, path);
+    let mut drawn = (0..PATH_DRAWS).map(|n| draws.below(n, u64::from(paths)) as u32);
+    drawn.find(up).or_else(|| (0..paths).find(up)).unwrap_or(0)
+}
+
 impl Endpoint for Nano {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         if msg.len > self.config.longest() {
@@ -248,12 +267,11 @@ impl Endpoint for Nano {
         }
         if let Some(control) = self.controls.pop(cx.now, egress) {
             control.write(self.config.program.protocol(), cx.me, slot);
-            return Tx::Sent;
+        } else if !self.sender.poll(cx.now, cx.me, &self.config, slot, cx.fx) {
+            return self.next_departure().map_or(Tx::Idle, Tx::NotBefore);
         }
-        if self.sender.poll(cx.now, cx.me, &self.config, slot, cx.fx) {
-            return Tx::Sent;
-        }
-        self.next_departure().map_or(Tx::Idle, Tx::NotBefore)
+        slot.path = path(cx, slot.dst, slot.span.msg);
+        Tx::Sent
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

@@ -254,10 +254,10 @@ impl Packetization {
         let mut repeat = message.all & !message.delivered & below(u16::from(message.repeat_to) + 1);
         // Everything sent has arrived and what would permit more is lost: ask with the first packet that waits.
         let idle = message.queued == 0 && message.sent_max <= message.repeat_to;
-        if repeat == 0 && idle && !config.strict_paper {
+        if repeat == 0 && idle && config.probe {
             repeat = message.held & message.held.wrapping_neg();
         }
-        if repeat != 0 {
+        if repeat & !message.queued != 0 {
             fx.timeout(Stat::OtherTimeout, message.id);
         }
         message.held &= !repeat;
@@ -324,8 +324,6 @@ fn write(slot: &mut Packet, me: HostId, message: &Message, n: u16, priority: u8,
     let (on_wire, carried) = message.payload(n);
     slot.src = me;
     slot.dst = message.to;
-    // For switches that hash: a message keeps its path.
-    slot.path = u32::from(message.context());
     slot.class = CLASS.saturating_sub(priority);
     slot.wire_len = HEADERS + on_wire;
     slot.flags = Flags::default();

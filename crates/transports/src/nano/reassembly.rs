@@ -138,7 +138,8 @@ impl Reassembly {
         let Some(entry) = &mut self.entries[rx] else { return Lookup::Fail };
         entry.expires = look(now + silence(config), rx, config.rx_messages);
         let bit = if data.chopped { 0 } else { 1u64 << offset & entry.all };
-        let is_new_packet = entry.received & bit == 0;
+        // What lies beyond the message as its first packet described it is no packet of it.
+        let is_new_packet = data.chopped || entry.received & bit != bit || is_new_message;
         entry.received |= bit;
         Lookup::Known(Info {
             rx,
@@ -286,6 +287,19 @@ mod tests {
             assert_eq!(reassembly.lookup(Time(1), &wrong, &config), Lookup::Fail);
         }
         assert_eq!(reassembly.in_use(), (0, 0));
+    }
+
+    /// A peer may call a message longer later on: what was not part of it at first never is.
+    #[test]
+    fn a_message_stays_as_long_as_its_first_packet_says() {
+        let config = Config::firesim(Program::Homa);
+        let mut reassembly = Reassembly::new(&config);
+        known(reassembly.lookup(Time(1), &data(0, 2, 0, false), &config));
+        for _ in 0..3 {
+            let beyond = known(reassembly.lookup(Time(1), &data(0, 38, 30, false), &config));
+            assert!(!beyond.is_new_packet && !beyond.is_last_packet);
+        }
+        assert!(known(reassembly.lookup(Time(1), &data(0, 2, 1, false), &config)).is_last_packet);
     }
 
     /// The memory of what is over has an end.

@@ -102,6 +102,16 @@ impl QuerySpec {
         self.fanout.iter().map(|&n| u64::from(n)).product()
     }
 
+    /// The longest answer that a worker or an aggregator may give, bytes.
+    #[must_use]
+    pub fn longest_answer(&self) -> u64 {
+        let below_root = self.fanout.iter().skip(1).map(|&n| u64::from(n)).product();
+        match self.aggregate {
+            Aggregate::Fixed => self.answer.largest(),
+            Aggregate::Proportional => self.answer.largest().saturating_mul(below_root),
+        }
+    }
+
     /// Whether it ends without being stopped.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {
