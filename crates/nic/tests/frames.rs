@@ -118,13 +118,13 @@ fn the_image_of_both_writes_the_same() {
 /// Why the NIC does not take a program of `p4/window.p4` with one line replaced, for `protocol`.
 fn refused(line: &str, by: &str, protocol: u8) -> Option<String> {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
-    let read = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).map_err(|e| e.to_string());
     let changed = |name: &str| {
         let text = read(name)?;
         if name == "window.p4" {
             assert_eq!(text.matches(line).count(), 1, "{line}");
         }
-        Some(if name == "window.p4" { text.replace(line, by) } else { text })
+        Ok(if name == "window.p4" { text.replace(line, by) } else { text })
     };
     let program =
         std::sync::Arc::new(trimline_nic::p4::compile(&changed, "window.p4", &[]).unwrap());
