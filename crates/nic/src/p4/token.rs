@@ -108,7 +108,11 @@ impl Kind {
             Self::Name(name) => format!("`{name}`"),
             Self::Word(text) | Self::Symbol(text) => format!("`{text}`"),
             Self::Number(literal) => format!("the number {}", literal.value),
-            Self::Text(text) => format!("the string \"{text}\""),
+            // A message is one line.
+            Self::Text(text) => match text.split_once(['\n', '\r']) {
+                None => format!("the string \"{text}\""),
+                Some((line, _)) => format!("the string \"{line}...\""),
+            },
             Self::End => "the end of the file".to_owned(),
         }
     }

@@ -51,7 +51,8 @@ impl Tree {
             Self::Binary(level, op, a, b) => {
                 format!("{} {} {}", at(a, *level), LEVELS[*level][*op].0, at(b, level + 1))
             }
-            Self::Unary(op, a) => format!("{op}{}", at(a, PREFIX)),
+            // With a blank, since `++` is another operator.
+            Self::Unary(op, a) => format!("{op} {}", at(a, PREFIX)),
             Self::Cast(a) => format!("(bit<8>){}", at(a, PREFIX)),
             Self::Choice(a, b, c) => format!("{} ? {} : {}", at(a, 0), b.terse(), c.terse()),
             Self::Slice(a) => format!("{}[7:0]", at(a, POSTFIX)),
