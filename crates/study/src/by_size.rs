@@ -75,7 +75,7 @@ pub(crate) fn values(rows: &[FlowRow]) -> Vec<Option<f64>> {
 }
 
 /// Ranges of sizes, ascending: each has at least a hundredth of all messages, beyond the largest hundredth at
-/// least a thousandth. Messages of one size are in one range.
+/// least a thousandth, but for the last, which has what is left. Messages of one size are in one range.
 fn ranges(rows: &[FlowRow]) -> Vec<Range> {
     let measured = rows.iter().filter(|row| row.measured);
     let mut messages: Vec<(u64, (u32, f64))> =
