@@ -74,7 +74,9 @@ const bit<32> STEP = INCREASE << 12;
 const bit<32> HYPER_STEP = HYPER_INCREASE << 12;
 const bit<32> LEAST = MIN_RATE << 12;
 const bit<32> WHOLE = 1 << 24;
-/// The bits of a full packet on the wire for each of its 16 words, in 1/256 cycle: over a rate it is the gap.
+/// Bytes of a full packet on the wire.
+const bit<32> PACKET = 1088;
+/// Its bits for each of its 16 words, in 1/256 cycle: over a rate it is the gap.
 const bit<96> SPREAD = (1088 * 8 / 16) * 3200 * 256 << 12;
 
 /// A timer or the counter has expired: fast recovery, additive or hyper increase, by the stages reached.
@@ -96,106 +98,152 @@ control Increase(in bit<16> timer_stage, in bit<16> byte_stage, inout bit<32> ra
     }
 }
 
-control DcqcnIngress(inout headers_t headers, inout nothing_t local, in nic_t nic,
-                     inout ingress_metadata_t ingress) {
-    /// Of each host that sends here: when it last heard of marks, with a one before it.
-    Register<bit<33>>(FLOWS) notified;
-    // Of each flow. All is zero before its first cut.
-    Register<bit<32>>(FLOWS) current;      // R_C
-    Register<bit<32>>(FLOWS) target;       // R_T
+/// What the reaction point knows of a flow.
+struct point_t {
+    bit<32> rate;         // R_C
+    bit<32> target;       // R_T
+    bit<32> alpha;
+    bit<32> alpha_began;  // when the period of alpha's timer began
+    bit<32> rate_began;   // and that of the rate's
+    bit<32> acked;        // bytes since the counter last expired
+    bit<16> timer_stage;
+    bit<16> byte_stage;
+}
+
+/// What has expired by `now`, each once, with a packet acknowledged.
+control Expire(in bit<32> now, inout point_t point) {
+    Increase() by_timer;
+    Increase() by_bytes;
+
+    apply {
+        if (now - point.alpha_began >= ALPHA_TIMER) {
+            point.alpha = point.alpha - (point.alpha >> GAIN_SHIFT);
+            point.alpha_began = point.alpha_began + ALPHA_TIMER;
+        }
+        if (now - point.rate_began >= RATE_TIMER) {
+            point.rate_began = point.rate_began + RATE_TIMER;
+            point.timer_stage = point.timer_stage |+| 1;
+            by_timer.apply(point.timer_stage, point.byte_stage, point.rate, point.target);
+        }
+        point.acked = point.acked + PACKET;
+        if (point.acked >= BYTE_COUNTER) {
+            point.acked = point.acked - BYTE_COUNTER;
+            point.byte_stage = point.byte_stage |+| 1;
+            by_bytes.apply(point.timer_stage, point.byte_stage, point.rate, point.target);
+        }
+    }
+}
+
+/// A congestion notification has come.
+control Cut(in bit<32> now, inout point_t point) {
+    apply {
+        point.target = point.rate;
+        bit<64> less = ((bit<64>)point.rate * (bit<64>)point.alpha) >> 25;
+        point.rate = point.rate - less[31:0];
+        point.rate = point.rate < LEAST ? LEAST : point.rate;
+        point.alpha = point.alpha + ((WHOLE - point.alpha) >> GAIN_SHIFT);
+        point.alpha_began = now;
+        point.rate_began = now;
+        point.acked = 0;
+        point.timer_stage = 0;
+        point.byte_stage = 0;
+    }
+}
+
+/// An ACK has come. Nothing happens before a flow's first cut: its rate is the line's.
+control React(in headers_t headers, in nic_t nic) {
+    // Of each flow, zero before its first cut: see point_t.
+    Register<bit<32>>(FLOWS) current;
+    Register<bit<32>>(FLOWS) target;
     Register<bit<32>>(FLOWS) alpha;
-    Register<bit<32>>(FLOWS) alpha_began;  // when the period of alpha's timer began
-    Register<bit<32>>(FLOWS) rate_began;   // and that of the rate's
-    Register<bit<32>>(FLOWS) acked;        // bytes since the counter last expired
+    Register<bit<32>>(FLOWS) alpha_began;
+    Register<bit<32>>(FLOWS) rate_began;
+    Register<bit<32>>(FLOWS) acked;
     Register<bit<16>>(FLOWS) timer_stages;
     Register<bit<16>>(FLOWS) byte_stages;
 
-    ReceiveData() receive_data;
-    Delivered() deliver;
-    Increase() by_timer;
-    Increase() by_bytes;
+    Expire() expire;
+    Cut() cut;
     Reciprocal() by_rate;
 
     apply {
-        ingress.drop = 1;
-        bool data = headers.sender.flags & (DATA_FLAG | CHOP_FLAG) == DATA_FLAG;
-        bool ack = headers.sender.flags & ACK_FLAG != 0;
         bit<32> flow = headers.ipv4.src & (FLOWS - 1);
-        if (data) {
-            bit<33> last = notified.read(flow);
-            bool marked = headers.ipv4.tos & (TOS_LOCAL | TOS_CE) == TOS_LOCAL | TOS_CE;
-            bool due = last[32:32] == 0 || nic.now - last[31:0] >= CNP_INTERVAL;
-            bit<8> flags = ACK_FLAG;
-            if (marked && due) {
-                notified.write(flow, 1w1 ++ nic.now);
-                flags = ACK_FLAG | CNP_FLAG;
-            }
-            receive_data.apply(headers, flags, 0, 0, 96w0 ++ headers.sender.sent_at, ingress);
+        bool notified = (headers.sender.flags & CNP_FLAG) != 0;
+        point_t point;
+        point.rate = current.read(flow);
+        point.target = target.read(flow);
+        point.alpha = alpha.read(flow);
+        point.alpha_began = alpha_began.read(flow);
+        point.rate_began = rate_began.read(flow);
+        point.acked = acked.read(flow);
+        point.timer_stage = timer_stages.read(flow);
+        point.byte_stage = byte_stages.read(flow);
+        bool cut_before = point.rate != 0;
+        if (cut_before) {
+            expire.apply(nic.now, point);
+        } else {
+            point.rate = LINE;
+            point.alpha = WHOLE;
         }
-        if (ack) {
-            deliver.apply(headers);
-            bit<32> rate = current.read(flow);
-            bit<32> aim = target.read(flow);
-            bit<32> a = alpha.read(flow);
-            bit<32> a_began = alpha_began.read(flow);
-            bit<32> r_began = rate_began.read(flow);
-            bit<32> bytes = acked.read(flow);
-            bit<16> timer_stage = timer_stages.read(flow);
-            bit<16> byte_stage = byte_stages.read(flow);
-            bool cut_before = rate != 0;
-            bool cut = headers.sender.flags & CNP_FLAG != 0;
+        if (notified) {
+            cut.apply(nic.now, point);
+        }
+        bit<18> inverse;
+        bit<8> exponent;
+        by_rate.apply(point.rate, inverse, exponent);
+        bit<96> gap = (SPREAD * (bit<96>)inverse) >> (18 + exponent);
+        if (cut_before || notified) {
+            current.write(flow, point.rate);
+            target.write(flow, point.target);
+            alpha.write(flow, point.alpha);
+            alpha_began.write(flow, point.alpha_began);
+            rate_began.write(flow, point.rate_began);
+            acked.write(flow, point.acked);
+            timer_stages.write(flow, point.timer_stage);
+            byte_stages.write(flow, point.byte_stage);
+            flow_event_t event;
+            event.flow = (bit<8>)flow;
+            event.window = 0xffff;
+            event.gap = gap[31:0];
+            set_flow(event);
+        }
+    }
+}
 
-            if (cut_before) {
-                if (nic.now - a_began >= ALPHA_TIMER) {
-                    a = a - (a >> GAIN_SHIFT);
-                    a_began = a_began + ALPHA_TIMER;
-                }
-                if (nic.now - r_began >= RATE_TIMER) {
-                    r_began = r_began + RATE_TIMER;
-                    timer_stage = timer_stage |+| 1;
-                    by_timer.apply(timer_stage, byte_stage, rate, aim);
-                }
-                bytes = bytes + 1088;
-                if (bytes >= BYTE_COUNTER) {
-                    bytes = bytes - BYTE_COUNTER;
-                    byte_stage = byte_stage |+| 1;
-                    by_bytes.apply(timer_stage, byte_stage, rate, aim);
-                }
-            } else {
-                rate = LINE;
-                a = WHOLE;
-            }
-            if (cut) {
-                aim = rate;
-                bit<64> less = ((bit<64>)rate * (bit<64>)a) >> 25;
-                rate = rate - less[31:0];
-                rate = rate < LEAST ? LEAST : rate;
-                a = a + ((WHOLE - a) >> GAIN_SHIFT);
-                a_began = nic.now;
-                r_began = nic.now;
-                timer_stage = 0;
-                byte_stage = 0;
-                bytes = 0;
-            }
-            bit<18> inverse;
-            bit<8> exponent;
-            by_rate.apply(rate, inverse, exponent);
-            bit<96> gap = (SPREAD * (bit<96>)inverse) >> (18 + exponent);
-            if (cut_before || cut) {
-                current.write(flow, rate);
-                target.write(flow, aim);
-                alpha.write(flow, a);
-                alpha_began.write(flow, a_began);
-                rate_began.write(flow, r_began);
-                acked.write(flow, bytes);
-                timer_stages.write(flow, timer_stage);
-                byte_stages.write(flow, byte_stage);
-                flow_event_t event;
-                event.flow = (bit<8>)flow;
-                event.window = 0xffff;
-                event.gap = gap[31:0];
-                set_flow(event);
-            }
+/// The notification point: what the ACK of a packet says, that of a marked one no more often than each CNP_INTERVAL.
+control Notify(in headers_t headers, in nic_t nic, out bit<8> flags) {
+    /// Of each host that sends here: when it was last told, with a one before it.
+    Register<bit<33>>(FLOWS) told;
+
+    apply {
+        bit<32> flow = headers.ipv4.src & (FLOWS - 1);
+        bit<33> last = told.read(flow);
+        bool marked = (headers.ipv4.tos & (TOS_LOCAL | TOS_CE)) == (TOS_LOCAL | TOS_CE);
+        bool due = last[32:32] == 0 || nic.now - last[31:0] >= CNP_INTERVAL;
+        flags = ACK_FLAG;
+        if (marked && due) {
+            told.write(flow, 1w1 ++ nic.now);
+            flags = ACK_FLAG | CNP_FLAG;
+        }
+    }
+}
+
+control DcqcnIngress(inout headers_t headers, inout nothing_t local, in nic_t nic,
+                     inout ingress_metadata_t ingress) {
+    ReceiveData() receive_data;
+    Delivered() deliver;
+    Notify() notify;
+    React() react;
+
+    apply {
+        ingress.drop = 1;
+        if ((headers.sender.flags & (DATA_FLAG | CHOP_FLAG)) == DATA_FLAG) {
+            bit<8> flags;
+            notify.apply(headers, nic, flags);
+            receive_data.apply(headers, flags, 0, 0, 96w0 ++ headers.sender.sent_at, ingress);
+        } else if ((headers.sender.flags & ACK_FLAG) != 0) {
+            deliver.apply(headers);
+            react.apply(headers, nic);
         }
     }
 }

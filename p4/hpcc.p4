@@ -111,8 +111,64 @@ control Hop(in bit<64> now, in bit<64> before, in bool counts, inout bool found,
     }
 }
 
-control HpccIngress(inout headers_t headers, inout nothing_t local, in nic_t nic,
-                    inout ingress_metadata_t ingress) {
+/// MeasureInflight: U after an ACK that brings `now`, where the one before brought `before`. Another way than then has
+/// nothing to compare with.
+control MeasureInflight(in int_t now, in int_t before, inout bit<32> u, out bool found) {
+    Hop() link0;
+    Hop() link1;
+    Hop() link2;
+    Hop() link3;
+    Hop() link4;
+    Reciprocal() reciprocal;
+
+    apply {
+        bool same_way = now.passed == before.passed && now.hop0[63:61] == before.hop0[63:61]
+                        && now.hop1[63:61] == before.hop1[63:61]
+                        && now.hop2[63:61] == before.hop2[63:61]
+                        && now.hop3[63:61] == before.hop3[63:61]
+                        && now.hop4[63:61] == before.hop4[63:61];
+        found = false;
+        bit<24> time = 1;
+        bit<56> load = 0;
+        link0.apply(now.hop0, before.hop0, same_way, found, time, load);
+        link1.apply(now.hop1, before.hop1, same_way && now.passed > 1, found, time, load);
+        link2.apply(now.hop2, before.hop2, same_way && now.passed > 2, found, time, load);
+        link3.apply(now.hop3, before.hop3, same_way && now.passed > 3, found, time, load);
+        link4.apply(now.hop4, before.hop4, same_way && now.passed > 4, found, time, load);
+        bit<18> inverse;
+        bit<8> exponent;
+        reciprocal.apply((bit<32>)time, inverse, exponent);
+        bit<96> fresh;
+        if (time > ROUND_TRIP) {
+            fresh = ((bit<96>)load * (bit<96>)inverse) >> (18 + exponent);
+        } else {
+            bit<96> rest = (bit<96>)(ROUND_TRIP - time);
+            fresh = (((bit<96>)u * rest + (bit<96>)load) * PER_ROUND_TRIP) >> 40;
+        }
+        u = fresh[95:32] == 0 ? fresh[31:0] : 0xffffffff;
+    }
+}
+
+/// ComputeWind: the window for utilisation `u` from the reference, and the stage.
+control ComputeWind(in bit<32> u, in bit<32> w_c, inout bit<8> stage, out bit<32> w) {
+    Reciprocal() reciprocal;
+
+    apply {
+        bool multiply = u >= TARGET || stage >= MAX_STAGE;
+        bit<18> inverse;
+        bit<8> exponent;
+        reciprocal.apply(u | 1, inverse, exponent);
+        bit<96> share = (((bit<96>)w_c * ETA) >> 16) * (bit<96>)inverse;
+        bit<96> window = multiply ? (share << 24) >> (18 + exponent) : (bit<96>)w_c;
+        window = window + (bit<96>)STEP;
+        w = window > (bit<96>)FULL_WINDOW ? FULL_WINDOW : window[31:0];
+        w = w < LEAST_WINDOW ? LEAST_WINDOW : w;
+        stage = multiply ? 0 : stage + 1;
+    }
+}
+
+/// An ACK with telemetry has come (NewAck).
+control React(in headers_t headers, in nic_t nic) {
     // Of each flow. W_c is zero before its first ACK.
     Register<bit<32>>(FLOWS) reference;  // W_c
     Register<bit<8>>(FLOWS) stages;      // incStage
@@ -126,106 +182,77 @@ control HpccIngress(inout headers_t headers, inout nothing_t local, in nic_t nic
     Register<bit<64>>(FLOWS) hop3;
     Register<bit<64>>(FLOWS) hop4;
 
-    ReceiveData() receive_data;
-    Delivered() deliver;
-    Hop() link0;
-    Hop() link1;
-    Hop() link2;
-    Hop() link3;
-    Hop() link4;
-    Reciprocal() by_time;
-    Reciprocal() by_load;
+    MeasureInflight() measure;
+    ComputeWind() compute;
     Reciprocal() by_window;
 
     apply {
+        bit<32> flow = headers.ipv4.src & (FLOWS - 1);
+        int_t now = headers.telemetry;
+        int_t last;
+        last.passed = passed.read(flow);
+        last.hop0 = hop0.read(flow);
+        last.hop1 = hop1.read(flow);
+        last.hop2 = hop2.read(flow);
+        last.hop3 = hop3.read(flow);
+        last.hop4 = hop4.read(flow);
+        passed.write(flow, now.passed);
+        hop0.write(flow, now.hop0);
+        hop1.write(flow, now.hop1);
+        hop2.write(flow, now.hop2);
+        hop3.write(flow, now.hop3);
+        hop4.write(flow, now.hop4);
+        bit<32> w_c = reference.read(flow);
+        bit<8> stage = stages.read(flow);
+        bit<32> u = utilization.read(flow);
+        bool ends_round = (headers.sender.sent_at - round_began.read(flow))[31:31] == 0;
+
+        bool found;
+        bit<32> w;
+        measure.apply(now, last, u, found);
+        compute.apply(u, w_c, stage, w);
+        bit<18> inverse;
+        bit<8> exponent;
+        by_window.apply(w, inverse, exponent);
+        bit<96> gap = (SPREAD * (bit<96>)inverse) >> (18 + exponent);
+
+        if (w_c == 0) {
+            reference.write(flow, FULL_WINDOW);
+            utilization.write(flow, 1 << 24);
+            round_began.write(flow, nic.now);
+        } else if (found) {
+            utilization.write(flow, u);
+            if (ends_round) {
+                reference.write(flow, w);
+                stages.write(flow, stage);
+                round_began.write(flow, nic.now);
+            }
+            bit<64> packets = ((bit<64>)w * PER_PACKET + 0xffffffffff) >> 40;
+            flow_event_t event;
+            event.flow = (bit<8>)flow;
+            event.window = packets[15:0] < MIN_CREDIT ? MIN_CREDIT : packets[15:0];
+            event.gap = gap[31:0];
+            set_flow(event);
+        }
+    }
+}
+
+control HpccIngress(inout headers_t headers, inout nothing_t local, in nic_t nic,
+                    inout ingress_metadata_t ingress) {
+    ReceiveData() receive_data;
+    Delivered() deliver;
+    React() react;
+
+    apply {
         ingress.drop = 1;
-        bool data = headers.sender.flags & (DATA_FLAG | CHOP_FLAG) == DATA_FLAG;
-        bool ack = headers.sender.flags & ACK_FLAG != 0;
         int_t t = headers.telemetry;
-        if (data) {
+        if ((headers.sender.flags & (DATA_FLAG | CHOP_FLAG)) == DATA_FLAG) {
             receive_data.apply(headers, ACK_FLAG, t.hop0 ++ t.hop1, t.hop2 ++ t.hop3,
                                t.hop4 ++ 16w0 ++ t.passed ++ headers.sender.sent_at, ingress);
-        }
-        if (ack) {
+        } else if ((headers.sender.flags & ACK_FLAG) != 0) {
             deliver.apply(headers);
-        }
-        if (ack && t.passed != 0) {
-            bit<32> flow = headers.ipv4.src & (FLOWS - 1);
-            int_t last;
-            last.passed = passed.read(flow);
-            last.hop0 = hop0.read(flow);
-            last.hop1 = hop1.read(flow);
-            last.hop2 = hop2.read(flow);
-            last.hop3 = hop3.read(flow);
-            last.hop4 = hop4.read(flow);
-            passed.write(flow, t.passed);
-            hop0.write(flow, t.hop0);
-            hop1.write(flow, t.hop1);
-            hop2.write(flow, t.hop2);
-            hop3.write(flow, t.hop3);
-            hop4.write(flow, t.hop4);
-            bit<32> w_c = reference.read(flow);
-            bit<8> stage = stages.read(flow);
-            bit<32> u = utilization.read(flow);
-            bit<32> began = round_began.read(flow);
-
-            // MeasureInflight. Another way than the last ACK's has nothing to compare with.
-            bool same_way = t.passed == last.passed && t.hop0[63:61] == last.hop0[63:61]
-                            && t.hop1[63:61] == last.hop1[63:61]
-                            && t.hop2[63:61] == last.hop2[63:61]
-                            && t.hop3[63:61] == last.hop3[63:61]
-                            && t.hop4[63:61] == last.hop4[63:61];
-            bool found = false;
-            bit<24> time = 1;
-            bit<56> load = 0;
-            link0.apply(t.hop0, last.hop0, same_way, found, time, load);
-            link1.apply(t.hop1, last.hop1, same_way && t.passed > 1, found, time, load);
-            link2.apply(t.hop2, last.hop2, same_way && t.passed > 2, found, time, load);
-            link3.apply(t.hop3, last.hop3, same_way && t.passed > 3, found, time, load);
-            link4.apply(t.hop4, last.hop4, same_way && t.passed > 4, found, time, load);
-            bit<18> inverse;
-            bit<8> exponent;
-            by_time.apply((bit<32>)time, inverse, exponent);
-            bit<96> fresh;
-            if (time > ROUND_TRIP) {
-                fresh = ((bit<96>)load * (bit<96>)inverse) >> (18 + exponent);
-            } else {
-                bit<96> rest = (bit<96>)(ROUND_TRIP - time);
-                fresh = (((bit<96>)u * rest + (bit<96>)load) * PER_ROUND_TRIP) >> 40;
-            }
-            u = fresh[95:32] == 0 ? fresh[31:0] : 0xffffffff;
-
-            // ComputeWind.
-            bool multiply = u >= TARGET || stage >= MAX_STAGE;
-            by_load.apply(u | 1, inverse, exponent);
-            bit<96> share = (((bit<96>)w_c * ETA) >> 16) * (bit<96>)inverse;
-            bit<96> window = multiply ? (share << 24) >> (18 + exponent) : (bit<96>)w_c;
-            window = window + (bit<96>)STEP;
-            bit<32> w = window > (bit<96>)FULL_WINDOW ? FULL_WINDOW : window[31:0];
-            w = w < LEAST_WINDOW ? LEAST_WINDOW : w;
-            by_window.apply(w, inverse, exponent);
-            bit<96> gap = (SPREAD * (bit<96>)inverse) >> (18 + exponent);
-
-            // NewAck.
-            bool first = w_c == 0;
-            bool ends_round = (headers.sender.sent_at - began)[31:31] == 0;
-            if (first) {
-                reference.write(flow, FULL_WINDOW);
-                utilization.write(flow, 1 << 24);
-                round_began.write(flow, nic.now);
-            } else if (found) {
-                utilization.write(flow, u);
-                if (ends_round) {
-                    reference.write(flow, w);
-                    stages.write(flow, multiply ? 0 : stage + 1);
-                    round_began.write(flow, nic.now);
-                }
-                bit<64> packets = ((bit<64>)w * PER_PACKET + 0xffffffffff) >> 40;
-                flow_event_t event;
-                event.flow = (bit<8>)flow;
-                event.window = packets[15:0] < MIN_CREDIT ? MIN_CREDIT : packets[15:0];
-                event.gap = gap[31:0];
-                set_flow(event);
+            if (t.passed != 0) {
+                react.apply(headers, nic);
             }
         }
     }

@@ -110,70 +110,86 @@ control Adjust(in bit<32> flow, in bit<32> window, in bit<32> delay, in bit<32> 
     }
 }
 
-control SwiftIngress(inout headers_t headers, inout nothing_t local, in nic_t nic,
-                     inout ingress_metadata_t ingress) {
+/// The fabric's target for a way of so many links and a window (section 3.5 of the paper).
+control Target(in bit<32> window, in bit<8> hops, out bit<32> target) {
+    InverseRoot() root;
+
+    apply {
+        bit<18> inverse;
+        bit<8> exponent;
+        root.apply(window, inverse, exponent);
+        // The window counts in 2^-20, so its root in 2^-10.
+        bit<64> scaled = (((bit<64>)SCALE * (bit<64>)inverse) << 10) >> exponent;
+        bit<32> adds = scaled[31:0] |-| SCALE_LESS;
+        adds = scaled > (bit<64>)(SCALE_MOST + SCALE_LESS) ? SCALE_MOST : adds;
+        target = BASE_TARGET + PER_HOP * (bit<32>)hops + adds;
+    }
+}
+
+/// An ACK has come.
+control React(in headers_t headers, in nic_t nic) {
     // Of each flow, zero before its first ACK.
     Register<bit<32>>(FLOWS) fabric_window;
     Register<bit<32>>(FLOWS) host_window;
     Register<bit<32>>(FLOWS) round_trip;
 
-    ReceiveData() receive_data;
-    Delivered() deliver;
-    InverseRoot() root;
+    Target() aim;
     Adjust() fabric;
     Adjust() hosts;
     Reciprocal() by_window;
 
     apply {
-        ingress.drop = 1;
-        bool data = headers.sender.flags & (DATA_FLAG | CHOP_FLAG) == DATA_FLAG;
-        bool ack = headers.sender.flags & ACK_FLAG != 0;
-        if (data) {
-            bit<8> hops = TTL + 1 - headers.ipv4.ttl;
-            receive_data.apply(headers, ACK_FLAG | (headers.sender.flags & RTX_FLAG),
-                               0, (bit<128>)hops, 64w0 ++ nic.now ++ headers.sender.sent_at,
-                               ingress);
+        bit<32> flow = headers.ipv4.src & (FLOWS - 1);
+        bit<32> window = fabric_window.read(flow);
+        bit<32> host = host_window.read(flow);
+        window = window == 0 ? FIRST : window;
+        host = host == 0 ? FIRST : host;
+
+        // Delays. What hosts take is the time in the receiver's NIC.
+        bool lost = (headers.sender.flags & RTX_FLAG) != 0;
+        bit<32> rtt = lost ? round_trip.read(flow) : nic.now - headers.sender.sent_at;
+        bit<32> delay = rtt |-| headers.sender.remark;
+        bit<32> target;
+        aim.apply(window, headers.swift.hops, target);
+        fabric.apply(flow, window, delay, target, nic.now, rtt, lost, window);
+        hosts.apply(flow, host, headers.sender.remark, HOST_TARGET, nic.now, rtt, lost, host);
+        fabric_window.write(flow, window);
+        host_window.write(flow, host);
+        round_trip.write(flow, rtt);
+
+        // Below one packet: one every rtt / window. Otherwise ACKs say when.
+        bit<32> least = window < host ? window : host;
+        bit<18> inverse;
+        bit<8> exponent;
+        by_window.apply(least, inverse, exponent);
+        bit<96> gap = (((bit<96>)rtt << 24) * (bit<96>)inverse) >> (18 + exponent);
+        flow_event_t event;
+        event.flow = (bit<8>)flow;
+        event.window = (bit<16>)(least >> 20);
+        event.gap = 0;
+        if (least < ONE) {
+            event.gap = gap[95:32] == 0 ? gap[31:0] : 0xffffffff;
         }
-        if (ack) {
+        set_flow(event);
+    }
+}
+
+control SwiftIngress(inout headers_t headers, inout nothing_t local, in nic_t nic,
+                     inout ingress_metadata_t ingress) {
+    ReceiveData() receive_data;
+    Delivered() deliver;
+    React() react;
+
+    apply {
+        ingress.drop = 1;
+        bit<8> flags = headers.sender.flags;
+        if ((flags & (DATA_FLAG | CHOP_FLAG)) == DATA_FLAG) {
+            bit<8> hops = TTL + 1 - headers.ipv4.ttl;
+            receive_data.apply(headers, ACK_FLAG | (flags & RTX_FLAG), 0, (bit<128>)hops,
+                               64w0 ++ nic.now ++ headers.sender.sent_at, ingress);
+        } else if ((flags & ACK_FLAG) != 0) {
             deliver.apply(headers);
-            bit<32> flow = headers.ipv4.src & (FLOWS - 1);
-            bit<32> window = fabric_window.read(flow);
-            bit<32> host = host_window.read(flow);
-            window = window == 0 ? FIRST : window;
-            host = host == 0 ? FIRST : host;
-
-            // Delays. What hosts take is the receiver's time here.
-            bool lost = headers.sender.flags & RTX_FLAG != 0;
-            bit<32> rtt = lost ? round_trip.read(flow) : nic.now - headers.sender.sent_at;
-            bit<32> delay = rtt |-| headers.sender.remark;
-
-            // The target (section 3.5 of the paper).
-            bit<18> inverse;
-            bit<8> exponent;
-            root.apply(window, inverse, exponent);
-            bit<64> scaled = ((bit<64>)SCALE * (bit<64>)inverse << 10) >> exponent;
-            bit<32> adds = scaled[31:0] |-| SCALE_LESS;
-            adds = scaled > (bit<64>)(SCALE_MOST + SCALE_LESS) ? SCALE_MOST : adds;
-            bit<32> target = BASE_TARGET + PER_HOP * (bit<32>)headers.swift.hops + adds;
-
-            fabric.apply(flow, window, delay, target, nic.now, rtt, lost, window);
-            hosts.apply(flow, host, headers.sender.remark, HOST_TARGET, nic.now, rtt, lost, host);
-            fabric_window.write(flow, window);
-            host_window.write(flow, host);
-            round_trip.write(flow, rtt);
-
-            // Below one packet: one every rtt / window. Otherwise ACKs say when.
-            bit<32> least = window < host ? window : host;
-            by_window.apply(least, inverse, exponent);
-            bit<96> gap = (((bit<96>)rtt << 24) * (bit<96>)inverse) >> (18 + exponent);
-            flow_event_t event;
-            event.flow = (bit<8>)flow;
-            event.window = (bit<16>)(least >> 20);
-            event.gap = 0;
-            if (least < ONE) {
-                event.gap = gap[95:32] == 0 ? gap[31:0] : 0xffffffff;
-            }
-            set_flow(event);
+            react.apply(headers, nic);
         }
     }
 }

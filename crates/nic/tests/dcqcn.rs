@@ -151,3 +151,22 @@ fn i6_i7_i8_closed_forms() {
         assert!((current - expected).abs() < 0.001, "I7 {k}: {current}, not {expected}");
     }
 }
+
+/// Spec I6: at most one CNP each 50 us, however many packets are marked.
+#[test]
+fn i6_one_cnp_in_an_interval() {
+    let mut step = Step::new(compile("dcqcn.p4", &[]));
+    // Class 6, local use; ECT(0) and CE.
+    let (capable, marked) = (0b1100_1110, 0b1100_1111);
+    let mut notified = |at_us: f64, tos| {
+        let flags = step.data((at_us * f64::from(US)) as u32, tos, 199).unwrap();
+        assert_eq!(flags & !CNP, ACK_FLAG);
+        flags & CNP != 0
+    };
+    assert!(!notified(1.0, capable));
+    assert!(notified(2.0, marked), "the first mark at once");
+    assert!(!notified(2.1, marked) && !notified(51.9, marked));
+    assert!(notified(52.0, marked) && !notified(52.1, marked));
+    assert!(!notified(200.0, capable) && notified(201.0, marked));
+    assert!(!notified(202.0, 0b0000_0011), "rank 3 of the prototype is no mark");
+}

@@ -1,5 +1,5 @@
-//! One ACK through the ingress pipeline of a program whose senders decide how fast they send: what it makes of its registers
-//! and of its flow's window and pace. For the tests of `hpcc.p4`, `swift.p4` and `dcqcn.p4`.
+//! One packet through the ingress pipeline of a program whose senders decide how fast they send: what it makes of its registers
+//! and of its flow's window and pace, or what it answers. For the tests of `hpcc.p4`, `swift.p4` and `dcqcn.p4`.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::sync::Arc;
@@ -33,13 +33,20 @@ pub(crate) struct Step {
 struct Said<'a> {
     program: &'a ir::Program,
     pace: Option<Pace>,
+    /// The flags of its ACK.
+    answer: Option<u8>,
 }
 
 impl Externs for Said<'_> {
     fn call(&mut self, which: ExternId, args: &[u128], _: &mut [u128]) {
-        if self.program.externs[which.index()].kind == "set_flow" {
-            assert_eq!(args[0], FLOW);
-            self.pace = Some(Pace { window: args[1] as u16, gap: args[2] as u32 });
+        match self.program.externs[which.index()].kind.as_str() {
+            "set_flow" => {
+                assert_eq!(args[0], FLOW);
+                self.pace = Some(Pace { window: args[1] as u16, gap: args[2] as u32 });
+            }
+            // The twelfth member of `egress_metadata_t`.
+            "ack_pkt" => self.answer = Some(args[11] as u8),
+            _ => {}
         }
     }
 }
@@ -68,8 +75,18 @@ impl Step {
 
     /// The ACK comes at cycle `now`.
     pub(crate) fn ack(&mut self, now: u32, ack: &Ack) -> Option<Pace> {
+        self.packet(now, 0, ack).pace
+    }
+
+    /// A DATA packet with that type of service comes at cycle `now`: the flags of what answers it.
+    pub(crate) fn data(&mut self, now: u32, tos: u8, protocol: u8) -> Option<u8> {
+        let data = Ack { protocol, flags: 1, sent_at: 0, remark: 0, rest: vec![0; 8] };
+        self.packet(now, tos, &data).answer
+    }
+
+    fn packet(&mut self, now: u32, tos: u8, ack: &Ack) -> Said<'_> {
         let mut frame = vec![0; 12];
-        frame.extend([0x08, 0x00, 0x45, 0, 0, 0, 0, 1, 0, 0, 62, ack.protocol, 0, 0]);
+        frame.extend([0x08, 0x00, 0x45, tos, 0, 0, 0, 1, 0, 0, 62, ack.protocol, 0, 0]);
         frame.extend([10, 0, 0, FLOW as u8, 10, 0, 0, 1, ack.flags]);
         // Contexts, length, packet, ackNo, number, buffer, class.
         frame.extend([0, 0, 0, 7, 4, 0, 0, 1, 0, 3, 0, 0, 0]);
@@ -78,11 +95,11 @@ impl Step {
         frame.extend(&ack.rest);
         let mut meta = vec![0; self.program.pipelines[0].meta.len()];
         meta[4] = u128::from(now);
-        let mut said = Said { program: &self.program, pace: None };
+        let mut said = Said { program: &self.program, pace: None, answer: None };
         let mut out = Vec::new();
         let ran = self.machine.run(PipelineId(0), &frame, &mut meta, &mut out, &mut said);
         ran.unwrap_or_else(|error| panic!("rejected: {error:?}"));
-        said.pace
+        said
     }
 }
 
