@@ -1,5 +1,9 @@
+mod bench;
 mod conformance;
+mod defects;
 mod goldens;
+mod invariants;
+mod lone;
 
 use std::sync::Arc;
 

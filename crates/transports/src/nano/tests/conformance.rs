@@ -34,8 +34,9 @@ fn opts(program: Program) -> Opts {
     }
 }
 
+/// N7: delivered once, whatever is lost, trimmed, late or doubled.
 #[test]
-fn every_program_passes_the_suite() {
+fn n7_every_program_passes_the_suite() {
     for program in PROGRAMS {
         let config = Arc::new(lossy(program));
         let make = |_| Box::new(Nano::new(Arc::clone(&config)).unwrap()) as Box<dyn Endpoint>;
