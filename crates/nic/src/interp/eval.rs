@@ -50,9 +50,6 @@ fn binary(op: BinaryOp, a: u128, b: u128, width: u16) -> u128 {
         BinaryOp::SubSat(Sign::Unsigned) => a.saturating_sub(b),
         BinaryOp::AddSat(Sign::Signed) => clamp(number(a).saturating_add(number(b)), width),
         BinaryOp::SubSat(Sign::Signed) => clamp(number(a).saturating_sub(number(b)), width),
-        // No check lets a divisor of 0 through: `check` wants a constant.
-        BinaryOp::Div => a.checked_div(b).unwrap_or(0),
-        BinaryOp::Mod => a.checked_rem(b).unwrap_or(0),
         BinaryOp::And => a & b,
         BinaryOp::Or => a | b,
         BinaryOp::Xor => a ^ b,
@@ -145,23 +142,6 @@ mod tests {
         product
     }
 
-    /// Long division: quotient and remainder.
-    fn divide(a: &[bool], b: &[bool]) -> (Bits, Bits) {
-        // One bit more, so that the remainder's shift loses nothing.
-        let wide: Bits = b.iter().copied().chain([false]).collect();
-        let (mut quotient, mut rest) = (vec![false; a.len()], vec![false; wide.len()]);
-        for at in (0..a.len()).rev() {
-            rest.rotate_right(1);
-            rest[0] = a[at];
-            if !below(&rest, &wide, Sign::Unsigned) {
-                rest = add(&rest, &not(&wide), true).0;
-                quotient[at] = true;
-            }
-        }
-        rest.pop();
-        (quotient, rest)
-    }
-
     fn saturating(a: &[bool], b: &[bool], minus: bool, sign: Sign) -> Bits {
         let other = if minus { not(b) } else { b.to_vec() };
         let (sum, carry) = add(a, &other, minus);
@@ -217,8 +197,6 @@ mod tests {
                     BinaryOp::Mul => shift_add(&a, &b),
                     BinaryOp::AddSat(sign) => saturating(&a, &b, false, *sign),
                     BinaryOp::SubSat(sign) => saturating(&a, &b, true, *sign),
-                    BinaryOp::Div => divide(&a, &b).0,
-                    BinaryOp::Mod => divide(&a, &b).1,
                     BinaryOp::And => both(|a, b| a && b).collect(),
                     BinaryOp::Or => both(|a, b| a || b).collect(),
                     BinaryOp::Xor => both(|a, b| a != b).collect(),
@@ -290,13 +268,6 @@ mod tests {
                 let op = ops[(take() % 3) as usize];
                 let mut below = |width| Box::new(draw(width, depth - 1, take));
                 of(ExprKind::Binary(op, below(width), below(8)))
-            }
-            8 => {
-                let ops = [BinaryOp::Div, BinaryOp::Mod];
-                let op = ops[(take() % 2) as usize];
-                let divisor = Expr::constant((take() & mask(width)).max(1), width);
-                let a = Box::new(draw(width, depth - 1, take));
-                of(ExprKind::Binary(op, a, Box::new(divisor)))
             }
             _ => {
                 let ops = [

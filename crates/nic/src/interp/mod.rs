@@ -116,7 +116,7 @@ fn deparse(pipeline: &Pipeline, slots: &[u128], out: &mut Vec<u8>) {
 }
 
 /// How a block ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     /// At its end.
     Next,
@@ -164,41 +164,33 @@ impl<E: Externs + ?Sized> Run<'_, E> {
     }
 
     /// Statements of a parser: those that may reject, and those that are as in a control.
-    fn parser_block(&mut self, block: &Block) -> Result<Flow, ErrorId> {
+    fn parser_block(&mut self, block: &Block) -> Result<(), ErrorId> {
         for stmt in block {
-            let flow = match &stmt.kind {
-                StmtKind::Extract(header) => self.extract(*header).map(|()| Flow::Next)?,
+            match &stmt.kind {
+                StmtKind::Extract(header) => self.extract(*header)?,
                 StmtKind::Lookahead(to) => {
                     let width = self.pipeline.slots[to.index()].width;
                     self.has(u128::from(width))?;
                     self.slots[to.index()] = bits::get(self.packet, self.cursor, width);
-                    Flow::Next
                 }
-                StmtKind::Advance(by) => {
-                    self.cursor += self.has(self.eval(by))?;
-                    Flow::Next
-                }
+                StmtKind::Advance(by) => self.cursor += self.has(self.eval(by))?,
                 StmtKind::Verify { on, error } => {
                     if self.eval(on) == 0 {
                         return Err(*error);
                     }
-                    Flow::Next
                 }
-                StmtKind::Scope(body) => match self.parser_block(body)? {
-                    Flow::Return => Flow::Next,
-                    flow => flow,
-                },
-                StmtKind::If { .. } | StmtKind::Switch { .. } => {
+                StmtKind::If { .. } => {
                     let body = self.chosen(&stmt.kind);
-                    self.parser_block(body)?
+                    self.parser_block(body)?;
                 }
-                _ => self.stmt(stmt),
-            };
-            if flow != Flow::Next {
-                return Ok(flow);
+                _ => {
+                    // Nothing leaves a parser but what rejects.
+                    let flow = self.stmt(stmt);
+                    debug_assert!(flow == Flow::Next, "{flow:?} in a parser");
+                }
             }
         }
-        Ok(Flow::Next)
+        Ok(())
     }
 
     /// Whether so many bits are left; as many.

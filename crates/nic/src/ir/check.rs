@@ -199,22 +199,9 @@ fn width(bits: u16, place: Place) -> Result<(), Fault> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Parser,
-    /// A scope in a parser's state.
-    ParserScope,
     /// An action, by its number: it may call those before it.
     Action(usize),
     Control,
-}
-
-impl Within {
-    fn parser(self) -> bool {
-        matches!(self, Self::Parser | Self::ParserScope)
-    }
-
-    /// A scope here.
-    fn scope(self) -> Self {
-        if self.parser() { Self::ParserScope } else { self }
-    }
 }
 
 struct Checker<'a> {
@@ -339,6 +326,11 @@ impl Checker<'_> {
                 self.block(then, within)?;
                 self.block(otherwise, within)
             }
+            StmtKind::Switch { .. } | StmtKind::Scope(_) | StmtKind::Return | StmtKind::Exit
+                if within == Within::Parser =>
+            {
+                Err(fault(place, "not in a parser"))
+            }
             StmtKind::Switch { on, cases, default } => {
                 self.expr(on, place)?;
                 for (values, body) in cases {
@@ -348,19 +340,16 @@ impl Checker<'_> {
                 }
                 self.block(default, within)
             }
-            StmtKind::Scope(body) => self.block(body, within.scope()),
+            StmtKind::Scope(body) => self.block(body, within),
             StmtKind::Extract(_)
             | StmtKind::Lookahead(_)
             | StmtKind::Advance(_)
             | StmtKind::Verify { .. } => {
-                ensure(within.parser(), place, || "only in parsers".into())?;
+                ensure(within == Within::Parser, place, || "only in parsers".into())?;
                 self.parsing(&stmt.kind, place)
             }
             StmtKind::Run { .. } | StmtKind::Apply { .. } => self.dispatch(stmt, within),
-            StmtKind::Return => {
-                ensure(within != Within::Parser, place, || "return in a parser's state".into())
-            }
-            StmtKind::Exit => ensure(!within.parser(), place, || "exit in a parser".into()),
+            StmtKind::Return | StmtKind::Exit => Ok(()),
             simple => self.simple(simple, place),
         }
     }
@@ -385,7 +374,7 @@ impl Checker<'_> {
         match &stmt.kind {
             StmtKind::Run { action, args } => {
                 let earlier = match within {
-                    Within::Parser | Within::ParserScope => false,
+                    Within::Parser => false,
                     Within::Action(number) => action.index() < number,
                     Within::Control => true,
                 };
@@ -538,12 +527,6 @@ impl Checker<'_> {
                 self.expr(a, place)?;
                 self.value(b, a.width, place)
             }
-            BinaryOp::Div | BinaryOp::Mod => {
-                let constant = matches!(b.kind, ExprKind::Const(value) if value != 0);
-                ensure(constant, place, || "division by what may be 0".into())?;
-                self.value(a, width, place)?;
-                self.value(b, width, place)
-            }
             _ => {
                 self.value(a, width, place)?;
                 self.value(b, width, place)
@@ -626,15 +609,6 @@ mod tests {
     }
 
     #[test]
-    fn divisors_are_constants_other_than_0() {
-        let length = || Expr::slot(LENGTH, 16);
-        for divisor in [Expr::constant(0, 16), length()] {
-            let divided = assign(binary(BinaryOp::Div, length(), divisor, 16));
-            assert_eq!(fault_in_control(divided), "9:5: division by what may be 0");
-        }
-    }
-
-    #[test]
     fn what_is_named_must_exist() {
         let slot = Expr::slot(SlotId(99), 16);
         assert_eq!(fault_in_control(assign(slot)), "9:5: no such slot");
@@ -685,8 +659,17 @@ mod tests {
         assert_eq!(fault, "3:1: state start loops");
         assert_eq!(fault_in_control(StmtKind::Extract(HeaderId(0))), "9:5: only in parsers");
         for (kind, text) in [
-            (StmtKind::Exit, "9:5: exit in a parser"),
-            (StmtKind::Return, "9:5: return in a parser's state"),
+            (StmtKind::Exit, "9:5: not in a parser"),
+            (StmtKind::Return, "9:5: not in a parser"),
+            (StmtKind::Scope(Vec::new()), "9:5: not in a parser"),
+            (
+                StmtKind::Switch {
+                    on: Expr::constant(1, 1),
+                    cases: Vec::new(),
+                    default: Vec::new(),
+                },
+                "9:5: not in a parser",
+            ),
             (
                 StmtKind::Verify { on: Expr::constant(1, 1), error: ErrorId(9) },
                 "9:5: no such error",

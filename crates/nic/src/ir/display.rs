@@ -323,8 +323,6 @@ fn symbol(op: BinaryOp) -> &'static str {
         BinaryOp::AddSat(Signed) => "|+|s",
         BinaryOp::SubSat(Unsigned) => "|-|",
         BinaryOp::SubSat(Signed) => "|-|s",
-        BinaryOp::Div => "/",
-        BinaryOp::Mod => "%",
         BinaryOp::And => "&",
         BinaryOp::Or => "|",
         BinaryOp::Xor => "^",

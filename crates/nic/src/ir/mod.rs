@@ -328,7 +328,7 @@ pub enum StmtKind {
         /// Where it is 0.
         otherwise: Block,
     },
-    /// The first case that has the value, else `default`. Cases do not fall through.
+    /// The first case that has the value, else `default`. Cases do not fall through. Not in parsers.
     Switch {
         /// What is compared.
         on: Expr,
@@ -338,7 +338,7 @@ pub enum StmtKind {
         default: Block,
     },
     /// Statements with an end for [`StmtKind::Return`]: the body of a control that another one
-    /// applies.
+    /// applies. Not in parsers.
     Scope(Block),
     /// Calls an action.
     Run {
@@ -492,10 +492,6 @@ pub enum BinaryOp {
     AddSat(Sign),
     /// `|-|`: stops at the ends of the type's range.
     SubSat(Sign),
-    /// `/`, unsigned; the right operand is a constant other than 0.
-    Div,
-    /// `%`, unsigned; the right operand is a constant other than 0.
-    Mod,
     /// `&`, and `&&` of single bits.
     And,
     /// `|`, and `||` of single bits.

@@ -188,8 +188,6 @@ impl Exprs<'_> {
             BinaryOp::SubSat(Sign::Unsigned) => format!("{x}.saturating_sub({y})"),
             BinaryOp::AddSat(Sign::Signed) => signed("add"),
             BinaryOp::SubSat(Sign::Signed) => signed("sub"),
-            BinaryOp::Div => infix("/"),
-            BinaryOp::Mod => infix("%"),
             BinaryOp::And => infix("&"),
             BinaryOp::Or => infix("|"),
             BinaryOp::Xor => infix("^"),

@@ -17,10 +17,6 @@ pub(super) fn whole_bytes(generator: &Generator<'_>, parser: &Parser) -> bool {
             StmtKind::If { then, otherwise, .. } => {
                 fine(generator, then) && fine(generator, otherwise)
             }
-            StmtKind::Switch { cases, default, .. } => {
-                cases.iter().all(|(_, body)| fine(generator, body)) && fine(generator, default)
-            }
-            StmtKind::Scope(body) => fine(generator, body),
             _ => true,
         })
     }

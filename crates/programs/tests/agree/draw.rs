@@ -295,7 +295,7 @@ impl Drawing {
                 then: self.block(depth - 1, within),
                 otherwise: self.block(depth - 1, within),
             },
-            3 if depth > 0 => {
+            3 if depth > 0 && within != Within::Parser => {
                 let width = 1 + self.draw.below(6) as u16;
                 let on = self.expr(width, 2);
                 let mut values: Vec<u128> = (0..4).map(|_| self.draw.value(width)).collect();
@@ -305,7 +305,7 @@ impl Drawing {
                     values.chunks(2).map(|v| (v.to_vec(), self.block(depth - 1, within))).collect();
                 StmtKind::Switch { on, cases, default: self.block(depth - 1, within) }
             }
-            4 if depth > 0 => {
+            4 if depth > 0 && within != Within::Parser => {
                 let mut body = self.block(depth - 1, within);
                 if self.draw.below(2) == 0 {
                     let on = self.expr(1, 2);
@@ -436,11 +436,6 @@ impl Drawing {
                     _ => self.expr(by, depth - 1),
                 };
                 binary(op, self.expr(width, depth - 1), by, width)
-            }
-            8 => {
-                let op = self.draw.one(&[BinaryOp::Div, BinaryOp::Mod]);
-                let divisor = Expr::constant(self.draw.value(width).max(1), width);
-                binary(op, self.expr(width, depth - 1), divisor, width)
             }
             9 | 10 if width == 1 => {
                 let op = self.draw.one(&[
