@@ -111,6 +111,8 @@ impl Messages {
         }
         let Some(source) = self.sources.file(span.file) else { return };
         let (source, line_column) = (Arc::clone(source), self.sources.line_column(span));
+        // What is quoted from the program may have several lines.
+        let (message, hint) = (one_line(message), one_line(hint));
         let new = Diagnostic { severity, message, hint, source, span: span.range(), line_column };
         if !self.all.contains(&new) {
             self.errors += usize::from(severity == Severity::Error);
@@ -134,6 +136,10 @@ impl Messages {
         self.all.sort_by_key(place);
         (self.all, self.sources)
     }
+}
+
+fn one_line(text: String) -> String {
+    if text.contains(char::is_control) { text.replace(char::is_control, " ") } else { text }
 }
 
 /// The name among `known` that `wrong` was probably meant to be.
@@ -186,6 +192,14 @@ mod tests {
         let (all, _) = m.into_sorted();
         let expected = "a.p4:2:3: error: unknown name `lenn`; did you mean `len`?";
         assert_eq!(all[0].to_string(), expected);
+    }
+
+    #[test]
+    fn what_is_quoted_stays_on_the_line() {
+        let mut m = messages("x");
+        m.error(Span { file: 0, start: 0, end: 1 }, "found the string \"a\nb\"", "no \t");
+        let (all, _) = m.into_sorted();
+        assert_eq!(all[0].to_string(), "a.p4:1:1: error: found the string \"a b\"; no  ");
     }
 
     #[test]
