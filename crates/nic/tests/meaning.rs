@@ -201,6 +201,21 @@ fn an_empty_range_matches_nothing() {
     assert_eq!(run(&Text { start, apply: "info.r = 1;", ..EMPTY })[0], 1);
 }
 
+/// What an `apply` did is kept only where somebody asks.
+#[test]
+fn an_apply_keeps_what_is_asked_for() {
+    let locals = "table t { actions = { NoAction; } default_action = NoAction; }";
+    for (apply, kept) in [
+        ("t.apply(); t.apply();", &[][..]),
+        ("if (t.apply().hit) { info.r = 1; }", &[1]),
+        ("switch (t.apply().action_run) { NoAction: { info.r = 1; } }", &[16]),
+    ] {
+        let program = compile(&Text { locals, apply, ..EMPTY }).program.unwrap();
+        let slots = program.pipelines[0].slots.iter().filter(|s| s.name.starts_with("$temp"));
+        assert_eq!(slots.map(|s| s.width).collect::<Vec<_>>(), kept, "{apply}");
+    }
+}
+
 /// Section 6.8: what `out` brings is copied before the result is assigned.
 #[test]
 fn a_result_is_assigned_after_what_is_copied_out() {

@@ -6,7 +6,7 @@ use super::super::ast::{Arg, Direction, Expr, ExprKind, Name, Param, TypeRef};
 use super::super::limits::MAX_ACTIONS;
 use super::super::source::Span;
 use super::expr::Evaluated;
-use super::scope::{Applied, Lowered, Symbol};
+use super::scope::{Lowered, Symbol};
 use super::types::Type;
 use super::value::{Typed, Value};
 use super::{Checked, Checker, Within};
@@ -265,7 +265,8 @@ impl Checker<'_> {
         let Some((id, _)) = self.applied_table(base)? else { return Ok(None) };
         match &*member.text {
             "hit" | "miss" => {
-                let Applied { hit, .. } = self.apply_table(id, true, span)?;
+                let hit = self.temporary(1, span);
+                self.apply_table(id, Some(hit), None, span)?;
                 let hit = ir::Expr::slot(hit, 1);
                 let value = if &*member.text == "hit" { hit } else { super::operators::not(hit) };
                 Ok(Some(Typed::computed(Type::Bool, value, span)))

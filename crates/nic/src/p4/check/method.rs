@@ -40,7 +40,7 @@ impl Checker<'_> {
                     self.only(method, "apply")?;
                     self.no_types(types)?;
                     self.no_arguments(args, span)?;
-                    self.apply_table(table, false, span)?;
+                    self.apply_table(table, None, None, span)?;
                     return Ok(nothing(span));
                 }
                 Some(Symbol::Packet) => return self.packet_method(method, types, args, span),

@@ -6,7 +6,7 @@ use super::super::ast::{Action, BlockType, Control, Parser, Prototype};
 use super::super::source::Span;
 use super::types::Type;
 use super::value::{Storage, Value};
-use crate::ir::{ActionId, CounterId, RegisterId, SlotId, TableId};
+use crate::ir::{ActionId, CounterId, RegisterId, TableId};
 
 /// What a name stands for.
 #[derive(Debug, Clone)]
@@ -98,13 +98,6 @@ impl Symbol {
             Self::Table(..) => "a table",
         }
     }
-}
-
-/// Slots that an `apply` has set: `hit` and `action_run`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Applied {
-    pub(super) hit: SlotId,
-    pub(super) action_run: SlotId,
 }
 
 struct Entry {

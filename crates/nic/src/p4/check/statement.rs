@@ -219,8 +219,9 @@ impl Checker<'_> {
             && &*member.text == "action_run"
             && let Some((table, name)) = self.applied_table(base)?
         {
-            let applied = self.apply_table(table, true, on.span)?;
-            let selector = ir::Expr::slot(applied.action_run, ir::ACTION_WIDTH);
+            let action_run = self.temporary(ir::ACTION_WIDTH, on.span);
+            self.apply_table(table, None, Some(action_run), on.span)?;
+            let selector = ir::Expr::slot(action_run, ir::ACTION_WIDTH);
             let labels = |c: &mut Self, label: &Expr| c.action_label(table, &name, label);
             return self.cases(selector, cases, labels, span);
         }

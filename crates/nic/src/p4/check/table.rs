@@ -13,7 +13,7 @@ use super::super::limits::{DEFAULT_ENTRIES, MAX_ENTRIES};
 use super::super::source::Span;
 use super::call::arguments;
 use super::frame::TableActions;
-use super::scope::{Applied, Lowered, Symbol};
+use super::scope::{Lowered, Symbol};
 use super::types::Type;
 use super::value::{Storage, as_bits};
 use super::{Checked, Checker, Within};
@@ -395,25 +395,23 @@ impl Checker<'_> {
         self.known(&given, "what is compared with")
     }
 
+    /// Apply a table; what it did goes into these slots.
     pub(super) fn apply_table(
         &mut self,
         table: TableId,
-        wants_result: bool,
+        hit: Option<SlotId>,
+        action_run: Option<SlotId>,
         span: Span,
-    ) -> Checked<Applied> {
+    ) -> Checked<()> {
         if self.within != Within::Control {
             let message = "a table is applied outside of a control's `apply`";
             return Err(self.error(span, message, "actions and parsers cannot apply tables"));
         }
-        let hit = self.temporary(1, span);
-        let action_run = self.temporary(ir::ACTION_WIDTH, span);
-        let (a, b) = if wants_result { (Some(hit), Some(action_run)) } else { (None, None) };
         let applied = self.frame.tables.iter().find(|t| t.id == table);
         let (exits, statements) = applied.map_or((false, 0), |t| (t.exits, t.statements));
         self.efforts(statements, span)?;
         self.frame.exits |= exits;
-        self.emit(StmtKind::Apply { table, hit: a, action_run: b }, span)?;
-        Ok(Applied { hit, action_run })
+        self.emit(StmtKind::Apply { table, hit, action_run }, span)
     }
 
     /// The names of a table's actions, in order.
