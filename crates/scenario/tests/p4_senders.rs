@@ -6,7 +6,7 @@ mod bottleneck;
 use std::path::Path;
 
 use bottleneck::{mean, stays, watch_scenario};
-use trimline_scenario::{Options, Scenario, simulate};
+use trimline_scenario::{Options, Scenario, evaluate, simulate};
 use units::{Dur, Time};
 
 /// A scenario of `scenarios/p4`, changed.
@@ -92,6 +92,26 @@ fn hpcc_leaves_a_link_a_little_below_full() {
         assert!(p4.fairness > 0.995, "{all}");
         assert_eq!((p4.dropped, p4.pauses), (0, 0), "{all}");
     }
+}
+
+/// Spec H2 over five switches: twelve hosts of a fat tree to one, whose telemetry names five ports. The link carries 0.95 to 1 in
+/// frames of 1122 bytes with 1024 of payload, most queues are a few packets, nobody is paused.
+#[test]
+fn hpcc_reads_five_hops() {
+    let tree = "topology={kind=\"fat-tree\", k=4, link_rate=\"100Gbps\", link_delay=\"1us\"}";
+    let sets = [
+        tree,
+        "transport.constants={BASE_RTT=13000}",
+        "traffic.sources=4-15",
+        "measure.from=500us",
+        "measure.to=1ms",
+    ];
+    let summary = evaluate(&load("hpcc.toml", &sets), &Options::default(), &mut |_| ());
+    let summary = summary.unwrap_or_else(|e| panic!("{}", e.render(false))).summary;
+    let load = summary.flows.goodput_gbps.unwrap() / 100.0 * 1122.0 / 1024.0;
+    assert!((0.94..1.0).contains(&load), "{load}");
+    assert_eq!((summary.packets.dropped, summary.packets.pfc_pauses), (0, 0));
+    assert!(summary.queue_bytes.p99.unwrap() <= 10_000, "{:?}", summary.queue_bytes);
 }
 
 /// The reference and the generated code make the same run of it, packet for packet.
