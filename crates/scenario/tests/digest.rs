@@ -31,6 +31,7 @@ fn small() -> Vec<Scenario> {
         load(newreno, &["topology.k=4", "traffic.senders=15"]),
         load(newreno, &["topology.k=4", "traffic.senders=15", "routing.mode=random"]),
         load("phost_incast_431x450KB.toml", &["topology.k=4", "traffic.senders=15"]),
+        load("homa_tr_incast.toml", &[]),
         load("htsim/connection_matrix.toml", &[]),
         load("htsim/connection_matrix.toml", &["traffic={file=\"triggers_16.cm\"}"]),
         load(

@@ -15,6 +15,8 @@
 //! not asked for anything asks with NEED_ACK whether its message has arrived. Both are rare, so one timer goes
 //! over all messages (`receiver`, `sender`).
 //!
+//! Homa-Tr is all this, and that receivers refuse at once what switches have trimmed (`trim`).
+//!
 //! Messages are numbered for each pair of hosts. So a receiver remembers for ever which have been delivered, in
 //! one number and some bits, and each data packet tells its receiver which of the other direction have arrived.
 //! Messages of one non-zero channel are serialised by the sender.
