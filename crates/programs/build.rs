@@ -14,7 +14,7 @@ mod draw;
 type Variant = (&'static str, &'static str, &'static [(&'static str, i128)]);
 
 /// What is compiled.
-const PROGRAMS: [Variant; 13] = [
+const PROGRAMS: [Variant; 15] = [
     ("ndp", "ndp.p4", &[]),
     ("homa", "homa.p4", &[]),
     ("homa_strict", "homa.p4", &[("STRICT_PAPER", 1)]),
@@ -24,6 +24,8 @@ const PROGRAMS: [Variant; 13] = [
     ("ndp_homa", "ndp_homa.p4", &[]),
     ("ndp_homa_tr", "ndp_homa.p4", &[("TRIM", 1)]),
     ("window", "window.p4", &[]),
+    ("kv_cache", "kv_cache.p4", &[]),
+    ("ndp_bypass", "ndp_bypass.p4", &[]),
     ("hpcc", "hpcc.p4", &[("BASE_RTT", 4_500), ("INCREASE", 176)]),
     ("swift", "swift.p4", &[]),
     ("dcqcn", "dcqcn.p4", &[]),

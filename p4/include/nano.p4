@@ -31,7 +31,12 @@ struct ingress_metadata_t {
     bit<16> tx_msg_id;
     bit<1>  is_last_pkt;  // the message is whole with this packet
     bit<1>  drop;         // 1: there is no payload for reassembly
+    bit<2>  to;           // who gets the payload, below
 }
+
+const bit<2> TO_HOST     = 0;  // in a message that reassembly has made whole
+const bit<2> TO_SOFTWARE = 1;  // the packet as it is, round reassembly; `drop` means nothing
+const bit<2> TO_NOBODY   = 2;  // the message was for this program: it ends here once it is whole
 
 /// Packetization or packet generator to egress: the packet to make. Programs make one, too, for
 /// each control packet that they ask the generator for.
@@ -124,6 +129,21 @@ struct flow_event_t {
 /// have it. Before the first call the window is rtt_pkts, the gap 0.
 @latency(1)
 extern void set_flow(in flow_event_t event);
+
+/// A message of the program's own, as an application would submit it (section 3.3): the transport of
+/// `protocol` carries it. It waits for an id and a buffer, if none is free.
+struct own_message_t {
+    bit<8>   protocol;
+    bit<32>  dst_ip;
+    bit<16>  msg_len;  // bytes, 1 to 64: so many of the following, data0 first
+    bit<128> data0;
+    bit<128> data1;
+    bit<128> data2;
+    bit<128> data3;
+}
+
+@latency(1)
+extern void send_message(in own_message_t message);
 
 // ---- Packet generator (section 8). Each takes the metadata of the packet to send.
 

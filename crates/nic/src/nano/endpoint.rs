@@ -5,7 +5,7 @@
 //! else, so that it may run ahead by the way in (rule 1); what it does to the sending side, and what the
 //! application hears, waits until then ([`Event`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use endpoint::{
     Cx, Effects, Endpoint, Flags, Framing, Msg, MsgId, MsgKey, Packet, Purpose, Span, Stat, Submit,
@@ -16,13 +16,15 @@ use units::{HostId, Time};
 
 use super::arbiter::{Chosen, choose, next_start};
 use super::bits::PAYLOAD;
+use super::buffers::WORD;
 use super::clock::first_cycle;
 use super::config::{Config, ConfigError};
-use super::externs::{Arrival, BindError, Event, Units};
+use super::externs::{Arrival, BindError, Event, OwnMessage, Units};
 use super::frame::{self, FrameError, SWITCH_MAC, mac_of};
 use super::generator::{Class, Control, Pacer};
-use super::meta::{Egress, Ingress, host_of, ip_of};
+use super::meta::{Egress, Ingress, To, carried_id, host_of, ip_of};
 use super::packetization::{DataPacket, Outgoing, Packetization};
+use super::reassembly::Request;
 use crate::ir::{self, PipelineId};
 use crate::program::Program;
 
@@ -41,7 +43,7 @@ const PATH: Purpose = Purpose::new("nano path");
 const PATH_TRIES: u64 = 16;
 
 /// What a program is told and says on ingress, in the order of `nano.p4`.
-const INGRESS_META: [&str; 14] = [
+const INGRESS_META: [&str; 15] = [
     "nic.nic_mac",
     "nic.switch_mac",
     "nic.nic_ip",
@@ -56,6 +58,7 @@ const INGRESS_META: [&str; 14] = [
     "ingress.tx_msg_id",
     "ingress.is_last_pkt",
     "ingress.drop",
+    "ingress.to",
 ];
 
 /// What it is told on egress: `nic` as above, then the members of `egress_metadata_t`.
@@ -108,6 +111,30 @@ pub struct Nano {
     departures: u64,
     armed: Time,
     frame: Vec<u8>,
+    /// Messages that the program sends of its own, where somebody supplies their bytes.
+    own: Option<VecDeque<OwnMessage>>,
+}
+
+/// What becomes of an arriving packet's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrived {
+    /// There is none that would be wanted.
+    Nothing,
+    /// It belongs to a message.
+    Payload {
+        /// The message.
+        key: MsgKey,
+        /// Its id here.
+        rx_msg_id: u16,
+        /// What its packet said in the lookup.
+        request: Request,
+        /// The message is whole with it.
+        is_last: bool,
+        /// The message is for the program, not for the host.
+        ends_here: bool,
+    },
+    /// The whole packet is for software, round reassembly.
+    Software,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +168,7 @@ impl Nano {
             departures: 0,
             armed: Time::NEVER,
             frame: Vec::new(),
+            own: None,
             config,
         })
     }
@@ -197,6 +225,11 @@ impl Nano {
                 }
             }
             Event::Whole(key) => fx.delivered(key),
+            Event::Message(message) => match &mut self.own {
+                Some(own) => own.push_back(message),
+                // Simulated packets have no payload for it.
+                None => fx.count(Stat::Rejected),
+            },
         }
     }
 
@@ -237,21 +270,20 @@ impl Nano {
         [mac, SWITCH_MAC.into(), ip, self.config.rtt_packets.into(), now.into()]
     }
 
-    /// Send `pkt` through the ingress pipeline. `None`: the program does not want it.
-    fn run_ingress(&mut self, cx: &Cx<'_>, pkt: &Packet) -> Option<Ingress> {
-        let switches = cx.net.hops(pkt.src).saturating_sub(1);
-        frame::write(pkt, switches, &mut self.frame);
+    /// Send the packet in `self.frame` through the ingress pipeline. `None`: the program does not want it.
+    fn run_ingress(&mut self, cx: &Cx<'_>) -> Option<Ingress> {
         let mut meta = [0; INGRESS_META.len()];
         meta[..5].copy_from_slice(&self.nic(cx.me, cx.now));
         let mut nothing = Vec::new();
         let ran =
             self.program.run(self.ingress, &self.frame, &mut meta, &mut nothing, &mut self.units);
         ran.ok()?;
-        let [.., rx_msg_id, _, is_last_pkt, drop] = meta;
+        let [.., rx_msg_id, _, is_last_pkt, drop, to] = meta;
         Some(Ingress {
             rx_msg_id: rx_msg_id as u16,
             is_last_pkt: is_last_pkt != 0,
             drop: drop != 0,
+            to: To::from_number(to),
         })
     }
 
@@ -380,8 +412,7 @@ fn egress_of(data: &DataPacket) -> Egress {
 /// The id of the message that a control packet is about, from the bits of it that the header has
 /// (rule 7). It names the message in traces.
 fn message_of(packet: &Egress, tx_ids: u16) -> MsgId {
-    let high = packet.tx_msg_id / tx_ids.max(1);
-    MsgId(u64::from(high) << 16 | u64::from(packet.dst_context))
+    carried_id(packet.tx_msg_id, packet.dst_context, tx_ids)
 }
 
 impl Endpoint for Nano {
@@ -472,28 +503,92 @@ impl Nano {
         Submit::Taken
     }
 
-    /// Rule 1: the receiving side at once, the rest when the packet takes effect.
+    /// A simulated packet.
     fn receive(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+        let switches = cx.net.hops(pkt.src).saturating_sub(1);
+        frame::write(pkt, switches, &mut self.frame);
+        if pkt.carries_payload() && pkt.span.len <= WORD {
+            // Payload is not carried in simulation; a program that reads a short one finds zeros.
+            self.frame.resize(self.frame.len() + pkt.span.len as usize, 0);
+        }
+        match self.arrive(cx, Some(pkt.src), pkt.carries_payload(), Some(key)) {
+            Arrived::Payload { .. } if pkt.span.len > 0 => {
+                cx.fx.place(key, pkt.span.offset, pkt.span.len);
+            }
+            // There is no software beside the simulated NIC.
+            Arrived::Software => cx.fx.count(Stat::Rejected),
+            _ => {}
+        }
+    }
+
+    /// Rule 1, for the packet in `self.frame`: the receiving side at once, the rest when the packet takes
+    /// effect. `key` is what its sender calls the message; `None`: what its header says of that.
+    fn arrive(
+        &mut self,
+        cx: &mut Cx<'_>,
+        src: Option<HostId>,
+        carries_payload: bool,
+        key: Option<MsgKey>,
+    ) -> Arrived {
         self.units.enter(Arrival { at: cx.now + self.config.ingress(), key });
-        self.peers.insert(pkt.src);
-        let Some(ingress) = self.run_ingress(cx, pkt) else {
+        self.peers.extend(src);
+        let Some(ingress) = self.run_ingress(cx) else {
             cx.fx.count(Stat::Rejected);
-            return;
+            return Arrived::Nothing;
         };
-        let Some(info) = self.units.info() else { return };
-        let whole = pkt.carries_payload();
-        if info.is_done || (whole && !info.is_new_pkt && !info.fail) {
+        if ingress.to == To::Software {
+            return Arrived::Software;
+        }
+        let Some((request, info)) = self.units.lookup_made() else { return Arrived::Nothing };
+        if info.is_done || (carries_payload && !info.is_new_pkt && !info.fail) {
             cx.fx.count(Stat::Duplicate);
         }
-        if ingress.drop || !whole || !info.is_new_pkt {
-            return;
+        if ingress.drop || !carries_payload || !info.is_new_pkt {
+            return Arrived::Nothing;
         }
-        if pkt.span.len > 0 {
-            cx.fx.place(key, pkt.span.offset, pkt.span.len);
+        let (rx_msg_id, is_last) = (ingress.rx_msg_id, ingress.is_last_pkt);
+        let key = self.units.key();
+        if is_last {
+            self.units.complete(rx_msg_id);
         }
-        if ingress.is_last_pkt {
-            self.units.complete(ingress.rx_msg_id);
-        }
+        let ends_here = ingress.to == To::Nobody;
+        Arrived::Payload { key, rx_msg_id, request, is_last, ends_here }
+    }
+
+    /// A packet with bytes.
+    pub(super) fn receive_frame(
+        &mut self,
+        cx: &mut Cx<'_>,
+        src: Option<HostId>,
+        chopped: bool,
+        frame: &[u8],
+    ) -> Arrived {
+        self.advance(cx.now, cx.me, cx.fx);
+        self.frame.clear();
+        self.frame.extend_from_slice(frame);
+        let arrived = self.arrive(cx, src, !chopped, None);
+        self.arm(cx.fx);
+        arrived
+    }
+
+    /// The headers of the packet that was made last.
+    pub(super) fn headers(&self) -> &[u8] {
+        &self.frame
+    }
+
+    /// Keep the messages that the program sends of its own for [`Nano::own_message`].
+    pub(super) fn keep_own_messages(&mut self) {
+        self.own = Some(VecDeque::new());
+    }
+
+    /// A message of the program's own that takes effect now.
+    pub(super) fn own_message(&mut self) -> Option<OwnMessage> {
+        self.own.as_mut()?.pop_front()
+    }
+
+    /// Sizes and times.
+    pub(super) fn config(&self) -> &Config {
+        &self.config
     }
 }

@@ -12,7 +12,7 @@ use super::cells::{Cells, Op};
 use super::config::Config;
 use super::flows::Pace;
 use super::generator::Class;
-use super::meta::Egress;
+use super::meta::{Egress, carried_id, host_of};
 use super::packetization::Credit;
 use super::reassembly::{Info, Key, Reassembly, Request};
 use super::srpt::{Choice, Entry, Scheduler};
@@ -61,7 +61,25 @@ pub enum Event {
     },
     /// A message is whole.
     Whole(MsgKey),
+    /// The program sends a message of its own.
+    Message(OwnMessage),
 }
+
+/// A message that a program sends of its own, as an application would (`send_message`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnMessage {
+    /// IP protocol of the transport that is to carry it.
+    pub protocol: u8,
+    /// The receiving host.
+    pub dst_ip: u32,
+    /// How many of the bytes.
+    pub len: u8,
+    /// The bytes.
+    pub bytes: [u8; OWN_MAX],
+}
+
+/// The longest message of a program, bytes: one word of the message RAM.
+pub const OWN_MAX: usize = 64;
 
 /// What an extern of a program is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +95,7 @@ enum Bound {
     PrioGrant(usize),
     PrioRead(usize),
     Schedule(usize),
+    SendMessage,
 }
 
 /// A program asks for something that the NIC does not have.
@@ -102,8 +121,8 @@ pub enum BindError {
 pub struct Arrival {
     /// When it takes effect.
     pub at: Time,
-    /// Its sender and what that calls the message.
-    pub key: MsgKey,
+    /// Its sender and what that calls the message; `None`: what its header says of that.
+    pub key: Option<MsgKey>,
 }
 
 /// The blocks that a program reaches, and what it has asked of the others.
@@ -118,8 +137,9 @@ pub struct Units {
     /// What takes effect later, in the order of time.
     pub events: VecDeque<(Time, Event)>,
     arrival: Arrival,
-    /// What the lookup of the packet in the pipeline answered.
-    info: Option<Info>,
+    /// The lookup of the packet in the pipeline, and its answer.
+    info: Option<(Request, Info)>,
+    tx_messages: u16,
 }
 
 /// Which instance a method belongs to: its name is unique only where it is declared.
@@ -139,8 +159,9 @@ impl Units {
             prios: Vec::new(),
             schedulers: Vec::new(),
             events: VecDeque::new(),
-            arrival: Arrival { at: Time::ZERO, key: MsgKey::default() },
+            arrival: Arrival { at: Time::ZERO, key: None },
             info: None,
+            tx_messages: config.tx_messages,
         };
         let mut instances: Vec<(Instance<'_>, usize)> = Vec::new();
         for called in &program.externs {
@@ -199,6 +220,7 @@ impl Units {
             ("TxMsgPrio", "read", 3, 1) => {
                 Bound::PrioRead(known.unwrap_or_else(|| self.add_prio(config.tx_messages)))
             }
+            ("send_message", _, 7, 0) => Bound::SendMessage,
             ("SrptScheduler", "schedule", 5, 4) => {
                 let level = called.constructor.first().copied().unwrap_or(0);
                 self.schedulers.push(Scheduler::new(level as u8));
@@ -238,17 +260,28 @@ impl Units {
         self.info = None;
     }
 
-    /// What the lookup of the packet in the pipeline answered, if its program made one.
+    /// The lookup of the packet in the pipeline and its answer, if its program made one.
     #[must_use]
-    pub const fn info(&self) -> Option<Info> {
+    pub const fn lookup_made(&self) -> Option<(Request, Info)> {
         self.info
+    }
+
+    /// What the sender of the packet in the pipeline calls its message.
+    #[must_use]
+    pub fn key(&self) -> MsgKey {
+        let carried = || {
+            let Key { src_ip, src_context, tx_msg_id } = self.info?.0.key;
+            let id = carried_id(tx_msg_id, src_context, self.tx_messages);
+            Some(MsgKey { src: host_of(src_ip), id })
+        };
+        self.arrival.key.or_else(carried).unwrap_or_default()
     }
 
     /// The message of the packet in the pipeline is whole.
     pub fn complete(&mut self, rx_msg_id: u16) {
         self.reassembly.complete(rx_msg_id);
         self.forget(rx_msg_id);
-        self.push(Event::Whole(self.arrival.key));
+        self.push(Event::Whole(self.key()));
     }
 
     /// An id is free: no scheduler has an entry for it.
@@ -279,7 +312,7 @@ impl Units {
         let (msg_len, pkt_offset) = (msg_len as u16, pkt_offset as u8);
         let request = Request { key, mark_received: mark_received != 0, msg_len, pkt_offset };
         let info = self.reassembly.lookup(self.arrival.at, request);
-        self.info = Some(info);
+        self.info = Some((request, info));
         let answer = [
             info.fail.into(),
             info.rx_msg_id.into(),
@@ -351,6 +384,15 @@ impl Externs for Units {
                 results[0] = self.prios[register].if_else(tx_msg_id, update != 0, ops);
             }
             (Bound::Schedule(at), _) => self.schedule(at, args, results),
+            (Bound::SendMessage, &[protocol, dst_ip, len, ref data @ ..]) => {
+                let mut bytes = [0; OWN_MAX];
+                for (to, from) in bytes.chunks_mut(16).zip(data) {
+                    to.copy_from_slice(&from.to_be_bytes());
+                }
+                let (protocol, dst_ip) = (protocol as u8, dst_ip as u32);
+                let len = len.clamp(1, OWN_MAX as u128) as u8;
+                self.push(Event::Message(OwnMessage { protocol, dst_ip, len, bytes }));
+            }
             // Binding has counted the arguments.
             _ => {}
         }
@@ -363,7 +405,7 @@ impl Bound {
         match self {
             Self::IfElse(at) | Self::Second(at) => Some(at),
             Self::PrioGrant(at) | Self::PrioRead(at) | Self::Schedule(at) => Some(at),
-            Self::GetRxMsgInfo | Self::Delivered | Self::Credit => None,
+            Self::SendMessage | Self::GetRxMsgInfo | Self::Delivered | Self::Credit => None,
             Self::Flow | Self::Control(_) => None,
         }
     }

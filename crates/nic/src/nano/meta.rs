@@ -1,7 +1,7 @@
 //! Metadata between the blocks and the pipelines (nanotransport.md, section 3.1), and where each value
 //! stands among those of a program ([`crate::ir::Pipeline::meta`]).
 
-use units::HostId;
+use units::{HostId, MsgId};
 
 use super::buffers::Buffer;
 
@@ -26,6 +26,40 @@ pub struct Ingress {
     pub is_last_pkt: bool,
     /// There is no payload for reassembly.
     pub drop: bool,
+    /// Who gets the payload.
+    pub to: To,
+}
+
+/// Who gets the payload of a packet (`TO_HOST` and so on in `nano.p4`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum To {
+    /// The host, in a message that reassembly has made whole.
+    #[default]
+    Host,
+    /// Software on the host: the packet as it is.
+    Software,
+    /// Nobody: the program is whom the message was for.
+    Nobody,
+}
+
+impl To {
+    /// The value of `ingress_metadata_t.to`; one that has no meaning is the host.
+    #[must_use]
+    pub const fn from_number(n: u128) -> Self {
+        match n {
+            1 => Self::Software,
+            2 => Self::Nobody,
+            _ => Self::Host,
+        }
+    }
+}
+
+/// What the header of a packet says of its message's id: the context, which is the low half, and what is
+/// above the bits of the number that choose one of `tx_ids` cells (rule 7).
+#[must_use]
+pub fn carried_id(tx_msg_id: u16, src_context: u16, tx_ids: u16) -> MsgId {
+    let high = tx_msg_id / tx_ids.max(1);
+    MsgId(u64::from(high) << 16 | u64::from(src_context))
 }
 
 /// A packet that the egress pipeline is to make.

@@ -11,7 +11,9 @@ use testkit::Star;
 use trimline_nic::interp::Machine;
 use trimline_nic::ir;
 use trimline_nic::nano::config::Config;
+use trimline_nic::nano::device::Device;
 use trimline_nic::nano::endpoint::Nano;
+use trimline_nic::nano::payload::PayloadStage;
 use units::{Dur, HostId, MsgId, Rate, Time};
 use wire::nano::{Header, Kind, Protocol, Repr};
 
@@ -56,6 +58,22 @@ pub(crate) fn config(protocol: Protocol, rtt_packets: u16) -> Config {
 pub(crate) fn nic(program: &Arc<ir::Program>, config: Config) -> Nano {
     let machine = Machine::new(Arc::clone(program));
     Nano::new(program, Box::new(machine), config).unwrap()
+}
+
+/// A NIC with bytes of `host` that runs `program` by the interpreter.
+pub(crate) fn device(host: HostId, program: &Arc<ir::Program>, config: Config) -> Device {
+    device_with(host, program, config, None)
+}
+
+/// The same with a stage for payload.
+pub(crate) fn device_with(
+    host: HostId,
+    program: &Arc<ir::Program>,
+    config: Config,
+    stage: Option<Box<dyn PayloadStage>>,
+) -> Device {
+    let machine = Machine::new(Arc::clone(program));
+    Device::new(host, program, Box::new(machine), config, stage).unwrap()
 }
 
 /// One NIC, to which packets are given by hand, and which is asked what it answers.

@@ -26,6 +26,9 @@ fn frame(draw: &mut Draw) -> Vec<u8> {
     frame[23] = [154, 155, 197, 198, 199, 253, 200][draw.below(7) as usize];
     // One flag as a rule.
     frame[34] = if draw.below(4) == 0 { draw.bits() as u8 } else { 1 << draw.below(5) };
+    if draw.below(4) == 0 {
+        key_value(draw, &mut frame);
+    }
     if draw.below(20) == 0 {
         let at = draw.below(frame.len() as u64) as usize;
         frame[at] ^= 1 << draw.below(8);
@@ -34,6 +37,18 @@ fn frame(draw: &mut Draw) -> Vec<u8> {
         frame.truncate(draw.below(70) as usize);
     }
     frame
+}
+
+/// A request of `kv_rules.p4` behind the header: few keys, so that some are found.
+fn key_value(draw: &mut Draw, frame: &mut Vec<u8>) {
+    frame[34] = 0x01;
+    frame[39..41].copy_from_slice(&32_u16.to_be_bytes());
+    frame.truncate(64);
+    frame.extend(b"KVC1");
+    frame.push(1 + draw.below(2) as u8);
+    frame.extend([0; 10]);
+    frame.push(draw.below(4) as u8);
+    frame.extend((0..16).map(|_| draw.bits() as u8));
 }
 
 #[test]
@@ -69,7 +84,7 @@ fn stages_are_those_of_the_paper() {
         let stages = ir::stages(&program);
         let got: Vec<_> = stages.iter().map(|s| (s.stages, s.cycles)).collect();
         let wanted = match variant.file {
-            "ndp.p4" | "window.p4" => [(3, 5), (1, 1)],
+            "ndp.p4" | "ndp_bypass.p4" | "window.p4" => [(3, 5), (1, 1)],
             "homa.p4" => [(5, 9), (2, 3)],
             // Not in the paper: what the flow has, what divides one after the other, what is said.
             "hpcc.p4" | "swift.p4" => [(5, 5), (1, 1)],
