@@ -1,10 +1,14 @@
 //! The P4 front end on arbitrary text, and on Trimline's own programs with a piece replaced: it never
-//! panics, and what it accepts keeps the rules of the IR.
+//! panics, and what it accepts keeps the rules of the IR, is interpreted and becomes Rust.
 
 #![no_main]
 
+use std::sync::Arc;
+
 use libfuzzer_sys::fuzz_target;
-use nic::{ir, p4};
+use nic::interp::Machine;
+use nic::program::{NoExterns, Program};
+use nic::{ir, p4, rust};
 
 /// Programs to spoil, and what they include.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -45,6 +49,14 @@ fn compile(text: &str) {
     }
     if let Some(program) = compiled.program {
         assert_eq!(ir::check(&program), Ok(()));
-        let _ = ir::stages(&program);
+        let _ = ir::hazards(&program);
+        let program = Arc::new(program);
+        let _ = rust::generate(&program, "Fuzzed");
+        let mut machine = Machine::new(Arc::clone(&program));
+        for (at, pipeline) in (0..).map(ir::PipelineId).zip(&program.pipelines) {
+            let mut meta = vec![u128::MAX; pipeline.meta.len()];
+            let packet = text.as_bytes();
+            let _ = machine.run(at, packet, &mut meta, &mut Vec::new(), &mut NoExterns);
+        }
     }
 }

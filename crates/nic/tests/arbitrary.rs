@@ -2,10 +2,13 @@
 //! and what it accepts keeps the rules of the IR. The long form of this is the fuzz target `p4`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use trimline_nic::{ir, p4};
+use trimline_nic::interp::Machine;
+use trimline_nic::program::{NoExterns, Program};
+use trimline_nic::{ir, p4, rust};
 
 /// Pieces of the language, to be put anywhere.
 const PIECES: &[&str] = &[
@@ -121,8 +124,24 @@ fn compile(text: &str) {
         assert!(!diagnostic.to_string().contains('\n'), "one line: {diagnostic}");
     }
     match compiled.program {
-        Some(program) => assert_eq!(ir::check(&program), Ok(()), "of\n{text}"),
+        Some(program) => use_program(program, text),
         None => assert!(!compiled.diagnostics.is_empty(), "refused without a word:\n{text}"),
+    }
+}
+
+/// What is accepted keeps the rules of the IR, and all that works on the IR can take it.
+fn use_program(program: ir::Program, text: &str) {
+    assert_eq!(ir::check(&program), Ok(()), "of\n{text}");
+    let _ = ir::hazards(&program);
+    let program = Arc::new(program);
+    assert!(rust::generate(&program, "Drawn").contains("FINGERPRINT"));
+    let mut machine = Machine::new(Arc::clone(&program));
+    for (at, pipeline) in (0..).map(ir::PipelineId).zip(&program.pipelines) {
+        for byte in [0, 8, 0xff] {
+            let mut meta = vec![u128::MAX; pipeline.meta.len()];
+            let packet = [byte; 80];
+            let _ = machine.run(at, &packet, &mut meta, &mut Vec::new(), &mut NoExterns);
+        }
     }
 }
 
@@ -179,6 +198,14 @@ fn growth_is_limited() {
         })
         .collect();
     compile(&format!("control c0(inout bit<8> x) {{ apply {{ x = x + 1; }} }}\n{calls}"));
+    for (length, calls) in [(4000, 1), (40, 2)] {
+        let body = |n: usize| format!("a{}(); ", n - 1).repeat(calls);
+        let actions: String =
+            (1..length).map(|n| format!("action a{n}() {{ {} }}\n", body(n))).collect();
+        let last = format!("apply {{ a{}(); }}", length - 1);
+        compile(&format!("action a0() {{ }} {actions} control c() {{ {last} }}"));
+        compile(&format!("control c() {{ action a0() {{ }} {actions} {last} }}"));
+    }
     compile("const int a = 1 << 1000000000;");
     compile(&format!("const int a = {};", "(1 << 4000) * ".repeat(50) + "1"));
     compile(&"header h { bit<8> a; } ".repeat(20_000));
