@@ -97,6 +97,9 @@ pub(crate) struct P4Check {
     /// Give a constant of the program another value (may be repeated)
     #[arg(long = "constant", value_name = "NAME=VALUE", value_parser = constant)]
     pub(crate) constants: Vec<(String, i128)>,
+    /// Check a file of entries for its tables, too (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) entries: Option<PathBuf>,
 }
 
 /// `NAME=VALUE`: a number as P4 writes it (`12`, `0xff`, `0b11`, `-1`), `true` or `false`.

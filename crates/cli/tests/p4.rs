@@ -55,3 +55,29 @@ fn constants_are_checked() {
     let said = String::from_utf8(twice.stderr).unwrap();
     assert!(said.contains("two values are to replace that of `TRIM`"), "{said}");
 }
+
+#[test]
+fn entries_are_checked_against_the_program() {
+    let program = "crates/nic/tests/small/flow_counter.p4";
+    let dir = tempfile::tempdir().unwrap();
+    let with = |name: &str, text: &str| {
+        let file = dir.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        check(program, &["--entries", file.to_str().unwrap()])
+    };
+    let text = "[[entry]]\ntable = \"flows\"\n\
+                key = { \"h.ipv4.dst\" = \"10.0.2.0/24\", \"h.ipv4.protocol\" = 6 }\n\
+                action = \"flow\"\narguments = { number = 3 }\n";
+    let good = with("good.toml", text);
+    assert_eq!(good.status.code(), Some(0), "{good:?}");
+    let said = String::from_utf8(good.stdout).unwrap();
+    assert!(said.contains("  table Work.flows: 3 of 64 entries"), "{said}");
+    let broken = with("broken.toml", &text.replace("number = 3", "number = 300"));
+    assert_eq!(broken.status.code(), Some(2), "{broken:?}");
+    let said = String::from_utf8(broken.stderr).unwrap();
+    for part in ["broken.toml:5:24", "`number`: 300 does not fit 8 bits", "help: "] {
+        assert!(said.contains(part), "no {part:?} in\n{said}");
+    }
+    let missing = check(program, &["--entries", "nowhere.toml"]);
+    assert_eq!(missing.status.code(), Some(2), "{missing:?}");
+}

@@ -108,9 +108,10 @@ impl State {
     ///
     /// # Errors
     /// The table's entries are constant, it is full, it has the entry, or the entry does not fit it.
-    pub fn insert(&mut self, table: TableId, entry: Entry) -> Result<(), Refused> {
+    pub fn insert(&mut self, table: TableId, mut entry: Entry) -> Result<(), Refused> {
         let known = self.changeable(table)?;
         check_entry(&self.program, known, &entry)?;
+        entry.patterns = canonical(known, &entry.patterns);
         let (name, size) = (known.name.clone(), known.size);
         let lookup = &mut self.tables[table.index()];
         if lookup.find(&entry.patterns, entry.priority).is_some() {
@@ -133,12 +134,36 @@ impl State {
         patterns: &[Pattern],
         priority: u32,
     ) -> Result<(), Refused> {
-        let missing = Refused::Missing { table: self.changeable(table)?.name.clone() };
+        let at = self.find(table, patterns, priority)?;
         let lookup = &mut self.tables[table.index()];
-        let at = lookup.find(patterns, priority).ok_or(missing)?;
         lookup.entries.remove(at);
         lookup.index();
         Ok(())
+    }
+
+    /// Gives the entry with these patterns and this priority (of no meaning without ternary keys)
+    /// another action.
+    ///
+    /// # Errors
+    /// The table's entries are constant, it has none such, or the action does not fit the table.
+    pub fn modify(
+        &mut self,
+        table: TableId,
+        patterns: &[Pattern],
+        priority: u32,
+        choice: Choice,
+    ) -> Result<(), Refused> {
+        let at = self.find(table, patterns, priority)?;
+        check_choice(&self.program, &self.program.tables[table.index()], &choice, false)?;
+        self.tables[table.index()].entries[at].choice = choice;
+        Ok(())
+    }
+
+    /// Where the entry is that the control plane names so.
+    fn find(&self, table: TableId, patterns: &[Pattern], priority: u32) -> Result<usize, Refused> {
+        let known = self.changeable(table)?;
+        let found = self.tables[table.index()].find(&canonical(known, patterns), priority);
+        found.ok_or_else(|| Refused::Missing { table: known.name.clone() })
     }
 
     /// Changes what runs where no entry matches.
@@ -213,6 +238,12 @@ impl State {
     }
 }
 
+/// Patterns written so that equal sets are equal.
+fn canonical(table: &Table, patterns: &[Pattern]) -> Vec<Pattern> {
+    let pairs = patterns.iter().zip(&table.keys);
+    pairs.map(|(pattern, key)| pattern.canonical(key.value.width)).collect()
+}
+
 fn place(index: u128) -> Option<usize> {
     usize::try_from(index).ok()
 }
@@ -250,7 +281,8 @@ impl Lookup {
             exact: all_exact.then(HashMap::default),
         };
         for entry in &table.entries {
-            lookup.insert(entry.clone());
+            let patterns = canonical(table, &entry.patterns);
+            lookup.insert(Entry { patterns, ..entry.clone() });
         }
         lookup
     }
@@ -419,6 +451,25 @@ mod tests {
         assert_eq!(gone, Err(Refused::Missing { table: table() }));
         let wide = state.insert(TABLE, entry(&[Pattern::Value(5)], 0, 512)).unwrap_err();
         assert_eq!(wide.to_string(), "0x200 does not fit the 9 bits of send.port");
+    }
+
+    #[test]
+    fn an_entry_is_found_however_its_patterns_are_written() {
+        let mut state = with_keys(&[Ternary]);
+        state.insert(TABLE, entry(&[masked(7, 0xff)], 1, 1)).unwrap();
+        state.insert(TABLE, entry(&[masked(0, 0)], 2, 2)).unwrap();
+        let duplicate = Err(Refused::Duplicate { table: "by_kind".to_owned() });
+        assert_eq!(state.insert(TABLE, entry(&[Pattern::Value(7)], 1, 3)), duplicate);
+        assert_eq!(state.insert(TABLE, entry(&[Pattern::Any], 2, 3)), duplicate);
+        let choice = Choice { action: 1, args: vec![5] };
+        state.modify(TABLE, &[Pattern::Any], 2, choice.clone()).unwrap();
+        assert_eq!([7, 8].map(|key| port(&state, &[key])), [1, 5]);
+        let missing = Err(Refused::Missing { table: "by_kind".to_owned() });
+        assert_eq!(state.modify(TABLE, &[Pattern::Any], 3, choice), missing);
+        let wide = Choice { action: 1, args: vec![512] };
+        assert!(state.modify(TABLE, &[Pattern::Any], 2, wide).is_err());
+        state.remove(TABLE, &[Pattern::Value(7)], 1).unwrap();
+        assert_eq!(port(&state, &[7]), 5);
     }
 
     #[test]

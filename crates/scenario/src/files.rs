@@ -28,6 +28,16 @@ pub(crate) fn read(
     key: &'static str,
     dir: &Path,
 ) -> Result<Named, Diagnostic> {
+    read_noting(table, key, dir, "fingerprint")
+}
+
+/// As [`read`], for the second file of a table: its fingerprint is noted under another name.
+pub(crate) fn read_noting(
+    table: &mut Reader<'_>,
+    key: &'static str,
+    dir: &Path,
+    note: &'static str,
+) -> Result<Named, Diagnostic> {
     let written: PathBuf = table.need(key)?;
     let path = if table.is_set_by_option(key) && written.is_file() {
         written.clone()
@@ -42,22 +52,26 @@ pub(crate) fn read(
     let path = std::path::absolute(&path).unwrap_or(path);
     table.resolve(key, &path);
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-    unchanged(table, &format!("{:016x}", fingerprint(&text)))?;
+    unchanged(table, note, &format!("{:016x}", fingerprint(&text)))?;
     let source = Arc::new(Source { name: written.display().to_string(), text });
     Ok(Named { path, source })
 }
 
 /// Note `fingerprint` in the resolved scenario, and check that it is that of the run if the
 /// scenario comes from a manifest.
-fn unchanged(table: &mut Reader<'_>, fingerprint: &str) -> Result<(), Diagnostic> {
+fn unchanged(
+    table: &mut Reader<'_>,
+    note: &'static str,
+    fingerprint: &str,
+) -> Result<(), Diagnostic> {
     let mut noted = toml::Table::new();
-    noted.insert("fingerprint".to_owned(), toml::Value::String(fingerprint.to_owned()));
+    noted.insert(note.to_owned(), toml::Value::String(fingerprint.to_owned()));
     table.keep("about", noted);
     let Some(mut about) = table.table("about")? else { return Ok(()) };
-    match about.maybe::<String>("fingerprint")? {
+    match about.maybe::<String>(note)? {
         Some(before) if before != fingerprint => {
             let message = "the file has changed since the run of this manifest";
-            let error = about.error("fingerprint", message, "it was another one");
+            let error = about.error(note, message, "it was another one");
             Err(error.hint(
                 "restore the file; to run with the new one, run the scenario, not its manifest",
             ))

@@ -49,7 +49,7 @@ pub use error::Error;
 pub use fabric::Progress;
 pub use files::read_text;
 pub use measure::Measure;
-pub use p4::{CheckedProgram, check_program};
+pub use p4::{CheckedProgram, Entries, check_program};
 pub use packet_latency::Latencies;
 pub use reader::{Knob, Reader};
 pub use registry::list;

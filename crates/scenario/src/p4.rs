@@ -1,4 +1,6 @@
-//! P4 programs that scenarios name: `program`, `constants`, `backend`.
+//! P4 programs that scenarios name: `program`, `constants`, `entries`, `backend`.
+
+mod entries;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,6 +9,8 @@ use std::sync::Arc;
 use nic::interp::Machine;
 use nic::ir;
 use nic::program::{Externs, Program};
+
+pub use entries::Entries;
 
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::Value;
@@ -29,23 +33,34 @@ const BACKENDS: [(&str, Backend); 2] =
 pub(crate) struct Compiled {
     /// What it is.
     pub(crate) program: Arc<ir::Program>,
+    entries: Entries,
     backend: Backend,
 }
 
 impl Compiled {
-    /// Read `program`, relative to `dir`, `constants` and `backend`.
+    /// Read `program`, relative to `dir`, `constants`, `entries` and `backend`.
     pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Self, Diagnostic> {
         let program = Arc::new(program(table, dir)?);
+        let entries = match table.node("entries") {
+            None => Entries::default(),
+            Some(_) => {
+                let file = files::read_noting(table, "entries", dir, "entries_fingerprint")?;
+                Entries::read(&program, &file.source.name, &file.source.text)?
+            }
+        };
         let (_, backend) = *table.choose("backend", &BACKENDS, |(name, _)| name)?;
-        Ok(Self { program, backend })
+        Ok(Self { program, entries, backend })
     }
 
     /// What runs it, in the state in which it begins; `None` if there is no generated code of it.
     pub(crate) fn runs<E: Externs + ?Sized>(&self) -> Option<Box<dyn Program<E>>> {
-        match self.backend {
-            Backend::Interpreter => Some(Box::new(Machine::new(Arc::clone(&self.program)))),
-            Backend::Rust => programs::find(Arc::clone(&self.program)),
-        }
+        let program = Arc::clone(&self.program);
+        let mut runs: Box<dyn Program<E>> = match self.backend {
+            Backend::Interpreter => Box::new(Machine::new(program)),
+            Backend::Rust => programs::find(program)?,
+        };
+        self.entries.apply(runs.state());
+        Some(runs)
     }
 
     /// As `runs`, with an error that names the key in the table that the program is from.

@@ -22,6 +22,12 @@ pub struct Fault {
 /// What makes an entry impossible in its table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryFault {
+    /// Without keys nothing is looked up (P4-16 section 14.2.1.1).
+    #[error("table {table} has no keys, and so no entries")]
+    Keyless {
+        /// The table's name.
+        table: String,
+    },
     /// Number of keys.
     #[error("table {table} has {wanted} keys, the entry {got}")]
     Keys {
@@ -108,6 +114,9 @@ pub fn check(program: &Program) -> Result<(), Fault> {
 /// What is wrong with it.
 pub fn check_entry(program: &Program, table: &Table, entry: &Entry) -> Result<(), EntryFault> {
     let (wanted, got) = (table.keys.len(), entry.patterns.len());
+    if wanted == 0 {
+        return Err(EntryFault::Keyless { table: table.name.clone() });
+    }
     if wanted != got {
         return Err(EntryFault::Keys { table: table.name.clone(), wanted, got });
     }
@@ -304,9 +313,6 @@ impl Checker<'_> {
         ensure(actions, table.place, || format!("{}: no such action", table.name))?;
         ensure(table.entries.len() <= table.size as usize, table.place, || {
             format!("table {} has room for {} entries", table.name, table.size)
-        })?;
-        ensure(!table.keys.is_empty() || table.entries.is_empty(), table.place, || {
-            format!("{}: entries without keys", table.name)
         })?;
         for entry in &table.entries {
             check_entry(self.program, table, entry).map_err(|e| fault(e.to_string()))?;

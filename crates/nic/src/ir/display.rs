@@ -156,7 +156,8 @@ impl Printer<'_, '_> {
             let args = list(&choice.args, |arg| format!("{arg:#x}"));
             format!("{}({args})", action(choice.action))
         };
-        self.line(format_args!("table {} of {}", table.name, table.size))?;
+        let entries = constant(table.const_entries);
+        self.line(format_args!("table {} of {} {entries}entries", table.name, table.size))?;
         self.inside(|p| {
             for key in &table.keys {
                 let kind = match key.kind {
@@ -177,9 +178,8 @@ impl Printer<'_, '_> {
             }
             for entry in &table.entries {
                 let patterns = list(&entry.patterns, ToString::to_string);
-                let constant = constant(table.const_entries);
                 let (priority, choice) = (entry.priority, choice(&entry.choice));
-                p.line(format_args!("{constant}entry {priority} {patterns}: {choice}"))?;
+                p.line(format_args!("entry {priority} {patterns}: {choice}"))?;
             }
             let constant = constant(table.const_default);
             p.line(format_args!("{constant}default {}", choice(&table.default)))
@@ -387,7 +387,7 @@ pipeline main
   action nothing()
   action send(send.port)
     meta.port = send.port
-  table by_kind of 4
+  table by_kind of 4 entries
     key kind: exact hdr.h.kind
     may run nothing
     may run send tableonly

@@ -80,7 +80,9 @@ fn change_table(draw: &mut Draw, one: &mut Machine, other: &mut dyn Program<Answ
     let old = states[0].entries(id).first().cloned();
     let results = states.map(|state| {
         let removed = old.as_ref().map(|old| state.remove(id, &old.patterns, old.priority));
-        (removed, state.insert(id, entry.clone()), state.set_default(id, choice.clone()))
+        let inserted = state.insert(id, entry.clone());
+        let modified = state.modify(id, &entry.patterns, entry.priority, entry.choice.clone());
+        (removed, inserted, modified, state.set_default(id, choice.clone()))
     });
     assert_eq!(results[0], results[1]);
 }
