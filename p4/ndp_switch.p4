@@ -4,6 +4,8 @@
 //
 // Registers track how full the queues are, the packet in service included. That is all a P4 switch
 // can do: it cannot reach the packet at the tail, so it is always the arriving one that is trimmed.
+// Arrivals and departures come at once, so each has registers of its own, which it alone writes: the bytes
+// that have joined a queue and those that have left it, modulo 2^32. Their difference waits.
 
 #include <core.p4>
 #include <switch.p4>
@@ -57,8 +59,12 @@ struct headers_t {
     ndp_t      ndp;
 }
 
-/// Bytes in each queue.
-Register<bit<32>>(2) held;
+/// Bytes that have joined, of full packets and of headers; written on arrival.
+Register<bit<32>>(1) full_joined;
+Register<bit<32>>(1) headers_joined;
+/// Bytes that have left; written on departure.
+Register<bit<32>>(1) full_left;
+Register<bit<32>>(1) headers_left;
 
 parser NdpSwitchParser(packet_in packet, out headers_t headers) {
     state start {
@@ -88,12 +94,9 @@ control NdpSwitchArrival(inout headers_t headers, in arrival_t arrival,
         bool ndp = headers.ndp.isValid();
         bool chopped = ndp && (headers.ndp.flags & CHOPPED) != 0;
         bool full = !ndp || ((headers.ndp.flags & DATA) != 0 && !chopped && arrival.bounced == 0);
-        if (full) {
-            bit<32> bytes = held.read((bit<32>)FULL) + (bit<32>)length;
-            if (bytes <= DATA_CAPACITY) {
-                held.write((bit<32>)FULL, bytes);
-                decision.queue = FULL;
-            } else if (ndp) {
+        bit<32> full_after = full_joined.read(0) + (bit<32>)length;
+        if (full && full_after - full_left.read(0) > DATA_CAPACITY) {
+            if (ndp) {
                 length = length < TRIM_TO ? length : TRIM_TO;
                 decision.trim_to = length;
                 chopped = true;
@@ -102,24 +105,33 @@ control NdpSwitchArrival(inout headers_t headers, in arrival_t arrival,
                 decision.drop = 1;
             }
         }
-        if (!full) {
-            bit<32> bytes = held.read((bit<32>)HEADERS) + (bit<32>)length;
-            if (bytes <= HEADER_CAPACITY) {
-                held.write((bit<32>)HEADERS, bytes);
-                decision.queue = HEADERS;
-            } else if (BOUNCE && chopped && arrival.bounced == 0) {
-                decision.bounce = 1;
-            } else {
-                decision.drop = 1;
-            }
+        bit<32> headers_after = headers_joined.read(0) + (bit<32>)length;
+        bool room = headers_after - headers_left.read(0) <= HEADER_CAPACITY;
+        if (decision.drop == 1) {
+            return;
+        }
+        if (full) {
+            full_joined.write(0, full_after);
+            decision.queue = FULL;
+        } else if (room) {
+            headers_joined.write(0, headers_after);
+            decision.queue = HEADERS;
+        } else if (BOUNCE && chopped && arrival.bounced == 0) {
+            decision.bounce = 1;
+        } else {
+            decision.drop = 1;
         }
     }
 }
 
 control NdpSwitchDeparture(in departure_t departure) {
     apply {
-        bit<32> queue = (bit<32>)departure.queue;
-        held.write(queue, held.read(queue) - (bit<32>)departure.length);
+        bit<32> length = (bit<32>)departure.length;
+        if (departure.queue == FULL) {
+            full_left.write(0, full_left.read(0) + length);
+        } else {
+            headers_left.write(0, headers_left.read(0) + length);
+        }
     }
 }
 

@@ -22,10 +22,12 @@ mod check;
 mod display;
 #[cfg(test)]
 pub(crate) mod example;
+mod hazards;
 mod stages;
 
 pub use check::{EntryFault, Fault, check, check_choice, check_entry, prefix_length};
 pub(crate) use display::called;
+pub use hazards::{Access, Hazard, Memory, PACKET_CYCLES, Port, Unit, hazards, memories};
 pub use stages::{MEMORY_LATENCY, Ready, Schedule, Stages, Step, stages};
 
 /// Widest value, bits.
@@ -275,6 +277,17 @@ pub enum Pattern {
 }
 
 impl Pattern {
+    /// The same set, always written the same way: a mask without bits is [`Self::Any`], one with all
+    /// bits of the width is a value.
+    #[must_use]
+    pub fn canonical(self, width: u16) -> Self {
+        match self {
+            Self::Mask { mask: 0, .. } => Self::Any,
+            Self::Mask { value, mask: bits } if bits == mask(width) => Self::Value(value),
+            other => other,
+        }
+    }
+
     /// Whether it has this value.
     #[must_use]
     pub fn matches(self, x: u128) -> bool {
@@ -573,7 +586,7 @@ pub struct TableAction {
 /// A part of a table's key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
-    /// As the source writes it, or its `@name`.
+    /// As the source writes it.
     pub name: String,
     /// What is looked up, in the slots of the table's pipeline.
     pub value: Expr,
@@ -669,6 +682,16 @@ pub struct Value {
     pub width: u16,
 }
 
+/// What stands behind the last point of a path, as the source writes it.
+fn last_part(path: &str) -> &str {
+    plain(path.rsplit('.').next().unwrap_or(path))
+}
+
+/// Without the `$2` that tells it from another one of its name.
+fn plain(name: &str) -> &str {
+    name.split('$').next().unwrap_or(name)
+}
+
 /// All ones in the lowest `width` bits.
 #[must_use]
 pub fn mask(width: u16) -> u128 {
@@ -681,6 +704,47 @@ impl Program {
     pub fn pipeline(&self, name: &str) -> Option<PipelineId> {
         let at = self.pipelines.iter().position(|pipeline| pipeline.name == name)?;
         Some(PipelineId(u32::try_from(at).ok()?))
+    }
+
+    /// The first of the externs that are of the same instance as this one (or the same function).
+    #[must_use]
+    pub fn instance(&self, which: ExternId) -> ExternId {
+        let known = &self.externs[which.index()];
+        let same = |other: &Extern| other.instance == known.instance && other.kind == known.kind;
+        let first = (0..).zip(&self.externs).find(|(_, other)| same(other));
+        first.map_or(which, |(at, _)| ExternId(at))
+    }
+
+    /// The table of this name: the whole, or the part behind the last point if only one table has that.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<TableId> {
+        let whole = self.tables.iter().position(|table| table.name == name);
+        let at = whole.or_else(|| {
+            let mut alike = (0..).zip(&self.tables).filter(|(_, t)| last_part(&t.name) == name);
+            alike.next().filter(|_| alike.next().is_none()).map(|(at, _)| at)
+        })?;
+        Some(TableId(u32::try_from(at).ok()?))
+    }
+
+    /// Parameters of an action of a table, as [`Choice::args`] has them: names as the action declares
+    /// them, and widths.
+    #[must_use]
+    pub fn params(&self, table: &Table, action: &TableAction) -> Vec<(&str, u16)> {
+        let pipeline = &self.pipelines[table.pipeline.index()];
+        let action = &pipeline.actions[action.action.index()];
+        let named = action.params.iter().map(|param| {
+            let slot = &pipeline.slots[param.index()];
+            let inside = slot.name.strip_prefix(&*action.name).and_then(|n| n.strip_prefix('.'));
+            (plain(inside.unwrap_or_else(|| last_part(&slot.name))), slot.width)
+        });
+        named.collect()
+    }
+
+    /// The name that the source gives an action of a table.
+    #[must_use]
+    pub fn action_name(&self, table: &Table, action: &TableAction) -> &str {
+        let pipeline = &self.pipelines[table.pipeline.index()];
+        last_part(&pipeline.actions[action.action.index()].name)
     }
 
     /// A number for the program's text: whether code was generated from just this program. (FNV-1a, 64

@@ -7,10 +7,13 @@
 //!
 //! A value is ready when all that it is computed from is; under a condition, when that is, too. A
 //! packet's values move from stage to stage in registers of their own, so a later assignment to the
-//! same slot waits for nothing. Only accesses to one register or one extern instance keep their order.
+//! same slot waits for nothing. Accesses to one register or one extern instance keep their order, and
+//! each of its ports (reading, writing, a method) serves one of them at a time. What that means for
+//! packets that follow one another, [`hazards`](super::hazards()) says.
 
 use super::{
-    ActionId, Block, Expr, ExprKind, Pipeline, Program, SlotId, Stmt, StmtKind, Table, TableId,
+    ActionId, Block, Expr, ExprKind, Pipeline, Program, RegisterId, SlotId, Stmt, StmtKind, Table,
+    TableId,
 };
 
 /// Cycles from a table's keys to the action, and from a register's index to its value.
@@ -75,31 +78,41 @@ impl Ready {
         if latency == 0 {
             return self;
         }
-        Self { stage: self.stage + 1, cycle: self.cycle + latency, depth: 0 }
+        Self { stage: self.stage + 1, cycle: self.cycle.saturating_add(latency), depth: 0 }
     }
 }
 
 /// Schedules every control of a program that [`check`](super::check()) accepts.
 #[must_use]
 pub fn stages(program: &Program) -> Stages<'_> {
-    program.pipelines.iter().map(|pipeline| schedule(program, pipeline)).collect()
+    program.pipelines.iter().map(|pipeline| schedule(program, pipeline, &[])).collect()
 }
 
-fn schedule<'a>(program: &'a Program, pipeline: &'a Pipeline) -> Schedule<'a> {
-    let state = Known {
+/// Schedules a control in which registers are not accessed before some time.
+pub(super) fn schedule<'a>(
+    program: &'a Program,
+    pipeline: &'a Pipeline,
+    delayed: &[(RegisterId, Ready)],
+) -> Schedule<'a> {
+    let mut state = Known {
         slots: vec![Ready::default(); pipeline.slots.len()],
-        registers: vec![Ready::default(); program.registers.len()],
+        reads: vec![Ready::default(); program.registers.len()],
+        writes: vec![Ready::default(); program.registers.len()],
         externs: vec![Ready::default(); program.externs.len()],
+        ports: vec![Ready::default(); program.externs.len()],
         on: Ready::default(),
     };
-    let mut walk = Walk { program, pipeline, known: state, steps: Vec::new() };
+    for (register, ready) in delayed {
+        state.reads[register.index()] = *ready;
+    }
+    let mut walk = Walk { program, pipeline, known: state, steps: Vec::new(), end: 0 };
     walk.block(&pipeline.control);
     let last = walk.known.all();
-    let steps = walk.steps;
+    let (steps, end) = (walk.steps, walk.end);
     let all = steps.iter().map(|step| step.at).chain([last]);
     Schedule {
         stages: all.clone().map(|at| at.stage).max().unwrap_or(0) + 1,
-        cycles: all.clone().map(|at| at.cycle).max().unwrap_or(0) + 1,
+        cycles: all.clone().map(|at| at.cycle).max().unwrap_or(0).max(end) + 1,
         depth: all.map(|at| at.depth).max().unwrap_or(0),
         steps,
     }
@@ -109,10 +122,13 @@ fn schedule<'a>(program: &'a Program, pipeline: &'a Pipeline) -> Schedule<'a> {
 #[derive(Clone)]
 struct Known {
     slots: Vec<Ready>,
-    /// Last access.
-    registers: Vec<Ready>,
+    /// When a register can be read next, and when written.
+    reads: Vec<Ready>,
+    writes: Vec<Ready>,
     /// Last call of the instance, by the first extern of the program that is of that instance.
     externs: Vec<Ready>,
+    /// When a method can be called next.
+    ports: Vec<Ready>,
     /// Whether this point is reached.
     on: Ready,
 }
@@ -128,8 +144,10 @@ impl Known {
         let on = self.on.and(other.on);
         let pairs = [
             (&mut self.slots, &before.slots, &other.slots),
-            (&mut self.registers, &before.registers, &other.registers),
+            (&mut self.reads, &before.reads, &other.reads),
+            (&mut self.writes, &before.writes, &other.writes),
             (&mut self.externs, &before.externs, &other.externs),
+            (&mut self.ports, &before.ports, &other.ports),
         ];
         for (here, before, other) in pairs {
             for ((here, before), other) in here.iter_mut().zip(before).zip(other) {
@@ -147,6 +165,8 @@ struct Walk<'a> {
     pipeline: &'a Pipeline,
     known: Known,
     steps: Vec<Step<'a>>,
+    /// Last cycle in which an extern that answers nothing is at work.
+    end: u32,
 }
 
 impl<'a> Walk<'a> {
@@ -299,27 +319,31 @@ impl<'a> Walk<'a> {
             }
             StmtKind::Call { which, args, results } => {
                 let known = &self.program.externs[which.index()];
-                let instance = |other: &super::Extern| {
-                    other.instance == known.instance && other.kind == known.kind
-                };
-                let unit = self.program.externs.iter().position(instance).unwrap_or(which.index());
-                at = args
-                    .iter()
-                    .fold(at.and(self.known.externs[unit]), |at, a| at.and(self.expr(a)));
+                let unit = self.program.instance(*which).index();
+                at = at.and(self.known.externs[unit]).and(self.known.ports[which.index()]);
+                at = args.iter().fold(at, |at, a| at.and(self.expr(a)));
                 self.known.externs[unit] = at;
+                let busy = known.latency.max(1);
+                self.known.ports[which.index()] = at.answered(busy);
+                self.end = self.end.max(at.cycle.saturating_add(busy - 1));
                 for to in results {
                     self.known.slots[to.index()] = at.answered(known.latency);
                 }
             }
             StmtKind::ReadRegister { register, index, to } => {
-                at = at.and(self.expr(index)).and(self.known.registers[register.index()]);
-                self.known.registers[register.index()] = at;
+                at = at.and(self.expr(index)).and(self.known.reads[register.index()]);
+                self.known.reads[register.index()] = at.answered(MEMORY_LATENCY);
+                // Not before what is read: in one cycle a memory gives what it had.
+                let writes = &mut self.known.writes[register.index()];
+                *writes = writes.and(at);
                 self.known.slots[to.index()] = at.answered(MEMORY_LATENCY);
             }
             StmtKind::WriteRegister { register, index, value } => {
                 at = at.and(self.expr(index)).and(self.expr(value));
-                at = at.and(self.known.registers[register.index()]);
-                self.known.registers[register.index()] = at;
+                at = at.and(self.known.writes[register.index()]);
+                for next in [&mut self.known.reads, &mut self.known.writes] {
+                    next[register.index()] = at.answered(MEMORY_LATENCY);
+                }
             }
             StmtKind::Count { index, .. } => at = at.and(self.expr(index)),
             _ => {}
@@ -433,7 +457,7 @@ mod tests {
             stmt(read),
             assign(PORT, Expr::constant(3, 9)),
         ];
-        assert_eq!(stages_of(control).0, [0, 1, 1, 0]);
+        assert_eq!(stages_of(control).0, [0, 1, 2, 0]);
     }
 
     #[test]
