@@ -211,7 +211,11 @@ fn a_scenario_runs_with_its_entries() {
         simulate(&scenario, &Options::default(), &mut |_| ()).unwrap().outcome.digest
     };
     let shipped = run(&[]);
-    assert_eq!(run(std::slice::from_ref(&own)), shipped, "the default is the window of the scenario");
+    assert_eq!(
+        run(std::slice::from_ref(&own)),
+        shipped,
+        "the default is the window of the scenario"
+    );
     assert_ne!(run(&[own.clone(), named("three.toml")]), shipped);
     for (file, part) in [
         ("full.toml", "full.toml:6:25: `packets`: 70000 does not fit 16 bits"),
