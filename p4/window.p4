@@ -57,7 +57,7 @@ control WindowIngress(inout headers_t headers, inout nothing_t local, in nic_t n
         ack.buf_ptr = headers.window.buf_ptr;
         ack.size_class = headers.window.size_class;
         ack.credit = credit;
-        ack.rank = (bit<8>)ack_no;
+        ack.rank = (bit<8>)ack_no;  // free here: egress writes it as the ackNo
         ack.flags = ACK_FLAG;
         ack.is_new_msg = 0;
         ack.is_rtx = 0;
@@ -80,9 +80,16 @@ control WindowIngress(inout headers_t headers, inout nothing_t local, in nic_t n
             bit<16> count = arrived.execute(info.rx_msg_id, info.is_new_msg == 1,
                                             RAW_WRITE, new_packets, RAW_ADD, new_packets);
             acknowledge(info.ack_no, count + nic.rtt_pkts);
+            // The payload goes to reassembly, which is told where it belongs.
+            ingress.src_ip = headers.ipv4.src;
+            ingress.src_context = headers.window.src_context;
+            ingress.msg_len = headers.window.msg_len;
+            ingress.pkt_offset = headers.window.pkt_offset;
+            ingress.dst_context = headers.window.dst_context;
             ingress.rx_msg_id = info.rx_msg_id;
+            ingress.tx_msg_id = headers.window.tx_msg_id;
             ingress.is_last_pkt = info.is_last_pkt;
-            ingress.drop = 0;  // the payload goes to reassembly
+            ingress.drop = 0;
         }
     }
 
