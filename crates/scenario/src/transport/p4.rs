@@ -63,12 +63,12 @@ fn config(table: &mut Reader<'_>, mode: Mode, protocols: &Protocols) -> Result<C
         timeout: table.given("timeout", p.map(|p| p.timeout))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| Timeouts(p.timeouts_max)))?.0,
         ingress_timeouts: table.given("ingress_timeouts", p.map(|p| p.ingress_timeouts))?,
-        probe: table.or("probe", true)?,
+        probe: table.given("probe", p.map(|p| p.probe))?,
         pull_cycles: table.given("pull_cycles", p.map(|p| p.pull_cycles))?,
-        pulls_max: table.or("pulls_max", 256)?,
-        remember: table.or("remember", 1024)?,
-        ingress_cycles: table.or("ingress_cycles", 23)?,
-        egress_cycles: table.or("egress_cycles", 12)?,
+        pulls_max: table.given("pulls_max", p.map(|p| p.pulls_max))?,
+        remember: table.given("remember", p.map(|p| p.remember))?,
+        ingress_cycles: table.given("ingress_cycles", p.map(|p| p.ingress_cycles))?,
+        egress_cycles: table.given("egress_cycles", p.map(|p| p.egress_cycles))?,
         spray: mode.needs_spraying(),
     };
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
