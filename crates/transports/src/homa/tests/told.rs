@@ -16,13 +16,11 @@ fn waiting_for_its_own_turn_is_no_silence() {
     net.ledger().assert_all_done();
 }
 
-/// Behind a long message that is open: each ACK tells of 33 numbers, so that nobody has to ask.
-#[test]
-fn messages_behind_an_open_one_are_told_in_groups() {
-    let mut net = net(w3(), 2);
-    net.submit(HostId(1), TO, 20_000_000);
+/// Send `count` short messages 10 us apart beside what is open, and see that their sender hears of each within
+/// `ack_delay`, without asking.
+fn all_are_told(net: &mut Net, count: u64) {
     let mut short = Vec::new();
-    for n in 0..500 {
+    for n in 0..count {
         net.run_until(Time::ZERO + Dur::from_us(10 * (n + 1)));
         short.push(net.submit(HostId(1), TO, 1000));
     }
@@ -32,7 +30,15 @@ fn messages_behind_an_open_one_are_told_in_groups() {
         let waited = net.record(key).acked.unwrap().since(net.record(key).delivered.unwrap());
         assert!(waited < Dur::from_us(1010), "{key}: {waited}, not after ack_delay");
     }
-    assert!(of_kind(&net, |kind| matches!(kind, Kind::NeedAck)).is_empty());
+    assert!(of_kind(net, |kind| matches!(kind, Kind::NeedAck)).is_empty());
+}
+
+/// Behind a long message that is open: each ACK tells of 33 numbers.
+#[test]
+fn messages_behind_an_open_one_are_told_in_groups() {
+    let mut net = net(w3(), 2);
+    net.submit(HostId(1), TO, 20_000_000);
+    all_are_told(&mut net, 500);
     // About a hundred are whole in each `ack_delay`: four ACKs.
     let acks = of_kind(&net, |kind| matches!(kind, Kind::Ack { .. })).len();
     assert!((20..=30).contains(&acks), "{acks} ACKs");
@@ -45,16 +51,5 @@ fn what_data_does_not_tell_of_is_told() {
     let mut net = net(w3(), 2);
     net.submit(HostId(1), TO, 10_000_000);
     net.submit(TO, HostId(1), 10_000_000);
-    let mut short = Vec::new();
-    for n in 0..200 {
-        net.run_until(Time::ZERO + Dur::from_us(10 * (n + 1)));
-        short.push(net.submit(HostId(1), TO, 1000));
-    }
-    net.run_until_idle(Dur::from_ms(100));
-    net.ledger().assert_all_done();
-    for key in short {
-        let waited = net.record(key).acked.unwrap().since(net.record(key).delivered.unwrap());
-        assert!(waited < Dur::from_us(1010), "{key}: {waited}");
-    }
-    assert!(of_kind(&net, |kind| matches!(kind, Kind::NeedAck)).is_empty());
+    all_are_told(&mut net, 200);
 }
