@@ -8,6 +8,8 @@ mod signals;
 mod switch_log;
 mod tier_queues;
 
+pub(crate) use queue::OverTime;
+
 use metrics::Timeline;
 use scenario::{Error, Scenario};
 
@@ -29,14 +31,14 @@ pub(crate) struct Probed {
     pub(crate) values: Vec<Option<f64>>,
     /// What happened, as a picture, if it draws one.
     pub(crate) timeline: Option<Timeline>,
-    /// The bytes in a queue (y) over time in microseconds (x), if it knows them: the corners of the line.
-    pub(crate) queue_bytes: Vec<(f64, f64)>,
+    /// A queue over time, if it knows one.
+    pub(crate) queue: Option<OverTime>,
 }
 
 impl Probed {
     /// Values of metrics, and nothing to draw.
     pub(crate) fn values(values: Vec<Option<f64>>) -> Self {
-        Self { values, timeline: None, queue_bytes: Vec::new() }
+        Self { values, timeline: None, queue: None }
     }
 }
 

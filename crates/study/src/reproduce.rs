@@ -227,8 +227,8 @@ fn probe(
     let named = probe.metrics.iter().zip(probed.values);
     ran.metrics.extend(named.filter_map(|(name, value)| Some(((*name).to_owned(), value?))));
     for shown in wanted {
-        if let Shown::OverTime(name) = shown {
-            ran.drawn.insert((*name).to_owned(), probed.queue_bytes.clone());
+        if let (Shown::OverTime(name), Some(queue)) = (shown, &probed.queue) {
+            ran.drawn.insert((*name).to_owned(), queue.corners());
         }
     }
     // One picture per point: the other seeds look the same.

@@ -90,7 +90,7 @@ impl Watch {
 fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let topology = scenario.topology();
     let options = Options { threads: Some(1), ..Options::default() };
-    let (_, watch) = scenario::observe(scenario, &options, Watch::new(scenario))?;
+    let (_, mut watch) = scenario::observe(scenario, &options, Watch::new(scenario))?;
     let busiest = watch.busiest()?;
     let levels = Levels::of(&watch.stays[busiest], watch.window);
     let rate = topology.links()[busiest].rate;
@@ -100,7 +100,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     Ok(Probed {
         values: levels.values().into_iter().chain([Some(utilization)]).collect(),
         timeline: None,
-        queue_bytes: over_time(&watch.stays[busiest], watch.window),
+        queue: Some(OverTime { stays: watch.stays.swap_remove(busiest), window: watch.window }),
     })
 }
 
@@ -120,10 +120,18 @@ fn steps(stays: &[Stay], from: Time, to: Time) -> impl Iterator<Item = (u64, Tim
     })
 }
 
-/// The corners of the line of bytes over time, in microseconds, of all that left in the window.
-fn over_time(stays: &[Stay], (from, to): (Time, Time)) -> Vec<(f64, f64)> {
-    let steps = steps(stays, from, to);
-    steps.flat_map(|(bytes, a, b)| [a, b].map(|at| (at.as_us_f64(), bytes as f64))).collect()
+/// A queue over time.
+pub(crate) struct OverTime {
+    stays: Vec<Stay>,
+    window: (Time, Time),
+}
+
+impl OverTime {
+    /// The corners of the line of bytes (y) over time in microseconds (x), of all that left in the window.
+    pub(crate) fn corners(&self) -> Vec<(f64, f64)> {
+        let steps = steps(&self.stays, self.window.0, self.window.1);
+        steps.flat_map(|(bytes, a, b)| [a, b].map(|at| (at.as_us_f64(), bytes as f64))).collect()
+    }
 }
 
 /// How long a queue had how many bytes.
@@ -215,8 +223,9 @@ mod tests {
         ];
         let corners =
             [(10.0, 100.0), (12.0, 100.0), (12.0, 0.0), (14.0, 0.0), (14.0, 200.0), (17.0, 200.0)];
-        assert_eq!(over_time(&stays, (us(10), us(17))), corners);
-        let all = over_time(&stays, (us(0), Time::NEVER));
+        let over = |window| OverTime { stays: stays.to_vec(), window }.corners();
+        assert_eq!(over((us(10), us(17))), corners);
+        let all = over((us(0), Time::NEVER));
         assert_eq!((all[0], *all.last().unwrap()), ((0.0, 0.0), (18.0, 200.0)));
     }
 
