@@ -82,14 +82,14 @@ pub struct Packet {
     pub token: u32,
     /// Bytes on the wire, every header included.
     pub wire_len: u16,
+    /// Switch-visible properties.
+    pub flags: Flags,
+    /// Traffic class, for priority queues and PFC. Zero is the lowest.
+    pub class: u8,
     /// Transport protocol: the IP protocol number, or one of the experimental numbers.
     pub proto: u8,
     /// Bytes of `hdr` in use.
     pub hdr_len: u8,
-    /// Traffic class, for priority queues and PFC. Zero is the lowest.
-    pub class: u8,
-    /// Switch-visible properties.
-    pub flags: Flags,
     /// The environment's own: what it wants at hand at every hop.
     pub scratch: [u16; 5],
     /// The transport header as on the wire, after IP.

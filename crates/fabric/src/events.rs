@@ -1,9 +1,10 @@
-//! The event queue: events in the order (time, kind, rank).
+//! What is to happen, in the order (time, kind, rank).
 //!
 //! What is scheduled once and never moves (arrivals, departures, timers that come soon) goes into a
-//! timing wheel whose slots cover the longest frame plus its propagation; what moves or lies far
+//! timing wheel that covers the longest frame plus its propagation; what moves or lies far
 //! ahead (other timers, applications, faults) into heaps. Without the wheel everything is in the
-//! heaps, and the run must come out the same.
+//! heaps, and the run must come out the same. Events are taken out a slot at a time
+//! ([`EventQueue::open`]); what comes up within the open slot is kept apart ([`EventQueue::fresh`]).
 //!
 //! Kinds among equal times (design.md section 4, rule 2): fault, departure, arrival, timer,
 //! application. Within a kind the entity's rank decides, a seed-drawn permutation of ids, so that no
@@ -17,26 +18,98 @@ use units::Time;
 
 use crate::config::Events;
 use crate::timers::IndexedHeap;
-use crate::wheel::{About, Onward, Span, Wheel};
+use crate::wheel::{Span, Wheel};
 
-/// What happens. Links, hosts and packets by their numbers in this partition.
+/// What happens, without when. Links, hosts and packets go by their numbers in this partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct About {
+    /// The [`Kind`] and, below [`About::KIND_SHIFT`], a link or host.
+    what: u32,
+    /// Of an arrival the packet, of a frame what it says.
+    pub(crate) packet: u32,
+}
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Event {
+    pub(crate) at: Time,
+    about: About,
+}
+
+/// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+#[repr(u8)]
+pub(crate) enum Kind {
     /// A packet arrives at the far end of a link.
-    Arrival { link: u32, packet: u32 },
+    Arrival,
     /// A port has finished a packet.
-    Departure(u32),
-    /// A frame of flow control ([`crate::pfc::Frame`]) arrives at the far end of a link.
-    Frame { link: u32, frame: u32 },
-    /// Something that flow control waits for may be due at a port.
-    Pause(u32),
+    Departure,
     /// A timer or a paced transmission of a host may be due.
-    Timer(u32),
-    /// A timer of, or a signal to, a host's application is due.
-    App(u32),
+    Timer,
+    /// A timer of, or a signal to, a host's application may be due.
+    App,
+    /// A frame of flow control ([`crate::pfc::Frame`]) arrives at the far end of a link.
+    Frame,
+    /// Something that flow control waits for may be due at a port.
+    Pause,
     /// The next fault.
     Fault,
 }
+
+impl About {
+    pub(crate) const NOTHING: Self = Self::new(Kind::Fault, 0, 0);
+    /// There are at most four million links.
+    const KIND_SHIFT: u32 = 29;
+
+    #[inline(always)]
+    const fn new(kind: Kind, link: u32, packet: u32) -> Self {
+        Self { what: (kind as u32) << Self::KIND_SHIFT | link, packet }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn at(self, at: Time) -> Event {
+        Event { at, about: self }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn is_arrival(self) -> bool {
+        self.what < 1 << Self::KIND_SHIFT
+    }
+
+    #[inline(always)]
+    pub(crate) const fn kind(self) -> Kind {
+        match self.what >> Self::KIND_SHIFT {
+            0 => Kind::Arrival,
+            1 => Kind::Departure,
+            2 => Kind::Timer,
+            3 => Kind::App,
+            4 => Kind::Frame,
+            5 => Kind::Pause,
+            _ => Kind::Fault,
+        }
+    }
+
+    /// The link or host. A host's number is that of its link, so this names a port in any case.
+    #[inline(always)]
+    pub(crate) const fn link(self) -> u32 {
+        self.what & ((1 << Self::KIND_SHIFT) - 1)
+    }
+}
+
+impl Event {
+    #[inline(always)]
+    const fn new(at: Time, kind: Kind, link: u32, packet: u32) -> Self {
+        Self { at, about: About::new(kind, link, packet) }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn about(self) -> About {
+        self.about
+    }
+}
+
+/// When an event comes and what it is among those of the same time.
+pub(crate) type Key = (Time, u32);
 
 /// The ranks of a fabric's links and hosts, the same in all partitions.
 pub(crate) struct Ranks {
@@ -61,14 +134,11 @@ impl Ranks {
 #[derive(Clone, Copy)]
 struct Pending {
     rank: u32,
-    /// The next `Timer` event in the wheel; later ones may be there too and mean nothing.
+    /// The next `Timer` event in the wheel or the open slot; later ones may be there too and mean nothing.
     near: Time,
     /// The `Timer` event in the heap.
     far: Time,
 }
-
-/// An event in a heap: time, order, and what it is about.
-type Spilled = Reverse<(Time, u32, About)>;
 
 pub(crate) struct EventQueue {
     /// How many links and hosts there are in all partitions.
@@ -76,15 +146,27 @@ pub(crate) struct EventQueue {
     hosts: u32,
     wheel: Wheel,
     /// What the wheel does not reach, or all of it.
-    spilled: BinaryHeap<Spilled>,
+    spilled: BinaryHeap<Reverse<Event>>,
     /// What moves: by 0 for faults, then rank of hosts for timers, then for applications.
     moving: IndexedHeap<Time>,
     /// The time of the first event outside the wheel.
     heap_at: Time,
+    /// When the open slot begins.
+    start: Time,
+    /// Where it ends: all that comes before has been taken out.
+    end: Time,
+    /// What has come up in the open slot, for the same.
+    fresh: BinaryHeap<Reverse<(Key, Event)>>,
     /// Packets on their way to other partitions: link, packet, arrival.
     pub(crate) leaving: Vec<(u32, u32, Time)>,
     /// Busy ports that lead there.
     pub(crate) crossing: Vec<u32>,
+    /// Switch ports at which headers wait in numbers.
+    pub(crate) crowded: u32,
+    /// Ranks of links, by their numbers in this partition.
+    ranks: Vec<u32>,
+    /// How many bits an order takes.
+    order_bits: u32,
     /// By host.
     pending: Vec<Pending>,
     /// Host by rank, of those in this partition.
@@ -92,15 +174,17 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// For `hosts` (their numbers in the whole fabric), and `busy` links of this partition.
+    /// For `hosts` and `links` of this partition (their numbers in the whole fabric), and slots of two to the
+    /// power of `shift` picoseconds.
     pub(crate) fn new(
         kind: Events,
         ranks: &Ranks,
         hosts: std::ops::Range<u32>,
-        busy: u32,
+        links: impl Iterator<Item = u32>,
         span: Span,
+        shift: u32,
     ) -> Self {
-        let (links, all) = (ranks.links.len() as u32, ranks.hosts.len() as u32);
+        let all = ranks.hosts.len() as u32;
         let mut by_rank = vec![u32::MAX; all as usize];
         let pending = |n: u32| {
             let rank = ranks.hosts[n as usize];
@@ -108,76 +192,118 @@ impl EventQueue {
             Pending { rank, near: Time::NEVER, far: Time::NEVER }
         };
         let pending = hosts.clone().map(pending).collect();
-        let orders = 1 + 2 * links + all;
         let wheel = match kind {
-            Events::Wheel => Wheel::new(orders, busy, span),
-            Events::Heap => Wheel::none(),
+            Events::Wheel => Wheel::new(shift, span.horizon),
+            Events::Heap => Wheel::none(shift),
         };
+        let orders = 1 + 3 * ranks.links.len() as u32 + 2 * all;
         Self {
-            links,
+            order_bits: orders.ilog2() + 1,
+            links: ranks.links.len() as u32,
             hosts: all,
             wheel,
             spilled: BinaryHeap::new(),
             moving: IndexedHeap::new(),
             heap_at: Time::NEVER,
+            start: Time::ZERO,
+            end: Time::ZERO,
+            fresh: BinaryHeap::new(),
             leaving: Vec::new(),
             crossing: Vec::new(),
+            crowded: 0,
+            ranks: links.map(|link| ranks.links[link as usize]).collect(),
             pending,
             by_rank,
         }
     }
 
-    /// `packet` arrives over `link`, of rank `rank`, at `at`.
+    /// `packet` arrives over `link` at `at`.
     #[inline(always)]
-    pub(crate) fn arrival(&mut self, rank: u32, link: u32, packet: u32, at: Time) {
-        self.fix(1 + self.links + rank, About::new(About::ARRIVAL, link, packet), at);
+    pub(crate) fn arrival(&mut self, link: u32, packet: u32, at: Time) {
+        self.fix(Event::new(at, Kind::Arrival, link, packet));
     }
 
-    /// The port of `link`, of rank `rank`, has sent a packet at `at`.
+    /// The port of `link` has sent a packet at `at`.
     #[inline(always)]
-    pub(crate) fn departure(&mut self, rank: u32, link: u32, at: Time) {
-        self.fix(1 + rank, About::new(About::DEPARTURE, link, 0), at);
+    pub(crate) fn departure(&mut self, link: u32, at: Time) {
+        self.fix(Event::new(at, Kind::Departure, link, 0));
     }
 
-    /// A frame of flow control, which is not zero, arrives over `link`, of rank `rank`, at `at`. Such frames
-    /// are few and stay out of the wheel, where every arrival is that of a packet.
-    pub(crate) fn frame(&mut self, rank: u32, link: u32, frame: u32, at: Time) {
-        self.spill(1 + self.links + rank, About::new(About::CONTROL, link, frame), at);
+    /// A frame of flow control arrives over `link` at `at`.
+    pub(crate) fn frame(&mut self, link: u32, frame: u32, at: Time) {
+        self.fix(Event::new(at, Kind::Frame, link, frame));
     }
 
-    /// Something that flow control waits for may be due at the port of `link`, of rank `rank`, at `at`: after its
-    /// departures, before its arrivals.
-    pub(crate) fn pause(&mut self, rank: u32, link: u32, at: Time) {
-        self.spill(1 + rank, About::new(About::CONTROL, link, 0), at);
+    /// Something that flow control waits for may be due at the port of `link` at `at`: after its departures, before
+    /// its arrivals.
+    pub(crate) fn pause(&mut self, link: u32, at: Time) {
+        self.fix(Event::new(at, Kind::Pause, link, 0));
+    }
+
+    /// In which order events come.
+    #[inline(always)]
+    pub(crate) fn key(&self, event: Event) -> Key {
+        (event.at, self.order(event))
+    }
+
+    /// The same in 31 bits for events of the open slot, if they are enough.
+    #[inline(always)]
+    pub(crate) fn short_key(&self, event: Event) -> Option<i32> {
+        let since = event.at.0.checked_sub(self.start.0)?;
+        let key = i32::try_from(since << self.order_bits).ok()?;
+        Some(key | self.order(event) as i32)
+    }
+
+    /// The order of an event among those of its time.
+    #[inline(always)]
+    pub(crate) fn order(&self, event: Event) -> u32 {
+        let about = event.about.link() as usize;
+        // Of one link departures come first, then what flow control waits for.
+        match event.about.kind() {
+            Kind::Fault => 0,
+            Kind::Departure => 1 + 2 * self.ranks[about],
+            Kind::Pause => 2 + 2 * self.ranks[about],
+            Kind::Arrival | Kind::Frame => 1 + 2 * self.links + self.ranks[about],
+            Kind::Timer => 1 + 3 * self.links + self.pending[about].rank,
+            Kind::App => 1 + 3 * self.links + self.hosts + self.pending[about].rank,
+        }
     }
 
     /// Schedule what will not be moved.
     #[inline(always)]
-    fn fix(&mut self, order: u32, about: About, at: Time) {
-        if self.wheel.reaches(at) {
-            self.wheel.push(order, about, at);
+    fn fix(&mut self, event: Event) {
+        if event.at >= self.end && self.wheel.reaches(event.at) {
+            self.wheel.push(event.at, event.about);
         } else {
-            self.spill(order, about, at);
+            self.spill(event);
         }
     }
 
-    #[cold]
-    fn spill(&mut self, order: u32, about: About, at: Time) {
-        self.spilled.push(Reverse((at, order, about)));
-        self.heap_at = self.heap_at.min(at);
+    #[inline(never)]
+    fn spill(&mut self, event: Event) {
+        if event.at < self.end {
+            self.fresh.push(Reverse((self.key(event), event)));
+        } else {
+            self.heap_at = self.heap_at.min(event.at);
+            self.spilled.push(Reverse(event));
+        }
     }
 
-    /// Let `Timer(host)` come at `at`, or some time before that. [`Time::NEVER`]: it need not.
-    #[inline]
+    /// Let `Timer` of `host` come at `at`, or some time before that. [`Time::NEVER`]: it need not.
+    #[inline(always)]
     pub(crate) fn wake(&mut self, host: u32, at: Time) {
-        let pending = &mut self.pending[host as usize];
-        if at >= pending.near.min(pending.far) {
-            return;
+        let Pending { near, far, .. } = self.pending[host as usize];
+        if at < near.min(far) {
+            self.wake_sooner(host, at);
         }
-        if self.wheel.reaches(at) {
+    }
+
+    #[inline(never)]
+    fn wake_sooner(&mut self, host: u32, at: Time) {
+        let pending = &mut self.pending[host as usize];
+        if at < self.end || self.wheel.reaches(at) {
             pending.near = at;
-            let about = About::new(About::TIMER, host, 0);
-            self.wheel.push(1 + 2 * self.links + pending.rank, about, at);
+            self.fix(Event::new(at, Kind::Timer, host, 0));
         } else {
             pending.far = at;
             let id = 1 + pending.rank;
@@ -185,7 +311,19 @@ impl EventQueue {
         }
     }
 
-    /// Schedule `App(host)`, or move it; [`Time::NEVER`] cancels it.
+    /// Whether the `Timer` event of `host` at `at` is the one that counts; then it is none that is to come.
+    #[inline(always)]
+    pub(crate) fn wakes(&mut self, host: u32, at: Time) -> bool {
+        let near = &mut self.pending[host as usize].near;
+        let wakes = *near == at;
+        if wakes {
+            *near = Time::NEVER;
+        }
+        wakes
+    }
+
+    /// Schedule `App` of `host`, or move it; [`Time::NEVER`] cancels it. One in the open slot comes even if it
+    /// has been moved.
     pub(crate) fn app(&mut self, host: u32, at: Time) {
         self.set(1 + self.hosts + self.pending[host as usize].rank, at);
     }
@@ -198,6 +336,9 @@ impl EventQueue {
     fn set(&mut self, id: u32, at: Time) {
         if at == Time::NEVER {
             self.moving.remove(id);
+        } else if at < self.end {
+            self.moving.remove(id);
+            self.spill(self.moved(id, at));
         } else {
             self.moving.set(id, at);
         }
@@ -206,166 +347,86 @@ impl EventQueue {
 
     fn note_heap(&mut self) {
         let moving = self.moving.peek().map_or(Time::NEVER, |(at, _)| at);
-        let spilled = self.spilled.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        let spilled = self.spilled.peek().map_or(Time::NEVER, |Reverse(event)| event.at);
         self.heap_at = moving.min(spilled);
     }
 
-    /// The order of what `moving` calls `id`.
-    fn order(&self, id: u32) -> u32 {
-        if id == 0 { 0 } else { 2 * self.links + id }
-    }
-
-    /// The next event, if it comes strictly before `limit`, is an arrival and can be had quickly:
-    /// when, what, and where it leads.
-    #[inline(always)]
-    pub(crate) fn pop_arrival(&mut self, limit: Time) -> Option<(Time, About, Onward)> {
-        let (at, about) = self.wheel.peek()?;
-        if at >= self.heap_at.min(limit) || about.kind() != About::ARRIVAL {
-            return None;
-        }
-        let onward = self.wheel.onward();
-        self.wheel.pop();
-        Some((at, about, onward))
-    }
-
-    /// The next event, if it comes strictly before `limit`.
-    #[inline(always)]
-    pub(crate) fn pop(&mut self, limit: Time) -> Option<(Time, Event)> {
-        if let Some((at, about)) = self.wheel.peek()
-            && at < self.heap_at
-            && at < limit
-        {
-            self.wheel.pop();
-            if let Some(event) = self.event(about, at) {
-                return Some((at, event));
-            }
-        }
-        self.pop_any(limit)
-    }
-
-    /// The next event where the next slot has to be opened, or the heaps' first may come before.
-    #[inline(never)]
-    fn pop_any(&mut self, limit: Time) -> Option<(Time, Event)> {
-        loop {
-            let heap = self.heap_first();
-            let bound = self.heap_at.min(limit);
-            let wheel = &mut self.wheel;
-            if let Some((at, about)) = wheel.first(bound)
-                && at < limit
-                // Of what ties in both, a port's departure is in the wheel and its `Pause` in the heap.
-                && heap.is_none_or(|heap| (at, wheel.peek_order().unwrap_or(0)) <= heap)
-            {
-                wheel.pop();
-                match self.event(about, at) {
-                    Some(event) => return Some((at, event)),
-                    None => continue,
-                }
-            }
-            let (at, order) = heap.filter(|&(at, _)| at < limit)?;
-            let event = self.pop_heap(order);
-            self.wheel.advance(at);
-            return Some((at, event));
-        }
-    }
-
-    /// Time and order of the first event outside the wheel.
-    fn heap_first(&self) -> Option<(Time, u32)> {
-        let moving = self.moving.peek().map(|(at, id)| (at, self.order(id)));
-        let spilled = self.spilled.peek().map(|Reverse((at, order, _))| (*at, *order));
-        match (moving, spilled) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-
-    /// Take the first event outside the wheel, which has this order.
-    fn pop_heap(&mut self, order: u32) -> Event {
-        let timers = 1 + 2 * self.links;
-        let event = if order == 0 {
-            self.moving.remove(0);
-            Event::Fault
-        } else if order < timers {
-            match self.spilled.pop() {
-                Some(Reverse((_, _, about))) if about.kind() == About::CONTROL => {
-                    match (about.link(), about.packet) {
-                        (link, 0) => Event::Pause(link),
-                        (link, frame) => Event::Frame { link, frame },
-                    }
-                }
-                Some(Reverse((_, _, about))) => link_event(about),
-                None => Event::Fault,
-            }
+    /// The event that `moving` calls `id`.
+    fn moved(&self, id: u32, at: Time) -> Event {
+        if id == 0 {
+            Event::new(at, Kind::Fault, 0, 0)
+        } else if id - 1 < self.hosts {
+            Event::new(at, Kind::Timer, self.by_rank[id as usize - 1], 0)
         } else {
-            self.moving.remove(order - 2 * self.links);
-            let rank = order - timers;
-            if rank < self.hosts {
-                let host = self.by_rank[rank as usize];
-                self.pending[host as usize].far = Time::NEVER;
-                Event::Timer(host)
-            } else {
-                Event::App(self.by_rank[(rank - self.hosts) as usize])
-            }
-        };
-        self.note_heap();
-        event
+            Event::new(at, Kind::App, self.by_rank[(id - 1 - self.hosts) as usize], 0)
+        }
     }
 
-    /// What an entry of the wheel means; nothing if it is a timer that has moved.
+    /// Open the next slot with events before `until`: its events before that, in any order, go to `due`, which
+    /// is empty. When it begins and ends; `None` if there is no event.
     #[inline(always)]
-    fn event(&mut self, about: About, at: Time) -> Option<Event> {
-        match about.kind() {
-            About::TIMER => self.near_timer(about.link(), at),
-            _ => Some(link_event(about)),
+    pub(crate) fn open(&mut self, until: Time, due: &mut Vec<Event>) -> bool {
+        let start = self.next_at().unwrap_or(Time::NEVER);
+        if start >= until {
+            return false;
         }
+        self.start = start;
+        self.end = until.min(self.wheel.end_of_slot(start));
+        self.wheel.take(start, self.end, due);
+        if self.heap_at < self.end {
+            self.take_heap(due);
+        }
+        true
     }
 
-    fn near_timer(&mut self, host: u32, at: Time) -> Option<Event> {
-        let near = &mut self.pending[host as usize].near;
-        if *near != at {
-            return None;
+    #[inline(never)]
+    fn take_heap(&mut self, due: &mut Vec<Event>) {
+        while let Some((at, id)) = self.moving.peek().filter(|&(at, _)| at < self.end) {
+            self.moving.remove(id);
+            let event = self.moved(id, at);
+            if event.about.kind() == Kind::Timer {
+                let pending = &mut self.pending[event.about.link() as usize];
+                pending.far = Time::NEVER;
+                pending.near = pending.near.min(at);
+            }
+            due.push(event);
         }
-        *near = Time::NEVER;
-        Some(Event::Timer(host))
+        while self.spilled.peek().is_some_and(|Reverse(event)| event.at < self.end) {
+            due.extend(self.spilled.pop().map(|Reverse(event)| event));
+        }
+        self.note_heap();
+    }
+
+    /// Everything before `until` has happened.
+    pub(crate) fn close(&mut self, until: Time) {
+        self.end = self.end.max(until);
+        self.wheel.advance(self.end);
+    }
+
+    /// The first event that has come up within the open slot.
+    #[inline(always)]
+    pub(crate) fn fresh(&self) -> Option<Key> {
+        self.fresh.peek().map(|Reverse((key, _))| *key)
+    }
+
+    /// Take that event.
+    pub(crate) fn pop_fresh(&mut self) -> Option<Event> {
+        self.fresh.pop().map(|Reverse((_, event))| event)
     }
 
     /// When the next event comes, or a bound below it; `None` if nothing is scheduled.
     pub(crate) fn next_at(&self) -> Option<Time> {
         let wheel = self.wheel.next_at().unwrap_or(Time::NEVER);
         let next = wheel.min(self.heap_at);
-        (next != Time::NEVER).then_some(next)
-    }
-
-    /// Whether a slot of the wheel has been opened since this was asked.
-    #[inline(always)]
-    pub(crate) fn has_opened(&mut self) -> bool {
-        self.wheel.has_opened()
-    }
-
-    /// The events of the open slot. A host's number is that of its link, so [`About::link`] names a port
-    /// in any case.
-    #[inline(always)]
-    pub(crate) fn opened(&self) -> impl Iterator<Item = About> {
-        self.wheel.opened()
-    }
-
-    /// Where each of them leads; empty until somebody has looked.
-    pub(crate) fn all_onward(&mut self) -> &mut Vec<Onward> {
-        self.wheel.all_onward()
+        (next != Time::NEVER).then_some(next.max(self.end))
     }
 
     /// The packets that are on their way over a link.
     pub(crate) fn in_flight(&self) -> impl Iterator<Item = u32> {
-        let spilled = self.spilled.iter().map(|Reverse((_, _, about))| *about);
-        let all = self.wheel.entries().chain(spilled);
-        all.filter(|about| about.kind() == About::ARRIVAL).map(|about| about.packet)
-    }
-}
-
-#[inline(always)]
-fn link_event(about: About) -> Event {
-    match about.kind() {
-        About::ARRIVAL => Event::Arrival { link: about.link(), packet: about.packet },
-        _ => Event::Departure(about.link()),
+        let spilled = self.spilled.iter().map(|Reverse(event)| event.about);
+        let fresh = self.fresh.iter().map(|Reverse((_, event))| event.about);
+        let all = self.wheel.iter().chain(spilled).chain(fresh);
+        all.filter(|about| about.is_arrival()).map(|about| about.packet)
     }
 }
 
@@ -376,78 +437,121 @@ mod tests {
 
     const LINKS: u32 = 40;
     const HOSTS: u32 = 10;
-    const SPAN: Span = Span { horizon: Dur::from_us(8), frame: Dur::from_us(3) };
+    const SPAN: Span =
+        Span { horizon: Dur::from_us(8), frame: Dur::from_us(3), apart: Dur::from_us(1) };
 
-    /// Whatever is scheduled, the wheel pops what the heaps pop, in the same order.
-    #[test]
-    fn wheel_and_heap_agree() {
+    fn queue(kind: Events, shift: u32) -> EventQueue {
         let ranks = Ranks::new(LINKS, HOSTS, 3);
-        let queue = |kind| EventQueue::new(kind, &ranks, 0..HOSTS, LINKS, SPAN);
-        let (mut wheel, mut heap) = (queue(Events::Wheel), queue(Events::Heap));
-        let draw = Draw::new(5, Purpose::new("test"), 0);
-        let purpose = Purpose::new("events");
-        let (mut now, mut busy, mut n) = (Time::ZERO, vec![false; LINKS as usize], 0);
-        let mut due = [Time::NEVER; HOSTS as usize];
-        for step in 0..200_000u64 {
-            let mut draw = |bound| {
-                n += 1;
-                draw.below(purpose, n, bound)
-            };
-            let link = draw(u64::from(LINKS)) as u32;
-            // Now and then everything drains and time jumps ahead.
-            let draining = step / 1000 % 10 == 9;
-            if !busy[link as usize] && !draining {
-                busy[link as usize] = true;
-                // Coarse times, so that ties are common.
-                let at = now + Dur(draw(80) * 100_000);
-                for queue in [&mut wheel, &mut heap] {
-                    queue.arrival(ranks.links[link as usize], link, link + 7, at);
+        EventQueue::new(kind, &ranks, 0..HOSTS, 0..LINKS, SPAN, shift)
+    }
+
+    /// What happens before `until`, in order. Each event has others follow from it, by what it is about and nothing
+    /// else: some in the same slot, some far ahead, some moved. `due_at`: when each host's `Timer`
+    /// and `App` are to come, as hosts know it themselves.
+    fn happen(
+        queue: &mut EventQueue,
+        until: Time,
+        due_at: &mut [[Time; HOSTS as usize]; 2],
+        log: &mut Vec<(Key, Kind, u32, u32)>,
+    ) {
+        let mut due = Vec::new();
+        while queue.open(until, &mut due) {
+            assert!(due.iter().all(|event| event.at < until));
+            due.sort_unstable_by_key(|&event| Reverse(queue.key(event)));
+            loop {
+                let first = due.last().map(|&event| queue.key(event));
+                let fresh = queue.fresh().filter(|&key| first.is_none_or(|first| key < first));
+                let next = if fresh.is_some() { queue.pop_fresh() } else { due.pop() };
+                let Some(event) = next else { break };
+                let (kind, about) = (event.about().kind(), event.about().link());
+                if kind == Kind::Timer && !queue.wakes(about, event.at) {
+                    continue;
+                }
+                if let Kind::Timer | Kind::App = kind {
+                    let due_at = &mut due_at[usize::from(kind == Kind::App)][about as usize];
+                    if *due_at > event.at {
+                        if kind == Kind::Timer {
+                            queue.wake(about, *due_at);
+                        }
+                        continue;
+                    }
+                    *due_at = Time::NEVER;
+                }
+                log.push((queue.key(event), kind, about, event.about().packet));
+                let n = log.len() as u64;
+                let after = |ns| event.at + Dur(ns * 1000);
+                match kind {
+                    Kind::Arrival if n < 20_000 => {
+                        // Coarse times, so that ties are common.
+                        queue.arrival((about + 7) % LINKS, about, after(100 * (1 + n % 60)));
+                        let host = about % HOSTS;
+                        let timer = &mut due_at[0][host as usize];
+                        *timer = after(n % 3 * 40).min(*timer);
+                        queue.wake(host, *timer);
+                        if n.is_multiple_of(8) {
+                            let (host, at) = (n as u32 % HOSTS, after(n % 70 * 50));
+                            due_at[1][host as usize] = at;
+                            queue.app(host, at);
+                        }
+                    }
+                    Kind::Timer => queue.departure(about, after(1 + n % 2 * 10)),
+                    _ => {}
                 }
             }
-            let (host, far) = (draw(u64::from(HOSTS)) as u32, draw(50_000) * 100_000);
-            if step % 7 == 0 {
-                wheel.app(host, now + Dur(far));
-                heap.app(host, now + Dur(far));
+        }
+        queue.close(until);
+    }
+
+    /// Whatever is scheduled, wheels of all widths give what the heaps give, in the same order.
+    #[test]
+    fn wheels_and_heap_agree() {
+        let log = |kind, shift| {
+            let mut queue = queue(kind, shift);
+            for link in 0..LINKS / 4 {
+                queue.arrival(link, link, Time(u64::from(link) * 1000));
             }
-            if step % 5 == 0 {
-                let at = now + Dur(draw(if step % 3 == 0 { 100 } else { 5_000 }) * 100_000);
-                due[host as usize] = at;
-                wheel.wake(host, at);
-                heap.wake(host, at);
+            let (mut log, mut due_at) = (Vec::new(), [[Time::NEVER; HOSTS as usize]; 2]);
+            // Slots are cut off in their middle, and now and then everything drains.
+            for step in 1..12_000 {
+                happen(&mut queue, Time(step * 333_333), &mut due_at, &mut log);
             }
-            let limit = now + Dur(draw(40) * 100_000);
-            let a = pop_due(&mut wheel, &mut due.clone(), limit);
-            let b = pop_due(&mut heap, &mut due, limit);
-            assert_eq!(a, b, "step {step}");
-            if let Some((at, event)) = a {
-                assert!(at >= now);
-                now = at;
-                if let Event::Arrival { link, packet } = event {
-                    assert_eq!(packet, link + 7);
-                    busy[link as usize] = false;
-                }
-            } else {
-                now = limit;
-            }
+            assert_eq!(queue.next_at(), None);
+            log
+        };
+        let heap = log(Events::Heap, 15);
+        assert!(heap.len() > 20_000 && heap.is_sorted_by_key(|&(key, ..)| key));
+        for kind in [Kind::Arrival, Kind::Departure, Kind::Timer, Kind::App] {
+            assert!(heap.iter().filter(|event| event.1 == kind).count() > 500, "{kind:?}");
+        }
+        for shift in [6, 12, 15, 19] {
+            let wheel = log(Events::Wheel, shift);
+            let differs = wheel.iter().zip(&heap).position(|(a, b)| a != b);
+            assert_eq!(differs.map(|n| (n, wheel[n], heap[n])), None, "slots of 2^{shift} ps");
+            assert_eq!(wheel.len(), heap.len());
         }
     }
 
-    /// Pop, and let wakes that come early mean nothing, as hosts do.
-    fn pop_due(
-        queue: &mut EventQueue,
-        due: &mut [Time; HOSTS as usize],
-        limit: Time,
-    ) -> Option<(Time, Event)> {
-        loop {
-            let (at, event) = queue.pop(limit)?;
-            let Event::Timer(host) = event else { return Some((at, event)) };
-            let due = &mut due[host as usize];
-            if *due <= at {
-                *due = Time::NEVER;
-                return Some((at, event));
+    /// Of what ties at a port: departures, then flow control, then arrivals.
+    #[test]
+    fn short_keys_are_in_the_order_of_keys() {
+        let mut queue = queue(Events::Wheel, 15);
+        let mut events = Vec::new();
+        for link in 0..LINKS {
+            for at in [Time(5), Time(700)] {
+                let kinds = [Kind::Departure, Kind::Pause, Kind::Arrival, Kind::Fault];
+                events.extend(kinds.map(|kind| Event::new(at, kind, link, 0)));
+                let host = link % HOSTS;
+                events.extend([Kind::Timer, Kind::App].map(|kind| Event::new(at, kind, host, 0)));
             }
-            queue.wake(host, *due);
         }
+        assert!(!queue.open(Time(1), &mut Vec::new()));
+        events.sort_by_key(|&event| queue.key(event));
+        assert!(events.is_sorted_by_key(|&event| queue.short_key(event).unwrap()));
+        let of_one = |&&event: &&Event| event.at == Time(5) && event.about().link() == 33;
+        let kinds: Vec<Kind> = events.iter().filter(of_one).map(|e| e.about().kind()).collect();
+        assert_eq!(kinds, [Kind::Fault, Kind::Departure, Kind::Pause, Kind::Arrival]);
+        let late = Event::new(Time(1 << 31), Kind::Arrival, 0, 0);
+        assert_eq!(queue.short_key(late), None, "more than 31 bits");
     }
 
     #[test]
@@ -460,11 +564,10 @@ mod tests {
 
     #[test]
     fn packets_in_flight_are_listed_wherever_they_are() {
-        let ranks = Ranks::new(LINKS, HOSTS, 3);
-        let mut queue = EventQueue::new(Events::Wheel, &ranks, 0..HOSTS, LINKS, SPAN);
-        queue.arrival(0, 0, 5, Time(1_000_000));
-        queue.arrival(1, 1, 6, Time(1_000_000_000_000));
-        queue.departure(2, 2, Time(1000));
+        let mut queue = queue(Events::Wheel, 15);
+        queue.arrival(0, 5, Time(1_000_000));
+        queue.arrival(1, 6, Time(1_000_000_000_000));
+        queue.departure(2, Time(1000));
         queue.wake(3, Time(2000));
         let mut packets: Vec<u32> = queue.in_flight().collect();
         packets.sort_unstable();

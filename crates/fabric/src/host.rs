@@ -223,6 +223,11 @@ impl<O: Observer> Part<O> {
     #[inline(never)]
     pub(crate) fn host_app(&mut self, h: u32) {
         let now = self.now;
+        if self.hosts[h as usize].next_app() > now {
+            // It has been moved since the slot was opened.
+            self.handled -= 1;
+            return;
+        }
         self.hosts[h as usize].app_at = Time::NEVER;
         while self.turn(h) {
             let host = &mut self.hosts[h as usize];
@@ -572,6 +577,7 @@ impl<O: Observer> Part<O> {
             self.host_violates(h, &format!("sent {len} bytes from {from} to {to}"));
             return;
         }
+        self.slot.take_note(pkt);
         pkt.key = digest::packet_key(pkt);
         topology.stamp(pkt);
         if let Forwarding::Encoded = self.world.forwarding {

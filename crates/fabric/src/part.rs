@@ -1,4 +1,4 @@
-//! One partition: its hosts, switches and ports, and the loop that handles their events.
+//! One partition: its hosts, switches and ports, and what happens there. The loop: [`crate::slot`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::cut::Cut;
 use crate::digest;
 use crate::encoding::Tables;
-use crate::events::{Event, EventQueue};
+use crate::events::{Event, EventQueue, Kind};
 use crate::faults::{Change, Script};
 use crate::host::{Host, Note};
 use crate::messages::Report;
@@ -26,10 +26,10 @@ use crate::port::{FarEnd, Mishaps, PORT, Port};
 use crate::rounds::Post;
 use crate::route::{Belief, Choose, Forwarding, Known};
 use crate::slab::{self, Slab};
+use crate::slot::{Onward, Slot};
 use crate::tally::Tally;
 use crate::topology::Topology;
 use crate::valiant;
-use crate::wheel::Onward;
 
 /// What all partitions read and none changes.
 pub(crate) struct World {
@@ -62,12 +62,12 @@ pub(crate) struct Elsewhere {
     pub(crate) link: u32,
 }
 
-/// What a sample needs to know of a port.
+/// What a sample needs to know of ports, by port.
 pub(crate) struct Sampled {
     /// Of its link.
-    pub(crate) height: usize,
+    pub(crate) height: Vec<u8>,
     /// Bytes whose transmission had begun when it was last sampled.
-    pub(crate) bytes: u64,
+    pub(crate) bytes: Vec<u64>,
 }
 
 /// Ports that a sample will look at are fetched so many ahead.
@@ -80,14 +80,14 @@ pub(crate) struct Part<O> {
     pub(crate) observer: Option<O>,
     pub(crate) now: Time,
     pub(crate) events: EventQueue,
+    pub(crate) slot: Slot,
     /// Hosts' ports first, by host; then those of switches; then receiving ends.
     pub(crate) ports: Vec<Port>,
     /// The first receiving end. Both before and after it, ports come in the order of their links.
     pub(crate) first_receiving: usize,
     /// Ports that have had packets since the last sample, and perhaps some that have not.
     pub(crate) active: Vec<u32>,
-    /// By port.
-    pub(crate) sampled: Vec<Sampled>,
+    pub(crate) sampled: Sampled,
     /// Bytes transmitted up to the last sample, by tier (see `Sample::tier_bytes`).
     pub(crate) tier_bytes: [u64; 3],
     pub(crate) hosts: Vec<Host>,
@@ -143,68 +143,39 @@ pub(crate) struct Part<O> {
 const COIN: Purpose = Purpose::new("queue: coin");
 
 impl<O: Observer> Part<O> {
-    /// Handle every event that comes strictly before `until`.
-    pub(crate) fn run(&mut self, until: Time) {
-        while self.violation.is_none() {
-            // Most events are arrivals.
-            if let Some((at, about, onward)) = self.events.pop_arrival(until) {
-                self.begin(at);
-                self.arrival(about.link(), about.packet, onward);
-            } else if let Some((at, event)) = self.events.pop(until) {
-                if self.events.has_opened() {
-                    self.fetch();
-                }
-                self.begin(at);
-                self.handle(event);
-            } else {
-                self.cross(until);
-                self.now = self.now.max(until);
-                return;
-            }
-        }
-    }
-
-    /// What ports to other partitions have done before `until`: nobody here asks for it, and the others must
-    /// know of it before they go on.
-    fn cross(&mut self, until: Time) {
-        let Self { ports, events, crossing_at, .. } = self;
-        let last = Time(until.0.saturating_sub(1));
-        *crossing_at = Time::NEVER;
-        let mut crossing = std::mem::take(&mut events.crossing);
-        crossing.retain(|&me| {
-            let port = &mut ports[me as usize];
-            port.replay(me, last, events);
-            if port.waits() {
-                *crossing_at = port.free_at.min(*crossing_at);
-            }
-            port.crossing = port.busy();
-            port.crossing
-        });
-        events.crossing = crossing;
-    }
-
-    /// An event at `at` is about to be handled.
+    /// Let `event` happen, which leads to `to`.
     #[inline(always)]
-    fn begin(&mut self, at: Time) {
-        if at < self.now {
-            self.violate(None, format!("time goes back to {at}"));
+    pub(crate) fn happen(&mut self, event: Event, to: Onward) {
+        self.now = event.at;
+        let about = event.about();
+        if about.is_arrival() {
+            self.arrival(about.link(), about.packet, to);
+        } else {
+            self.happen_other(event);
         }
-        self.now = at;
-        self.handled += 1;
     }
 
-    fn handle(&mut self, event: Event) {
-        match event {
-            Event::Arrival { link, packet } => self.arrival(link, packet, Onward::UNKNOWN),
-            Event::Departure(link) if (link as usize) < self.hosts.len() => {
-                self.nic_departure(link);
-            }
-            Event::Departure(link) => self.port_departure(link),
-            Event::Timer(host) => self.host_timer(host),
-            Event::App(host) => self.host_app(host),
-            Event::Frame { link, frame } => self.frame_arrives(link, frame),
-            Event::Pause(link) => self.pause_due(link),
-            Event::Fault => self.fault(),
+    #[inline(never)]
+    fn happen_other(&mut self, event: Event) {
+        let (kind, packet) = (event.about().kind(), event.about().packet);
+        let about = event.about().link();
+        if kind == Kind::Departure && about as usize >= self.hosts.len() {
+            self.handled -= 1;
+            self.port_departure(about);
+            return;
+        }
+        if kind == Kind::Timer && !self.events.wakes(about, event.at) {
+            self.handled -= 1;
+            return;
+        }
+        match kind {
+            Kind::Arrival => self.arrival(about, packet, Onward::UNKNOWN),
+            Kind::Departure => self.nic_departure(about),
+            Kind::Timer => self.host_timer(about),
+            Kind::App => self.host_app(about),
+            Kind::Frame => self.frame_arrives(about, packet),
+            Kind::Pause => self.pause_due(about),
+            Kind::Fault => self.fault(),
         }
     }
 
@@ -227,10 +198,10 @@ impl<O: Observer> Part<O> {
     #[inline(always)]
     fn arrival(&mut self, link: u32, packet: u32, onward: Onward) {
         let port = &mut self.ports[link as usize];
-        port.replay(link, self.now, &mut self.events);
+        port.go_on(link, self.now, &mut self.events);
         port.packets += 1;
         let pkt = &self.slab[packet];
-        if !port.sound && port.loses(self.world.config.seed) {
+        if !port.sound() && port.loses(self.world.config.seed) {
             self.lose(link, packet);
             return;
         }
@@ -238,11 +209,16 @@ impl<O: Observer> Part<O> {
         if O::PACKETS {
             observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Arrived, pkt);
         }
-        if let Some(out) = onward.port() {
-            self.queue(link, out, packet);
+        if onward != Onward::UNKNOWN {
+            let to = onward.port();
+            if (to as usize) < self.hosts.len() {
+                self.deliver(to, packet);
+            } else {
+                self.queue(link, to, packet);
+            }
             return;
         }
-        match port.end {
+        match port.end() {
             FarEnd::Host(host) => self.deliver(host, packet),
             FarEnd::Switch(at) => self.forward(link, at, packet),
             FarEnd::Elsewhere(_) => {}
@@ -277,7 +253,7 @@ impl<O: Observer> Part<O> {
     /// Headers that have been turned back at the end of `link` are control now, and do not come back again.
     #[inline(never)]
     fn send_back(&mut self, link: u32) {
-        let FarEnd::Switch(at) = self.ports[link as usize].end else { return };
+        let FarEnd::Switch(at) = self.ports[link as usize].end() else { return };
         let number = self.switches[at as usize].number;
         while let Some(packet) = self.returned.pop() {
             let World { topology, tables, .. } = &*self.world;
@@ -309,6 +285,21 @@ impl<O: Observer> Part<O> {
         let World { topology, tables, .. } = &*self.world;
         let switch = self.switches[at as usize];
         switch.down + tables.port(topology, switch.number, &mut self.slab[packet])
+    }
+
+    /// The output port where switch `at` chooses the way up by the packet alone.
+    #[inline(never)]
+    pub(crate) fn port_chosen(&self, at: u32, pkt: &Packet) -> u32 {
+        let switch = &self.switches[at as usize];
+        let home = &self.world.topology.homes[pkt.dst.index()];
+        match self.world.forwarding {
+            Forwarding::Choice(up) if home.below[switch.tier] != switch.below => {
+                let known = Known { topology: &self.world.topology, belief: &self.belief };
+                let (draw, mut draws) = self.sprayed[at as usize];
+                switch.up + up(&known, switch.number, pkt, draw, &mut draws)
+            }
+            _ => switch.down + u32::from(home.down[switch.tier]),
+        }
     }
 
     /// The output port where switches choose the way up.
@@ -352,7 +343,7 @@ impl<O: Observer> Part<O> {
             slab: &mut self.slab,
             observer: &mut self.observer,
             chain: &mut port.chain,
-            mishaps: &mut rare.mishaps,
+            mishaps: rare.mishaps.get_or_insert_default(),
             returned: &mut self.returned,
             now: self.now,
             link: rare.link,
@@ -368,12 +359,12 @@ impl<O: Observer> Part<O> {
             None => queue.enqueue(packet, coin, &mut fate),
         }
         port.note_queue();
+        port.note_crowd(&mut self.events);
     }
 
     /// A switch port whose departures are events has finished a packet.
     #[inline(never)]
     fn port_departure(&mut self, link: u32) {
-        self.handled -= 1;
         if self.pfc.is_some() {
             self.lossless_departure(link);
             return;
@@ -417,7 +408,7 @@ impl<O: Observer> Part<O> {
             slab: &mut self.slab,
             observer: &mut self.observer,
             chain: &mut port.chain,
-            mishaps: &mut port.rare.mishaps,
+            mishaps: port.rare.mishaps.get_or_insert_default(),
             returned: &mut self.returned,
             now: self.now,
             link: port.rare.link,
@@ -430,8 +421,9 @@ impl<O: Observer> Part<O> {
     fn lose(&mut self, link: u32, packet: u32) {
         let pkt = &self.slab[packet];
         let port = &mut self.ports[link as usize];
-        port.rare.mishaps.dropped += 1;
-        port.rare.mishaps.dropped_bytes += u64::from(pkt.wire_len);
+        let mishaps = port.rare.mishaps.get_or_insert_default();
+        mishaps.dropped += 1;
+        mishaps.dropped_bytes += u64::from(pkt.wire_len);
         self.faulted += 1;
         port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Dropped);
         if O::PACKETS {
@@ -481,7 +473,7 @@ impl<O: Observer> Part<O> {
             Ok(port) => Some(self.first_receiving + port),
             Err(_) => self
                 .transmitting_end(link)
-                .filter(|&port| !matches!(self.ports[port].end, FarEnd::Elsewhere(_))),
+                .filter(|&port| !matches!(self.ports[port].end(), FarEnd::Elsewhere(_))),
         }
     }
 
@@ -502,10 +494,10 @@ impl<O: Observer> Part<O> {
                 slab::prefetch::<_, 3>(&ports[soon as usize]);
             }
             let me = active[n];
-            let (port, before) = (&mut ports[me as usize], &mut sampled[me as usize]);
+            let (port, before) = (&mut ports[me as usize], &mut sampled.bytes[me as usize]);
             port.replay(me, now, events);
-            tier_bytes[before.height] += port.bytes - before.bytes;
-            before.bytes = port.bytes;
+            let height = usize::from(sampled.height[me as usize]);
+            tier_bytes[height] += port.bytes - std::mem::replace(before, port.bytes);
             if port.queued_bytes() > 0 {
                 queues.push(port.queued_bytes());
             }
@@ -527,7 +519,7 @@ impl<O: Observer> Part<O> {
     /// Put what leaves for other partitions into their posts.
     pub(crate) fn sort_post(&mut self) {
         for (link, packet, at) in self.events.leaving.drain(..) {
-            let FarEnd::Elsewhere(place) = self.ports[link as usize].end else { continue };
+            let FarEnd::Elsewhere(place) = self.ports[link as usize].end() else { continue };
             let Elsewhere { part, link } = self.elsewhere[place as usize];
             let post = &mut self.outbox[part as usize];
             post.packets.push(self.slab[packet]);
@@ -539,8 +531,9 @@ impl<O: Observer> Part<O> {
     /// Take in what has come from another partition.
     pub(crate) fn receive(&mut self, post: &mut Post) {
         for (pkt, (link, at)) in post.packets.drain(..).zip(post.arrivals.drain(..)) {
+            self.slot.take_note(&pkt);
             let packet = self.slab.insert(pkt);
-            self.ports[link as usize].receive(link, packet, at, &mut self.events);
+            self.events.arrival(link, packet, at);
         }
         for (link, at, frame) in post.frames.drain(..) {
             self.frame_comes(link, at, frame);
@@ -554,7 +547,9 @@ impl<O: Observer> Part<O> {
     /// Remember the first broken rule.
     pub(crate) fn violate(&mut self, key: Option<MsgKey>, what: String) {
         let at = self.now;
-        self.violation.get_or_insert(Violation { at, key, what });
+        if self.violation.as_ref().is_none_or(|first| at < first.at) {
+            self.violation = Some(Violation { at, key, what });
+        }
     }
 
     pub(crate) fn require(&mut self, key: Option<MsgKey>, result: Result<(), String>) {

@@ -344,14 +344,14 @@ impl<O: Observer> Part<O> {
         if let Some(repeat) = line.repeat.filter(|_| frame.stop() != 0) {
             line.teller.again_at = self.now + repeat;
             pfc.pending += 1;
-            self.events.pause(port.rank(), link, line.teller.again_at);
+            self.events.pause(link, line.teller.again_at);
         }
         line.frames += 1;
         line.in_service = true;
         port.note_active(link, &mut self.active);
         let due = port.send_frame(link, wire::pfc::WIRE_LEN, self.now, &mut self.events);
         port.chain = frame.chain(port.chain, self.now, digest::Outcome::Sent);
-        if let FarEnd::Elsewhere(place) = port.end {
+        if let FarEnd::Elsewhere(place) = port.end() {
             let Elsewhere { part, link } = self.elsewhere[place as usize];
             self.outbox[part as usize].frames.push((link, due, frame));
         } else {
@@ -364,7 +364,7 @@ impl<O: Observer> Part<O> {
         let Some(pfc) = &mut self.pfc else { return };
         pfc.pending += 1;
         pfc.coming += 1;
-        self.events.frame(self.ports[link as usize].rank(), link, frame.0, at);
+        self.events.frame(link, frame.0, at);
     }
 }
 

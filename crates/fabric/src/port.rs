@@ -32,32 +32,48 @@ pub(crate) enum FarEnd {
     Elsewhere(u32),
 }
 
-/// What is touched for every packet comes first.
+/// The same in four bytes.
+#[derive(Clone, Copy)]
+struct PackedEnd(u32);
+
+impl PackedEnd {
+    const HOST: u32 = 1 << 31;
+    const ELSEWHERE: u32 = 1 << 30;
+}
+
+impl From<FarEnd> for PackedEnd {
+    fn from(end: FarEnd) -> Self {
+        Self(match end {
+            FarEnd::Host(host) => host | Self::HOST,
+            FarEnd::Switch(at) => at,
+            FarEnd::Elsewhere(place) => place | Self::ELSEWHERE,
+        })
+    }
+}
+
+/// In order of use: a packet that arrives over the link touches the first line; one that goes into the queue or
+/// out of it the second, and one more if it waits.
 #[repr(C, align(64))]
 pub(crate) struct Port {
+    /// The same as `free_at` if a packet is in service whose departure is not an event, else never.
+    replay_at: Time,
     /// When the packet in service will have been, or was, sent.
     pub(crate) free_at: Time,
-    /// The same if a packet is in service whose departure is not an event, else never.
-    replay_at: Time,
     /// The packet in service, if there is one.
     serving: Desc,
     /// From the last bit sent to its arrival, the receiving switch's latency included.
     delay: Dur,
-    /// Picoseconds per byte if that is a whole number, else zero.
-    ps_per_byte: u32,
-    /// Of the link, among all links (see `events`).
-    rank: u32,
-    pub(crate) end: FarEnd,
     /// The digest chain of what arrived.
     pub(crate) arrived: u64,
     /// Packets that arrived.
     pub(crate) packets: u64,
-    /// Bytes whose transmission has begun.
-    pub(crate) bytes: u64,
+    /// Picoseconds per byte if that is a whole number, else zero.
+    ps_per_byte: u32,
+    end: PackedEnd,
     /// The most bytes the queue held.
     pub(crate) max_queue_bytes: u32,
-    /// Whether everything that arrives over this link arrives: its loss is zero.
-    pub(crate) sound: bool,
+    /// What is not as usual: [`LOSSY`], [`CROWDED`].
+    odd: u8,
     /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of switches
     /// whose ports share memory or mark packets as they leave; of all ports on the eager path.
     departs: bool,
@@ -65,15 +81,22 @@ pub(crate) struct Port {
     busy: bool,
     /// Whether it is among the partition's active ports.
     pub(crate) active: bool,
-    /// Whether it is among those that are looked at when a round ends.
-    pub(crate) crossing: bool,
+    /// Bytes whose transmission has begun.
+    pub(crate) bytes: u64,
     /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free, and for
     /// the receiving end of a link from another partition.
     pub(crate) queue: Option<Queue>,
     /// The digest chain of what happened at the transmitting end.
     pub(crate) chain: u64,
     pub(crate) rare: Box<Rare>,
+    /// Whether it is among those that are looked at when a round ends.
+    pub(crate) crossing: bool,
 }
+
+/// Not everything that arrives over the link arrives.
+const LOSSY: u8 = 1;
+/// Headers wait here in numbers.
+const CROWDED: u8 = 2;
 
 /// What is seldom touched of a port.
 pub(crate) struct Rare {
@@ -84,7 +107,8 @@ pub(crate) struct Rare {
     rate: Rate,
     /// The probability with which a packet that arrives is lost.
     pub(crate) loss: f64,
-    pub(crate) mishaps: Mishaps,
+    /// If there were any: in a large fabric most ports have none.
+    pub(crate) mishaps: Option<Box<Mishaps>>,
     /// Bytes sent by the ends of the measurement window, as far as they have come; else `u64::MAX`.
     pub(crate) window_bytes: [u64; 2],
     /// Random choices made so far.
@@ -93,10 +117,11 @@ pub(crate) struct Rare {
 
 const _: () = assert!(
     size_of::<Port>() == 320,
-    "five cache lines, of which two or three are touched at a time"
+    "five cache lines, of which one to three are touched at a time"
 );
+const _: () = assert!(std::mem::offset_of!(Port, bytes) == 64, "line 0 is for arrivals");
 
-const _: () = assert!(size_of::<Rare>() == 96, "65 536 hosts have 400 000 ports");
+const _: () = assert!(size_of::<Rare>() == 56, "65 536 hosts have 400 000 ports");
 
 /// What happens to packets at a port beside being sent; see `LinkStats`.
 #[derive(Default)]
@@ -113,7 +138,6 @@ impl Port {
     /// The port of link number `number`.
     pub(crate) fn new(
         (number, link): (u32, &Link),
-        rank: u32,
         end: FarEnd,
         delay: Dur,
         queue: Option<Queue>,
@@ -125,13 +149,12 @@ impl Port {
             serving: Desc { handle: 0, len: 0, flags: Flags(0), class: 0 },
             delay,
             ps_per_byte: ps_per_byte(link.rate),
-            rank,
-            end,
+            end: end.into(),
             arrived: 0,
             packets: 0,
             bytes: 0,
             max_queue_bytes: 0,
-            sound: link.up,
+            odd: if link.up { 0 } else { LOSSY },
             departs,
             busy: false,
             active: false,
@@ -143,16 +166,27 @@ impl Port {
                 switch: 0,
                 rate: link.rate,
                 loss: if link.up { 0.0 } else { 1.0 },
-                mishaps: Mishaps::default(),
+                mishaps: None,
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
             }),
         }
     }
 
-    /// The rank of its link.
-    pub(crate) fn rank(&self) -> u32 {
-        self.rank
+    /// Whether everything that arrives over its link arrives: its loss is zero.
+    #[inline(always)]
+    pub(crate) fn sound(&self) -> bool {
+        self.odd & LOSSY == 0
+    }
+
+    /// Where its link ends.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> FarEnd {
+        match self.end.0 {
+            host if host >= PackedEnd::HOST => FarEnd::Host(host ^ PackedEnd::HOST),
+            at if at < PackedEnd::ELSEWHERE => FarEnd::Switch(at),
+            place => FarEnd::Elsewhere(place ^ PackedEnd::ELSEWHERE),
+        }
     }
 
     /// At which packets begin to be transmitted now.
@@ -185,11 +219,11 @@ impl Port {
     #[inline(always)]
     pub(crate) fn start(&mut self, me: u32, packet: Desc, at: Time, events: &mut EventQueue) {
         let due = self.occupy(me, packet, at, events);
-        if matches!(self.end, FarEnd::Elsewhere(_)) {
+        if matches!(self.end(), FarEnd::Elsewhere(_)) {
             self.crosses(me, packet, due, events);
             return;
         }
-        events.arrival(self.rank, me, packet.handle, due);
+        events.arrival(me, packet.handle, due);
     }
 
     /// Transmit `packet` from `at` on. When its last bit arrives at the far end.
@@ -208,7 +242,7 @@ impl Port {
         if !self.departs {
             self.replay_at = self.free_at;
         } else {
-            events.departure(self.rank, me, self.free_at);
+            events.departure(me, self.free_at);
         }
         due
     }
@@ -248,11 +282,6 @@ impl Port {
         self.queued_bytes() > u32::from(self.serving.len)
     }
 
-    /// A packet comes over a link from another partition, whose receiving end this is.
-    pub(crate) fn receive(&self, me: u32, packet: u32, due: Time, events: &mut EventQueue) {
-        events.arrival(self.rank, me, packet, due);
-    }
-
     /// The packet in service has been sent; begin the next, if one waits.
     #[inline(always)]
     pub(crate) fn depart(&mut self, me: u32, events: &mut EventQueue) {
@@ -264,6 +293,26 @@ impl Port {
             self.busy = false;
             self.replay_at = Time::NEVER;
         }
+        if self.odd & CROWDED != 0 {
+            self.note_crowd(events);
+        }
+    }
+
+    /// The number of headers that wait may have changed.
+    #[inline(never)]
+    pub(crate) fn note_crowd(&mut self, events: &mut EventQueue) {
+        let crowded = self.queue.as_ref().is_some_and(Queue::is_crowded);
+        if crowded != (self.odd & CROWDED != 0) {
+            self.odd ^= CROWDED;
+            events.crowded = if crowded { events.crowded + 1 } else { events.crowded - 1 };
+        }
+    }
+
+    /// A packet has arrived at the far end: what this port did when it had sent it. Later departures are left for
+    /// later: there may be packets that come before them.
+    #[inline(always)]
+    pub(crate) fn go_on(&mut self, me: u32, arrival: Time, events: &mut EventQueue) {
+        self.replay(me, Time(arrival.0.saturating_sub(self.delay.0)), events);
     }
 
     /// Everything this port has done up to and including `until`, unless that takes events.
@@ -291,6 +340,8 @@ impl Port {
             self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
             if idle {
                 self.start(me, packet, now, events);
+            } else if queue.is_crowded() {
+                self.note_crowd(events);
             }
         }
         taken
@@ -330,7 +381,7 @@ impl Port {
     /// From now on, packets that arrive are lost with this probability.
     pub(crate) fn set_loss(&mut self, loss: f64) {
         self.rare.loss = loss;
-        self.sound = loss == 0.0;
+        self.odd = if loss == 0.0 { self.odd & !LOSSY } else { self.odd | LOSSY };
     }
 
     /// Every packet that waits here.
@@ -346,7 +397,8 @@ impl Port {
     /// What is known here of the link: of both ends, or of the one that is in this partition.
     pub(crate) fn stats(&self) -> LinkStats {
         let at = |edge: usize| self.rare.window_bytes[edge].min(self.bytes);
-        let mishaps = &self.rare.mishaps;
+        let none = Mishaps::default();
+        let mishaps = self.rare.mishaps.as_deref().unwrap_or(&none);
         LinkStats {
             packets: self.packets,
             bytes: self.bytes,

@@ -238,6 +238,15 @@ impl Forwarding {
         };
         if topology.valiant { Self::Valiant(choose) } else { Self::Choice(choose) }
     }
+
+    /// Whether a packet's next port at a switch follows from what it carries, and does not change it.
+    pub(crate) fn is_fixed(self, routing: Routing) -> bool {
+        match self {
+            Self::Digits => true,
+            Self::Choice(_) => routing != Routing::PacketRandom,
+            Self::Valiant(_) | Self::Encoded => false,
+        }
+    }
 }
 
 /// How a switch, named by its index, chooses for a packet among its uplinks, in a VL2 among its next

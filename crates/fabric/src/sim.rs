@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use queues::{Capacity, Memory, Queue, QueueSpec, SharedBuffer};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
-use crate::config::{Config, ConfigError, Departures, FaultAction};
+use crate::config::{Config, ConfigError, Departures, Events, FaultAction};
 use crate::cut::Cut;
 use crate::digest;
 use crate::encoding::Tables;
@@ -28,6 +28,7 @@ use crate::rounds::{Post, Rounds};
 use crate::route::{Belief, Forwarding, Known};
 use crate::sample::Sampler;
 use crate::slab::Slab;
+use crate::slot::Slot;
 use crate::tally::Tally;
 use crate::topology::{Link, Node, Topology};
 use crate::wheel::Span;
@@ -89,10 +90,11 @@ impl<O: Observer + Send> Sim<O> {
         let ranks = Ranks::new(topology.links().len() as u32, topology.hosts(), config.seed);
         let (window, sampler) = (config.window, Sampler::new(config.sample_every, config.window));
         let forwarding = Forwarding::new(config.routing, &topology);
-        let span = span(&topology, &rates);
+        let shortest = shortest(&config);
+        let span = span(&topology, &rates, signals, shortest);
         let world = Arc::new(World { topology, config, forwarding, cut, tables });
         let ends = receiving_ends(&world);
-        let common = Common { ranks, ends, span, belief, script };
+        let common = Common { ranks, ends, span, shortest, belief, script };
         let mut part = |index| {
             let range = world.cut.hosts(index);
             let hosts = range.clone().zip(hosts.by_ref().take(range.len()));
@@ -382,6 +384,11 @@ impl<O: Observer + Send> Sim<O> {
         });
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_by_entity(&self) -> bool {
+        self.parts.iter().all(|part| part.slot.is_by_entity())
+    }
+
     fn done(&self) -> bool {
         let end = self.world.config.window.1;
         if end != Time::NEVER {
@@ -405,7 +412,7 @@ impl<O: Observer + Send> Sim<O> {
         self.violation.get_or_insert(Violation { at, key, what });
     }
 
-    fn conservation(&self, links: &[LinkStats]) -> Conservation {
+    fn conservation(&self) -> Conservation {
         let sum = |amounts: &mut dyn Iterator<Item = (u64, u64)>| {
             amounts.fold(Amount::default(), |all, (packets, bytes)| Amount {
                 packets: all.packets + packets,
@@ -416,17 +423,19 @@ impl<O: Observer + Send> Sim<O> {
             sum(&mut self.hosts().map(of).map(|amount| (amount.packets, amount.bytes)))
         };
         let in_flight = self.parts.iter().flat_map(|part| part.in_flight());
+        let ports = || self.parts.iter().flat_map(|part| &part.ports);
+        let mishaps = || ports().filter_map(|port| port.rare.mishaps.as_deref());
         Conservation {
             sent: of_hosts(|host| host.sent),
             received: of_hosts(|host| host.received),
-            dropped: sum(&mut links.iter().map(|link| (link.dropped, link.dropped_bytes))),
-            trimmed: sum(&mut links.iter().map(|link| (link.trimmed, link.trimmed_bytes))),
+            dropped: sum(&mut mishaps().map(|of| (of.dropped, of.dropped_bytes))),
+            trimmed: sum(&mut mishaps().map(|of| (of.trimmed, of.trimmed_bytes))),
             in_flight: sum(&mut in_flight.map(|pkt| (1, u64::from(pkt.wire_len)))),
         }
     }
 
     fn check_conservation(&mut self) {
-        let count = self.conservation(&self.links());
+        let count = self.conservation();
         if !count.holds() {
             self.violate(None, format!("packets or bytes are not conserved: {count:?}"));
         }
@@ -486,6 +495,11 @@ impl<O: Observer + Send> Sim<O> {
         for part in &mut self.parts {
             part.replay(before(self.now));
         }
+        let conservation = self.conservation();
+        // Nobody asks for packets any more, and in a large fabric what follows takes as much memory.
+        for part in &mut self.parts {
+            part.slab = Slab::with_capacity(0);
+        }
         let links = self.links();
         Outcome {
             digest: self.digest(),
@@ -494,7 +508,7 @@ impl<O: Observer + Send> Sim<O> {
             packet_hops: links.iter().map(|link| link.packets).sum(),
             counters: self.counters(&links),
             counted: Tally::sum(self.parts.iter_mut().map(|part| std::mem::take(&mut part.tally))),
-            conservation: self.conservation(&links),
+            conservation,
             links,
             buffers: self
                 .of_switches(|part| part.buffers.iter().map(SharedBuffer::stats).collect()),
@@ -641,6 +655,9 @@ const CACHE: usize = 4 << 20;
 /// What a host, its endpoint and a message under way take, about, bytes.
 const HOST_SIZE: usize = 2 << 10;
 
+/// Packets that are under way at a time, per host: more than there mostly are.
+const PACKETS_PER_HOST: usize = 64;
+
 /// Where a link from one part to another ends.
 struct ReceivingEnd {
     link: u32,
@@ -674,24 +691,55 @@ struct Common {
     ranks: Ranks,
     ends: Vec<ReceivingEnd>,
     span: Span,
+    shortest: u16,
     belief: Belief,
     script: Script,
 }
 
+/// Whether what happens at one port has no effect on another but by packets that it sends, and nobody looks at
+/// packets on their way.
+fn is_plain<O: Observer>(world: &World) -> bool {
+    let World { topology, config, forwarding, .. } = world;
+    let lossless = matches!(config.queue, QueueSpec::Lossless(_));
+    let alone = config.buffer.is_none() && !config.telemetry && !lossless;
+    let lazy = config.departures == Departures::Lazy && !config.queue.marks_at_departure();
+    let sound = config.faults.is_empty() && topology.links().iter().all(|link| link.up);
+    let wheel = config.events == Events::Wheel;
+    alone && lazy && sound && wheel && !O::PACKETS && forwarding.is_fixed(config.routing)
+}
+
+/// Whether each queue has room for the headers of all packets that may come within a slot.
+fn has_room(topology: &Topology, ports: &[Port]) -> bool {
+    let ways = topology.switches.iter().map(|switch| switch.up + switch.ups - switch.down);
+    // One over each link: a slot is over before a second one can have been sent.
+    let arrivals = ways.max().unwrap_or(0);
+    ports.iter().all(|port| port.queue.as_ref().is_none_or(|q| q.calm_arrivals() >= arrivals))
+}
+
 /// One part, with its hosts.
-fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -> Part<O> {
+fn build<O: Observer>(
+    world: &Arc<World>,
+    index: u32,
+    hosts: Vec<Host>,
+    common: &Common,
+) -> Part<O> {
     let World { topology, config, cut, .. } = &**world;
     let Common { ranks, ends, .. } = common;
     let first_host = cut.hosts(index).start;
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
-    let ports = ports(world, index, &switches, ranks, ends, &leaving);
+    let ports = ports(world, index, &switches, ends, &leaving);
     let first_receiving = ports.len() - ends.iter().filter(|end| end.at.part == index).count();
     let pfc = Pfc::new(topology, config, &switches, &ports, first_receiving);
-    let sampled = |port: &Port| Sampled {
-        height: topology.links()[port.rare.link as usize].height(),
-        bytes: 0,
-    };
+    let height = |port: &Port| topology.links()[port.rare.link as usize].height() as u8;
+    let sampled =
+        Sampled { height: ports.iter().map(height).collect(), bytes: vec![0; ports.len()] };
+    let by_entity = (is_plain::<O>(world) && has_room(topology, &ports))
+        .then(|| common.span.shift_by_entity(ports.len() as u32))
+        .flatten();
+    let mut queues = ports.iter().filter_map(|port| port.queue.as_ref());
+    let bounces = queues.any(|queue| queue.calm_arrivals() != u32::MAX);
+    let shift = by_entity.unwrap_or(common.span.shift_in_order(ports.len() as u32));
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {
         index,
@@ -701,10 +749,12 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
             config.events,
             ranks,
             cut.hosts(index),
-            ports.len() as u32,
+            ports.iter().map(|port| port.rare.link),
             common.span,
+            shift,
         ),
-        sampled: ports.iter().map(sampled).collect(),
+        slot: Slot::new(ports.len(), by_entity.map(|_| common.shortest), bounces),
+        sampled,
         ports,
         first_receiving,
         hosts,
@@ -719,7 +769,7 @@ fn build<O>(world: &Arc<World>, index: u32, hosts: Vec<Host>, common: &Common) -
         elsewhere: leaving.iter().map(|end| end.at).collect(),
         active: Vec::new(),
         tier_bytes: [0; 3],
-        slab: Slab::default(),
+        slab: Slab::with_capacity(PACKETS_PER_HOST * cut.hosts(index).len()),
         crossing_at: Time::NEVER,
         notes: HashMap::default(),
         reports: Vec::new(),
@@ -765,7 +815,6 @@ fn ports(
     world: &World,
     index: u32,
     switches: &[Switch],
-    ranks: &Ranks,
     ends: &[ReceivingEnd],
     leaving: &[&ReceivingEnd],
 ) -> Vec<Port> {
@@ -794,8 +843,8 @@ fn ports(
             (spec, None) if !config.telemetry => Queue::new(spec),
             (spec, _) => Queue::in_shared_buffer(spec),
         });
-        let (rank, delay) = (ranks.links[n as usize], topology.delay(n));
-        let mut port = Port::new((n, link), rank, end, delay, queue, departs || !of_switch);
+        let delay = topology.delay(n);
+        let mut port = Port::new((n, link), end, delay, queue, departs || !of_switch);
         if let (Node::Switch(tier, n), true) = (link.from, transmits) {
             port.rare.switch = place(tier, n);
         }
@@ -813,13 +862,39 @@ fn ports(
     let coming = ends.iter().filter(|end| end.at.part == index);
     let receiving =
         coming.map(|end| port(end.link, here(topology.links()[end.link as usize].to), false));
-    transmitting.chain(receiving).collect()
+    // A third of all memory: not to be moved while it grows.
+    let owned = |link: &&Link| cut.owner(topology, link.from) == index;
+    let count = topology.links().iter().filter(owned).count();
+    let mut ports = Vec::with_capacity(count + ends.len());
+    ports.extend(transmitting.chain(receiving));
+    ports
 }
 
-/// How far apart events are on links of these `rates`.
-fn span(topology: &Topology, rates: &[RangeInclusive<Rate>]) -> Span {
+/// What no packet is shorter than, bytes, for all that is known: the shortest Ethernet frame, or what is left of a packet
+/// that a queue trims.
+fn shortest(config: &Config) -> u16 {
+    let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
+    queues.map(QueueSpec::trims_to).min().unwrap_or(SHORTEST).min(SHORTEST)
+}
+
+const SHORTEST: u16 = 64;
+
+/// How far apart events are on links of these `rates`, with packets no shorter than `shortest`, and where the
+/// shortest signal between applications takes `signals`.
+fn span(
+    topology: &Topology,
+    rates: &[RangeInclusive<Rate>],
+    signals: Option<Dur>,
+    shortest: u16,
+) -> Span {
     let frame = |rate: &Rate| rate.serialise(u64::from(topology.mtu()));
     let slowest = (0..).zip(rates).map(|(n, rate)| frame(rate.start()) + topology.delay(n)).max();
     let quickest = rates.iter().map(|rate| frame(rate.end())).min();
-    Span { horizon: slowest.unwrap_or(Dur::ZERO), frame: quickest.unwrap_or(Dur::ZERO) }
+    let sent = rates.iter().map(|rate| rate.end().serialise(u64::from(shortest)));
+    let carried = (0..rates.len() as u32).map(|link| topology.delay(link));
+    Span {
+        horizon: slowest.unwrap_or(Dur::ZERO),
+        frame: quickest.unwrap_or(Dur::ZERO),
+        apart: sent.chain(carried).chain(signals).min().unwrap_or(Dur::ZERO),
+    }
 }

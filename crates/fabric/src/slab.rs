@@ -1,17 +1,22 @@
 //! Where packets live while they are in the fabric.
 
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 use endpoint::{Fetch, Packet};
 
 /// Packets by handle; freed ones are used again, so nothing is allocated after warm-up.
-#[derive(Default)]
 pub(crate) struct Slab {
     packets: Vec<Packet>,
     free: Vec<u32>,
 }
 
 impl Slab {
+    /// With room for so many packets. It is not touched before it is needed, so it costs nothing; making room later
+    /// would mean to have everything twice for a moment.
+    pub(crate) fn with_capacity(packets: usize) -> Self {
+        Self { packets: Vec::with_capacity(packets), free: Vec::new() }
+    }
+
     /// A cleared packet.
     #[inline(always)]
     pub(crate) fn alloc(&mut self) -> u32 {
@@ -46,12 +51,10 @@ impl Slab {
         self.packets.get(handle as usize)
     }
 
-    /// Have at hand what switches look at of a packet.
+    /// Have at hand what switches look at of a packet, if there is one of this number.
     #[inline(always)]
     pub(crate) fn prefetch(&self, handle: u32) {
-        if let Some(packet) = self.get(handle) {
-            prefetch::<_, 1>(packet);
-        }
+        prefetch_lines(&self.packets, handle, 0..1);
     }
 
     #[inline(always)]
@@ -79,6 +82,15 @@ impl IndexMut<u32> for Slab {
 pub(crate) fn prefetch<T: ?Sized, const LINES: usize>(item: &T) {
     let start = std::ptr::from_ref(item).cast::<u8>();
     for line in 0..LINES {
+        prefetch_line(start.wrapping_add(line * CACHE_LINE));
+    }
+}
+
+/// The same of some lines of an item of a list. It need not be there.
+#[inline(always)]
+pub(crate) fn prefetch_lines<T>(items: &[T], item: u32, lines: Range<usize>) {
+    let start = items.as_ptr().wrapping_add(item as usize).cast::<u8>();
+    for line in lines {
         prefetch_line(start.wrapping_add(line * CACHE_LINE));
     }
 }

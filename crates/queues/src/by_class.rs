@@ -219,6 +219,11 @@ impl ByClass {
         }
     }
 
+    /// Whether one of its queues may send headers back.
+    pub(crate) fn bounces(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.calm_arrivals() != u32::MAX)
+    }
+
     fn enqueue_or_trim(&mut self, trim: Trim, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
         if self.offer(packet) {
             return;

@@ -14,11 +14,13 @@ pub struct DropTailSpec {
 }
 
 /// First in, first out; what does not fit is lost.
+// In order of use.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct DropTail {
-    fifo: Fifo,
     room: Room,
     ecn_threshold: Option<Capacity>,
+    fifo: Fifo,
 }
 
 impl DropTail {

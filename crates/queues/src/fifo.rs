@@ -7,27 +7,29 @@ use endpoint::Flags;
 
 use crate::Desc;
 
-/// A power of two: the paper's NDP queue holds 8 packets.
-const PLACES: usize = 8;
+/// With head and length, one cache line. The paper's NDP queue holds 8 packets, of which one is in service.
+pub(crate) const PLACES: usize = 7;
 const EMPTY: Desc = Desc { handle: 0, len: 0, flags: Flags(0), class: 0 };
 
-/// Packets in order. The first [`PLACES`] are here, the others elsewhere.
-// In order of use.
+/// The first packets of a queue, in place.
 #[derive(Clone, Debug)]
-#[repr(C)]
-pub(crate) struct Fifo {
-    /// Those behind; empty unless all places are taken.
-    #[expect(clippy::box_collection, reason = "one word in every port instead of four")]
-    behind: Option<Box<VecDeque<Desc>>>,
+#[repr(C, align(8))]
+pub(crate) struct Ring {
+    here: [Desc; PLACES],
     head: u8,
     len: u8,
-    /// A ring.
-    here: [Desc; PLACES],
+    /// Whether more wait behind; only if all places are taken.
+    more: bool,
 }
 
-impl Fifo {
+const _: () = assert!(size_of::<Ring>() == 64, "one cache line");
+
+/// The packets behind a [`Ring`].
+pub(crate) type Behind = Option<Box<VecDeque<Desc>>>;
+
+impl Ring {
     pub(crate) const fn new() -> Self {
-        Self { behind: None, head: 0, len: 0, here: [EMPTY; PLACES] }
+        Self { here: [EMPTY; PLACES], head: 0, len: 0, more: false }
     }
 
     #[inline(always)]
@@ -35,60 +37,107 @@ impl Fifo {
         self.len == 0
     }
 
+    /// Whether all places are taken.
     #[inline(always)]
-    fn place(&self, n: u8) -> usize {
-        usize::from(self.head + n) % PLACES
+    pub(crate) fn is_full(&self) -> bool {
+        usize::from(self.len) >= PLACES
     }
 
     #[inline(always)]
-    pub(crate) fn push_back(&mut self, packet: Desc) {
-        if usize::from(self.len) < PLACES {
+    fn place(&self, n: u8) -> usize {
+        let place = usize::from(self.head) + usize::from(n);
+        // Below in any case: the compiler is to see it.
+        (if place >= PLACES { place - PLACES } else { place }).min(PLACES - 1)
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_back(&mut self, behind: &mut Behind, packet: Desc) {
+        if self.is_full() {
+            self.push_behind(behind, packet);
+        } else {
             self.here[self.place(self.len)] = packet;
             self.len += 1;
-        } else {
-            self.push_behind(packet);
         }
     }
 
     #[inline(never)]
-    fn push_behind(&mut self, packet: Desc) {
-        self.behind.get_or_insert_default().push_back(packet);
+    fn push_behind(&mut self, behind: &mut Behind, packet: Desc) {
+        self.more = true;
+        behind.get_or_insert_default().push_back(packet);
     }
 
     #[inline(always)]
-    pub(crate) fn pop_front(&mut self) -> Option<Desc> {
+    pub(crate) fn pop_front(&mut self, behind: &mut Behind) -> Option<Desc> {
         if self.len == 0 {
             return None;
         }
         let packet = self.here[self.place(0)];
         self.head = self.place(1) as u8;
         self.len -= 1;
-        if self.behind.is_some() {
-            self.move_up();
+        if self.more {
+            self.move_up(behind);
         }
         Some(packet)
     }
 
     /// The first of those behind takes the place that has become free.
     #[inline(never)]
-    fn move_up(&mut self) {
-        if let Some(packet) = self.behind.as_mut().and_then(|behind| behind.pop_front()) {
+    fn move_up(&mut self, behind: &mut Behind) {
+        let Some(behind) = behind else { return };
+        if let Some(packet) = behind.pop_front() {
             self.here[self.place(self.len)] = packet;
             self.len += 1;
         }
+        self.more = !behind.is_empty();
     }
 
-    pub(crate) fn pop_back(&mut self) -> Option<Desc> {
-        if let Some(packet) = self.behind.as_mut().and_then(|behind| behind.pop_back()) {
+    pub(crate) fn pop_back(&mut self, behind: &mut Behind) -> Option<Desc> {
+        if let Some(behind) = behind
+            && let Some(packet) = behind.pop_back()
+        {
+            self.more = !behind.is_empty();
             return Some(packet);
         }
         self.len = self.len.checked_sub(1)?;
         Some(self.here[self.place(self.len)])
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Desc> {
+    pub(crate) fn iter<'a>(&'a self, behind: &'a Behind) -> impl Iterator<Item = Desc> + 'a {
         let here = (0..self.len).map(|n| self.here[self.place(n)]);
-        here.chain(self.behind.iter().flat_map(|behind| behind.iter().copied()))
+        here.chain(behind.iter().flat_map(|behind| behind.iter().copied()))
+    }
+}
+
+/// Packets in order, the first ones in place.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(crate) struct Fifo {
+    ring: Ring,
+    behind: Behind,
+}
+
+impl Fifo {
+    pub(crate) const fn new() -> Self {
+        Self { ring: Ring::new(), behind: None }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_back(&mut self, packet: Desc) {
+        self.ring.push_back(&mut self.behind, packet);
+    }
+
+    #[inline(always)]
+    pub(crate) fn pop_front(&mut self) -> Option<Desc> {
+        self.ring.pop_front(&mut self.behind)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Desc> {
+        self.ring.iter(&self.behind)
     }
 }
 
@@ -107,7 +156,7 @@ mod tests {
             let growing = n / 40 % 2;
             match draw.below(endpoint::Purpose::new("fifo"), u64::from(n), 8) as u32 {
                 0..2 => assert_eq!(fifo.pop_front(), deque.pop_front()),
-                2 => assert_eq!(fifo.pop_back(), deque.pop_back()),
+                2 => assert_eq!(fifo.ring.pop_back(&mut fifo.behind), deque.pop_back()),
                 choice if choice < 4 + 4 * growing => {
                     let packet = Desc { handle: n, ..EMPTY };
                     fifo.push_back(packet);

@@ -97,6 +97,9 @@ pub enum Capacity {
     Bytes(u32),
 }
 
+/// Bytes on the wire of a trimmed packet or of control, at most, where [`Queue::calm_arrivals`] holds.
+pub const HEADER_MAX: u16 = 96;
+
 /// Contents of a queue against its capacity, the packet in service included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
@@ -188,6 +191,22 @@ impl QueueSpec {
             | Self::ByClass(_)
             | Self::Lossless(_)
             | Self::Programmed(_) => None,
+        }
+    }
+
+    /// The length of a packet whose payload it has cut off, bytes; [`u16::MAX`] if it cuts none off.
+    #[must_use]
+    pub fn trims_to(&self) -> u16 {
+        match self {
+            Self::DropTail(_) | Self::Red(_) | Self::Lossless(_) => u16::MAX,
+            Self::Ndp(spec) => spec.trim_to,
+            Self::CutPayload(spec) => spec.trim_to,
+            // A program may say anything.
+            Self::Programmed(_) => 1,
+            Self::ByClass(spec) => {
+                let classes = spec.classes.iter().map(|(_, spec)| spec.trims_to());
+                classes.chain(spec.trim.map(|trim| trim.to)).min().unwrap_or(u16::MAX)
+            }
         }
     }
 
@@ -367,17 +386,37 @@ impl Queue {
         }
     }
 
+    /// Whether so many headers wait that one of the next might be sent back.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_crowded(&self) -> bool {
+        match self {
+            Self::Ndp(queue) => queue.is_crowded(),
+            Self::DropTail(_) | Self::Seldom(_) => false,
+        }
+    }
+
+    /// While it is not crowded, so many packets may arrive, none with a header longer than [`HEADER_MAX`],
+    /// before any can be sent back.
+    #[must_use]
+    pub fn calm_arrivals(&self) -> u32 {
+        match self {
+            Self::DropTail(_) => u32::MAX,
+            Self::Ndp(queue) => queue.calm_arrivals(),
+            Self::Seldom(queue) if queue.bounces() => 0,
+            Self::Seldom(_) => u32::MAX,
+        }
+    }
+
     /// The packets waiting, the one in service not among them.
     pub fn waiting(&self) -> impl Iterator<Item = Desc> {
-        let (first, second, seldom) = match self {
+        let (fifo, ndp, seldom) = match self {
             Self::DropTail(queue) => (Some(queue.waiting()), None, None),
-            Self::Ndp(queue) => {
-                let (headers, data) = queue.waiting();
-                (Some(headers), Some(data), None)
-            }
+            Self::Ndp(queue) => (None, Some(queue), None),
             Self::Seldom(queue) => (None, None, Some(queue)),
         };
-        let usual = first.into_iter().chain(second).flat_map(Fifo::iter);
+        let usual = fifo.into_iter().flat_map(Fifo::iter);
+        let usual = usual.chain(ndp.into_iter().flat_map(Ndp::waiting));
         usual.chain(seldom.into_iter().flat_map(|queue| queue.waiting()))
     }
 
@@ -385,10 +424,7 @@ impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::DropTail(queue) => queue.waiting().is_empty(),
-            Self::Ndp(queue) => {
-                let (headers, data) = queue.waiting();
-                headers.is_empty() && data.is_empty()
-            }
+            Self::Ndp(queue) => queue.is_empty(),
             Self::Seldom(queue) => queue.is_empty(),
         }
     }

@@ -4,8 +4,8 @@
 
 use endpoint::Flags;
 
-use crate::fifo::Fifo;
-use crate::{Capacity, Desc, Fate, Room, odds};
+use crate::fifo::{Behind, PLACES, Ring};
+use crate::{Capacity, Desc, Fate, HEADER_MAX, Room, odds};
 
 /// Parameters of [`Ndp`]. The paper's values in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct NdpSpec {
 }
 
 /// A port's two queues.
-// In order of use.
+// In order of use: with what the simulator puts before it, a packet touches one line here, or two if it waits.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Ndp {
@@ -41,10 +41,12 @@ pub struct Ndp {
     header_weight: u8,
     bounce: bool,
     trim_to: u16,
-    data: Fifo,
-    headers: Fifo,
     /// Trim the arriving packet if 63 coin bits are below this.
     trim_arriving_below: u64,
+    data: Ring,
+    headers: Ring,
+    data_behind: Behind,
+    headers_behind: Behind,
 }
 
 /// At most so many queued packets are trimmed to make room for one (they may be smaller than it).
@@ -54,8 +56,10 @@ impl Ndp {
     pub(crate) fn new(spec: NdpSpec) -> Self {
         let header_weight = spec.header_weight.max(1);
         Self {
-            data: Fifo::new(),
-            headers: Fifo::new(),
+            data: Ring::new(),
+            headers: Ring::new(),
+            data_behind: None,
+            headers_behind: None,
             data_room: Room::new(spec.data_capacity),
             header_room: Room::new(spec.header_capacity),
             turn: 0,
@@ -77,8 +81,11 @@ impl Ndp {
     pub(crate) fn offer(&mut self, packet: Desc) -> bool {
         let fits = self.pass(packet);
         if fits {
-            let fifo = if packet.is_data() { &mut self.data } else { &mut self.headers };
-            fifo.push_back(packet);
+            if packet.is_data() {
+                self.data.push_back(&mut self.data_behind, packet);
+            } else {
+                self.headers.push_back(&mut self.headers_behind, packet);
+            }
         }
         fits
     }
@@ -115,7 +122,7 @@ impl Ndp {
 
     fn enqueue_data(&mut self, packet: Desc) {
         self.data_room.take(packet.len);
-        self.data.push_back(packet);
+        self.data.push_back(&mut self.data_behind, packet);
     }
 
     /// Trim from the tail of the data queue until `len` fits. The packet in service is not in the
@@ -124,7 +131,7 @@ impl Ndp {
     fn make_room(&mut self, len: u16, fate: &mut impl FnMut(Fate, Desc)) -> bool {
         let mut victims = 0;
         while victims < VICTIMS_MAX && !self.data_room.fits(len) {
-            let Some(victim) = self.data.pop_back() else { break };
+            let Some(victim) = self.data.pop_back(&mut self.data_behind) else { break };
             self.data_room.give_back(victim.len);
             self.trim(victim, fate);
             victims += 1;
@@ -153,22 +160,25 @@ impl Ndp {
     /// Weighted round robin by packets (ndp.md section 3.3).
     #[inline(always)]
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
-        if self.headers.is_empty() {
-            return self.data.pop_front();
+        // No packet is in service: what takes room waits. The rings themselves may be far from the processor.
+        if self.header_room.packets == 0 {
+            if self.data_room.packets == 0 {
+                return None;
+            }
+            return self.data.pop_front(&mut self.data_behind);
         }
-        if self.data.is_empty() {
-            return self.headers.pop_front();
+        if self.data_room.packets == 0 {
+            return self.headers.pop_front(&mut self.headers_behind);
         }
         self.turn += 1;
         if self.turn == self.round {
             self.turn = 0;
         }
-        let queue = if self.turn < u16::from(self.header_weight) {
-            &mut self.headers
+        if self.turn < u16::from(self.header_weight) {
+            self.headers.pop_front(&mut self.headers_behind)
         } else {
-            &mut self.data
-        };
-        queue.pop_front()
+            self.data.pop_front(&mut self.data_behind)
+        }
     }
 
     #[inline(always)]
@@ -176,8 +186,36 @@ impl Ndp {
         self.room(packet).give_back(packet.len);
     }
 
-    pub(crate) fn waiting(&self) -> (&Fifo, &Fifo) {
-        (&self.headers, &self.data)
+    /// Whether more than half of the room for headers is taken.
+    #[inline(always)]
+    pub(crate) fn is_crowded(&self) -> bool {
+        let room = &self.header_room;
+        self.headers.is_full()
+            && (room.packets > room.packets_max / 2 || room.bytes > room.bytes_max / 2)
+            && self.bounce
+    }
+
+    /// How many packets the rest holds at least.
+    pub(crate) fn calm_arrivals(&self) -> u32 {
+        if !self.bounce {
+            return u32::MAX;
+        }
+        let longest = u32::from(self.trim_to.max(HEADER_MAX));
+        let room = &self.header_room;
+        // Those that need less than the places in the port itself are not looked at.
+        let crowded = room.packets_max.min(room.bytes_max / longest) / 2;
+        // Each brings its own header, or those of the packets that make room for it.
+        if crowded > PLACES as u32 { crowded / VICTIMS_MAX } else { 0 }
+    }
+
+    /// The packets that wait, headers first.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Desc> {
+        let headers = self.headers.iter(&self.headers_behind);
+        headers.chain(self.data.iter(&self.data_behind))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.headers.is_empty() && self.data.is_empty()
     }
 
     pub(crate) fn bytes(&self) -> u32 {
@@ -238,7 +276,7 @@ mod tests {
     fn the_coin_chooses_between_the_arriving_packet_and_the_tail_never_the_one_in_service() {
         let (mut queue, _) = full(PAPER);
         assert_eq!(offer(&mut queue, data(7), TRIM_TAIL), [(Fate::Trim, 6)]);
-        assert_eq!(queue.data.iter().last().map(|p| p.handle), Some(7));
+        assert_eq!(queue.data.iter(&queue.data_behind).last().map(|p| p.handle), Some(7));
 
         let one = NdpSpec { data_capacity: Capacity::Packets(1), ..PAPER };
         let mut queue = Ndp::new(one);

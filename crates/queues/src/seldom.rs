@@ -47,6 +47,16 @@ impl Seldom {
         }
     }
 
+    /// Whether it may send headers back.
+    pub(crate) fn bounces(&self) -> bool {
+        match self {
+            Self::CutPayload(_) | Self::Red(_) | Self::Lossless(_) => false,
+            Self::ByClass(queue) => queue.bounces(),
+            Self::Programmed(_) => true,
+            Self::InSharedBuffer(queue) => queue.calm_arrivals() != u32::MAX,
+        }
+    }
+
     pub(crate) fn set_open(&mut self, open: u8) {
         if let Self::Lossless(queue) = self {
             queue.set_open(open);

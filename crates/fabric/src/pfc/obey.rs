@@ -91,7 +91,7 @@ impl<O: Observer> Part<O> {
         port.packets += 1;
         let out = pfc.back[link as usize];
         let line = &mut pfc.lines[out as usize];
-        if !port.sound && port.loses(self.world.config.seed) {
+        if !port.sound() && port.loses(self.world.config.seed) {
             line.missed = true;
             port.arrived = frame.chain(port.arrived, self.now, digest::Outcome::Dropped);
             return;
@@ -116,7 +116,7 @@ impl<O: Observer> Part<O> {
     fn call_at(&mut self, link: u32, at: Time) {
         let Some(pfc) = &mut self.pfc else { return };
         pfc.pending += 1;
-        self.events.pause(self.ports[link as usize].rank(), link, at);
+        self.events.pause(link, at);
     }
 
     /// Have the watchdog of the port of `link`, if it is a switch's, look when the first pause will have lasted too

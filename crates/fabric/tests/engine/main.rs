@@ -340,3 +340,44 @@ fn effects_of_an_idle_poll_do_not_poll_again() {
     let (outcome, ()) = sim.run(&mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(outcome.counters.delivered, 4);
 }
+
+/// Slots are made for packets of 64 bytes and more; what is shorter is handled as well.
+#[test]
+fn packets_shorter_than_slots_were_made_for_change_nothing() {
+    /// Sends packets of 1 to 200 bytes, the long ones first.
+    struct Dribble(u16);
+    impl Endpoint for Dribble {
+        fn on_submit(&mut self, _: &mut Cx<'_>, _: &Msg) -> Submit {
+            Submit::Taken
+        }
+        fn on_packet(&mut self, _: &mut Cx<'_>, _: &Packet) {}
+        fn on_timer(&mut self, _: &mut Cx<'_>, _: TimerId) {}
+        fn poll_tx(&mut self, cx: &mut Cx<'_>, _: TxPort, slot: &mut Packet) -> Tx {
+            let Some(left) = self.0.checked_sub(1) else { return Tx::Idle };
+            self.0 = left;
+            (slot.src, slot.dst) = (cx.me, HostId((cx.me.0 + 3 + u32::from(left) % 5) % 16));
+            (slot.wire_len, slot.path) = (1 + left / 4, u32::from(left) % 4);
+            Tx::Sent
+        }
+    }
+    impl App for Dribble {
+        fn on_start(&mut self, cx: &mut AppCx<'_>) {
+            cx.submit(HostId(cx.me.0 ^ 8), 1);
+        }
+    }
+    let topology = Topology::fat_tree(4, 1, LINK).unwrap();
+    let run = |events, threads| {
+        let limit = Time(Dur::from_us(300).0);
+        let config = Config { queue: ndp(8, 72_000), events, threads, limit, ..config(1) };
+        let endpoints = (0..16).map(|_| Box::new(Dribble(800)) as Box<dyn Endpoint>).collect();
+        let apps = (0..16).map(|_| Box::new(Dribble(0)) as Box<dyn App>).collect();
+        let sim = Sim::new(topology.clone(), config, endpoints, apps, ()).unwrap();
+        sim.run(&mut |_| ControlFlow::Continue(())).unwrap().0
+    };
+    let reference = run(Events::Heap, 1);
+    assert!(reference.packet_hops > 16 * 800);
+    for threads in [1, 2, 3] {
+        let other = run(Events::Wheel, threads);
+        assert_eq!((other.digest, other.links), (reference.digest, reference.links.clone()));
+    }
+}

@@ -1,0 +1,547 @@
+//! The loop: events are handled a slot of the wheel at a time.
+//!
+//! A packet-hop touches some ten cache lines, most of which have not been near the processor for
+//! microseconds of simulated time. A slot's events are known when it is opened, so all that they will touch is asked for
+//! at once: first packets and the ports they come over; then, with those at hand, the ports and hosts they
+//! go to, which are noted for when the event comes; then endpoints.
+//!
+//! A slot is shorter than the shortest packet takes to be sent. So what happens at one port or host within it has no
+//! effect on another one, and only events of one have to be handled in order. Few slots hold two of one: most
+//! are handled as they come. That holds until a switch turns a header back, which goes from port to port in
+//! no time, or where more is shared than links (memory of a switch, an observer of packets, a link that fails):
+//! then all of a slot is sorted. Results are the same.
+
+use endpoint::{Observer, Packet};
+use queues::HEADER_MAX;
+
+use crate::events::{Event, Key};
+use crate::host::Host;
+use crate::part::Part;
+use crate::port::FarEnd;
+use crate::route::Forwarding;
+use crate::slab;
+use units::Time;
+
+/// Where an event leads: to a port at which it queues, or to a host, by the number of its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Onward(u32);
+
+impl Onward {
+    /// Nobody has looked.
+    pub(crate) const UNKNOWN: Self = Self(Self::MANY - 1);
+    /// The event has been handled.
+    const DONE: Self = Self(u32::MAX);
+    /// There are several of the same; links are fewer than this.
+    const MANY: u32 = 1 << 31;
+
+    pub(crate) fn port(self) -> u32 {
+        self.0
+    }
+
+    /// Without the mark that there are several.
+    fn plain(self) -> Self {
+        Self(self.0 & !Self::MANY)
+    }
+}
+
+/// The open slot.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// Whether only the events of one port or host have to be handled in order.
+    by_entity: bool,
+    /// Then, no packet is shorter than this, and no header longer.
+    shortest: u16,
+    longest_header: u16,
+    due: Vec<Event>,
+    ahead: Ahead,
+    /// Scratch: the places of events in order, and their keys.
+    sorted: Vec<u32>,
+    keys: Vec<i32>,
+    long_keys: Vec<(Key, u32)>,
+}
+
+/// Where the events of a slot lead.
+#[derive(Default)]
+struct Ahead {
+    onward: Vec<Onward>,
+    /// By event, the next one at the same port; [`NONE`] if there is none.
+    next: Vec<u32>,
+    /// By port, the number of the latest event there, counted over all slots.
+    latest: Vec<u32>,
+    /// The number of this slot's first event.
+    first: u32,
+    /// The hosts among these.
+    visited: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Ahead {
+    /// Begin with a slot of so many events.
+    fn clear(&mut self, events: usize) {
+        let next = self.first.checked_add(self.onward.len() as u32);
+        match next.filter(|next| next.checked_add(events as u32).is_some()) {
+            Some(next) => self.first = next,
+            None => {
+                self.latest.fill(0);
+                self.first = 1;
+            }
+        }
+        self.onward.clear();
+        self.onward.resize(events, Onward::UNKNOWN);
+        self.next.clear();
+        self.next.resize(events, NONE);
+        self.visited.clear();
+    }
+
+    /// Event `n` leads to `to`.
+    #[inline(always)]
+    fn note(&mut self, n: usize, to: Onward) {
+        self.onward[n] = to;
+        let Some(latest) = self.latest.get_mut(to.0 as usize) else { return };
+        let before = std::mem::replace(latest, self.first + n as u32);
+        if before >= self.first {
+            let before = (before - self.first) as usize;
+            self.next[before] = n as u32;
+            self.onward[before].0 |= Onward::MANY;
+            self.onward[n].0 |= Onward::MANY;
+        }
+    }
+}
+
+/// Slots of up to so many events are sorted by counting.
+const COUNTED_MAX: usize = 64;
+/// Keys that are compared at a time.
+const GROUP: usize = 8;
+
+impl Slot {
+    /// `ports`: of the partition. `shortest`: if only events of one port or host have to be handled in order, the
+    /// length that no packet falls below. `bounces`: whether queues send headers back.
+    pub(crate) fn new(ports: usize, shortest: Option<u16>, bounces: bool) -> Self {
+        Self {
+            by_entity: shortest.is_some(),
+            shortest: shortest.unwrap_or(0),
+            longest_header: if bounces { HEADER_MAX } else { u16::MAX },
+            ahead: Ahead { latest: vec![0; ports], first: 1, ..Ahead::default() },
+            ..Self::default()
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_by_entity(&self) -> bool {
+        self.by_entity
+    }
+
+    /// A packet appears: slots were not made for one that is shorter than was said, or a header longer than
+    /// queues allow for.
+    #[inline(always)]
+    pub(crate) fn take_note(&mut self, pkt: &Packet) {
+        if pkt.wire_len < self.shortest
+            || pkt.wire_len > self.longest_header && !pkt.carries_payload()
+        {
+            self.by_entity = false;
+        }
+    }
+}
+
+impl<O: Observer> Part<O> {
+    /// Handle every event that comes strictly before `until`.
+    #[inline(never)]
+    pub(crate) fn run(&mut self, until: Time) {
+        let mut due = std::mem::take(&mut self.slot.due);
+        while self.violation.is_none() && self.events.open(until, &mut due) {
+            let mut ahead = std::mem::take(&mut self.slot.ahead);
+            self.look_ahead(&due, &mut ahead);
+            self.handled += due.len() as u64;
+            if self.slot.by_entity && self.events.crowded == 0 {
+                self.handle_by_entity(&due, &mut ahead);
+            } else {
+                self.handle_in_order(&due, &ahead.onward);
+            }
+            self.slot.ahead = ahead;
+            due.clear();
+        }
+        self.slot.due = due;
+        if self.violation.is_none() {
+            self.cross(until);
+            self.events.close(until);
+            self.now = self.now.max(until);
+        }
+    }
+
+    /// Handle events in any order, but those of one port or host.
+    #[inline(never)]
+    fn handle_by_entity(&mut self, due: &[Event], ahead: &mut Ahead) {
+        for (n, &event) in due.iter().enumerate() {
+            let to = ahead.onward[n];
+            if to.0 >= Onward::MANY {
+                self.handle_several(due, ahead, n as u32);
+                continue;
+            }
+            self.happen(event, to);
+            if self.events.fresh().is_some() {
+                self.catch_up(to, (Time::NEVER, 0));
+            }
+        }
+    }
+
+    /// Handle event `n` and those that follow at the same port or host, unless that has been done.
+    #[inline(never)]
+    fn handle_several(&mut self, due: &[Event], ahead: &mut Ahead, mut n: u32) {
+        if ahead.onward[n as usize] == Onward::DONE {
+            return;
+        }
+        let to = ahead.onward[n as usize].plain();
+        let mut sorted = std::mem::take(&mut self.slot.sorted);
+        sorted.clear();
+        while let Some(onward) = ahead.onward.get_mut(n as usize) {
+            *onward = Onward::DONE;
+            sorted.push(n);
+            n = ahead.next[n as usize];
+        }
+        sorted.sort_unstable_by_key(|&n| self.events.key(due[n as usize]));
+        for &n in &sorted {
+            let event = due[n as usize];
+            if self.events.fresh().is_some() {
+                self.catch_up(to, self.events.key(event));
+            }
+            self.happen(event, to);
+        }
+        self.slot.sorted = sorted;
+        self.catch_up(to, (Time::NEVER, 0));
+    }
+
+    /// Handle the events that have come up within the slot at the port or host that is being dealt with, as far as
+    /// they come before `until`.
+    #[inline(never)]
+    fn catch_up(&mut self, to: Onward, until: (Time, u32)) {
+        // A host that goes round in circles has ever more to come.
+        while self.violation.is_none() && self.events.fresh().is_some_and(|key| key < until) {
+            let Some(event) = self.events.pop_fresh() else { return };
+            if event.about().is_arrival() || event.about().link() != to.0 {
+                self.violate(None, format!("an effect elsewhere too soon, at {}", event.at));
+            }
+            self.handled += 1;
+            self.happen(event, to);
+        }
+    }
+
+    /// Handle events in order, those too that come up meanwhile.
+    #[inline(never)]
+    fn handle_in_order(&mut self, due: &[Event], onward: &[Onward]) {
+        let mut sorted = std::mem::take(&mut self.slot.sorted);
+        self.sort(due, &mut sorted);
+        for &n in &sorted {
+            let event = due[n as usize];
+            while self.events.fresh().is_some_and(|key| key < self.events.key(event)) {
+                self.handle_fresh();
+            }
+            if self.violation.is_some() {
+                break;
+            }
+            self.handle_next(event, onward[n as usize].plain());
+        }
+        while self.violation.is_none() && self.events.fresh().is_some() {
+            self.handle_fresh();
+        }
+        self.slot.sorted = sorted;
+    }
+
+    /// The places of events in order. Not always of a handful: hosts that start together stay in step, and their events
+    /// tie.
+    fn sort(&mut self, due: &[Event], sorted: &mut Vec<u32>) {
+        sorted.clear();
+        let keys = &mut self.slot.keys;
+        keys.clear();
+        if due.len() <= COUNTED_MAX {
+            keys.extend(due.iter().filter_map(|&event| self.events.short_key(event)));
+        }
+        if keys.len() == due.len() {
+            sort_by_counting(keys, sorted);
+        } else {
+            let keys = &mut self.slot.long_keys;
+            keys.clear();
+            keys.extend(due.iter().zip(0..).map(|(&event, n)| (self.events.key(event), n)));
+            keys.sort_unstable();
+            sorted.extend(keys.iter().map(|&(_, n)| n));
+        }
+    }
+
+    fn handle_fresh(&mut self) {
+        if let Some(event) = self.events.pop_fresh() {
+            self.handled += 1;
+            self.handle_next(event, Onward::UNKNOWN);
+        }
+    }
+
+    fn handle_next(&mut self, event: Event, to: Onward) {
+        if event.at < self.now {
+            self.violate(None, format!("time goes back to {}", event.at));
+        }
+        self.happen(event, to);
+    }
+
+    /// What ports to other partitions have done before `until`: nobody here asks for it, and the others must
+    /// know of it before they go on.
+    fn cross(&mut self, until: Time) {
+        let Self { ports, events, crossing_at, .. } = self;
+        let last = Time(until.0.saturating_sub(1));
+        *crossing_at = Time::NEVER;
+        let mut crossing = std::mem::take(&mut events.crossing);
+        crossing.retain(|&me| {
+            let port = &mut ports[me as usize];
+            port.replay(me, last, events);
+            if port.waits() {
+                *crossing_at = port.free_at.min(*crossing_at);
+            }
+            port.crossing = port.busy();
+            port.crossing
+        });
+        events.crossing = crossing;
+    }
+
+    /// Have at hand what the events of the slot just opened will touch, and note where they lead.
+    #[inline(never)]
+    fn look_ahead(&self, due: &[Event], ahead: &mut Ahead) {
+        ahead.clear(due.len());
+        for event in due {
+            slab::prefetch_lines(&self.ports, event.about().link(), 0..4);
+            self.slab.prefetch(event.about().packet);
+        }
+        for (n, &event) in due.iter().enumerate() {
+            let to = self.find_onward(event);
+            if (to.0 as usize) < self.hosts.len() {
+                ahead.visited.push(to.0);
+            }
+            ahead.note(n, to);
+        }
+        let hosts = || ahead.visited.iter().filter_map(|&host| self.hosts.get(host as usize));
+        hosts().for_each(Host::prefetch_endpoint);
+        if self.far_hosts {
+            hosts().for_each(|host| host.prefetch_behind(0));
+            hosts().for_each(|host| host.prefetch_behind(1));
+        }
+    }
+
+    /// Where an event leads, and have that at hand.
+    #[inline(always)]
+    fn find_onward(&self, event: Event) -> Onward {
+        if !event.about().is_arrival() {
+            return self.fetch_host(event.about().link());
+        }
+        let Some(pkt) = self.slab.get(event.about().packet) else { return Onward::UNKNOWN };
+        let port = &self.ports[event.about().link() as usize];
+        match port.end() {
+            FarEnd::Switch(at) => {
+                let out = match self.world.forwarding {
+                    Forwarding::Digits => self.port_along(at, pkt),
+                    _ if !self.slot.by_entity => return Onward::UNKNOWN,
+                    _ => self.port_chosen(at, pkt),
+                };
+                slab::prefetch_lines(&self.ports, out, 0..4);
+                Onward(out)
+            }
+            FarEnd::Host(host) => {
+                // Its header, which switches do not look at.
+                slab::prefetch::<_, 1>(&pkt.hdr);
+                self.fetch_host(host)
+            }
+            FarEnd::Elsewhere(_) => Onward::UNKNOWN,
+        }
+    }
+
+    /// A host's own port, and what every packet of it touches.
+    #[inline(always)]
+    fn fetch_host(&self, host: u32) -> Onward {
+        let Some(state) = self.hosts.get(host as usize) else { return Onward(host) };
+        slab::prefetch::<_, 5>(state);
+        slab::prefetch::<_, 2>(&self.ports[host as usize]);
+        Onward(host)
+    }
+}
+
+/// The places of `keys`, none below zero, in ascending order. Comparing all with all takes no branch that could be
+/// mispredicted, and processors do a group at a time.
+#[inline(always)]
+fn sort_by_counting(keys: &mut Vec<i32>, sorted: &mut Vec<u32>) {
+    let count = keys.len();
+    sorted.resize(count, NONE);
+    // What fills the last group is later than none.
+    keys.resize(count.next_multiple_of(GROUP), -1);
+    for (n, &key) in (0..).zip(&keys[..count]) {
+        let mut place = count - 1 - later(keys, key);
+        // A timer of a host that has been moved away and back.
+        while sorted[place] != NONE {
+            place -= 1;
+        }
+        sorted[place] = n;
+    }
+}
+
+/// How many of `keys`, whole groups of them, are later than `key`.
+#[inline(always)]
+fn later(keys: &[i32], key: i32) -> usize {
+    let mut later = [0; GROUP];
+    for group in keys.as_chunks::<GROUP>().0 {
+        for (count, &other) in later.iter_mut().zip(group) {
+            *count += i32::from(other > key);
+        }
+    }
+    later.iter().sum::<i32>() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use endpoint::{App, AppCx, Endpoint, Framing};
+    use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
+    use transportless::Silent;
+    use units::{Dur, Rate};
+
+    use super::*;
+    use crate::{
+        Carriage, Config, Departures, Events, Fault, FaultAction, LinkSpec, PfcSpec, Routing, Sim,
+        Topology,
+    };
+
+    mod transportless {
+        use endpoint::{App, AppCx, Cx, Endpoint, Msg, Packet, Submit, Tx, TxPort};
+        use units::TimerId;
+
+        /// A host that does nothing.
+        pub(super) struct Silent;
+
+        impl App for Silent {
+            fn on_start(&mut self, _: &mut AppCx<'_>) {}
+        }
+
+        impl Endpoint for Silent {
+            fn on_submit(&mut self, _: &mut Cx<'_>, _: &Msg) -> Submit {
+                Submit::Full
+            }
+            fn on_packet(&mut self, _: &mut Cx<'_>, _: &Packet) {}
+            fn on_timer(&mut self, _: &mut Cx<'_>, _: TimerId) {}
+            fn poll_tx(&mut self, _: &mut Cx<'_>, _: TxPort, _: &mut Packet) -> Tx {
+                Tx::Idle
+            }
+        }
+    }
+
+    /// Signals this soon.
+    struct Signals(Dur);
+
+    impl App for Signals {
+        fn on_start(&mut self, _: &mut AppCx<'_>) {}
+        fn signal_delay(&self) -> Option<Dur> {
+            Some(self.0)
+        }
+    }
+
+    fn ndp(headers: Capacity) -> QueueSpec {
+        QueueSpec::Ndp(NdpSpec {
+            data_capacity: Capacity::Packets(8),
+            header_capacity: headers,
+            header_weight: 10,
+            data_weight: 1,
+            trim_arriving: 0.5,
+            trim_to: 64,
+            bounce: true,
+        })
+    }
+
+    fn config() -> Config {
+        Config {
+            seed: 1,
+            carriages: vec![Carriage {
+                framing: Framing { payload: 1436, overhead: 64 },
+                spray: true,
+            }],
+            routing: Routing::Source,
+            queue: ndp(Capacity::Bytes(72_000)),
+            queues_at: Vec::new(),
+            buffer: None,
+            pfc: PfcSpec::default(),
+            telemetry: false,
+            faults: Vec::new(),
+            reroute_after: Dur::from_us(20),
+            events: Events::Wheel,
+            departures: Departures::Lazy,
+            threads: 1,
+            grid: Dur::from_us(10),
+            limit: Time(0),
+            open_limit: u64::MAX,
+            window: (Time::ZERO, Time::NEVER),
+            sample_every: None,
+            rtts: false,
+            check: false,
+        }
+    }
+
+    fn by_entity(config: Config, delay: Dur, app: fn() -> Box<dyn App>) -> bool {
+        let link = LinkSpec { rate: Rate(10_000_000_000), delay };
+        let topology = Arc::new(Topology::fat_tree(4, 1, link).unwrap());
+        let endpoints = (0..16).map(|_| Box::new(Silent) as Box<dyn Endpoint>).collect();
+        let apps = (0..16).map(|_| app()).collect();
+        Sim::new(topology, config, endpoints, apps, ()).unwrap().is_by_entity()
+    }
+
+    /// In which runs slots need not be sorted: without this, a rule too strict would go unnoticed.
+    #[test]
+    fn slots_are_sorted_only_where_more_than_links_is_shared() {
+        let us = Dur::from_us(1);
+        let silent: fn() -> Box<dyn App> = || Box::new(Silent);
+        let plain = |config| by_entity(config, us, silent);
+        assert!(plain(config()));
+        assert!(plain(Config { routing: Routing::FlowHash, ..config() }));
+        let capacity = Capacity::Packets(10);
+        let drop_tail = QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None });
+        assert!(plain(Config { queue: drop_tail, ..config() }));
+        assert!(by_entity(config(), us, || Box::new(Signals(Dur::from_us(1)))));
+        // And where not.
+        assert!(!plain(Config { routing: Routing::PacketRandom, ..config() }));
+        assert!(!plain(Config { queue: ndp(Capacity::Packets(8)), ..config() }));
+        assert!(!plain(Config { departures: Departures::Eager, ..config() }));
+        assert!(!plain(Config { events: Events::Heap, ..config() }));
+        assert!(!plain(Config { telemetry: true, ..config() }));
+        let fault = Fault::new(Time(1), 3, FaultAction::Down);
+        assert!(!plain(Config { faults: vec![fault], ..config() }));
+        assert!(!by_entity(config(), Dur(0), silent), "a link without delay");
+        assert!(!by_entity(config(), us, || Box::new(Signals(Dur(0)))));
+    }
+
+    /// Events of one port are linked, across the end of the numbers too.
+    #[test]
+    fn events_of_one_port_are_found() {
+        let mut ahead = Ahead { latest: vec![0; 8], first: u32::MAX - 40, ..Ahead::default() };
+        for _ in 0..20 {
+            ahead.clear(6);
+            for (n, to) in [5, 2, 5, u32::MAX >> 1, 5, 7].into_iter().enumerate() {
+                ahead.note(n, Onward(to));
+            }
+            let many: Vec<bool> = ahead.onward.iter().map(|to| to.0 >= Onward::MANY).collect();
+            assert_eq!(many, [true, false, true, false, true, false]);
+            assert_eq!(ahead.next, [2, NONE, 4, NONE, NONE, NONE]);
+            assert_eq!(ahead.onward[3].plain(), Onward(u32::MAX >> 1));
+        }
+    }
+
+    #[test]
+    fn counting_sorts() {
+        let draw = endpoint::Draw::new(1, endpoint::Purpose::new("test"), 0);
+        let mut n = 0;
+        for count in 0..200 {
+            let mut key = || {
+                n += 1;
+                // Some are equal.
+                draw.below(endpoint::Purpose::new("key"), n, 300) as i32
+            };
+            let keys: Vec<i32> = (0..count).map(|_| key()).collect();
+            let mut sorted = Vec::new();
+            sort_by_counting(&mut keys.clone(), &mut sorted);
+            assert!(sorted.is_sorted_by_key(|&n| keys[n as usize]), "{keys:?}");
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..count), "each once");
+        }
+    }
+}
