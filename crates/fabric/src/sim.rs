@@ -870,11 +870,12 @@ fn ports(
     ports
 }
 
-/// What no packet is shorter than, bytes, for all that is known: the shortest Ethernet frame, or what is left of a packet
-/// that a queue trims.
+/// What no packet is shorter than, bytes, for all that is known: the shortest Ethernet frame, the headers of some
+/// transport, or what is left of a packet that a queue trims.
 fn shortest(config: &Config) -> u16 {
     let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
-    queues.map(QueueSpec::trims_to).min().unwrap_or(SHORTEST).min(SHORTEST)
+    let headers = config.carriages.iter().map(|carriage| carriage.framing.overhead);
+    queues.map(QueueSpec::trims_to).chain(headers).fold(SHORTEST, u16::min).max(1)
 }
 
 const SHORTEST: u16 = 64;

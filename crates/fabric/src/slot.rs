@@ -480,9 +480,9 @@ mod tests {
 
     fn by_entity(config: Config, delay: Dur, app: fn() -> Box<dyn App>) -> bool {
         let link = LinkSpec { rate: Rate(10_000_000_000), delay };
-        let topology = Arc::new(Topology::fat_tree(4, 1, link).unwrap());
-        let endpoints = (0..16).map(|_| Box::new(Silent) as Box<dyn Endpoint>).collect();
-        let apps = (0..16).map(|_| app()).collect();
+        let topology = Arc::new(Topology::fat_tree(12, 1, link).unwrap());
+        let endpoints = (0..432).map(|_| Box::new(Silent) as Box<dyn Endpoint>).collect();
+        let apps = (0..432).map(|_| app()).collect();
         Sim::new(topology, config, endpoints, apps, ()).unwrap().is_by_entity()
     }
 

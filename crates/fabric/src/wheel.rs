@@ -22,6 +22,8 @@ const PACKETS_PER_FRAME: u64 = 4;
 /// Packets in a slot, about: enough to hide the time of fetching what they touch, few enough to keep all that
 /// near.
 const PACKETS_PER_SLOT: u64 = 64;
+/// With fewer, opening slots costs more than sorting wider ones.
+const PACKETS_MIN: u64 = 16;
 /// A slot whose events are handled in order is sorted, few more quickly than many.
 const FRAMES_IN_ORDER: u64 = 16;
 /// Times within a slot take 31 bits.
@@ -32,11 +34,15 @@ const SLOTS_MAX: u64 = 1 << 20;
 
 impl Span {
     /// How wide slots are whose events at `busy` ports may be handled in any order but those of one port, as an
-    /// exponent of two; `None` if a picosecond is too long.
+    /// exponent of two; `None` if too few would come in one.
     pub(crate) fn shift_by_entity(self, busy: u32) -> Option<u32> {
         let packets = PACKETS_PER_FRAME * u64::from(busy.max(1));
-        let wanted = self.frame.0.saturating_mul(PACKETS_PER_SLOT) / packets;
-        Some(wanted.max(1).min(self.apart.0).checked_ilog2()?.min(SHIFT_MAX))
+        let time_of = |count| self.frame.0.saturating_mul(count) / packets;
+        let width = time_of(PACKETS_PER_SLOT).max(1).min(self.apart.0);
+        let shift = width.checked_ilog2()?.min(SHIFT_MAX);
+        // In debug builds, and so in tests, small fabrics go this way, too.
+        let least = if cfg!(debug_assertions) { 0 } else { PACKETS_MIN };
+        (1 << shift >= time_of(least)).then_some(shift)
     }
 
     /// The same of slots whose events are handled in order.
