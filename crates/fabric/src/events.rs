@@ -363,7 +363,7 @@ impl EventQueue {
     }
 
     /// Open the next slot with events before `until`: its events before that, in any order, go to `due`, which
-    /// is empty. When it begins and ends; `None` if there is no event.
+    /// is empty. False if there is no such slot.
     #[inline(always)]
     pub(crate) fn open(&mut self, until: Time, due: &mut Vec<Event>) -> bool {
         let start = self.next_at().unwrap_or(Time::NEVER);

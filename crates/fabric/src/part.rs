@@ -287,32 +287,25 @@ impl<O: Observer> Part<O> {
         switch.down + tables.port(topology, switch.number, &mut self.slab[packet])
     }
 
-    /// The output port where switch `at` chooses the way up by the packet alone.
+    /// The output port where switch `at`, which has drawn so often, chooses the way `up`.
     #[inline(never)]
-    pub(crate) fn port_chosen(&self, at: u32, pkt: &Packet) -> u32 {
-        let switch = &self.switches[at as usize];
-        let home = &self.world.topology.homes[pkt.dst.index()];
-        match self.world.forwarding {
-            Forwarding::Choice(up) if home.below[switch.tier] != switch.below => {
-                let known = Known { topology: &self.world.topology, belief: &self.belief };
-                let (draw, mut draws) = self.sprayed[at as usize];
-                switch.up + up(&known, switch.number, pkt, draw, &mut draws)
-            }
-            _ => switch.down + u32::from(home.down[switch.tier]),
-        }
-    }
-
-    /// The output port where switches choose the way up.
-    fn choose(&mut self, at: u32, packet: u32, up: Choose) -> u32 {
-        let pkt = &self.slab[packet];
+    pub(crate) fn port_chosen(&self, at: u32, pkt: &Packet, up: Choose, draws: &mut u64) -> u32 {
         let switch = &self.switches[at as usize];
         let home = &self.world.topology.homes[pkt.dst.index()];
         if home.below[switch.tier] == switch.below {
             return switch.down + u32::from(home.down[switch.tier]);
         }
         let known = Known { topology: &self.world.topology, belief: &self.belief };
-        let (draw, draws) = &mut self.sprayed[at as usize];
-        switch.up + up(&known, switch.number, pkt, *draw, draws)
+        let (draw, _) = self.sprayed[at as usize];
+        switch.up + up(&known, switch.number, pkt, draw, draws)
+    }
+
+    /// The same for `packet`, with its draw, if one is made.
+    fn choose(&mut self, at: u32, packet: u32, up: Choose) -> u32 {
+        let (_, mut draws) = self.sprayed[at as usize];
+        let out = self.port_chosen(at, &self.slab[packet], up, &mut draws);
+        self.sprayed[at as usize].1 = draws;
+        out
     }
 
     /// `packet`, which has come over link `from`, does not simply join the queue of `link`.

@@ -335,8 +335,11 @@ impl<O: Observer> Part<O> {
             FarEnd::Switch(at) => {
                 let out = match self.world.forwarding {
                     Forwarding::Digits => self.port_along(at, pkt),
-                    _ if !self.slot.by_entity => return Onward::UNKNOWN,
-                    _ => self.port_chosen(at, pkt),
+                    // Then the choice is without draws.
+                    Forwarding::Choice(up) if self.slot.by_entity => {
+                        self.port_chosen(at, pkt, up, &mut 0)
+                    }
+                    _ => return Onward::UNKNOWN,
                 };
                 slab::prefetch_lines(&self.ports, out, 0..4);
                 Onward(out)
@@ -394,10 +397,9 @@ fn later(keys: &[i32], key: i32) -> usize {
 mod tests {
     use std::sync::Arc;
 
-    use endpoint::{App, AppCx, Endpoint, Framing};
+    use endpoint::{App, AppCx, Cx, Endpoint, Framing, Msg, Submit, Tx, TxPort};
     use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
-    use transportless::Silent;
-    use units::{Dur, Rate};
+    use units::{Dur, Rate, TimerId};
 
     use super::*;
     use crate::{
@@ -405,26 +407,21 @@ mod tests {
         Topology,
     };
 
-    mod transportless {
-        use endpoint::{App, AppCx, Cx, Endpoint, Msg, Packet, Submit, Tx, TxPort};
-        use units::TimerId;
+    /// A host that does nothing.
+    struct Silent;
 
-        /// A host that does nothing.
-        pub(super) struct Silent;
+    impl App for Silent {
+        fn on_start(&mut self, _: &mut AppCx<'_>) {}
+    }
 
-        impl App for Silent {
-            fn on_start(&mut self, _: &mut AppCx<'_>) {}
+    impl Endpoint for Silent {
+        fn on_submit(&mut self, _: &mut Cx<'_>, _: &Msg) -> Submit {
+            Submit::Full
         }
-
-        impl Endpoint for Silent {
-            fn on_submit(&mut self, _: &mut Cx<'_>, _: &Msg) -> Submit {
-                Submit::Full
-            }
-            fn on_packet(&mut self, _: &mut Cx<'_>, _: &Packet) {}
-            fn on_timer(&mut self, _: &mut Cx<'_>, _: TimerId) {}
-            fn poll_tx(&mut self, _: &mut Cx<'_>, _: TxPort, _: &mut Packet) -> Tx {
-                Tx::Idle
-            }
+        fn on_packet(&mut self, _: &mut Cx<'_>, _: &Packet) {}
+        fn on_timer(&mut self, _: &mut Cx<'_>, _: TimerId) {}
+        fn poll_tx(&mut self, _: &mut Cx<'_>, _: TxPort, _: &mut Packet) -> Tx {
+            Tx::Idle
         }
     }
 
