@@ -46,7 +46,7 @@ impl Encoding {
             let what = "a vl2 has two ways down from a core switch, of which no form here tells";
             return Err(ConfigError(what.into()));
         }
-        let ports = |switch: &Switch| switch.up - switch.down + switch.ups;
+        let ports = |switch: &Switch| switch.downs() + switch.ups;
         if let Some(ports) = topology.switches.iter().map(ports).find(|&n| n > NO_PORT.into()) {
             let what = format!("a switch of {ports} ports: they are numbered in 16 bits");
             return Err(ConfigError(what));
@@ -70,7 +70,7 @@ fn check_addresses(topology: &Topology) -> Result<(), ConfigError> {
         return Err(ConfigError(format!("an address per core switch takes {bits} bits of 32")));
     }
     let entries = |switch: &Switch| {
-        let (downs, ups) = (u64::from(switch.up - switch.down), u64::from(switch.ups));
+        let (downs, ups) = (u64::from(switch.downs()), u64::from(switch.ups));
         let turns = match switch.tier {
             Tier::Agg => 1 + ups,
             Tier::Core => 1,
@@ -140,7 +140,7 @@ impl Tables {
             },
             Self::CoreAddress(_, tables) => tables[at as usize].port(get(&pkt.scratch, 0)),
         };
-        debug_assert!(u32::from(port) < switch.up - switch.down + switch.ups);
+        debug_assert!(u32::from(port) < switch.downs() + switch.ups);
         u32::from(port)
     }
 
@@ -212,7 +212,7 @@ fn turn(topology: &Topology, pkt: &Packet) -> u32 {
 /// The turns that lie over each up port of switch `at`: turn and port.
 fn turns_above(topology: &Topology, at: usize) -> Vec<(u32, u16)> {
     let switch = &topology.switches[at];
-    let first = switch.up - switch.down;
+    let first = switch.downs();
     let mut above = Vec::new();
     for up in 0..switch.ups {
         let port = (first + up) as u16;
@@ -314,7 +314,7 @@ impl Prefixes {
         }
         let mut table = Self::default();
         for &turn in &here {
-            for port in 0..switch.up - switch.down {
+            for port in 0..switch.downs() {
                 let prefix = match switch.tier {
                     Tier::Agg => plan.prefix(turn, &[pod, port]),
                     Tier::Core => plan.prefix(turn, &[port]),

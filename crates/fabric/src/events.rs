@@ -153,8 +153,6 @@ pub(crate) struct EventQueue {
     heap_at: Time,
     /// When the open slot begins.
     start: Time,
-    /// Where it ends: all that comes before has been taken out.
-    end: Time,
     /// What has come up in the open slot, for the same.
     fresh: BinaryHeap<Reverse<(Key, Event)>>,
     /// Packets on their way to other partitions: link, packet, arrival.
@@ -206,7 +204,6 @@ impl EventQueue {
             moving: IndexedHeap::new(),
             heap_at: Time::NEVER,
             start: Time::ZERO,
-            end: Time::ZERO,
             fresh: BinaryHeap::new(),
             leaving: Vec::new(),
             crossing: Vec::new(),
@@ -220,24 +217,24 @@ impl EventQueue {
     /// `packet` arrives over `link` at `at`.
     #[inline(always)]
     pub(crate) fn arrival(&mut self, link: u32, packet: u32, at: Time) {
-        self.fix(Event::new(at, Kind::Arrival, link, packet));
+        self.fix(at, About::new(Kind::Arrival, link, packet));
     }
 
     /// The port of `link` has sent a packet at `at`.
     #[inline(always)]
     pub(crate) fn departure(&mut self, link: u32, at: Time) {
-        self.fix(Event::new(at, Kind::Departure, link, 0));
+        self.fix(at, About::new(Kind::Departure, link, 0));
     }
 
     /// A frame of flow control arrives over `link` at `at`.
     pub(crate) fn frame(&mut self, link: u32, frame: u32, at: Time) {
-        self.fix(Event::new(at, Kind::Frame, link, frame));
+        self.fix(at, About::new(Kind::Frame, link, frame));
     }
 
     /// Something that flow control waits for may be due at the port of `link` at `at`: after its departures, before
     /// its arrivals.
     pub(crate) fn pause(&mut self, link: u32, at: Time) {
-        self.fix(Event::new(at, Kind::Pause, link, 0));
+        self.fix(at, About::new(Kind::Pause, link, 0));
     }
 
     /// In which order events come.
@@ -271,22 +268,28 @@ impl EventQueue {
 
     /// Schedule what will not be moved.
     #[inline(always)]
-    fn fix(&mut self, event: Event) {
-        if event.at >= self.end && self.wheel.reaches(event.at) {
-            self.wheel.push(event.at, event.about);
+    fn fix(&mut self, at: Time, about: About) {
+        if self.wheel.reaches(at) {
+            self.wheel.push(at, about);
         } else {
-            self.spill(event);
+            self.spill(about.at(at));
         }
     }
 
     #[inline(never)]
     fn spill(&mut self, event: Event) {
-        if event.at < self.end {
+        if event.at < self.end() {
             self.fresh.push(Reverse((self.key(event), event)));
         } else {
             self.heap_at = self.heap_at.min(event.at);
             self.spilled.push(Reverse(event));
         }
+    }
+
+    /// Where the open slot ends: all that comes before has been taken out.
+    #[inline(always)]
+    fn end(&self) -> Time {
+        self.wheel.from
     }
 
     /// Let `Timer` of `host` come at `at`, or some time before that. [`Time::NEVER`]: it need not.
@@ -300,10 +303,11 @@ impl EventQueue {
 
     #[inline(never)]
     fn wake_sooner(&mut self, host: u32, at: Time) {
+        let soon = at < self.end() || self.wheel.reaches(at);
         let pending = &mut self.pending[host as usize];
-        if at < self.end || self.wheel.reaches(at) {
+        if soon {
             pending.near = at;
-            self.fix(Event::new(at, Kind::Timer, host, 0));
+            self.fix(at, About::new(Kind::Timer, host, 0));
         } else {
             pending.far = at;
             let id = 1 + pending.rank;
@@ -336,7 +340,7 @@ impl EventQueue {
     fn set(&mut self, id: u32, at: Time) {
         if at == Time::NEVER {
             self.moving.remove(id);
-        } else if at < self.end {
+        } else if at < self.end() {
             self.moving.remove(id);
             self.spill(self.moved(id, at));
         } else {
@@ -371,9 +375,9 @@ impl EventQueue {
             return false;
         }
         self.start = start;
-        self.end = until.min(self.wheel.end_of_slot(start));
-        self.wheel.take(start, self.end, due);
-        if self.heap_at < self.end {
+        let end = until.min(self.wheel.end_of_slot(start));
+        self.wheel.take(start, end, due);
+        if self.heap_at < end {
             self.take_heap(due);
         }
         true
@@ -381,7 +385,7 @@ impl EventQueue {
 
     #[inline(never)]
     fn take_heap(&mut self, due: &mut Vec<Event>) {
-        while let Some((at, id)) = self.moving.peek().filter(|&(at, _)| at < self.end) {
+        while let Some((at, id)) = self.moving.peek().filter(|&(at, _)| at < self.end()) {
             self.moving.remove(id);
             let event = self.moved(id, at);
             if event.about.kind() == Kind::Timer {
@@ -391,7 +395,7 @@ impl EventQueue {
             }
             due.push(event);
         }
-        while self.spilled.peek().is_some_and(|Reverse(event)| event.at < self.end) {
+        while self.spilled.peek().is_some_and(|Reverse(event)| event.at < self.end()) {
             due.extend(self.spilled.pop().map(|Reverse(event)| event));
         }
         self.note_heap();
@@ -399,8 +403,7 @@ impl EventQueue {
 
     /// Everything before `until` has happened.
     pub(crate) fn close(&mut self, until: Time) {
-        self.end = self.end.max(until);
-        self.wheel.advance(self.end);
+        self.wheel.from = self.end().max(until);
     }
 
     /// The first event that has come up within the open slot.
@@ -418,7 +421,7 @@ impl EventQueue {
     pub(crate) fn next_at(&self) -> Option<Time> {
         let wheel = self.wheel.next_at().unwrap_or(Time::NEVER);
         let next = wheel.min(self.heap_at);
-        (next != Time::NEVER).then_some(next.max(self.end))
+        (next != Time::NEVER).then_some(next.max(self.end()))
     }
 
     /// The packets that are on their way over a link.

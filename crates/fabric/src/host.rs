@@ -579,9 +579,10 @@ impl<O: Observer> Part<O> {
         }
         self.slot.take_note(pkt);
         pkt.key = digest::packet_key(pkt);
-        topology.stamp(pkt);
-        if let Forwarding::Encoded = self.world.forwarding {
-            self.world.tables.write(topology, pkt);
+        match self.world.forwarding {
+            Forwarding::Digits => topology.stamp(pkt),
+            Forwarding::Encoded => self.world.tables.write(topology, pkt),
+            Forwarding::Choice(_) | Forwarding::Valiant(_) => {}
         }
         host.token = pkt.token;
         host.sent.add(u64::from(pkt.wire_len));

@@ -197,15 +197,17 @@ impl<O: Observer> Part<O> {
     /// `packet` has arrived at the far end of `link`.
     #[inline(always)]
     fn arrival(&mut self, link: u32, packet: u32, onward: Onward) {
+        let now = self.now;
         let port = &mut self.ports[link as usize];
-        port.go_on(link, self.now, &mut self.events);
+        port.go_on(link, now, &mut self.events);
         port.packets += 1;
         let pkt = &self.slab[packet];
         if !port.sound() && port.loses(self.world.config.seed) {
             self.lose(link, packet);
             return;
         }
-        port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Arrived);
+        let desc = describe(packet, pkt);
+        port.arrived = digest::chain(port.arrived, now.0, pkt.key, digest::Outcome::Arrived);
         if O::PACKETS {
             observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Arrived, pkt);
         }
@@ -214,12 +216,16 @@ impl<O: Observer> Part<O> {
             if (to as usize) < self.hosts.len() {
                 self.deliver(to, packet);
             } else {
-                self.queue(link, to, packet);
+                self.queue(link, to, desc, now);
             }
             return;
         }
         match port.end() {
             FarEnd::Host(host) => self.deliver(host, packet),
+            FarEnd::Switch(_) if matches!(self.world.forwarding, Forwarding::Digits) => {
+                let out = port.onward(pkt);
+                self.queue(link, out, desc, now);
+            }
             FarEnd::Switch(at) => self.forward(link, at, packet),
             FarEnd::Elsewhere(_) => {}
         }
@@ -229,23 +235,23 @@ impl<O: Observer> Part<O> {
     #[inline(never)]
     fn forward(&mut self, link: u32, at: u32, packet: u32) {
         let out = match self.world.forwarding {
-            Forwarding::Digits => self.port_along(at, &self.slab[packet]),
+            Forwarding::Digits => self.port_back(at, packet),
             Forwarding::Choice(up) => self.choose(at, packet, up),
             Forwarding::Valiant(next) => self.port_valiant(at, packet, next),
             Forwarding::Encoded => self.port_encoded(at, packet),
         };
-        self.queue(link, out, packet);
+        let desc = describe(packet, &self.slab[packet]);
+        self.queue(link, out, desc, self.now);
     }
 
     /// A packet that has come over `link` leaves the switch over port `out`.
     #[inline(always)]
-    fn queue(&mut self, link: u32, out: u32, packet: u32) {
-        let desc = describe(packet, &self.slab[packet]);
+    fn queue(&mut self, link: u32, out: u32, packet: Desc, now: Time) {
         let port = &mut self.ports[out as usize];
         port.note_active(out, &mut self.active);
-        port.replay(out, self.now, &mut self.events);
-        if !port.offer(out, desc, self.now, &mut self.events) {
-            self.refuse(link, out, desc);
+        port.replay(out, now, &mut self.events);
+        if !port.offer(out, packet, now, &mut self.events) {
+            self.refuse(link, out, packet);
             self.send_back(link);
         }
     }
@@ -266,17 +272,12 @@ impl<O: Observer> Part<O> {
         }
     }
 
-    /// The port of switch `at` on the way to `pkt`'s destination, along the path that the sender
-    /// has chosen.
-    #[inline(always)]
-    pub(crate) fn port_along(&self, at: u32, pkt: &Packet) -> u32 {
-        let switch = &self.switches[at as usize];
-        let home = &self.world.topology.homes[pkt.dst.index()];
-        let down = switch.down + u32::from(home.down[switch.tier]);
-        let up = switch.up + u32::from(pkt.scratch[switch.tier]);
-        // Without a branch: up and down are as good as random.
-        let below = u32::from(home.below[switch.tier] == switch.below);
-        up ^ ((up ^ down) & below.wrapping_neg())
+    /// The output port for a header that turns back at switch `at`, along the path that its sender had chosen.
+    fn port_back(&mut self, at: u32, packet: u32) -> u32 {
+        let (switch, topology) = (&self.switches[at as usize], &self.world.topology);
+        let pkt = &mut self.slab[packet];
+        topology.stamp(pkt);
+        switch.down + u32::from(topology.turn(switch.number, pkt))
     }
 
     /// The output port where the packet carries its path in one of the published forms.
@@ -494,10 +495,8 @@ impl<O: Observer> Part<O> {
             if port.queued_bytes() > 0 {
                 queues.push(port.queued_bytes());
             }
-            // What is paused may wait at an idle port.
-            port.active = port.busy() || port.queued_bytes() > 0;
             active[kept] = me;
-            kept += usize::from(port.active);
+            kept += usize::from(port.stays_active());
         }
         active.truncate(kept);
     }

@@ -10,12 +10,13 @@
 //! Where somebody else does read it (the ports of a switch share memory), hears it (flow control) or a departure does something to a
 //! packet (it is marked as it leaves), departures are events: `Part::port_departure`.
 
-use endpoint::{Draw, Flags, Purpose};
+use endpoint::{Draw, Flags, Packet, Purpose};
 use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
 use crate::events::EventQueue;
 use crate::outcome::{LinkStats, PauseStats};
+use crate::route::Leg;
 use crate::topology::Link;
 
 /// Draws of a port.
@@ -55,8 +56,6 @@ impl From<FarEnd> for PackedEnd {
 /// out of it the second, and one more if it waits.
 #[repr(C, align(64))]
 pub(crate) struct Port {
-    /// The same as `free_at` if a packet is in service whose departure is not an event, else never.
-    replay_at: Time,
     /// When the packet in service will have been, or was, sent.
     pub(crate) free_at: Time,
     /// The packet in service, if there is one.
@@ -70,17 +69,18 @@ pub(crate) struct Port {
     /// Picoseconds per byte if that is a whole number, else zero.
     ps_per_byte: u32,
     end: PackedEnd,
+    /// The host at the far end, or the first port of the switch there.
+    onward: u32,
+    /// The number of the latest event that leads here: see [`crate::slot`].
+    pub(crate) latest: u32,
     /// The most bytes the queue held.
     pub(crate) max_queue_bytes: u32,
-    /// What is not as usual: [`LOSSY`], [`CROWDED`].
-    odd: u8,
-    /// Whether departures are events: of hosts, whose endpoint is asked at that moment; of switches
-    /// whose ports share memory or mark packets as they leave; of all ports on the eager path.
-    departs: bool,
-    /// Whether a packet is in service.
-    busy: bool,
-    /// Whether it is among the partition's active ports.
-    pub(crate) active: bool,
+    /// What of a packet's scratch is added to `onward`, if anything is.
+    leg: Leg,
+    adds: bool,
+    service: Service,
+    /// [`LOSSY`], [`CROWDED`], [`ACTIVE`], [`DEPARTS`].
+    traits: u8,
     /// Bytes whose transmission has begun.
     pub(crate) bytes: u64,
     /// Waiting packets; `None` for a host's port, whose endpoint chooses when it is free, and for
@@ -97,6 +97,22 @@ pub(crate) struct Port {
 const LOSSY: u8 = 1;
 /// Headers wait here in numbers.
 const CROWDED: u8 = 2;
+/// It is among the partition's active ports.
+const ACTIVE: u8 = 4;
+/// Departures are events: of hosts, whose endpoint is asked at that moment; of switches whose ports share memory
+/// or mark packets as they leave; of all ports on the eager path.
+const DEPARTS: u8 = 8;
+
+/// Whether a packet is in service.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Service {
+    Idle,
+    /// And its departure is worked out when the port is next touched.
+    Replayed,
+    /// And its departure is an event.
+    Scheduled,
+}
 
 /// What is seldom touched of a port.
 pub(crate) struct Rare {
@@ -145,19 +161,20 @@ impl Port {
     ) -> Self {
         Self {
             free_at: Time::ZERO,
-            replay_at: Time::NEVER,
             serving: Desc { handle: 0, len: 0, flags: Flags(0), class: 0 },
             delay,
             ps_per_byte: ps_per_byte(link.rate),
             end: end.into(),
+            onward: if let FarEnd::Host(host) = end { host } else { 0 },
+            latest: 0,
+            leg: Leg::Last,
+            adds: false,
+            service: Service::Idle,
             arrived: 0,
             packets: 0,
             bytes: 0,
             max_queue_bytes: 0,
-            odd: if link.up { 0 } else { LOSSY },
-            departs,
-            busy: false,
-            active: false,
+            traits: if link.up { 0 } else { LOSSY } | if departs { DEPARTS } else { 0 },
             crossing: false,
             queue,
             chain: 0,
@@ -173,10 +190,33 @@ impl Port {
         }
     }
 
+    /// Its link ends at the switch with this first port, at which packets are on this leg.
+    pub(crate) fn set_onward(&mut self, first: u32, leg: Leg) {
+        (self.onward, self.leg, self.adds) = (first, leg, true);
+    }
+
+    /// In a tree of tiers, with the path chosen by the sender: to which port, or host, a packet goes on that has
+    /// arrived over its link.
+    #[inline(always)]
+    pub(crate) fn onward(&self, pkt: &Packet) -> u32 {
+        // Without a branch: to a host or to a switch is as good as random.
+        let kept = u16::from(self.adds).wrapping_neg();
+        self.onward + u32::from(pkt.scratch[self.leg as usize] & kept)
+    }
+
+    #[inline(always)]
+    fn has(&self, what: u8) -> bool {
+        self.traits & what != 0
+    }
+
+    fn set(&mut self, what: u8, on: bool) {
+        self.traits = if on { self.traits | what } else { self.traits & !what };
+    }
+
     /// Whether everything that arrives over its link arrives: its loss is zero.
     #[inline(always)]
     pub(crate) fn sound(&self) -> bool {
-        self.odd & LOSSY == 0
+        !self.has(LOSSY)
     }
 
     /// Where its link ends.
@@ -197,21 +237,29 @@ impl Port {
     /// Whether a packet is in service.
     #[inline(always)]
     pub(crate) fn busy(&self) -> bool {
-        self.busy
+        self.service != Service::Idle
     }
 
     /// What is in service.
     pub(crate) fn serving(&self) -> Option<Desc> {
-        self.busy.then_some(self.serving)
+        self.busy().then_some(self.serving)
     }
 
     /// A packet comes: the port joins the partition's `active` ones.
     #[inline(always)]
     pub(crate) fn note_active(&mut self, me: u32, active: &mut Vec<u32>) {
-        if !self.active {
-            self.active = true;
+        if !self.has(ACTIVE) {
+            self.traits |= ACTIVE;
             active.push(me);
         }
+    }
+
+    /// Whether it remains one of them.
+    pub(crate) fn stays_active(&mut self) -> bool {
+        // What is paused may wait at an idle port.
+        let stays = self.busy() || self.queued_bytes() > 0;
+        self.set(ACTIVE, stays);
+        stays
     }
 
     /// Begin to transmit `packet` at `at`, and schedule what follows from it. `me` is this port's
@@ -235,16 +283,15 @@ impl Port {
             ps => Dur(u64::from(ps) * len),
         };
         self.serving = packet;
-        self.busy = true;
         self.free_at = at + time;
         self.bytes += len;
-        let due = self.free_at + self.delay;
-        if !self.departs {
-            self.replay_at = self.free_at;
-        } else {
+        if self.has(DEPARTS) {
+            self.service = Service::Scheduled;
             events.departure(me, self.free_at);
+        } else {
+            self.service = Service::Replayed;
         }
-        due
+        self.free_at + self.delay
     }
 
     /// Begin to transmit a frame of flow control of `len` bytes, `now`, of a port whose departures are events. When
@@ -262,7 +309,7 @@ impl Port {
 
     /// What is in service has been sent; the caller says what comes next.
     pub(crate) fn finish(&mut self) -> Desc {
-        self.busy = false;
+        self.service = Service::Idle;
         self.serving
     }
 
@@ -271,7 +318,7 @@ impl Port {
     #[inline(never)]
     fn crosses(&mut self, me: u32, packet: Desc, due: Time, events: &mut EventQueue) {
         events.leaving.push((me, packet.handle, due));
-        if !self.crossing && !self.departs {
+        if !self.crossing && !self.has(DEPARTS) {
             self.crossing = true;
             events.crossing.push(me);
         }
@@ -290,10 +337,9 @@ impl Port {
         {
             self.start(me, next, self.free_at, events);
         } else {
-            self.busy = false;
-            self.replay_at = Time::NEVER;
+            self.service = Service::Idle;
         }
-        if self.odd & CROWDED != 0 {
+        if self.has(CROWDED) {
             self.note_crowd(events);
         }
     }
@@ -302,8 +348,8 @@ impl Port {
     #[inline(never)]
     pub(crate) fn note_crowd(&mut self, events: &mut EventQueue) {
         let crowded = self.queue.as_ref().is_some_and(Queue::is_crowded);
-        if crowded != (self.odd & CROWDED != 0) {
-            self.odd ^= CROWDED;
+        if crowded != self.has(CROWDED) {
+            self.set(CROWDED, crowded);
             events.crowded = if crowded { events.crowded + 1 } else { events.crowded - 1 };
         }
     }
@@ -318,7 +364,7 @@ impl Port {
     /// Everything this port has done up to and including `until`, unless that takes events.
     #[inline(always)]
     pub(crate) fn replay(&mut self, me: u32, until: Time, events: &mut EventQueue) {
-        while self.replay_at <= until {
+        while self.service == Service::Replayed && self.free_at <= until {
             self.depart(me, events);
         }
     }
@@ -334,7 +380,7 @@ impl Port {
         events: &mut EventQueue,
     ) -> bool {
         let Some(queue) = &mut self.queue else { return false };
-        let idle = !self.busy;
+        let idle = self.service == Service::Idle;
         let taken = if idle { queue.pass(packet) } else { queue.offer(packet) };
         if taken {
             self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
@@ -356,7 +402,7 @@ impl Port {
     pub(crate) fn kick(&mut self, me: u32, now: Time, events: &mut EventQueue) {
         self.note_queue();
         let Some(queue) = &mut self.queue else { return };
-        if !self.busy
+        if self.service == Service::Idle
             && let Some(next) = queue.dequeue()
         {
             self.start(me, next, now, events);
@@ -381,7 +427,7 @@ impl Port {
     /// From now on, packets that arrive are lost with this probability.
     pub(crate) fn set_loss(&mut self, loss: f64) {
         self.rare.loss = loss;
-        self.odd = if loss == 0.0 { self.odd & !LOSSY } else { self.odd | LOSSY };
+        self.set(LOSSY, loss != 0.0);
     }
 
     /// Every packet that waits here.

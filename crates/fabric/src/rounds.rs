@@ -63,7 +63,8 @@ pub(crate) struct Rounds<O> {
     broken: [AtomicBool; 2],
     /// Rounds so far.
     done: AtomicU64,
-    /// Events in a round, lately. Only time depends on it.
+    /// Events in a round, lately; at first, as many as are worth meeting: all flows may begin at once. Only time
+    /// depends on it.
     load: AtomicU64,
 }
 
@@ -84,7 +85,7 @@ impl<O: Observer> Rounds<O> {
             lookahead,
             broken: [AtomicBool::new(false), AtomicBool::new(false)],
             done: AtomicU64::new(0),
-            load: AtomicU64::new(0),
+            load: AtomicU64::new(WORTH_IT * parts as u64),
         }
     }
 
@@ -93,6 +94,7 @@ impl<O: Observer> Rounds<O> {
     pub(crate) fn run(&self, parts: &mut Vec<Box<Part<O>>>, until: Time) -> Result<(), Abandoned> {
         let handled = |parts: &[Box<Part<O>>]| parts.iter().map(|part| part.handled).sum::<u64>();
         let (events, rounds) = (handled(parts), self.done.load(Ordering::Relaxed));
+        let first = rounds == 0;
         let load = self.load.load(Ordering::Relaxed);
         // In debug builds, and so in tests, both ways are taken, whatever the load.
         let meet = match cfg!(debug_assertions) {
@@ -107,7 +109,8 @@ impl<O: Observer> Rounds<O> {
         let rounds = self.done.load(Ordering::Relaxed) - rounds;
         let now = (handled(parts) - events) / rounds.max(1);
         // Smoothed, so that threads are not called and sent away by turns.
-        self.load.store((7 * load + now).div_ceil(8), Ordering::Relaxed);
+        let smooth = if first { now } else { (7 * load + now).div_ceil(8) };
+        self.load.store(smooth, Ordering::Relaxed);
         Ok(())
     }
 

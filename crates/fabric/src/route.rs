@@ -10,7 +10,7 @@ use units::HostId;
 
 use crate::config::Routing;
 use crate::graph::{Distances, UNREACHABLE};
-use crate::topology::{Node, Tier, Topology};
+use crate::topology::{Link, Node, Tier, Topology};
 use crate::valiant;
 
 /// What links the hosts and switches believe to work.
@@ -203,13 +203,64 @@ impl Topology {
 /// Draws of a switch.
 pub(crate) const SPRAY: Purpose = Purpose::new("fabric: spray");
 
+/// Where a packet is on its way through a tree of tiers, which follows from the link that it has come over.
+/// A packet carries, by leg, which of the next switch's ports it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Leg {
+    /// At the ToR of its source.
+    First,
+    /// At an aggregation switch, from below.
+    UpAgg,
+    Core,
+    /// At an aggregation switch, from above.
+    DownAgg,
+    /// At the ToR of its destination, from above.
+    Last,
+}
+
+impl Leg {
+    /// Of a packet that has come over `link`.
+    pub(crate) fn after(link: &Link) -> Self {
+        match (link.from, link.to) {
+            (Node::Host(_), _) => Self::First,
+            (Node::Switch(Tier::Core, _), Node::Switch(Tier::Agg, _)) => Self::DownAgg,
+            (_, Node::Switch(Tier::Agg, _)) => Self::UpAgg,
+            (_, Node::Switch(Tier::Core, _)) => Self::Core,
+            _ => Self::Last,
+        }
+    }
+}
+
 impl Topology {
-    /// Write into a packet which uplink its path takes at each tier.
+    /// In a tree of tiers: write into a packet which port its path takes at each switch, in the order of their
+    /// links.
     #[inline(always)]
     pub(crate) fn stamp(&self, pkt: &mut Packet) {
+        let (from, to) = (&self.homes[pkt.src.index()], &self.homes[pkt.dst.index()]);
+        let [agg, core] = self.uplinks(pkt.path);
+        let first = if from.tor() == to.tor() { to.slot() } else { from.tor_downs + agg };
+        let second = if from.pod() == to.pod() { to.rack() } else { self.agg_downs as u16 + core };
+        pkt.scratch = [first, second, to.pod() as u16, to.rack(), to.slot()];
+    }
+
+    /// Which uplink of a ToR, then of an aggregation switch, path `path` takes.
+    #[inline(always)]
+    fn uplinks(&self, path: u32) -> [u16; 2] {
         let [aggs, cores_per_agg] = self.digits;
-        pkt.scratch[Tier::Tor as usize] = (pkt.path % aggs) as u16;
-        pkt.scratch[Tier::Agg as usize] = (pkt.path / aggs % cores_per_agg) as u16;
+        [path % aggs, path / aggs % cores_per_agg].map(|up| up as u16)
+    }
+
+    /// Which port of switch `at` leads on to a packet's destination, where its path does not lead by.
+    pub(crate) fn turn(&self, at: u32, pkt: &Packet) -> u16 {
+        let home = &self.homes[pkt.dst.index()];
+        let (tier, below) = self.below(at);
+        if home.below[tier] == below {
+            return home.down[tier];
+        }
+        let [agg, core] = self.uplinks(pkt.path);
+        let switch = &self.switches[at as usize];
+        switch.downs() as u16 + if switch.tier == Tier::Agg { core } else { agg }
     }
 }
 
@@ -342,7 +393,7 @@ fn nearer(known: &Known<'_>, all: &Distances, at: u32, up: u32, dst: HostId) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{Bcube, Jellyfish, LinkSpec};
+    use crate::topology::{Bcube, Clos, Jellyfish, LinkSpec};
     use units::{Dur, Rate};
 
     const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
@@ -360,6 +411,63 @@ mod tests {
         let hosts = topology.hosts();
         let pairs = (0..hosts).flat_map(move |a| (0..hosts).map(move |b| (HostId(a), HostId(b))));
         pairs.filter(|(a, b)| a != b)
+    }
+
+    /// With unequal numbers of everything.
+    fn trees() -> [Topology; 4] {
+        let shape = Clos {
+            pods: 3,
+            tors_per_pod: 2,
+            hosts_per_tor: 4,
+            aggs_per_pod: 3,
+            cores_per_agg: 2,
+            links: [LINK; 3],
+        };
+        [
+            Topology::clos(shape).unwrap(),
+            Topology::fat_tree(4, 3, LINK).unwrap(),
+            Topology::leaf_spine(4, 3, 2, LINK, LINK).unwrap(),
+            Topology::dumbbell(2, 5, LINK, LINK).unwrap(),
+        ]
+    }
+
+    /// The links over which a packet goes on that has come over `link`.
+    fn follow(topology: &Topology, pkt: &Packet, mut link: u32) -> Vec<u32> {
+        let mut links = Vec::new();
+        while let Some(at) = topology.switch_at(topology.links()[link as usize].to) {
+            let leg = Leg::after(&topology.links()[link as usize]) as usize;
+            link = topology.switches[at as usize].down + u32::from(pkt.scratch[leg]);
+            links.push(link);
+            assert!(links.len() < 10, "round and round");
+        }
+        links
+    }
+
+    /// What a packet carries leads it along its path; turned back anywhere, over the same
+    /// switches home.
+    #[test]
+    fn packets_in_trees_carry_their_way() {
+        for topology in trees() {
+            for (src, dst) in pairs(&topology) {
+                for path in 0..topology.paths(src, dst) {
+                    let mut pkt = Packet { src, dst, path, ..Packet::EMPTY };
+                    topology.stamp(&mut pkt);
+                    let links: Vec<u32> = topology.path_links(src, dst, path).collect();
+                    assert_eq!(follow(&topology, &pkt, src.0), links[1..], "{src} to {dst}");
+                    let mut back = Packet { src: dst, dst: src, ..pkt };
+                    topology.stamp(&mut back);
+                    let whole: Vec<u32> = topology.path_links(dst, src, path).collect();
+                    for (n, &link) in links[..links.len() - 1].iter().enumerate() {
+                        let at = topology.switch_at(topology.links()[link as usize].to).unwrap();
+                        let down = topology.switches[at as usize].down;
+                        let first = down + u32::from(topology.turn(at, &back));
+                        let rest = follow(&topology, &back, first);
+                        let home: Vec<u32> = [first].into_iter().chain(rest).collect();
+                        assert_eq!(home, whole[whole.len() - n - 1..], "from switch {at}");
+                    }
+                }
+            }
+        }
     }
 
     /// The links that a packet crosses from its host's switch to its destination's.

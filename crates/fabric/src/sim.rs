@@ -25,7 +25,7 @@ use crate::pfc::deadlock::{self, Circle};
 use crate::pfc::{Pfc, check_memory, check_pause};
 use crate::port::{FarEnd, Port};
 use crate::rounds::{Post, Rounds};
-use crate::route::{Belief, Forwarding, Known};
+use crate::route::{Belief, Forwarding, Known, Leg};
 use crate::sample::Sampler;
 use crate::slab::Slab;
 use crate::slot::Slot;
@@ -710,7 +710,7 @@ fn is_plain<O: Observer>(world: &World) -> bool {
 
 /// Whether each queue has room for the headers of all packets that may come within a slot.
 fn has_room(topology: &Topology, ports: &[Port]) -> bool {
-    let ways = topology.switches.iter().map(|switch| switch.up + switch.ups - switch.down);
+    let ways = topology.switches.iter().map(|switch| switch.downs() + switch.ups);
     // One over each link: a slot is over before a second one can have been sent.
     let arrivals = ways.max().unwrap_or(0);
     ports.iter().all(|port| port.queue.as_ref().is_none_or(|q| q.calm_arrivals() >= arrivals))
@@ -753,7 +753,7 @@ fn build<O: Observer>(
             common.span,
             shift,
         ),
-        slot: Slot::new(ports.len(), by_entity.map(|_| common.shortest), bounces),
+        slot: Slot::new(by_entity.map(|_| common.shortest), bounces),
         sampled,
         ports,
         first_receiving,
@@ -804,7 +804,7 @@ fn switches(world: &World, index: u32) -> Vec<Switch> {
             continue;
         }
         let (tier, below) = topology.below(number);
-        let up = next + (switch.up - switch.down);
+        let up = next + switch.downs();
         mine.push(Switch { number, tier, below, down: next, up });
         next = up + switch.ups;
     }
@@ -845,6 +845,9 @@ fn ports(
         });
         let delay = topology.delay(n);
         let mut port = Port::new((n, link), end, delay, queue, departs || !of_switch);
+        if let FarEnd::Switch(at) = end {
+            port.set_onward(switches[at as usize].down, Leg::after(link));
+        }
         if let (Node::Switch(tier, n), true) = (link.from, transmits) {
             port.rare.switch = place(tier, n);
         }

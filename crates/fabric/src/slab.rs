@@ -57,6 +57,12 @@ impl Slab {
         prefetch_lines(&self.packets, handle, 0..1);
     }
 
+    /// The same of its header, which switches do not look at.
+    #[inline(always)]
+    pub(crate) fn prefetch_header(&self, handle: u32) {
+        prefetch_lines(&self.packets, handle, 1..2);
+    }
+
     #[inline(always)]
     pub(crate) fn free(&mut self, handle: u32) {
         self.free.push(handle);

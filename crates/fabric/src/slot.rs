@@ -17,7 +17,7 @@ use queues::HEADER_MAX;
 use crate::events::{Event, Key};
 use crate::host::Host;
 use crate::part::Part;
-use crate::port::FarEnd;
+use crate::port::{FarEnd, Port};
 use crate::route::Forwarding;
 use crate::slab;
 use units::Time;
@@ -63,48 +63,49 @@ pub(crate) struct Slot {
 /// Where the events of a slot lead.
 #[derive(Default)]
 struct Ahead {
-    onward: Vec<Onward>,
-    /// By event, the next one at the same port; [`NONE`] if there is none.
-    next: Vec<u32>,
-    /// By port, the number of the latest event there, counted over all slots.
-    latest: Vec<u32>,
-    /// The number of this slot's first event.
+    leads: Vec<Lead>,
+    /// The number of this slot's first event, counted over all slots; ports note the latest one.
     first: u32,
     /// The hosts among these.
     visited: Vec<u32>,
+}
+
+/// Where an event leads, and the next event that leads there; [`NONE`] if there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lead {
+    to: Onward,
+    next: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Ahead {
     /// Begin with a slot of so many events.
-    fn clear(&mut self, events: usize) {
-        let next = self.first.checked_add(self.onward.len() as u32);
+    fn clear(&mut self, events: usize, ports: &mut [Port]) {
+        let next = self.first.checked_add(self.leads.len() as u32);
         match next.filter(|next| next.checked_add(events as u32).is_some()) {
             Some(next) => self.first = next,
             None => {
-                self.latest.fill(0);
+                ports.iter_mut().for_each(|port| port.latest = 0);
                 self.first = 1;
             }
         }
-        self.onward.clear();
-        self.onward.resize(events, Onward::UNKNOWN);
-        self.next.clear();
-        self.next.resize(events, NONE);
+        self.leads.clear();
         self.visited.clear();
     }
 
-    /// Event `n` leads to `to`.
-    #[inline(always)]
-    fn note(&mut self, n: usize, to: Onward) {
-        self.onward[n] = to;
-        let Some(latest) = self.latest.get_mut(to.0 as usize) else { return };
-        let before = std::mem::replace(latest, self.first + n as u32);
-        if before >= self.first {
-            let before = (before - self.first) as usize;
-            self.next[before] = n as u32;
-            self.onward[before].0 |= Onward::MANY;
-            self.onward[n].0 |= Onward::MANY;
+    /// Find the events that lead to the same port.
+    fn link(&mut self, ports: &mut [Port]) {
+        for n in 0..self.leads.len() {
+            let to = self.leads[n].to;
+            let Some(port) = ports.get_mut(to.0 as usize) else { continue };
+            let before = std::mem::replace(&mut port.latest, self.first + n as u32);
+            if before >= self.first {
+                let before = &mut self.leads[(before - self.first) as usize];
+                before.next = n as u32;
+                before.to.0 |= Onward::MANY;
+                self.leads[n].to.0 |= Onward::MANY;
+            }
         }
     }
 }
@@ -115,14 +116,14 @@ const COUNTED_MAX: usize = 64;
 const GROUP: usize = 8;
 
 impl Slot {
-    /// `ports`: of the partition. `shortest`: if only events of one port or host have to be handled in order, the
+    /// `shortest`: if only events of one port or host have to be handled in order, the
     /// length that no packet falls below. `bounces`: whether queues send headers back.
-    pub(crate) fn new(ports: usize, shortest: Option<u16>, bounces: bool) -> Self {
+    pub(crate) fn new(shortest: Option<u16>, bounces: bool) -> Self {
         Self {
             by_entity: shortest.is_some(),
             shortest: shortest.unwrap_or(0),
             longest_header: if bounces { HEADER_MAX } else { u16::MAX },
-            ahead: Ahead { latest: vec![0; ports], first: 1, ..Ahead::default() },
+            ahead: Ahead { first: 1, ..Ahead::default() },
             ..Self::default()
         }
     }
@@ -151,12 +152,14 @@ impl<O: Observer> Part<O> {
         let mut due = std::mem::take(&mut self.slot.due);
         while self.violation.is_none() && self.events.open(until, &mut due) {
             let mut ahead = std::mem::take(&mut self.slot.ahead);
+            ahead.clear(due.len(), &mut self.ports);
             self.look_ahead(&due, &mut ahead);
             self.handled += due.len() as u64;
             if self.slot.by_entity && self.events.crowded == 0 {
+                ahead.link(&mut self.ports);
                 self.handle_by_entity(&due, &mut ahead);
             } else {
-                self.handle_in_order(&due, &ahead.onward);
+                self.handle_in_order(&due, &ahead.leads);
             }
             self.slot.ahead = ahead;
             due.clear();
@@ -173,7 +176,7 @@ impl<O: Observer> Part<O> {
     #[inline(never)]
     fn handle_by_entity(&mut self, due: &[Event], ahead: &mut Ahead) {
         for (n, &event) in due.iter().enumerate() {
-            let to = ahead.onward[n];
+            let to = ahead.leads[n].to;
             if to.0 >= Onward::MANY {
                 self.handle_several(due, ahead, n as u32);
                 continue;
@@ -188,16 +191,17 @@ impl<O: Observer> Part<O> {
     /// Handle event `n` and those that follow at the same port or host, unless that has been done.
     #[inline(never)]
     fn handle_several(&mut self, due: &[Event], ahead: &mut Ahead, mut n: u32) {
-        if ahead.onward[n as usize] == Onward::DONE {
+        let to = ahead.leads[n as usize].to;
+        if to == Onward::DONE {
             return;
         }
-        let to = ahead.onward[n as usize].plain();
+        let to = to.plain();
         let mut sorted = std::mem::take(&mut self.slot.sorted);
         sorted.clear();
-        while let Some(onward) = ahead.onward.get_mut(n as usize) {
-            *onward = Onward::DONE;
+        while let Some(lead) = ahead.leads.get_mut(n as usize) {
+            lead.to = Onward::DONE;
             sorted.push(n);
-            n = ahead.next[n as usize];
+            n = lead.next;
         }
         sorted.sort_unstable_by_key(|&n| self.events.key(due[n as usize]));
         for &n in &sorted {
@@ -228,7 +232,7 @@ impl<O: Observer> Part<O> {
 
     /// Handle events in order, those too that come up meanwhile.
     #[inline(never)]
-    fn handle_in_order(&mut self, due: &[Event], onward: &[Onward]) {
+    fn handle_in_order(&mut self, due: &[Event], leads: &[Lead]) {
         let mut sorted = std::mem::take(&mut self.slot.sorted);
         self.sort(due, &mut sorted);
         for &n in &sorted {
@@ -239,7 +243,7 @@ impl<O: Observer> Part<O> {
             if self.violation.is_some() {
                 break;
             }
-            self.handle_next(event, onward[n as usize].plain());
+            self.handle_next(event, leads[n as usize].to);
         }
         while self.violation.is_none() && self.events.fresh().is_some() {
             self.handle_fresh();
@@ -303,17 +307,21 @@ impl<O: Observer> Part<O> {
     /// Have at hand what the events of the slot just opened will touch, and note where they lead.
     #[inline(never)]
     fn look_ahead(&self, due: &[Event], ahead: &mut Ahead) {
-        ahead.clear(due.len());
         for event in due {
             slab::prefetch_lines(&self.ports, event.about().link(), 0..4);
             self.slab.prefetch(event.about().packet);
         }
-        for (n, &event) in due.iter().enumerate() {
+        for &event in due {
             let to = self.find_onward(event);
-            if (to.0 as usize) < self.hosts.len() {
+            if let Some(host) = self.hosts.get(to.0 as usize) {
+                slab::prefetch::<_, 5>(host);
+                slab::prefetch_lines(&self.ports, to.0, 0..2);
+                self.slab.prefetch_header(event.about().packet);
                 ahead.visited.push(to.0);
+            } else {
+                slab::prefetch_lines(&self.ports, to.0, 0..4);
             }
-            ahead.note(n, to);
+            ahead.leads.push(Lead { to, next: NONE });
         }
         let hosts = || ahead.visited.iter().filter_map(|&host| self.hosts.get(host as usize));
         hosts().for_each(Host::prefetch_endpoint);
@@ -323,43 +331,32 @@ impl<O: Observer> Part<O> {
         }
     }
 
-    /// Where an event leads, and have that at hand.
+    /// Where an event leads.
     #[inline(always)]
     fn find_onward(&self, event: Event) -> Onward {
-        if !event.about().is_arrival() {
-            return self.fetch_host(event.about().link());
+        let about = event.about();
+        if !about.is_arrival() {
+            return Onward(about.link());
         }
-        let Some(pkt) = self.slab.get(event.about().packet) else { return Onward::UNKNOWN };
-        let port = &self.ports[event.about().link() as usize];
-        match port.end() {
-            FarEnd::Switch(at) => {
-                let out = match self.world.forwarding {
-                    Forwarding::Digits => self.port_along(at, pkt),
-                    // Then the choice is without draws.
-                    Forwarding::Choice(up) if self.slot.by_entity => {
-                        self.port_chosen(at, pkt, up, &mut 0)
-                    }
-                    _ => return Onward::UNKNOWN,
-                };
-                slab::prefetch_lines(&self.ports, out, 0..4);
-                Onward(out)
-            }
-            FarEnd::Host(host) => {
-                // Its header, which switches do not look at.
-                slab::prefetch::<_, 1>(&pkt.hdr);
-                self.fetch_host(host)
-            }
-            FarEnd::Elsewhere(_) => Onward::UNKNOWN,
+        let (port, packet) = (&self.ports[about.link() as usize], self.slab.get(about.packet));
+        match (self.world.forwarding, packet) {
+            (Forwarding::Digits, Some(pkt)) => Onward(port.onward(pkt)),
+            (forwarding, Some(pkt)) => self.find_choice(port, forwarding, pkt),
+            (_, None) => Onward::UNKNOWN,
         }
     }
 
-    /// A host's own port, and what every packet of it touches.
-    #[inline(always)]
-    fn fetch_host(&self, host: u32) -> Onward {
-        let Some(state) = self.hosts.get(host as usize) else { return Onward(host) };
-        slab::prefetch::<_, 5>(state);
-        slab::prefetch::<_, 2>(&self.ports[host as usize]);
-        Onward(host)
+    /// The same where switches choose.
+    #[inline(never)]
+    fn find_choice(&self, port: &Port, forwarding: Forwarding, pkt: &Packet) -> Onward {
+        match (port.end(), forwarding) {
+            (FarEnd::Host(host), _) => Onward(host),
+            // Then the choice is without draws.
+            (FarEnd::Switch(at), Forwarding::Choice(up)) if self.slot.by_entity => {
+                Onward(self.port_chosen(at, pkt, up, &mut 0))
+            }
+            _ => Onward::UNKNOWN,
+        }
     }
 }
 
@@ -510,16 +507,22 @@ mod tests {
     /// Events of one port are linked, across the end of the numbers too.
     #[test]
     fn events_of_one_port_are_found() {
-        let mut ahead = Ahead { latest: vec![0; 8], first: u32::MAX - 40, ..Ahead::default() };
+        let spec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur::from_us(1) };
+        let topology = Topology::dumbbell(4, 4, spec, spec).unwrap();
+        let links = topology.links()[..8].iter().zip(0..);
+        let port = |(link, n)| Port::new((n, link), FarEnd::Host(n), Dur(1), None, false);
+        let mut ports: Vec<Port> = links.map(port).collect();
+        let mut ahead = Ahead { first: u32::MAX - 40, ..Ahead::default() };
         for _ in 0..20 {
-            ahead.clear(6);
-            for (n, to) in [5, 2, 5, u32::MAX >> 1, 5, 7].into_iter().enumerate() {
-                ahead.note(n, Onward(to));
-            }
-            let many: Vec<bool> = ahead.onward.iter().map(|to| to.0 >= Onward::MANY).collect();
+            ahead.clear(6, &mut ports);
+            let to = [5, 2, 5, Onward::UNKNOWN.0, 5, 7].map(Onward);
+            ahead.leads.extend(to.map(|to| Lead { to, next: NONE }));
+            ahead.link(&mut ports);
+            let many: Vec<bool> = ahead.leads.iter().map(|to| to.to.0 >= Onward::MANY).collect();
             assert_eq!(many, [true, false, true, false, true, false]);
-            assert_eq!(ahead.next, [2, NONE, 4, NONE, NONE, NONE]);
-            assert_eq!(ahead.onward[3].plain(), Onward(u32::MAX >> 1));
+            let next: Vec<u32> = ahead.leads.iter().map(|lead| lead.next).collect();
+            assert_eq!(next, [2, NONE, 4, NONE, NONE, NONE]);
+            assert_eq!(ahead.leads[3].to, Onward::UNKNOWN);
         }
     }
 

@@ -143,6 +143,8 @@ pub(crate) struct Home {
     pub(crate) below: [u32; 3],
     /// Its place at its ToR, its ToR's within the pod, its pod's at a core switch.
     pub(crate) down: [u16; 3],
+    /// How many down ports its ToR has.
+    pub(crate) tor_downs: u16,
 }
 
 impl Home {
@@ -180,6 +182,12 @@ pub(crate) struct Switch {
     pub(crate) ups: u32,
 }
 
+impl Switch {
+    pub(crate) fn downs(&self) -> u32 {
+        self.up - self.down
+    }
+}
+
 /// A fabric: nodes and links.
 #[derive(Clone, Debug)]
 pub struct Topology {
@@ -193,6 +201,8 @@ pub struct Topology {
     pub(crate) cores_per_agg: u32,
     /// The same two, at least 1: how many values each digit of a path index has.
     pub(crate) digits: [u32; 2],
+    /// Down ports of an aggregation switch; in a tree of tiers all have as many.
+    pub(crate) agg_downs: u32,
     /// How many switches there are, by tier.
     switches_in: [u32; Tier::ALL.len()],
     /// The listed paths, if this is a graph.

@@ -88,8 +88,10 @@ pub(crate) struct Wheel {
     /// By chunk: the one that its slot filled before.
     before: Vec<u32>,
     free: Vec<u32>,
-    /// All slots before this one, counted from time zero, are empty.
-    base: u64,
+    /// What comes before this has been taken out.
+    pub(crate) from: Time,
+    /// So far after that, picoseconds, there is a slot for sure; no less than the horizon.
+    reach: u64,
 }
 
 impl Wheel {
@@ -103,13 +105,14 @@ impl Wheel {
             entries: Vec::new(),
             before: Vec::new(),
             free: Vec::new(),
-            base: 0,
+            from: Time::ZERO,
+            reach: (slots - 1) << shift,
         }
     }
 
     /// A wheel that reaches nothing.
     pub(crate) fn none(shift: u32) -> Self {
-        Self { heads: Vec::new(), occupied: Vec::new(), ..Self::new(shift, Dur::ZERO) }
+        Self { heads: Vec::new(), occupied: Vec::new(), reach: 0, ..Self::new(shift, Dur::ZERO) }
     }
 
     #[inline(always)]
@@ -127,10 +130,10 @@ impl Wheel {
         (slot & (self.heads.len() as u64).wrapping_sub(1)) as usize
     }
 
-    /// Whether there is a slot for `at`, which is not before what has been taken. Always so within the horizon.
+    /// Whether there is a slot for `at`, and it has not been taken.
     #[inline(always)]
     pub(crate) fn reaches(&self, at: Time) -> bool {
-        self.slot(at).wrapping_sub(self.base) < self.heads.len() as u64
+        at.0.wrapping_sub(self.from.0) < self.reach
     }
 
     /// Add an event at a time that the wheel reaches.
@@ -138,19 +141,18 @@ impl Wheel {
     pub(crate) fn push(&mut self, at: Time, event: About) {
         let index = self.index(self.slot(at));
         let since = (at.0 & ((1 << self.shift) - 1)) as u32;
-        let entry = Entry { since, event };
         let head = &mut self.heads[index];
         if head.next < head.end {
-            self.entries[head.next as usize] = entry;
+            self.entries[head.next as usize] = Entry { since, event };
             head.next += 1;
         } else {
-            self.push_chunk(index, entry);
+            self.push_chunk(index, since, event);
         }
     }
 
     /// Begin a chunk of slot `index`.
     #[inline(never)]
-    fn push_chunk(&mut self, index: usize, entry: Entry) {
+    fn push_chunk(&mut self, index: usize, since: u32, event: About) {
         let Self { heads, entries, before, free, .. } = self;
         let chunk = free.pop().unwrap_or_else(|| {
             entries.extend([NOTHING; CHUNK as usize]);
@@ -160,7 +162,7 @@ impl Wheel {
         let head = &mut heads[index];
         before[chunk as usize] = if head.end == 0 { NIL } else { head.end / CHUNK - 1 };
         let first = chunk * CHUNK;
-        entries[first as usize] = entry;
+        entries[first as usize] = Entry { since, event };
         *head = Head { next: first + 1, end: first + CHUNK };
         self.occupied[index / 64] |= 1 << (index % 64);
     }
@@ -170,7 +172,8 @@ impl Wheel {
         if self.heads.is_empty() {
             return None;
         }
-        let start = self.index(self.base);
+        let base = self.slot(self.from);
+        let start = self.index(base);
         let words = self.occupied.len();
         let first = self.occupied[start / 64] & (u64::MAX << (start % 64));
         let found = (0..=words).find_map(|n| {
@@ -179,13 +182,13 @@ impl Wheel {
             (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
         })?;
         let distance = self.index(found as u64 + self.heads.len() as u64 - start as u64);
-        Some(Time((self.base + distance as u64) << self.shift))
+        Some(Time((base + distance as u64) << self.shift))
     }
 
     /// Move the events of the slot of `start` that come before `end`, which is no later than its end, to
     /// `due`. Nothing comes before `start`.
     pub(crate) fn take(&mut self, start: Time, end: Time, due: &mut Vec<Event>) {
-        self.base = self.slot(end);
+        self.from = end;
         let slot = self.slot(start);
         let index = self.index(slot);
         let Some(head) = self.heads.get_mut(index) else { return };
@@ -197,7 +200,7 @@ impl Wheel {
             due.extend(entries.iter().map(|entry| entry.event.at(at(entry))));
             self.free.push(chunk);
         }
-        if slot == self.base {
+        if slot == self.slot(end) {
             self.put_back(from, end, due);
         }
     }
@@ -214,11 +217,6 @@ impl Wheel {
                 self.push(event.at, event.about());
             }
         }
-    }
-
-    /// Nothing comes before `now` any more.
-    pub(crate) fn advance(&mut self, now: Time) {
-        self.base = self.base.max(self.slot(now));
     }
 
     /// What every event is about.

@@ -11,12 +11,54 @@ use crate::Desc;
 pub(crate) const PLACES: usize = 7;
 const EMPTY: Desc = Desc { handle: 0, len: 0, flags: Flags(0), class: 0 };
 
+/// One of the places. With a type of its own none is out of range, and nobody has to look.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+enum Place {
+    P0,
+    P1,
+    P2,
+    P3,
+    P4,
+    P5,
+    P6,
+}
+
+impl Place {
+    const ALL: [Self; PLACES] =
+        [Self::P0, Self::P1, Self::P2, Self::P3, Self::P4, Self::P5, Self::P6];
+
+    /// By place, the one so many further round.
+    const fn further(by: usize) -> [Self; PLACES] {
+        let mut places = Self::ALL;
+        let mut n = 0;
+        while n < PLACES {
+            places[n] = Self::ALL[(n + by) % PLACES];
+            n += 1;
+        }
+        places
+    }
+
+    #[inline(always)]
+    fn next(self) -> Self {
+        const NEXT: [Place; PLACES] = Place::further(1);
+        NEXT[self as usize]
+    }
+
+    fn previous(self) -> Self {
+        const PREVIOUS: [Place; PLACES] = Place::further(PLACES - 1);
+        PREVIOUS[self as usize]
+    }
+}
+
 /// The first packets of a queue, in place.
 #[derive(Clone, Debug)]
 #[repr(C, align(8))]
 pub(crate) struct Ring {
     here: [Desc; PLACES],
-    head: u8,
+    /// The first packet's place, and the one after the last packet's.
+    head: Place,
+    tail: Place,
     len: u8,
     /// Whether more wait behind; only if all places are taken.
     more: bool,
@@ -29,7 +71,7 @@ pub(crate) type Behind = Option<Box<VecDeque<Desc>>>;
 
 impl Ring {
     pub(crate) const fn new() -> Self {
-        Self { here: [EMPTY; PLACES], head: 0, len: 0, more: false }
+        Self { here: [EMPTY; PLACES], head: Place::P0, tail: Place::P0, len: 0, more: false }
     }
 
     #[inline(always)]
@@ -44,20 +86,20 @@ impl Ring {
     }
 
     #[inline(always)]
-    fn place(&self, n: u8) -> usize {
-        let place = usize::from(self.head) + usize::from(n);
-        // Below in any case: the compiler is to see it.
-        (if place >= PLACES { place - PLACES } else { place }).min(PLACES - 1)
-    }
-
-    #[inline(always)]
     pub(crate) fn push_back(&mut self, behind: &mut Behind, packet: Desc) {
         if self.is_full() {
             self.push_behind(behind, packet);
         } else {
-            self.here[self.place(self.len)] = packet;
-            self.len += 1;
+            self.put(packet);
         }
+    }
+
+    /// Behind the last packet in place.
+    #[inline(always)]
+    fn put(&mut self, packet: Desc) {
+        self.here[self.tail as usize] = packet;
+        self.tail = self.tail.next();
+        self.len += 1;
     }
 
     #[inline(never)]
@@ -71,8 +113,8 @@ impl Ring {
         if self.len == 0 {
             return None;
         }
-        let packet = self.here[self.place(0)];
-        self.head = self.place(1) as u8;
+        let packet = self.here[self.head as usize];
+        self.head = self.head.next();
         self.len -= 1;
         if self.more {
             self.move_up(behind);
@@ -85,8 +127,7 @@ impl Ring {
     fn move_up(&mut self, behind: &mut Behind) {
         let Some(behind) = behind else { return };
         if let Some(packet) = behind.pop_front() {
-            self.here[self.place(self.len)] = packet;
-            self.len += 1;
+            self.put(packet);
         }
         self.more = !behind.is_empty();
     }
@@ -99,11 +140,14 @@ impl Ring {
             return Some(packet);
         }
         self.len = self.len.checked_sub(1)?;
-        Some(self.here[self.place(self.len)])
+        self.tail = self.tail.previous();
+        Some(self.here[self.tail as usize])
     }
 
     pub(crate) fn iter<'a>(&'a self, behind: &'a Behind) -> impl Iterator<Item = Desc> + 'a {
-        let here = (0..self.len).map(|n| self.here[self.place(n)]);
+        let head = self.head as usize;
+        let here = self.here[head..].iter().chain(&self.here[..head]);
+        let here = here.take(usize::from(self.len)).copied();
         here.chain(behind.iter().flat_map(|behind| behind.iter().copied()))
     }
 }

@@ -31,6 +31,7 @@ impl Builder {
             aggs: 0,
             cores_per_agg: 0,
             digits: [1; 2],
+            agg_downs: 0,
             switches_in: [0; Tier::ALL.len()],
             graph: None,
             valiant: false,
@@ -68,7 +69,8 @@ impl Builder {
     /// The next host hangs at down port `slot` of ToR `tor`.
     pub(super) fn home(&mut self, tor: u32, slot: usize, pod: u32) {
         let rack = self.topology.switches.last().map_or(0, |tor| tor.index);
-        let home = Home { below: [tor, pod, 0], down: [slot as u16, rack, pod as u16] };
+        let home =
+            Home { below: [tor, pod, 0], down: [slot as u16, rack, pod as u16], tor_downs: 0 };
         self.topology.homes.push(home);
     }
 
@@ -106,7 +108,7 @@ impl Builder {
         }
     }
 
-    pub(super) fn finish(self, aggs: u32, cores_per_agg: u32) -> Topology {
+    pub(super) fn finish(mut self, aggs: u32, cores_per_agg: u32) -> Topology {
         let slowest = |core: bool| {
             let between =
                 |l: &&Link| matches!((l.from, l.to), (Node::Switch(..), Node::Switch(..)));
@@ -114,7 +116,12 @@ impl Builder {
             links.map(|link| link.rate).min()
         };
         let slow_core = slowest(true) < slowest(false) && slowest(true).is_some();
+        for home in &mut self.topology.homes {
+            home.tor_downs = self.topology.switches[home.tor() as usize].downs() as u16;
+        }
         let digits = [aggs, cores_per_agg].map(|n| n.max(1));
-        Topology { aggs, cores_per_agg, digits, slow_core, ..self.topology }
+        let agg = self.topology.switches.iter().find(|switch| switch.tier == Tier::Agg);
+        let agg_downs = agg.map_or(0, Switch::downs);
+        Topology { aggs, cores_per_agg, digits, agg_downs, slow_core, ..self.topology }
     }
 }
