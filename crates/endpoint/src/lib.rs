@@ -9,6 +9,7 @@
 mod app;
 mod draw;
 mod effects;
+pub mod fetch;
 mod observer;
 mod packet;
 pub mod payload;
@@ -23,7 +24,5 @@ pub use observer::{Drop, JobRecord, MessageRecord, Observer, PacketEvent, RttRec
 pub use packet::{Flags, HDR_MAX, Packet, Span};
 pub use pipeline::{Pipeline, Then, Verdict};
 pub use ranges::RangeSet;
-pub use transport::{
-    Cx, Endpoint, Fetch, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED,
-};
+pub use transport::{Cx, Endpoint, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED};
 pub use units::{MsgId, MsgKey, TimerId};

@@ -43,34 +43,17 @@ pub trait Endpoint: Send {
         let _ = cx;
     }
 
-    /// The next call comes soon: name the memory behind pointers that it will read first, so that an
-    /// environment of many hosts can have it fetched. A hint; it changes nothing. Step 0 may read what
-    /// the endpoint itself holds, step 1 what step 0 has named.
-    fn fetch(&self, step: u8, fetch: Fetch) {
-        let _ = (step, fetch);
+    /// The next call comes soon: ask ([`crate::fetch`]) for the memory behind pointers that it will read first.
+    /// Environments of many hosts call this, for several hosts by turns. It changes nothing. Step 0 may read what
+    /// the endpoint itself holds, step 1 what step 0 has asked for.
+    fn fetch(&self, step: u8) {
+        let _ = step;
     }
 
     /// A packet whose [`Packet::token`] was not zero has left the port; `at` is the end of its
     /// serialisation.
     fn on_sent(&mut self, cx: &mut Cx<'_>, token: u32, at: Time) {
         let _ = (cx, token, at);
-    }
-}
-
-/// Asks for memory ahead of its use. See [`Endpoint::fetch`].
-#[derive(Clone, Copy)]
-pub struct Fetch(
-    /// Given any address of a cache line of 64 bytes; never reads it.
-    pub fn(*const u8),
-);
-
-impl Fetch {
-    /// Every line of `item`.
-    pub fn item<T: ?Sized>(self, item: &T) {
-        let start = std::ptr::from_ref(item).cast::<u8>();
-        for line in (0..size_of_val(item)).step_by(64) {
-            (self.0)(start.wrapping_add(line));
-        }
     }
 }
 

@@ -126,8 +126,8 @@ impl Host {
     /// The same for what is behind pointers of what is at hand already: `step` 0, then 1.
     #[inline(always)]
     pub(crate) fn prefetch_behind(&self, step: u8) {
-        self.endpoint.fetch(step, slab::FETCH);
-        self.reassembly.fetch(step, slab::FETCH);
+        self.endpoint.fetch(step);
+        self.reassembly.fetch(step);
     }
 
     /// Call the endpoint with a context for `now`.

@@ -1,7 +1,7 @@
 //! What a host has received of the messages to it, and the check that no byte is placed twice.
 //! The receiving host owns this; `messages` compares it with what was submitted.
 
-use endpoint::{Fetch, RangeSet};
+use endpoint::RangeSet;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{MsgKey, Time};
@@ -41,13 +41,13 @@ impl Reassembly {
     }
 
     /// Have at hand the message of the latest packet: its state, then its ranges.
-    pub(crate) fn fetch(&self, step: u8, fetch: Fetch) {
+    pub(crate) fn fetch(&self, step: u8) {
         let Some((_, slot)) = self.latest else { return };
         let Some(part) = self.parts.get(slot as usize) else { return };
         if step == 0 {
-            fetch.item(part);
+            endpoint::fetch::item(part);
         } else if let Some(last) = part.ranges.iter().last() {
-            fetch.item(last);
+            endpoint::fetch::item(last);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use endpoint::{Fetch, Packet};
+use endpoint::{Packet, fetch};
 
 /// Packets by handle; freed ones are used again, so nothing is allocated after warm-up.
 pub(crate) struct Slab {
@@ -88,7 +88,7 @@ impl IndexMut<u32> for Slab {
 pub(crate) fn prefetch<T: ?Sized, const LINES: usize>(item: &T) {
     let start = std::ptr::from_ref(item).cast::<u8>();
     for line in 0..LINES {
-        prefetch_line(start.wrapping_add(line * CACHE_LINE));
+        fetch::line(start.wrapping_add(line * fetch::LINE));
     }
 }
 
@@ -97,25 +97,6 @@ pub(crate) fn prefetch<T: ?Sized, const LINES: usize>(item: &T) {
 pub(crate) fn prefetch_lines<T>(items: &[T], item: u32, lines: Range<usize>) {
     let start = items.as_ptr().wrapping_add(item as usize).cast::<u8>();
     for line in lines {
-        prefetch_line(start.wrapping_add(line * CACHE_LINE));
-    }
-}
-
-const CACHE_LINE: usize = 64;
-
-/// The same for what is only known where it is used.
-pub(crate) const FETCH: Fetch = Fetch(prefetch_line);
-
-#[inline(always)]
-#[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_variables))]
-fn prefetch_line(at: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint: it neither reads nor writes, whatever the address.
-        #[allow(unsafe_code)]
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(at.cast());
-        }
+        fetch::line(start.wrapping_add(line * fetch::LINE));
     }
 }

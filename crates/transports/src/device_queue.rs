@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, Fetch, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort};
+use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort};
 use units::Time;
 
 use crate::inner::Inner;
@@ -158,11 +158,11 @@ impl Endpoint for DeviceQueue {
         self.call(cx, |ep, cx| ep.on_room(cx));
     }
 
-    fn fetch(&self, step: u8, fetch: Fetch) {
+    fn fetch(&self, step: u8) {
         if step == 0 {
-            fetch.item(&*self.endpoint.0);
+            endpoint::fetch::item(&*self.endpoint.0);
         } else {
-            self.endpoint.0.fetch(0, fetch);
+            self.endpoint.0.fetch(0);
         }
     }
 

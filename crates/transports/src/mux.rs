@@ -12,7 +12,7 @@
 //! Each has its own draws and timers. A message that one of them has no room for holds up those
 //! behind it, whoever carries them: that is the caller's side of the contract ([`Submit::Full`]).
 
-use endpoint::{Cx, Endpoint, Fetch, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
+use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
 use units::{MsgKey, Time};
 
 /// The first number that is given away: use for experiments (RFC 3692, section 2.1). Its neighbour 254
@@ -151,12 +151,12 @@ impl Endpoint for Mux {
         self.each(cx, |ep, cx| ep.on_room(cx));
     }
 
-    fn fetch(&self, step: u8, fetch: Fetch) {
+    fn fetch(&self, step: u8) {
         for part in &self.parts {
             if step == 0 {
-                fetch.item(&*part.endpoint);
+                endpoint::fetch::item(&*part.endpoint);
             } else {
-                part.endpoint.fetch(0, fetch);
+                part.endpoint.fetch(0);
             }
         }
     }

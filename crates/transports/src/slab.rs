@@ -1,7 +1,5 @@
 //! A table of things that come and go, named by small references that never alias.
 
-use endpoint::Fetch;
-
 /// A reference into a [`Slab`]. It finds nothing once its thing has been removed, even if the
 /// place is in use again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,9 +53,9 @@ impl<T> Slab<T> {
     }
 
     /// Have a thing at hand.
-    pub(crate) fn fetch(&self, at: SlotRef, fetch: Fetch) {
+    pub(crate) fn fetch(&self, at: SlotRef) {
         if let Some(slot) = self.slots.get(at.index as usize) {
-            fetch.item(slot);
+            endpoint::fetch::item(slot);
         }
     }
 

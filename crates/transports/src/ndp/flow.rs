@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Draw, Fetch, Msg, NetView, Purpose, UNBOUNDED};
+use endpoint::{Draw, Msg, NetView, Purpose, UNBOUNDED};
 use units::{Dur, Time};
 
 use super::config::Config;
@@ -199,9 +199,13 @@ impl Flow {
     }
 
     /// Have at hand what the next packet and the next answer touch.
-    pub(crate) fn fetch(&self, fetch: Fetch) {
-        self.sent.front().into_iter().chain(self.sent.back()).for_each(|sent| fetch.item(sent));
-        self.paths.fetch(fetch);
+    pub(crate) fn fetch(&self) {
+        self.sent
+            .front()
+            .into_iter()
+            .chain(self.sent.back())
+            .for_each(endpoint::fetch::item);
+        self.paths.fetch();
     }
 
     /// How many packets are sent without being asked for.

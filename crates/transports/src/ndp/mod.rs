@@ -34,8 +34,8 @@ mod tests;
 use std::sync::Arc;
 
 use endpoint::{
-    Cx, Endpoint, Fetch, Flags, Framing, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId,
-    Tx, TxPort,
+    Cx, Endpoint, Flags, Framing, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx,
+    TxPort,
 };
 use units::HostId;
 use wire::ndp::{self, Data, Feedback, Header, Type};
@@ -225,14 +225,14 @@ impl Endpoint for Ndp {
         }
     }
 
-    fn fetch(&self, step: u8, fetch: Fetch) {
+    fn fetch(&self, step: u8) {
         if step == 0
             && let Some(control) = self.out.front()
         {
-            fetch.item(control);
+            endpoint::fetch::item(control);
         }
-        self.sender.fetch(step, fetch);
-        self.receiver.fetch(step, fetch);
+        self.sender.fetch(step);
+        self.receiver.fetch(step);
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

@@ -7,7 +7,7 @@
 //! on: what it judges has been used a hundred times, and short messages in large fabrics, which
 //! never come round, need no memory for it.
 
-use endpoint::{Draw, Fetch, NetView, Purpose, Stream};
+use endpoint::{Draw, NetView, Purpose, Stream};
 use units::HostId;
 
 use super::config::{Config, PathStrategy, ScoreboardRule};
@@ -64,9 +64,9 @@ impl PathWalk {
     }
 
     /// Have at hand where the round stands.
-    pub(crate) fn fetch(&self, fetch: Fetch) {
+    pub(crate) fn fetch(&self) {
         if let Some(path) = self.order.get(self.cursor) {
-            fetch.item(path);
+            endpoint::fetch::item(path);
         }
     }
 

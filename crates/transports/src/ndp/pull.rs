@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 
-use endpoint::Fetch;
 use units::{Dur, Time};
 
 use crate::slab::{Slab, SlotRef};
@@ -52,11 +51,11 @@ impl PullQueue {
     }
 
     /// Have the head of the queue at hand.
-    pub(crate) fn fetch(&self, fetch: Fetch) {
+    pub(crate) fn fetch(&self) {
         if let Some((_, ring)) = self.levels.first()
             && let Some(at) = ring.front()
         {
-            fetch.item(at);
+            endpoint::fetch::item(at);
         }
     }
 

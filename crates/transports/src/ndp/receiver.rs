@@ -1,7 +1,7 @@
 //! All messages that a host receives: one answer and one pull per packet (ndp.md sections 7 and
 //! 8).
 
-use endpoint::{Cx, Fetch, MsgKey, Span, Stat, TimerId, Why};
+use endpoint::{Cx, MsgKey, Span, Stat, TimerId, Why};
 use units::{Dur, Time};
 use wire::ndp::{Data, Feedback, Header, Kind, Repr};
 
@@ -118,11 +118,11 @@ impl Receiver {
     }
 
     /// See [`endpoint::Endpoint::fetch`]: the message that was last heard of, and the next to be pulled.
-    pub(crate) fn fetch(&self, step: u8, fetch: Fetch) {
+    pub(crate) fn fetch(&self, step: u8) {
         if step > 0 {
-            self.pulls.fetch(fetch);
+            self.pulls.fetch();
         } else if let Some(at) = self.by_key.latest() {
-            self.conns.fetch(at, fetch);
+            self.conns.fetch(at);
         }
     }
 

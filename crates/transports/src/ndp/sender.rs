@@ -12,9 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use endpoint::{
-    Cx, Fetch, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx, Why,
-};
+use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
@@ -179,23 +177,23 @@ impl Sender {
     }
 
     /// See [`endpoint::Endpoint::fetch`]: the next to send, and the message that was last heard of.
-    pub(crate) fn fetch(&self, step: u8, fetch: Fetch) {
+    pub(crate) fn fetch(&self, step: u8) {
         let heard = match self.by_id.latest() {
             Some(Stage::Sending(at)) => Some(at),
             _ => None,
         };
         if step == 0 {
             if let Some(credit) = self.agenda.credits.front() {
-                fetch.item(credit);
+                endpoint::fetch::item(credit);
             }
-            heard.into_iter().for_each(|at| self.flows.fetch(at, fetch));
+            heard.into_iter().for_each(|at| self.flows.fetch(at));
         } else {
             let next = self.agenda.credits.front().map(|credit| credit.flow);
             if let Some(next) = next.filter(|&next| Some(next) != heard) {
-                self.flows.fetch(next, fetch);
+                self.flows.fetch(next);
             }
             if let Some(flow) = heard.and_then(|at| self.flows.get(at)) {
-                flow.fetch(fetch);
+                flow.fetch();
             }
         }
     }
