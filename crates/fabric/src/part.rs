@@ -70,7 +70,7 @@ pub(crate) struct Sampled {
     pub(crate) bytes: Vec<u64>,
 }
 
-/// Ports that a sample will look at are fetched so many ahead.
+/// Ports that a sample will look at, and packets that leave, are fetched so many ahead.
 const SOON: usize = 8;
 
 pub(crate) struct Part<O> {
@@ -510,7 +510,12 @@ impl<O: Observer> Part<O> {
 
     /// Put what leaves for other partitions into their posts.
     pub(crate) fn sort_post(&mut self) {
-        for (link, packet, at) in self.events.leaving.drain(..) {
+        let leaving = &self.events.leaving;
+        for (n, &(link, packet, at)) in leaving.iter().enumerate() {
+            if let Some(&(_, soon, _)) = leaving.get(n + SOON) {
+                self.slab.prefetch(soon);
+                self.slab.prefetch_header(soon);
+            }
             let FarEnd::Elsewhere(place) = self.ports[link as usize].end() else { continue };
             let Elsewhere { part, link } = self.elsewhere[place as usize];
             let post = &mut self.outbox[part as usize];
@@ -518,15 +523,18 @@ impl<O: Observer> Part<O> {
             post.arrivals.push((link, at));
             self.slab.free(packet);
         }
+        self.events.leaving.clear();
     }
 
     /// Take in what has come from another partition.
     pub(crate) fn receive(&mut self, post: &mut Post) {
-        for (pkt, (link, at)) in post.packets.drain(..).zip(post.arrivals.drain(..)) {
-            self.slot.take_note(&pkt);
+        for (pkt, &(link, at)) in post.packets.iter().zip(&post.arrivals) {
+            self.slot.take_note(pkt);
             let packet = self.slab.insert(pkt);
             self.events.arrival(link, packet, at);
         }
+        post.packets.clear();
+        post.arrivals.clear();
         for (link, at, frame) in post.frames.drain(..) {
             self.frame_comes(link, at, frame);
         }

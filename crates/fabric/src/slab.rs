@@ -29,8 +29,7 @@ impl Slab {
 
     #[inline(never)]
     fn grow(&mut self) -> u32 {
-        self.packets.push(Packet::EMPTY);
-        self.packets.len() as u32 - 1
+        self.insert(&Packet::EMPTY)
     }
 
     /// How many packets there are.
@@ -39,10 +38,14 @@ impl Slab {
     }
 
     /// Take in a packet.
-    pub(crate) fn insert(&mut self, packet: Packet) -> u32 {
-        let handle = self.alloc();
-        self.packets[handle as usize] = packet;
-        handle
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, packet: &Packet) -> u32 {
+        if let Some(handle) = self.free.pop() {
+            self.packets[handle as usize] = *packet;
+            return handle;
+        }
+        self.packets.push(*packet);
+        self.packets.len() as u32 - 1
     }
 
     /// A packet, if there ever was one of this number.

@@ -54,10 +54,10 @@ pub(crate) struct Slot {
     longest_header: u16,
     due: Vec<Event>,
     ahead: Ahead,
-    /// Scratch: the places of events in order, and their keys.
+    /// Scratch: the places of events in order, their times in the slot, and their keys.
     sorted: Vec<u32>,
-    keys: Vec<i32>,
-    long_keys: Vec<(Key, u32)>,
+    times: Vec<i32>,
+    keys: Vec<(Key, u32)>,
 }
 
 /// Where the events of a slot lead.
@@ -243,7 +243,8 @@ impl<O: Observer> Part<O> {
             if self.violation.is_some() {
                 break;
             }
-            self.handle_next(event, leads[n as usize].to);
+            self.note_time(event);
+            self.happen(event, leads[n as usize].to);
         }
         while self.violation.is_none() && self.events.fresh().is_some() {
             self.handle_fresh();
@@ -253,36 +254,37 @@ impl<O: Observer> Part<O> {
 
     /// The places of events in order. Not always of a handful: hosts that start together stay in step, and their events
     /// tie.
+    #[inline(always)]
     fn sort(&mut self, due: &[Event], sorted: &mut Vec<u32>) {
         sorted.clear();
-        let keys = &mut self.slot.keys;
-        keys.clear();
+        let Slot { times, keys, .. } = &mut self.slot;
+        let events = &self.events;
         if due.len() <= COUNTED_MAX {
-            keys.extend(due.iter().filter_map(|&event| self.events.short_key(event)));
-        }
-        if keys.len() == due.len() {
-            sort_by_counting(keys, sorted);
+            times.clear();
+            times.extend(due.iter().map(|&event| events.since(event)));
+            sort_by_counting(times, sorted, |n| events.order(due[n as usize]));
         } else {
-            let keys = &mut self.slot.long_keys;
             keys.clear();
-            keys.extend(due.iter().zip(0..).map(|(&event, n)| (self.events.key(event), n)));
+            keys.extend(due.iter().zip(0..).map(|(&event, n)| (events.key(event), n)));
             keys.sort_unstable();
             sorted.extend(keys.iter().map(|&(_, n)| n));
         }
     }
 
+    #[inline(never)]
     fn handle_fresh(&mut self) {
         if let Some(event) = self.events.pop_fresh() {
             self.handled += 1;
-            self.handle_next(event, Onward::UNKNOWN);
+            self.note_time(event);
+            self.happen(event, Onward::UNKNOWN);
         }
     }
 
-    fn handle_next(&mut self, event: Event, to: Onward) {
+    #[inline(always)]
+    fn note_time(&mut self, event: Event) {
         if event.at < self.now {
             self.violate(None, format!("time goes back to {}", event.at));
         }
-        self.happen(event, to);
     }
 
     /// What ports to other partitions have done before `until`: nobody here asks for it, and the others must
@@ -318,7 +320,7 @@ impl<O: Observer> Part<O> {
                 slab::prefetch_lines(&self.ports, to.0, 0..2);
                 self.slab.prefetch_header(event.about().packet);
                 ahead.visited.push(to.0);
-            } else {
+            } else if to != Onward::UNKNOWN {
                 slab::prefetch_lines(&self.ports, to.0, 0..4);
             }
             ahead.leads.push(Lead { to, next: NONE });
@@ -360,18 +362,21 @@ impl<O: Observer> Part<O> {
     }
 }
 
-/// The places of `keys`, none below zero, in ascending order. Comparing all with all takes no branch that could be
-/// mispredicted, and processors do a group at a time.
+/// The places of `keys`, none below zero, in ascending order; of equal ones, in that of `order`. Comparing all with all
+/// takes no branch that could be mispredicted, and processors do a group at a time.
 #[inline(always)]
-fn sort_by_counting(keys: &mut Vec<i32>, sorted: &mut Vec<u32>) {
+fn sort_by_counting(keys: &mut Vec<i32>, sorted: &mut Vec<u32>, order: impl Fn(u32) -> u32) {
     let count = keys.len();
     sorted.resize(count, NONE);
     // What fills the last group is later than none.
     keys.resize(count.next_multiple_of(GROUP), -1);
-    for (n, &key) in (0..).zip(&keys[..count]) {
+    for (mut n, &key) in (0..).zip(&keys[..count]) {
         let mut place = count - 1 - later(keys, key);
-        // A timer of a host that has been moved away and back.
+        // Equal ones fill their places from the last one down.
         while sorted[place] != NONE {
+            if order(n) > order(sorted[place]) {
+                std::mem::swap(&mut n, &mut sorted[place]);
+            }
             place -= 1;
         }
         sorted[place] = n;
@@ -537,9 +542,11 @@ mod tests {
                 draw.below(endpoint::Purpose::new("key"), n, 300) as i32
             };
             let keys: Vec<i32> = (0..count).map(|_| key()).collect();
-            let mut sorted = Vec::new();
-            sort_by_counting(&mut keys.clone(), &mut sorted);
-            assert!(sorted.is_sorted_by_key(|&n| keys[n as usize]), "{keys:?}");
+            let (mut sorted, orders): (Vec<u32>, Vec<u32>) =
+                (Vec::new(), (0..count).map(|_| key() as u32 % 9).collect());
+            sort_by_counting(&mut keys.clone(), &mut sorted, |n| orders[n as usize]);
+            let whole = |&n: &u32| (keys[n as usize], orders[n as usize]);
+            assert!(sorted.is_sorted_by_key(whole), "{keys:?}, {orders:?}");
             sorted.sort_unstable();
             assert!(sorted.into_iter().eq(0..count), "each once");
         }

@@ -200,11 +200,8 @@ impl Flow {
 
     /// Have at hand what the next packet and the next answer touch.
     pub(crate) fn fetch(&self) {
-        self.sent
-            .front()
-            .into_iter()
-            .chain(self.sent.back())
-            .for_each(endpoint::fetch::item);
+        let ends = self.sent.front().into_iter().chain(self.sent.back());
+        ends.for_each(endpoint::fetch::item);
         self.paths.fetch();
     }
 
