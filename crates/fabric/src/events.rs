@@ -163,6 +163,8 @@ pub(crate) struct EventQueue {
     pub(crate) crowded: u32,
     /// Ranks of links, by their numbers in this partition.
     ranks: Vec<u32>,
+    /// How many bits an order takes.
+    order_bits: u32,
     /// By host.
     pending: Vec<Pending>,
     /// Host by rank, of those in this partition.
@@ -192,7 +194,9 @@ impl EventQueue {
             Events::Wheel => Wheel::new(shift, span.horizon),
             Events::Heap => Wheel::none(shift),
         };
+        let orders = 1 + 3 * ranks.links.len() as u32 + 2 * all;
         Self {
+            order_bits: orders.ilog2() + 1,
             links: ranks.links.len() as u32,
             hosts: all,
             wheel,
@@ -239,24 +243,40 @@ impl EventQueue {
         (event.at, self.order(event))
     }
 
-    /// When in the open slot an event of it comes: slots are shorter than 2^31 ps.
+    /// Whether [`EventQueue::short_key`] says the same.
     #[inline(always)]
-    pub(crate) fn since(&self, event: Event) -> i32 {
-        event.at.0.wrapping_sub(self.start.0) as i32
+    pub(crate) fn has_short_keys(&self) -> bool {
+        self.wheel.shift + self.order_bits < i32::BITS
+    }
+
+    /// The same in 31 bits for events of the open slot.
+    #[inline(always)]
+    pub(crate) fn short_key(&self, event: Event) -> i32 {
+        let since = event.at.0.wrapping_sub(self.start.0) as u32;
+        (since << self.order_bits | self.order(event)) as i32
     }
 
     /// The order of an event among those of its time.
     #[inline(always)]
     pub(crate) fn order(&self, event: Event) -> u32 {
-        let about = event.about.link() as usize;
+        if event.about.is_arrival() {
+            1 + 2 * self.links + self.ranks[event.about.link() as usize]
+        } else {
+            self.order_of_other(event.about)
+        }
+    }
+
+    #[inline(never)]
+    fn order_of_other(&self, about: About) -> u32 {
+        let number = about.link() as usize;
         // Of one link departures come first, then what flow control waits for.
-        match event.about.kind() {
+        match about.kind() {
             Kind::Fault => 0,
-            Kind::Departure => 1 + 2 * self.ranks[about],
-            Kind::Pause => 2 + 2 * self.ranks[about],
-            Kind::Arrival | Kind::Frame => 1 + 2 * self.links + self.ranks[about],
-            Kind::Timer => 1 + 3 * self.links + self.pending[about].rank,
-            Kind::App => 1 + 3 * self.links + self.hosts + self.pending[about].rank,
+            Kind::Departure => 1 + 2 * self.ranks[number],
+            Kind::Pause => 2 + 2 * self.ranks[number],
+            Kind::Arrival | Kind::Frame => 1 + 2 * self.links + self.ranks[number],
+            Kind::Timer => 1 + 3 * self.links + self.pending[number].rank,
+            Kind::App => 1 + 3 * self.links + self.hosts + self.pending[number].rank,
         }
     }
 
@@ -530,18 +550,24 @@ mod tests {
 
     /// Of what ties at a port: departures, then flow control, then arrivals.
     #[test]
-    fn ties_of_a_port_are_in_order() {
-        let queue = queue(Events::Wheel, 15);
-        let kinds = [Kind::Fault, Kind::Departure, Kind::Pause, Kind::Arrival];
-        let orders = kinds.map(|kind| queue.order(Event::new(Time(5), kind, 33, 0)));
-        assert!(orders.is_sorted_by(|a, b| a < b), "{orders:?}");
-        let arrivals =
-            (0..LINKS).map(|link| queue.order(Event::new(Time(5), Kind::Arrival, link, 0)));
-        let hosts = [Kind::Timer, Kind::App].map(|kind| {
-            let order = |host| queue.order(Event::new(Time(5), kind, host, 0));
-            ((0..HOSTS).map(order).min(), (0..HOSTS).map(order).max())
-        });
-        assert!(arrivals.max() < hosts[0].0 && hosts[0].1 < hosts[1].0);
+    fn short_keys_are_in_the_order_of_keys() {
+        let mut queue = queue(Events::Wheel, 15);
+        let mut events = Vec::new();
+        for link in 0..LINKS {
+            for at in [Time(5), Time(700)] {
+                let kinds = [Kind::Departure, Kind::Pause, Kind::Arrival, Kind::Fault];
+                events.extend(kinds.map(|kind| Event::new(at, kind, link, 0)));
+                let host = link % HOSTS;
+                events.extend([Kind::Timer, Kind::App].map(|kind| Event::new(at, kind, host, 0)));
+            }
+        }
+        assert!(queue.has_short_keys() && !queue.open(Time(1), &mut Vec::new()));
+        events.sort_by_key(|&event| queue.key(event));
+        assert!(events.is_sorted_by_key(|&event| queue.short_key(event)));
+        let of_one = |&&event: &&Event| event.at == Time(5) && event.about().link() == 33;
+        let kinds: Vec<Kind> = events.iter().filter(of_one).map(|e| e.about().kind()).collect();
+        assert_eq!(kinds, [Kind::Fault, Kind::Departure, Kind::Pause, Kind::Arrival]);
+        assert!(!self::queue(Events::Wheel, 24).has_short_keys(), "24 and 8 bits");
     }
 
     #[test]

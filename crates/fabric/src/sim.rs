@@ -699,13 +699,18 @@ struct Common {
 /// Whether what happens at one port has no effect on another but by packets that it sends, and nobody looks at
 /// packets on their way.
 fn is_plain<O: Observer>(world: &World) -> bool {
-    let World { topology, config, forwarding, .. } = world;
+    let World { topology, config, .. } = world;
     let lossless = matches!(config.queue, QueueSpec::Lossless(_));
     let alone = config.buffer.is_none() && !config.telemetry && !lossless;
     let lazy = config.departures == Departures::Lazy && !config.queue.marks_at_departure();
     let sound = config.faults.is_empty() && topology.links().iter().all(|link| link.up);
     let wheel = config.events == Events::Wheel;
-    alone && lazy && sound && wheel && !O::PACKETS && forwarding.is_fixed(config.routing)
+    alone && lazy && sound && wheel && !O::PACKETS && is_settled(world)
+}
+
+/// Whether the port to which a packet goes on follows from the packet alone.
+fn is_settled(world: &World) -> bool {
+    world.config.faults.is_empty() && world.forwarding.is_fixed(world.config.routing)
 }
 
 /// Whether each queue has room for the headers of all packets that may come within a slot.
@@ -753,7 +758,7 @@ fn build<O: Observer>(
             common.span,
             shift,
         ),
-        slot: Slot::new(by_entity.map(|_| common.shortest), bounces),
+        slot: Slot::new(by_entity.map(|_| common.shortest), bounces, is_settled(world)),
         sampled,
         ports,
         first_receiving,

@@ -49,15 +49,17 @@ impl Onward {
 pub(crate) struct Slot {
     /// Whether only the events of one port or host have to be handled in order.
     by_entity: bool,
+    /// Whether a packet's next port can be told before it arrives.
+    settled: bool,
     /// Then, no packet is shorter than this, and no header longer.
     shortest: u16,
     longest_header: u16,
     due: Vec<Event>,
     ahead: Ahead,
-    /// Scratch: the places of events in order, their times in the slot, and their keys.
+    /// Scratch: the places of events in order, and their keys.
     sorted: Vec<u32>,
-    times: Vec<i32>,
-    keys: Vec<(Key, u32)>,
+    keys: Vec<i32>,
+    long_keys: Vec<(Key, u32)>,
 }
 
 /// Where the events of a slot lead.
@@ -117,10 +119,12 @@ const GROUP: usize = 8;
 
 impl Slot {
     /// `shortest`: if only events of one port or host have to be handled in order, the
-    /// length that no packet falls below. `bounces`: whether queues send headers back.
-    pub(crate) fn new(shortest: Option<u16>, bounces: bool) -> Self {
+    /// length that no packet falls below. `bounces`: whether queues send headers back. `settled`: whether the port to
+    /// which a packet goes on follows from the packet alone.
+    pub(crate) fn new(shortest: Option<u16>, bounces: bool, settled: bool) -> Self {
         Self {
             by_entity: shortest.is_some(),
+            settled,
             shortest: shortest.unwrap_or(0),
             longest_header: if bounces { HEADER_MAX } else { u16::MAX },
             ahead: Ahead { first: 1, ..Ahead::default() },
@@ -257,13 +261,14 @@ impl<O: Observer> Part<O> {
     #[inline(always)]
     fn sort(&mut self, due: &[Event], sorted: &mut Vec<u32>) {
         sorted.clear();
-        let Slot { times, keys, .. } = &mut self.slot;
         let events = &self.events;
-        if due.len() <= COUNTED_MAX {
-            times.clear();
-            times.extend(due.iter().map(|&event| events.since(event)));
-            sort_by_counting(times, sorted, |n| events.order(due[n as usize]));
+        if due.len() <= COUNTED_MAX && events.has_short_keys() {
+            let keys = &mut self.slot.keys;
+            keys.clear();
+            keys.extend(due.iter().map(|&event| events.short_key(event)));
+            sort_by_counting(keys, sorted);
         } else {
+            let keys = &mut self.slot.long_keys;
             keys.clear();
             keys.extend(due.iter().zip(0..).map(|(&event, n)| (events.key(event), n)));
             keys.sort_unstable();
@@ -353,8 +358,7 @@ impl<O: Observer> Part<O> {
     fn find_choice(&self, port: &Port, forwarding: Forwarding, pkt: &Packet) -> Onward {
         match (port.end(), forwarding) {
             (FarEnd::Host(host), _) => Onward(host),
-            // Then the choice is without draws.
-            (FarEnd::Switch(at), Forwarding::Choice(up)) if self.slot.by_entity => {
+            (FarEnd::Switch(at), Forwarding::Choice(up)) if self.slot.settled => {
                 Onward(self.port_chosen(at, pkt, up, &mut 0))
             }
             _ => Onward::UNKNOWN,
@@ -362,21 +366,18 @@ impl<O: Observer> Part<O> {
     }
 }
 
-/// The places of `keys`, none below zero, in ascending order; of equal ones, in that of `order`. Comparing all with all
-/// takes no branch that could be mispredicted, and processors do a group at a time.
+/// The places of `keys`, none below zero, in ascending order. Comparing all with all takes no branch that could be
+/// mispredicted, and processors do a group at a time.
 #[inline(always)]
-fn sort_by_counting(keys: &mut Vec<i32>, sorted: &mut Vec<u32>, order: impl Fn(u32) -> u32) {
+fn sort_by_counting(keys: &mut Vec<i32>, sorted: &mut Vec<u32>) {
     let count = keys.len();
     sorted.resize(count, NONE);
     // What fills the last group is later than none.
     keys.resize(count.next_multiple_of(GROUP), -1);
-    for (mut n, &key) in (0..).zip(&keys[..count]) {
+    for (n, &key) in (0..).zip(&keys[..count]) {
         let mut place = count - 1 - later(keys, key);
-        // Equal ones fill their places from the last one down.
+        // A timer of a host that has been moved away and back.
         while sorted[place] != NONE {
-            if order(n) > order(sorted[place]) {
-                std::mem::swap(&mut n, &mut sorted[place]);
-            }
             place -= 1;
         }
         sorted[place] = n;
@@ -542,11 +543,9 @@ mod tests {
                 draw.below(endpoint::Purpose::new("key"), n, 300) as i32
             };
             let keys: Vec<i32> = (0..count).map(|_| key()).collect();
-            let (mut sorted, orders): (Vec<u32>, Vec<u32>) =
-                (Vec::new(), (0..count).map(|_| key() as u32 % 9).collect());
-            sort_by_counting(&mut keys.clone(), &mut sorted, |n| orders[n as usize]);
-            let whole = |&n: &u32| (keys[n as usize], orders[n as usize]);
-            assert!(sorted.is_sorted_by_key(whole), "{keys:?}, {orders:?}");
+            let mut sorted = Vec::new();
+            sort_by_counting(&mut keys.clone(), &mut sorted);
+            assert!(sorted.is_sorted_by_key(|&n| keys[n as usize]), "{keys:?}");
             sorted.sort_unstable();
             assert!(sorted.into_iter().eq(0..count), "each once");
         }

@@ -25,7 +25,7 @@ const PACKETS_PER_SLOT: u64 = 64;
 /// With fewer, opening slots costs more than sorting wider ones.
 const PACKETS_MIN: u64 = 16;
 /// A slot whose events are handled in order is sorted, few more quickly than many.
-const FRAMES_IN_ORDER: u64 = 16;
+const FRAMES_IN_ORDER: u64 = 32;
 /// Times within a slot take 31 bits.
 const SHIFT_MAX: u32 = 31;
 const SLOTS_MIN: u64 = 64;
@@ -79,7 +79,7 @@ const NO_HEAD: Head = Head { next: 0, end: 0 };
 
 pub(crate) struct Wheel {
     /// Slot of a time: its picoseconds shifted by this.
-    shift: u32,
+    pub(crate) shift: u32,
     /// By slot: a ring. So small that it stays near, which chunks do not.
     heads: Vec<Head>,
     /// Bit per slot: it has a chunk.
