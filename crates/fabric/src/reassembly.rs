@@ -57,6 +57,10 @@ impl Reassembly {
         let Self { index, latest, parts, free, .. } = self;
         let slot = *index.entry(key).or_insert_with(|| {
             free.pop().unwrap_or_else(|| {
+                if parts.is_empty() {
+                    // Many hosts never have more than one; a list begins with room for four.
+                    parts.reserve_exact(1);
+                }
                 parts.push(Part::default());
                 parts.len() as u32 - 1
             })

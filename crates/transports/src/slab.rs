@@ -46,6 +46,10 @@ impl<T> Slab<T> {
             self.slots[index as usize] = (generation, Some(value));
             index
         } else {
+            if self.slots.is_empty() {
+                // Many hosts never have more than one; a list begins with room for four.
+                self.slots.reserve_exact(1);
+            }
             self.slots.push((generation, Some(value)));
             self.slots.len() as u32 - 1
         };
