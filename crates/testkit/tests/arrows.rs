@@ -92,7 +92,7 @@ fn unsafe_code_stands_in_one_file() {
             }
         }
     }
-    assert_eq!(found, [Path::new("fabric/src/slab.rs")]);
+    assert_eq!(found, [Path::new("endpoint/src/fetch.rs")]);
 }
 
 /// Tests may use the testkit; programs may not.
