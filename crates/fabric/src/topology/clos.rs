@@ -159,8 +159,10 @@ fn check(shape: &Clos) -> Result<(), TopologyError> {
     if pods > 1 && cores_per_agg == 0 {
         return error("several pods need core switches above them".into());
     }
-    let port_counts = [pods, tors_per_pod, hosts_per_tor, aggs_per_pod, cores_per_agg];
-    if let Some(&most) = port_counts.iter().find(|&&n| n >= u32::from(u16::MAX)) {
+    // Packets carry the number of a port in 16 bits.
+    let tor = hosts_per_tor.saturating_add(aggs_per_pod);
+    let agg = tors_per_pod.saturating_add(cores_per_agg);
+    if let Some(most) = [tor, agg, pods].into_iter().find(|&n| n >= u32::from(u16::MAX)) {
         return error(format!("{most} ports on one switch: at most 65534"));
     }
     let hosts = u64::from(pods) * u64::from(tors_per_pod) * u64::from(hosts_per_tor);
@@ -236,5 +238,6 @@ mod tests {
         assert!(Topology::star(1, LINK).is_err());
         assert!(Topology::leaf_spine(2, 0, 4, LINK, LINK).is_err());
         assert!(Topology::dumbbell(0, 4, LINK, LINK).is_err());
+        assert!(Topology::leaf_spine(2, 40_000, 30_000, LINK, LINK).is_err(), "70 000 ports");
     }
 }
