@@ -35,8 +35,7 @@ impl Encoding {
     /// Whether a fabric can have this form.
     ///
     /// # Errors
-    /// If it is no tree of tiers, ports would need more than 16 bits or addresses more than 32, or tables
-    /// too much memory.
+    /// If it is no tree of tiers, addresses would need more than 32 bits, or tables too much memory.
     pub fn check(self, topology: &Topology) -> Result<(), ConfigError> {
         if topology.graph.is_some() {
             let what = format!("a {} has no core switches to name", topology.kind());
@@ -45,11 +44,6 @@ impl Encoding {
         if topology.valiant {
             let what = "a vl2 has two ways down from a core switch, of which no form here tells";
             return Err(ConfigError(what.into()));
-        }
-        let ports = |switch: &Switch| switch.downs() + switch.ups;
-        if let Some(ports) = topology.switches.iter().map(ports).find(|&n| n > NO_PORT.into()) {
-            let what = format!("a switch of {ports} ports: they are numbered in 16 bits");
-            return Err(ConfigError(what));
         }
         match self {
             Self::SourceRoute => Ok(()),

@@ -238,6 +238,5 @@ mod tests {
         assert!(Topology::star(1, LINK).is_err());
         assert!(Topology::leaf_spine(2, 0, 4, LINK, LINK).is_err());
         assert!(Topology::dumbbell(0, 4, LINK, LINK).is_err());
-        assert!(Topology::leaf_spine(2, 40_000, 30_000, LINK, LINK).is_err(), "70 000 ports");
     }
 }

@@ -63,11 +63,8 @@ fn every_encoding_is_the_same_run() {
 
 #[test]
 fn ports_have_16_bits_and_tables_of_labels_an_end() {
-    let wide = Topology::leaf_spine(2, 40_000, 40_000, LINK, LINK).unwrap();
-    for encoding in ENCODINGS {
-        let why = encoding.check(&wide).unwrap_err().to_string();
-        assert_eq!(why, "a switch of 80000 ports: they are numbered in 16 bits");
-    }
+    let wide = Topology::leaf_spine(2, 40_000, 40_000, LINK, LINK).unwrap_err().to_string();
+    assert_eq!(wide, "80000 ports on one switch: at most 65534");
     let flat = Clos {
         pods: 30,
         tors_per_pod: 2000,
