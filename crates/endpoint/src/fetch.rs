@@ -1,21 +1,27 @@
 //! Asking for memory ahead of its use. Only the time that things take depends on it.
 
+use std::ops::Range;
+
 /// Bytes that come at a time.
-pub const LINE: usize = 64;
+const LINE: usize = 64;
 
 /// Ask the processor to have every cache line of `item` at hand soon.
 #[inline(always)]
 pub fn item<T: ?Sized>(item: &T) {
-    let start = std::ptr::from_ref(item).cast::<u8>();
-    for n in 0..size_of_val(item).div_ceil(LINE) {
+    lines(std::ptr::from_ref(item).cast(), 0..size_of_val(item).div_ceil(LINE));
+}
+
+/// The same of some of the cache lines from `start` on, where nothing need be.
+#[inline(always)]
+pub fn lines(start: *const u8, lines: Range<usize>) {
+    for n in lines {
         line(start.wrapping_add(n * LINE));
     }
 }
 
-/// The same of the cache line at an address, where nothing need be.
 #[inline(always)]
 #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_variables))]
-pub fn line(at: *const u8) {
+fn line(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

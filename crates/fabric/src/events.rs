@@ -260,10 +260,15 @@ impl EventQueue {
     #[inline(always)]
     pub(crate) fn order(&self, event: Event) -> u32 {
         if event.about.is_arrival() {
-            1 + 2 * self.links + self.ranks[event.about.link() as usize]
+            self.order_of_arrival(event.about)
         } else {
             self.order_of_other(event.about)
         }
+    }
+
+    #[inline(always)]
+    fn order_of_arrival(&self, about: About) -> u32 {
+        1 + 2 * self.links + self.ranks[about.link() as usize]
     }
 
     #[inline(never)]
@@ -274,7 +279,7 @@ impl EventQueue {
             Kind::Fault => 0,
             Kind::Departure => 1 + 2 * self.ranks[number],
             Kind::Pause => 2 + 2 * self.ranks[number],
-            Kind::Arrival | Kind::Frame => 1 + 2 * self.links + self.ranks[number],
+            Kind::Arrival | Kind::Frame => self.order_of_arrival(about),
             Kind::Timer => 1 + 3 * self.links + self.pending[number].rank,
             Kind::App => 1 + 3 * self.links + self.hosts + self.pending[number].rank,
         }

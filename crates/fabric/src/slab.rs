@@ -20,15 +20,6 @@ impl Slab {
     /// A cleared packet.
     #[inline(always)]
     pub(crate) fn alloc(&mut self) -> u32 {
-        if let Some(handle) = self.free.pop() {
-            self.packets[handle as usize] = Packet::EMPTY;
-            return handle;
-        }
-        self.grow()
-    }
-
-    #[inline(never)]
-    fn grow(&mut self) -> u32 {
         self.insert(&Packet::EMPTY)
     }
 
@@ -89,17 +80,11 @@ impl IndexMut<u32> for Slab {
 /// but the time it takes.
 #[inline(always)]
 pub(crate) fn prefetch<T: ?Sized, const LINES: usize>(item: &T) {
-    let start = std::ptr::from_ref(item).cast::<u8>();
-    for line in 0..LINES {
-        fetch::line(start.wrapping_add(line * fetch::LINE));
-    }
+    fetch::lines(std::ptr::from_ref(item).cast(), 0..LINES);
 }
 
 /// The same of some lines of an item of a list. It need not be there.
 #[inline(always)]
 pub(crate) fn prefetch_lines<T>(items: &[T], item: u32, lines: Range<usize>) {
-    let start = items.as_ptr().wrapping_add(item as usize).cast::<u8>();
-    for line in lines {
-        fetch::line(start.wrapping_add(line * fetch::LINE));
-    }
+    fetch::lines(items.as_ptr().wrapping_add(item as usize).cast(), lines);
 }
