@@ -339,6 +339,7 @@ impl<O: Observer> Part<O> {
             Effect::Arm { timer, at } => self.arm(h, timer, at),
             Effect::Place { key, offset, len } => {
                 let host = &mut self.hosts[h as usize];
+                self.placed_bytes += u64::from(len);
                 let placed = host.reassembly.place(key, offset, len, self.now);
                 self.require(Some(key), placed);
             }

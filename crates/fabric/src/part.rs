@@ -132,6 +132,8 @@ pub(crate) struct Part<O> {
     pub(crate) returned: Vec<u32>,
     /// Events handled that are the same however the fabric is cut and departures are worked out.
     pub(crate) handled: u64,
+    /// Bytes of messages that have reached their places.
+    pub(crate) placed_bytes: u64,
     /// Packets lost by faults.
     pub(crate) faulted: u64,
     /// What its endpoints have counted.
@@ -184,12 +186,14 @@ impl<O: Observer> Part<O> {
         self.events.next_at().unwrap_or(Time::NEVER).min(self.crossing_at)
     }
 
-    /// The same, exactly if no packet or frame is about: the event queue alone may hold timers that have moved.
-    pub(crate) fn next_at_if_silent(&self) -> Time {
+    /// Whether no packet or frame is about.
+    pub(crate) fn is_silent(&self) -> bool {
         let pausing = self.pfc.as_ref().is_some_and(|pfc| pfc.pending > 0);
-        if pausing || self.slab.live() > usize::from(self.spare.is_some()) {
-            return self.next_at();
-        }
+        !pausing && self.slab.live() == usize::from(self.spare.is_some())
+    }
+
+    /// When something happens here next, exactly, if all is silent: the event queue may hold timers that have moved.
+    pub(crate) fn next_if_silent(&self) -> Time {
         let fault = self.script.next_at().unwrap_or(Time::NEVER);
         self.hosts.iter().map(Host::next_at).fold(fault, Time::min)
     }

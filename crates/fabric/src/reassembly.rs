@@ -30,14 +30,12 @@ pub(crate) struct Reassembly {
     parts: Vec<Part>,
     free: Vec<u32>,
     window: (Time, Time),
-    /// Bytes placed since the start of the run.
-    pub(crate) bytes: u64,
 }
 
 impl Reassembly {
     pub(crate) fn new(window: (Time, Time)) -> Self {
         let (index, parts, free) = (HashMap::default(), Vec::new(), Vec::new());
-        Self { index, latest: None, parts, free, window, bytes: 0 }
+        Self { index, latest: None, parts, free, window }
     }
 
     /// Have at hand the message of the latest packet: its state, then its ranges.
@@ -92,7 +90,6 @@ impl Reassembly {
         if now >= self.window.0 && now < self.window.1 {
             placed.in_window += bytes;
         }
-        self.bytes += bytes;
         Ok(())
     }
 

@@ -10,8 +10,7 @@
 //! by turns, in the same rounds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use endpoint::{Observer, Packet};
 use units::{Dur, MsgKey, Time};
@@ -35,6 +34,11 @@ pub(crate) struct Post {
 }
 
 impl Post {
+    fn is_empty(&self) -> bool {
+        let Self { packets, arrivals: _, frames, signals, notes } = self;
+        packets.is_empty() && frames.is_empty() && signals.is_empty() && notes.is_empty()
+    }
+
     /// When the first of it happens.
     fn first_at(&self) -> Time {
         let arrivals = self.arrivals.iter().map(|&(_, at)| at);
@@ -114,24 +118,35 @@ impl<O: Observer> Rounds<O> {
         Ok(())
     }
 
-    /// All on this thread: where rounds hold little, meeting others takes longer.
+    /// All on this thread: where rounds hold little, meeting others takes longer. Of many partitions few have
+    /// something to do in such a round; the others are left alone.
     fn by_turns(&self, parts: &mut [Box<Part<O>>], until: Time) {
-        for turn in [0, 1].into_iter().cycle() {
-            let mut first = Time::NEVER;
-            for part in parts.iter_mut() {
-                first = first.min(self.send(part, turn)).min(part.next_at());
+        let mut next: Vec<Time> = parts.iter().map(|part| part.next_at()).collect();
+        let mut ran: Vec<usize> = (0..parts.len()).collect();
+        let mut end = Time::ZERO;
+        loop {
+            for from in ran.drain(..) {
+                parts[from].sort_post();
+                hand_over(parts, from, end, &mut next);
             }
-            for part in parts.iter_mut() {
-                self.receive(part, turn);
-            }
-            if first >= until || parts.iter().any(|part| part.violation.is_some()) {
+            if parts.iter().any(|part| part.violation.is_some()) {
                 return;
             }
-            for part in parts.iter_mut() {
-                part.run(until.min(first + self.lookahead));
+            let first = next.iter().copied().min().unwrap_or(Time::NEVER);
+            if first >= until {
+                break;
+            }
+            end = until.min(first + self.lookahead);
+            for (n, part) in parts.iter_mut().enumerate() {
+                if next[n] < end {
+                    part.run(end);
+                    next[n] = part.next_at();
+                    ran.push(n);
+                }
             }
             self.done.fetch_add(1, Ordering::Relaxed);
         }
+        parts.iter_mut().for_each(|part| part.pass(until));
     }
 
     /// Each on a thread of its own.
@@ -172,7 +187,7 @@ impl<O: Observer> Rounds<O> {
 
     /// Send the workers home, although not all have come.
     pub(crate) fn abandon(&self) {
-        self.barrier.abandoned.store(true, Ordering::Release);
+        self.barrier.abandon();
     }
 
     /// Send the workers home.
@@ -228,6 +243,22 @@ impl<O: Observer> Rounds<O> {
     }
 }
 
+/// Give the others what partition `from` has for them, when all have handled everything before `now`, and note in
+/// `next` when the first of it happens.
+fn hand_over<O: Observer>(parts: &mut [Box<Part<O>>], from: usize, now: Time, next: &mut [Time]) {
+    for to in 0..parts.len() {
+        if parts[from].outbox[to].is_empty() {
+            continue;
+        }
+        let mut post = std::mem::take(&mut parts[from].outbox[to]);
+        next[to] = next[to].min(post.first_at());
+        parts[to].pass(now);
+        parts[to].receive(&mut post);
+        // Empty now, with memory to use again.
+        parts[from].outbox[to] = post;
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -237,7 +268,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Abandoned;
 
 /// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and giving way to
-/// others after that, or at once if there are more threads than processors.
+/// others after that, or at once if there are more threads than processors. Who has waited long sleeps: one thread runs
+/// all partitions by turns.
 struct Barrier {
     threads: usize,
     spins: u32,
@@ -245,6 +277,9 @@ struct Barrier {
     generation: AtomicUsize,
     /// A thread has panicked and will not come.
     abandoned: AtomicBool,
+    /// How many threads sleep.
+    asleep: Mutex<usize>,
+    wake: Condvar,
 }
 
 /// Marks the barrier when its thread unwinds.
@@ -254,7 +289,7 @@ struct Guard<'a>(&'a Barrier);
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.abandoned.store(true, Ordering::Release);
+            self.0.abandon();
         }
     }
 }
@@ -262,8 +297,7 @@ impl Drop for Guard<'_> {
 /// Some tens of microseconds.
 const SPINS: u32 = 1000;
 /// Who has given way so often is not needed soon.
-const YIELDS: u32 = 20_000;
-const NAP: Duration = Duration::from_micros(50);
+const YIELDS: u32 = 2000;
 
 impl Barrier {
     fn new(threads: usize) -> Self {
@@ -274,6 +308,8 @@ impl Barrier {
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
+            asleep: Mutex::new(0),
+            wake: Condvar::new(),
         }
     }
 
@@ -287,22 +323,75 @@ impl Barrier {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
+            self.wake_all();
             return Ok(());
         }
-        let mut spins = 0;
-        while self.generation.load(Ordering::Acquire) == generation {
-            if self.abandoned.load(Ordering::Acquire) {
-                return Err(Abandoned);
-            }
-            spins += 1;
-            if spins < self.spins {
+        let mut waited = 0;
+        while self.is_closed(generation)? {
+            waited += 1;
+            if waited < self.spins {
                 std::hint::spin_loop();
-            } else if spins < self.spins + YIELDS {
+            } else if waited < self.spins + YIELDS {
                 std::thread::yield_now();
             } else {
-                std::thread::sleep(NAP);
+                self.sleep(generation)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether not all have come to the meeting `generation`.
+    fn is_closed(&self, generation: usize) -> Result<bool, Abandoned> {
+        match self.abandoned.load(Ordering::Acquire) {
+            true => Err(Abandoned),
+            false => Ok(self.generation.load(Ordering::Acquire) == generation),
+        }
+    }
+
+    fn sleep(&self, generation: usize) -> Result<(), Abandoned> {
+        let mut asleep = lock(&self.asleep);
+        // Whoever changes what is looked at here wakes the others after that, with the lock.
+        while self.is_closed(generation)? {
+            *asleep += 1;
+            asleep = self.wake.wait(asleep).unwrap_or_else(PoisonError::into_inner);
+            *asleep -= 1;
+        }
+        Ok(())
+    }
+
+    fn wake_all(&self) {
+        if *lock(&self.asleep) > 0 {
+            self.wake.notify_all();
+        }
+    }
+
+    fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+        self.wake_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Have another thread wait until it sleeps, then do `what`. What the other's waiting has come to.
+    fn while_another_sleeps(what: impl FnOnce(&Barrier)) -> Result<(), Abandoned> {
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| barrier.wait());
+            while *lock(&barrier.asleep) == 0 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            what(&barrier);
+            other.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn who_sleeps_is_woken_by_the_last_and_when_all_is_abandoned() {
+        assert_eq!(while_another_sleeps(|barrier| barrier.wait().unwrap()), Ok(()));
+        assert_eq!(while_another_sleeps(Barrier::abandon), Err(Abandoned));
     }
 }

@@ -65,8 +65,7 @@ impl Sampler {
         let total = self.scratch.iter().map(|&bytes| u64::from(bytes)).sum();
         let queue_bytes = QueueBytes { p50: at(50), p99: at(99), max: at(100), total };
         let messages_in_flight = messages.open + messages.unbounded;
-        let hosts = parts.iter().flat_map(|part| &part.hosts);
-        let placed_bytes = hosts.map(|host| host.reassembly.bytes).sum();
+        let placed_bytes = parts.iter().map(|part| part.placed_bytes).sum();
         let sample = Sample { at: now, queue_bytes, placed_bytes, messages_in_flight, tier_bytes };
         self.samples.push(sample);
     }

@@ -352,12 +352,7 @@ impl<O: Observer + Send> Sim<O> {
     /// `None` if nothing is left to happen.
     fn next_step(&self, grid: Dur) -> Option<Time> {
         let step = |steps: u64| Time(steps.saturating_mul(grid.0));
-        let event = self
-            .parts
-            .iter()
-            .map(|part| part.next_at_if_silent())
-            .min()
-            .filter(|&at| at != Time::NEVER);
+        let event = Some(self.next_event()).filter(|&at| at != Time::NEVER);
         let event = event.map(|at| step((at.0 / grid.0).saturating_add(1)));
         let end = self.world.config.window.1;
         if end == Time::NEVER || self.now >= end {
@@ -368,6 +363,17 @@ impl<O: Observer + Send> Sim<O> {
             Some(event) => Some(event.min(end)),
             None => (self.messages.awaited == 0).then_some(end),
         }
+    }
+
+    /// When the next event comes; while packets are about, perhaps a time before that. All hosts are asked only if
+    /// none are.
+    fn next_event(&self) -> Time {
+        let silent = self.parts.iter().all(|part| part.is_silent());
+        let next = self.parts.iter().map(|part| match silent {
+            true => part.next_if_silent(),
+            false => part.next_at(),
+        });
+        next.min().unwrap_or(Time::NEVER)
     }
 
     /// Remember the first circle of pauses that have lasted since `since` or longer.
@@ -792,6 +798,7 @@ fn build<O: Observer>(
         far_hosts: cut.hosts(index).len() * HOST_SIZE > CACHE,
         returned: Vec::new(),
         handled: 0,
+        placed_bytes: 0,
         faulted: 0,
         stats: [0; Stat::COUNT],
         tally: Tally::default(),

@@ -171,9 +171,14 @@ impl<O: Observer> Part<O> {
         self.slot.due = due;
         if self.violation.is_none() {
             self.cross(until);
-            self.events.close(until);
-            self.now = self.now.max(until);
+            self.pass(until);
         }
+    }
+
+    /// Nothing is left to happen before `until`.
+    pub(crate) fn pass(&mut self, until: Time) {
+        self.events.close(until);
+        self.now = self.now.max(until);
     }
 
     /// Handle events in any order, but those of one port or host.
