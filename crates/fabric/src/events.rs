@@ -155,7 +155,7 @@ pub(crate) struct EventQueue {
     start: Time,
     /// What has come up in the open slot, for the same.
     fresh: BinaryHeap<Reverse<(Key, Event)>>,
-    /// Packets on their way to other partitions: link, packet, arrival.
+    /// Packets on their way to other partitions: place among links that lead there, packet, arrival.
     pub(crate) leaving: Vec<(u32, u32, Time)>,
     /// Busy ports that lead there.
     pub(crate) crossing: Vec<u32>,

@@ -515,12 +515,11 @@ impl<O: Observer> Part<O> {
     /// Put what leaves for other partitions into their posts.
     pub(crate) fn sort_post(&mut self) {
         let leaving = &self.events.leaving;
-        for (n, &(link, packet, at)) in leaving.iter().enumerate() {
+        for (n, &(place, packet, at)) in leaving.iter().enumerate() {
             if let Some(&(_, soon, _)) = leaving.get(n + SOON) {
                 self.slab.prefetch(soon);
                 self.slab.prefetch_header(soon);
             }
-            let FarEnd::Elsewhere(place) = self.ports[link as usize].end() else { continue };
             let Elsewhere { part, link } = self.elsewhere[place as usize];
             let post = &mut self.outbox[part as usize];
             post.packets.push(self.slab[packet]);
@@ -532,7 +531,8 @@ impl<O: Observer> Part<O> {
 
     /// Take in what has come from another partition.
     pub(crate) fn receive(&mut self, post: &mut Post) {
-        for (pkt, &(link, at)) in post.packets.iter().zip(&post.arrivals) {
+        for (n, (pkt, &(link, at))) in post.packets.iter().zip(&post.arrivals).enumerate() {
+            slab::prefetch_lines(&post.packets, (n + SOON) as u32, 0..2);
             self.slot.take_note(pkt);
             let packet = self.slab.insert(pkt);
             self.events.arrival(link, packet, at);

@@ -267,8 +267,11 @@ impl Port {
     #[inline(always)]
     pub(crate) fn start(&mut self, me: u32, packet: Desc, at: Time, events: &mut EventQueue) {
         let due = self.occupy(me, packet, at, events);
-        if matches!(self.end(), FarEnd::Elsewhere(_)) {
-            self.crosses(me, packet, due, events);
+        if let FarEnd::Elsewhere(place) = self.end() {
+            events.leaving.push((place, packet.handle, due));
+            if !self.crossing && !self.has(DEPARTS) {
+                self.cross(me, events);
+            }
             return;
         }
         events.arrival(me, packet.handle, due);
@@ -313,15 +316,12 @@ impl Port {
         self.serving
     }
 
-    /// `packet` arrives in another partition, which must hear of it by the end of the round: so this port is
-    /// looked at then.
+    /// Others must hear of the next packet, too, by the end of the round in which it leaves: so this port is looked at
+    /// then.
     #[inline(never)]
-    fn crosses(&mut self, me: u32, packet: Desc, due: Time, events: &mut EventQueue) {
-        events.leaving.push((me, packet.handle, due));
-        if !self.crossing && !self.has(DEPARTS) {
-            self.crossing = true;
-            events.crossing.push(me);
-        }
+    fn cross(&mut self, me: u32, events: &mut EventQueue) {
+        self.crossing = true;
+        events.crossing.push(me);
     }
 
     /// Whether packets wait behind the one in service.
