@@ -57,10 +57,14 @@ pub(crate) struct Rounds<O> {
     lent: Vec<Mutex<Option<Box<Part<O>>>>>,
     /// What to run up to.
     until: AtomicU64,
-    /// By turn, sender and receiver.
+    /// By turn, receiver and sender.
     boxes: [Vec<Mutex<Post>>; 2],
+    /// Whether there is something in them: of many partitions few have something for one another.
+    full: [Vec<AtomicBool>; 2],
     /// By turn and partition: its first event.
     next: [Vec<AtomicU64>; 2],
+    /// The same while one thread runs all.
+    turns: Mutex<Vec<Time>>,
     barrier: Barrier,
     lookahead: Dur,
     /// By turn, whether a partition has met a violation: then all stop.
@@ -79,12 +83,15 @@ const WORTH_IT: u64 = 4;
 impl<O: Observer> Rounds<O> {
     pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
         let boxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
+        let full = || (0..parts * parts).map(|_| AtomicBool::new(false)).collect();
         let next = || (0..parts).map(|_| AtomicU64::new(0)).collect();
         Self {
             lent: (0..parts).map(|_| Mutex::default()).collect(),
             until: AtomicU64::new(0),
             boxes: [boxes(), boxes()],
+            full: [full(), full()],
             next: [next(), next()],
+            turns: Mutex::default(),
             barrier: Barrier::new(parts),
             lookahead,
             broken: [AtomicBool::new(false), AtomicBool::new(false)],
@@ -121,32 +128,28 @@ impl<O: Observer> Rounds<O> {
     /// All on this thread: where rounds hold little, meeting others takes longer. Of many partitions few have
     /// something to do in such a round; the others are left alone.
     fn by_turns(&self, parts: &mut [Box<Part<O>>], until: Time) {
-        let mut next: Vec<Time> = parts.iter().map(|part| part.next_at()).collect();
-        let mut ran: Vec<usize> = (0..parts.len()).collect();
-        let mut end = Time::ZERO;
-        loop {
-            for from in ran.drain(..) {
-                parts[from].sort_post();
-                hand_over(parts, from, end, &mut next);
-            }
-            if parts.iter().any(|part| part.violation.is_some()) {
-                return;
-            }
+        let next = &mut *lock(&self.turns);
+        next.clear();
+        next.extend(parts.iter().map(|part| part.next_at()));
+        (0..parts.len()).for_each(|n| hand_over(parts, n, Time::ZERO, next));
+        let mut broken = false;
+        while !broken {
             let first = next.iter().copied().min().unwrap_or(Time::NEVER);
             if first >= until {
-                break;
+                parts.iter_mut().for_each(|part| part.pass(until));
+                return;
             }
-            end = until.min(first + self.lookahead);
-            for (n, part) in parts.iter_mut().enumerate() {
+            let end = until.min(first + self.lookahead);
+            for n in 0..parts.len() {
                 if next[n] < end {
-                    part.run(end);
-                    next[n] = part.next_at();
-                    ran.push(n);
+                    parts[n].run(end);
+                    next[n] = parts[n].next_at();
+                    hand_over(parts, n, first, next);
+                    broken |= parts[n].violation.is_some();
                 }
             }
             self.done.fetch_add(1, Ordering::Relaxed);
         }
-        parts.iter_mut().for_each(|part| part.pass(until));
     }
 
     /// Each on a thread of its own.
@@ -217,8 +220,8 @@ impl<O: Observer> Rounds<O> {
         Ok(())
     }
 
-    fn slot(&self, turn: usize, from: usize, to: usize) -> &Mutex<Post> {
-        &self.boxes[turn][from * self.lent.len() + to]
+    fn place(&self, from: usize, to: usize) -> usize {
+        to * self.lent.len() + from
     }
 
     /// Put what `part` has for others into their boxes. When the first of it happens.
@@ -226,33 +229,39 @@ impl<O: Observer> Rounds<O> {
         part.sort_post();
         let me = part.index as usize;
         let mut first = Time::NEVER;
-        for (to, post) in part.outbox.iter_mut().enumerate() {
+        for (to, post) in part.outbox.iter_mut().enumerate().filter(|(_, post)| !post.is_empty()) {
             first = first.min(post.first_at());
-            let mut slot = lock(self.slot(turn, me, to));
+            let place = self.place(me, to);
             // What comes back is empty, with memory to use again.
-            std::mem::swap(post, &mut slot);
+            std::mem::swap(post, &mut lock(&self.boxes[turn][place]));
+            self.full[turn][place].store(true, Ordering::Relaxed);
         }
         first
     }
 
     fn receive(&self, part: &mut Part<O>, turn: usize) {
         for from in 0..self.lent.len() {
-            let slot = self.slot(turn, from, part.index as usize);
-            part.receive(&mut lock(slot));
+            let place = self.place(from, part.index as usize);
+            if self.full[turn][place].load(Ordering::Relaxed) {
+                self.full[turn][place].store(false, Ordering::Relaxed);
+                part.receive(&mut lock(&self.boxes[turn][place]));
+            }
         }
     }
 }
 
-/// Give the others what partition `from` has for them, when all have handled everything before `now`, and note in
-/// `next` when the first of it happens.
-fn hand_over<O: Observer>(parts: &mut [Box<Part<O>>], from: usize, now: Time, next: &mut [Time]) {
+/// Give the others what partition `from` has for them, in a round that begins at `first`, and note in `next` when
+/// they have to handle the first of it: not in this round.
+fn hand_over<O: Observer>(parts: &mut [Box<Part<O>>], from: usize, first: Time, next: &mut [Time]) {
+    parts[from].sort_post();
     for to in 0..parts.len() {
         if parts[from].outbox[to].is_empty() {
             continue;
         }
         let mut post = std::mem::take(&mut parts[from].outbox[to]);
         next[to] = next[to].min(post.first_at());
-        parts[to].pass(now);
+        // It may have been left alone for long: far behind, it would take what comes for far ahead.
+        parts[to].pass(first);
         parts[to].receive(&mut post);
         // Empty now, with memory to use again.
         parts[from].outbox[to] = post;
