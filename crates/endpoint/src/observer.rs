@@ -1,14 +1,18 @@
 //! [`Observer`]: what an environment reports while it runs.
 
+use std::any::Any;
+
 use units::{Dur, HostId, MsgKey, Time};
 
 use crate::{Job, Packet};
 
-/// Receives what happens during a run. Environments are generic over it, so that what the empty
-/// observer ignores costs nothing.
-pub trait Observer {
-    /// Whether `packet` is to be called. Constant, so that `false` compiles the calls away.
-    const PACKETS: bool = false;
+/// Receives what happens during a run.
+pub trait Observer: Any {
+    /// Whether `packet` and `queue` are to be called. Asked once: environments have loops of their own for observers
+    /// that do not look at packets.
+    fn watches_packets(&self) -> bool {
+        false
+    }
 
     /// A message is over: delivered, failed, or unfinished when the run ended.
     fn message(&mut self, record: &MessageRecord) {
@@ -31,7 +35,7 @@ pub trait Observer {
         let _ = (at, link, event, pkt);
     }
 
-    /// The queue of `link` held `bytes` when it was sampled. Called only where `PACKETS` is true.
+    /// The queue of `link` held `bytes` when it was sampled.
     fn queue(&mut self, at: Time, link: u32, bytes: u32) {
         let _ = (at, link, bytes);
     }

@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, JobRecord, Msg, NetView,
-    Observer, Packet, PacketEvent, Purpose, RttRecord, Stat, Submit, Tx, TxPort,
+    Packet, PacketEvent, Purpose, RttRecord, Stat, Submit, Tx, TxPort,
 };
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
@@ -175,7 +175,7 @@ impl Host {
     }
 }
 
-impl<O: Observer> Part<O> {
+impl<const WATCHED: bool> Part<WATCHED> {
     /// The run begins.
     pub(crate) fn start(&mut self) {
         self.schedule_script();
@@ -590,7 +590,7 @@ impl<O: Observer> Part<O> {
         host.data_sent += u64::from(pkt.carries_payload());
         let desc = describe(packet, pkt);
         let port = &mut self.ports[h as usize];
-        if O::PACKETS {
+        if WATCHED {
             observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Sent, pkt);
         }
         port.chain = digest::chain(port.chain, self.now.0, pkt.key, Outcome::Sent);

@@ -22,6 +22,7 @@ mod port;
 mod reassembly;
 mod rounds;
 mod route;
+mod run;
 mod sample;
 mod shortest;
 mod sim;

@@ -309,6 +309,12 @@ pub struct Violation {
     pub what: String,
 }
 
+impl Violation {
+    pub(crate) fn lost_observer(at: Time) -> Self {
+        Self { at, key: None, what: "the observer is lost".to_owned() }
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at {}", self.at)?;

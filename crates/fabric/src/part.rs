@@ -73,11 +73,15 @@ pub(crate) struct Sampled {
 /// Ports that a sample will look at, and packets that leave, are fetched so many ahead.
 const SOON: usize = 8;
 
-pub(crate) struct Part<O> {
+/// Any observer.
+pub(crate) type Watcher = Box<dyn Observer + Send>;
+
+/// `WATCHED`: whether an observer looks at packets. Constant, so that it costs nothing if none does.
+pub(crate) struct Part<const WATCHED: bool> {
     pub(crate) index: u32,
     pub(crate) world: Arc<World>,
     /// Lent by the run while this partition is the only one.
-    pub(crate) observer: Option<O>,
+    pub(crate) observer: Option<Watcher>,
     pub(crate) now: Time,
     pub(crate) events: EventQueue,
     pub(crate) slot: Slot,
@@ -144,7 +148,7 @@ pub(crate) struct Part<O> {
 
 const COIN: Purpose = Purpose::new("queue: coin");
 
-impl<O: Observer> Part<O> {
+impl<const WATCHED: bool> Part<WATCHED> {
     /// Let `event` happen, which leads to `to`.
     #[inline(always)]
     pub(crate) fn happen(&mut self, event: Event, to: Onward) {
@@ -212,7 +216,7 @@ impl<O: Observer> Part<O> {
         }
         let desc = describe(packet, pkt);
         port.arrived = digest::chain(port.arrived, now.0, pkt.key, digest::Outcome::Arrived);
-        if O::PACKETS {
+        if WATCHED {
             observe(&mut self.observer, self.now, port.rare.link, PacketEvent::Arrived, pkt);
         }
         if onward != Onward::UNKNOWN {
@@ -337,7 +341,7 @@ impl<O: Observer> Part<O> {
         let Some(queue) = port.queue.as_mut() else { return };
         let contents = queue.reads_packets().then(|| self.slab[packet.handle]);
         let rare = &mut *port.rare;
-        let mut desk = Desk {
+        let mut desk = Desk::<WATCHED> {
             slab: &mut self.slab,
             observer: &mut self.observer,
             chain: &mut port.chain,
@@ -402,7 +406,7 @@ impl<O: Observer> Part<O> {
     /// Let `fate` befall a packet at the transmitting end of `link`.
     pub(crate) fn decide(&mut self, link: u32, fate: Fate, packet: Desc) {
         let port = &mut self.ports[link as usize];
-        let mut desk = Desk {
+        let mut desk = Desk::<WATCHED> {
             slab: &mut self.slab,
             observer: &mut self.observer,
             chain: &mut port.chain,
@@ -424,7 +428,7 @@ impl<O: Observer> Part<O> {
         mishaps.dropped_bytes += u64::from(pkt.wire_len);
         self.faulted += 1;
         port.arrived = digest::chain(port.arrived, self.now.0, pkt.key, digest::Outcome::Dropped);
-        if O::PACKETS {
+        if WATCHED {
             let why = if port.rare.loss < 1.0 { Drop::Lossy } else { Drop::Dead };
             let event = PacketEvent::Dropped(why);
             observe(&mut self.observer, self.now, port.rare.link, event, pkt);
@@ -591,8 +595,8 @@ impl<O: Observer> Part<O> {
     }
 }
 
-pub(crate) fn observe<O: Observer>(
-    observer: &mut Option<O>,
+pub(crate) fn observe(
+    observer: &mut Option<Watcher>,
     now: Time,
     link: u32,
     event: PacketEvent,
@@ -604,9 +608,9 @@ pub(crate) fn observe<O: Observer>(
 }
 
 /// Carries out what a queue decides about packets.
-struct Desk<'a, O> {
+struct Desk<'a, const WATCHED: bool> {
     slab: &'a mut Slab,
-    observer: &'a mut Option<O>,
+    observer: &'a mut Option<Watcher>,
     chain: &'a mut u64,
     mishaps: &'a mut Mishaps,
     returned: &'a mut Vec<u32>,
@@ -614,7 +618,7 @@ struct Desk<'a, O> {
     link: u32,
 }
 
-impl<O: Observer> Desk<'_, O> {
+impl<const WATCHED: bool> Desk<'_, WATCHED> {
     fn apply(&mut self, fate: Fate, packet: Desc) {
         let pkt = &mut self.slab[packet.handle];
         let (outcome, event) = match fate {
@@ -644,7 +648,7 @@ impl<O: Observer> Desk<'_, O> {
             }
         };
         *self.chain = digest::chain(*self.chain, self.now.0, pkt.key, outcome);
-        if O::PACKETS {
+        if WATCHED {
             observe(self.observer, self.now, self.link, event, &self.slab[packet.handle]);
         }
         if fate == Fate::Drop {

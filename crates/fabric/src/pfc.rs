@@ -16,7 +16,6 @@ pub(crate) mod deadlock;
 mod line;
 mod obey;
 
-use endpoint::Observer;
 use queues::{Admit, Desc, Fate, Ingress, Memory, MemorySpec, Queue, QueueSpec};
 use units::{Dur, Time};
 
@@ -156,7 +155,7 @@ fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<Memory,
     Memory::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
 }
 
-impl<O: Observer> Part<O> {
+impl<const WATCHED: bool> Part<WATCHED> {
     /// A packet has come over `link` and is to leave over port `out`.
     pub(crate) fn join(&mut self, link: u32, out: u32, packet: Desc) {
         let Some(pfc) = &mut self.pfc else { return };

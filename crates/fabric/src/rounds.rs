@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use endpoint::{Observer, Packet};
+use endpoint::Packet;
 use units::{Dur, MsgKey, Time};
 
 use crate::host::{Note, Signal};
@@ -53,8 +53,8 @@ impl Post {
 /// The partitions belong to the run, which lends them out to be run up to some time: it leaves them
 /// in `lent`, runs the first one itself, and takes them back. Workers wait for that as they wait
 /// between rounds.
-pub(crate) struct Rounds<O> {
-    lent: Vec<Mutex<Option<Box<Part<O>>>>>,
+pub(crate) struct Rounds<const WATCHED: bool> {
+    lent: Vec<Mutex<Option<Part<WATCHED>>>>,
     /// What to run up to.
     until: AtomicU64,
     /// By turn, receiver and sender.
@@ -80,7 +80,7 @@ pub(crate) struct Rounds<O> {
 /// microseconds.
 const WORTH_IT: u64 = 4;
 
-impl<O: Observer> Rounds<O> {
+impl<const WATCHED: bool> Rounds<WATCHED> {
     pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
         let boxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
         let full = || (0..parts * parts).map(|_| AtomicBool::new(false)).collect();
@@ -102,8 +102,8 @@ impl<O: Observer> Rounds<O> {
 
     /// Let every partition handle what happens strictly before `until`. An error if a worker has
     /// panicked.
-    pub(crate) fn run(&self, parts: &mut Vec<Box<Part<O>>>, until: Time) -> Result<(), Abandoned> {
-        let handled = |parts: &[Box<Part<O>>]| parts.iter().map(|part| part.handled).sum::<u64>();
+    pub(crate) fn run(&self, parts: &mut Vec<Part<WATCHED>>, until: Time) -> Result<(), Abandoned> {
+        let handled = |parts: &[Part<WATCHED>]| parts.iter().map(|part| part.handled).sum::<u64>();
         let (events, rounds) = (handled(parts), self.done.load(Ordering::Relaxed));
         let first = rounds == 0;
         let load = self.load.load(Ordering::Relaxed);
@@ -127,10 +127,10 @@ impl<O: Observer> Rounds<O> {
 
     /// All on this thread: where rounds hold little, meeting others takes longer. Of many partitions few have
     /// something to do in such a round; the others are left alone.
-    fn by_turns(&self, parts: &mut [Box<Part<O>>], until: Time) {
+    fn by_turns(&self, parts: &mut [Part<WATCHED>], until: Time) {
         let next = &mut *lock(&self.turns);
         next.clear();
-        next.extend(parts.iter().map(|part| part.next_at()));
+        next.extend(parts.iter().map(Part::next_at));
         (0..parts.len()).for_each(|n| hand_over(parts, n, Time::ZERO, next));
         let mut broken = false;
         while !broken {
@@ -153,7 +153,7 @@ impl<O: Observer> Rounds<O> {
     }
 
     /// Each on a thread of its own.
-    fn side_by_side(&self, parts: &mut Vec<Box<Part<O>>>, until: Time) -> Result<(), Abandoned> {
+    fn side_by_side(&self, parts: &mut Vec<Part<WATCHED>>, until: Time) -> Result<(), Abandoned> {
         let _guard = self.barrier.guard();
         for part in parts.drain(1..) {
             let place = part.index as usize;
@@ -199,7 +199,7 @@ impl<O: Observer> Rounds<O> {
         let _ = self.barrier.wait();
     }
 
-    fn rounds(&self, part: &mut Part<O>, until: Time) -> Result<(), Abandoned> {
+    fn rounds(&self, part: &mut Part<WATCHED>, until: Time) -> Result<(), Abandoned> {
         for turn in [0, 1].into_iter().cycle() {
             let me = part.index as usize;
             let next = self.send(part, turn).min(part.next_at());
@@ -225,7 +225,7 @@ impl<O: Observer> Rounds<O> {
     }
 
     /// Put what `part` has for others into their boxes. When the first of it happens.
-    fn send(&self, part: &mut Part<O>, turn: usize) -> Time {
+    fn send(&self, part: &mut Part<WATCHED>, turn: usize) -> Time {
         part.sort_post();
         let me = part.index as usize;
         let mut first = Time::NEVER;
@@ -239,7 +239,7 @@ impl<O: Observer> Rounds<O> {
         first
     }
 
-    fn receive(&self, part: &mut Part<O>, turn: usize) {
+    fn receive(&self, part: &mut Part<WATCHED>, turn: usize) {
         for from in 0..self.lent.len() {
             let place = self.place(from, part.index as usize);
             if self.full[turn][place].load(Ordering::Relaxed) {
@@ -252,7 +252,12 @@ impl<O: Observer> Rounds<O> {
 
 /// Give the others what partition `from` has for them, in a round that begins at `first`, and note in `next` when
 /// they have to handle the first of it: not in this round.
-fn hand_over<O: Observer>(parts: &mut [Box<Part<O>>], from: usize, first: Time, next: &mut [Time]) {
+fn hand_over<const WATCHED: bool>(
+    parts: &mut [Part<WATCHED>],
+    from: usize,
+    first: Time,
+    next: &mut [Time],
+) {
     parts[from].sort_post();
     for to in 0..parts.len() {
         if parts[from].outbox[to].is_empty() {

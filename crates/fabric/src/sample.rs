@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use endpoint::Observer;
 use units::{Dur, Time};
 
 use crate::messages::Messages;
@@ -32,11 +31,11 @@ impl Sampler {
     }
 
     /// Look at every switch port, of which there are `ports`, as it is at `now`.
-    pub(crate) fn take<O: Observer>(
+    pub(crate) fn take<const WATCHED: bool>(
         &mut self,
         now: Time,
         ports: usize,
-        parts: &mut [Box<Part<O>>],
+        parts: &mut [Part<WATCHED>],
         messages: &Messages,
     ) {
         self.next = self.every.map_or(Time::NEVER, |every| now + every);

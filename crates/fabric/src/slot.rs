@@ -11,7 +11,7 @@
 //! no time, or where more is shared than links (memory of a switch, an observer of packets, a link that fails):
 //! then all of a slot is sorted. Results are the same.
 
-use endpoint::{Observer, Packet};
+use endpoint::Packet;
 use queues::HEADER_MAX;
 
 use crate::events::{Event, Key};
@@ -149,7 +149,7 @@ impl Slot {
     }
 }
 
-impl<O: Observer> Part<O> {
+impl<const WATCHED: bool> Part<WATCHED> {
     /// Handle every event that comes strictly before `until`.
     #[inline(never)]
     pub(crate) fn run(&mut self, until: Time) {

@@ -2,12 +2,12 @@
 //! leave (`wire::int`). That is a moment that somebody else hears of, so departures are events where it is used, and every
 //! packet goes the long way into its queue ([`queues::Queue::in_shared_buffer`]).
 
-use endpoint::{Flags, Observer};
+use endpoint::Flags;
 use wire::int::{self, Hop};
 
 use crate::part::Part;
 
-impl<O: Observer> Part<O> {
+impl<const WATCHED: bool> Part<WATCHED> {
     /// The packet in service at the switch port of `link` begins to leave now. A port writes its time, the bytes that it has
     /// sent before the packet and those that wait behind it; nothing if its line has a rate without a code.
     pub(crate) fn stamp(&mut self, link: u32) {

@@ -13,7 +13,7 @@
 //! down (of two). A path's index is `(high * cores + core) * 2 + low`, where `low` is the choice at
 //! the rack of the lower number: so the same index leads back over the same switches.
 
-use endpoint::{Draw, Observer, Packet};
+use endpoint::{Draw, Packet};
 use units::HostId;
 
 use crate::part::Part;
@@ -104,7 +104,7 @@ pub(crate) fn turn_back(pkt: &mut Packet) {
     pkt.scratch[CLIMBS] ^= 1;
 }
 
-impl<O: Observer> Part<O> {
+impl<const WATCHED: bool> Part<WATCHED> {
     /// The output port of switch `at`, where `choose` says which of several next switches.
     pub(crate) fn port_valiant(&mut self, at: u32, packet: u32, choose: Choose) -> u32 {
         let topology = &*self.world.topology;

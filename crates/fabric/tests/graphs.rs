@@ -83,7 +83,9 @@ struct Seen {
 }
 
 impl Observer for Seen {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn message(&mut self, record: &MessageRecord) {
         self.messages.push(*record);

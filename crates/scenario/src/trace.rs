@@ -155,7 +155,9 @@ impl Tracer {
 }
 
 impl Observer for Tracer {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn message(&mut self, record: &MessageRecord) {
         self.recorder.message(record);

@@ -64,7 +64,9 @@ struct Seen {
 }
 
 impl Observer for Trace {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         let seen = Seen {

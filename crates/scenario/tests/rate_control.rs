@@ -116,7 +116,9 @@ fn s5_delay_is_the_target() {
 struct Notifications(BTreeMap<HostId, Vec<Time>>);
 
 impl Observer for Notifications {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, _: u32, event: PacketEvent, pkt: &Packet) {
         let header = roce::Repr::parse(pkt.header());

@@ -117,7 +117,9 @@ struct FirstLoss {
 }
 
 impl Observer for FirstLoss {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, _: &Packet) {
         if matches!(event, PacketEvent::Dropped(_)) && at >= self.from && link == self.link {

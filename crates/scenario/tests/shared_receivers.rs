@@ -62,7 +62,9 @@ struct Arrivals {
 }
 
 impl Observer for Arrivals {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         let here = self.topology.links()[link as usize].to == Node::Host(self.host);

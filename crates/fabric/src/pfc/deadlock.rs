@@ -8,7 +8,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpoint::Observer;
 use units::Time;
 
 use crate::part::Part;
@@ -84,7 +83,7 @@ fn walk(
     None
 }
 
-impl<O: Observer> Part<O> {
+impl<const WATCHED: bool> Part<WATCHED> {
     /// Every class of a port here that has been paused since `since` or longer.
     pub(crate) fn stuck(&self, since: Time) -> Vec<Stuck> {
         let mut all = Vec::new();

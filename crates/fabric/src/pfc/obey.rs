@@ -1,7 +1,7 @@
 //! What ports do when they are told to stop: switches and hosts that obey, pauses that end by themselves, and the
 //! watchdog of those that do not end.
 
-use endpoint::{Observer, PacketEvent};
+use endpoint::PacketEvent;
 use queues::Fate;
 use units::{Dur, Rate, Time};
 
@@ -69,7 +69,7 @@ impl Pfc {
     }
 }
 
-impl<O: Observer> Part<O> {
+impl<const WATCHED: bool> Part<WATCHED> {
     /// Host `h` is to send `packet`, and some class is paused: if it is that of the packet, the interface keeps it until
     /// the class may leave.
     #[inline(never)]
@@ -97,7 +97,7 @@ impl<O: Observer> Part<O> {
             return;
         }
         port.arrived = frame.chain(port.arrived, self.now, digest::Outcome::Arrived);
-        if O::PACKETS {
+        if WATCHED {
             let number = port.rare.link;
             let paused = &self.world.topology.links()[self.world.topology.reverse(number) as usize];
             let pkt = frame.packet(number, pfc.spec.pause.quanta(paused.rate));

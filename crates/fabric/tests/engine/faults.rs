@@ -69,7 +69,9 @@ fn any_fault_is_the_same_on_every_way_through_the_engine() {
 struct Watch(u32, Vec<(Time, Option<Drop>)>);
 
 impl Observer for Watch {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         if link == self.0 && pkt.dst == HostId(1) {

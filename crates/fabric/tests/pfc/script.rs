@@ -89,7 +89,9 @@ pub(crate) struct Log {
 }
 
 impl Observer for Log {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         match event {

@@ -86,7 +86,9 @@ impl Bottleneck {
 }
 
 impl Observer for Bottleneck {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn message(&mut self, record: &MessageRecord) {
         self.messages.push(*record);

@@ -30,7 +30,9 @@ struct Watch {
 }
 
 impl Observer for Watch {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn message(&mut self, record: &MessageRecord) {
         self.records.push(*record);

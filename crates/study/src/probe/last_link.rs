@@ -43,7 +43,9 @@ struct Watch {
 }
 
 impl Observer for Watch {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         use endpoint::Flags;

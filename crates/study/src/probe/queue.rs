@@ -45,7 +45,9 @@ pub(super) struct Watch {
 }
 
 impl Observer for Watch {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         let Some(Left { from, to, .. }) = self.at_switch.left(&self.topology, at, link, event, pkt)

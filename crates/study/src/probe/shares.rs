@@ -52,7 +52,9 @@ struct Flow {
 }
 
 impl Observer for Watch {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         let to_host = |link: &Link| matches!(link.to, Node::Host(_));

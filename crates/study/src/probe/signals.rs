@@ -28,7 +28,9 @@ struct Listener {
 }
 
 impl Observer for Listener {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         self.queues.packet(at, link, event, pkt);

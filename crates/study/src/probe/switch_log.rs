@@ -46,7 +46,9 @@ struct Watch {
 }
 
 impl Observer for Watch {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn message(&mut self, record: &MessageRecord) {
         self.messages.push(*record);

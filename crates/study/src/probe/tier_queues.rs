@@ -59,7 +59,9 @@ fn tier(from: Node, to: Node) -> Option<usize> {
 }
 
 impl Observer for Watch {
-    const PACKETS: bool = true;
+    fn watches_packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {
         let crossed = self.at_switch.left(&self.topology, at, link, event, pkt);
