@@ -19,7 +19,7 @@ demo:
 
 test: lint
 	cargo test --locked --workspace
-	cargo test --locked --release -p trimline-scenario --test builds
+	cargo test --locked --workspace --test builds --config .ci/optimised.toml
 	for study in $(STUDIES); do \
 	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \
 	done
