@@ -355,7 +355,10 @@ impl<const WATCHED: bool> Run<WATCHED> {
             true => part.next_if_silent(),
             false => part.next_at(),
         });
-        next.min().unwrap_or(Time::NEVER)
+        let next = next.min().unwrap_or(Time::NEVER);
+        // How long before it depends on the cut, but when a deadlock is seen must not.
+        let no_step_left_out = !silent && self.world.config.pfc.deadlock_after.is_some();
+        if no_step_left_out && next != Time::NEVER { self.now } else { next }
     }
 
     /// Remember the first circle of pauses that have lasted since `since` or longer.
