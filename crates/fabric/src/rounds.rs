@@ -7,7 +7,7 @@
 //! take turns, so that a quick partition does not fill what a slow one is still emptying.
 //!
 //! Where rounds hold few events, meeting costs more than it gains: then one thread runs all partitions
-//! by turns, in the same rounds.
+//! by turns, in the same rounds, and the others sleep.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
