@@ -33,6 +33,15 @@ use crate::tally::Tally;
 use crate::topology::{Link, Node, Topology};
 use crate::wheel::Span;
 
+/// What a run is put together from.
+pub(crate) struct Setup {
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) config: Config,
+    pub(crate) endpoints: Vec<Box<dyn Endpoint>>,
+    pub(crate) apps: Vec<Box<dyn App>>,
+    pub(crate) observer: Watcher,
+}
+
 /// A fabric with its hosts, ready to run once.
 pub(crate) struct Run<const WATCHED: bool> {
     world: Arc<World>,
@@ -60,13 +69,8 @@ const SWITCH: Purpose = Purpose::new("switch");
 
 impl<const WATCHED: bool> Run<WATCHED> {
     /// As [`crate::Sim::new`].
-    pub(crate) fn new(
-        topology: Arc<Topology>,
-        config: Config,
-        endpoints: Vec<Box<dyn Endpoint>>,
-        apps: Vec<Box<dyn App>>,
-        observer: Watcher,
-    ) -> Result<Self, ConfigError> {
+    pub(crate) fn new(setup: Setup) -> Result<Self, ConfigError> {
+        let Setup { topology, config, endpoints, apps, observer } = setup;
         check(&topology, &config, endpoints.len(), apps.len())?;
         let belief = Belief::new(&topology);
         let known = Known { topology: &topology, belief: &belief };

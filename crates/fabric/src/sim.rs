@@ -11,7 +11,7 @@ use endpoint::{App, Endpoint, Observer};
 use crate::config::{Config, ConfigError};
 use crate::outcome::{Outcome, Progress, Violation};
 use crate::part::Watcher;
-use crate::run::Run;
+use crate::run::{Run, Setup};
 use crate::topology::Topology;
 
 /// A fabric with its hosts, ready to run once.
@@ -38,7 +38,8 @@ impl<O: Observer + Send> Sim<O> {
         apps: Vec<Box<dyn App>>,
         observer: O,
     ) -> Result<Self, ConfigError> {
-        let run = AnyRun::new(topology.into(), config, endpoints, apps, Box::new(observer))?;
+        let (topology, observer) = (topology.into(), Box::new(observer));
+        let run = AnyRun::new(Setup { topology, config, endpoints, apps, observer })?;
         Ok(Self { run, observer: PhantomData })
     }
 
@@ -74,17 +75,11 @@ impl<O: Observer + Send> Sim<O> {
 
 // Apart from `Sim`, so that this crate compiles the engine and not every crate with an observer.
 impl AnyRun {
-    fn new(
-        topology: Arc<Topology>,
-        config: Config,
-        endpoints: Vec<Box<dyn Endpoint>>,
-        apps: Vec<Box<dyn App>>,
-        observer: Watcher,
-    ) -> Result<Self, ConfigError> {
-        Ok(match observer.watches_packets() {
-            true => Self::Watched(Run::new(topology, config, endpoints, apps, observer)?),
-            false => Self::Plain(Run::new(topology, config, endpoints, apps, observer)?),
-        })
+    fn new(setup: Setup) -> Result<Self, ConfigError> {
+        match setup.observer.watches_packets() {
+            true => Run::new(setup).map(Self::Watched),
+            false => Run::new(setup).map(Self::Plain),
+        }
     }
 
     fn run(
