@@ -1,7 +1,7 @@
 //! Writes the report pages of made-up runs to a directory, to look at in a browser:
 //! `cargo run -p trimline-report --example sample -- DIR`.
 
-#[path = "../tests/fixture/mod.rs"]
+#[path = "../tests/it/fixture/mod.rs"]
 mod fixture;
 
 use std::path::PathBuf;

@@ -1,0 +1,9 @@
+//! Every integration test of the crate, in one binary: one link instead of many.
+
+mod bad_input;
+mod bench;
+mod commands;
+mod nic_size;
+mod p4;
+mod reproduce;
+mod sweep;

@@ -1,0 +1,150 @@
+//! `trimline reproduce` on the tiny study of the crate `study`.
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+const FIGURE: &str = include_str!("../../../study/tests/tiny/fig1/figure.toml");
+
+/// A directory with `studies/tiny`, its figure changed by `edit`.
+fn studies(edit: impl Fn(&str) -> String) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../study/tests/tiny");
+    let to = dir.path().join("studies/tiny");
+    std::fs::create_dir_all(to.join("fig1")).unwrap();
+    for file in ["study.toml", "fig1/incast.toml", "fig1/notes.md"] {
+        std::fs::copy(from.join(file), to.join(file)).unwrap();
+    }
+    std::fs::write(to.join("fig1/figure.toml"), edit(FIGURE)).unwrap();
+    dir
+}
+
+/// The figure without the rows that fail.
+fn good(figure: &str) -> String {
+    figure
+        .replace("flow_goodput_gbps.min", "hosts / 9")
+        .replace("explains = [1, 2]", "explains = [1, 80]")
+        .replace("below = -1e6", "below = -200")
+}
+
+fn trimline(dir: &TempDir, args: &[&str]) -> Output {
+    Command::cargo_bin("trimline").unwrap().current_dir(dir.path()).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn verdicts_are_printed_and_written() {
+    let dir = studies(good);
+    let output = trimline(&dir, &["reproduce", "tiny"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = text(&output.stdout);
+    let cells =
+        |line: &str| line.split(['│', '┆']).map(|c| c.trim().to_owned()).collect::<Vec<_>>();
+    let line = said.lines().find(|line| line.contains("last n=8")).unwrap();
+    let [_, name, target, band, measured, unit, verdict, _] = &cells(line)[..] else {
+        panic!("{line}");
+    };
+    assert_eq!([name, target, band], ["fig1: last n=8", "590.0", "560.5 .. 619.5"]);
+    assert_eq!([unit, verdict], ["us", "pass"]);
+    assert!(measured.contains('±'), "{measured}: three seeds");
+    assert!(said.contains(">= 1.900") && said.contains("<= 0.000"), "bounds: {said}");
+    assert!(said.contains("report:  out/reproduce/tiny/report.html"), "{said}");
+    assert!(text(&output.stderr).is_empty(), "no bar in a pipe: {output:?}");
+    let out = dir.path().join("out/reproduce/tiny");
+    let results = std::fs::read_to_string(out.join("results.json")).unwrap();
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&results).unwrap();
+    assert_eq!(rows.len(), 11);
+    assert_eq!(rows[4]["verdict"], "explained");
+    assert_eq!(rows[4]["evidence"], "studies/tiny/fig1/notes.md#trimmed-packets");
+    let repeat = "trimline run studies/tiny/fig1/incast.toml --set traffic.senders=8 --seed 1";
+    assert_eq!(rows[2]["evidence"], repeat);
+}
+
+#[test]
+fn the_page_is_self_contained_and_can_be_rebuilt() {
+    let dir = studies(good);
+    trimline(&dir, &["reproduce", "tiny", "--out", "r"]);
+    let path = dir.path().join("r/report.html");
+    let page = std::fs::read_to_string(&path).unwrap();
+    for word in ["http", "//", "<script", "<link", "<img", "url(", "@import", "src="] {
+        assert!(!page.contains(word), "{word:?} in the page");
+    }
+    for part in [
+        "A tiny study",
+        "The last completion grows",
+        "explained",
+        "notes.md#trimmed-packets",
+        "Eight senders send ten packets each",
+        "--set traffic.senders=4 --seed 2",
+        "trimline reproduce tiny --out r",
+        "<svg",
+    ] {
+        assert!(page.contains(part), "{part:?} is missing in the page");
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(trimline(&dir, &["report", "r"]).status.success());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), page);
+}
+
+#[test]
+fn a_row_that_fails_is_exit_code_1_with_all_files() {
+    let dir = studies(str::to_owned);
+    let output = trimline(&dir, &["reproduce", "tiny/fig1", "--quick", "--threads", "1"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stderr);
+    for part in ["2 of 5 rows fail", "`flow_goodput_gbps.min` has no value"] {
+        assert!(said.contains(part), "{said}");
+    }
+    for file in ["results.json", "study.json", "report.html"] {
+        assert!(dir.path().join("out/reproduce/tiny/fig1").join(file).is_file(), "{file}");
+    }
+}
+
+/// No row would tell: the run is there for its curve.
+#[test]
+fn a_run_that_fails_is_exit_code_1() {
+    const NOTHING_ARRIVES: &str = r#"
+        [[run]]
+        id = "cut_off"
+        scenario = "incast.toml"
+        seeds = [1]
+        probe = "last-link"
+        set = ["measure.limit=1us"]
+        [[curve]]
+        label = "nothing"
+        run = "cut_off"
+        cdf = "fct_us"
+    "#;
+    let dir = studies(|figure| good(figure) + NOTHING_ARRIVES);
+    let output = trimline(&dir, &["reproduce", "tiny"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("1 of 16 runs failed, first cut_off with seed 1"), "{said}");
+    assert!(dir.path().join("out/reproduce/tiny/report.html").is_file());
+}
+
+#[test]
+fn a_wrong_study_is_exit_code_2_without_files() {
+    let dir = studies(|figure| figure.replace("seeds = [1, 2, 3]", "seeds = []"));
+    let output = trimline(&dir, &["reproduce", "tiny"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("studies/tiny/fig1/figure.toml:9:9"), "{output:?}");
+    assert!(!dir.path().join("out").exists());
+    let output = trimline(&dir, &["reproduce", "tinny"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("did you mean `tiny`"), "{output:?}");
+}
+
+#[test]
+fn studies_are_listed() {
+    let dir = studies(good);
+    let output = trimline(&dir, &["list", "studies"]);
+    assert_eq!(text(&output.stdout), "tiny  A tiny study\n");
+    let output = trimline(&tempfile::tempdir().unwrap(), &["list", "studies"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

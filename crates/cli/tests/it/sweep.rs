@@ -1,0 +1,96 @@
+//! `trimline sweep` on a scenario that comes with it.
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+
+const SWEEP: &str = include_str!("../../../../scenarios/incast_sweep.toml");
+
+fn trimline(dir: &Path, args: &[&str]) -> Output {
+    Command::cargo_bin("trimline").unwrap().current_dir(dir).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What is said of the sweep with `from` replaced by `to`.
+fn refused(from: &str, to: &str) -> String {
+    assert!(SWEEP.contains(from), "{from:?} is not in the scenario");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x.toml"), SWEEP.replacen(from, to, 1)).unwrap();
+    let output = trimline(dir.path(), &["sweep", "x.toml"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(!dir.path().join("out").exists());
+    text(&output.stderr)
+}
+
+#[test]
+fn a_row_per_point_and_a_plot_per_metric() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = ["--set", "topology.k=4", "--set", "traffic.size=9KB"];
+    let fewer = SWEEP.replace("[1, 10, 40, 120]", "[1, 4, 15]");
+    std::fs::write(dir.path().join("x.toml"), fewer).unwrap();
+    let output = trimline(dir.path(), &[&["sweep", "x.toml"], &set[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = text(&output.stdout);
+    let rows = said.lines().filter(|line| line.contains("iw="));
+    let points: Vec<String> = rows
+        .map(|line| {
+            line.split(['│', '┆']).skip(1).take(2).map(str::trim).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    assert_eq!(points, ["1 iw=1", "4 iw=1", "15 iw=1", "1 iw=23", "4 iw=23", "15 iw=23"]);
+    assert_eq!(said.matches('±').count(), 6 * 3, "three metrics, three seeds: {said}");
+    let out = dir.path().join("out/sweep/x");
+    assert!(!out.join("results.json").exists(), "nothing is judged");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 3, "a plot per metric");
+    let repeat = "trimline run x.toml --set traffic.senders=4 --set transport.initial_window=1 \
+                  --set topology.k=4 --set traffic.size=9KB --seed 2";
+    assert!(page.contains(repeat), "every run can be repeated");
+    assert!(!page.contains("rows"), "no verdicts");
+}
+
+#[test]
+fn a_point_without_a_value_is_shown_and_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let metrics = SWEEP.lines().find(|line| line.starts_with("metrics")).unwrap();
+    let few = SWEEP.replace("[1, 10, 40, 120]", "[1]").replace("iw = [1, 23]", "iw = [1]");
+    let few = few.replace(metrics, "metrics = [\"n / 0\"]");
+    std::fs::write(dir.path().join("x.toml"), few).unwrap();
+    let output = trimline(dir.path(), &["sweep", "x.toml", "--set", "topology.k=4"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = text(&output.stdout);
+    let row = said.lines().find(|line| line.contains("iw=1")).unwrap();
+    assert!(row.trim_end_matches(['│', ' ']).ends_with('-'), "{said}");
+    let why = "n=1 iw=1: `n / 0` is inf";
+    assert!(text(&output.stderr).contains(why), "{output:?}");
+    let page = std::fs::read_to_string(dir.path().join("out/sweep/x/report.html")).unwrap();
+    assert!(page.contains(why));
+}
+
+#[test]
+fn a_single_run_does_not_care_for_the_sweep() {
+    let dir = tempfile::tempdir().unwrap();
+    let digest = |name: &str, scenario: &str| {
+        std::fs::write(dir.path().join(name), scenario).unwrap();
+        let said = text(&trimline(dir.path(), &["run", name, "--set", "topology.k=8"]).stdout);
+        said.lines().find(|line| line.contains("digest")).map(str::to_owned)
+    };
+    let without = SWEEP.split_once("[sweep]").unwrap().0;
+    let with = digest("with.toml", SWEEP);
+    assert!(with.is_some());
+    assert_eq!(with, digest("without.toml", without));
+}
+
+#[test]
+fn what_is_wrong_in_a_sweep() {
+    insta::assert_snapshot!("no_sweep", refused("[sweep]", "[measure]"));
+    insta::assert_snapshot!("which_axis", refused("x = \"n\"\n", ""));
+    insta::assert_snapshot!("unknown_metric", refused("\"packets.trimmed\"", "\"packets.trimed\""));
+    let metrics = SWEEP.lines().find(|line| line.starts_with("metrics")).unwrap();
+    insta::assert_snapshot!("no_metrics", refused(metrics, "metrics = []"));
+    insta::assert_snapshot!("no_seeds", refused("seeds = [1, 2, 3]\n", ""));
+}

@@ -1,0 +1,4 @@
+//! Every integration test of the crate, in one binary: one link instead of many.
+
+mod fixture;
+mod report;

@@ -1,0 +1,207 @@
+//! The pages as a reader gets them.
+
+use crate::fixture;
+
+use std::path::PathBuf;
+
+use fixture::Run;
+use trimline_report::{render, render_comparison};
+
+const WEB_SEARCH: Run =
+    Run { name: "web_search", messages: 3_000, long_flows: 0, jobs: 0, samples: 500, slow: 10 };
+
+/// Nothing on the page may load or lead anywhere: no addresses, no scripts, no foreign markup.
+fn assert_self_contained(page: &str) {
+    for word in ["http", "//", "<script", "<link", "<img", "url(", "@import", "src="] {
+        assert!(!page.contains(word), "{word:?} in the page");
+    }
+}
+
+#[test]
+fn a_run_has_its_numbers_plots_and_warnings() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &WEB_SEARCH);
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    let headings = [
+        "Before you trust these numbers",
+        "Completion time",
+        "Slowdown by message size",
+        "Queue occupancy",
+        "Link utilization",
+        "Links by tier",
+        "Over the threshold",
+        "How to repeat this run",
+        "topology.k = 12",
+        "trimline run scenarios/web_search.toml --seed 7",
+        "8f3a0c55d2e91b74",
+        "made-up rows of web_search",
+    ];
+    for text in headings {
+        assert!(page.contains(text), "{text:?} is missing");
+    }
+    assert_eq!(page.matches("<svg").count(), 7, "every plot is there");
+    assert!(!page.contains("Goodput of long flows"), "there are none");
+    assert!(!page.contains("Memory exhausted"), "not counted");
+    assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
+}
+
+#[test]
+fn long_flows_have_a_plot() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { messages: 0, long_flows: 432, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert!(page.contains("Goodput of long flows"));
+    assert!(page.contains("Slowest long flow"));
+    assert!(page.contains("No measured message completed"), "a sentence, not an empty plot");
+}
+
+#[test]
+fn jobs_have_a_plot_and_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { jobs: 40, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    for text in ["Time of jobs", "jobs.parquet", "Link idle", "80.0 %"] {
+        assert!(page.contains(text), "{text:?} is missing");
+    }
+    assert_eq!(page.matches("<svg").count(), 8, "one more");
+    fixture::write(dir.path(), &WEB_SEARCH);
+    assert!(!render(dir.path()).unwrap().contains("Time of jobs"), "there are none");
+}
+
+#[test]
+fn text_is_escaped() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "<script>alert('x')</script> & \"co\"";
+    fixture::write(dir.path(), &Run { name, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert!(!page.contains("<script"), "markup of a name is not markup of the page");
+    assert!(page.contains("&lt;script&gt;alert('x')&lt;/script&gt; &amp; "));
+    let page = render_comparison(&[dir.path().to_owned()]).unwrap();
+    assert!(!page.contains("<script"));
+}
+
+#[test]
+fn an_empty_run_is_sentences() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { messages: 0, samples: 0, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert_eq!(page.matches("<svg").count(), 0);
+    assert_eq!(page.matches("class=\"empty\"").count(), 6);
+    assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn a_hundred_thousand_messages_stay_below_a_megabyte() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { messages: 100_000, samples: 50_000, ..WEB_SEARCH });
+    let size = render(dir.path()).unwrap().len();
+    assert!(size < 1_000_000, "{size} bytes");
+}
+
+#[test]
+fn runs_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let dirs: Vec<PathBuf> = ["ndp", "newreno"].map(|name| dir.path().join(name)).to_vec();
+    fixture::write(&dirs[0], &WEB_SEARCH);
+    fixture::write(&dirs[1], &Run { slow: 30, ..WEB_SEARCH });
+    let page = render_comparison(&dirs).unwrap();
+    assert_self_contained(&page);
+    for text in ["2 runs compared", "<th scope=\"row\">newreno</th>", "newreno: made-up rows"] {
+        assert!(page.contains(text), "{text:?} is missing");
+    }
+    assert_eq!(page.matches("class=\"swatch\"").count(), 4, "two plots with two runs each");
+}
+
+#[test]
+fn what_is_missing_or_broken_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = || render(dir.path()).unwrap_err().to_string();
+    assert!(error().contains("is not a result directory"), "{}", error());
+    for name in
+        ["summary.json", "manifest.json", "flows.parquet", "series.parquet", "links.parquet"]
+    {
+        fixture::write(dir.path(), &WEB_SEARCH);
+        let path = dir.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        assert!(error().contains(name), "cut off: {}", error());
+        assert!(error().contains("run the scenario again"), "{}", error());
+        std::fs::remove_file(&path).unwrap();
+        assert!(error().contains(if name == "summary.json" { "no summary.json" } else { name }));
+    }
+    let error = render_comparison(&[]).unwrap_err().to_string();
+    assert!(error.contains("nothing to compare"), "{error}");
+}
+
+#[test]
+fn a_study_has_its_rows_its_plot_and_its_pictures() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = serde_json::json!({
+        "schema": metrics::STUDY_SCHEMA,
+        "study": "x", "title": "A <script> study", "publication": "P", "quick": true,
+        "left_out": 3, "command": "trimline reproduce x --quick", "engine": 2,
+        "figures": [{
+            "id": "fig1", "title": "One", "expect": "A line.",
+            "x": {"label": "senders", "logarithmic": true}, "y": {"label": "us", "logarithmic": null},
+            "curves": [{
+                "label": "ours", "drawn": "points", "source": "Fig 1",
+                "measured": [{"x": 1.0, "y": 2.0, "interval": 0.5}, {"x": 9.0, "y": 3.0, "interval": null}],
+                "published": [[1.0, 2.5], [0.0, 1.0]],
+            }],
+            "timelines": [{
+                "title": "over time", "about": "Boxes.",
+                "lanes": [["link", [
+                    {"from_us": 0.0, "to_us": 7.2, "label": "1", "accent": false},
+                    {"from_us": 7.2, "to_us": 7.25, "label": "9", "accent": true},
+                ]], ["empty", []]],
+            }],
+            "rows": [{
+                "study": "x", "figure": "fig1", "row": "off", "metric": "m", "unit": "us",
+                "target": 1.0, "low": null, "high": 1.5, "measured": 2.0, "verdict": "explained",
+                "source": "Fig 1", "evidence": "notes.md#why", "interval": 0.25,
+                "why": "digitised", "note": "## Why\nBecause <b>.", "problem": null,
+            }],
+            "runs": [{
+                "run": "a n=1", "seed": 1, "command": "trimline run a.toml --seed 1",
+                "digest": null, "wall_s": 0.1, "packet_hops": 5, "error": "it broke",
+            }],
+        }, {
+            "id": "fig2", "title": "Two", "expect": "Dots.",
+            "x": {"label": "s", "logarithmic": false}, "y": {"label": "us", "logarithmic": true},
+            "curves": [{
+                "label": "messages", "drawn": "dots", "source": "", "published": [],
+                "measured": (0..2000).map(|i| serde_json::json!({
+                    "x": f64::from(i) / 100.0, "y": f64::from(10 + i % 7), "interval": null,
+                })).collect::<Vec<_>>(),
+            }],
+            "timelines": [], "rows": [], "runs": [],
+        }],
+    });
+    std::fs::write(dir.path().join("study.json"), text.to_string()).unwrap();
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    let parts = [
+        "A &lt;script&gt; study",
+        "3 rows are left to the full form",
+        "≤ 1.50",
+        "2.00 ± 0.250",
+        "notes.md#why",
+        "Because &lt;b&gt;.",
+        "Circles: published (Fig 1)",
+        "over time",
+        "it broke",
+        "trimline run a.toml --seed 1",
+    ];
+    for part in parts {
+        assert!(page.contains(part), "{part:?} is missing");
+    }
+    assert_eq!(page.matches("<svg").count(), 3, "two plots and a picture");
+    let dots = page.matches("h0").count();
+    assert!((1000..=2000).contains(&dots), "{dots}: what falls on one pixel is drawn once");
+    assert!(page.contains("Dots: measured, one per message"));
+    assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
+    std::fs::write(dir.path().join("study.json"), "{}").unwrap();
+    assert!(render(dir.path()).unwrap_err().to_string().contains("study.json"));
+}

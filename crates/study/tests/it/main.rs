@@ -1,0 +1,5 @@
+//! Every integration test of the crate, in one binary: one link instead of many.
+
+mod errors;
+mod repository;
+mod reproduce;
