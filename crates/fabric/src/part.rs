@@ -28,7 +28,7 @@ use crate::route::{Belief, Choose, Forwarding, Known};
 use crate::slab::{self, Slab};
 use crate::slot::{Onward, Slot};
 use crate::tally::Tally;
-use crate::topology::Topology;
+use crate::topology::{Shape, Topology};
 use crate::valiant;
 
 /// What all partitions read and none changes.
@@ -273,7 +273,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
             let World { topology, tables, .. } = &*self.world;
             let pkt = &mut self.slab[packet];
             tables.turn_back(topology, number, pkt);
-            if topology.valiant {
+            if matches!(topology.shape, Shape::Valiant { .. }) {
                 valiant::turn_back(pkt);
             }
             self.forward(link, at, packet);

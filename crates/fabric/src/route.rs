@@ -10,7 +10,7 @@ use units::HostId;
 
 use crate::config::Routing;
 use crate::graph::{Distances, UNREACHABLE};
-use crate::topology::{Link, Node, Tier, Topology};
+use crate::topology::{Link, Node, Shape, Tier, Topology};
 use crate::valiant;
 
 /// What links the hosts and switches believe to work.
@@ -49,8 +49,8 @@ impl Belief {
         if self.version == before {
             return;
         }
-        self.distances = match &topology.graph {
-            Some(graph) if !self.is_whole() => {
+        self.distances = match &topology.shape {
+            Shape::Graph(graph) if !self.is_whole() => {
                 graph.distances_over(topology, |link| self.alive(link))
             }
             _ => Distances::default(),
@@ -156,9 +156,9 @@ impl Topology {
             links[count] = link;
             count += 1;
         };
-        if from.tor() == to.tor() || self.graph.is_some() {
+        if from.tor() == to.tor() || self.graph().is_some() {
             // None, or listed.
-        } else if self.valiant && !self.turns_in_pod(src, dst) {
+        } else if matches!(self.shape, Shape::Valiant { .. }) && !self.turns_in_pod(src, dst) {
             (links, count) = (self.valiant_links(src, dst, path), 4);
         } else {
             let tor = self.switches[from.tor() as usize];
@@ -279,15 +279,18 @@ pub(crate) enum Forwarding {
 
 impl Forwarding {
     pub(crate) fn new(routing: Routing, topology: &Topology) -> Self {
-        let choose: Choose = match routing {
-            Routing::Encoded(_) => return Self::Encoded,
-            Routing::Source if topology.valiant => valiant::by_path,
-            Routing::Source if topology.graph.is_some() => by_list,
-            Routing::Source => return Self::Digits,
-            Routing::FlowHash => by_hash,
-            Routing::PacketRandom => by_draw,
+        let choose: Choose = match (routing, &topology.shape) {
+            (Routing::Encoded(_), _) => return Self::Encoded,
+            (Routing::Source, Shape::Tree) => return Self::Digits,
+            (Routing::Source, Shape::Valiant { .. }) => valiant::by_path,
+            (Routing::Source, Shape::Graph(_)) => by_list,
+            (Routing::FlowHash, _) => by_hash,
+            (Routing::PacketRandom, _) => by_draw,
         };
-        if topology.valiant { Self::Valiant(choose) } else { Self::Choice(choose) }
+        match topology.shape {
+            Shape::Valiant { .. } => Self::Valiant(choose),
+            Shape::Tree | Shape::Graph(_) => Self::Choice(choose),
+        }
     }
 
     /// Whether a packet's next port at a switch follows from what it carries, and does not change it.
@@ -336,12 +339,11 @@ pub(crate) fn by_draw(
 /// by the shortest way: `pick(n)` below n.
 fn choose(known: &Known<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) -> u64) -> u32 {
     let topology = known.topology;
-    let ups = if topology.valiant {
-        topology.valiant_choices(at)
-    } else {
-        topology.switches[at as usize].ups
+    let ups = match topology.shape {
+        Shape::Valiant { .. } => topology.valiant_choices(at),
+        Shape::Tree | Shape::Graph(_) => topology.switches[at as usize].ups,
     };
-    if known.belief.dead.is_empty() && topology.graph.is_none() {
+    if known.belief.dead.is_empty() && topology.graph().is_none() {
         return pick(u64::from(ups)) as u32;
     }
     let live = || (0..ups).filter(|&up| leads_on(known, at, up, pkt.dst));
@@ -355,11 +357,10 @@ fn choose(known: &Known<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) ->
 /// whether it is the shortest, or the shortest there would be if no link were dead.
 fn leads_on(known: &Known<'_>, at: u32, up: u32, dst: HostId) -> bool {
     let topology = known.topology;
-    if let Some(graph) = &topology.graph {
-        return nearer(known, &graph.distances, at, up, dst);
-    }
-    if topology.valiant {
-        return valiant::leads_on(known, at, up, dst);
+    match &topology.shape {
+        Shape::Graph(graph) => return nearer(known, &graph.distances, at, up, dst),
+        Shape::Valiant { .. } => return valiant::leads_on(known, at, up, dst),
+        Shape::Tree => {}
     }
     let switch = &topology.switches[at as usize];
     // Any host below stands for all of them: the links from here on are the same.

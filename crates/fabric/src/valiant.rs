@@ -18,7 +18,7 @@ use units::HostId;
 
 use crate::part::Part;
 use crate::route::{Choose, Known};
-use crate::topology::{AGGS, Tier, Topology};
+use crate::topology::{AGGS, Shape, Tier, Topology};
 
 /// The word of a packet's scratch that says whether it climbs.
 const CLIMBS: usize = 4;
@@ -26,7 +26,8 @@ const CLIMBS: usize = 4;
 impl Topology {
     /// Whether packets between two hosts of a VL2, of different racks, turn below the core switches.
     pub(crate) fn turns_in_pod(&self, src: HostId, dst: HostId) -> bool {
-        self.shortcut && self.homes[src.index()].pod() == self.homes[dst.index()].pod()
+        let shortcut = matches!(self.shape, Shape::Valiant { shortcut: true });
+        shortcut && self.homes[src.index()].pod() == self.homes[dst.index()].pod()
     }
 
     /// What path `path` chooses at each tier: the aggregation switch up, the core switch, the
@@ -84,7 +85,8 @@ pub(crate) fn leads_on(known: &Known<'_>, at: u32, choice: u32, dst: HostId) -> 
         _ => {
             let agg = topology.agg(u32::from(switch.pod), choice);
             let home = &topology.homes[dst.index()];
-            if topology.shortcut && home.pod() == u32::from(switch.pod) {
+            let shortcut = matches!(topology.shape, Shape::Valiant { shortcut: true });
+            if shortcut && home.pod() == u32::from(switch.pod) {
                 return alive(switch.up + choice) && alive(agg.down + u32::from(home.rack()));
             }
             alive(switch.up + choice) && (0..agg.ups).any(|core| from_agg(agg, core))
