@@ -188,6 +188,18 @@ impl Switch {
     }
 }
 
+/// How paths follow from where switches stand.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    /// A tree of tiers: up while the destination is not below, then down the only way.
+    Tree,
+    /// A VL2: packets between racks go up to any core switch. With `shortcut`, those between
+    /// racks of one pod turn at its aggregation switches instead.
+    Valiant { shortcut: bool },
+    /// The paths of each pair of racks are listed.
+    Graph(Graph),
+}
+
 /// A fabric: nodes and links.
 #[derive(Clone, Debug)]
 pub struct Topology {
@@ -205,12 +217,7 @@ pub struct Topology {
     pub(crate) agg_downs: u32,
     /// How many switches there are, by tier.
     switches_in: [u32; Tier::ALL.len()],
-    /// The listed paths, if this is a graph.
-    pub(crate) graph: Option<Graph>,
-    /// Whether this is a VL2: packets between racks go up to any core switch.
-    pub(crate) valiant: bool,
-    /// In a VL2: whether packets between racks of one pod turn at its aggregation switches instead.
-    pub(crate) shortcut: bool,
+    pub(crate) shape: Shape,
     switch_latency: Dur,
     mtu: u16,
     /// Whether some link differs from the rest of its tier: the ideal time then depends on the path.
@@ -340,7 +347,7 @@ impl Topology {
     #[must_use]
     pub fn longest_rtt(&self) -> Dur {
         let last = HostId(self.hosts() - 1);
-        if self.graph.is_none() {
+        if self.graph().is_none() {
             return self.base_rtt(HostId(0), last);
         }
         let racks = self.rack_firsts();
@@ -352,9 +359,17 @@ impl Topology {
     /// Links on the longest path between any two hosts, theirs included.
     #[must_use]
     pub fn longest_path(&self) -> u32 {
-        match &self.graph {
-            None => self.hops(HostId(0), HostId(self.hosts() - 1)),
-            Some(graph) => 2 + graph.longest(),
+        match &self.shape {
+            Shape::Graph(graph) => 2 + graph.longest(),
+            Shape::Tree | Shape::Valiant { .. } => self.hops(HostId(0), HostId(self.hosts() - 1)),
+        }
+    }
+
+    /// The listed paths, if they are listed.
+    pub(crate) fn graph(&self) -> Option<&Graph> {
+        match &self.shape {
+            Shape::Graph(graph) => Some(graph),
+            Shape::Tree | Shape::Valiant { .. } => None,
         }
     }
 
@@ -411,15 +426,15 @@ impl Routes for Topology {
     fn paths(&self, src: HostId, dst: HostId) -> u32 {
         let (a, b) = (self.homes[src.index()], self.homes[dst.index()]);
         if a.tor() == b.tor() {
-            1
-        } else if let Some(graph) = &self.graph {
-            graph.paths(a.tor(), b.tor())
-        } else if self.valiant && !self.turns_in_pod(src, dst) {
-            AGGS * self.cores_per_agg * AGGS
-        } else if a.pod() == b.pod() {
-            self.aggs.max(1)
-        } else {
-            self.aggs * self.cores_per_agg
+            return 1;
+        }
+        match &self.shape {
+            Shape::Graph(graph) => graph.paths(a.tor(), b.tor()),
+            Shape::Valiant { .. } if !self.turns_in_pod(src, dst) => {
+                AGGS * self.cores_per_agg * AGGS
+            }
+            _ if a.pod() == b.pod() => self.aggs.max(1),
+            _ => self.aggs * self.cores_per_agg,
         }
     }
 

@@ -55,7 +55,8 @@ pub use reader::{Knob, Reader};
 pub use registry::list;
 pub use results::Results;
 pub use run::{
-    ENGINE_VERSION, OnProgress, Options, Simulated, evaluate, observe, run, simulate, unwritable,
+    ENGINE_VERSION, OnProgress, Options, Simulated, Written, evaluate, observe, run, simulate,
+    unwritable,
 };
 pub use scenario::Scenario;
 pub use trace::Trace;

@@ -57,6 +57,7 @@ fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         End::Limit => format!("at its limit, {now},"),
         End::Idle => format!("at {now}, because nothing was left to happen,"),
         End::Stopped => format!("at {now}, by request,"),
+        End::Violated => format!("at {now}, because an invariant was violated,"),
     };
     Some(format!("the run ended {at} before everything measured was done"))
 }

@@ -198,7 +198,7 @@ pub(crate) fn lossless() -> [(QueueSpec, PfcSpec); 2] {
     ]
 }
 
-/// Class 0 in a small NDP queue, class 1 in a Cut-Payload queue.
+/// Class 0 in a small NDP queue, class 1 in a Partitioning-Payload queue.
 pub(crate) fn fair() -> QueueSpec {
     let cut_payload = CutPayloadSpec {
         capacity: Capacity::Bytes(6_000),
@@ -222,8 +222,9 @@ pub(crate) fn run(topology: &Topology, config: Config, count: u32, most: u64) ->
     let app =
         |_| Box::new(Random { count, most, hosts: u64::from(hosts), left: 0 }) as Box<dyn App>;
     let apps = (0..hosts).map(app).collect();
-    let sim = Sim::new(topology, config, endpoints, apps, ()).unwrap();
-    sim.run(&mut |_| ControlFlow::Continue(())).unwrap().0
+    let mut observer = ();
+    let sim = Sim::new(topology, config, endpoints, apps, &mut observer).unwrap();
+    sim.run(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Why no run can start with `config`.
@@ -231,7 +232,8 @@ pub(crate) fn refusal(config: Config) -> String {
     let topology = Topology::star(2, LINK).unwrap();
     let endpoints = (0..2).map(|_| Box::new(Blast::default()) as Box<dyn Endpoint>).collect();
     let app = |_| Box::new(Random { count: 0, most: 1, hosts: 2, left: 0 }) as Box<dyn App>;
-    let sim = Sim::new(topology, config, endpoints, (0..2).map(app).collect(), ());
+    let mut observer = ();
+    let sim = Sim::new(topology, config, endpoints, (0..2).map(app).collect(), &mut observer);
     sim.err().unwrap().to_string()
 }
 
