@@ -594,7 +594,7 @@ fn check(
         return Err(ConfigError(format!("a queue at link {link}, which is not there")));
     }
     let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
-    for capacity in queues.flat_map(QueueSpec::capacities) {
+    for capacity in queues.flat_map(|queue| queue.spec().capacities()) {
         if let Capacity::Packets(n) = capacity
             && u64::from(n) * u64::from(topology.mtu()) > u64::from(u32::MAX) / 2
         {
@@ -620,7 +620,7 @@ fn check_lossless(topology: &Topology, config: &Config) -> Result<(), ConfigErro
 
 fn check_buffer(config: &Config) -> Result<(), ConfigError> {
     let Some(buffer) = config.buffer else { return Ok(()) };
-    if !matches!(config.queue, QueueSpec::DropTail(_) | QueueSpec::Red(_)) {
+    if !config.queue.spec().shares_memory() {
         return Err(ConfigError("a shared buffer for queues that do more than drop".to_owned()));
     }
     if !(buffer.alpha > 0.0 && buffer.alpha.is_finite()) {
@@ -697,7 +697,7 @@ fn is_plain<const WATCHED: bool>(world: &World) -> bool {
     let World { topology, config, .. } = world;
     let lossless = matches!(config.queue, QueueSpec::Lossless(_));
     let alone = config.buffer.is_none() && !config.telemetry && !lossless;
-    let lazy = config.departures == Departures::Lazy && !config.queue.marks_at_departure();
+    let lazy = config.departures == Departures::Lazy && !config.queue.spec().marks_at_departure();
     let sound = config.faults.is_empty() && topology.links().iter().all(|link| link.up);
     let wheel = config.events == Events::Wheel;
     alone && lazy && sound && wheel && !WATCHED && is_settled(world)
@@ -833,7 +833,7 @@ fn ports(
         || config.buffer.is_some()
         || config.telemetry
         || matches!(config.queue, QueueSpec::Lossless(_))
-        || config.queue.marks_at_departure();
+        || config.queue.spec().marks_at_departure();
     let port = |n: u32, end: FarEnd, transmits: bool| {
         let link = &topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
@@ -879,7 +879,7 @@ fn ports(
 fn shortest(config: &Config) -> u16 {
     let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
     let headers = config.carriages.iter().map(|carriage| carriage.framing.overhead);
-    queues.map(QueueSpec::trims_to).chain(headers).fold(SHORTEST, u16::min).max(1)
+    queues.map(|queue| queue.spec().trims_to()).chain(headers).fold(SHORTEST, u16::min).max(1)
 }
 
 const SHORTEST: u16 = 64;
