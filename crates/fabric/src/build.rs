@@ -94,7 +94,7 @@ fn is_plain<const WATCHED: bool>(world: &World) -> bool {
     let World { topology, config, .. } = world;
     let lossless = matches!(config.queue, QueueSpec::Lossless(_));
     let alone = config.buffer.is_none() && !config.telemetry && !lossless;
-    let lazy = config.departures == Departures::Lazy && !config.queue.marks_at_departure();
+    let lazy = config.departures == Departures::Lazy && !config.queue.spec().marks_at_departure();
     let sound = config.faults.is_empty() && topology.links().iter().all(|link| link.up);
     let wheel = config.events == Events::Wheel;
     alone && lazy && sound && wheel && !WATCHED && is_settled(world)
@@ -192,7 +192,7 @@ fn ports(
         || config.buffer.is_some()
         || config.telemetry
         || matches!(config.queue, QueueSpec::Lossless(_))
-        || config.queue.marks_at_departure();
+        || config.queue.spec().marks_at_departure();
     let port = |n: u32, end: FarEnd, transmits: bool| {
         let link = &topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
@@ -238,7 +238,7 @@ fn ports(
 fn shortest(config: &Config) -> u16 {
     let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
     let headers = config.carriages.iter().map(|carriage| carriage.framing.overhead);
-    queues.map(QueueSpec::trims_to).chain(headers).fold(SHORTEST, u16::min).max(1)
+    queues.map(|queue| queue.spec().trims_to()).chain(headers).fold(SHORTEST, u16::min).max(1)
 }
 
 const SHORTEST: u16 = 64;

@@ -29,7 +29,7 @@ pub(crate) fn check(
         return Err(ConfigError(format!("a queue at link {link}, which is not there")));
     }
     let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
-    for capacity in queues.flat_map(QueueSpec::capacities) {
+    for capacity in queues.flat_map(|queue| queue.spec().capacities()) {
         if let Capacity::Packets(n) = capacity
             && u64::from(n) * u64::from(topology.mtu()) > u64::from(u32::MAX) / 2
         {
@@ -55,7 +55,7 @@ fn check_lossless(topology: &Topology, config: &Config) -> Result<(), ConfigErro
 
 fn check_buffer(config: &Config) -> Result<(), ConfigError> {
     let Some(buffer) = config.buffer else { return Ok(()) };
-    if !matches!(config.queue, QueueSpec::DropTail(_) | QueueSpec::Red(_)) {
+    if !config.queue.spec().shares_memory() {
         return Err(ConfigError("a shared buffer for queues that do more than drop".to_owned()));
     }
     if !(buffer.alpha > 0.0 && buffer.alpha.is_finite()) {

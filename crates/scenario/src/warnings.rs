@@ -3,7 +3,6 @@
 
 use fabric::{End, Outcome, WatchdogAction};
 use metrics::{FlowRow, JobRow, Window};
-use queues::{NotEct, QueueSpec};
 use units::{Dur, Time};
 
 use crate::Scenario;
@@ -102,7 +101,7 @@ fn small_first_window(scenario: &Scenario) -> Option<String> {
 fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
     let told_elsewhere = outcome.counters.faulted + violations(outcome) + watchdog_drops(outcome);
     let dropped = outcome.counters.dropped - told_elsewhere;
-    if dropped > 0 && trims(&scenario.config.queue) {
+    if dropped > 0 && scenario.config.queue.spec().always_trims() {
         let lost = "were lost although the switches trim: headers or control did not fit";
         return Some(format!("{dropped} packets {lost}"));
     }
@@ -166,24 +165,9 @@ fn watchdog_drops(outcome: &Outcome) -> u64 {
 
 /// Why switches lose what they do not trim.
 fn full(scenario: &Scenario) -> &'static str {
-    match (scenario.config.buffer, &scenario.config.queue) {
-        (None, QueueSpec::Lossless(_)) => "classes that are not lossless were at their threshold",
-        (Some(_), _) => "queues had their share of the switches' memory, or were full",
-        (None, QueueSpec::Red(spec)) if spec.not_ect == NotEct::Drop => {
-            "queues were full, or chose packets that cannot be marked"
-        }
-        _ => "queues were full",
-    }
-}
-
-/// Whether whatever has payload is trimmed rather than lost.
-fn trims(queue: &QueueSpec) -> bool {
-    match queue {
-        QueueSpec::DropTail(_) | QueueSpec::Red(_) | QueueSpec::Lossless(_) => false,
-        QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) | QueueSpec::Programmed(_) => true,
-        QueueSpec::ByClass(spec) => {
-            spec.trim.is_some() || spec.classes.iter().all(|(_, queue)| trims(queue))
-        }
+    match scenario.config.buffer {
+        Some(_) => "queues had their share of the switches' memory, or were full",
+        None => scenario.config.queue.spec().loses_because(),
     }
 }
 

@@ -161,7 +161,7 @@ pub(crate) fn drop_tail() -> QueueSpec {
 pub(crate) fn red(mark_at: MarkAt, weight: Option<f64>) -> QueueSpec {
     let ramp = Ramp { unit: Unit::Bytes, min: 1_000, max: 12_000, probability: 0.4 };
     let (capacity, not_ect) = (Capacity::Bytes(15_000), NotEct::Drop);
-    QueueSpec::Red(RedSpec { capacity, ramp, weight, mark_at, not_ect })
+    RedSpec { capacity, ramp, weight, mark_at, not_ect }.into()
 }
 
 /// Drop-tail and RED in a buffer that the ports of a switch share: half as much again as one of them may
@@ -205,14 +205,14 @@ pub(crate) fn fair() -> QueueSpec {
         trim_threshold: Capacity::Bytes(3_000),
         trim_to: 64,
     };
-    let classes = vec![(0, ndp(4, 640)), (1, QueueSpec::CutPayload(cut_payload))];
-    QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(1064), classes))
+    let classes = vec![(0, ndp(4, 640)), (1, cut_payload.into())];
+    ByClassSpec::new(Schedule::fair(1064), classes).into()
 }
 
 /// Both classes in queues that mark, one of them as packets leave.
 pub(crate) fn fair_red() -> QueueSpec {
     let classes = vec![(0, red(MarkAt::Departure, None)), (1, red(MarkAt::Arrival, Some(0.1)))];
-    QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(1064), classes))
+    ByClassSpec::new(Schedule::fair(1064), classes).into()
 }
 
 pub(crate) fn run(topology: &Topology, config: Config, count: u32, most: u64) -> Outcome {
