@@ -2,6 +2,7 @@
 
 mod barrier;
 mod file;
+mod flow;
 mod pairs;
 mod partition_aggregate;
 mod poisson;
@@ -29,6 +30,7 @@ use crate::transport::{Transport, Transports};
 
 pub(crate) use barrier::barrier;
 pub(crate) use file::file;
+pub(crate) use flow::flow;
 pub(crate) use partition_aggregate::partition_aggregate;
 pub(crate) use poisson::poisson;
 pub(crate) use rpc::rpc;
@@ -434,25 +436,57 @@ fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>,
     }
     let (sources, destinations) =
         (hosts(table, "sources", context)?, hosts(table, "destinations", context)?);
-    let topology = &*context.topology;
+    farthest(&sources, destinations, context.topology).map_err(|(source, longest)| {
+        let message = format!("{source} has no destination {longest} links away");
+        let error = table.error("longest_path", message, "here");
+        error.hint("add destinations, or leave that host out of `sources`")
+    })
+}
+
+/// Each of `sources` with those of `destinations` that no other host is further away from, or the
+/// first source that has none and how far away they would be. How far two hosts are apart depends on
+/// their racks alone, so that racks are compared, not hosts.
+fn farthest(
+    sources: &[HostId],
+    destinations: Vec<HostId>,
+    topology: &Topology,
+) -> Result<Vec<Sender>, (HostId, u32)> {
+    /// Hosts of one rack are joined by its switch.
+    const IN_RACK: u32 = 2;
     let longest = topology.longest_path();
+    let mut racks: Vec<Option<HostId>> = vec![None; topology.racks() as usize];
+    for &host in &destinations {
+        racks[topology.rack(host) as usize].get_or_insert(host);
+    }
+    let far = |source: HostId, (rack, host): (u32, &Option<HostId>)| match *host {
+        None => false,
+        Some(_) if rack == topology.rack(source) => longest == IN_RACK,
+        Some(host) => topology.hops(source, host) == longest,
+    };
     let mut senders: Vec<Sender> = Vec::with_capacity(sources.len());
-    let mut before = Vec::new();
-    for source in sources {
-        let far = |&dst: &HostId| dst != source && topology.hops(source, dst) == longest;
-        let far: Vec<HostId> = destinations.iter().copied().filter(far).collect();
-        if far.is_empty() {
-            let message = format!("{source} has no destination {longest} links away");
-            let error = table.error("longest_path", message, "here");
-            return Err(error.hint("add destinations, or leave that host out of `sources`"));
+    // Neighbours have the same far racks, and share the list.
+    let mut before: Option<(u32, Vec<bool>, Vec<HostId>, Destinations)> = None;
+    for &source in sources {
+        let rack = topology.rack(source);
+        let known = before.as_ref().filter(|(of, ..)| *of == rack);
+        if known.is_none() {
+            let racks: Vec<bool> = (0..).zip(&racks).map(|at| far(source, at)).collect();
+            let same = before.take().filter(|(_, other, ..)| *other == racks);
+            let (list, to) = match same {
+                Some((.., list, to)) => (list, to),
+                None => {
+                    let far = |host: &&HostId| racks[topology.rack(**host) as usize];
+                    let list: Vec<HostId> = destinations.iter().filter(far).copied().collect();
+                    (list.clone(), Destinations::among(list))
+                }
+            };
+            before = Some((rack, racks, list, to));
         }
-        // Neighbours have the same, and share the list.
-        let to = match senders.last() {
-            Some((_, to)) if far == before => to.clone(),
-            _ => Destinations::among(far.clone()),
-        };
-        before = far;
-        senders.push((source, to));
+        let Some((.., list, to)) = &before else { continue };
+        if list.iter().all(|&host| host == source) {
+            return Err((source, longest));
+        }
+        senders.push((source, to.clone()));
     }
     Ok(senders)
 }
