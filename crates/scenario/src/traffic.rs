@@ -18,7 +18,7 @@ use units::{Bytes, Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
     Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan,
-    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec, Stop,
+    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec, Start, Stop,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -41,7 +41,7 @@ use sizes::{Sizes, drawn_sizes, sizes};
 pub(crate) struct Traffic {
     /// What each table adds, in the order of the file: the index of a table is the tag of its
     /// messages.
-    tables: Vec<Part>,
+    pub(crate) tables: Vec<Part>,
     /// What each table is called; `None` where it has no name.
     pub(crate) names: Vec<Option<String>>,
     /// Which transport carries each, by its place among them.
@@ -293,6 +293,16 @@ fn kind(table: &mut Reader<'_>) -> Result<&'static Kind<ReadTraffic>, Diagnostic
 }
 
 impl Traffic {
+    /// Which transport carries each table, by its place among them.
+    pub(crate) fn transports(&self) -> impl Iterator<Item = u8> {
+        self.transports.iter().copied()
+    }
+
+    /// When each table is over, whatever is under way; [`Time::NEVER`]: never.
+    pub(crate) fn stops(&self) -> impl Iterator<Item = Time> {
+        self.stops.iter().copied()
+    }
+
     /// One application per host.
     pub(crate) fn apps(&self) -> Result<Vec<Box<dyn App>>, PlanError> {
         let mut apps: Vec<Vec<mux::Part>> = (0..self.hosts).map(|_| Vec::new()).collect();
@@ -311,6 +321,39 @@ impl Traffic {
 }
 
 impl Part {
+    /// The most urgent priority but zero that its messages have; zero: none has one.
+    pub(crate) fn priority(&self) -> u8 {
+        match self {
+            Self::Plan(plan) => plan.flows.iter().map(|flow| flow.prio).max().unwrap_or(0),
+            Self::Poisson(spec, _) => spec.prio,
+            Self::ClosedLoop(spec, _) => spec.prio,
+            Self::Barrier(spec) => spec.prio,
+            Self::Queries(spec) => spec.prio,
+            Self::Calls(spec, _) => spec.prio,
+        }
+    }
+
+    /// How many of its messages start at `end` or later, and how many there are. Messages that are not
+    /// listed count as one.
+    pub(crate) fn starting_from(&self, end: Time) -> (usize, usize) {
+        let alone = |start: Time| (usize::from(start >= end), 1);
+        match self {
+            Self::Plan(plan) => {
+                let late = |flow: &&Flow| matches!(flow.start, Start::At(at) if at >= end);
+                (plan.flows.iter().filter(late).count(), plan.flows.len())
+            }
+            Self::Poisson(..) | Self::ClosedLoop(..) => (0, 1),
+            Self::Barrier(spec) => alone(spec.start),
+            Self::Queries(spec) => alone(spec.start),
+            Self::Calls(spec, _) => alone(spec.start),
+        }
+    }
+
+    /// Whether no message of it has an end.
+    pub(crate) fn never_completes(&self) -> bool {
+        matches!(self, Self::Plan(plan) if plan.flows.iter().all(|flow| flow.len == UNBOUNDED))
+    }
+
     /// What of it never ends by itself, if something does not.
     fn endless(&self) -> Option<&'static str> {
         match self {
