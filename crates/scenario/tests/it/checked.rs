@@ -1,9 +1,10 @@
 //! Choices without effect are warned of before a run: of each rule, a scenario that it warns of and one
 //! that it does not.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use trimline_scenario::Scenario;
+use units::{Dur, Time};
 
 const NDP: &str = r#"{ kind = "ndp", preset = "paper", payload = "9000B", initial_window = 30 }"#;
 const DCTCP: &str = r#"{ kind = "tcp", preset = "linux-datacenter", mss = "1460B",
@@ -12,19 +13,32 @@ const CUBIC: &str = r#"{ kind = "tcp", preset = "linux-datacenter", mss = "1460B
     recovery = "sack", rule = "cubic", ecn = ECN, initial_window = 100 }"#;
 const HOMA: &str = r#"{ kind = "homa", preset = "paper", workload = "homa-w3",
     unscheduled_levels = 4 }"#;
+const DCQCN: &str = r#"{ kind = "dcqcn", preset = "paper", payload = "1000B", class = 3 }"#;
 const DROP_TAIL: &str = r#"{ kind = "drop-tail", capacity = "100 packets" }"#;
 const MARKING: &str =
     r#"{ kind = "drop-tail", capacity = "100 packets", ecn_threshold = "20 packets" }"#;
 const TRIMMING: &str = r#"{ kind = "ndp", capacity = "8 packets" }"#;
 const INCAST: &str = r#"{ kind = "incast", receiver = 0, senders = 7, size = "1MB" }"#;
 
+/// At the end of a scenario: that news of faults takes some time.
+const NEWS: &str = "# news";
+
+/// Switches with priority flow control.
+fn lossless(keys: &str) -> String {
+    format!("{{ kind = \"lossless\", preset = \"hpcc\", buffer = \"32MB\", {keys} }}")
+}
+
 /// What is warned of in a star of eight hosts.
 fn warned(transport: &str, queue: &str, traffic: &str, rest: &str) -> Vec<String> {
     let mode = if transport.contains("\"ndp\"") { "permute" } else { "ecmp" };
+    let (news, rest) = match rest.strip_suffix(NEWS) {
+        Some(rest) => ("reroute_after = \"10us\"\n", rest),
+        None => ("", rest),
+    };
     let inline = |text: &str| text.replace('\n', " ");
     let text = format!(
         "name = \"checked\"\nseed = 1\ntransport = {}\nqueue = {}\ntraffic = {}\n{rest}\n\
-         [routing]\nmode = \"{mode}\"\n\
+         [routing]\nmode = \"{mode}\"\n{news}\
          [topology]\nkind = \"star\"\nhosts = 8\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"\n",
         inline(transport),
         inline(queue),
@@ -46,9 +60,13 @@ fn marks() {
     let says = "congestion control acts on ECN marks, and no queue";
     let [bad, good] = [DROP_TAIL, MARKING].map(|queue| warned(DCTCP, queue, INCAST, ""));
     one_of(says, bad, good);
-    let dcqcn = load("lossless/dcqcn_incast.toml", &["queue.ecn=[]"]);
-    let marked = load("lossless/dcqcn_incast.toml", &[]);
-    one_of(says, dcqcn, marked);
+    let marked = MARKING.replace("100 packets", "4MB");
+    let [bad, good] = [DROP_TAIL, &marked].map(|queue| warned(DCQCN, queue, INCAST, ""));
+    one_of(says, bad, good);
+    let ramp = "lossless = [3], ecn = { min = \"5KB\", max = \"200KB\", probability = 0.01, at = \"departure\" }";
+    let [bad, good] =
+        ["lossless = [3]", ramp].map(|keys| warned(DCQCN, &lossless(keys), INCAST, ""));
+    one_of(says, bad, good);
 
     let cubic = |ecn, queue| warned(&CUBIC.replace("ECN", ecn), queue, INCAST, "");
     one_of("`ecn` has no effect here", cubic("true", DROP_TAIL), cubic("true", MARKING));
@@ -79,11 +97,18 @@ fn trimming_and_priorities() {
 
 #[test]
 fn lossless_classes() {
-    let file = "lossless/dcqcn_incast.toml";
     let says = "no packet is of a lossless class";
-    let bad = load(file, &["queue.lossless=[6]"]);
-    assert_eq!(bad.iter().filter(|warning| warning.contains(says)).count(), 1, "{bad:?}");
-    assert_eq!(load(file, &[]), Vec::<String>::new());
+    let rdma = DCQCN.replace("dcqcn", "rdma").replace("paper", "roce");
+    let [bad, good] = ["lossless = [6]", "lossless = [3]"]
+        .map(|keys| warned(&rdma, &lossless(keys), INCAST, ""));
+    one_of(says, bad, good);
+    let says = "the watchdog has nothing to do";
+    let watched = ["lossless = [6]", "lossless = [3]"].map(|keys| {
+        let keys = format!("{keys}, watchdog = \"1ms\", watchdog_action = \"drop\"");
+        warned(&rdma, &lossless(&keys), INCAST, "")
+    });
+    let [bad, good] = watched;
+    one_of(says, bad, good);
 }
 
 #[test]
@@ -97,10 +122,11 @@ fn what_comes_after_the_end() {
     let stop = |stop| late.replace("size", &format!("stop = \"{stop}\", size"));
     one_of("`stop` is 2.00 ms", ndp(&stop("2ms"), ""), ndp(&stop("20ms"), ""));
     let fault = |at| {
-        let fault = format!("at = \"{at}\", link = \"host 0 -> tor 0\", action = \"down\"");
-        ndp(INCAST, &format!("measure = {{ limit = \"50ms\" }}\nfault = {{ {fault} }}"))
+        let fault = format!("at = \"{at}\", link = \"host 1 -> tor 0\", action = \"down\"");
+        ndp(INCAST, &format!("measure = {{ limit = \"50ms\" }}\nfault = [{{ {fault} }}]\n{NEWS}"))
     };
-    let _ = &fault;
+    one_of("this fault comes after the end of the run", fault("50ms"), fault("1ms"));
+    one_of("there is no [[fault]]", ndp(INCAST, NEWS), ndp(INCAST, ""));
 }
 
 #[test]
@@ -135,14 +161,43 @@ fn a_first_window_below_the_bandwidth_delay_product() {
     one_of(says, bad, good);
 }
 
-/// The warnings of a scenario that comes with the program.
-fn load(file: &str, sets: &[&str]) -> Vec<String> {
-    let path = scenarios().join(file);
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    let read = Scenario::load(&path, &sets).unwrap_or_else(|why| panic!("{}", why.render(false)));
-    read.warnings().iter().map(ToString::to_string).collect()
+/// Messages from file lists that nobody gave a limit.
+#[test]
+fn the_usual_limit_leaves_time_for_what_is_listed() {
+    let limit = |traffic: &str| {
+        let text = format!(
+            "name = \"limit\"\nseed = 1\ntransport = {NDP}\nqueue = {TRIMMING}\ntraffic = {traffic}\n\
+             [routing]\nmode = \"permute\"\n\
+             [topology]\nkind = \"star\"\nhosts = 8\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"\n"
+        );
+        let read = Scenario::parse("x.toml", &text, Path::new("."), &[]);
+        read.unwrap_or_else(|why| panic!("{}", why.render(false))).measure().limit
+    };
+    assert_eq!(limit(INCAST), Time::ZERO + Dur::from_ms(1_000));
+    // 7 GB take 5.6 s over the receiver's link: four times that, and a second.
+    let large = INCAST.replace("1MB", "1GB");
+    assert_eq!(limit(&large), Time::ZERO + Dur::from_ms(23_400));
+    let flow = r#"{ kind = "flow", source = 3, destination = 5, size = "90KB", start = "3s" }"#;
+    assert_eq!(limit(flow), Time::ZERO + Dur::from_ms(4_000) + Dur::from_us(288));
 }
 
-fn scenarios() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+/// What no run could end with is refused.
+#[test]
+fn timers_and_payloads_have_a_least_value() {
+    let refused = |transport: &str| {
+        let text = format!(
+            "name = \"least\"\nseed = 1\ntransport = {transport}\nqueue = {TRIMMING}\n\
+             traffic = {INCAST}\nrouting = {{ mode = \"permute\" }}\n\
+             [topology]\nkind = \"star\"\nhosts = 8\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"\n"
+        );
+        Scenario::parse("x.toml", &text, Path::new("."), &[]).err().map(|why| why.to_string())
+    };
+    let with = |keys: &str| NDP.replace("payload", &format!("{keys}, payload"));
+    let timers = |time: &str| with(&format!("rto_initial = \"{time}\", rto_min = \"100ns\""));
+    assert_eq!(refused(&timers("100ns")), None);
+    let why = refused(&timers("1ps").replace("100ns", "1ps")).unwrap();
+    assert!(why.starts_with("x.toml:3:") && why.contains("`rto_initial` is 1ps"), "{why}");
+    assert_eq!(refused(&NDP.replace("9000B", "16B")), None);
+    let why = refused(&NDP.replace("9000B", "15B")).unwrap();
+    assert!(why.contains("packets with 15 bytes of payload"), "{why}");
 }
