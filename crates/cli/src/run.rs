@@ -25,6 +25,10 @@ pub(crate) fn run(args: &args::Run) -> Ended {
         threads: args.threads,
         command: command_line(std::env::args().skip(1)),
     };
+    let estimate = scenario.estimate();
+    if estimate.is_large() {
+        eprintln!("{} hosts: {estimate}", scenario.topology().hosts());
+    }
     let mut bar = Bar::new(&scenario);
     let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(&scenario, p));
     bar.finish();

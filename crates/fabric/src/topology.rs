@@ -303,7 +303,21 @@ impl Topology {
         let first = match from {
             Node::Host(host) if host < self.hosts() => host,
             Node::Switch(tier, n) if n < self.switches_of(tier) => {
-                self.switches[self.switch_index(tier, n)].down
+                let switch = &self.switches[self.switch_index(tier, n)];
+                // Most shapes list a switch's ports by what they lead to. One with thousands of hosts
+                // would make building the fabric quadratic if each were looked for in turn.
+                let (down, up) = (switch.down as usize, switch.up as usize);
+                let (downs, ups) = (down..up, up..up + switch.ups as usize);
+                let found = [downs, ups].into_iter().find_map(|ports| {
+                    let first = ports.start;
+                    let ports = self.links.get(ports)?;
+                    let at = ports.binary_search_by(|link| link.to.cmp(&to)).ok()?;
+                    Some((first + at) as u32)
+                });
+                if found.is_some() {
+                    return found;
+                }
+                switch.down
             }
             _ => return None,
         };
@@ -312,6 +326,15 @@ impl Topology {
             .take_while(|link| link.from == from)
             .position(|link| link.to == to)
             .map(|position| first + position as u32)
+    }
+
+    /// The switch that `host` is below: a number from 0, less than [`Topology::racks`].
+    ///
+    /// # Panics
+    /// There is no such host.
+    #[must_use]
+    pub fn rack(&self, host: HostId) -> u32 {
+        self.homes[host.index()].tor()
     }
 
     /// The number of the same link in the other direction.

@@ -13,6 +13,7 @@
 //! Deliberately absent: arguments, terminals, HTML.
 
 mod buffer;
+mod check;
 mod command;
 mod diagnostic;
 mod distribution;
@@ -41,6 +42,7 @@ mod traffic;
 mod transport;
 mod warnings;
 
+pub use check::Estimate;
 pub use command::command_line;
 pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};
 pub use distribution::size_distribution;

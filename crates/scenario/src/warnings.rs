@@ -33,7 +33,6 @@ pub(crate) fn of(
     warnings.extend(early_end(scenario, outcome));
     warnings.extend(failed_jobs(jobs));
     warnings.extend(short_window(scenario, window));
-    warnings.extend(small_first_window(scenario));
     warnings.extend(losses(scenario, outcome));
     warnings.extend(faulted(outcome));
     warnings.extend(flow_control(scenario, outcome));
@@ -79,19 +78,6 @@ fn short_window(scenario: &Scenario, window: Window) -> Option<String> {
         let (length, rtt) = (for_people(length), for_people(rtt));
         format!(
             "the measurement window of {length} is shorter than {FEW_RTTS} round trips of {rtt}"
-        )
-    })
-}
-
-/// A first window below the bandwidth-delay product cannot fill a link.
-fn small_first_window(scenario: &Scenario) -> Option<String> {
-    let window = scenario.transports.iter().map(|transport| transport.first_window).min()?;
-    let rtt: Dur = scenario.longest_rtt();
-    let needed = scenario.topology.links().first()?.rate.bytes_in(rtt).0;
-    (window < needed).then(|| {
-        format!(
-            "the initial window of {window}B is below the bandwidth-delay product of the longest \
-             path, {needed}B: a lone message cannot fill its link"
         )
     })
 }
@@ -172,7 +158,7 @@ fn full(scenario: &Scenario) -> &'static str {
 }
 
 /// `time` in three digits and the unit that suits them: scenarios are exact, sentences are short.
-fn for_people(time: Dur) -> String {
+pub(crate) fn for_people(time: Dur) -> String {
     let ps = time.0 as f64;
     let units = [(1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")];
     let &(unit, name) = units.iter().find(|(unit, _)| ps >= *unit).unwrap_or(&(1.0, "ps"));
