@@ -1,17 +1,17 @@
 //! `trimline run`: one scenario, a summary on stdout, files in the output directory.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use metrics::OutputDir;
-use scenario::{Error, Options, Results, Scenario, Trace, command_line, unwritable};
+use metrics::{OutputDir, Summary};
+use scenario::{Error, Options, Scenario, Trace, command_line, unwritable};
 
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
-use crate::{Ended, html, say, table};
+use crate::{Ended, html, said, say, table, warn};
 
 /// `trimline run`.
-pub(crate) fn run(args: &args::Run) -> Ended {
+pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
+    let mut bar = Bar::reading(progress, &args.file.display().to_string());
     let scenario = Scenario::load(&args.file, &args.edits.all())?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     let options = Options {
@@ -25,15 +25,19 @@ pub(crate) fn run(args: &args::Run) -> Ended {
         threads: args.threads,
         command: command_line(std::env::args().skip(1)),
     };
-    let mut bar = Bar::new(&scenario);
+    bar.running(&scenario);
     let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(&scenario, p));
-    bar.finish();
-    let results = finished?;
-    say(table::summary(&results.summary))?;
-    if !results.summary.phases.is_empty() {
-        say(table::phases(&results.summary.phases))?;
-    }
-    print_warnings(&results.summary.warnings);
+    drop(bar);
+    let summary = finished?;
+    print_warnings(&summary.warnings);
+    said(print(&summary, &dir), &dir);
+    Ok(())
+}
+
+fn print(summary: &Summary, dir: &Path) -> Ended {
+    say(table::summary(summary))?;
+    let more = [table::by_traffic(summary), table::phases(summary)];
+    more.into_iter().flatten().try_for_each(say)?;
     say(format_args!("results: {}", dir.display()))?;
     say(format_args!("report:  {}", dir.join("report.html").display()))
 }
@@ -45,12 +49,13 @@ pub(crate) fn run_into(
     scenario: &Scenario,
     options: &Options,
     progress: scenario::OnProgress<'_>,
-) -> Result<Results, Error> {
+) -> Result<Summary, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
-    let results = scenario::run(scenario, options, &out, progress)?;
+    // The rows of messages are let go before the page reads them again.
+    let summary = scenario::run(scenario, options, &out, progress)?.summary;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
-    Ok(results)
+    Ok(summary)
 }
 
 /// `out/<name of the scenario file>`.
@@ -60,10 +65,8 @@ pub(crate) fn default_dir(file: &Path) -> PathBuf {
 
 /// What a reader should know before trusting the numbers, on stderr.
 pub(crate) fn print_warnings(warnings: &[String]) {
-    let (on, off) =
-        if std::io::stderr().is_terminal() { ("\u{1b}[33m", "\u{1b}[0m") } else { ("", "") };
     for warning in warnings {
-        eprintln!("{on}warning:{off} {warning}");
+        warn(warning);
     }
 }
 

@@ -369,7 +369,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
                 self.app_events.push_back(AppEvent::Acked(id));
             }
             Effect::Failed(key, why) => {
-                self.report(h, key, News::Failed, Outcome::Failed);
+                self.report(h, key, News::Failed(why), Outcome::Failed);
                 self.app_events.push_back(AppEvent::Failed(key, why));
             }
         }

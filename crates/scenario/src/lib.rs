@@ -56,6 +56,7 @@ pub use registry::list;
 pub use results::Results;
 pub use run::{
     ENGINE_VERSION, OnProgress, Options, Simulated, evaluate, observe, run, simulate, unwritable,
+    version,
 };
 pub use scenario::Scenario;
 pub use trace::Trace;

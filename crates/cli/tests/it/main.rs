@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 mod commands;
 mod nic_size;
+mod outputs;
 mod p4;
 mod reproduce;
 mod sweep;
