@@ -217,7 +217,7 @@ impl Scenario {
     /// What a port's queue holds, bytes; `None` if that is not one number.
     fn queue_bytes(&self) -> Option<u64> {
         let mtu = u64::from(self.topology.mtu());
-        match *self.config.queue.capacities().first()? {
+        match *self.config.queue.spec().capacities().first()? {
             Capacity::Packets(n) => Some(u64::from(n) * mtu),
             Capacity::Bytes(n) => Some(u64::from(n)),
         }

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod commands;
 mod nic_size;
+mod outputs;
 mod p4;
 mod reproduce;
 mod sweep;

@@ -99,8 +99,8 @@ fn trimming_and_priorities() {
 fn lossless_classes() {
     let says = "no packet is of a lossless class";
     let rdma = DCQCN.replace("dcqcn", "rdma").replace("paper", "roce");
-    let [bad, good] = ["lossless = [6]", "lossless = [3]"]
-        .map(|keys| warned(&rdma, &lossless(keys), INCAST, ""));
+    let [bad, good] =
+        ["lossless = [6]", "lossless = [3]"].map(|keys| warned(&rdma, &lossless(keys), INCAST, ""));
     one_of(says, bad, good);
     let says = "the watchdog has nothing to do";
     let watched = ["lossless = [6]", "lossless = [3]"].map(|keys| {
