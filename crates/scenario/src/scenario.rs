@@ -32,6 +32,8 @@ pub struct Scenario {
     pub(crate) config: fabric::Config,
     /// When the fault script changes something, and what.
     pub(crate) changes: BTreeMap<Time, String>,
+    /// When the fault of each table begins.
+    pub(crate) fault_begins: Vec<Time>,
     /// The place of the links that differ, for what only the whole fabric shows to be impossible.
     pub(crate) links_at: At,
     /// What the traffic asks of the fabric.
@@ -218,6 +220,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         measure,
         config,
         changes,
+        fault_begins: script.begins,
         links_at,
         demand,
         warnings,

@@ -56,14 +56,20 @@ pub(crate) struct Signals {
     pub(crate) marks: Need,
     /// Headers of trimmed packets.
     pub(crate) trims: Need,
+    /// Priorities that its packets have by their classes.
+    pub(crate) classes: Need,
     /// Priorities of messages, as traffic has them.
-    pub(crate) priorities: bool,
+    pub(crate) message_priorities: bool,
 }
 
 impl Signals {
     /// None of them.
-    pub(crate) const NONE: Self =
-        Self { marks: Need::Ignores, trims: Need::Ignores, priorities: false };
+    pub(crate) const NONE: Self = Self {
+        marks: Need::Ignores,
+        trims: Need::Ignores,
+        classes: Need::Ignores,
+        message_priorities: false,
+    };
 }
 
 /// A transport with its parameters, ready to be put on hosts.

@@ -178,7 +178,8 @@ fn priorities_ignored(view: &View<'_>) -> Vec<Diagnostic> {
         let hint = "`kind = \"priority\"` in [queue], with a [[queue.class]] for each";
         at(table, &keys, message, "no priorities here").hint(hint)
     };
-    transports(view).filter(|(_, t)| classes(t) > 1).map(warn).collect()
+    let counts_on = |(_, t): &(_, &Transport)| t.signals.classes == Need::Needs && classes(t) > 1;
+    transports(view).filter(counts_on).map(warn).collect()
 }
 
 /// Priorities of messages, for a transport that does not look at them.
@@ -186,7 +187,7 @@ fn message_priority_ignored(view: &View<'_>) -> Vec<Diagnostic> {
     let all = view.tables.traffic.iter().zip(&view.traffic.tables).zip(view.traffic.transports());
     let warn = |((table, part), transport): ((&Reader<'_>, &Part), u8)| {
         let carrier = view.transports.at(transport)?;
-        if carrier.signals.priorities || part.priority() == 0 {
+        if carrier.signals.message_priorities || part.priority() == 0 {
             return None;
         }
         let message = "the priority of these messages has no effect: their transport does not look \
@@ -205,8 +206,7 @@ fn nothing_lossless(view: &View<'_>) -> Vec<Diagnostic> {
     if spec.memory.lossless & used != 0 {
         return Vec::new();
     }
-    let message = "no packet is of a lossless class: these switches never pause anybody, and lose \
-                   what does not fit";
+    let message = "no packet is of a lossless class: these switches never pause anybody";
     let classes: Vec<String> =
         (0..8).filter(|class| used & 1 << class != 0).map(|class| class.to_string()).collect();
     let hint = format!("the packets' classes are {}: name them in `lossless`", classes.join(", "));

@@ -71,8 +71,11 @@ fn transport(config: Config) -> Transport {
         classes: config.classes(),
         first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
         signals: match config.program {
-            Program::Homa => Signals::NONE,
-            Program::Ndp | Program::HomaTr => Signals { trims: Need::Needs, ..Signals::NONE },
+            Program::Homa => Signals { classes: Need::Needs, ..Signals::NONE },
+            Program::Ndp => Signals { trims: Need::Needs, ..Signals::NONE },
+            Program::HomaTr => {
+                Signals { trims: Need::Needs, classes: Need::Needs, ..Signals::NONE }
+            }
         },
         longest: config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0),
         ..Transport::new(

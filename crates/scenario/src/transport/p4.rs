@@ -37,8 +37,13 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
         first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
         longest: u64::from(config.longest()),
-        // A program may react to both; what it needs is not known.
-        signals: Signals { marks: Need::Uses, trims: Need::Uses, priorities: false },
+        // A program may react to all of them; what it needs is not known.
+        signals: Signals {
+            marks: Need::Uses,
+            trims: Need::Uses,
+            classes: Need::Uses,
+            message_priorities: false,
+        },
         telemetry,
         ..Transport::new(
             framing,
