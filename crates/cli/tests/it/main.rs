@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod commands;
+mod licences;
 mod nic_size;
 mod outputs;
 mod p4;
