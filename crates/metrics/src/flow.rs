@@ -4,7 +4,7 @@ use std::path::Path;
 
 use units::{Dur, Time};
 
-use crate::table::read_table;
+use crate::table::{read_each, read_table};
 use crate::{Column, FileError, Row, StagedFile, TableWriter};
 
 /// Why a message was given up.
@@ -279,6 +279,14 @@ pub fn write_flows(file: StagedFile, rows: &mut [FlowRow]) -> Result<(), FileErr
 /// The file is missing, broken, or lacks a column.
 pub fn read_flows(path: &Path) -> Result<Vec<FlowRow>, FileError> {
     read_table(path)
+}
+
+/// Hands the rows of a `flows.parquet` to `each`, a group at a time: there may be millions.
+///
+/// # Errors
+/// The file is missing, broken, or lacks a column.
+pub fn read_each_flow(path: &Path, each: impl FnMut(&[FlowRow])) -> Result<(), FileError> {
+    read_each(path, each)
 }
 
 #[cfg(test)]

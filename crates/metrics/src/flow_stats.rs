@@ -226,12 +226,15 @@ fn warnings(rows: &[FlowRow], done: &[&FlowRow], stats: &FlowStats, window: Wind
              completion times and slowdowns leave out what was slowest"
         ));
     }
-    let failed = stats.measured.failed;
-    if failed > 0 {
-        let Failed { total, timed_out, refused, cancelled } = stats.messages.failed;
+    // Whoever cancels messages knows of it.
+    let given_up =
+        |r: &&FlowRow| r.measured && r.has_failed() && r.failed != Some(Failure::Cancelled);
+    let given_up = rows.iter().filter(given_up).count();
+    if given_up > 0 {
+        let Failed { timed_out, refused, .. } = stats.messages.failed;
         warnings.push(format!(
-            "{failed} of the measured messages failed (of all, {total}: {timed_out} timed out, \
-             {refused} refused, {cancelled} cancelled): the completion times and slowdowns leave \
+            "{given_up} of the measured messages were given up by their transport (of all, \
+             {timed_out} timed out, {refused} refused): the completion times and slowdowns leave \
              them out"
         ));
     }
@@ -324,23 +327,24 @@ mod tests {
         for (row, us) in [(1, 2), (3, 11), (6, 1_000), (0, 9)] {
             rows[row].deadline = Some(Dur::from_us(us));
         }
-        // Given up outside the window, or whole all the same, they are not among the measured ones.
+        // Given up outside the window, in it twice; and one that became whole all the same.
         let given_up = |start, failed| FlowRow { finish: None, failed, ..message(7, start, 0, 5) };
         rows.push(given_up(3, Some(Failure::Refused)));
         rows.push(given_up(60, Some(Failure::Cancelled)));
+        rows.push(given_up(60, Some(Failure::TimedOut)));
         rows[4].failed = Some(Failure::TimedOut);
         let (stats, warnings) = fold_flows(&rows, WINDOW, ten_gig);
         assert_eq!(stats.deadlines, Deadlines { met: 1, missed: 2 });
         let counts = Messages {
-            submitted: 9,
+            submitted: 10,
             completed: 6,
-            failed: Failed { total: 2, refused: 1, cancelled: 1, ..Failed::default() },
-            with_timeout: Some(2.0 / 6.0),
-            timeouts: Some(0.5),
-            fast_retransmits: Some(1.0 / 6.0),
+            failed: Failed { total: 3, timed_out: 1, refused: 1, cancelled: 1 },
+            with_timeout: Some(2.0 / 7.0),
+            timeouts: Some(3.0 / 7.0),
+            fast_retransmits: Some(1.0 / 7.0),
             spurious_fast_retransmits: Some(0.0),
         };
-        assert_eq!(stats.messages, counts, "of the six measured ones");
+        assert_eq!(stats.messages, counts, "of the seven measured ones");
         let fct = stats.fct_us;
         assert_eq!([fct.mean, fct.p50, fct.p90], [Some(9.5), Some(4.0), Some(20.0)]);
         assert_eq!([fct.p99, fct.max], [Some(20.0), Some(20.0)]);
@@ -348,7 +352,7 @@ mod tests {
         assert_eq!(stats.last_completion_us, Some(129.0));
         assert_eq!(stats.goodput_gbps, Some(10.0), "125 kB in 100 us");
         assert_eq!(stats.utilization, Some(1.0), "one receiver in use");
-        let measured = Measured { from_us: 10.0, to_us: 110.0, unfinished: 1, failed: 1 };
+        let measured = Measured { from_us: 10.0, to_us: 110.0, unfinished: 1, failed: 2 };
         assert_eq!(stats.measured, measured);
         assert_eq!(stats.flow_goodput_gbps, FlowGoodput::default(), "no long flow");
         let counts: Vec<u64> = stats.slowdown_by_size.iter().map(|b| b.count).collect();
@@ -357,8 +361,8 @@ mod tests {
         assert_eq!(stats.slowdown_by_size[2].p99, None);
         assert_eq!(warnings.len(), 3, "{warnings:?}");
         assert!(warnings[0].starts_with("1 of the measured messages had"), "{warnings:?}");
-        assert!(warnings[1].starts_with("1 of the measured messages failed"), "{warnings:?}");
-        assert!(warnings[1].contains("of all, 2: 0 timed out, 1 refused, 1 cancelled"));
+        assert!(warnings[1].starts_with("1 of the measured messages were given"), "{warnings:?}");
+        assert!(warnings[1].contains("of all, 1 timed out, 1 refused"), "{warnings:?}");
         assert!(warnings[2].starts_with("only 4 measured"), "{warnings:?}");
     }
 

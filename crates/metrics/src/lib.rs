@@ -38,7 +38,7 @@ mod table;
 
 pub use cdf::cdf;
 pub use error::FileError;
-pub use flow::{Failure, FlowRow, read_flows, write_flows};
+pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flows};
 pub use flow_stats::{Window, acked_us, fct_us, fold_flows, long_flow_goodputs, slowdowns};
 pub use job::{JobRow, JobStats, Spread, fold_jobs, job_times_us, read_jobs, write_jobs};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};

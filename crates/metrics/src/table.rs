@@ -374,17 +374,28 @@ pub(crate) fn read_rows<R>(
     columns: impl FnOnce(&[String]) -> Vec<Column<R>>,
     blank: impl Fn() -> R,
 ) -> Result<Vec<R>, FileError> {
-    // The library checks a damaged page with assertions, so what it says of one is a panic.
-    let read = || read_unguarded(path, columns, blank);
+    let mut rows: Vec<R> = Vec::new();
+    guarded(path, || read_groups(path, columns, blank, |group| rows.append(group)))?;
+    Ok(rows)
+}
+
+/// Hands the rows of a table to `each`, a group at a time.
+pub(crate) fn read_each<R: Row>(path: &Path, mut each: impl FnMut(&[R])) -> Result<(), FileError> {
+    guarded(path, || read_groups(path, |_| R::columns(), R::default, |group| each(group)))
+}
+
+/// The library checks a damaged page with assertions, so what it says of one is a panic.
+fn guarded(path: &Path, read: impl FnOnce() -> Result<(), FileError>) -> Result<(), FileError> {
     std::panic::catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(FileError::parquet("read", path, &damaged())))
 }
 
-fn read_unguarded<R>(
+fn read_groups<R>(
     path: &Path,
     columns: impl FnOnce(&[String]) -> Vec<Column<R>>,
     blank: impl Fn() -> R,
-) -> Result<Vec<R>, FileError> {
+    mut each: impl FnMut(&mut Vec<R>),
+) -> Result<(), FileError> {
     let file = File::open(path).map_err(|e| FileError::io("read", path, &e))?;
     let broken = |e: ParquetError| FileError::parquet("read", path, &e);
     let reader = SerializedFileReader::new(file).map_err(broken)?;
@@ -408,13 +419,14 @@ fn read_unguarded<R>(
         let group = reader.get_row_group(i).map_err(broken)?;
         let count = usize::try_from(group.metadata().num_rows()).ok();
         let count = count.filter(|n| *n <= ROWS_PER_GROUP).ok_or_else(|| broken(damaged()))?;
-        let start = rows.len();
+        rows.clear();
         rows.extend((0..count).map(|_| blank()));
         for (index, column) in &wanted {
-            column.read(&mut rows[start..], group.as_ref(), *index).map_err(broken)?;
+            column.read(&mut rows, group.as_ref(), *index).map_err(broken)?;
         }
+        each(&mut rows);
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn damaged() -> ParquetError {

@@ -25,9 +25,9 @@ impl Curves {
     pub(crate) fn read(dir: &Path) -> Result<Self, ReportError> {
         let results = Results::read(dir)?;
         Ok(Self {
-            fcts_us: results.fcts_us(),
-            slowdowns: results.slowdowns(),
-            long_flows_gbps: results.long_flows_gbps(),
+            fcts_us: results.fcts_us,
+            slowdowns: results.slowdowns,
+            long_flows_gbps: results.long_flows_gbps,
             summary: results.summary,
             command: results.manifest.command,
         })

@@ -46,17 +46,17 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
 }
 
 fn messages(results: &Results) -> Result<Markup, ReportError> {
-    let (fcts, long) = (results.fcts_us(), results.long_flows_gbps());
+    let (fcts, long) = (&results.fcts_us, &results.long_flows_gbps);
     Ok(html! {
-        @if !long.is_empty() { (long_flows(&[long], &[])?) }
+        @if !long.is_empty() { (long_flows(std::slice::from_ref(long), &[])?) }
         @if fcts.is_empty() {
             p.empty {
                 "No measured message completed, so there are no completion times and slowdowns."
             }
         } @else {
             div.pair {
-                (completion_times(&[fcts], &[])?)
-                (slowdowns(&[results.slowdowns()], &[])?)
+                (completion_times(std::slice::from_ref(fcts), &[])?)
+                (slowdowns(std::slice::from_ref(&results.slowdowns), &[])?)
             }
             (by_size(&results.summary)?)
         }

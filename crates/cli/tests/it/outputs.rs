@@ -73,7 +73,7 @@ fn what_a_transport_gave_up_is_counted_by_cause() {
     for label in ["messages failed", "failed: timed out"] {
         assert!(stdout.contains(label), "{stdout}");
     }
-    assert!(stderr.contains("3 of the measured messages failed"), "{stderr}");
+    assert!(stderr.contains("3 of the measured messages were given up"), "{stderr}");
     let page = fs::read_to_string(dir.path().join("out/x/report.html")).unwrap();
     assert!(page.contains("messages failed") && page.contains("failed: timed out 3"));
 }
