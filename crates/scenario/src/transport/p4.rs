@@ -6,7 +6,7 @@ use nic::nano::config::{Config, ConfigError};
 use nic::nano::endpoint::{FRAMING, Nano, Runs};
 use units::Dur;
 
-use super::nano::{Timeouts, buffers};
+use super::nano::{Timeouts, buffers, kept};
 use super::{Around, Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
@@ -37,6 +37,7 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
         first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
         longest: u64::from(config.longest()),
+        kept: kept(table, true),
         telemetry,
         ..Transport::new(
             framing,
