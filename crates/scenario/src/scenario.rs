@@ -145,6 +145,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
     transport::check_telemetry(&tables.transport, &transports, &topology)?;
+    transport::check_links(&tables.transport, &transports, &topology);
     let queue = queue::read(&mut tables.queue, &transports, dir)?;
     lossless::check_memory(&tables.queue, &queue, &topology)?;
     let pfc = lossless::read_pfc(&mut tables.queue, &queue, &topology)?;

@@ -6,7 +6,7 @@ use nic::nano::config::{Config, ConfigError};
 use nic::nano::endpoint::{FRAMING, Nano, Runs};
 use units::Dur;
 
-use super::nano::{Timeouts, buffers};
+use super::nano::{Timeouts, buffers, kept};
 use super::{Around, Need, Signals, Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
@@ -44,6 +44,7 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
             classes: Need::Uses,
             message_priorities: false,
         },
+        kept: kept(table, true),
         telemetry,
         ..Transport::new(
             framing,
