@@ -228,7 +228,7 @@ impl Device {
                 let at = now + self.nano.config().ingress();
                 self.bypassing.push_back((at, frame.to_vec()));
             }
-            Arrived::Payload { key, rx_msg_id, request, is_last, ends_here } => {
+            Arrived::Payload { key, rx_msg_id, request, is_last, ends_here, .. } => {
                 self.store(key, rx_msg_id, request, frame);
                 if is_last {
                     let bytes = self.buffers.get_mut(usize::from(rx_msg_id)).map(std::mem::take);

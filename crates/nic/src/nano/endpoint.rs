@@ -128,7 +128,9 @@ pub(super) enum Arrived {
         rx_msg_id: u16,
         /// What its packet said in the lookup.
         request: Request,
-        /// The message is whole with it.
+        /// The application has it already: the NIC had forgotten the message.
+        is_placed: bool,
+        /// The message is whole with it, for the first time.
         is_last: bool,
         /// The message is for the program, not for the host.
         ends_here: bool,
@@ -200,8 +202,13 @@ impl Nano {
         match event {
             Event::Delivered { message: (number, context), packets } => {
                 let id = self.packetization.id_of(number, context);
-                let over = id.and_then(|id| self.packetization.delivered(at, id, packets));
-                if let Some(tag) = over {
+                let Some(id) = id else { return };
+                // What was never sent cannot have come: a peer that says so is not believed.
+                let sent = self.packetization.sent(id);
+                if packets & !sent != 0 {
+                    fx.count(Stat::Rejected);
+                }
+                if let Some(tag) = self.packetization.delivered(at, id, packets & sent) {
                     self.finish(MsgId(tag));
                     fx.acked(MsgId(tag));
                 }
@@ -513,7 +520,7 @@ impl Nano {
             self.frame.resize(self.frame.len() + pkt.span.len as usize, 0);
         }
         match self.arrive(cx, Some(pkt.src), pkt.carries_payload(), Some(key)) {
-            Arrived::Payload { .. } if pkt.span.len > 0 => {
+            Arrived::Payload { is_placed: false, .. } if pkt.span.len > 0 => {
                 cx.fx.place(key, pkt.span.offset, pkt.span.len);
             }
             // There is no software beside the simulated NIC.
@@ -547,13 +554,15 @@ impl Nano {
         if ingress.drop || !carries_payload || !info.is_new_pkt {
             return Arrived::Nothing;
         }
-        let (rx_msg_id, is_last) = (ingress.rx_msg_id, ingress.is_last_pkt);
+        let rx_msg_id = ingress.rx_msg_id;
         let key = self.units.key();
-        if is_last {
-            self.units.complete(rx_msg_id);
+        let is_last = ingress.is_last_pkt && self.units.complete(rx_msg_id);
+        if ingress.is_last_pkt && !is_last {
+            // The simulated application hears of a message once; this counts the promise broken.
+            cx.fx.count(Stat::DeliveredTwice);
         }
-        let ends_here = ingress.to == To::Nobody;
-        Arrived::Payload { key, rx_msg_id, request, is_last, ends_here }
+        let (is_placed, ends_here) = (info.is_placed, ingress.to == To::Nobody);
+        Arrived::Payload { key, rx_msg_id, request, is_placed, is_last, ends_here }
     }
 
     /// A packet with bytes.

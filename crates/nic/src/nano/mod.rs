@@ -20,6 +20,7 @@ pub mod memory;
 pub mod meta;
 pub mod network;
 pub mod packetization;
+mod past;
 pub mod payload;
 pub mod reassembly;
 pub mod sizing;

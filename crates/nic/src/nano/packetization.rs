@@ -216,6 +216,13 @@ impl Packetization {
         self.messages.get_mut(usize::from(id)).and_then(Option::as_mut)
     }
 
+    /// The packets of message `id` that have been sent. Bit i: packet i.
+    #[must_use]
+    pub fn sent(&self, id: u16) -> u64 {
+        let message = self.messages.get(usize::from(id)).and_then(Option::as_ref);
+        message.map_or(0, |message| message.sent)
+    }
+
     /// A `delivered` event: these packets have arrived. Returns the tag of a message of which all
     /// have; its id is free then.
     pub fn delivered(&mut self, now: Time, id: u16, arrived: u64) -> Option<u64> {

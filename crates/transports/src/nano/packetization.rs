@@ -168,6 +168,12 @@ impl Packetization {
             (_, Kind::Nack { .. }) => below(header.credit),
             (_, _) => below(offset),
         };
+        // What was never sent cannot have come: a peer that says so is not believed.
+        let sent = self.slots[slot].as_ref().map_or(0, |message| message.sent);
+        if delivered & !sent != 0 {
+            fx.count(Stat::Rejected);
+        }
+        let delivered = delivered & sent;
         if self.deliver(slot, delivered, config, fx) {
             return;
         }
