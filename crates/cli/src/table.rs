@@ -72,6 +72,9 @@ fn optional_rows(s: &Summary) -> Vec<(String, String)> {
             rows.extend(job_rows(&format!("{name}: "), &t.jobs));
         }
     }
+    if s.delivered_twice > 0 {
+        rows.push(("messages delivered twice".to_owned(), s.delivered_twice.to_string()));
+    }
     let memory = &s.shared_buffer;
     if memory.max_bytes.is_some() {
         rows.extend([

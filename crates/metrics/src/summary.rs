@@ -47,6 +47,9 @@ pub struct Summary {
     /// From the first transmission of a packet to its acknowledgement; without numbers unless
     /// `measure.packet_latency` is set.
     pub packet_latency_us: PacketLatency,
+    /// Messages that a receiver had forgotten and delivered a second time, over the whole run. Always 0
+    /// unless a NIC is told to remember the last messages only (`remember`).
+    pub delivered_twice: u64,
     /// What happened to packets, over the whole run.
     pub packets: Packets,
     /// Retransmission timeouts by cause, over the whole run.
@@ -380,6 +383,7 @@ mod tests {
             jobs: JobStats::default(),
             rtt_us: Spread::default(),
             packet_latency_us: PacketLatency::default(),
+            delivered_twice: 0,
             packets: Packets::default(),
             timeouts: Timeouts::default(),
             queue_bytes: QueueBytes::default(),
@@ -415,7 +419,7 @@ mod tests {
             packet_hops
             fct_us.mean fct_us.p50 fct_us.p90 fct_us.p99 fct_us.max fct_us.stdev
             slowdown.mean slowdown.p50 slowdown.p99 last_completion_us goodput_gbps utilization
-            packets.data_sent packets.control_sent packets.retransmitted packets.trimmed
+            delivered_twice packets.data_sent packets.control_sent packets.retransmitted packets.trimmed
             packets.bounced packets.dropped packets.host_dropped packets.ecn_marked packets.pfc_pauses
             packets.fast_retransmits packets.spurious_fast_retransmits timeouts.total timeouts.head timeouts.tail
             timeouts.retransmission timeouts.other timeouts.spurious

@@ -427,6 +427,10 @@ fn packets(summary: &Summary) -> Markup {
         ("- other", timeouts.other, "none of these"),
         ("- spurious", timeouts.spurious, "what was sent again was there already"),
     ];
+    if summary.delivered_twice > 0 {
+        let forgotten = "messages that a NIC had forgotten (`remember`)";
+        rows.push(("Delivered twice", summary.delivered_twice, forgotten));
+    }
     let of_memory = [
         ("Over the threshold", shared_buffer.over_threshold, "dropped: a full share of the memory"),
         ("Memory exhausted", shared_buffer.exhausted, "dropped: no room in the switch"),

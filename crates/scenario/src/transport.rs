@@ -77,11 +77,17 @@ pub(crate) struct Transport {
     pub(crate) acknowledges: Option<Acknowledges>,
     /// Makes the endpoint of one host.
     pub(crate) endpoint: MakeEndpoint,
+    /// Another `endpoint`, for a network in which packets live for no longer than a given time; `None`
+    /// if it is the same everywhere.
+    pub(crate) for_life: Option<ForLife>,
 }
 
 /// Makes the endpoint of one host. `None` for a configuration that the transport refuses, which reading has
 /// checked.
 pub(crate) type MakeEndpoint = Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>;
+
+/// Makes what makes endpoints, from the longest life of a packet.
+pub(crate) type ForLife = Box<dyn Fn(Dur) -> MakeEndpoint + Send + Sync>;
 
 impl Transport {
     /// A transport of class 0 with nothing special: it sends without waiting for an answer, over the
@@ -104,6 +110,7 @@ impl Transport {
             life_max: None,
             acknowledges: None,
             endpoint,
+            for_life: None,
         }
     }
 }
@@ -170,6 +177,15 @@ pub(crate) fn read(
 impl Transports {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Transport> {
         self.list.iter()
+    }
+
+    /// No packet is under way for longer than `life`.
+    pub(crate) fn set_packet_life(&mut self, life: Dur) {
+        for transport in &mut self.list {
+            if let Some(for_life) = &transport.for_life {
+                transport.endpoint = for_life(life);
+            }
+        }
     }
 
     /// The longest packet of all of them.
