@@ -8,7 +8,7 @@
 //!   transmit ────────────────────────────┘            └──► software: Output::Packet
 //! ```
 //!
-//! The law of time is that of docs/nanotransport.md; a payload stage lengthens both ways by its cycles.
+//! The law of time is that of docs/nic.md; a payload stage lengthens both ways by its cycles.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,7 +28,7 @@ use super::payload::{PayloadStage, Place};
 use super::reassembly::Request;
 use crate::ir;
 
-/// The shortest frame that the NIC takes, bytes (nanotransport.md, section 12: others are dropped).
+/// The shortest frame that the NIC takes, bytes (nic.md, section 12: others are dropped).
 const SHORTEST: usize = 65;
 
 /// What a NIC tells its host.

@@ -1,5 +1,5 @@
 //! The NIC as an [`Endpoint`]: simulated packets in and out of the two pipelines, and the law of time of
-//! docs/nanotransport.md, whose rules are cited by number.
+//! docs/nic.md, whose rules are cited by number.
 //!
 //! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by nothing
 //! else, so that it may run ahead by the way in (rule 1); what it does to the sending side, and what the

@@ -76,7 +76,7 @@ fn lines(files: &[&str]) -> (usize, usize) {
 /// Issue 8: "lines of P4 per program beside the paper's 376 and 520".
 #[test]
 fn the_page_says_how_long_programs_are() {
-    let page = folder().join("../docs/nanotransport.md");
+    let page = folder().join("../docs/nic.md");
     let page = std::fs::read_to_string(page).unwrap();
     let mut named = Vec::new();
     for row in page.lines().filter(|line| line.starts_with("| `p4/")) {
@@ -91,7 +91,7 @@ fn the_page_says_how_long_programs_are() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".p4") {
             let rows = named.iter().filter(|file| **file == name).count();
-            assert_eq!(rows, 1, "{name} has a row of its own in docs/nanotransport.md");
+            assert_eq!(rows, 1, "{name} has a row of its own in docs/nic.md");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Two implementations of the programmable NIC that share nothing but the headers, the native models
 //! (`ndp-nano`, `homa-nano`, `homatr-nano`) and the P4 programs on the NIC's blocks (`p4`), send the same packets
 //! at the same picosecond: on the incast of the nanoTransport paper, and in a hundred drawn scenarios.
-//! docs/nanotransport.md, "Timing and order", is what both follow.
+//! docs/nic.md, "Timing and order", is what both follow.
 
 use std::path::Path;
 

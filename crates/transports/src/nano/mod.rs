@@ -209,7 +209,7 @@ fn describes(pkt: &Packet, header: &Repr) -> bool {
         && (u64::from(pkt.span.len) == rest || empty)
 }
 
-/// The path of a packet to `dst`, of message `msg` or in answer to it (docs/nanotransport.md, rule 11): all of a
+/// The path of a packet to `dst`, of message `msg` or in answer to it (docs/nic.md, rule 11): all of a
 /// message take one, as long as it is up.
 fn path(cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
     let paths = cx.net.paths(dst);
