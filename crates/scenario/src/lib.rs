@@ -41,6 +41,7 @@ mod traffic;
 mod transport;
 mod warnings;
 
+pub use self::p4::{CheckedProgram, Entries, check_program};
 pub use command::command_line;
 pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};
 pub use distribution::size_distribution;
@@ -49,7 +50,6 @@ pub use error::Error;
 pub use fabric::Progress;
 pub use files::read_text;
 pub use measure::Measure;
-pub use p4::{CheckedProgram, Entries, check_program};
 pub use packet_latency::Latencies;
 pub use reader::{Knob, Reader};
 pub use registry::list;

@@ -221,7 +221,9 @@ fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Resu
     let most = Bytes(transport.longest);
     Err(error.hint(if longest > BUFFER_MAX {
         let ever = Bytes(BUFFER_MAX);
-        format!("{most} at most, {ever} with larger [[transport.buffer]]; `ndp` or `homa` carry more")
+        format!(
+            "{most} at most, {ever} with larger [[transport.buffer]]; `ndp` or `homa` carry more"
+        )
     } else {
         format!("{most} at most, or larger [[transport.buffer]]")
     }))

@@ -28,12 +28,12 @@ use crate::reader::Reader;
 use crate::registry::{Kind, TRANSPORTS};
 use crate::routing::Mode;
 
+pub(crate) use self::p4::p4;
 pub(crate) use cbr::cbr;
 pub(crate) use homa::{homa, homa_tr};
 pub(crate) use mptcp::{mmptcp, mptcp, packet_scatter};
 pub(crate) use nano::{homa_nano, homatr_nano, ndp_nano};
 pub(crate) use ndp::ndp;
-pub(crate) use p4::p4;
 pub(crate) use phost::phost;
 pub(crate) use rdma::{dcqcn, fast_rate, hpcc, patched_timely, rdma, swift, timely};
 pub(crate) use tcp::{newreno, tcp};

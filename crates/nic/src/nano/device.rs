@@ -26,7 +26,7 @@ use super::frame::OUTER;
 use super::meta::{carried_id, host_of};
 use super::payload::{PayloadStage, Place};
 use super::reassembly::Request;
-use crate::ir;
+use p4::ir;
 
 /// The shortest frame that the NIC takes, bytes (nic.md, section 12: others are dropped).
 const SHORTEST: usize = 65;

@@ -25,8 +25,8 @@ use super::generator::{Class, Control, Pacer};
 use super::meta::{Egress, Ingress, To, carried_id, host_of, ip_of};
 use super::packetization::{DataPacket, Outgoing, Packetization};
 use super::reassembly::Request;
-use crate::ir::{self, PipelineId};
-use crate::program::Program;
+use p4::ir::{self, PipelineId};
+use p4::program::Program;
 
 /// How a NIC cuts messages into packets.
 pub const FRAMING: Framing = Framing { payload: PAYLOAD, overhead: OVERHEAD };

@@ -16,8 +16,8 @@ use super::meta::{Egress, carried_id, host_of};
 use super::packetization::Credit;
 use super::reassembly::{Info, Key, Reassembly, Request};
 use super::srpt::{Choice, Entry, Scheduler};
-use crate::ir::{self, ExternId};
-use crate::program::Externs;
+use p4::ir::{self, ExternId};
+use p4::program::Externs;
 
 /// What a packet does to the sending side, or tells the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

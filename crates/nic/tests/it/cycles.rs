@@ -7,8 +7,8 @@ use crate::shipped;
 
 use std::collections::BTreeMap;
 
+use p4::ir::{self, ExternId, StmtKind};
 use shipped::{HOMA_TR, compile, compile_changed};
-use trimline_nic::ir::{self, ExternId, StmtKind};
 
 /// Cycles from a request of a read-modify-write unit to its answer.
 const LATENCY: u32 = 2;
