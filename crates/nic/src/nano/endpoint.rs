@@ -117,7 +117,7 @@ pub struct Nano {
 
 /// What becomes of an arriving packet's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrived {
+pub enum Arrived {
     /// There is none that would be wanted.
     Nothing,
     /// It belongs to a message.
@@ -565,8 +565,10 @@ impl Nano {
         Arrived::Payload { key, rx_msg_id, request, is_placed, is_last, ends_here }
     }
 
-    /// A packet with bytes.
-    pub(super) fn receive_frame(
+    /// A packet with bytes, beginning with Ethernet: runs the ingress pipeline over `frame`, which came
+    /// from `src` if that is a host of this network, and says what is to be done with the payload.
+    /// `chopped`: a switch has cut that off.
+    pub fn receive_frame(
         &mut self,
         cx: &mut Cx<'_>,
         src: Option<HostId>,
@@ -582,22 +584,24 @@ impl Nano {
     }
 
     /// The headers of the packet that was made last.
-    pub(super) fn headers(&self) -> &[u8] {
+    #[must_use]
+    pub fn headers(&self) -> &[u8] {
         &self.frame
     }
 
     /// Keep the messages that the program sends of its own for [`Nano::own_message`].
-    pub(super) fn keep_own_messages(&mut self) {
+    pub fn keep_own_messages(&mut self) {
         self.own = Some(VecDeque::new());
     }
 
     /// A message of the program's own that takes effect now.
-    pub(super) fn own_message(&mut self) -> Option<OwnMessage> {
+    pub fn own_message(&mut self) -> Option<OwnMessage> {
         self.own.as_mut()?.pop_front()
     }
 
     /// Sizes and times.
-    pub(super) fn config(&self) -> &Config {
+    #[must_use]
+    pub const fn config(&self) -> &Config {
         &self.config
     }
 }

@@ -4,11 +4,11 @@ use crate::shipped;
 
 use std::collections::BTreeMap;
 
+use crate::bytes::device::Output;
+use crate::bytes::network::{Fate, Network};
 use proptest::prelude::*;
 use shipped::{compile, config, device};
 use trimline_nic::nano::config::Config;
-use trimline_nic::nano::device::Output;
-use trimline_nic::nano::network::{Fate, Network};
 use units::{Dur, HostId, Rate};
 use wire::nano::Protocol;
 

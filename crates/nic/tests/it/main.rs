@@ -1,5 +1,6 @@
 //! Every integration test of the crate, in one binary: one link instead of many.
 
+mod bytes;
 mod conformance;
 mod cycles;
 mod dcqcn;

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::bytes::device::Device;
+use crate::bytes::payload::PayloadStage;
 use endpoint::{
     Cx, Draw, Effects, Endpoint, Flags, Msg, NetView, Packet, Purpose, Span, Submit, Tx, TxPort,
 };
@@ -11,9 +13,7 @@ use p4::interp::Machine;
 use p4::ir;
 use testkit::Star;
 use trimline_nic::nano::config::Config;
-use trimline_nic::nano::device::Device;
 use trimline_nic::nano::endpoint::Nano;
-use trimline_nic::nano::payload::PayloadStage;
 use units::{Dur, HostId, MsgId, Rate, Time};
 use wire::nano::{Header, Kind, Protocol, Repr};
 
