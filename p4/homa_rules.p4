@@ -4,7 +4,7 @@
 
 /// Homa-Tr: chopped packets are reported with a NACK. Otherwise they are ignored.
 const bool TRIM = false;
-/// As published, without the repairs E2 and E9 (docs/nanotransport.md): what a NACK reports
+/// As published, without the repairs E2 and E9 (docs/nic.md): what a NACK reports
 /// always waits for a GRANT, and duplicates are not answered.
 const bool STRICT_PAPER = false;
 /// E3: a chopped packet lets the receiver grant another, as in NDP.

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use nic::interp::Machine;
-use nic::ir::{self, ExternId, PipelineId};
-use nic::program::{Externs, Program};
+use p4::interp::Machine;
+use p4::ir::{self, ExternId, PipelineId};
+use p4::program::{Externs, Program};
 
 /// The blocks, with one answer to each question: a packet in the middle of a message.
 struct Blocks {
@@ -32,7 +32,7 @@ impl Externs for Blocks {
 fn compile(file: &str) -> Arc<ir::Program> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4");
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
-    Arc::new(nic::p4::compile(&text, file, &[]).expect("a program of p4/"))
+    Arc::new(p4::front::compile(&text, file, &[]).expect("a program of p4/"))
 }
 
 /// A frame of a protocol, its transport header with these flags and a message of 20 packets.

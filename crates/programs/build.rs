@@ -1,11 +1,11 @@
-//! Compiles the programs of `p4/` to Rust (`nic::rust`), a module for each.
+//! Compiles the programs of `p4/` to Rust (`p4::rust`), a module for each.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::{env, fs};
 
-use nic::p4::Diagnostic;
+use p4::front::Diagnostic;
 
 #[path = "tests/agree/draw.rs"]
 mod draw;
@@ -42,9 +42,9 @@ fn main() {
     let (mut modules, mut table) = (String::new(), String::new());
     for (name, file, constants) in PROGRAMS {
         let program = Arc::new(compiled(&p4, file, constants));
-        let title = nic::rust::type_name(name);
+        let title = p4::rust::type_name(name);
         let _ = writeln!(modules, "pub(super) mod {name} {{\nuse super::*;\n");
-        modules += &nic::rust::generate(&program, name);
+        modules += &p4::rust::generate(&program, name);
         modules += "}\n\n";
         let _ = writeln!(
             table,
@@ -75,11 +75,11 @@ fn variant((name, file, constants): &Variant) -> String {
 }
 
 /// A program of `p4/`. Its mistakes end the build.
-fn compiled(p4: &Path, file: &str, constants: &[(&str, i128)]) -> nic::ir::Program {
+fn compiled(p4: &Path, file: &str, constants: &[(&str, i128)]) -> p4::ir::Program {
     let text = |name: &str| fs::read_to_string(p4.join(name)).map_err(|e| e.to_string());
     let constants: Vec<(String, i128)> =
         constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-    nic::p4::compile(&text, file, &constants).unwrap_or_else(|diagnostics| {
+    p4::front::compile(&text, file, &constants).unwrap_or_else(|diagnostics| {
         let all: Vec<String> = diagnostics.iter().map(Diagnostic::to_string).collect();
         panic!("{}", all.join("\n"))
     })
@@ -90,10 +90,10 @@ fn drawn_programs() -> String {
     let (mut modules, mut table) = (String::new(), String::new());
     for number in 0..draw::PROGRAMS {
         let program = Arc::new(draw::program(number));
-        let checked = nic::ir::check(&program);
+        let checked = p4::ir::check(&program);
         checked.unwrap_or_else(|fault| panic!("drawn {number}: {fault}\n{program}"));
         let _ = writeln!(modules, "mod drawn{number} {{\nuse super::*;\n");
-        modules += &nic::rust::generate(&program, "Drawn");
+        modules += &p4::rust::generate(&program, "Drawn");
         modules += "}\n\n";
         let _ = writeln!(table, "{number} => Box::new(drawn{number}::Drawn::new(program)),");
     }

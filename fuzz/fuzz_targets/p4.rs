@@ -6,23 +6,23 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use nic::interp::Machine;
-use nic::program::{NoExterns, Program};
-use nic::{ir, p4, rust};
+use p4::interp::Machine;
+use p4::program::{NoExterns, Program};
+use p4::{front, ir, rust};
 
 /// Programs to spoil, and what they include.
 const PROGRAMS: &[(&str, &str)] = &[
     ("ndp.p4", include_str!("../../p4/ndp.p4")),
     ("homa.p4", include_str!("../../p4/homa.p4")),
-    ("flow_counter.p4", include_str!("../../crates/nic/tests/small/flow_counter.p4")),
-    ("ecn_echo.p4", include_str!("../../crates/nic/tests/small/ecn_echo.p4")),
-    ("source_route.p4", include_str!("../../crates/nic/tests/small/source_route.p4")),
+    ("flow_counter.p4", include_str!("../../crates/p4/tests/small/flow_counter.p4")),
+    ("ecn_echo.p4", include_str!("../../crates/p4/tests/small/ecn_echo.p4")),
+    ("source_route.p4", include_str!("../../crates/p4/tests/small/source_route.p4")),
 ];
 const INCLUDES: &[(&str, &str)] = &[
     ("headers.p4", include_str!("../../p4/headers.p4")),
     ("homa_rules.p4", include_str!("../../p4/homa_rules.p4")),
     ("ndp_rules.p4", include_str!("../../p4/ndp_rules.p4")),
-    ("box.p4", include_str!("../../crates/nic/tests/small/box.p4")),
+    ("box.p4", include_str!("../../crates/p4/tests/small/box.p4")),
 ];
 
 fuzz_target!(|data: &[u8]| {
@@ -43,7 +43,7 @@ fn compile(text: &str) {
         None if name == "main.p4" => Ok(text.to_owned()),
         None => Err("there is none".to_owned()),
     };
-    let compiled = p4::check(&files, "main.p4", &[]);
+    let compiled = front::check(&files, "main.p4", &[]);
     for diagnostic in &compiled.diagnostics {
         assert!(!diagnostic.to_string().is_empty());
     }

@@ -1,5 +1,5 @@
 // The architecture of the nanoTransport NIC (SOSR 2021; specs/nanotransport.md, sections 2-4, 9):
-// what a transport program finds around its two pipelines. docs/nanotransport.md explains the blocks.
+// what a transport program finds around its two pipelines. docs/nic.md explains the blocks.
 //
 //   wire -> IngressParser -> Ingress -> reassembly -> application
 //   application -> packetization -> arbiter -> Egress -> EgressDeparser -> wire

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-use nic::ir;
-use nic::state::State;
+use p4::ir;
+use p4::state::State;
 use scenario::{Diagnostic, Entries, Source, check_program, read_text};
 
 use crate::args::P4Check;

@@ -148,7 +148,7 @@ fn print(sizing: &Sizing) -> Ended {
     say(distribution)?;
     let (fit, longest) = (percent(1.0 - too_long_share), Bytes(*longest_bytes));
     say(format_args!(
-        "{fit} of the messages have at most {longest}; only of them is the talk here"
+        "{fit} of the messages have at most {longest}; the figures below cover only these"
     ))?;
     let mut table = Table::new();
     let header = ["buffers of", "how many", "messages", "utilisation"];

@@ -81,11 +81,14 @@ pub enum Stat {
     SpuriousFastRetransmit,
     /// A packet found the transmit queue of its host's interface full and was lost before the link.
     HostDrop,
+    /// A receiver had forgotten a message that it had delivered, and delivered it again. Only
+    /// transports that are told to forget so soon count this; for all others it is a defect.
+    DeliveredTwice,
 }
 
 impl Stat {
     /// How many there are, for tables indexed by `stat as usize`.
-    pub const COUNT: usize = 12;
+    pub const COUNT: usize = 13;
 }
 
 /// The effects of one call, in order. Reused between calls: pushing allocates only to warm up.

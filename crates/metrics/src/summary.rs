@@ -48,6 +48,9 @@ pub struct Summary {
     /// From the first transmission of a packet to its acknowledgement; without numbers unless
     /// `measure.packet_latency` is set.
     pub packet_latency_us: PacketLatency,
+    /// Messages that a receiver had forgotten and delivered a second time, over the whole run. Always 0
+    /// unless a NIC is told to remember the last messages only (`remember`).
+    pub delivered_twice: u64,
     /// What happened to packets, over the whole run.
     pub packets: Packets,
     /// Retransmission timeouts by cause, over the whole run.
@@ -399,6 +402,7 @@ mod tests {
             jobs: JobStats::default(),
             rtt_us: Spread::default(),
             packet_latency_us: PacketLatency::default(),
+            delivered_twice: 0,
             packets: Packets::default(),
             timeouts: Timeouts::default(),
             queue_bytes: QueueBytes::default(),

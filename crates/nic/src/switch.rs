@@ -6,8 +6,8 @@ use std::sync::Arc;
 use endpoint::{Flags, HDR_MAX, Packet, Pipeline, Then, Verdict};
 use wire::frame::mirror_trimmed;
 
-use crate::ir::{self, PipelineId};
-use crate::program::{NoExterns, Program};
+use p4::ir::{self, PipelineId};
+use p4::program::{NoExterns, Program};
 
 /// Room for Ethernet, IPv4, UDP and the longest transport header.
 const FRAME_MAX: usize = 42 + HDR_MAX;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use nic::ir;
-use nic::program::{Externs, Program};
+use p4::ir;
+use p4::program::{Externs, Program};
 
 /// A program that this crate has been built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +34,14 @@ pub const PROGRAMS: &[Variant] = &generated::PROGRAMS;
 mod generated {
     use std::sync::Arc;
 
-    use nic::bits;
-    use nic::ir::{
+    use p4::bits;
+    use p4::ir::{
         self, CounterId, ErrorId, ExternId, NO_ERROR, NO_MATCH, PACKET_TOO_SHORT, PipelineId,
         RegisterId, TableId,
     };
-    use nic::program::{Externs, Parsed, Program};
-    use nic::rust::{Context, Exit};
-    use nic::state::State;
+    use p4::program::{Externs, Parsed, Program};
+    use p4::rust::{Context, Exit};
+    use p4::state::State;
 
     use super::Variant;
 

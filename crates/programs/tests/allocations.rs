@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use endpoint::{Cx, Endpoint, Msg, Packet, Submit, Tx, TxPort};
-use nic::interp::Machine;
 use nic::nano::config::Config;
 use nic::nano::endpoint::{Nano, Runs};
+use p4::interp::Machine;
 use testkit::{Bottleneck, Link, Net};
 use units::{Dur, HostId, Rate, TimerId};
 use wire::nano::Protocol;
@@ -54,7 +54,7 @@ fn allocates_little(file: &str, constants: &[(&str, i128)], protocol: Protocol) 
     let files = |name: &str| std::fs::read_to_string(dir.join(name)).map_err(|e| e.to_string());
     let constants: Vec<_> =
         constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-    let program = Arc::new(nic::p4::compile(&files, file, &constants).unwrap());
+    let program = Arc::new(p4::front::compile(&files, file, &constants).unwrap());
     for interpreted in [true, false] {
         let allocations = Arc::new(AtomicU64::new(0));
         let make = |_| {

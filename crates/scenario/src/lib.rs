@@ -42,6 +42,7 @@ mod traffic;
 mod transport;
 mod warnings;
 
+pub use self::p4::{CheckedProgram, Entries, check_program};
 pub use check::Estimate;
 pub use command::command_line;
 pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};
@@ -51,7 +52,6 @@ pub use error::Error;
 pub use fabric::Progress;
 pub use files::read_text;
 pub use measure::Measure;
-pub use p4::{CheckedProgram, Entries, check_program};
 pub use packet_latency::Latencies;
 pub use reader::{Knob, Reader};
 pub use registry::list;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use nic::interp::Machine;
-use nic::ir;
-use nic::program::{Externs, Program};
+use p4::interp::Machine;
+use p4::ir;
+use p4::program::{Externs, Program};
 
 pub use entries::Entries;
 
@@ -118,10 +118,10 @@ pub fn check_program(
         true => Ok(main.text.clone()),
         false => files::read_text(&dir.join(name)),
     };
-    let nic::p4::Compiled { program, diagnostics } =
-        nic::p4::check(&text_of, &main.name, constants);
+    let p4::front::Compiled { program, diagnostics } =
+        p4::front::check(&text_of, &main.name, constants);
     let (warnings, errors) =
-        diagnostics.iter().partition::<Vec<_>, _>(|d| d.severity == nic::p4::Severity::Warning);
+        diagnostics.iter().partition::<Vec<_>, _>(|d| d.severity == p4::front::Severity::Warning);
     let drawn = |all: Vec<_>| all.into_iter().map(|found| located(found, main)).collect();
     CheckedProgram {
         program,
@@ -131,7 +131,7 @@ pub fn check_program(
 }
 
 /// What the compiler found in `main` or in what it includes, which is named as seen from `main`.
-fn located(found: &nic::p4::Diagnostic, main: &Source) -> Diagnostic {
+fn located(found: &p4::front::Diagnostic, main: &Source) -> Diagnostic {
     let mut name = found.file().to_owned();
     if name != main.name && !name.starts_with('<') {
         name = Path::new(&main.name).with_file_name(name).display().to_string();

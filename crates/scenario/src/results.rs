@@ -62,6 +62,7 @@ impl Results {
             rtt_us: rtts.iter().map(|(rtt, _)| rtt.as_us_f64()).collect(),
             jobs: metrics::fold_jobs(jobs.iter()),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
+            delivered_twice: outcome.counters.stat(Stat::DeliveredTwice),
             packets: packets(outcome),
             timeouts: timeouts(outcome),
             queue_bytes: QueueBytes {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fabric::Topology;
+use queues::QueueSpec;
 use units::{Dur, Time};
 
 use crate::check::demand::Demand;
@@ -140,7 +141,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let topology = topology::read(&mut tables.topology, dir)?;
     let hosts = topology.hosts();
     let around = Around { mode, hosts, dir };
-    let transports = transport::read(&mut tables.transport, &around)?;
+    let mut transports = transport::read(&mut tables.transport, &around)?;
     routing::check(&tables.routing, mode, &transports)?;
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
@@ -171,6 +172,9 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         life::check(table, transport, longest_life)?;
     }
+    // For how long pauses stop a packet has no bound.
+    let lossless = queues.iter().any(|queue| matches!(queue, QueueSpec::Lossless(_)));
+    transports.set_packet_life(if lossless { Dur::MAX } else { longest_life });
 
     let links_at = tables.topology.place("link");
     let view = View {

@@ -186,6 +186,9 @@ fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
     Err(error.hint("its messages have no end: `size = \"unbounded\"`"))
 }
 
+/// The largest buffer that a NIC can have, bytes: lengths have 16 bits, buffers whole words.
+const BUFFER_MAX: u64 = 65_472;
+
 /// Check that `transport` carries messages as long as the longest, where that is known before the run.
 fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
     let drawn = ["size", "distribution", "distribution_file"];
@@ -217,7 +220,15 @@ fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Resu
     let key = table.likeliest(&keys);
     let message = format!("this transport carries {what}: the NIC has no buffer for it");
     let error = table.error(key.unwrap_or("kind"), message, "too long");
-    Err(error.hint(format!("{} at most, or larger [[transport.buffer]]", Bytes(transport.longest))))
+    let most = Bytes(transport.longest);
+    Err(error.hint(if longest > BUFFER_MAX {
+        let ever = Bytes(BUFFER_MAX);
+        format!(
+            "{most} at most, {ever} with larger [[transport.buffer]]; `ndp` or `homa` carry more"
+        )
+    } else {
+        format!("{most} at most, or larger [[transport.buffer]]")
+    }))
 }
 
 /// Check that `transport` has windows to cap, if they are to be capped.

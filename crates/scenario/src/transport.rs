@@ -28,12 +28,12 @@ use crate::reader::Reader;
 use crate::registry::{Kind, TRANSPORTS};
 use crate::routing::Mode;
 
+pub(crate) use self::p4::p4;
 pub(crate) use cbr::cbr;
 pub(crate) use homa::{homa, homa_tr};
 pub(crate) use mptcp::{mmptcp, mptcp, packet_scatter};
 pub(crate) use nano::{homa_nano, homatr_nano, ndp_nano};
 pub(crate) use ndp::ndp;
-pub(crate) use p4::p4;
 pub(crate) use phost::phost;
 pub(crate) use rdma::{dcqcn, fast_rate, hpcc, patched_timely, rdma, swift, timely};
 pub(crate) use tcp::{newreno, tcp};
@@ -115,11 +115,17 @@ pub(crate) struct Transport {
     pub(crate) kept: Option<&'static str>,
     /// Makes the endpoint of one host.
     pub(crate) endpoint: MakeEndpoint,
+    /// Another `endpoint`, for a network in which packets live for no longer than a given time; `None`
+    /// if it is the same everywhere.
+    pub(crate) for_life: Option<ForLife>,
 }
 
 /// Makes the endpoint of one host. `None` for a configuration that the transport refuses, which reading has
 /// checked.
 pub(crate) type MakeEndpoint = Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>;
+
+/// Makes what makes endpoints, from the longest life of a packet.
+pub(crate) type ForLife = Box<dyn Fn(Dur) -> MakeEndpoint + Send + Sync>;
 
 impl Transport {
     /// A transport of class 0 with nothing special: it sends without waiting for an answer, over the
@@ -144,6 +150,7 @@ impl Transport {
             acknowledges: None,
             kept: None,
             endpoint,
+            for_life: None,
         }
     }
 }
@@ -253,6 +260,15 @@ impl Transports {
     /// The one at this place among the names.
     pub(crate) fn at(&self, place: u8) -> Option<&Transport> {
         self.list.get(usize::from(place)).or(self.list.last())
+    }
+
+    /// No packet is under way for longer than `life`.
+    pub(crate) fn set_packet_life(&mut self, life: Dur) {
+        for transport in &mut self.list {
+            if let Some(for_life) = &transport.for_life {
+                transport.endpoint = for_life(life);
+            }
+        }
     }
 
     /// The longest packet of all of them.

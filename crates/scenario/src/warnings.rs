@@ -1,6 +1,7 @@
 //! What a reader should know before trusting a result, beyond what its messages say
 //! (`metrics::fold_flows` says that).
 
+use endpoint::Stat;
 use fabric::{End, Outcome, WatchdogAction};
 use metrics::{FlowRow, JobRow, Window};
 use units::{Dur, Time};
@@ -37,6 +38,7 @@ pub(crate) fn of(
     warnings.extend(faulted(outcome));
     warnings.extend(late_faults(scenario, outcome));
     warnings.extend(flow_control(scenario, outcome));
+    warnings.extend(delivered_twice(outcome));
     warnings
 }
 
@@ -59,6 +61,17 @@ fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         End::Violated => format!("at {now}, because an invariant was violated,"),
     };
     Some(format!("the run ended {at} before everything measured was done"))
+}
+
+/// Messages that a NIC with a small table had forgotten.
+fn delivered_twice(outcome: &Outcome) -> Option<String> {
+    let twice = outcome.counters.stat(Stat::DeliveredTwice);
+    (twice > 0).then(|| {
+        format!(
+            "messages delivered twice: {twice}, because receivers remember only the last messages \
+             (`remember`); \"lifetime\" delivers each once"
+        )
+    })
 }
 
 /// Jobs that were given up.

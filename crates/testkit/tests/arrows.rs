@@ -9,8 +9,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("wire", &["units"]),
     ("endpoint", &["units", "wire"]),
     ("transports", &["units", "wire", "endpoint"]),
-    ("nic", &["units", "wire", "endpoint"]),
-    ("programs", &["nic"]),
+    ("p4", &[]),
+    ("nic", &["units", "wire", "endpoint", "p4"]),
+    ("programs", &["p4"]),
     ("workload", &["units", "endpoint"]),
     ("queues", &["units", "endpoint"]),
     ("fabric", &["units", "wire", "endpoint", "queues"]),
@@ -25,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "wire",
             "endpoint",
             "transports",
+            "p4",
             "nic",
             "programs",
             "workload",
@@ -34,7 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("study", &["units", "endpoint", "fabric", "metrics", "scenario"]),
-    ("cli", &["units", "nic", "metrics", "report", "scenario", "study"]),
+    ("cli", &["units", "p4", "nic", "metrics", "report", "scenario", "study"]),
 ];
 
 fn manifest(folder: &Path) -> toml::Table {

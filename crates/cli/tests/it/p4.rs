@@ -31,7 +31,7 @@ fn broken_programs_are_refused_with_place_line_and_hint() {
         ("unsupported_varbit", ":2:20]", "varbit<320> all;"),
         ("cyclic_parser", ":4:30]", "state again { transition start; }"),
     ] {
-        let output = check(&format!("crates/nic/tests/broken/{file}.p4"), &[]);
+        let output = check(&format!("crates/p4/tests/broken/{file}.p4"), &[]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(output.stdout.is_empty(), "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();
@@ -58,7 +58,7 @@ fn constants_are_checked() {
 
 #[test]
 fn entries_are_checked_against_the_program() {
-    let program = "crates/nic/tests/small/flow_counter.p4";
+    let program = "crates/p4/tests/small/flow_counter.p4";
     let dir = tempfile::tempdir().unwrap();
     let with = |name: &str, text: &str| {
         let file = dir.path().join(name);

@@ -52,6 +52,10 @@ pub(super) const ENTRIES: &[Entry] = &[
          listener"),
     one("messages.failed.cancelled", "failed: cancelled", Plain, IfNotZero,
         "given up because the application cancelled them"),
+    one("delivered_twice", "delivered twice", Plain, IfNotZero,
+        "messages delivered a second time by a NIC that had forgotten them; 0 unless \
+         [`remember`](nic.md#what-the-nic-promises) is a number. Completion times are those of the \
+         first time; whole run"),
     one("measured.unfinished", "unfinished (in window)", Plain, Always,
         "bounded messages submitted inside the window that had neither completed nor failed when \
          the run ended"),

@@ -3,6 +3,7 @@
 use thiserror::Error;
 use units::{Bytes, Dur};
 
+use super::bits::PACKETS_MAX;
 use super::buffers::{SizeClass, words};
 use super::clock::cycles;
 
@@ -29,8 +30,13 @@ pub struct Config {
     pub pull_cycles: u32,
     /// PULLs that may wait for the pacer.
     pub pulls_max: u32,
-    /// Completed messages that a receiver remembers, so as to know their duplicates.
-    pub remember: u32,
+    /// Messages that are over and whose packets a receiver still knows: `None`, all of which a packet
+    /// may come ([`Config::time_wait`]), so that each is delivered at most once. `Some(n)`: the last n
+    /// delivered and the last n ended, as a table in hardware holds them (1024); one that is forgotten
+    /// too soon is delivered twice, which [`endpoint::Stat::DeliveredTwice`] counts.
+    pub remember: Option<u32>,
+    /// The longest time that a packet can be under way in the network; [`Dur::MAX`] where nobody knows.
+    pub packet_life: Dur,
     /// Cycles from a packet's last bit to all that it does, at least 1.
     pub ingress_cycles: u32,
     /// Cycles from a packet's entry into the arbiter to its first bit.
@@ -93,7 +99,8 @@ impl Config {
             probe: true,
             pull_cycles: 140,
             pulls_max: 256,
-            remember: 1024,
+            remember: None,
+            packet_life: Dur::MAX,
             ingress_cycles: 23,
             egress_cycles: 12,
             protocols: Vec::new(),
@@ -156,6 +163,20 @@ impl Config {
     #[must_use]
     pub const fn silence(&self) -> Dur {
         Dur(self.timeout.0.saturating_mul(self.ingress_timeouts as u64))
+    }
+
+    /// How long after the last packet of a message another one may come. Its sender gives it up after
+    /// `timeouts_max` timeouts without progress, and progress is an answer, which is no older than a
+    /// packet's life, or a packet sent for the first time, of which there are 64. A repeated packet
+    /// waits at its host for less than a timeout. [`Dur::MAX`] where senders never give up.
+    #[must_use]
+    pub fn time_wait(&self) -> Dur {
+        let Some(timeouts) = self.timeouts_max else { return Dur::MAX };
+        // A timer is found due one turn through all of them late.
+        let each = self.timeout + cycles(2 * u64::from(self.tx_messages) + 2);
+        let timeouts = u64::from(timeouts) + u64::from(PACKETS_MAX) + 1;
+        let gives_up = Dur(each.0.saturating_mul(timeouts));
+        Dur(self.packet_life.0.saturating_mul(2)) + gives_up + self.ingress() + self.egress()
     }
 
     /// The way in.

@@ -1,5 +1,5 @@
 //! The NIC as an [`Endpoint`]: simulated packets in and out of the two pipelines, and the law of time of
-//! docs/nanotransport.md, whose rules are cited by number.
+//! docs/nic.md, whose rules are cited by number.
 //!
 //! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by nothing
 //! else, so that it may run ahead by the way in (rule 1); what it does to the sending side, and what the
@@ -25,8 +25,8 @@ use super::generator::{Class, Control, Pacer};
 use super::meta::{Egress, Ingress, To, carried_id, host_of, ip_of};
 use super::packetization::{DataPacket, Outgoing, Packetization};
 use super::reassembly::Request;
-use crate::ir::{self, PipelineId};
-use crate::program::Program;
+use p4::ir::{self, PipelineId};
+use p4::program::Program;
 
 /// How a NIC cuts messages into packets.
 pub const FRAMING: Framing = Framing { payload: PAYLOAD, overhead: OVERHEAD };
@@ -117,7 +117,7 @@ pub struct Nano {
 
 /// What becomes of an arriving packet's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrived {
+pub enum Arrived {
     /// There is none that would be wanted.
     Nothing,
     /// It belongs to a message.
@@ -128,7 +128,9 @@ pub(super) enum Arrived {
         rx_msg_id: u16,
         /// What its packet said in the lookup.
         request: Request,
-        /// The message is whole with it.
+        /// The application has it already: the NIC had forgotten the message.
+        is_placed: bool,
+        /// The message is whole with it, for the first time.
         is_last: bool,
         /// The message is for the program, not for the host.
         ends_here: bool,
@@ -200,8 +202,13 @@ impl Nano {
         match event {
             Event::Delivered { message: (number, context), packets } => {
                 let id = self.packetization.id_of(number, context);
-                let over = id.and_then(|id| self.packetization.delivered(at, id, packets));
-                if let Some(tag) = over {
+                let Some(id) = id else { return };
+                // What was never sent cannot have come: a peer that says so is not believed.
+                let sent = self.packetization.sent(id);
+                if packets & !sent != 0 {
+                    fx.count(Stat::Rejected);
+                }
+                if let Some(tag) = self.packetization.delivered(at, id, packets & sent) {
                     self.finish(MsgId(tag));
                     fx.acked(MsgId(tag));
                 }
@@ -513,7 +520,7 @@ impl Nano {
             self.frame.resize(self.frame.len() + pkt.span.len as usize, 0);
         }
         match self.arrive(cx, Some(pkt.src), pkt.carries_payload(), Some(key)) {
-            Arrived::Payload { .. } if pkt.span.len > 0 => {
+            Arrived::Payload { is_placed: false, .. } if pkt.span.len > 0 => {
                 cx.fx.place(key, pkt.span.offset, pkt.span.len);
             }
             // There is no software beside the simulated NIC.
@@ -547,17 +554,21 @@ impl Nano {
         if ingress.drop || !carries_payload || !info.is_new_pkt {
             return Arrived::Nothing;
         }
-        let (rx_msg_id, is_last) = (ingress.rx_msg_id, ingress.is_last_pkt);
+        let rx_msg_id = ingress.rx_msg_id;
         let key = self.units.key();
-        if is_last {
-            self.units.complete(rx_msg_id);
+        let is_last = ingress.is_last_pkt && self.units.complete(rx_msg_id);
+        if ingress.is_last_pkt && !is_last {
+            // The simulated application hears of a message once; this counts the promise broken.
+            cx.fx.count(Stat::DeliveredTwice);
         }
-        let ends_here = ingress.to == To::Nobody;
-        Arrived::Payload { key, rx_msg_id, request, is_last, ends_here }
+        let (is_placed, ends_here) = (info.is_placed, ingress.to == To::Nobody);
+        Arrived::Payload { key, rx_msg_id, request, is_placed, is_last, ends_here }
     }
 
-    /// A packet with bytes.
-    pub(super) fn receive_frame(
+    /// A packet with bytes, beginning with Ethernet: runs the ingress pipeline over `frame`, which came
+    /// from `src` if that is a host of this network, and says what is to be done with the payload.
+    /// `chopped`: a switch has cut that off.
+    pub fn receive_frame(
         &mut self,
         cx: &mut Cx<'_>,
         src: Option<HostId>,
@@ -573,22 +584,24 @@ impl Nano {
     }
 
     /// The headers of the packet that was made last.
-    pub(super) fn headers(&self) -> &[u8] {
+    #[must_use]
+    pub fn headers(&self) -> &[u8] {
         &self.frame
     }
 
     /// Keep the messages that the program sends of its own for [`Nano::own_message`].
-    pub(super) fn keep_own_messages(&mut self) {
+    pub fn keep_own_messages(&mut self) {
         self.own = Some(VecDeque::new());
     }
 
     /// A message of the program's own that takes effect now.
-    pub(super) fn own_message(&mut self) -> Option<OwnMessage> {
+    pub fn own_message(&mut self) -> Option<OwnMessage> {
         self.own.as_mut()?.pop_front()
     }
 
     /// Sizes and times.
-    pub(super) fn config(&self) -> &Config {
+    #[must_use]
+    pub const fn config(&self) -> &Config {
         &self.config
     }
 }

@@ -16,8 +16,8 @@ use super::meta::{Egress, carried_id, host_of};
 use super::packetization::Credit;
 use super::reassembly::{Info, Key, Reassembly, Request};
 use super::srpt::{Choice, Entry, Scheduler};
-use crate::ir::{self, ExternId};
-use crate::program::Externs;
+use p4::ir::{self, ExternId};
+use p4::program::Externs;
 
 /// What a packet does to the sending side, or tells the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,10 +151,10 @@ impl Units {
     /// # Errors
     /// The program calls what the NIC does not have.
     pub fn new(program: &ir::Program, config: &Config) -> Result<Self, BindError> {
-        let Config { classes, rx_messages, remember, .. } = config;
+        let paced = program.externs.iter().any(|called| called.kind == "set_flow");
         let mut units = Self {
             bound: Vec::new(),
-            reassembly: Reassembly::new(classes, *rx_messages, config.silence(), *remember),
+            reassembly: Reassembly::new(config, paced),
             cells: Vec::new(),
             prios: Vec::new(),
             schedulers: Vec::new(),
@@ -178,7 +178,7 @@ impl Units {
     }
 
     /// On egress a program reaches the priorities of messages alone: the other units hang on the ingress pipeline
-    /// (nanotransport.md, section 2).
+    /// (nic.md, section 2).
     fn check_egress(&self, program: &ir::Program) -> Result<(), BindError> {
         let [_, egress] = program.pipelines.as_slice() else { return Ok(()) };
         let reachable =
@@ -277,11 +277,15 @@ impl Units {
         self.arrival.key.or_else(carried).unwrap_or_default()
     }
 
-    /// The message of the packet in the pipeline is whole.
-    pub fn complete(&mut self, rx_msg_id: u16) {
-        self.reassembly.complete(rx_msg_id);
+    /// The message of the packet in the pipeline is whole. Whether it goes to the application: not if
+    /// that has had it before.
+    pub fn complete(&mut self, rx_msg_id: u16) -> bool {
+        let twice = self.reassembly.complete(self.arrival.at, rx_msg_id);
         self.forget(rx_msg_id);
-        self.push(Event::Whole(self.key()));
+        if !twice {
+            self.push(Event::Whole(self.key()));
+        }
+        !twice
     }
 
     /// An id is free: no scheduler has an entry for it.

@@ -1,4 +1,4 @@
-//! Windows and paces of flows, for programs whose senders decide how fast they send (docs/nanotransport.md,
+//! Windows and paces of flows, for programs whose senders decide how fast they send (docs/nic.md,
 //! "Flows"). A flow is all messages to one host; a program sets its window and its gap by `set_flow`.
 //!
 //! In hardware: a table of [`FLOWS`] entries beside packetization's, 112 bits each, read and written once for each

@@ -1,7 +1,7 @@
 //! The NIC of nanotransport.md around its two P4 pipelines: reassembly, packetization, timers,
 //! packet generator, arbiter, and the externs that programs call.
 //!
-//! `docs/nanotransport.md` has a picture of the blocks and their law of time. Each is a file, pure
+//! `docs/nic.md` has a picture of the blocks and their law of time. Each is a file, pure
 //! and without I/O.
 
 pub mod arbiter;
@@ -10,17 +10,14 @@ pub mod buffers;
 pub mod cells;
 pub mod clock;
 pub mod config;
-pub mod device;
 pub mod endpoint;
 pub mod externs;
 pub mod flows;
 pub mod frame;
 pub mod generator;
-pub mod memory;
 pub mod meta;
-pub mod network;
 pub mod packetization;
-pub mod payload;
+mod past;
 pub mod reassembly;
 pub mod sizing;
 pub mod srpt;

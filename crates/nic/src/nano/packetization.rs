@@ -1,5 +1,5 @@
 //! Packetization: messages that are being sent, which of their packets may go, must go again, or
-//! have arrived (nanotransport.md, section 6).
+//! have arrived (nic.md, section 6).
 //!
 //! A message is here whole from its submission. A packet is waiting for credit (`to_btx`), or for the
 //! wire in one descriptor (`waiting`), or sent; `delivered` says which have arrived. Descriptors stand
@@ -214,6 +214,13 @@ impl Packetization {
 
     fn message(&mut self, id: u16) -> Option<&mut Message> {
         self.messages.get_mut(usize::from(id)).and_then(Option::as_mut)
+    }
+
+    /// The packets of message `id` that have been sent. Bit i: packet i.
+    #[must_use]
+    pub fn sent(&self, id: u16) -> u64 {
+        let message = self.messages.get(usize::from(id)).and_then(Option::as_ref);
+        message.map_or(0, |message| message.sent)
     }
 
     /// A `delivered` event: these packets have arrived. Returns the tag of a message of which all

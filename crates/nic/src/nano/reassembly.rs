@@ -1,17 +1,19 @@
-//! Reassembly: which packets of which messages have arrived (nanotransport.md, section 5).
+//! Reassembly: which packets of which messages have arrived (nic.md, section 5).
 //!
 //! A message has an id, a buffer and an entry in the table from its first packet to its last; it is
 //! found by its whole key. A timer of its own, restarted by each packet and each GRANT, ends a message
-//! whose sender has fallen silent. Those that are complete are remembered for a while, so that a packet that comes
+//! whose sender has fallen silent. Those that are complete are remembered, so that a packet that comes
 //! again does not begin them anew (the public code does; homa_tr.md, E6). So are those that were ended
 //! with packets in them: their senders have heard that these had arrived, and would never send them again.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use units::{Dur, Time};
 
 use super::bits::{below, bit, packets};
-use super::buffers::{Buffer, Buffers, FreeList, SizeClass};
+use super::buffers::{Buffer, Buffers, FreeList};
+use super::config::Config;
+use super::past::{Over, Past};
 use super::timers::Timers;
 
 /// What names a message at its receiver.
@@ -55,6 +57,8 @@ pub struct Info {
     pub ack_no: u16,
     /// The message was complete before: it has no id any more.
     pub is_done: bool,
+    /// The application has the payload already, from an earlier life of the message. Not for programs.
+    pub is_placed: bool,
 }
 
 /// A message that is being received.
@@ -64,6 +68,15 @@ struct Entry {
     received: u64,
     packets: u8,
     buffer: Buffer,
+    /// What became of the message before the NIC forgot it.
+    before: Over,
+}
+
+impl Entry {
+    /// Packets whose payload the application has, in this life of the message or before.
+    const fn placed(&self) -> u64 {
+        self.before.placed | self.received
+    }
 }
 
 /// See the top of the file.
@@ -75,24 +88,22 @@ pub struct Reassembly {
     buffers: Buffers,
     timers: Timers<()>,
     timeout: Dur,
-    done: Remembered,
-    broken_off: Remembered,
+    past: Past,
 }
 
 impl Reassembly {
-    /// Nothing is being received. `timeout` is how long a message may be silent, `remember` how many are
-    /// known of those that are complete, and of those that were ended.
+    /// Nothing is being received. `paced`: flows keep packets back.
     #[must_use]
-    pub fn new(classes: &[SizeClass], ids: u16, timeout: Dur, remember: u32) -> Self {
+    pub fn new(config: &Config, paced: bool) -> Self {
+        let ids = config.rx_messages;
         Self {
             entries: vec![None; usize::from(ids)],
             table: BTreeMap::new(),
             ids: FreeList::new(ids),
-            buffers: Buffers::new(classes),
+            buffers: Buffers::new(&config.classes),
             timers: Timers::new(ids),
-            timeout,
-            done: Remembered::new(remember as usize),
-            broken_off: Remembered::new(remember as usize),
+            timeout: config.silence(),
+            past: Past::new(config, paced),
         }
     }
 
@@ -101,23 +112,28 @@ impl Reassembly {
     pub fn lookup(&mut self, now: Time, request: Request) -> Info {
         let Request { key, msg_len, pkt_offset, mark_received } = request;
         let packets = packets(msg_len);
-        if msg_len == 0 || pkt_offset >= packets || self.broken_off.keys.contains(&key) {
-            return Info { fail: true, ..Info::default() };
+        let failed = Info { fail: true, ..Info::default() };
+        if msg_len == 0 || pkt_offset >= packets {
+            return failed;
         }
-        if self.done.keys.contains(&key) {
-            let ack_no = u16::from(packets);
-            return Info { is_done: true, is_last_pkt: true, ack_no, ..Info::default() };
-        }
-        let (rx_msg_id, is_new_msg) = match self.table.get(&key) {
-            Some(&id) => (id, false),
-            None => match self.begin(key, msg_len) {
-                Some(id) => (id, true),
-                None => return Info { fail: true, ..Info::default() },
-            },
+        let known = self.table.get(&key).copied();
+        let over = if known.is_none() { self.past.find(now, &key) } else { None };
+        let before = match over {
+            Some((over, true)) if over.delivered => {
+                let ack_no = u16::from(packets);
+                return Info { is_done: true, is_last_pkt: true, ack_no, ..Info::default() };
+            }
+            Some((_, true)) => return failed,
+            Some((forgotten, false)) => forgotten,
+            None => Over::default(),
+        };
+        let is_new_msg = known.is_none();
+        let Some(rx_msg_id) = known.or_else(|| self.begin(key, msg_len, before)) else {
+            return failed;
         };
         let Some(entry) = self.entries.get_mut(usize::from(rx_msg_id)).and_then(Option::as_mut)
         else {
-            return Info { fail: true, ..Info::default() };
+            return failed;
         };
         self.timers.schedule(rx_msg_id, now + self.timeout, ());
         // What lies beyond the message as its first packet described it is no packet of it.
@@ -132,6 +148,7 @@ impl Reassembly {
             is_last_pkt: entry.received == below(entry.packets.into()),
             ack_no: entry.received.trailing_ones() as u16,
             is_done: false,
+            is_placed: entry.before.placed & mask != 0,
         }
     }
 
@@ -143,7 +160,7 @@ impl Reassembly {
     }
 
     /// An id, a buffer and an entry for a new message, if there is one of each.
-    fn begin(&mut self, key: Key, msg_len: u16) -> Option<u16> {
+    fn begin(&mut self, key: Key, msg_len: u16, before: Over) -> Option<u16> {
         if self.ids.left() == 0 {
             return None;
         }
@@ -151,15 +168,17 @@ impl Reassembly {
         let id = self.ids.take()?;
         self.table.insert(key, id);
         self.entries[usize::from(id)] =
-            Some(Entry { key, received: 0, packets: packets(msg_len), buffer });
+            Some(Entry { key, received: 0, packets: packets(msg_len), buffer, before });
         Some(id)
     }
 
-    /// Message `id` has been delivered: free what it has, and remember it.
-    pub fn complete(&mut self, id: u16) {
-        if let Some(entry) = self.free(id) {
-            self.done.insert(entry.key);
-        }
+    /// Message `id` is whole at `now`: free what it has, and remember it. Whether it had been delivered
+    /// before, and forgotten.
+    pub fn complete(&mut self, now: Time, id: u16) -> bool {
+        let Some(entry) = self.free(id) else { return false };
+        let over = Over { delivered: true, placed: entry.placed() };
+        self.past.insert(now, entry.key, over, true);
+        entry.before.delivered
     }
 
     fn free(&mut self, id: u16) -> Option<Entry> {
@@ -176,8 +195,9 @@ impl Reassembly {
     pub fn expire(&mut self, now: Time) -> Option<u16> {
         let before = Time(now.0.checked_sub(1)?);
         let (_, id, ()) = self.timers.pop(before)?;
-        if let Some(entry) = self.free(id).filter(|entry| entry.received != 0) {
-            self.broken_off.insert(entry.key);
+        if let Some(entry) = self.free(id).filter(|entry| entry.placed() != 0) {
+            let over = Over { placed: entry.placed(), ..entry.before };
+            self.past.insert(now, entry.key, over, entry.received != 0);
         }
         Some(id)
     }
@@ -193,43 +213,24 @@ impl Reassembly {
     }
 }
 
-/// Messages that are over, the oldest of which is forgotten where there are too many.
-#[derive(Debug)]
-struct Remembered {
-    order: VecDeque<Key>,
-    keys: BTreeSet<Key>,
-    room: usize,
-}
-
-impl Remembered {
-    const fn new(room: usize) -> Self {
-        Self { order: VecDeque::new(), keys: BTreeSet::new(), room }
-    }
-
-    fn insert(&mut self, key: Key) {
-        if self.room == 0 {
-            return;
-        }
-        if self.order.len() == self.room
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.keys.remove(&oldest);
-        }
-        self.order.push_back(key);
-        self.keys.insert(key);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use proptest::prelude::*;
 
-    const CLASS: SizeClass = SizeClass { bytes: 38_912, buffers: 16 };
     const TIMEOUT: Dur = Dur::from_us(14);
 
+    fn reassembly_of(remember: Option<u32>) -> Reassembly {
+        let prototype = Config::prototype(9, Dur::from_us(7));
+        let reassembly = Reassembly::new(&Config { remember, ..prototype }, false);
+        assert_eq!(reassembly.timeout, TIMEOUT);
+        reassembly
+    }
+
     fn reassembly() -> Reassembly {
-        Reassembly::new(&[CLASS], 16, TIMEOUT, 2)
+        reassembly_of(Some(2))
     }
 
     const fn key(host: u32, tx_msg_id: u16) -> Key {
@@ -255,7 +256,7 @@ mod tests {
         assert_eq!(ask(whole(0)).ack_no, 2);
         let last = ask(whole(2));
         assert!(last.is_last_pkt && last.ack_no == 3 && last.rx_msg_id == 0);
-        r.complete(0);
+        r.complete(Time(0), 0);
         r.assert_consistent();
         let again = r.lookup(Time(0), whole(2));
         assert!(again.is_done && again.ack_no == 3 && !again.is_new_pkt);
@@ -306,15 +307,52 @@ mod tests {
         assert!(r.lookup(later, chop).is_new_msg);
     }
 
+    /// Message `id` of one packet: `None` if it is known to be over, else whether it comes twice.
+    fn deliver(r: &mut Reassembly, now: Time, id: u16) -> Option<bool> {
+        let info = r.lookup(now, packet(key(1, id), 1, 0));
+        (!info.is_done && !info.fail).then(|| r.complete(now, info.rx_msg_id))
+    }
+
+    /// What the table has forgotten is delivered again, and that is known here.
     #[test]
     fn the_oldest_of_the_completed_is_forgotten_first() {
         let mut r = reassembly();
-        for id in 0..3 {
-            let info = r.lookup(Time(0), packet(key(1, id), 1, 0));
-            r.complete(info.rx_msg_id);
-        }
-        let mut is_done = |id| r.lookup(Time(0), packet(key(1, id), 1, 0)).is_done;
-        assert_eq!([is_done(0), is_done(1), is_done(2)], [false, true, true]);
+        let mut deliver = |id| deliver(&mut r, Time(0), id);
+        assert_eq!([0, 1, 2].map(&mut deliver), [Some(false); 3]);
+        assert_eq!([1, 2, 0].map(&mut deliver), [None, None, Some(true)]);
+        assert_eq!(deliver(0), None);
+    }
+
+    /// Nothing is forgotten of which a packet may still come.
+    #[test]
+    fn every_message_is_known_for_as_long_as_its_packets_live() {
+        let packet_life = Dur::from_us(100);
+        let config = Config { packet_life, ..Config::prototype(9, Dur::from_us(7)) };
+        let wait = config.time_wait();
+        let mut r = Reassembly::new(&config, false);
+        assert!((0..5_000).all(|id| deliver(&mut r, Time(0), id) == Some(false)));
+        let last = Time(wait.0 - 1);
+        assert_eq!(deliver(&mut r, last, 0), None);
+        assert_eq!(deliver(&mut r, Time(wait.0), 1), Some(false), "of it none can come any more");
+        assert_eq!(deliver(&mut r, Time(wait.0), 0), None, "it was asked about");
+        // Where flows are paced there is no such time.
+        let mut r = Reassembly::new(&config, true);
+        assert_eq!(deliver(&mut r, Time(0), 0), Some(false));
+        assert_eq!(deliver(&mut r, Time(u64::MAX / 2), 0), None);
+    }
+
+    /// A message that was ended and forgotten may begin anew: no byte goes to the application twice.
+    #[test]
+    fn what_an_earlier_life_has_placed_is_not_placed_again() {
+        let mut r = reassembly_of(Some(0));
+        assert!(!r.lookup(Time(0), packet(key(1, 0), 2, 0)).is_placed);
+        let later = Time(2 * TIMEOUT.0);
+        assert_eq!(r.expire(later), Some(0));
+        let again = r.lookup(later, packet(key(1, 0), 2, 0));
+        assert!(again.is_new_msg && again.is_new_pkt && again.is_placed);
+        let last = r.lookup(later, packet(key(1, 0), 2, 1));
+        assert!(last.is_last_pkt && !last.is_placed);
+        assert!(!r.complete(later, last.rx_msg_id), "it is the first time");
     }
 
     proptest! {
@@ -324,7 +362,7 @@ mod tests {
         fn n2_ids_buffers_and_entries_agree(
             steps in prop::collection::vec((0..24u32, 0..6u8, any::<bool>(), 0..3u64), 1..400)
         ) {
-            let mut r = Reassembly::new(&[CLASS], 16, TIMEOUT, 100);
+            let mut r = reassembly_of(Some(100));
             let mut model: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
             let mut over = BTreeSet::new();
             let mut now = Time(0);
@@ -355,7 +393,7 @@ mod tests {
                     prop_assert_eq!(info.ack_no, missing.map_or(0, u16::from));
                     prop_assert_eq!(info.is_last_pkt, received.len() == 6);
                     if info.is_last_pkt {
-                        r.complete(info.rx_msg_id);
+                        r.complete(now, info.rx_msg_id);
                         model.remove(&host);
                     }
                 }

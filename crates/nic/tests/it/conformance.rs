@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use endpoint::Endpoint;
+use p4::ir;
 use shipped::{HOMA_TR, compile, config, nic};
 use testkit::conformance::{self, Opts};
-use trimline_nic::ir;
 use trimline_nic::nano::buffers::SizeClass;
 use trimline_nic::nano::config::Config;
 use units::{Bytes, Dur};

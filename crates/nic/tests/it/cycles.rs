@@ -1,4 +1,4 @@
-//! Extern requests cycle by cycle, as hardware will see them (nanotransport.md, section 4): a
+//! Extern requests cycle by cycle, as hardware will see them (nic.md, section 4): a
 //! read-modify-write unit reads its memory in one cycle, writes it in the next, and answers in the one
 //! after that. It must not be asked in two cycles running, or the second request would read what the
 //! first is about to replace. Cycles are those of `ir::stages`.
@@ -7,8 +7,8 @@ use crate::shipped;
 
 use std::collections::BTreeMap;
 
+use p4::ir::{self, ExternId, StmtKind};
 use shipped::{HOMA_TR, compile, compile_changed};
-use trimline_nic::ir::{self, ExternId, StmtKind};
 
 /// Cycles from a request of a read-modify-write unit to its answer.
 const LATENCY: u32 = 2;

@@ -1,18 +1,18 @@
-//! What the programs of `p4/` write before the payload, byte for byte (nanotransport.md, section 3.2), and what of it the
+//! What the programs of `p4/` write before the payload, byte for byte (nic.md, section 3.2), and what of it the
 //! NIC refuses.
 
 use crate::shipped;
 
+use p4::interp::Machine;
+use p4::ir::PipelineId;
+use p4::program::Program as _;
 use shipped::{compile, config};
-use trimline_nic::interp::Machine;
-use trimline_nic::ir::PipelineId;
 use trimline_nic::nano::buffers::Buffer;
 use trimline_nic::nano::config::Config;
 use trimline_nic::nano::endpoint::Nano;
 use trimline_nic::nano::externs::Units;
 use trimline_nic::nano::frame::{SWITCH_MAC, mac_of};
 use trimline_nic::nano::meta::{Egress, ip_of};
-use trimline_nic::program::Program as _;
 use units::HostId;
 use wire::nano::Protocol;
 
@@ -126,8 +126,7 @@ fn refused(line: &str, by: &str, protocol: u8) -> Option<String> {
         }
         Ok(if name == "window.p4" { text.replace(line, by) } else { text })
     };
-    let program =
-        std::sync::Arc::new(trimline_nic::p4::compile(&changed, "window.p4", &[]).unwrap());
+    let program = std::sync::Arc::new(p4::front::compile(&changed, "window.p4", &[]).unwrap());
     let config = Config { protocols: vec![protocol], ..config(Protocol::Ndp, 9) };
     let nano = Nano::new(&program, Box::new(Machine::new(program.clone())), config);
     nano.and_then(Nano::try_egress).err().map(|why| why.to_string())

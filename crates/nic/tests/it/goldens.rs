@@ -1,4 +1,4 @@
-//! The unit tests of the public hardware (nanotransport.md, section 15.4; `rtt_pkts` is 2), and the
+//! The unit tests of the public hardware (nic.md, section 15.4; `rtt_pkts` is 2), and the
 //! invariants of homa_tr.md, section 7, on the programs of `p4/`.
 
 use crate::shipped;

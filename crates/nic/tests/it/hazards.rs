@@ -3,8 +3,8 @@
 
 use crate::shipped;
 
+use p4::{front, ir};
 use shipped::{HOMA_TR, compile};
-use trimline_nic::{ir, p4};
 
 /// N12, and that what a program does packet by packet it does in a pipeline, too: no port of a unit is
 /// asked twice by a packet, no register is read while the packet before is about to write it, and
@@ -83,7 +83,7 @@ fn hazards_are_found() {
             control D(inout x_t h, inout info_t info) {{ apply {{ shared.write(0, 2); }} }}
             Box(C(), D()) main;"
         );
-        let compiled = p4::compile(&|_| Ok(text.clone()), "x.p4", &[]);
+        let compiled = front::compile(&|_| Ok(text.clone()), "x.p4", &[]);
         let program = compiled.unwrap_or_else(|errors| panic!("{}", errors[0]));
         let found: Vec<String> = ir::hazards(&program).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), said.len(), "{apply}: {found:?}");
@@ -114,7 +114,7 @@ fn accesses_over_one_port_follow_one_another() {
             }
         }
         Box(C()) main;";
-    let program = p4::compile(&|_| Ok(text.to_owned()), "x.p4", &[]).unwrap();
+    let program = front::compile(&|_| Ok(text.to_owned()), "x.p4", &[]).unwrap();
     let cycles: Vec<Vec<u32>> = ir::memories(&program)
         .iter()
         .map(|memory| memory.accesses.iter().map(|access| access.at.cycle).collect())

@@ -4,11 +4,11 @@ use crate::shipped;
 
 use std::collections::BTreeMap;
 
+use crate::bytes::device::Output;
+use crate::bytes::network::{Fate, Network};
 use proptest::prelude::*;
 use shipped::{compile, config, device};
 use trimline_nic::nano::config::Config;
-use trimline_nic::nano::device::Output;
-use trimline_nic::nano::network::{Fate, Network};
 use units::{Dur, HostId, Rate};
 use wire::nano::Protocol;
 
@@ -16,7 +16,7 @@ const RATE: Rate = Rate(200_000_000_000);
 const DELAY: Dur = Dur::from_ns(262);
 const SERVER: HostId = HostId(0);
 const CLIENT: HostId = HostId(1);
-/// What a server in software takes from message to answer: eRPC wire to wire (nanotransport.md, section 1).
+/// What a server in software takes from message to answer: eRPC wire to wire (nic.md, section 1).
 const HOST: Dur = Dur::from_ns(850);
 
 const GET: u8 = 1;

@@ -5,9 +5,9 @@ use crate::shipped;
 use std::sync::Arc;
 
 use endpoint::{Endpoint, Packet, Why};
+use p4::ir;
 use shipped::{HOMA_TR, compile, compile_changed, config, nic};
 use testkit::{Link, Net};
-use trimline_nic::ir;
 use trimline_nic::nano::config::Config;
 use units::{Dur, HostId, MsgKey, Rate, Time};
 use wire::nano::{Header, Kind, Protocol, Repr};

@@ -4,17 +4,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trimline_nic::interp::Machine;
+use p4::interp::Machine;
+use p4::{front, ir};
 use trimline_nic::switch::SwitchPort;
-use trimline_nic::{ir, p4};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4")
 }
 
-fn compiled(name: &str, constants: &[(String, i128)]) -> p4::Compiled {
+fn compiled(name: &str, constants: &[(String, i128)]) -> front::Compiled {
     let read = |file: &str| std::fs::read_to_string(folder().join(file)).map_err(|e| e.to_string());
-    p4::check(&read, name, constants)
+    front::check(&read, name, constants)
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_switch_port_has_no_externs() {
             "extern void magic(in bit<8> x);\ncontrol NdpSwitchArrival",
         ))
     };
-    let program = p4::check(&read, "ndp_switch.p4", &[]).program.unwrap();
+    let program = front::check(&read, "ndp_switch.p4", &[]).program.unwrap();
     let machine = Machine::new(Arc::new(program.clone()));
     let refused = SwitchPort::new(&program, Box::new(machine)).err().unwrap().to_string();
     assert_eq!(refused, "a switch port has no extern `magic`: it has registers and counters");
@@ -76,7 +76,7 @@ fn lines(files: &[&str]) -> (usize, usize) {
 /// Issue 8: "lines of P4 per program beside the paper's 376 and 520".
 #[test]
 fn the_page_says_how_long_programs_are() {
-    let page = folder().join("../docs/nanotransport.md");
+    let page = folder().join("../docs/nic.md");
     let page = std::fs::read_to_string(page).unwrap();
     let mut named = Vec::new();
     for row in page.lines().filter(|line| line.starts_with("| `p4/")) {
@@ -91,7 +91,7 @@ fn the_page_says_how_long_programs_are() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".p4") {
             let rows = named.iter().filter(|file| **file == name).count();
-            assert_eq!(rows, 1, "{name} has a row of its own in docs/nanotransport.md");
+            assert_eq!(rows, 1, "{name} has a row of its own in docs/nic.md");
         }
     }
 }

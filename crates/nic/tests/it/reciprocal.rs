@@ -6,11 +6,11 @@ use crate::step;
 use std::path::Path;
 use std::sync::Arc;
 
+use p4::front;
+use p4::interp::Machine;
+use p4::ir::{Pattern, PipelineId, TableId};
+use p4::program::{NoExterns, Program};
 use step::Drawn;
-use trimline_nic::interp::Machine;
-use trimline_nic::ir::{Pattern, PipelineId, TableId};
-use trimline_nic::p4;
-use trimline_nic::program::{NoExterns, Program};
 
 /// A packet is x, and goes out as what CONTROL makes of it.
 const USER: &str = r#"
@@ -44,7 +44,7 @@ Box(Parse(), Work(), Deparse()) main;
 "#;
 
 fn machine(file: &str, control: &str) -> Machine {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/small");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/tests/small");
     let p4 = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
     let offset = if control == "Reciprocal" { "18" } else { "0" };
     let user = USER.replace("FILE", file).replace("CONTROL", control).replace("OFFSET", offset);
@@ -53,7 +53,7 @@ fn machine(file: &str, control: &str) -> Machine {
         "box.p4" => std::fs::read_to_string(tests.join(file)).map_err(|e| e.to_string()),
         file => std::fs::read_to_string(p4.join(file)).map_err(|e| e.to_string()),
     };
-    let compiled = p4::check(&read, "user.p4", &[]);
+    let compiled = front::check(&read, "user.p4", &[]);
     let said: Vec<String> = compiled.diagnostics.iter().map(ToString::to_string).collect();
     assert!(said.is_empty(), "{}", said.join("\n"));
     Machine::new(Arc::new(compiled.program.unwrap()))

@@ -7,12 +7,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::bytes::device::Output;
+use crate::bytes::memory::{Memory, Refusal, write_message};
+use crate::bytes::network::{Fate, Network};
+use crate::bytes::payload::{Cipher, PayloadStage};
 use shipped::{compile, config, device, device_with};
 use trimline_nic::nano::clock::cycles;
-use trimline_nic::nano::device::Output;
-use trimline_nic::nano::memory::{Memory, Refusal, write_message};
-use trimline_nic::nano::network::{Fate, Network};
-use trimline_nic::nano::payload::{Cipher, PayloadStage};
 use units::{Dur, HostId, MsgId, Rate, Time};
 use wire::nano::Protocol;
 

@@ -1,7 +1,7 @@
 //! Programs that mean nothing, drawn from a seed, for the generator of Rust to be held against the
 //! interpreter. The build script compiles them; the test draws the same ones again.
 
-use nic::ir::{
+use p4::ir::{
     ACTION_WIDTH, Action, ActionId, BinaryOp, Block, CORE_ERRORS, Choice, Counter, CounterId,
     Direction, Entry, ErrorId, Expr, ExprKind, Extern, ExternId, Field, Header, HeaderId, Key,
     MatchKind, Meta, Parser, Pattern, Pipeline, PipelineId, Place, Program, Register, RegisterId,

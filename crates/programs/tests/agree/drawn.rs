@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use nic::interp::Machine;
-use nic::ir::{PipelineId, TableId};
-use nic::program::Program;
+use p4::interp::Machine;
+use p4::ir::{PipelineId, TableId};
+use p4::program::Program;
 
 use crate::draw::{self, Draw, PROGRAMS};
 use crate::{Answers, outcome};
@@ -14,14 +14,14 @@ use crate::{Answers, outcome};
 mod compiled {
     use std::sync::Arc;
 
-    use nic::bits;
-    use nic::ir::{
+    use p4::bits;
+    use p4::ir::{
         self, CounterId, ErrorId, ExternId, NO_ERROR, NO_MATCH, PACKET_TOO_SHORT, PipelineId,
         RegisterId, TableId,
     };
-    use nic::program::{Externs, Parsed, Program};
-    use nic::rust::{Context, Exit};
-    use nic::state::State;
+    use p4::program::{Externs, Parsed, Program};
+    use p4::rust::{Context, Exit};
+    use p4::state::State;
 
     include!(concat!(env!("OUT_DIR"), "/drawn.rs"));
 }

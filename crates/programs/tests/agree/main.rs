@@ -7,8 +7,8 @@ mod shipped;
 
 use std::sync::Arc;
 
-use nic::ir::{CounterId, ExternId, PipelineId, RegisterId};
-use nic::program::{Externs, Program};
+use p4::ir::{CounterId, ExternId, PipelineId, RegisterId};
+use p4::program::{Externs, Program};
 
 use draw::Draw;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nic::interp::Machine;
-use nic::ir::{self, PipelineId};
+use p4::interp::Machine;
+use p4::ir::{self, PipelineId};
 use trimline_programs::{PROGRAMS, Variant};
 
 use crate::draw::Draw;
@@ -16,7 +16,7 @@ fn compile(variant: &Variant) -> Arc<ir::Program> {
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
     let constants = variant.constants.iter().map(|(name, value)| ((*name).to_owned(), *value));
     let constants: Vec<(String, i128)> = constants.collect();
-    Arc::new(nic::p4::compile(&text, variant.file, &constants).unwrap())
+    Arc::new(p4::front::compile(&text, variant.file, &constants).unwrap())
 }
 
 /// Ethernet, IPv4 and bytes of a transport header, now and then cut off or not quite right.
@@ -75,7 +75,7 @@ fn a_program_with_other_constants_is_another_program() {
     assert!(trimline_programs::find::<Answers>(compile(&odd)).is_none());
 }
 
-/// As many stages as the paper gives (nanotransport.md, section 1), and cycles from the parsed headers to
+/// As many stages as the paper gives (nic.md, section 1), and cycles from the parsed headers to
 /// the last event.
 #[test]
 fn stages_are_those_of_the_paper() {

@@ -6,8 +6,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use nic::ir::{self, Choice, Entry, Key, MatchKind, Pattern, TableId, prefix_length};
-use nic::state::{Refused, State};
+use p4::ir::{self, Choice, Entry, Key, MatchKind, Pattern, TableId, prefix_length};
+use p4::state::{Refused, State};
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::document::{At, Document, Node, Table, Value};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
 use units::Bytes;
 
-use super::{Around, Need, Signals, Transport, preset, refused};
+use super::{Around, MakeEndpoint, Need, Signals, Transport, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -39,6 +39,8 @@ fn nano(table: &mut Reader<'_>, program: Program) -> Result<Transport, Diagnosti
         timeout: table.given("timeout", p.map(|p| p.timeout))?,
         timeouts_max: table.given("timeouts_max", p.map(|p| Timeouts(p.timeouts_max)))?.0,
         ingress_timeouts: table.given("ingress_timeouts", p.map(|p| p.ingress_timeouts))?,
+        remember: table.or("remember", Remember(usual.remember))?.0,
+        packet_life: usual.packet_life,
         pull_cycles: match program {
             Program::Ndp => table.given("pull_cycles", p.map(|p| p.pull_cycles))?,
             Program::Homa | Program::HomaTr => usual.pull_cycles,
@@ -73,7 +75,12 @@ pub(super) fn kept(table: &Reader<'_>, pulls: bool) -> Option<&'static str> {
 
 fn transport(config: Config) -> Transport {
     let framing = config.framing();
-    let config = Arc::new(config);
+    let of_hosts = config.clone();
+    let for_life = move |packet_life| -> MakeEndpoint {
+        let config = Arc::new(Config { packet_life, ..of_hosts.clone() });
+        Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?)))
+    };
+    let endpoint = for_life(config.packet_life);
     Transport {
         mtu: framing.payload + framing.overhead,
         classes: config.classes(),
@@ -86,11 +93,8 @@ fn transport(config: Config) -> Transport {
             }
         },
         longest: config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0),
-        ..Transport::new(
-            framing,
-            config.program.protocol().number(),
-            Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?))),
-        )
+        for_life: Some(Box::new(for_life)),
+        ..Transport::new(framing, config.program.protocol().number(), endpoint)
     }
 }
 
@@ -138,6 +142,25 @@ fn keys_of(why: &ConfigError) -> Vec<&'static str> {
         ConfigError::Zero(key) | ConfigError::TooLarge { name: key, .. } => vec![key],
         ConfigError::Buffers => vec!["buffer"],
         ConfigError::NoPowerOfTwo => vec!["tx_messages"],
+    }
+}
+
+/// How many messages that are over a receiver knows: "lifetime", all of which a packet may still come.
+pub(super) struct Remember(pub(super) Option<u32>);
+
+impl Knob for Remember {
+    const EXAMPLE: &'static str = "\"lifetime\"` or `1024";
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) if text == "lifetime" => Ok(Self(None)),
+            _ => u32::read(value).map(|n| Self(Some(n))),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        match self.0 {
+            None => toml::Value::String("lifetime".into()),
+            Some(n) => n.show(),
+        }
     }
 }
 

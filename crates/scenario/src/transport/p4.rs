@@ -1,13 +1,15 @@
 //! `[transport] kind = "p4"`: a P4 program on the NIC of [`nic::nano`], and that NIC's sizes.
 
+use std::sync::Arc;
+
 use endpoint::Framing;
 use nic::nano::buffers::SizeClass;
 use nic::nano::config::{Config, ConfigError};
 use nic::nano::endpoint::{FRAMING, Nano, Runs};
 use units::Dur;
 
-use super::nano::{Timeouts, buffers, kept};
-use super::{Around, Need, Signals, Transport, bytes, preset, refused};
+use super::nano::{Remember, Timeouts, buffers, kept};
+use super::{Around, MakeEndpoint, Need, Signals, Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::p4::Compiled;
@@ -29,6 +31,16 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
         let error = table.error("program", why.to_string(), "this program");
         error.hint("p4/include/nano.p4 declares what the NIC has")
     })?;
+    let (compiled, of_hosts) = (Arc::new(compiled), config.clone());
+    let for_life = move |packet_life| -> MakeEndpoint {
+        let config = Config { packet_life, ..of_hosts.clone() };
+        let compiled = Arc::clone(&compiled);
+        Box::new(move || {
+            let runs = compiled.runs()?;
+            Some(Box::new(Nano::new(&compiled.program, runs, config.clone()).ok()?))
+        })
+    };
+    let endpoint = for_life(config.packet_life);
     Ok(Transport {
         mtu: framing.payload + framing.overhead,
         parts,
@@ -46,14 +58,8 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
         },
         kept: kept(table, true),
         telemetry,
-        ..Transport::new(
-            framing,
-            config.protocols.first().copied().unwrap_or(0),
-            Box::new(move || {
-                let runs = compiled.runs()?;
-                Some(Box::new(Nano::new(&compiled.program, runs, config.clone()).ok()?))
-            }),
-        )
+        for_life: Some(Box::new(for_life)),
+        ..Transport::new(framing, config.protocols.first().copied().unwrap_or(0), endpoint)
     })
 }
 
@@ -74,7 +80,8 @@ fn config(table: &mut Reader<'_>, mode: Mode, protocols: &Protocols) -> Result<C
         probe: table.given("probe", p.map(|p| p.probe))?,
         pull_cycles: table.given("pull_cycles", p.map(|p| p.pull_cycles))?,
         pulls_max: table.given("pulls_max", p.map(|p| p.pulls_max))?,
-        remember: table.given("remember", p.map(|p| p.remember))?,
+        remember: table.or("remember", Remember(None))?.0,
+        packet_life: Dur::MAX,
         ingress_cycles: table.given("ingress_cycles", p.map(|p| p.ingress_cycles))?,
         egress_cycles: table.given("egress_cycles", p.map(|p| p.egress_cycles))?,
         spray: mode.needs_spraying(),

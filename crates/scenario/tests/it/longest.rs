@@ -98,3 +98,18 @@ fn what_no_buffer_holds_is_refused_where_it_is_written() {
         }
     }
 }
+
+/// None of the published distributions fits: the line that names it is shown, with its largest message,
+/// and no advice that would not help.
+#[test]
+fn published_distributions_are_refused_by_name() {
+    for name in workload::SizeDist::names() {
+        let largest = workload::SizeDist::shipped(name).unwrap().largest();
+        let traffic = format!("kind = \"poisson\"\nload = 0.1\ndistribution = \"{name}\"");
+        let refused = refusal(TRANSPORTS[0], &traffic).unwrap_or_else(|| panic!("taken: {name}"));
+        assert!(refused.contains(&format!("distribution = \"{name}\"")), "{refused}");
+        assert!(refused.contains(&format!("no message of {}", units::Bytes(largest))), "{refused}");
+        assert!(refused.contains("38912B at most, 65472B with larger"), "{refused}");
+        assert!(refused.contains("`ndp` or `homa` carry more"), "{refused}");
+    }
+}

@@ -21,6 +21,7 @@ mod malformed;
 mod marking;
 mod mptcp_two_paths;
 mod nano_agreement;
+mod nano_remember;
 mod ndp_invariants;
 mod outage;
 mod overload;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nic::ir;
-use nic::state::State;
+use p4::ir;
+use p4::state::State;
 use trimline_scenario::{Entries, Options, Scenario, simulate};
 
 fn root(path: &str) -> PathBuf {
@@ -44,7 +44,7 @@ const PROGRAM: &str = "
     Box(W()) main;";
 
 fn program() -> Arc<ir::Program> {
-    let compiled = nic::p4::compile(&|_| Ok(PROGRAM.to_owned()), "x.p4", &[]);
+    let compiled = p4::front::compile(&|_| Ok(PROGRAM.to_owned()), "x.p4", &[]);
     Arc::new(compiled.unwrap_or_else(|errors| panic!("{}", errors[0])))
 }
 

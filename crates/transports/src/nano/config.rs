@@ -59,6 +59,13 @@ pub struct Config {
     pub timeouts_max: Option<u32>,
     /// A message of which nothing arrives for so many timeouts is forgotten by its receiver (2).
     pub ingress_timeouts: u32,
+    /// Messages that are over and whose packets a receiver still knows: `None`, all of which a packet
+    /// may come ([`Config::time_wait`]), so that each is delivered at most once. `Some(n)`: the last n
+    /// delivered and the last n ended, as a table in hardware holds them (1024); one that is forgotten
+    /// too soon is delivered twice, which [`endpoint::Stat::DeliveredTwice`] counts.
+    pub remember: Option<u32>,
+    /// The longest time that a packet can be under way in the network; [`Dur::MAX`] where nobody knows.
+    pub packet_life: Dur,
     /// Cycles from one PULL to the next (140: 1088 B at 200 Gb/s; the prototype's constant: 122).
     pub pull_cycles: u32,
     /// So many messages may be granted at a time, each with a priority of its own (3).
@@ -103,11 +110,13 @@ pub enum ConfigError {
 pub(super) const HEADERS: u16 = 64;
 /// Length of control packets: one byte of payload that means nothing.
 pub(super) const CONTROL: u16 = HEADERS + 1;
+/// Packets of a message at most: 16 bits hold no more, and a bitmap has as many.
+const PACKETS_MAX: u16 = 64;
 /// Bytes of a word of the NIC's memory.
 pub(super) const WORD: u16 = 64;
 
 impl Config {
-    /// The NIC of the hardware experiment (nanotransport.md, section 15.2) with `program`, and with what only
+    /// The NIC of the hardware experiment (nic.md, section 15.2) with `program`, and with what only
     /// the publication and its other model have: messages are given up, and receivers forget.
     #[must_use]
     pub fn firesim(program: Program) -> Self {
@@ -120,6 +129,8 @@ impl Config {
             timeout: Dur::from_us(7),
             timeouts_max: Some(5),
             ingress_timeouts: 2,
+            remember: None,
+            packet_life: Dur::MAX,
             pull_cycles: 140,
             overcommitment: 3,
             strict_paper: false,
@@ -202,6 +213,20 @@ impl Config {
             Program::Ndp => vec![7],
             Program::Homa | Program::HomaTr => (7 - self.overcommitment..=7).rev().collect(),
         }
+    }
+
+    /// How long after the last packet of a message another one may come. Its sender gives it up after
+    /// `timeouts_max` timeouts without progress, and progress is an answer, which is no older than a
+    /// packet's life, or a packet sent for the first time, of which there are 64. A repeated packet
+    /// waits at its host for less than a timeout. [`Dur::MAX`] where senders never give up.
+    #[must_use]
+    pub fn time_wait(&self) -> Dur {
+        let Some(timeouts) = self.timeouts_max else { return Dur::MAX };
+        // A timer is found due one turn through all of them late.
+        let each = self.timeout.0 + cycles(2 * u64::from(self.tx_messages) + 2).0;
+        let gives_up = (u64::from(timeouts) + u64::from(PACKETS_MAX) + 1).saturating_mul(each);
+        let lives = self.packet_life.0.saturating_mul(2);
+        Dur(lives.saturating_add(gives_up)) + self.ingress() + self.egress()
     }
 
     pub(super) fn ingress(&self) -> Dur {

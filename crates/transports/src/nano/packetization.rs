@@ -1,5 +1,5 @@
 //! Messages under way to others: what has been delivered, what may be sent, what waits to be sent
-//! (nanotransport.md, section 6).
+//! (nic.md, section 6).
 
 mod descriptors;
 
@@ -168,6 +168,12 @@ impl Packetization {
             (_, Kind::Nack { .. }) => below(header.credit),
             (_, _) => below(offset),
         };
+        // What was never sent cannot have come: a peer that says so is not believed.
+        let sent = self.slots[slot].as_ref().map_or(0, |message| message.sent);
+        if delivered & !sent != 0 {
+            fx.count(Stat::Rejected);
+        }
+        let delivered = delivered & sent;
         if self.deliver(slot, delivered, config, fx) {
             return;
         }
@@ -241,7 +247,7 @@ impl Packetization {
         }
     }
 
-    /// TimeoutEvent (nanotransport.md, section 6.3).
+    /// TimeoutEvent (nic.md, section 6.3).
     fn timeout(&mut self, now: Time, slot: usize, me: HostId, config: &Config, fx: &mut Effects) {
         let Some(message) = &mut self.slots[slot] else { return };
         let progress = message.progress || message.sent_max > message.repeat_to;

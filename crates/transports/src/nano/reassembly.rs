@@ -1,6 +1,6 @@
-//! Which packets of which messages have come (nanotransport.md, section 5), with the full key of a message,
+//! Which packets of which messages have come (nic.md, section 5), with the full key of a message,
 //! and with what the prototype lacks: a timer that ends unfinished messages, and a memory of those that are
-//! over (homa_tr.md, E6; docs/nanotransport.md, rules 16 to 18).
+//! over (homa_tr.md, E6; docs/nic.md, rules 16 to 18).
 //!
 //! All of it is a function of the packets' order and times, so it may be asked at once about an instant
 //! that comes only when the packet has passed the pipeline.
@@ -15,9 +15,7 @@ use super::buffers::{Buffer, Buffers};
 use super::clock::look;
 use super::config::Config;
 use super::control::Data;
-
-/// So many delivered messages are remembered, and so many that were ended, the oldest forgotten first.
-const REMEMBERED: usize = 1024;
+use crate::time_wait::TimeWait;
 
 /// A message, as its packets name it: the sender, its context, its number there.
 type Key = (HostId, u16, u16);
@@ -50,6 +48,8 @@ pub(super) struct Info {
     pub(super) is_last_packet: bool,
     /// The first packet that is missing.
     pub(super) ack_no: u16,
+    /// The application has the bytes of this packet from an earlier life of the message.
+    pub(super) is_placed: bool,
 }
 
 #[derive(Debug)]
@@ -58,31 +58,72 @@ struct Entry {
     received: u64,
     all: u64,
     buffer: Buffer,
+    /// What became of the message before the NIC forgot it.
+    before: Over,
     /// When it is ended, if nothing comes before.
     expires: Time,
 }
 
-/// Messages that are over, the newest of them.
-#[derive(Debug, Default)]
-struct Past {
-    keys: HashSet<Key, FxBuildHasher>,
-    order: VecDeque<Key>,
+/// What became of a message. Bit i: packet i.
+#[derive(Clone, Copy, Debug, Default)]
+struct Over {
+    delivered: bool,
+    placed: u64,
 }
 
-impl Past {
+/// The last messages that are over, the oldest forgotten first.
+#[derive(Debug)]
+struct Last {
+    keys: HashSet<Key, FxBuildHasher>,
+    order: VecDeque<Key>,
+    room: usize,
+}
+
+impl Last {
+    fn new(room: u32) -> Self {
+        Self { keys: HashSet::default(), order: VecDeque::new(), room: room as usize }
+    }
+
     fn remember(&mut self, key: Key) {
         if self.keys.insert(key) {
             self.order.push_back(key);
         }
-        if self.order.len() > REMEMBERED
+        if self.order.len() > self.room
             && let Some(oldest) = self.order.pop_front()
         {
             self.keys.remove(&oldest);
         }
     }
+}
 
-    fn has(&self, key: &Key) -> bool {
-        self.keys.contains(key)
+/// Messages that are over.
+#[derive(Debug)]
+struct Past {
+    /// All of which a packet may still come.
+    all: TimeWait<Key, Over>,
+    /// What the NIC knows of them, where that is less: those delivered and those ended.
+    known: Option<[Last; 2]>,
+}
+
+impl Past {
+    fn new(config: &Config) -> Self {
+        let known = config.remember.map(|room| [Last::new(room), Last::new(room)]);
+        Self { all: TimeWait::new(), known }
+    }
+
+    fn remember(&mut self, now: Time, key: Key, over: Over, known: bool, config: &Config) {
+        self.all.insert(now, config.time_wait(), u32::MAX, key, over);
+        if known && let Some([delivered, ended]) = &mut self.known {
+            (if over.delivered { delivered } else { ended }).remember(key);
+        }
+    }
+
+    /// What became of the message of a packet, and whether the NIC knows.
+    fn find(&mut self, now: Time, key: &Key, config: &Config) -> (Over, bool) {
+        let Some(over) = self.all.get(now, key) else { return (Over::default(), false) };
+        self.all.refresh(now, config.time_wait(), key);
+        let known = self.known.as_ref();
+        (over, known.is_none_or(|last| last.iter().any(|last| last.keys.contains(key))))
     }
 }
 
@@ -91,9 +132,8 @@ impl Past {
 pub(super) struct Reassembly {
     entries: Vec<Option<Entry>>,
     buffers: Buffers,
-    delivered: Past,
-    /// Ended by their silence after some of their packets had been acknowledged.
-    ended: Past,
+    /// Delivered, or ended by their silence after some of their packets had been acknowledged.
+    past: Past,
 }
 
 impl Reassembly {
@@ -101,8 +141,7 @@ impl Reassembly {
         Self {
             entries: Vec::new(),
             buffers: Buffers::new(&config.buffers),
-            delivered: Past::default(),
-            ended: Past::default(),
+            past: Past::new(config),
         }
     }
 
@@ -111,8 +150,9 @@ impl Reassembly {
         let over = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.expires < now);
         let rx = self.entries.iter().position(over)?;
         let entry = self.free(rx, config)?;
-        if entry.received != 0 {
-            self.ended.remember(entry.key);
+        let over = Over { placed: entry.before.placed | entry.received, ..entry.before };
+        if over.placed != 0 {
+            self.past.remember(now, entry.key, over, entry.received != 0, config);
         }
         Some(rx)
     }
@@ -128,13 +168,16 @@ impl Reassembly {
         let known = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.key == key);
         let found = self.entries.iter().position(known);
         let is_new_message = found.is_none();
-        if is_new_message && self.delivered.has(&key) {
-            return Lookup::Done;
+        let mut before = Over::default();
+        if is_new_message {
+            before = match self.past.find(now, &key, config) {
+                (Over { delivered: true, .. }, true) => return Lookup::Done,
+                (_, true) => return Lookup::Fail,
+                (forgotten, false) => forgotten,
+            };
         }
-        if is_new_message && self.ended.has(&key) {
-            return Lookup::Fail;
-        }
-        let Some(rx) = found.or_else(|| self.begin(data, config)) else { return Lookup::Fail };
+        let begun = found.or_else(|| self.begin(data, before, config));
+        let Some(rx) = begun else { return Lookup::Fail };
         let Some(entry) = &mut self.entries[rx] else { return Lookup::Fail };
         entry.expires = look(now + silence(config), rx, config.rx_messages);
         let bit = if data.chopped { 0 } else { 1u64 << offset & entry.all };
@@ -147,6 +190,7 @@ impl Reassembly {
             is_new_packet,
             is_last_packet: entry.received == entry.all,
             ack_no: entry.received.trailing_ones() as u16,
+            is_placed: entry.before.placed & bit != 0,
         })
     }
 
@@ -158,14 +202,15 @@ impl Reassembly {
     }
 
     /// A new message: the lowest free number and the smallest buffer, if there are.
-    fn begin(&mut self, data: &Data, config: &Config) -> Option<usize> {
+    fn begin(&mut self, data: &Data, before: Over, config: &Config) -> Option<usize> {
         let rx = self.entries.iter().position(Option::is_none).unwrap_or(self.entries.len());
         if rx >= usize::from(config.rx_messages) {
             return None;
         }
         let buffer = self.buffers.take(&config.buffers, u64::from(data.header.msg_len))?;
         let all = u64::MAX >> (64 - data.packets());
-        let entry = Entry { key: key(data), received: 0, all, buffer, expires: Time::NEVER };
+        let expires = Time::NEVER;
+        let entry = Entry { key: key(data), received: 0, all, buffer, before, expires };
         if rx == self.entries.len() {
             self.entries.push(None);
         }
@@ -173,11 +218,12 @@ impl Reassembly {
         Some(rx)
     }
 
-    /// Message `rx` is whole and has been delivered.
-    pub(super) fn delivered(&mut self, rx: usize, config: &Config) {
-        if let Some(entry) = self.free(rx, config) {
-            self.delivered.remember(entry.key);
-        }
+    /// Message `rx` is whole and goes to the application. Whether that is the second time.
+    pub(super) fn delivered(&mut self, now: Time, rx: usize, config: &Config) -> bool {
+        let Some(entry) = self.free(rx, config) else { return false };
+        let over = Over { delivered: true, placed: entry.before.placed | entry.received };
+        self.past.remember(now, entry.key, over, true, config);
+        entry.before.delivered
     }
 
     fn free(&mut self, rx: usize, config: &Config) -> Option<Entry> {
@@ -240,7 +286,7 @@ mod tests {
         assert_eq!(reassembly.lookup(Time(1), &data(16, 1, 0, false), &config), Lookup::Fail);
         let last = known(reassembly.lookup(Time(1), &data(5, 2, 1, false), &config));
         assert!(last.is_last_packet && !last.is_new_message);
-        reassembly.delivered(last.rx, &config);
+        reassembly.delivered(Time(1), last.rx, &config);
         assert_eq!(reassembly.in_use(), (15, 15));
         assert_eq!(known(reassembly.lookup(Time(1), &data(16, 1, 0, false), &config)).rx, 5);
         assert_eq!(reassembly.lookup(Time(1), &data(5, 2, 1, false), &config), Lookup::Done);
@@ -302,16 +348,58 @@ mod tests {
         assert!(known(reassembly.lookup(Time(1), &data(0, 2, 1, false), &config)).is_last_packet);
     }
 
-    /// The memory of what is over has an end.
-    #[test]
-    fn the_oldest_completed_message_is_forgotten_first() {
-        let config = Config::firesim(Program::Ndp);
-        let mut reassembly = Reassembly::new(&config);
-        for n in 0..=REMEMBERED as u16 {
-            let info = known(reassembly.lookup(Time(1), &data(n, 1, 0, false), &config));
-            reassembly.delivered(info.rx, &config);
+    /// Message `n` of one packet: how it is found, and whether it is then delivered twice.
+    fn deliver(reassembly: &mut Reassembly, now: Time, n: u16, config: &Config) -> Option<bool> {
+        match reassembly.lookup(now, &data(n, 1, 0, false), config) {
+            Lookup::Known(info) => Some(reassembly.delivered(now, info.rx, config)),
+            _ => None,
         }
-        assert_eq!(reassembly.lookup(Time(1), &data(1, 1, 0, false), &config), Lookup::Done);
-        known(reassembly.lookup(Time(1), &data(0, 1, 0, false), &config));
+    }
+
+    /// Nothing is forgotten of which a packet may still come.
+    #[test]
+    fn every_message_is_known_for_as_long_as_its_packets_live() {
+        let packet_life = Dur::from_us(100);
+        let config = Config { packet_life, ..Config::firesim(Program::Ndp) };
+        let wait = config.time_wait();
+        assert!(wait > Dur::from_us(200) + config.timeout * 70 && wait < Dur::from_ms(1), "{wait}");
+        let mut reassembly = Reassembly::new(&config);
+        for n in 0..5_000 {
+            assert_eq!(deliver(&mut reassembly, Time(1), n, &config), Some(false));
+        }
+        let late = Time::ZERO + wait;
+        assert_eq!(deliver(&mut reassembly, late, 0, &config), None);
+        // Of the others no packet can come any more; this one was asked about.
+        let gone = late + Dur::from_us(1);
+        assert_eq!(deliver(&mut reassembly, gone, 1, &config), Some(false));
+        assert_eq!(deliver(&mut reassembly, gone, 0, &config), None);
+    }
+
+    /// A table in hardware has an end. What it forgets is delivered again, and that is known here.
+    #[test]
+    fn a_table_forgets_the_oldest_and_delivers_it_twice() {
+        let config = Config { remember: Some(1024), ..Config::firesim(Program::Ndp) };
+        let mut reassembly = Reassembly::new(&config);
+        for n in 0..=1024 {
+            assert_eq!(deliver(&mut reassembly, Time(1), n, &config), Some(false));
+        }
+        assert_eq!(deliver(&mut reassembly, Time(1), 1, &config), None);
+        assert_eq!(deliver(&mut reassembly, Time(1), 0, &config), Some(true));
+        assert_eq!(deliver(&mut reassembly, Time(1), 0, &config), None);
+    }
+
+    /// A message that was ended and forgotten may begin anew: no byte goes to the application twice.
+    #[test]
+    fn what_an_earlier_life_has_placed_is_not_placed_again() {
+        let config = Config { remember: Some(0), ..Config::firesim(Program::Ndp) };
+        let mut reassembly = Reassembly::new(&config);
+        assert!(!known(reassembly.lookup(Time(1), &data(0, 2, 0, false), &config)).is_placed);
+        let later = Time(1) + config.timeout * 3;
+        assert_eq!(reassembly.expire(later, &config), Some(0));
+        let again = known(reassembly.lookup(later, &data(0, 2, 0, false), &config));
+        assert!(again.is_new_message && again.is_new_packet && again.is_placed);
+        let last = known(reassembly.lookup(later, &data(0, 2, 1, false), &config));
+        assert!(last.is_last_packet && !last.is_placed);
+        assert!(!reassembly.delivered(later, last.rx, &config), "it is the first time");
     }
 }

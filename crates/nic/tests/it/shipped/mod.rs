@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::bytes::device::Device;
+use crate::bytes::payload::PayloadStage;
 use endpoint::{
     Cx, Draw, Effects, Endpoint, Flags, Msg, NetView, Packet, Purpose, Span, Submit, Tx, TxPort,
 };
+use p4::interp::Machine;
+use p4::ir;
 use testkit::Star;
-use trimline_nic::interp::Machine;
-use trimline_nic::ir;
 use trimline_nic::nano::config::Config;
-use trimline_nic::nano::device::Device;
 use trimline_nic::nano::endpoint::Nano;
-use trimline_nic::nano::payload::PayloadStage;
 use units::{Dur, HostId, MsgId, Rate, Time};
 use wire::nano::{Header, Kind, Protocol, Repr};
 
@@ -42,7 +42,7 @@ fn compile_with(
     };
     let constants: Vec<_> =
         constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-    match trimline_nic::p4::compile(&files, name, &constants) {
+    match p4::front::compile(&files, name, &constants) {
         Ok(program) => Arc::new(program),
         Err(errors) => panic!("{name}: {errors:#?}"),
     }

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use trimline_nic::interp::Machine;
-use trimline_nic::ir::{self, ExternId, PipelineId, RegisterId};
+use p4::interp::Machine;
+use p4::ir::{self, ExternId, PipelineId, RegisterId};
+use p4::program::{Externs, Program};
 use trimline_nic::nano::flows::Pace;
-use trimline_nic::program::{Externs, Program};
 
 /// An ACK as the receiver sends it, from host 5; its flow is 5, too.
 #[derive(Clone, Debug)]

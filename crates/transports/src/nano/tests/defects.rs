@@ -1,7 +1,8 @@
-//! The defects of the public code (specs/homa_tr.md, section 6: E1 to E7; docs/nanotransport.md: E9 and the probe),
+//! The defects of the public code (specs/homa_tr.md, section 6: E1 to E7; docs/nic.md: E9 and the probe),
 //! packet by packet. E8 is the switch's: crates/scenario/tests/it/homa_tr.rs. E6, in part: `reassembly`.
 
 use units::Dur;
+use wire::nano::Kind;
 
 use super::bench::{ACK, Bench, GRANT, NACK, data};
 use crate::nano::{Config, Program};
@@ -121,4 +122,22 @@ fn a_probe_asks_for_a_lost_grant() {
         assert_eq!(data(&nic.wait(Dur::from_us(13))), [], "there has been progress");
         assert_eq!(data(&nic.wait(Dur::from_us(2))), expected);
     }
+}
+
+/// Of twelve packets nine are sent. Whoever says that all have come is not believed beyond these.
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_ends_nothing() {
+    let mut nic = Bench::new(&homa_tr());
+    nic.submit(0, 12);
+    assert_eq!(nic.wait(Dur::from_ns(100)).len(), 9);
+    assert_eq!(nic.hear((0, 0), (ACK, 12, 0, 0)), []);
+    assert_eq!(nic.hear((0, 0), (GRANT, 9, 12, 2)), [(9, 2), (10, 2), (11, 2)]);
+    let mut nic = Bench::new(&Config::firesim(Program::Ndp));
+    nic.submit(0, 12);
+    assert_eq!(nic.wait(Dur::from_ns(100)).len(), 9);
+    for packet in 0..12 {
+        nic.hear((0, 0), (ACK, packet, 0, 0));
+    }
+    let pull = Kind::Nack { pull: true };
+    assert_eq!(nic.hear((0, 0), (pull, 11, 12, 0)), [(9, 0), (10, 0), (11, 0)]);
 }

@@ -26,7 +26,7 @@ mod hazards;
 mod stages;
 
 pub use check::{EntryFault, Fault, check, check_choice, check_entry, prefix_length};
-pub(crate) use display::called;
+pub use display::called;
 pub use hazards::{Access, Hazard, Memory, PACKET_CYCLES, Port, Unit, hazards, memories};
 pub use stages::{MEMORY_LATENCY, Ready, Schedule, Stages, Step, stages};
 

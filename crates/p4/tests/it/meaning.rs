@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use trimline_nic::interp::Machine;
-use trimline_nic::ir::{ExternId, PipelineId};
-use trimline_nic::p4;
-use trimline_nic::program::{Externs, Program};
+use trimline_p4::front;
+use trimline_p4::interp::Machine;
+use trimline_p4::ir::{ExternId, PipelineId};
+use trimline_p4::program::{Externs, Program};
 
 /// An architecture of parser, control and deparser, with externs of one argument.
 const AROUND: &str = "
@@ -34,7 +34,7 @@ struct Text {
 
 const EMPTY: Text = Text { top: "", start: "transition accept;", locals: "", apply: "" };
 
-fn compile(text: &Text) -> p4::Compiled {
+fn compile(text: &Text) -> front::Compiled {
     let Text { top, start, locals, apply } = text;
     let text = format!(
         "{AROUND} {top}
@@ -43,7 +43,7 @@ fn compile(text: &Text) -> p4::Compiled {
         control MyD(packet_out p, in H h) {{ apply {{ p.emit(h); }} }}
         Box(MyP(), C(), MyD()) main;"
     );
-    p4::check(&|_| Ok(text.clone()), "x.p4", &[])
+    front::check(&|_| Ok(text.clone()), "x.p4", &[])
 }
 
 /// Answers of the externs: `next` counts its calls, `both` says 0xcd and 5, a `Pair` its first.
@@ -316,7 +316,7 @@ fn includes_are_bounded_in_all() {
         Ok(_) => Ok("// nothing\n".repeat(10_000)),
         Err(why) => Err(why.to_string()),
     };
-    let compiled = p4::check(&files, "0.p4", &[]);
+    let compiled = front::check(&files, "0.p4", &[]);
     assert!(
         compiled.diagnostics[0].message.contains("includes in all"),
         "{:?}",

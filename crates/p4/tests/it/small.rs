@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trimline_nic::interp::Machine;
-use trimline_nic::ir::{self, ErrorId, PipelineId};
-use trimline_nic::p4;
-use trimline_nic::program::{NoExterns, Parsed, Program};
-use trimline_nic::state::State;
+use trimline_p4::front;
+use trimline_p4::interp::Machine;
+use trimline_p4::ir::{self, ErrorId, PipelineId};
+use trimline_p4::program::{NoExterns, Parsed, Program};
+use trimline_p4::state::State;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/small")
@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
 
 fn machine(name: &str) -> Machine {
     let read = |file: &str| std::fs::read_to_string(folder().join(file)).map_err(|e| e.to_string());
-    let compiled = p4::check(&read, name, &[]);
+    let compiled = front::check(&read, name, &[]);
     let said: Vec<String> = compiled.diagnostics.iter().map(ToString::to_string).collect();
     assert!(said.is_empty(), "{}", said.join("\n"));
     let program = compiled.program.unwrap();
@@ -155,7 +155,7 @@ fn the_example_of_the_page_compiles_and_counts() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/p4.md");
     let page = std::fs::read_to_string(page).unwrap();
     let text = page.split("```p4\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
-    let compiled = p4::check(&|_| Ok(text.clone()), "example.p4", &[]);
+    let compiled = front::check(&|_| Ok(text.clone()), "example.p4", &[]);
     assert!(compiled.diagnostics.is_empty(), "{:?}", compiled.diagnostics);
     let program = Arc::new(compiled.program.unwrap());
     let pipeline = program.pipeline("ingress").unwrap();

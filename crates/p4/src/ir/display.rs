@@ -31,8 +31,8 @@ impl Display for Program {
     }
 }
 
-/// An extern as the source calls it.
-pub(crate) fn called(known: &Extern) -> String {
+/// An extern as the source calls it: `instance.method`, or the function alone.
+pub fn called(known: &Extern) -> String {
     if known.instance.is_empty() {
         known.kind.clone()
     } else {

@@ -1,5 +1,5 @@
 //! A stage between the NIC's memories and the wire, through which the payload of every packet goes: a
-//! cipher, a serializer (nanotransport.md, section 14: "pluggable stages").
+//! cipher, a serializer (nic.md, section 14: "pluggable stages").
 //!
 //! Packets are lost, trimmed, repeated and overtake one another, so a stage works on one packet at a time
 //! and knows of it only what its header says, too: its place.
@@ -10,17 +10,17 @@ use units::{HostId, MsgId};
 
 /// Which bytes of which message a payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// The sending host.
-    pub src: HostId,
-    /// The message, as far as headers name it ([`carried_id`](super::meta::carried_id)).
-    pub msg: MsgId,
+    pub(crate) src: HostId,
+    /// The message, as far as headers name it ([`carried_id`](trimline_nic::nano::meta::carried_id)).
+    pub(crate) msg: MsgId,
     /// Index of the packet.
-    pub pkt_offset: u8,
+    pub(crate) pkt_offset: u8,
 }
 
 /// What is done to payload. A payload keeps its length.
-pub trait PayloadStage: Send {
+pub(crate) trait PayloadStage: Send {
     /// Of a packet that leaves. The same bytes at the same place become the same bytes again: a packet may
     /// be sent twice.
     fn seal(&self, place: Place, bytes: &mut [u8]);
@@ -35,7 +35,7 @@ pub trait PayloadStage: Send {
 /// The cipher `ChaCha20` (RFC 8439), under one key for all hosts. The nonce is the packet's place, so that no two packets
 /// share one until the message ids that headers carry come again, which is after 2^28 messages of a host
 /// with 16 ids; the key must be replaced before that. It hides payload and authenticates nothing.
-pub struct Cipher {
+pub(crate) struct Cipher {
     key: [u8; 32],
     cycles: u32,
 }
@@ -43,7 +43,7 @@ pub struct Cipher {
 impl Cipher {
     /// A cipher with this `key`, which takes `cycles`.
     #[must_use]
-    pub const fn new(key: [u8; 32], cycles: u32) -> Self {
+    pub(crate) const fn new(key: [u8; 32], cycles: u32) -> Self {
         Self { key, cycles }
     }
 
@@ -75,7 +75,7 @@ impl PayloadStage for Cipher {
 /// A serializer: words of eight bytes in the other byte order, as the prototype's interface has them (section 3.3). A
 /// last word that is not whole stays as it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ByteOrder;
+pub(crate) struct ByteOrder;
 
 impl ByteOrder {
     fn swap(bytes: &mut [u8]) {

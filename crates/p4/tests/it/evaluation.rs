@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use trimline_nic::interp::Machine;
-use trimline_nic::ir::{self, PipelineId};
-use trimline_nic::p4;
-use trimline_nic::program::{NoExterns, Program};
+use trimline_p4::front;
+use trimline_p4::interp::Machine;
+use trimline_p4::ir::{self, PipelineId};
+use trimline_p4::program::{NoExterns, Program};
 
 /// An expression of 16 bits.
 #[derive(Debug, Clone)]
@@ -149,7 +149,7 @@ proptest! {
         tree in trees(), signed in any::<bool>(), inputs in any::<[(u16, u16); 3]>(),
     ) {
         let text = program(&tree.text(signed), signed);
-        let compiled = p4::check(&|_| Ok(text.clone()), "x.p4", &[]);
+        let compiled = front::check(&|_| Ok(text.clone()), "x.p4", &[]);
         let said: Vec<String> = compiled.diagnostics.iter().map(ToString::to_string).collect();
         let Some(program) = compiled.program else { panic!("{}", said.join("\n")) };
         prop_assert_eq!(ir::check(&program), Ok(()));

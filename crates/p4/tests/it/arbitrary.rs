@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use trimline_nic::interp::Machine;
-use trimline_nic::program::{NoExterns, Program};
-use trimline_nic::{ir, p4, rust};
+use trimline_p4::interp::Machine;
+use trimline_p4::program::{NoExterns, Program};
+use trimline_p4::{front, ir, rust};
 
 /// Pieces of the language, to be put anywhere.
 const PIECES: &[&str] = &[
@@ -117,7 +117,7 @@ fn compile(text: &str) {
             .find_map(|f| std::fs::read_to_string(root.join(f).join(name)).ok())
             .ok_or_else(|| "there is none".to_owned()),
     };
-    let compiled = p4::check(&files, "main.p4", &[]);
+    let compiled = front::check(&files, "main.p4", &[]);
 
     for diagnostic in &compiled.diagnostics {
         assert!(diagnostic.span.start <= diagnostic.source.text.len(), "{diagnostic:?}");

@@ -9,7 +9,7 @@ use super::device::{Device, Output};
 
 /// What the network does to a frame, beside carrying it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// It arrives.
     Arrives,
     /// It is lost.
@@ -23,13 +23,13 @@ pub enum Fate {
 }
 
 /// Decides on frames: the how-manieth it is, and its bytes.
-pub type Fates = Box<dyn FnMut(u64, &[u8]) -> Fate>;
+pub(crate) type Fates = Box<dyn FnMut(u64, &[u8]) -> Fate>;
 
 /// Bytes that are left of a trimmed frame.
 const TRIMMED_LEN: usize = 64;
 
 /// See the top of the file.
-pub struct Network {
+pub(crate) struct Network {
     devices: Vec<Device>,
     rate: Rate,
     delay: Dur,
@@ -47,7 +47,7 @@ pub struct Network {
 impl Network {
     /// Hosts from 0, with links of `rate` and `delay` one way.
     #[must_use]
-    pub fn new(devices: Vec<Device>, rate: Rate, delay: Dur) -> Self {
+    pub(crate) fn new(devices: Vec<Device>, rate: Rate, delay: Dur) -> Self {
         let hosts = devices.len();
         Self {
             devices,
@@ -63,12 +63,12 @@ impl Network {
     }
 
     /// From now on `fates` decides what becomes of frames.
-    pub fn set_fates(&mut self, fates: Fates) {
+    pub(crate) fn set_fates(&mut self, fates: Fates) {
         self.fates = fates;
     }
 
     /// The NIC of `host`, to submit something.
-    pub fn device(&mut self, host: HostId) -> Option<(Time, &mut Device)> {
+    pub(crate) fn device(&mut self, host: HostId) -> Option<(Time, &mut Device)> {
         let device = self.devices.get_mut(host.0 as usize)?;
         if let Some(ask) = self.ask.get_mut(host.0 as usize) {
             *ask = self.now;
@@ -78,13 +78,13 @@ impl Network {
 
     /// The time.
     #[must_use]
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.now
     }
 
     /// Let happen what happens next, if that is not after `limit`. Returns whether something did, with
     /// what hosts hear of it.
-    pub fn step(&mut self, limit: Time) -> Option<Vec<(HostId, Time, Output)>> {
+    pub(crate) fn step(&mut self, limit: Time) -> Option<Vec<(HostId, Time, Output)>> {
         let next = self.next().filter(|next| *next <= limit)?;
         self.now = self.now.max(next);
         while let Some((&key, _)) =
@@ -112,7 +112,7 @@ impl Network {
     }
 
     /// All that happens until `limit`, with what hosts hear.
-    pub fn run(&mut self, limit: Time) -> Vec<(HostId, Time, Output)> {
+    pub(crate) fn run(&mut self, limit: Time) -> Vec<(HostId, Time, Output)> {
         std::iter::from_fn(|| self.step(limit)).flatten().collect()
     }
 
@@ -140,14 +140,16 @@ impl Network {
     /// The frame is to arrive `at` this time.
     fn carry(&mut self, mut at: Time, mut frame: Vec<u8>) {
         let to = frame.get(30..34).and_then(|ip| ip.try_into().ok()).map(u32::from_be_bytes);
-        let Some(to) = to.map(|ip| super::meta::host_of(ip).0 as usize) else { return };
+        let Some(to) = to.map(|ip| trimline_nic::nano::meta::host_of(ip).0 as usize) else {
+            return;
+        };
         self.sent += 1;
         match (self.fates)(self.sent - 1, &frame) {
             Fate::Arrives => {}
             Fate::Lost => return,
             Fate::Trimmed => {
                 frame.truncate(TRIMMED_LEN);
-                if let Some(flags) = frame.get_mut(super::frame::OUTER) {
+                if let Some(flags) = frame.get_mut(trimline_nic::nano::frame::OUTER) {
                     *flags |= wire::nano::flags::CHOP;
                 }
             }

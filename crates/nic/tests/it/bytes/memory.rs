@@ -1,4 +1,4 @@
-//! A sink for whole messages that writes them to the host's memory, as RDMA does (nanotransport.md, section 2, step
+//! A sink for whole messages that writes them to the host's memory, as RDMA does (nic.md, section 2, step
 //! 7; section 14): the host registers regions, a message names one and a place in it, and the host
 //! finds an entry in a completion queue.
 //!
@@ -12,11 +12,11 @@ use units::HostId;
 
 /// Bytes at the head of a message that say where the rest belongs: the region's key (4) and the offset
 /// in it (8), big-endian.
-pub const HEADER: usize = 12;
+pub(crate) const HEADER: usize = 12;
 
 /// Why a write is refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// Shorter than its header.
     #[error("a message without a place")]
     Short,
@@ -40,22 +40,22 @@ pub enum Refusal {
 
 /// An entry of the completion queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
+pub(crate) struct Completion {
     /// Who has written.
-    pub src: HostId,
+    pub(crate) src: HostId,
     /// What, or why not.
-    pub outcome: Result<Written, Refusal>,
+    pub(crate) outcome: Result<Written, Refusal>,
 }
 
 /// Bytes that have been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub(crate) struct Written {
     /// The region's key.
-    pub key: u32,
+    pub(crate) key: u32,
     /// Where they begin.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// How many.
-    pub len: usize,
+    pub(crate) len: usize,
 }
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ struct Region {
 
 /// The memory that a host has registered, and what has become of the writes to it.
 #[derive(Debug)]
-pub struct Memory {
+pub(crate) struct Memory {
     regions: BTreeMap<u32, Region>,
     completions: VecDeque<Completion>,
     room: usize,
@@ -77,12 +77,12 @@ impl Memory {
     /// Nothing is registered. The completion queue has `room` entries: without a free one nothing is
     /// written.
     #[must_use]
-    pub const fn new(room: usize) -> Self {
+    pub(crate) const fn new(room: usize) -> Self {
         Self { regions: BTreeMap::new(), completions: VecDeque::new(), room, refused: 0 }
     }
 
     /// Register `bytes` under `key`. Returns whether the key was free.
-    pub fn register(&mut self, key: u32, bytes: Vec<u8>, writable: bool) -> bool {
+    pub(crate) fn register(&mut self, key: u32, bytes: Vec<u8>, writable: bool) -> bool {
         let free = !self.regions.contains_key(&key);
         if free {
             self.regions.insert(key, Region { bytes, writable });
@@ -91,19 +91,19 @@ impl Memory {
     }
 
     /// Take the region back: what comes for it is refused.
-    pub fn deregister(&mut self, key: u32) -> Option<Vec<u8>> {
+    pub(crate) fn deregister(&mut self, key: u32) -> Option<Vec<u8>> {
         self.regions.remove(&key).map(|region| region.bytes)
     }
 
     /// What is in a region.
     #[must_use]
-    pub fn region(&self, key: u32) -> Option<&[u8]> {
+    pub(crate) fn region(&self, key: u32) -> Option<&[u8]> {
         self.regions.get(&key).map(|region| region.bytes.as_slice())
     }
 
     /// Write a `message` of `src` that is whole. Its transport has acknowledged it before: a refusal is
     /// for the host here, in the completion queue and in the count.
-    pub fn write(&mut self, src: HostId, message: &[u8]) {
+    pub(crate) fn write(&mut self, src: HostId, message: &[u8]) {
         if self.completions.len() >= self.room {
             self.refused += 1;
             return;
@@ -130,20 +130,20 @@ impl Memory {
     }
 
     /// The oldest entry of the completion queue, which is taken off.
-    pub fn poll(&mut self) -> Option<Completion> {
+    pub(crate) fn poll(&mut self) -> Option<Completion> {
         self.completions.pop_front()
     }
 
     /// Writes that were refused.
     #[must_use]
-    pub const fn refused(&self) -> u64 {
+    pub(crate) const fn refused(&self) -> u64 {
         self.refused
     }
 }
 
 /// The message that writes `bytes` at `offset` of the region that has `key` at the other end.
 #[must_use]
-pub fn write_message(key: u32, offset: u64, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn write_message(key: u32, offset: u64, bytes: &[u8]) -> Vec<u8> {
     let mut message = key.to_be_bytes().to_vec();
     message.extend(offset.to_be_bytes());
     message.extend(bytes);

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use trimline_nic::p4;
+use trimline_p4::front;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
@@ -16,7 +16,7 @@ fn said(name: &str) -> (bool, String) {
     let read = |file: &str| {
         std::fs::read_to_string(folder().join(file)).map_err(|_| "there is none".to_owned())
     };
-    let compiled = p4::check(&read, name, &[]);
+    let compiled = front::check(&read, name, &[]);
     let mut text = String::new();
     for diagnostic in &compiled.diagnostics {
         let meant = &diagnostic.source.text[diagnostic.span.clone()];

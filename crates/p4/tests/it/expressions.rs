@@ -1,8 +1,8 @@
 //! Widths, signs and values of expressions, by the tables and sentences of the P4-16 specification
 //! 1.2.4. The expected values are the specification's, or follow from the sentence that is cited.
 
-use trimline_nic::ir::{self, Block, Expr, ExprKind, StmtKind};
-use trimline_nic::p4;
+use trimline_p4::front;
+use trimline_p4::ir::{self, Block, Expr, ExprKind, StmtKind};
 
 /// A program that assigns one expression to `result`, a local variable of the given type.
 fn program(ty: &str, expr: &str) -> String {
@@ -35,9 +35,9 @@ struct Outcome {
 
 fn outcome(ty: &str, expr: &str) -> Outcome {
     let text = program(ty, expr);
-    let compiled = p4::check(&|_| Ok(text.clone()), "x.p4", &[]);
+    let compiled = front::check(&|_| Ok(text.clone()), "x.p4", &[]);
     let messages = compiled.diagnostics.iter().map(|d| d.message.clone()).collect();
-    let warnings = compiled.diagnostics.iter().filter(|d| d.severity == p4::Severity::Warning);
+    let warnings = compiled.diagnostics.iter().filter(|d| d.severity == front::Severity::Warning);
     let warnings = warnings.count();
     let value = compiled.program.map(|program| last(&program.pipelines[0].control)).ok_or(messages);
     Outcome { value, warnings }
@@ -225,7 +225,7 @@ fn calls_in_expressions_keep_their_order() {
             }
         }
         Box(W()) main;";
-    let program = p4::compile(&|_| Ok(text.to_owned()), "x.p4", &[]).unwrap();
+    let program = front::compile(&|_| Ok(text.to_owned()), "x.p4", &[]).unwrap();
     assert_eq!(ir::check(&program), Ok(()));
     let kinds: Vec<&str> = program.pipelines[0]
         .control

@@ -8,7 +8,7 @@
 //!   transmit ────────────────────────────┘            └──► software: Output::Packet
 //! ```
 //!
-//! The law of time is that of docs/nanotransport.md; a payload stage lengthens both ways by its cycles.
+//! The law of time is that of docs/nic.md; a payload stage lengthens both ways by its cycles.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,22 +18,22 @@ use endpoint::{
 };
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
 
-use super::bits::PAYLOAD;
-use super::config::Config;
-use super::endpoint::{Arrived, Nano, ProgramError, Runs};
-use super::externs::OwnMessage;
-use super::frame::OUTER;
-use super::meta::{carried_id, host_of};
 use super::payload::{PayloadStage, Place};
-use super::reassembly::Request;
-use crate::ir;
+use p4::ir;
+use trimline_nic::nano::bits::PAYLOAD;
+use trimline_nic::nano::config::Config;
+use trimline_nic::nano::endpoint::{Arrived, Nano, ProgramError, Runs};
+use trimline_nic::nano::externs::OwnMessage;
+use trimline_nic::nano::frame::OUTER;
+use trimline_nic::nano::meta::{carried_id, host_of};
+use trimline_nic::nano::reassembly::Request;
 
-/// The shortest frame that the NIC takes, bytes (nanotransport.md, section 12: others are dropped).
+/// The shortest frame that the NIC takes, bytes (nic.md, section 12: others are dropped).
 const SHORTEST: usize = 65;
 
 /// What a NIC tells its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub(crate) enum Output {
     /// A message is whole.
     Message {
         /// Who has sent it.
@@ -50,7 +50,7 @@ pub enum Output {
 }
 
 /// See the top of the file.
-pub struct Device {
+pub(crate) struct Device {
     me: HostId,
     nano: Nano,
     stage: Option<Box<dyn PayloadStage>>,
@@ -98,7 +98,7 @@ impl Device {
     ///
     /// # Errors
     /// See [`ProgramError`].
-    pub fn new(
+    pub(crate) fn new(
         me: HostId,
         program: &ir::Program,
         runs: Runs,
@@ -203,19 +203,25 @@ impl Device {
 
     /// The application sends `bytes` to `dst`, over the so-manieth of the program's transports. Without an id
     /// or a buffer the message waits. An empty one arrives as a byte of zero (rule 5).
-    pub fn submit(&mut self, now: Time, dst: HostId, transport: u8, bytes: Vec<u8>) -> MsgId {
+    pub(crate) fn submit(
+        &mut self,
+        now: Time,
+        dst: HostId,
+        transport: u8,
+        bytes: Vec<u8>,
+    ) -> MsgId {
         let id = self.enqueue(dst, transport, bytes);
         self.offer(now);
         id
     }
 
     /// Software sends a packet of its own, past packetization and the egress pipeline.
-    pub fn transmit(&mut self, now: Time, frame: Vec<u8>) {
+    pub(crate) fn transmit(&mut self, now: Time, frame: Vec<u8>) {
         self.software.push_back((now, frame));
     }
 
     /// The last bit of `frame` is in.
-    pub fn receive(&mut self, now: Time, frame: &[u8]) {
+    pub(crate) fn receive(&mut self, now: Time, frame: &[u8]) {
         let src = source(frame);
         let chopped = frame.get(OUTER).is_some_and(|flags| flags & wire::nano::flags::CHOP != 0);
         if frame.len() < SHORTEST && !chopped {
@@ -228,7 +234,7 @@ impl Device {
                 let at = now + self.nano.config().ingress();
                 self.bypassing.push_back((at, frame.to_vec()));
             }
-            Arrived::Payload { key, rx_msg_id, request, is_last, ends_here } => {
+            Arrived::Payload { key, rx_msg_id, request, is_last, ends_here, .. } => {
                 self.store(key, rx_msg_id, request, frame);
                 if is_last {
                     let bytes = self.buffers.get_mut(usize::from(rx_msg_id)).map(std::mem::take);
@@ -265,7 +271,7 @@ impl Device {
     ///
     /// # Errors
     /// That instant; [`Time::NEVER`] if nothing waits.
-    pub fn send(&mut self, now: Time) -> Result<Vec<u8>, Time> {
+    pub(crate) fn send(&mut self, now: Time) -> Result<Vec<u8>, Time> {
         let egress = self.nano.config().egress();
         let ready = self.software.front().map_or(Time::NEVER, |(came, _)| *came + egress);
         if ready <= now && self.software_next {
@@ -315,12 +321,12 @@ impl Device {
 
     /// When something happens by itself; [`Time::NEVER`] if nothing does.
     #[must_use]
-    pub fn next(&self) -> Time {
+    pub(crate) fn next(&self) -> Time {
         self.bypassing.front().map_or(Time::NEVER, |(at, _)| *at).min(self.wake)
     }
 
     /// All that happens by itself up to `now`, which is not after the next of it.
-    pub fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         if self.wake <= now {
             self.wake = Time::NEVER;
             self.call(now, |nano, cx| nano.on_timer(cx, endpoint::TimerId(0)));
@@ -331,7 +337,7 @@ impl Device {
     }
 
     /// What the host has not heard yet, with its time.
-    pub fn output(&mut self) -> Option<(Time, Output)> {
+    pub(crate) fn output(&mut self) -> Option<(Time, Output)> {
         self.outputs.pop_front()
     }
 }

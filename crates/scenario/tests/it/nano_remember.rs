@@ -1,0 +1,85 @@
+//! What the programmable NIC promises: each message is delivered at most once, natively and in P4. A
+//! table of a fixed size breaks that, which is counted; docs/nic.md, "What the NIC promises".
+
+use std::path::Path;
+
+use endpoint::{Observer, Stat};
+use trimline_scenario::{Options, Scenario, observe};
+
+struct Nothing;
+
+impl Observer for Nothing {}
+
+/// Fifteen senders of short messages to one host whose link loses three of ten acknowledgements to one
+/// of them: thousands of messages are over before that one hears of its own.
+const MANY: &str = "
+name = \"thousands of short messages\"
+seed = 1
+[topology]
+kind = \"star\"
+hosts = 16
+link_rate = \"200Gbps\"
+link_delay = \"131ns\"
+[queue]
+kind = \"drop-tail\"
+capacity = \"200 packets\"
+[routing]
+mode = \"single\"
+reroute_after = \"1us\"
+[traffic]
+kind = \"closed-loop\"
+sources = \"1-15\"
+destinations = \"0\"
+connections = 4
+size = \"64B\"
+gap = \"0\"
+gap_kind = \"fixed\"
+keep_destination = true
+[measure]
+to = \"300us\"
+[[fault]]
+at = \"0\"
+link = \"tor 0 -> host 1\"
+one_way = true
+action = \"loss\"
+probability = 0.3
+";
+
+const NATIVE: &str = "kind = \"ndp-nano\"";
+const P4: &str = "kind = \"p4\"\nprogram = \"../../p4/ndp.p4\"\nbackend = \"rust\"\nprotocol = 155\n\
+                  priorities = 1";
+
+/// Messages delivered, and delivered twice.
+fn run(transport: &str) -> (u64, u64) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/p4");
+    let text = format!("{MANY}[transport]\npreset = \"firesim\"\n{transport}\n");
+    let scenario = Scenario::parse("x.toml", &text, &here, &[]);
+    let scenario = scenario.unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let options = Options { threads: Some(1), ..Options::default() };
+    let (outcome, _) = observe(&scenario, &options, Nothing).unwrap_or_else(|e| panic!("{e}"));
+    (outcome.counters.delivered, outcome.counters.stat(Stat::DeliveredTwice))
+}
+
+#[test]
+fn by_default_nothing_is_delivered_twice() {
+    let (native, p4) = (run(NATIVE), run(P4));
+    assert!(native.0 > 10_000 && native.1 == 0, "{native:?}");
+    assert_eq!(native, p4);
+}
+
+#[test]
+fn what_a_table_forgets_is_delivered_twice_and_counted() {
+    let of = |transport: &str| run(&format!("{transport}\nremember = 1024"));
+    let (native, p4) = (of(NATIVE), of(P4));
+    assert!(native.1 > 0, "{native:?}");
+    assert_eq!(native, p4);
+}
+
+/// A table of two places was a broken rule of the engine once.
+#[test]
+fn a_table_of_any_size_ends_no_run() {
+    for remember in [0, 1, 2, 64] {
+        let (_, twice) = run(&format!("{P4}\nremember = {remember}"));
+        assert!(twice > 0, "remember = {remember}");
+    }
+}
