@@ -305,7 +305,8 @@ impl Sender {
         while bits != 0 {
             let ahead = 1 + u64::from(bits.trailing_zeros());
             bits &= bits - 1;
-            self.acked(cx, config, (from, (number + ahead) as u32));
+            // A number that cannot be, which a peer may name, wraps.
+            self.acked(cx, config, (from, number.wrapping_add(ahead) as u32));
         }
     }
 
@@ -330,12 +331,15 @@ impl Sender {
         Some(missing)
     }
 
-    /// A message has arrived.
+    /// A message has arrived, says its receiver: true only of one all of which was sent.
     fn acked(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
-        if let Some((at, flow)) = self.find(name) {
-            cx.fx.acked(flow.msg.id);
-            self.close(cx, config, at);
+        let Some((at, flow)) = self.find(name) else { return };
+        if flow.next.max(flow.sent) < flow.packets {
+            cx.fx.count(Stat::Rejected);
+            return;
         }
+        cx.fx.acked(flow.msg.id);
+        self.close(cx, config, at);
     }
 
     /// Host `from` has these messages.

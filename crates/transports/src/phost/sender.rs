@@ -188,10 +188,14 @@ impl Sender {
         out: &mut Outbox,
     ) {
         let Some(&at) = self.by_id.get(&id) else { return };
-        if self.flow_to(at, from) {
-            cx.fx.acked(id);
-            self.close(cx, config, at, out);
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        // What was never sent has not arrived, whatever a peer says.
+        if flow.msg.dst != from || flow.sent.prefix() < flow.packets {
+            cx.fx.count(Stat::Rejected);
+            return;
         }
+        cx.fx.acked(id);
+        self.close(cx, config, at, out);
     }
 
     /// The time has come to see who has heard nothing.

@@ -323,17 +323,18 @@ impl Flow {
         self.flight.departed(low, at);
     }
 
-    /// An acknowledgement has come.
+    /// An acknowledgement has come. `None` if it says what cannot be: that packets have come which were never
+    /// sent, or that some have not which it said had.
     pub(super) fn on_ack(
         &mut self,
         config: &Config,
         now: Time,
         incoming: &Incoming<'_>,
         fx: &mut Effects,
-    ) -> Timer {
+    ) -> Option<Timer> {
         let &Incoming { next, cause, bitmap, stamp, .. } = incoming;
         if next > self.max || next < self.una {
-            return Timer::Keep;
+            return None;
         }
         let rtt = cause.and_then(|cause| self.flight.sample(cause, stamp));
         if let Some(rtt) = rtt {
@@ -361,11 +362,11 @@ impl Flow {
             self.rto.on_progress(&config.rto);
         }
         // What is lost, and waits for its turn or for a paused class, has no timeout.
-        match (self.flight.bytes() == 0, progress || bytes > 0) {
+        Some(match (self.flight.bytes() == 0, progress || bytes > 0) {
             (true, _) => Timer::Stop,
             (false, true) => Timer::Restart,
             (false, false) => Timer::Keep,
-        }
+        })
     }
 
     /// Packets behind the first that is missing have arrived: the one that caused the acknowledgement, and those of

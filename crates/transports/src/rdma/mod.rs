@@ -258,7 +258,7 @@ impl Rdma {
             marked: ack.marked,
             hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
         };
-        let timer = flow.on_ack(&self.config, cx.now, &incoming, cx.fx);
+        let Some(timer) = flow.on_ack(&self.config, cx.now, &incoming, cx.fx) else { return };
         report_ended(&mut flow.stream, next, cx);
         self.settle(cx.now, cx.now, slot, timer);
     }

@@ -31,6 +31,8 @@ struct Offer {
     una: u64,
     /// The highest packet ever sent, plus one.
     max: u64,
+    /// Every packet before this has been sent.
+    sent: u64,
     /// The first packet after the last request.
     asked: u64,
     /// Times that the offer was repeated since the reader was last heard.
@@ -96,7 +98,7 @@ impl Offers {
             return slot;
         }
         let stream = Stream::new(config.cut());
-        let offer = Offer { id, stream, una: 0, max: 0, asked: 0, repeats: 0, rto: Rto::new() };
+        let offer = Offer { id, stream, una: 0, max: 0, sent: 0, asked: 0, repeats: 0, rto: Rto::new() };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.table.push(None);
             self.table.len() as u32 - 1
@@ -166,10 +168,9 @@ impl Offers {
             return self.close(slot);
         }
         let next = if ack.over { Some(offer.stream.end()) } else { unwrap(psn, offer.una, BITS) };
-        let Some(next) = next.filter(|&next| offer.una <= next && next <= offer.stream.end())
-        else {
-            return;
-        };
+        // What was never sent has not come, whatever a peer says.
+        let may_be = offer.una..=offer.sent;
+        let Some(next) = next.filter(|next| may_be.contains(next)) else { return };
         offer.una = next;
         report_ended(&mut offer.stream, next, cx);
         let over = offer.stream.is_done() && offer.id.channel == 0;
@@ -219,6 +220,9 @@ impl Offers {
                 cx.fx.count_for(Stat::Retransmission, piece.msg);
             }
             offer.max = offer.max.max(psn + 1);
+            if psn <= offer.sent {
+                offer.sent = offer.sent.max(offer.stream.sent_end(psn + 1));
+            }
             let (ack, stamp, more, restarts_timer) = (false, false, false, false);
             let departure = Departure { psn, piece, ack, stamp, again, more, restarts_timer };
             fill_data(config, &offer.id, &departure, slot);

@@ -139,7 +139,8 @@ impl Rdma {
             hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
         };
         self.notice_mark(cx.now, slot, incoming.marked);
-        let timer = self.flows[slot as usize].on_ack(&self.config, cx.now, &incoming, cx.fx);
+        let flow = &mut self.flows[slot as usize];
+        let Some(timer) = flow.on_ack(&self.config, cx.now, &incoming, cx.fx) else { return };
         self.end_messages(cx, slot, next, pkt);
         self.settle(cx.now, cx.now, slot, timer);
     }

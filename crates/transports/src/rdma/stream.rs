@@ -212,6 +212,13 @@ impl Stream {
         m.end()
     }
 
+    /// The first packet that has not been sent, where those before `sent` have: of a message given up, one packet
+    /// says that for all.
+    pub(super) fn sent_end(&self, sent: u64) -> u64 {
+        let last = sent.checked_sub(1).and_then(|last| self.message_at(last));
+        last.filter(|m| m.abandoned).map_or(sent, Outgoing::end)
+    }
+
     /// Fail every message, sent by host `src`.
     pub(super) fn fail(&mut self, src: HostId, why: Why, fx: &mut Effects) {
         for m in self.messages.drain(..).filter(|m| !m.reported) {

@@ -1,5 +1,4 @@
-//! No transport allocates per packet once it is warm. In a binary of its own, because counting
-//! takes a global allocator; it counts per thread.
+//! No transport allocates per packet once it is warm. Counting takes a global allocator, which counts per thread.
 
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
