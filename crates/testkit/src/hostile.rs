@@ -41,6 +41,9 @@ pub struct Subject<'a> {
     pub transports: u8,
     /// Every message is one without end, cancelled at last.
     pub endless: bool,
+    /// It believes that what is acknowledged was sent and that data carry payload, as published hardware does: neither
+    /// is checked.
+    pub believes: bool,
 }
 
 /// What an altered run was.
@@ -181,7 +184,7 @@ pub fn altered(
         let mut dice = Dice::new(seed, 1);
         let mut net = network(subject, seed, &mut dice);
         let orders = orders(subject, &mut dice);
-        outcome = meddle(&mut net, &orders, &mut dice);
+        outcome = meddle(&mut net, &orders, &mut dice, subject.believes);
         kept = Some(net);
     });
     let came = outcome.sent + outcome.forged;
@@ -191,13 +194,13 @@ pub fn altered(
 }
 
 /// Run `net` with alterations and forgeries.
-fn meddle(net: &mut Net, orders: &[Order], dice: &mut Dice) -> Outcome {
+fn meddle(net: &mut Net, orders: &[Order], dice: &mut Dice, believes: bool) -> Outcome {
     let seen = Rc::new(RefCell::new(VecDeque::with_capacity(SEEN_MAX)));
     let altered = Rc::new(Cell::new(0));
     let (often, forge) = (1 + dice.below(400), dice.below(3) * dice.below(200));
     let mut own = Dice { draw: dice.draw.part(1), n: 0 };
     let (history, counter) = (Rc::clone(&seen), Rc::clone(&altered));
-    net.tamper(move |pkt| {
+    net.tamper(believes, move |pkt| {
         let mut history = history.borrow_mut();
         if history.len() == SEEN_MAX {
             history.pop_front();

@@ -279,9 +279,10 @@ impl<E: Endpoint + ?Sized> Net<E> {
         self.rules.push(Box::new(rule));
     }
 
-    /// Let `tamper` alter every packet from now on. The ledger then only checks what holds for any peer.
-    pub fn tamper(&mut self, tamper: impl FnMut(&mut Packet) + 'static) {
-        self.ledger.trust_nobody();
+    /// Let `tamper` alter every packet from now on. The ledger then only checks what holds for any peer, and less of
+    /// transports that are known to believe what they hear.
+    pub fn tamper(&mut self, believes: bool, tamper: impl FnMut(&mut Packet) + 'static) {
+        self.ledger.trust_nobody(believes);
         self.tamper = Some(Box::new(tamper));
     }
 

@@ -113,6 +113,8 @@ impl Homa {
         let Repr { number, kind } = header;
         let from = pkt.src;
         match kind {
+            // Environments let control packets through without their payload, and a peer may say anything.
+            Kind::Data(_) if pkt.flags.has(Flags::CONTROL) => cx.fx.count(Stat::Rejected),
             Kind::Data(data) => {
                 sender.on_whole(cx, config, from, data.whole);
                 if pkt.flags.has(Flags::TRIMMED) {

@@ -479,7 +479,8 @@ impl Conn {
         let index = unwrap_index(prefix, data.index);
         let possible = size == self.cut.size
             && data.head == self.cut.short_head()
-            && index < self.packets.min(prefix + WINDOW_MAX)
+            && index < self.packets
+            && self.received.admits(index)
             && data.len == self.cut.payload_of(index)
             && pkt.span.msg == self.key.id
             && pkt.span.len == u32::from(data.len)

@@ -212,6 +212,10 @@ impl Mptcp {
             answer.into_iter().for_each(|ack| self.queue_ack(ack));
             return;
         }
+        if pkt.flags.has(Flags::CONTROL) {
+            // Environments let it through without its payload, and a peer may say anything.
+            return cx.fx.count(Stat::Rejected);
+        }
         let acks = self.receivers.on_data(&self.config, cx, conn, said, pkt);
         acks.into_iter().flatten().for_each(|ack| self.queue_ack(ack));
     }

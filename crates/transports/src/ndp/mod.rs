@@ -121,11 +121,12 @@ fn fill(me: HostId, config: &Config, control: &Control, slot: &mut Packet) {
 }
 
 /// Whether the header and the environment's span speak of the same bytes. On a real network a peer
-/// may say anything.
+/// may say anything: also that data is a control packet, which environments let through without its payload.
 fn describes(config: &Config, header: Header<&[u8]>, pkt: &Packet) -> bool {
     let data = Data::parse(&header);
     let offset = data.seq.wrapping_mul(u32::from(config.payload));
-    pkt.span.msg.0 == header.connection()
+    !pkt.flags.has(Flags::CONTROL)
+        && pkt.span.msg.0 == header.connection()
         && pkt.span.len == u32::from(data.len)
         && pkt.span.offset as u32 == offset
 }

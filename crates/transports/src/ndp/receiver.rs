@@ -10,7 +10,7 @@ use super::index::Index;
 use super::paths::ControlPaths;
 use super::pull::{PullQueue, PullState, Requested};
 use super::{Control, Outbox, reject};
-use crate::received::{Received, WINDOW_MAX, unwrap_index};
+use crate::received::{Received, unwrap_index};
 use crate::slab::{Slab, SlotRef};
 use crate::time_wait::TimeWait;
 
@@ -67,7 +67,7 @@ impl Conn {
             Some(last) => seq < last && !data.last || seq == last && data.last,
             None => true,
         };
-        (fits && agrees && seq < self.received.prefix() + WINDOW_MAX).then_some(seq)
+        (fits && agrees && self.received.admits(seq)).then_some(seq)
     }
 
     /// The `n`-th control packet to the sender. `span` is the payload that it answers.

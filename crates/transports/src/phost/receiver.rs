@@ -151,7 +151,8 @@ impl Receiver {
         let Some(at) = self.find(cx, config, key, size) else { return };
         let Some(conn) = self.conns.get_mut(at) else { return };
         let possible = size == conn.size
-            && seq < conn.packets.min(conn.received.prefix() + WINDOW_MAX)
+            && seq < conn.packets
+            && conn.received.admits(seq)
             && len == config.payload_of(seq, size);
         if !possible {
             cx.fx.count(Stat::Rejected);

@@ -14,7 +14,7 @@ use super::config::{Config, scaled};
 use super::{Control, Outbox, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
-use crate::received::{Received, WINDOW_MAX};
+use crate::received::Received;
 use crate::slab::{Slab, SlotRef};
 
 /// The right to send one packet.
@@ -163,7 +163,7 @@ impl Sender {
         let Some(flow) = self.flows.get_mut(at) else { return };
         flow.heard = cx.now;
         flow.missing = missing.min(flow.packets);
-        if seq < flow.packets && seq < flow.sent.prefix() + WINDOW_MAX {
+        if seq < flow.packets && flow.sent.admits(seq) {
             let until = cx.now + scaled(config.mtu_time(cx.net), config.token_expiry);
             // Free tokens may live longer than it does.
             let place = flow.tokens.partition_point(|token| token.until <= until);

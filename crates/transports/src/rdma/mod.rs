@@ -374,6 +374,10 @@ impl Endpoint for Rdma {
         // A trimmed packet fails its checksum, and a bounced one is nobody's.
         let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
         let header = match Repr::parse(pkt.header()) {
+            // Data that says that it is control has no payload.
+            Ok(Repr { kind: Kind::Data(_), .. }) if !pkt.carries_payload() => {
+                return cx.fx.count(Stat::Rejected);
+            }
             Ok(header) if pkt.proto == PROTO && !damaged => header,
             _ => return cx.fx.count(Stat::Rejected),
         };

@@ -12,7 +12,7 @@ use super::config::{Config, Recovery};
 use super::control::{Control, Outbox};
 use super::quiet::{Named, Notices};
 use crate::connection_ids::{Finished, unwrap};
-use crate::received::{Received, WINDOW_MAX};
+use crate::received::Received;
 use crate::slab::{Slab, SlotRef};
 
 /// The end of a message among the packets of its queue pair.
@@ -131,7 +131,7 @@ impl Receiver {
         let next = self.received.prefix();
         let in_turn = match config.recovery {
             Recovery::GoBackN { .. } => psn == next,
-            Recovery::Selective { .. } => psn < next + WINDOW_MAX,
+            Recovery::Selective { .. } => self.received.admits(psn),
         };
         if self.received.contains(psn) {
             cx.fx.count(Stat::Duplicate);

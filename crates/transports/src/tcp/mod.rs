@@ -219,6 +219,10 @@ impl Tcp {
             answer.into_iter().for_each(|ack| self.queue_ack(ack));
             return;
         }
+        if pkt.flags.has(Flags::CONTROL) {
+            // Environments let it through without its payload, and a peer may say anything.
+            return cx.fx.count(Stat::Rejected);
+        }
         let acks = self.receivers.on_data(&self.config, cx.now, conn, header, pkt, cx.fx);
         acks.into_iter().flatten().for_each(|ack| self.queue_ack(ack));
     }
