@@ -17,7 +17,7 @@ use crate::tcp::CONN_BITS;
 use crate::tcp::receiver::{
     MessageEnds, Progress, Receiver, answer_finished, delay_ack, place, segment_space,
 };
-use crate::tcp::repeat::Repairs;
+use crate::tcp::retransmission::FastRetransmits;
 use crate::tcp::{handshake, receiver as tcp};
 
 /// The receiving side of a connection.
@@ -65,7 +65,7 @@ pub(super) struct Receivers {
     /// Of delayed acknowledgements, by slot of the subflow.
     pub(super) deadlines: Deadlines,
     /// What fast retransmits have brought.
-    repairs: Repairs,
+    fast_retransmits: FastRetransmits,
 }
 
 impl Receivers {
@@ -85,7 +85,7 @@ impl Receivers {
         let Body::Data { dsn, .. } = signal.body else { return [None, None] };
         let Some(dsn_end) = dsn.checked_add(space) else { return [None, None] };
         if self.finished.contains(pkt.src, signal.token) {
-            self.repairs.arrived(conn, header, pkt, false, fx);
+            self.fast_retransmits.arrived(conn, header, pkt, false, fx);
             let ack = tcp::Ack { path, ..answer_finished(conn, header, pkt, space) };
             return [None, Some(Ack::new(config, ack, signal, dsn_end))];
         }
@@ -100,7 +100,7 @@ impl Receivers {
         let progress = half.insert(seq..seq + space);
         // What is new to the subflow was lost on it, even if its data has come over another one.
         let new = progress != Progress::Duplicate;
-        self.repairs.arrived(conn, header, pkt, new, fx);
+        self.fast_retransmits.arrived(conn, header, pkt, new, fx);
         if new && !connection.accept(dsn..dsn_end, header, pkt, fx) {
             fx.count(Stat::Duplicate);
         }

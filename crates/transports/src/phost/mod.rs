@@ -149,5 +149,8 @@ impl Endpoint for PHost {
 fn describes(config: &Config, pkt: &Packet, message: u64, seq: u64, len: u16) -> bool {
     let offset = seq.checked_mul(u64::from(config.payload));
     let control = pkt.flags.has(Flags::CONTROL);
-    !control && offset == Some(pkt.span.offset) && pkt.span.msg.0 == message && pkt.span.len == u32::from(len)
+    !control
+        && offset == Some(pkt.span.offset)
+        && pkt.span.msg.0 == message
+        && pkt.span.len == u32::from(len)
 }

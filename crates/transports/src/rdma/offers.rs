@@ -98,7 +98,8 @@ impl Offers {
             return slot;
         }
         let stream = Stream::new(config.cut());
-        let offer = Offer { id, stream, una: 0, max: 0, sent: 0, asked: 0, repeats: 0, rto: Rto::new() };
+        let offer =
+            Offer { id, stream, una: 0, max: 0, sent: 0, asked: 0, repeats: 0, rto: Rto::new() };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.table.push(None);
             self.table.len() as u32 - 1

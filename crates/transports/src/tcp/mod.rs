@@ -20,7 +20,7 @@
 //!
 //! URG marks the first segment that is sent because a timer has expired, ECE the first of a recovery (a fast
 //! retransmit), both together any other that is sent again, so that a receiver can count the timeout or the
-//! fast retransmit as spurious (`repeat.rs`); nothing else depends on it. The sender counts those after which
+//! fast retransmit as spurious (`retransmission.rs`); nothing else depends on it. The sender counts those after which
 //! an acknowledgement of something new comes before the interface takes that segment.
 //!
 //! Everything is decided from the TCP header and the payload length. The message identity and the
@@ -41,24 +41,16 @@ mod config;
 mod dsack;
 pub(crate) mod handshake;
 pub mod ictcp;
-#[cfg(test)]
-mod invariants;
-#[cfg(test)]
-mod linux;
 pub(crate) mod receiver;
-pub(crate) mod repeat;
+pub(crate) mod retransmission;
 pub mod rr;
 pub mod rule;
 mod scoreboard;
-#[cfg(test)]
-mod script;
 pub(crate) mod sender;
 pub(crate) mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timestamps;
-#[cfg(test)]
-mod traces;
 mod undo;
 mod window;
 

@@ -14,7 +14,7 @@ use wire::tcp::{Control, Repr, SACK_BLOCKS_MAX, SACK_BLOCKS_WITH_TIMESTAMPS, Sac
 use super::config::{Config, ReceiveWindow, Recovery};
 use super::handshake;
 use super::ictcp::{Arrival, Ictcp};
-use super::repeat::Repairs;
+use super::retransmission::FastRetransmits;
 use super::{CONN_BITS, WINDOW};
 use crate::connection_ids::{Finished, unwrap};
 use crate::deadlines::Deadlines;
@@ -105,7 +105,7 @@ pub(crate) struct Receivers {
     /// Of delayed acknowledgements, by slot of the table.
     pub(crate) deadlines: Deadlines,
     /// What fast retransmits have brought.
-    repairs: Repairs,
+    fast_retransmits: FastRetransmits,
     /// The windows of the connections in the table, where there are any.
     ictcp: Option<Ictcp>,
 }
@@ -151,7 +151,7 @@ impl Receivers {
         let slot = match self.by_id.get(&(peer, conn)) {
             Some(&slot) => slot,
             None if self.finished.contains(peer, conn) => {
-                self.repairs.arrived(conn, header, pkt, false, fx);
+                self.fast_retransmits.arrived(conn, header, pkt, false, fx);
                 return [None, Some(answer_finished(conn, header, pkt, space))];
             }
             None => self.create(config, peer, conn),
@@ -169,7 +169,7 @@ impl Receivers {
         place(&receiver.received, range.clone(), pkt, fx);
         let progress = receiver.insert(range);
         let new = progress != Progress::Duplicate;
-        self.repairs.arrived(conn, header, pkt, new, fx);
+        self.fast_retransmits.arrived(conn, header, pkt, new, fx);
         if new {
             ends.note(seq + space, header.control, pkt.span.msg);
         }
@@ -471,7 +471,7 @@ pub(crate) fn delay_ack(
 }
 
 /// The answer to a segment of connection `conn`, which is over, of `space` positions: a duplicate, for
-/// [`Repairs::arrived`] to count.
+/// [`FastRetransmits::arrived`] to count.
 pub(crate) fn answer_finished(conn: u32, header: &Repr, pkt: &Packet, space: u64) -> Ack {
     Ack {
         peer: pkt.src,

@@ -11,8 +11,6 @@ pub mod bic;
 pub mod cubic;
 pub mod d2tcp;
 pub mod dctcp;
-#[cfg(test)]
-mod equilibria;
 pub mod ewtcp;
 pub mod fast;
 mod fully_coupled;
@@ -21,6 +19,8 @@ pub mod lia;
 mod newreno;
 mod olia;
 pub mod semicoupled;
+#[cfg(test)]
+mod tests;
 
 use units::{Dur, Time};
 

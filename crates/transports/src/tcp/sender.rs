@@ -9,7 +9,7 @@ use wire::tcp::Control;
 
 use super::config::{Config, ReceiveWindow, Recovery, Reduces};
 use super::handshake::{self, Opening};
-use super::repeat::Repeat;
+use super::retransmission::Retransmission;
 use super::rule::{Acked, Due, Group, Standing};
 use super::scoreboard::Scoreboard;
 use super::stream::{Segment, Source, Stream};
@@ -379,13 +379,13 @@ impl<S: Source> Sender<S> {
             self.after_idle(config, now, since);
         }
         self.last_send = now;
-        let repeat = match (std::mem::take(&mut self.timed_out), std::mem::take(&mut self.fast)) {
-            (true, _) => Repeat::Timeout,
-            (false, true) => Repeat::FastRetransmit,
-            (false, false) if segment.again => Repeat::Other,
-            (false, false) => Repeat::No,
+        let kind = match (std::mem::take(&mut self.timed_out), std::mem::take(&mut self.fast)) {
+            (true, _) => Retransmission::Timeout,
+            (false, true) => Retransmission::FastRetransmit,
+            (false, false) if segment.again => Retransmission::Other,
+            (false, false) => Retransmission::No,
         };
-        segment.control = segment.control.with(repeat.mark());
+        segment.control = segment.control.with(kind.mark());
         if segment.again {
             self.note_repeat(now, &segment);
             // Karn: nothing measured across a retransmission.

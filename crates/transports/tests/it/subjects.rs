@@ -63,11 +63,8 @@ fn tcp_config() -> tcp::Config {
 fn tcp_kinds() -> Vec<Kind> {
     let plain = tcp_config();
     let sack = tcp::Config { recovery: tcp::Recovery::Sack, isn: u32::MAX - 99, ..plain };
-    let dctcp = tcp::Config {
-        rule: tcp::RuleConfig::Dctcp(rule::dctcp::Params::RFC),
-        ecn: true,
-        ..sack
-    };
+    let dctcp =
+        tcp::Config { rule: tcp::RuleConfig::Dctcp(rule::dctcp::Params::RFC), ecn: true, ..sack };
     let rule = tcp::RuleConfig::Cubic(rule::cubic::Params::RFC);
     let opened = tcp::Config { rule, handshake: true, timestamps: true, dsack: true, ..sack };
     let paper = tcp::ictcp::Params::paper(Dur::from_ms(1));

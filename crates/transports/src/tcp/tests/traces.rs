@@ -21,10 +21,10 @@ use testkit::{Bottleneck, Link, Net, Seen, fault};
 use units::{Dur, HostId, Rate};
 use wire::tcp::{Control, Repr};
 
-use super::Tcp;
-use super::config::{Config, Recovery};
-use super::window::Phase;
 use crate::rto::RtoConfig;
+use crate::tcp::Tcp;
+use crate::tcp::config::{Config, Recovery};
+use crate::tcp::window::Phase;
 
 const A: HostId = HostId(0);
 const B: HostId = HostId(1);

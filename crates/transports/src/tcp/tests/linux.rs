@@ -13,9 +13,9 @@ use testkit::{Bottleneck, Link, Net, Seen, Verdict};
 use units::{Dur, HostId, Rate, Time};
 use wire::tcp::Repr;
 
-use super::Tcp;
-use super::config::{Config, Recovery};
-use super::rule::{RuleConfig, cubic};
+use crate::tcp::Tcp;
+use crate::tcp::config::{Config, Recovery};
+use crate::tcp::rule::{RuleConfig, cubic};
 
 const A: HostId = HostId(0);
 const B: HostId = HostId(1);

@@ -1,11 +1,18 @@
 //! NewReno on the pair harness: the invariants of specs/tcp.md, section 13, and the conformance
 //! suite. Times are exact: 10 Gb/s, 5 us one way, segments of 1000 + 40 bytes.
 
+mod handshake;
+mod invariants;
+mod linux;
+mod reordering;
+mod script;
+mod traces;
+
 use endpoint::{Draw, Effect, Endpoint, Stat, UNBOUNDED, Why};
 use testkit::{Bottleneck, Link, Net, Sent, Star, Verdict, conformance, fault};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
-use super::repeat::Repeat;
+use super::retransmission::Retransmission;
 use super::sender::Sender;
 use super::window::Phase;
 use super::*;
@@ -310,10 +317,11 @@ fn i10_causes_add_up_to_the_timeouts() {
         net.run_until_idle(Dur::from_ms(60_000));
         let caused = CAUSES.map(|cause| net.stat(A, cause));
         let says = |wanted| {
-            let repeat = |sent: &Sent| Repeat::of(Repr::parse(sent.pkt.header()).unwrap().control);
+            let repeat =
+                |sent: &Sent| Retransmission::of(Repr::parse(sent.pkt.header()).unwrap().control);
             data(&net).filter(|sent| repeat(sent) == wanted).count() as u64
         };
-        let told = says(Repeat::Timeout);
+        let told = says(Retransmission::Timeout);
         assert_eq!((caused.iter().sum::<u64>(), told), (timeouts(&net), timeouts(&net)));
         assert!(caused.iter().all(|&n| n > 0), "{caused:?}");
         let spurious = net.stat(B, Stat::SpuriousTimeout);
@@ -745,9 +753,6 @@ fn impossible_configurations_are_named() {
     let rto = crate::rto::RtoConfig { min: Dur::from_ms(2_000), ..good.rto };
     assert_eq!(error(Config { rto, ..good }), "rto.min 2s is above rto.max 1s");
 }
-
-mod handshake;
-mod reordering;
 
 /// Configurations that differ in every switch.
 fn variants() -> [Config; 13] {

@@ -17,7 +17,7 @@ const REMEMBERED: usize = 256;
 /// Why a segment is sent again. Two bits of its header say so: URG, and ECE, which data has no use for, as it
 /// flows one way only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Repeat {
+pub(super) enum Retransmission {
     /// It is sent for the first time.
     No,
     /// A timer has expired, and this is the first segment since.
@@ -28,7 +28,7 @@ pub(super) enum Repeat {
     Other,
 }
 
-impl Repeat {
+impl Retransmission {
     const ALL: [Self; 4] = [Self::No, Self::Timeout, Self::FastRetransmit, Self::Other];
     const BITS: Control = Control::URG.with(Control::ECE);
 
@@ -45,7 +45,7 @@ impl Repeat {
     /// What `control` says.
     pub(super) fn of(control: Control) -> Self {
         let bits = control.0 & Self::BITS.0;
-        Self::ALL.into_iter().find(|repeat| repeat.mark().0 == bits).unwrap_or(Self::No)
+        Self::ALL.into_iter().find(|kind| kind.mark().0 == bits).unwrap_or(Self::No)
     }
 }
 
@@ -62,9 +62,9 @@ struct Arrived {
 
 /// The latest segments that were new to this host and came by a fast retransmit.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Repairs(VecDeque<Arrived>);
+pub(crate) struct FastRetransmits(VecDeque<Arrived>);
 
-impl Repairs {
+impl FastRetransmits {
     /// A segment of connection `conn` has arrived, which is `new` or was here already. In the second case
     /// what it proves needless is counted.
     pub(crate) fn arrived(
@@ -77,16 +77,16 @@ impl Repairs {
     ) {
         let msg = MsgKey { src: pkt.src, id: pkt.span.msg };
         let segment = Arrived { msg, conn, seq: header.seq };
-        let repeat = Repeat::of(header.control);
+        let kind = Retransmission::of(header.control);
         if new {
-            self.on_new(segment, repeat);
+            self.on_new(segment, kind);
         } else {
-            self.on_duplicate(segment, repeat, fx);
+            self.on_duplicate(segment, kind, fx);
         }
     }
 
-    fn on_new(&mut self, segment: Arrived, repeat: Repeat) {
-        if repeat == Repeat::FastRetransmit {
+    fn on_new(&mut self, segment: Arrived, kind: Retransmission) {
+        if kind == Retransmission::FastRetransmit {
             if self.0.len() == REMEMBERED {
                 self.0.pop_front();
             }
@@ -94,15 +94,17 @@ impl Repairs {
         }
     }
 
-    fn on_duplicate(&mut self, segment: Arrived, repeat: Repeat, fx: &mut Effects) {
+    fn on_duplicate(&mut self, segment: Arrived, kind: Retransmission, fx: &mut Effects) {
         fx.count(Stat::Duplicate);
-        match repeat {
-            Repeat::Timeout => fx.count(Stat::SpuriousTimeout),
-            Repeat::FastRetransmit => fx.count_received(Stat::SpuriousFastRetransmit, segment.msg),
-            Repeat::No if self.forget(segment) => {
+        match kind {
+            Retransmission::Timeout => fx.count(Stat::SpuriousTimeout),
+            Retransmission::FastRetransmit => {
+                fx.count_received(Stat::SpuriousFastRetransmit, segment.msg)
+            }
+            Retransmission::No if self.forget(segment) => {
                 fx.count_received(Stat::SpuriousFastRetransmit, segment.msg);
             }
-            Repeat::No | Repeat::Other => {}
+            Retransmission::No | Retransmission::Other => {}
         }
     }
 
@@ -124,9 +126,13 @@ mod tests {
     const SEGMENT: Arrived = Arrived { msg: MSG, conn: 3, seq: 4 };
 
     /// What the duplicate counts beside itself.
-    fn counted(repairs: &mut Repairs, segment: Arrived, repeat: Repeat) -> Vec<Effect> {
+    fn counted(
+        fast_retransmits: &mut FastRetransmits,
+        segment: Arrived,
+        kind: Retransmission,
+    ) -> Vec<Effect> {
         let mut fx = Effects::new();
-        repairs.on_duplicate(segment, repeat, &mut fx);
+        fast_retransmits.on_duplicate(segment, kind, &mut fx);
         assert_eq!(fx.as_slice()[0], Effect::Count(Stat::Duplicate));
         fx.as_slice()[1..].to_vec()
     }
@@ -135,46 +141,62 @@ mod tests {
 
     #[test]
     fn a_header_says_why_beside_all_else() {
-        for repeat in Repeat::ALL {
+        for kind in Retransmission::ALL {
             let others = Control::ACK.with(Control::CWR).with(Control::PSH);
-            assert_eq!(Repeat::of(others.with(repeat.mark())), repeat);
+            assert_eq!(Retransmission::of(others.with(kind.mark())), kind);
         }
     }
 
     #[test]
     fn either_copy_may_come_second_and_counts_once() {
-        let mut repairs = Repairs::default();
-        repairs.on_new(SEGMENT, Repeat::No);
-        assert_eq!(counted(&mut repairs, SEGMENT, Repeat::FastRetransmit), SPURIOUS);
-        assert_eq!(counted(&mut repairs, SEGMENT, Repeat::Other), []);
-
-        repairs.on_new(SEGMENT, Repeat::FastRetransmit);
+        let mut fast_retransmits = FastRetransmits::default();
+        fast_retransmits.on_new(SEGMENT, Retransmission::No);
         assert_eq!(
-            counted(&mut repairs, SEGMENT, Repeat::Other),
+            counted(&mut fast_retransmits, SEGMENT, Retransmission::FastRetransmit),
+            SPURIOUS
+        );
+        assert_eq!(counted(&mut fast_retransmits, SEGMENT, Retransmission::Other), []);
+
+        fast_retransmits.on_new(SEGMENT, Retransmission::FastRetransmit);
+        assert_eq!(
+            counted(&mut fast_retransmits, SEGMENT, Retransmission::Other),
             [],
             "the rescue, not the original"
         );
-        assert_eq!(counted(&mut repairs, SEGMENT, Repeat::No), SPURIOUS);
-        assert_eq!(counted(&mut repairs, SEGMENT, Repeat::No), [], "a copy that the network made");
+        assert_eq!(counted(&mut fast_retransmits, SEGMENT, Retransmission::No), SPURIOUS);
+        assert_eq!(
+            counted(&mut fast_retransmits, SEGMENT, Retransmission::No),
+            [],
+            "a copy that the network made"
+        );
     }
 
     /// Two fast retransmits of one segment are two, each spurious by its own duplicate.
     #[test]
     fn a_second_fast_retransmit_counts_for_itself() {
-        let mut repairs = Repairs::default();
-        repairs.on_new(SEGMENT, Repeat::FastRetransmit);
-        assert_eq!(counted(&mut repairs, SEGMENT, Repeat::FastRetransmit), SPURIOUS);
-        assert_eq!(counted(&mut repairs, SEGMENT, Repeat::No), SPURIOUS);
+        let mut fast_retransmits = FastRetransmits::default();
+        fast_retransmits.on_new(SEGMENT, Retransmission::FastRetransmit);
+        assert_eq!(
+            counted(&mut fast_retransmits, SEGMENT, Retransmission::FastRetransmit),
+            SPURIOUS
+        );
+        assert_eq!(counted(&mut fast_retransmits, SEGMENT, Retransmission::No), SPURIOUS);
     }
 
     #[test]
     fn memory_is_bounded() {
-        let mut repairs = Repairs::default();
+        let mut fast_retransmits = FastRetransmits::default();
         for seq in 0..=REMEMBERED as u32 {
-            repairs.on_new(Arrived { seq, ..SEGMENT }, Repeat::FastRetransmit);
+            fast_retransmits.on_new(Arrived { seq, ..SEGMENT }, Retransmission::FastRetransmit);
         }
-        assert_eq!(repairs.0.len(), REMEMBERED);
-        assert_eq!(counted(&mut repairs, Arrived { seq: 0, ..SEGMENT }, Repeat::No), []);
-        assert_eq!(counted(&mut repairs, Arrived { seq: 1, ..SEGMENT }, Repeat::No), SPURIOUS);
+        assert_eq!(fast_retransmits.0.len(), REMEMBERED);
+        assert_eq!(
+            counted(&mut fast_retransmits, Arrived { seq: 0, ..SEGMENT }, Retransmission::No),
+            []
+        );
+        assert_eq!(
+            counted(&mut fast_retransmits, Arrived { seq: 1, ..SEGMENT }, Retransmission::No),
+            SPURIOUS
+        );
     }
 }
