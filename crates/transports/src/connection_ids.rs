@@ -38,6 +38,21 @@ struct FinishedIds {
     reference: u64,
 }
 
+/// Ranges that are remembered of one peer: of honest peers it has few, one for each connection still open.
+const RANGES_MAX: usize = 1 << 16;
+
+impl FinishedIds {
+    /// Where a peer has left more gaps than anyone needs, the oldest is closed: its ids count as over.
+    fn bound(&mut self) {
+        if self.ids.fragments() <= RANGES_MAX {
+            return;
+        }
+        let from = self.ids.iter().next().map_or(0, |oldest| oldest.end);
+        let to = self.ids.iter().nth(1).map_or(0, |next| next.start);
+        self.ids.insert(from..to);
+    }
+}
+
 impl<const BITS: u32> Finished<BITS> {
     /// Whether connection `conn` of `peer` is over.
     pub(crate) fn contains(&self, peer: HostId, conn: u32) -> bool {
@@ -60,6 +75,7 @@ impl<const BITS: u32> Finished<BITS> {
         let finished = self.0.entry(peer).or_insert_with(first);
         if let Some(id) = unwrap(conn, finished.reference, BITS) {
             finished.ids.insert(id..id + 1);
+            finished.bound();
             finished.reference = finished.reference.max(id);
         }
     }
@@ -71,4 +87,22 @@ pub(crate) fn unwrap(value: u32, reference: u64, bits: u32) -> Option<u64> {
     let unused = 32 - bits;
     let difference = (value.wrapping_sub(reference as u32) << unused) as i32 >> unused;
     reference.checked_add_signed(i64::from(difference))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_leaves_gaps_costs_a_bounded_memory() {
+        let mut finished = Finished::<30>::default();
+        let peer = HostId(1);
+        for n in 0..RANGES_MAX as u32 + 1000 {
+            finished.insert(peer, 2 * n);
+        }
+        assert_eq!(finished.ranges(peer), RANGES_MAX);
+        assert!(finished.contains(peer, 2 * 70) && finished.contains(peer, 2 * 66_000));
+        assert!(finished.contains(peer, 71), "the oldest gaps are closed");
+        assert!(!finished.contains(peer, 2 * 66_000 + 1));
+    }
 }

@@ -41,9 +41,7 @@ mod stream;
 mod tests;
 
 use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
+use units::{Dur, MsgId, MsgKey, Time, TimerId};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 
@@ -61,7 +59,8 @@ use receiver::Receivers;
 pub use rule::RuleConfig;
 use stream::Stream;
 
-use crate::connection_ids::{ConnectionIds, Finished, unwrap};
+use crate::connection_ids::{Finished, unwrap};
+use crate::connections::Connections;
 use crate::deadlines::{Armed, Deadlines};
 
 const PATH: Purpose = Purpose::new("rdma path");
@@ -70,13 +69,8 @@ const PATH: Purpose = Purpose::new("rdma path");
 #[derive(Debug)]
 pub struct Rdma {
     config: Config,
-    flows: Vec<Flow>,
-    free: Vec<u32>,
-    /// Slot of the flow of queue pair (destination, number).
-    by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    /// Slot of the flow of (destination, channel).
-    channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    ids: ConnectionIds<BITS>,
+    /// By peer and number of the queue pair.
+    flows: Connections<Flow, BITS>,
     /// Flows that have something under way.
     active: u32,
     pacer: Pacer,
@@ -109,11 +103,7 @@ impl Rdma {
         config.check()?;
         Ok(Self {
             config,
-            flows: Vec::new(),
-            free: Vec::new(),
-            by_id: HashMap::default(),
-            channels: HashMap::default(),
-            ids: ConnectionIds::default(),
+            flows: Connections::new(),
             active: 0,
             pacer: Pacer::default(),
             timeouts: Deadlines::new(),
@@ -131,9 +121,7 @@ impl Rdma {
 
     /// The flow for a new message: that of its channel, or a new one.
     fn flow_for(&mut self, cx: &Cx<'_>, msg: &Msg) -> u32 {
-        if msg.channel != 0
-            && let Some(&slot) = self.channels.get(&(msg.dst, msg.channel))
-        {
+        if let Some(slot) = self.flows.of_channel(msg.dst, msg.channel) {
             return slot;
         }
         let id = self.new_identity(cx, msg);
@@ -142,7 +130,7 @@ impl Rdma {
 
     fn new_identity(&mut self, cx: &Cx<'_>, msg: &Msg) -> Identity {
         let draw = cx.draw.part(u64::from(msg.dst.0));
-        let queue_pair = self.ids.next(draw, msg.dst);
+        let queue_pair = self.flows.next_id(draw, msg.dst);
         let path = draw.bits(PATH, u64::from(queue_pair)) as u32;
         Identity { peer: msg.dst, queue_pair, path, channel: msg.channel }
     }
@@ -156,27 +144,16 @@ impl Rdma {
             packet: u32::from(self.config.payload) + u32::from(self.config.overhead),
             others: self.active,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.flows[slot as usize].reopen(&self.config, id, &view, cx.now);
-                slot
-            }
-            None => {
-                self.flows.push(Flow::new(&self.config, id, &view, cx.now));
-                self.flows.len() as u32 - 1
-            }
-        };
-        self.by_id.insert((id.peer, id.queue_pair), slot);
-        if id.channel != 0 {
-            self.channels.insert((id.peer, id.channel), slot);
-        }
+        let new = || Flow::new(&self.config, id, &view, cx.now);
+        let slot = self.flows.open((id.peer, id.queue_pair), id.channel, new);
+        self.flows[slot].reopen(&self.config, id, &view, cx.now);
         slot
     }
 
     /// Bring everything about the flow in `slot` in line with its state: its place in the pacer, its timers, its end.
     /// What it may send it may send from `at` on.
     fn settle(&mut self, now: Time, at: Time, slot: u32, timer: Timer) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let active = !flow.stream.is_done();
         if flow.active != active {
             flow.active = active;
@@ -208,20 +185,16 @@ impl Rdma {
     }
 
     fn close(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         self.active -= u32::from(std::mem::take(&mut flow.active));
         let id = flow.id;
-        self.by_id.remove(&(id.peer, id.queue_pair));
-        if id.channel != 0 {
-            self.channels.remove(&(id.peer, id.channel));
-        }
+        self.flows.close(slot, (id.peer, id.queue_pair), id.channel);
         if self.config.operation == Operation::Read {
             self.read.insert(id.peer, id.queue_pair);
         }
         self.pacer.remove(slot);
         self.timeouts.set(slot, Time::NEVER);
         self.rule_timers.set(slot, Time::NEVER);
-        self.free.push(slot);
     }
 
     /// Let the host's timers stand at the earliest deadlines.
@@ -236,11 +209,11 @@ impl Rdma {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, header: &Repr, ack: Ack, pkt: &Packet) {
-        let Some(&slot) = self.by_id.get(&(pkt.src, header.queue_pair)) else {
+        let Some(slot) = self.flows.find((pkt.src, header.queue_pair)) else {
             return; // of a queue pair that is over
         };
         let (stamp, local) = (self.stamp(cx), self.time_here(cx));
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let next = match ack.over {
             true => Some(flow.max()),
             false => unwrap(header.psn, flow.una(), BITS),
@@ -285,8 +258,8 @@ impl Rdma {
     }
 
     fn on_cnp(&mut self, cx: &Cx<'_>, header: &Repr, pkt: &Packet) {
-        if let Some(&slot) = self.by_id.get(&(pkt.src, header.queue_pair)) {
-            self.flows[slot as usize].on_cnp(&self.config, cx.now);
+        if let Some(slot) = self.flows.find((pkt.src, header.queue_pair)) {
+            self.flows[slot].on_cnp(&self.config, cx.now);
             self.settle(cx.now, cx.now, slot, Timer::Keep);
         }
     }
@@ -294,7 +267,7 @@ impl Rdma {
     /// The next packet of the flow whose turn it is: data, or a request for them. False if no segment has been released.
     fn send_next(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
         while let Some(released) = self.pacer.released(cx.now) {
-            self.flows[released as usize].enqueued();
+            self.flows[released].enqueued();
             self.pacer.enqueue(released);
         }
         while let Some(turn) = self.pacer.front() {
@@ -306,7 +279,7 @@ impl Rdma {
                 return true;
             }
             self.pacer.dequeue();
-            self.flows[turn as usize].queued = false;
+            self.flows[turn].queued = false;
             self.settle(cx.now, cx.now, turn, Timer::Keep);
         }
         false
@@ -314,7 +287,7 @@ impl Rdma {
 
     /// The next packet of the flow in `turn`, if there still is one.
     fn send_data(&mut self, cx: &mut Cx<'_>, turn: u32, slot: &mut Packet) -> bool {
-        let flow = &mut self.flows[turn as usize];
+        let flow = &mut self.flows[turn];
         let Some(departure) = flow.send(&self.config, cx.now) else { return false };
         if departure.stamp {
             slot.token = token(turn, departure.psn + 1);
@@ -329,7 +302,7 @@ impl Rdma {
         if departure.again {
             cx.fx.count_for(Stat::Retransmission, departure.piece.msg);
         }
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let line = cx.net.rate(0);
         let left = cx.now + line.serialise(u64::from(bytes));
         let paced = match self.config.nic_pacing {
@@ -358,7 +331,7 @@ impl Endpoint for Rdma {
         match self.config.operation {
             Operation::Write => {
                 let slot = self.flow_for(cx, msg);
-                self.flows[slot as usize].stream.submit(msg.id, msg.len);
+                self.flows[slot].stream.submit(msg.id, msg.len);
                 self.settle(cx.now, cx.now, slot, Timer::Keep);
             }
             Operation::Read => {
@@ -411,7 +384,7 @@ impl Endpoint for Rdma {
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
         self.armed.fired(id);
         while let Some(slot) = self.timeouts.pop(cx.now) {
-            let flow = &mut self.flows[slot as usize];
+            let flow = &mut self.flows[slot];
             if flow.on_timeout(&self.config, cx.now, cx.fx) {
                 // Nothing is on its way until the repetition leaves, which starts the timer again.
                 self.settle(cx.now, cx.now, slot, Timer::Stop);
@@ -428,7 +401,7 @@ impl Endpoint for Rdma {
             }
         }
         while let Some(slot) = self.rule_timers.pop(cx.now) {
-            self.flows[slot as usize].on_rule_timer(&self.config, cx.now);
+            self.flows[slot].on_rule_timer(&self.config, cx.now);
             self.settle(cx.now, cx.now, slot, Timer::Keep);
         }
         self.offers.on_timer(cx, &self.config, &mut self.out);
@@ -468,8 +441,8 @@ impl Endpoint for Rdma {
             self.offers.cancel(cx, id);
             return;
         }
-        for slot in 0..self.flows.len() as u32 {
-            if self.flows[slot as usize].cancel(id) {
+        for slot in self.flows.slots() {
+            if self.flows[slot].cancel(id) {
                 cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
                 self.settle(cx.now, cx.now, slot, Timer::Keep);
                 break;
@@ -480,7 +453,7 @@ impl Endpoint for Rdma {
 
     fn on_sent(&mut self, _: &mut Cx<'_>, token: u32, at: Time) {
         let (slot, low) = ((token >> 8).wrapping_sub(1), token as u8);
-        if let Some(flow) = self.flows.get_mut(slot as usize) {
+        if let Some(flow) = self.flows.get_mut(slot) {
             flow.departed(low, at);
         }
     }

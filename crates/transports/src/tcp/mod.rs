@@ -57,9 +57,7 @@ mod window;
 use std::collections::VecDeque;
 
 use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-use units::{HostId, MsgId, MsgKey, Time, TimerId};
+use units::{MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
 pub use config::{
@@ -70,7 +68,8 @@ pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Sender, Timer};
 use stream::Segment;
 
-use crate::connection_ids::{ConnectionIds, unwrap};
+use crate::connection_ids::unwrap;
+use crate::connections::Connections;
 use crate::deadlines::{Armed, Deadlines};
 
 /// Bits of a connection id.
@@ -88,13 +87,7 @@ pub(crate) const PATH: Purpose = Purpose::new("tcp path");
 #[derive(Debug)]
 pub struct Tcp {
     config: Config,
-    senders: Vec<Sender>,
-    free: Vec<u32>,
-    /// Slot of the sender of connection (destination, id).
-    by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    /// Slot of the sender of (destination, channel).
-    channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    ids: ConnectionIds<CONN_BITS>,
+    senders: Connections<Sender, CONN_BITS>,
     /// Slots of the senders that have something to send, in turn.
     round: VecDeque<u32>,
     /// Retransmission timers, by slot.
@@ -116,11 +109,7 @@ impl Tcp {
         config.check()?;
         Ok(Self {
             config,
-            senders: Vec::new(),
-            free: Vec::new(),
-            by_id: HashMap::default(),
-            channels: HashMap::default(),
-            ids: ConnectionIds::default(),
+            senders: Connections::new(),
             round: VecDeque::new(),
             timeouts: Deadlines::new(),
             receivers: Receivers::new(&config),
@@ -132,29 +121,21 @@ impl Tcp {
 
     /// The sender for a new message: that of its channel, or a new one.
     fn sender_for(&mut self, cx: &Cx<'_>, msg: &Msg) -> u32 {
-        if msg.channel != 0
-            && let Some(&slot) = self.channels.get(&(msg.dst, msg.channel))
-        {
+        if let Some(slot) = self.senders.of_channel(msg.dst, msg.channel) {
             return slot;
         }
         let id = self.new_identity(cx, msg);
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.senders.push(Sender::new(&self.config, id));
-            self.senders.len() as u32 - 1
-        });
-        let sender = &mut self.senders[slot as usize];
+        let new = || Sender::new(&self.config, id);
+        let slot = self.senders.open((id.dst, id.conn), msg.channel, new);
+        let sender = &mut self.senders[slot];
         sender.reopen(&self.config, id);
         sender.spread_timeout(&self.config, cx.draw);
-        self.by_id.insert((id.dst, id.conn), slot);
-        if msg.channel != 0 {
-            self.channels.insert((msg.dst, msg.channel), slot);
-        }
         slot
     }
 
     fn new_identity(&mut self, cx: &Cx<'_>, msg: &Msg) -> Identity {
         let draw = cx.draw.part(u64::from(msg.dst.0));
-        let conn = self.ids.next(draw, msg.dst);
+        let conn = self.senders.next_id(draw, msg.dst);
         let path = draw.bits(PATH, u64::from(conn)) as u32;
         Identity { dst: msg.dst, conn, path, channel: msg.channel, mss: self.mss(cx) }
     }
@@ -167,7 +148,7 @@ impl Tcp {
     /// Bring everything about the sender in `slot` in line with its state: its turn, its timer,
     /// its end.
     fn settle(&mut self, now: Time, slot: u32, timer: Timer) {
-        let sender = &mut self.senders[slot as usize];
+        let sender = &mut self.senders[slot];
         if sender.is_done() && (sender.id.channel == 0 || !sender.is_open()) {
             self.close(slot);
             return;
@@ -189,13 +170,9 @@ impl Tcp {
     fn close(&mut self, slot: u32) {
         // Its place in the round, if any, stays: the slot has nothing to send, or belongs to the
         // next connection by then.
-        let id = self.senders[slot as usize].id;
-        self.by_id.remove(&(id.dst, id.conn));
-        if id.channel != 0 {
-            self.channels.remove(&(id.dst, id.channel));
-        }
+        let id = self.senders[slot].id;
+        self.senders.close(slot, (id.dst, id.conn), id.channel);
         self.timeouts.set(slot, Time::NEVER);
-        self.free.push(slot);
     }
 
     /// Let the host's timers stand at the earliest deadlines.
@@ -227,10 +204,10 @@ impl Tcp {
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, header: &Repr, pkt: &Packet) {
         let conn = conn_id(header.dst_port, header.src_port);
-        let Some(&slot) = self.by_id.get(&(pkt.src, conn)) else {
+        let Some(slot) = self.senders.find((pkt.src, conn)) else {
             return; // of a connection that is over
         };
-        let sender = &mut self.senders[slot as usize];
+        let sender = &mut self.senders[slot];
         if header.control.has(Control::SYN) {
             let echo = header.timestamps.map_or(0, |times| times.echo);
             let timer = sender.on_syn_ack(&self.config, cx.now, echo, true);
@@ -250,7 +227,7 @@ impl Tcp {
     /// The next data packet, from the sender whose turn it is.
     fn send_data(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
         while let Some(turn) = self.round.pop_front() {
-            let sender = &mut self.senders[turn as usize];
+            let sender = &mut self.senders[turn];
             sender.in_round = false;
             let Some(segment) = sender.next_segment(&self.config, cx.now) else { continue };
             if segment.control.has(Control::SYN) {
@@ -276,7 +253,7 @@ impl Endpoint for Tcp {
         }
         self.messages += 1;
         let slot = self.sender_for(cx, msg);
-        let sender = &mut self.senders[slot as usize];
+        let sender = &mut self.senders[slot];
         sender.submit(msg.id, msg.len, cx.now.saturating_add(msg.deadline));
         sender.cap_window(&self.config, msg.window);
         self.settle(cx.now, slot, Timer::Keep);
@@ -306,7 +283,7 @@ impl Endpoint for Tcp {
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
         self.armed.fired(id);
         while let Some(slot) = self.timeouts.pop(cx.now) {
-            let sender = &mut self.senders[slot as usize];
+            let sender = &mut self.senders[slot];
             if sender.on_timeout(&self.config, cx.now, cx.fx) {
                 sender.spread_timeout(&self.config, cx.draw);
                 self.settle(cx.now, slot, Timer::Restart);
@@ -340,9 +317,8 @@ impl Endpoint for Tcp {
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         // Rare, so a walk over all connections is cheaper than an index kept for every message.
-        let slots = 0..self.senders.len() as u32;
-        for slot in slots {
-            if self.senders[slot as usize].cancel(id) {
+        for slot in self.senders.slots() {
+            if self.senders[slot].cancel(id) {
                 self.messages -= 1;
                 cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
                 self.settle(cx.now, slot, Timer::Keep);

@@ -69,8 +69,8 @@ fn pair(config: Config) -> Net<Tcp> {
 /// The sender of the only connection.
 fn sender(net: &Net<Tcp>) -> &Sender {
     let tcp = net.endpoint(A);
-    assert_eq!(tcp.by_id.len(), 1);
-    tcp.by_id.values().map(|&slot| &tcp.senders[slot as usize]).next().unwrap()
+    assert_eq!(tcp.senders.open_count(), 1);
+    tcp.senders.iter().next().unwrap()
 }
 
 fn stat(net: &Net<Tcp>, stat: Stat) -> u64 {

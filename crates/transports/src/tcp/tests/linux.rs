@@ -87,8 +87,8 @@ fn repair(config: Config, segments: u64, lost: &[u64]) -> Repair {
         if let (Some((since, until)), None) = (began, end)
             && acked.get() >= until
         {
-            let slot = *net.endpoint(A).by_id.values().next().unwrap();
-            let threshold = net.endpoint(A).senders[slot as usize].window().ssthresh();
+            let sender = net.endpoint(A).senders.iter().next().unwrap();
+            let threshold = sender.window().ssthresh();
             end = Some((net.now().since(since).as_us_f64() / RTT.as_us_f64(), threshold));
         }
     }

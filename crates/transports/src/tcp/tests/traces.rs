@@ -139,8 +139,8 @@ impl Trace {
 
     /// Note beside the last line where the sender stands now, if that has changed.
     fn note_phase(&mut self) {
-        let Some(&slot) = self.net.endpoint(A).by_id.values().next() else { return };
-        let window = self.net.endpoint(A).senders[slot as usize].window();
+        let Some(sender) = self.net.endpoint(A).senders.iter().next() else { return };
+        let window = sender.window();
         if window.phase() != self.phase {
             self.phase = window.phase();
             let hundredths = |x: f64| (100.0 * x).round() / 100.0;
