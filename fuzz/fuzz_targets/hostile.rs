@@ -1,5 +1,6 @@
-//! Every kind of endpoint on a network that alters and forges packets, from a seed: see `testkit::hostile`. What
-//! runs hold is counted by the transports' own tests (`crates/transports/tests/it/hostile.rs`).
+//! Every kind of endpoint on a network that alters and forges packets, from a seed: see
+//! `testkit::hostile`. What runs hold is counted by the transports' own tests
+//! (`crates/transports/tests/it/hostile.rs`).
 #![no_main]
 
 #[path = "../../crates/transports/tests/it/subjects.rs"]

@@ -218,8 +218,9 @@ impl Link {
     }
 }
 
-/// Errors that mean no more than a lost datagram: the transport's own work. Firewalls answer with EPERM or
-/// EACCES, a path with a smaller MTU with EMSGSIZE, a neighbour that is switched off with EHOSTDOWN: all of that may pass.
+/// Errors that mean no more than a lost datagram: the transport's own work. Firewalls answer with
+/// EPERM or EACCES, a path with a smaller MTU with EMSGSIZE, a neighbour that is switched off with
+/// EHOSTDOWN: all of that may pass.
 fn is_loss(error: &io::Error) -> bool {
     const LOSSES: [Errno; 15] = [
         Errno::PERM,

@@ -1,10 +1,11 @@
-//! Peers and networks that keep no rule: whole runs drawn from a seed, with endpoints on a network that
-//! loses, doubles and reorders packets ([`honest`]), and one that also alters headers, spans and flags and
-//! forges packets from those it has seen ([`altered`]).
+//! Peers and networks that keep no rule: whole runs drawn from a seed, with endpoints on a network
+//! that loses, doubles and reorders packets ([`honest`]), and one that also alters headers, spans
+//! and flags and forges packets from those it has seen ([`altered`]).
 //!
-//! An honest run must deliver everything, once, and then be silent. An altered run may lose anything. It
-//! must not panic, break the contract, go round in circles, hold more memory than came, or end a message
-//! twice; and a sender must not take a message for delivered before all of it was sent.
+//! An honest run must deliver everything, once, and then be silent. An altered run may lose
+//! anything. It must not panic, break the contract, go round in circles, hold more memory than
+//! came, or end a message twice; and a sender must not take a message for delivered before all of
+//! it was sent.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -41,8 +42,8 @@ pub struct Subject<'a> {
     pub transports: u8,
     /// Every message is one without end, cancelled at last.
     pub endless: bool,
-    /// It believes that what is acknowledged was sent and that data carry payload, as published hardware does: neither
-    /// is checked.
+    /// It believes that what is acknowledged was sent and that data carry payload, as published
+    /// hardware does: neither is checked.
     pub believes: bool,
 }
 
@@ -53,7 +54,7 @@ pub struct Outcome {
     pub sent: u64,
     /// Packets altered on their way.
     pub altered: u64,
-    /// Packets that nobody sent.
+    /// Packets that no host sent.
     pub forged: u64,
     /// Messages that their senders took for delivered.
     pub acked: u64,
@@ -82,7 +83,8 @@ impl Dice {
     }
 }
 
-/// A message: submitted so long after the one before, from a host; and cancelled after a while, perhaps.
+/// A message: submitted so long after the one before, from a host; and cancelled after a while,
+/// perhaps.
 type Order = (Dur, HostId, Msg, Option<Dur>);
 
 fn orders(subject: &Subject<'_>, dice: &mut Dice) -> Vec<Order> {
@@ -148,8 +150,8 @@ fn cancel(net: &mut Net, key: MsgKey) {
     }
 }
 
-/// A run drawn from `seed` in which packets are lost, doubled and late, and trimmed and bounced where the transport
-/// takes that. Everything is delivered once, and then there is silence.
+/// A run drawn from `seed` in which packets are lost, doubled and late, and trimmed and bounced
+/// where the transport takes that. Everything is delivered once, and then there is silence.
 ///
 /// # Panics
 /// If not.
@@ -167,8 +169,8 @@ pub fn honest(subject: &Subject<'_>, seed: u64) {
     assert!(!net.step(), "idle for ever");
 }
 
-/// A run drawn from `seed` in which packets are also altered and forged. `measure` runs what it is given and
-/// returns by how many bytes the heap has grown.
+/// A run drawn from `seed` in which packets are also altered and forged. `measure` runs what it is
+/// given and returns by how many bytes the heap has grown.
 ///
 /// # Panics
 /// If an endpoint does what none may do, see the head of this file.
@@ -233,7 +235,8 @@ fn meddle(net: &mut Net, orders: &[Order], dice: &mut Dice, believes: bool) -> O
     Outcome { sent: net.sent(), altered: altered.get(), forged, acked }
 }
 
-/// Change one to three things of a packet. What remains is still what a datagram can carry to a host.
+/// Change one to three things of a packet. What remains is still what a datagram can carry to a
+/// host.
 fn alter(dice: &mut Dice, pkt: &mut Packet) {
     for _ in 0..1 + dice.below(3) {
         match dice.below(14) {

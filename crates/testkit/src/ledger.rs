@@ -93,7 +93,7 @@ impl Ledger {
         self.get_mut(key).cancelled = true;
     }
 
-    pub(crate) fn trust_nobody(&mut self, believes: bool) {
+    pub(crate) fn distrust(&mut self, believes: bool) {
         (self.hostile, self.believes) = (true, believes);
     }
 
@@ -109,8 +109,8 @@ impl Ledger {
         }
     }
 
-    /// [`Ledger::apply`] where any packet may be a lie: what a host says of messages that come to it may be
-    /// wrong, but not what it says of its own.
+    /// [`Ledger::apply`] where any packet may be a lie: what a host says of messages that come to
+    /// it may be wrong, but not what it says of its own.
     fn apply_hostile(&mut self, now: Time, me: HostId, rx: Option<&Packet>, effect: Effect) {
         let believes = self.believes;
         match effect {
@@ -193,7 +193,8 @@ impl Ledger {
         assert_eq!(m.placed.prefix(), m.msg.len, "{key} delivered before all of it was placed");
         m.delivered = Some(now);
         let channel = (key.src, me, m.msg.channel);
-        // One that was cancelled has no order: what is still on its way may complete it at any time.
+        // One that was cancelled has no order: what is still on its way may complete it at any
+        // time.
         if channel.2 != 0
             && !m.cancelled
             && let Some(last) = self.in_order.insert(channel, key)

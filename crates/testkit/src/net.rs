@@ -279,14 +279,14 @@ impl<E: Endpoint + ?Sized> Net<E> {
         self.rules.push(Box::new(rule));
     }
 
-    /// Let `tamper` alter every packet from now on. The ledger then only checks what holds for any peer, and less of
-    /// transports that are known to believe what they hear.
+    /// Let `tamper` alter every packet from now on. The ledger then only checks what holds for any
+    /// peer, and less of transports that are known to believe what they hear.
     pub fn tamper(&mut self, believes: bool, tamper: impl FnMut(&mut Packet) + 'static) {
-        self.ledger.trust_nobody(believes);
+        self.ledger.distrust(believes);
         self.tamper = Some(Box::new(tamper));
     }
 
-    /// Let `pkt`, which nobody has sent, arrive at its destination now; after [`Net::tamper`].
+    /// Let `pkt`, which no host has sent, arrive at its destination now; after [`Net::tamper`].
     pub fn inject(&mut self, pkt: Packet) {
         self.deliver(&pkt);
     }

@@ -1,4 +1,5 @@
-//! Ids of connections: numbers of `BITS` bits, at most 31, that go round, counted per pair of hosts.
+//! Ids of connections: numbers of `BITS` bits, at most 31, that go round, counted per pair of
+//! hosts.
 
 use endpoint::{Draw, Purpose, RangeSet};
 use hashbrown::HashMap;
@@ -12,9 +13,9 @@ pub(crate) const FIRST_CONN: Purpose = Purpose::new("tcp first connection");
 pub(crate) struct ConnectionIds<const BITS: u32>(HashMap<HostId, u32, FxBuildHasher>);
 
 impl<const BITS: u32> ConnectionIds<BITS> {
-    /// The next id for a connection to `dst`; `draw` is this host's draws for that destination. As with
-    /// initial sequence numbers, the first id is drawn, so that a restarted host is unlikely to use
-    /// again those its peers remember.
+    /// The next id for a connection to `dst`; `draw` is this host's draws for that destination. As
+    /// with initial sequence numbers, the first id is drawn, so that a restarted host is unlikely
+    /// to use again those its peers remember.
     pub(crate) fn next(&mut self, draw: Draw, dst: HostId) -> u32 {
         let first = || draw.bits(FIRST_CONN, 0) as u32 % (1 << BITS);
         let next = self.0.entry(dst).or_insert_with(first);
@@ -38,11 +39,13 @@ struct FinishedIds {
     reference: u64,
 }
 
-/// Ranges that are remembered of one peer: of honest peers it has few, one for each connection still open.
+/// Ranges that are remembered of one peer: of honest peers it has few, one for each connection
+/// still open.
 const RANGES_MAX: usize = 1 << 16;
 
 impl FinishedIds {
-    /// Where a peer has left more gaps than anyone needs, the oldest is closed: its ids count as over.
+    /// Where a peer has left more gaps than anyone needs, the oldest is closed: its ids count as
+    /// over.
     fn bound(&mut self) {
         if self.ids.fragments() <= RANGES_MAX {
             return;

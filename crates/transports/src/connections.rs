@@ -1,5 +1,6 @@
-//! Tables of connections by slot and id, whatever the transport: those that a host opens ([`Connections`]),
-//! by channel as well, and those that its peers open here with data ([`Opened`]), whose number is bounded.
+//! Tables of connections by slot and id, whatever the transport: those that a host opens
+//! ([`Connections`]), by channel as well, and those that its peers open here with data
+//! ([`Opened`]), whose number is bounded.
 
 use std::ops::{Index, IndexMut};
 
@@ -10,8 +11,9 @@ use units::{Dur, HostId, Time};
 
 use crate::connection_ids::{ConnectionIds, Finished};
 
-/// Connections that one peer may have open here at a time: more than any workload has between two hosts.
-const OPEN_MAX: u32 = 1 << 16;
+/// Connections or messages that one peer may have open here at a time: more than any workload has
+/// between two hosts.
+pub(crate) const OPEN_MAX: u32 = 1 << 16;
 /// A peer with so many loses those of them that have not moved for so long.
 const SILENCE: Dur = Dur::from_ms(60_000);
 
@@ -116,6 +118,27 @@ impl<T, const BITS: u32> IndexMut<u32> for Connections<T, BITS> {
     }
 }
 
+/// How many connections or messages of each peer are open here, at most [`OPEN_MAX`].
+#[derive(Debug, Default)]
+pub(crate) struct OpenCounts(HashMap<HostId, u32, FxBuildHasher>);
+
+impl OpenCounts {
+    /// One more of `peer`, if it may have one more.
+    pub(crate) fn enter(&mut self, peer: HostId) -> bool {
+        let count = self.0.entry(peer).or_default();
+        let may = *count < OPEN_MAX;
+        *count += u32::from(may);
+        may
+    }
+
+    /// One less of `peer`.
+    pub(crate) fn leave(&mut self, peer: HostId) {
+        if let Some(count) = self.0.get_mut(&peer) {
+            *count -= 1;
+        }
+    }
+}
+
 /// The receiving half of a connection that a peer has opened.
 pub(crate) trait Half {
     /// How far it has come: changes with everything that comes in order.
@@ -133,16 +156,15 @@ pub(crate) enum Found {
     New,
 }
 
-/// Connections that peers open here: any packet of data may, as handshakes leave no state. Those that are over stay
-/// known.
+/// Connections that peers open here: any packet of data may, as handshakes leave no state. Those
+/// that are over stay known.
 #[derive(Debug)]
 pub(crate) struct Opened<T, const BITS: u32> {
     slots: Vec<T>,
     free: Vec<u32>,
     by_id: HashMap<Id, u32, FxBuildHasher>,
     finished: Finished<BITS>,
-    /// How many of each peer are open.
-    counts: HashMap<HostId, u32, FxBuildHasher>,
+    counts: OpenCounts,
     /// When a peer had too many, and where each of its connections was then, by slot.
     swept: (Time, Vec<u64>),
 }
@@ -154,7 +176,7 @@ impl<T, const BITS: u32> Default for Opened<T, BITS> {
             free: Vec::new(),
             by_id: HashMap::default(),
             finished: Finished::default(),
-            counts: HashMap::default(),
+            counts: OpenCounts::default(),
             swept: (Time::ZERO, Vec::new()),
         }
     }
@@ -170,9 +192,9 @@ impl<T: Half, const BITS: u32> Opened<T, BITS> {
         }
     }
 
-    /// Open connection `id`. In its slot is what was there before, or `new`. `None`: its peer has too many. Then those
-    /// that have not moved since they were too many a minute ago are forgotten, and `closed` is called with
-    /// their slots.
+    /// Open connection `id`. In its slot is what was there before, or `new`. `None`: its peer has
+    /// too many. Then those that have not moved since they were too many a minute ago are
+    /// forgotten, and `closed` is called with their slots.
     pub(crate) fn open(
         &mut self,
         now: Time,
@@ -180,11 +202,10 @@ impl<T: Half, const BITS: u32> Opened<T, BITS> {
         new: impl FnOnce() -> T,
         closed: impl FnMut(u32, &mut T),
     ) -> Option<u32> {
-        if self.counts.get(&id.0).is_some_and(|&count| count >= OPEN_MAX) {
+        if !self.counts.enter(id.0) {
             self.sweep(now, id.0, closed);
             return None;
         }
-        *self.counts.entry(id.0).or_default() += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(new());
             self.slots.len() as u32 - 1
@@ -233,9 +254,7 @@ impl<T: Half, const BITS: u32> Opened<T, BITS> {
     fn release(&mut self, slot: u32, id: Id) {
         self.by_id.remove(&id);
         self.free.push(slot);
-        if let Some(count) = self.counts.get_mut(&id.0) {
-            *count -= 1;
-        }
+        self.counts.leave(id.0);
     }
 
     #[cfg(test)]
@@ -297,7 +316,8 @@ mod tests {
         assert_eq!((table[a], table.slots()), (1, 0..2), "what was there is kept");
     }
 
-    /// A peer's connections are bounded, without harm to others, and room comes back where nothing moves.
+    /// A peer's connections are bounded, without harm to others, and room comes back where nothing
+    /// moves.
     #[test]
     fn a_peer_has_so_many_open_and_silent_ones_make_room() {
         let mut table = Opened::<u64, 30>::default();

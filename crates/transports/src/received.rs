@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 /// after an unrepaired loss, many timeouts later.
 pub(crate) const WINDOW_MAX: u64 = 1 << 20;
 
-/// How far beyond the first gap, and beyond what was the furthest so far, any packet may be: so that what it
-/// costs, 512 bytes of bits, is of the order of what came.
+/// How far beyond the first gap, and beyond what was the furthest so far, any packet may be: so
+/// that what it costs, 512 bytes of bits, is of the order of what came.
 const NEAR: u64 = 4096;
 
 /// A set of packet indices that grows from zero: everything below `prefix`, and bits ahead of it.
@@ -27,8 +27,8 @@ impl Received {
         self.prefix
     }
 
-    /// Whether `index` may be inserted: it is below `prefix + WINDOW_MAX`, and not so far ahead of all that has come that
-    /// one packet could claim all of that window.
+    /// Whether `index` may be inserted: it is below `prefix + WINDOW_MAX`, and not so far ahead of
+    /// all that has come that one packet could claim all of that window.
     #[inline]
     pub(crate) fn admits(&self, index: u64) -> bool {
         index.wrapping_sub(self.prefix) < NEAR || self.admits_far(index)
@@ -83,6 +83,21 @@ impl Received {
             self.advance();
         }
         true
+    }
+
+    /// Add everything below `index`.
+    pub(crate) fn insert_below(&mut self, index: u64) {
+        if index <= self.prefix {
+            return;
+        }
+        if let Some(words) = (index / 64 - self.prefix / 64).checked_sub(1) {
+            // At most what is there.
+            self.ahead.drain(..words.min(self.ahead.len() as u64) as usize);
+            self.first = self.ahead.pop_front().unwrap_or(0);
+        }
+        self.prefix = index;
+        self.first |= (1 << (index % 64)) - 1;
+        self.advance();
     }
 
     /// Move the prefix over the bits that have become contiguous.
@@ -159,7 +174,11 @@ mod tests {
             for i in 0..start {
                 received.insert(i);
             }
-            for step in steps {
+            for (n, step) in steps.into_iter().enumerate() {
+                if n % 20 == 19 {
+                    received.insert_below(step / 2);
+                    model.extend(0..step / 2);
+                }
                 let new = model.insert(step);
                 prop_assert_eq!(received.contains(step), !new);
                 prop_assert_eq!(received.insert(step), new);

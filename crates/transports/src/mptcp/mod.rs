@@ -1,14 +1,16 @@
-//! Multipath TCP and its family as one host's transport: MPTCP (RFC 8684; congestion control: RFC 6356 and
-//! others), MMPTCP (Kheirkhah, Wakeman, Parisis, INFOCOM 2016) and packet scatter alone, by
-//! specs/mptcp_mmptcp.md. Departures are listed in `mptcp.deviations.toml` beside this directory.
+//! Multipath TCP and its family as one host's transport: MPTCP (RFC 8684; congestion control: RFC
+//! 6356 and others), MMPTCP (Kheirkhah, Wakeman, Parisis, INFOCOM 2016) and packet scatter alone,
+//! by specs/mptcp_mmptcp.md. Departures are listed in `mptcp.deviations.toml` beside this
+//! directory.
 //!
 //! # Connections and subflows
 //!
-//! A subflow is a connection of [`crate::tcp`]: a sequence space, a window, a loss recovery and a timer of
-//! its own, and ports of its own, which switches hash to a path. What it sends are pieces of the
-//! connection's data, a segment each (`mappings.rs`), which has data sequence numbers of its own. The receiver
-//! acknowledges subflows as TCP does, and in each acknowledgement (DATA_ACK) all data before which nothing is
-//! missing. So a loss is repaired where it happened, while the others go on.
+//! A subflow is a connection of [`crate::tcp`]: a sequence space, a window, a loss recovery and a
+//! timer of its own, and ports of its own, which switches hash to a path. What it sends are pieces
+//! of the connection's data, a segment each (`mappings.rs`), which has data sequence numbers of its
+//! own. The receiver acknowledges subflows as TCP does, and in each acknowledgement (DATA_ACK) all
+//! data before which nothing is missing. So a loss is repaired where it happened, while the others
+//! go on.
 //!
 //! ```text
 //!  messages ──► connection: data sequence numbers ──► scheduler ──► subflow 0: TCP sender ──► path a
@@ -16,20 +18,21 @@
 //!                  └── DATA_ACK ── receiver: by data sequence number ◄── TCP receiving halves ◄──┘
 //! ```
 //!
-//! As in TCP, a message of channel zero has a connection of its own; the messages of another channel to one
-//! host share one, in order. What is in the ports, in PSH, FIN, RST and URG, and what starts and ends a
-//! connection, is as [`crate::tcp`] says; here FIN ends the data of all subflows (DATA_FIN). Every packet
-//! names its connection and its subflow ([`wire::mptcp`]).
+//! As in TCP, a message of channel zero has a connection of its own; the messages of another
+//! channel to one host share one, in order. What is in the ports, in PSH, FIN, RST and URG, and
+//! what starts and ends a connection, is as [`crate::tcp`] says; here FIN ends the data of all
+//! subflows (DATA_FIN). Every packet names its connection and its subflow ([`wire::mptcp`]).
 //!
 //! # Phases
 //!
-//! MMPTCP begins with one subflow, each segment of which takes a path of its own; when enough has been sent,
-//! it opens others and goes on as MPTCP (`phases.rs`).
+//! MMPTCP begins with one subflow, each segment of which takes a path of its own; when enough has
+//! been sent, it opens others and goes on as MPTCP (`phases.rs`).
 //!
 //! # Cost
 //!
-//! Per packet O(subflows), and O(log n) in what a subflow has outstanding; O(n) while something waits to go over
-//! other subflows or the buffers are full. All deadlines of a kind share one timer of the host.
+//! Per packet O(subflows), and O(log n) in what a subflow has outstanding; O(n) while something
+//! waits to go over other subflows or the buffers are full. All deadlines of a kind share one timer
+//! of the host.
 
 mod blocked;
 pub mod config;
@@ -211,7 +214,7 @@ impl Mptcp {
         let i = usize::from(signal.subflow);
         let Some(subflow) = connection.subflows.get_mut(i).filter(|s| s.state == State::Live)
         else {
-            return; // of a subflow that has failed, or that nobody has opened
+            return; // of a subflow that has failed, or that was never opened
         };
         let tcp = &self.config.tcp;
         let joins;
@@ -294,7 +297,7 @@ impl Endpoint for Mptcp {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        // A trimmed segment fails its checksum, and a bounced one is nobody's.
+        // A trimmed segment fails its checksum, and a bounced one belongs to no connection.
         let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
         let said = Repr::parse(pkt.header()).ok().zip(Signal::parse(pkt.header()).ok());
         match said.filter(|_| pkt.proto == PROTO && !damaged) {

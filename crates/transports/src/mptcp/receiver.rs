@@ -1,5 +1,6 @@
-//! The receiving side: subflows acknowledge what they get as TCP does, and the data of all of them is put
-//! together by data sequence number, whatever way it came (specs/mptcp_mmptcp.md, section 1).
+//! The receiving side: subflows acknowledge what they get as TCP does, and the data of all of them
+//! is put together by data sequence number, whatever way it came (specs/mptcp_mmptcp.md, section
+//! 1).
 
 use std::ops::Range;
 
@@ -65,8 +66,8 @@ pub(super) struct Receivers {
 }
 
 impl Receivers {
-    /// A data segment, of the subflow of `pkt.src` that its ports call `conn`. Returns the acknowledgements
-    /// to send now: of what came before it, and of this one too.
+    /// A data segment, of the subflow of `pkt.src` that its ports call `conn`. Returns the
+    /// acknowledgements to send now: of what came before it, and of this one too.
     pub(super) fn on_data(
         &mut self,
         config: &Config,
@@ -198,9 +199,10 @@ impl Half for Connection {
     }
 }
 
-/// The path of all answers to a scattering subflow, whatever paths its segments took: what switches hash of
-/// them are addresses and ports, which do not change (specs/mptcp_mmptcp.md, section 4); `draw`: this host's.
-/// So it is known before the first segment (SYN-ACK) and after the last (a connection that is over).
+/// The path of all answers to a scattering subflow, whatever paths its segments took: what switches
+/// hash of them are addresses and ports, which do not change (specs/mptcp_mmptcp.md, section 4);
+/// `draw`: this host's. So it is known before the first segment (SYN-ACK) and after the last (a
+/// connection that is over).
 fn answer_path(draw: Draw, peer: HostId, conn: u32) -> u32 {
     draw.part(u64::from(peer.0)).bits(ANSWERS, u64::from(conn)) as u32
 }
@@ -221,8 +223,8 @@ impl Connection {
         }
     }
 
-    /// Take in the data sequence numbers `range`, which the packet carries. False if all of it had come
-    /// before.
+    /// Take in the data sequence numbers `range`, which the packet carries. False if all of it had
+    /// come before.
     fn accept(&mut self, range: Range<u64>, header: &Repr, pkt: &Packet, fx: &mut Effects) -> bool {
         place(&self.received, range.clone(), pkt, fx);
         let end = range.end;
@@ -235,8 +237,8 @@ impl Connection {
 }
 
 impl Ack {
-    /// What `ack` says of the subflow, and that all data before `next` has come; `signal`: of the data that
-    /// it answers.
+    /// What `ack` says of the subflow, and that all data before `next` has come; `signal`: of the
+    /// data that it answers.
     fn new(config: &Config, ack: tcp::Ack, signal: &Signal, next: u64) -> Self {
         let window = config.receive_buffer >> config.window_shift();
         let tcp = tcp::Ack { window: window as u16, ..ack };

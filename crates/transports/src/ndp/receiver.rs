@@ -117,7 +117,8 @@ impl Receiver {
         }
     }
 
-    /// See [`endpoint::Endpoint::fetch`]: the message that was last heard of, and the next to be pulled.
+    /// See [`endpoint::Endpoint::fetch`]: the message of the last packet that came, and the next to
+    /// be pulled.
     pub(crate) fn fetch(&self, step: u8) {
         if step > 0 {
             self.pulls.fetch();
@@ -192,7 +193,7 @@ impl Receiver {
         }
     }
 
-    /// State for a message heard of for the first time (section 8).
+    /// State for a message of which this is the first packet to come (section 8).
     #[cold]
     fn open(
         &mut self,

@@ -167,7 +167,8 @@ impl Sender {
         }
     }
 
-    /// See [`endpoint::Endpoint::fetch`]: the next to send, and the message that was last heard of.
+    /// See [`endpoint::Endpoint::fetch`]: the next to send, and the message of the last packet that
+    /// came.
     pub(crate) fn fetch(&self, step: u8) {
         let heard = match self.by_id.latest() {
             Some(Stage::Sending(at)) => Some(at),

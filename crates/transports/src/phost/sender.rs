@@ -1,5 +1,5 @@
-//! The messages that a host sends: each asks for tokens and sends a packet for each that it is given,
-//! of all messages with tokens the one with the fewest packets missing first.
+//! The messages that a host sends: each asks for tokens and sends a packet for each that it is
+//! given, of all messages with tokens the one with the fewest packets missing first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -44,7 +44,7 @@ struct Flow {
     /// Packets sent, for the draws of paths.
     departures: u64,
     paths: ControlPaths,
-    /// When the receiver was last heard of, or the message began.
+    /// When a packet of the receiver last came, or the message began.
     heard: Time,
 }
 
@@ -109,7 +109,8 @@ impl Sender {
     }
 
     /// Send a REQ, and see later whether it was heard. One that comes after the free tokens, as
-    /// repeats do, speaks of none: nothing is sent on them any more, and the receiver need not wait.
+    /// repeats do, speaks of none: nothing is sent on them any more, and the receiver need not
+    /// wait.
     fn ask(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
         let usable = flow.tokens.back().is_some_and(|token| token.until >= cx.now);

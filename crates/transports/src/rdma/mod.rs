@@ -1,27 +1,30 @@
-//! Rate-controlled transports over (mostly) lossless fabrics: queue pairs of RDMA over Converged Ethernet that
-//! send segments at the rate of a rule ([`rule`]): TIMELY (SIGCOMM 2015), patched TIMELY (CoNEXT 2016), a FAST-like
-//! one, DCQCN (SIGCOMM 2015), HPCC (SIGCOMM 2019), Swift (SIGCOMM 2020), or none at all. By specs/timely.md and
-//! specs/dcqcn_pfc_hpcc_swift.md; departures are listed in `rdma.deviations.toml` beside this directory.
+//! Rate-controlled transports over (mostly) lossless fabrics: queue pairs of RDMA over Converged
+//! Ethernet that send segments at the rate of a rule ([`rule`]): TIMELY (SIGCOMM 2015), patched
+//! TIMELY (CoNEXT 2016), a FAST-like one, DCQCN (SIGCOMM 2015), HPCC (SIGCOMM 2019), Swift (SIGCOMM
+//! 2020), or none at all. By specs/timely.md and specs/dcqcn_pfc_hpcc_swift.md; departures are
+//! listed in `rdma.deviations.toml` beside this directory.
 //!
 //! # Queue pairs
 //!
-//! A message with channel zero has a queue pair of its own, which ends with it. The messages of another channel to
-//! one host share a queue pair, in order, and its rate survives from one to the next. A queue pair carries data in
-//! one direction; its first packet opens it. Its number is counted per pair of hosts, the same at both ends, so that
-//! acknowledgements need no second one.
+//! A message with channel zero has a queue pair of its own, which ends with it. The messages of
+//! another channel to one host share a queue pair, in order, and its rate survives from one to the
+//! next. A queue pair carries data in one direction; its first packet opens it. Its number is
+//! counted per pair of hosts, the same at both ends, so that acknowledgements need no second one.
 //!
 //! # Sending
 //!
-//! Messages are cut into packets and segments (`stream.rs`). A rule gives each queue pair a rate, and perhaps a
-//! window (`flow.rs`). Each segment is released when the gap behind the one before is over (`pace.rs`), waits for
-//! those of other queue pairs (`pacer.rs`), and leaves as a burst, or paced by the interface. Its last packet asks
-//! for an acknowledgement, which gives a round-trip time (`flight.rs`). Control packets go first; a class that
-//! the fabric has paused holds back only its own.
+//! Messages are cut into packets and segments (`stream.rs`). A rule gives each queue pair a rate,
+//! and perhaps a window (`flow.rs`). Each segment is released when the gap behind the one before is
+//! over (`pace.rs`), waits for those of other queue pairs (`pacer.rs`), and leaves as a burst, or
+//! paced by the interface. Its last packet asks for an acknowledgement, which gives a round-trip
+//! time (`flight.rs`). Control packets go first; a class that the fabric has paused holds back only
+//! its own.
 //!
 //! # Cost
 //!
-//! Per packet one hash lookup and O(1) work, O(log n) in the queue pairs of the host where segments are released.
-//! With selective recovery an acknowledgement that shows a hole walks over what the queue pair has under way.
+//! Per packet one hash lookup and O(1) work, O(log n) in the queue pairs of the host where segments
+//! are released. With selective recovery an acknowledgement that shows a hole walks over what the
+//! queue pair has under way.
 
 mod clock;
 mod config;
@@ -90,7 +93,8 @@ pub struct Rdma {
     held: Jitter,
     /// Stamps taken.
     stamps: u64,
-    /// The timers of the host: for retransmissions, for rules, for offers, and for feedback that is held.
+    /// The timers of the host: for retransmissions, for rules, for offers, and for feedback that is
+    /// held.
     armed: Armed<4>,
 }
 
@@ -150,8 +154,8 @@ impl Rdma {
         slot
     }
 
-    /// Bring everything about the flow in `slot` in line with its state: its place in the pacer, its timers, its end.
-    /// What it may send it may send from `at` on.
+    /// Bring everything about the flow in `slot` in line with its state: its place in the pacer,
+    /// its timers, its end. What it may send it may send from `at` on.
     fn settle(&mut self, now: Time, at: Time, slot: u32, timer: Timer) {
         let flow = &mut self.flows[slot];
         let active = !flow.stream.is_done();
@@ -160,7 +164,7 @@ impl Rdma {
             self.active = if active { self.active + 1 } else { self.active - 1 };
         }
         if active && flow.rule().deadline() <= now {
-            // Nobody woke the rule while the queue pair was idle.
+            // Nothing woke the rule while the queue pair was idle.
             flow.on_rule_timer(&self.config, now);
         }
         if !active && flow.id.channel == 0 {
@@ -264,7 +268,8 @@ impl Rdma {
         }
     }
 
-    /// The next packet of the flow whose turn it is: data, or a request for them. False if no segment has been released.
+    /// The next packet of the flow whose turn it is: data, or a request for them. False if no
+    /// segment has been released.
     fn send_next(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
         while let Some(released) = self.pacer.released(cx.now) {
             self.flows[released].enqueued();
@@ -344,7 +349,7 @@ impl Endpoint for Rdma {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        // A trimmed packet fails its checksum, and a bounced one is nobody's.
+        // A trimmed packet fails its checksum, and a bounced one belongs to no queue pair.
         let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
         let header = match Repr::parse(pkt.header()) {
             // Data that says that it is control has no payload.
@@ -468,7 +473,8 @@ fn report_ended(stream: &mut Stream, una: u64, cx: &mut Cx<'_>) {
     }
 }
 
-/// What [`Endpoint::on_sent`] gets for the last packet of a segment of flow `slot`, before packet `end`.
+/// What [`Endpoint::on_sent`] gets for the last packet of a segment of flow `slot`, before packet
+/// `end`.
 fn token(slot: u32, end: u64) -> u32 {
     (slot + 1) << 8 | end as u32 & 0xff
 }

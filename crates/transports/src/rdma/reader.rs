@@ -1,5 +1,6 @@
-//! The reading end of RDMA READ: it asks for the segments of what others offer, at the rate of the queue pair, whose
-//! congestion state is here. What a writer learns from acknowledgements the reader sees by itself.
+//! The reading end of RDMA READ: it asks for the segments of what others offer, at the rate of the
+//! queue pair, whose congestion state is here. What a writer learns from acknowledgements the
+//! reader sees by itself.
 
 use endpoint::{Cx, Flags, MsgId, Packet, Stat, Why};
 use units::{Dur, MsgKey, Time};
@@ -12,7 +13,8 @@ use super::flow::{Identity, Incoming, Timer};
 use super::{PATH, Rdma, token};
 use crate::connection_ids::unwrap;
 
-/// Queue pairs that a host reads at a time: those whose owners are silent end after some timeouts. Ours.
+/// Queue pairs that a host reads at a time: those whose owners are silent end after some timeouts.
+/// Ours.
 const READS_MAX: usize = 1 << 16;
 
 /// A message that a peer offers.
@@ -151,7 +153,8 @@ impl Rdma {
         self.settle(cx.now, cx.now, slot, timer);
     }
 
-    /// Place packet `psn`, the next one. Returns the one that is next then; `None` if it cannot be placed.
+    /// Place packet `psn`, the next one. Returns the one that is next then; `None` if it cannot be
+    /// placed.
     fn place(
         &mut self,
         cx: &mut Cx<'_>,

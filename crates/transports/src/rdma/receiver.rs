@@ -1,5 +1,5 @@
-//! The end of queue pairs that gets data: what has come, in which order, and what acknowledgements, NAKs and
-//! congestion notifications say of it (specs/dcqcn_pfc_hpcc_swift.md, sections 4 and 6).
+//! The end of queue pairs that gets data: what has come, in which order, and what acknowledgements,
+//! NAKs and congestion notifications say of it (specs/dcqcn_pfc_hpcc_swift.md, sections 4 and 6).
 
 use endpoint::{Cx, Effects, Flags, Packet, Stat, Why};
 use units::{HostId, MsgId, MsgKey};
@@ -83,8 +83,8 @@ impl Receivers {
         let Some(psn) = unwrap(psn, next, BITS) else { return };
         receiver.marked |= pkt.flags.has(Flags::CE);
         receiver.notify(cx, config, pkt, out);
-        // What comes again is answered in any case, as its sender does not know that it came (InfiniBand, volume 1,
-        // section 9.7.5.1.4).
+        // What comes again is answered in any case, as its sender does not know that it came
+        // (InfiniBand, volume 1, section 9.7.5.1.4).
         let asked = data.ack || receiver.received.contains(psn);
         let over = receiver.take(cx, config, psn, data, pkt);
         if let Some(ack) = receiver.answer(cx, config, (psn, asked), over, pkt) {

@@ -1,27 +1,28 @@
-//! TCP as one host's transport: RFC 5681 (congestion control), RFC 6582 (NewReno), RFC 2018 and 6675
-//! (SACK), RFC 6298 (timeouts), RFC 3042 (limited transmit), RFC 3168 (ECN), by specs/tcp.md.
+//! TCP as one host's transport: RFC 5681 (congestion control), RFC 6582 (NewReno), RFC 2018 and
+//! 6675 (SACK), RFC 6298 (timeouts), RFC 3042 (limited transmit), RFC 3168 (ECN), by specs/tcp.md.
 //! Departures are listed in `tcp.deviations.toml` beside this directory.
 //!
-//! How the window grows, and what a loss or a mark leaves of it, is the affair of a congestion-control
-//! rule, a small file each ([`rule`]): NewReno, BIC, H-TCP, CUBIC, DCTCP, FAST. Receivers let senders
-//! have anything in flight, or what their interface has room for ([`ictcp`]).
+//! How the window grows, and what a loss or a mark leaves of it, is the affair of a
+//! congestion-control rule, a small file each ([`rule`]): NewReno, BIC, H-TCP, CUBIC, DCTCP, FAST.
+//! Receivers let senders have anything in flight, or what their interface has room for ([`ictcp`]).
 //!
 //! # Connections
 //!
-//! A connection begins with a handshake (`handshake.rs`) where that is asked for; otherwise the first
-//! data segment opens it. A message with
-//! channel zero has a connection of its own, which ends with it (FIN). The messages of another
-//! channel to one host share a connection, in order; PSH marks the end of each, and the congestion
-//! state survives from one to the next. Connections carry data in one direction.
+//! A connection begins with a handshake (`handshake.rs`) where that is asked for; otherwise the
+//! first data segment opens it. A message with channel zero has a connection of its own, which ends
+//! with it (FIN). The messages of another channel to one host share a connection, in order; PSH
+//! marks the end of each, and the congestion state survives from one to the next. Connections carry
+//! data in one direction.
 //!
 //! The ports hold the connection's id, 30 bits, counted per pair of hosts: the sender's port is
 //! 32768 + the upper 15 bits, the receiver's the lower 15 bits. So the port numbers say which side
 //! a packet comes from, and the two directions between two hosts never meet.
 //!
-//! URG marks the first segment that is sent because a timer has expired, ECE the first of a recovery (a fast
-//! retransmit), both together any other that is sent again, so that a receiver can count the timeout or the
-//! fast retransmit as spurious (`retransmission.rs`); nothing else depends on it. The sender counts those after which
-//! an acknowledgement of something new comes before the interface takes that segment.
+//! URG marks the first segment that is sent because a timer has expired, ECE the first of a
+//! recovery (a fast retransmit), both together any other that is sent again, so that a receiver can
+//! count the timeout or the fast retransmit as spurious (`retransmission.rs`); nothing else depends
+//! on it. The sender counts those after which an acknowledgement of something new comes before the
+//! interface takes that segment.
 //!
 //! Everything is decided from the TCP header and the payload length. The message identity and the
 //! place of the bytes in it ([`endpoint::Span`]) come with the packet; they name where the payload
@@ -76,7 +77,7 @@ use crate::deadlines::{Armed, Deadlines};
 pub(crate) const CONN_BITS: u32 = 30;
 /// The bit of a port that says: this is the sender's side of the connection.
 pub(crate) const SENDER_PORT: u16 = 0x8000;
-/// The window field of who takes everything, and of data: nobody looks at it.
+/// The window field of receivers that take everything, and of data: it is not read.
 const WINDOW: u16 = u16::MAX;
 /// Acknowledgements that may wait for the interface; more are lost, as in a full device queue.
 pub(crate) const ACKS_MAX: usize = 1 << 16;
@@ -263,7 +264,7 @@ impl Endpoint for Tcp {
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
         let mss = self.mss(cx);
         self.receivers.arrived(cx, mss, pkt.wire_len);
-        // A trimmed segment fails its checksum, and a bounced one is nobody's.
+        // A trimmed segment fails its checksum, and a bounced one belongs to no connection.
         let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
         match Repr::parse(pkt.header()) {
             Ok(header) if pkt.proto == PROTO && !damaged => {
@@ -329,8 +330,8 @@ impl Endpoint for Tcp {
     }
 }
 
-/// The acknowledgement that `header` is to a sender whose first position not acknowledged is `una`, if it
-/// makes sense; `blocks` is where what it says by SACK goes.
+/// The acknowledgement that `header` is to a sender whose first position not acknowledged is `una`,
+/// if it makes sense; `blocks` is where what it says by SACK goes.
 #[inline(always)] // a part of the way of every packet
 pub(crate) fn incoming<'a>(
     config: &Config,

@@ -30,8 +30,8 @@ struct Mark {
     last: bool,
 }
 
-/// The receiving half of one sequence space: what has come, and what acknowledgements say of it. What
-/// becomes of the payload is the owner's affair.
+/// The receiving half of one sequence space: what has come, and what acknowledgements say of it.
+/// What becomes of the payload is the owner's affair.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     pub(crate) peer: HostId,
@@ -296,8 +296,8 @@ impl Receiver {
         unwrap(seq.wrapping_sub(config.isn), self.next(), 32)
     }
 
-    /// A segment has come: note what it says beside its payload, `space` positions from `seq` on. The
-    /// acknowledgement, if any, is of what came before it.
+    /// A segment has come: note what it says beside its payload, `space` positions from `seq` on.
+    /// The acknowledgement, if any, is of what came before it.
     pub(crate) fn arrive(
         &mut self,
         config: &Config,
@@ -383,8 +383,8 @@ impl Receiver {
         Ack { peer, conn, number, control, sack, window: WINDOW, path, msg, stamp }
     }
 
-    /// The duplicate, if that is to be reported (RFC 2883, section 4), and the ranges held beyond RCV.NXT:
-    /// first that of the segment at `latest`, then those named last (RFC 2018, section 4).
+    /// The duplicate, if that is to be reported (RFC 2883, section 4), and the ranges held beyond
+    /// RCV.NXT: first that of the segment at `latest`, then those named last (RFC 2018, section 4).
     fn sack_blocks(&mut self, config: &Config, latest: Option<u64>) -> SackBlocks {
         let next = self.received.prefix();
         let number = |at: u64| (at as u32).wrapping_add(config.isn);
@@ -421,8 +421,8 @@ impl MessageEnds {
         }
     }
 
-    /// Hand over the messages of `peer` that are whole: everything below `next` is here. True if the
-    /// connection is over.
+    /// Hand over the messages of `peer` that are whole: everything below `next` is here. True if
+    /// the connection is over.
     pub(crate) fn deliver(&mut self, peer: HostId, next: u64, fx: &mut Effects) -> bool {
         while let Some(&mark) = self.0.last()
             && mark.end <= next
@@ -465,7 +465,8 @@ pub(crate) fn place(received: &RangeSet, range: Range<u64>, pkt: &Packet, fx: &m
     }
 }
 
-/// An acknowledgement of the connection in `slot` was `due` now, or the `deadlines` are to see to it.
+/// An acknowledgement of the connection in `slot` was `due` now, or the `deadlines` are to see to
+/// it.
 pub(crate) fn delay_ack(
     deadlines: &mut Deadlines,
     config: &Config,
@@ -480,8 +481,8 @@ pub(crate) fn delay_ack(
     }
 }
 
-/// The answer to a segment of connection `conn`, which is over, of `space` positions: a duplicate, for
-/// [`FastRetransmits::arrived`] to count.
+/// The answer to a segment of connection `conn`, which is over, of `space` positions: a duplicate,
+/// for [`FastRetransmits::arrived`] to count.
 pub(crate) fn answer_finished(conn: u32, header: &Repr, pkt: &Packet, space: u64) -> Ack {
     Ack {
         peer: pkt.src,
@@ -525,7 +526,8 @@ impl Receivers {
         self.connections.open_count()
     }
 
-    /// Connections with state, places for such, and ranges of ids of those with `peer` that are over.
+    /// Connections with state, places for such, and ranges of ids of those with `peer` that are
+    /// over.
     pub(crate) fn memory(&self, peer: HostId) -> (usize, usize, usize) {
         (self.open(), self.connections.places(), self.connections.ranges(peer))
     }
@@ -584,7 +586,7 @@ mod tests {
         }
     }
 
-    /// RFC 8257, figure 1: a change of marks is told at once, for what came before it.
+    /// RFC 8257, figure 1: a change of marks is echoed at once, for what came before it.
     #[test]
     fn dctcp_echoes_each_mark_with_delayed_acknowledgements() {
         let rule = RuleConfig::Dctcp(dctcp::Params::RFC);

@@ -1,8 +1,8 @@
-//! Why a segment is sent again, as its header says it, and which fast retransmits were spurious, as its
-//! receiver finds.
+//! Why a segment is sent again, as its header says it, and which fast retransmits were spurious, as
+//! its receiver finds.
 //!
-//! A fast retransmit is spurious if the original arrives: before what was sent again, which then comes as a
-//! duplicate, or after it, and then the original is the duplicate.
+//! A fast retransmit is spurious if the original arrives: before what was sent again, which then
+//! comes as a duplicate, or after it, and then the original is the duplicate.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use endpoint::{Effects, Packet, Stat};
 use units::MsgKey;
 use wire::tcp::{Control, Repr};
 
-/// Fast retransmits that a host remembers, of all its connections: more than arrive in the time by which an
-/// original may be late. Ours.
+/// Fast retransmits that a host remembers, of all its connections: more than arrive in the time by
+/// which an original may be late. Ours.
 const REMEMBERED: usize = 256;
 
-/// Why a segment is sent again. Two bits of its header say so: URG, and ECE, which data has no use for, as it
-/// flows one way only.
+/// Why a segment is sent again. Two bits of its header say so: URG, and ECE, which data has no use
+/// for, as it flows one way only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retransmission {
     /// It is sent for the first time.
@@ -65,8 +65,8 @@ struct Arrived {
 pub(crate) struct FastRetransmits(VecDeque<Arrived>);
 
 impl FastRetransmits {
-    /// A segment of connection `conn` has arrived, which is `new` or was here already. In the second case
-    /// what it proves needless is counted.
+    /// A segment of connection `conn` has arrived, which is `new` or was here already. In the
+    /// second case what it proves needless is counted.
     pub(crate) fn arrived(
         &mut self,
         conn: u32,

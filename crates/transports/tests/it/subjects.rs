@@ -1,5 +1,5 @@
-//! Every kind of endpoint, for tests that try them all (also `fuzz/fuzz_targets/hostile.rs`): with timers
-//! short enough that a lossy network costs milliseconds.
+//! Every kind of endpoint, for tests that try them all (also `fuzz/fuzz_targets/hostile.rs`): with
+//! timers short enough that a lossy network costs milliseconds.
 
 use std::sync::Arc;
 
