@@ -218,9 +218,17 @@ impl Link {
     }
 }
 
-/// Errors that mean no more than a lost datagram: the transport's own work.
+/// Errors that mean no more than a lost datagram: the transport's own work. Firewalls answer with
+/// EPERM or EACCES, a path with a smaller MTU with EMSGSIZE, a neighbour that is switched off with
+/// EHOSTDOWN: all of that may pass.
 fn is_loss(error: &io::Error) -> bool {
-    const LOSSES: [Errno; 9] = [
+    const LOSSES: [Errno; 15] = [
+        Errno::PERM,
+        Errno::ACCESS,
+        Errno::MSGSIZE,
+        Errno::HOSTDOWN,
+        Errno::TIMEDOUT,
+        Errno::PROTO,
         Errno::AGAIN,
         Errno::INTR,
         Errno::NOBUFS,
@@ -370,6 +378,25 @@ mod tests {
         assert_eq!((counters.malformed, counters.misaddressed, counters.unknown_peer), (2, 1, 1));
         a.socket.send_to(&bytes[..len], to).unwrap();
         assert!(look(&mut b, &mut counters).is_some(), "the same bytes from their host");
+    }
+
+    /// EMSGSIZE for a datagram longer than UDP's; the others cannot be had from loopback.
+    #[test]
+    fn what_the_kernel_refuses_to_send_is_counted_and_the_next_one_leaves() {
+        let (mut a, mut b) = pair();
+        let mut counters = Counters::default();
+        let to = b.socket.local_addr().unwrap();
+        a.tx.resize(70_000, 0);
+        a.loaded = Some(Loaded { len: 70_000, to, token: 7 });
+        assert_eq!(a.flush(&mut counters).unwrap(), Some(7));
+        assert_eq!((counters.sent, counters.send_losses), (1, 1));
+        a.load(&data(10), &mut Pattern::default()).unwrap();
+        a.flush(&mut counters).unwrap();
+        assert!(look(&mut b, &mut counters).is_some());
+        for errno in [Errno::PERM, Errno::ACCESS, Errno::MSGSIZE, Errno::HOSTDOWN] {
+            assert!(is_loss(&errno.into()), "{errno}");
+        }
+        assert!(!is_loss(&Errno::BADF.into()));
     }
 
     #[test]

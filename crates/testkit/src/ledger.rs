@@ -12,6 +12,10 @@ pub struct Record {
     pub msg: Msg,
     /// When it was first offered to the transport.
     pub submitted: Time,
+    /// Which bytes have left the sender, once peers are not trusted; and whether any packet has.
+    pub left: RangeSet,
+    /// See `left`.
+    pub begun: bool,
     /// Which bytes have been placed at the receiver.
     pub placed: RangeSet,
     /// When the receiver had it whole.
@@ -32,6 +36,10 @@ pub struct Ledger {
     messages: BTreeMap<MsgKey, Record>,
     /// The last message delivered on each channel: (source, destination, channel).
     in_order: BTreeMap<(HostId, HostId, u32), MsgKey>,
+    /// Packets may have been altered or forged: only what holds for any peer is checked.
+    hostile: bool,
+    /// See [`crate::hostile::Subject::believes`].
+    believes: bool,
 }
 
 impl Ledger {
@@ -68,6 +76,8 @@ impl Ledger {
         let record = Record {
             msg,
             submitted: now,
+            left: RangeSet::new(),
+            begun: false,
             placed: RangeSet::new(),
             delivered: None,
             acked: None,
@@ -83,12 +93,59 @@ impl Ledger {
         self.get_mut(key).cancelled = true;
     }
 
+    pub(crate) fn distrust(&mut self, believes: bool) {
+        (self.hostile, self.believes) = (true, believes);
+    }
+
+    /// A host begins to send `pkt`.
+    pub(crate) fn sent(&mut self, pkt: &Packet) {
+        let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+        if self.hostile
+            && pkt.carries_payload()
+            && let Some(m) = self.messages.get_mut(&key)
+        {
+            m.begun = true;
+            m.left.insert(pkt.span.offset..pkt.span.offset + u64::from(pkt.span.len));
+        }
+    }
+
+    /// [`Ledger::apply`] where any packet may be a lie: what a host says of messages that come to
+    /// it may be wrong, but not what it says of its own.
+    fn apply_hostile(&mut self, now: Time, me: HostId, rx: Option<&Packet>, effect: Effect) {
+        let believes = self.believes;
+        match effect {
+            Effect::Place { key, .. } => {
+                let of_its_host = rx.is_some_and(|pkt| pkt.src == key.src);
+                assert!(of_its_host, "{key}: placed without a packet of that host");
+                let carried = rx.is_some_and(Packet::carries_payload);
+                assert!(carried || believes, "{key}: placed from a packet without payload");
+            }
+            Effect::Acked(id) => {
+                let key = MsgKey { src: me, id };
+                let m = self.get_mut(key);
+                assert!(m.acked.is_none() && m.failed.is_none(), "{key} ends twice: {m:?}");
+                let all = m.begun && m.left.prefix() == m.msg.len;
+                assert!(all || believes, "{key} acked before all of it was sent: {m:?}");
+                m.acked = Some(now);
+            }
+            Effect::Failed(key, why) if key.src == me => {
+                let m = self.get_mut(key);
+                assert!(m.acked.is_none() && m.failed.is_none(), "{key} ends twice: {m:?}");
+                m.failed = Some((now, why));
+            }
+            _ => {}
+        }
+    }
+
     fn get_mut(&mut self, key: MsgKey) -> &mut Record {
         self.messages.get_mut(&key).unwrap_or_else(|| panic!("{key} was never submitted"))
     }
 
     /// Check and record one effect of host `me` about a message. `rx` is the packet being received.
     pub(crate) fn apply(&mut self, now: Time, me: HostId, rx: Option<&Packet>, effect: Effect) {
+        if self.hostile {
+            return self.apply_hostile(now, me, rx, effect);
+        }
         match effect {
             Effect::Place { key, offset, len } => self.place(me, rx, key, offset, u64::from(len)),
             Effect::Delivered(key) => self.deliver(now, me, key),
@@ -136,7 +193,10 @@ impl Ledger {
         assert_eq!(m.placed.prefix(), m.msg.len, "{key} delivered before all of it was placed");
         m.delivered = Some(now);
         let channel = (key.src, me, m.msg.channel);
+        // One that was cancelled has no order: what is still on its way may complete it at any
+        // time.
         if channel.2 != 0
+            && !m.cancelled
             && let Some(last) = self.in_order.insert(channel, key)
         {
             assert!(last < key, "channel {}: {key} delivered after {last}", channel.2);

@@ -1,13 +1,15 @@
 //! What tests of transports need: a small network on a simulated clock ([`Net`]), wires that
-//! misbehave on request ([`fault`]), a suite that every transport must pass ([`conformance`]), and
-//! the invariants of single transports ([`ndp`]). Dev-dependency only.
+//! misbehave on request ([`fault`]), a suite that every transport must pass ([`conformance`]),
+//! peers that keep no rule ([`hostile`]), and the invariants of single transports ([`ndp`]).
+//! Dev-dependency only.
 //!
-//! The harness checks the contract of [`endpoint::Endpoint`] at every call, from the caller's
-//! side, and panics with the time and the host when an endpoint breaks it.
+//! The harness checks the contract of [`endpoint::Endpoint`] at every call, from the caller's side,
+//! and panics with the time and the host when an endpoint breaks it.
 
 mod bottleneck;
 pub mod conformance;
 pub mod fault;
+pub mod hostile;
 mod ledger;
 pub mod ndp;
 mod net;

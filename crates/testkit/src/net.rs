@@ -61,6 +61,9 @@ pub enum Seen {
 /// Is told of every packet that a host sends or gets.
 pub(crate) type Watch = Box<dyn FnMut(Time, Seen, &Packet)>;
 
+/// Alters packets on their way.
+type Tamper = Box<dyn FnMut(&mut Packet)>;
+
 /// The kinds of events, in the order in which they happen at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
@@ -159,6 +162,7 @@ pub struct Net<E: Endpoint + ?Sized = dyn Endpoint> {
     reroute_at: Time,
     rules: Vec<Rule>,
     watch: Option<Watch>,
+    tamper: Option<Tamper>,
     sent: u64,
     log: Option<Vec<Sent>>,
     dropped: u64,
@@ -195,6 +199,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
             reroute_at: Time::NEVER,
             rules: Vec::new(),
             watch: None,
+            tamper: None,
             sent: 0,
             log: Some(Vec::new()),
             dropped: 0,
@@ -272,6 +277,18 @@ impl<E: Endpoint + ?Sized> Net<E> {
     /// Let `rule` judge every packet from now on.
     pub fn fault(&mut self, rule: impl FnMut(&Sent) -> Verdict + 'static) {
         self.rules.push(Box::new(rule));
+    }
+
+    /// Let `tamper` alter every packet from now on. The ledger then only checks what holds for any
+    /// peer, and less of transports that are known to believe what they hear.
+    pub fn tamper(&mut self, believes: bool, tamper: impl FnMut(&mut Packet) + 'static) {
+        self.ledger.distrust(believes);
+        self.tamper = Some(Box::new(tamper));
+    }
+
+    /// Let `pkt`, which no host has sent, arrive at its destination now; after [`Net::tamper`].
+    pub fn inject(&mut self, pkt: Packet) {
+        self.deliver(&pkt);
     }
 
     /// Remove every rule.
@@ -504,6 +521,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
             watch(self.now, Seen::Sent, &pkt);
         }
         self.sent += 1;
+        self.ledger.sent(&pkt);
         if let Some(log) = &mut self.log {
             log.push(sent);
         }
@@ -516,6 +534,9 @@ impl<E: Endpoint + ?Sized> Net<E> {
         if self.lost_on_path(&pkt) {
             self.dropped += 1;
             return;
+        }
+        if let Some(tamper) = &mut self.tamper {
+            tamper(&mut pkt);
         }
         let verdict = self.rules.iter_mut().map(|rule| rule(sent)).find(|v| *v != Verdict::Pass);
         let n = sent.n;

@@ -4,10 +4,11 @@
 //! places what arrives and ignores trimmed headers.
 //!
 //! When a source begins within its first packet interval is drawn once. From then on its packets
-//! are due at exact multiples of the interval, so that sources of one rate keep their phases to each
-//! other: what a switch does to one of them it does for ever, and that is what figure 2 shows.
+//! are due at exact multiples of the interval, so that sources of one rate keep their phases to
+//! each other: what a switch does to one of them it does for ever, and that is what figure 2 shows.
 //!
-//! Such a message can have no end: nobody would know whether it arrived. One that has is refused.
+//! Such a message can have no end: its sender could not know whether it arrived. One that has is
+//! refused.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -216,7 +217,8 @@ impl Endpoint for Cbr {
             self.due.pop();
             self.fill(cx.me, &self.sources[at], slot);
             self.sources[at].seq += 1;
-            // Where the link is too slow for its sources, packets are never built rather than queued.
+            // Where the link is too slow for its sources, packets are never built rather than
+            // queued.
             let missed = cx.now.since(due).0 / self.interval.0;
             self.due.push(Reverse((due + self.interval * (missed + 1), at)));
             return Tx::Sent;

@@ -29,6 +29,9 @@ impl Channels {
 
     /// A message that had started is over. The one that starts now.
     pub(crate) fn leave(&mut self, msg: &Msg) -> Option<Msg> {
+        if msg.channel == 0 {
+            return None;
+        }
         let channel = (msg.dst, msg.channel);
         let next = self.0.get_mut(&channel)?.pop_front();
         if next.is_none() {

@@ -3,6 +3,7 @@
 pub mod cbr;
 mod channels;
 mod connection_ids;
+mod connections;
 pub mod deadlines;
 pub mod device_queue;
 pub mod homa;

@@ -5,26 +5,26 @@
 //! network interface do (hosts' drivers give each protocol's traffic a queue of its own, and
 //! interfaces serve them round robin). None knows of the others.
 //!
-//! Transports of one kind (TCP beside TCP with another rule) have one protocol, by which a host could
-//! not tell whose a packet is. So packets of the second bear another number on the wire, see
+//! Transports of one kind (TCP beside TCP with another rule) have one protocol, by which a host
+//! could not tell whose a packet is. So packets of the second bear another number on the wire, see
 //! [`wire_protocols`], and their own again when they are handed to their transport.
 //!
 //! Each has its own draws and timers. A message that one of them has no room for holds up those
-//! behind it, whoever carries them: that is the caller's side of the contract ([`Submit::Full`]).
+//! behind it, over any transport: that is the caller's side of the contract ([`Submit::Full`]).
 
 use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
 use units::{MsgKey, Time};
 
-/// The first number that is given away: use for experiments (RFC 3692, section 2.1). Its neighbour 254
-/// is pHost's.
+/// The first number that is given away: use for experiments (RFC 3692, section 2.1). Its neighbour
+/// 254 is pHost's.
 const EXPERIMENTAL: u8 = 253;
-/// The last: the lowest that IANA's registry of protocol numbers leaves unassigned without a gap from
-/// there down.
+/// The last: the lowest that IANA's registry of protocol numbers leaves unassigned without a gap
+/// from there down.
 const UNASSIGNED: u8 = 148;
 
-/// The protocols that packets of several transports bear on the wire, where their own are `own`: the
-/// first of each protocol its own, any other the highest number from 253 down that nobody has yet.
-/// `None` if there are not enough of these; there are for 100 transports.
+/// The protocols that packets of several transports bear on the wire, where their own are `own`:
+/// the first of each protocol its own, any other the highest number from 253 down that is still
+/// free. `None` if there are not enough of these; there are for 100 transports.
 #[must_use]
 pub fn wire_protocols(own: &[u8]) -> Option<Vec<u8>> {
     let mut free = (UNASSIGNED..=EXPERIMENTAL).rev().filter(|number| !own.contains(number));
@@ -226,7 +226,8 @@ mod tests {
         mux(vec![(wire::tcp::PROTO, tcp(first)), (wire::tcp::PROTO, tcp(second))])
     }
 
-    /// Both have connections between the same hosts with the same ports; each hears of its own only.
+    /// Both have connections between the same hosts with the same ports; each gets its own packets
+    /// only.
     #[test]
     fn two_of_a_kind_tell_their_packets_apart() {
         let mut net = Net::new(1, LINK, (0..3).map(two_tcps).collect());

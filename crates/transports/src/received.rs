@@ -7,6 +7,10 @@ use std::collections::VecDeque;
 /// after an unrepaired loss, many timeouts later.
 pub(crate) const WINDOW_MAX: u64 = 1 << 20;
 
+/// How far beyond the first gap, and beyond what was the furthest so far, any packet may be: so
+/// that what it costs, 512 bytes of bits, is of the order of what came.
+const NEAR: u64 = 4096;
+
 /// A set of packet indices that grows from zero: everything below `prefix`, and bits ahead of it.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
@@ -21,6 +25,20 @@ impl Received {
     /// The cumulative acknowledgement: the first index that is missing.
     pub(crate) fn prefix(&self) -> u64 {
         self.prefix
+    }
+
+    /// Whether `index` may be inserted: it is below `prefix + WINDOW_MAX`, and not so far ahead of
+    /// all that has come that one packet could claim all of that window.
+    #[inline]
+    pub(crate) fn admits(&self, index: u64) -> bool {
+        index.wrapping_sub(self.prefix) < NEAR || self.admits_far(index)
+    }
+
+    #[cold]
+    fn admits_far(&self, index: u64) -> bool {
+        let held = (1 + self.ahead.len()) as u64;
+        let words = (held + NEAR / 64).min(WINDOW_MAX / 64);
+        index < (self.prefix & !63) + 64 * words
     }
 
     pub(crate) fn contains(&self, index: u64) -> bool {
@@ -45,7 +63,8 @@ impl Received {
         }
     }
 
-    /// Add `index`, which must be below `prefix + WINDOW_MAX`. False if it was there.
+    /// Add `index`, which must be below `prefix + WINDOW_MAX`; of a peer's packet also one that it
+    /// [admits](Self::admits). False if it was there.
     pub(crate) fn insert(&mut self, index: u64) -> bool {
         debug_assert!(index < self.prefix + WINDOW_MAX);
         if index < self.prefix {
@@ -64,6 +83,21 @@ impl Received {
             self.advance();
         }
         true
+    }
+
+    /// Add everything below `index`.
+    pub(crate) fn insert_below(&mut self, index: u64) {
+        if index <= self.prefix {
+            return;
+        }
+        if let Some(words) = (index / 64 - self.prefix / 64).checked_sub(1) {
+            // At most what is there.
+            self.ahead.drain(..words.min(self.ahead.len() as u64) as usize);
+            self.first = self.ahead.pop_front().unwrap_or(0);
+        }
+        self.prefix = index;
+        self.first |= (1 << (index % 64)) - 1;
+        self.advance();
     }
 
     /// Move the prefix over the bits that have become contiguous.
@@ -107,6 +141,28 @@ mod tests {
         assert_eq!(unwrap_index(3, u32::MAX), u64::MAX);
     }
 
+    /// A packet claims 512 bytes at most, whatever number it names.
+    #[test]
+    fn one_packet_cannot_claim_the_window() {
+        let mut received = Received::default();
+        assert!(received.admits(NEAR - 1) && !received.admits(WINDOW_MAX - 1));
+        assert!(!received.admits(u64::MAX), "one below zero");
+        let mut inserted = 0;
+        for index in (0..2 * WINDOW_MAX).rev().step_by(64) {
+            if received.admits(index) {
+                received.insert(index);
+                inserted += 1;
+                assert!(received.ahead.len() as u64 <= inserted * NEAR / 64);
+            }
+        }
+        for index in (0..WINDOW_MAX).step_by(NEAR as usize) {
+            assert!(received.admits(index), "step by step all of it");
+            received.insert(index);
+        }
+        assert!(received.admits(WINDOW_MAX - 64) && !received.admits(WINDOW_MAX + 64));
+        assert!(received.admits(0), "what was there may come again");
+    }
+
     proptest! {
         #[test]
         fn behaves_like_a_set(
@@ -118,7 +174,11 @@ mod tests {
             for i in 0..start {
                 received.insert(i);
             }
-            for step in steps {
+            for (n, step) in steps.into_iter().enumerate() {
+                if n % 20 == 19 {
+                    received.insert_below(step / 2);
+                    model.extend(0..step / 2);
+                }
                 let new = model.insert(step);
                 prop_assert_eq!(received.contains(step), !new);
                 prop_assert_eq!(received.insert(step), new);

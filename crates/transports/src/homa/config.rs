@@ -74,10 +74,10 @@ pub struct Config {
     /// A receiver that misses packets which it has asked for, or a sender that hears nothing, asks again after
     /// so long, and each time that it passes again. P: "a few ms". LK: 5 ms.
     pub resend_timeout: Dur,
-    /// That a message is whole is told with the next data to its sender, or after so long by itself. LK leaves the
+    /// That a message is whole is reported with the next data to its sender, or after so long by itself. LK leaves the
     /// latter to its sender, who asks after 2 ms.
     pub ack_delay: Dur,
-    /// A message fails at its sender if nothing is heard of it for so long. LK: 100 ms.
+    /// A message fails at its sender if no packet about it comes for so long. LK: 100 ms.
     pub give_up: Dur,
     /// And at its receiver, which remembers that it has; at least `give_up`. Ours.
     pub linger: Dur,

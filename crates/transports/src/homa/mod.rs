@@ -1,25 +1,27 @@
-//! Homa: messages begin with a round trip's worth of data, unasked; what follows is granted by the receiver, to
-//! the few messages with the least to come; switches serve packets by priorities that receivers choose.
+//! Homa: messages begin with a round trip's worth of data, unasked; what follows is granted by the
+//! receiver, to the few messages with the least to come; switches serve packets by priorities that
+//! receivers choose.
 //!
-//! B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout: "Homa: A Receiver-Driven Low-Latency Transport Protocol Using
-//! Network Priorities", SIGCOMM 2018; by specs/homa.md: the paper (P) as its authors simulated it (OM,
-//! `PlatformLab/HomaSimulation`), and the Linux kernel module (LK) where those say nothing: loss, acknowledgements.
-//! Departures are listed in `homa.deviations.toml`.
+//! B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout: "Homa: A Receiver-Driven Low-Latency Transport
+//! Protocol Using Network Priorities", SIGCOMM 2018; by specs/homa.md: the paper (P) as its authors
+//! simulated it (OM, `PlatformLab/HomaSimulation`), and the Linux kernel module (LK) where those
+//! say nothing: loss, acknowledgements. Departures are listed in `homa.deviations.toml`.
 //!
-//! A sender chooses, whenever its link is free, the message with the least left to send (`sender`). A receiver
-//! gives grants to the `overcommitment` best messages, of as many senders, one packet at a time, so that each has
-//! `rtt_bytes` under way (`grants`). Packets of short messages, and of the ends of long ones, go before others
-//! (`config`, `cutoffs`). Switches only have to serve eight classes by strict priority, and may spray.
+//! A sender chooses, whenever its link is free, the message with the least left to send (`sender`).
+//! A receiver gives grants to the `overcommitment` best messages, of as many senders, one packet at
+//! a time, so that each has `rtt_bytes` under way (`grants`). Packets of short messages, and of the
+//! ends of long ones, go before others (`config`, `cutoffs`). Switches only have to serve eight
+//! classes by strict priority, and may spray.
 //!
-//! Losses are found by silence: a receiver asks with RESEND for what it has permitted and misses, a sender that is
-//! not asked for anything asks with NEED_ACK whether its message has arrived. Both are rare, so one timer goes
-//! over all messages (`receiver`, `sender`).
+//! Losses are found by silence: a receiver asks with RESEND for what it has permitted and misses, a
+//! sender that is not asked for anything asks with NEED_ACK whether its message has arrived. Both
+//! are rare, so one timer goes over all messages (`receiver`, `sender`).
 //!
 //! Homa-Tr is all this, and that receivers refuse at once what switches have trimmed (`trim`).
 //!
-//! Messages are numbered for each pair of hosts. So a receiver remembers for ever which have been delivered, in
-//! one number and some bits, and each data packet tells its receiver which of the other direction have arrived.
-//! Messages of one non-zero channel are serialised by the sender.
+//! Messages are numbered for each pair of hosts. So a receiver remembers for ever which have been
+//! delivered, in one number and some bits, and each data packet tells its receiver which of the
+//! other direction have arrived. Messages of one non-zero channel are serialised by the sender.
 
 mod config;
 mod cutoffs;
@@ -113,6 +115,9 @@ impl Homa {
         let Repr { number, kind } = header;
         let from = pkt.src;
         match kind {
+            // Environments let control packets through without their payload, and a peer may say
+            // anything.
+            Kind::Data(_) if pkt.flags.has(Flags::CONTROL) => cx.fx.count(Stat::Rejected),
             Kind::Data(data) => {
                 sender.on_whole(cx, config, from, data.whole);
                 if pkt.flags.has(Flags::TRIMMED) {
@@ -163,7 +168,8 @@ impl Endpoint for Homa {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        // Its switches do not bounce, and those of Homa do not trim: elsewhere, such a packet is a lost one.
+        // Its switches do not bounce, and those of Homa do not trim: elsewhere, such a packet is a
+        // lost one.
         let trimmed = pkt.flags.has(Flags::TRIMMED) && self.config.trimmed == Trimmed::Lost;
         let lost = trimmed || pkt.flags.has(Flags::BOUNCED);
         let (Ok(header), PROTO, false) = (Repr::parse(pkt.header()), pkt.proto, lost) else {

@@ -1,6 +1,7 @@
-//! The messages that a host receives: what has come of each, what its sender may send, and which are over.
+//! The messages that a host receives: what has come of each, what its sender may send, and which
+//! are over.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use endpoint::{Cx, MsgId, MsgKey, Packet, Stat, UNBOUNDED, Why};
 use hashbrown::HashMap;
@@ -12,6 +13,7 @@ use super::config::{Config, Cut};
 use super::grants::Grants;
 use super::sender::Named;
 use super::{Control, Outbox};
+use crate::connections::OPEN_MAX;
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX, unwrap_index};
 use crate::slab::{Slab, SlotRef};
@@ -54,10 +56,12 @@ pub(super) struct Peer {
     /// Messages that are over: delivered, or given up by their sender.
     pub(super) over: Received,
     /// Messages given up here, which their sender may not know.
-    abandoned: Vec<u64>,
-    /// Messages that are whole and of which it has not been told.
-    untold: Vec<(u64, MsgId)>,
-    /// When it must hear of them; `NEVER` if there are none.
+    abandoned: BTreeSet<u64>,
+    /// Messages that are neither over nor given up.
+    open: u32,
+    /// Messages that are whole, which has not been reported to it.
+    unreported: Vec<(u64, MsgId)>,
+    /// When that must be reported; `NEVER` if there are none.
     ack_at: Time,
     /// Control packets sent that are not of an open message, for the draws of paths.
     departures: u64,
@@ -73,7 +77,8 @@ pub(super) struct Receiver {
     pub(super) peers: Vec<Peer>,
     by_host: HashMap<HostId, u32, FxBuildHasher>,
     grants: Grants,
-    /// Whose `ack_at` comes when, in that order; an entry of another time than its peer's means nothing.
+    /// Whose `ack_at` comes when, in that order; an entry of another time than its peer's means
+    /// nothing.
     acks: VecDeque<(Time, u32)>,
     started: u64,
 }
@@ -115,8 +120,9 @@ impl Receiver {
             peers.push(Peer {
                 host,
                 over: Received::default(),
-                abandoned: Vec::new(),
-                untold: Vec::new(),
+                abandoned: BTreeSet::new(),
+                open: 0,
+                unreported: Vec::new(),
                 ack_at: Time::NEVER,
                 departures: 0,
                 paths: ControlPaths::new(
@@ -130,8 +136,8 @@ impl Receiver {
         })
     }
 
-    /// Where the message of a packet of data is, which this may begin, and which of its packets this is; with or
-    /// without its payload. `None` if nothing more is wanted of it.
+    /// Where the message of a packet of data is, which this may begin, and which of its packets
+    /// this is; with or without its payload. `None` if nothing more is wanted of it.
     pub(super) fn arrive(
         &mut self,
         cx: &mut Cx<'_>,
@@ -154,6 +160,10 @@ impl Receiver {
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         let at = match self.by_number.get(&(peer, number)) {
             Some(&at) => at,
+            None if self.peers[peer as usize].open >= OPEN_MAX => {
+                cx.fx.count(Stat::Rejected);
+                return None;
+            }
             None => self.open(cx, config, key, (peer, number), &data),
         };
         let conn = self.conns.get_mut(at)?;
@@ -239,6 +249,7 @@ impl Receiver {
             ),
         });
         self.by_number.insert((peer, number), at);
+        self.peers[peer as usize].open += 1;
         if self.conns.get(at).is_some_and(|conn| conn.left() > 0) {
             self.grants.add(&mut self.conns, config, peer, at);
         }
@@ -260,7 +271,7 @@ impl Receiver {
             out.push(peer.ack(cx, (conn.number, conn.key.id)));
             return;
         }
-        peer.untold.push((conn.number, conn.key.id));
+        peer.unreported.push((conn.number, conn.key.id));
         if peer.ack_at == Time::NEVER {
             peer.ack_at = cx.now + config.ack_delay;
             self.acks.push_back((peer.ack_at, conn.peer));
@@ -271,29 +282,30 @@ impl Receiver {
     fn close(&mut self, config: &Config, at: SlotRef) -> Option<Conn> {
         let conn = self.conns.remove(at)?;
         self.by_number.remove(&(conn.peer, conn.number));
+        self.peers[conn.peer as usize].open -= 1;
         if conn.left() > 0 {
             self.grants.change(&mut self.conns, config, conn.peer);
         }
         Some(conn)
     }
 
-    /// What has arrived whole of `host`: it is told of these with data, so it need not be told otherwise.
+    /// What has arrived whole of `host`: data report these, so no ACK need do so.
     pub(super) fn tell_with_data(&mut self, host: HostId) -> Whole {
         let Some(&at) = self.by_host.get(&host) else { return Whole::default() };
         let peer = &mut self.peers[at as usize];
-        if !peer.untold.is_empty() {
-            let told = peer.over.prefix() + 1 + u64::from(u32::BITS);
-            peer.untold.retain(|&(number, _)| number >= told);
+        if !peer.unreported.is_empty() {
+            let reported = peer.over.prefix() + 1 + u64::from(u32::BITS);
+            peer.unreported.retain(|&(number, _)| number >= reported);
         }
-        if peer.untold.is_empty() {
+        if peer.unreported.is_empty() {
             peer.ack_at = Time::NEVER;
         }
         // Low bits: its sender knows about where it stands.
         Whole { first_missing: peer.over.prefix() as u32, behind: peer.over.behind() as u32 }
     }
 
-    /// Tell of messages that were delivered a while ago, where no data went that way: with each ACK of one, and of
-    /// the 32 numbers after it.
+    /// Tell of messages that were delivered a while ago, where no data went that way: with each ACK
+    /// of one, and of the 32 numbers after it.
     pub(super) fn tell_whole(&mut self, cx: &Cx<'_>, out: &mut Outbox) {
         while let Some(&(at, peer)) = self.acks.front() {
             let peer = &mut self.peers[peer as usize];
@@ -373,7 +385,7 @@ impl Receiver {
         if oldest == u16::MAX || first <= state.over.prefix() {
             return;
         }
-        state.abandoned.retain(|&number| number >= first);
+        state.abandoned = state.abandoned.split_off(&first);
         for number in state.over.prefix()..first {
             if !self.peers[peer as usize].over.contains(number) {
                 self.give_up(cx, config, (peer, number));
@@ -390,7 +402,8 @@ impl Receiver {
         }
     }
 
-    /// Ask for what has been permitted and does not come; forget messages whose sender is silent for very long.
+    /// Ask for what has been permitted and does not come; forget messages whose sender is silent
+    /// for very long.
     pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, conn) in self.conns.iter_mut() {
@@ -405,7 +418,7 @@ impl Receiver {
         }
         for at in dead {
             let Some(conn) = self.close(config, at) else { continue };
-            self.peers[conn.peer as usize].abandoned.push(conn.number);
+            self.peers[conn.peer as usize].abandoned.insert(conn.number);
             cx.fx.failed(conn.key, Why::TimedOut);
         }
         self.give_grants(cx, config, out);
@@ -421,20 +434,21 @@ impl Peer {
             && !self.abandoned.contains(&number)
     }
 
-    /// Tell of all that it has not been told of.
+    /// Report all that has not been reported.
     fn tell(&mut self, cx: &Cx<'_>, out: &mut Outbox) {
-        let mut untold = std::mem::take(&mut self.untold);
-        untold.sort_unstable();
+        let mut unreported = std::mem::take(&mut self.unreported);
+        unreported.sort_unstable();
         // Each ACK tells what is below the first that is missing.
-        let mut told = self.over.prefix();
-        let (below, ahead) = untold.split_at(untold.partition_point(|&(number, _)| number < told));
+        let mut reported = self.over.prefix();
+        let known = unreported.partition_point(|&(number, _)| number < reported);
+        let (below, ahead) = unreported.split_at(known);
         if let (Some(&latest), []) = (below.last(), ahead) {
             out.push(self.ack(cx, latest));
         }
         for &message in ahead {
-            if message.0 >= told {
+            if message.0 >= reported {
                 out.push(self.ack(cx, message));
-                told = message.0 + 1 + u64::from(u32::BITS);
+                reported = message.0 + 1 + u64::from(u32::BITS);
             }
         }
     }
@@ -471,15 +485,16 @@ impl Conn {
         self.cut.left(self.granted)
     }
 
-    /// Which packet this is, if the header, the environment's span and the message agree. On a real network a
-    /// peer may say anything.
+    /// Which packet this is, if the header, the environment's span and the message agree. On a real
+    /// network a peer may say anything.
     fn index_of(&self, pkt: &Packet, data: &Data) -> Option<u64> {
         let size = if data.size == ENDLESS { UNBOUNDED } else { data.size };
         let prefix = self.received.prefix();
         let index = unwrap_index(prefix, data.index);
         let possible = size == self.cut.size
             && data.head == self.cut.short_head()
-            && index < self.packets.min(prefix + WINDOW_MAX)
+            && index < self.packets
+            && self.received.admits(index)
             && data.len == self.cut.payload_of(index)
             && pkt.span.msg == self.key.id
             && pkt.span.len == u32::from(data.len)

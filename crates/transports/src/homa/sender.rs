@@ -1,5 +1,5 @@
-//! The messages that a host sends: of those that have something to send and may, the one with the least left
-//! goes first (SRPT), one packet at a time.
+//! The messages that a host sends: of those that have something to send and may, the one with the
+//! least left goes first (SRPT), one packet at a time.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -53,7 +53,8 @@ pub(super) struct Flow {
     /// Packets sent, for the draws of paths.
     departures: u64,
     paths: ControlPaths,
-    /// When the receiver was last heard of, or had all that may be sent: since then it is its turn.
+    /// When a packet of the receiver last came, or it had all that may be sent: since then it is
+    /// its turn.
     pub(super) heard: Time,
     /// When it last sent, or asked its receiver.
     active: Time,
@@ -86,7 +87,8 @@ pub(super) struct Sender {
     flows: Slab<Flow>,
     by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
     peers: HashMap<HostId, Peer, FxBuildHasher>,
-    /// Messages that may send: the least left first. An entry that is not its message's `listed` means nothing.
+    /// Messages that may send: the least left first. An entry that is not its message's `listed`
+    /// means nothing.
     ready: BinaryHeap<Reverse<(u64, u64, SlotRef)>>,
     channels: Channels,
     started: u64,
@@ -163,7 +165,8 @@ impl Sender {
         self.unanswered > incast.threshold
     }
 
-    /// Packets of `msg` that leave unasked, and the payload of the first if it is to be a short one.
+    /// Packets of `msg` that leave unasked, and the payload of the first if it is to be a short
+    /// one.
     fn begins_with(&mut self, now: Time, config: &Config, msg: &Msg) -> (u64, u16) {
         let marked = msg.reply_to.filter(|request| self.marked.get(now, request).is_some());
         let (Some(incast), Some(_)) = (config.incast, marked) else {
@@ -202,8 +205,8 @@ impl Sender {
         Some((at, self.flows.get_mut(at)?))
     }
 
-    /// Packets below `granted` may be sent, at `level`. An older grant than the last one says nothing (homa.md,
-    /// edge case 5).
+    /// Packets below `granted` may be sent, at `level`. An older grant than the last one says
+    /// nothing (homa.md, edge case 5).
     pub(super) fn on_grant(
         &mut self,
         cx: &mut Cx<'_>,
@@ -224,9 +227,9 @@ impl Sender {
         self.list(config, at);
     }
 
-    /// Packets `first..end` are missing. What has been sent of them is sent again, first of all (homa.md, edge
-    /// case 6); that the rest may be sent was lost, and it goes as it would have (section 4.2). If it all waits here
-    /// for its turn, say so.
+    /// Packets `first..end` are missing. What has been sent of them is sent again, first of all
+    /// (homa.md, edge case 6); that the rest may be sent was lost, and it goes as it would have
+    /// (section 4.2). If it all waits here for its turn, say so.
     pub(super) fn on_resend(
         &mut self,
         cx: &mut Cx<'_>,
@@ -257,7 +260,8 @@ impl Sender {
         self.list(config, at);
     }
 
-    /// The receiver knows nothing of the message: what has been sent is sent anew, unasked (homa.md, section 4.2).
+    /// The receiver knows nothing of the message: what has been sent is sent anew, unasked
+    /// (homa.md, section 4.2).
     pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
         let Some((at, flow)) = self.find(name) else { return };
         flow.heard = cx.now;
@@ -278,8 +282,8 @@ impl Sender {
         }
     }
 
-    /// Host `from` has message `number`, all below `first_missing`, and of those after `number` the ones that `next`
-    /// has bits for.
+    /// Host `from` has message `number`, all below `first_missing`, and of those after `number` the
+    /// ones that `next` has bits for.
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
@@ -305,12 +309,13 @@ impl Sender {
         while bits != 0 {
             let ahead = 1 + u64::from(bits.trailing_zeros());
             bits &= bits - 1;
-            self.acked(cx, config, (from, (number + ahead) as u32));
+            // A number that cannot be, which a peer may name, wraps.
+            self.acked(cx, config, (from, number.wrapping_add(ahead) as u32));
         }
     }
 
-    /// All messages below `first_missing` have arrived. That number in full; `None` if it says nothing: old news from before
-    /// the first, or what cannot be true.
+    /// All messages below `first_missing` have arrived. That number in full; `None` if it says
+    /// nothing: old news from before the first, or what cannot be true.
     fn acked_below(
         &mut self,
         cx: &mut Cx<'_>,
@@ -330,12 +335,15 @@ impl Sender {
         Some(missing)
     }
 
-    /// A message has arrived.
+    /// A message has arrived, says its receiver: true only of one all of which was sent.
     fn acked(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
-        if let Some((at, flow)) = self.find(name) {
-            cx.fx.acked(flow.msg.id);
-            self.close(cx, config, at);
+        let Some((at, flow)) = self.find(name) else { return };
+        if flow.next.max(flow.sent) < flow.packets {
+            cx.fx.count(Stat::Rejected);
+            return;
         }
+        cx.fx.acked(flow.msg.id);
+        self.close(cx, config, at);
     }
 
     /// Host `from` has these messages.
@@ -356,9 +364,9 @@ impl Sender {
         }
     }
 
-    /// Ask the receivers of messages that have nothing more to send and have not been heard of for long; give up
-    /// those that have not been heard of for very long. While a message waits for its own turn there is nothing to hear
-    /// (homa.md, section 8: the ball is in its own court).
+    /// Ask the receivers of messages that have nothing more to send and have been silent for long;
+    /// give up those that have been silent for very long. While a message waits for its own turn
+    /// there is nothing to hear (homa.md, section 8: the ball is in its own court).
     pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, flow) in self.flows.iter_mut() {
@@ -414,7 +422,8 @@ impl Sender {
         }
     }
 
-    /// The next data packet, if a message may send. False if none may. `whole` says what has arrived of a host.
+    /// The next data packet, if a message may send. False if none may. `whole` says what has
+    /// arrived of a host.
     pub(super) fn poll(
         &mut self,
         cx: &mut Cx<'_>,
@@ -449,8 +458,8 @@ impl Sender {
 }
 
 impl Peer {
-    /// Message `number` is over. Which others may begin by that: a receiver knows [`WINDOW_MAX`] messages from the
-    /// first that is not over.
+    /// Message `number` is over. Which others may begin by that: a receiver knows [`WINDOW_MAX`]
+    /// messages from the first that is not over.
     fn forget(&mut self, number: u64) -> Vec<SlotRef> {
         let before = self.first;
         let ahead = number.checked_sub(self.first).and_then(|ahead| usize::try_from(ahead).ok());
@@ -519,7 +528,8 @@ impl Flow {
         (index, level)
     }
 
-    /// Put the next packet into `slot`; the oldest open message to that host is `behind` numbers behind.
+    /// Put the next packet into `slot`; the oldest open message to that host is `behind` numbers
+    /// behind.
     fn send(
         &mut self,
         cx: &mut Cx<'_>,
@@ -578,7 +588,8 @@ fn answer(cx: &Cx<'_>, config: &Config, (to, number): Named, kind: Kind) -> Cont
 mod tests {
     use super::*;
 
-    /// A receiver knows 2^20 messages from the first that is not over; those beyond begin as it moves on.
+    /// A receiver knows 2^20 messages from the first that is not over; those beyond begin as it
+    /// moves on.
     #[test]
     fn messages_beyond_the_window_are_kept_back() {
         let mut slab = Slab::new();

@@ -1,6 +1,6 @@
-//! The sending side of one connection: messages in data sequence numbers, cut into segments as TCP does,
-//! which its subflows carry (specs/mptcp_mmptcp.md, sections 1 and 2). Which of them is next is in
-//! `scheduler.rs`, when there are which in `phases.rs`.
+//! The sending side of one connection: messages in data sequence numbers, cut into segments as TCP
+//! does, which its subflows carry (specs/mptcp_mmptcp.md, sections 1 and 2). Which of them is next
+//! is in `scheduler.rs`, when there are which in `phases.rs`.
 
 use std::collections::VecDeque;
 
@@ -48,8 +48,8 @@ impl Subflow {
         Self { sender, state, penalised: None }
     }
 
-    /// Its smoothed round-trip time, once there is one. Linux keeps it in microseconds, so that the ticks of
-    /// timers do not matter.
+    /// Its smoothed round-trip time, once there is one. Linux keeps it in microseconds, so that the
+    /// ticks of timers do not matter.
     pub(super) fn srtt(&self) -> Option<Dur> {
         self.sender.rto().exact_srtt()
     }
@@ -67,7 +67,8 @@ struct Held {
     by: usize,
 }
 
-/// What comes next, whichever subflow carries it: the new data, if there is any, and the message in front.
+/// What comes next, whichever subflow carries it: the new data, if there is any, and the message in
+/// front.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     chunk: Option<Chunk>,
@@ -100,7 +101,7 @@ pub(super) struct Connection {
     scattered: u64,
     /// A loss was inferred from duplicate acknowledgements in the first phase.
     pub(super) lost: bool,
-    /// Room for what a coupled rule is told.
+    /// Room for what a coupled rule is given.
     pub(super) standings: Vec<Standing>,
     /// The connection stands in the endpoint's round.
     pub(super) in_round: bool,
@@ -159,12 +160,13 @@ impl Connection {
         self.stream.give_up(me, fx);
     }
 
-    /// Messages whose end the application has not been told.
+    /// Messages whose end has not been reported to the application.
     pub(super) fn open_messages(&self) -> u32 {
         self.stream.open()
     }
 
-    /// Whether nothing is left to do: every message has ended, and none can follow or none was begun.
+    /// Whether nothing is left to do: every message has ended, and none can follow or none was
+    /// begun.
     pub(super) fn is_over(&self) -> bool {
         self.stream.is_done() && (self.id.channel == 0 || !self.is_open())
     }
@@ -190,7 +192,8 @@ impl Connection {
         Next { chunk: self.chunk(self.next), front: self.stream.in_front().or(self.latest) }
     }
 
-    /// What subflow `i` would carry next, beside what it has outstanding, when `fresh` is the new data.
+    /// What subflow `i` would carry next, beside what it has outstanding, when `fresh` is the new
+    /// data.
     fn chunk_for(&self, config: &Config, i: usize, fresh: Option<Chunk>) -> Option<Chunk> {
         if !self.phase.maps_to(i) {
             return None;
@@ -207,12 +210,13 @@ impl Connection {
         Some(chunk)
     }
 
-    /// Whether nobody has acknowledged what `held` is about, neither its subflow nor the connection.
+    /// Whether neither its subflow nor the connection has acknowledged what `held` is about.
     fn is_missing(&self, held: &Held) -> bool {
         held.dsn >= self.una && self.subflows[held.by].sender.source().holds(held.dsn)
     }
 
-    /// The path of the next packet of subflow `i`, and whether it is one of its own; `draw`: this host's.
+    /// The path of the next packet of subflow `i`, and whether it is one of its own; `draw`: this
+    /// host's.
     pub(super) fn next_path(&mut self, draw: Draw, i: usize) -> (u32, bool) {
         if !self.phase.scatters(i) {
             return (self.subflows[i].sender.id.path, false);
@@ -243,8 +247,8 @@ impl Connection {
         self.subflows[i].sender.peek(&config.tcp)
     }
 
-    /// Take the next segment of subflow `i`, which is [`Self::sendable`] as it was asked last, with its data
-    /// sequence number; `again`: it was sent before, wherever.
+    /// Take the next segment of subflow `i`, which is [`Self::sendable`] as it was asked last, with
+    /// its data sequence number; `again`: it was sent before, wherever.
     pub(super) fn take(&mut self, config: &Config, now: Time, i: usize) -> Option<(Segment, u64)> {
         let sender = &mut self.subflows[i].sender;
         let mut segment = sender.next_segment(&config.tcp, now)?;
@@ -267,8 +271,8 @@ impl Connection {
         Some((segment, dsn))
     }
 
-    /// An acknowledgement of subflow `i`, and with it of all data before `data_ack`; `window`: bytes that
-    /// the receiver has room for beyond that.
+    /// An acknowledgement of subflow `i`, and with it of all data before `data_ack`; `window`:
+    /// bytes that the receiver has room for beyond that.
     pub(super) fn on_ack(
         &mut self,
         config: &Config,

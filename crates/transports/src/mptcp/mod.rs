@@ -1,14 +1,16 @@
-//! Multipath TCP and its family as one host's transport: MPTCP (RFC 8684; congestion control: RFC 6356 and
-//! others), MMPTCP (Kheirkhah, Wakeman, Parisis, INFOCOM 2016) and packet scatter alone, by
-//! specs/mptcp_mmptcp.md. Departures are listed in `mptcp.deviations.toml` beside this directory.
+//! Multipath TCP and its family as one host's transport: MPTCP (RFC 8684; congestion control: RFC
+//! 6356 and others), MMPTCP (Kheirkhah, Wakeman, Parisis, INFOCOM 2016) and packet scatter alone,
+//! by specs/mptcp_mmptcp.md. Departures are listed in `mptcp.deviations.toml` beside this
+//! directory.
 //!
 //! # Connections and subflows
 //!
-//! A subflow is a connection of [`crate::tcp`]: a sequence space, a window, a loss recovery and a timer of
-//! its own, and ports of its own, which switches hash to a path. What it sends are pieces of the
-//! connection's data, a segment each (`mappings.rs`), which has data sequence numbers of its own. The receiver
-//! acknowledges subflows as TCP does, and in each acknowledgement (DATA_ACK) all data before which nothing is
-//! missing. So a loss is repaired where it happened, while the others go on.
+//! A subflow is a connection of [`crate::tcp`]: a sequence space, a window, a loss recovery and a
+//! timer of its own, and ports of its own, which switches hash to a path. What it sends are pieces
+//! of the connection's data, a segment each (`mappings.rs`), which has data sequence numbers of its
+//! own. The receiver acknowledges subflows as TCP does, and in each acknowledgement (DATA_ACK) all
+//! data before which nothing is missing. So a loss is repaired where it happened, while the others
+//! go on.
 //!
 //! ```text
 //!  messages ──► connection: data sequence numbers ──► scheduler ──► subflow 0: TCP sender ──► path a
@@ -16,20 +18,21 @@
 //!                  └── DATA_ACK ── receiver: by data sequence number ◄── TCP receiving halves ◄──┘
 //! ```
 //!
-//! As in TCP, a message of channel zero has a connection of its own; the messages of another channel to one
-//! host share one, in order. What is in the ports, in PSH, FIN, RST and URG, and what starts and ends a
-//! connection, is as [`crate::tcp`] says; here FIN ends the data of all subflows (DATA_FIN). Every packet
-//! names its connection and its subflow ([`wire::mptcp`]).
+//! As in TCP, a message of channel zero has a connection of its own; the messages of another
+//! channel to one host share one, in order. What is in the ports, in PSH, FIN, RST and URG, and
+//! what starts and ends a connection, is as [`crate::tcp`] says; here FIN ends the data of all
+//! subflows (DATA_FIN). Every packet names its connection and its subflow ([`wire::mptcp`]).
 //!
 //! # Phases
 //!
-//! MMPTCP begins with one subflow, each segment of which takes a path of its own; when enough has been sent,
-//! it opens others and goes on as MPTCP (`phases.rs`).
+//! MMPTCP begins with one subflow, each segment of which takes a path of its own; when enough has
+//! been sent, it opens others and goes on as MPTCP (`phases.rs`).
 //!
 //! # Cost
 //!
-//! Per packet O(subflows), and O(log n) in what a subflow has outstanding; O(n) while something waits to go over
-//! other subflows or the buffers are full. All deadlines of a kind share one timer of the host.
+//! Per packet O(subflows), and O(log n) in what a subflow has outstanding; O(n) while something
+//! waits to go over other subflows or the buffers are full. All deadlines of a kind share one timer
+//! of the host.
 
 mod blocked;
 pub mod config;
@@ -45,9 +48,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Stat, Submit, Tx, TxPort, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-use units::{HostId, MsgId, MsgKey, Time, TimerId};
+use units::{MsgId, MsgKey, Time, TimerId};
 use wire::mptcp::{Body, Signal};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX};
 
@@ -57,7 +58,7 @@ pub use config::{
 use connection::{Connection, State};
 use receiver::{Ack, Receivers};
 
-use crate::connection_ids::ConnectionIds;
+use crate::connections::Connections;
 use crate::deadlines::{Armed, Deadlines};
 use crate::tcp::sender::{Identity, Timer};
 use crate::tcp::stream::Segment;
@@ -67,13 +68,8 @@ use crate::tcp::{self, ACKS_MAX, CONN_BITS, PATH, SENDER_PORT, conn_id, handshak
 #[derive(Debug)]
 pub struct Mptcp {
     config: Config,
-    connections: Vec<Connection>,
-    free: Vec<u32>,
-    /// Slot of the connection (destination, token).
-    by_token: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    /// Slot of the connection of (destination, channel).
-    channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    tokens: ConnectionIds<CONN_BITS>,
+    /// By destination and token.
+    connections: Connections<Connection, CONN_BITS>,
     /// Slots of the connections that have something to send, in turn.
     round: VecDeque<u32>,
     /// Retransmission timers and delayed joins, by [`Mptcp::deadline`].
@@ -95,11 +91,7 @@ impl Mptcp {
         config.check()?;
         Ok(Self {
             config,
-            connections: Vec::new(),
-            free: Vec::new(),
-            by_token: HashMap::default(),
-            channels: HashMap::default(),
-            tokens: ConnectionIds::default(),
+            connections: Connections::new(),
             round: VecDeque::new(),
             timeouts: Deadlines::new(),
             receivers: Receivers::default(),
@@ -111,27 +103,19 @@ impl Mptcp {
 
     /// The connection for a new message: that of its channel, or a new one.
     fn connection_for(&mut self, cx: &Cx<'_>, msg: &Msg) -> u32 {
-        if msg.channel != 0
-            && let Some(&slot) = self.channels.get(&(msg.dst, msg.channel))
-        {
+        if let Some(slot) = self.connections.of_channel(msg.dst, msg.channel) {
             return slot;
         }
         let draw = cx.draw.part(u64::from(msg.dst.0));
-        let token = self.tokens.next(draw, msg.dst);
+        let token = self.connections.next_id(draw, msg.dst);
         // Consecutive ids for its subflows.
         let conn = token.wrapping_mul(self.config.subflows_max()) % (1 << CONN_BITS);
         let path = draw.bits(PATH, u64::from(conn)) as u32;
         let mss = self.mss(cx);
         let id = Identity { dst: msg.dst, conn, path, channel: msg.channel, mss };
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.connections.push(Connection::new(&self.config, id, token));
-            self.connections.len() as u32 - 1
-        });
-        self.by_token.insert((msg.dst, token), slot);
-        if msg.channel != 0 {
-            self.channels.insert((msg.dst, msg.channel), slot);
-        }
-        let connection = &mut self.connections[slot as usize];
+        let new = || Connection::new(&self.config, id, token);
+        let slot = self.connections.open((msg.dst, token), msg.channel, new);
+        let connection = &mut self.connections[slot];
         connection.reopen(&self.config, id, token);
         if connection.open(&self.config, cx) {
             self.await_joins(slot);
@@ -152,7 +136,7 @@ impl Mptcp {
 
     /// Set the deadlines of the subflows that wait to join.
     fn await_joins(&mut self, slot: u32) {
-        for (i, subflow) in self.connections[slot as usize].subflows.iter().enumerate() {
+        for (i, subflow) in self.connections[slot].subflows.iter().enumerate() {
             if let State::Waiting(until) = subflow.state {
                 self.timeouts.set(slot * self.config.subflows_max() + i as u32, until);
             }
@@ -163,7 +147,7 @@ impl Mptcp {
     /// happened to subflow `i`: its turn, that one's timer, its end.
     fn settle(&mut self, now: Time, slot: u32, i: usize, timer: Timer) {
         let deadline = self.deadline(slot, i);
-        let connection = &mut self.connections[slot as usize];
+        let connection = &mut self.connections[slot];
         if connection.is_over() {
             self.close(slot);
             return;
@@ -184,18 +168,14 @@ impl Mptcp {
 
     fn close(&mut self, slot: u32) {
         // Its place in the round, if any, stays, as in TCP.
-        for i in 0..self.connections[slot as usize].subflows.len() {
+        for i in 0..self.connections[slot].subflows.len() {
             self.timeouts.set(self.deadline(slot, i), Time::NEVER);
         }
-        let connection = &mut self.connections[slot as usize];
+        let connection = &mut self.connections[slot];
         let Connection { id, token, .. } = *connection;
         // What its subflows hold is not needed any more.
         connection.subflows.clear();
-        self.by_token.remove(&(id.dst, token));
-        if id.channel != 0 {
-            self.channels.remove(&(id.dst, id.channel));
-        }
-        self.free.push(slot);
+        self.connections.close(slot, (id.dst, token), id.channel);
     }
 
     /// Let the host's timers stand at the earliest deadlines.
@@ -212,6 +192,10 @@ impl Mptcp {
             answer.into_iter().for_each(|ack| self.queue_ack(ack));
             return;
         }
+        if pkt.flags.has(Flags::CONTROL) {
+            // Environments let it through without its payload, and a peer may say anything.
+            return cx.fx.count(Stat::Rejected);
+        }
         let acks = self.receivers.on_data(&self.config, cx, conn, said, pkt);
         acks.into_iter().flatten().for_each(|ack| self.queue_ack(ack));
     }
@@ -223,14 +207,14 @@ impl Mptcp {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, header: &Repr, signal: &Signal, pkt: &Packet) {
-        let Some(&slot) = self.by_token.get(&(pkt.src, signal.token)) else {
+        let Some(slot) = self.connections.find((pkt.src, signal.token)) else {
             return; // of a connection that is over
         };
-        let connection = &mut self.connections[slot as usize];
+        let connection = &mut self.connections[slot];
         let i = usize::from(signal.subflow);
         let Some(subflow) = connection.subflows.get_mut(i).filter(|s| s.state == State::Live)
         else {
-            return; // of a subflow that has failed, or that nobody has opened
+            return; // of a subflow that has failed, or that was never opened
         };
         let tcp = &self.config.tcp;
         let joins;
@@ -262,7 +246,7 @@ impl Mptcp {
 
     /// The deadline of subflow `i` of the connection in `slot` has come.
     fn on_deadline(&mut self, cx: &mut Cx<'_>, slot: u32, i: usize) {
-        let connection = &mut self.connections[slot as usize];
+        let connection = &mut self.connections[slot];
         let Some(subflow) = connection.subflows.get(i) else { return };
         let joins = subflow.state != State::Live;
         if connection.on_timeout(&self.config, cx.now, i, cx.fx) {
@@ -282,7 +266,7 @@ impl Mptcp {
     /// The next data packet, from the connection whose turn it is.
     fn send_data(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
         while let Some(turn) = self.round.pop_front() {
-            let connection = &mut self.connections[turn as usize];
+            let connection = &mut self.connections[turn];
             connection.in_round = false;
             let Some((i, segment, dsn)) = connection.next_segment(&self.config, cx.now) else {
                 continue;
@@ -306,14 +290,14 @@ impl Endpoint for Mptcp {
         }
         self.messages += 1;
         let slot = self.connection_for(cx, msg);
-        self.connections[slot as usize].submit(msg.id, msg.len);
+        self.connections[slot].submit(msg.id, msg.len);
         self.settle(cx.now, slot, 0, Timer::Keep);
         self.arm_timers(cx);
         Submit::Taken
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        // A trimmed segment fails its checksum, and a bounced one is nobody's.
+        // A trimmed segment fails its checksum, and a bounced one belongs to no connection.
         let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
         let said = Repr::parse(pkt.header()).ok().zip(Signal::parse(pkt.header()).ok());
         match said.filter(|_| pkt.proto == PROTO && !damaged) {
@@ -362,9 +346,8 @@ impl Endpoint for Mptcp {
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         // Rare, so a walk over all connections is cheaper than an index kept for every message.
-        let slots = 0..self.connections.len() as u32;
-        for slot in slots {
-            if self.connections[slot as usize].cancel(id) {
+        for slot in self.connections.slots() {
+            if self.connections[slot].cancel(id) {
                 self.messages -= 1;
                 cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
                 self.settle(cx.now, slot, 0, Timer::Keep);

@@ -1,23 +1,22 @@
-//! The receiving side: subflows acknowledge what they get as TCP does, and the data of all of them is put
-//! together by data sequence number, whatever way it came (specs/mptcp_mmptcp.md, section 1).
+//! The receiving side: subflows acknowledge what they get as TCP does, and the data of all of them
+//! is put together by data sequence number, whatever way it came (specs/mptcp_mmptcp.md, section
+//! 1).
 
 use std::ops::Range;
 
 use endpoint::{Cx, Draw, Effects, Packet, Purpose, RangeSet, Stat};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
 use wire::mptcp::{Body, SACK_BLOCKS_MAX, Signal};
 use wire::tcp::Repr;
 
 use super::config::Config;
-use crate::connection_ids::Finished;
+use crate::connections::{Found, Half, Opened};
 use crate::deadlines::Deadlines;
 use crate::tcp::CONN_BITS;
 use crate::tcp::receiver::{
     MessageEnds, Progress, Receiver, answer_finished, delay_ack, place, segment_space,
 };
-use crate::tcp::repeat::Repairs;
+use crate::tcp::retransmission::FastRetransmits;
 use crate::tcp::{handshake, receiver as tcp};
 
 /// The receiving side of a connection.
@@ -56,21 +55,19 @@ pub(super) struct Ack {
 /// Every connection to this host.
 #[derive(Debug, Default)]
 pub(super) struct Receivers {
-    connections: Vec<Connection>,
-    free_connections: Vec<u32>,
+    /// By peer and token.
+    connections: Opened<Connection, CONN_BITS>,
     subflows: Vec<Subflow>,
     free_subflows: Vec<u32>,
-    by_token: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    finished: Finished<CONN_BITS>,
     /// Of delayed acknowledgements, by slot of the subflow.
     pub(super) deadlines: Deadlines,
     /// What fast retransmits have brought.
-    repairs: Repairs,
+    fast_retransmits: FastRetransmits,
 }
 
 impl Receivers {
-    /// A data segment, of the subflow of `pkt.src` that its ports call `conn`. Returns the acknowledgements
-    /// to send now: of what came before it, and of this one too.
+    /// A data segment, of the subflow of `pkt.src` that its ports call `conn`. Returns the
+    /// acknowledgements to send now: of what came before it, and of this one too.
     pub(super) fn on_data(
         &mut self,
         config: &Config,
@@ -84,14 +81,24 @@ impl Receivers {
         let Some(space) = segment_space(header, pkt) else { return [None, None] };
         let Body::Data { dsn, .. } = signal.body else { return [None, None] };
         let Some(dsn_end) = dsn.checked_add(space) else { return [None, None] };
-        if self.finished.contains(pkt.src, signal.token) {
-            self.repairs.arrived(conn, header, pkt, false, fx);
+        let id = (pkt.src, signal.token);
+        let found = self.connections.find(id);
+        if found == Found::Over {
+            self.fast_retransmits.arrived(conn, header, pkt, false, fx);
             let ack = tcp::Ack { path, ..answer_finished(conn, header, pkt, space) };
             return [None, Some(Ack::new(config, ack, signal, dsn_end))];
         }
-        let at = self.connection(pkt.src, signal.token);
+        let open = match found {
+            Found::Open(at) => Some(at),
+            Found::Over | Found::New => self.create(cx.now, id),
+        };
+        let Some(at) = open else {
+            cx.fx.count(Stat::Rejected);
+            return [None, None];
+        };
+        let fx = &mut *cx.fx;
         let slot = self.subflow(at, conn, signal.subflow);
-        let connection = &mut self.connections[at as usize];
+        let connection = &mut self.connections[at];
         let half = &mut self.subflows[slot as usize].receiver;
         let Some(seq) = half.position(&config.tcp, header.seq) else { return [None, None] };
         let before = half.arrive(&config.tcp, header, pkt, seq, space);
@@ -100,7 +107,7 @@ impl Receivers {
         let progress = half.insert(seq..seq + space);
         // What is new to the subflow was lost on it, even if its data has come over another one.
         let new = progress != Progress::Duplicate;
-        self.repairs.arrived(conn, header, pkt, new, fx);
+        self.fast_retransmits.arrived(conn, header, pkt, new, fx);
         if new && !connection.accept(dsn..dsn_end, header, pkt, fx) {
             fx.count(Stat::Duplicate);
         }
@@ -125,7 +132,7 @@ impl Receivers {
         (header, signal): (&Repr, &Signal),
         pkt: &Packet,
     ) -> Option<Ack> {
-        let over = self.finished.contains(pkt.src, signal.token);
+        let over = self.connections.find((pkt.src, signal.token)) == Found::Over;
         let mut tcp = handshake::answer(&config.tcp, conn, header, pkt);
         if config.scatter.is_some() && signal.subflow == 0 {
             tcp.path = answer_path(draw, pkt.src, conn);
@@ -137,31 +144,28 @@ impl Receivers {
     pub(super) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
         let Subflow { receiver, connection, number, .. } =
             &mut self.subflows[self.deadlines.pop(now)? as usize];
-        let Connection { token, received, .. } = &self.connections[*connection as usize];
+        let Connection { token, received, .. } = &self.connections[*connection];
         let body = Body::DataAck(received.prefix());
         let signal = Signal { token: *token, subflow: *number, scattered: false, body };
         let ack = receiver.acknowledge(&config.tcp, false, None);
         Some(Ack::new(config, ack, &signal, received.prefix()))
     }
 
-    /// The slot of connection `token` of `peer`, a new one if it is new.
-    fn connection(&mut self, peer: HostId, token: u32) -> u32 {
-        if let Some(&slot) = self.by_token.get(&(peer, token)) {
-            return slot;
-        }
-        let slot = self.free_connections.pop().unwrap_or_else(|| {
-            self.connections.push(Connection::new(peer, token));
-            self.connections.len() as u32 - 1
-        });
-        let connection = &mut self.connections[slot as usize];
-        (connection.peer, connection.token) = (peer, token);
-        self.by_token.insert((peer, token), slot);
-        slot
+    /// The slot of a new connection; `None` if its peer has too many.
+    fn create(&mut self, now: Time, id @ (peer, token): (HostId, u32)) -> Option<u32> {
+        let Self { connections, free_subflows, deadlines, .. } = self;
+        let new = || Connection::new(peer, token);
+        let slot = connections.open(now, id, new, |_, connection| {
+            connection.clear(free_subflows, deadlines);
+        })?;
+        let connection = &mut connections[slot];
+        (connection.peer, connection.token) = id;
+        Some(slot)
     }
 
     /// The slot of subflow `number` of the connection in slot `at`, a new one if it is new.
     fn subflow(&mut self, at: u32, conn: u32, number: u8) -> u32 {
-        let Connection { peer, subflows, .. } = &mut self.connections[at as usize];
+        let Connection { peer, subflows, .. } = &mut self.connections[at];
         let place = usize::from(number);
         if subflows.len() <= place {
             subflows.resize(place + 1, NONE);
@@ -182,23 +186,23 @@ impl Receivers {
 
     /// The connection in slot `at` is over.
     fn finish(&mut self, at: u32) {
-        let Connection { peer, token, received, ends, subflows } =
-            &mut self.connections[at as usize];
-        received.clear();
-        ends.clear();
-        for slot in subflows.drain(..).filter(|&slot| slot != NONE) {
-            self.deadlines.set(slot, Time::NEVER);
-            self.free_subflows.push(slot);
-        }
-        self.by_token.remove(&(*peer, *token));
-        self.finished.insert(*peer, *token);
-        self.free_connections.push(at);
+        let connection = &mut self.connections[at];
+        connection.clear(&mut self.free_subflows, &mut self.deadlines);
+        let id = (connection.peer, connection.token);
+        self.connections.finish(at, id);
     }
 }
 
-/// The path of all answers to a scattering subflow, whatever paths its segments took: what switches hash of
-/// them are addresses and ports, which do not change (specs/mptcp_mmptcp.md, section 4); `draw`: this host's.
-/// So it is known before the first segment (SYN-ACK) and after the last (a connection that is over).
+impl Half for Connection {
+    fn progress(&self) -> u64 {
+        self.received.prefix()
+    }
+}
+
+/// The path of all answers to a scattering subflow, whatever paths its segments took: what switches
+/// hash of them are addresses and ports, which do not change (specs/mptcp_mmptcp.md, section 4);
+/// `draw`: this host's. So it is known before the first segment (SYN-ACK) and after the last (a
+/// connection that is over).
 fn answer_path(draw: Draw, peer: HostId, conn: u32) -> u32 {
     draw.part(u64::from(peer.0)).bits(ANSWERS, u64::from(conn)) as u32
 }
@@ -209,8 +213,18 @@ impl Connection {
         Self { peer, token, received, ends, subflows: Vec::new() }
     }
 
-    /// Take in the data sequence numbers `range`, which the packet carries. False if all of it had come
-    /// before.
+    /// Keep nothing, nor subflows.
+    fn clear(&mut self, free_subflows: &mut Vec<u32>, deadlines: &mut Deadlines) {
+        self.received.clear();
+        self.ends.clear();
+        for slot in self.subflows.drain(..).filter(|&slot| slot != NONE) {
+            deadlines.set(slot, Time::NEVER);
+            free_subflows.push(slot);
+        }
+    }
+
+    /// Take in the data sequence numbers `range`, which the packet carries. False if all of it had
+    /// come before.
     fn accept(&mut self, range: Range<u64>, header: &Repr, pkt: &Packet, fx: &mut Effects) -> bool {
         place(&self.received, range.clone(), pkt, fx);
         let end = range.end;
@@ -223,8 +237,8 @@ impl Connection {
 }
 
 impl Ack {
-    /// What `ack` says of the subflow, and that all data before `next` has come; `signal`: of the data that
-    /// it answers.
+    /// What `ack` says of the subflow, and that all data before `next` has come; `signal`: of the
+    /// data that it answers.
     fn new(config: &Config, ack: tcp::Ack, signal: &Signal, next: u64) -> Self {
         let window = config.receive_buffer >> config.window_shift();
         let tcp = tcp::Ack { window: window as u16, ..ack };

@@ -98,7 +98,7 @@ pub(crate) struct Departure {
 pub(crate) enum Checked {
     /// This many packets have become due and want to be sent, unasked; check again then.
     Due(u32, Time),
-    /// Nobody has answered for longer than the transport is willing to try.
+    /// No answer has come for longer than the transport is willing to try.
     GiveUp,
 }
 
@@ -277,7 +277,7 @@ impl Flow {
         let payload = u64::from(config.payload);
         let offset = seq * payload;
         // A resent packet must not bring a message to life again that the receiver has finished
-        // with; only while the receiver may never have heard of it does it carry SYN.
+        // with; it carries SYN only while the receiver may have had nothing of it.
         let first_window = seq < u64::from(config.initial_window);
         Departure {
             seq,
@@ -300,7 +300,8 @@ impl Flow {
     fn note(&mut self, now: Time, kind: Feedback) {
         self.history = self.history << 1 | u32::from(kind == Feedback::Ack);
         self.feedbacks += 1;
-        // A switch turns headers back, the receiver has said nothing: `give_up` does not start anew.
+        // A switch turns headers back, the receiver has said nothing: `give_up` does not start
+        // anew.
         if kind != Feedback::Bounce {
             self.quiet_since = now;
             self.pull_window += 1;

@@ -6,10 +6,11 @@
 //! authors' code. Departures from both are listed in `ndp.deviations.toml`.
 //!
 //! In one paragraph: a sender pushes its first window at line rate (`flow`, `sender`), over all
-//! paths in turn (`paths`), except those that do much worse than the others (`scoreboard`). Switches cut the payload off what they cannot hold, so the receiver
-//! hears of every packet and answers each at once with an ACK or a NACK (`receiver`). Each answer
-//! is owed one PULL; PULLs leave the receiver at the pace at which its link can take full packets
-//! (`pull`), and each lets a sender send one packet: first what was lost, then what is new.
+//! paths in turn (`paths`), except those that do much worse than the others (`scoreboard`).
+//! Switches cut the payload off what they cannot hold, so the receiver gets the header of every
+//! packet and answers each at once with an ACK or a NACK (`receiver`). Each answer is owed one
+//! PULL; PULLs leave the receiver at the pace at which its link can take full packets (`pull`), and
+//! each lets a sender send one packet: first what was lost, then what is new.
 //!
 //! What a host sends first: ACKs, NACKs and PULLs in the order in which they arose; then data, in
 //! the order in which the right to send it arose. A first window therefore goes out as one burst,
@@ -121,11 +122,13 @@ fn fill(me: HostId, config: &Config, control: &Control, slot: &mut Packet) {
 }
 
 /// Whether the header and the environment's span speak of the same bytes. On a real network a peer
-/// may say anything.
+/// may say anything: also that data is a control packet, which environments let through without its
+/// payload.
 fn describes(config: &Config, header: Header<&[u8]>, pkt: &Packet) -> bool {
     let data = Data::parse(&header);
     let offset = data.seq.wrapping_mul(u32::from(config.payload));
-    pkt.span.msg.0 == header.connection()
+    !pkt.flags.has(Flags::CONTROL)
+        && pkt.span.msg.0 == header.connection()
         && pkt.span.len == u32::from(data.len)
         && pkt.span.offset as u32 == offset
 }

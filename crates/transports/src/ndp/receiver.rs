@@ -10,7 +10,7 @@ use super::index::Index;
 use super::paths::ControlPaths;
 use super::pull::{PullQueue, PullState, Requested};
 use super::{Control, Outbox, reject};
-use crate::received::{Received, WINDOW_MAX, unwrap_index};
+use crate::received::{Received, unwrap_index};
 use crate::slab::{Slab, SlotRef};
 use crate::time_wait::TimeWait;
 
@@ -67,7 +67,7 @@ impl Conn {
             Some(last) => seq < last && !data.last || seq == last && data.last,
             None => true,
         };
-        (fits && agrees && seq < self.received.prefix() + WINDOW_MAX).then_some(seq)
+        (fits && agrees && self.received.admits(seq)).then_some(seq)
     }
 
     /// The `n`-th control packet to the sender. `span` is the payload that it answers.
@@ -117,7 +117,8 @@ impl Receiver {
         }
     }
 
-    /// See [`endpoint::Endpoint::fetch`]: the message that was last heard of, and the next to be pulled.
+    /// See [`endpoint::Endpoint::fetch`]: the message of the last packet that came, and the next to
+    /// be pulled.
     pub(crate) fn fetch(&self, step: u8) {
         if step > 0 {
             self.pulls.fetch();
@@ -192,7 +193,7 @@ impl Receiver {
         }
     }
 
-    /// State for a message heard of for the first time (section 8).
+    /// State for a message of which this is the first packet to come (section 8).
     #[cold]
     fn open(
         &mut self,

@@ -13,8 +13,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
 use wire::ndp::{Data, Feedback, Kind, Repr};
 
@@ -22,6 +20,7 @@ use super::config::Config;
 use super::flow::{Checked, Departure, Flow, Memory};
 use super::index::Index;
 use super::reject;
+use crate::channels::Channels;
 use crate::slab::{Slab, SlotRef};
 use crate::time_wait::TimeWait;
 
@@ -41,11 +40,8 @@ enum Stage {
     /// Being sent.
     Sending(SlotRef),
     /// Behind others on its channel.
-    Waiting(Channel),
+    Waiting,
 }
-
-/// The destination and number of a channel.
-type Channel = (HostId, u32);
 
 /// What a sender has to do: packets to send, timeouts to look at.
 #[derive(Debug)]
@@ -119,8 +115,7 @@ pub(crate) struct Sender {
     flows: Slab<Flow>,
     by_id: Index<MsgId, Stage>,
     agenda: Agenda,
-    /// Channels in use, with the messages that wait for the one under way.
-    channels: HashMap<Channel, VecDeque<Msg>, FxBuildHasher>,
+    channels: Channels,
     /// Ids that must not be used again yet.
     finished: TimeWait<MsgId, ()>,
     memories: Vec<Memory>,
@@ -133,7 +128,7 @@ impl Sender {
             flows: Slab::new(),
             by_id: Index::new(),
             agenda: Agenda { credits, checks, timer, armed: Time::NEVER },
-            channels: HashMap::with_hasher(FxBuildHasher),
+            channels: Channels::default(),
             finished: TimeWait::new(),
             memories: Vec::new(),
         }
@@ -148,15 +143,11 @@ impl Sender {
         if self.by_id.len() >= config.messages as usize {
             return Submit::Full;
         }
-        if msg.channel != 0 {
-            if let Some(waiting) = self.channels.get_mut(&(msg.dst, msg.channel)) {
-                waiting.push_back(*msg);
-                self.by_id.insert(msg.id, Stage::Waiting((msg.dst, msg.channel)));
-                return Submit::Taken;
-            }
-            self.channels.insert((msg.dst, msg.channel), VecDeque::new());
+        if self.channels.enter(msg) {
+            self.start(cx, config, *msg);
+        } else {
+            self.by_id.insert(msg.id, Stage::Waiting);
         }
-        self.start(cx, config, *msg);
         Submit::Taken
     }
 
@@ -176,7 +167,8 @@ impl Sender {
         }
     }
 
-    /// See [`endpoint::Endpoint::fetch`]: the next to send, and the message that was last heard of.
+    /// See [`endpoint::Endpoint::fetch`]: the next to send, and the message of the last packet that
+    /// came.
     pub(crate) fn fetch(&self, step: u8) {
         let heard = match self.by_id.latest() {
             Some(Stage::Sending(at)) => Some(at),
@@ -337,11 +329,9 @@ impl Sender {
     pub(crate) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId) {
         match self.by_id.get(id) {
             Some(Stage::Sending(at)) => self.finish(cx, config, at, Some(Why::Cancelled)),
-            Some(Stage::Waiting(channel)) => {
+            Some(Stage::Waiting) => {
                 self.by_id.remove(id);
-                if let Some(waiting) = self.channels.get_mut(&channel) {
-                    waiting.retain(|m| m.id != id);
-                }
+                self.channels.cancel(id);
                 cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
             }
             None => {}
@@ -362,8 +352,8 @@ impl Sender {
             None => cx.fx.acked(msg.id),
             Some(why) => cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, why),
         }
-        if msg.channel != 0 {
-            self.next_of_channel(cx, config, (msg.dst, msg.channel));
+        if let Some(next) = self.channels.leave(&msg) {
+            self.start(cx, config, next);
         }
         if self.flows.is_empty() {
             let Agenda { credits, checks, timer, armed } = &mut self.agenda;
@@ -373,15 +363,6 @@ impl Sender {
                 *armed = Time::NEVER;
                 cx.fx.disarm(*timer);
             }
-        }
-    }
-
-    fn next_of_channel(&mut self, cx: &mut Cx<'_>, config: &Config, channel: Channel) {
-        let Some(waiting) = self.channels.get_mut(&channel) else { return };
-        if let Some(next) = waiting.pop_front() {
-            self.start(cx, config, next);
-        } else {
-            self.channels.remove(&channel);
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct Config {
     pub short_packets: u64,
     /// R2: three priorities. P: none.
     pub classes: Classes,
-    /// A message fails if nothing is heard of it for so long. Ours (both publications wait for ever).
+    /// A message fails if no packet about it comes for so long. Ours (both publications wait for ever).
     pub give_up: Dur,
     /// How long a receiver remembers a finished message, from the last copy that asked about it; more
     /// than `give_up`. Ours.

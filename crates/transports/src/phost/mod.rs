@@ -1,19 +1,20 @@
-//! pHost: receivers hand out tokens, one for each packet that their link can take, to the message with
-//! the fewest packets left; switches only have to spray.
+//! pHost: receivers hand out tokens, one for each packet that their link can take, to the message
+//! with the fewest packets left; switches only have to spray.
 //!
 //! P. X. Gao, A. Narayan, G. Kumar, R. Agarwal, S. Ratnasamy, S. Shenker: "pHost: Distributed
-//! Near-Optimal Datacenter Transport Over Commodity Network Fabric", CoNEXT 2015; by ndp.md section 11
-//! and the authors' public simulator (`NetSys/simulator`, "R2" below). A baseline of the NDP paper,
-//! which names what it changed (P). Departures are listed in `phost.deviations.toml`.
+//! Near-Optimal Datacenter Transport Over Commodity Network Fabric", CoNEXT 2015; by ndp.md section
+//! 11 and the authors' public simulator (`NetSys/simulator`, "R2" below). A baseline of the NDP
+//! paper, which names what it changed (P). Departures are listed in `phost.deviations.toml`.
 //!
-//! A sender announces a message with a REQ and gives itself some tokens at once (`sender`). Each MTU time
-//! the receiver gives one token, for one packet by name (`receiver`). A token not used at once
-//! expires: the receiver's link is then idle for a packet, but the sender's is not blocked by it. The
-//! sender serves the tokens it holds shortest message first. Nothing tells of a loss: a message with as
-//! many tokens as packets is put aside for a while, and then what is missing is given tokens again.
+//! A sender announces a message with a REQ and gives itself some tokens at once (`sender`). Each
+//! MTU time the receiver gives one token, for one packet by name (`receiver`). A token not used at
+//! once expires: the receiver's link is then idle for a packet, but the sender's is not blocked by
+//! it. The sender serves the tokens it holds shortest message first. Nothing tells of a loss: a
+//! message with as many tokens as packets is put aside for a while, and then what is missing is
+//! given tokens again.
 //!
-//! Control packets go before data. Messages of one non-zero channel are serialised by the sender: the
-//! next starts when the one before has been acknowledged.
+//! Control packets go before data. Messages of one non-zero channel are serialised by the sender:
+//! the next starts when the one before has been acknowledged.
 
 mod config;
 mod receiver;
@@ -148,5 +149,9 @@ impl Endpoint for PHost {
 /// may say anything.
 fn describes(config: &Config, pkt: &Packet, message: u64, seq: u64, len: u16) -> bool {
     let offset = seq.checked_mul(u64::from(config.payload));
-    offset == Some(pkt.span.offset) && pkt.span.msg.0 == message && pkt.span.len == u32::from(len)
+    let control = pkt.flags.has(Flags::CONTROL);
+    !control
+        && offset == Some(pkt.span.offset)
+        && pkt.span.msg.0 == message
+        && pkt.span.len == u32::from(len)
 }

@@ -1,5 +1,5 @@
-//! The messages that a host receives: one token per MTU time, to the message with the fewest packets
-//! missing among those that may have one.
+//! The messages that a host receives: one token per MTU time, to the message with the fewest
+//! packets missing among those that may have one.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +11,7 @@ use wire::phost::{Kind, Repr};
 
 use super::config::{Config, scaled};
 use super::{Control, Outbox};
+use crate::connections::{OPEN_MAX, OpenCounts};
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX};
 use crate::slab::{Slab, SlotRef};
@@ -19,7 +20,7 @@ use crate::time_wait::TimeWait;
 /// Whether a message may have a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// Nobody has asked for any.
+    /// Its REQ has not come.
     Unasked,
     /// It waits among others, by this many packets missing.
     Ready(u64),
@@ -72,6 +73,7 @@ pub(super) struct Receiver {
     linger_timer: TimerId,
     conns: Slab<Conn>,
     by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
+    open: OpenCounts,
     /// Who may have a token: fewest missing packets first.
     ready: BTreeSet<(u64, u64, SlotRef)>,
     /// Who may later.
@@ -91,6 +93,7 @@ impl Receiver {
             linger_timer,
             conns: Slab::new(),
             by_key: HashMap::default(),
+            open: OpenCounts::default(),
             ready: BTreeSet::new(),
             later: BTreeSet::new(),
             finished: TimeWait::new(),
@@ -151,7 +154,8 @@ impl Receiver {
         let Some(at) = self.find(cx, config, key, size) else { return };
         let Some(conn) = self.conns.get_mut(at) else { return };
         let possible = size == conn.size
-            && seq < conn.packets.min(conn.received.prefix() + WINDOW_MAX)
+            && seq < conn.packets
+            && conn.received.admits(seq)
             && len == config.payload_of(seq, size);
         if !possible {
             cx.fx.count(Stat::Rejected);
@@ -184,7 +188,9 @@ impl Receiver {
     /// The sender knows nothing of the message any more.
     pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, config: &Config, key: MsgKey) {
         let Some(&at) = self.by_key.get(&key) else {
-            if self.finished.get(cx.now, &key).is_none() {
+            // What never began need not be remembered by all means.
+            let room = self.finished.len() < OPEN_MAX as usize;
+            if room && self.finished.get(cx.now, &key).is_none() {
                 self.remember(cx.now, config, key, Over::Abandoned);
             }
             return;
@@ -205,7 +211,7 @@ impl Receiver {
         if let Some(&at) = self.by_key.get(&key) {
             return Some(at);
         }
-        if self.finished.get(cx.now, &key).is_some() {
+        if self.finished.get(cx.now, &key).is_some() || !self.open.enter(key.src) {
             cx.fx.count(Stat::Rejected);
             return None;
         }
@@ -304,6 +310,7 @@ impl Receiver {
         self.displace(at);
         let conn = self.conns.remove(at)?;
         self.by_key.remove(&conn.key);
+        self.open.leave(conn.key.src);
         if self.conns.is_empty() {
             cx.fx.disarm(self.linger_timer);
         }

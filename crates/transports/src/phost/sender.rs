@@ -1,5 +1,5 @@
-//! The messages that a host sends: each asks for tokens and sends a packet for each that it is given,
-//! of all messages with tokens the one with the fewest packets missing first.
+//! The messages that a host sends: each asks for tokens and sends a packet for each that it is
+//! given, of all messages with tokens the one with the fewest packets missing first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -14,7 +14,7 @@ use super::config::{Config, scaled};
 use super::{Control, Outbox, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
-use crate::received::{Received, WINDOW_MAX};
+use crate::received::Received;
 use crate::slab::{Slab, SlotRef};
 
 /// The right to send one packet.
@@ -44,7 +44,7 @@ struct Flow {
     /// Packets sent, for the draws of paths.
     departures: u64,
     paths: ControlPaths,
-    /// When the receiver was last heard of, or the message began.
+    /// When a packet of the receiver last came, or the message began.
     heard: Time,
 }
 
@@ -109,7 +109,8 @@ impl Sender {
     }
 
     /// Send a REQ, and see later whether it was heard. One that comes after the free tokens, as
-    /// repeats do, speaks of none: nothing is sent on them any more, and the receiver need not wait.
+    /// repeats do, speaks of none: nothing is sent on them any more, and the receiver need not
+    /// wait.
     fn ask(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
         let usable = flow.tokens.back().is_some_and(|token| token.until >= cx.now);
@@ -163,7 +164,7 @@ impl Sender {
         let Some(flow) = self.flows.get_mut(at) else { return };
         flow.heard = cx.now;
         flow.missing = missing.min(flow.packets);
-        if seq < flow.packets && seq < flow.sent.prefix() + WINDOW_MAX {
+        if seq < flow.packets && flow.sent.admits(seq) {
             let until = cx.now + scaled(config.mtu_time(cx.net), config.token_expiry);
             // Free tokens may live longer than it does.
             let place = flow.tokens.partition_point(|token| token.until <= until);
@@ -188,10 +189,14 @@ impl Sender {
         out: &mut Outbox,
     ) {
         let Some(&at) = self.by_id.get(&id) else { return };
-        if self.flow_to(at, from) {
-            cx.fx.acked(id);
-            self.close(cx, config, at, out);
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        // What was never sent has not arrived, whatever a peer says.
+        if flow.msg.dst != from || flow.sent.prefix() < flow.packets {
+            cx.fx.count(Stat::Rejected);
+            return;
         }
+        cx.fx.acked(id);
+        self.close(cx, config, at, out);
     }
 
     /// The time has come to see who has heard nothing.

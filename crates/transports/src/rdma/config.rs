@@ -73,7 +73,7 @@ pub enum Subtract {
 pub enum Timestamps {
     /// The interface stamps packets as they leave and arrive.
     Nic,
-    /// The host does, when it hands a segment over and when it hears of an acknowledgement.
+    /// The host does, when it hands a segment over and when it gets an acknowledgement.
     Host,
 }
 

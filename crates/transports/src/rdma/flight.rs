@@ -1,5 +1,5 @@
-//! What one queue pair has on its way: segments in the order of their numbers, each with when it left; and, with
-//! selective recovery, what became of each.
+//! What one queue pair has on its way: segments in the order of their numbers, each with when it
+//! left; and, with selective recovery, what became of each.
 
 use std::collections::VecDeque;
 
@@ -81,7 +81,8 @@ impl Flight {
         self.sent.len()
     }
 
-    /// A segment up to packet `end` begins to leave, behind all others; `own` is not a part of its round-trip time.
+    /// A segment up to packet `end` begins to leave, behind all others; `own` is not a part of its
+    /// round-trip time.
     pub(super) fn begin(&mut self, end: u64, stamp: Stamp, own: Dur) {
         let order = self.count;
         self.count += 1;
@@ -145,8 +146,8 @@ impl Flight {
         self.sent.get_mut(i).filter(|s| s.end - 1 == last)
     }
 
-    /// The round-trip time that ends at `now` with an acknowledgement of the segment whose last packet is `last`;
-    /// once for each segment.
+    /// The round-trip time that ends at `now` with an acknowledgement of the segment whose last
+    /// packet is `last`; once for each segment.
     pub(super) fn sample(&mut self, last: u64, now: Time) -> Option<Dur> {
         let sent = self.find(last)?;
         match std::mem::replace(&mut sent.stamp, Stamp::Void) {
@@ -155,7 +156,8 @@ impl Flight {
         }
     }
 
-    /// Everything before packet `next` has arrived. Returns the bytes on the wire that nobody knew of.
+    /// Everything before packet `next` has arrived. Returns the bytes on the wire that were not
+    /// known to have.
     pub(super) fn acknowledge(&mut self, next: u64) -> u64 {
         let mut bytes = 0;
         while let Some(mut s) = self.sent.pop_front_if(|s| s.end <= next) {
@@ -164,7 +166,8 @@ impl Flight {
         bytes
     }
 
-    /// The segment whose last packet is `last` has arrived. Returns its bytes on the wire, if nobody knew.
+    /// The segment whose last packet is `last` has arrived. Returns its bytes on the wire, if that
+    /// was not known.
     pub(super) fn arrived(&mut self, last: u64) -> u64 {
         let Some(&mut mut s) = self.find(last) else { return 0 };
         let bytes = self.arrive(&mut s);
@@ -185,7 +188,8 @@ impl Flight {
         s.bytes
     }
 
-    /// What was sent `reordering` or more before something that has arrived is lost. Whether there is any such.
+    /// What was sent `reordering` or more before something that has arrived is lost. Whether there
+    /// is any such.
     pub(super) fn mark_lost(&mut self, reordering: u32) -> bool {
         let limit = self.seen.saturating_sub(u64::from(reordering));
         self.lose(|s| s.order < limit)
@@ -249,7 +253,8 @@ mod tests {
         assert_eq!(flight.sample(15, us(9)), None);
     }
 
-    /// By order of departure, not of numbers: what was repeated is lost again only after others that left later.
+    /// By order of departure, not of numbers: what was repeated is lost again only after others
+    /// that left later.
     #[test]
     fn lost_is_what_left_long_before_something_that_arrived() {
         let mut flight = packets(6);

@@ -1,5 +1,6 @@
-//! The end of a queue pair that holds its congestion state: what it sends next and when, what acknowledgements do,
-//! and how losses are repaired (specs/timely.md, sections 2 and 4; specs/dcqcn_pfc_hpcc_swift.md, section 6).
+//! The end of a queue pair that holds its congestion state: what it sends next and when, what
+//! acknowledgements do, and how losses are repaired (specs/timely.md, sections 2 and 4;
+//! specs/dcqcn_pfc_hpcc_swift.md, section 6).
 
 use endpoint::{Effects, Stat};
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
@@ -283,8 +284,8 @@ impl Flow {
         self.pace.release(released, bytes, self.rule().rate());
     }
 
-    /// The time that the interface takes for `bytes`, the segment from `nxt` to `end`, as far as round-trip times leave
-    /// it out.
+    /// The time that the interface takes for `bytes`, the segment from `nxt` to `end`, as far as
+    /// round-trip times leave it out.
     fn serialisation(&self, config: &Config, end: u64, bytes: u64) -> Dur {
         if config.subtract == Subtract::Packet {
             return self.line.serialise(self.stream.wire_bytes(end - 1..end));
@@ -323,17 +324,18 @@ impl Flow {
         self.flight.departed(low, at);
     }
 
-    /// An acknowledgement has come.
+    /// An acknowledgement has come. `None` if it says what cannot be: that packets have come which
+    /// were never sent, or that some have not which it said had.
     pub(super) fn on_ack(
         &mut self,
         config: &Config,
         now: Time,
         incoming: &Incoming<'_>,
         fx: &mut Effects,
-    ) -> Timer {
+    ) -> Option<Timer> {
         let &Incoming { next, cause, bitmap, stamp, .. } = incoming;
         if next > self.max || next < self.una {
-            return Timer::Keep;
+            return None;
         }
         let rtt = cause.and_then(|cause| self.flight.sample(cause, stamp));
         if let Some(rtt) = rtt {
@@ -361,15 +363,16 @@ impl Flow {
             self.rto.on_progress(&config.rto);
         }
         // What is lost, and waits for its turn or for a paused class, has no timeout.
-        match (self.flight.bytes() == 0, progress || bytes > 0) {
+        Some(match (self.flight.bytes() == 0, progress || bytes > 0) {
             (true, _) => Timer::Stop,
             (false, true) => Timer::Restart,
             (false, false) => Timer::Keep,
-        }
+        })
     }
 
-    /// Packets behind the first that is missing have arrived: the one that caused the acknowledgement, and those of
-    /// the bitmap. Returns the bytes of those that nobody knew of.
+    /// Packets behind the first that is missing have arrived: the one that caused the
+    /// acknowledgement, and those of the bitmap. Returns the bytes of those of which that was not
+    /// known.
     fn note_arrivals(&mut self, next: u64, cause: Option<u64>, mut bitmap: u64) -> u64 {
         let mut bytes = cause.map_or(0, |cause| self.flight.arrived(cause));
         while bitmap != 0 {
@@ -429,7 +432,7 @@ impl Flow {
         self.burst_end = self.una;
     }
 
-    /// Let the rule hear of an acknowledgement of `bytes` that no one before it acknowledged.
+    /// Pass an acknowledgement of `bytes`, acknowledged for the first time, on to the rule.
     fn tell_rule(
         &mut self,
         config: &Config,

@@ -1,27 +1,30 @@
-//! Rate-controlled transports over (mostly) lossless fabrics: queue pairs of RDMA over Converged Ethernet that
-//! send segments at the rate of a rule ([`rule`]): TIMELY (SIGCOMM 2015), patched TIMELY (CoNEXT 2016), a FAST-like
-//! one, DCQCN (SIGCOMM 2015), HPCC (SIGCOMM 2019), Swift (SIGCOMM 2020), or none at all. By specs/timely.md and
-//! specs/dcqcn_pfc_hpcc_swift.md; departures are listed in `rdma.deviations.toml` beside this directory.
+//! Rate-controlled transports over (mostly) lossless fabrics: queue pairs of RDMA over Converged
+//! Ethernet that send segments at the rate of a rule ([`rule`]): TIMELY (SIGCOMM 2015), patched
+//! TIMELY (CoNEXT 2016), a FAST-like one, DCQCN (SIGCOMM 2015), HPCC (SIGCOMM 2019), Swift (SIGCOMM
+//! 2020), or none at all. By specs/timely.md and specs/dcqcn_pfc_hpcc_swift.md; departures are
+//! listed in `rdma.deviations.toml` beside this directory.
 //!
 //! # Queue pairs
 //!
-//! A message with channel zero has a queue pair of its own, which ends with it. The messages of another channel to
-//! one host share a queue pair, in order, and its rate survives from one to the next. A queue pair carries data in
-//! one direction; its first packet opens it. Its number is counted per pair of hosts, the same at both ends, so that
-//! acknowledgements need no second one.
+//! A message with channel zero has a queue pair of its own, which ends with it. The messages of
+//! another channel to one host share a queue pair, in order, and its rate survives from one to the
+//! next. A queue pair carries data in one direction; its first packet opens it. Its number is
+//! counted per pair of hosts, the same at both ends, so that acknowledgements need no second one.
 //!
 //! # Sending
 //!
-//! Messages are cut into packets and segments (`stream.rs`). A rule gives each queue pair a rate, and perhaps a
-//! window (`flow.rs`). Each segment is released when the gap behind the one before is over (`pace.rs`), waits for
-//! those of other queue pairs (`pacer.rs`), and leaves as a burst, or paced by the interface. Its last packet asks
-//! for an acknowledgement, which gives a round-trip time (`flight.rs`). Control packets go first; a class that
-//! the fabric has paused holds back only its own.
+//! Messages are cut into packets and segments (`stream.rs`). A rule gives each queue pair a rate,
+//! and perhaps a window (`flow.rs`). Each segment is released when the gap behind the one before is
+//! over (`pace.rs`), waits for those of other queue pairs (`pacer.rs`), and leaves as a burst, or
+//! paced by the interface. Its last packet asks for an acknowledgement, which gives a round-trip
+//! time (`flight.rs`). Control packets go first; a class that the fabric has paused holds back only
+//! its own.
 //!
 //! # Cost
 //!
-//! Per packet one hash lookup and O(1) work, O(log n) in the queue pairs of the host where segments are released.
-//! With selective recovery an acknowledgement that shows a hole walks over what the queue pair has under way.
+//! Per packet one hash lookup and O(1) work, O(log n) in the queue pairs of the host where segments
+//! are released. With selective recovery an acknowledgement that shows a hole walks over what the
+//! queue pair has under way.
 
 mod clock;
 mod config;
@@ -41,9 +44,7 @@ mod stream;
 mod tests;
 
 use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
+use units::{Dur, MsgId, MsgKey, Time, TimerId};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 
@@ -61,7 +62,8 @@ use receiver::Receivers;
 pub use rule::RuleConfig;
 use stream::Stream;
 
-use crate::connection_ids::{ConnectionIds, Finished, unwrap};
+use crate::connection_ids::{Finished, unwrap};
+use crate::connections::Connections;
 use crate::deadlines::{Armed, Deadlines};
 
 const PATH: Purpose = Purpose::new("rdma path");
@@ -70,13 +72,8 @@ const PATH: Purpose = Purpose::new("rdma path");
 #[derive(Debug)]
 pub struct Rdma {
     config: Config,
-    flows: Vec<Flow>,
-    free: Vec<u32>,
-    /// Slot of the flow of queue pair (destination, number).
-    by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    /// Slot of the flow of (destination, channel).
-    channels: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    ids: ConnectionIds<BITS>,
+    /// By peer and number of the queue pair.
+    flows: Connections<Flow, BITS>,
     /// Flows that have something under way.
     active: u32,
     pacer: Pacer,
@@ -96,7 +93,8 @@ pub struct Rdma {
     held: Jitter,
     /// Stamps taken.
     stamps: u64,
-    /// The timers of the host: for retransmissions, for rules, for offers, and for feedback that is held.
+    /// The timers of the host: for retransmissions, for rules, for offers, and for feedback that is
+    /// held.
     armed: Armed<4>,
 }
 
@@ -109,11 +107,7 @@ impl Rdma {
         config.check()?;
         Ok(Self {
             config,
-            flows: Vec::new(),
-            free: Vec::new(),
-            by_id: HashMap::default(),
-            channels: HashMap::default(),
-            ids: ConnectionIds::default(),
+            flows: Connections::new(),
             active: 0,
             pacer: Pacer::default(),
             timeouts: Deadlines::new(),
@@ -131,9 +125,7 @@ impl Rdma {
 
     /// The flow for a new message: that of its channel, or a new one.
     fn flow_for(&mut self, cx: &Cx<'_>, msg: &Msg) -> u32 {
-        if msg.channel != 0
-            && let Some(&slot) = self.channels.get(&(msg.dst, msg.channel))
-        {
+        if let Some(slot) = self.flows.of_channel(msg.dst, msg.channel) {
             return slot;
         }
         let id = self.new_identity(cx, msg);
@@ -142,7 +134,7 @@ impl Rdma {
 
     fn new_identity(&mut self, cx: &Cx<'_>, msg: &Msg) -> Identity {
         let draw = cx.draw.part(u64::from(msg.dst.0));
-        let queue_pair = self.ids.next(draw, msg.dst);
+        let queue_pair = self.flows.next_id(draw, msg.dst);
         let path = draw.bits(PATH, u64::from(queue_pair)) as u32;
         Identity { peer: msg.dst, queue_pair, path, channel: msg.channel }
     }
@@ -156,34 +148,23 @@ impl Rdma {
             packet: u32::from(self.config.payload) + u32::from(self.config.overhead),
             others: self.active,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.flows[slot as usize].reopen(&self.config, id, &view, cx.now);
-                slot
-            }
-            None => {
-                self.flows.push(Flow::new(&self.config, id, &view, cx.now));
-                self.flows.len() as u32 - 1
-            }
-        };
-        self.by_id.insert((id.peer, id.queue_pair), slot);
-        if id.channel != 0 {
-            self.channels.insert((id.peer, id.channel), slot);
-        }
+        let new = || Flow::new(&self.config, id, &view, cx.now);
+        let slot = self.flows.open((id.peer, id.queue_pair), id.channel, new);
+        self.flows[slot].reopen(&self.config, id, &view, cx.now);
         slot
     }
 
-    /// Bring everything about the flow in `slot` in line with its state: its place in the pacer, its timers, its end.
-    /// What it may send it may send from `at` on.
+    /// Bring everything about the flow in `slot` in line with its state: its place in the pacer,
+    /// its timers, its end. What it may send it may send from `at` on.
     fn settle(&mut self, now: Time, at: Time, slot: u32, timer: Timer) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let active = !flow.stream.is_done();
         if flow.active != active {
             flow.active = active;
             self.active = if active { self.active + 1 } else { self.active - 1 };
         }
         if active && flow.rule().deadline() <= now {
-            // Nobody woke the rule while the queue pair was idle.
+            // Nothing woke the rule while the queue pair was idle.
             flow.on_rule_timer(&self.config, now);
         }
         if !active && flow.id.channel == 0 {
@@ -208,20 +189,16 @@ impl Rdma {
     }
 
     fn close(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         self.active -= u32::from(std::mem::take(&mut flow.active));
         let id = flow.id;
-        self.by_id.remove(&(id.peer, id.queue_pair));
-        if id.channel != 0 {
-            self.channels.remove(&(id.peer, id.channel));
-        }
+        self.flows.close(slot, (id.peer, id.queue_pair), id.channel);
         if self.config.operation == Operation::Read {
             self.read.insert(id.peer, id.queue_pair);
         }
         self.pacer.remove(slot);
         self.timeouts.set(slot, Time::NEVER);
         self.rule_timers.set(slot, Time::NEVER);
-        self.free.push(slot);
     }
 
     /// Let the host's timers stand at the earliest deadlines.
@@ -236,11 +213,11 @@ impl Rdma {
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, header: &Repr, ack: Ack, pkt: &Packet) {
-        let Some(&slot) = self.by_id.get(&(pkt.src, header.queue_pair)) else {
+        let Some(slot) = self.flows.find((pkt.src, header.queue_pair)) else {
             return; // of a queue pair that is over
         };
         let (stamp, local) = (self.stamp(cx), self.time_here(cx));
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let next = match ack.over {
             true => Some(flow.max()),
             false => unwrap(header.psn, flow.una(), BITS),
@@ -258,7 +235,7 @@ impl Rdma {
             marked: ack.marked,
             hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
         };
-        let timer = flow.on_ack(&self.config, cx.now, &incoming, cx.fx);
+        let Some(timer) = flow.on_ack(&self.config, cx.now, &incoming, cx.fx) else { return };
         report_ended(&mut flow.stream, next, cx);
         self.settle(cx.now, cx.now, slot, timer);
     }
@@ -285,16 +262,17 @@ impl Rdma {
     }
 
     fn on_cnp(&mut self, cx: &Cx<'_>, header: &Repr, pkt: &Packet) {
-        if let Some(&slot) = self.by_id.get(&(pkt.src, header.queue_pair)) {
-            self.flows[slot as usize].on_cnp(&self.config, cx.now);
+        if let Some(slot) = self.flows.find((pkt.src, header.queue_pair)) {
+            self.flows[slot].on_cnp(&self.config, cx.now);
             self.settle(cx.now, cx.now, slot, Timer::Keep);
         }
     }
 
-    /// The next packet of the flow whose turn it is: data, or a request for them. False if no segment has been released.
+    /// The next packet of the flow whose turn it is: data, or a request for them. False if no
+    /// segment has been released.
     fn send_next(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
         while let Some(released) = self.pacer.released(cx.now) {
-            self.flows[released as usize].enqueued();
+            self.flows[released].enqueued();
             self.pacer.enqueue(released);
         }
         while let Some(turn) = self.pacer.front() {
@@ -306,7 +284,7 @@ impl Rdma {
                 return true;
             }
             self.pacer.dequeue();
-            self.flows[turn as usize].queued = false;
+            self.flows[turn].queued = false;
             self.settle(cx.now, cx.now, turn, Timer::Keep);
         }
         false
@@ -314,7 +292,7 @@ impl Rdma {
 
     /// The next packet of the flow in `turn`, if there still is one.
     fn send_data(&mut self, cx: &mut Cx<'_>, turn: u32, slot: &mut Packet) -> bool {
-        let flow = &mut self.flows[turn as usize];
+        let flow = &mut self.flows[turn];
         let Some(departure) = flow.send(&self.config, cx.now) else { return false };
         if departure.stamp {
             slot.token = token(turn, departure.psn + 1);
@@ -329,7 +307,7 @@ impl Rdma {
         if departure.again {
             cx.fx.count_for(Stat::Retransmission, departure.piece.msg);
         }
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let line = cx.net.rate(0);
         let left = cx.now + line.serialise(u64::from(bytes));
         let paced = match self.config.nic_pacing {
@@ -358,7 +336,7 @@ impl Endpoint for Rdma {
         match self.config.operation {
             Operation::Write => {
                 let slot = self.flow_for(cx, msg);
-                self.flows[slot as usize].stream.submit(msg.id, msg.len);
+                self.flows[slot].stream.submit(msg.id, msg.len);
                 self.settle(cx.now, cx.now, slot, Timer::Keep);
             }
             Operation::Read => {
@@ -371,9 +349,13 @@ impl Endpoint for Rdma {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        // A trimmed packet fails its checksum, and a bounced one is nobody's.
+        // A trimmed packet fails its checksum, and a bounced one belongs to no queue pair.
         let damaged = pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::BOUNCED);
         let header = match Repr::parse(pkt.header()) {
+            // Data that says that it is control has no payload.
+            Ok(Repr { kind: Kind::Data(_), .. }) if !pkt.carries_payload() => {
+                return cx.fx.count(Stat::Rejected);
+            }
             Ok(header) if pkt.proto == PROTO && !damaged => header,
             _ => return cx.fx.count(Stat::Rejected),
         };
@@ -407,7 +389,7 @@ impl Endpoint for Rdma {
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
         self.armed.fired(id);
         while let Some(slot) = self.timeouts.pop(cx.now) {
-            let flow = &mut self.flows[slot as usize];
+            let flow = &mut self.flows[slot];
             if flow.on_timeout(&self.config, cx.now, cx.fx) {
                 // Nothing is on its way until the repetition leaves, which starts the timer again.
                 self.settle(cx.now, cx.now, slot, Timer::Stop);
@@ -424,7 +406,7 @@ impl Endpoint for Rdma {
             }
         }
         while let Some(slot) = self.rule_timers.pop(cx.now) {
-            self.flows[slot as usize].on_rule_timer(&self.config, cx.now);
+            self.flows[slot].on_rule_timer(&self.config, cx.now);
             self.settle(cx.now, cx.now, slot, Timer::Keep);
         }
         self.offers.on_timer(cx, &self.config, &mut self.out);
@@ -464,8 +446,8 @@ impl Endpoint for Rdma {
             self.offers.cancel(cx, id);
             return;
         }
-        for slot in 0..self.flows.len() as u32 {
-            if self.flows[slot as usize].cancel(id) {
+        for slot in self.flows.slots() {
+            if self.flows[slot].cancel(id) {
                 cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
                 self.settle(cx.now, cx.now, slot, Timer::Keep);
                 break;
@@ -476,7 +458,7 @@ impl Endpoint for Rdma {
 
     fn on_sent(&mut self, _: &mut Cx<'_>, token: u32, at: Time) {
         let (slot, low) = ((token >> 8).wrapping_sub(1), token as u8);
-        if let Some(flow) = self.flows.get_mut(slot as usize) {
+        if let Some(flow) = self.flows.get_mut(slot) {
             flow.departed(low, at);
         }
     }
@@ -491,7 +473,8 @@ fn report_ended(stream: &mut Stream, una: u64, cx: &mut Cx<'_>) {
     }
 }
 
-/// What [`Endpoint::on_sent`] gets for the last packet of a segment of flow `slot`, before packet `end`.
+/// What [`Endpoint::on_sent`] gets for the last packet of a segment of flow `slot`, before packet
+/// `end`.
 fn token(slot: u32, end: u64) -> u32 {
     (slot + 1) << 8 | end as u32 & 0xff
 }

@@ -1,6 +1,7 @@
-//! What others read from this host (RDMA READ): messages are offered, and sent as they are asked for, at line rate and
-//! in the order of the requests, or at [`NicPacing::At`] a rate, each request by itself. The reader paces segments; here
-//! is no congestion state. An offer is repeated until the reader is heard.
+//! What others read from this host (RDMA READ): messages are offered, and sent as they are asked
+//! for, at line rate and in the order of the requests, or at [`NicPacing::At`] a rate, each request
+//! by itself. The reader paces segments; here is no congestion state. An offer is repeated until
+//! the reader is heard.
 
 use std::collections::VecDeque;
 
@@ -17,13 +18,14 @@ use super::stream::Stream;
 use super::{fill_data, report_ended};
 use crate::connection_ids::unwrap;
 use crate::deadlines::Deadlines;
+use crate::received::Received;
 use crate::rto::Rto;
 
 /// Offers that are repeated at once, so that many waiting messages are no burst.
 const REPEATED: usize = 8;
 
 /// One queue pair that a peer reads.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Offer {
     id: Identity,
     stream: Stream,
@@ -31,6 +33,8 @@ struct Offer {
     una: u64,
     /// The highest packet ever sent, plus one.
     max: u64,
+    /// Packets that have been sent.
+    sent: Received,
     /// The first packet after the last request.
     asked: u64,
     /// Times that the offer was repeated since the reader was last heard.
@@ -96,7 +100,16 @@ impl Offers {
             return slot;
         }
         let stream = Stream::new(config.cut());
-        let offer = Offer { id, stream, una: 0, max: 0, asked: 0, repeats: 0, rto: Rto::new() };
+        let offer = Offer {
+            id,
+            stream,
+            una: 0,
+            max: 0,
+            sent: Received::default(),
+            asked: 0,
+            repeats: 0,
+            rto: Rto::new(),
+        };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.table.push(None);
             self.table.len() as u32 - 1
@@ -150,7 +163,8 @@ impl Offers {
         self.asked.push_back(Asked { slot, next: position, end, at: cx.now });
     }
 
-    /// The reader of `queue_pair` has everything before packet `psn`, or has given the queue pair up.
+    /// The reader of `queue_pair` has everything before packet `psn`, or has given the queue pair
+    /// up.
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
@@ -166,10 +180,9 @@ impl Offers {
             return self.close(slot);
         }
         let next = if ack.over { Some(offer.stream.end()) } else { unwrap(psn, offer.una, BITS) };
-        let Some(next) = next.filter(|&next| offer.una <= next && next <= offer.stream.end())
-        else {
-            return;
-        };
+        // What was never sent has not come, whatever a peer says.
+        let may_be = offer.una..=offer.sent_end();
+        let Some(next) = next.filter(|next| may_be.contains(next)) else { return };
         offer.una = next;
         report_ended(&mut offer.stream, next, cx);
         let over = offer.stream.is_done() && offer.id.channel == 0;
@@ -219,6 +232,9 @@ impl Offers {
                 cx.fx.count_for(Stat::Retransmission, piece.msg);
             }
             offer.max = offer.max.max(psn + 1);
+            if offer.sent.admits(psn) {
+                offer.sent.insert(psn);
+            }
             let (ack, stamp, more, restarts_timer) = (false, false, false, false);
             let departure = Departure { psn, piece, ack, stamp, again, more, restarts_timer };
             fill_data(config, &offer.id, &departure, slot);
@@ -232,7 +248,7 @@ impl Offers {
         self.asked.iter().map(|asked| asked.at).min().unwrap_or(Time::NEVER)
     }
 
-    /// Give message `id` up: its reader hears of it when it asks for more.
+    /// Give message `id` up: its reader learns that when it asks for more.
     pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         // Rare, as at the writer.
         if self.table.iter_mut().flatten().any(|offer| offer.stream.abandon(id)) {
@@ -253,6 +269,15 @@ impl Offers {
 }
 
 impl Offer {
+    /// The first packet that has not been sent, those of messages given up aside: that they are is
+    /// known already.
+    fn sent_end(&mut self) -> u64 {
+        while let Some(end) = self.stream.abandoned_end(self.sent.prefix()) {
+            self.sent.insert_below(end);
+        }
+        self.sent.prefix()
+    }
+
     /// How long the reader may be silent now.
     fn patience(&self, config: &Config) -> Dur {
         self.rto.timeout(&config.rto)

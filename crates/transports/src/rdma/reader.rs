@@ -1,5 +1,6 @@
-//! The reading end of RDMA READ: it asks for the segments of what others offer, at the rate of the queue pair, whose
-//! congestion state is here. What a writer learns from acknowledgements the reader sees by itself.
+//! The reading end of RDMA READ: it asks for the segments of what others offer, at the rate of the
+//! queue pair, whose congestion state is here. What a writer learns from acknowledgements the
+//! reader sees by itself.
 
 use endpoint::{Cx, Flags, MsgId, Packet, Stat, Why};
 use units::{Dur, MsgKey, Time};
@@ -11,6 +12,10 @@ use super::control::Control;
 use super::flow::{Identity, Incoming, Timer};
 use super::{PATH, Rdma, token};
 use crate::connection_ids::unwrap;
+
+/// Queue pairs that a host reads at a time: those whose owners are silent end after some timeouts.
+/// Ours.
+const READS_MAX: usize = 1 << 16;
 
 /// A message that a peer offers.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +37,10 @@ impl Rdma {
         offer: Offered,
         pkt: &Packet,
     ) {
-        let known = self.by_id.get(&(pkt.src, queue_pair)).copied();
+        let known = self.flows.find((pkt.src, queue_pair));
         if offer.given_up {
             if let Some(slot) = known {
-                self.flows[slot as usize].stream.fail(pkt.src, Why::Cancelled, cx.fx);
+                self.flows[slot].stream.fail(pkt.src, Why::Cancelled, cx.fx);
                 self.close(slot);
             }
             return;
@@ -50,6 +55,9 @@ impl Rdma {
             self.out.push(answer);
             return;
         }
+        if known.is_none() && self.flows.open_count() >= READS_MAX {
+            return cx.fx.count(Stat::Rejected);
+        }
         let slot = known.unwrap_or_else(|| {
             let draw = cx.draw.part(u64::from(pkt.src.0));
             let path = draw.bits(PATH, u64::from(queue_pair)) as u32;
@@ -57,7 +65,7 @@ impl Rdma {
             let channel = if offer.ends_queue_pair { 0 } else { queue_pair + 1 };
             self.open(cx, Identity { peer: pkt.src, queue_pair, path, channel })
         });
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let end = flow.stream.end();
         match unwrap(psn, end, BITS) {
             Some(start) if start == end => flow.stream.submit(MsgId(offer.message), offer.len),
@@ -73,7 +81,7 @@ impl Rdma {
 
     /// Ask for the next segment of the flow in `turn`, if its turn still is.
     pub(super) fn send_request(&mut self, cx: &mut Cx<'_>, turn: u32, slot: &mut Packet) -> bool {
-        let flow = &mut self.flows[turn as usize];
+        let flow = &mut self.flows[turn];
         let Some(request) = flow.request(&self.config, cx.now) else { return false };
         flow.queued = false;
         let packets = (request.end - request.psn) as u32; // of a segment
@@ -109,11 +117,11 @@ impl Rdma {
         data: Data,
         pkt: &Packet,
     ) {
-        let Some(&slot) = self.by_id.get(&(pkt.src, queue_pair)) else {
+        let Some(slot) = self.flows.find((pkt.src, queue_pair)) else {
             return cx.fx.count(Stat::Duplicate);
         };
         let stamp = self.stamp(cx);
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let expected = flow.una();
         let Some(psn) = unwrap(psn, expected, BITS) else { return };
         let Recovery::GoBackN { nack_interval } = self.config.recovery else { return };
@@ -139,12 +147,14 @@ impl Rdma {
             hops: telemetry.as_ref().map_or(&[], |stack| stack.hops()),
         };
         self.notice_mark(cx.now, slot, incoming.marked);
-        let timer = self.flows[slot as usize].on_ack(&self.config, cx.now, &incoming, cx.fx);
+        let flow = &mut self.flows[slot];
+        let Some(timer) = flow.on_ack(&self.config, cx.now, &incoming, cx.fx) else { return };
         self.end_messages(cx, slot, next, pkt);
         self.settle(cx.now, cx.now, slot, timer);
     }
 
-    /// Place packet `psn`, the next one. Returns the one that is next then; `None` if it cannot be placed.
+    /// Place packet `psn`, the next one. Returns the one that is next then; `None` if it cannot be
+    /// placed.
     fn place(
         &mut self,
         cx: &mut Cx<'_>,
@@ -153,7 +163,7 @@ impl Rdma {
         data: Data,
         pkt: &Packet,
     ) -> Option<u64> {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         if data.given_up {
             return Some(flow.skip(psn));
         }
@@ -175,7 +185,7 @@ impl Rdma {
 
     /// As if a notification had come for a marked packet, if it is time.
     fn notice_mark(&mut self, now: Time, slot: u32, marked: bool) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         if let Some(interval) = self.config.cnp_interval
             && marked
             && flow.notices.may(now, interval)
@@ -186,7 +196,7 @@ impl Rdma {
 
     /// Tell the application and the owner of messages all of whose packets are before `next`.
     fn end_messages(&mut self, cx: &mut Cx<'_>, slot: u32, next: u64, pkt: &Packet) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         let mut any = false;
         while let Some(ended) = flow.stream.pop_ended(next) {
             let key = MsgKey { src: pkt.src, id: ended.id };

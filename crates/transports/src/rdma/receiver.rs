@@ -1,9 +1,7 @@
-//! The end of queue pairs that gets data: what has come, in which order, and what acknowledgements, NAKs and
-//! congestion notifications say of it (specs/dcqcn_pfc_hpcc_swift.md, sections 4 and 6).
+//! The end of queue pairs that gets data: what has come, in which order, and what acknowledgements,
+//! NAKs and congestion notifications say of it (specs/dcqcn_pfc_hpcc_swift.md, sections 4 and 6).
 
 use endpoint::{Cx, Effects, Flags, Packet, Stat, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgId, MsgKey};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind};
@@ -11,9 +9,9 @@ use wire::roce::{Ack, BITS, Data, Kind};
 use super::config::{Config, Recovery};
 use super::control::{Control, Outbox};
 use super::quiet::{Named, Notices};
-use crate::connection_ids::{Finished, unwrap};
-use crate::received::{Received, WINDOW_MAX};
-use crate::slab::{Slab, SlotRef};
+use crate::connection_ids::unwrap;
+use crate::connections::{Found, Half, Opened};
+use crate::received::Received;
 
 /// The end of a message among the packets of its queue pair.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +45,7 @@ struct Receiver {
 /// Every queue pair to this host.
 #[derive(Debug, Default)]
 pub(super) struct Receivers {
-    table: Slab<Receiver>,
-    by_id: HashMap<(HostId, u32), SlotRef, FxBuildHasher>,
-    finished: Finished<BITS>,
+    queue_pairs: Opened<Receiver, BITS>,
 }
 
 impl Receivers {
@@ -63,38 +59,52 @@ impl Receivers {
         pkt: &Packet,
         out: &mut Outbox,
     ) {
-        let slot = match self.by_id.get(&(pkt.src, queue_pair)) {
-            Some(&slot) => slot,
-            None if self.finished.contains(pkt.src, queue_pair) => {
+        let id = (pkt.src, queue_pair);
+        let slot = match self.queue_pairs.find(id) {
+            Found::Open(slot) => slot,
+            Found::Over => {
                 cx.fx.count(Stat::Duplicate);
                 // All of it has come.
                 let next = u64::from(psn) + 1;
                 out.push(Control::acknowledge(cx, pkt, queue_pair, next, true));
                 return;
             }
-            None => self.create(pkt.src, queue_pair),
+            Found::New => {
+                let new = || Receiver::new(pkt.src, queue_pair);
+                let Some(slot) = self.queue_pairs.open(cx.now, id, new, |_, _| {}) else {
+                    return cx.fx.count(Stat::Rejected);
+                };
+                self.queue_pairs[slot] = new();
+                slot
+            }
         };
-        let Some(receiver) = self.table.get_mut(slot) else { return };
+        let receiver = &mut self.queue_pairs[slot];
         let next = receiver.received.prefix();
         let Some(psn) = unwrap(psn, next, BITS) else { return };
         receiver.marked |= pkt.flags.has(Flags::CE);
         receiver.notify(cx, config, pkt, out);
-        // What comes again is answered in any case, as its sender does not know that it came (InfiniBand, volume 1,
-        // section 9.7.5.1.4).
+        // What comes again is answered in any case, as its sender does not know that it came
+        // (InfiniBand, volume 1, section 9.7.5.1.4).
         let asked = data.ack || receiver.received.contains(psn);
         let over = receiver.take(cx, config, psn, data, pkt);
         if let Some(ack) = receiver.answer(cx, config, (psn, asked), over, pkt) {
             out.push(ack);
         }
         if over {
-            self.by_id.remove(&(pkt.src, queue_pair));
-            self.finished.insert(pkt.src, queue_pair);
-            self.table.remove(slot);
+            self.queue_pairs.finish(slot, id);
         }
     }
+}
 
-    fn create(&mut self, peer: HostId, queue_pair: u32) -> SlotRef {
-        let new = Receiver {
+impl Half for Receiver {
+    fn progress(&self) -> u64 {
+        self.received.prefix()
+    }
+}
+
+impl Receiver {
+    fn new(peer: HostId, queue_pair: u32) -> Self {
+        Self {
             peer,
             queue_pair,
             received: Received::default(),
@@ -103,14 +113,9 @@ impl Receivers {
             named: Named::default(),
             marked: false,
             notices: Notices::default(),
-        };
-        let slot = self.table.insert(new);
-        self.by_id.insert((peer, queue_pair), slot);
-        slot
+        }
     }
-}
 
-impl Receiver {
     /// Send a congestion notification for a marked packet, if it is time.
     fn notify(&mut self, cx: &Cx<'_>, config: &Config, pkt: &Packet, out: &mut Outbox) {
         let Some(interval) = config.cnp_interval else { return };
@@ -131,7 +136,7 @@ impl Receiver {
         let next = self.received.prefix();
         let in_turn = match config.recovery {
             Recovery::GoBackN { .. } => psn == next,
-            Recovery::Selective { .. } => psn < next + WINDOW_MAX,
+            Recovery::Selective { .. } => self.received.admits(psn),
         };
         if self.received.contains(psn) {
             cx.fx.count(Stat::Duplicate);

@@ -1,8 +1,8 @@
 //! What a queue pair carries: messages one after the other, cut into packets and segments.
 //!
-//! Packets are numbered from zero; only the header wraps. A message has one packet at least, also without any bytes;
-//! one given up half-way has those that were sent, and one more that says so. A segment never spans two messages,
-//! and is always cut at the same places.
+//! Packets are numbered from zero; only the header wraps. A message has one packet at least, also
+//! without any bytes; one given up half-way has those that were sent, and one more that says so. A
+//! segment never spans two messages, and is always cut at the same places.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,7 +36,7 @@ struct Outgoing {
     given_up: bool,
     /// Nothing of it is sent any more, though it keeps its numbers.
     abandoned: bool,
-    /// The application has been told how it ended.
+    /// Its end has been reported to the application.
     reported: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Ended {
     pub(super) id: MsgId,
     /// It is not whole.
     pub(super) abandoned: bool,
-    /// The application has been told before.
+    /// Its end has been reported to the application before.
     pub(super) reported: bool,
 }
 
@@ -194,8 +194,8 @@ impl Stream {
         self.messages.iter().map(|m| (m.id, m.start, m.len))
     }
 
-    /// Send nothing of message `id` any more, which is as good as acknowledged by its first packet that is asked for;
-    /// false if it is not here, or has been given up before.
+    /// Send nothing of message `id` any more, which is as good as acknowledged by its first packet
+    /// that is asked for; false if it is not here, or has been given up before.
     pub(super) fn abandon(&mut self, id: MsgId) -> bool {
         let Some(m) = self.messages.iter_mut().find(|m| m.id == id && !m.reported) else {
             return false;
@@ -212,6 +212,11 @@ impl Stream {
         m.end()
     }
 
+    /// The first packet after the message that packet `psn` is of, if that has been given up.
+    pub(super) fn abandoned_end(&self, psn: u64) -> Option<u64> {
+        self.message_at(psn).filter(|m| m.abandoned).map(Outgoing::end)
+    }
+
     /// Fail every message, sent by host `src`.
     pub(super) fn fail(&mut self, src: HostId, why: Why, fx: &mut Effects) {
         for m in self.messages.drain(..).filter(|m| !m.reported) {
@@ -219,8 +224,8 @@ impl Stream {
         }
     }
 
-    /// Give message `id` up, of which packets before `sent` have been sent; false if it is not here, or has been
-    /// given up before.
+    /// Give message `id` up, of which packets before `sent` have been sent; false if it is not
+    /// here, or has been given up before.
     pub(super) fn cancel(&mut self, id: MsgId, sent: u64) -> bool {
         let Some(i) = self.messages.iter().position(|m| m.id == id && !m.reported) else {
             return false;

@@ -17,8 +17,8 @@ use units::{Dur, Time};
 use super::config::ConfigError;
 use super::timestamps;
 
-/// The window field counts in units of so many bytes: a window scale of 7 (RFC 7323, section 2), which is
-/// what Linux offers, here for every connection as no option negotiates it.
+/// The window field counts in units of so many bytes: a window scale of 7 (RFC 7323, section 2),
+/// which is what Linux offers, here for every connection as no option negotiates it.
 const SCALE: u64 = 1 << 7;
 /// The largest window that the field can say, bytes.
 const LARGEST: u64 = u16::MAX as u64 * SCALE;
@@ -102,8 +102,8 @@ fn rate(bytes: u64, time: Dur) -> f64 {
     bytes as f64 / time.as_s_f64()
 }
 
-/// The slots of an interface. A slot begins with the first packet that comes after the one before it
-/// is over.
+/// The slots of an interface. A slot begins with the first packet that comes after the one before
+/// it is over.
 #[derive(Debug)]
 struct Slots {
     /// When this slot began; `NEVER` while no round-trip time is known.
@@ -472,7 +472,7 @@ mod tests {
         assert!(!slots.take(1.0));
     }
 
-    /// A receiver on its own, told of segments by hand.
+    /// A receiver on its own, given segments by hand.
     struct Script {
         ictcp: Ictcp,
         now: Time,
@@ -535,7 +535,8 @@ mod tests {
         assert_eq!(s.ictcp.windows, 10_000);
     }
 
-    /// Half of what the window allows, or less, in three round trips: one segment less, down to two.
+    /// Half of what the window allows, or less, in three round trips: one segment less, down to
+    /// two.
     #[test]
     fn a_window_that_stays_half_empty_shrinks() {
         let mut s = Script::new(1);
@@ -547,8 +548,8 @@ mod tests {
         let mut distinct = windows.clone();
         distinct.dedup();
         assert_eq!(distinct[..6], [8, 7, 6, 5, 4, 3]);
-        // Three segments are missed by one, so that window counts as used; four by half, so that does
-        // not. The paper's two rules leave it between them.
+        // Three segments are missed by one, so that window counts as used; four by half, so that
+        // does not. The paper's two rules leave it between them.
         assert!(distinct[6..].iter().all(|&w| w == 3 || w == 4), "{distinct:?}");
         let stays = windows.iter().filter(|&&w| w == 6).count();
         assert_eq!(stays, 3, "three round trips for each segment: {windows:?}");
@@ -639,8 +640,8 @@ mod tests {
         Net::new(1, LINK, (0..n).map(|_| Box::new(Tcp::new(config).unwrap())).collect())
     }
 
-    /// No segment leaves that no acknowledgement has allowed, with losses too; what one has allowed,
-    /// the next does not take back.
+    /// No segment leaves that no acknowledgement has allowed, with losses too; what one has
+    /// allowed, the next does not take back.
     #[test]
     fn a_sender_stays_within_the_window() {
         for handshake in [false, true] {
@@ -687,8 +688,8 @@ mod tests {
         assert!(share > 0.8 && share < 0.97, "{share}");
     }
 
-    /// `n` senders of 256 KB each to one port of 1 Gb/s with `buffer` packets of 1040 B: timeouts, and
-    /// goodput as a share of the link.
+    /// `n` senders of 256 KB each to one port of 1 Gb/s with `buffer` packets of 1040 B: timeouts,
+    /// and goodput as a share of the link.
     fn incast(n: u32, buffer: usize, config: Config) -> (u64, f64) {
         let mut net = hosts(n + 1, config);
         net.stop_logging();
@@ -718,8 +719,8 @@ mod tests {
     }
 
     /// Where even the least windows do not fit, ICTCP cannot help: of 2 x 40 segments that come at
-    /// once, 64 wait, one is being sent, and one has been when the second of each comes. Every one of
-    /// the others, and nothing else, costs a timeout: two segments make no three duplicates.
+    /// once, 64 wait, one is being sent, and one has been when the second of each comes. Every one
+    /// of the others, and nothing else, costs a timeout: two segments make no three duplicates.
     #[test]
     fn two_segments_of_everybody_must_fit() {
         for senders in [36, 40, 47] {

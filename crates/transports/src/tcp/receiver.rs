@@ -5,18 +5,17 @@
 
 use std::ops::Range;
 
-use endpoint::{Cx, Effects, Flags, Packet, RangeSet, Why};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
+use endpoint::{Cx, Effects, Flags, Packet, RangeSet, Stat, Why};
 use units::{HostId, MsgId, MsgKey, Time};
 use wire::tcp::{Control, Repr, SACK_BLOCKS_MAX, SACK_BLOCKS_WITH_TIMESTAMPS, SackBlocks};
 
 use super::config::{Config, ReceiveWindow, Recovery};
 use super::handshake;
 use super::ictcp::{Arrival, Ictcp};
-use super::repeat::Repairs;
+use super::retransmission::FastRetransmits;
 use super::{CONN_BITS, WINDOW};
-use crate::connection_ids::{Finished, unwrap};
+use crate::connection_ids::unwrap;
+use crate::connections::{Found, Half, Opened};
 use crate::deadlines::Deadlines;
 
 /// The end of a message in the stream.
@@ -31,8 +30,8 @@ struct Mark {
     last: bool,
 }
 
-/// The receiving half of one sequence space: what has come, and what acknowledgements say of it. What
-/// becomes of the payload is the owner's affair.
+/// The receiving half of one sequence space: what has come, and what acknowledgements say of it.
+/// What becomes of the payload is the owner's affair.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     pub(crate) peer: HostId,
@@ -98,15 +97,12 @@ pub(crate) struct Ack {
 /// Every connection to this host.
 #[derive(Debug, Default)]
 pub(crate) struct Receivers {
-    table: Vec<Connection>,
-    free: Vec<u32>,
-    by_id: HashMap<(HostId, u32), u32, FxBuildHasher>,
-    finished: Finished<CONN_BITS>,
-    /// Of delayed acknowledgements, by slot of the table.
+    connections: Opened<Connection, CONN_BITS>,
+    /// Of delayed acknowledgements, by slot of the connection.
     pub(crate) deadlines: Deadlines,
     /// What fast retransmits have brought.
-    repairs: Repairs,
-    /// The windows of the connections in the table, where there are any.
+    fast_retransmits: FastRetransmits,
+    /// The windows of the connections, where there are any.
     ictcp: Option<Ictcp>,
 }
 
@@ -148,15 +144,21 @@ impl Receivers {
     ) -> [Option<Ack>; 2] {
         let Some(space) = segment_space(header, pkt) else { return [None, None] };
         let peer = pkt.src;
-        let slot = match self.by_id.get(&(peer, conn)) {
-            Some(&slot) => slot,
-            None if self.finished.contains(peer, conn) => {
-                self.repairs.arrived(conn, header, pkt, false, fx);
+        let slot = match self.connections.find((peer, conn)) {
+            Found::Open(slot) => slot,
+            Found::Over => {
+                self.fast_retransmits.arrived(conn, header, pkt, false, fx);
                 return [None, Some(answer_finished(conn, header, pkt, space))];
             }
-            None => self.create(config, peer, conn),
+            Found::New => match self.create(config, now, peer, conn) {
+                Some(slot) => slot,
+                None => {
+                    fx.count(Stat::Rejected);
+                    return [None, None];
+                }
+            },
         };
-        let Connection { receiver, ends } = &mut self.table[slot as usize];
+        let Connection { receiver, ends } = &mut self.connections[slot];
         let expected = receiver.next();
         let Some(seq) = receiver.position(config, header.seq) else { return [None, None] };
         if let Some(ictcp) = &mut self.ictcp {
@@ -169,7 +171,7 @@ impl Receivers {
         place(&receiver.received, range.clone(), pkt, fx);
         let progress = receiver.insert(range);
         let new = progress != Progress::Duplicate;
-        self.repairs.arrived(conn, header, pkt, new, fx);
+        self.fast_retransmits.arrived(conn, header, pkt, new, fx);
         if new {
             ends.note(seq + space, header.control, pkt.span.msg);
         }
@@ -194,44 +196,52 @@ impl Receivers {
         header: &Repr,
         pkt: &Packet,
     ) -> Option<Ack> {
-        let over = self.finished.contains(pkt.src, conn);
+        let over = self.connections.find((pkt.src, conn)) == Found::Over;
         (!over).then(|| handshake::answer(config, conn, header, pkt))
     }
 
     /// The next delayed acknowledgement that is due.
     pub(crate) fn pop_delayed(&mut self, config: &Config, now: Time) -> Option<Ack> {
         let slot = self.deadlines.pop(now)?;
-        let receiver = &mut self.table[slot as usize].receiver;
+        let receiver = &mut self.connections[slot].receiver;
         let (ack, next) = (receiver.acknowledge(config, false, None), receiver.next());
         Some(self.advertise(slot, now, next, ack))
     }
 
-    fn create(&mut self, config: &Config, peer: HostId, conn: u32) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            let room =
-                if config.has_timestamps() { SACK_BLOCKS_WITH_TIMESTAMPS } else { SACK_BLOCKS_MAX };
+    /// The slot of a new connection; `None` if its peer has too many.
+    fn create(&mut self, config: &Config, now: Time, peer: HostId, conn: u32) -> Option<u32> {
+        let Self { connections, deadlines, ictcp, .. } = self;
+        let room =
+            if config.has_timestamps() { SACK_BLOCKS_WITH_TIMESTAMPS } else { SACK_BLOCKS_MAX };
+        let new = || {
             let (receiver, ends) = (Receiver::new(peer, conn, room), MessageEnds::default());
-            self.table.push(Connection { receiver, ends });
-            self.table.len() as u32 - 1
-        });
-        let connection = &mut self.table[slot as usize];
+            Connection { receiver, ends }
+        };
+        let slot = connections.open(now, (peer, conn), new, |slot, _| {
+            deadlines.set(slot, Time::NEVER);
+            ictcp.iter_mut().for_each(|ictcp| ictcp.close(slot));
+        })?;
+        let connection = &mut connections[slot];
         connection.receiver.reopen(peer, conn);
         connection.ends.clear();
-        self.by_id.insert((peer, conn), slot);
-        if let Some(ictcp) = &mut self.ictcp {
+        if let Some(ictcp) = ictcp {
             ictcp.open(slot);
         }
-        slot
+        Some(slot)
     }
 
     fn finish(&mut self, slot: u32) {
-        let Receiver { peer, conn, .. } = self.table[slot as usize].receiver;
-        self.by_id.remove(&(peer, conn));
-        self.free.push(slot);
+        let Receiver { peer, conn, .. } = self.connections[slot].receiver;
+        self.connections.finish(slot, (peer, conn));
         if let Some(ictcp) = &mut self.ictcp {
             ictcp.close(slot);
         }
-        self.finished.insert(peer, conn);
+    }
+}
+
+impl Half for Connection {
+    fn progress(&self) -> u64 {
+        self.receiver.next()
     }
 }
 
@@ -286,8 +296,8 @@ impl Receiver {
         unwrap(seq.wrapping_sub(config.isn), self.next(), 32)
     }
 
-    /// A segment has come: note what it says beside its payload, `space` positions from `seq` on. The
-    /// acknowledgement, if any, is of what came before it.
+    /// A segment has come: note what it says beside its payload, `space` positions from `seq` on.
+    /// The acknowledgement, if any, is of what came before it.
     pub(crate) fn arrive(
         &mut self,
         config: &Config,
@@ -376,8 +386,8 @@ impl Receiver {
         Ack { peer, conn, number, control, sack, window: WINDOW, path, msg, stamp }
     }
 
-    /// The duplicate, if that is to be reported (RFC 2883, section 4), and the ranges held beyond RCV.NXT:
-    /// first that of the segment at `latest`, then those named last (RFC 2018, section 4).
+    /// The duplicate, if that is to be reported (RFC 2883, section 4), and the ranges held beyond
+    /// RCV.NXT: first that of the segment at `latest`, then those named last (RFC 2018, section 4).
     fn sack_blocks(&mut self, config: &Config, latest: Option<u64>) -> SackBlocks {
         let next = self.received.prefix();
         let number = |at: u64| (at as u32).wrapping_add(config.isn);
@@ -414,8 +424,8 @@ impl MessageEnds {
         }
     }
 
-    /// Hand over the messages of `peer` that are whole: everything below `next` is here. True if the
-    /// connection is over.
+    /// Hand over the messages of `peer` that are whole: everything below `next` is here. True if
+    /// the connection is over.
     pub(crate) fn deliver(&mut self, peer: HostId, next: u64, fx: &mut Effects) -> bool {
         while let Some(&mark) = self.0.last()
             && mark.end <= next
@@ -458,7 +468,8 @@ pub(crate) fn place(received: &RangeSet, range: Range<u64>, pkt: &Packet, fx: &m
     }
 }
 
-/// An acknowledgement of the connection in `slot` was `due` now, or the `deadlines` are to see to it.
+/// An acknowledgement of the connection in `slot` was `due` now, or the `deadlines` are to see to
+/// it.
 pub(crate) fn delay_ack(
     deadlines: &mut Deadlines,
     config: &Config,
@@ -473,8 +484,8 @@ pub(crate) fn delay_ack(
     }
 }
 
-/// The answer to a segment of connection `conn`, which is over, of `space` positions: a duplicate, for
-/// [`Repairs::arrived`] to count.
+/// The answer to a segment of connection `conn`, which is over, of `space` positions: a duplicate,
+/// for [`FastRetransmits::arrived`] to count.
 pub(crate) fn answer_finished(conn: u32, header: &Repr, pkt: &Packet, space: u64) -> Ack {
     Ack {
         peer: pkt.src,
@@ -515,13 +526,13 @@ pub(crate) fn segment_space(header: &Repr, pkt: &Packet) -> Option<u64> {
 impl Receivers {
     /// Connections with state.
     pub(crate) fn open(&self) -> usize {
-        self.by_id.len()
+        self.connections.open_count()
     }
 
-    /// Connections with state, places for such, and ranges of ids of those with `peer` that are over.
+    /// Connections with state, places for such, and ranges of ids of those with `peer` that are
+    /// over.
     pub(crate) fn memory(&self, peer: HostId) -> (usize, usize, usize) {
-        let ranges = self.finished.ranges(peer);
-        (self.open(), self.table.len(), ranges)
+        (self.open(), self.connections.places(), self.connections.ranges(peer))
     }
 }
 
@@ -578,7 +589,7 @@ mod tests {
         }
     }
 
-    /// RFC 8257, figure 1: a change of marks is told at once, for what came before it.
+    /// RFC 8257, figure 1: a change of marks is echoed at once, for what came before it.
     #[test]
     fn dctcp_echoes_each_mark_with_delayed_acknowledgements() {
         let rule = RuleConfig::Dctcp(dctcp::Params::RFC);

@@ -10,8 +10,6 @@ pub mod bic;
 pub mod cubic;
 pub mod d2tcp;
 pub mod dctcp;
-#[cfg(test)]
-mod equilibria;
 pub mod ewtcp;
 pub mod fast;
 mod fully_coupled;
@@ -20,6 +18,8 @@ pub mod lia;
 mod newreno;
 mod olia;
 pub mod semicoupled;
+#[cfg(test)]
+mod tests;
 
 use units::{Dur, Time};
 

@@ -9,7 +9,7 @@ use wire::tcp::Control;
 
 use super::config::{Config, ReceiveWindow, Recovery, Reduces};
 use super::handshake::{self, Opening};
-use super::repeat::Repeat;
+use super::retransmission::Retransmission;
 use super::rule::{Acked, Due, Group, Standing};
 use super::scoreboard::Scoreboard;
 use super::stream::{Segment, Source, Stream};
@@ -34,7 +34,8 @@ pub(crate) struct Identity {
     pub(crate) mss: u16,
 }
 
-/// The sending half of a connection (specs/tcp.md, "Per-connection sender state"), or of a subflow of one.
+/// The sending half of a connection (specs/tcp.md, "Per-connection sender state"), or of a subflow
+/// of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender<S = Stream> {
     pub(crate) id: Identity,
@@ -87,7 +88,7 @@ pub(crate) struct Sender<S = Stream> {
     reduced_by_mark: bool,
     /// The next new segment says that the window was reduced (CWR).
     tell_reduced: bool,
-    /// Whether losses were any; `None` where nobody asks.
+    /// Whether losses were any; `None` where it is not asked.
     reordering: Option<Box<Reordering>>,
     /// The connection stands in the endpoint's round.
     pub(crate) in_round: bool,
@@ -234,8 +235,8 @@ impl<S: Source> Sender<S> {
             || self.nxt < self.max
     }
 
-    /// Halve the window, because this subflow holds up its connection. False if it repairs a loss, for which
-    /// that has been done.
+    /// Halve the window, because this subflow holds up its connection. False if it repairs a loss,
+    /// for which that has been done.
     pub(crate) fn penalise(&mut self) -> bool {
         let open = self.window.phase() == Phase::Open;
         if open {
@@ -258,8 +259,8 @@ impl<S: Source> Sender<S> {
         self.window.standing(self.rto.exact_srtt())
     }
 
-    /// What its connection is like now: to be said before every other call that may move the window (an
-    /// acknowledgement, a timeout).
+    /// What its connection is like now: to be said before every other call that may move the window
+    /// (an acknowledgement, a timeout).
     pub(crate) fn on_group(&mut self, group: &Group) {
         self.window.on_group(group);
     }
@@ -293,9 +294,9 @@ impl<S: Source> Sender<S> {
         })
     }
 
-    /// From now on at most `bytes` on the wire may be in flight, headers included: whole segments, and
-    /// one at least. A smaller cap than what is in flight takes nothing back. `u64::MAX`: only the
-    /// cap of `config` holds.
+    /// From now on at most `bytes` on the wire may be in flight, headers included: whole segments,
+    /// and one at least. A smaller cap than what is in flight takes nothing back. `u64::MAX`: only
+    /// the cap of `config` holds.
     pub(crate) fn cap_window(&mut self, config: &Config, bytes: u64) {
         let full = u64::from(self.id.mss) + u64::from(config.overhead);
         let segments = if bytes == u64::MAX { f64::INFINITY } else { (bytes / full).max(1) as f64 };
@@ -379,13 +380,13 @@ impl<S: Source> Sender<S> {
             self.after_idle(config, now, since);
         }
         self.last_send = now;
-        let repeat = match (std::mem::take(&mut self.timed_out), std::mem::take(&mut self.fast)) {
-            (true, _) => Repeat::Timeout,
-            (false, true) => Repeat::FastRetransmit,
-            (false, false) if segment.again => Repeat::Other,
-            (false, false) => Repeat::No,
+        let kind = match (std::mem::take(&mut self.timed_out), std::mem::take(&mut self.fast)) {
+            (true, _) => Retransmission::Timeout,
+            (false, true) => Retransmission::FastRetransmit,
+            (false, false) if segment.again => Retransmission::Other,
+            (false, false) => Retransmission::No,
         };
-        segment.control = segment.control.with(repeat.mark());
+        segment.control = segment.control.with(kind.mark());
         if segment.again {
             self.note_repeat(now, &segment);
             // Karn: nothing measured across a retransmission.
@@ -433,8 +434,8 @@ impl<S: Source> Sender<S> {
     }
 
     /// A SYN-ACK, which echoes the stamp `echo`. If it `measures`, it gives the first sample of the
-    /// round-trip time, unless several SYNs were sent (Karn); it does not let the window grow (RFC 5681,
-    /// section 3.1).
+    /// round-trip time, unless several SYNs were sent (Karn); it does not let the window grow (RFC
+    /// 5681, section 3.1).
     pub(crate) fn on_syn_ack(
         &mut self,
         config: &Config,
@@ -523,8 +524,8 @@ impl<S: Source> Sender<S> {
         }
     }
 
-    /// An acknowledgement of everything below `ack`, some of it new; `fresh` bytes of it SACK had not
-    /// named before.
+    /// An acknowledgement of everything below `ack`, some of it new; `fresh` bytes of it SACK had
+    /// not named before.
     fn on_new_ack(
         &mut self,
         config: &Config,
@@ -576,15 +577,16 @@ impl<S: Source> Sender<S> {
         }
     }
 
-    /// What is left of the message that is acknowledged next, if that has a deadline and the path has been
-    /// measured.
+    /// What is left of the message that is acknowledged next, if that has a deadline and the path
+    /// has been measured.
     fn due(&self, now: Time) -> Option<Due> {
         let (end, deadline) = self.stream.due(self.una)?;
         let (segments, rtt) = (self.segments(end - self.una), self.rto.exact_srtt()?);
         Some(Due { segments, within: Dur(deadline.0.saturating_sub(now.0)), rtt })
     }
 
-    /// The round-trip time that this acknowledgement measures, if it does; `echo` is the stamp in it.
+    /// The round-trip time that this acknowledgement measures, if it does; `echo` is the stamp in
+    /// it.
     fn measure(&mut self, config: &Config, now: Time, echo: u32) -> Option<Dur> {
         let timed = self.timed.filter(|&(end, _)| self.una >= end);
         if timed.is_some() {
@@ -601,8 +603,8 @@ impl<S: Source> Sender<S> {
         sample
     }
 
-    /// New data was acknowledged, `fresh` segments of it not by SACK before: move the window. Whether
-    /// the timer restarts.
+    /// New data was acknowledged, `fresh` segments of it not by SACK before: move the window.
+    /// Whether the timer restarts.
     fn advance(&mut self, config: &Config, acked: &Acked, fresh: f64) -> bool {
         let past_loss = self.una >= self.recover;
         self.resend = false;
@@ -655,8 +657,9 @@ impl<S: Source> Sender<S> {
         Timer::Restart
     }
 
-    /// How many duplicate acknowledgements mean loss now. Early retransmit (RFC 5827, section 3.2): all
-    /// that can come, where they are fewer than usual, and nothing new can be sent to cause more.
+    /// How many duplicate acknowledgements mean loss now. Early retransmit (RFC 5827, section 3.2):
+    /// all that can come, where they are fewer than usual, and nothing new can be sent to cause
+    /// more.
     fn dup_threshold(&self, config: &Config) -> u32 {
         let mss = u64::from(self.id.mss);
         let outstanding = (self.max - self.una).div_ceil(mss);
@@ -671,8 +674,8 @@ impl<S: Source> Sender<S> {
         }
     }
 
-    /// Whether this duplicate acknowledgement begins a recovery; `at_threshold`: it is the one whose
-    /// number says so, of `threshold` that mean loss.
+    /// Whether this duplicate acknowledgement begins a recovery; `at_threshold`: it is the one
+    /// whose number says so, of `threshold` that mean loss.
     fn proves_loss(&self, config: &Config, at_threshold: bool, threshold: u32) -> bool {
         match config.recovery {
             // RFC 5681, section 3.2: they always do, one window of data may halve it several times.
@@ -736,7 +739,8 @@ impl<S: Source> Sender<S> {
         }
     }
 
-    /// Count what happened to the connection for the message that is acknowledged next: it waits for it.
+    /// Count what happened to the connection for the message that is acknowledged next: it waits
+    /// for it.
     fn count_in_front(&self, stat: Stat, fx: &mut Effects) {
         match self.stream.in_front() {
             Some(message) => fx.count_for(stat, message),
@@ -751,7 +755,7 @@ impl Sender {
         self.stream.is_done()
     }
 
-    /// Messages whose end the application has not been told.
+    /// Messages whose end has not been reported to the application.
     pub(crate) fn open_messages(&self) -> u32 {
         self.stream.open()
     }

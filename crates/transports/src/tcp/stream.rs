@@ -31,14 +31,16 @@ pub(crate) trait Source: Default {
     /// Where the segment of up to `mss` bytes begins that position `seq` is in.
     fn cut_before(&self, seq: u64, mss: u64) -> Option<u64>;
 
-    /// The segment at position `seq` of connection `id`, if there is one, as if it echoed nothing and was
-    /// sent for the first time. What was sent from a position is there until it is acknowledged.
+    /// The segment at position `seq` of connection `id`, if there is one, as if it echoed nothing
+    /// and was sent for the first time. What was sent from a position is there until it is
+    /// acknowledged.
     fn segment_at(&self, seq: u64, id: &Identity) -> Option<Segment>;
 
     /// Everything before position `una` is acknowledged.
     fn acknowledged(&mut self, una: u64, fx: &mut Effects);
 
-    /// Where the message ends that position `una` is in, and when it should be there, if that matters.
+    /// Where the message ends that position `una` is in, and when it should be there, if that
+    /// matters.
     fn due(&self, una: u64) -> Option<(u64, Time)> {
         let _ = una;
         None
@@ -57,7 +59,7 @@ struct Outgoing {
     deadline: Time,
     /// It ends with a mark that it was given up, not whole.
     given_up: bool,
-    /// The application has been told how it ended.
+    /// Its end has been reported to the application.
     reported: bool,
 }
 
@@ -95,7 +97,7 @@ impl Segment {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stream {
     messages: VecDeque<Outgoing>,
-    /// Those of them whose end the application has not been told.
+    /// Those of them whose end has not been reported to the application.
     open: u32,
 }
 
@@ -105,13 +107,13 @@ impl Stream {
         self.messages.is_empty()
     }
 
-    /// Messages whose end the application has not been told.
+    /// Messages whose end has not been reported to the application.
     pub(crate) fn open(&self) -> u32 {
         self.open
     }
 
-    /// Take on a message of `len` bytes that should be there by `deadline`. `una`: everything before this
-    /// position is acknowledged.
+    /// Take on a message of `len` bytes that should be there by `deadline`. `una`: everything
+    /// before this position is acknowledged.
     pub(crate) fn submit(&mut self, id: MsgId, len: u64, deadline: Time, una: u64) {
         let start = self.messages.back().map_or(una, Outgoing::end);
         self.open += 1;
@@ -136,8 +138,8 @@ impl Stream {
         }
     }
 
-    /// Give message `id` up, of which what lies before position `sent` has been sent; false if it is
-    /// not here or has already been given up.
+    /// Give message `id` up, of which what lies before position `sent` has been sent; false if it
+    /// is not here or has already been given up.
     pub(crate) fn cancel(&mut self, id: MsgId, sent: u64) -> bool {
         let Some(i) = self.messages.iter().position(|m| m.id == id && !m.reported) else {
             return false;
@@ -239,8 +241,8 @@ mod tests {
         stream
     }
 
-    /// First position, payload, message and offset of every segment from `seq` on, and whether it ends
-    /// its message (P), or says that this was given up (R).
+    /// First position, payload, message and offset of every segment from `seq` on, and whether it
+    /// ends its message (P), or says that this was given up (R).
     fn segments(stream: &Stream, mut seq: u64) -> Vec<(u64, u32, u64, u64, &'static str)> {
         let mut all = Vec::new();
         while let Some(s) = stream.segment_at(seq, &CONNECTION) {

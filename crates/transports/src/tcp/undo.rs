@@ -1,5 +1,5 @@
-//! Whether a loss was one: the Eifel detection algorithm (RFC 3522), by timestamps, and that by duplicates
-//! reported (RFC 3708). What follows, the response, is in `sender/reordering.rs`.
+//! Whether a loss was one: the Eifel detection algorithm (RFC 3522), by timestamps, and that by
+//! duplicates reported (RFC 3708). What follows, the response, is in `sender/reordering.rs`.
 
 use std::ops::Range;
 
@@ -26,12 +26,13 @@ pub(super) struct LossEvent {
 /// What stood before a loss.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stood {
-    /// A timer told of it.
+    /// A timer has shown it.
     pub(super) timeout: bool,
     /// The positions in flight.
     pub(super) flight: (u64, u64),
     pub(super) window: Before,
-    /// `pipe_prev`, segments: FlightSize or ssthresh, whichever was more (RFC 4015, section 3.1, step 0).
+    /// `pipe_prev`, segments: FlightSize or ssthresh, whichever was more (RFC 4015, section 3.1,
+    /// step 0).
     pub(super) pipe: f64,
     pub(super) rto: Rto,
     /// `recover` and `reduced_at` of the sender.
@@ -77,10 +78,11 @@ impl LossEvent {
         self.unreported += 1;
     }
 
-    /// Eifel: something new is acknowledged. True if the loss was none (RFC 3522, section 3.2, steps 4 to 6):
-    /// the first such acknowledgement answers the original, as it echoes an older stamp than that of what was
-    /// sent again, or that has not been sent at all. Where everything is acknowledged at once,
-    /// acknowledgements of the originals may have been lost, unless the receiver is known to report duplicates.
+    /// Eifel: something new is acknowledged. True if the loss was none (RFC 3522, section 3.2,
+    /// steps 4 to 6): the first such acknowledgement answers the original, as it echoes an older
+    /// stamp than that of what was sent again, or that has not been sent at all. Where everything
+    /// is acknowledged at once, acknowledgements of the originals may have been lost, unless the
+    /// receiver is known to report duplicates.
     pub(super) fn is_spurious_by_stamp(&mut self, ack: Acceptable) -> bool {
         if self.before.is_none() || std::mem::replace(&mut self.acknowledged, true) {
             return false;
@@ -90,9 +92,9 @@ impl LossEvent {
         certain && self.stamp.is_none_or(older)
     }
 
-    /// The receiver reports the duplicate `range`. True if with it everything sent again came twice, and the
-    /// loss was none (RFC 3708, section 3). A duplicate of what was in flight and not sent again is the
-    /// network's: then they prove nothing.
+    /// The receiver reports the duplicate `range`. True if with it everything sent again came
+    /// twice, and the loss was none (RFC 3708, section 3). A duplicate of what was in flight and
+    /// not sent again is the network's: then they prove nothing.
     pub(super) fn is_spurious_by_report(&mut self, range: &Range<u64>) -> bool {
         let Some(before) = self.before else { return false };
         let (una, max) = before.flight;

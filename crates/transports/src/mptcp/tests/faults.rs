@@ -152,7 +152,9 @@ fn a_connection_lives_as_long_as_a_subflow() {
     assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
     let ended = net.endpoint(A);
     assert!(
-        ended.by_token.is_empty() && ended.messages == 0 && ended.timeouts.next() == Time::NEVER
+        ended.connections.open_count() == 0
+            && ended.messages == 0
+            && ended.timeouts.next() == Time::NEVER
     );
 }
 

@@ -1,5 +1,5 @@
-//! What a sender does about reordering: it undoes reductions that prove needless (`undo.rs`), by the Eifel
-//! response (RFC 4015), and lets RR-TCP (`rr.rs`) learn its duplicate threshold.
+//! What a sender does about reordering: it undoes reductions that prove needless (`undo.rs`), by
+//! the Eifel response (RFC 4015), and lets RR-TCP (`rr.rs`) learn its duplicate threshold.
 
 use units::{Dur, Time};
 
@@ -19,8 +19,8 @@ pub(super) struct Reordering {
     /// Whether the receiver has reported a duplicate, before the latest acknowledgement and in it.
     reports: bool,
     reported_now: bool,
-    /// The last timeout was spurious: what was estimated before it, until something beyond this position
-    /// is acknowledged.
+    /// The last timeout was spurious: what was estimated before it, until something beyond this
+    /// position is acknowledged.
     spurious: Option<(u64, Rto)>,
     rr: Option<Rr>,
 }
@@ -85,7 +85,7 @@ impl<S: Source> Sender<S> {
         self.scoreboard.held_above(self.una).div_ceil(u64::from(self.id.mss)) as u32
     }
 
-    /// The recovery that [`Self::note_loss`] told of has reduced the window, which was `cwnd`.
+    /// The recovery that [`Self::note_loss`] began has reduced the window, which was `cwnd`.
     pub(super) fn note_reduction(&mut self, now: Time, cwnd: f64) {
         let reduction = cwnd - self.window.cwnd();
         if let Some(rr) = self.reordering.as_mut().and_then(|r| r.rr.as_mut()) {
@@ -136,8 +136,8 @@ impl<S: Source> Sender<S> {
         }
     }
 
-    /// Something new is acknowledged, everything below `ack`. True if that proves the last loss to have been
-    /// none, by timestamps, and it has been undone: nothing else is to be made of it.
+    /// Something new is acknowledged, everything below `ack`. True if that proves the last loss to
+    /// have been none, by timestamps, and it has been undone: nothing else is to be made of it.
     pub(super) fn undo_by_stamp(&mut self, config: &Config, ack: u64, echo: u32) -> bool {
         let Some(reordering) = &mut self.reordering else { return false };
         let (duplicate, duplicate_before) = (reordering.reported_now, reordering.reports);
@@ -151,8 +151,8 @@ impl<S: Source> Sender<S> {
         spurious
     }
 
-    /// Restore what the last loss has taken (RFC 4015, section 3.1, steps 8 to 11); everything below `ack` is
-    /// acknowledged.
+    /// Restore what the last loss has taken (RFC 4015, section 3.1, steps 8 to 11); everything
+    /// below `ack` is acknowledged.
     fn undo(&mut self, config: &Config, ack: u64) {
         let Some(reordering) = &mut self.reordering else { return };
         let Some(&stood) = reordering.event.before() else { return };

@@ -65,7 +65,7 @@ fn a_lost_handshake_costs_the_initial_timeout_and_the_initial_window() {
         });
         let key = net.submit(A, B, 5 * MSS);
         run_until(&mut net, |net| {
-            net.endpoint(A).by_id.len() == 1 && net.endpoint(A).only().is_open()
+            net.endpoint(A).senders.open_count() == 1 && net.endpoint(A).only().is_open()
         });
         let began = Dur::from_ms(7) + ROUND;
         assert_eq!(net.now(), Time::ZERO + began);
@@ -89,7 +89,7 @@ fn a_peer_that_does_not_answer_fails_the_message() {
     let at: Vec<u64> = data(&net).map(|s| s.at.0 / Dur::from_ms(1).0).collect();
     assert_eq!(at, [0, 1, 3, 6], "1, 2, 3 ms, 3 ms");
     assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
-    assert!(net.endpoint(A).by_id.is_empty());
+    assert_eq!(net.endpoint(A).senders.open_count(), 0);
 }
 
 /// RFC 8257, section 3.6: DCTCP's are ECN-capable; RFC 3168, section 6.1.1: others must not be.
@@ -118,7 +118,7 @@ fn a_handshake_for_nothing_ends() {
         net.run_until(Time::ZERO + Dur::from_us(1));
         net.cancel(key);
         net.run_until_idle(Dur::from_ms(100));
-        assert_eq!((net.endpoint(A).by_id.len(), timeouts(&net)), (0, 0));
+        assert_eq!((net.endpoint(A).senders.open_count(), timeouts(&net)), (0, 0));
         net.heal();
         let key = net.submit_on(A, B, channel, MSS);
         net.run_until_idle(Dur::from_ms(100));
@@ -142,6 +142,9 @@ fn connections_that_are_over_leave_nothing() {
     }
     net.ledger().assert_all_done();
     let (sender, receiver) = (net.endpoint(A), net.endpoint(B));
-    assert_eq!((sender.by_id.len(), sender.senders.len(), sender.messages), (0, 3, 0));
+    assert_eq!(
+        (sender.senders.open_count(), sender.senders.slots().len(), sender.messages),
+        (0, 3, 0)
+    );
     assert_eq!(receiver.receivers.memory(A), (0, 3, 1));
 }

@@ -60,7 +60,8 @@ fn reordered(config: Config, late: &'static [u64], lost: &'static [u64]) -> Net<
     net.fault(move |sent| {
         let number = sent.pkt.span.offset / MSS;
         let first = sent.pkt.src == A
-            && Repeat::of(Repr::parse(sent.pkt.header()).unwrap().control) == Repeat::No;
+            && Retransmission::of(Repr::parse(sent.pkt.header()).unwrap().control)
+                == Retransmission::No;
         match first {
             true if late.contains(&number) => Verdict::Delay(SERIALIZATION * 5 + Dur(1)),
             true if lost.contains(&number) => Verdict::Drop,

@@ -13,9 +13,9 @@ use testkit::{Bottleneck, Link, Net, Seen, Verdict};
 use units::{Dur, HostId, Rate, Time};
 use wire::tcp::Repr;
 
-use super::Tcp;
-use super::config::{Config, Recovery};
-use super::rule::{RuleConfig, cubic};
+use crate::tcp::Tcp;
+use crate::tcp::config::{Config, Recovery};
+use crate::tcp::rule::{RuleConfig, cubic};
 
 const A: HostId = HostId(0);
 const B: HostId = HostId(1);
@@ -87,8 +87,8 @@ fn repair(config: Config, segments: u64, lost: &[u64]) -> Repair {
         if let (Some((since, until)), None) = (began, end)
             && acked.get() >= until
         {
-            let slot = *net.endpoint(A).by_id.values().next().unwrap();
-            let threshold = net.endpoint(A).senders[slot as usize].window().ssthresh();
+            let sender = net.endpoint(A).senders.iter().next().unwrap();
+            let threshold = sender.window().ssthresh();
             end = Some((net.now().since(since).as_us_f64() / RTT.as_us_f64(), threshold));
         }
     }

@@ -7,7 +7,7 @@ mod phases;
 
 use endpoint::{Draw, Endpoint, Purpose};
 use testkit::{Link, Net, Sent, Verdict, conformance, fault};
-use units::{Dur, Rate};
+use units::{Dur, HostId, Rate};
 
 use super::*;
 use crate::rto::RtoConfig;

@@ -1,11 +1,18 @@
 //! NewReno on the pair harness: the invariants of specs/tcp.md, section 13, and the conformance
 //! suite. Times are exact: 10 Gb/s, 5 us one way, segments of 1000 + 40 bytes.
 
+mod handshake;
+mod invariants;
+mod linux;
+mod reordering;
+mod script;
+mod traces;
+
 use endpoint::{Draw, Effect, Endpoint, Stat, UNBOUNDED, Why};
 use testkit::{Bottleneck, Link, Net, Sent, Star, Verdict, conformance, fault};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
-use super::repeat::Repeat;
+use super::retransmission::Retransmission;
 use super::sender::Sender;
 use super::window::Phase;
 use super::*;
@@ -40,8 +47,8 @@ fn pair(config: Config) -> Net<Tcp> {
 impl Tcp {
     /// The only sender.
     fn only(&self) -> &Sender {
-        assert_eq!(self.by_id.len(), 1);
-        self.by_id.values().map(|&slot| &self.senders[slot as usize]).next().unwrap()
+        assert_eq!(self.senders.open_count(), 1);
+        self.senders.iter().next().unwrap()
     }
 }
 
@@ -258,7 +265,7 @@ fn t7_timeouts_double_up_to_the_maximum_and_then_the_message_fails() {
     let gaps: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(gaps, [1, 2, 4, 8, 16, 30, 30]);
     assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
-    assert_eq!(net.endpoint(A).by_id.len(), 0);
+    assert_eq!(net.endpoint(A).senders.open_count(), 0);
 }
 
 const CAUSES: [Stat; 4] =
@@ -310,10 +317,11 @@ fn i10_causes_add_up_to_the_timeouts() {
         net.run_until_idle(Dur::from_ms(60_000));
         let caused = CAUSES.map(|cause| net.stat(A, cause));
         let says = |wanted| {
-            let repeat = |sent: &Sent| Repeat::of(Repr::parse(sent.pkt.header()).unwrap().control);
+            let repeat =
+                |sent: &Sent| Retransmission::of(Repr::parse(sent.pkt.header()).unwrap().control);
             data(&net).filter(|sent| repeat(sent) == wanted).count() as u64
         };
-        let told = says(Repeat::Timeout);
+        let told = says(Retransmission::Timeout);
         assert_eq!((caused.iter().sum::<u64>(), told), (timeouts(&net), timeouts(&net)));
         assert!(caused.iter().all(|&n| n > 0), "{caused:?}");
         let spurious = net.stat(B, Stat::SpuriousTimeout);
@@ -424,7 +432,9 @@ fn the_cap_bounds_what_is_in_flight_and_what_is_halved() {
     net.fault(fault::drop_data(A, &[60]));
     net.submit(A, B, UNBOUNDED);
     run_until(&mut net, |net| {
-        assert!(net.endpoint(A).by_id.is_empty() || net.endpoint(A).only().flight() <= 6 * MSS);
+        assert!(
+            net.endpoint(A).senders.open_count() == 0 || net.endpoint(A).only().flight() <= 6 * MSS
+        );
         net.stat(A, Stat::FastRetransmit) == 1
     });
     assert_eq!(net.endpoint(A).only().window().ssthresh(), 3.0, "half of 6, not of cwnd");
@@ -574,7 +584,7 @@ fn an_idle_connection_restarts_from_the_initial_window() {
         net.submit_on(A, B, 1, 100 * MSS);
         net.run_until(Time::ZERO + Dur::from_ms(50));
         net.submit_on(A, B, 1, MSS);
-        assert_eq!(net.endpoint(A).by_id.len(), 1, "the same connection");
+        assert_eq!(net.endpoint(A).senders.open_count(), 1, "the same connection");
         net.endpoint(A).only().window().cwnd()
     };
     assert_eq!(cwnd_after_idle(IdleRestart::InitialWindow), 10.0);
@@ -745,9 +755,6 @@ fn impossible_configurations_are_named() {
     let rto = crate::rto::RtoConfig { min: Dur::from_ms(2_000), ..good.rto };
     assert_eq!(error(Config { rto, ..good }), "rto.min 2s is above rto.max 1s");
 }
-
-mod handshake;
-mod reordering;
 
 /// Configurations that differ in every switch.
 fn variants() -> [Config; 13] {

@@ -4,14 +4,14 @@ use endpoint::{Effect, Effects, Stat, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
-use super::config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo};
-use super::ictcp;
-use super::repeat::Repeat;
-use super::rr;
-use super::rule::{RuleConfig, State, cubic, dctcp};
-use super::sender::{Identity, Incoming, Sender, Timer};
-use super::timestamps;
-use super::window::Phase;
+use crate::tcp::config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo};
+use crate::tcp::ictcp;
+use crate::tcp::retransmission::Retransmission;
+use crate::tcp::rr;
+use crate::tcp::rule::{RuleConfig, State, cubic, dctcp};
+use crate::tcp::sender::{Identity, Incoming, Sender, Timer};
+use crate::tcp::timestamps;
+use crate::tcp::window::Phase;
 
 const MSS: u64 = 1000;
 
@@ -241,7 +241,7 @@ fn an_acknowledgement_before_the_retransmission_makes_a_fast_retransmit_spurious
         let counted = |e: &&Effect| **e == Effect::CountFor(Stat::SpuriousFastRetransmit, MsgId(0));
         assert_eq!(s.fx.as_slice().iter().filter(counted).count(), spurious);
         let next = s.sender.next_segment(&s.config, s.now).unwrap();
-        assert_eq!(Repeat::of(next.control), Repeat::No, "it is new");
+        assert_eq!(Retransmission::of(next.control), Retransmission::No, "it is new");
     }
 }
 

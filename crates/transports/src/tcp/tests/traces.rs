@@ -21,10 +21,10 @@ use testkit::{Bottleneck, Link, Net, Seen, fault};
 use units::{Dur, HostId, Rate};
 use wire::tcp::{Control, Repr};
 
-use super::Tcp;
-use super::config::{Config, Recovery};
-use super::window::Phase;
 use crate::rto::RtoConfig;
+use crate::tcp::Tcp;
+use crate::tcp::config::{Config, Recovery};
+use crate::tcp::window::Phase;
 
 const A: HostId = HostId(0);
 const B: HostId = HostId(1);
@@ -139,8 +139,8 @@ impl Trace {
 
     /// Note beside the last line where the sender stands now, if that has changed.
     fn note_phase(&mut self) {
-        let Some(&slot) = self.net.endpoint(A).by_id.values().next() else { return };
-        let window = self.net.endpoint(A).senders[slot as usize].window();
+        let Some(sender) = self.net.endpoint(A).senders.iter().next() else { return };
+        let window = sender.window();
         if window.phase() != self.phase {
             self.phase = window.phase();
             let hundredths = |x: f64| (100.0 * x).round() / 100.0;

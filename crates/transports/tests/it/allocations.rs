@@ -1,5 +1,5 @@
-//! No transport allocates per packet once it is warm. In a binary of its own, because counting
-//! takes a global allocator; it counts per thread.
+//! No transport allocates per packet once it is warm. Counting takes a global allocator, which
+//! counts per thread.
 
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
@@ -53,7 +53,8 @@ fn ictcp_allocates_nothing_per_packet() {
 fn rdma_allocates_nothing_per_packet() {
     let lossy = |config: rdma::Config| {
         let rto = RtoConfig { min: Dur::from_ms(1), initial: Dur::from_ms(1), ..config.rto };
-        // Rates come back sooner so: what is under way has been as much as it gets by the end of the warm-up.
+        // Rates come back sooner so: what is under way has been as much as it gets by the end of
+        // the warm-up.
         rdma::Config { rto, timeouts_max: 100, recompute_gap: true, ..config }
     };
     let each_packet = rdma::Config::roce(1024, rdma::RuleConfig::Unlimited);

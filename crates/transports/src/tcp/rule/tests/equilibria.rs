@@ -5,9 +5,9 @@
 use endpoint::{Draw, Purpose};
 use units::{Dur, Time};
 
-use super::{Acked, RuleConfig, Standing, State, lia, seconds};
 use crate::mptcp::coupling;
 use crate::tcp::config::Increase;
+use crate::tcp::rule::{Acked, RuleConfig, Standing, State, lia, seconds};
 
 #[derive(Clone, Copy)]
 struct Path {
@@ -115,7 +115,7 @@ fn olia_gets_what_a_tcp_gets_on_the_best_path_from_the_best_paths() {
 /// TCP's, with 1/sqrt(n) n^(3/4) times that (windows go by the square root of the weight).
 #[test]
 fn uncoupled_subflows_get_as_many_tcps_and_weighted_ones_their_weight() {
-    use super::ewtcp::Weight::{InverseRoot, InverseSquare};
+    use crate::tcp::rule::ewtcp::Weight::{InverseRoot, InverseSquare};
     let paths = vec![path(100, 0.001); 4];
     for (config, tcps) in [
         (RuleConfig::NewReno, 4.0),

@@ -1,5 +1,5 @@
 //! Invariants T1 to T15 of specs/tcp.md, section 13, for every congestion-control rule and every
-//! recovery. T5, T9, T12 and T13, which are about some of them, are in `tests.rs`; T9, T10 and T13 on a
+//! recovery. T5, T9, T12 and T13, which are about some of them, are in `mod.rs`; T9, T10 and T13 on a
 //! fabric are among the tests of `scenario`. 10 Gb/s, segments of 1000 + 40 bytes, a round trip of 2 ms
 //! unless said otherwise.
 
@@ -11,12 +11,12 @@ use testkit::{Link, Net, Seen, Verdict, fault};
 use units::{Dur, HostId, Rate, Time};
 use wire::tcp::Repr;
 
-use super::Tcp;
-use super::config::{Config, Recovery, Reduces};
-use super::rule::{RuleConfig, bic, cubic, dctcp, fast, htcp};
-use super::sender::Sender;
-use super::window::Phase;
 use crate::rto::RtoConfig;
+use crate::tcp::Tcp;
+use crate::tcp::config::{Config, Recovery, Reduces};
+use crate::tcp::rule::{RuleConfig, bic, cubic, dctcp, fast, htcp};
+use crate::tcp::sender::Sender;
+use crate::tcp::window::Phase;
 
 const A: HostId = HostId(0);
 const B: HostId = HostId(1);
@@ -69,8 +69,8 @@ fn pair(config: Config) -> Net<Tcp> {
 /// The sender of the only connection.
 fn sender(net: &Net<Tcp>) -> &Sender {
     let tcp = net.endpoint(A);
-    assert_eq!(tcp.by_id.len(), 1);
-    tcp.by_id.values().map(|&slot| &tcp.senders[slot as usize]).next().unwrap()
+    assert_eq!(tcp.senders.open_count(), 1);
+    tcp.senders.iter().next().unwrap()
 }
 
 fn stat(net: &Net<Tcp>, stat: Stat) -> u64 {

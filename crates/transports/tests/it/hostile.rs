@@ -1,0 +1,133 @@
+//! Every kind of endpoint on drawn networks ([`testkit::hostile`]): a few seeds here, as many as
+//! `TRIMLINE_HOSTILE_SEEDS` says elsewhere, from `TRIMLINE_HOSTILE_FIRST` on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use endpoint::{Cx, Draw, Effects, Endpoint, Flags, MsgId, NetView, Packet, Purpose, Span, Stat};
+use testkit::Star;
+use testkit::hostile::{self, Subject};
+use trimline_transports::{ndp, tcp};
+use units::{Dur, HostId, Rate, Time};
+
+use crate::subjects;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Try each kind with each seed, and then say which have failed.
+fn try_all(run: impl Fn(&Subject<'_>, u64)) {
+    let first = number("TRIMLINE_HOSTILE_FIRST", 1);
+    let seeds = first..first + number("TRIMLINE_HOSTILE_SEEDS", 20);
+    let mut failed = Vec::new();
+    subjects::each(|subject| {
+        for seed in seeds.clone() {
+            if catch_unwind(AssertUnwindSafe(|| run(subject, seed))).is_err() {
+                failed.push(format!("{} {seed}", subject.name));
+            }
+        }
+    });
+    assert!(failed.is_empty(), "{} runs failed: {failed:?}", failed.len());
+}
+
+/// By how many bytes the heap of this thread grows.
+fn growth(run: &mut dyn FnMut()) -> u64 {
+    let mut result = Ok(());
+    // The counter does not survive a panic.
+    let count = allocation_counter::measure(|| result = catch_unwind(AssertUnwindSafe(&mut *run)));
+    result.unwrap_or_else(|panic| resume_unwind(panic));
+    u64::try_from(count.bytes_current).unwrap_or(0)
+}
+
+#[test]
+fn honest_networks_deliver_everything_once() {
+    try_all(hostile::honest);
+}
+
+#[test]
+fn no_altered_packet_makes_an_endpoint_panic_grow_or_lie() {
+    try_all(|subject, seed| {
+        hostile::altered(subject, seed, growth);
+    });
+}
+
+/// By how many bytes `endpoint`, and what it wants done, grows with packets of host 1, all at one
+/// time; and how many of them it rejects.
+fn flooded(mut endpoint: impl Endpoint, count: u64, packet: impl Fn(u64) -> Packet) -> (u64, u64) {
+    let me = HostId(0);
+    let routes = Star::new(4, Dur::from_us(20));
+    let net =
+        NetView { me, nics: &[Rate(10_000_000_000)], mtu: 9064, whole: true, routes: &routes };
+    let draw = Draw::new(1, Purpose::new("hostile host"), 0);
+    let (mut fx, mut rejected, now) = (Effects::new(), 0, Time::ZERO);
+    let held = growth(&mut || {
+        for n in 0..count {
+            let mut cx = Cx { now, rx_at: now, me, room: u64::MAX, net: &net, draw, fx: &mut fx };
+            endpoint.on_packet(&mut cx, &packet(n));
+            let no = |effect: &&_| **effect == endpoint::Effect::Count(Stat::Rejected);
+            rejected += fx.as_slice().iter().filter(no).count() as u64;
+            fx.clear();
+        }
+    });
+    (held, rejected)
+}
+
+fn ndp_data(n: u64, seq: u32, flags: Flags) -> Packet {
+    let kind = wire::ndp::Kind::Data(wire::ndp::Data {
+        seq,
+        syn: true,
+        last: false,
+        retransmission: false,
+        chopped: false,
+        prio: 0,
+        len: 9000,
+        pacer_echo: None,
+    });
+    let header = wire::ndp::Repr { connection: n, kind }.to_bytes();
+    let span = Span { msg: MsgId(n), offset: u64::from(seq) * 9000, len: 9000 };
+    let (src, proto, hdr_len) = (HostId(1), wire::ndp::PROTOCOL, header.len() as u8);
+    let mut pkt = Packet { src, proto, flags, span, hdr_len, wire_len: 9064, ..Packet::EMPTY };
+    pkt.hdr[..header.len()].copy_from_slice(&header);
+    pkt
+}
+
+/// 72 bytes claimed 128 KiB: data that said that it was control, with a number far ahead.
+#[test]
+fn a_number_far_ahead_claims_no_memory_at_an_ndp_receiver() {
+    let host = || ndp::Ndp::new(ndp::Config::paper(9000)).unwrap();
+    let far = (1 << 20) - 1;
+    let (held, rejected) = flooded(host(), 1000, |n| ndp_data(n, far, Flags::CONTROL));
+    assert_eq!(rejected, 1000, "data is no control packet");
+    assert!(held < 1 << 10, "{held} bytes");
+    let (held, _) = flooded(host(), 1000, |n| ndp_data(n, far, Flags(0)));
+    assert!(held < 1000 << 10, "{held} bytes for data that came");
+    let (held, rejected) = flooded(host(), 1000, |n| ndp_data(n, 4000, Flags(0)));
+    assert!(rejected == 0 && held < 2000 << 10, "{held} bytes for data that came");
+}
+
+/// Without a handshake, any segment opens a connection.
+#[test]
+fn a_flood_of_segments_opens_a_bounded_number_of_connections() {
+    let segment = |n: u64| {
+        let header = wire::tcp::Repr {
+            src_port: 0x8000 | (n >> 15) as u16,
+            dst_port: (n & 0x7fff) as u16,
+            seq: 1,
+            ack: 0,
+            control: wire::tcp::Control::ACK,
+            window: 0,
+            sack: wire::tcp::SackBlocks::NONE,
+            timestamps: None,
+        };
+        let span = Span { msg: MsgId(n), offset: 1, len: 1 };
+        let (src, proto) = (HostId(1), wire::tcp::PROTO);
+        let mut pkt = Packet { src, proto, span, wire_len: 41, ..Packet::EMPTY };
+        header.emit(&mut pkt.hdr).unwrap();
+        pkt.hdr_len = header.buffer_len() as u8;
+        pkt
+    };
+    let host = tcp::Tcp::new(tcp::Config::linux_datacenter(1000)).unwrap();
+    let (held, rejected) = flooded(host, 100_000, segment);
+    assert_eq!(rejected, 100_000 - (1 << 16), "65536 of one peer");
+    assert!(held < 64 << 20, "{held} bytes");
+}

@@ -1,0 +1,5 @@
+//! Integration tests of the transports, in one binary.
+
+mod allocations;
+mod hostile;
+mod subjects;
