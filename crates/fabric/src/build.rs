@@ -1,5 +1,5 @@
-//! How partitions are built: which ports they have, where links between them end, and how wide their
-//! slots are.
+//! How partitions are built: which ports they have, where links between them end, and how wide
+//! their slots are.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use crate::events::{EventQueue, Ranks};
 use crate::faults::Script;
 use crate::hosts::Hosts;
 use crate::link_state::LinkState;
-use crate::links::{Elsewhere, Links, Plan, Switch};
+use crate::links::{Links, Plan};
 use crate::network::{Lengths, Network};
 use crate::partition::Partition;
 use crate::pfc::Pfc;
 use crate::port::{FarEnd, Port};
 use crate::route::Leg;
+use crate::switch::{Elsewhere, Switch};
 use crate::topology::{Link, Node, Topology};
 use crate::wheel::Span;
 use crate::world::World;
@@ -233,8 +234,8 @@ fn ports(
     ports
 }
 
-/// What no packet is shorter than, bytes, for all that is known: the shortest Ethernet frame, the headers of some
-/// transport, or what is left of a packet that a queue trims.
+/// What no packet is shorter than, bytes, for all that is known: the shortest Ethernet frame, the
+/// headers of some transport, or what is left of a packet that a queue trims.
 fn shortest(config: &Config) -> u16 {
     let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
     let headers = config.carriages.iter().map(|carriage| carriage.framing.overhead);
@@ -243,8 +244,8 @@ fn shortest(config: &Config) -> u16 {
 
 const SHORTEST: u16 = 64;
 
-/// How far apart events are on links of these `rates`, with packets no shorter than `shortest`, and where the
-/// shortest signal between applications takes `signals`.
+/// How far apart events are on links of these `rates`, with packets no shorter than `shortest`, and
+/// where the shortest signal between applications takes `signals`.
 fn span(
     topology: &Topology,
     rates: &[RangeInclusive<Rate>],

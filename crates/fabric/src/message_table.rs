@@ -1,7 +1,7 @@
-//! The run's book of messages, from submission to completion: what one end says is held against what
-//! the other said. Hosts own the rest of a message's state (`host`, `reassembly`); what they say is
-//! collected while partitions run, and entered here in an order that does not depend on how the
-//! fabric is cut.
+//! The run's book of messages, from submission to completion: what one end says is held against
+//! what the other said. Hosts own the rest of a message's state (`host`, `reassembly`); what they
+//! say is collected while partitions run, and entered here in an order that does not depend on how
+//! the fabric is cut.
 
 use endpoint::{MessageRecord, UNBOUNDED};
 use hashbrown::HashMap;

@@ -1,8 +1,8 @@
 //! How a fabric is cut into partitions that are simulated in parallel.
 //!
-//! Hosts stay with their ToR (or relay), and whole pods together where there are enough of them; aggregation
-//! switches go with their pod or, like core switches, are dealt out in equal blocks. What crosses
-//! the cut is then only links between switches.
+//! Hosts stay with their ToR (or relay), and whole pods together where there are enough of them;
+//! aggregation switches go with their pod or, like core switches, are dealt out in equal blocks.
+//! What crosses the cut is then only links between switches.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -27,8 +27,8 @@ const LOOKAHEAD_MIN: Dur = Dur::from_ns(100);
 
 impl Partitioning {
     /// At most `wanted` parts; fewer where the fabric has no more to cut, and one where some link
-    /// across the cut, or a signal between applications (the shortest takes `signals`), is too quick.
-    /// `rates` are those of each link during the run.
+    /// across the cut, or a signal between applications (the shortest takes `signals`), is too
+    /// quick. `rates` are those of each link during the run.
     pub(crate) fn new(
         topology: &Topology,
         rates: &[RangeInclusive<Rate>],

@@ -342,8 +342,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         }
     }
 
-    /// When the next event comes; while packets are about, perhaps a time before that. All hosts are asked only if
-    /// none are.
+    /// When the next event comes; while packets are about, perhaps a time before that. All hosts
+    /// are asked only if none are.
     fn next_event(&self) -> Time {
         let silent = self.parts().all(Partition::is_silent);
         let next = self.parts().map(|part| match silent {
@@ -432,8 +432,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         self.take_violations();
     }
 
-    /// Where nothing waits in switches any more, nothing may be paused. (Where packets do wait, the run was stopped, or
-    /// they wait for one another: [`Outcome::deadlock`].)
+    /// Where nothing waits in switches any more, nothing may be paused. (Where packets do wait, the
+    /// run was stopped, or they wait for one another: [`Outcome::deadlock`].)
     fn check_resumed(&mut self) {
         if self.networks().all(Network::is_calm) {
             self.parts_mut().for_each(|part| part.network_mut().check_resumed());
