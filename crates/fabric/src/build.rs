@@ -28,15 +28,15 @@ use crate::world::World;
 /// Packets in flight at a time, per host: more than there mostly are.
 const PACKETS_PER_HOST: usize = 64;
 
-/// Where a link from one part to another ends.
+/// Where a link from one partition to another ends.
 struct ReceivingEnd {
     link: u32,
     from: u32,
     at: Elsewhere,
 }
 
-/// The links across the cut, in order. Within its part, a receiving end comes after all ports that
-/// transmit.
+/// The links across the cut, in order. Within its partition, a receiving end comes after all ports
+/// that transmit.
 fn receiving_ends(world: &World) -> Vec<ReceivingEnd> {
     let World { topology, partitioning, .. } = world;
     let owners = |link: &Link| {
@@ -58,7 +58,7 @@ fn receiving_ends(world: &World) -> Vec<ReceivingEnd> {
     ends
 }
 
-/// What all parts are built from.
+/// What all partitions are built from.
 pub(crate) struct Common {
     ranks: Ranks,
     ends: Vec<ReceivingEnd>,
@@ -154,7 +154,7 @@ pub(crate) fn partition<'o, const WATCHED: bool>(
     Partition::new(Hosts::new(world, mine.start, hosts), network)
 }
 
-/// The switches of a part. Their ports come in the order of their links, after those of hosts.
+/// The switches of a partition. Their ports come in the order of their links, after those of hosts.
 fn switches(world: &World, index: u32) -> Vec<Switch> {
     let World { topology, partitioning, .. } = world;
     let mut next = partitioning.hosts(index).len() as u32;

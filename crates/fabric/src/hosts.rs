@@ -56,7 +56,7 @@ struct Host {
     /// Signals sent so far.
     signals: u64,
     next_id: MsgId,
-    /// MessageTable that the endpoint had no room for.
+    /// Messages that the endpoint had no room for.
     backlog: VecDeque<Msg>,
     /// What the application's event is scheduled for.
     app_at: Time,

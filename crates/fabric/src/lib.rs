@@ -2,7 +2,7 @@
 //! switches.
 //!
 //! [`Topology`] says what is joined to what, [`Config`] how it behaves, [`Sim`] runs it and
-//! [`Outcome`] says what happened. MessageTable and packets are reported to an `Observer` on the
+//! [`Outcome`] says what happened. Messages and packets are reported to an `Observer` on the
 //! way.
 //!
 //! Deliberately absent: any named transport, files, wall-clock time.

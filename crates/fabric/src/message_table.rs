@@ -23,7 +23,7 @@ pub(crate) enum MessageEvent {
     Failed,
 }
 
-/// MessageEvent of a message.
+/// What one end says of a message, and when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     pub(crate) at: Time,

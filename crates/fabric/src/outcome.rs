@@ -16,9 +16,9 @@ pub struct Progress {
     pub now: Time,
     /// Events so far.
     pub events: u64,
-    /// MessageTable submitted so far.
+    /// Messages submitted so far.
     pub submitted: u64,
-    /// MessageTable delivered so far.
+    /// Messages delivered so far.
     pub delivered: u64,
 }
 
@@ -88,11 +88,11 @@ pub struct Counters {
     pub marked: u64,
     /// What the transports counted, by [`Stat`].
     pub stats: [u64; Stat::COUNT],
-    /// MessageTable submitted.
+    /// Messages submitted.
     pub submitted: u64,
-    /// MessageTable delivered whole.
+    /// Messages delivered whole.
     pub delivered: u64,
-    /// MessageTable that failed.
+    /// Messages that failed.
     pub failed: u64,
 }
 
@@ -237,7 +237,7 @@ pub struct Sample {
     pub queue_bytes: QueueBytes,
     /// Payload bytes placed since the start.
     pub placed_bytes: u64,
-    /// MessageTable submitted and not yet delivered or failed.
+    /// Messages submitted and not yet delivered or failed.
     pub messages_in_flight: u64,
     /// Bytes transmitted since the start, by the height ([`crate::Tier::height`]) of the links'
     /// upper ends: those at a ToR, an aggregation switch, a core switch.

@@ -2,10 +2,10 @@
 //! receiving end the count of what arrived. Both are one [`Port`], except where a link crosses from
 //! one partition to another: then each partition has one, and uses its half.
 //!
-//! No other entity reads a port's state, so departures need no events: [`Port::replay`] works out, when
-//! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
-//! event per packet, which also touches the port, so nothing is ever late. Where the far end is in
-//! another partition, the port is touched when a round ends (`Links::finish_round`).
+//! No other entity reads a port's state, so departures need no events: [`Port::replay`] works out,
+//! when the port is next touched, what it has sent in the meantime. The arrival at the far end
+//! needs one event per packet, which also touches the port, so nothing is ever late. Where the far
+//! end is in another partition, the port is touched when a round ends (`Links::finish_round`).
 //!
 //! Where somebody else does read it (the ports of a switch share memory), hears it (flow control)
 //! or a departure does something to a packet (it is marked as it leaves), departures are events:

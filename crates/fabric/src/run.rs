@@ -212,7 +212,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         }
     }
 
-    /// Let all parts handle everything before `until`.
+    /// Let all partitions handle everything before `until`.
     fn run_parts(&mut self, until: Time) {
         if let Some(rounds) = &self.rounds {
             if rounds.run(&mut self.loops, until).is_err() {
@@ -240,7 +240,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         }
     }
 
-    /// The first part keeps the observer while it runs alone.
+    /// The first partition keeps the observer while it runs alone.
     fn lend_observer(&mut self) {
         if let [only] = &mut self.loops[..] {
             only.part_mut().network_mut().lend(self.observer.take());

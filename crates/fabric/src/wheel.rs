@@ -62,8 +62,8 @@ struct Entry {
 
 const NOTHING: Entry = Entry { since: 0, event: EventId::NOTHING };
 
-/// Entries are handed out in chunks of this many. Those that have just been emptied are filled first,
-/// so that what is in use stays near.
+/// Entries are handed out in chunks of this many. Those that have just been emptied are filled
+/// first, so that what is in use stays near.
 const CHUNK: u32 = 10;
 const NIL: u32 = u32::MAX;
 

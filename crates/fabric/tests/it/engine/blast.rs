@@ -199,7 +199,7 @@ pub(crate) fn lossless() -> [(QueueSpec, PfcSpec); 2] {
     ]
 }
 
-/// Class 0 in a small NDP queue, class 1 in a Partitioning-Payload queue.
+/// Class 0 in a small NDP queue, class 1 in a Cut-Payload queue.
 pub(crate) fn fair() -> QueueSpec {
     let cut_payload = CutPayloadSpec {
         capacity: Capacity::Bytes(6_000),
