@@ -49,7 +49,7 @@ bench:
 	cargo build --profile fast --locked -p trimline
 	target/fast/trimline bench
 
-FUZZ_TARGETS = scenario workload headers p4
+FUZZ_TARGETS = scenario workload headers p4 hostile
 
 fuzz:
 	for target in $(FUZZ_TARGETS); do \

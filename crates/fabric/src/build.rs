@@ -1,5 +1,5 @@
-//! How partitions are built: which ports they have, where links between them end, and how wide their
-//! slots are.
+//! How partitions are built: which ports they have, where links between them end, and how wide
+//! their slots are.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use crate::events::{EventQueue, Ranks};
 use crate::faults::Script;
 use crate::hosts::Hosts;
 use crate::link_state::LinkState;
-use crate::links::{Elsewhere, Links, Plan, Switch};
+use crate::links::{Links, Plan};
 use crate::network::{Lengths, Network};
 use crate::partition::Partition;
 use crate::pfc::Pfc;
 use crate::port::{FarEnd, Port};
 use crate::route::Leg;
+use crate::switch::{Elsewhere, Switch};
 use crate::topology::{Link, Node, Topology};
 use crate::wheel::Span;
 use crate::world::World;
@@ -27,15 +28,15 @@ use crate::world::World;
 /// Packets in flight at a time, per host: more than there mostly are.
 const PACKETS_PER_HOST: usize = 64;
 
-/// Where a link from one part to another ends.
+/// Where a link from one partition to another ends.
 struct ReceivingEnd {
     link: u32,
     from: u32,
     at: Elsewhere,
 }
 
-/// The links across the cut, in order. Within its part, a receiving end comes after all ports that
-/// transmit.
+/// The links across the cut, in order. Within its partition, a receiving end comes after all ports
+/// that transmit.
 fn receiving_ends(world: &World) -> Vec<ReceivingEnd> {
     let World { topology, partitioning, .. } = world;
     let owners = |link: &Link| {
@@ -57,7 +58,7 @@ fn receiving_ends(world: &World) -> Vec<ReceivingEnd> {
     ends
 }
 
-/// What all parts are built from.
+/// What all partitions are built from.
 pub(crate) struct Common {
     ranks: Ranks,
     ends: Vec<ReceivingEnd>,
@@ -153,7 +154,7 @@ pub(crate) fn partition<'o, const WATCHED: bool>(
     Partition::new(Hosts::new(world, mine.start, hosts), network)
 }
 
-/// The switches of a part. Their ports come in the order of their links, after those of hosts.
+/// The switches of a partition. Their ports come in the order of their links, after those of hosts.
 fn switches(world: &World, index: u32) -> Vec<Switch> {
     let World { topology, partitioning, .. } = world;
     let mut next = partitioning.hosts(index).len() as u32;
@@ -233,8 +234,8 @@ fn ports(
     ports
 }
 
-/// What no packet is shorter than, bytes, for all that is known: the shortest Ethernet frame, the headers of some
-/// transport, or what is left of a packet that a queue trims.
+/// What no packet is shorter than, bytes, for all that is known: the shortest Ethernet frame, the
+/// headers of some transport, or what is left of a packet that a queue trims.
 fn shortest(config: &Config) -> u16 {
     let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
     let headers = config.carriages.iter().map(|carriage| carriage.framing.overhead);
@@ -243,8 +244,8 @@ fn shortest(config: &Config) -> u16 {
 
 const SHORTEST: u16 = 64;
 
-/// How far apart events are on links of these `rates`, with packets no shorter than `shortest`, and where the
-/// shortest signal between applications takes `signals`.
+/// How far apart events are on links of these `rates`, with packets no shorter than `shortest`, and
+/// where the shortest signal between applications takes `signals`.
 fn span(
     topology: &Topology,
     rates: &[RangeInclusive<Rate>],

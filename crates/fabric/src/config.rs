@@ -62,7 +62,7 @@ pub struct Fault {
     pub link: u32,
     /// What.
     pub action: FaultAction,
-    /// Whether switches and hosts hear of its beginning and its end, each
+    /// Whether switches and hosts learn of its beginning and its end, each
     /// [`Config::reroute_after`] later: in between, ECMP groups and path lists leave the link out.
     pub announced: bool,
 }
@@ -86,39 +86,41 @@ pub enum FaultAction {
     /// Not a fault but the end of every [`FaultAction::Down`] of the link, its failure from the
     /// start included. [`Fault::until`] means nothing.
     Up,
-    /// Packets whose transmission begins are sent at this rate, not zero, instead of the link's own.
+    /// Packets whose transmission begins are sent at this rate, not zero, instead of the link's
+    /// own.
     Rate(Rate),
     /// Each packet that arrives is lost with this probability, from 0 to 1, independently.
     Loss(f64),
 }
 
-/// What ports do about priority flow control (IEEE 802.1Qbb) beside sending and obeying its frames. Means
-/// something where the queue is [`QueueSpec::Lossless`].
+/// What ports do about priority flow control (IEEE 802.1Qbb) beside sending and obeying its frames.
+/// Means something where the queue is [`QueueSpec::Lossless`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PfcSpec {
     /// How long a frame stops a class.
     pub pause: Pause,
     /// What is done about a class that has been paused for too long.
     pub watchdog: Option<Watchdog>,
-    /// Ports that have been paused for longer than this and wait for one another are a deadlock. `None`: only
-    /// those are that still do when nothing is left to happen.
+    /// Ports that have been paused for longer than this and wait for one another are a deadlock.
+    /// `None`: only those are that still do when nothing is left to happen.
     pub deadlock_after: Option<Dur>,
 }
 
 /// How long a PFC frame stops a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pause {
-    /// Until another frame resumes it: what simulators do, and switches in effect, with the longest time that
-    /// a frame can name.
+    /// Until another frame resumes it: what simulators do, and switches in effect, with the longest
+    /// time that a frame can name.
     #[default]
     UntilResume,
-    /// For so long, not zero, rounded up to quanta of 512 bit times, at most 65 535 of them, or until another frame
-    /// resumes it. While the class is to stay stopped, the frame is sent again after half of that time.
+    /// For so long, not zero, rounded up to quanta of 512 bit times, at most 65 535 of them, or
+    /// until another frame resumes it. While the class is to stay stopped, the frame is sent again
+    /// after half of that time.
     Timed(Dur),
 }
 
-/// What a switch port does about a class that has been paused for too long, until the pause is over: in a
-/// deadlock that would be for ever.
+/// What a switch port does about a class that has been paused for too long, until the pause is
+/// over: in a deadlock that would be for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watchdog {
     /// How long is too long.
@@ -157,10 +159,11 @@ pub struct Config {
     pub routing: Routing,
     /// The queue of every switch port.
     pub queue: QueueSpec,
-    /// Switch ports with another one of the same kind: the links that they transmit over, ascending.
+    /// Switch ports with another one of the same kind: the links that they transmit over,
+    /// ascending.
     pub queues_at: Vec<(u32, QueueSpec)>,
-    /// The memory that the ports of each switch share; `None`: each port has what its queue holds to
-    /// itself. With queues that drop what does not fit, drop-tail or RED.
+    /// The memory that the ports of each switch share; `None`: each port has what its queue holds
+    /// to itself. With queues that drop what does not fit, drop-tail or RED.
     pub buffer: Option<SharedBufferSpec>,
     /// Priority flow control, where queues are lossless.
     pub pfc: PfcSpec,
@@ -176,18 +179,18 @@ pub struct Config {
     pub departures: Departures,
     /// Partitions of the fabric that run in threads of their own, 1 or more. No effect on results.
     pub threads: u32,
-    /// Stop conditions are looked at every so often, at multiples of this.
+    /// Stop conditions are checked at multiples of this.
     pub grid: Dur,
     /// The run ends here at the latest.
     pub limit: Time,
     /// The run ends when more messages than this are neither delivered nor failed: an open-loop
     /// load that the network does not carry would otherwise fill the memory.
     pub open_limit: u64,
-    /// The measurement window. MessageTable submitted in it are waited for.
+    /// The measurement window. Messages submitted in it are waited for.
     pub window: (Time, Time),
     /// Sample queues and rates this often; `None`: never.
     pub sample_every: Option<Dur>,
-    /// Whether the observer hears of transports' round-trip samples. No effect on results.
+    /// Whether transports' round-trip samples are reported to the observer. No effect on results.
     pub rtts: bool,
     /// Check conservation at every grid step, not only at the end.
     pub check: bool,

@@ -114,10 +114,10 @@ impl Core {
     }
 
     /// A call or event that is one of very many. A livelock, if they are too many at one instant;
-    /// `size` things are in the fabric.
+    /// the fabric has `links` links.
     #[cold]
-    pub(crate) fn suspect(&mut self, recent: Recent, size: usize) {
-        let Some(most) = self.suspect.count(recent, size) else { return };
+    pub(crate) fn suspect(&mut self, recent: Recent, links: usize) {
+        let Some(most) = self.suspect.count(recent, links) else { return };
         if self.violated() {
             return;
         }

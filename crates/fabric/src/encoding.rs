@@ -2,9 +2,9 @@
 //! (ndp.md, section 6): a list of output ports, the label of a switch, an address per switch.
 //!
 //! The *turn* of a path is the switch at which it turns down. Turns have numbers: core switches
-//! theirs, then the aggregation switches of a pod, in every pod the same. Each form is carried in the
-//! packet's scratch, and each has tables, made from the links once and the same for the whole run: a dead
-//! link changes which paths senders choose, not where a path leads.
+//! theirs, then the aggregation switches of a pod, in every pod the same. Each form is carried in
+//! the packet's scratch, and each has tables, made from the links once and the same for the whole
+//! run: a dead link changes which paths senders choose, not where a path leads.
 
 use endpoint::Packet;
 use units::HostId;
@@ -35,7 +35,7 @@ impl Encoding {
     /// Whether a fabric can have this form.
     ///
     /// # Errors
-    /// If it is no tree of tiers, addresses would need more than 32 bits, or tables too much memory.
+    /// If it is no tree of tiers, addresses would need more than 32 bits, or tables are too large.
     pub fn check(self, topology: &Topology) -> Result<(), ConfigError> {
         let what = match &topology.shape {
             Shape::Tree => return self.check_tables(topology),
@@ -145,8 +145,8 @@ impl Tables {
     pub(crate) fn turn_back(&self, topology: &Topology, at: u32, pkt: &mut Packet) {
         match self {
             Self::None | Self::CoreLabel(_) => {}
-            // Switches note by which port a packet comes. That list, the last first, is what remains
-            // from here of the same path's way back.
+            // Switches note by which port a packet comes. That list, the last first, is what
+            // remains from here of the same path's way back.
             Self::SourceRoute => write_route(topology, at, pkt),
             Self::CoreAddress(..) => pkt.scratch[..4].rotate_left(2),
         }
@@ -186,8 +186,8 @@ fn turns(topology: &Topology) -> u32 {
     (topology.switches_of(Tier::Core) + topology.aggs).max(1)
 }
 
-/// The number of an aggregation switch as a turn, from its number within the pod. The other ToR of a
-/// dumbbell counts as the only one.
+/// The number of an aggregation switch as a turn, from its number within the pod. The other ToR of
+/// a dumbbell counts as the only one.
 fn agg_turn(topology: &Topology, agg: u32) -> u32 {
     topology.switches_of(Tier::Core) + agg
 }

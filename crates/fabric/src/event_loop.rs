@@ -2,21 +2,22 @@
 //!
 //! A packet-hop touches some ten cache lines, most of which have not been near the processor for
 //! microseconds of simulated time. A slot's events are known when it is opened, so all that they
-//! will touch is prefetched at once. First packets and the ports they come over. Then, with those at
-//! hand, the ports and hosts they go to, which are noted for when the event comes. Then endpoints.
+//! will touch is prefetched at once. First packets and the ports they come over. Then, with those
+//! at hand, the ports and hosts they go to, which are noted for when the event comes. Then
+//! endpoints.
 //!
 //! A slot is shorter than the shortest packet takes to be sent. So what happens at one port or host
 //! within it has no effect on another one, and only events of one have to be handled in order. Few
 //! slots hold two of one: most are handled as they come. That holds until a switch turns a header
 //! back, which goes from port to port in no time, or where more is shared than links (memory of a
-//! switch, an observer of packets, a link that fails): then all of a slot is sorted. Results are the
-//! same.
+//! switch, an observer of packets, a link that fails): then all of a slot is sorted. Results are
+//! the same.
 //!
 //! No slot holds a loop for ever: see [`crate::livelock`].
 
 use units::Time;
 
-use crate::events::Event;
+use crate::event::Event;
 use crate::livelock::FRESH_MAX;
 use crate::partition::Partition;
 use crate::slot::{Ahead, Lead, Onward, Sorter};

@@ -1,14 +1,15 @@
 //! What is to happen, in the order (time, kind, rank).
 //!
 //! What is scheduled once and never moves (arrivals, departures, timers that come soon) goes into a
-//! timing wheel that covers the longest frame plus its propagation; what moves or lies far
-//! ahead (other timers, applications, faults) into heaps. Without the wheel everything is in the
-//! heaps, and the run must come out the same. Events are taken out a slot at a time
-//! ([`EventQueue::open`]); what comes up within the open slot is kept apart ([`EventQueue::fresh`]).
+//! timing wheel that covers the longest frame plus its propagation; what moves or lies far ahead
+//! (other timers, applications, faults) into heaps. Without the wheel everything is in the heaps,
+//! and the run must come out the same. Events are taken out a slot at a time
+//! ([`EventQueue::open`]); what comes up within the open slot is kept apart
+//! ([`EventQueue::fresh`]).
 //!
 //! Kinds among equal times (design.md section 4, rule 2): fault, departure, arrival, timer,
-//! application. Within a kind the entity's rank decides, a seed-drawn permutation of ids, so that no
-//! link wins all ties. Kind and rank together are an event's *order*, one number.
+//! application. Within a kind the entity's rank decides, a seed-drawn permutation of ids, so that
+//! no link wins all ties. Kind and rank together are an event's *order*, one number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,96 +18,9 @@ use endpoint::{Draw, Purpose};
 use units::Time;
 
 use crate::config::Events;
+use crate::event::{Event, EventId, Kind};
 use crate::timers::IndexedHeap;
 use crate::wheel::{Span, Wheel};
-
-/// What happens, without when. Links, hosts and packets go by their numbers in this partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct EventId {
-    /// The [`Kind`] and, below [`EventId::KIND_SHIFT`], a link or host.
-    what: u32,
-    /// Of an arrival the packet, of a frame what it says.
-    pub(crate) packet: u32,
-}
-
-/// Something that happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Event {
-    pub(crate) at: Time,
-    id: EventId,
-}
-
-/// What happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Kind {
-    /// A packet arrives at the far end of a link.
-    Arrival,
-    /// A port has finished a packet.
-    Departure,
-    /// A timer or a paced transmission of a host may be due.
-    Timer,
-    /// A timer of, or a signal to, a host's application may be due.
-    App,
-    /// A frame of flow control ([`crate::pfc::Frame`]) arrives at the far end of a link.
-    Frame,
-    /// Something that flow control waits for may be due at a port.
-    Pause,
-    /// The next fault.
-    Fault,
-}
-
-impl EventId {
-    pub(crate) const NOTHING: Self = Self::new(Kind::Fault, 0, 0);
-    /// There are at most four million links.
-    const KIND_SHIFT: u32 = 29;
-
-    #[inline(always)]
-    const fn new(kind: Kind, link: u32, packet: u32) -> Self {
-        Self { what: (kind as u32) << Self::KIND_SHIFT | link, packet }
-    }
-
-    #[inline(always)]
-    pub(crate) const fn at(self, at: Time) -> Event {
-        Event { at, id: self }
-    }
-
-    #[inline(always)]
-    pub(crate) const fn is_arrival(self) -> bool {
-        self.what < 1 << Self::KIND_SHIFT
-    }
-
-    #[inline(always)]
-    pub(crate) const fn kind(self) -> Kind {
-        match self.what >> Self::KIND_SHIFT {
-            0 => Kind::Arrival,
-            1 => Kind::Departure,
-            2 => Kind::Timer,
-            3 => Kind::App,
-            4 => Kind::Frame,
-            5 => Kind::Pause,
-            _ => Kind::Fault,
-        }
-    }
-
-    /// The link or host. A host's number is that of its link, so this names a port in any case.
-    #[inline(always)]
-    pub(crate) const fn link(self) -> u32 {
-        self.what & ((1 << Self::KIND_SHIFT) - 1)
-    }
-}
-
-impl Event {
-    #[inline(always)]
-    const fn new(at: Time, kind: Kind, link: u32, packet: u32) -> Self {
-        Self { at, id: EventId::new(kind, link, packet) }
-    }
-
-    #[inline(always)]
-    pub(crate) const fn id(self) -> EventId {
-        self.id
-    }
-}
 
 /// When an event comes and what it is among those of the same time.
 pub(crate) type Key = (Time, u32);
@@ -134,7 +48,8 @@ impl Ranks {
 #[derive(Clone, Copy)]
 struct Pending {
     rank: u32,
-    /// The next `Timer` event in the wheel or the open slot; later ones may be there too and mean nothing.
+    /// The next `Timer` event in the wheel or the open slot; later ones may be there too and mean
+    /// nothing.
     near: Time,
     /// The `Timer` event in the heap.
     far: Time,
@@ -166,8 +81,8 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// For `hosts` and `links` of this partition (their numbers in the whole fabric), and slots of two to the
-    /// power of `shift` picoseconds.
+    /// For `hosts` and `links` of this partition (their numbers in the whole fabric), and slots of
+    /// two to the power of `shift` picoseconds.
     pub(crate) fn new(
         kind: Events,
         ranks: &Ranks,
@@ -222,8 +137,8 @@ impl EventQueue {
         self.fix(at, EventId::new(Kind::Frame, link, frame));
     }
 
-    /// Something that flow control waits for may be due at the port of `link` at `at`: after its departures, before
-    /// its arrivals.
+    /// Something that flow control waits for may be due at the port of `link` at `at`: after its
+    /// departures, before its arrivals.
     pub(crate) fn pause(&mut self, link: u32, at: Time) {
         self.fix(at, EventId::new(Kind::Pause, link, 0));
     }
@@ -250,10 +165,10 @@ impl EventQueue {
     /// The order of an event among those of its time.
     #[inline(always)]
     pub(crate) fn order(&self, event: Event) -> u32 {
-        if event.id.is_arrival() {
-            self.order_of_arrival(event.id)
+        if event.id().is_arrival() {
+            self.order_of_arrival(event.id())
         } else {
-            self.order_of_other(event.id)
+            self.order_of_other(event.id())
         }
     }
 
@@ -325,7 +240,8 @@ impl EventQueue {
         }
     }
 
-    /// Whether the `Timer` event of `host` at `at` is the one that counts; then it is none that is to come.
+    /// Whether the `Timer` event of `host` at `at` is the one that counts; then it is none that is
+    /// to come.
     #[inline(always)]
     pub(crate) fn wakes(&mut self, host: u32, at: Time) -> bool {
         let near = &mut self.pending[host as usize].near;
@@ -336,8 +252,8 @@ impl EventQueue {
         wakes
     }
 
-    /// Schedule `App` of `host`, or move it; [`Time::NEVER`] cancels it. One in the open slot comes even if it
-    /// has been moved.
+    /// Schedule `App` of `host`, or move it; [`Time::NEVER`] cancels it. One in the open slot comes
+    /// even if it has been moved.
     pub(crate) fn app(&mut self, host: u32, at: Time) {
         self.set(1 + self.hosts + self.pending[host as usize].rank, at);
     }
@@ -376,8 +292,8 @@ impl EventQueue {
         }
     }
 
-    /// Open the next slot with events before `until`: its events before that, in any order, go to `due`, which
-    /// is empty. False if there is no such slot.
+    /// Open the next slot with events before `until`: its events before that, in any order, go to
+    /// `due`, which is empty. False if there is no such slot.
     #[inline(always)]
     pub(crate) fn open(&mut self, until: Time, due: &mut Vec<Event>) -> bool {
         let start = self.next_at().unwrap_or(Time::NEVER);
@@ -398,8 +314,8 @@ impl EventQueue {
         while let Some((at, id)) = self.moving.peek().filter(|&(at, _)| at < self.end()) {
             self.moving.remove(id);
             let event = self.moved(id, at);
-            if event.id.kind() == Kind::Timer {
-                let pending = &mut self.pending[event.id.link() as usize];
+            if event.id().kind() == Kind::Timer {
+                let pending = &mut self.pending[event.id().link() as usize];
                 pending.far = Time::NEVER;
                 pending.near = pending.near.min(at);
             }
@@ -442,8 +358,8 @@ impl EventQueue {
 
     /// The packets that are on their way over a link.
     pub(crate) fn in_flight(&self) -> impl Iterator<Item = u32> {
-        let spilled = self.spilled.iter().map(|Reverse(event)| event.id);
-        let fresh = self.fresh.iter().map(|Reverse((_, event))| event.id);
+        let spilled = self.spilled.iter().map(|Reverse(event)| event.id());
+        let fresh = self.fresh.iter().map(|Reverse((_, event))| event.id());
         let all = self.wheel.iter().chain(spilled).chain(fresh);
         all.filter(|id| id.is_arrival()).map(|id| id.packet)
     }
@@ -464,9 +380,9 @@ mod tests {
         EventQueue::new(kind, &ranks, 0..HOSTS, 0..LINKS, SPAN, shift)
     }
 
-    /// What happens before `until`, in order. Each event has others follow from it, by what it is about and nothing
-    /// else: some in the same slot, some far ahead, some moved. `due_at`: when each host's `Timer`
-    /// and `App` are to come, as hosts know it themselves.
+    /// What happens before `until`, in order. Each event has others follow from it, by what it is
+    /// about and nothing else: some in the same slot, some far ahead, some moved. `due_at`: when
+    /// each host's `Timer` and `App` are to come, as hosts know it themselves.
     fn happen(
         queue: &mut EventQueue,
         until: Time,

@@ -1,7 +1,7 @@
 //! What is wrong with links during a run, and when the fabric learns of it.
 //!
-//! Faults last from one instant to another, and may overlap. Before the run they are worked out to a
-//! [`Script`]: per link, when its loss, its rate and what is believed of it change.
+//! Faults last from one instant to another, and may overlap. Before the run they are worked out to
+//! a [`Script`]: per link, when its loss, its rate and what is believed of it change.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn of_slow_and_lossy_links_nobody_hears_unless_announced() {
+    fn slow_and_lossy_links_are_not_known_unless_announced() {
         use Change::{Believed, Loss, Rate};
         let slow = fault(10, 30, FaultAction::Rate(SLOW));
         assert_eq!(steps(false, &[slow]), [(10, Rate(SLOW)), (30, Rate(FAST))]);

@@ -1,8 +1,9 @@
 //! Fabrics that are not trees: which ways lead from rack to rack is listed, not computed.
 //!
 //! A list holds the paths of one pair of racks (switches with hosts), shortest first, once for both
-//! directions: path `p` back is path `p` there with every link turned round, which is what a bounced
-//! header needs. A packet carries the index of its path only; each switch finds itself on it.
+//! directions: path `p` back is path `p` there with every link turned round, which is what a
+//! bounced header needs. A packet carries the index of its path only; each switch finds itself on
+//! it.
 //!
 //! Where switches choose, they go by distance: any next switch that is one link nearer.
 

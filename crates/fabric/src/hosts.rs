@@ -38,7 +38,7 @@ const APP: Purpose = Purpose::new("application");
 struct Host {
     endpoint: Box<dyn Endpoint>,
     me: HostId,
-    /// The token of the packet in service; zero if nobody asked.
+    /// The token of the packet in service; zero if it was not asked for.
     token: u32,
     nics: [Rate; 1],
     draw: Draw,
@@ -56,7 +56,7 @@ struct Host {
     /// Signals sent so far.
     signals: u64,
     next_id: MsgId,
-    /// MessageTable that the endpoint had no room for.
+    /// Messages that the endpoint had no room for.
     backlog: VecDeque<Msg>,
     /// What the application's event is scheduled for.
     app_at: Time,
@@ -297,7 +297,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         self.hosts[(at.0 - self.first) as usize].reassembly.take(key)
     }
 
-    /// A message of which something is here that nobody has asked for.
+    /// A message of which something is here that was not taken.
     pub(crate) fn leftover(&self) -> Option<MsgKey> {
         self.hosts.iter().find_map(|host| host.reassembly.leftover())
     }
@@ -464,8 +464,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         let timer = host.timers.peek().map(|(_, id)| id).filter(|_| kind == RecentKind::Timer);
         let message = of_effect.or(of_event);
         let recent = Recent { kind, host: Some(host.me), link: None, timer, message, at };
-        let size = net.size();
-        net.core_mut().suspect(recent, size);
+        let links = net.link_count();
+        net.core_mut().suspect(recent, links);
     }
 
     /// Finish what a call began: effects, applications, transmission, the next timer.
@@ -657,7 +657,11 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         let World { topology, partitioning, .. } = &*self.world;
         let least = self.hosts[h as usize].app.signal_delay().unwrap_or(Dur(u64::MAX));
         if after == Dur::ZERO || to.0 >= topology.hosts() {
-            self.host_violates(net, h, &format!("signals {to} without delay, or signals nobody"));
+            self.host_violates(
+                net,
+                h,
+                &format!("signals {to} without delay, or {to} is an unknown destination"),
+            );
             return;
         }
         let part = partitioning.host_owner(to);
@@ -709,8 +713,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         let news = MessageEvent::Submitted { dst, len, tag: note.tag, ideal, deadline };
         self.reports.push(Report { at: net.core().now(), key, news });
         self.tell(net, msg.dst, key, note);
-        // Behind one that was refused, it waits for the next `Acked` or `Failed` too. Most hosts never need
-        // a backlog, which is memory.
+        // Behind one that was refused, it waits for the next `Acked` or `Failed` too. Most hosts
+        // never need a backlog, which is memory.
         if !self.hosts[h as usize].backlog.is_empty() || !self.offer(net, h, &msg) {
             self.hosts[h as usize].backlog.push_back(msg);
         }

@@ -2,7 +2,8 @@
 //! switches.
 //!
 //! [`Topology`] says what is joined to what, [`Config`] how it behaves, [`Sim`] runs it and
-//! [`Outcome`] says what happened. MessageTable and packets are reported to an `Observer` on the way.
+//! [`Outcome`] says what happened. Messages and packets are reported to an `Observer` on the
+//! way.
 //!
 //! Deliberately absent: any named transport, files, wall-clock time.
 
@@ -12,6 +13,7 @@ mod config;
 mod core;
 mod digest;
 mod encoding;
+mod event;
 mod event_loop;
 mod events;
 mod faults;
@@ -38,6 +40,7 @@ mod shortest;
 mod sim;
 mod slab;
 mod slot;
+mod switch;
 mod telemetry;
 mod timers;
 mod topology;

@@ -132,6 +132,6 @@ impl RoutingView<'_> {
     }
 }
 
-/// How a switch, named by its index, chooses for a packet among its uplinks, in a VL2 among its next
-/// switches; the last two are its draws and how many it has made.
+/// How a switch, named by its index, chooses for a packet among its uplinks, in a VL2 among its
+/// next switches; the last two are its draws and how many it has made.
 pub(crate) type Choose = fn(&RoutingView<'_>, u32, &Packet, Draw, &mut u64) -> u32;

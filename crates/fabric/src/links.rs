@@ -15,34 +15,12 @@ use crate::outcome::Amount;
 use crate::outgoing::Outgoing;
 use crate::port::{DropCounters, FarEnd, PORT, Port};
 use crate::slab::{self, Slab};
+use crate::switch::{Elsewhere, Switch};
 use crate::telemetry;
 use crate::transit::Transit;
 
 /// An observer of the run.
 pub(crate) type Watcher<'o> = &'o mut (dyn Observer + Send);
-
-/// A switch by the numbers of its partition.
-#[derive(Clone, Copy)]
-pub(crate) struct Switch {
-    /// Its index among all switches.
-    pub(crate) number: u32,
-    /// Which digit of a host's home says whether it is below; in a graph always the first.
-    pub(crate) tier: usize,
-    /// What `Home::below` holds of the hosts below it.
-    pub(crate) below: u32,
-    /// Its first down port, its first up port, and one past the last.
-    pub(crate) down: u32,
-    pub(crate) up: u32,
-    pub(crate) end: u32,
-}
-
-/// The far end of a link to another partition.
-#[derive(Clone, Copy)]
-pub(crate) struct Elsewhere {
-    pub(crate) part: u32,
-    /// The link's number there.
-    pub(crate) link: u32,
-}
 
 /// The ports of a partition, and where they are.
 pub(crate) struct Plan {

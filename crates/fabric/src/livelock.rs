@@ -16,7 +16,7 @@ pub(crate) const CALLS_MAX: u32 = 1 << 6;
 /// Calls or events at one instant that are a livelock in the smallest fabric, where there may be
 /// many messages: an application may submit all of them at once.
 const LIVELOCK: u64 = 1 << 20;
-/// As many again for each thing in the fabric.
+/// What is added for each link of the fabric.
 const LIVELOCK_EACH: u64 = 64;
 /// The last calls or events that are kept.
 const RECENT: usize = 8;
@@ -95,10 +95,10 @@ pub(crate) struct Suspect {
 }
 
 impl Suspect {
-    /// One more call or event, of those that are counted; `size` things are in the fabric. If they
+    /// One more call or event, of those that are counted; the fabric has `links` links. If they
     /// are too many at one instant: how many that is.
     #[cold]
-    pub(crate) fn count(&mut self, recent: Recent, size: usize) -> Option<u64> {
+    pub(crate) fn count(&mut self, recent: Recent, links: usize) -> Option<u64> {
         if self.at != recent.at {
             (self.at, self.count) = (recent.at, 0);
             self.recent.clear();
@@ -108,7 +108,7 @@ impl Suspect {
             self.recent.pop_front();
         }
         self.recent.push_back(recent);
-        let most = LIVELOCK + LIVELOCK_EACH * size as u64;
+        let most = LIVELOCK + LIVELOCK_EACH * links as u64;
         (self.count > most).then_some(most)
     }
 

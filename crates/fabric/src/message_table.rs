@@ -1,7 +1,7 @@
-//! The run's book of messages, from submission to completion: what one end says is held against what
-//! the other said. Hosts own the rest of a message's state (`host`, `reassembly`); what they say is
-//! collected while partitions run, and entered here in an order that does not depend on how the
-//! fabric is cut.
+//! The run's book of messages, from submission to completion: what one end says is held against
+//! what the other said. Hosts own the rest of a message's state (`host`, `reassembly`); what they
+//! say is collected while partitions run, and entered here in an order that does not depend on how
+//! the fabric is cut.
 
 use endpoint::{MessageRecord, UNBOUNDED, Why};
 use hashbrown::HashMap;
@@ -23,7 +23,7 @@ pub(crate) enum MessageEvent {
     Failed(Why),
 }
 
-/// MessageEvent of a message.
+/// What one end says of a message, and when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     pub(crate) at: Time,

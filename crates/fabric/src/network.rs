@@ -8,7 +8,7 @@ use queues::{Desc, Fate, HEADER_MAX, MemoryStats, Queue, SharedBuffer, SharedBuf
 use units::{MsgKey, Time};
 
 use crate::core::Core;
-use crate::events::Event;
+use crate::event::Event;
 use crate::faults::{Change, Script};
 use crate::link_state::{Choose, LinkState, RoutingView};
 use crate::links::{Links, Watcher};
@@ -488,9 +488,9 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         self.links.in_flight()
     }
 
-    /// How many ports and packets there are.
-    pub(crate) fn size(&self) -> usize {
-        self.links.ports().len() + self.links.slab().live()
+    /// How many links the whole fabric has.
+    pub(crate) fn link_count(&self) -> usize {
+        self.world.topology.links().len()
     }
 
     /// The number in the fabric of the link of `port`.

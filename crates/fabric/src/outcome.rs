@@ -16,9 +16,9 @@ pub struct Progress {
     pub now: Time,
     /// Events so far.
     pub events: u64,
-    /// MessageTable submitted so far.
+    /// Messages submitted so far.
     pub submitted: u64,
-    /// MessageTable delivered so far.
+    /// Messages delivered so far.
     pub delivered: u64,
 }
 
@@ -88,11 +88,11 @@ pub struct Counters {
     pub marked: u64,
     /// What the transports counted, by [`Stat`].
     pub stats: [u64; Stat::COUNT],
-    /// MessageTable submitted.
+    /// Messages submitted.
     pub submitted: u64,
-    /// MessageTable delivered whole.
+    /// Messages delivered whole.
     pub delivered: u64,
-    /// MessageTable that failed.
+    /// Messages that failed.
     pub failed: u64,
 }
 
@@ -145,8 +145,8 @@ pub struct LinkStats {
 /// Priority flow control of one directed link over the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseStats {
-    /// PFC frames whose transmission over it began. They are among its bytes and its packets, and not among those
-    /// sent and received by hosts.
+    /// PFC frames whose transmission over it began. They are among its bytes and its packets, and
+    /// not among those sent and received by hosts.
     pub frames: u64,
     /// Times that a class of it was paused by the far end.
     pub pauses: u64,
@@ -156,9 +156,9 @@ pub struct PauseStats {
     pub paused: Dur,
     /// The longest of these pauses.
     pub longest: Dur,
-    /// The most pauses in a row that ended in one of these: 1, if the far end paused it for packets that nothing but
-    /// the load kept there; one more than that of the pause which kept them. (If one frame pauses several
-    /// classes, the most of them counts for each.)
+    /// The most pauses in a row that ended in one of these: 1, if the far end paused it for packets
+    /// that nothing but the load kept there; one more than that of the pause which kept them. (If
+    /// one frame pauses several classes, the most of them counts for each.)
     pub depth: u8,
     /// Pauses of it that lasted too long for the watchdog.
     pub watchdog: u64,
@@ -194,7 +194,8 @@ pub struct Deadlock {
     pub since: Time,
     /// Which class.
     pub class: u8,
-    /// The switches in a circle: the link from each to the next, and from the last to the first, was paused.
+    /// The switches in a circle: the link from each to the next, and from the last to the first,
+    /// was paused.
     pub cycle: Vec<Node>,
 }
 
@@ -236,10 +237,10 @@ pub struct Sample {
     pub queue_bytes: QueueBytes,
     /// Payload bytes placed since the start.
     pub placed_bytes: u64,
-    /// MessageTable submitted and not yet delivered or failed.
+    /// Messages submitted and not yet delivered or failed.
     pub messages_in_flight: u64,
-    /// Bytes transmitted since the start, by the height ([`crate::Tier::height`]) of the links' upper
-    /// ends: those at a ToR, an aggregation switch, a core switch.
+    /// Bytes transmitted since the start, by the height ([`crate::Tier::height`]) of the links'
+    /// upper ends: those at a ToR, an aggregation switch, a core switch.
     pub tier_bytes: [u64; 3],
 }
 
@@ -296,7 +297,7 @@ pub enum End {
     Complete,
     /// At [`crate::Config::limit`].
     Limit,
-    /// More than [`crate::Config::open_limit`] messages were under way.
+    /// More than [`crate::Config::open_limit`] messages were open.
     Backlog,
     /// Nothing was left to happen, although a message was still waited for.
     Idle,

@@ -4,8 +4,8 @@
 //! plus the lookahead. Nothing sent meanwhile arrives before that limit, so nothing is missed.
 //! Between rounds partitions exchange what has crossed the cut. The one lock per pair and round is
 //! never contended: a mailbox is filled before the barrier and emptied after it. There are two sets
-//! of mailboxes, for rounds of either parity, so that a quick partition does not fill what a slow one
-//! is still emptying.
+//! of mailboxes, for rounds of either parity, so that a quick partition does not fill what a slow
+//! one is still emptying.
 //!
 //! Where rounds hold few events, meeting costs more than it gains: then one thread runs all
 //! partitions in series, in the same rounds, and the others sleep.
@@ -41,8 +41,8 @@ pub(crate) struct Rounds<'o, const WATCHED: bool> {
     broken: [AtomicBool; 2],
     /// Rounds so far.
     done: AtomicU64,
-    /// Events in a round, lately; at first, as many as are worth meeting: all flows may begin at once. Only time
-    /// depends on it.
+    /// Events in a round, lately; at first, as many as are worth meeting: all flows may begin at
+    /// once. Only time depends on it.
     load: AtomicU64,
 }
 
@@ -95,14 +95,14 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         }
         let rounds = self.done.load(Ordering::Relaxed) - rounds;
         let now = (handled(parts) - events) / rounds.max(1);
-        // Smoothed, so that threads are not called and sent away by turns.
+        // Smoothed, so that threads are not woken and put to sleep alternately.
         let smooth = if first { now } else { (7 * load + now).div_ceil(8) };
         self.load.store(smooth, Ordering::Relaxed);
         Ok(())
     }
 
-    /// All on this thread: where rounds hold little, meeting others takes longer. Of many partitions few have
-    /// something to do in such a round; the others are left alone.
+    /// All on this thread: where rounds hold little, meeting others takes longer. Of many
+    /// partitions few have something to do in such a round; the others are left alone.
     fn run_serial(&self, parts: &mut [EventLoop<'o, WATCHED>], until: Time) {
         let next = &mut *lock(&self.serial_next);
         next.clear();
@@ -163,7 +163,7 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         Ok(true)
     }
 
-    /// While this lives, workers hear of it if the caller panics.
+    /// While this lives, a panic of the caller reaches the workers.
     pub(crate) fn guard(&self) -> impl Drop {
         self.barrier.guard()
     }
@@ -264,9 +264,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Abandoned;
 
-/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and giving way to
-/// others after that, or at once if there are more threads than processors. Who has waited long sleeps: one thread runs
-/// all partitions by turns.
+/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and giving way
+/// to others after that, or at once if there are more threads than processors. Who has waited long
+/// sleeps: one thread runs all partitions in series.
 struct Barrier {
     threads: usize,
     spins: u32,
@@ -293,7 +293,7 @@ impl Drop for Guard<'_> {
 
 /// Some tens of microseconds.
 const SPINS: u32 = 1000;
-/// Who has given way so often is not needed soon.
+/// A thread that has yielded this often is not needed soon.
 const YIELDS: u32 = 2000;
 
 impl Barrier {
@@ -347,7 +347,7 @@ impl Barrier {
 
     fn sleep(&self, generation: usize) -> Result<(), Abandoned> {
         let mut asleep = lock(&self.asleep);
-        // Whoever changes what is looked at here wakes the others after that, with the lock.
+        // A thread that changes what is looked at here wakes the others after that, with the lock.
         while self.is_closed(generation)? {
             *asleep += 1;
             asleep = self.wake.wait(asleep).unwrap_or_else(PoisonError::into_inner);
@@ -373,7 +373,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Have another thread wait until it sleeps, then do `what`. What the other's waiting has come to.
+    /// Have another thread wait until it sleeps, then do `what`. What the other's waiting has come
+    /// to.
     fn while_another_sleeps(what: impl FnOnce(&Barrier)) -> Result<(), Abandoned> {
         let barrier = Barrier::new(2);
         std::thread::scope(|scope| {

@@ -3,7 +3,7 @@
 use units::Time;
 
 use crate::core::Core;
-use crate::events::{Event, Kind};
+use crate::event::{Event, Kind};
 use crate::hosts::Hosts;
 use crate::livelock::{Recent, RecentKind};
 use crate::network::Network;
@@ -157,7 +157,7 @@ impl<'o, const WATCHED: bool> Partition<'o, WATCHED> {
         let message = packet.and_then(|packet| self.network.message(packet));
         let link = Some(self.network.link_number(id.link())).filter(|_| kind != RecentKind::Fault);
         let recent = Recent { kind, host, link, timer: None, message, at: event.at };
-        let size = self.network.size();
-        self.core_mut().suspect(recent, size);
+        let links = self.network.link_count();
+        self.core_mut().suspect(recent, links);
     }
 }

@@ -1,8 +1,8 @@
 //! How a fabric is cut into partitions that are simulated in parallel.
 //!
-//! Hosts stay with their ToR (or relay), and whole pods together where there are enough of them; aggregation
-//! switches go with their pod or, like core switches, are dealt out in equal blocks. What crosses
-//! the cut is then only links between switches.
+//! Hosts stay with their ToR (or relay), and whole pods together where there are enough of them;
+//! aggregation switches go with their pod or, like core switches, are dealt out in equal blocks.
+//! What crosses the cut is then only links between switches.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -13,12 +13,12 @@ use crate::topology::{Node, Tier, Topology};
 /// Who owns what.
 pub(crate) struct Partitioning {
     pub(crate) parts: u32,
-    /// The first host of each part, and one past the last host.
+    /// The first host of each partition, and one past the last host.
     starts: Vec<u32>,
     /// Part by switch.
     switches: Vec<u32>,
-    /// How far a part may run ahead of what it knows of the others: nothing that happens in one
-    /// reaches another sooner. `None` if there is one part.
+    /// How far a partition may run ahead of what it knows of the others: nothing that happens in
+    /// one reaches another sooner. `None` if there is one partition.
     pub(crate) lookahead: Option<Dur>,
 }
 
@@ -26,9 +26,9 @@ pub(crate) struct Partitioning {
 const LOOKAHEAD_MIN: Dur = Dur::from_ns(100);
 
 impl Partitioning {
-    /// At most `wanted` parts; fewer where the fabric has no more to cut, and one where some link
-    /// across the cut, or a signal between applications (the shortest takes `signals`), is too quick.
-    /// `rates` are those of each link during the run.
+    /// At most `wanted` partitions; fewer where the fabric has no more to cut, and one where some
+    /// link across the cut, or a signal between applications (the shortest takes `signals`), is too
+    /// quick. `rates` are those of each link during the run.
     pub(crate) fn new(
         topology: &Topology,
         rates: &[RangeInclusive<Rate>],
@@ -65,7 +65,7 @@ impl Partitioning {
         let switches: Vec<u32> = (0..topology.switches.len() as u32).map(switch_part).collect();
         let of_host = |h: u32| switches[topology.homes[h as usize].tor() as usize];
         let hosts = topology.hosts();
-        // Hosts are numbered along their ToRs, so that a part's are consecutive.
+        // Hosts are numbered along their ToRs, so that a partition's are consecutive.
         let first = |part| (0..hosts).find(|&h| of_host(h) >= part).unwrap_or(hosts);
         let starts = (0..=parts).map(first).collect();
         let mut cut = Self { parts, starts, switches, lookahead: None };
@@ -78,7 +78,7 @@ impl Partitioning {
         cut
     }
 
-    /// The part that simulates `node`.
+    /// The partition that simulates `node`.
     pub(crate) fn owner(&self, topology: &Topology, node: Node) -> u32 {
         match node {
             Node::Host(host) => self.switches[topology.homes[host as usize].tor() as usize],
@@ -86,17 +86,17 @@ impl Partitioning {
         }
     }
 
-    /// The part that simulates switch `at`, an index among all switches.
+    /// The partition that simulates switch `at`, an index among all switches.
     pub(crate) fn switch_owner(&self, at: u32) -> u32 {
         self.switches[at as usize]
     }
 
-    /// The hosts of a part.
+    /// The hosts of a partition.
     pub(crate) fn hosts(&self, part: u32) -> Range<u32> {
         self.starts[part as usize]..self.starts[part as usize + 1]
     }
 
-    /// The part of a host.
+    /// The partition of a host.
     pub(crate) fn host_owner(&self, host: HostId) -> u32 {
         (self.starts.partition_point(|&start| start <= host.0) - 1) as u32
     }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_lookahead_is_that_of_the_quickest_rate_of_the_run() {
         let leaves = Topology::leaf_spine(6, 3, 4, LINK, LINK).unwrap();
-        // From the first rack to the last spine, which is in the other part.
+        // From the first rack to the last spine, which is in the other partition.
         let uplink = leaves.switches[0].up + 2;
         let quick = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(8_000_000_000_000)));
         let slow = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(1_000_000)));

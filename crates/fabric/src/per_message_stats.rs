@@ -1,6 +1,6 @@
-//! What endpoints count for single messages. The book of messages (`messages`) does not have it: the
-//! duplicate that proves a retransmission needless may come when its message is over at both ends, and
-//! most messages have nothing to count.
+//! What endpoints count for single messages. The book of messages (`messages`) does not have it:
+//! the duplicate that proves a retransmission needless may come when its message is over at both
+//! ends, and most messages have nothing to count.
 
 use endpoint::Stat;
 use hashbrown::HashMap;

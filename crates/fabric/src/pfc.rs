@@ -4,11 +4,11 @@
 //!
 //! A switch whose ports share memory is one entity (see `Network::admits`): its ports' departures
 //! are events. A packet that comes in is accounted to the port over which it came ([`Pfc::join`]),
-//! until it has left ([`Pfc::departure`]). Either may change what is to be stopped at the far end of
-//! some port's link. That port sends a frame as soon as the packet in service has left, before
+//! until it has left ([`Pfc::departure`]). Either may change what is to be stopped at the far end
+//! of some port's link. That port sends a frame as soon as the packet in service has left, before
 //! everything that waits, and says in it all that has changed by then. A frame takes time on the
-//! wire as packets do, but is no packet: it has no place in memory but its event, and does not count
-//! among packets sent and received.
+//! wire as packets do, but is no packet: it has no place in memory but its event, and does not
+//! count among packets sent and received.
 //!
 //! At the far end a switch closes the class in the queue of the port that transmits over the link,
 //! and a host's interface sends nothing of it ([`Pfc::frame_arrives`]). What is being sent is sent.
@@ -26,9 +26,10 @@ use units::{Dur, Time};
 
 use crate::config::{Config, PfcSpec, WatchdogAction};
 use crate::digest;
-use crate::links::{Elsewhere, Links, Switch};
+use crate::links::Links;
 use crate::outcome::PauseStats;
 use crate::port::Port;
+use crate::switch::{Elsewhere, Switch};
 use crate::topology::Topology;
 
 use self::port::{PauseRx, PauseTx};
@@ -44,8 +45,8 @@ pub(crate) struct Pfc {
     memories: Vec<Memory>,
     /// By port.
     lines: Vec<Line>,
-    /// By port, as the end of a link: the port of the same host or switch that transmits against it.
-    /// [`NOWHERE`] where the link ends in another partition.
+    /// By port, as the end of a link: the port of the same host or switch that transmits against
+    /// it. [`NOWHERE`] where the link ends in another partition.
     back: Vec<u32>,
     /// By packet in a switch: the port over which it has come, among those of the switch.
     came: Vec<u32>,
@@ -91,8 +92,8 @@ impl Line {
 }
 
 impl Pfc {
-    /// Of a partition with these switches and ports, of which those from `receiving` on only receive. `None`
-    /// unless queues are lossless.
+    /// Of a partition with these switches and ports, of which those from `receiving` on only
+    /// receive. `None` unless queues are lossless.
     pub(crate) fn new(
         topology: &Arc<Topology>,
         config: &Config,
@@ -335,7 +336,8 @@ impl Pfc {
         uses.collect()
     }
 
-    /// Whether switches hold nothing that counts, and no frame is on its way or is going to be sent.
+    /// Whether switches hold nothing that counts, and no frame is on its way or is going to be
+    /// sent.
     pub(crate) fn is_calm(&self) -> bool {
         let silent = !self.lines.iter().any(|line| line.tx.pending());
         silent && self.coming == 0 && self.memories.iter().all(|memory| memory.used() == 0)

@@ -2,13 +2,14 @@
 //! receiving end the count of what arrived. Both are one [`Port`], except where a link crosses from
 //! one partition to another: then each partition has one, and uses its half.
 //!
-//! Nobody else reads a port's state, so departures need no events: [`Port::replay`] works out, when
-//! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
-//! event per packet, which also touches the port, so nothing is ever late. Where the far end is in another
-//! partition, the port is touched when a round ends (`Links::finish_round`).
+//! No other entity reads a port's state, so departures need no events: [`Port::replay`] works out,
+//! when the port is next touched, what it has sent in the meantime. The arrival at the far end
+//! needs one event per packet, which also touches the port, so nothing is ever late. Where the far
+//! end is in another partition, the port is touched when a round ends (`Links::finish_round`).
 //!
-//! Where somebody else does read it (the ports of a switch share memory), hears it (flow control) or a departure does something to a
-//! packet (it is marked as it leaves), departures are events: `Network::port_departure`.
+//! Where somebody else does read it (the ports of a switch share memory), hears it (flow control)
+//! or a departure does something to a packet (it is marked as it leaves), departures are events:
+//! `Network::port_departure`.
 
 use endpoint::{Draw, Flags, Packet, Purpose};
 use queues::{Desc, Queue};
@@ -53,8 +54,8 @@ impl From<FarEnd> for PackedEnd {
     }
 }
 
-/// In order of use: a packet that arrives over the link touches the first line; one that goes into the queue or
-/// out of it the second, and one more if it waits.
+/// In order of use: a packet that arrives over the link touches the first line; one that goes into
+/// the queue or out of it the second, and one more if it waits.
 #[repr(C, align(64))]
 pub(crate) struct Port {
     /// When the packet in service will have been, or was, sent.
@@ -100,8 +101,8 @@ const LOSSY: u8 = 1;
 const CROWDED: u8 = 2;
 /// It is among the partition's active ports.
 const ACTIVE: u8 = 4;
-/// Departures are events: of hosts, whose endpoint is asked at that moment; of switches whose ports share memory
-/// or mark packets as they leave; of all ports on the eager path.
+/// Departures are events: of hosts, whose endpoint is asked at that moment; of switches whose ports
+/// share memory or mark packets as they leave; of all ports on the eager path.
 const DEPARTS: u8 = 8;
 
 /// Whether a packet is in service.
@@ -196,8 +197,8 @@ impl Port {
         (self.onward, self.leg, self.adds) = (first, leg, true);
     }
 
-    /// In a tree of tiers, with the path chosen by the sender: to which port, or host, a packet goes on that has
-    /// arrived over its link.
+    /// In a tree of tiers, with the path chosen by the sender: to which port, or host, a packet
+    /// goes on that has arrived over its link.
     #[inline(always)]
     pub(crate) fn onward(&self, pkt: &Packet) -> u32 {
         // Without a branch: to a host or to a switch is as good as random.
@@ -305,8 +306,8 @@ impl Port {
         self.free_at + self.delay
     }
 
-    /// Begin to transmit a frame of flow control of `len` bytes, `now`, of a port whose departures are events. When
-    /// it arrives at the far end.
+    /// Begin to transmit a frame of flow control of `len` bytes, `now`, of a port whose departures
+    /// are events. When it arrives at the far end.
     pub(crate) fn send_frame(
         &mut self,
         me: u32,
@@ -381,8 +382,8 @@ impl Port {
         }
     }
 
-    /// A packet has arrived at the far end: what this port did when it had sent it. Later departures
-    /// are left for later: there may be packets that come before them.
+    /// A packet has arrived at the far end: what this port did when it had sent it. Later
+    /// departures are left for later: there may be packets that come before them.
     #[inline(always)]
     pub(crate) fn catch_up_to(
         &mut self,

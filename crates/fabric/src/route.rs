@@ -1,8 +1,8 @@
 //! Which way a packet goes.
 //!
-//! In a tree of tiers that is computed: a path index is `u * aggs + a`: aggregation switch `a` of the
-//! pod, then core `u` above it. Pairs within a pod use only `a`. The same index leads back over the
-//! same switches. A VL2 has paths of its own (`crate::valiant`). In a graph they are looked up
+//! In a tree of tiers that is computed: a path index is `u * aggs + a`: aggregation switch `a` of
+//! the pod, then core `u` above it. Pairs within a pod use only `a`. The same index leads back over
+//! the same switches. A VL2 has paths of its own (`crate::valiant`). In a graph they are looked up
 //! (`crate::graph`).
 
 use endpoint::{Draw, Packet, Purpose, Routes};
@@ -88,8 +88,8 @@ impl Topology {
 /// Draws of a switch.
 pub(crate) const SPRAY: Purpose = Purpose::new("fabric: spray");
 
-/// Where a packet is on its way through a tree of tiers, which follows from the link that it has come over.
-/// A packet carries, by leg, which of the next switch's ports it takes.
+/// Where a packet is on its way through a tree of tiers, which follows from the link that it has
+/// come over. A packet carries, by leg, which of the next switch's ports it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Leg {
@@ -118,8 +118,8 @@ impl Leg {
 }
 
 impl Topology {
-    /// In a tree of tiers: write into a packet which port its path takes at each switch, in the order of their
-    /// links.
+    /// In a tree of tiers: write into a packet which port its path takes at each switch, in the
+    /// order of their links.
     #[inline(always)]
     pub(crate) fn stamp(&self, pkt: &mut Packet) {
         let (from, to) = (&self.homes[pkt.src.index()], &self.homes[pkt.dst.index()]);
@@ -136,7 +136,8 @@ impl Topology {
         [path % aggs, path / aggs % cores_per_agg].map(|up| up as u16)
     }
 
-    /// Which port of switch `at` leads on to a packet's destination, where its path does not lead by.
+    /// Which port of switch `at` leads on to a packet's destination, where its path does not lead
+    /// by.
     pub(crate) fn turn(&self, at: u32, pkt: &Packet) -> u16 {
         let home = &self.homes[pkt.dst.index()];
         let (tier, below) = self.below(at);
@@ -178,7 +179,8 @@ impl Forwarding {
         }
     }
 
-    /// Whether a packet's next port at a switch follows from what it carries, and does not change it.
+    /// Whether a packet's next port at a switch follows from what it carries, and does not change
+    /// it.
     pub(crate) fn is_fixed(self, routing: Routing) -> bool {
         match self {
             Self::Digits => true,
@@ -222,8 +224,8 @@ pub(crate) fn by_draw(
     choose(known, at, pkt, |n| draw.below(SPRAY, *draws, n))
 }
 
-/// One of the uplinks (next switches) of switch `at` over which the destination can be reached, in a graph
-/// by the shortest way: `pick(n)` below n.
+/// One of the uplinks (next switches) of switch `at` over which the destination can be reached, in
+/// a graph by the shortest way: `pick(n)` below n.
 fn choose(known: &RoutingView<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) -> u64) -> u32 {
     let topology = known.topology;
     let ups = match topology.shape {
@@ -410,8 +412,9 @@ mod tests {
         state.update(topology, &changes);
     }
 
-    /// mptcp_mmptcp.md, section 5: over 10^5 random ports each of 4 next hops gets 25 % +- 1 %, and the
-    /// joint choice of two tiers is uniform over 16: every switch hashes with a salt of its own.
+    /// mptcp_mmptcp.md, section 5: over 10^5 random ports each of 4 next hops gets 25 % +- 1 %, and
+    /// the joint choice of two tiers is uniform over 16: every switch hashes with a salt of its
+    /// own.
     #[test]
     fn hashes_spread_flows_evenly_and_independently_over_both_tiers() {
         const FLOWS: u64 = 100_000;
@@ -452,7 +455,7 @@ mod tests {
         for topology in graphs() {
             let known = RoutingView { topology: &topology, state: &LinkState::new(&topology) };
             for (src, dst) in pairs(&topology) {
-                // One more index than there are paths: entropy of whoever does not choose.
+                // One more index than there are paths: entropy of a sender that does not choose.
                 for path in 0..=topology.paths(src, dst) {
                     let pkt = Packet { src, dst, path, ..Packet::EMPTY };
                     let links = walk(&known, &pkt, by_list);

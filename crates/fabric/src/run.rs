@@ -212,7 +212,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         }
     }
 
-    /// Let all parts handle everything before `until`.
+    /// Let all partitions handle everything before `until`.
     fn run_parts(&mut self, until: Time) {
         if let Some(rounds) = &self.rounds {
             if rounds.run(&mut self.loops, until).is_err() {
@@ -240,7 +240,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         }
     }
 
-    /// The first part keeps the observer while it runs alone.
+    /// The first partition keeps the observer while it runs alone.
     fn lend_observer(&mut self) {
         if let [only] = &mut self.loops[..] {
             only.part_mut().network_mut().lend(self.observer.take());
@@ -342,8 +342,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         }
     }
 
-    /// When the next event comes; while packets are about, perhaps a time before that. All hosts are asked only if
-    /// none are.
+    /// When the next event comes; while packets are about, perhaps a time before that. All hosts
+    /// are asked only if none are.
     fn next_event(&self) -> Time {
         let silent = self.parts().all(Partition::is_silent);
         let next = self.parts().map(|part| match silent {
@@ -432,8 +432,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         self.take_violations();
     }
 
-    /// Where nothing waits in switches any more, nothing may be paused. (Where packets do wait, the run was stopped, or
-    /// they wait for one another: [`Outcome::deadlock`].)
+    /// Where nothing waits in switches any more, nothing may be paused. (Where packets do wait, the
+    /// run was stopped, or they wait for one another: [`Outcome::deadlock`].)
     fn check_resumed(&mut self) {
         if self.networks().all(Network::is_calm) {
             self.parts_mut().for_each(|part| part.network_mut().check_resumed());

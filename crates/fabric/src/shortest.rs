@@ -2,8 +2,9 @@
 //! counting one.
 //!
 //! That every link counts the same makes it simpler: all paths of one length are found by walking
-//! on for as long as the distance that is left allows it. Of equally long paths it is drawn which are
-//! taken: any fixed order would prefer some links for all pairs, and that is where queues would be.
+//! on for as long as the distance that is left allows it. Of equally long paths it is drawn which
+//! are taken: any fixed order would prefer some links for all pairs, and that is where queues would
+//! be.
 
 use endpoint::{Draw, Purpose};
 

@@ -1,5 +1,5 @@
-//! A run as its caller sees it. The engine itself ([`crate::run`]) is compiled twice, for observers that
-//! look at packets and for those that do not.
+//! A run as its caller sees it. The engine itself ([`crate::run`]) is compiled twice, for observers
+//! that look at packets and for those that do not.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

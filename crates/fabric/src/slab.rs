@@ -11,8 +11,8 @@ pub(crate) struct Slab {
 }
 
 impl Slab {
-    /// With room for so many packets. It is not touched before it is needed, so it costs nothing; making room later
-    /// would mean to have everything twice for a moment.
+    /// With room for `packets` packets. It is not touched before it is needed, so it costs nothing;
+    /// making room later would mean to have everything twice for a moment.
     pub(crate) fn with_capacity(packets: usize) -> Self {
         Self { packets: Vec::with_capacity(packets), free: Vec::new() }
     }

@@ -1,6 +1,7 @@
 //! The open slot of the wheel: where its events lead, and in which order they come.
 
-use crate::events::{Event, EventQueue, Key};
+use crate::event::Event;
+use crate::events::{EventQueue, Key};
 use crate::port::Port;
 
 /// Where an event leads: to a port at which it queues, or to a host, by the number of its port.
@@ -99,7 +100,7 @@ impl Ahead {
     }
 }
 
-/// Slots of up to so many events are sorted by counting.
+/// Slots of at most this many events are sorted by counting.
 const COUNTED_MAX: usize = 64;
 /// Keys that are compared at a time.
 const GROUP: usize = 8;
@@ -132,8 +133,8 @@ impl Sorter {
     }
 }
 
-/// The places of `keys`, none below zero, in ascending order. Comparing all with all takes no branch that could be
-/// mispredicted, and processors do a group at a time.
+/// The places of `keys`, none below zero, in ascending order. Comparing all with all takes no
+/// branch that could be mispredicted, and processors do a group at a time.
 #[inline(always)]
 fn sort_by_counting(keys: &mut Vec<i32>, sorted: &mut Vec<u32>) {
     let count = keys.len();

@@ -10,9 +10,9 @@ use wire::int::{self, Hop};
 use crate::port::Port;
 use crate::slab::Slab;
 
-/// The packet in service at a switch port begins to leave `now`. The port writes its time, the bytes
-/// that it has sent before the packet and those that wait behind it; nothing if its line has a rate
-/// without a code.
+/// The packet in service at a switch port begins to leave `now`. The port writes its time, the
+/// bytes that it has sent before the packet and those that wait behind it; nothing if its line has
+/// a rate without a code.
 pub(crate) fn stamp(port: &Port, now: Time, slab: &mut Slab) {
     let Some(packet) = port.serving().filter(|packet| packet.flags.has(Flags::INT)) else {
         return;

@@ -2,13 +2,13 @@
 //!
 //! In a tree of tiers a packet goes up for as long as its destination is not below, then down the
 //! only way there is. So a route is a few digits (which uplink at each tier), computed where it is
-//! needed; no table grows with pairs of hosts. So it is in a VL2, where every way between racks goes up to a
-//! core switch (`crate::valiant`). In a graph the paths of each pair of racks are listed
-//! (`crate::graph`).
+//! needed; no table grows with pairs of hosts. So it is in a VL2, where every way between racks
+//! goes up to a core switch (`crate::valiant`). In a graph the paths of each pair of racks are
+//! listed (`crate::graph`).
 //!
 //! Links are directed and numbered per transmitting node: hosts first, then the switches from the
-//! lowest tier up, and for each switch its down ports (by the child's position) before its up ports.
-//! Of a graph's switch, down ports lead to hosts and up ports to other switches.
+//! lowest tier up, and for each switch its down ports (by the child's position) before its up
+//! ports. Of a graph's switch, down ports lead to hosts and up ports to other switches.
 
 mod bcube;
 mod builder;
@@ -45,8 +45,8 @@ pub enum Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Tier {
-    /// Top of rack: hosts below. The leaves of a leaf-spine, the only switch of a star, every switch
-    /// of a Jellyfish.
+    /// Top of rack: hosts below. The leaves of a leaf-spine, the only switch of a star, every
+    /// switch of a Jellyfish.
     Tor,
     /// Aggregation: the ToRs of a pod below. The spines of a leaf-spine.
     Agg,
@@ -220,7 +220,8 @@ pub struct Topology {
     pub(crate) shape: Shape,
     switch_latency: Dur,
     mtu: u16,
-    /// Whether some link differs from the rest of its tier: the ideal time then depends on the path.
+    /// Whether some link differs from the rest of its tier: the ideal time then depends on the
+    /// path.
     uneven: bool,
     /// Whether links between switches are slower than those of hosts.
     slow_core: bool,
@@ -365,8 +366,8 @@ impl Topology {
         self.links[(self.switches[home.tor() as usize].down + u32::from(home.slot())) as usize].rate
     }
 
-    /// The longest base round-trip time. In a tree of tiers, that between the first host and the last;
-    /// in a graph, between any two.
+    /// The longest base round-trip time. In a tree of tiers, that between the first host and the
+    /// last; in a graph, between any two.
     #[must_use]
     pub fn longest_rtt(&self) -> Dur {
         let last = HostId(self.hosts() - 1);

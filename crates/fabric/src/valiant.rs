@@ -1,30 +1,31 @@
-//! Valiant load balancing: which way a packet goes in a VL2 (`crate::topology::Vl2`; Greenberg et al.,
-//! SIGCOMM 2009, section 4.2).
+//! Valiant load balancing: which way a packet goes in a VL2 (`crate::topology::Vl2`; Greenberg et
+//! al., SIGCOMM 2009, section 4.2).
 //!
-//! Every packet between racks goes up to an intermediate (core) switch, any of them, and down from there,
-//! also where both racks hang at one aggregation switch. VL2 wraps it into a header whose destination is
-//! an address of all intermediate switches alike; whichever gets it takes that header off. Until then a packet
-//! *climbs*. Here a word of its scratch says so.
+//! Every packet between racks goes up to an intermediate (core) switch, any of them, and down from
+//! there, also where both racks hang at one aggregation switch. VL2 wraps it into a header whose
+//! destination is an address of all intermediate switches alike; whichever gets it takes that
+//! header off. Until then a packet *climbs*. Here a word of its scratch says so.
 //!
-//! With a shortcut ([`crate::topology::Vl2::shortcut`]), packets between racks of one pod turn at its aggregation
-//! switches, as in a fat-tree: two paths.
+//! With a shortcut ([`crate::topology::Vl2::shortcut`]), packets between racks of one pod turn at
+//! its aggregation switches, as in a fat-tree: two paths.
 //!
-//! Three choices make a path: the aggregation switch up (of two), the core switch, the aggregation switch
-//! down (of two). A path's index is `(high * cores + core) * 2 + low`, where `low` is the choice at
-//! the rack of the lower number: so the same index leads back over the same switches.
+//! Three choices make a path: the aggregation switch up (of two), the core switch, the aggregation
+//! switch down (of two). A path's index is `(high * cores + core) * 2 + low`, where `low` is the
+//! choice at the rack of the lower number: so the same index leads back over the same switches.
 
 use endpoint::{Draw, Packet};
 use units::HostId;
 
 use crate::link_state::RoutingView;
-use crate::links;
+use crate::switch;
 use crate::topology::{AGGS, Shape, Tier, Topology};
 
 /// The word of a packet's scratch that says whether it climbs.
 const CLIMBS: usize = 4;
 
 impl Topology {
-    /// Whether packets between two hosts of a VL2, of different racks, turn below the core switches.
+    /// Whether packets between two hosts of a VL2, of different racks, turn below the core
+    /// switches.
     pub(crate) fn turns_in_pod(&self, src: HostId, dst: HostId) -> bool {
         let shortcut = matches!(self.shape, Shape::Valiant { shortcut: true });
         shortcut && self.homes[src.index()].pod() == self.homes[dst.index()].pod()
@@ -69,8 +70,8 @@ impl Topology {
     }
 }
 
-/// Whether some way from switch `at` over its next switch `choice` reaches the rack of `dst`, all links
-/// of it believed alive, for a packet that climbs or is at a core switch.
+/// Whether some way from switch `at` over its next switch `choice` reaches the rack of `dst`, all
+/// links of it believed alive, for a packet that climbs or is at a core switch.
 pub(crate) fn leads_on(known: &RoutingView<'_>, at: u32, choice: u32, dst: HostId) -> bool {
     let topology = known.topology;
     let alive = |link| known.state.alive(link);
@@ -100,8 +101,8 @@ pub(crate) fn by_path(known: &RoutingView<'_>, at: u32, pkt: &Packet, _: Draw, _
     choices[known.topology.switches[at as usize].tier.height()]
 }
 
-/// A header turns back, its source and destination already exchanged: what climbed comes down, and the other
-/// way round. ToRs and core switches know without being told.
+/// A header turns back, its source and destination already exchanged: what climbed comes down, and
+/// the other way round. ToRs and core switches know from the packet.
 pub(crate) fn turn_back(pkt: &mut Packet) {
     pkt.scratch[CLIMBS] ^= 1;
 }
@@ -109,7 +110,7 @@ pub(crate) fn turn_back(pkt: &mut Packet) {
 /// The output port of `switch` for a packet, where `choose` says which of several next switches.
 pub(crate) fn port(
     view: &RoutingView<'_>,
-    switch: &links::Switch,
+    switch: &switch::Switch,
     pkt: &mut Packet,
     choose: impl FnOnce(&RoutingView<'_>, &Packet) -> u32,
 ) -> u32 {
@@ -156,7 +157,8 @@ mod tests {
         Topology::vl2(&shape).unwrap()
     }
 
-    /// The links between the racks of a packet's hosts, chosen at each switch with draws of its own.
+    /// The links between the racks of a packet's hosts, chosen at each switch with draws of its
+    /// own.
     fn walk(known: &RoutingView<'_>, pkt: &Packet, choose: Choose, draws: &mut u64) -> [u32; 4] {
         let topology = known.topology;
         let to = &topology.homes[pkt.dst.index()];
@@ -184,7 +186,7 @@ mod tests {
         let topology = vl2();
         let known = RoutingView { topology: &topology, state: &LinkState::new(&topology) };
         for (src, dst) in PAIRS {
-            // One more than there are: entropy of whoever does not choose.
+            // One more than there are: entropy of a sender that does not choose.
             for path in 0..=topology.paths(src, dst) {
                 let pkt = Packet { src, dst, path, ..Packet::EMPTY };
                 let links = walk(&known, &pkt, by_path, &mut 0);
@@ -193,8 +195,8 @@ mod tests {
         }
     }
 
-    /// Each of the 16 paths gets a 16th of 16 000 flows (or packets): 1000, give or take five standard
-    /// deviations of 31.
+    /// Each of the 16 paths gets a 16th of 16 000 flows (or packets): 1000, give or take five
+    /// standard deviations of 31.
     #[test]
     fn switches_that_choose_spread_evenly_over_all_paths() {
         let topology = vl2();
@@ -214,7 +216,7 @@ mod tests {
 
     /// What is believed dead is left out at each of the three choices, wherever on the way it is.
     #[test]
-    fn dead_links_are_nobodys_choice() {
+    fn dead_links_are_never_chosen() {
         let topology = vl2();
         let (tor, agg) = (|n| Node::Switch(Tier::Tor, n), |n| Node::Switch(Tier::Agg, n));
         let core = |n| Node::Switch(Tier::Core, n);

@@ -1,9 +1,9 @@
-//! A timing wheel: what is to happen, in slots of equal width. Within a slot there is no order: that is made
-//! where it is needed ([`crate::slot`]).
+//! A timing wheel: what is to happen, in slots of equal width. Within a slot there is no order:
+//! that is made where it is needed ([`crate::slot`]).
 
 use units::{Dur, Time};
 
-use crate::events::{Event, EventId};
+use crate::event::{Event, EventId};
 
 /// How far apart events are.
 #[derive(Clone, Copy, Debug)]
@@ -12,15 +12,15 @@ pub(crate) struct Span {
     pub(crate) horizon: Dur,
     /// The time that the longest packet takes on the quickest link.
     pub(crate) frame: Dur,
-    /// The same of the shortest packet, or a shorter time in which nothing that happens at one host or port has
-    /// an effect on another one.
+    /// The same of the shortest packet, or a shorter time in which nothing that happens at one host
+    /// or port has an effect on another one.
     pub(crate) apart: Dur,
 }
 
 /// Links carry three packets of control or of a trimmed header with each longest packet, about.
 const PACKETS_PER_FRAME: u64 = 4;
-/// Packets in a slot, about: enough to hide the time of fetching what they touch, few enough to keep all that
-/// near.
+/// Packets in a slot, about: enough to hide the time of fetching what they touch, few enough to
+/// keep all that near.
 const PACKETS_PER_SLOT: u64 = 64;
 /// With fewer, opening slots costs more than sorting wider ones.
 const PACKETS_MIN: u64 = 16;
@@ -33,8 +33,8 @@ const SLOTS_MIN: u64 = 64;
 const SLOTS_MAX: u64 = 1 << 20;
 
 impl Span {
-    /// How wide slots are whose events at `busy` ports may be handled in any order but those of one port, as an
-    /// exponent of two; `None` if too few would come in one.
+    /// How wide slots are whose events at `busy` ports may be handled in any order but those of one
+    /// port, as an exponent of two; `None` if too few would come in one.
     pub(crate) fn shift_by_entity(self, busy: u32) -> Option<u32> {
         let packets = PACKETS_PER_FRAME * u64::from(busy.max(1));
         let time_of = |count| self.frame.0.saturating_mul(count) / packets;
@@ -62,15 +62,16 @@ struct Entry {
 
 const NOTHING: Entry = Entry { since: 0, event: EventId::NOTHING };
 
-/// Entries are handed out in chunks of so many. Those that have just been emptied are filled first, so that what is in
-/// use stays near.
+/// Entries are handed out in chunks of this many. Those that have just been emptied are filled
+/// first, so that what is in use stays near.
 const CHUNK: u32 = 10;
 const NIL: u32 = u32::MAX;
 
 /// The chunk of a slot that is being filled; the others are full.
 #[derive(Clone, Copy)]
 struct Head {
-    /// Where its next entry goes, and one past its last place. Equal if there is no chunk, or it is full.
+    /// Where its next entry goes, and one past its last place. Equal if there is no chunk, or it is
+    /// full.
     next: u32,
     end: u32,
 }
@@ -185,8 +186,8 @@ impl Wheel {
         Some(Time((base + distance as u64) << self.shift))
     }
 
-    /// Move the events of the slot of `start` that come before `end`, which is no later than its end, to
-    /// `due`. Nothing comes before `start`.
+    /// Move the events of the slot of `start` that come before `end`, which is no later than its
+    /// end, to `due`. Nothing comes before `start`.
     pub(crate) fn take(&mut self, start: Time, end: Time, due: &mut Vec<Event>) {
         self.from = end;
         let slot = self.slot(start);

@@ -1,10 +1,10 @@
 //! Deadlocks: paused classes of links that wait for one another in a circle, for ever (spec
 //! dcqcn_pfc_hpcc_swift.md, I5).
 //!
-//! The switch at the end of a link pauses a class because packets that have come over the link wait in it. Where they
-//! wait at a port that is paused itself, the one pause waits for the other. In a fabric where packets go up and then down
-//! that ends somewhere. Looked for between rounds, among pauses that have lasted for long: those that are short
-//! come and go in circles, too.
+//! The switch at the end of a link pauses a class because packets that have come over the link wait
+//! in it. Where they wait at a port that is paused itself, the one pause waits for the other. In a
+//! fabric where packets go up and then down that ends somewhere. Looked for between rounds, among
+//! pauses that have lasted for long: those that are short come and go in circles, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn a_circle_is_found_beside_what_only_leads_to_it() {
-        // 9 and 8 wait for 5; 5 for 2, 2 for 7, 7 for 5; 7 for 1, which waits for nobody that is stuck.
+        // 9 and 8 wait for 5; 5 for 2, 2 for 7, 7 for 5; 7 for 1, which waits for none that is
+        // stuck.
         let all = [stuck(5, &[9, 8, 7]), stuck(2, &[5, 40]), stuck(7, &[2]), stuck(1, &[7])];
         let ends = [stuck(9, &[50]), stuck(8, &[9])];
         let mut all: Vec<Stuck> = all.into_iter().chain(ends).collect();

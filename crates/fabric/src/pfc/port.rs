@@ -1,12 +1,13 @@
-//! Flow control at one port: what it asks of the far end of its link ([`PauseTx`]), and what the far
-//! end asks of it ([`PauseRx`]).
+//! Flow control at one port: what it asks of the far end of its link ([`PauseTx`]), and what the
+//! far end asks of it ([`PauseRx`]).
 
 use units::{Dur, Time};
 
 use super::frame::Frame;
 use crate::outcome::PauseStats;
 
-/// The one place that a port has for frames: what is to be sent when the packet in service has left.
+/// The one place that a port has for frames: what is to be sent when the packet in service has
+/// left.
 #[derive(Debug, Default)]
 pub(crate) struct PauseTx {
     /// Bit c: class c is to be stopped at the far end.

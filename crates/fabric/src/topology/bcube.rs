@@ -1,9 +1,9 @@
 //! BCube: Guo et al., "BCube: A High Performance, Server-centric Network Architecture for Modular
 //! Data Centers", SIGCOMM 2009. Servers have a port per level and forward for each other.
 //!
-//! A server is modelled as a host and a relay beside it. The relay is a switch of the server: it has
-//! the server's ports, and queues like those of any other switch. Host and relay are joined by a link
-//! without delay whose rate is that of all ports together.
+//! A server is modelled as a host and a relay beside it. The relay is a switch of the server: it
+//! has the server's ports, and queues like those of any other switch. Host and relay are joined by
+//! a link without delay whose rate is that of all ports together.
 
 use units::{Dur, Rate};
 
@@ -19,7 +19,7 @@ pub struct Bcube {
     /// Number of the highest level. A server has k+1 ports, and there are n^k switches per level.
     /// At most 2048 servers.
     pub k: u32,
-    /// No path is listed that is more than so many links longer than the shortest. From server to
+    /// How many links longer than the shortest a listed path is at most. From server to
     /// server a packet crosses two links, so that the longer paths are 4 links longer.
     pub stretch: u32,
     /// Every link between a server and a switch.
@@ -48,8 +48,8 @@ impl Topology {
     }
 }
 
-/// What servers and switches are called. A server's number has k+1 digits to the base n; servers that
-/// differ in digit l alone are joined by one switch of level l.
+/// What servers and switches are called. A server's number has k+1 digits to the base n; servers
+/// that differ in digit l alone are joined by one switch of level l.
 #[derive(Clone, Copy)]
 struct Numbers {
     n: u32,
@@ -208,8 +208,8 @@ mod tests {
                 assert!(apart.is_multiple_of(4u32.pow(level)) && differing(other, server, 4) <= 1);
             }
         }
-        // The paper's picture of a BCube_1 with n = 4: switch 0 of level 0 has servers 0 to 3, of level 1
-        // every fourth.
+        // The paper's picture of a BCube_1 with n = 4: switch 0 of level 0 has servers 0 to 3, of
+        // level 1 every fourth.
         let small = bcube(4, 1, 4);
         let to = |tier, n, server| {
             small.find_link(Node::Switch(tier, n), Node::Switch(Tier::Relay, server)).is_some()
@@ -218,8 +218,8 @@ mod tests {
         assert!((0..4).all(|n| to(Tier::Level, 4, 4 * n)));
     }
 
-    /// What the paper proves: k+1 paths with nothing in common but their ends, of h or of h + 2 steps
-    /// from server to server, each two links.
+    /// What the paper proves: k+1 paths with nothing in common but their ends, of h or of h + 2
+    /// steps from server to server, each two links.
     #[test]
     fn paths_are_parallel_and_as_long_as_the_paper_says() {
         for (n, k) in [(2, 3), (4, 1), (3, 2)] {

@@ -72,8 +72,8 @@ impl Builder {
         self.topology.homes.push(home);
     }
 
-    /// The links of all hosts, and every ToR with its hosts and its uplinks, one to each aggregation switch of
-    /// its pod.
+    /// The links of all hosts, and every ToR with its hosts and its uplinks, one to each
+    /// aggregation switch of its pod.
     pub(super) fn racks(&mut self, racks: &Racks) {
         let Racks { pods, tors_per_pod, hosts_per_tor, aggs_per_pod, host_link, uplink } = *racks;
         let tors = pods * tors_per_pod;

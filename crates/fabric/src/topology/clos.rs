@@ -27,7 +27,7 @@ impl Topology {
     /// One switch, `hosts` hosts. From 2 to 65 534 hosts.
     pub fn star(hosts: u32, link: LinkSpec) -> Result<Self, TopologyError> {
         if hosts < 2 {
-            return Err(TopologyError(format!("a star of {hosts} hosts has nobody to talk to")));
+            return Err(TopologyError(format!("a star of {hosts} hosts has no pair of hosts")));
         }
         let shape = Clos {
             pods: 1,
@@ -199,8 +199,8 @@ mod tests {
         assert_eq!([same_rack, same_pod, far].map(|to| tree.hops(here, to)), [2, 4, 6]);
     }
 
-    /// The fabric of the MMPTCP paper: mptcp_mmptcp.md, section 6 (sizes, 240 us of propagation between pods)
-    /// and section 4 (P).
+    /// The fabric of the MMPTCP paper: mptcp_mmptcp.md, section 6 (sizes, 240 us of propagation
+    /// between pods) and section 4 (P).
     #[test]
     fn an_oversubscribed_k8_fat_tree_is_that_of_mmptcp() {
         let link = LinkSpec { rate: Rate(100_000_000), delay: Dur::from_us(20) };

@@ -113,8 +113,8 @@ impl Topology {
     }
 
     /// The last packet, shorter, takes another path of the same rates and waits behind nothing
-    /// before the last link, where it may even come before the first one. Full packets keep the last
-    /// link busy from the arrival of the first.
+    /// before the last link, where it may even come before the first one. Full packets keep the
+    /// last link busy from the arrival of the first.
     fn overtaking(&self, src: HostId, dst: HostId, path: u32, cut: Partitioning) -> Dur {
         let (mut first, mut short, mut slowest) = (Dur::ZERO, Dur::ZERO, Dur::ZERO);
         let mut links = self.path_links(src, dst, path).map(|link| {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_path_is_nobodys_ideal() {
+    fn a_failed_path_is_never_ideal() {
         let mut fabric = Topology::leaf_spine(2, 2, 1, LINK, LINK).unwrap();
         let tor = Node::Switch(Tier::Tor, 0);
         let [fast, slow] =

@@ -1,5 +1,5 @@
-//! Jellyfish: Singla, Hong, Popa, Godfrey, "Jellyfish: Networking Data Centers Randomly", NSDI 2012.
-//! A random regular graph of top-of-rack switches, and the k shortest paths between any two.
+//! Jellyfish: Singla, Hong, Popa, Godfrey, "Jellyfish: Networking Data Centers Randomly", NSDI
+//! 2012. A random regular graph of top-of-rack switches, and the k shortest paths between any two.
 
 use endpoint::{Draw, Purpose};
 use units::Rate;
@@ -14,8 +14,8 @@ use crate::shortest;
 pub struct Jellyfish {
     /// Switches, all alike: more than `degree`, at most 2048.
     pub switches: u32,
-    /// Ports of each that lead to other switches (the paper's r): 2, which makes a ring, to 256. An even
-    /// number of ports in all, so that none is left over.
+    /// Ports of each that lead to other switches (the paper's r): 2, which makes a ring, to 256. An
+    /// even number of ports in all, so that none is left over.
     pub degree: u32,
     /// Hosts of each. Not zero.
     pub hosts_per_switch: u32,
@@ -23,7 +23,7 @@ pub struct Jellyfish {
     pub seed: u64,
     /// Paths listed between two switches, at most (the paper's k, which it sets to 8). Not zero.
     pub paths: u32,
-    /// No path is listed that is more than so many links longer than the shortest.
+    /// How many links longer than the shortest a listed path is at most.
     pub stretch: u32,
     /// Every link.
     pub link: LinkSpec,
@@ -35,8 +35,8 @@ const PATHS: Purpose = Purpose::new("jellyfish: paths");
 /// Beyond what switches have; equally long paths would be very many.
 const DEGREE_MAX: u32 = 256;
 
-/// A graph that is not connected, or cannot be completed, is drawn again. At degree 3 and more that is
-/// rare; at degree 2 it happens to several rings instead of one.
+/// A graph that is not connected, or cannot be completed, is drawn again. At degree 3 and more that
+/// is rare; at degree 2 it happens to several rings instead of one.
 const ATTEMPTS: u64 = 100;
 
 impl Topology {
@@ -133,7 +133,7 @@ impl Growing {
             let a = open[place];
             let others: Vec<u32> = open.iter().copied().filter(|&b| self.may_join(a, b)).collect();
             if others.is_empty() {
-                // Nobody becomes free again, so nobody will do later.
+                // No switch becomes free again, so none will do later.
                 open.swap_remove(place);
                 continue;
             }

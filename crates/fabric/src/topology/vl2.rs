@@ -1,9 +1,10 @@
-//! VL2: Greenberg et al., "VL2: A Scalable and Flexible Data Center Network", SIGCOMM 2009, section 4.1
-//! and figure 5. A Clos network of aggregation and intermediate switches, each joined to each, under
-//! which every top-of-rack switch is joined to two aggregation switches.
+//! VL2: Greenberg et al., "VL2: A Scalable and Flexible Data Center Network", SIGCOMM 2009, section
+//! 4.1 and figure 5. A Clos network of aggregation and intermediate switches, each joined to each,
+//! under which every top-of-rack switch is joined to two aggregation switches.
 //!
-//! Intermediate switches are called core switches here, as in other fabrics of three tiers. The ToRs that
-//! share two aggregation switches, D_A/2 of them, count as a pod. How packets travel: `crate::valiant`.
+//! Intermediate switches are called core switches here, as in other fabrics of three tiers. The
+//! ToRs that share two aggregation switches, D_A/2 of them, count as a pod. How packets travel:
+//! `crate::valiant`.
 
 use units::Rate;
 
@@ -16,10 +17,10 @@ pub(crate) const AGGS: u32 = 2;
 /// The shape of a VL2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vl2 {
-    /// Ports of an aggregation switch (the paper's D_A): even. Half of them lead to the intermediate
-    /// switches, of which there are so many; the others to ToRs.
+    /// Ports of an aggregation switch (the paper's D_A): even. Half of them lead to the
+    /// intermediate switches, as many as that; the others to ToRs.
     pub aggregation_ports: u32,
-    /// Ports of an intermediate switch (the paper's D_I): even. There are so many aggregation
+    /// Ports of an intermediate switch (the paper's D_I): even. There are as many aggregation
     /// switches, and D_A * D_I / 4 ToRs, which are to be two or more.
     pub intermediate_ports: u32,
     /// Servers of a rack: not zero. The paper has 20.
@@ -28,8 +29,9 @@ pub struct Vl2 {
     pub host_link: LinkSpec,
     /// Links between switches. The paper's have 10 times the rate of the servers'.
     pub switch_link: LinkSpec,
-    /// Packets between racks that share aggregation switches turn there, on the shortest way, not at an intermediate
-    /// switch: not VL2 then, but a Clos network of the same shape with plain ECMP.
+    /// Packets between racks that share aggregation switches turn there, on the shortest way, not
+    /// at an intermediate switch: not VL2 then, but a Clos network of the same shape with plain
+    /// ECMP.
     pub shortcut: bool,
 }
 
@@ -122,8 +124,8 @@ mod tests {
         Topology::vl2(&shape).unwrap()
     }
 
-    /// The counts of section 4.1 of the paper, and figure 5: D_A/2 intermediate switches of D_I ports, D_I
-    /// aggregation switches of D_A ports, D_A * D_I / 4 ToRs with two uplinks.
+    /// The counts of section 4.1 of the paper, and figure 5: D_A/2 intermediate switches of D_I
+    /// ports, D_I aggregation switches of D_A ports, D_A * D_I / 4 ToRs with two uplinks.
     #[test]
     fn the_paper_counts_switches_and_ports() {
         for (da, di) in [(2, 4), (4, 2), (4, 6), (8, 8)] {
@@ -152,8 +154,9 @@ mod tests {
         }
     }
 
-    /// Spec mptcp_mmptcp.md, section 4: as many paths as there are intermediate switches and choices of
-    /// aggregation switches up and down; all go over an intermediate switch, and are the way back, too.
+    /// Spec mptcp_mmptcp.md, section 4: as many paths as there are intermediate switches and
+    /// choices of aggregation switches up and down; all go over an intermediate switch, and are the
+    /// way back, too.
     #[test]
     fn every_path_between_racks_climbs_to_an_intermediate_switch() {
         for (da, di) in [(2, 4), (4, 2), (4, 6)] {
@@ -182,7 +185,8 @@ mod tests {
         }
     }
 
-    /// With a shortcut, racks 0 and 1 have the two paths of a fat-tree's pod, and racks 0 and 2 those they had.
+    /// With a shortcut, racks 0 and 1 have the two paths of a fat-tree's pod, and racks 0 and 2
+    /// those they had.
     #[test]
     fn a_shortcut_turns_at_aggregation_switches() {
         let fabric = Topology { shape: Shape::Valiant { shortcut: true }, ..vl2(4, 4) };

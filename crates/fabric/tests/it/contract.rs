@@ -1,30 +1,32 @@
 //! The contract between the engine and what runs on its hosts: what endpoints and applications may
-//! rely on, and what becomes of those that break a rule. Each host follows a short script.
+//! rely on, and what becomes of those that violate it. Each host follows a short script.
 
 use std::ops::ControlFlow;
 
-use endpoint::{App, AppCx, Cx, Endpoint, Framing, Msg, Packet, Submit, Tx, TxPort};
+use endpoint::{App, AppCx, AppEvent, Cx, Endpoint, Framing, Msg, Packet, Submit, Tx, TxPort};
 use queues::{Capacity, DropTailSpec, QueueSpec};
 use trimline_fabric::{
     Carriage, Config, Departures, End, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Topology,
-    Violation,
+    Violated, Violation,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
 /// What every host does. By default, nothing.
 #[derive(Clone, Copy)]
-struct Script {
-    start: fn(&mut AppCx<'_>),
-    app_timer: fn(&mut AppCx<'_>),
-    signal_delay: Option<Dur>,
-    submit: fn(&mut Cx<'_>, &Msg),
-    timer: fn(&mut Cx<'_>),
-    poll: fn(&mut Cx<'_>, &mut Packet) -> Tx,
+pub(crate) struct Script {
+    pub(crate) start: fn(&mut AppCx<'_>),
+    pub(crate) app_timer: fn(&mut AppCx<'_>),
+    pub(crate) event: fn(&mut AppCx<'_>, AppEvent),
+    pub(crate) signal_delay: Option<Dur>,
+    pub(crate) submit: fn(&mut Cx<'_>, &Msg),
+    pub(crate) timer: fn(&mut Cx<'_>),
+    pub(crate) poll: fn(&mut Cx<'_>, &mut Packet) -> Tx,
 }
 
-const NOTHING: Script = Script {
+pub(crate) const NOTHING: Script = Script {
     start: |_| {},
     app_timer: |_| {},
+    event: |_, _| {},
     signal_delay: None,
     submit: |_, _| {},
     timer: |_| {},
@@ -38,6 +40,10 @@ impl App for Script {
 
     fn on_timer(&mut self, cx: &mut AppCx<'_>, _: TimerId) {
         (self.app_timer)(cx);
+    }
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        (self.event)(cx, event);
     }
 
     fn signal_delay(&self) -> Option<Dur> {
@@ -64,6 +70,15 @@ impl Endpoint for Script {
 
 /// Two racks of two hosts, all of which follow `script`; in two threads, each simulates one rack.
 fn run(script: Script, events: Events, threads: u32) -> Result<Outcome, Violation> {
+    whole(script, events, threads).map_err(|violated| violated.violation)
+}
+
+/// The same, with what there is after a violation.
+pub(crate) fn whole(
+    script: Script,
+    events: Events,
+    threads: u32,
+) -> Result<Outcome, Box<Violated>> {
     let link = LinkSpec { rate: Rate(10_000_000_000), delay: Dur::from_us(1) };
     let topology = Topology::leaf_spine(2, 1, 2, link, link).unwrap();
     let capacity = Capacity::Bytes(100_000);
@@ -93,17 +108,17 @@ fn run(script: Script, events: Events, threads: u32) -> Result<Outcome, Violatio
     let apps = (0..4).map(|_| Box::new(script) as Box<dyn App>).collect();
     let mut observer = ();
     let sim = Sim::new(topology, config, endpoints, apps, &mut observer).unwrap();
-    sim.run(&mut |_| ControlFlow::Continue(())).map_err(|violated| violated.violation)
+    sim.run(&mut |_| ControlFlow::Continue(()))
 }
 
-/// The rule that hosts break by following `script`: the same at any number of threads.
+/// The invariant that hosts violate by following `script`: the same at any number of threads.
 fn violation(script: Script) -> Violation {
     let [one, two] = [1, 2].map(|threads| run(script, Events::Wheel, threads).unwrap_err());
     assert_eq!(one.to_string(), two.to_string());
     two
 }
 
-const fn us(us: u64) -> Time {
+pub(crate) const fn us(us: u64) -> Time {
     Time(Dur::from_us(us).0)
 }
 

@@ -1,5 +1,6 @@
-//! Fabrics that are no trees of tiers, under a transport that sends every message over one path: what
-//! is tested is that packets take that path, and headers that are turned back the same one home.
+//! Fabrics that are no trees of tiers, under a transport that sends every message over one path:
+//! what is tested is that packets take that path, and headers that are turned back the same one
+//! home.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -205,8 +206,8 @@ fn a_lone_message_takes_its_path_and_exactly_the_time_of_it() {
     }
 }
 
-/// The eight paths of a VL2, all of six links and over a core switch, also to the rack (host 3) that shares
-/// both aggregation switches with the sender's.
+/// The eight paths of a VL2, all of six links and over a core switch, also to the rack (host 3)
+/// that shares both aggregation switches with the sender's.
 #[test]
 fn in_a_vl2_a_lone_message_takes_its_path_over_a_core_switch() {
     let topology = vl2();

@@ -3,4 +3,5 @@
 mod contract;
 mod engine;
 mod graphs;
+mod livelock;
 mod pfc;

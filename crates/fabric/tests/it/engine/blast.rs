@@ -21,8 +21,8 @@ pub(crate) const OVERHEAD: u64 = 64;
 pub(crate) const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
 pub(crate) const TEST: Purpose = Purpose::new("test");
 
-/// Sends every message at line rate, over paths and in classes 0 and 1 in turn; delivers what arrives
-/// whole; answers each packet with a control packet. What is trimmed or lost stays lost.
+/// Sends every message at line rate, over paths and in classes 0 and 1 in turn; delivers what
+/// arrives whole; answers each packet with a control packet. What is trimmed or lost stays lost.
 #[derive(Default)]
 pub(crate) struct Blast {
     queue: std::collections::VecDeque<(Msg, u64)>,
@@ -164,14 +164,15 @@ pub(crate) fn red(mark_at: MarkAt, weight: Option<f64>) -> QueueSpec {
     RedSpec { capacity, ramp, weight, mark_at, not_ect }.into()
 }
 
-/// Drop-tail and RED in a buffer that the ports of a switch share: half as much again as one of them may
-/// have.
+/// Drop-tail and RED in a buffer that the ports of a switch share: half as much again as one of
+/// them may have.
 pub(crate) fn shared() -> [(QueueSpec, Option<SharedBufferSpec>); 2] {
     let buffer = SharedBufferSpec { size: 30_000, alpha: 1.0 };
     [drop_tail(), red(MarkAt::Departure, None)].map(|queue| (queue, Some(buffer)))
 }
 
-/// Class 0 is lossless, and class 1 too in one of them; pauses are for good or for a time. Marks as packets leave.
+/// Class 0 is lossless, and class 1 too in one of them; pauses are for good or for a time. Marks as
+/// packets leave.
 pub(crate) fn lossless() -> [(QueueSpec, PfcSpec); 2] {
     let ramp = Ramp { unit: Unit::Bytes, min: 1_000, max: 12_000, probability: 0.4 };
     let marking = Marking { ramp, mark_at: MarkAt::Departure, per: None };
@@ -198,7 +199,7 @@ pub(crate) fn lossless() -> [(QueueSpec, PfcSpec); 2] {
     ]
 }
 
-/// Class 0 in a small NDP queue, class 1 in a Partitioning-Payload queue.
+/// Class 0 in a small NDP queue, class 1 in a Cut-Payload queue.
 pub(crate) fn fair() -> QueueSpec {
     let cut_payload = CutPayloadSpec {
         capacity: Capacity::Bytes(6_000),

@@ -1,5 +1,5 @@
-//! A deadlock, which a fabric without up and down can have: four switches, each joined to every other one, of which three
-//! pass packets on in a circle.
+//! A deadlock, which a fabric without up and down can have: four switches, each joined to every
+//! other one, of which three pass packets on in a circle.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,8 @@ fn i5_a_ring_of_three_switches_deadlocks() {
     assert_eq!(outcome.conservation.received.packets + waiting, outcome.counters.data_sent);
 }
 
-/// While other traffic goes on, it is found when the pauses have lasted for the time given, and not before.
+/// While other traffic goes on, it is found when the pauses have lasted for the time given, and not
+/// before.
 #[test]
 fn i5_a_deadlock_is_found_while_other_traffic_goes_on() {
     // From the fourth switch, in a class that nobody pauses, for three milliseconds.

@@ -1,5 +1,5 @@
-//! What holds of every run: nothing is lost while there is headroom, and stops and resumes alternate. And what becomes of
-//! frames that are lost themselves.
+//! What holds of every run: nothing is lost while there is headroom, and stops and resumes
+//! alternate. And what becomes of frames that are lost themselves.
 
 use std::collections::BTreeMap;
 
@@ -99,7 +99,8 @@ fn i1_i3_i4_nothing_is_lost_and_stops_and_resumes_alternate() {
     assert!(paused > 1000, "{paused}");
 }
 
-/// Tor 1's frames to tor 0 are lost from some time on; see `line`, whose XOFF is at 6256 ns and whose XON is at 13917 ns.
+/// Tor 1's frames to tor 0 are lost from some time on; see `line`, whose XOFF is at 6256 ns and
+/// whose XON is at 13917 ns.
 fn lossy_line(lost_from: u64, pause: Pause) -> Outcome {
     let mut line = Topology::dumbbell(1, 1, LINK, LINK).unwrap();
     let tor = |n| Node::Switch(Tier::Tor, n);

@@ -1,7 +1,8 @@
 //! A line of two switches, computed by hand.
 //!
-//! Host 0 - tor 0 - tor 1 - host 1; 10 Gb/s and 1 us each, but 5 Gb/s from tor 1 to host 1. A packet takes 851.2 ns,
-//! there 1702.4 ns; a frame 51.2 ns. Each switch takes two packets below its threshold and pauses for the third.
+//! Host 0 - tor 0 - tor 1 - host 1; 10 Gb/s and 1 us each, but 5 Gb/s from tor 1 to host 1. A
+//! packet takes 851.2 ns, there 1702.4 ns; a frame 51.2 ns. Each switch takes two packets below its
+//! threshold and pauses for the third.
 
 use endpoint::Packet;
 use trimline_fabric::{End, Node, Outcome, Tier, Topology};
@@ -42,10 +43,11 @@ fn fourteen() -> (Outcome, Log, Topology) {
     (outcome, log, line)
 }
 
-/// The first packet is in tor 1 after two hops, at 3702.4; every 851.2 ns another one comes, every 1702.4 ns one is
-/// gone, a departure before an arrival at the same time. The fourth, at 6256.0, is the third there: XOFF. It is there at
-/// 7307.2. Tor 0 has begun its seventh packet at 6958.4 and finishes it. So packets 5, 6 and 7
-/// come after XOFF. All but one of the seven have left at 13916.8: XON, there at 14968.0.
+/// The first packet is in tor 1 after two hops, at 3702.4; every 851.2 ns another one comes, every
+/// 1702.4 ns one is gone, a departure before an arrival at the same time. The fourth, at 6256.0, is
+/// the third there: XOFF. It is there at 7307.2. Tor 0 has begun its seventh packet at 6958.4 and
+/// finishes it. So packets 5, 6 and 7 come after XOFF. All but one of the seven have left at
+/// 13916.8: XON, there at 14968.0.
 #[test]
 fn i3_i4_a_pause_by_hand() {
     let (outcome, log, line) = fourteen();
@@ -63,9 +65,9 @@ fn i3_i4_a_pause_by_hand() {
     assert!(stats.longest >= Dur(7_660_800), "{stats:?}");
 }
 
-/// Tor 0 fills from 7809.6 on, when the eighth packet comes and stays; the tenth comes at 9512.0: XOFF, which reaches the
-/// host at 10563.2, in the middle of its thirteenth packet. From 14968.0 on tor 0 sends again; five of its six
-/// packets have left at 19224.0: XON, there at 20275.2.
+/// Tor 0 fills from 7809.6 on, when the eighth packet comes and stays; the tenth comes at 9512.0:
+/// XOFF, which reaches the host at 10563.2, in the middle of its thirteenth packet. From 14968.0 on
+/// tor 0 sends again; five of its six packets have left at 19224.0: XON, there at 20275.2.
 #[test]
 fn i3_a_pause_goes_on_to_the_host() {
     let (outcome, log, line) = fourteen();
@@ -97,7 +99,8 @@ fn everything_comes_and_every_pause_is_over() {
     assert!(held >= Some(8 * u64::from(PACKET)), "what is paused is sampled: {held:?}");
 }
 
-/// The frame waits for the packet in service, which leaves the other way, and goes before those that wait.
+/// The frame waits for the packet in service, which leaves the other way, and goes before those
+/// that wait.
 #[test]
 fn a_frame_waits_for_one_packet_only() {
     let line = line();
@@ -105,7 +108,8 @@ fn a_frame_waits_for_one_packet_only() {
     // Back to back over tor 1, the first packet at 1851.2.
     let sends = [send(0, 1, 14), send(1, 0, 40)];
     let (_, log) = run(&line, config(memory()), &sends, false);
-    // Packets the other way begin at 1851.2 + n * 851.2; the sixth is in service at 6256.0 and ends at 6958.4.
+    // Packets the other way begin at 1851.2 + n * 851.2; the sixth is in service at 6256.0 and ends
+    // at 6958.4.
     let (at, _) = frames(&log, back)[0];
     assert_eq!(at, ns(69_584 + 512 + 10_000));
     // The one behind it begins after the frame.
@@ -114,7 +118,8 @@ fn a_frame_waits_for_one_packet_only() {
     assert!(starts(&log, there, 7)[0] < at && starts(&log, there, 8)[0] > at);
 }
 
-/// A frame names its time: here 4 us are 79 quanta of 51.2 ns. It is said again after half of it, and the pause goes on.
+/// A frame names its time: here 4 us are 79 quanta of 51.2 ns. It is said again after half of it,
+/// and the pause goes on.
 #[test]
 fn a_timed_pause_is_said_again_until_it_may_end() {
     let line = line();

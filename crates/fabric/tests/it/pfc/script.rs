@@ -18,7 +18,8 @@ use wire::pfc;
 pub(crate) const PACKET: u16 = 1064;
 pub(crate) const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
 
-/// From `from` on, host `src` sends `count` packets of a class to `dst` over a path, as quickly as it may.
+/// From `from` on, host `src` sends `count` packets of a class to `dst` over a path, as quickly as
+/// it may.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Send {
     pub(crate) src: u32,
@@ -147,7 +148,8 @@ pub(crate) fn config(memory: MemorySpec) -> Config {
     }
 }
 
-/// Let hosts, which look at the classes that are open or do not, send until nothing happens any more.
+/// Let hosts, which look at the classes that are open or do not, send until nothing happens any
+/// more.
 pub(crate) fn run(
     topology: &Topology,
     config: Config,

@@ -36,8 +36,9 @@ fn two_classes() -> MemorySpec {
     MemorySpec { lossless: 0b11, ..memory() }
 }
 
-/// Host 1's packets to host 3 go over no slow link. But tor 1 pauses tor 0 for those to host 2, which wait in between:
-/// they get no more than these (head-of-line blocking). With room for all of them at tor 1, they get half of the trunk.
+/// Host 1's packets to host 3 go over no slow link. But tor 1 pauses tor 0 for those to host 2,
+/// which wait in between: they get no more than these (head-of-line blocking). With room for all of
+/// them at tor 1, they get half of the trunk.
 #[test]
 fn a_victim_behind_a_pause() {
     let sends = [send(0, 2, 1000), send(1, 3, 1000)];
@@ -49,8 +50,8 @@ fn a_victim_behind_a_pause() {
     assert!((195..=215).contains(&roomy), "{roomy}");
 }
 
-/// In a class of its own, served first, it takes what it takes alone, and perhaps a packet that is in service when the first
-/// of it comes.
+/// In a class of its own, served first, it takes what it takes alone, and perhaps a packet that is
+/// in service when the first of it comes.
 #[test]
 fn another_class_is_not_paused() {
     let (dumbbell, [_, quick]) = dumbbell();
@@ -64,19 +65,22 @@ fn another_class_is_not_paused() {
     assert_eq!(outcome.counters.dropped, 0);
 }
 
-/// A host that sends both classes, by turns if it may. An endpoint that looks at which classes are open sends the
-/// other one during a pause; one that does not has a packet waiting in the interface, and nothing leaves.
+/// A host that sends both classes, by turns if it may. An endpoint that looks at which classes are
+/// open sends the other one during a pause; one that does not has a packet waiting in the
+/// interface, and nothing leaves.
 #[test]
 fn a_paused_host_sends_what_may_leave() {
     let sends = [Send { class: 1, ..send(0, 2, 1000) }, send(0, 3, 1000)];
     let unaware = while_a_hundred(config(two_classes()), &sends, false);
     assert!((95..=115).contains(&unaware), "{unaware}");
     let aware = while_a_hundred(config(two_classes()), &sends, true);
-    // Most of the rest of the link, 7.5 Gb/s of 10: while both are open, tor 0 stores some of what is paused there.
+    // Most of the rest of the link, 7.5 Gb/s of 10: while both are open, tor 0 stores some of what
+    // is paused there.
     assert!((230..=310).contains(&aware), "{aware}");
 }
 
-/// A class that is not lossless is lost at its threshold, is never paused, and takes nothing of the others' headroom.
+/// A class that is not lossless is lost at its threshold, is never paused, and takes nothing of the
+/// others' headroom.
 #[test]
 fn a_lossy_class_is_lost_and_not_paused() {
     let (dumbbell, [slow, _]) = dumbbell();

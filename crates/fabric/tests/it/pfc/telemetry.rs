@@ -6,8 +6,9 @@ use wire::int::{Hop, Stack};
 
 use super::script::{LINK, config, memory, ns, run, send};
 
-/// Two hosts send three packets of 1064 B each to a third. They reach the switch after 1851.2 ns, two at once every 851.2 ns,
-/// and one leaves in that time: none waits behind the first and the second, one behind the third, two behind the fourth.
+/// Two hosts send three packets of 1064 B each to a third. They reach the switch after 1851.2 ns,
+/// two at once every 851.2 ns, and one leaves in that time: none waits behind the first and the
+/// second, one behind the third, two behind the fourth.
 #[test]
 fn what_a_port_writes_by_hand() {
     let topology = Topology::star(3, LINK).unwrap();
