@@ -66,7 +66,7 @@ fn warn(warning: &str) {
 fn clear_when_interrupted() {
     let ended = ctrlc::set_handler(|| {
         metrics::discard_unfinished();
-        eprintln!("interrupted: nothing was written");
+        eprintln!("interrupted: what was unfinished is discarded");
         std::process::exit(INTERRUPTED);
     });
     if let Err(error) = ended {

@@ -5,10 +5,16 @@ use fabric::Counted;
 use metrics::{Failure, FlowRow, JobRow};
 use units::{Dur, MsgKey, Rate, Time};
 
+/// Rows of a piece of [`Recorder::pieces`].
+const PIECE: usize = 1 << 16;
+
 /// Keeps what became of each message and of each job.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    /// One row per message, in the order in which they ended until they are [`Self::counted`].
+    /// One row per message, in the order in which they ended. In pieces: one vector would hold
+    /// everything twice whenever it grows.
+    pieces: Vec<Vec<FlowRow>>,
+    /// One row per message by source and number, once they are [`Self::counted`].
     pub(crate) rows: Vec<FlowRow>,
     /// One row per job, in the order of time and host; without the rates of links.
     pub(crate) jobs: Vec<JobRow>,
@@ -21,11 +27,16 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) const fn new(from: Time, to: Option<Time>) -> Self {
-        Self { rows: Vec::new(), jobs: Vec::new(), rtts: Vec::new(), from, to }
+        Self { pieces: Vec::new(), rows: Vec::new(), jobs: Vec::new(), rtts: Vec::new(), from, to }
     }
 
     /// The messages by source and number, with what transports have counted for them.
     pub(crate) fn counted(mut self, counted: &[Counted]) -> Self {
+        self.rows.reserve_exact(self.pieces.iter().map(Vec::len).sum());
+        // Each piece is freed before the next one is moved.
+        for piece in std::mem::take(&mut self.pieces) {
+            self.rows.extend(piece);
+        }
         self.rows.sort_unstable_by_key(|row| (row.src, row.msg));
         for &Counted { key, stat, times } in counted {
             let of = (key.src.0, key.id.0);
@@ -76,7 +87,7 @@ const fn failure(why: Why) -> Failure {
 impl Observer for Recorder {
     fn message(&mut self, r: &MessageRecord) {
         let measured = self.measures(r.submitted);
-        self.rows.push(FlowRow {
+        let row = FlowRow {
             src: r.key.src.0,
             dst: r.dst.0,
             msg: r.key.id.0,
@@ -92,7 +103,11 @@ impl Observer for Recorder {
             placed_in_window: r.placed_in_window,
             measured,
             ..FlowRow::default()
-        });
+        };
+        match self.pieces.last_mut().filter(|piece| piece.len() < PIECE) {
+            Some(piece) => piece.push(row),
+            None => self.pieces.push(vec![row]),
+        }
     }
 
     fn rtt(&mut self, record: &RttRecord) {

@@ -1,5 +1,6 @@
 //! From what a run did to the result files: summary, series, link table.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use endpoint::Stat;
@@ -87,7 +88,11 @@ fn by_table(
     window: Window,
 ) -> BTreeMap<String, TrafficStats> {
     let stats = |table: u16| {
-        let rows: Vec<FlowRow> = flows.iter().filter(|r| r.traffic == table).copied().collect();
+        let of_table = |r: &&FlowRow| r.traffic == table;
+        let rows: Cow<'_, [FlowRow]> = match flows.iter().all(|r| of_table(&r)) {
+            true => flows.into(),
+            false => flows.iter().filter(of_table).copied().collect::<Vec<_>>().into(),
+        };
         // Without utilization, so that no rate is needed.
         let of_flows = metrics::fold_flows(&rows, window, |_| Rate(0)).0;
         let jobs = metrics::fold_jobs(jobs.iter().filter(|job| job.traffic == table));
