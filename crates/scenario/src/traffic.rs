@@ -783,3 +783,59 @@ pub(crate) fn closed_loop(
     let spec = ClosedLoopSpec { connections, sizes, gap, keep_destination, until, prio };
     Ok(Part::ClosedLoop(Arc::new(spec), senders))
 }
+
+#[cfg(test)]
+mod tests {
+    use fabric::{Bcube, Jellyfish, LinkSpec, Vl2};
+    use units::Rate;
+
+    use super::*;
+
+    /// By racks the same destinations as host by host.
+    #[test]
+    fn the_farthest_destinations_are_those_of_every_pair() {
+        let link = LinkSpec { rate: Rate(10_000_000_000), delay: Dur::from_us(1) };
+        let vl2 = Vl2 {
+            aggregation_ports: 4,
+            intermediate_ports: 4,
+            hosts_per_rack: 2,
+            host_link: link,
+            switch_link: link,
+            shortcut: true,
+        };
+        let (switches, hosts_per_switch, degree) = (10, 2, 3);
+        let (seed, paths, stretch) = (1, 4, 1);
+        let jellyfish =
+            Jellyfish { switches, degree, hosts_per_switch, seed, paths, stretch, link };
+        let shapes = [
+            Topology::star(5, link),
+            Topology::leaf_spine(3, 2, 4, link, link),
+            Topology::fat_tree(4, 1, link),
+            Topology::vl2(&vl2),
+            Topology::bcube(&Bcube { n: 3, k: 1, stretch: 0, link }),
+            Topology::jellyfish(&jellyfish),
+        ];
+        for topology in shapes.map(Result::unwrap) {
+            let hosts: Vec<HostId> = (0..topology.hosts()).map(HostId).collect();
+            let some: Vec<HostId> = hosts.iter().copied().filter(|host| host.0 % 3 != 1).collect();
+            let found = farthest(&hosts, some.clone(), &topology);
+            let far = |src| {
+                let longest = topology.longest_path();
+                let far = |&&dst: &&HostId| dst != src && topology.hops(src, dst) == longest;
+                some.iter().filter(far).copied().collect::<Vec<_>>()
+            };
+            match hosts.iter().find(|&&src| far(src).is_empty()) {
+                Some(&lonely) => {
+                    assert_eq!(found.err(), Some((lonely, topology.longest_path())));
+                }
+                None => {
+                    for (src, to) in found.unwrap() {
+                        let mut list = to.groups().remove(0).0;
+                        list.retain(|&host| host != src);
+                        assert_eq!(list, far(src), "{src} of {}", topology.kind());
+                    }
+                }
+            }
+        }
+    }
+}

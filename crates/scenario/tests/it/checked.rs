@@ -227,3 +227,75 @@ fn timers_and_payloads_have_a_least_value() {
     let why = refused(&NDP.replace("9000B", "15B")).unwrap();
     assert!(why.contains("packets with 15 bytes of payload"), "{why}");
 }
+
+/// The first took minutes to be read, as each link of a switch was looked for among all of them; the
+/// second, as each pair of hosts was compared before the wrong key was named.
+#[test]
+fn large_fabrics_are_read_soon() {
+    let started = std::time::Instant::now();
+    let with = |topology: &str, traffic: &str| {
+        let text = format!(
+            "name = \"large\"\nseed = 1\ntransport = {NDP}\nqueue = {TRIMMING}\n\
+             topology = {{ {topology}, link_rate = \"10Gbps\", link_delay = \"1us\" }}\n\
+             routing = {{ mode = \"permute\" }}\nmeasure = {{ to = \"1ms\" }}\ntraffic = {traffic}\n"
+        );
+        Scenario::parse("x.toml", &text, Path::new("."), &[])
+    };
+    let leaves = "kind = \"leaf-spine\", leaves = 4, spines = 2, hosts_per_leaf = 60000, uplink_rate = \
+                  \"100Gbps\"";
+    let large = with(leaves, INCAST).unwrap_or_else(|why| panic!("{}", why.render(false)));
+    assert_eq!(large.topology().hosts(), 240_000);
+    let estimate = large.estimate();
+    assert!(estimate.is_large(), "{estimate}");
+    // Measured: 2.2 GB.
+    assert!((0.7e9..6e9).contains(&estimate.memory), "{estimate}");
+    let far = "{ kind = \"poisson\", load = 0.1, size = \"9KB\", longest_path = true }";
+    let wrong = far.replace("load", "laod = 1, load");
+    let why = with("kind = \"fat-tree\", k = 64", &format!("[{far}, {wrong}]")).err().unwrap();
+    assert!(why.to_string().contains("unknown key `laod`"), "{why}");
+    assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
+}
+
+/// Starts that all lie within a microsecond are not what the file means, unless the scenario says so.
+#[test]
+fn tiny_starts_of_a_connection_matrix() {
+    let dir = tempfile::tempdir().unwrap();
+    let text =
+        "Nodes 8\nConnections 2\n0->1 id 1 start 0 size 9000\n2->3 id 2 start 40 size 9000\n";
+    std::fs::write(dir.path().join("x.cm"), text).unwrap();
+    let read = |keys: &str| {
+        let text = star(NDP, TRIMMING, &format!("{{ file = \"x.cm\"{keys} }}"), "");
+        let scenario = Scenario::parse("x.toml", &text, dir.path(), &[]).unwrap();
+        let said: Vec<String> = scenario.warnings().iter().map(ToString::to_string).collect();
+        let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
+        (said, results.flows.iter().map(|row| row.start).max())
+    };
+    let (said, start) = read("");
+    assert!(
+        said.len() == 1 && said[0].contains("the latest start in this file is at 40ps"),
+        "{said:?}"
+    );
+    assert_eq!(start, Some(Time(40)));
+    let (said, start) = read(", start_unit = \"us\"");
+    assert_eq!((said.len(), start), (0, Some(Time(40_000_000))));
+    assert_eq!(read(", start_unit = \"ps\"").0.len(), 0);
+}
+
+/// One message, as its keys say.
+#[test]
+fn a_single_flow() {
+    let flow = |source, destination| {
+        let keys = format!("source = {source}, destination = {destination}, size = \"9KB\"");
+        let text = star(NDP, TRIMMING, &format!("{{ kind = \"flow\", {keys} }}"), "");
+        Scenario::parse("x.toml", &text, Path::new("."), &[]).map_err(|why| why.to_string())
+    };
+    let results = evaluate(&flow(3, 5).unwrap(), &Options::default(), &mut |_| ()).unwrap();
+    let ends: Vec<(u32, u32)> = results.flows.iter().map(|row| (row.src, row.dst)).collect();
+    assert_eq!((ends, results.flows[0].size), (vec![(3, 5)], Some(9_000)));
+    for (source, destination, says) in
+        [(3, 3, "host 3 would send to itself"), (3, 8, "is 8"), (8, 3, "is 8")]
+    {
+        let why = flow(source, destination).map(drop).unwrap_err();
+        assert!(why.contains(says), "{why}");
+    }
+}
