@@ -22,13 +22,13 @@ pub struct Config {
     /// A message of which no packet has come for so many timeouts is forgotten by its receiver.
     pub ingress_timeouts: u32,
     /// Timeouts in a row without progress after which a message fails; `None`: it never does.
-    pub timeouts_max: Option<u32>,
+    pub max_timeouts: Option<u32>,
     /// Whether a timeout that has nothing to repeat sends a packet beyond the credit instead.
     pub probe: bool,
     /// Cycles between two PULLs.
     pub pull_cycles: u32,
     /// PULLs that may wait for the pacer.
-    pub pulls_max: u32,
+    pub max_pulls: u32,
     /// Completed messages that a receiver remembers, so as to know their duplicates.
     pub remember: u32,
     /// Cycles from a packet's last bit to all that it does, at least 1.
@@ -89,10 +89,10 @@ impl Config {
             rtt_packets,
             timeout,
             ingress_timeouts: 2,
-            timeouts_max: Some(5),
+            max_timeouts: Some(5),
             probe: true,
             pull_cycles: 140,
-            pulls_max: 256,
+            max_pulls: 256,
             remember: 1024,
             ingress_cycles: 23,
             egress_cycles: 12,
