@@ -21,6 +21,7 @@ mod error;
 mod fault;
 mod files;
 mod host;
+mod key;
 mod life;
 mod lossless;
 mod measure;
@@ -39,6 +40,7 @@ mod topology;
 mod trace;
 mod traffic;
 mod transport;
+mod value;
 mod warnings;
 
 pub use command::command_line;
@@ -51,7 +53,9 @@ pub use files::read_text;
 pub use measure::Measure;
 pub use p4::{CheckedProgram, Entries, check_program};
 pub use packet_latency::Latencies;
-pub use reader::{Knob, Reader};
+pub use key::Section;
+pub use reader::Reader;
+pub use value::{Form, Refused, ScenarioValue};
 pub use registry::list;
 pub use results::Results;
 pub use run::{

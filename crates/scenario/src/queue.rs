@@ -16,7 +16,8 @@ use crate::buffer::SIZE_MAX;
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::p4::Compiled;
-use crate::reader::{Knob, Reader};
+use crate::reader::Reader;
+use crate::value::{Form, Refused, ScenarioValue};
 use crate::registry::{Kind, QUEUES};
 use crate::topology::links_of_switch;
 use crate::transport::{Transport, Transports};
@@ -379,14 +380,16 @@ fn holds_a_packet(
     }
 }
 
-impl Knob for Capacity {
-    const EXAMPLE: &'static str = "\"72000B\"` or `\"8 packets\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Capacity {
+    fn form() -> Form {
+        Form::new("capacity", "\"72000B\"` or `\"8 packets\"", "string")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
-            Value::Text(text) => text.parse().map_err(|e: queues::CapacityError| e.to_string()),
-            Value::Integer(n) if *n < 0 => Err(format!("{n} is negative")),
-            Value::Integer(n) => Err(format!("{n} has no unit")),
-            other => Err(format!("a size or a number of packets is wanted, not {}", other.kind())),
+            Value::Text(text) => text.parse().map_err(|e: queues::CapacityError| e.to_string().into()),
+            Value::Integer(n) if *n < 0 => Err(format!("{n} is negative").into()),
+            Value::Integer(n) => Err(format!("{n} has no unit").into()),
+            other => Err(format!("a size or a number of packets is wanted, not {}", other.kind()).into()),
         }
     }
     fn show(&self) -> toml::Value {
