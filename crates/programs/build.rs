@@ -51,6 +51,15 @@ fn main() {
             "{name}::{title}::FINGERPRINT => Some(Box::new({name}::{title}::new(program))),"
         );
     }
+    let fingerprint =
+        |(name, ..): &Variant| format!("{name}::{}::FINGERPRINT", p4::rust::type_name(name));
+    let fingerprints: Vec<String> = PROGRAMS.iter().map(fingerprint).collect();
+    let _ = writeln!(
+        modules,
+        "pub(super) const FINGERPRINTS: [u64; {}] = [{}];\n",
+        fingerprints.len(),
+        fingerprints.join(", ")
+    );
     let names: Vec<String> = PROGRAMS.iter().map(variant).collect();
     let _ = writeln!(
         modules,

@@ -53,3 +53,9 @@ mod generated {
 pub fn find<E: Externs + ?Sized>(program: Arc<ir::Program>) -> Option<Box<dyn Program<E>>> {
     generated::find(program)
 }
+
+/// Whether there is a compiled form of `program`.
+#[must_use]
+pub fn is_generated(program: &ir::Program) -> bool {
+    generated::FINGERPRINTS.contains(&program.fingerprint())
+}

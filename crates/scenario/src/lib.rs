@@ -23,6 +23,7 @@ mod error;
 mod fault;
 mod files;
 mod host;
+mod key;
 mod life;
 mod lossless;
 mod measure;
@@ -41,6 +42,7 @@ mod topology;
 mod trace;
 mod traffic;
 mod transport;
+mod value;
 mod warnings;
 
 pub use self::p4::{CheckedProgram, Entries, check_program};
@@ -52,9 +54,10 @@ pub use document::{At, Document, Node, Table, Value};
 pub use error::Error;
 pub use fabric::Progress;
 pub use files::read_text;
+pub use key::Section;
 pub use measure::Measure;
 pub use packet_latency::Latencies;
-pub use reader::{Knob, Reader};
+pub use reader::Reader;
 pub use registry::list;
 pub use results::Results;
 pub use run::{
@@ -63,3 +66,4 @@ pub use run::{
 };
 pub use scenario::Scenario;
 pub use trace::Trace;
+pub use value::{Form, Refused, ScenarioValue};

@@ -10,8 +10,9 @@ use crate::buffer::{ALPHA, SIZE_MAX};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::queue::{MARK_AT, longest, ramp};
-use crate::reader::{Knob, Reader};
+use crate::reader::Reader;
 use crate::transport::Transport;
+use crate::value::{Form, Refused, ScenarioValue};
 
 /// Published memories (dcqcn_pfc_hpcc_swift.md, section 2).
 fn presets() -> [(&'static str, MemorySpec); 3] {
@@ -218,13 +219,15 @@ fn marking(table: &mut Reader<'_>) -> Result<Marking, Diagnostic> {
 /// How long a frame stops a class.
 struct Stop(Pause);
 
-impl Knob for Stop {
-    const EXAMPLE: &'static str = "\"until-resume\"` or `\"5us\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Stop {
+    fn form() -> Form {
+        Dur::form().or_word("until-resume")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "until-resume" => Ok(Self(Pause::UntilResume)),
             _ => match Dur::read(value)? {
-                Dur::ZERO => Err("a pause of no time is none".to_owned()),
+                Dur::ZERO => Err("a pause of no time is none".to_owned().into()),
                 time => Ok(Self(Pause::Timed(time))),
             },
         }
@@ -240,11 +243,13 @@ impl Knob for Stop {
 #[derive(Clone, Copy)]
 struct Room(Headroom);
 
-impl Knob for Room {
-    const EXAMPLE: &'static str = "\"auto\"` or `\"40KB\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Room {
+    fn form() -> Form {
+        Form::new("size, `\"n delays\"` or `\"auto\"`", "\"auto\"` or `\"40KB\"", "string")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         let Value::Text(text) = value else {
-            return Err(format!("a size or \"auto\" is wanted, not {}", value.kind()));
+            return Err(format!("a size or \"auto\" is wanted, not {}", value.kind()).into());
         };
         if text == "auto" {
             return Ok(Self(Headroom::Auto));
@@ -256,7 +261,7 @@ impl Knob for Room {
         }
         let bytes = Bytes::read(value)?;
         if bytes > SIZE_MAX {
-            return Err(format!("{bytes} is more than {SIZE_MAX}"));
+            return Err(format!("{bytes} is more than {SIZE_MAX}").into());
         }
         // At most a gigabyte, so it fits.
         Ok(Self(Headroom::Bytes(bytes.0 as u32)))
@@ -274,9 +279,11 @@ impl Knob for Room {
 #[derive(Clone, Copy)]
 struct Classes(u8);
 
-impl Knob for Classes {
-    const EXAMPLE: &'static str = "[0]";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Classes {
+    fn form() -> Form {
+        Form::new("list of integers", "[0]", "array")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         Vec::<u8>::read(value)?
             .into_iter()
             .try_fold(Self(0), |Self(mask), class| Ok(Self(mask | bit(class)?)))
@@ -291,12 +298,14 @@ impl Knob for Classes {
 #[derive(Clone, Copy)]
 struct Control(u8);
 
-impl Knob for Control {
-    const EXAMPLE: &'static str = "7` or `\"none\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Control {
+    fn form() -> Form {
+        u8::form().or_word("none")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "none" => Ok(Self(0)),
-            _ => bit(u8::read(value)?).map(Self),
+            _ => Ok(Self(bit(u8::read(value)?)?)),
         }
     }
     fn show(&self) -> toml::Value {
@@ -314,17 +323,28 @@ fn bit(class: u8) -> Result<u8, String> {
 /// The weight of each class, or the highest class first.
 struct Weights(Option<[u32; 8]>);
 
-impl Knob for Weights {
-    const EXAMPLE: &'static str = "\"strict\"` or `[1, 1, 1, 1, 1, 1, 1, 8]";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Weights {
+    fn form() -> Form {
+        Form {
+            json: vec!["string", "array"],
+            ..Form::new(
+                "`\"strict\"` or list of 8 integers",
+                "\"strict\"` or `[1, 1, 1, 1, 1, 1, 1, 8]",
+                "",
+            )
+        }
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "strict" => return Ok(Self(None)),
             Value::Array(_) => {}
-            other => return Err(format!("\"strict\" or weights are wanted, not {}", other.kind())),
+            other => {
+                return Err(format!("\"strict\" or weights are wanted, not {}", other.kind()).into());
+            }
         }
         let weights = Vec::<u8>::read(value)?;
         if weights.contains(&0) {
-            return Err("a class with a weight of 0 would never be served".to_owned());
+            return Err("a class with a weight of 0 would never be served".to_owned().into());
         }
         let count = weights.len();
         let weights = <[u8; 8]>::try_from(weights);

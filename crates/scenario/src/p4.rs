@@ -15,19 +15,24 @@ pub use entries::Entries;
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::Value;
 use crate::files;
-use crate::reader::{Knob, Reader};
+use crate::reader::Reader;
+use crate::value::{Form, Refused, ScenarioValue, choices};
 
 /// Who runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Backend {
+pub(crate) enum Backend {
+    /// A model of it in Rust, which shares nothing with it.
+    Model,
     /// The reference.
     Interpreter,
     /// Generated code, for the programs of `p4/` with the constants that `programs` has.
     Rust,
 }
 
-const BACKENDS: [(&str, Backend); 2] =
-    [("interpreter", Backend::Interpreter), ("rust", Backend::Rust)];
+choices!(Backend,
+    "model" => Backend::Model,
+    "interpreter" => Backend::Interpreter,
+    "rust" => Backend::Rust);
 
 /// A program, compiled.
 pub(crate) struct Compiled {
@@ -37,8 +42,18 @@ pub(crate) struct Compiled {
     backend: Backend,
 }
 
+/// The programs that have a model, with what they include.
+const SHIPPED: [(&str, &str); 5] = [
+    ("ndp.p4", include_str!("../../../p4/ndp.p4")),
+    ("ndp_rules.p4", include_str!("../../../p4/ndp_rules.p4")),
+    ("homa.p4", include_str!("../../../p4/homa.p4")),
+    ("homa_rules.p4", include_str!("../../../p4/homa_rules.p4")),
+    ("headers.p4", include_str!("../../../p4/headers.p4")),
+];
+
 impl Compiled {
-    /// Read `program`, relative to `dir`, `constants`, `entries` and `backend`.
+    /// Read `program`, relative to `dir`, `constants`, `entries` and `backend`, which is by default
+    /// the quickest that there is for the program.
     pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Self, Diagnostic> {
         let program = Arc::new(program(table, dir)?);
         let entries = match table.node("entries") {
@@ -48,14 +63,37 @@ impl Compiled {
                 Entries::read(&program, &file.source.name, &file.source.text)?
             }
         };
-        let (_, backend) = *table.choose("backend", &BACKENDS, |(name, _)| name)?;
+        let generated = programs::is_generated(&program);
+        let usual = if generated { Backend::Rust } else { Backend::Interpreter };
+        let backend = table.or("backend", usual)?;
         Ok(Self { program, entries, backend })
     }
 
-    /// What runs it, in the state in which it begins; `None` if there is no generated code of it.
+    /// The program `file` of `p4/`, as this crate was built with it.
+    pub(crate) fn shipped(
+        table: &Reader<'_>,
+        file: &str,
+        constants: &[(String, i128)],
+        backend: Backend,
+    ) -> Result<Self, Diagnostic> {
+        let text_of = |name: &str| {
+            let found = SHIPPED.iter().find(|(known, _)| *known == name);
+            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("no {name}"))
+        };
+        let checked = nic::p4::check(&text_of, file, constants);
+        let program = checked.program.ok_or_else(|| {
+            let error = table.error("program", "the program cannot be compiled", "this one");
+            error.hint("leave out `backend`")
+        })?;
+        Ok(Self { program: Arc::new(program), entries: Entries::default(), backend })
+    }
+
+    /// What runs it, in the state in which it begins; `None` if there is no code of it for the back
+    /// end.
     pub(crate) fn runs<E: Externs + ?Sized>(&self) -> Option<Box<dyn Program<E>>> {
         let program = Arc::clone(&self.program);
         let mut runs: Box<dyn Program<E>> = match self.backend {
+            Backend::Model => return None,
             Backend::Interpreter => Box::new(Machine::new(program)),
             Backend::Rust => programs::find(program)?,
         };
@@ -69,9 +107,13 @@ impl Compiled {
         table: &Reader<'_>,
     ) -> Result<Box<dyn Program<E>>, Diagnostic> {
         self.runs().ok_or_else(|| {
-            let message = "there is no generated Rust of this program with these constants";
+            let (what, hint) = match self.backend {
+                Backend::Model => ("model", "use `program = \"ndp\"`, `\"homa\"` or `\"homa-tr\"`"),
+                _ => ("generated Rust", "crates/programs/build.rs lists what is generated"),
+            };
+            let message = format!("there is no {what} of this program with these constants");
             let error = table.error("backend", message, "not this one");
-            error.hint("use \"interpreter\"; crates/programs/build.rs lists what is generated")
+            error.hint(format!("leave it out, or use \"interpreter\"; {hint}"))
         })
     }
 }
@@ -144,16 +186,20 @@ fn located(found: &p4::front::Diagnostic, main: &Source) -> Diagnostic {
 /// Values of the program's constants, by name.
 struct Constants(BTreeMap<String, i128>);
 
-impl Knob for Constants {
-    const EXAMPLE: &'static str = "{ TRIM = true }";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Constants {
+    fn form() -> Form {
+        Form::new("table", "{ TRIM = true }", "object")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         let Value::Table(table) = value else {
-            return Err(format!("a table of constants is wanted, not {}", value.kind()));
+            return Err(format!("a table of constants is wanted, not {}", value.kind()).into());
         };
         let constant = |name: &String, value: &Value| match value {
             Value::Boolean(value) => Ok((name.clone(), i128::from(*value))),
             Value::Integer(n) => Ok((name.clone(), i128::from(*n))),
-            other => Err(format!("`{name}` is {}, not a number or true or false", other.kind())),
+            other => {
+                Err(format!("`{name}` is {}, not a number or true or false", other.kind()).into())
+            }
         };
         let read = table.iter().map(|(name, (_, node))| constant(name, &node.value));
         read.collect::<Result<_, _>>().map(Self)

@@ -16,10 +16,11 @@ use crate::buffer::SIZE_MAX;
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::p4::Compiled;
-use crate::reader::{Knob, Reader};
+use crate::reader::Reader;
 use crate::registry::{Kind, QUEUES};
 use crate::topology::links_of_switch;
 use crate::transport::{Transport, Transports};
+use crate::value::{Form, Refused, ScenarioValue};
 
 /// Read `[queue]`, for the packets of `transports`, with paths relative to `dir`.
 pub(crate) fn read(
@@ -402,14 +403,20 @@ fn holds_a_header(
     }
 }
 
-impl Knob for Capacity {
-    const EXAMPLE: &'static str = "\"72000B\"` or `\"8 packets\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Capacity {
+    fn form() -> Form {
+        Form::new("capacity", "\"72000B\"` or `\"8 packets\"", "string")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
-            Value::Text(text) => text.parse().map_err(|e: queues::CapacityError| e.to_string()),
-            Value::Integer(n) if *n < 0 => Err(format!("{n} is negative")),
-            Value::Integer(n) => Err(format!("{n} has no unit")),
-            other => Err(format!("a size or a number of packets is wanted, not {}", other.kind())),
+            Value::Text(text) => {
+                text.parse().map_err(|e: queues::CapacityError| e.to_string().into())
+            }
+            Value::Integer(n) if *n < 0 => Err(format!("{n} is negative").into()),
+            Value::Integer(n) => Err(format!("{n} has no unit").into()),
+            other => {
+                Err(format!("a size or a number of packets is wanted, not {}", other.kind()).into())
+            }
         }
     }
     fn show(&self) -> toml::Value {

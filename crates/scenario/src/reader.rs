@@ -1,18 +1,18 @@
 //! [`Reader`]: reads one table of a scenario or study, checks it, and writes down what it read.
 //!
-//! Reading a key is its only definition. Whatever was not asked for when [`Reader::finish`] is
-//! called is an unknown key; whatever was read, defaults included, is in the resolved scenario.
+//! Whatever was not asked for when [`Reader::finish`] is called is an unknown key; whatever was
+//! read, defaults included, is in the resolved scenario. Keys with a definition in a table
+//! ([`Key`]) are read by `Reader::keys`, which reports all that are missing at once.
 
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::rc::Rc;
-
-use units::{Bytes, Dur, Rate, Time};
 
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::{At, Node, Table, Value};
+use crate::key::{Info, Key, Source};
+use crate::value::{Form, Refused, ScenarioValue};
 
 /// A table being read.
 pub struct Reader<'d> {
@@ -22,19 +22,15 @@ pub struct Reader<'d> {
     /// What to call the table in messages: `[topology]`.
     name: String,
     asked: Vec<&'static str>,
+    /// Every key of the tables that were read, those without effect included.
+    known: Vec<&'static Info>,
+    /// Keys of tables that do not apply, and what those are for.
+    idle: Vec<(&'static str, &'static str)>,
+    /// Keys that must be written and are not.
+    missing: Vec<&'static Info>,
     resolved: toml::Table,
     /// Warnings about this table, those around it and those in it.
     warnings: Rc<RefCell<Vec<Diagnostic>>>,
-}
-
-/// A type that a key can have.
-pub trait Knob: Sized {
-    /// A value of this type as one writes it, for hints.
-    const EXAMPLE: &'static str;
-    /// The value, or why it is none.
-    fn read(value: &Value) -> Result<Self, String>;
-    /// The value as `read` takes it back.
-    fn show(&self) -> toml::Value;
 }
 
 impl<'d> Reader<'d> {
@@ -54,6 +50,9 @@ impl<'d> Reader<'d> {
             at,
             name,
             asked: Vec::new(),
+            known: Vec::new(),
+            idle: Vec::new(),
+            missing: Vec::new(),
             resolved: toml::Table::new(),
             warnings: Rc::default(),
         }
@@ -82,27 +81,156 @@ impl<'d> Reader<'d> {
     }
 
     /// The value of `key` if it is there.
-    pub fn maybe<K: Knob>(&mut self, key: &'static str) -> Result<Option<K>, Diagnostic> {
+    pub fn maybe<K: ScenarioValue>(&mut self, key: &'static str) -> Result<Option<K>, Diagnostic> {
         let Some(node) = self.node(key) else { return Ok(None) };
-        let value = K::read(&node.value).map_err(|why| {
-            let message = format!("`{key}` in {}: {why}", self.name);
-            let example = K::EXAMPLE;
-            node.at.error(message, "here").hint(format!("write it like `{key} = {example}`"))
-        })?;
+        let value = K::read(&node.value).map_err(|why| self.refused(key, node, why, K::form))?;
         self.resolved.insert(key.to_owned(), value.show());
         Ok(Some(value))
     }
 
-    /// The value of `key`, which changes the science and therefore has no default.
-    pub fn need<K: Knob>(&mut self, key: &'static str) -> Result<K, Diagnostic> {
-        match self.maybe(key)? {
-            Some(value) => Ok(value),
-            None => Err(self.missing(key, &format!("add `{key} = {}`", K::EXAMPLE))),
+    /// The value of `key` if it is there and can be read. The key itself is read later.
+    pub(crate) fn peek<K: ScenarioValue>(&self, key: &str) -> Option<K> {
+        let (_, node) = self.table.get(key)?;
+        K::read(&node.value).ok()
+    }
+
+    /// An error about the value of `key`, which stands at `node`.
+    fn refused(&self, key: &str, node: &Node, why: Refused, form: fn() -> Form) -> Diagnostic {
+        let name = &self.name;
+        match why {
+            Refused::Type(why) => {
+                let message = format!("`{key}` in {name}: {why}");
+                let hint = format!("write it like `{key} = {}`", form().example);
+                node.at.error(message, "here").hint(hint)
+            }
+            Refused::Range(value, range) => {
+                let message = format!("`{key}` in {name} is {value}");
+                node.at.error(message, "out of range").hint(format!("from {range}"))
+            }
+            Refused::Word(word, known) => {
+                let message = format!("unknown {key} `{word}` in {name}");
+                node.at.error(message, "no such name").hint(did_you_mean(&word, &known))
+            }
         }
     }
 
+    /// The value of `key`, which changes the science and therefore has no default.
+    pub fn need<K: ScenarioValue>(&mut self, key: &'static str) -> Result<K, Diagnostic> {
+        match self.maybe(key)? {
+            Some(value) => Ok(value),
+            None => Err(self.missing(key, &format!("add `{key} = ...` ({})", K::form().name))),
+        }
+    }
+
+    /// Read `keys` into `config`, which holds the values of the preset, if one is in force, and
+    /// those of defaults. Later keys see what earlier ones have set. What is missing is reported by
+    /// [`Reader::complete`].
+    pub(crate) fn keys<C>(
+        &mut self,
+        keys: &'static [Key<C>],
+        config: &mut C,
+        preset: Option<&C>,
+    ) -> Result<(), Diagnostic> {
+        self.known.extend(keys.iter().map(|key| &key.info));
+        for Key { info, read, show } in keys {
+            let is_optional = matches!(info.source, Source::Default(_));
+            if !is_optional && show(config).is_none() {
+                continue;
+            }
+            let from_preset = match info.source {
+                Source::Preset => preset.is_some_and(|preset| show(preset).is_some()),
+                Source::AnyPreset => preset.is_some(),
+                Source::Written => false,
+                Source::Default(_) => true,
+            };
+            self.key(info, from_preset, &mut |value| read(config, value))?;
+            if let Some(value) = show(config) {
+                self.resolved.insert(info.name.to_owned(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Read one key; `is_given`: it need not be written.
+    fn key(
+        &mut self,
+        info: &'static Info,
+        is_given: bool,
+        read: &mut dyn FnMut(&Value) -> Result<(), Refused>,
+    ) -> Result<(), Diagnostic> {
+        match self.node(info.name) {
+            Some(node) => {
+                read(&node.value).map_err(|why| self.refused(info.name, node, why, info.form))
+            }
+            None => {
+                if !is_given {
+                    self.missing.push(info);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// `keys` have no effect in this table: they are for `only`.
+    pub(crate) fn without<C>(&mut self, keys: &'static [Key<C>], only: &'static str) {
+        self.idle.extend(keys.iter().map(|key| (key.info.name, only)));
+    }
+
+    /// All keys of tables are read: an error that names every one that is missing.
+    pub(crate) fn complete(&mut self, presets: &[&'static str]) -> Result<(), Diagnostic> {
+        let missing = std::mem::take(&mut self.missing);
+        let Some(first) = missing.first() else { return Ok(()) };
+        if let Some(error) = self.renamed() {
+            return Err(error);
+        }
+        if let Some(error) = missing.iter().find_map(|info| self.misspelt(info.name)) {
+            return Err(error);
+        }
+        let names: Vec<String> = missing.iter().map(|info| format!("`{}`", info.name)).collect();
+        let (message, mut hint) = match missing.as_slice() {
+            [_] => {
+                let message = format!("{} is missing in {}", names[0], self.name);
+                let about = first.about.trim_end_matches('.');
+                (message, format!("add {}: {about}; it has no default", first.described()))
+            }
+            _ => {
+                let message = format!("{} keys are missing in {}", names.len(), self.name);
+                let each: Vec<String> = missing.iter().map(|info| info.described()).collect();
+                (message, format!("add {}; they have no default", each.join(", ")))
+            }
+        };
+        let needs_preset = |info: &&Info| info.source != Source::Written;
+        if !presets.is_empty()
+            && !self.has("preset")
+            && missing.iter().copied().any(|i| needs_preset(&i))
+        {
+            hint += &format!(", but published values: `preset` names {}", presets.join(", "));
+        }
+        Err(self.at.error(message, "in this table").hint(hint + &self.replace_whole()))
+    }
+
+    /// A key that is written as it was called before.
+    fn renamed(&self) -> Option<Diagnostic> {
+        self.known.iter().find_map(|info| {
+            let (at, _) = self.table.get(info.was).filter(|_| !self.asked.contains(&info.was))?;
+            let message = format!("`{}` in {} is called `{}` now", info.was, self.name, info.name);
+            Some(at.error(message, "an old name").hint(format!("write `{}`", info.name)))
+        })
+    }
+
+    /// A key that has no effect beside the values of others.
+    fn without_effect(&self, key: &str) -> Option<Diagnostic> {
+        let only = self.known.iter().filter(|info| info.name == key).map(|info| info.only);
+        let idle = self.idle.iter().filter(|(name, _)| *name == key).map(|(_, only)| *only);
+        let only: Vec<&str> = only.filter(|only| !only.is_empty()).chain(idle).collect();
+        let (at, _) = self.table.get(key).filter(|_| !only.is_empty())?;
+        let message = format!("`{key}` has no effect here, in {}", self.name);
+        let hint = format!("it is for {}: remove it", only.join(" or "));
+        Some(at.error(message, "no effect").hint(hint))
+    }
+
     /// The value of `key`, or `default`, which the resolved scenario then spells out.
-    pub fn or<K: Knob>(&mut self, key: &'static str, default: K) -> Result<K, Diagnostic> {
+    pub fn or<K: ScenarioValue>(&mut self, key: &'static str, default: K) -> Result<K, Diagnostic> {
         if let Some(value) = self.maybe(key)? {
             return Ok(value);
         }
@@ -111,7 +239,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The value of `key`; what is not written comes from a preset, if one is in force.
-    pub(crate) fn given<K: Knob>(
+    pub(crate) fn given<K: ScenarioValue>(
         &mut self,
         key: &'static str,
         preset: Option<K>,
@@ -268,7 +396,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Replace the resolved value of `key`, say a path by the absolute one.
-    pub(crate) fn resolve(&mut self, key: &'static str, value: &impl Knob) {
+    pub(crate) fn resolve(&mut self, key: &'static str, value: &impl ScenarioValue) {
         self.resolved.insert(key.to_owned(), value.show());
     }
 
@@ -332,131 +460,25 @@ impl<'d> Reader<'d> {
     }
 
     /// The table is read: every key that nobody asked for is an error. Returns the resolved form.
-    pub fn finish(self) -> Result<toml::Table, Diagnostic> {
+    pub fn finish(mut self) -> Result<toml::Table, Diagnostic> {
+        self.complete(&[])?;
+        if let Some(error) = self.renamed() {
+            return Err(error);
+        }
         for (key, (at, _)) in self.table {
             if !self.asked.contains(&key.as_str()) {
+                if let Some(error) = self.without_effect(key) {
+                    return Err(error);
+                }
+                let mut names: Vec<&str> = self.asked.clone();
+                names.extend(self.known.iter().map(|info| info.name));
+                names.sort_unstable();
+                names.dedup();
                 let message = format!("unknown key `{key}` in {}", self.name);
-                let hint = did_you_mean(key, &self.asked) + &self.replace_whole();
+                let hint = did_you_mean(key, &names) + &self.replace_whole();
                 return Err(at.error(message, "unknown").hint(hint));
             }
         }
         Ok(self.resolved)
-    }
-}
-
-/// A knob whose values are written as texts and parsed by `FromStr`.
-macro_rules! quantity {
-    ($type:ty, $example:literal) => {
-        impl Knob for $type {
-            const EXAMPLE: &'static str = concat!("\"", $example, "\"");
-            fn read(value: &Value) -> Result<Self, String> {
-                match value {
-                    Value::Text(text) => text.parse().map_err(|e: units::UnitError| e.to_string()),
-                    Value::Integer(0) => Ok(Self(0)),
-                    Value::Integer(n) if *n < 0 => Err(format!("{n} is negative")),
-                    Value::Integer(n) => Err(format!("{n} has no unit")),
-                    other => Err(format!("a quantity with a unit is wanted, not {}", other.kind())),
-                }
-            }
-            fn show(&self) -> toml::Value {
-                toml::Value::String(self.to_string())
-            }
-        }
-    };
-}
-
-quantity!(Dur, "1us");
-quantity!(Time, "5ms");
-quantity!(Bytes, "9000B");
-quantity!(Rate, "10Gbps");
-
-/// A knob that is a whole number.
-macro_rules! integer {
-    ($type:ty) => {
-        impl Knob for $type {
-            const EXAMPLE: &'static str = "1";
-            fn read(value: &Value) -> Result<Self, String> {
-                match value {
-                    Value::Integer(n) if *n < 0 => Err(format!("{n} is negative")),
-                    Value::Integer(n) => {
-                        Self::try_from(*n).map_err(|_| format!("{n} is more than {}", Self::MAX))
-                    }
-                    other => Err(format!("a whole number is wanted, not {}", other.kind())),
-                }
-            }
-            fn show(&self) -> toml::Value {
-                // What was read from an i64 fits one; a larger default has no place in a file.
-                toml::Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
-            }
-        }
-    };
-}
-
-integer!(u8);
-integer!(u16);
-integer!(u32);
-integer!(u64);
-
-impl Knob for f64 {
-    const EXAMPLE: &'static str = "0.6";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Float(x) if x.is_finite() => Ok(*x),
-            Value::Integer(n) => Ok(*n as f64),
-            Value::Float(x) => Err(format!("{x} is not a finite number")),
-            other => Err(format!("a number is wanted, not {}", other.kind())),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::Float(*self)
-    }
-}
-
-impl Knob for bool {
-    const EXAMPLE: &'static str = "true";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Boolean(b) => Ok(*b),
-            other => Err(format!("true or false is wanted, not {}", other.kind())),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::Boolean(*self)
-    }
-}
-
-impl Knob for String {
-    const EXAMPLE: &'static str = "\"...\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) => Ok(text.clone()),
-            other => Err(format!("a text in \"quotes\" is wanted, not {}", other.kind())),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::String(self.clone())
-    }
-}
-
-impl<K: Knob> Knob for Vec<K> {
-    const EXAMPLE: &'static str = "[...]";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Array(items) => items.iter().map(|item| K::read(&item.value)).collect(),
-            other => Err(format!("a list is wanted, not {}", other.kind())),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::Array(self.iter().map(Knob::show).collect())
-    }
-}
-
-impl Knob for PathBuf {
-    const EXAMPLE: &'static str = "\"traffic.cm\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        String::read(value).map(Self::from)
-    }
-    fn show(&self) -> toml::Value {
-        toml::Value::String(self.to_string_lossy().into_owned())
     }
 }

@@ -24,9 +24,10 @@ use workload::{
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::mux::{self, Mux};
-use crate::reader::{Knob, Reader};
+use crate::reader::Reader;
 use crate::registry::{Kind, TRAFFIC};
 use crate::transport::{Transport, Transports};
+use crate::value::{Form, Refused, ScenarioValue};
 
 pub(crate) use barrier::barrier;
 pub(crate) use file::file;
@@ -565,13 +566,22 @@ fn hotspots(
     Ok(Some(Destinations::with_hotspots(hotspots, share, others)))
 }
 
-impl Knob for HostSet {
-    const EXAMPLE: &'static str = "\"0-15, 20\"` or `\"all but 0, 1\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for HostSet {
+    fn form() -> Form {
+        Form {
+            json: vec!["string", "integer"],
+            ..Form::new("hosts", "\"0-15, 20\"` or `\"all but 0, 1\"", "")
+        }
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
-            Value::Text(text) => text.parse().map_err(|e: workload::HostSetError| e.to_string()),
-            Value::Integer(n) => n.to_string().parse().map_err(|_| format!("{n} is no host")),
-            other => Err(format!("a text that names hosts is wanted, not {}", other.kind())),
+            Value::Text(text) => {
+                text.parse().map_err(|e: workload::HostSetError| e.to_string().into())
+            }
+            Value::Integer(n) => {
+                n.to_string().parse().map_err(|_| format!("{n} is no host").into())
+            }
+            other => Err(format!("a text that names hosts is wanted, not {}", other.kind()).into()),
         }
     }
     fn show(&self) -> toml::Value {

@@ -2,14 +2,14 @@
 //! `[[transport]]`, for transports that run side by side on every host.
 //!
 //! A parameter is written by the name of the transport's `Config` field. None has a default here;
-//! `preset` names a published set of them, which the other keys then change.
+//! `preset` names a published set of them, which the other keys then change. A transport is a file
+//! here and a row of [`TRANSPORTS`].
 
 mod cbr;
 mod homa;
 mod mptcp;
-mod nano;
 mod ndp;
-mod p4;
+mod nic;
 mod phost;
 mod rdma;
 mod tcp;
@@ -19,24 +19,115 @@ use std::path::Path;
 use endpoint::{Endpoint, Framing};
 use fabric::{Carriage, Link, Node, Topology};
 use transports::mux::{Mux, wire_protocols};
-use units::{Bytes, Dur, Rate};
+use units::{Dur, Rate};
 use wire::int::Hop;
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::key::{Key, Section, section};
 use crate::packet_latency::Acknowledges;
 use crate::reader::Reader;
-use crate::registry::{Kind, TRANSPORTS};
+use crate::registry::Kind;
 use crate::routing::Mode;
+use crate::value::Size16;
 
-pub(crate) use self::p4::p4;
-pub(crate) use cbr::cbr;
-pub(crate) use homa::{homa, homa_tr};
-pub(crate) use mptcp::{mmptcp, mptcp, packet_scatter};
-pub(crate) use nano::{homa_nano, homatr_nano, ndp_nano};
-pub(crate) use ndp::ndp;
-pub(crate) use phost::phost;
-pub(crate) use rdma::{dcqcn, fast_rate, hpcc, patched_timely, rdma, swift, timely};
-pub(crate) use tcp::{newreno, tcp};
+/// What `kind` can be.
+pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
+    Kind {
+        name: "ndp",
+        about: "NDP (SIGCOMM'17): trimming, receiver-driven pulls, per-packet spraying",
+        read: ndp::read,
+        keys: ndp::keys,
+    },
+    Kind {
+        name: "tcp",
+        about: "TCP with SACK, NewReno or Reno recovery, ECN, ICTCP, and a rule: NewReno, BIC, H-TCP, CUBIC, DCTCP, D2TCP or FAST",
+        read: tcp::read,
+        keys: tcp::keys,
+    },
+    Kind {
+        name: "mptcp",
+        about: "Multipath TCP (RFC 8684): subflows with coupled windows; MMPTCP (INFOCOM'16): packets scattered over all paths, and subflows after the first bytes",
+        read: mptcp::read,
+        keys: mptcp::keys,
+    },
+    Kind {
+        name: "phost",
+        about: "pHost (CoNEXT'15): receivers hand out tokens, shortest message first",
+        read: phost::read,
+        keys: phost::keys,
+    },
+    Kind {
+        name: "homa",
+        about: "Homa (SIGCOMM'18): receivers grant to the shortest messages and choose priorities; Homa-Tr (SOSR'21), which refuses at once what switches have trimmed",
+        read: homa::read,
+        keys: homa::keys,
+    },
+    Kind {
+        name: "rdma",
+        about: "RDMA over Converged Ethernet: queue pairs, and a rule for their rate: none, TIMELY, patched TIMELY, FAST, DCQCN, HPCC or Swift",
+        read: rdma::read,
+        keys: rdma::keys,
+    },
+    Kind {
+        name: "nic",
+        about: "a programmable NIC (nanoTransport, SOSR'21) with NDP, Homa, Homa-Tr, or a P4 program of your own",
+        read: nic::read,
+        keys: nic::keys,
+    },
+    Kind {
+        name: "cbr",
+        about: "unresponsive sources of a constant bit rate: load for switches, never complete",
+        read: cbr::read,
+        keys: cbr::keys,
+    },
+];
+
+/// What `kind` was before, and what is no kind but a rule of one: and how it is written.
+const WRITTEN: &[(&str, &str)] = &[
+    ("newreno", "`kind = \"tcp\"`, `rule = \"newreno\"`, `recovery = \"newreno\"`, `ecn = false`"),
+    ("reno", "`kind = \"tcp\"`, `rule = \"newreno\"`, `recovery = \"reno\"`"),
+    ("sack", "`kind = \"tcp\"`, `recovery = \"sack\"`"),
+    ("bic", "`kind = \"tcp\"`, `rule = \"bic\"`"),
+    ("htcp", "`kind = \"tcp\"`, `rule = \"htcp\"`"),
+    ("cubic", "`kind = \"tcp\"`, `rule = \"cubic\"`"),
+    ("dctcp", "`kind = \"tcp\"`, `rule = \"dctcp\"`"),
+    ("d2tcp", "`kind = \"tcp\"`, `rule = \"d2tcp\"`"),
+    ("fast", "`kind = \"tcp\"` or `\"rdma\"`, `rule = \"fast\"`"),
+    ("ictcp", "`kind = \"tcp\"`, `receive_window = \"ictcp\"`"),
+    ("mmptcp", "`kind = \"mptcp\"`, `phases = \"scatter-then-multipath\"`"),
+    ("packet-scatter", "`kind = \"mptcp\"`, `phases = \"scatter\"`"),
+    ("homa-tr", "`kind = \"homa\"`, `trimmed = \"refused\"`"),
+    ("timely", "`kind = \"rdma\"`, `rule = \"timely\"`"),
+    ("patched-timely", "`kind = \"rdma\"`, `rule = \"patched-timely\"`"),
+    ("fast-rate", "`kind = \"rdma\"`, `rule = \"fast\"`"),
+    ("dcqcn", "`kind = \"rdma\"`, `rule = \"dcqcn\"`"),
+    ("hpcc", "`kind = \"rdma\"`, `rule = \"hpcc\"`"),
+    ("swift", "`kind = \"rdma\"`, `rule = \"swift\"`"),
+    ("roce", "`kind = \"rdma\"`, `rule = \"none\"`"),
+    ("ndp-nano", "`kind = \"nic\"`, `program = \"ndp\"`"),
+    ("homa-nano", "`kind = \"nic\"`, `program = \"homa\"`"),
+    ("homatr-nano", "`kind = \"nic\"`, `program = \"homa-tr\"`"),
+    ("p4", "`kind = \"nic\"`, `program` with the path of the file"),
+];
+
+/// Rules that some networks have and this simulator does not, with those that come next to them.
+const OTHER_RULES: &[&str] = &["bbr", "vegas", "westwood", "hybla", "illinois", "prague"];
+
+/// The kind that a table names, or an error that says how an old one is written now.
+fn kind<'k>(table: &mut Reader<'_>) -> Result<&'k Kind<ReadTransport>, Diagnostic> {
+    let name = table.peek::<String>("kind").unwrap_or_default();
+    if let Some((_, written)) = WRITTEN.iter().find(|(known, _)| *known == name) {
+        let message = format!("`{name}` is no kind of transport");
+        let error = table.error("kind", message, "written differently");
+        return Err(error.hint(format!("write {written}")));
+    }
+    if OTHER_RULES.contains(&name.as_str()) {
+        let error = table.error("kind", format!("there is no `{name}`"), "no such transport");
+        return Err(error
+            .hint("`kind = \"tcp\"` has a `rule`: newreno, bic, htcp, cubic, dctcp, d2tcp, fast"));
+    }
+    table.choose("kind", TRANSPORTS, |kind| kind.name)
+}
 
 /// Whether a transport has a use for something that switches can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,8 +206,8 @@ pub(crate) struct Transport {
     pub(crate) kept: Option<&'static str>,
     /// Makes the endpoint of one host.
     pub(crate) endpoint: MakeEndpoint,
-    /// Another `endpoint`, for a network in which packets live for no longer than a given time; `None`
-    /// if it is the same everywhere.
+    /// Another `endpoint`, for a network in which packets live for no longer than a given time;
+    /// `None` if it is the same everywhere.
     pub(crate) for_life: Option<ForLife>,
 }
 
@@ -186,7 +277,7 @@ pub(crate) fn read(
     let several = tables.len() > 1;
     let mut read = Transports { list: Vec::new(), names: Vec::new() };
     for table in tables {
-        let kind: &Kind<ReadTransport> = table.choose("kind", TRANSPORTS, |k| k.name)?;
+        let kind = kind(table)?;
         if several {
             let name: String = table.need("name")?;
             if read.names.contains(&name) {
@@ -381,41 +472,72 @@ pub(crate) fn check_links(tables: &[Reader<'_>], transports: &Transports, topolo
     }
 }
 
-/// The largest payload: with its headers it must fit the 16 bits of a packet's length.
-const PAYLOAD_MAX: Bytes = Bytes(65_000);
+/// Published sets of values, each for a payload or segment of so many bytes.
+type Presets<C> = [(&'static str, fn(u16) -> C)];
 
-/// A number of bytes that fits 16 bits.
-fn bytes(
-    table: &mut Reader<'_>,
-    key: &'static str,
-    preset: Option<u16>,
-    least: u64,
-) -> Result<u16, Diagnostic> {
-    let n = table.given(key, preset.map(|n| Bytes(u64::from(n))))?;
-    // At most 65000, so it fits.
-    Ok(table.within(key, n, Bytes(least)..=PAYLOAD_MAX)?.0 as u16)
+/// The payload of the presets in the reference, bytes.
+const USUAL_PAYLOAD: u16 = 1460;
+
+/// The payload that `key` says, for presets that depend on it. The key itself is read later.
+fn payload(table: &Reader<'_>, key: &str) -> u16 {
+    table.peek(key).map_or(USUAL_PAYLOAD, |Size16(bytes)| bytes.max(1))
 }
 
-/// The value that `key` names; what is not written comes from a preset, if one is in force.
-fn named<T: Copy + PartialEq>(
-    table: &mut Reader<'_>,
-    key: &'static str,
-    values: &[(&'static str, T)],
-    preset: Option<T>,
-) -> Result<T, Diagnostic> {
-    let usual = preset.and_then(|preset| values.iter().find(|(_, value)| *value == preset));
-    table.choose_or(key, values, |(name, _)| name, usual).map(|(_, value)| *value)
+/// For the reference: `keys` with their values in each of `presets`.
+fn sections<C>(
+    name: &'static str,
+    keys: &'static [Key<C>],
+    presets: &'static Presets<C>,
+) -> Vec<Section> {
+    let presets: Vec<_> = presets.iter().map(|(name, of)| (*name, of(USUAL_PAYLOAD))).collect();
+    vec![section(name, keys, &presets, None)]
 }
 
-/// The configuration that `preset` names, if any.
-fn preset<C>(table: &mut Reader<'_>, known: &[(&'static str, C)]) -> Result<Option<C>, Diagnostic>
-where
-    C: Clone,
-{
+/// The one of `names` that `preset` names, if any.
+fn chosen(table: &mut Reader<'_>, names: &[&'static str]) -> Result<Option<usize>, Diagnostic> {
     if !table.has("preset") {
         return Ok(None);
     }
-    table.choose("preset", known, |(name, _)| name).map(|(_, config)| Some(config.clone()))
+    let chosen: &str = table.choose("preset", names, |name| name)?;
+    Ok(names.iter().position(|name| *name == chosen))
+}
+
+/// A configuration that is being read.
+struct Begun<C> {
+    /// What has been read so far, and where nothing has, a preset's values. Without a preset every
+    /// key must be written, and they mean nothing.
+    config: C,
+    /// The preset, if one is in force.
+    preset: Option<C>,
+    names: Vec<&'static str>,
+}
+
+impl<C: Clone> Begun<C> {
+    /// With the preset that `table` names, if any, for this payload.
+    fn of(table: &mut Reader<'_>, presets: &Presets<C>, payload: u16) -> Result<Self, Diagnostic> {
+        let names: Vec<&str> = presets.iter().map(|(name, _)| *name).collect();
+        let chosen = chosen(table, &names)?;
+        let (_, of) = presets[chosen.unwrap_or(0)];
+        let config = of(payload);
+        Ok(Self { preset: chosen.map(|_| config.clone()), config, names })
+    }
+
+    /// Read `keys`.
+    fn keys(&mut self, table: &mut Reader<'_>, keys: &'static [Key<C>]) -> Result<(), Diagnostic> {
+        table.keys(keys, &mut self.config, self.preset.as_ref())
+    }
+
+    /// All keys are read: the configuration, if none is missing.
+    fn finish(self, table: &mut Reader<'_>) -> Result<C, Diagnostic> {
+        table.complete(&self.names)?;
+        Ok(self.config)
+    }
+
+    /// Read `keys`, which are all.
+    fn read(mut self, table: &mut Reader<'_>, keys: &'static [Key<C>]) -> Result<C, Diagnostic> {
+        self.keys(table, keys)?;
+        self.finish(table)
+    }
 }
 
 /// A configuration that its transport refuses, because of the values of `keys`.

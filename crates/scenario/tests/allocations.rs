@@ -23,7 +23,7 @@ fn nothing_is_allocated_per_packet_after_warm_up() {
             "topology.k=4",
             "queue={kind=\"drop-tail\",capacity=\"100 packets\"}",
             "routing.mode=ecmp",
-            "transport={kind=\"newreno\",preset=\"linux-datacenter\",mss=\"9000B\"}",
+            "transport={kind=\"tcp\", rule=\"newreno\", recovery=\"newreno\", ecn=false,preset=\"linux-datacenter\",mss=\"9000B\"}",
         ],
     ] {
         let edits: Vec<String> = edits.into_iter().map(str::to_owned).collect();

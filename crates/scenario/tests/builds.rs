@@ -34,7 +34,7 @@ const PAYLOAD: &str = "payload=\"1000B\"";
 fn runs() -> Vec<(&'static str, String, String, u64)> {
     let lossless = LOSSLESS.to_owned();
     let marking = format!("{LOSSLESS}, {ECN}");
-    let rdma = |kind: &str| format!("kind={kind}, {PAYLOAD}");
+    let rdma = |rule: &str| format!("kind=\"rdma\", rule={rule}, {PAYLOAD}");
     let tcp = |rule: &str| {
         format!(
             "kind=\"tcp\", rule=\"{rule}\", recovery=\"sack\", ecn={}, preset=\"linux-datacenter\", mss=\"1460B\"",
@@ -42,7 +42,7 @@ fn runs() -> Vec<(&'static str, String, String, u64)> {
         )
     };
     vec![
-        ("rdma", lossless.clone(), rdma("\"rdma\", preset=\"roce\""), 0x3522_9b75_566a_36e7),
+        ("rdma", lossless.clone(), rdma("\"none\", preset=\"roce\""), 0x3522_9b75_566a_36e7),
         (
             "timely",
             lossless.clone(),
@@ -64,7 +64,7 @@ fn runs() -> Vec<(&'static str, String, String, u64)> {
         (
             "fast",
             lossless.clone(),
-            rdma("\"fast-rate\", preset=\"timely-paper\", alpha=\"50Mbps\""),
+            rdma("\"fast\", preset=\"timely-paper\", alpha=\"50Mbps\""),
             0x6565_b3ac_f4b5_fe19,
         ),
         ("dcqcn", marking.clone(), rdma("\"dcqcn\", preset=\"paper\""), 0x5d2c_6847_1ba2_e9d4),

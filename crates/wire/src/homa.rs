@@ -20,7 +20,7 @@
 //! |---|---|---|
 //! | 8 | 4 | index of the packet in the message |
 //! | 12 | 6 | length of the message in bytes, all ones if it never ends |
-//! | 18 | 2 | packets that come unasked, counted from the first; all ones: so many or more. If the message begins with little: payload of its first packet, which alone comes unasked |
+//! | 18 | 2 | packets that come unscheduled, counted from the first; all ones: so many or more. If the message begins with little: payload of its first packet, which alone comes unscheduled |
 //! | 20 | 2 | how far below this number the sender's oldest open message to this host is; all ones: unknown |
 //! | 22 | 4 | of the messages of the other direction, the first number that is missing |
 //! | 26 | 4 | bit n stands for the message n + 1 numbers later: set if it is whole |
@@ -65,8 +65,8 @@ pub struct Data {
     pub index: u32,
     /// Bytes of the message; [`ENDLESS`] if it never ends.
     pub size: u64,
-    /// Packets, from the first on, that come unasked. [`u16::MAX`]: so many or more. 1 if there is a `head`.
-    pub unasked: u16,
+    /// Packets, from the first on, that come unscheduled. [`u16::MAX`]: so many or more. 1 if there is a `head`.
+    pub unscheduled: u16,
     /// Payload of the first packet, if that is shorter than a full one though others follow (incast control);
     /// otherwise zero.
     pub head: u16,
@@ -231,12 +231,12 @@ fn flags(data: &Data) -> u8 {
 fn parse_data(bytes: &[u8; DATA_LEN]) -> Data {
     let size = u64::from(get32(bytes, 12)) << 16 | u64::from(get16(bytes, 16));
     let first = get16(bytes, 18);
-    let (unasked, head) = if bytes[1] & 4 == 4 { (1, first) } else { (first, 0) };
+    let (unscheduled, head) = if bytes[1] & 4 == 4 { (1, first) } else { (first, 0) };
     Data {
         len: get16(bytes, 2),
         index: get32(bytes, 8),
         size,
-        unasked,
+        unscheduled,
         head,
         oldest: get16(bytes, 20),
         marked: bytes[1] & 1 == 1,
@@ -249,7 +249,7 @@ fn parse_data(bytes: &[u8; DATA_LEN]) -> Data {
 fn put_data(bytes: &mut [u8; DATA_LEN], data: &Data) {
     bytes[2..4].copy_from_slice(&data.len.to_be_bytes());
     bytes[12..18].copy_from_slice(&data.size.min(ENDLESS).to_be_bytes()[2..]);
-    let first = if data.head > 0 { data.head } else { data.unasked };
+    let first = if data.head > 0 { data.head } else { data.unscheduled };
     bytes[18..20].copy_from_slice(&first.to_be_bytes());
     bytes[20..22].copy_from_slice(&data.oldest.to_be_bytes());
     bytes[22..26].copy_from_slice(&data.whole.first_missing.to_be_bytes());
@@ -273,7 +273,7 @@ mod tests {
         len: 1442,
         index: 5,
         size: 90_000,
-        unasked: 7,
+        unscheduled: 7,
         head: 0,
         oldest: 3,
         marked: true,
@@ -289,13 +289,13 @@ mod tests {
             0, 0, 0, 9,                     // message
             0, 0, 0, 5,                     // packet
             0, 0, 0, 1, 0x5f, 0x90,         // 90 000 B
-            0, 7, 0, 3,                     // unasked, oldest
+            0, 7, 0, 3,                     // unscheduled, oldest
             1, 2, 3, 4, 0, 0, 0, 6,         // whole
         ];
         let header = Repr { number: 9, kind: Kind::Data(DATA) }.to_bytes();
         assert_eq!(header.as_slice(), expected);
         // A response that begins with 400 B: they replace the number of packets.
-        let short = Data { unasked: 1, head: 400, marked: false, response: true, ..DATA };
+        let short = Data { unscheduled: 1, head: 400, marked: false, response: true, ..DATA };
         let header = Repr { number: 9, kind: Kind::Data(short) }.to_bytes();
         assert_eq!(header.as_slice()[..2], [1, 2 + 4]);
         assert_eq!(header.as_slice()[18..20], [0x01, 0x90]);
@@ -322,16 +322,16 @@ mod tests {
         let words = (any::<u32>(), any::<u32>(), any::<u64>());
         let small = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u8>(), any::<bool>());
         (0..8, words, small).prop_map(
-            |(kind, (index, word, size), (len, unasked, oldest, level, marked))| {
+            |(kind, (index, word, size), (len, unscheduled, oldest, level, marked))| {
                 let whole = Whole { first_missing: word, behind: index };
                 let size = size.min(ENDLESS);
                 match kind {
                     0 => {
                         let response = level & 1 == 1;
                         let head = if level & 2 == 2 { oldest } else { 0 };
-                        let unasked = if head > 0 { 1 } else { unasked };
+                        let unscheduled = if head > 0 { 1 } else { unscheduled };
                         let rest = Data { len, index, size, whole, ..DATA };
-                        Kind::Data(Data { unasked, head, oldest, marked, response, ..rest })
+                        Kind::Data(Data { unscheduled, head, oldest, marked, response, ..rest })
                     }
                     1 => Kind::Grant { granted: index, level },
                     2 => Kind::Resend { first: index, end: word, level },

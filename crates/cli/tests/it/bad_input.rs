@@ -92,7 +92,7 @@ bad! {
         "[measure]" => "[[fault]]\nat = \"1ms\"\nlink = \"tor 0 -> agg 0\"\naction = \"down\"\n[measure]";
     spraying_transport_wanted:
         "[transport]\nkind = \"ndp\"\npreset = \"paper\"\npayload = \"9000B\"\ninitial_window = 12" =>
-        "[transport]\nkind = \"newreno\"\npreset = \"ns2\"\nmss = \"1000B\"";
+        "[transport]\nkind = \"tcp\"\nrule = \"newreno\"\nrecovery = \"newreno\"\necn = false\npreset = \"ns2\"\nmss = \"1000B\"";
     parameters_that_exclude_each_other: "initial_window = 12" => "initial_window = 12\nrto_min = \"2000s\"";
     distribution_file_missing:
         "distribution = \"google-rpc\"" => "distribution_file = \"nowhere.txt\"";
@@ -177,7 +177,7 @@ fn no_threads() {
 /// Long enough for what the transport knows, too short for full queues on the way.
 #[test]
 fn a_time_wait_shorter_than_packets_live_here() {
-    let sets = ["--set", "transport.give_up=70us", "--set", "transport.time_wait=23ms"];
+    let sets = ["--set", "transport.abort_after=70us", "--set", "transport.time_wait=23ms"];
     insta::assert_snapshot!(refused_with(GOOD, &[], &sets));
 }
 
@@ -199,8 +199,10 @@ fn set_of_a_value_that_the_transport_refuses() {
 
 #[test]
 fn set_of_a_class_out_of_range() {
-    let sets =
-        ["transport={kind='newreno', preset='ns2', mss='1KB', class=9}", "routing.mode=ecmp"];
+    let sets = [
+        "transport={kind='tcp', rule='newreno', recovery='newreno', ecn=false, preset='ns2', mss='1KB', class=9}",
+        "routing.mode=ecmp",
+    ];
     insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", sets[0], "--set", sets[1]]));
 }
 

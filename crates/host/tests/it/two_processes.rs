@@ -83,7 +83,7 @@ fn newreno() -> Box<dyn Endpoint> {
     };
     let delayed_ack = Some(Dur::from_ms(1));
     // A thousand timeouts of 50 ms in a row mean that the test has ended.
-    Box::new(Tcp::new(Config { rto, delayed_ack, timeouts_max: 1_000, ..linux }).unwrap())
+    Box::new(Tcp::new(Config { rto, delayed_ack, max_timeouts: 1_000, ..linux }).unwrap())
 }
 
 /// The bytes of message `key`: a tenth each of the smallest and the largest, the others spread

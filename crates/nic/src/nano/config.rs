@@ -23,13 +23,13 @@ pub struct Config {
     /// A message of which no packet has come for so many timeouts is forgotten by its receiver.
     pub ingress_timeouts: u32,
     /// Timeouts in a row without progress after which a message fails; `None`: it never does.
-    pub timeouts_max: Option<u32>,
+    pub max_timeouts: Option<u32>,
     /// Whether a timeout that has nothing to repeat sends a packet beyond the credit instead.
     pub probe: bool,
     /// Cycles between two PULLs.
     pub pull_cycles: u32,
     /// PULLs that may wait for the pacer.
-    pub pulls_max: u32,
+    pub max_pulls: u32,
     /// Messages that are over and whose packets a receiver still knows: `None`, all of which a packet
     /// may come ([`Config::time_wait`]), so that each is delivered at most once. `Some(n)`: the last n
     /// delivered and the last n ended, as a table in hardware holds them (1024); one that is forgotten
@@ -95,10 +95,10 @@ impl Config {
             rtt_packets,
             timeout,
             ingress_timeouts: 2,
-            timeouts_max: Some(5),
+            max_timeouts: Some(5),
             probe: true,
             pull_cycles: 140,
-            pulls_max: 256,
+            max_pulls: 256,
             remember: None,
             packet_life: Dur::MAX,
             ingress_cycles: 23,

@@ -159,7 +159,7 @@ impl Nano {
         Ok(Self {
             packetization: Packetization::new(&config, units.sets_flows()),
             units,
-            pacer: Pacer::new(config.pull_time(), config.pulls_max),
+            pacer: Pacer::new(config.pull_time(), config.max_pulls),
             control: Control::default(),
             program: runs,
             ingress,

@@ -129,7 +129,7 @@ pub struct Packetization {
     queues: [VecDeque<Descriptor>; 3],
     rtt_pkts: u16,
     timeout: Dur,
-    timeouts_max: Option<u32>,
+    max_timeouts: Option<u32>,
     probe: bool,
     accepted: u64,
     /// Where senders decide by flow how fast they send; then messages need no credit.
@@ -149,7 +149,7 @@ impl Packetization {
             queues: [VecDeque::new(), VecDeque::new(), VecDeque::new()],
             rtt_pkts,
             timeout: config.timeout,
-            timeouts_max: config.timeouts_max,
+            max_timeouts: config.max_timeouts,
             probe: config.probe,
             accepted: 0,
             flows: by_flow.then(|| Flows::new(config.rtt_packets)),
@@ -284,7 +284,7 @@ impl Packetization {
     /// started and has not arrived.
     pub fn on_timeout(&mut self, now: Time) -> Option<Timeout> {
         let (at, id, rtx_offset) = self.timers.pop(now)?;
-        let (limit, by_flow) = (self.timeouts_max, self.flows.is_some());
+        let (limit, by_flow) = (self.max_timeouts, self.flows.is_some());
         let message = self.message(id)?;
         let (tag, max_tx) = (message.out.tag, message.max_tx);
         let moved = max_tx > rtx_offset || message.delivered != message.delivered_before;

@@ -27,7 +27,7 @@ fn patient(protocol: u8) -> Config {
         rx_messages: 64,
         timeout: Dur::from_us(200),
         ingress_timeouts: 100,
-        timeouts_max: None,
+        max_timeouts: None,
         // 1088 B at 10 Gb/s.
         pull_cycles: 2_786,
         protocols: vec![protocol],

@@ -11,7 +11,8 @@ use p4::state::{Refused, State};
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::document::{At, Document, Node, Table, Value};
-use crate::reader::{Knob, Reader};
+use crate::reader::Reader;
+use crate::value::ScenarioValue;
 
 /// What is put into tables, checked against the program that they are of.
 #[derive(Clone, Debug, Default)]
@@ -288,7 +289,7 @@ fn choice(
             return Err(table.error("arguments", message, "here").hint(hint));
         };
         args.push(number(&node.value, width).map_err(|why| {
-            let hint = format!("a number such as {}, of at most {width} bits", u32::EXAMPLE);
+            let hint = format!("a number such as {}, of at most {width} bits", u32::form().example);
             node.at.error(format!("`{param}`: {why}"), "here").hint(hint)
         })?);
     }

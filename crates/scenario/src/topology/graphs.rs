@@ -7,7 +7,8 @@ use fabric::{Bcube, Jellyfish, Topology};
 use super::{PORTS_MAX, count_of, finish, host_link};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::reader::{Knob, Reader};
+use crate::reader::Reader;
+use crate::value::{Form, Refused, ScenarioValue};
 
 /// More paths between two switches than this are refused: NDP walks them all.
 const PATHS_MAX: u32 = 64;
@@ -39,9 +40,11 @@ pub(crate) fn bcube(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagno
 /// By how many links a path may be longer than the shortest, or "unlimited".
 struct Stretch(u32);
 
-impl Knob for Stretch {
-    const EXAMPLE: &'static str = "0` or `\"unlimited\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Stretch {
+    fn form() -> Form {
+        u32::form().or_word("unlimited")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "unlimited" => Ok(Self(u32::MAX)),
             other => u32::read(other).map(Self),

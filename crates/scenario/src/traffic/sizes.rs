@@ -7,7 +7,8 @@ use super::Context;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::document::Value;
 use crate::files;
-use crate::reader::{Knob, Reader};
+use crate::reader::Reader;
+use crate::value::{Form, Refused, ScenarioValue};
 
 /// The keys of a size: a fixed one, a published distribution, points of one; and where the resolved
 /// scenario says what a distribution is.
@@ -54,14 +55,18 @@ struct Size(Option<u64>);
 /// Larger messages than this are refused: 1 PB takes ten days at 10 Gb/s.
 const SIZE_MAX: u64 = 1_000_000_000_000_000;
 
-impl Knob for Size {
-    const EXAMPLE: &'static str = "\"135KB\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for Size {
+    fn form() -> Form {
+        Bytes::form().or_word("unbounded")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "unbounded" => Ok(Self(None)),
             _ => match Bytes::read(value)? {
-                Bytes(0) => Err("a message needs at least one byte".to_owned()),
-                Bytes(n) if n > SIZE_MAX => Err(format!("{n} bytes is more than {SIZE_MAX}")),
+                Bytes(0) => Err("a message needs at least one byte".to_owned().into()),
+                Bytes(n) if n > SIZE_MAX => {
+                    Err(format!("{n} bytes is more than {SIZE_MAX}").into())
+                }
                 Bytes(n) => Ok(Self(Some(n))),
             },
         }

@@ -1,18 +1,30 @@
 //! `[transport] kind = "cbr"`: the keys of [`transports::cbr::Config`].
 
-use transports::cbr;
+use transports::cbr::{self, Config};
+use units::Rate;
 
-use super::{Around, Transport, bytes, refused};
+use super::{Around, Transport, refused};
 use crate::diagnostic::Diagnostic;
+use crate::key::{Section, keys, section};
 use crate::reader::Reader;
+use crate::value::{PART_MAX, Size16};
+
+keys! { KEYS: Config {
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a packet" .written();
+    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside it" .written();
+    rate: Rate, "rate of each message, headers included" .range("above 0").written();
+}}
+
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    vec![section("transport.cbr", KEYS, &[], None)]
+}
 
 /// `kind = "cbr"`.
-pub(crate) fn cbr(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let config = cbr::Config {
-        payload: bytes(table, "payload", None, 1)?,
-        header: bytes(table, "header", None, 40)?,
-        rate: table.need("rate")?,
-    };
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let mut config = Config { payload: 1, header: 40, rate: Rate(1) };
+    table.keys(KEYS, &mut config, None)?;
+    table.complete(&[])?;
     config.check().map_err(|why| {
         let keys: &[&str] = match why {
             cbr::ConfigError::Zero(key) => &[key],

@@ -1,71 +1,98 @@
-//! `[transport] kind = "homa"` and `"homa-tr"`: the keys of [`transports::homa::Config`].
+//! `[transport] kind = "homa"`: the keys of [`transports::homa::Config`].
 
 use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Trimmed, Wire};
-use units::Bytes;
+use units::{Bytes, Dur};
 use workload::SizeDist;
 
-use super::{Around, Need, Signals, Transport, bytes, named, preset, refused};
+use super::{Around, Need, Signals, Transport, chosen, refused};
 use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::key::{Section, keys, section};
 use crate::reader::Reader;
+use crate::value::{PART_MAX, Size16, Size32, choices};
+
+keys! { KEYS: Config {
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet";
+    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload: in `paper` 30 of Homa, 28 of IP and UDP, 38 of Ethernet, preamble and gap included";
+    control: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of a control packet";
+    rtt_bytes: Size32 [Size32(1)..=SIZE_MAX], "what leaves unscheduled at the start of a message, and what a receiver keeps granted ahead, payload; rounded up to whole packets, fewer than 65535";
+    priorities: u8, "priority levels in all" .range("1 to 8").was("levels");
+    priority_by: LevelBy, "what is compared with the cut-offs: what is left of the message at that packet, or all of it" .was("level_by");
+    overcommitment: u32, "messages that are given grants at once, of as many senders; `paper`: `priorities` less those for what leaves unscheduled" .range("at least 1");
+    boost_tail: bool, "the last `rtt_bytes` of a message are granted at the level of a message of that size, if that is better";
+    incast_threshold (get |c| c.incast.map(|incast| incast.threshold), set set_incast_threshold): u32, "with more requests than this unanswered, further ones are marked. Without the key: no incast control. For `kind = \"rpc\"`; any message that is no response counts as a request"
+        .default("none");
+    incast_bytes (incast: Some(incast) => incast.bytes): Size32 [Size32(1)..=SIZE_MAX], "the response to a marked request begins with so much unscheduled: in a packet of its own that is no longer, or in whole packets if it is not less than `payload`. See `scenarios/homa_incast.toml`"
+        .written().only("`incast_threshold`");
+    trimmed: Trimmed, "what a packet is to its receiver that comes without its payload, from a switch with `full = \"trim\"`. `lost`: Homa. `refused`: Homa-Tr (the nanoTransport paper), whose receiver refuses it at once, and whose sender repeats it with the next grant of that message. `refused-as-published`: with three defects of the public code (E2, E3 and E4 of docs/nanotransport.md)"
+        .was("strict_paper");
+    resend_timeout: Dur, "what is missing for so long is asked for again" .range("above 0");
+    ack_delay: Dur, "that a message is whole is told with the next data in the other direction, or after so long by itself (own)";
+    abort_after: Dur, "a sender that hears nothing of a message for so long gives it up (own)" .range("above 0").was("give_up");
+    rx_idle_timeout: Dur, "and so does a receiver (own)" .range("at least `abort_after`").was("linger");
+}}
+
+// How the levels of what leaves unscheduled are divided.
+keys! { CUTOFFS: Division {
+    cutoffs (get |d| d.cutoffs.clone(), set |d, v: Vec<Bytes>| d.cutoffs = Some(v)): Vec<Bytes>, "messages up to the first size use level 0 for what leaves unscheduled, up to the second level 1 and so on, all others the next level. Levels beyond are for granted packets. This or `workload` must be written"
+        .range("at most 7, ascending").default("");
+    workload (get |d| d.workload.clone(), set |d, v: String| d.workload = Some(v)): String, "a size distribution, as in `[[traffic]]`: the cut-offs with which `unscheduled_priorities` levels carry equal bytes of it"
+        .default("");
+    unscheduled_priorities (get Division::priorities, set |d, v| d.unscheduled_priorities = v): u8 [1..=8], "levels for what leaves unscheduled" .written().only("`workload`").was("unscheduled_levels");
+}}
+
+/// What decides the cut-offs.
+struct Division {
+    cutoffs: Option<Vec<Bytes>>,
+    workload: Option<String>,
+    unscheduled_priorities: u8,
+}
+
+impl Division {
+    fn priorities(&self) -> Option<u8> {
+        self.workload.as_ref().map(|_| self.unscheduled_priorities)
+    }
+}
+
+const SIZE_MAX: Size32 = Size32(1 << 30);
+
+choices!(LevelBy, "remaining" => LevelBy::Remaining, "length" => LevelBy::Length);
+choices!(Trimmed,
+    "lost" => Trimmed::Lost,
+    "refused" => Trimmed::Refused,
+    "refused-as-published" => Trimmed::RefusedAsPublished);
+
+/// Incast control, if it is asked for; how many bytes is a key of its own.
+fn set_incast_threshold(config: &mut Config, threshold: u32) {
+    config.incast = Some(Incast { threshold, bytes: 1 });
+}
+
+/// The preset, which has its own cut-offs where none are known.
+fn paper() -> Option<Config> {
+    Cutoffs::new(&[]).map(Config::paper)
+}
+
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    let presets: Vec<_> = paper().into_iter().map(|config| ("paper", config)).collect();
+    vec![
+        section("transport.homa", KEYS, &presets, None),
+        section("transport.homa.cutoffs", CUTOFFS, &[], None),
+    ]
+}
 
 /// `kind = "homa"`.
-pub(crate) fn homa(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
-    read(table, around, Trimmed::Lost)
-}
-
-/// `kind = "homa-tr"`.
-pub(crate) fn homa_tr(
-    table: &mut Reader<'_>,
-    around: &Around<'_>,
-) -> Result<Transport, Diagnostic> {
-    let usual = table.has("preset").then_some(false);
-    let as_published = table.given("strict_paper", usual)?;
-    read(table, around, if as_published { Trimmed::RefusedAsPublished } else { Trimmed::Refused })
-}
-
-fn read(
-    table: &mut Reader<'_>,
-    around: &Around<'_>,
-    trimmed: Trimmed,
-) -> Result<Transport, Diagnostic> {
-    // What the cut-offs of a workload depend on comes first; a preset has its own.
-    let any = Cutoffs::new(&[]).map(Config::paper);
-    let known: Vec<(&str, Config)> = any.into_iter().map(|config| ("paper", config)).collect();
-    let p = preset(table, &known)?;
-    let payload = bytes(table, "payload", p.map(|p| p.payload), 1)?;
-    let header = bytes(table, "header", p.map(|p| p.header), 40)?;
-    let control = bytes(table, "control", p.map(|p| p.control), 40)?;
-    let rtt_bytes = table.given("rtt_bytes", p.map(|p| Bytes(u64::from(p.rtt_bytes))))?;
-    let rtt_bytes = table.within("rtt_bytes", rtt_bytes, Bytes(1)..=Bytes(1 << 30))?.0 as u32;
-    let unasked = u64::from(rtt_bytes);
-    let cap = unasked + unasked.div_ceil(u64::from(payload)) * u64::from(header);
-    let wire = Wire { payload, header, grant: control, unasked, cap };
-    let cutoffs = cutoffs(table, &wire)?;
-    let p = p.map(|_| Config::paper(cutoffs));
-    let level_by = [("remaining", LevelBy::Remaining), ("length", LevelBy::Length)];
-    let config = Config {
-        payload,
-        header,
-        control,
-        paths: around.mode.sender,
-        rtt_bytes,
-        levels: table.given("levels", p.map(|p| p.levels))?,
-        cutoffs,
-        level_by: named(table, "level_by", &level_by, p.map(|p| p.level_by))?,
-        overcommitment: table.given("overcommitment", p.map(|p| p.overcommitment))?,
-        boost_tail: table.given("boost_tail", p.map(|p| p.boost_tail))?,
-        incast: incast(table)?,
-        trimmed,
-        resend_timeout: table.given("resend_timeout", p.map(|p| p.resend_timeout))?,
-        ack_delay: table.given("ack_delay", p.map(|p| p.ack_delay))?,
-        give_up: table.given("give_up", p.map(|p| p.give_up))?,
-        linger: table.given("linger", p.map(|p| p.linger))?,
-    };
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let preset = chosen(table, &["paper"])?.is_some();
+    let cutoffs = cutoffs(table)?;
+    let mut config = Config { paths: around.mode.sender, ..Config::paper(cutoffs) };
+    let preset = preset.then_some(config);
+    table.keys(KEYS, &mut config, preset.as_ref())?;
+    table.complete(&["paper"])?;
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(Transport {
         mtu: (config.payload + config.header).max(config.control),
-        classes: (0..config.levels).map(|level| config.class(level)).collect(),
-        first_window: unasked,
+        classes: (0..config.priorities).map(|level| config.class(level)).collect(),
+        first_window: u64::from(config.rtt_bytes),
         signals: Signals {
             classes: Need::Needs,
             trims: if config.trimmed == Trimmed::Lost { Need::Ignores } else { Need::Needs },
@@ -83,41 +110,47 @@ fn read(
 }
 
 /// The cut-offs between levels of unscheduled packets: as written, or those of a workload.
-fn cutoffs(table: &mut Reader<'_>, wire: &Wire) -> Result<Cutoffs, Diagnostic> {
-    if table.has("cutoffs") && table.has("workload") {
-        let message = "`cutoffs` and `workload` exclude each other";
-        return Err(table.error("workload", message, "one too many").hint("remove one of them"));
-    }
-    if let Some(bounds) = table.maybe::<Vec<Bytes>>("cutoffs")? {
-        let bounds: Vec<u64> = bounds.into_iter().map(|Bytes(n)| n).collect();
-        return Cutoffs::new(&bounds).ok_or_else(|| {
-            let error = table.error("cutoffs", "at most seven sizes, each above the last", "here");
-            error.hint("there is a level for each, and one for all greater messages")
-        });
-    }
-    let Some(name) = table.maybe::<String>("workload")? else {
-        let hint = "add `workload = \"homa-w3\"` and `unscheduled_levels = 4`, or `cutoffs = \
-                    [\"433B\", \"2339B\"]`";
-        return Err(table.missing("cutoffs", hint));
+fn cutoffs(table: &mut Reader<'_>) -> Result<Cutoffs, Diagnostic> {
+    let mut division = Division { cutoffs: None, workload: None, unscheduled_priorities: 0 };
+    table.keys(CUTOFFS, &mut division, None)?;
+    let name = match (division.cutoffs, division.workload) {
+        (Some(_), Some(_)) => {
+            let message = "`cutoffs` and `workload` exclude each other";
+            let error = table.error("workload", message, "one too many");
+            return Err(error.hint("remove one of them"));
+        }
+        (Some(bounds), None) => {
+            let bounds: Vec<u64> = bounds.into_iter().map(|Bytes(n)| n).collect();
+            return Cutoffs::new(&bounds).ok_or_else(|| {
+                let error =
+                    table.error("cutoffs", "at most seven sizes, each above the last", "here");
+                error.hint("there is a level for each, and one for all greater messages")
+            });
+        }
+        (None, Some(name)) => name,
+        (None, None) => {
+            let hint = "add `cutoffs` (sizes), or `workload` (a size distribution) with \
+                        `unscheduled_priorities`";
+            return Err(table.missing("cutoffs", hint));
+        }
     };
     let dist = SizeDist::shipped(&name).ok_or_else(|| {
         let names: Vec<&str> = SizeDist::names().collect();
         let error = table.error("workload", format!("unknown distribution `{name}`"), "here");
         error.hint(did_you_mean(&name, &names))
     })?;
-    let levels = table.need("unscheduled_levels")?;
-    table.within("unscheduled_levels", levels, 1..=8)?;
-    // The range has been checked.
-    Cutoffs::of_workload(&dist.masses(), levels, wire)
-        .ok_or_else(|| refused(table, "no such levels", &["unscheduled_levels"]))
+    table.complete(&[])?;
+    Cutoffs::of_workload(&dist.masses(), division.unscheduled_priorities, &wire(table))
+        .ok_or_else(|| refused(table, "no such levels", &["unscheduled_priorities"]))
 }
 
-/// Incast control, if it is asked for.
-fn incast(table: &mut Reader<'_>) -> Result<Option<Incast>, Diagnostic> {
-    let Some(threshold) = table.maybe("incast_threshold")? else { return Ok(None) };
-    let bytes = table.need("incast_bytes")?;
-    let bytes = table.within("incast_bytes", bytes, Bytes(1)..=Bytes(1 << 30))?.0 as u32;
-    Ok(Some(Incast { threshold, bytes }))
+/// What the cut-offs of a workload depend on, as it is written or in the preset.
+fn wire(table: &Reader<'_>) -> Wire {
+    let size = |key: &str, usual: u16| table.peek(key).map_or(usual, |Size16(size)| size.max(1));
+    let (payload, header, grant) = (size("payload", 1442), size("header", 96), size("control", 84));
+    let unscheduled = u64::from(table.peek("rtt_bytes").map_or(9328, |Size32(bytes)| bytes));
+    let packets = unscheduled.div_ceil(u64::from(payload));
+    Wire { payload, header, grant, unscheduled, cap: unscheduled + packets * u64::from(header) }
 }
 
 /// The keys whose values are refused.
@@ -126,9 +159,11 @@ fn keys_of(why: &homa::ConfigError) -> Vec<&'static str> {
         homa::ConfigError::Zero(key) => vec![key],
         homa::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
         homa::ConfigError::TooManyUnasked => vec!["rtt_bytes", "payload"],
-        homa::ConfigError::Levels(_) => vec!["levels"],
-        homa::ConfigError::Unscheduled(..) => vec!["levels", "cutoffs", "unscheduled_levels"],
-        homa::ConfigError::Order => vec!["give_up", "linger"],
+        homa::ConfigError::Levels(_) => vec!["priorities"],
+        homa::ConfigError::Unscheduled(..) => {
+            vec!["priorities", "cutoffs", "unscheduled_priorities"]
+        }
+        homa::ConfigError::Order => vec!["abort_after", "rx_idle_timeout"],
     }
 }
 
@@ -141,7 +176,7 @@ mod tests {
     /// that is below is 2.017 sevenths.
     #[test]
     fn cutoffs_are_those_of_the_specification() {
-        let wire = Wire { payload: 1442, header: 96, grant: 84, unasked: 9328, cap: 10_000 };
+        let wire = Wire { payload: 1442, header: 96, grant: 84, unscheduled: 9328, cap: 10_000 };
         let known: [(&str, u8, Vec<u64>, Vec<u64>); 3] = [
             ("homa-w1", 7, vec![11, 127, 280, 483, 780, 1360], vec![11, 131, 280, 489, 794, 1360]),
             ("homa-w3", 4, vec![433, 2360, 6906], vec![433, 2339, 6756]),

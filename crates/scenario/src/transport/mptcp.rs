@@ -1,129 +1,121 @@
-//! `[transport] kind = "mptcp"`, `"mmptcp"` and `"packet-scatter"`: the keys of
-//! [`transports::mptcp::Config`], and for their subflows those of `kind = "tcp"` but for `rule`.
+//! `[transport] kind = "mptcp"`: the keys of [`transports::mptcp::Config`], and for its subflows
+//! those of `kind = "tcp"` but for `rule`.
 
 use transports::mptcp::{
-    self, Mptcp, Reinject, Scatter, ScatterThreshold, Scheduler, Switch, SwitchOn,
+    self, Config, Mptcp, Reinject, Scatter, ScatterThreshold, Scheduler, Switch, SwitchOn,
 };
+use transports::tcp::rr;
 use transports::tcp::rule::{RuleConfig, ewtcp, lia, semicoupled};
-use units::Bytes;
+use units::{Bytes, Dur};
 
-use super::tcp::{RECOVERIES, Variant, config as subflow, marks, refuse, rr};
-use super::{Around, Signals, Transport, bytes, named, preset, refused};
+use super::tcp::{OF_SUBFLOWS, marks, refuse};
+use super::{Around, Begun, Presets, Signals, Transport, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::reader::{Knob, Reader};
+use crate::key::{Section, keys};
+use crate::reader::Reader;
+use crate::value::{Form, Refused, ScenarioValue, SizeOr, Unlimited, choices};
 
-/// Which of the family.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Family {
-    Mptcp,
-    Mmptcp,
-    PacketScatter,
-}
-
-/// `kind = "mptcp"`.
-pub(crate) fn mptcp(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
-    read(table, Family::Mptcp)
-}
-
-/// `kind = "mmptcp"`.
-pub(crate) fn mmptcp(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
-    read(table, Family::Mmptcp)
-}
-
-/// `kind = "packet-scatter"`.
-pub(crate) fn packet_scatter(
-    table: &mut Reader<'_>,
-    _: &Around<'_>,
-) -> Result<Transport, Diagnostic> {
-    read(table, Family::PacketScatter)
-}
-
-fn read(table: &mut Reader<'_>, family: Family) -> Result<Transport, Diagnostic> {
-    let mss = bytes(table, "mss", None, 1)?;
-    let known = [
-        ("mmptcp-infocom16", mptcp::Config::mmptcp_infocom16(mss)),
-        ("linux", mptcp::Config::linux(mss)),
-        ("htsim", mptcp::Config::htsim(mss.saturating_add(40))),
-    ];
-    let p = preset(table, &known)?;
-    let p = p.as_ref();
-    let config = config(table, family, mss, p)?;
-    config.check().map_err(|why| match &why {
-        mptcp::ConfigError::Tcp(why) => refuse(table, why),
-        _ => refused(table, &why.to_string(), keys_of(&why)),
-    })?;
-    let tcp = &config.tcp;
-    Ok(Transport {
-        mtu: (tcp.mss + tcp.overhead).max(tcp.longest_ack()),
-        classes: vec![tcp.class],
-        first_window: (tcp.initial_window * f64::from(tcp.mss)) as u64,
-        sprays: family != Family::Mptcp,
-        signals: Signals { marks: marks(tcp), ..Signals::NONE },
-        scatters: family != Family::Mptcp || config.subflows > 1,
-        // No acknowledgements of single packets: they are cumulative.
-        ..Transport::new(
-            config.framing(),
-            wire::tcp::PROTO,
-            Box::new(move || Some(Box::new(Mptcp::new(config).ok()?))),
-        )
-    })
-}
-
-/// All keys but `mss` and `preset`, whose values are `mss` and `p`.
-fn config(
-    table: &mut Reader<'_>,
-    family: Family,
-    mss: u16,
-    p: Option<&mptcp::Config>,
-) -> Result<mptcp::Config, Diagnostic> {
-    let recovery = named(table, "recovery", RECOVERIES, p.map(|p| p.tcp.recovery))?;
-    let ecn = table.given("ecn", p.map(|p| p.tcp.ecn))?;
-    let alone = family == Family::PacketScatter;
-    let rule = if alone { RuleConfig::NewReno } else { coupling(table, mss, p)? };
-    let variant = Variant { rule, recovery, ecn };
-    let tcp = subflow(table, mss, p.map(|p| &p.tcp), &variant)?;
-    let shared = mptcp::Config {
-        tcp,
-        subflows: 1,
-        join_gap: units::Dur::ZERO,
-        handshake_sample: table.given("handshake_sample", p.map(|p| p.handshake_sample))?,
-        scheduler: Scheduler::RoundRobin,
-        receive_buffer: buffer(table, "receive_buffer", p.map(|p| p.receive_buffer))?,
-        send_buffer: buffer(table, "send_buffer", p.map(|p| p.send_buffer))?,
-        reinject: Reinject::None,
-        opportunistic: false,
-        scatter: scatter(table, family, p)?,
-    };
-    if alone {
-        return Ok(shared);
-    }
-    Ok(mptcp::Config {
-        subflows: table.given("subflows", p.map(|p| p.subflows))?,
-        join_gap: table.given("join_gap", p.map(|p| p.join_gap))?,
-        scheduler: named(table, "scheduler", SCHEDULERS, p.map(|p| p.scheduler))?,
-        reinject: named(table, "reinject", REINJECTS, p.map(|p| p.reinject))?,
-        opportunistic: table.given("opportunistic", p.map(|p| p.opportunistic))?,
-        ..shared
-    })
-}
-
-const SCHEDULERS: &[(&str, Scheduler)] =
-    &[("round-robin", Scheduler::RoundRobin), ("lowest-rtt", Scheduler::LowestRtt)];
-
-const REINJECTS: &[(&str, Reinject)] = &[("none", Reinject::None), ("timeout", Reinject::Timeout)];
-
-const COUPLINGS: &[(&str, Coupling)] = &[
-    ("lia", Coupling::Lia),
-    ("olia", Coupling::Olia),
-    ("uncoupled", Coupling::Uncoupled),
-    ("linked", Coupling::Linked),
-    ("fully-coupled", Coupling::FullyCoupled),
-    ("ewtcp", Coupling::Ewtcp),
-    ("semicoupled", Coupling::Semicoupled),
+const PRESETS: &Presets<Config> = &[
+    ("mmptcp-infocom16", Config::mmptcp_infocom16),
+    ("linux", Config::linux),
+    ("htsim", |mss| Config::htsim(mss.saturating_add(40))),
 ];
 
-/// What `coupling` can be.
+keys! { KEYS: Config {
+    phases (get |c| Some(Phases::of(c)), set set_phases): Phases, "what a connection does. `multipath`: Multipath TCP, several subflows from the start. `scatter-then-multipath`: MMPTCP, one subflow whose packets each take a path of their own, and the others later. `scatter`: the first of the two phases for ever"
+        .written();
+    recovery (tcp.recovery): transports::tcp::Recovery, "as for `tcp`";
+    ecn (tcp.ecn): bool, "as for `tcp`";
+    handshake_sample: bool, "the handshake of a subflow is a sample of its round-trip time; otherwise its timeout is `rto_initial` until data was acknowledged";
+    receive_buffer: SizeOr<Unlimited>, "what a receiver lets its peer send of a connection beyond what has come in order" .range("at least `mss`");
+    send_buffer: SizeOr<Unlimited>, "what a sender has under way of a connection that is not acknowledged in order" .range("at least `mss`");
+}}
+
+keys! { MULTIPATH: Config {
+    subflows: u32, "of each connection" .range("1 to 63");
+    join_gap: Dur, "a subflow that joins waits for a random number of whole microseconds below this, another one each" .range("0, or a microsecond for each join");
+    coupling (get |c| Coupling::of(&c.tcp.rule), set set_coupling): Coupling, "how windows grow in congestion avoidance. `lia`: all together as one TCP on the best path (RFC 6356). `olia`: Khalili and others, CoNEXT 2012. `uncoupled`: each as a TCP. `linked`: `lia` without its cap at a TCP's growth. The others: Wischik and others, NSDI 2011. Slow start and decreases are NewReno's, but `fully-coupled` halves the total";
+    lia_min_increase (get lia_min_increase, set set_lia_min_increase): Bytes, "an acknowledgement adds so much at least (ns-3: a byte)"
+        .range("0 to `mss`").any_preset().only("`coupling = \"lia\"` or `\"linked\"`").was("lia_least_increase");
+    ewtcp_weight (tcp.rule: RuleConfig::Ewtcp(weight) => *weight): ewtcp::Weight, "a subflow's growth as a share of a TCP's"
+        .written().only("`coupling = \"ewtcp\"`");
+    semicoupled_exponent (tcp.rule: RuleConfig::Semicoupled(p) => p.exponent): f64, "0 moves everything to the best paths, 2 is `uncoupled`"
+        .range("0 to 2").written().only("`coupling = \"semicoupled\"`");
+    semicoupled_weight (tcp.rule: RuleConfig::Semicoupled(p) => p.weight): f64, "how aggressive all together are"
+        .range("above 0, at most 1").written().only("`coupling = \"semicoupled\"`");
+    scheduler: Scheduler, "which subflow with window for it carries the next segment";
+    reinject: Reinject, "`timeout`: what a subflow has outstanding when its timer expires goes over others, too. If a subflow fails (`max_timeouts`), it always does";
+    opportunistic: bool, "while `receive_buffer` or `send_buffer` is full, the windows of slower subflows that have the oldest data outstanding are halved, once per round trip; another one sends that data, too, if their round trips are over 4 times its own or their windows 4 segments at most";
+}}
+
+keys! { SCATTER: Config {
+    scatter_dup_threshold (scatter: Some(scatter) => scatter.dup_threshold): ScatterThreshold, "`dup_threshold` of the first subflow; `\"paths\"`: 3 and one more for each path to the destination, 3 if there is but one; `\"rr\"` as there, with its keys"
+        .range("at least 1");
+    rr_fa_ratio (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) => p.fa_ratio): f64, "as for `tcp`"
+        .range("0 to 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
+    rr_step (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) => p.step): f64, "as for `tcp`"
+        .range("above 0, at most 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
+    rr_history (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) => p.history): u32, "as for `tcp`"
+        .range("at least 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
+    switch (keep scatter: Some(Scatter { switch: Some(switch), .. }) => switch.on): SwitchOn, "when the others join: after `switch_bytes`; when window over round-trip time is `switch_share` of the rate of the host's link; at the first fast retransmit"
+        .only("`phases = \"scatter-then-multipath\"`");
+    switch_bytes (scatter: Some(Scatter { switch: Some(Switch { on: SwitchOn::Bytes(bytes), .. }), .. }) => *bytes): SizeOr<Unlimited>, "more than this was sent, retransmissions not counted, when an acknowledgement comes; by all messages of a `channel` together, as they share a connection"
+        .only("`switch = \"bytes\"`");
+    switch_share (scatter: Some(Scatter { switch: Some(Switch { on: SwitchOn::Window(share), .. }), .. }) => *share): f64, "see `switch` (specs/mptcp_mmptcp.md, section 4: 0.02)"
+        .range("above 0, at most 1").any_preset().only("`switch = \"window\"`");
+    switch_postpone (scatter: Some(Scatter { switch: Some(switch), .. }) => switch.postpone): bool, "not during slow start, recovery or what follows a timeout"
+        .only("`phases = \"scatter-then-multipath\"`");
+}}
+
+choices!(Scheduler,
+    "round-robin" => Scheduler::RoundRobin, "lowest-rtt" => Scheduler::LowestRtt);
+choices!(Reinject, "none" => Reinject::None, "timeout" => Reinject::Timeout);
+choices!(ewtcp::Weight,
+    "1/sqrt(n)" => ewtcp::Weight::InverseRoot, "1/n^2" => ewtcp::Weight::InverseSquare);
+
+/// What a connection does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phases {
+    Multipath,
+    ScatterThenMultipath,
+    Scatter,
+}
+
+choices!(Phases,
+    "multipath" => Phases::Multipath,
+    "scatter-then-multipath" => Phases::ScatterThenMultipath,
+    "scatter" => Phases::Scatter);
+
+impl Phases {
+    fn of(config: &Config) -> Self {
+        match config.scatter {
+            None => Self::Multipath,
+            Some(Scatter { switch: Some(_), .. }) => Self::ScatterThenMultipath,
+            Some(Scatter { switch: None, .. }) => Self::Scatter,
+        }
+    }
+}
+
+/// Leave a configuration what `phases` have keys for. Keys set what the preset does not have.
+fn set_phases(config: &mut Config, phases: Phases) {
+    let begun =
+        config.scatter.unwrap_or(Scatter { dup_threshold: ScatterThreshold::Paths, switch: None });
+    let switch = begun.switch.unwrap_or(Switch { on: SwitchOn::Loss, postpone: false });
+    config.scatter = match phases {
+        Phases::Multipath => None,
+        Phases::ScatterThenMultipath => Some(Scatter { switch: Some(switch), ..begun }),
+        Phases::Scatter => Some(Scatter { switch: None, ..begun }),
+    };
+    if phases == Phases::Scatter {
+        config.tcp.rule = RuleConfig::NewReno;
+        (config.subflows, config.join_gap) = (1, Dur::ZERO);
+        (config.scheduler, config.reinject) = (Scheduler::RoundRobin, Reinject::None);
+        config.opportunistic = false;
+    }
+}
+
+/// How windows are coupled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Coupling {
     Lia,
@@ -135,88 +127,148 @@ enum Coupling {
     Semicoupled,
 }
 
-const EWTCP_WEIGHTS: &[(&str, ewtcp::Weight)] =
-    &[("1/sqrt(n)", ewtcp::Weight::InverseRoot), ("1/n^2", ewtcp::Weight::InverseSquare)];
+choices!(Coupling,
+    "lia" => Coupling::Lia,
+    "olia" => Coupling::Olia,
+    "uncoupled" => Coupling::Uncoupled,
+    "linked" => Coupling::Linked,
+    "fully-coupled" => Coupling::FullyCoupled,
+    "ewtcp" => Coupling::Ewtcp,
+    "semicoupled" => Coupling::Semicoupled);
 
-/// `coupling` with the keys of the rule that it names.
-fn coupling(
-    table: &mut Reader<'_>,
-    mss: u16,
-    p: Option<&mptcp::Config>,
-) -> Result<RuleConfig, Diagnostic> {
-    let usual = match p.map(|p| p.tcp.rule) {
-        Some(RuleConfig::Lia(_)) => Some(Coupling::Lia),
-        Some(_) => Some(Coupling::Uncoupled),
-        None => None,
+impl Coupling {
+    fn of(rule: &RuleConfig) -> Option<Self> {
+        Some(match rule {
+            RuleConfig::Lia(lia::Params { capped: true, .. }) => Self::Lia,
+            RuleConfig::Lia(_) => Self::Linked,
+            RuleConfig::Olia => Self::Olia,
+            RuleConfig::FullyCoupled => Self::FullyCoupled,
+            RuleConfig::Ewtcp(_) => Self::Ewtcp,
+            RuleConfig::Semicoupled(_) => Self::Semicoupled,
+            _ => Self::Uncoupled,
+        })
+    }
+}
+
+/// The rule of that name. `lia` and `linked` keep the least increase of a preset.
+fn set_coupling(config: &mut Config, coupling: Coupling) {
+    let lia = match config.tcp.rule {
+        RuleConfig::Lia(params) => params,
+        _ => lia::Params::RFC,
     };
-    let coupling = named(table, "coupling", COUPLINGS, usual)?;
-    Ok(match coupling {
+    config.tcp.rule = match coupling {
         Coupling::Lia | Coupling::Linked => {
-            let usual = match p.map(|p| p.tcp.rule) {
-                Some(RuleConfig::Lia(params)) => Some(params.least_increase),
-                Some(_) => Some(lia::Params::RFC.least_increase),
-                None => None,
-            };
-            let usual = usual.map(|segments| Bytes((segments * f64::from(mss)).round() as u64));
-            let Bytes(least) = table.given("lia_least_increase", usual)?;
-            let least_increase = least as f64 / f64::from(mss);
-            RuleConfig::Lia(lia::Params { capped: coupling == Coupling::Lia, least_increase })
+            RuleConfig::Lia(lia::Params { capped: coupling == Coupling::Lia, ..lia })
         }
         Coupling::Olia => RuleConfig::Olia,
         Coupling::Uncoupled => RuleConfig::NewReno,
         Coupling::FullyCoupled => RuleConfig::FullyCoupled,
-        Coupling::Ewtcp => {
-            let (_, weight) = *table.choose("ewtcp_weight", EWTCP_WEIGHTS, |(name, _)| name)?;
-            RuleConfig::Ewtcp(weight)
+        Coupling::Ewtcp => RuleConfig::Ewtcp(ewtcp::Weight::InverseRoot),
+        Coupling::Semicoupled => {
+            RuleConfig::Semicoupled(semicoupled::Params { exponent: 1.0, weight: 1.0 })
         }
-        Coupling::Semicoupled => RuleConfig::Semicoupled(semicoupled::Params {
-            exponent: table.need("semicoupled_exponent")?,
-            weight: table.need("semicoupled_weight")?,
-        }),
-    })
+    };
 }
 
-/// The first phase, where `family` has one.
-fn scatter(
-    table: &mut Reader<'_>,
-    family: Family,
-    p: Option<&mptcp::Config>,
-) -> Result<Option<Scatter>, Diagnostic> {
-    if family == Family::Mptcp {
-        return Ok(None);
+fn lia_min_increase(config: &Config) -> Option<Bytes> {
+    let RuleConfig::Lia(params) = config.tcp.rule else { return None };
+    Some(Bytes((params.min_increase * f64::from(config.tcp.mss)).round() as u64))
+}
+
+fn set_lia_min_increase(config: &mut Config, Bytes(bytes): Bytes) {
+    if let RuleConfig::Lia(params) = &mut config.tcp.rule {
+        params.min_increase = bytes as f64 / f64::from(config.tcp.mss);
     }
-    let preset = p.is_some();
-    let p = p.and_then(|p| p.scatter);
-    let threshold = p.map(|p| Threshold(Some(p.dup_threshold)));
-    let dup_threshold = match table.given("scatter_dup_threshold", threshold)?.0 {
-        Some(threshold) => threshold,
-        None => ScatterThreshold::Rr(rr(table, preset)?),
-    };
-    let switch = match family {
-        Family::Mmptcp => Some(switch(table, p.and_then(|p| p.switch))?),
-        Family::Mptcp | Family::PacketScatter => None,
-    };
-    Ok(Some(Scatter { dup_threshold, switch }))
 }
 
-/// A share of the link's rate for `switch = "window"` (specs/mptcp_mmptcp.md, section 4).
-const SWITCH_SHARE: f64 = 1.0 / 50.0;
+/// A number of duplicate acknowledgements, or "paths", or "rr", whose numbers are keys of their own.
+impl ScenarioValue for ScatterThreshold {
+    fn form() -> Form {
+        u32::form().or_word("paths").or_word("rr")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        match value {
+            Value::Text(text) if text == "paths" => Ok(Self::Paths),
+            Value::Text(text) if text == "rr" => Ok(Self::Rr(rr::Params::PRESET)),
+            _ => u32::read(value).map(Self::Fixed),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        match self {
+            Self::Paths => "paths".to_owned().show(),
+            Self::Fixed(n) => n.show(),
+            Self::Rr(_) => "rr".to_owned().show(),
+        }
+    }
+}
 
-/// `switch` with its keys.
-fn switch(table: &mut Reader<'_>, p: Option<Switch>) -> Result<Switch, Diagnostic> {
-    const NAMES: &[(&str, u8)] = &[("bytes", 0), ("window", 1), ("loss", 2)];
-    let (usual, threshold) = match p.map(|p| p.on) {
-        Some(SwitchOn::Bytes(threshold)) => (Some(0), Some(Bytes(threshold))),
-        Some(SwitchOn::Window(_)) => (Some(1), None),
-        Some(SwitchOn::Loss) => (Some(2), None),
-        None => (None, None),
-    };
-    let on = match named(table, "switch", NAMES, usual)? {
-        0 => SwitchOn::Bytes(table.given("switch_bytes", threshold)?.0),
-        1 => SwitchOn::Window(table.given("switch_share", p.map(|_| SWITCH_SHARE))?),
-        _ => SwitchOn::Loss,
-    };
-    Ok(Switch { on, postpone: table.given("switch_postpone", p.map(|p| p.postpone))? })
+/// What ends the first phase; the numbers are keys of their own.
+impl ScenarioValue for SwitchOn {
+    fn form() -> Form {
+        Form::of_words(vec!["bytes", "window", "loss"])
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        let (bytes, window) = (Self::Bytes(0), Self::Window(1.0 / 50.0));
+        crate::value::read_word(
+            value,
+            &[("bytes", bytes), ("window", window), ("loss", Self::Loss)],
+        )
+    }
+    fn show(&self) -> toml::Value {
+        let word = match self {
+            Self::Bytes(_) => "bytes",
+            Self::Window(_) => "window",
+            Self::Loss => "loss",
+        };
+        word.to_owned().show()
+    }
+}
+
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    let mut all = sections("transport.mptcp", KEYS, PRESETS);
+    all.extend(sections("transport.mptcp.multipath", MULTIPATH, PRESETS));
+    all.extend(sections("transport.mptcp.scatter", SCATTER, PRESETS));
+    all
+}
+
+/// `kind = "mptcp"`.
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let mut begun = Begun::of(table, PRESETS, payload(table, "mss"))?;
+    begun.keys(table, KEYS)?;
+    for keys in OF_SUBFLOWS {
+        let preset = begun.preset.as_ref().map(|preset| &preset.tcp);
+        table.keys(keys, &mut begun.config.tcp, preset)?;
+    }
+    let phases = Phases::of(&begun.config);
+    match phases {
+        Phases::Scatter => table.without(MULTIPATH, "`phases` with `multipath`"),
+        _ => begun.keys(table, MULTIPATH)?,
+    }
+    match phases {
+        Phases::Multipath => table.without(SCATTER, "`phases` with `scatter`"),
+        _ => begun.keys(table, SCATTER)?,
+    }
+    let config = begun.finish(table)?;
+    config.check().map_err(|why| match &why {
+        mptcp::ConfigError::Tcp(why) => refuse(table, why),
+        _ => refused(table, &why.to_string(), keys_of(&why)),
+    })?;
+    let tcp = &config.tcp;
+    Ok(Transport {
+        mtu: (tcp.mss + tcp.overhead).max(tcp.longest_ack()),
+        classes: vec![tcp.class],
+        first_window: (tcp.initial_window * f64::from(tcp.mss)) as u64,
+        signals: Signals { marks: marks(tcp), ..Signals::NONE },
+        sprays: phases != Phases::Multipath,
+        scatters: phases != Phases::Multipath || config.subflows > 1,
+        // No acknowledgements of single packets: they are cumulative.
+        ..Transport::new(
+            config.framing(),
+            wire::tcp::PROTO,
+            Box::new(move || Some(Box::new(Mptcp::new(config).ok()?))),
+        )
+    })
 }
 
 /// The keys whose values are refused.
@@ -231,53 +283,5 @@ fn keys_of(why: &mptcp::ConfigError) -> &'static [&'static str] {
         mptcp::ConfigError::Gap { .. } => &["join_gap", "subflows"],
         mptcp::ConfigError::Ictcp => &["receive_window"],
         mptcp::ConfigError::Options => &["timestamps", "recovery"],
-    }
-}
-
-/// A number of bytes, or "unlimited".
-fn buffer(
-    table: &mut Reader<'_>,
-    key: &'static str,
-    preset: Option<u64>,
-) -> Result<u64, Diagnostic> {
-    table.given(key, preset.map(Buffer)).map(|buffer| buffer.0)
-}
-
-struct Buffer(u64);
-
-impl Knob for Buffer {
-    const EXAMPLE: &'static str = "\"1MB\"` or `\"unlimited\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "unlimited" => Ok(Self(u64::MAX)),
-            _ => Bytes::read(value).map(|bytes| Self(bytes.0)),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        match self.0 {
-            u64::MAX => toml::Value::String("unlimited".into()),
-            bytes => Bytes(bytes).show(),
-        }
-    }
-}
-
-/// A number of duplicate acknowledgements, or "paths", or "rr", whose numbers are keys of their own.
-struct Threshold(Option<ScatterThreshold>);
-
-impl Knob for Threshold {
-    const EXAMPLE: &'static str = "\"paths\"`, `\"rr\"` or `3";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "paths" => Ok(Self(Some(ScatterThreshold::Paths))),
-            Value::Text(text) if text == "rr" => Ok(Self(None)),
-            _ => u32::read(value).map(|n| Self(Some(ScatterThreshold::Fixed(n)))),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        match self.0 {
-            Some(ScatterThreshold::Paths) => toml::Value::String("paths".into()),
-            Some(ScatterThreshold::Fixed(n)) => n.show(),
-            Some(ScatterThreshold::Rr(_)) | None => toml::Value::String("rr".into()),
-        }
     }
 }

@@ -3,47 +3,96 @@
 use std::sync::Arc;
 
 use endpoint::Packet;
-use transports::ndp;
-use units::{Dur, HostId, MsgId, MsgKey};
+use transports::ndp::{self, Config, Discipline, ScoreboardRule};
+use units::{HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
-use super::{Around, Need, Signals, Transport, bytes, named, preset, refused};
+use super::{Around, Begun, Need, Presets, Signals, Transport, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::reader::{Knob, Reader};
+use crate::key::{Section, keys};
+use crate::reader::Reader;
+use crate::value::{Form, Or, PART_MAX, Refused, ScenarioValue, Size16, Wire, choices};
+
+const PRESETS: &Presets<Config> = &[("paper", Config::paper)];
+
+keys! { KEYS: Config {
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full data packet" .written();
+    // Changes the science, and the sources use anything from 1 to 50: never from a preset.
+    initial_window: u32, "packets sent at once, unscheduled, when a message starts (paper: 30)"
+        .range("at least 1").written();
+    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload of a data packet";
+    control: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of an ACK, NACK or PULL";
+    scoreboard: ScoreboardRule, "which paths sit out rounds of `mode = \"permute\"` because they do much worse than the others; without effect in other modes. See below";
+    rto_initial: units::Dur, "retransmission timeout before the first round-trip sample" .range("above 0");
+    rto_min: units::Dur, "smallest timeout, before jitter" .range("above 0");
+    rto_max: units::Dur, "largest timeout, before jitter" .range("at least `rto_min`");
+    rto_jitter_percent: u8, "a timeout clamped to `rto_min` is spread uniformly by this much either way"
+        .range("0 to 99");
+    stall_timeout: units::Dur, "a sender that waits for pulls and hears nothing for so long sends one packet unasked (own)"
+        .range("above 0");
+    abort_after: units::Dur, "a message unanswered for so long fails (own)" .range("above 0").was("give_up");
+    bounce_history: u8, "how many answers the rule for bounced headers looks back" .range("1 to 32");
+    pull_interval: Or<Wire, units::Dur>, "least time between two pulls; `\"wire\"`: the wire time of a full packet on the host's link"
+        .range("above 0");
+    discipline: Discipline, "who is pulled next: round robin over messages, or strictly by `priority`";
+    priority_message (get |c| c.priority_message, set |c, v: MsgKey| c.priority_message = Some(v)): MsgKey,
+        "one message (its sender, and its number there, from 0) whose pulls go before all others: `{ host = 3, message = 0 }`"
+        .range("a host of the fabric; any").default("none").was("preferred_host");
+    pull_on_duplicate: bool, "a data packet that came before asks for a pull again";
+    max_rx_messages: u32, "messages in reception at once; data for more is ignored" .range("at least 1").was("listen");
+    msl: units::Dur, "how long a sender refuses to use the id of a finished message again" .range("see `time_wait`");
+    time_wait: units::Dur, "how long a receiver remembers a finished message (own). With twice the longest time that a packet can be under way in this fabric (all queues on its way full) for `msl`, it must suffice as well, or the scenario is refused: the message could be delivered twice"
+        .range("at least `abort_after`, the longest timeout and twice `msl` together");
+    time_wait_entries: u32, "how many messages a receiver knows, finished or not; data of others is ignored (own). A sender remembers as many finished ones"
+        .range("at least 1");
+    rx_idle_timeout: units::Dur, "a receiver forgets a message silent for so long (own)" .range("at least `abort_after`").was("linger");
+    max_tx_messages: u32, "messages that a sender takes at once (own)" .range("at least 1").was("messages");
+    control_queue: u32, "control packets that may wait for the host's link; more are lost" .range("at least 1");
+}}
+
+choices!(ScoreboardRule,
+    "decaying" => ScoreboardRule::Decaying, "literal" => ScoreboardRule::Literal, "off" => ScoreboardRule::Off);
+choices!(Discipline, "fair" => Discipline::Fair, "prio" => Discipline::Prio);
+
+impl ScenarioValue for MsgKey {
+    fn form() -> Form {
+        Form::new("table", "{ host = 3, message = 0 }", "object")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        let wrong = || format!("`host` and `message` are wanted, not {}", value.kind());
+        let Value::Table(table) = value else { return Err(wrong().into()) };
+        let (Some((_, host)), Some((_, message)), 2) =
+            (table.get("host"), table.get("message"), table.len())
+        else {
+            return Err("`host` and `message` are wanted, and nothing else".to_owned().into());
+        };
+        let (host, message) = (u32::read(&host.value)?, u64::read(&message.value)?);
+        Ok(Self { src: HostId(host), id: MsgId(message) })
+    }
+    fn show(&self) -> toml::Value {
+        let (host, message) = (self.src.0.show(), self.id.0.show());
+        toml::Value::Table(
+            [("host".to_owned(), host), ("message".to_owned(), message)].into_iter().collect(),
+        )
+    }
+}
+
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    sections("transport.ndp", KEYS, PRESETS)
+}
 
 /// `kind = "ndp"`.
-pub(crate) fn ndp(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let payload = bytes(table, "payload", None, 1)?;
-    let p = preset(table, &[("paper", ndp::Config::paper(payload))])?;
-    let p = p.as_ref();
-    let config = ndp::Config {
-        payload,
-        header: bytes(table, "header", p.map(|p| p.header), 40)?,
-        control: bytes(table, "control", p.map(|p| p.control), 40)?,
-        // Changes the science, and the sources use anything from 1 to 50: never from a preset.
-        initial_window: table.need("initial_window")?,
-        paths: around.mode.sender,
-        scoreboard: named(table, "scoreboard", SCOREBOARDS, p.map(|p| p.scoreboard))?,
-        rto_initial: table.given("rto_initial", p.map(|p| p.rto_initial))?,
-        rto_min: table.given("rto_min", p.map(|p| p.rto_min))?,
-        rto_max: table.given("rto_max", p.map(|p| p.rto_max))?,
-        rto_jitter_percent: table.given("rto_jitter_percent", p.map(|p| p.rto_jitter_percent))?,
-        stall_timeout: table.given("stall_timeout", p.map(|p| p.stall_timeout))?,
-        give_up: table.given("give_up", p.map(|p| p.give_up))?,
-        bounce_history: table.given("bounce_history", p.map(|p| p.bounce_history))?,
-        pull_interval: table.given("pull_interval", p.map(|p| PullInterval(p.pull_interval)))?.0,
-        discipline: named(table, "discipline", DISCIPLINES, p.map(|p| p.discipline))?,
-        preferred: preferred(table, around.hosts)?,
-        pull_on_duplicate: table.given("pull_on_duplicate", p.map(|p| p.pull_on_duplicate))?,
-        listen: table.given("listen", p.map(|p| p.listen))?,
-        msl: table.given("msl", p.map(|p| p.msl))?,
-        time_wait: table.given("time_wait", p.map(|p| p.time_wait))?,
-        time_wait_entries: table.given("time_wait_entries", p.map(|p| p.time_wait_entries))?,
-        linger: table.given("linger", p.map(|p| p.linger))?,
-        messages: table.given("messages", p.map(|p| p.messages))?,
-        control_queue: table.given("control_queue", p.map(|p| p.control_queue))?,
-    };
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let mut begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
+    begun.config.paths = around.mode.sender;
+    let config = begun.read(table, KEYS)?;
+    if let Some(message) = config.priority_message.filter(|message| message.src.0 >= around.hosts) {
+        let error = format!("`priority_message` is of host {}", message.src.0);
+        let error = table.error("priority_message", error, "no such host");
+        return Err(error.hint(format!("from 0 to {}", around.hosts - 1)));
+    }
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     let config = Arc::new(config);
     Ok(Transport {
@@ -55,7 +104,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpo
         life_max: config.life_max(),
         signals: Signals {
             trims: Need::Needs,
-            message_priorities: config.discipline == ndp::Discipline::Prio,
+            message_priorities: config.discipline == Discipline::Prio,
             ..Signals::NONE
         },
         acknowledges: Some(acknowledges),
@@ -79,41 +128,8 @@ fn keys_of(why: &ndp::ConfigError) -> Vec<&'static str> {
         ndp::ConfigError::Zero(key) => vec![key],
         ndp::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
         ndp::ConfigError::Order { low, high } => vec![low, high],
-        ndp::ConfigError::TimeWait { .. } => vec!["time_wait", "give_up", "msl", "rto_max"],
+        ndp::ConfigError::TimeWait { .. } => vec!["time_wait", "abort_after", "msl", "rto_max"],
         ndp::ConfigError::Jitter(_) => vec!["rto_jitter_percent"],
         ndp::ConfigError::History(_) => vec!["bounce_history"],
     }
 }
-
-/// The message that is always pulled first, if one is named.
-fn preferred(table: &mut Reader<'_>, hosts: u32) -> Result<Option<MsgKey>, Diagnostic> {
-    let Some(src) = table.maybe("preferred_host")? else { return Ok(None) };
-    table.within("preferred_host", src, 0..=hosts - 1)?;
-    let id = table.need("preferred_message")?;
-    Ok(Some(MsgKey { src: HostId(src), id: MsgId(id) }))
-}
-
-/// The time between pulls, or "wire": the wire time of a full packet on the host's link.
-struct PullInterval(Option<Dur>);
-
-impl Knob for PullInterval {
-    const EXAMPLE: &'static str = "\"7200ns\"` or `\"wire\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "wire" => Ok(Self(None)),
-            _ => Dur::read(value).map(|d| Self(Some(d))),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        self.0.map_or_else(|| toml::Value::String("wire".into()), |d| d.show())
-    }
-}
-
-const DISCIPLINES: &[(&str, ndp::Discipline)] =
-    &[("fair", ndp::Discipline::Fair), ("prio", ndp::Discipline::Prio)];
-
-const SCOREBOARDS: &[(&str, ndp::ScoreboardRule)] = &[
-    ("decaying", ndp::ScoreboardRule::Decaying),
-    ("literal", ndp::ScoreboardRule::Literal),
-    ("off", ndp::ScoreboardRule::Off),
-];

@@ -1,43 +1,50 @@
 //! `[transport] kind = "phost"`: the keys of [`transports::phost::Config`].
 
-use transports::phost::{self, Classes, FreeTokens};
+use transports::phost::{self, Config, FreeTokens};
 
-use super::{Around, Need, Signals, Transport, bytes, preset, refused};
+use super::{Around, Begun, Need, Presets, Signals, Transport, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::reader::{Knob, Reader};
+use crate::key::{Section, keys};
+use crate::reader::Reader;
+use crate::value::{Form, PART_MAX, Refused, ScenarioValue, Size16};
+
+const PRESETS: &Presets<Config> = &[("ndp-paper", Config::ndp_paper), ("authors", Config::authors)];
+
+keys! { KEYS: Config {
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet" .written();
+    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload";
+    control: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of a control packet";
+    free_tokens: FreeTokens, "tokens that a sender gives itself when a message starts. `\"bdp\"`: what it can send in one round trip; n: one for each packet of a message of at most n, none for a longer one";
+    window: u32, "tokens of a message under way at once" .range("at least 1");
+    token_expiry: f64, "packet times after which an unused token is void" .range("0.001 to 1000000");
+    window_timeout: f64, "a message whose window is used up gets one more token after so many packet times without one"
+        .range("0.001 to 1000000");
+    resend_timeout: f64, "when every packet has had its token, what is missing gets others after so many packet times"
+        .range("0.001 to 1000000");
+    request_timeout: f64, "a sender that has heard nothing for so many packet times asks again"
+        .range("0.001 to 1000000");
+    short_packets: u64, "a message of at most so many packets is short";
+    class_control (classes.control): u8, "traffic class of control packets" .range("0 to 7");
+    class_short (classes.short): u8, "traffic class of data of short messages" .range("0 to 7");
+    class_long (classes.long): u8, "traffic class of other data" .range("0 to 7");
+    abort_after: units::Dur, "a message of which nothing is heard for so long fails (own)"
+        .range("above 0, below `time_wait`").was("give_up");
+    time_wait: units::Dur, "how long a receiver remembers a finished message (own)" .range("above `abort_after`");
+    rx_idle_timeout: units::Dur, "a receiver forgets a message silent for so long (own)"
+        .range("at least `abort_after`").was("linger");
+}}
+
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    sections("transport.phost", KEYS, PRESETS)
+}
 
 /// `kind = "phost"`.
-pub(crate) fn phost(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let payload = bytes(table, "payload", None, 1)?;
-    let known = [
-        ("ndp-paper", phost::Config::ndp_paper(payload)),
-        ("authors", phost::Config::authors(payload)),
-    ];
-    let p = preset(table, &known)?;
-    let p = p.as_ref();
-    let classes = p.map(|p| p.classes);
-    let config = phost::Config {
-        payload,
-        header: bytes(table, "header", p.map(|p| p.header), 40)?,
-        control: bytes(table, "control", p.map(|p| p.control), 40)?,
-        paths: around.mode.sender,
-        free_tokens: table.given("free_tokens", p.map(|p| p.free_tokens))?,
-        window: table.given("window", p.map(|p| p.window))?,
-        token_expiry: table.given("token_expiry", p.map(|p| p.token_expiry))?,
-        window_timeout: table.given("window_timeout", p.map(|p| p.window_timeout))?,
-        resend_timeout: table.given("resend_timeout", p.map(|p| p.resend_timeout))?,
-        request_timeout: table.given("request_timeout", p.map(|p| p.request_timeout))?,
-        short_packets: table.given("short_packets", p.map(|p| p.short_packets))?,
-        classes: Classes {
-            control: table.given("class_control", classes.map(|c| c.control))?,
-            short: table.given("class_short", classes.map(|c| c.short))?,
-            long: table.given("class_long", classes.map(|c| c.long))?,
-        },
-        give_up: table.given("give_up", p.map(|p| p.give_up))?,
-        time_wait: table.given("time_wait", p.map(|p| p.time_wait))?,
-        linger: table.given("linger", p.map(|p| p.linger))?,
-    };
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let mut begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
+    begun.config.paths = around.mode.sender;
+    let config = begun.read(table, KEYS)?;
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(Transport {
         mtu: (config.payload + config.header).max(config.control),
@@ -67,9 +74,11 @@ fn keys_of(why: &phost::ConfigError) -> Vec<&'static str> {
     }
 }
 
-impl Knob for FreeTokens {
-    const EXAMPLE: &'static str = "\"bdp\"` or `8";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for FreeTokens {
+    fn form() -> Form {
+        u32::form().or_word("bdp")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "bdp" => Ok(Self::Bdp),
             _ => u32::read(value).map(Self::UpTo),

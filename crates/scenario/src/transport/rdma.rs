@@ -1,180 +1,96 @@
-//! `[transport] kind = "rdma"`, `"timely"`, `"patched-timely"` and `"fast-rate"`: the keys of
-//! [`transports::rdma::Config`], and those of its rule. `"dcqcn"`, `"hpcc"` and `"swift"` are in files of their own.
+//! `[transport] kind = "rdma"`: the keys of [`transports::rdma::Config`], and those of its rule.
 
-mod dcqcn;
-mod hpcc;
-mod swift;
+mod rules;
 
-use transports::rdma::rule::timely::{Calm, HaiBelow, Middle, Update};
-use transports::rdma::rule::{RuleConfig, fast, timely as timely_rule};
 use transports::rdma::{
-    self, Clock, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract, Timestamps,
+    self, Config, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract, Timestamps,
 };
-use transports::rto::RtoConfig;
 use units::{Bytes, Dur, Rate};
 
-use super::{Around, Need, Signals, Transport, bytes, named, preset, refused};
+use self::rules::{RULES, Rule};
+use super::{Around, Begun, Need, Signals, Transport, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::reader::{Knob, Reader};
+use crate::key::{Section, keys};
+use crate::reader::Reader;
+use crate::value::{Form, Or, PART_MAX, Refused, ScenarioValue, Size16, Start, choices};
 
-pub(crate) use dcqcn::dcqcn;
-pub(crate) use hpcc::hpcc;
-pub(crate) use swift::swift;
+keys! { KEYS: Config {
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet" .written();
+    overhead: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload; with `rule = \"hpcc\"` 42 B of telemetry are among them";
+    ack_bytes: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of acknowledgements and other control packets";
+    class (get |c| Some(c.class), set set_class): u8, "traffic class of data" .range("0 to 7");
+    ack_class: u8, "traffic class of control packets. The same as `class`: no priority for acknowledgements" .range("0 to 7");
+    segment: Segment, "what is acknowledged: each packet, or a burst of as many full packets as have so much payload"
+        .range("up to 32768 payloads");
+    nic_pacing: NicPacing, "packets of a segment leave at this rate; `\"own\"`: at that of their queue pair, without bursts, which needs `count_nic_wait = false`. With `read` a rate also spaces the packets that a host answers with, each request's by itself"
+        .range("above 0");
+    recompute_gap: bool, "a new rate changes the gap that has begun, too, not only the next";
+    count_nic_wait: bool, "round-trip times include what a segment waited for others in its host's interface";
+    subtract: Subtract, "what round-trip times leave out of a segment's own time on the first link: all, or its last packet's (the simulator of \"ECN or Delay\"). Without `count_nic_wait`: all";
+    timestamps: Timestamps, "who takes the time of an acknowledgement for round-trip times: the interface when it arrives, or the host when it hears of it";
+    rtt_noise (clock.noise): Dur, "each such time is later by one drawn between zero and this";
+    clock_drift (clock.drift_ppb): u32, "the clock of an interface differs from its host's by at most so many parts in 10^9, drawn for each host. With `timestamps = \"nic\"`"
+        .range("0 to 1000000");
+    clock_calibration (clock.calibration): Or<Start, Dur>, "how often hosts compare both clocks, to translate one into the other. `\"start\"`: only then, and drift adds up"
+        .range("above 0");
+    clock_reading (clock.reading): Dur, "in such a comparison the host reads its own clock later by a time drawn between zero and this";
+    feedback_jitter: Dur, "receivers hold each acknowledgement and congestion notification for a time drawn between zero and this; they may overtake one another. With `operation = \"write\"`";
+    operation: Operation, "`write`: the host that has the data paces it. `read`: it offers a message, and the other host asks for its segments, paces these requests, and has the rule. It needs `go-back-n`";
+    recovery (keep recovery): Recovery, "`go-back-n`: receivers take packets in order and name the first that is missing; all from there on is sent again. `selective`: they take what comes; what is missing is sent again. It needs `segment = \"packet\"`";
+    nack_interval (recovery: Recovery::GoBackN { nack_interval } => *nack_interval): Dur, "the same missing packet is named again after so long"
+        .only("`recovery = \"go-back-n\"`");
+    reordering (recovery: Recovery::Selective { reordering } => *reordering): u32, "a packet is lost if one sent so many later has been acknowledged"
+        .range("1 to 63").only("`recovery = \"selective\"`");
+    rto_min (rto.min): Dur, "least retransmission timeout (RFC 6298)" .range("above 0, at most `rto_max`");
+    rto_initial (rto.initial): Dur, "first timeout (own)" .range("above 0");
+    rto_max (rto.max): Dur, "greatest timeout (own)" .range("above 0");
+    max_timeouts: u32, "a message fails after so many timeouts without progress" .range("at least 1").was("timeouts_max");
+    ecn: bool, "packets may be marked";
+}}
 
-/// What not every kind has keys for.
-struct Variant {
-    rule: RuleConfig,
-    cnp_interval: Option<Dur>,
-    telemetry: bool,
+choices!(Operation, "write" => Operation::Write, "read" => Operation::Read);
+choices!(Timestamps, "nic" => Timestamps::Nic, "host" => Timestamps::Host);
+choices!(Subtract, "segment" => Subtract::Segment, "packet" => Subtract::Packet);
+
+/// Where acknowledgements are in the class of data, as in a preset, they follow it.
+fn set_class(config: &mut Config, class: u8) {
+    if config.ack_class == config.class {
+        config.ack_class = class;
+    }
+    config.class = class;
 }
 
-impl Variant {
-    /// Of a rule that hears of round-trip times alone.
-    fn plain(rule: RuleConfig) -> Self {
-        Self { rule, cnp_interval: None, telemetry: false }
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    let mut all = sections("transport.rdma", KEYS, rules::ROCE);
+    for Rule { section, keys, presets, .. } in RULES {
+        if !keys.is_empty() {
+            all.extend(sections(section, keys, presets));
+        }
     }
+    all
 }
 
 /// `kind = "rdma"`.
-pub(crate) fn rdma(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let rule = RuleConfig::Unlimited;
-    let payload = bytes(table, "payload", None, 1)?;
-    let p = preset(table, &[("roce", rdma::Config::roce(payload, rule))])?;
-    read(table, payload, p.as_ref(), &Variant::plain(rule))
-}
-
-/// `kind = "timely"`.
-pub(crate) fn timely(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let payload = bytes(table, "payload", None, 1)?;
-    let by_packet = |params| rdma::Config::roce(payload, RuleConfig::Timely(params));
-    // eRPC's timing wheel knows the rate when a packet is put into it.
-    let erpc = rdma::Config { recompute_gap: false, ..by_packet(timely_rule::Params::ERPC) };
-    let known = [
-        ("paper", rdma::Config::timely(payload)),
-        ("erpc", erpc),
-        ("hpcc", by_packet(timely_rule::Params::HPCC)),
-    ];
-    let p = preset(table, &known)?;
-    let rule = timely_params(table, p.as_ref(), Middle::Gradient)?;
-    read(table, payload, p.as_ref(), &Variant::plain(RuleConfig::Timely(rule)))
-}
-
-/// `kind = "patched-timely"`.
-pub(crate) fn patched_timely(
-    table: &mut Reader<'_>,
-    _: &Around<'_>,
-) -> Result<Transport, Diagnostic> {
-    let payload = bytes(table, "payload", None, 1)?;
-    let rule = RuleConfig::Timely(timely_rule::Params::PATCHED);
-    let p = preset(table, &[("paper", rdma::Config { rule, ..rdma::Config::timely(payload) })])?;
-    let rule = timely_params(table, p.as_ref(), Middle::Weighted)?;
-    read(table, payload, p.as_ref(), &Variant::plain(RuleConfig::Timely(rule)))
-}
-
-/// `kind = "fast-rate"`.
-pub(crate) fn fast_rate(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let payload = bytes(table, "payload", None, 1)?;
-    let p = preset(table, &[("timely-paper", rdma::Config::timely(payload))])?;
-    let given = p.as_ref().map(|_| fast::Params::TIMELY_PAPER);
-    let rule = fast::Params {
-        // The point of the comparison: TIMELY's Table 1 has three of them.
-        alpha: table.need("alpha")?,
-        gamma: table.given("gamma", given.map(|p| p.gamma))?,
-        min_rate: table.given("min_rate", given.map(|p| p.min_rate))?,
-        max_rate: table.given("max_rate", given.map(|p| p.max_rate))?,
-        initial: table.given("initial_rate", given.map(|p| p.initial))?,
-    };
-    read(table, payload, p.as_ref(), &Variant::plain(RuleConfig::Fast(rule)))
-}
-
-const UPDATES: &[(&str, Update)] =
-    &[("completion", Update::Completion), ("round-trip", Update::RoundTrip)];
-
-const CALMS: &[(&str, Calm)] = &[("gradient", Calm::Gradient), ("difference", Calm::Difference)];
-
-fn timely_params(
-    table: &mut Reader<'_>,
-    p: Option<&rdma::Config>,
-    middle: Middle,
-) -> Result<timely_rule::Params, Diagnostic> {
-    let p = p.and_then(|p| match p.rule {
-        RuleConfig::Timely(params) => Some(params),
-        _ => None,
-    });
-    Ok(timely_rule::Params {
-        t_low: table.given("t_low", p.map(|p| p.t_low))?,
-        t_high: table.given("t_high", p.map(|p| p.t_high))?,
-        middle,
-        delta: table.given("delta", p.map(|p| p.delta))?,
-        beta: table.given("beta", p.map(|p| p.beta))?,
-        alpha: table.given("alpha", p.map(|p| p.alpha))?,
-        min_rtt: table.given("min_rtt", p.map(|p| p.min_rtt))?,
-        hai_factor: table.given("hai_factor", p.map(|p| p.hai_factor))?,
-        hai_after: table.given("hai_after", p.map(|p| p.hai_after))?,
-        hai_by: named(table, "hai_by", CALMS, p.map(|p| p.hai_by))?,
-        hai_below_t_low: table.given("hai_below_t_low", p.map(|p| p.hai_below_t_low))?,
-        min_rate: table.given("min_rate", p.map(|p| p.min_rate))?,
-        max_rate: table.given("max_rate", p.map(|p| p.max_rate))?,
-        initial: table.given("initial_rate", p.map(|p| p.initial))?,
-        update: named(table, "update", UPDATES, p.map(|p| p.update))?,
-        zero_gradient_increases: table
-            .given("zero_gradient_increases", p.map(|p| p.zero_gradient_increases))?,
-        least_factor: table.given("least_factor", p.map(|p| p.least_factor))?,
-        scaled: table.given("scaled", p.map(|p| p.scaled))?,
-        least_use: table.given("least_use", p.map(|p| p.least_use))?,
-        bypass: table.given("bypass", p.map(|p| p.bypass))?,
-    })
-}
-
-const OPERATIONS: &[(&str, Operation)] = &[("write", Operation::Write), ("read", Operation::Read)];
-
-const TIMESTAMPS: &[(&str, Timestamps)] = &[("nic", Timestamps::Nic), ("host", Timestamps::Host)];
-
-const SUBTRACTS: &[(&str, Subtract)] =
-    &[("segment", Subtract::Segment), ("packet", Subtract::Packet)];
-
-/// The keys that all kinds have.
-fn read(
-    table: &mut Reader<'_>,
-    payload: u16,
-    p: Option<&rdma::Config>,
-    variant: &Variant,
-) -> Result<Transport, Diagnostic> {
-    let class = table.given("class", p.map(|p| p.class))?;
-    // Where a preset has acknowledgements in the class of data, they follow it.
-    let ack_class = p.map(|p| if p.ack_class == p.class { class } else { p.ack_class });
-    let config = rdma::Config {
-        payload,
-        overhead: bytes(table, "overhead", p.map(|p| p.overhead), 40)?,
-        ack_bytes: bytes(table, "ack_bytes", p.map(|p| p.ack_bytes), 40)?,
-        class,
-        ack_class: table.given("ack_class", ack_class)?,
-        segment: table.given("segment", p.map(|p| p.segment))?,
-        nic_pacing: table.given("nic_pacing", p.map(|p| p.nic_pacing))?,
-        recompute_gap: table.given("recompute_gap", p.map(|p| p.recompute_gap))?,
-        count_nic_wait: table.given("count_nic_wait", p.map(|p| p.count_nic_wait))?,
-        subtract: named(table, "subtract", SUBTRACTS, p.map(|p| p.subtract))?,
-        timestamps: named(table, "timestamps", TIMESTAMPS, p.map(|p| p.timestamps))?,
-        clock: clock(table, p.map(|p| p.clock))?,
-        feedback_jitter: table.given("feedback_jitter", p.map(|p| p.feedback_jitter))?,
-        operation: named(table, "operation", OPERATIONS, p.map(|p| p.operation))?,
-        recovery: recovery(table, p.map(|p| p.recovery))?,
-        rto: rto(table, p.map(|p| p.rto))?,
-        timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
-        ecn: table.given("ecn", p.map(|p| p.ecn))?,
-        cnp_interval: variant.cnp_interval,
-        telemetry: variant.telemetry,
-        rule: variant.rule,
-    };
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let rule = table.choose("rule", RULES, |rule| rule.name)?;
+    let mut begun = Begun::of(table, rule.presets, payload(table, "payload"))?;
+    (rule.prepare)(table, &mut begun.config);
+    begun.keys(table, rule.keys)?;
+    begun.keys(table, KEYS)?;
+    for other in RULES.iter().filter(|other| other.name != rule.name) {
+        table.without(other.keys, other.only);
+    }
+    let config = begun.finish(table)?;
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     Ok(Transport {
         mtu: (config.payload + config.overhead).max(config.longest_ack()),
         classes: vec![config.class, config.ack_class],
         first_window: u64::MAX, // rates, not windows
-        telemetry: variant.telemetry,
-        signals: match variant.rule {
-            RuleConfig::Dcqcn(_) => Signals { marks: Need::Needs, ..Signals::NONE },
+        telemetry: config.telemetry,
+        signals: match config.rule {
+            rdma::RuleConfig::Dcqcn(_) => Signals { marks: Need::Needs, ..Signals::NONE },
             _ => Signals::NONE,
         },
         // No acknowledgements of single packets: they are cumulative.
@@ -183,41 +99,6 @@ fn read(
             wire::roce::PROTO,
             Box::new(move || Some(Box::new(rdma::Rdma::new(config).ok()?))),
         )
-    })
-}
-
-/// `recovery = "go-back-n"` with `nack_interval`, or `"selective"` with `reordering`.
-fn recovery(table: &mut Reader<'_>, p: Option<Recovery>) -> Result<Recovery, Diagnostic> {
-    let selective = p.map(|p| matches!(p, Recovery::Selective { .. }));
-    if named(table, "recovery", &[("go-back-n", false), ("selective", true)], selective)? {
-        let usual = match p {
-            Some(Recovery::Selective { reordering }) => Some(reordering),
-            _ => None,
-        };
-        return Ok(Recovery::Selective { reordering: table.given("reordering", usual)? });
-    }
-    let usual = match p {
-        Some(Recovery::GoBackN { nack_interval }) => Some(nack_interval),
-        _ => None,
-    };
-    Ok(Recovery::GoBackN { nack_interval: table.given("nack_interval", usual)? })
-}
-
-fn rto(table: &mut Reader<'_>, p: Option<RtoConfig>) -> Result<RtoConfig, Diagnostic> {
-    Ok(RtoConfig {
-        min: table.given("rto_min", p.map(|p| p.min))?,
-        initial: table.given("rto_initial", p.map(|p| p.initial))?,
-        max: table.given("rto_max", p.map(|p| p.max))?,
-        ..rdma::Config::RTO
-    })
-}
-
-fn clock(table: &mut Reader<'_>, p: Option<Clock>) -> Result<Clock, Diagnostic> {
-    Ok(Clock {
-        noise: table.given("rtt_noise", p.map(|p| p.noise))?,
-        drift_ppb: table.given("clock_drift", p.map(|p| p.drift_ppb))?,
-        calibration: table.given("clock_calibration", p.map(|p| Calibration(p.calibration)))?.0,
-        reading: table.given("clock_reading", p.map(|p| p.reading))?,
     })
 }
 
@@ -231,9 +112,28 @@ fn keys_of(why: &rdma::ConfigError) -> Vec<&'static str> {
     }
 }
 
-impl Knob for Speed {
-    const EXAMPLE: &'static str = "\"10Mbps\"` or `0.001";
-    fn read(value: &Value) -> Result<Self, String> {
+/// The numbers of both are keys of their own.
+impl ScenarioValue for Recovery {
+    fn form() -> Form {
+        Form::of_words(vec!["go-back-n", "selective"])
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        let go_back_n = Self::GoBackN { nack_interval: Dur::ZERO };
+        let selective = Self::Selective { reordering: 1 };
+        crate::value::read_word(value, &[("go-back-n", go_back_n), ("selective", selective)])
+    }
+    fn show(&self) -> toml::Value {
+        let go_back_n = matches!(self, Self::GoBackN { .. });
+        if go_back_n { "go-back-n" } else { "selective" }.to_owned().show()
+    }
+}
+
+/// A rate, or a share of the line rate.
+impl ScenarioValue for Speed {
+    fn form() -> Form {
+        Form { json: vec!["string", "number"], ..Form::new("speed", "\"10Mbps\"` or `0.001", "") }
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(_) => Rate::read(value).map(Self::Fixed),
             _ => f64::read(value).map(Self::Share),
@@ -247,26 +147,12 @@ impl Knob for Speed {
     }
 }
 
-impl Knob for HaiBelow {
-    const EXAMPLE: &'static str = "false`, `true` or `\"always\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "always" => Ok(Self::Always),
-            _ => bool::read(value).map(|calm| if calm { Self::Calm } else { Self::Never }),
-        }
+/// "share", or a speed.
+impl ScenarioValue for Initial {
+    fn form() -> Form {
+        Speed::form().or_word("share")
     }
-    fn show(&self) -> toml::Value {
-        match self {
-            Self::Never => false.show(),
-            Self::Calm => true.show(),
-            Self::Always => "always".to_owned().show(),
-        }
-    }
-}
-
-impl Knob for Initial {
-    const EXAMPLE: &'static str = "\"share\"`, `\"1Gbps\"` or `0.1";
-    fn read(value: &Value) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "share" => Ok(Self::Share),
             _ => Speed::read(value).map(Self::At),
@@ -274,67 +160,41 @@ impl Knob for Initial {
     }
     fn show(&self) -> toml::Value {
         match self {
-            Self::Share => toml::Value::String("share".into()),
+            Self::Share => "share".to_owned().show(),
             Self::At(speed) => speed.show(),
         }
     }
 }
 
-impl Knob for Segment {
-    const EXAMPLE: &'static str = "\"16KB\"` or `\"packet\"";
-    fn read(value: &Value) -> Result<Self, String> {
+/// "packet", or a size.
+impl ScenarioValue for Segment {
+    fn form() -> Form {
+        Bytes::form().or_word("packet")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "packet" => Ok(Self::Packet),
             _ => {
                 let Bytes(bytes) = Bytes::read(value)?;
-                u32::try_from(bytes).map(Self::Bytes).map_err(|_| format!("{bytes} B is too long"))
+                let bytes = u32::try_from(bytes);
+                bytes.map(Self::Bytes).map_err(|_| "it is too long".to_owned().into())
             }
         }
     }
     fn show(&self) -> toml::Value {
         match self {
-            Self::Packet => toml::Value::String("packet".into()),
+            Self::Packet => "packet".to_owned().show(),
             Self::Bytes(bytes) => Bytes(u64::from(*bytes)).show(),
         }
     }
 }
 
-/// How often clocks are compared, or "start".
-struct Calibration(Option<Dur>);
-
-impl Knob for Calibration {
-    const EXAMPLE: &'static str = "\"10ms\"` or `\"start\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "start" => Ok(Self(None)),
-            _ => Dur::read(value).map(|interval| Self(Some(interval))),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        self.0.map_or_else(|| toml::Value::String("start".into()), |interval| interval.show())
-    }
-}
-
-/// A value, or "off".
-struct Off<T>(Option<T>);
-
-impl<T: Knob> Knob for Off<T> {
-    const EXAMPLE: &'static str = "\"off\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "off" => Ok(Self(None)),
-            _ => T::read(value).map(|value| Self(Some(value))),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        self.0.as_ref().map_or_else(|| toml::Value::String("off".into()), Knob::show)
-    }
-}
-
 /// The rate inside segments, "line", or "own".
-impl Knob for NicPacing {
-    const EXAMPLE: &'static str = "\"700Mbps\"`, `\"line\"` or `\"own\"";
-    fn read(value: &Value) -> Result<Self, String> {
+impl ScenarioValue for NicPacing {
+    fn form() -> Form {
+        Rate::form().or_word("line").or_word("own")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "line" => Ok(Self::Line),
             Value::Text(text) if text == "own" => Ok(Self::Own),
@@ -343,8 +203,8 @@ impl Knob for NicPacing {
     }
     fn show(&self) -> toml::Value {
         match self {
-            Self::Line => toml::Value::String("line".into()),
-            Self::Own => toml::Value::String("own".into()),
+            Self::Line => "line".to_owned().show(),
+            Self::Own => "own".to_owned().show(),
             Self::At(rate) => rate.show(),
         }
     }

@@ -1,129 +1,287 @@
-//! `[transport] kind = "tcp"`: the keys of [`transports::tcp::Config`]; and `kind = "newreno"`, which is
-//! `tcp` with `rule = "newreno"`, `recovery = "newreno"` and `ecn = false`.
+//! `[transport] kind = "tcp"`: the keys of [`transports::tcp::Config`].
+
+use std::mem::discriminant;
 
 use transports::tcp::rule::{bic, cubic, d2tcp, dctcp, fast, htcp};
 use transports::tcp::{
-    self, IdleRestart, ReceiveWindow, Recovery, Reduces, RuleConfig, Undo, ictcp, rr,
+    self, Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, RuleConfig, Undo, ictcp,
+    rr,
 };
 use units::Dur;
 
-use super::{Around, Need, Signals, Transport, bytes, named, preset, refused};
+use super::{Around, Begun, Need, Presets, Signals, Transport, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::reader::{Knob, Reader};
+use crate::key::{Key, Section, keys, section};
+use crate::reader::Reader;
+use crate::value::{
+    Form, Limit, Off, Or, PART_MAX, Refused, ScenarioValue, Size16, choices, read_word,
+};
 
-/// What not every kind has keys for.
-pub(super) struct Variant {
-    pub(super) rule: RuleConfig,
-    pub(super) recovery: Recovery,
-    pub(super) ecn: bool,
+const PRESETS: &Presets<Config> = &[
+    ("linux-datacenter", Config::linux_datacenter),
+    ("ns2", Config::ns2),
+    ("htsim", |mss| Config::htsim(mss.saturating_add(40))),
+    ("linux-2.6", Config::linux_2_6),
+    ("ns3-3.17", Config::ns3_3_17),
+    ("ns3-3.39", Config::ns3_3_39),
+];
+
+// No preset sets these three.
+keys! { KEYS: Config {
+    rule: Rule, "the congestion-control rule" .written();
+    recovery: Recovery, "how losses are repaired. `reno`: one lost segment; the first acknowledgement of anything new ends the recovery (RFC 5681). `newreno`: a lost segment per round trip (RFC 6582). `sack`: what SACK blocks say is missing (RFC 6675); an acknowledgement with n blocks is 4 + 8 n bytes longer, n at most 4. `conservative_exit` and `impatient` are for `newreno` only"
+        .written();
+    ecn: bool, "all packets are ECN-capable, and marks are echoed and heeded: as a loss, once per window of data (RFC 3168); by `dctcp` and `d2tcp`, which need it, in proportion (RFC 8257)"
+        .written();
+}}
+
+// The values with a preset are those of the source of each rule.
+keys! { RULES: Config {
+    bic_low_window (rule: RuleConfig::Bic(p) => p.low_window): f64, "up to this window, segments, it is NewReno"
+        .range("above 0").any_preset().only("`rule = \"bic\"`");
+    bic_max_increment (rule: RuleConfig::Bic(p) => p.max_increment): f64, "greatest growth per round trip, segments"
+        .range("above 0").any_preset().only("`rule = \"bic\"`");
+    bic_beta (rule: RuleConfig::Bic(p) => p.beta): f64, "factor of the window after a loss (819/1024)"
+        .range("0 to 1, exclusive").any_preset().only("`rule = \"bic\"`");
+    bic_fast_convergence (rule: RuleConfig::Bic(p) => p.fast_convergence): bool, "a flow that loses below its last maximum leaves room"
+        .any_preset().only("`rule = \"bic\"`");
+    bic_smooth (rule: RuleConfig::Bic(p) => p.smooth): f64, "how slowly the window grows next to its last maximum"
+        .range("above 0").any_preset().only("`rule = \"bic\"`");
+    htcp_rtt_scaling (rule: RuleConfig::HTcp(p) => p.rtt_scaling): bool, "growth is divided by 100 ms over the least round-trip time, within 0.5 to 10"
+        .any_preset().only("`rule = \"htcp\"`");
+    htcp_bandwidth_switch (rule: RuleConfig::HTcp(p) => p.bandwidth_switch): bool, "a loss halves the window where throughput has changed by more than a fifth"
+        .any_preset().only("`rule = \"htcp\"`");
+    cubic_c (rule: RuleConfig::Cubic(p) => p.c): f64, "steepness, segments per second cubed"
+        .range("above 0").any_preset().only("`rule = \"cubic\"`");
+    cubic_beta (rule: RuleConfig::Cubic(p) => p.beta): f64, "factor of the window after a loss"
+        .range("0 to 1, exclusive").any_preset().only("`rule = \"cubic\"`");
+    cubic_fast_convergence (rule: RuleConfig::Cubic(p) => p.fast_convergence): bool, "a flow that loses below its last maximum leaves room"
+        .any_preset().only("`rule = \"cubic\"`");
+    dctcp_gain (rule: RuleConfig::Dctcp(p) | RuleConfig::D2tcp(d2tcp::Params { dctcp: p, .. }) => p.gain): f64, "weight of the newest round trip in the estimate of marks (g)"
+        .range("above 0, at most 1").any_preset().only("`rule = \"dctcp\"` or `\"d2tcp\"`");
+    dctcp_initial_alpha (rule: RuleConfig::Dctcp(p) | RuleConfig::D2tcp(d2tcp::Params { dctcp: p, .. }) => p.initial_alpha): f64, "the estimate before anything was acknowledged; 0 in htsim"
+        .range("0 to 1").any_preset().only("`rule = \"dctcp\"` or `\"d2tcp\"`");
+    dctcp_min_window (rule: RuleConfig::Dctcp(p) | RuleConfig::D2tcp(d2tcp::Params { dctcp: p, .. }) => p.min_window): f64, "the window is never below this after a mark or a loss, segments"
+        .range("at least 1").any_preset().only("`rule = \"dctcp\"` or `\"d2tcp\"`").was("dctcp_least_window");
+    d2tcp_min_urgency (rule: RuleConfig::D2tcp(p) => p.min_urgency): f64, "least exponent d of the gamma correction alpha^d: the time that the rest of the message needs over the time until its `deadline`"
+        .range("above 0, at most 1").any_preset().only("`rule = \"d2tcp\"`").was("d2tcp_least_urgency");
+    d2tcp_max_urgency (rule: RuleConfig::D2tcp(p) => p.max_urgency): f64, "the greatest; also when the deadline has passed"
+        .range("at least 1").any_preset().only("`rule = \"d2tcp\"`").was("d2tcp_greatest_urgency");
+    // The paper chooses alpha for each network.
+    fast_alpha (rule: RuleConfig::Fast(p) => p.alpha): f64, "segments that each flow keeps queued"
+        .range("above 0").written().only("`rule = \"fast\"`");
+    fast_gamma (rule: RuleConfig::Fast(p) => p.gamma): f64, "share of the way to its new window that each round trip goes (the paper: 0.5)"
+        .range("above 0, at most 1").written().only("`rule = \"fast\"`");
+    fast_slow_start_delay (rule: RuleConfig::Fast(p) => p.slow_start_delay): Dur, "queueing delay that ends slow start (the ns-2 module: 0.75 ms)"
+        .written().only("`rule = \"fast\"`");
+}}
+
+// Of a connection, or of a subflow of Multipath TCP.
+keys! { pub(super) SUBFLOW: Config {
+    mss: Size16 [Size16(1)..=PART_MAX], "largest payload of a segment" .written();
+    overhead: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload";
+    ack_bytes: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of a pure acknowledgement";
+    class: u8, "traffic class of all packets" .range("0 to 7");
+    isn: u32, "initial sequence number" .range("0 to 2^32 - 1");
+    handshake: bool, "a connection begins with SYN and SYN-ACK of `ack_bytes` each, which give the first round-trip sample; otherwise with its first data";
+    initial_window: f64, "segments" .range("at least 1");
+    initial_ssthresh: Limit, "initial slow-start threshold, segments; `ns3-3.17`: 65535 B in whole segments" .range("at least 1");
+    window_cap: Limit, "largest window, segments; `ns3-3.17`: 65535 B in whole segments" .range("at least 1");
+    receive_window (keep receive_window): ReceiveWindow, "what receivers let senders have in flight: anything, or what ICTCP allows (its keys are below)";
+    slow_start: bool, "below `ssthresh` the window grows exponentially; `false`: always as in congestion avoidance";
+    ssthresh_of: Reduces, "a loss or a timeout halves the window in use (ns-2, Linux, htsim), or what is in flight if that is less (RFC 5681, equation 4)";
+    increase (keep increase): Increase, "the window grows with each acknowledgement (RFC 5681), or with what it acknowledges (RFC 3465)";
+    slow_start_limit (increase: Increase::PerByte { slow_start_limit } => *slow_start_limit): Limit, "segments per acknowledgement in slow start; a number is at most 1 in the slow start that follows a timeout (RFC 3465)"
+        .range("above 0").only("`increase = \"per-byte\"`");
+    grow_unused: bool, "the window grows even while it is not used up";
+    dup_threshold (get |c| Some(DupThreshold(c.rr.is_none().then_some(c.dup_threshold))), set set_dup_threshold): DupThreshold, "duplicate acknowledgements that mean loss; `\"rr\"`: RR-TCP learns how many (its keys are below)"
+        .range("at least 1");
+    dsack: bool, "acknowledgements report duplicates (RFC 2883), in 8 bytes more; needs `recovery = \"sack\"`";
+    undo: Undo, "the window that a needless fast retransmit or timeout took is restored (RFC 4015) when timestamps prove it needless (RFC 3522; needs `timestamps`), or duplicates reported do (RFC 3708; needs `dsack`)";
+    limited_transmit: bool, "the first two duplicates each release a new segment (RFC 3042)";
+    impatient: bool, "in recovery only the first partial acknowledgement restarts the timer (RFC 6582)";
+    conservative_exit: bool, "leaving recovery, the window is at most one segment above what is in flight";
+    early_retransmit: bool, "with fewer than four segments outstanding and no new one to send, as many duplicates as can come mean loss (RFC 5827)";
+    idle_restart: IdleRestart, "how a connection sends again that was silent for longer than its timeout: as before; from the initial window (RFC 5681, section 4.1); with half of its window for each timeout of silence, not below the initial one (RFC 2861, Linux)";
+    timestamps: bool, "every acknowledgement of new data is a round-trip sample (RFC 7323), not one segment at a time; count the 12 bytes into `overhead` and `ack_bytes`";
+    rto_min (rto.min): Dur, "least retransmission timeout" .range("above 0");
+    rto_max (rto.max): Dur, "greatest timeout, backed off or not" .range("at least `rto_min`");
+    rto_fixed (rto.fixed): bool, "the timeout is `rto_min`, whatever is measured, and never backed off";
+    rto_random (rto.random): f64, "x: a timeout t is drawn from t to (1 + x) t, after backoff and beyond `rto_max` too, anew for each expiry (SIGCOMM 2009: 0.5)"
+        .range("at least 0");
+    rto_initial (rto.initial): Dur, "timeout before the first sample" .range("above 0");
+    rto_tick (rto.tick): Dur, "granularity of the clock; `0` is an ideal one";
+    rto_min_is_variance (rto.min_is_variance): bool, "`rto_min` bounds the term of the variance, not the sum (Linux)";
+    rto_ack_ends_backoff (rto.ack_ends_backoff): bool, "any acknowledgement of new data ends the backoff (Linux)";
+    rto_srtt_gain (rto.srtt_gain): f64, "weight of the newest sample in the smoothed round-trip time" .range("above 0, at most 1");
+    rto_rttvar_gain (rto.rttvar_gain): f64, "weight of the newest deviation in the mean deviation" .range("above 0, at most 1");
+    rto_first_rttvar (rto.first_rttvar): f64, "mean deviation after the first sample, as a share of it" .range("at least 0");
+    max_timeouts: u32, "a message fails after so many timeouts in a row" .range("at least 1").was("timeouts_max");
+    delayed_ack: Or<Off, Dur>, "longest delay of an acknowledgement; `\"off\"`: every segment is acknowledged";
+    quick_acks: u32, "the first so many acknowledgements of a connection are not delayed";
+    max_messages: u32, "messages that a host may have under way" .range("at least 1").was("messages_max");
+}}
+
+keys! { RR: Config {
+    rr_fa_ratio (rr: Some(p) => p.fa_ratio): f64, "the percentile of a new connection: the share of false fast retransmits to be avoided (the publication's example)"
+        .range("0 to 1").any_preset().only("`dup_threshold = \"rr\"`");
+    rr_step (rr: Some(p) => p.step): f64, "by how much a false fast retransmit raises it; waiting in vain lowers it, as much more as it costs more (own)"
+        .range("above 0, at most 1").any_preset().only("`dup_threshold = \"rr\"`");
+    rr_history (rr: Some(p) => p.history): u32, "reordering lengths that are remembered (own)"
+        .range("at least 1").any_preset().only("`dup_threshold = \"rr\"`");
+}}
+
+keys! { ICTCP: Config {
+    ictcp_idle (receive_window: ReceiveWindow::Ictcp(p) => p.idle): Dur, "a connection on which nothing has come for longer begins anew. The paper says \"long time idle\" and no number"
+        .written().only(ONLY_ICTCP);
+    ictcp_alpha (receive_window: ReceiveWindow::Ictcp(p) => p.alpha): f64, "share of the link that windows may grow into"
+        .range("0 to 1").any_preset().only(ONLY_ICTCP).was("ictcp_capacity_share");
+    ictcp_beta (receive_window: ReceiveWindow::Ictcp(p) => p.beta): f64, "weight of the old value in the measured throughput"
+        .range("0 to 1").any_preset().only(ONLY_ICTCP).was("ictcp_smoothing");
+    ictcp_gamma1 (receive_window: ReceiveWindow::Ictcp(p) => p.gamma1): f64, "a window grows while its throughput is short of what it allows by no more than this share, or by no more than a segment"
+        .range("0 to 1").any_preset().only(ONLY_ICTCP).was("ictcp_grow_below");
+    ictcp_gamma2 (receive_window: ReceiveWindow::Ictcp(p) => p.gamma2): f64, "it shrinks by a segment when its throughput is short by at least this share ..."
+        .range("0 to 1").any_preset().only(ONLY_ICTCP).was("ictcp_shrink_above");
+    ictcp_shrink_after (receive_window: ReceiveWindow::Ictcp(p) => p.shrink_after): u32, "... in so many round trips in a row"
+        .range("at least 1").any_preset().only(ONLY_ICTCP);
+    ictcp_min_window (receive_window: ReceiveWindow::Ictcp(p) => p.min_window): u32, "least window, and the first, segments"
+        .range("at least 1").any_preset().only(ONLY_ICTCP).was("ictcp_least_window");
+    ictcp_scarce_below (receive_window: ReceiveWindow::Ictcp(p) => p.scarce_below): f64, "windows above the average shrink while less than this share of the link is available"
+        .range("0 to 1").any_preset().only(ONLY_ICTCP);
+}}
+
+const ONLY_ICTCP: &str = "`receive_window = \"ictcp\"`";
+
+choices!(Recovery,
+    "reno" => Recovery::Reno, "newreno" => Recovery::NewReno, "sack" => Recovery::Sack);
+choices!(Undo, "none" => Undo::None, "eifel" => Undo::Eifel, "dsack" => Undo::Dsack);
+choices!(Reduces, "window" => Reduces::Window, "flight" => Reduces::Flight);
+choices!(IdleRestart,
+    "never" => IdleRestart::Never, "initial-window" => IdleRestart::InitialWindow,
+    "halving" => IdleRestart::Halving);
+
+/// A rule, with the values of its source.
+struct Rule(RuleConfig);
+
+/// What `rule` can be.
+const NAMES: &[(&str, RuleConfig)] = &[
+    ("newreno", RuleConfig::NewReno),
+    ("bic", RuleConfig::Bic(bic::Params::LINUX)),
+    ("htcp", RuleConfig::HTcp(htcp::Params::LINUX)),
+    ("cubic", RuleConfig::Cubic(cubic::Params::RFC)),
+    ("dctcp", RuleConfig::Dctcp(dctcp::Params::RFC)),
+    ("d2tcp", RuleConfig::D2tcp(d2tcp::Params::PAPER)),
+    (
+        "fast",
+        RuleConfig::Fast(fast::Params { alpha: 1.0, gamma: 1.0, slow_start_delay: Dur::ZERO }),
+    ),
+];
+
+impl ScenarioValue for Rule {
+    fn form() -> Form {
+        Form::of_words(NAMES.iter().map(|(name, _)| *name).collect())
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        read_word(value, NAMES).map(Self)
+    }
+    fn show(&self) -> toml::Value {
+        let named = NAMES.iter().find(|(_, rule)| discriminant(rule) == discriminant(&self.0));
+        toml::Value::String(named.map_or("", |(name, _)| name).to_owned())
+    }
 }
 
-/// `kind = "newreno"`.
-pub(crate) fn newreno(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let rule = RuleConfig::NewReno;
-    read(table, &Variant { rule, recovery: Recovery::NewReno, ecn: false })
+impl From<RuleConfig> for Rule {
+    fn from(rule: RuleConfig) -> Self {
+        Self(rule)
+    }
+}
+
+impl From<Rule> for RuleConfig {
+    fn from(rule: Rule) -> Self {
+        rule.0
+    }
+}
+
+/// "unlimited", or "ictcp", whose numbers are keys of their own.
+impl ScenarioValue for ReceiveWindow {
+    fn form() -> Form {
+        Form::of_words(vec!["unlimited", "ictcp"])
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        let ictcp = Self::Ictcp(ictcp::Params::paper(Dur::ZERO));
+        read_word(value, &[("unlimited", Self::Unlimited), ("ictcp", ictcp)])
+    }
+    fn show(&self) -> toml::Value {
+        if *self == Self::Unlimited { "unlimited" } else { "ictcp" }.to_owned().show()
+    }
+}
+
+/// "per-ack", or "per-byte", whose limit is a key of its own.
+impl ScenarioValue for Increase {
+    fn form() -> Form {
+        Form::of_words(vec!["per-ack", "per-byte"])
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        let per_byte = Self::PerByte { slow_start_limit: f64::INFINITY };
+        read_word(value, &[("per-ack", Self::PerAck), ("per-byte", per_byte)])
+    }
+    fn show(&self) -> toml::Value {
+        if *self == Self::PerAck { "per-ack" } else { "per-byte" }.to_owned().show()
+    }
+}
+
+/// Duplicate acknowledgements that mean loss; `None`: "rr".
+struct DupThreshold(Option<u32>);
+
+impl ScenarioValue for DupThreshold {
+    fn form() -> Form {
+        u32::form().or_word("rr")
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        match value {
+            Value::Text(text) if text == "rr" => Ok(Self(None)),
+            _ => u32::read(value).map(|n| Self(Some(n))),
+        }
+    }
+    fn show(&self) -> toml::Value {
+        self.0.map_or_else(|| "rr".to_owned().show(), |n| n.show())
+    }
+}
+
+/// `dup_threshold = 3`, or `"rr"`: what RR-TCP begins with and never goes below.
+fn set_dup_threshold(config: &mut Config, threshold: DupThreshold) {
+    config.dup_threshold = threshold.0.unwrap_or(rr::LEAST);
+    config.rr = threshold.0.is_none().then_some(rr::Params::PRESET);
+}
+
+/// Tables of keys that subflows have, too; what applies to one applies to the other.
+pub(super) const OF_SUBFLOWS: [&[Key<Config>]; 3] = [SUBFLOW, RR, ICTCP];
+
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    let mut all = sections("transport.tcp", KEYS, PRESETS);
+    all.push(section(
+        "transport.tcp.rule",
+        RULES,
+        &[("with a preset", Config::linux_datacenter(1460))],
+        None,
+    ));
+    all.extend(sections("transport.tcp.connection", SUBFLOW, PRESETS));
+    all.push(section("transport.tcp.rr", RR, &[], None));
+    all.push(section("transport.tcp.ictcp", ICTCP, &[], None));
+    all
 }
 
 /// `kind = "tcp"`.
-pub(crate) fn tcp(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let (_, recovery) = *table.choose("recovery", RECOVERIES, |(name, _)| name)?;
-    let variant = Variant { rule: rule(table)?, recovery, ecn: table.need("ecn")? };
-    read(table, &variant)
-}
-
-pub(super) const RECOVERIES: &[(&str, Recovery)] =
-    &[("reno", Recovery::Reno), ("newreno", Recovery::NewReno), ("sack", Recovery::Sack)];
-
-/// How a rule's own keys are read; `preset`: they have the values of its source.
-type ReadRule = fn(&mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic>;
-
-/// What `rule` can be.
-const RULES: &[(&str, ReadRule)] = &[
-    ("newreno", |_, _| Ok(RuleConfig::NewReno)),
-    ("bic", bic),
-    ("htcp", htcp),
-    ("cubic", cubic),
-    ("dctcp", |table, preset| dctcp(table, preset).map(RuleConfig::Dctcp)),
-    ("d2tcp", d2tcp),
-    ("fast", fast),
-];
-
-fn rule(table: &mut Reader<'_>) -> Result<RuleConfig, Diagnostic> {
-    let preset = table.has("preset");
-    let (_, read) = *table.choose("rule", RULES, |(name, _)| name)?;
-    read(table, preset)
-}
-
-fn bic(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
-    let p = preset.then_some(bic::Params::LINUX);
-    Ok(RuleConfig::Bic(bic::Params {
-        low_window: table.given("bic_low_window", p.map(|p| p.low_window))?,
-        max_increment: table.given("bic_max_increment", p.map(|p| p.max_increment))?,
-        beta: table.given("bic_beta", p.map(|p| p.beta))?,
-        fast_convergence: table.given("bic_fast_convergence", p.map(|p| p.fast_convergence))?,
-        smooth: table.given("bic_smooth", p.map(|p| p.smooth))?,
-    }))
-}
-
-fn htcp(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
-    let p = preset.then_some(htcp::Params::LINUX);
-    Ok(RuleConfig::HTcp(htcp::Params {
-        rtt_scaling: table.given("htcp_rtt_scaling", p.map(|p| p.rtt_scaling))?,
-        bandwidth_switch: table.given("htcp_bandwidth_switch", p.map(|p| p.bandwidth_switch))?,
-    }))
-}
-
-fn cubic(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
-    let p = preset.then_some(cubic::Params::RFC);
-    Ok(RuleConfig::Cubic(cubic::Params {
-        c: table.given("cubic_c", p.map(|p| p.c))?,
-        beta: table.given("cubic_beta", p.map(|p| p.beta))?,
-        fast_convergence: table.given("cubic_fast_convergence", p.map(|p| p.fast_convergence))?,
-    }))
-}
-
-fn dctcp(table: &mut Reader<'_>, preset: bool) -> Result<dctcp::Params, Diagnostic> {
-    let p = preset.then_some(dctcp::Params::RFC);
-    Ok(dctcp::Params {
-        gain: table.given("dctcp_gain", p.map(|p| p.gain))?,
-        initial_alpha: table.given("dctcp_initial_alpha", p.map(|p| p.initial_alpha))?,
-        least_window: table.given("dctcp_least_window", p.map(|p| p.least_window))?,
-    })
-}
-
-/// DCTCP's keys and its own.
-fn d2tcp(table: &mut Reader<'_>, preset: bool) -> Result<RuleConfig, Diagnostic> {
-    let p = preset.then_some(d2tcp::Params::PAPER);
-    Ok(RuleConfig::D2tcp(d2tcp::Params {
-        dctcp: dctcp(table, preset)?,
-        least_urgency: table.given("d2tcp_least_urgency", p.map(|p| p.least_urgency))?,
-        greatest_urgency: table.given("d2tcp_greatest_urgency", p.map(|p| p.greatest_urgency))?,
-    }))
-}
-
-/// No preset sets them: the paper chooses alpha for each network.
-fn fast(table: &mut Reader<'_>, _: bool) -> Result<RuleConfig, Diagnostic> {
-    Ok(RuleConfig::Fast(fast::Params {
-        alpha: table.need("fast_alpha")?,
-        gamma: table.need("fast_gamma")?,
-        slow_start_delay: table.need("fast_slow_start_delay")?,
-    }))
-}
-
-/// The keys that both kinds have.
-fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnostic> {
-    let mss = bytes(table, "mss", None, 1)?;
-    let known = [
-        ("linux-datacenter", tcp::Config::linux_datacenter(mss)),
-        ("ns2", tcp::Config::ns2(mss)),
-        ("htsim", tcp::Config::htsim(mss.saturating_add(40))),
-        ("linux-2.6", tcp::Config::linux_2_6(mss)),
-        ("ns3-3.17", tcp::Config::ns3_3_17(mss)),
-        ("ns3-3.39", tcp::Config::ns3_3_39(mss)),
-    ];
-    let p = preset(table, &known)?;
-    let config = config(table, mss, p.as_ref(), variant)?;
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let mut begun = Begun::of(table, PRESETS, payload(table, "mss"))?;
+    begun.keys(table, KEYS)?;
+    begun.keys(table, RULES)?;
+    for keys in OF_SUBFLOWS {
+        begun.keys(table, keys)?;
+    }
+    let config = begun.finish(table)?;
     config.check().map_err(|why| refuse(table, &why))?;
     Ok(Transport {
         mtu: (config.mss + config.overhead).max(config.longest_ack()),
@@ -141,7 +299,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
 }
 
 /// What marks are to it.
-pub(super) fn marks(config: &tcp::Config) -> Need {
+pub(super) fn marks(config: &Config) -> Need {
     match config.rule {
         _ if !config.ecn => Need::Ignores,
         RuleConfig::Dctcp(_) | RuleConfig::D2tcp(_) => Need::Needs,
@@ -149,121 +307,11 @@ pub(super) fn marks(config: &tcp::Config) -> Need {
     }
 }
 
-/// The keys of [`tcp::Config`], but for those of `variant`; `p` is the preset.
-pub(super) fn config(
-    table: &mut Reader<'_>,
-    mss: u16,
-    p: Option<&tcp::Config>,
-    variant: &Variant,
-) -> Result<tcp::Config, Diagnostic> {
-    let (dup_threshold, rr) = dup_threshold(table, p.map(|p| p.dup_threshold))?;
-    Ok(tcp::Config {
-        mss,
-        overhead: bytes(table, "overhead", p.map(|p| p.overhead), 40)?,
-        ack_bytes: bytes(table, "ack_bytes", p.map(|p| p.ack_bytes), 40)?,
-        class: table.given("class", p.map(|p| p.class))?,
-        isn: table.given("isn", p.map(|p| p.isn))?,
-        handshake: table.given("handshake", p.map(|p| p.handshake))?,
-        initial_window: table.given("initial_window", p.map(|p| p.initial_window))?,
-        initial_ssthresh: limit(table, "initial_ssthresh", p.map(|p| p.initial_ssthresh))?,
-        window_cap: limit(table, "window_cap", p.map(|p| p.window_cap))?,
-        receive_window: receive_window(table, p.map(|p| p.receive_window))?,
-        rule: variant.rule,
-        recovery: variant.recovery,
-        ecn: variant.ecn,
-        slow_start: table.given("slow_start", p.map(|p| p.slow_start))?,
-        ssthresh_of: named(table, "ssthresh_of", REDUCED, p.map(|p| p.ssthresh_of))?,
-        increase: increase(table, p.map(|p| p.increase))?,
-        grow_unused: table.given("grow_unused", p.map(|p| p.grow_unused))?,
-        dup_threshold,
-        rr,
-        dsack: table.given("dsack", p.map(|p| p.dsack))?,
-        undo: named(table, "undo", UNDO, p.map(|p| p.undo))?,
-        limited_transmit: table.given("limited_transmit", p.map(|p| p.limited_transmit))?,
-        impatient: table.given("impatient", p.map(|p| p.impatient))?,
-        conservative_exit: table.given("conservative_exit", p.map(|p| p.conservative_exit))?,
-        early_retransmit: table.given("early_retransmit", p.map(|p| p.early_retransmit))?,
-        idle_restart: named(table, "idle_restart", RESTARTS, p.map(|p| p.idle_restart))?,
-        timestamps: table.given("timestamps", p.map(|p| p.timestamps))?,
-        rto: rto(table, p.map(|p| p.rto))?,
-        timeouts_max: table.given("timeouts_max", p.map(|p| p.timeouts_max))?,
-        delayed_ack: table.given("delayed_ack", p.map(|p| DelayedAck(p.delayed_ack)))?.0,
-        quick_acks: table.given("quick_acks", p.map(|p| p.quick_acks))?,
-        messages_max: table.given("messages_max", p.map(|p| p.messages_max))?,
-    })
-}
-
 /// A configuration that is refused.
 pub(super) fn refuse(table: &Reader<'_>, why: &tcp::ConfigError) -> Diagnostic {
     // The fields of `Config::rto` are keys like the others.
     let message = why.to_string().replace("rto.", "rto_");
     refused(table, &message, &keys_of(why))
-}
-
-/// `dup_threshold = 3`, or `"rr"` with its keys: what RR-TCP begins with and never goes below.
-fn dup_threshold(
-    table: &mut Reader<'_>,
-    p: Option<u32>,
-) -> Result<(u32, Option<rr::Params>), Diagnostic> {
-    let DupThreshold(Some(number)) =
-        table.given("dup_threshold", p.map(|p| DupThreshold(Some(p))))?
-    else {
-        return Ok((rr::LEAST, Some(rr(table, p.is_some())?)));
-    };
-    Ok((number, None))
-}
-
-/// The keys of RR-TCP; `preset`: they have the values of its publication, or ours.
-pub(super) fn rr(table: &mut Reader<'_>, preset: bool) -> Result<rr::Params, Diagnostic> {
-    let p = preset.then_some(rr::Params::PRESET);
-    Ok(rr::Params {
-        fa_ratio: table.given("rr_fa_ratio", p.map(|p| p.fa_ratio))?,
-        step: table.given("rr_step", p.map(|p| p.step))?,
-        history: table.given("rr_history", p.map(|p| p.history))?,
-    })
-}
-
-/// Duplicate acknowledgements that mean loss; `None`: "rr".
-struct DupThreshold(Option<u32>);
-
-impl Knob for DupThreshold {
-    const EXAMPLE: &'static str = "3` or `\"rr\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "rr" => Ok(Self(None)),
-            _ => u32::read(value).map(|n| Self(Some(n))),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        self.0.map_or_else(|| toml::Value::String("rr".into()), |n| n.show())
-    }
-}
-
-const UNDO: &[(&str, Undo)] =
-    &[("none", Undo::None), ("eifel", Undo::Eifel), ("dsack", Undo::Dsack)];
-
-/// `receive_window = "unlimited"`, or `"ictcp"` with its keys.
-fn receive_window(
-    table: &mut Reader<'_>,
-    p: Option<ReceiveWindow>,
-) -> Result<ReceiveWindow, Diagnostic> {
-    let ictcp = p.map(|p| p != ReceiveWindow::Unlimited);
-    if !named(table, "receive_window", &[("unlimited", false), ("ictcp", true)], ictcp)? {
-        return Ok(ReceiveWindow::Unlimited);
-    }
-    // The paper gives no value.
-    let idle = table.need("ictcp_idle")?;
-    let p = p.is_some().then_some(ictcp::Params::paper(idle));
-    Ok(ReceiveWindow::Ictcp(ictcp::Params {
-        capacity_share: table.given("ictcp_capacity_share", p.map(|p| p.capacity_share))?,
-        smoothing: table.given("ictcp_smoothing", p.map(|p| p.smoothing))?,
-        grow_below: table.given("ictcp_grow_below", p.map(|p| p.grow_below))?,
-        shrink_above: table.given("ictcp_shrink_above", p.map(|p| p.shrink_above))?,
-        shrink_after: table.given("ictcp_shrink_after", p.map(|p| p.shrink_after))?,
-        least_window: table.given("ictcp_least_window", p.map(|p| p.least_window))?,
-        scarce_below: table.given("ictcp_scarce_below", p.map(|p| p.scarce_below))?,
-        idle,
-    }))
 }
 
 /// The keys whose values are refused.
@@ -283,88 +331,5 @@ fn keys_of(why: &tcp::ConfigError) -> Vec<&'static str> {
         tcp::ConfigError::Needs { name: "dsack", .. } => vec!["dsack", "recovery"],
         tcp::ConfigError::Needs { .. } => vec!["dup_threshold", "dsack"],
         tcp::ConfigError::Rto { .. } => vec!["rto_min", "rto_max"],
-    }
-}
-
-fn rto(
-    table: &mut Reader<'_>,
-    p: Option<transports::rto::RtoConfig>,
-) -> Result<transports::rto::RtoConfig, Diagnostic> {
-    let min_is_variance = p.map(|p| p.min_is_variance);
-    let ack_ends_backoff = p.map(|p| p.ack_ends_backoff);
-    Ok(transports::rto::RtoConfig {
-        min: table.given("rto_min", p.map(|p| p.min))?,
-        max: table.given("rto_max", p.map(|p| p.max))?,
-        fixed: table.given("rto_fixed", p.map(|p| p.fixed))?,
-        random: table.given("rto_random", p.map(|p| p.random))?,
-        initial: table.given("rto_initial", p.map(|p| p.initial))?,
-        tick: table.given("rto_tick", p.map(|p| p.tick))?,
-        min_is_variance: table.given("rto_min_is_variance", min_is_variance)?,
-        ack_ends_backoff: table.given("rto_ack_ends_backoff", ack_ends_backoff)?,
-        srtt_gain: table.given("rto_srtt_gain", p.map(|p| p.srtt_gain))?,
-        rttvar_gain: table.given("rto_rttvar_gain", p.map(|p| p.rttvar_gain))?,
-        first_rttvar: table.given("rto_first_rttvar", p.map(|p| p.first_rttvar))?,
-    })
-}
-
-/// `increase = "per-ack"`, or `"per-byte"` with `slow_start_limit`.
-fn increase(table: &mut Reader<'_>, p: Option<tcp::Increase>) -> Result<tcp::Increase, Diagnostic> {
-    let usual = match p {
-        Some(tcp::Increase::PerByte { slow_start_limit }) => Some(slow_start_limit),
-        _ => None,
-    };
-    let per_byte = p.map(|p| p != tcp::Increase::PerAck);
-    if !named(table, "increase", &[("per-ack", false), ("per-byte", true)], per_byte)? {
-        return Ok(tcp::Increase::PerAck);
-    }
-    let slow_start_limit = limit(table, "slow_start_limit", usual)?;
-    Ok(tcp::Increase::PerByte { slow_start_limit })
-}
-
-const RESTARTS: &[(&str, IdleRestart)] = &[
-    ("never", IdleRestart::Never),
-    ("initial-window", IdleRestart::InitialWindow),
-    ("halving", IdleRestart::Halving),
-];
-
-const REDUCED: &[(&str, Reduces)] = &[("window", Reduces::Window), ("flight", Reduces::Flight)];
-
-/// A number of segments, or "unlimited".
-fn limit(
-    table: &mut Reader<'_>,
-    key: &'static str,
-    preset: Option<f64>,
-) -> Result<f64, Diagnostic> {
-    table.given(key, preset.map(Limit)).map(|limit| limit.0)
-}
-
-struct Limit(f64);
-
-impl Knob for Limit {
-    const EXAMPLE: &'static str = "20.0` or `\"unlimited\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "unlimited" => Ok(Self(f64::INFINITY)),
-            _ => f64::read(value).map(Self),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        if self.0.is_finite() { self.0.show() } else { toml::Value::String("unlimited".into()) }
-    }
-}
-
-/// The longest delay of an acknowledgement, or "off": every segment is acknowledged.
-struct DelayedAck(Option<Dur>);
-
-impl Knob for DelayedAck {
-    const EXAMPLE: &'static str = "\"40ms\"` or `\"off\"";
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) if text == "off" => Ok(Self(None)),
-            _ => Dur::read(value).map(|d| Self(Some(d))),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        self.0.map_or_else(|| toml::Value::String("off".into()), |d| d.show())
     }
 }

@@ -118,7 +118,7 @@ fn persistent_connections_keep_their_window() {
 #[test]
 fn a_failed_part_ends_the_barrier_and_is_reported() {
     let cut = "fault=[{at=\"20ms\", link=\"host 3 -> tor 0\", action=\"down\", announce=false}]";
-    let sets = ["traffic.0.senders=8", "transport.timeouts_max=2", "routing.reroute_after=1s", cut];
+    let sets = ["traffic.0.senders=8", "transport.max_timeouts=2", "routing.reroute_after=1s", cut];
     let results = run_briefly(&[&sets[..], &["traffic.0.sources=1-8"]].concat());
     let failed: Vec<&JobRow> = results.jobs.iter().filter(|job| !job.completed).collect();
     let [failed] = failed[..] else { panic!("{failed:?}") };

@@ -28,10 +28,10 @@ const BIG: [&str; 4] = [
 #[test]
 fn r3_with_room_for_all_homa_tr_is_homa() {
     let with = |set| digest(&[&[set], &BIG[..]].concat());
-    let homa = with("transport.kind=homa");
-    assert_eq!([homa; 2], [with("name=same"), with("transport.strict_paper=true")]);
-    assert_ne!(digest(&["transport.kind=homa"]), digest(&[]));
-    assert_ne!(digest(&["transport.strict_paper=true"]), digest(&[]));
+    let homa = with("transport.trimmed=lost");
+    assert_eq!([homa; 2], [with("name=same"), with("transport.trimmed=refused-as-published")]);
+    assert_ne!(digest(&["transport.trimmed=lost"]), digest(&[]));
+    assert_ne!(digest(&["transport.trimmed=refused-as-published"]), digest(&[]));
 }
 
 /// Completion times of the ten messages, summed up.
@@ -45,7 +45,7 @@ fn total(simulated: &Simulated) -> Dur {
 /// for the 290 packets.
 #[test]
 fn the_incast_is_repaired_without_timeouts() {
-    let [homa, homa_tr] = ["transport.kind=homa", "name=same"].map(|set| {
+    let [homa, homa_tr] = ["transport.trimmed=lost", "name=same"].map(|set| {
         let simulated = run(&[set], &Options::default());
         let end = simulated.flows.iter().filter_map(|row| row.finish).max();
         assert!(end > Some(Time(12_600_000)), "{end:?}");

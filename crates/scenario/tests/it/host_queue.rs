@@ -13,7 +13,10 @@ const SCENARIO: &str = r#"
     routing = { mode = "single" }
     measure = { to = "2s" }
     [transport]
-    kind = "newreno"
+    kind = "tcp"
+    rule = "newreno"
+    recovery = "newreno"
+    ecn = false
     preset = "ns3-3.17"
     mss = "1400B"
     [traffic]
@@ -89,7 +92,10 @@ const IDLE: &str = r#"
     measure = { to = "20ms", rtt = true }
     host = { stack = { median = "7us", sigma = 0, hosts = "all" } }
     [transport]
-    kind = "newreno"
+    kind = "tcp"
+    rule = "newreno"
+    recovery = "newreno"
+    ecn = false
     preset = "linux-datacenter"
     mss = "1448B"
     [traffic]

@@ -51,7 +51,7 @@ impl Incast {
             topology = {{ kind = "star", hosts = {hosts}, link_rate = "1Gbps", link_delay = "25us" }}
             queue = {{ kind = "drop-tail", capacity = "{queue} packets" }}
             routing = {{ mode = "ecmp" }}
-            transport = {{ kind = "newreno", preset = "ns2", mss = "1000B", rto_min = "{rto_min}" }}
+            transport = {{ kind = "tcp", rule = "newreno", recovery = "newreno", ecn = false, preset = "ns2", mss = "1000B", rto_min = "{rto_min}" }}
             measure = {{ to = "{ms}ms" }}
             [traffic]
             kind = "barrier"

@@ -5,10 +5,10 @@ use std::path::Path;
 use trimline_scenario::Scenario;
 
 const TRANSPORTS: [&str; 4] = [
-    "kind = \"ndp-nano\"",
-    "kind = \"homa-nano\"",
-    "kind = \"homatr-nano\"",
-    "kind = \"p4\"\nprogram = \"../../p4/homa.p4\"\nbackend = \"rust\"\nprotocol = 154\npriorities = 4",
+    "kind = \"nic\"\nprogram = \"ndp\"",
+    "kind = \"nic\"\nprogram = \"homa\"",
+    "kind = \"nic\"\nprogram = \"homa-tr\"",
+    "kind = \"nic\"\nprogram = \"../../p4/homa.p4\"\nbackend = \"rust\"\nprotocol = 154\npriorities = 4",
 ];
 
 fn scenario(transport: &str, traffic: &str) -> String {

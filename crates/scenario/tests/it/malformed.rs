@@ -22,7 +22,7 @@ seed = 3
 topology = { kind = "star", hosts = 5, link_rate = "10Gbps", link_delay = "1us" }
 routing.mode = "ecmp"
 traffic = { kind = "all-to-all", size = "10KB" }
-transport = { kind = "newreno", preset = "ns2", mss = "1000B" }
+transport = { kind = "tcp", rule = "newreno", recovery = "newreno", ecn = false, preset = "ns2", mss = "1000B" }
 [queue]
 kind = "drop-tail"
 capacity = "80 packets"
@@ -61,7 +61,10 @@ ecn_threshold = "20 packets"
 mode = "random"
 reroute_after = "1ms"
 [transport]
-kind = "newreno"
+kind = "tcp"
+rule = "newreno"
+recovery = "newreno"
+ecn = false
 preset = "ns2"
 mss = "1000B"
 increase = "per-byte"

@@ -1,5 +1,5 @@
 //! Two implementations of the programmable NIC that share nothing but the headers, the native models
-//! (`ndp-nano`, `homa-nano`, `homatr-nano`) and the P4 programs on the NIC's blocks (`p4`), send the same packets
+//! (`program = "ndp"`, `"homa"`, `"homa-tr"`) and the P4 programs on the NIC's blocks (`p4`), send the same packets
 //! at the same picosecond: on the incast of the nanoTransport paper, and in a hundred drawn scenarios.
 //! docs/nic.md, "Timing and order", is what both follow.
 
@@ -113,7 +113,7 @@ fn agree(scenario: &str, native: &str, p4: &str) -> Trace {
     a
 }
 
-const KINDS: [&str; 3] = ["ndp-nano", "homa-nano", "homatr-nano"];
+const KINDS: [&str; 3] = ["ndp", "homa", "homa-tr"];
 
 /// Constants of `p4/homa.p4` with keys of the native model that mean the same.
 #[derive(Clone, Copy)]
@@ -129,18 +129,18 @@ const USUAL: Constants = Constants { overcommitment: 3, strict: false, count_cho
 fn transports(kind: &str, constants: Constants, backend: &str, keys: &str) -> [String; 2] {
     let Constants { overcommitment, strict, count_chops } = constants;
     let (file, protocol, priorities) = match kind {
-        "ndp-nano" => ("ndp.p4", 155, 1),
+        "ndp" => ("ndp.p4", 155, 1),
         _ => ("homa.p4", 154, overcommitment + 1),
     };
     let mut native = String::new();
-    if kind != "ndp-nano" {
+    if kind != "ndp" {
         native = format!("overcommitment = {overcommitment}\nstrict_paper = {strict}\n");
     }
-    if kind == "homatr-nano" {
+    if kind == "homa-tr" {
         native += &format!("count_chops = {count_chops}\n");
     }
     let constants = [
-        (kind == "homatr-nano", "TRIM = true".to_owned()),
+        (kind == "homa-tr", "TRIM = true".to_owned()),
         (strict, "STRICT_PAPER = true".to_owned()),
         (count_chops, "COUNT_CHOPS = true".to_owned()),
         (overcommitment != 3, format!("OVERCOMMITMENT = {overcommitment}")),
@@ -152,9 +152,8 @@ fn transports(kind: &str, constants: Constants, backend: &str, keys: &str) -> [S
         "backend = \"{backend}\"\nprogram = \"../../p4/{file}\"\nconstants = {{ {constants} }}\nprotocol = \
          {protocol}\npriorities = {priorities}\n"
     );
-    [(kind, native), ("p4", p4)].map(|(kind, own)| {
-        format!("[transport]\nkind = \"{kind}\"\npreset = \"firesim\"\n{own}{keys}")
-    })
+    [format!("program = \"{kind}\"\n{native}"), p4]
+        .map(|own| format!("[transport]\nkind = \"nic\"\npreset = \"firesim\"\n{own}{keys}"))
 }
 
 /// The study's own scenarios, with either buffer and both back ends.
@@ -264,12 +263,12 @@ impl Plan {
     /// Constants of a program, and which back end runs it: generated Rust has some of them only.
     fn constants(&mut self, kind: &str) -> (Constants, &'static str) {
         let backend = self.one_of(&["interpreter", "rust"]);
-        if kind == "ndp-nano" || self.below(2) == 0 {
+        if kind == "ndp" || self.below(2) == 0 {
             return (USUAL, backend);
         }
         let overcommitment = self.one_of(&[3, 1, 2, 4, 7]);
         let strict = self.below(2) == 0;
-        let count_chops = kind == "homatr-nano" && self.below(2) == 0;
+        let count_chops = kind == "homa-tr" && self.below(2) == 0;
         (Constants { overcommitment, strict, count_chops }, "interpreter")
     }
 
@@ -281,7 +280,7 @@ impl Plan {
         key("tx_messages", self.one_of(&[1, 4, 16]).to_string());
         key("rx_messages", self.one_of(&[1, 4, 16, 32]).to_string());
         key("timeout", format!("\"{}\"", self.one_of(&["7us", "20us", "3333ns"])));
-        key("timeouts_max", self.one_of(&["3", "5", "\"unlimited\""]).to_owned());
+        key("max_timeouts", self.one_of(&["3", "5", "\"unlimited\""]).to_owned());
         key("ingress_timeouts", self.one_of(&[2, 10, 100]).to_string());
         key("ingress_cycles", self.one_of(&[23, 1, 100]).to_string());
         key("egress_cycles", self.one_of(&[12, 0, 33]).to_string());
@@ -305,8 +304,8 @@ fn swarm(seed: u64) -> Trace {
 fn swarm_with(seed: u64, key: &str) -> Trace {
     let draw = Draw::new(seed, Purpose::new("nano agreement seed"), 0);
     let mut plan = Plan { draw, n: 0 };
-    let kind = plan.one_of(&["ndp-nano", "homa-nano", "homatr-nano", "homatr-nano"]);
-    let ndp = kind == "ndp-nano";
+    let kind = plan.one_of(&["ndp", "homa", "homa-tr", "homa-tr"]);
+    let ndp = kind == "ndp";
     let hosts = 2 + plan.below(15);
     let (constants, backend) = plan.constants(kind);
     let fabric = plan.fabric(hosts, ndp, constants.overcommitment + 1);
@@ -338,7 +337,7 @@ fn a_message_that_is_held_back_is_not_ended() {
         let keys = format!(
             "tx_messages = 64\nrx_messages = 64\ningress_timeouts = {ingress_timeouts}\n[[transport.buffer]]\nsize = \"38912B\"\ncount = 64\n"
         );
-        let [native, p4] = transports("homa-nano", USUAL, "rust", &keys);
+        let [native, p4] = transports("homa", USUAL, "rust", &keys);
         let messages = agree(&scenario, &native, &p4).messages;
         let whole = messages.iter().filter(|record| record.contains("acked: Some"));
         assert_eq!((messages.len(), whole.count()), (senders, senders));

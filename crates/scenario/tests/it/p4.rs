@@ -96,7 +96,7 @@ fn impossible_nics_are_refused() {
     assert!(error("transport.priorities=0").contains("`priorities` is zero"));
     assert!(error("transport.timeout=0").contains("`timeout` is zero"));
     let generated = error(
-        "transport={kind=\"p4\", program=\"../../p4/homa.p4\", backend=\"rust\", protocol=154, priorities=4, preset=\"firesim\", constants={OVERCOMMITMENT=2}}",
+        "transport={kind=\"nic\", program=\"../../p4/homa.p4\", backend=\"rust\", protocol=154, priorities=4, preset=\"firesim\", constants={OVERCOMMITMENT=2}}",
     );
     assert!(generated.contains("there is no generated Rust"), "{generated}");
 }

@@ -14,13 +14,13 @@ use wire::roce;
 
 const DCQCN: &str = r#"
     queue = { kind = "drop-tail", capacity = "4MB", red_min = "5KB", red_max = "200KB", red_probability = 0.01, mark_at = "departure", not_ect = "pass" }
-    transport = { kind = "dcqcn", preset = "paper", payload = "1000B" }"#;
+    transport = { kind = "rdma", rule = "dcqcn", preset = "paper", payload = "1000B" }"#;
 const HPCC: &str = r#"
     queue = { kind = "lossless", preset = "hpcc", buffer = "32MB" }
-    transport = { kind = "hpcc", preset = "paper", payload = "1000B", rtt = "4500ns", flows = 16 }"#;
+    transport = { kind = "rdma", rule = "hpcc", preset = "paper", payload = "1000B", rtt = "4500ns", flows = 16 }"#;
 const SWIFT: &str = r#"
     queue = { kind = "drop-tail", capacity = "12MB" }
-    transport = { kind = "swift", preset = "paper", payload = "1000B" }"#;
+    transport = { kind = "rdma", rule = "swift", preset = "paper", payload = "1000B" }"#;
 
 /// `flows` into one link of `gbps`, from as many hosts, each link of 1 us; measured `from` to `to` ms.
 fn scenario(kind: &str, flows: u32, gbps: u32, (from, to): (u64, u64)) -> String {

@@ -15,7 +15,7 @@ const STAR: &str = r#"
     queue = { kind = "drop-tail", capacity = "100 packets" }
     routing = { mode = "single" }
     transport = [
-        { name = "a", kind = "newreno", preset = "linux-datacenter", mss = "1460B" },
+        { name = "a", kind = "tcp", rule = "newreno", recovery = "newreno", ecn = false, preset = "linux-datacenter", mss = "1460B" },
         { name = "b", kind = "phost", preset = "ndp-paper", payload = "1436B" },
     ]
 "#;

@@ -115,7 +115,7 @@ fn an_urgent_message_among_long_ones() {
     let idle = time("idle", &alone, "");
     let fair = time("fair", &shared, "");
     let urgent = time("urgent", &shared, "discipline = \"prio\"\n");
-    let preferred = "preferred_host = 15\npreferred_message = 0\n";
+    let preferred = "priority_message = { host = 15, message = 0 }\n";
     let preferred = time("preferred", &shared, preferred);
     // 23 packets at 10 Gb/s, and the last one's way over six links.
     assert!((200.0..210.0).contains(&idle), "{idle}");

@@ -54,8 +54,9 @@ fn the_reference_says_what_each_preset_is() {
     let presets = &rows[0][3..rows[0].len() - 1];
     assert_eq!(presets.len(), 6, "{presets:?}");
     for (i, preset) in presets.iter().enumerate() {
-        let mut table =
-            resolved(&format!("{{kind=\"newreno\", preset=\"{preset}\", mss=\"{MSS}B\"}}"));
+        let mut table = resolved(&format!(
+            "{{kind=\"tcp\", rule=\"newreno\", recovery=\"newreno\", ecn=false, preset=\"{preset}\", mss=\"{MSS}B\"}}"
+        ));
         for row in rows[2..].iter().filter(|row| row[0] != "mss") {
             let (key, cell) = (&row[0], &row[3 + i]);
             let value = table.get(key);
@@ -80,7 +81,7 @@ fn a_misspelt_name_is_refused_with_the_names_there_are() {
         ("undo", "eiffel", "did you mean `eifel`?"),
         ("increase", "per-bite", "did you mean `per-byte`?"),
     ] {
-        let preset = "kind=\"newreno\", preset=\"ns2\", mss=\"1000B\"";
+        let preset = "kind=\"tcp\", rule=\"newreno\", recovery=\"newreno\", ecn=false, preset=\"ns2\", mss=\"1000B\"";
         let why = load(&format!("{{{preset}, {key}=\"{value}\"}}")).err().unwrap();
         let unknown = format!("unknown {key} `{value}`");
         assert!(why.contains(&unknown) && why.contains(hint), "{why}");

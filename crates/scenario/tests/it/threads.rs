@@ -353,7 +353,7 @@ impl Seen {
         self.ndp += u32::from(drawn.ndp);
         self.newreno += u32::from(!drawn.ndp);
         let cut_with = |key| u32::from(partitions > Some(1) && drawn.text.contains(key));
-        self.mptcp += cut_with("kind = \"mptcp\"") + cut_with("\"mmptcp\"");
+        self.mptcp += cut_with("\"multipath\"") + cut_with("\"scatter-then-multipath\"");
         self.handshakes += cut_with("handshake = true");
         self.ictcp += cut_with("\"ictcp\"");
         self.several_partitions += u32::from(partitions > Some(1));

@@ -26,7 +26,8 @@ fn scenario(hosts: u32, buffer: &str, initial_rate: f64, traffic: &str) -> Strin
         control_class = 7
         schedule = "strict"
         [transport]
-        kind = "timely"
+        kind = "rdma"
+        rule = "timely"
         preset = "paper"
         payload = "1024B"
         recompute_gap = true

@@ -23,7 +23,7 @@ pub struct Incast {
     /// While more requests than this are unanswered, further ones are marked. A request is any message that is no
     /// response: meant for traffic of requests and responses.
     pub threshold: u32,
-    /// The response to a marked request begins with so many bytes unasked: in a packet of its own that is no
+    /// The response to a marked request begins with so many bytes unscheduled: in a packet of its own that is no
     /// longer, or rounded up to whole packets if it is not less than one.
     pub bytes: u32,
 }
@@ -53,15 +53,15 @@ pub struct Config {
     pub control: u16,
     /// How packets are spread over paths: an independent draw for each, or one path for a message.
     pub paths: PathStrategy,
-    /// Payload bytes that leave unasked at the start of a message, and that a message with grants is kept ahead
+    /// Payload bytes that leave unscheduled at the start of a message, and that a message with grants is kept ahead
     /// by; rounded up to whole packets. OM: 9328, which are 10 000 on the wire.
     pub rtt_bytes: u32,
     /// Priority levels in all, 1 to 8. P: 8.
-    pub levels: u8,
+    pub priorities: u8,
     /// How unscheduled packets are divided among the first of them; what is left is for scheduled ones.
     pub cutoffs: Cutoffs,
     /// What of a message the cut-offs are compared with.
-    pub level_by: LevelBy,
+    pub priority_by: LevelBy,
     /// Messages that are given grants at once (K). P: as many as scheduled levels.
     pub overcommitment: u32,
     /// The last `rtt_bytes` of a message are granted at the level of an unscheduled message of that size,
@@ -78,9 +78,9 @@ pub struct Config {
     /// latter to its sender, who asks after 2 ms.
     pub ack_delay: Dur,
     /// A message fails at its sender if no packet about it comes for so long. LK: 100 ms.
-    pub give_up: Dur,
-    /// And at its receiver, which remembers that it has; at least `give_up`. Ours.
-    pub linger: Dur,
+    pub abort_after: Dur,
+    /// And at its receiver, which remembers that it has; at least `abort_after`. Ours.
+    pub rx_idle_timeout: Dur,
 }
 
 /// Why a configuration cannot run.
@@ -97,17 +97,17 @@ pub enum ConfigError {
         /// As configured.
         header: u16,
     },
-    /// More packets unasked than the header can say.
+    /// More packets unscheduled than the header can say.
     #[error("Homa: rtt_bytes are more than 65534 packets")]
     TooManyUnasked,
     /// Not one to eight levels.
-    #[error("Homa: levels must be from 1 to 8, not {0}")]
+    #[error("Homa: priorities must be from 1 to 8, not {0}")]
     Levels(u8),
     /// More levels for unscheduled packets than there are.
-    #[error("Homa: {0} levels for unscheduled packets, and only {1} in all")]
+    #[error("Homa: {0} priorities for unscheduled packets, and only {1} in all")]
     Unscheduled(u8, u8),
     /// A receiver forgets before the sender gives up.
-    #[error("Homa: give_up must not be more than linger")]
+    #[error("Homa: abort_after must not be more than rx_idle_timeout")]
     Order,
 }
 
@@ -122,31 +122,31 @@ impl Config {
             control: 84,
             paths: PathStrategy::Random,
             rtt_bytes: 9328,
-            levels: 8,
+            priorities: 8,
             cutoffs,
-            level_by: LevelBy::Remaining,
+            priority_by: LevelBy::Remaining,
             overcommitment: u32::from(8 - cutoffs.levels().min(7)),
             boost_tail: true,
             incast: None,
             trimmed: Trimmed::Lost,
             resend_timeout: Dur::from_ms(5),
             ack_delay: Dur::from_ms(1),
-            give_up: Dur::from_ms(10_000),
-            linger: Dur::from_ms(15_000),
+            abort_after: Dur::from_ms(10_000),
+            rx_idle_timeout: Dur::from_ms(15_000),
         }
     }
 
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let &Self { payload, header, levels, .. } = self;
+        let &Self { payload, header, priorities, .. } = self;
         let positive = [
             ("payload", u64::from(payload)),
             ("control", u64::from(self.control)),
             ("rtt_bytes", u64::from(self.rtt_bytes)),
             ("overcommitment", u64::from(self.overcommitment)),
             ("resend_timeout", self.resend_timeout.0),
-            ("give_up", self.give_up.0),
+            ("abort_after", self.abort_after.0),
         ];
         if let Some((name, _)) = positive.into_iter().find(|(_, n)| *n == 0) {
             return Err(ConfigError::Zero(name));
@@ -157,13 +157,13 @@ impl Config {
         if self.rtt_packets() >= u64::from(u16::MAX) {
             return Err(ConfigError::TooManyUnasked);
         }
-        if !(1..=8).contains(&levels) {
-            return Err(ConfigError::Levels(levels));
+        if !(1..=8).contains(&priorities) {
+            return Err(ConfigError::Levels(priorities));
         }
-        if self.cutoffs.levels() > levels {
-            return Err(ConfigError::Unscheduled(self.cutoffs.levels(), levels));
+        if self.cutoffs.levels() > priorities {
+            return Err(ConfigError::Unscheduled(self.cutoffs.levels(), priorities));
         }
-        if self.give_up > self.linger {
+        if self.abort_after > self.rx_idle_timeout {
             return Err(ConfigError::Order);
         }
         Ok(())
@@ -202,9 +202,9 @@ impl Config {
         7 - level.min(7)
     }
 
-    /// The level of packet `index` of a message of `len` bytes, if it leaves unasked.
+    /// The level of packet `index` of a message of `len` bytes, if it leaves unscheduled.
     pub(super) fn unscheduled_level(&self, index: u64, len: u64) -> u8 {
-        match self.level_by {
+        match self.priority_by {
             LevelBy::Length => self.cutoffs.level(len),
             LevelBy::Remaining => {
                 let sent = index.saturating_mul(u64::from(self.payload));
@@ -216,16 +216,16 @@ impl Config {
     /// The level at which the best but `rank` of `active` messages is granted (homa.md, section 5.3, rule 5): the
     /// lowest levels, so that a better message that comes later finds one above; those beyond share the last.
     pub(super) fn scheduled_level(&self, rank: usize, active: usize) -> u8 {
-        let scheduled = usize::from(self.levels - self.cutoffs.levels().min(self.levels));
+        let scheduled = usize::from(self.priorities - self.cutoffs.levels().min(self.priorities));
         let above = scheduled.saturating_sub(active);
         let place = (above + rank).min(scheduled.saturating_sub(1));
         // Below eight.
-        (usize::from(self.cutoffs.levels()) + place).min(usize::from(self.levels) - 1) as u8
+        (usize::from(self.cutoffs.levels()) + place).min(usize::from(self.priorities) - 1) as u8
     }
 
     /// The best level of packets that are not first packets of their message (the specification's N_UNSCHED).
     pub(super) fn first_scheduled_level(&self) -> u8 {
-        self.cutoffs.levels().min(self.levels - 1)
+        self.cutoffs.levels().min(self.priorities - 1)
     }
 
     /// The level of a grant for packet `index`, the first that has none.
@@ -234,7 +234,7 @@ impl Config {
         if !self.boost_tail || left_bytes >= u64::from(self.rtt_bytes) {
             return scheduled;
         }
-        let level = match self.level_by {
+        let level = match self.priority_by {
             LevelBy::Length => self.cutoffs.level(cut.size),
             LevelBy::Remaining => self.cutoffs.level(left_bytes),
         };
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(level(7), 5, "10094 B are left");
         assert_eq!([6, 5, 4, 2, 1].map(level), [3, 3, 2, 2, 1], "8652, 7210, 5768, 2884, 1442 B");
         assert_eq!(Config { boost_tail: false, ..w3 }.grant_level(5, 19, &cut), 5);
-        let by_length = Config { level_by: LevelBy::Length, ..w3 };
+        let by_length = Config { priority_by: LevelBy::Length, ..w3 };
         assert_eq!(by_length.grant_level(5, 19, &cut), 3);
     }
 
@@ -348,10 +348,10 @@ mod tests {
         let good = config(&[433]);
         assert_eq!(good.check(), Ok(()));
         assert_eq!(Config { payload: 0, ..good }.check(), Err(ConfigError::Zero("payload")));
-        assert_eq!(Config { levels: 9, ..good }.check(), Err(ConfigError::Levels(9)));
-        assert_eq!(Config { levels: 1, ..good }.check(), Err(ConfigError::Unscheduled(2, 1)));
-        let unasked = Config { payload: 1, rtt_bytes: 70_000, ..good };
-        assert_eq!(unasked.check(), Err(ConfigError::TooManyUnasked));
-        assert_eq!(Config { linger: Dur(1), ..good }.check(), Err(ConfigError::Order));
+        assert_eq!(Config { priorities: 9, ..good }.check(), Err(ConfigError::Levels(9)));
+        assert_eq!(Config { priorities: 1, ..good }.check(), Err(ConfigError::Unscheduled(2, 1)));
+        let unscheduled = Config { payload: 1, rtt_bytes: 70_000, ..good };
+        assert_eq!(unscheduled.check(), Err(ConfigError::TooManyUnasked));
+        assert_eq!(Config { rx_idle_timeout: Dur(1), ..good }.check(), Err(ConfigError::Order));
     }
 }

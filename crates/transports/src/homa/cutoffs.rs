@@ -87,8 +87,8 @@ pub struct Wire {
     pub header: u16,
     /// Bytes of a grant.
     pub grant: u16,
-    /// Payload that leaves unasked.
-    pub unasked: u64,
+    /// Payload that leaves unscheduled.
+    pub unscheduled: u64,
     /// So many bytes at the start and at the end of a message count.
     pub cap: u64,
 }
@@ -100,8 +100,8 @@ impl Wire {
         let (payload, header) = (u64::from(self.payload.max(1)), u64::from(self.header));
         let packets = size.div_ceil(payload);
         let all = size + packets * header;
-        let unasked = self.unasked.div_ceil(payload);
-        tell(0, packets.saturating_sub(unasked) * u64::from(self.grant));
+        let unscheduled = self.unscheduled.div_ceil(payload);
+        tell(0, packets.saturating_sub(unscheduled) * u64::from(self.grant));
         let full = payload + header;
         // Those between the first and the last that count are left out at once.
         let head = self.cap.div_ceil(full).min(packets);
@@ -133,7 +133,7 @@ mod tests {
     /// Of two sizes with equally many bytes, one level each.
     #[test]
     fn bytes_are_halved_by_hand() {
-        let wire = Wire { payload: 1000, header: 0, grant: 0, unasked: 9000, cap: 1 << 40 };
+        let wire = Wire { payload: 1000, header: 0, grant: 0, unscheduled: 9000, cap: 1 << 40 };
         // 1000 and 250 B, four times as many of the latter.
         let sizes = [(250, 0.8), (1000, 0.2)];
         assert_eq!(Cutoffs::of_workload(&sizes, 2, &wire).unwrap().bounds(), [250]);

@@ -1,4 +1,4 @@
-//! Homa: messages begin with a round trip's worth of data, unasked; what follows is granted by the
+//! Homa: messages begin with a round trip's worth of data, unscheduled; what follows is granted by the
 //! receiver, to the few messages with the least to come; switches serve packets by priorities that
 //! receivers choose.
 //!

@@ -30,7 +30,7 @@ pub(super) struct Conn {
     pub(super) received: Received,
     /// Packets received.
     pub(super) count: u64,
-    /// Packets below this may come: unasked, or by grants.
+    /// Packets below this may come: unscheduled, or by grants.
     pub(super) granted: u64,
     /// Those of them that were refused and wait at their sender for the next grant (`trim`).
     pub(super) refused: u64,
@@ -233,7 +233,7 @@ impl Receiver {
             packets,
             received: Received::default(),
             count: 0,
-            granted: u64::from(data.unasked).min(packets),
+            granted: u64::from(data.unscheduled).min(packets),
             refused: 0,
             order: self.started,
             waits: None,
@@ -367,7 +367,7 @@ impl Receiver {
         let state = &self.peers[peer as usize];
         let number = unwrap_index(state.over.prefix(), number);
         if state.may_begin(number) {
-            self.give_up(cx, config, (peer, number));
+            self.abort_after(cx, config, (peer, number));
             self.give_grants(cx, config, out);
         }
     }
@@ -388,13 +388,13 @@ impl Receiver {
         state.abandoned = state.abandoned.split_off(&first);
         for number in state.over.prefix()..first {
             if !self.peers[peer as usize].over.contains(number) {
-                self.give_up(cx, config, (peer, number));
+                self.abort_after(cx, config, (peer, number));
             }
         }
     }
 
     /// A message is over without having been delivered.
-    fn give_up(&mut self, cx: &mut Cx<'_>, config: &Config, (peer, number): (u32, u64)) {
+    fn abort_after(&mut self, cx: &mut Cx<'_>, config: &Config, (peer, number): (u32, u64)) {
         self.peers[peer as usize].over.insert(number);
         let Some(&at) = self.by_number.get(&(peer, number)) else { return };
         if let Some(conn) = self.close(config, at) {
@@ -407,7 +407,7 @@ impl Receiver {
     pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, conn) in self.conns.iter_mut() {
-            if conn.alive.saturating_add(config.linger) <= cx.now {
+            if conn.alive.saturating_add(config.rx_idle_timeout) <= cx.now {
                 dead.push(at);
             } else if conn.under_way() > 0
                 && conn.heard.max(conn.asked).saturating_add(config.resend_timeout) <= cx.now

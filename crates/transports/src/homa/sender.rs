@@ -28,8 +28,8 @@ pub(super) struct Flow {
     number: u64,
     cut: Cut,
     pub(super) packets: u64,
-    /// Packets that leave unasked.
-    pub(super) unasked: u64,
+    /// Packets that leave unscheduled.
+    pub(super) unscheduled: u64,
     /// Whether its response must begin with little.
     marked: bool,
     /// Packets below this may be sent.
@@ -124,10 +124,10 @@ impl Sender {
 
     fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
         let marked = self.marks(config, &msg);
-        let (unasked, head) = self.begins_with(cx.now, config, &msg);
+        let (unscheduled, head) = self.begins_with(cx.now, config, &msg);
         let cut = config.cut(msg.len, head);
         let packets = cut.packets();
-        let unasked = unasked.min(packets);
+        let unscheduled = unscheduled.min(packets);
         let peer = self.peers.entry(msg.dst).or_default();
         self.started += 1;
         let at = self.flows.insert(Flow {
@@ -135,12 +135,12 @@ impl Sender {
             number: peer.first + peer.flows.len() as u64,
             cut,
             packets,
-            unasked,
+            unscheduled,
             marked,
-            granted: unasked,
+            granted: unscheduled,
             next: 0,
             sent: 0,
-            level: config.levels - 1,
+            level: config.priorities - 1,
             again: VecDeque::new(),
             refused: Vec::new(),
             lost: 0,
@@ -165,7 +165,7 @@ impl Sender {
         self.unanswered > incast.threshold
     }
 
-    /// Packets of `msg` that leave unasked, and the payload of the first if it is to be a short
+    /// Packets of `msg` that leave unscheduled, and the payload of the first if it is to be a short
     /// one.
     fn begins_with(&mut self, now: Time, config: &Config, msg: &Msg) -> (u64, u16) {
         let marked = msg.reply_to.filter(|request| self.marked.get(now, request).is_some());
@@ -183,7 +183,7 @@ impl Sender {
         if data.response {
             self.unanswered = self.unanswered.saturating_sub(1);
         } else if data.marked {
-            self.marked.insert(cx.now, config.linger, u32::MAX, key, ());
+            self.marked.insert(cx.now, config.rx_idle_timeout, u32::MAX, key, ());
         }
     }
 
@@ -222,7 +222,7 @@ impl Sender {
             return;
         }
         flow.granted = granted.min(flow.packets);
-        flow.level = level.min(config.levels - 1);
+        flow.level = level.min(config.priorities - 1);
         flow.release();
         self.list(config, at);
     }
@@ -260,13 +260,13 @@ impl Sender {
         self.list(config, at);
     }
 
-    /// The receiver knows nothing of the message: what has been sent is sent anew, unasked
+    /// The receiver knows nothing of the message: what has been sent is sent anew, unscheduled
     /// (homa.md, section 4.2).
     pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
         let Some((at, flow)) = self.find(name) else { return };
         flow.heard = cx.now;
         flow.sent = flow.sent.max(flow.next);
-        flow.unasked = flow.unasked.max(flow.next);
+        flow.unscheduled = flow.unscheduled.max(flow.next);
         flow.next = 0;
         flow.again.clear();
         flow.refused.clear();
@@ -373,7 +373,7 @@ impl Sender {
             if flow.may_send() {
                 continue;
             }
-            if flow.heard.saturating_add(config.give_up) <= cx.now {
+            if flow.heard.saturating_add(config.abort_after) <= cx.now {
                 dead.push(at);
             } else if flow.heard.max(flow.active).saturating_add(config.resend_timeout) <= cx.now {
                 flow.active = cx.now;
@@ -521,7 +521,7 @@ impl Flow {
         }
         let index = self.next;
         self.next += 1;
-        let level = match index < self.unasked {
+        let level = match index < self.unscheduled {
             true => config.unscheduled_level(index, self.msg.len),
             false => self.level,
         };
@@ -558,7 +558,7 @@ impl Flow {
             index: index as u32,
             size: if self.msg.len == UNBOUNDED { ENDLESS } else { self.msg.len },
             // Both at most 65535.
-            unasked: self.unasked.min(u64::from(u16::MAX)) as u16,
+            unscheduled: self.unscheduled.min(u64::from(u16::MAX)) as u16,
             head: self.cut.short_head(),
             oldest: behind.min(u64::from(u16::MAX)) as u16,
             marked: self.marked,

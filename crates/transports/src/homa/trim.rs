@@ -11,7 +11,7 @@
 //! | NACK(packet, ackNo) | NACK(packet, granted): messages are acknowledged whole, so there is no ackNo; the sender sees by `granted` whether a GRANT has left after the NACK |
 //! | exactly one of GRANT and ACK for a packet | GRANTs as Homa gives them, ACKs of whole messages |
 //! | N_UNSCHED | the levels of the cut-offs |
-//! | timeout at the sender, receive timer | RESEND at the receiver, NEED_ACK, `linger` |
+//! | timeout at the sender, receive timer | RESEND at the receiver, NEED_ACK, `rx_idle_timeout` |
 //!
 //! A refused packet waits at its sender and leaves with the next GRANT of its message, so that who sends is still the
 //! receiver's choice. Until that GRANT it counts neither as under way (E3: it has made room) nor as missing: nothing
@@ -114,6 +114,6 @@ impl Flow {
     /// section 5).
     pub(super) fn refused_level(&self, config: &Config) -> u8 {
         let first = config.first_scheduled_level();
-        if self.granted > self.unasked { self.level.max(first) } else { first }
+        if self.granted > self.unscheduled { self.level.max(first) } else { first }
     }
 }

@@ -143,8 +143,8 @@ impl Config {
     #[must_use]
     pub const fn mmptcp_infocom16(mss: u16) -> Self {
         // One byte per acknowledgement at least (section 3, "reference per-ACK form").
-        let least_increase = 1.0 / if mss == 0 { 1.0 } else { mss as f64 };
-        let rule = RuleConfig::Lia(lia::Params { capped: true, least_increase });
+        let min_increase = 1.0 / if mss == 0 { 1.0 } else { mss as f64 };
+        let rule = RuleConfig::Lia(lia::Params { capped: true, min_increase });
         Self {
             tcp: tcp::Config { rule, ..tcp::Config::ns3_3_17(mss) },
             subflows: 8,

@@ -285,7 +285,7 @@ impl Mptcp {
 
 impl Endpoint for Mptcp {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        if self.messages >= self.config.tcp.messages_max {
+        if self.messages >= self.config.tcp.max_messages {
             return Submit::Full;
         }
         self.messages += 1;

@@ -56,7 +56,7 @@ pub struct Config {
     pub timeout: Dur,
     /// A message is given up at the so-manieth timeout in a row without progress (5). `None`: never, as in
     /// the prototype.
-    pub timeouts_max: Option<u32>,
+    pub max_timeouts: Option<u32>,
     /// A message of which nothing arrives for so many timeouts is forgotten by its receiver (2).
     pub ingress_timeouts: u32,
     /// Messages that are over and whose packets a receiver still knows: `None`, all of which a packet
@@ -127,7 +127,7 @@ impl Config {
             rx_messages: 16,
             buffers: vec![SizeClass { bytes: 38_912, count: 16 }],
             timeout: Dur::from_us(7),
-            timeouts_max: Some(5),
+            max_timeouts: Some(5),
             ingress_timeouts: 2,
             remember: None,
             packet_life: Dur::MAX,
@@ -151,7 +151,7 @@ impl Config {
             ("tx_messages", u64::from(self.tx_messages)),
             ("rx_messages", u64::from(self.rx_messages)),
             ("timeout", self.timeout.0),
-            ("timeouts_max", u64::from(self.timeouts_max.unwrap_or(1))),
+            ("max_timeouts", u64::from(self.max_timeouts.unwrap_or(1))),
             ("ingress_timeouts", u64::from(self.ingress_timeouts)),
             ("pull_cycles", u64::from(self.pull_cycles)),
             ("overcommitment", u64::from(self.overcommitment)),

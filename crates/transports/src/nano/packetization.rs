@@ -252,7 +252,7 @@ impl Packetization {
         let Some(message) = &mut self.slots[slot] else { return };
         let progress = message.progress || message.sent_max > message.repeat_to;
         message.timeouts = if progress { 0 } else { message.timeouts + 1 };
-        if config.timeouts_max.is_some_and(|most| message.timeouts >= most) {
+        if config.max_timeouts.is_some_and(|most| message.timeouts >= most) {
             fx.failed(MsgKey { src: me, id: message.id }, Why::TimedOut);
             self.free(slot, config);
             return;

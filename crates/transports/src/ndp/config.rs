@@ -74,7 +74,7 @@ pub struct Config {
     /// none).
     pub stall_timeout: Dur,
     /// A message whose packets went unanswered for this long fails. Ours (R tries for ever).
-    pub give_up: Dur,
+    pub abort_after: Dur,
     /// How many feedbacks bounce rule b looks back; 1 to 32. R: 12.
     pub bounce_history: u8,
     /// T: least time between two pulls; `None` is the wire time of a full DATA packet on interface
@@ -83,17 +83,17 @@ pub struct Config {
     /// Who is pulled next. S, P, R: fair.
     pub discipline: Discipline,
     /// A message whose pulls go before all others (NDP figure 16), if any.
-    pub preferred: Option<MsgKey>,
+    pub priority_message: Option<MsgKey>,
     /// Whether a DATA packet that came before asks for a pull again. R: yes.
     pub pull_on_duplicate: bool,
     /// N: how many messages may be in reception at once; DATA for more is ignored, and the sender
     /// recovers by timeout. R (simulator): no limit, `u32::MAX`.
-    pub listen: u32,
+    pub max_rx_messages: u32,
     /// How long a sender refuses to use the id of a finished message again: the longest life of a
     /// packet. S, P: below 1 ms.
     pub msl: Dur,
     /// How long a receiver remembers a finished message, counted from the last copy that asked
-    /// about it; at least `give_up`, the longest timeout and twice `msl` together, see
+    /// about it; at least `abort_after`, the longest timeout and twice `msl` together, see
     /// [`Config::life_max`]. S, P: at least one MSL.
     pub time_wait: Dur,
     /// How many messages a receiver knows at once, finished or not: data of others is ignored until
@@ -101,10 +101,10 @@ pub struct Config {
     /// ones; the oldest is forgotten first. Ours.
     pub time_wait_entries: u32,
     /// A receiver forgets a message that has been silent for this long (up to twice as long);
-    /// at least `give_up`. Ours (R never forgets).
-    pub linger: Dur,
+    /// at least `abort_after`. Ours (R never forgets).
+    pub rx_idle_timeout: Dur,
     /// How many messages a sender takes at once, those that wait on a channel included. Ours.
-    pub messages: u32,
+    pub max_tx_messages: u32,
     /// How many control packets may wait for the interface; more are lost, as in a full queue. R:
     /// 1000 (host NIC queue).
     pub control_queue: u32,
@@ -134,7 +134,7 @@ pub enum ConfigError {
     },
     /// A message could be delivered twice.
     #[error(
-        "NDP: time_wait must be at least {least}: give_up, the longest timeout and twice msl together"
+        "NDP: time_wait must be at least {least}: abort_after, the longest timeout and twice msl together"
     )]
     TimeWait {
         /// The shortest that is safe.
@@ -166,19 +166,19 @@ impl Config {
             rto_jitter_percent: 25,
             // 8192 senders of 9 KB packets at 10 Gb/s are pulled every 59 ms.
             stall_timeout: Dur::from_ms(100),
-            give_up: Dur::from_ms(10_000),
+            abort_after: Dur::from_ms(10_000),
             bounce_history: 12,
             pull_interval: None,
             discipline: Discipline::Fair,
-            preferred: None,
+            priority_message: None,
             pull_on_duplicate: true,
-            listen: u32::MAX,
+            max_rx_messages: u32::MAX,
             msl: Dur::from_ms(1),
-            // Longer than a sender may go on asking (`give_up`).
+            // Longer than a sender may go on asking (`abort_after`).
             time_wait: Dur::from_ms(11_000),
             time_wait_entries: u32::MAX,
-            linger: Dur::from_ms(15_000),
-            messages: u32::MAX,
+            rx_idle_timeout: Dur::from_ms(15_000),
+            max_tx_messages: u32::MAX,
             control_queue: 1000,
         }
     }
@@ -195,12 +195,12 @@ impl Config {
             ("rto_initial", self.rto_initial.0),
             ("rto_min", self.rto_min.0),
             ("stall_timeout", self.stall_timeout.0),
-            ("give_up", self.give_up.0),
+            ("abort_after", self.abort_after.0),
             ("pull_interval", self.pull_interval.map_or(1, |t| t.0)),
-            ("listen", u64::from(self.listen)),
+            ("max_rx_messages", u64::from(self.max_rx_messages)),
             ("time_wait_entries", u64::from(self.time_wait_entries)),
-            ("linger", self.linger.0),
-            ("messages", u64::from(self.messages)),
+            ("rx_idle_timeout", self.rx_idle_timeout.0),
+            ("max_tx_messages", u64::from(self.max_tx_messages)),
             ("control_queue", u64::from(self.control_queue)),
         ] {
             if value == 0 {
@@ -214,8 +214,8 @@ impl Config {
         if self.rto_min > self.rto_max {
             return Err(ConfigError::Order { low: "rto_min", high: "rto_max" });
         }
-        if self.give_up > self.linger {
-            return Err(ConfigError::Order { low: "give_up", high: "linger" });
+        if self.abort_after > self.rx_idle_timeout {
+            return Err(ConfigError::Order { low: "abort_after", high: "rx_idle_timeout" });
         }
         if self.rto_jitter_percent >= 100 {
             return Err(ConfigError::Jitter(self.rto_jitter_percent));
@@ -236,7 +236,7 @@ impl Config {
         let percent = 100 + u64::from(self.rto_jitter_percent);
         let jittered = Dur(self.rto_min.0.saturating_mul(percent) / 100);
         let timeout = self.rto_initial.max(self.rto_max).max(jittered);
-        Dur(self.give_up.0.saturating_add(timeout.0))
+        Dur(self.abort_after.0.saturating_add(timeout.0))
     }
 
     /// The longest life of a packet with which no message is delivered twice; `None` if there is
@@ -287,7 +287,8 @@ mod tests {
         assert_eq!(Config { time_wait: least, ..paper.clone() }.check(), Ok(()));
         let broken = Config { time_wait: Dur(least.0 - 1), ..paper.clone() };
         assert_eq!(broken.check(), Err(ConfigError::TimeWait { least }));
-        let endless = Config { give_up: Dur(u64::MAX), linger: Dur(u64::MAX), ..paper.clone() };
+        let endless =
+            Config { abort_after: Dur(u64::MAX), rx_idle_timeout: Dur(u64::MAX), ..paper.clone() };
         assert_eq!(endless.check(), Err(ConfigError::TimeWait { least: Dur(u64::MAX) }));
         assert_eq!(
             Config { initial_window: 0, ..paper }.check(),

@@ -300,7 +300,7 @@ impl Flow {
     fn note(&mut self, now: Time, kind: Feedback) {
         self.history = self.history << 1 | u32::from(kind == Feedback::Ack);
         self.feedbacks += 1;
-        // A switch turns headers back, the receiver has said nothing: `give_up` does not start
+        // A switch turns headers back, the receiver has said nothing: `abort_after` does not start
         // anew.
         if kind != Feedback::Bounce {
             self.quiet_since = now;
@@ -439,7 +439,8 @@ impl Flow {
     /// Look at every packet in flight: those whose timeout has passed become packets to resend
     /// (section 5.5). With nothing in flight, look at how long the flow has been waiting for pulls.
     pub(crate) fn check(&mut self, config: &Config, now: Time) -> Checked {
-        if now >= self.quiet_since.saturating_add(config.give_up) && self.base < self.next_new() {
+        if now >= self.quiet_since.saturating_add(config.abort_after) && self.base < self.next_new()
+        {
             return Checked::GiveUp;
         }
         let rto = self.rtt.rto;

@@ -228,12 +228,12 @@ impl Receiver {
         // What is taken on now will have to be remembered: nothing is forgotten early.
         let known = self.conns.len() + self.finished.len();
         let full = known >= config.time_wait_entries as usize;
-        if !data.syn || full || self.conns.len() >= config.listen as usize {
+        if !data.syn || full || self.conns.len() >= config.max_rx_messages as usize {
             cx.fx.count(Stat::Rejected);
             return None;
         }
         if self.conns.is_empty() {
-            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));
         }
         let at = self.conns.insert(Conn::new(cx, config, key, data.prio));
         self.by_key.insert(key, at);
@@ -287,7 +287,7 @@ impl Receiver {
         let silent: Vec<SlotRef> = self
             .conns
             .iter_mut()
-            .filter(|(_, conn)| conn.heard.saturating_add(config.linger) <= cx.now)
+            .filter(|(_, conn)| conn.heard.saturating_add(config.rx_idle_timeout) <= cx.now)
             .map(|(at, _)| at)
             .collect();
         for at in silent {
@@ -297,7 +297,7 @@ impl Receiver {
             }
         }
         if !self.conns.is_empty() {
-            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));
         }
     }
 }
@@ -306,7 +306,7 @@ impl Receiver {
 /// choice.
 fn level(config: &Config, key: MsgKey, prio: u8) -> u16 {
     match config.discipline {
-        _ if config.preferred == Some(key) => 0,
+        _ if config.priority_message == Some(key) => 0,
         Discipline::Fair => 1,
         Discipline::Prio => 1 + u16::from(prio),
     }

@@ -140,7 +140,7 @@ impl Sender {
             cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
             return Submit::Taken;
         }
-        if self.by_id.len() >= config.messages as usize {
+        if self.by_id.len() >= config.max_tx_messages as usize {
             return Submit::Full;
         }
         if self.channels.enter(msg) {

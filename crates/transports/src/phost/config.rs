@@ -59,12 +59,12 @@ pub struct Config {
     /// R2: three priorities. P: none.
     pub classes: Classes,
     /// A message fails if no packet about it comes for so long. Ours (both publications wait for ever).
-    pub give_up: Dur,
+    pub abort_after: Dur,
     /// How long a receiver remembers a finished message, from the last copy that asked about it; more
-    /// than `give_up`. Ours.
+    /// than `abort_after`. Ours.
     pub time_wait: Dur,
-    /// A receiver forgets a message silent for so long (up to twice as long); at least `give_up`. Ours.
-    pub linger: Dur,
+    /// A receiver forgets a message silent for so long (up to twice as long); at least `abort_after`. Ours.
+    pub rx_idle_timeout: Dur,
 }
 
 /// Why a configuration cannot run.
@@ -127,9 +127,9 @@ impl Config {
             request_timeout: 32.0,
             short_packets: 8,
             classes: Classes { control: 2, short: 1, long: 0 },
-            give_up: Dur::from_ms(10_000),
+            abort_after: Dur::from_ms(10_000),
             time_wait: Dur::from_ms(11_000),
-            linger: Dur::from_ms(15_000),
+            rx_idle_timeout: Dur::from_ms(15_000),
         }
     }
 
@@ -142,7 +142,7 @@ impl Config {
             ("payload", u64::from(payload)),
             ("control", u64::from(self.control)),
             ("window", u64::from(self.window)),
-            ("give_up", self.give_up.0),
+            ("abort_after", self.abort_after.0),
         ];
         if let Some((name, _)) = positive.into_iter().find(|(_, n)| *n == 0) {
             return Err(ConfigError::Zero(name));
@@ -163,11 +163,11 @@ impl Config {
         if let Some((name, _)) = classes.into_iter().find(|(_, class)| *class > 7) {
             return Err(ConfigError::Class(name));
         }
-        if self.give_up >= self.time_wait {
-            return Err(ConfigError::Order { low: "give_up", high: "time_wait" });
+        if self.abort_after >= self.time_wait {
+            return Err(ConfigError::Order { low: "abort_after", high: "time_wait" });
         }
-        if self.give_up > self.linger {
-            return Err(ConfigError::Order { low: "give_up", high: "linger" });
+        if self.abort_after > self.rx_idle_timeout {
+            return Err(ConfigError::Order { low: "abort_after", high: "rx_idle_timeout" });
         }
         Ok(())
     }
@@ -179,10 +179,10 @@ impl Config {
     }
 
     /// The longest life of a packet with which no message is delivered twice: a REQ may ask for the
-    /// last time after `give_up`, and come a life later, after another life of the packet before it.
+    /// last time after `abort_after`, and come a life later, after another life of the packet before it.
     #[must_use]
     pub fn life_max(&self) -> Dur {
-        Dur((self.time_wait.0 - self.give_up.0.min(self.time_wait.0)) / 2)
+        Dur((self.time_wait.0 - self.abort_after.0.min(self.time_wait.0)) / 2)
     }
 
     /// Packets of a message of `len` bytes. One of no bytes needs a packet to say so.

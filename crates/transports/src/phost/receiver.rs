@@ -216,7 +216,7 @@ impl Receiver {
             return None;
         }
         if self.conns.is_empty() {
-            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));
         }
         let packets = config.packets(size);
         let draw = cx.draw.part(u64::from(key.src.0)).part(key.id.0);
@@ -319,7 +319,7 @@ impl Receiver {
 
     /// Forget messages that have been silent for too long.
     pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
-        let silent = |conn: &Conn| conn.heard.saturating_add(config.linger) <= cx.now;
+        let silent = |conn: &Conn| conn.heard.saturating_add(config.rx_idle_timeout) <= cx.now;
         let all = self.conns.iter_mut();
         let over: Vec<SlotRef> = all.filter(|(_, conn)| silent(conn)).map(|(at, _)| at).collect();
         for at in over {
@@ -328,7 +328,7 @@ impl Receiver {
             cx.fx.failed(key, Why::TimedOut);
         }
         if !self.conns.is_empty() {
-            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.linger));
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));
         }
     }
 }

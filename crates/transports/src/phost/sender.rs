@@ -211,7 +211,7 @@ impl Sender {
             let quiet_until = flow.heard.saturating_add(timeout);
             if quiet_until > cx.now {
                 self.asks.push(Reverse((quiet_until, at)));
-            } else if flow.heard.saturating_add(config.give_up) <= cx.now {
+            } else if flow.heard.saturating_add(config.abort_after) <= cx.now {
                 let key = MsgKey { src: cx.me, id: flow.msg.id };
                 self.end(cx, config, at, key, Why::TimedOut, out);
             } else {

@@ -130,7 +130,7 @@ pub struct Config {
     /// The retransmission timeout.
     pub rto: RtoConfig,
     /// A queue pair fails after so many timeouts without progress, at least 1.
-    pub timeouts_max: u32,
+    pub max_timeouts: u32,
     /// Packets may be marked instead of dropped (ECT).
     pub ecn: bool,
     /// A receiver sends a congestion notification packet (CNP) for a marked packet, at most one per queue pair in
@@ -176,7 +176,7 @@ impl Config {
             operation: Operation::Write,
             recovery: Recovery::GoBackN { nack_interval: Dur::from_us(500) },
             rto: Self::RTO,
-            timeouts_max: 7,
+            max_timeouts: 7,
             ecn: false,
             cnp_interval: None,
             telemetry: false,
@@ -236,7 +236,7 @@ impl Config {
             ("payload", u32::from(self.payload)),
             ("overhead", u32::from(self.overhead)),
             ("ack_bytes", u32::from(self.ack_bytes)),
-            ("timeouts_max", self.timeouts_max),
+            ("max_timeouts", self.max_timeouts),
         ] {
             if value == 0 {
                 return Err(ConfigError::Range { name, value: 0.0, must: at_least_one });

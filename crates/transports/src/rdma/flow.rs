@@ -498,7 +498,7 @@ impl Flow {
         let before = self.rule().rate();
         self.rule.get_mut().on_timeout(now);
         self.follow_rule(config, before);
-        self.timeouts <= config.timeouts_max
+        self.timeouts <= config.max_timeouts
     }
 
     /// Give message `id` up; false if it is not here.

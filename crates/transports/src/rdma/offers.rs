@@ -197,7 +197,7 @@ impl Offers {
         while let Some(slot) = self.deadlines.pop(cx.now) {
             let Some(offer) = &mut self.table[slot as usize] else { continue };
             offer.repeats += 1;
-            if offer.repeats > config.timeouts_max {
+            if offer.repeats > config.max_timeouts {
                 offer.stream.fail(cx.me, Why::TimedOut, cx.fx);
                 self.close(slot);
                 continue;

@@ -152,7 +152,7 @@ pub struct Config {
     pub rto: RtoConfig,
     /// A message fails after so many timeouts in a row without progress, at least 1
     /// (15: Linux, `tcp_retries2`).
-    pub timeouts_max: u32,
+    pub max_timeouts: u32,
     /// Acknowledge every second full segment, and others after this delay (RFC 5681, section 4.2:
     /// at most 500 ms). `None`: acknowledge every segment.
     pub delayed_ack: Option<Dur>,
@@ -160,7 +160,7 @@ pub struct Config {
     /// tcp.md section 6 describes it; 0: none).
     pub quick_acks: u32,
     /// Messages that a host may have under way at once; more are refused until one ends.
-    pub messages_max: u32,
+    pub max_messages: u32,
 }
 
 /// Bytes that SACK blocks add to an acknowledgement at most (RFC 2018, section 3).
@@ -258,10 +258,10 @@ impl Config {
                 ack_ends_backoff: true,
                 ..RtoConfig::RFC_6298
             },
-            timeouts_max: 15,
+            max_timeouts: 15,
             delayed_ack: Some(Dur::from_ms(40)),
             quick_acks: 16,
-            messages_max: u32::MAX,
+            max_messages: u32::MAX,
         }
     }
 
@@ -391,8 +391,8 @@ impl Config {
             ("initial_ssthresh", self.initial_ssthresh),
             ("window_cap", self.window_cap),
             ("dup_threshold", f64::from(self.dup_threshold)),
-            ("timeouts_max", f64::from(self.timeouts_max)),
-            ("messages_max", f64::from(self.messages_max)),
+            ("max_timeouts", f64::from(self.max_timeouts)),
+            ("max_messages", f64::from(self.max_messages)),
         ] {
             // Not `value < 1.0`: a NaN is out of range too.
             if value.is_nan() || value < 1.0 {

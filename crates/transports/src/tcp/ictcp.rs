@@ -10,7 +10,7 @@
 //!
 //! Windows change when an acknowledgement leaves. What was once allowed stays allowed: a window
 //! shrinks only as data arrives (RFC 9293, section 3.8.6). As it never falls below
-//! [`Params::least_window`], there is no zero window, and nothing to probe.
+//! [`Params::min_window`], there is no zero window, and nothing to probe.
 
 use units::{Dur, Time};
 
@@ -27,18 +27,18 @@ const LARGEST: u64 = u16::MAX as u64 * SCALE;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
     /// The share of the capacity that windows may grow into, 0 to 1 (alpha: 0.9).
-    pub capacity_share: f64,
+    pub alpha: f64,
     /// The weight of the old value in the measured throughput, 0 to 1 (beta: 0.75).
-    pub smoothing: f64,
+    pub beta: f64,
     /// A window grows while the throughput that it allows is missed by no more than this share, 0
     /// to 1 (gamma 1: 0.1).
-    pub grow_below: f64,
+    pub gamma1: f64,
     /// It shrinks when that is missed by at least this share, 0 to 1 (gamma 2: 0.5) ...
-    pub shrink_above: f64,
+    pub gamma2: f64,
     /// ... in so many round trips in a row, at least 1 (3).
     pub shrink_after: u32,
     /// Windows begin with and never fall below so many segments, at least 1 (2).
-    pub least_window: u32,
+    pub min_window: u32,
     /// Windows above the average shrink while less than this share of the capacity is available,
     /// 0 to 1 (0.2).
     pub scarce_below: f64,
@@ -52,12 +52,12 @@ impl Params {
     #[must_use]
     pub const fn paper(idle: Dur) -> Self {
         Self {
-            capacity_share: 0.9,
-            smoothing: 0.75,
-            grow_below: 0.1,
-            shrink_above: 0.5,
+            alpha: 0.9,
+            beta: 0.75,
+            gamma1: 0.1,
+            gamma2: 0.5,
             shrink_after: 3,
-            least_window: 2,
+            min_window: 2,
             scarce_below: 0.2,
             idle,
         }
@@ -65,10 +65,10 @@ impl Params {
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         for (name, value) in [
-            ("ictcp_capacity_share", self.capacity_share),
-            ("ictcp_smoothing", self.smoothing),
-            ("ictcp_grow_below", self.grow_below),
-            ("ictcp_shrink_above", self.shrink_above),
+            ("ictcp_alpha", self.alpha),
+            ("ictcp_beta", self.beta),
+            ("ictcp_gamma1", self.gamma1),
+            ("ictcp_gamma2", self.gamma2),
             ("ictcp_scarce_below", self.scarce_below),
         ] {
             if !(0.0..=1.0).contains(&value) {
@@ -76,7 +76,7 @@ impl Params {
             }
         }
         let counts =
-            [("ictcp_shrink_after", self.shrink_after), ("ictcp_least_window", self.least_window)];
+            [("ictcp_shrink_after", self.shrink_after), ("ictcp_min_window", self.min_window)];
         for (name, value) in counts {
             if value == 0 {
                 return Err(ConfigError::Range { name, value: 0.0, must: "it must be at least 1" });
@@ -88,7 +88,7 @@ impl Params {
     /// The window that a connection with segments of `mss` bytes begins with, bytes. Both ends know
     /// it, as no handshake says it.
     pub(super) fn first_window(&self, mss: u16) -> u64 {
-        (u64::from(self.least_window) * u64::from(mss)).next_multiple_of(SCALE).min(LARGEST)
+        (u64::from(self.min_window) * u64::from(mss)).next_multiple_of(SCALE).min(LARGEST)
     }
 }
 
@@ -231,7 +231,7 @@ struct Connection {
 impl Connection {
     fn new(params: &Params, mss: u16) -> Self {
         Self {
-            window: u64::from(params.least_window) * u64::from(mss),
+            window: u64::from(params.min_window) * u64::from(mss),
             edge: params.first_window(mss),
             slow_start: true,
             rtt: None,
@@ -273,12 +273,12 @@ impl Connection {
             return;
         }
         let sample = rate(self.round_bytes, took);
-        let smooth = params.smoothing * self.measured + (1.0 - params.smoothing) * sample;
+        let smooth = params.beta * self.measured + (1.0 - params.beta) * sample;
         self.measured = sample.max(smooth);
         (self.round_from, self.round_bytes) = (now, 0);
         self.rounds = self.rounds.saturating_add(1);
         let expected = self.expected(rtt);
-        let oversized = expected - self.measured >= params.shrink_above * expected;
+        let oversized = expected - self.measured >= params.gamma2 * expected;
         self.oversized = if oversized { self.oversized.saturating_add(1) } else { 0 };
     }
 
@@ -323,7 +323,7 @@ impl Ictcp {
     /// `capacity` bits a second, where segments carry up to `mss` bytes.
     pub(super) fn arrived(&mut self, now: Time, capacity: u64, mss: u16, bytes: u16) {
         (self.capacity, self.mss) = (capacity as f64 / 8.0, mss);
-        self.slots.arrived(now, bytes, self.params.capacity_share * self.capacity);
+        self.slots.arrived(now, bytes, self.params.alpha * self.capacity);
     }
 
     /// The connection in `slot` begins.
@@ -389,11 +389,11 @@ impl Ictcp {
             return;
         }
         let (window, mss) = (connection.window, u64::from(self.mss));
-        let smaller = window.saturating_sub(mss).max(u64::from(self.params.least_window) * mss);
+        let smaller = window.saturating_sub(mss).max(u64::from(self.params.min_window) * mss);
         let scarce = self.slots.available < self.params.scarce_below * self.capacity;
         let expected = connection.expected(rtt);
         let missed = expected - connection.measured;
-        let used = missed <= self.params.grow_below * expected
+        let used = missed <= self.params.gamma1 * expected
             || missed * window as f64 <= expected * mss as f64;
         let next = if scarce && window * self.open > self.windows {
             connection.slow_start = false; // as with any other decrease
@@ -592,12 +592,12 @@ mod tests {
         let error = |params: Params| params.check().unwrap_err().to_string();
         assert_eq!(good.check(), Ok(()));
         assert_eq!(
-            error(Params { smoothing: 1.5, ..good }),
-            "ictcp_smoothing is 1.5: it must be from 0 to 1"
+            error(Params { beta: 1.5, ..good }),
+            "ictcp_beta is 1.5: it must be from 0 to 1"
         );
         assert_eq!(
-            error(Params { least_window: 0, ..good }),
-            "ictcp_least_window is 0: it must be at least 1"
+            error(Params { min_window: 0, ..good }),
+            "ictcp_min_window is 0: it must be at least 1"
         );
     }
 

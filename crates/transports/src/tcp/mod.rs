@@ -249,7 +249,7 @@ impl Tcp {
 
 impl Endpoint for Tcp {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        if self.messages >= self.config.messages_max {
+        if self.messages >= self.config.max_messages {
             return Submit::Full;
         }
         self.messages += 1;

@@ -701,7 +701,7 @@ impl<S: Source> Sender<S> {
         self.expiries += 1;
         self.count_in_front(Stat::Timeout, fx);
         fx.count(self.timeout_cause());
-        if self.timeouts >= config.timeouts_max {
+        if self.timeouts >= config.max_timeouts {
             return false;
         }
         self.rto.on_timeout();

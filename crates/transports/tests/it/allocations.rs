@@ -55,7 +55,7 @@ fn rdma_allocates_nothing_per_packet() {
         let rto = RtoConfig { min: Dur::from_ms(1), initial: Dur::from_ms(1), ..config.rto };
         // Rates come back sooner so: what is under way has been as much as it gets by the end of
         // the warm-up.
-        rdma::Config { rto, timeouts_max: 100, recompute_gap: true, ..config }
+        rdma::Config { rto, max_timeouts: 100, recompute_gap: true, ..config }
     };
     let each_packet = rdma::Config::roce(1024, rdma::RuleConfig::Unlimited);
     let timely = rdma::Config::timely(1024);

@@ -140,12 +140,12 @@ fn lossless_queue(dice: &mut Dice) -> String {
 /// RDMA without a rule for its rate, with one, or TCP: whoever sends, flow control keeps it from losses.
 fn rdma_transport(dice: &mut Dice, payload: u16) -> String {
     let kind = match dice.below(100) {
-        0..40 => "kind = \"rdma\"\npreset = \"roce\"",
-        40..55 => "kind = \"timely\"\npreset = \"paper\"\nsegment = \"16KB\"",
-        55..75 => "kind = \"dcqcn\"\npreset = \"paper\"",
-        75..85 => "kind = \"swift\"\npreset = \"paper\"",
+        0..40 => "kind = \"rdma\"\nrule = \"none\"\npreset = \"roce\"",
+        40..55 => "kind = \"rdma\"\nrule = \"timely\"\npreset = \"paper\"\nsegment = \"16KB\"",
+        55..75 => "kind = \"rdma\"\nrule = \"dcqcn\"\npreset = \"paper\"",
+        75..85 => "kind = \"rdma\"\nrule = \"swift\"\npreset = \"paper\"",
         _ => {
-            let tcp = "kind = \"newreno\"\npreset = \"linux-datacenter\"";
+            let tcp = "kind = \"tcp\"\nrule = \"newreno\"\nrecovery = \"newreno\"\necn = false\npreset = \"linux-datacenter\"";
             return format!("\n[transport]\n{tcp}\nmss = \"{payload}B\"\noverhead = \"64B\"\n");
         }
     };
@@ -220,7 +220,7 @@ fn shape(dice: &mut Dice) -> String {
 fn fabric_of(shape: &str) -> Topology {
     let text = format!(
         "name = \"shape\"\nseed = 1\nrouting.mode = \"ecmp\"\n\
-         transport = {{ kind = \"newreno\", preset = \"ns2\", mss = \"1000B\" }}\n\
+         transport = {{ kind = \"tcp\", rule = \"newreno\", recovery = \"newreno\", ecn = false, preset = \"ns2\", mss = \"1000B\" }}\n\
          queue = {{ kind = \"drop-tail\", capacity = \"9 packets\" }}\n\
          traffic = {{ kind = \"permutation\", size = \"1KB\" }}\n[topology]\n{shape}"
     );
@@ -336,14 +336,14 @@ fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
     }
     if dice.percent(25) {
         // Nothing is under way in the network for longer than the receiver remembers.
-        text += "give_up = \"70us\"\ntime_wait = \"10s\"\nmsl = \"5us\"\nlinger = \"400us\"\n";
+        text += "abort_after = \"70us\"\ntime_wait = \"10s\"\nmsl = \"5us\"\nrx_idle_timeout = \"400us\"\n";
     }
     dice.maybe(&mut text, 30, "scoreboard", &["\"literal\"", "\"off\""]);
     dice.maybe(&mut text, 30, "discipline", &["\"prio\""]);
     dice.maybe(&mut text, 20, "pull_interval", &["\"500ns\"", "\"8us\""]);
     dice.maybe(&mut text, 20, "pull_on_duplicate", &["false"]);
-    dice.maybe(&mut text, 15, "listen", &["1", "3"]);
-    dice.maybe(&mut text, 15, "messages", &["1", "3"]);
+    dice.maybe(&mut text, 15, "max_rx_messages", &["1", "3"]);
+    dice.maybe(&mut text, 15, "max_tx_messages", &["1", "3"]);
     dice.maybe(&mut text, 15, "control_queue", &["1", "4"]);
     text
 }
@@ -351,24 +351,24 @@ fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
 /// MPTCP, or MMPTCP that switches soon or never; mostly with timeouts short enough to run out.
 fn mptcp_transport(dice: &mut Dice, mss: u16) -> String {
     let preset = dice.pick(&["mmptcp-infocom16", "linux", "htsim"]);
-    let kind = dice.pick(&["mptcp", "mmptcp", "packet-scatter"]);
+    let phases = dice.pick(&["multipath", "scatter-then-multipath", "scatter"]);
     let mut text = format!(
-        "\n[transport]\nkind = \"{kind}\"\npreset = \"{preset}\"\nmss = \"{mss}B\"\noverhead = \"84B\"\n"
+        "\n[transport]\nkind = \"mptcp\"\nphases = \"{phases}\"\npreset = \"{preset}\"\nmss = \"{mss}B\"\noverhead = \"84B\"\n"
     );
     if dice.percent(80) {
         text +=
             "rto_initial = \"50us\"\nrto_min = \"20us\"\nrto_max = \"1ms\"\nrto_tick = \"1us\"\n";
-        dice.maybe(&mut text, 30, "timeouts_max", &["1", "2", "4"]);
+        dice.maybe(&mut text, 30, "max_timeouts", &["1", "2", "4"]);
     }
-    if kind != "mptcp" {
+    if phases != "multipath" {
         let threshold = dice.pick(&["\"paths\"", "3", "\"rr\"\nrecovery = \"sack\"\ndsack = true"]);
         writeln!(text, "scatter_dup_threshold = {threshold}").unwrap();
     }
-    if kind == "mmptcp" {
+    if phases == "scatter-then-multipath" {
         let switch = dice.pick(&["\"bytes\"\nswitch_bytes = \"9KB\"", "\"loss\""]);
         writeln!(text, "switch = {switch}\nswitch_postpone = false").unwrap();
     }
-    if kind != "packet-scatter" {
+    if phases != "scatter" {
         dice.maybe(&mut text, 60, "subflows", &["1", "2", "4"]);
         dice.maybe(&mut text, 40, "coupling", &["\"olia\"", "\"uncoupled\""]);
         dice.maybe(&mut text, 40, "scheduler", &["\"lowest-rtt\"", "\"round-robin\""]);
@@ -388,7 +388,7 @@ fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
     let preset = dice.pick(&["linux-datacenter", "ns2", "htsim"]);
     let kind = match dice.percent(50) {
         true => "kind = \"tcp\"\nrule = \"dctcp\"\nrecovery = \"sack\"\necn = true",
-        false => "kind = \"newreno\"",
+        false => "kind = \"tcp\"\nrule = \"newreno\"\nrecovery = \"newreno\"\necn = false",
     };
     let mut text = format!(
         "\n[transport]\n{kind}\npreset = \"{preset}\"\nmss = \"{mss}B\"\noverhead = \"64B\"\n"
@@ -397,13 +397,13 @@ fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
         text += "rto_initial = \"50us\"\nrto_min = \"20us\"\nrto_max = \"1ms\"\n";
         let tick = dice.pick(&["0", "1us"]);
         writeln!(text, "rto_tick = \"{tick}\"").unwrap();
-        dice.maybe(&mut text, 30, "timeouts_max", &["1", "2"]);
+        dice.maybe(&mut text, 30, "max_timeouts", &["1", "2"]);
     }
     dice.maybe(&mut text, 30, "initial_window", &["1.0", "30.0"]);
     dice.maybe(&mut text, 40, "delayed_ack", &["\"off\"", "\"3us\"", "\"20us\""]);
     dice.maybe(&mut text, 40, "quick_acks", &["0"]);
     dice.maybe(&mut text, 20, "limited_transmit", &["true", "false"]);
-    dice.maybe(&mut text, 20, "messages_max", &["1", "3"]);
+    dice.maybe(&mut text, 20, "max_messages", &["1", "3"]);
     text + &tcp_options(dice)
 }
 

@@ -78,7 +78,8 @@ fn rules(scenario: &Scenario) -> Rules {
     let whole = !table.contains_key("fault") && topology.links().iter().all(|link| link.up);
     let permuted = value(table, "routing", "mode").as_str() == Some("permute") && whole;
     let fair = value(table, "transport", "discipline").as_str() == Some("fair");
-    let unlimited = number("listen").min(number("time_wait_entries")) == u64::from(u32::MAX);
+    let unlimited =
+        number("max_rx_messages").min(number("time_wait_entries")) == u64::from(u32::MAX);
     Rules {
         initial_window: number("initial_window"),
         timeout_min: Dur(time("rto_min").0 / 100 * keep)
@@ -88,9 +89,9 @@ fn rules(scenario: &Scenario) -> Rules {
         rate: rates.iter().map(|&rate| rate.min(lowest_rate(table))).collect(),
         answers_all: unlimited
             && number("control_queue") >= 1000
-            && time("give_up") >= Dur::from_ms(1000),
+            && time("abort_after") >= Dur::from_ms(1000),
         pull_on_duplicate: value(table, "transport", "pull_on_duplicate").as_bool() == Some(true),
-        fair: fair && !table["transport"].as_table().unwrap().contains_key("preferred_host"),
+        fair: fair && !table["transport"].as_table().unwrap().contains_key("priority_message"),
         permuted: permuted.then(|| Box::new(move |src, dst| topology.paths(src, dst)) as Box<_>),
     }
 }
@@ -327,8 +328,7 @@ fn a_run_by_other_rules_is_found_out() {
     found("I7", Rules { permuted: Some(Box::new(|_, _| 5)), ..right() }, ports);
     let prio = [
         "transport.discipline=prio",
-        "transport.preferred_host=1",
-        "transport.preferred_message=0",
+        "transport.priority_message={host=1, message=0}",
         "traffic.size=1500KB",
     ];
     let sets = [&sets[..2], &prio.map(str::to_owned)].concat();

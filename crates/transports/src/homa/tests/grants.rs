@@ -52,7 +52,7 @@ fn us(us: u64) -> Time {
 #[test]
 fn a_trace_by_hand() {
     let mut to = Host::new(Config { overcommitment: 2, ..w3() });
-    // 100 packets from host 1, 7 unasked. One has come, so an eighth may; it is alone, at the lowest level.
+    // 100 packets from host 1, 7 unscheduled. One has come, so an eighth may; it is alone, at the lowest level.
     assert_eq!(to.data(1, 0, 100, 0), [(1, 0, 8, 7)]);
     to.now = us(2);
     assert_eq!(to.data(1, 0, 100, 1), [(1, 0, 9, 7)]);
@@ -113,8 +113,8 @@ fn a_better_message_evicts_the_worst() {
 fn an_older_grant_says_nothing() {
     let mut host = Host::new(w3());
     let msg = Msg::new(HostId(1), 100 * 1442);
-    let unasked = host.call(|host, cx| assert_eq!(host.on_submit(cx, &msg), Submit::Taken));
-    assert_eq!(unasked.len(), 7);
+    let unscheduled = host.call(|host, cx| assert_eq!(host.on_submit(cx, &msg), Submit::Taken));
+    assert_eq!(unscheduled.len(), 7);
     let later = host.call(|host, cx| {
         for (granted, level) in [(10, 4), (9, 7), (u32::MAX, 5)] {
             let mut pkt = Packet { src: HostId(1), dst: ME, wire_len: 84, ..Packet::EMPTY };

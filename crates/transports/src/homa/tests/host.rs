@@ -88,7 +88,7 @@ impl Host {
             len: payload,
             index: index as u32,
             size: packets * u64::from(payload),
-            unasked: self.config.rtt_packets().min(packets) as u16,
+            unscheduled: self.config.rtt_packets().min(packets) as u16,
             head: 0,
             oldest: u16::MAX,
             marked: false,

@@ -89,7 +89,7 @@ fn the_paper_conforms() {
 fn one_level_one_path_and_acks_at_once_conform() {
     let config = Config::paper(Cutoffs::new(&[]).unwrap());
     let paths = PathStrategy::Single;
-    conforms(Config { levels: 1, overcommitment: 1, paths, ack_delay: Dur::ZERO, ..config });
+    conforms(Config { priorities: 1, overcommitment: 1, paths, ack_delay: Dur::ZERO, ..config });
 }
 
 /// `rtt_bytes` cover the round trip here, so that a message never waits for a grant: its packets leave back to back.
@@ -150,8 +150,8 @@ struct Known {
 }
 
 /// H1: no packet leaves before the grant for it has come. H2: no grant is for more than the message, nor for more than
-/// `rtt_bytes` beyond what has come. H5, H9: control packets have the highest class, unasked ones that of their size,
-/// granted ones that of the last grant, which is not above any unasked one's but for the last `rtt_bytes` of a message.
+/// `rtt_bytes` beyond what has come. H5, H9: control packets have the highest class, unscheduled ones that of their size,
+/// granted ones that of the last grant, which is not above any unscheduled one's but for the last `rtt_bytes` of a message.
 #[test]
 fn h1_h2_h5_h9_what_is_sent_is_granted_and_of_its_class() {
     let config = w3();
@@ -170,17 +170,17 @@ fn h1_h2_h5_h9_what_is_sent_is_granted_and_of_its_class() {
             (Seen::Sent, Kind::Data(data)) => {
                 if known.packets == 0 {
                     known.packets = config.cut(data.size, data.head).packets();
-                    known.granted = u64::from(data.unasked);
+                    known.granted = u64::from(data.unscheduled);
                 }
                 assert!(u64::from(data.index) < known.granted, "H1: {pkt:?}");
-                let level = match data.index < u32::from(data.unasked) {
+                let level = match data.index < u32::from(data.unscheduled) {
                     true => config.unscheduled_level(u64::from(data.index), data.size),
                     false => known.level,
                 };
                 assert_eq!(pkt.class, config.class(level), "H5: {pkt:?}");
             }
             (Seen::Arrived(_), Kind::Data(data)) => {
-                known.given = known.given.max(u64::from(data.unasked));
+                known.given = known.given.max(u64::from(data.unscheduled));
                 known.come += 1;
             }
             (Seen::Sent, Kind::Grant { granted: now, level }) => {
@@ -406,7 +406,7 @@ fn answered(net: &mut Net) -> Vec<(u16, u16)> {
     let first = |from| {
         let sent = net.log()[asked..].iter().filter(|sent| sent.pkt.src == HostId(from));
         let first = sent.filter_map(data).find(|data| data.index == 0).unwrap();
-        (first.unasked, first.len)
+        (first.unscheduled, first.len)
     };
     (1..7).map(first).collect()
 }
@@ -431,7 +431,7 @@ fn responses_may_begin_with_whole_packets() {
     assert_eq!(answered(&mut net)[4..], [(7, 1442), (2, 1442)]);
 }
 
-/// Nothing else comes unasked: without it the receiver knows nothing, and the message begins anew.
+/// Nothing else comes unscheduled: without it the receiver knows nothing, and the message begins anew.
 #[test]
 fn a_short_first_packet_that_is_lost_is_sent_again() {
     let mut net = net(Config { incast: Some(Incast { threshold: 0, bytes: 400 }), ..w3() }, 7);

@@ -6,8 +6,8 @@ use super::*;
 /// ball is in the sender's court).
 #[test]
 fn waiting_for_its_own_turn_is_no_silence() {
-    let give_up = Dur::from_ms(20);
-    let mut net = net(Config { give_up, linger: give_up, ..w3() }, 2);
+    let abort_after = Dur::from_ms(20);
+    let mut net = net(Config { abort_after, rx_idle_timeout: abort_after, ..w3() }, 2);
     for n in 0..3620 {
         // 30 ms of the link in all; the longest go last.
         net.submit(HostId(1), TO, if n < 20 { 10_000 } else { 9000 });

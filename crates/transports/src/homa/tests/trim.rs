@@ -12,7 +12,7 @@ use super::host::{Host, kind};
 use super::{Config, busy, conforms, data, grants, header, net, of_kind, resends, w3};
 use crate::homa::{SILENCE_TIMER, Trimmed, put_header};
 
-/// Four levels for unscheduled packets, 4 to 7 for others, as for W3; 7 packets unasked.
+/// Four levels for unscheduled packets, 4 to 7 for others, as for W3; 7 packets unscheduled.
 fn homa_tr(trimmed: Trimmed) -> Config {
     Config { trimmed, ..w3() }
 }
@@ -80,7 +80,8 @@ fn sent_data(sent: &[Packet]) -> Vec<(u32, u8)> {
 fn homa_tr_conforms() {
     for trimmed in [Trimmed::Refused, Trimmed::RefusedAsPublished] {
         conforms(homa_tr(trimmed));
-        let levels = Config { levels: 4, overcommitment: 3, boost_tail: false, ..homa_tr(trimmed) };
+        let levels =
+            Config { priorities: 4, overcommitment: 3, boost_tail: false, ..homa_tr(trimmed) };
         conforms(Config { ack_delay: Dur::ZERO, ..levels });
     }
 }
@@ -230,7 +231,7 @@ fn r6_grants_have_scheduled_levels() {
 }
 
 /// A message may begin with a trimmed packet, also where another one of that sender has just ended: nothing has
-/// come of it, all that leaves unasked is still to come, and it is granted as any other.
+/// come of it, all that leaves unscheduled is still to come, and it is granted as any other.
 #[test]
 fn e1_a_message_may_begin_with_a_trimmed_packet() {
     // With the eighth comes the first again, so there are eight on their way.
@@ -248,7 +249,7 @@ fn e1_a_message_may_begin_with_a_trimmed_packet() {
     }
 }
 
-/// A message of what leaves unasked is never granted: what is refused of it leaves again at once, at the first
+/// A message of what leaves unscheduled is never granted: what is refused of it leaves again at once, at the first
 /// scheduled level. As published it waits until it is asked for again.
 #[test]
 fn e2_what_no_grant_follows_leaves_at_once() {
@@ -289,7 +290,7 @@ fn e2_a_nack_that_a_grant_has_overtaken_is_obeyed_at_once() {
 }
 
 /// A refused packet is not under way until it leaves again, so it makes room for a grant, with which it
-/// leaves. As published it does not: all that left unasked is refused, and no grant follows.
+/// leaves. As published it does not: all that left unscheduled is refused, and no grant follows.
 #[test]
 fn e3_a_refused_packet_makes_room() {
     let mut to = host(Trimmed::Refused);
@@ -339,13 +340,13 @@ fn e6_a_message_that_is_over_stays_so() {
     assert!(to.receiver_is_idle(), "no message is open");
 }
 
-/// E6's timer: of a message that never goes on, nothing is left after `linger`.
+/// E6's timer: of a message that never goes on, nothing is left after `rx_idle_timeout`.
 #[test]
 fn e6_a_silent_message_is_forgotten() {
     let mut to = host(Trimmed::Refused);
     to.trimmed(2, 0);
     assert!(!to.receiver_is_idle());
-    to.now += to.config.linger;
+    to.now += to.config.rx_idle_timeout;
     to.call(|endpoint, cx| endpoint.on_timer(cx, SILENCE_TIMER));
     assert!(to.receiver_is_idle());
 }

@@ -31,7 +31,7 @@ fn illness(ill: Ill, subflow: u8) -> impl FnMut(&Sent) -> Verdict {
 /// The family, with timers that give up soon.
 fn family() -> [(&'static str, Config); 5] {
     let [one, two] = [mptcp(4), mmptcp(3, 50_000)].map(|config| {
-        let tcp = tcp::Config { timeouts_max: 5, ..config.tcp };
+        let tcp = tcp::Config { max_timeouts: 5, ..config.tcp };
         Config { tcp, ..config }
     });
     let reinjecting = Config { reinject: Reinject::Timeout, opportunistic: true, ..one };
@@ -164,7 +164,7 @@ fn a_connection_lives_as_long_as_a_subflow() {
 fn several_subflows_leave_data_to_the_others_in_turn() {
     for seed in 0..8 {
         let [_, _, (_, config), ..] = family();
-        let patient = tcp::Config { timeouts_max: 15, ..config.tcp };
+        let patient = tcp::Config { max_timeouts: 15, ..config.tcp };
         let mut net = pair(Config { tcp: patient, ..config }, LINK);
         let draw = Draw::new(seed, Purpose::new("outages"), 0);
         net.fault(move |sent| {

@@ -15,7 +15,7 @@ fn lossy(program: Program) -> Config {
     let firesim = Config::firesim(program);
     Config {
         timeout: Dur::from_ms(5),
-        timeouts_max: None,
+        max_timeouts: None,
         ingress_timeouts: 1_000_000,
         // A full packet at 1 Gb/s, the slowest receiver of the suite.
         pull_cycles: 28_000,

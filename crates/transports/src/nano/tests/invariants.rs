@@ -265,7 +265,7 @@ fn n9_pulls_are_paced() {
 fn a_slow_receiver_gets_everything() {
     for program in [Program::Ndp, Program::HomaTr] {
         let config =
-            Config { ingress_timeouts: 100, timeouts_max: None, ..Config::firesim(program) };
+            Config { ingress_timeouts: 100, max_timeouts: None, ..Config::firesim(program) };
         let mut net = net(&config, 6);
         let rate = units::Rate(LINK.rate.0 / 2);
         net.set_bottleneck(TO, Bottleneck { rate, packets: 12, trim: true });

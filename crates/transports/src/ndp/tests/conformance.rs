@@ -51,5 +51,5 @@ fn random_paths_and_strict_pulls() {
 
 #[test]
 fn a_single_path_and_few_sockets() {
-    run(&Config { paths: PathStrategy::Single, listen: 3, messages: 5, ..lossy() });
+    run(&Config { paths: PathStrategy::Single, max_rx_messages: 3, max_tx_messages: 5, ..lossy() });
 }

@@ -247,7 +247,7 @@ fn a_full_table_takes_on_nobody_new() {
 /// Headers that come back say nothing of the receiver: a sender that hears only them gives up.
 #[test]
 fn bounces_are_no_sign_of_life() {
-    let mut bench = Bench::new(Config { give_up: Dur::from_ms(50), ..paper() });
+    let mut bench = Bench::new(Config { abort_after: Dur::from_ms(50), ..paper() });
     let mut sent = bench.submit(0, 100);
     let failed = Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, Why::TimedOut);
     while let Some(pkt) = sent.last().copied()
@@ -392,7 +392,7 @@ fn any_syn_creates_state_and_nothing_else_does() {
 /// Section 8: no socket is free, the packet is ignored.
 #[test]
 fn no_more_messages_than_sockets() {
-    let mut bench = Bench::new(Config { listen: 2, ..paper() });
+    let mut bench = Bench::new(Config { max_rx_messages: 2, ..paper() });
     for id in 0..2 {
         assert_eq!(bench.hear(id, Kind::Data(data(0))).len(), 1);
     }
@@ -459,7 +459,7 @@ fn timeouts_are_per_packet_and_restart() {
 /// A receiver that is gone: the message fails, the sender is silent.
 #[test]
 fn a_sender_gives_up_and_a_receiver_forgets() {
-    let mut bench = Bench::new(Config { give_up: Dur::from_ms(50), ..paper() });
+    let mut bench = Bench::new(Config { abort_after: Dur::from_ms(50), ..paper() });
     bench.submit(0, 100);
     bench.wait(Dur::from_ms(49));
     assert_eq!(bench.count(Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, Why::TimedOut)), 0);
@@ -467,8 +467,11 @@ fn a_sender_gives_up_and_a_receiver_forgets() {
     assert_eq!(bench.count(Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, Why::TimedOut)), 1);
     assert!(bench.wait(Dur::from_ms(1000)).is_empty());
 
-    let mut bench =
-        Bench::new(Config { give_up: Dur::from_ms(30), linger: Dur::from_ms(30), ..paper() });
+    let mut bench = Bench::new(Config {
+        abort_after: Dur::from_ms(30),
+        rx_idle_timeout: Dur::from_ms(30),
+        ..paper()
+    });
     for seq in 0..9 {
         bench.receive(PEER, 0, Flags::TRIMMED, Kind::Data(data(seq)));
     }

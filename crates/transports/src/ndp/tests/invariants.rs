@@ -133,18 +133,22 @@ fn priorities_are_strict() {
     assert!(lazy > others, "{lazy}, the others {others}");
 }
 
-/// Section 7.4 (NDP figure 16): the preferred message overtakes.
+/// Section 7.4 (NDP figure 16): the priority_message message overtakes.
 #[test]
 fn the_preferred_message_overtakes() {
-    let preferred = MsgKey { src: HostId(10), id: MsgId(0) };
-    let config = Config { preferred: Some(preferred), ..quick() };
+    let priority_message = MsgKey { src: HostId(10), id: MsgId(0) };
+    let config = Config { priority_message: Some(priority_message), ..quick() };
     let mut net = incast(&config, 10, 2_000_000);
     net.run_until_idle(Dur::from_ms(1000));
     net.ledger().assert_all_done();
     let done = |key: MsgKey| net.record(key).delivered.unwrap().since(Time::ZERO);
     let alone = TEN_GIG.serialise(2_000_000);
-    assert!(done(preferred) < alone * 3, "{}: first windows of ten, then alone", done(preferred));
-    for (key, _) in net.ledger().iter().filter(|(key, _)| **key != preferred) {
+    assert!(
+        done(priority_message) < alone * 3,
+        "{}: first windows of ten, then alone",
+        done(priority_message)
+    );
+    for (key, _) in net.ledger().iter().filter(|(key, _)| **key != priority_message) {
         assert!(done(*key) > alone * 8, "{key}: {}", done(*key));
     }
 }

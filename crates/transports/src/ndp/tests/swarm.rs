@@ -207,8 +207,8 @@ fn at_the_shortest_time_wait_nothing_arrives_twice() {
             rto_min: us(20),
             rto_max: us(60),
             stall_timeout: us(50),
-            give_up: us(150),
-            linger: us(150),
+            abort_after: us(150),
+            rx_idle_timeout: us(150),
             // What is late waits for a place before a slow host.
             msl: us(1_000),
             ..drawn.config

@@ -14,7 +14,7 @@ use super::{Ack, Parameters, PathView, Rule, rate};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
     /// g: the weight of a new observation in alpha, above 0 and at most 1.
-    pub gain: f64,
+    pub g: f64,
     /// What cuts the rate.
     pub cuts: Cuts,
     /// [`Cuts::Cnp`]: alpha falls whenever there was no CNP for so long. [`Cuts::Clocked`]: alpha is worked out so often.
@@ -24,12 +24,12 @@ pub struct Params {
     /// It is also raised after so many bytes (the paper's B); [`u64::MAX`]: never.
     pub byte_counter: u64,
     /// F: from which expiry of a timer or of the counter on the target is raised too, at least 1.
-    pub stages: u32,
+    pub f: u32,
     /// R_AI: by how much the target is raised.
-    pub increase: Speed,
+    pub r_ai: Speed,
     /// R_HAI: by how much it is raised when both have expired F times, times how often beyond that. Without a byte
     /// counter: when the timer has expired more than F times, and not times anything. `None`: R_AI there, too.
-    pub hyper_increase: Option<Speed>,
+    pub r_hai: Option<Speed>,
     /// R_min: the rate is never below.
     pub min_rate: Speed,
     /// Whether every cut brings the target down to the rate; if not, only the first after an increase.
@@ -51,14 +51,14 @@ pub enum Cuts {
 impl Params {
     /// The paper's, for 40 Gb/s (sections 5 and 6). It does not state R_HAI, nor R_min: 1 Mb/s, as NICs have it.
     pub const PAPER: Self = Self {
-        gain: 1.0 / 256.0,
+        g: 1.0 / 256.0,
         cuts: Cuts::Cnp,
         alpha_timer: Dur::from_us(55),
         rate_timer: Dur::from_us(55),
         byte_counter: 10_000_000,
-        stages: 5,
-        increase: Speed::Fixed(Rate(40_000_000)),
-        hyper_increase: None,
+        f: 5,
+        r_ai: Speed::Fixed(Rate(40_000_000)),
+        r_hai: None,
         min_rate: Speed::Fixed(Rate(1_000_000)),
         clamp_target: true,
         alpha_first: false,
@@ -68,7 +68,7 @@ impl Params {
     pub const NS3_RDMA: Self = Self {
         rate_timer: Dur::from_us(60),
         byte_counter: 300_000_000,
-        hyper_increase: Some(Speed::Fixed(Rate(200_000_000))),
+        r_hai: Some(Speed::Fixed(Rate(200_000_000))),
         ..Self::PAPER
     };
 
@@ -79,9 +79,9 @@ impl Params {
         alpha_timer: Dur::from_us(1),
         rate_timer: Dur::from_us(300),
         byte_counter: u64::MAX,
-        stages: 2,
-        increase: Speed::Share(0.0002),
-        hyper_increase: Some(Speed::Share(0.002)),
+        f: 2,
+        r_ai: Speed::Share(0.0002),
+        r_hai: Some(Speed::Share(0.002)),
         min_rate: Speed::Share(0.01),
         clamp_target: false,
         ..Self::PAPER
@@ -98,13 +98,13 @@ impl Params {
 
 impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
-        within("gain", self.gain, f64::MIN_POSITIVE..=1.0, "it must be above 0 and at most 1")?;
+        within("g", self.g, f64::MIN_POSITIVE..=1.0, "it must be above 0 and at most 1")?;
         let must = "it must be at least 1";
-        within("stages", f64::from(self.stages), 1.0..=f64::MAX, must)?;
-        self.increase.check("increase")?;
+        within("f", f64::from(self.f), 1.0..=f64::MAX, must)?;
+        self.r_ai.check("r_ai")?;
         self.min_rate.check("min_rate")?;
-        if let Some(speed) = self.hyper_increase {
-            speed.check("hyper_increase")?;
+        if let Some(speed) = self.r_hai {
+            speed.check("r_hai")?;
         }
         let must = "it must be above zero";
         let every = match self.cuts {
@@ -210,7 +210,7 @@ impl Dcqcn {
     }
 
     fn raise_alpha(&mut self) {
-        let gain = self.params.gain;
+        let gain = self.params.g;
         self.alpha = (1.0 - gain) * self.alpha + gain;
     }
 
@@ -220,7 +220,7 @@ impl Dcqcn {
             if std::mem::take(&mut self.marked.alpha) {
                 self.raise_alpha();
             } else {
-                self.alpha *= 1.0 - self.params.gain;
+                self.alpha *= 1.0 - self.params.g;
             }
             self.alpha_at += self.params.alpha_timer;
             if self.alpha < NO_ALPHA {
@@ -232,7 +232,7 @@ impl Dcqcn {
 
     /// Fast recovery, additive or hyper increase, by the stages reached.
     fn increase(&mut self) {
-        let Params { stages, byte_counter, .. } = self.params;
+        let Params { f: stages, byte_counter, .. } = self.params;
         let (least, most) =
             (self.timer_stage.min(self.byte_stage), self.timer_stage.max(self.byte_stage));
         if most >= stages {
@@ -259,8 +259,8 @@ impl Rule for Dcqcn {
     fn start(&mut self, path: &PathView, _: Time) {
         let (params, line) = (&self.params, path.line_rate);
         self.line = line.0 as f64;
-        self.step = params.increase.of(line);
-        self.hyper_step = params.hyper_increase.map_or(self.step, |speed| speed.of(line));
+        self.step = params.r_ai.of(line);
+        self.hyper_step = params.r_hai.map_or(self.step, |speed| speed.of(line));
         self.least = params.min_rate.of(line);
         (self.current, self.target) = (self.line, self.line);
     }
@@ -428,8 +428,7 @@ mod tests {
     /// The byte counter alone, then both: the third expiry of both after F is 3 R_HAI.
     #[test]
     fn stages_of_both_make_it_hyper() {
-        let params =
-            Params { hyper_increase: Some(Speed::Fixed(Rate(200_000_000))), ..Params::PAPER };
+        let params = Params { r_hai: Some(Speed::Fixed(Rate(200_000_000))), ..Params::PAPER };
         let mut rule = begun(params, 40);
         rule.on_cnp(at(0));
         rule.on_cnp(at(1));

@@ -19,7 +19,7 @@ pub struct Params {
     /// The rate is never higher.
     pub max_rate: Speed,
     /// The first rate.
-    pub initial: Initial,
+    pub initial_rate: Initial,
 }
 
 impl Params {
@@ -30,7 +30,7 @@ impl Params {
         gamma: 0.5,
         min_rate: Speed::Share(0.001),
         max_rate: Speed::Share(1.0),
-        initial: Initial::Share,
+        initial_rate: Initial::Share,
     };
 }
 
@@ -41,7 +41,7 @@ impl Parameters for Params {
         self.alpha.check("alpha")?;
         self.min_rate.check("min_rate")?;
         self.max_rate.check("max_rate")?;
-        self.initial.check("initial_rate")
+        self.initial_rate.check("initial_rate")
     }
 }
 
@@ -74,7 +74,7 @@ impl Rule for Fast {
         self.least = self.params.min_rate.of(line);
         self.most = self.params.max_rate.of(line).max(self.least);
         self.alpha = self.params.alpha.of(line);
-        self.rate = self.params.initial.of(line, path.others).clamp(self.least, self.most);
+        self.rate = self.params.initial_rate.of(line, path.others).clamp(self.least, self.most);
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
@@ -105,7 +105,7 @@ mod tests {
         gamma: 0.5,
         min_rate: Speed::Fixed(Rate(1_000_000)),
         max_rate: Speed::Share(1.0),
-        initial: Initial::At(Speed::Fixed(Rate(1_000_000_000))),
+        initial_rate: Initial::At(Speed::Fixed(Rate(1_000_000_000))),
     };
 
     fn round(rule: &mut Fast, n: u64, us: u64) -> u64 {

@@ -15,13 +15,13 @@ use super::{Ack, Parameters, PathView, Rule, rate};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
     /// Eta: the utilisation aimed at, above 0 and at most 1.
-    pub utilization: f64,
+    pub eta: f64,
     /// maxStage: after so many additive increases the window is set by the utilisation, whatever that is.
-    pub stages: u32,
+    pub max_stage: u32,
     /// T: a little more than the longest round-trip time without queues, the same for all.
     pub rtt: Dur,
     /// W_AI: what is added to the window at each step.
-    pub increase: Increase,
+    pub w_ai: Increase,
     /// R_min: the rate is never below.
     pub min_rate: Speed,
     /// Which acknowledgements do what.
@@ -52,10 +52,10 @@ impl Params {
     /// The paper's (sections 3.3 and 5.1), for round trips of up to 13 us (its fat tree) and 16 flows at once. It has
     /// no R_min: its simulator's least.
     pub const PAPER: Self = Self {
-        utilization: 0.95,
-        stages: 5,
+        eta: 0.95,
+        max_stage: 5,
         rtt: Dur::from_us(13),
-        increase: Increase::Flows(16),
+        w_ai: Increase::Flows(16),
         min_rate: Speed::Fixed(Rate(100_000_000)),
         reaction: Reaction::Both,
     };
@@ -63,8 +63,8 @@ impl Params {
     /// Its authors' simulator as its script runs it: 10 Mb/s per 25 Gb/s of the line are added, the window always
     /// follows the utilisation, and the rate is never below 1 Gb/s at 100 Gb/s.
     pub const SIMULATOR: Self = Self {
-        stages: 0,
-        increase: Increase::Speed(Speed::Share(0.0004)),
+        max_stage: 0,
+        w_ai: Increase::Speed(Speed::Share(0.0004)),
         min_rate: Speed::Share(0.01),
         ..Self::PAPER
     };
@@ -73,13 +73,13 @@ impl Params {
 impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
         let must = "it must be above 0 and at most 1";
-        within("utilization", self.utilization, f64::MIN_POSITIVE..=1.0, must)?;
+        within("eta", self.eta, f64::MIN_POSITIVE..=1.0, must)?;
         let must = "it must be above zero";
         within("rtt", self.rtt.0 as f64, 1.0..=f64::MAX, must)?;
         self.min_rate.check("min_rate")?;
-        match self.increase {
+        match self.w_ai {
             Increase::Flows(n) => within("flows", f64::from(n), 1.0..=f64::MAX, must),
-            Increase::Speed(speed) => speed.check("increase"),
+            Increase::Speed(speed) => speed.check("w_ai"),
         }
     }
 }
@@ -160,8 +160,8 @@ impl Hpcc {
 
     /// ComputeWind: the window for utilisation `u`, and the stage, from the reference.
     fn compute(&self, u: f64) -> (f64, u32) {
-        let load = u / self.params.utilization;
-        let (window, stage) = if load >= 1.0 || self.stage >= self.params.stages {
+        let load = u / self.params.eta;
+        let (window, stage) = if load >= 1.0 || self.stage >= self.params.max_stage {
             (self.reference / load + self.step, 0)
         } else {
             (self.reference + self.step, self.stage + 1)
@@ -178,8 +178,8 @@ impl Rule for Hpcc {
         self.packet = u64::from(path.packet);
         self.initial = bytes(self.line);
         self.least = bytes(params.min_rate.of(line));
-        self.step = match params.increase {
-            Increase::Flows(n) => self.initial * (1.0 - params.utilization) / f64::from(n),
+        self.step = match params.w_ai {
+            Increase::Flows(n) => self.initial * (1.0 - params.eta) / f64::from(n),
             Increase::Speed(speed) => bytes(speed.of(line)),
         };
         (self.window, self.reference) = (self.initial, self.initial);
@@ -377,6 +377,6 @@ mod tests {
     fn the_additive_step() {
         is(begun(Params::PAPER).step, 162_500.0 * 0.05 / 16.0);
         let increase = Increase::Speed(Speed::Fixed(Rate(40_000_000)));
-        is(begun(Params { increase, ..Params::PAPER }).step, 65.0);
+        is(begun(Params { w_ai: increase, ..Params::PAPER }).step, 65.0);
     }
 }

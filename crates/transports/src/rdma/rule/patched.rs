@@ -14,7 +14,7 @@ impl Params {
         beta: 0.008,
         alpha: 0.875,
         hai_factor: 1.0,
-        least_use: 0.0,
+        min_use: 0.0,
         ..Self::PAPER
     };
 }

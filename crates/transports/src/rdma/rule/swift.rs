@@ -13,36 +13,36 @@ pub struct Params {
     /// The fabric's target for no links and a large window.
     pub base_target: Dur,
     /// What each link on the way adds to it.
-    pub per_hop: Dur,
+    pub hop_scaling: Dur,
     /// What small windows add to it; `None`: nothing.
     pub scaling: Option<Scaling>,
     /// The target for the delay in hosts.
     pub endpoint_target: Dur,
     /// Packets that the window grows by in a round trip, above 0.
-    pub increase: f64,
+    pub ai: f64,
     /// Beta: how much of a relative excess of delay comes off the window, above 0 and below 1.
-    pub decrease: f64,
+    pub beta: f64,
     /// max_mdf: no more than this part of the window comes off at once, above 0 and below 1.
-    pub most_decrease: f64,
+    pub max_mdf: f64,
     /// The least window, above 0.
-    pub least_window: f64,
+    pub min_cwnd: f64,
     /// The greatest window, not below the least.
-    pub most_window: f64,
+    pub max_cwnd: f64,
     /// The window at first, between both.
     pub initial_window: f64,
     /// So many timeouts without an acknowledgement make the window the least.
-    pub reset_after: u32,
+    pub retx_reset_threshold: u32,
 }
 
 /// Flow scaling (section 3.5): more target where many flows share a link, as small windows tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
     /// fs_range: the most that is added.
-    pub range: Dur,
+    pub fs_range: Dur,
     /// fs_min: the window at which all of it is.
-    pub least: f64,
+    pub fs_min: f64,
     /// fs_max: the window at which nothing is, above `least`.
-    pub most: f64,
+    pub fs_max: f64,
 }
 
 impl Params {
@@ -50,21 +50,21 @@ impl Params {
     /// `htsim` simulator (`Broadcom/csg-htsim`), nor the first window.
     pub const PAPER: Self = Self {
         base_target: Dur::from_us(25),
-        per_hop: Dur::from_us(1),
-        scaling: Some(Scaling { range: Dur::from_us(125), least: 0.1, most: 100.0 }),
+        hop_scaling: Dur::from_us(1),
+        scaling: Some(Scaling { fs_range: Dur::from_us(125), fs_min: 0.1, fs_max: 100.0 }),
         endpoint_target: Dur::from_us(100),
-        increase: 1.0,
-        decrease: 0.8,
-        most_decrease: 0.5,
-        least_window: 0.001,
-        most_window: 256.0,
+        ai: 1.0,
+        beta: 0.8,
+        max_mdf: 0.5,
+        min_cwnd: 0.001,
+        max_cwnd: 256.0,
         initial_window: 15.0,
-        reset_after: 5,
+        retx_reset_threshold: 5,
     };
 
     /// The fabric's target over `hops` links for a window of `window` packets, seconds.
     fn target(&self, hops: u32, window: f64) -> f64 {
-        let constant = (self.base_target + self.per_hop * u64::from(hops)).as_s_f64();
+        let constant = (self.base_target + self.hop_scaling * u64::from(hops)).as_s_f64();
         constant + self.scaling.map_or(0.0, |scaling| scaling.adds(window))
     }
 }
@@ -73,20 +73,20 @@ impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
         const ABOVE: f64 = f64::MIN_POSITIVE;
         let most = f64::MAX;
-        within("increase", self.increase, ABOVE..=most, "it must be above 0")?;
+        within("ai", self.ai, ABOVE..=most, "it must be above 0")?;
         let must = "it must be above 0 and below 1";
-        within("decrease", self.decrease, ABOVE..=1.0 - f64::EPSILON, must)?;
-        within("most_decrease", self.most_decrease, ABOVE..=1.0 - f64::EPSILON, must)?;
-        within("least_window", self.least_window, ABOVE..=most, "it must be above 0")?;
-        let must = "it must not be below `least_window`";
-        within("most_window", self.most_window, self.least_window..=most, must)?;
-        let range = self.least_window..=self.most_window;
-        let must = "it must be between `least_window` and `most_window`";
+        within("beta", self.beta, ABOVE..=1.0 - f64::EPSILON, must)?;
+        within("max_mdf", self.max_mdf, ABOVE..=1.0 - f64::EPSILON, must)?;
+        within("min_cwnd", self.min_cwnd, ABOVE..=most, "it must be above 0")?;
+        let must = "it must not be below `min_cwnd`";
+        within("max_cwnd", self.max_cwnd, self.min_cwnd..=most, must)?;
+        let range = self.min_cwnd..=self.max_cwnd;
+        let must = "it must be between `min_cwnd` and `max_cwnd`";
         within("initial_window", self.initial_window, range, must)?;
-        if let Some(Scaling { least, most, .. }) = self.scaling {
-            within("scaling_least", least, ABOVE..=f64::MAX, "it must be above 0")?;
-            let must = "it must be above `scaling_least`";
-            within("scaling_most", most, least * (1.0 + f64::EPSILON)..=f64::MAX, must)?;
+        if let Some(Scaling { fs_min: least, fs_max: most, .. }) = self.scaling {
+            within("fs_min", least, ABOVE..=f64::MAX, "it must be above 0")?;
+            let must = "it must be above `fs_min`";
+            within("fs_max", most, least * (1.0 + f64::EPSILON)..=f64::MAX, must)?;
         }
         Ok(())
     }
@@ -95,9 +95,9 @@ impl Parameters for Params {
 impl Scaling {
     /// a / sqrt(w) + b, with a and b such that it is `range` at `least` and nothing at `most`.
     fn adds(&self, window: f64) -> f64 {
-        let range = self.range.as_s_f64();
-        let a = range / (1.0 / self.least.sqrt() - 1.0 / self.most.sqrt());
-        let b = -a / self.most.sqrt();
+        let range = self.fs_range.as_s_f64();
+        let a = range / (1.0 / self.fs_min.sqrt() - 1.0 / self.fs_max.sqrt());
+        let b = -a / self.fs_max.sqrt();
         (a / window.sqrt() + b).clamp(0.0, range)
     }
 }
@@ -149,7 +149,7 @@ impl Swift {
 
     /// Take at most the greatest part off both windows.
     fn fall(&mut self, now: Time) {
-        let (rtt, factor) = (self.rtt, 1.0 - self.params.most_decrease);
+        let (rtt, factor) = (self.rtt, 1.0 - self.params.max_mdf);
         for window in [&mut self.fabric, &mut self.endpoint] {
             if window.may_fall(now, rtt) {
                 window.set(window.cwnd * factor, now, &self.params);
@@ -165,7 +165,7 @@ impl Window {
     }
 
     fn set(&mut self, cwnd: f64, now: Time, params: &Params) {
-        let cwnd = cwnd.clamp(params.least_window, params.most_window);
+        let cwnd = cwnd.clamp(params.min_cwnd, params.max_cwnd);
         if cwnd < self.cwnd {
             self.fell = Some(now);
         }
@@ -183,10 +183,10 @@ impl Window {
         let (now, rtt) = ack;
         if delay < target {
             let per_packet = if self.cwnd >= 1.0 { 1.0 / self.cwnd } else { 1.0 };
-            self.set(self.cwnd + params.increase * per_packet * acked, now, params);
+            self.set(self.cwnd + params.ai * per_packet * acked, now, params);
         } else if self.may_fall(now, rtt) {
-            let factor = 1.0 - params.decrease * (delay - target) / delay;
-            self.set(self.cwnd * factor.max(1.0 - params.most_decrease), now, params);
+            let factor = 1.0 - params.beta * (delay - target) / delay;
+            self.set(self.cwnd * factor.max(1.0 - params.max_mdf), now, params);
         }
     }
 }
@@ -219,8 +219,8 @@ impl Rule for Swift {
 
     fn on_timeout(&mut self, now: Time) {
         self.timeouts += 1;
-        if self.timeouts >= self.params.reset_after {
-            let least = self.params.least_window;
+        if self.timeouts >= self.params.retx_reset_threshold {
+            let least = self.params.min_cwnd;
             self.fabric.set(least, now, &self.params);
             self.endpoint.set(least, now, &self.params);
         } else {

@@ -79,17 +79,17 @@ pub struct Params {
     /// The rate is never higher.
     pub max_rate: Speed,
     /// The first rate.
-    pub initial: Initial,
+    pub initial_rate: Initial,
     /// When the rate is worked out.
     pub update: Update,
     /// A gradient of zero lets the rate grow (the paper's "at most 0"), not only a negative one.
     pub zero_gradient_increases: bool,
     /// An update leaves at least this share of the rate, 0 to 1 (eRPC: 0.5).
-    pub least_factor: f64,
+    pub min_factor: f64,
     /// delta and beta of an update that comes less than `min_rtt` after the last are scaled down by that.
     pub scaled: bool,
     /// The rate grows only if the application has used more than this share of it, 0 to 1 (the paper: 0.8).
-    pub least_use: f64,
+    pub min_use: f64,
     /// Nothing is worked out at the greatest rate while the round-trip time is at most `t_low` (eRPC).
     pub bypass: bool,
 }
@@ -111,12 +111,12 @@ impl Params {
         hai_below_t_low: HaiBelow::Never,
         min_rate: Speed::Share(0.001),
         max_rate: Speed::Share(1.0),
-        initial: Initial::Share,
+        initial_rate: Initial::Share,
         update: Update::Completion,
         zero_gradient_increases: true,
-        least_factor: 0.0,
+        min_factor: 0.0,
         scaled: false,
-        least_use: 0.8,
+        min_use: 0.8,
         bypass: false,
     };
 
@@ -129,10 +129,10 @@ impl Params {
         min_rtt: Dur::from_us(2),
         hai_by: Calm::Difference,
         min_rate: Speed::Fixed(Rate(120_000_000)),
-        initial: Initial::At(Speed::Share(1.0)),
-        least_factor: 0.5,
+        initial_rate: Initial::At(Speed::Share(1.0)),
+        min_factor: 0.5,
         scaled: true,
-        least_use: 0.0,
+        min_use: 0.0,
         bypass: true,
         ..Self::PAPER
     };
@@ -146,9 +146,9 @@ impl Params {
         hai_after: 6,
         hai_below_t_low: HaiBelow::Always,
         min_rate: Speed::Fixed(Rate(1_000_000_000)),
-        initial: Initial::At(Speed::Share(1.0)),
+        initial_rate: Initial::At(Speed::Share(1.0)),
         update: Update::RoundTrip,
-        least_use: 0.0,
+        min_use: 0.0,
         ..Self::PAPER
     };
 }
@@ -162,13 +162,13 @@ impl Parameters for Params {
         within("alpha", self.alpha, low..=1.0, positive_share)?;
         within("hai_factor", self.hai_factor, 1.0..=1e6, "it must be at least 1")?;
         within("hai_after", f64::from(self.hai_after), 1.0..=1e9, "it must be at least 1")?;
-        within("least_factor", self.least_factor, 0.0..=1.0, share)?;
-        within("least_use", self.least_use, 0.0..=1.0, share)?;
+        within("min_factor", self.min_factor, 0.0..=1.0, share)?;
+        within("min_use", self.min_use, 0.0..=1.0, share)?;
         within("min_rtt", self.min_rtt.0 as f64, 1.0..=1e18, "it must be above 0")?;
         self.delta.check("delta")?;
         self.min_rate.check("min_rate")?;
         self.max_rate.check("max_rate")?;
-        self.initial.check("initial_rate")?;
+        self.initial_rate.check("initial_rate")?;
         if self.t_low > self.t_high {
             return Err(ConfigError::Order { low: "t_low", high: "t_high" });
         }
@@ -295,14 +295,14 @@ impl Rule for Timely {
         self.least = self.params.min_rate.of(line);
         self.most = self.params.max_rate.of(line).max(self.least);
         self.delta = self.params.delta.of(line);
-        let first = self.params.initial.of(line, path.others);
+        let first = self.params.initial_rate.of(line, path.others);
         self.rate = first.clamp(self.least, self.most);
         self.updated = now;
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         let Some(rtt) = ack.rtt else { return };
-        let Params { update, bypass, t_low, least_factor, least_use, .. } = self.params;
+        let Params { update, bypass, t_low, min_factor, min_use, .. } = self.params;
         if update == Update::RoundTrip && ack.acked <= self.round_end
             || bypass && self.rate >= self.most && rtt <= t_low
         {
@@ -315,9 +315,9 @@ impl Rule for Timely {
         }
         let gradient = self.gradient(rtt);
         let scale = self.scale(ack.now);
-        let limited = ack.achieved <= least_use * self.rate;
+        let limited = ack.achieved <= min_use * self.rate;
         let calm = self.calm;
-        let next = self.next(rtt, gradient, scale).max(least_factor * self.rate);
+        let next = self.next(rtt, gradient, scale).max(min_factor * self.rate);
         if limited && next > self.rate {
             self.calm = calm;
             return;
@@ -460,8 +460,7 @@ mod tests {
                 let rate = after(&mut rule, us) * 1e6;
                 assert!((rule.least..=rule.most).contains(&rate));
                 assert!(
-                    rate >= (params.least_factor * before).min(rule.most) - 1.0
-                        || rate == rule.least
+                    rate >= (params.min_factor * before).min(rule.most) - 1.0 || rate == rule.least
                 );
             }
         }

@@ -33,7 +33,7 @@ fn net(config: Config, hosts: usize) -> Net {
 /// For networks that lose packets as RDMA's never do.
 fn lossy(config: Config) -> Config {
     let rto = RtoConfig { min: Dur::from_us(500), initial: Dur::from_ms(1), ..config.rto };
-    Config { rto, timeouts_max: 100, ..config }
+    Config { rto, max_timeouts: 100, ..config }
 }
 
 fn conforms(config: Config) {
@@ -201,7 +201,7 @@ fn jitter_of_feedback_is_in_the_samples() {
 fn segments_paced_packet_by_packet_have_the_samples_of_a_lone_packet_and_bursts_may_count_their_own_time()
  {
     let at = Initial::At(Speed::Fixed(Rate(1_000_000_000)));
-    let rule = RuleConfig::Timely(Params { initial: at, hai_factor: 1.0, ..Params::PAPER });
+    let rule = RuleConfig::Timely(Params { initial_rate: at, hai_factor: 1.0, ..Params::PAPER });
     let timely = Config { rule, ..Config::timely(1024) };
     let own = Config { nic_pacing: NicPacing::Own, count_nic_wait: false, ..timely };
     let burst = Config { subtract: Subtract::Packet, ..timely };
@@ -225,7 +225,7 @@ fn segments_paced_packet_by_packet_have_the_samples_of_a_lone_packet_and_bursts_
 fn the_gap_that_has_begun_follows_a_new_rate_only_if_so_chosen() {
     let at = Initial::At(Speed::Fixed(Rate(100_000_000)));
     let rule = RuleConfig::Timely(Params {
-        initial: at,
+        initial_rate: at,
         delta: Speed::Fixed(Rate(100_000_000)),
         ..Params::PAPER
     });
@@ -256,7 +256,7 @@ fn i1_a_short_last_segment_gives_a_sample_of_its_own() {
 #[test]
 fn i10_a_single_flow_reaches_the_line_rate_and_keeps_an_empty_queue() {
     let initial = Initial::At(Speed::Share(0.1));
-    let rule = RuleConfig::Timely(Params { initial, ..Params::PAPER });
+    let rule = RuleConfig::Timely(Params { initial_rate: initial, ..Params::PAPER });
     let mut net = bottleneck(&[Config { rule, ..Config::timely(1024) }; 2], 1000);
     net.submit(HostId(1), TO, UNBOUNDED);
     // delta = 10 Mb/s for each segment: R grows tenfold in ln 10 * 16 * 1086 B / delta = 32 ms.
@@ -275,7 +275,7 @@ fn i10_a_single_flow_reaches_the_line_rate_and_keeps_an_empty_queue() {
 fn i11_patched_timely_settles_at_its_fixed_point() {
     for n in [2, 10] {
         let initial = Initial::At(Speed::Share(1.0 / n as f64));
-        let rule = RuleConfig::Timely(Params { initial, ..Params::PATCHED });
+        let rule = RuleConfig::Timely(Params { initial_rate: initial, ..Params::PATCHED });
         let config = Config { rule, ..Config::timely(1024) };
         let mut net = bottleneck(&vec![config; n + 1], 100_000);
         let half = Time::ZERO + Dur::from_ms(60);
@@ -307,7 +307,7 @@ fn i11_patched_timely_settles_at_its_fixed_point() {
 fn i12_timely_by_packets_repairs_no_unfairness() {
     let config = |share| {
         let rule = RuleConfig::Timely(Params {
-            initial: Initial::At(Speed::Share(share)),
+            initial_rate: Initial::At(Speed::Share(share)),
             ..Params::PAPER
         });
         Config { segment: Segment::Packet, ..Config { rule, ..Config::timely(1024) } }
@@ -393,8 +393,11 @@ fn a_hole_is_named_again_after_the_interval() {
 #[test]
 fn segments_are_paced_and_released_in_order() {
     let half = Initial::At(Speed::Share(0.5));
-    let rule =
-        RuleConfig::Timely(Params { initial: half, max_rate: Speed::Share(0.5), ..Params::PAPER });
+    let rule = RuleConfig::Timely(Params {
+        initial_rate: half,
+        max_rate: Speed::Share(0.5),
+        ..Params::PAPER
+    });
     let config =
         Config { segment: Segment::Bytes(4 << 10), ..Config { rule, ..Config::timely(1024) } };
     let mut net = net(config, 3);
@@ -414,8 +417,10 @@ fn segments_are_paced_and_released_in_order() {
 #[test]
 fn waiting_in_the_interface_counts_if_so_chosen() {
     for count_nic_wait in [true, false] {
-        let rule =
-            RuleConfig::Timely(Params { initial: Initial::At(Speed::Share(1.0)), ..Params::PAPER });
+        let rule = RuleConfig::Timely(Params {
+            initial_rate: Initial::At(Speed::Share(1.0)),
+            ..Params::PAPER
+        });
         let config = Config { count_nic_wait, rule, ..Config::timely(1024) };
         let mut net = bottleneck(&[config; 3], 1000);
         net.submit(HostId(1), TO, 16 << 10);
@@ -677,7 +682,7 @@ fn an_idle_queue_pair_of_dcqcn_wakes_its_rule() {
 /// With a window far below a packet what is lost waits for much longer than the timeout before it leaves again.
 #[test]
 fn what_waits_for_its_release_has_no_timeout() {
-    let window = swift::Params { initial_window: 0.02, most_window: 0.02, ..swift::Params::PAPER };
+    let window = swift::Params { initial_window: 0.02, max_cwnd: 0.02, ..swift::Params::PAPER };
     let mut net = net(Config::swift(1024, window), 2);
     net.fault(fault::drop_data(HostId(1), &[5]));
     net.submit(HostId(1), TO, 20 * 1024);
@@ -725,7 +730,7 @@ fn reading_both_ways_takes_as_long_as_writing() {
 #[test]
 fn what_a_reader_has_given_up_is_not_acknowledged() {
     for channel in [0, 1] {
-        let mut net = net(Config { timeouts_max: 3, ..lossy(READ) }, 2);
+        let mut net = net(Config { max_timeouts: 3, ..lossy(READ) }, 2);
         net.fault(|sent: &Sent| {
             let kind = Repr::parse(sent.pkt.header()).unwrap().kind;
             if matches!(kind, Kind::Data(_)) { Verdict::Drop } else { Verdict::Pass }

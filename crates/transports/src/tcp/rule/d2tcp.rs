@@ -12,21 +12,20 @@ pub struct Params {
     /// Those of DCTCP, which it is without deadlines.
     pub dctcp: dctcp::Params,
     /// d is never below this, above 0 and at most 1 (0.5: the paper, section 3).
-    pub least_urgency: f64,
+    pub min_urgency: f64,
     /// d is never above this, at least 1 (2: the paper, section 3).
-    pub greatest_urgency: f64,
+    pub max_urgency: f64,
 }
 
 impl Params {
     /// The values of the paper, over DCTCP's of RFC 8257.
-    pub const PAPER: Self =
-        Self { dctcp: dctcp::Params::RFC, least_urgency: 0.5, greatest_urgency: 2.0 };
+    pub const PAPER: Self = Self { dctcp: dctcp::Params::RFC, min_urgency: 0.5, max_urgency: 2.0 };
 }
 
 impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
         self.dctcp.check()?;
-        let (name, value) = ("d2tcp_least_urgency", self.least_urgency);
+        let (name, value) = ("d2tcp_min_urgency", self.min_urgency);
         if !(value > 0.0 && value <= 1.0) {
             return Err(ConfigError::Range {
                 name,
@@ -34,7 +33,7 @@ impl Parameters for Params {
                 must: "it must be above 0 and at most 1",
             });
         }
-        let (name, value) = ("d2tcp_greatest_urgency", self.greatest_urgency);
+        let (name, value) = ("d2tcp_max_urgency", self.max_urgency);
         if !(1.0..=f64::MAX).contains(&value) {
             return Err(ConfigError::Range {
                 name,
@@ -71,7 +70,7 @@ impl D2tcp {
         let needed = due.segments / (0.75 * window) * seconds(due.rtt);
         // Over zero it is infinite.
         let urgency = needed / seconds(due.within);
-        urgency.clamp(self.params.least_urgency, self.params.greatest_urgency)
+        urgency.clamp(self.params.min_urgency, self.params.max_urgency)
     }
 }
 

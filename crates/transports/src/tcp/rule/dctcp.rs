@@ -16,12 +16,12 @@ pub struct Params {
     /// the first mark halves; 0: htsim).
     pub initial_alpha: f64,
     /// The window is never below so many segments after a mark or a loss, at least 1 (2: Linux).
-    pub least_window: f64,
+    pub min_window: f64,
 }
 
 impl Params {
-    /// The values of RFC 8257 and, for `least_window`, of Linux.
-    pub const RFC: Self = Self { gain: 1.0 / 16.0, initial_alpha: 1.0, least_window: 2.0 };
+    /// The values of RFC 8257 and, for `min_window`, of Linux.
+    pub const RFC: Self = Self { gain: 1.0 / 16.0, initial_alpha: 1.0, min_window: 2.0 };
 }
 
 impl Parameters for Params {
@@ -32,7 +32,7 @@ impl Parameters for Params {
         if !(0.0..=1.0).contains(&value) {
             return Err(ConfigError::Range { name, value, must: "it must be from 0 to 1" });
         }
-        let (name, value) = ("dctcp_least_window", self.least_window);
+        let (name, value) = ("dctcp_min_window", self.min_window);
         if value.is_nan() || value < 1.0 {
             return Err(ConfigError::Range { name, value, must: "it must be at least 1" });
         }
@@ -101,7 +101,7 @@ impl Rule for Dctcp {
     }
 
     fn least(&self) -> f64 {
-        self.params.least_window
+        self.params.min_window
     }
 }
 

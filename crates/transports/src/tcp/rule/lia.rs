@@ -16,17 +16,17 @@ pub struct Params {
     pub capped: bool,
     /// An acknowledgement adds at least so many segments, 0 to 1 (0: RFC 6356; one byte: the reference
     /// code of MMPTCP, as all of ns-3's window rules).
-    pub least_increase: f64,
+    pub min_increase: f64,
 }
 
 impl Params {
     /// RFC 6356.
-    pub const RFC: Self = Self { capped: true, least_increase: 0.0 };
+    pub const RFC: Self = Self { capped: true, min_increase: 0.0 };
 }
 
 impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
-        let (name, value) = ("lia_least_increase", self.least_increase);
+        let (name, value) = ("lia_min_increase", self.min_increase);
         if !(0.0..=1.0).contains(&value) {
             return Err(ConfigError::Range { name, value, must: "it must be from 0 to 1 segment" });
         }
@@ -55,7 +55,7 @@ impl Rule for Lia {
     fn increase(&mut self, cwnd: f64, n: f64, _: &Acked) -> f64 {
         let linked = self.group.alpha * n / self.group.total.max(cwnd);
         let increase = if self.params.capped { linked.min(n / cwnd) } else { linked };
-        increase.max(self.params.least_increase)
+        increase.max(self.params.min_increase)
     }
 
     /// As RFC 5681 (RFC 6356, section 3).
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(increase(Params::RFC, 8.0, 10.0), 0.1);
         assert_eq!(increase(Params { capped: false, ..Params::RFC }, 8.0, 10.0), 0.2);
         let byte = 1.0 / 1400.0;
-        assert_eq!(increase(Params { least_increase: byte, ..Params::RFC }, 0.01, 10.0), byte);
+        assert_eq!(increase(Params { min_increase: byte, ..Params::RFC }, 0.01, 10.0), byte);
     }
 
     #[test]

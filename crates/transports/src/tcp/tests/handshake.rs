@@ -80,7 +80,7 @@ fn a_lost_handshake_costs_the_initial_timeout_and_the_initial_window() {
 
 #[test]
 fn a_peer_that_does_not_answer_fails_the_message() {
-    let mut config = Config { timeouts_max: 4, ..with_handshake() };
+    let mut config = Config { max_timeouts: 4, ..with_handshake() };
     config.rto.max = Dur::from_ms(3);
     let mut net = pair(config);
     net.fault(|_| Verdict::Drop);

@@ -184,7 +184,7 @@ fn t6_a_lost_tail_costs_one_timeout() {
 fn t7_timeouts_double_up_to_the_maximum() {
     for (mut config, _) in all() {
         config.rto.max = Dur::from_ms(300);
-        let mut net = pair(Config { timeouts_max: 7, ..config });
+        let mut net = pair(Config { max_timeouts: 7, ..config });
         net.fault(|sent| if sent.n < 20 { Verdict::Pass } else { Verdict::Drop });
         net.submit(A, B, UNBOUNDED);
         net.run_until_idle(Dur::from_ms(2_000));

@@ -255,7 +255,7 @@ fn t12_bic_is_reno_below_its_low_window() {
 
 #[test]
 fn t7_timeouts_double_up_to_the_maximum_and_then_the_message_fails() {
-    let mut config = Config { timeouts_max: 8, ..textbook() };
+    let mut config = Config { max_timeouts: 8, ..textbook() };
     config.rto.max = Dur::from_ms(30);
     let mut net = pair(config);
     net.fault(|_| Verdict::Drop);
@@ -504,7 +504,7 @@ fn an_acknowledgement_echoes_the_segment_it_waited_for() {
 #[test]
 fn random_timeouts_part_what_began_together() {
     let expiries = |random| {
-        let mut config = Config { timeouts_max: 3, ..textbook() };
+        let mut config = Config { max_timeouts: 3, ..textbook() };
         config.rto.random = random;
         let mut net = pair(config);
         net.fault(|_| Verdict::Drop);
@@ -765,7 +765,7 @@ fn variants() -> [Config; 13] {
     let mut linux = Config::linux_datacenter(MSS as u16);
     linux.rto = crate::rto::RtoConfig { min_is_variance: true, ..fast.rto };
     linux.delayed_ack = Some(Dur::from_us(300));
-    let crowded = Config { messages_max: 3, impatient: true, isn: u32::MAX - 99, ..fast };
+    let crowded = Config { max_messages: 3, impatient: true, isn: u32::MAX - 99, ..fast };
     let reno = Config { recovery: Recovery::Reno, slow_start: false, ..fast };
     let sack = Config { recovery: Recovery::Sack, isn: u32::MAX - 99, ..fast };
     let rule = RuleConfig::Dctcp(rule::dctcp::Params::RFC);

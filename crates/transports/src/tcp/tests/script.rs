@@ -332,7 +332,7 @@ fn sack_repairs_several_losses_in_one_round_trip() {
 /// advertised window allows". Segments 0 and 8 are lost, and the window of ten is full.
 #[test]
 fn a_full_receive_window_does_not_hold_up_a_recovery() {
-    let params = ictcp::Params { least_window: 10, ..ictcp::Params::paper(Dur::ZERO) };
+    let params = ictcp::Params { min_window: 10, ..ictcp::Params::paper(Dur::ZERO) };
     let mut s = Script::new(Config { receive_window: ReceiveWindow::Ictcp(params), ..sack() });
     let mut sent = |held: &[(u64, u64)]| {
         let blocks: Vec<(u64, u64)> = held.iter().map(|&(l, r)| (l * MSS, r * MSS)).collect();

@@ -1,0 +1,317 @@
+//! `[transport] kind = "nic"`: a programmable NIC (nanoTransport, SOSR 2021) and what runs on it: a
+//! program that has a model in Rust, [`transports::nano`], or any in P4 on the blocks of
+//! [`nic::nano`].
+
+use std::sync::Arc;
+
+use endpoint::Framing;
+use nic::nano::buffers::SizeClass as Buffers;
+use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError};
+use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
+use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
+use units::{Bytes, Dur};
+
+use super::{Around, ForLife, MakeEndpoint, Need, Signals, Transport, chosen, refused};
+use crate::diagnostic::Diagnostic;
+use crate::document::Value;
+use crate::key::{Section, keys, section};
+use crate::p4::{Backend, Compiled};
+use crate::reader::Reader;
+use crate::value::{Form, Or, PART_MAX, Refused, ScenarioValue, Size16, Unlimited};
+
+/// The programs that have a model: file and constant in P4, and the number of their protocol.
+const MODELS: &[(&str, Program, &str, &[&str])] = &[
+    ("ndp", Program::Ndp, "ndp.p4", &[]),
+    ("homa", Program::Homa, "homa.p4", &[]),
+    ("homa-tr", Program::HomaTr, "homa.p4", &["TRIM"]),
+];
+
+// Of every program with a model.
+keys! { MODEL: Config {
+    rtt_packets: u16, "packets of a message that leave before anything is heard" .range("1 to 32768");
+    tx_messages: u16, "messages under way from a host; more wait" .range("a power of two, to 1024");
+    rx_messages: u16, "messages under way to a host; packets of others are refused" .range("1 to 1024");
+    timeout: Dur, "a message that is not complete so long after its beginning, or after its last timeout, repeats what is not acknowledged"
+        .range("1 ps to 1 s");
+    max_timeouts: Or<Unlimited, u32>, "a message fails at this timeout in a row without progress" .range("at least 1").was("timeouts_max");
+    ingress_timeouts: u32, "a receiver ends a message silent for so many timeouts, and from then on refuses it if packets of it had come"
+        .range("1 to 10^6");
+    pull_cycles (get |c| (c.program == Program::Ndp).then_some(c.pull_cycles), set |c, v| c.pull_cycles = v): u32, "cycles of 3.2 GHz from one PULL to the next: 140 is a full packet at 200 Gb/s; the prototype has 122"
+        .range("1 to 2^20").only("`program = \"ndp\"`");
+    overcommitment (get |c| (c.program != Program::Ndp).then_some(c.overcommitment), set |c, v| c.overcommitment = v): u8, "messages that are granted at a time"
+        .range("1 to 7").only("`program = \"homa\"` or `\"homa-tr\"`");
+    strict_paper (get |c| (c.program != Program::Ndp).then_some(c.strict_paper), set |c, v| c.strict_paper = v): bool, "the program without the repairs E2 and E9 of docs/nanotransport.md (its constant `STRICT_PAPER`): what is trimmed after its message has been granted whole waits for the timeout, and duplicates of a message under way are not answered. With `probe = false` it is as published, but for E1, E4 and E6"
+        .only("`program = \"homa\"` or `\"homa-tr\"`");
+    probe: bool, "a timeout that finds nothing to repeat sends one packet beyond the credit: a GRANT or PULL may have been lost";
+    count_chops (get |c| (c.program == Program::HomaTr).then_some(c.count_chops), set |c, v| c.count_chops = v): bool, "a trimmed packet makes room for another (the constant `COUNT_CHOPS`), and so does its repetition: the window of its message grows by one for each"
+        .only("`program = \"homa-tr\"`");
+    ingress_cycles: u32, "cycles of 3.2 GHz from a packet's last bit to what it causes" .range("1 to 2^20");
+    egress_cycles: u32, "and from there to the first bit on the wire" .range("0 to 2^20");
+}}
+
+// Of a program in a file.
+keys! { PROGRAM: Programmed {
+    protocol (get |p| Some(p.protocol.clone()), set |p, v| p.protocol = v): Protocols, "the IP protocol that messages are sent with: 155 for `ndp.p4`, 154 for `homa.p4`; refused if the program does not write it into their packets. A program of several: `{ ndp = 155, homa = 154 }`, and each `[[traffic]]` says which by `transport = \"ndp\"`"
+        .range("0 to 255").written();
+    priorities (nic.priorities): u8, "how many types of service the program uses, from 0: type t is traffic class 7 - t, and what is beyond counts as the last. 1 for `ndp.p4`, 4 for `homa.p4`, 2 for `hpcc.p4`, `swift.p4`, `dcqcn.p4`"
+        .range("1 to 8").written();
+    rtt_packets (nic.rtt_packets): u16, "as above" .range("at least 1");
+    tx_messages (nic.tx_messages): u16, "as above" .range("a power of two, to 4096");
+    rx_messages (nic.rx_messages): u16, "as above" .range("a power of two, to 4096");
+    timeout (nic.timeout): Dur, "as above" .range("above 0");
+    max_timeouts (nic.max_timeouts): Or<Unlimited, u32>, "as above" .was("timeouts_max");
+    ingress_timeouts (nic.ingress_timeouts): u32, "as above" .range("at least 1");
+    probe (nic.probe): bool, "as above";
+    pull_cycles (nic.pull_cycles): u32, "as above" .range("at least 1");
+    max_pulls (nic.max_pulls): u32, "PULLs that wait for the pacer; others are lost" .was("pulls_max");
+    remember (nic.remember): u32, "completed messages whose duplicates a receiver knows, and as many messages that it ended with packets in them and refuses";
+    ingress_cycles (nic.ingress_cycles): u32, "as above" .range("at least 1");
+    egress_cycles (nic.egress_cycles): u32, "as above";
+    telemetry: bool, "switches write in-band telemetry into packets whose type of service asks for it, as they do for `rule = \"hpcc\"`" .default("");
+    overhead: Size16 [Size16(64)..=PART_MAX], "headers of a packet: what the program writes. `\"98B\"` for `hpcc.p4`. The ideal completion time needs it" .default("");
+}}
+
+/// What the keys of a program in a file say.
+#[derive(Clone)]
+struct Programmed {
+    nic: NicConfig,
+    protocol: Protocols,
+    telemetry: bool,
+    overhead: u16,
+}
+
+impl Programmed {
+    fn firesim() -> Self {
+        let nic = NicConfig::prototype(9, Dur::from_us(7));
+        let protocol = Protocols(vec![(None, 0)]);
+        Self { nic, protocol, telemetry: false, overhead: FRAMING.overhead }
+    }
+}
+
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    let model = Config::firesim(Program::HomaTr);
+    let programmed = Programmed::firesim();
+    vec![
+        section("transport.nic.model", MODEL, &[("firesim", model)], None),
+        section("transport.nic.p4", PROGRAM, &[("firesim", programmed.clone())], Some(&programmed)),
+    ]
+}
+
+/// `kind = "nic"`.
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let Some(program) = table.maybe::<String>("program")? else {
+        let hint = "add `program = ...`: \"ndp\", \"homa\", \"homa-tr\", or a file, \"mine.p4\"";
+        return Err(table.missing("program", hint));
+    };
+    let is_file = program.ends_with(".p4");
+    match MODELS.iter().find(|(name, ..)| *name == program) {
+        Some(&(_, program, file, constants)) => model(table, program, file, constants),
+        None if is_file => programmed(table, around),
+        None => {
+            let message = format!("unknown program `{program}`");
+            let error = table.error("program", message, "no such program");
+            Err(error.hint("\"ndp\", \"homa\", \"homa-tr\", or a file whose name ends in .p4"))
+        }
+    }
+}
+
+/// A program that has a model, run by whatever `backend` says: the results are the same.
+fn model(
+    table: &mut Reader<'_>,
+    program: Program,
+    file: &str,
+    constants: &[&str],
+) -> Result<Transport, Diagnostic> {
+    let backend = table.or("backend", Backend::Model)?;
+    let preset = chosen(table, &["firesim"])?.map(|_| Config::firesim(program));
+    let mut config = Config::firesim(program);
+    table.keys(MODEL, &mut config, preset.as_ref())?;
+    table.complete(&["firesim"])?;
+    let usual = preset.map(|p| p.buffers.iter().map(|c| (c.bytes, c.count)).collect());
+    let classes = buffers(table, usual)?.into_iter();
+    config.buffers = classes.map(|(bytes, count)| SizeClass { bytes, count }).collect();
+    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    let framing = config.framing();
+    let longest = config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0);
+    let transport = Transport {
+        mtu: framing.payload + framing.overhead,
+        classes: config.classes(),
+        first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
+        longest,
+        ..Transport::new(framing, config.program.protocol().number(), Box::new(|| None))
+    };
+    let endpoint: super::MakeEndpoint = if backend == Backend::Model {
+        let config = Arc::new(config);
+        Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?)))
+    } else {
+        let set = |name: &&str| ((*name).to_owned(), 1);
+        let mut constants: Vec<(String, i128)> = constants.iter().map(set).collect();
+        if program != Program::Ndp {
+            let chosen =
+                [("STRICT_PAPER", config.strict_paper), ("COUNT_CHOPS", config.count_chops)];
+            constants.extend(chosen.iter().filter(|(_, on)| *on).map(|(name, _)| set(name)));
+            if config.overcommitment != 3 {
+                constants.push(("OVERCOMMITMENT".to_owned(), config.overcommitment.into()));
+            }
+        }
+        let compiled = Compiled::shipped(table, file, &constants, backend)?;
+        on_the_nic(table, compiled, on_blocks(&config))?
+    };
+    Ok(Transport { endpoint, ..transport })
+}
+
+/// The NIC of a model, for the same program in P4.
+fn on_blocks(config: &Config) -> NicConfig {
+    let priorities = match config.program {
+        Program::Ndp => 1,
+        Program::Homa | Program::HomaTr => config.overcommitment + 1,
+    };
+    let class = |c: &SizeClass| Buffers { bytes: c.bytes.into(), buffers: c.count };
+    NicConfig {
+        classes: config.buffers.iter().map(class).collect(),
+        tx_messages: config.tx_messages,
+        rx_messages: config.rx_messages,
+        ingress_timeouts: config.ingress_timeouts,
+        max_timeouts: config.max_timeouts,
+        probe: config.probe,
+        pull_cycles: config.pull_cycles,
+        ingress_cycles: config.ingress_cycles,
+        egress_cycles: config.egress_cycles,
+        protocols: vec![config.program.protocol().number()],
+        priorities,
+        ..NicConfig::prototype(config.rtt_packets, config.timeout)
+    }
+}
+
+/// A program in a file, on the blocks of the NIC.
+fn programmed(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+    let compiled = Compiled::read(table, around.dir)?;
+    let preset = chosen(table, &["firesim"])?.map(|_| Programmed::firesim());
+    let mut read = Programmed::firesim();
+    table.keys(PROGRAM, &mut read, preset.as_ref())?;
+    table.complete(&["firesim"])?;
+    let Programmed { mut nic, protocol, telemetry, overhead } = read;
+    // At most what the 16 bits of a message's length can say.
+    let usual = |p: Programmed| p.nic.classes.iter().map(|c| (c.bytes as u16, c.buffers)).collect();
+    let classes = buffers(table, preset.map(usual))?.into_iter();
+    nic.classes =
+        classes.map(|(bytes, buffers)| Buffers { bytes: u32::from(bytes), buffers }).collect();
+    nic.protocols = protocol.0.iter().map(|(_, number)| *number).collect();
+    nic.spray = around.mode.needs_spraying();
+    nic.check().map_err(|why| refused(table, &why.to_string(), &nic_keys_of(&why)))?;
+    let framing = Framing { overhead, ..FRAMING };
+    Ok(Transport {
+        mtu: framing.payload + framing.overhead,
+        parts: protocol.0.iter().filter_map(|(name, _)| name.clone()).collect(),
+        // Types of service count from zero, classes the other way.
+        classes: (8_u8.saturating_sub(nic.priorities)..8).collect(),
+        first_window: u64::from(nic.rtt_packets) * u64::from(FRAMING.payload),
+        sprays: true,
+        longest: u64::from(nic.longest()),
+        telemetry,
+        ..Transport::new(
+            framing,
+            nic.protocols.first().copied().unwrap_or(0),
+            on_the_nic(table, compiled, nic)?,
+        )
+    })
+}
+
+/// Makes the NICs, of which one is tried.
+fn on_the_nic(
+    table: &Reader<'_>,
+    compiled: Compiled,
+    config: NicConfig,
+) -> Result<super::MakeEndpoint, Diagnostic> {
+    let runs: Runs = compiled.first(table)?;
+    let tried = Nic::new(&compiled.program, runs, config.clone()).and_then(Nic::try_egress);
+    tried.map_err(|why| {
+        let error = table.error("program", why.to_string(), "this program");
+        error.hint("p4/include/nano.p4 declares what the NIC has")
+    })?;
+    Ok(Box::new(move || {
+        let runs = compiled.runs()?;
+        Some(Box::new(Nic::new(&compiled.program, runs, config.clone()).ok()?))
+    }))
+}
+
+/// `[[transport.buffer]]`: the size classes of a NIC, bytes and number of each.
+fn buffers(
+    table: &mut Reader<'_>,
+    preset: Option<Vec<(u16, u16)>>,
+) -> Result<Vec<(u16, u16)>, Diagnostic> {
+    let mut tables = table.tables("buffer")?;
+    if tables.is_empty() {
+        let Some(preset) = preset else {
+            return Err(table.missing("buffer", "add [[transport.buffer]] with `size` and `count`"));
+        };
+        table.keep_list("buffer", preset.iter().copied().map(show_class).collect());
+        return Ok(preset);
+    }
+    let mut classes = Vec::new();
+    for table in &mut tables {
+        let size: Bytes = table.need("size")?;
+        // At most 65 472, so it fits.
+        let bytes = table.within("size", size, Bytes(64)..=Bytes(65_472))?.0 as u16;
+        classes.push((bytes, table.need("count")?));
+    }
+    table.finish_tables("buffer", tables)?;
+    Ok(classes)
+}
+
+fn show_class((bytes, count): (u16, u16)) -> toml::Table {
+    let size = Bytes(u64::from(bytes)).show();
+    toml::Table::from_iter([("size".to_owned(), size), ("count".to_owned(), count.show())])
+}
+
+/// The keys whose values are refused.
+fn keys_of(why: &ConfigError) -> Vec<&'static str> {
+    match *why {
+        ConfigError::Zero(key) | ConfigError::TooLarge { name: key, .. } => vec![key],
+        ConfigError::Buffers => vec!["buffer"],
+        ConfigError::NoPowerOfTwo => vec!["tx_messages"],
+    }
+}
+
+fn nic_keys_of(why: &NicConfigError) -> Vec<&'static str> {
+    match *why {
+        NicConfigError::Zero(key) | NicConfigError::Ids(key, _) => vec![key],
+        NicConfigError::Priorities(_) => vec!["priorities"],
+        NicConfigError::NoClass | NicConfigError::Classes(_) => vec!["buffer"],
+        NicConfigError::TooLong(_) | NicConfigError::Memory(_) => vec!["buffer"],
+    }
+}
+
+/// IP protocols: one, or several with names by which `[[traffic]]` chooses.
+#[derive(Clone)]
+struct Protocols(Vec<(Option<String>, u8)>);
+
+impl ScenarioValue for Protocols {
+    fn form() -> Form {
+        let form = Form::new("integer or table", "154` or `{ ndp = 155, homa = 154 }", "integer");
+        Form { json: vec!["integer", "object"], ..form }
+    }
+    fn read(value: &Value) -> Result<Self, Refused> {
+        let Value::Table(table) = value else {
+            return u8::read(value).map(|number| Self(vec![(None, number)]));
+        };
+        let named = table.iter().map(|(name, (_, node))| {
+            let number = u8::read(&node.value);
+            let number = number.map_err(|why| format!("`{name}`: {}", why.sentence()))?;
+            Ok((Some(name.clone()), number))
+        });
+        let named: Vec<_> = named.collect::<Result<_, String>>()?;
+        if named.is_empty() {
+            return Err("no protocol is named".to_owned().into());
+        }
+        Ok(Self(named))
+    }
+    fn show(&self) -> toml::Value {
+        let named = |(name, number): &(Option<String>, u8)| Some((name.clone()?, number.show()));
+        match self.0.as_slice() {
+            [(None, number)] => number.show(),
+            several => toml::Value::Table(several.iter().filter_map(named).collect()),
+        }
+    }
+}
