@@ -1,5 +1,5 @@
 //! Message buffers of fixed size classes with their free lists, and lists of free ids
-//! (nic.md, section 5.1).
+//! (nanotransport.md, section 5.1).
 
 /// A size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

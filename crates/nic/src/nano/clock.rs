@@ -1,4 +1,4 @@
-//! The NIC's clock of 3.2 GHz, on the simulator's picoseconds (nic.md, section 1).
+//! The NIC's clock of 3.2 GHz, on the simulator's picoseconds (nanotransport.md, section 1).
 
 use units::{Dur, Time};
 

@@ -1,5 +1,5 @@
 //! The packet generator: control packets that programs ask for, on their way to the arbiter
-//! (nic.md, section 8).
+//! (nanotransport.md, section 8).
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
 //! Packetization: messages that are being sent, which of their packets may go, must go again, or
-//! have arrived (nic.md, section 6).
+//! have arrived (nanotransport.md, section 6).
 //!
 //! A message is here whole from its submission. A packet is waiting for credit (`to_btx`), or for the
 //! wire in one descriptor (`waiting`), or sent; `delivered` says which have arrived. Descriptors stand

@@ -1,4 +1,4 @@
-//! Reassembly: which packets of which messages have arrived (nic.md, section 5).
+//! Reassembly: which packets of which messages have arrived (nanotransport.md, section 5).
 //!
 //! A message has an id, a buffer and an entry in the table from its first packet to its last; it is
 //! found by its whole key. A timer of its own, restarted by each packet and each GRANT, ends a message

@@ -1,4 +1,4 @@
-//! The priority scheduler: which message is granted next (nic.md, section 9).
+//! The priority scheduler: which message is granted next (nanotransport.md, section 9).
 //!
 //! Sixteen entries are in registers and compared at once; what finds no register waits in a FIFO until
 //! one is removed, and is kept up to date there, but never chosen and never counted.

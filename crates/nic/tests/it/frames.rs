@@ -1,4 +1,4 @@
-//! What the programs of `p4/` write before the payload, byte for byte (nic.md, section 3.2), and what of it the
+//! What the programs of `p4/` write before the payload, byte for byte (nanotransport.md, section 3.2), and what of it the
 //! NIC refuses.
 
 use crate::shipped;

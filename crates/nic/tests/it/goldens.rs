@@ -1,9 +1,9 @@
-//! The unit tests of the public hardware (nic.md, section 15.4; `rtt_pkts` is 2), and the
+//! The unit tests of the public hardware (nanotransport.md, section 15.4; `rtt_pkts` is 2), and the
 //! invariants of homa_tr.md, section 7, on the programs of `p4/`.
 
 use crate::shipped;
 
-use endpoint::Effect;
+use endpoint::{Effect, Flags, Packet, Stat};
 use shipped::{Bench, Data, HOMA_TR, compile, config};
 use units::{Dur, MsgId};
 use wire::nano::{Kind, Protocol, Repr};
@@ -223,5 +223,26 @@ fn homa_takes_no_other_packet_for_an_acknowledgement() {
         bench.wait(Dur::from_ns(100));
         bench.departures();
         assert!(acked(&mut bench), "the same with ACK");
+    }
+}
+
+/// Of four packets two are sent. Whoever says that all have come is not believed beyond these.
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_ends_nothing() {
+    for (mut nic, indices) in [(homa(&[]), vec![4]), (ndp(), vec![0, 1, 2, 3])] {
+        let sent = nic.submit(1, 0, 4 * 1024);
+        assert_eq!(sent.len(), 0, "the way out takes its time");
+        nic.wait(Dur::from_ns(100));
+        let sent = nic.departures();
+        assert_eq!(sent.len(), 2);
+        let (_, data) = sent[0];
+        for pkt_offset in indices {
+            let kind = Kind::Ack { pull: false };
+            let forged = Repr { kind, pkt_offset, src_context: 0, dst_context: 0, ..data };
+            nic.packet(1, forged, Packet { flags: Flags::CONTROL, ..Packet::EMPTY });
+        }
+        let ended = |effect: &Effect| matches!(effect, Effect::Acked(_));
+        assert!(!nic.fx.as_slice().iter().any(ended), "{:?}", nic.fx);
+        assert!(nic.fx.as_slice().iter().any(|effect| *effect == Effect::Count(Stat::Rejected)));
     }
 }

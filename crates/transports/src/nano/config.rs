@@ -116,7 +116,7 @@ const PACKETS_MAX: u16 = 64;
 pub(super) const WORD: u16 = 64;
 
 impl Config {
-    /// The NIC of the hardware experiment (nic.md, section 15.2) with `program`, and with what only
+    /// The NIC of the hardware experiment (nanotransport.md, section 15.2) with `program`, and with what only
     /// the publication and its other model have: messages are given up, and receivers forget.
     #[must_use]
     pub fn firesim(program: Program) -> Self {

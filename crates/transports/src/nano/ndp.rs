@@ -1,4 +1,4 @@
-//! The receiver's side of nano-NDP (nic.md, sections 8 and 10): every packet of data is answered,
+//! The receiver's side of nano-NDP (nanotransport.md, sections 8 and 10): every packet of data is answered,
 //! with a PULL for one more, and PULLs leave as far apart as full packets arrive.
 
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
 //! Messages under way to others: what has been delivered, what may be sent, what waits to be sent
-//! (nic.md, section 6).
+//! (nanotransport.md, section 6).
 
 mod descriptors;
 
@@ -247,7 +247,7 @@ impl Packetization {
         }
     }
 
-    /// TimeoutEvent (nic.md, section 6.3).
+    /// TimeoutEvent (nanotransport.md, section 6.3).
     fn timeout(&mut self, now: Time, slot: usize, me: HostId, config: &Config, fx: &mut Effects) {
         let Some(message) = &mut self.slots[slot] else { return };
         let progress = message.progress || message.sent_max > message.repeat_to;

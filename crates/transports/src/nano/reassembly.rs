@@ -1,4 +1,4 @@
-//! Which packets of which messages have come (nic.md, section 5), with the full key of a message,
+//! Which packets of which messages have come (nanotransport.md, section 5), with the full key of a message,
 //! and with what the prototype lacks: a timer that ends unfinished messages, and a memory of those that are
 //! over (homa_tr.md, E6; docs/nic.md, rules 16 to 18).
 //!

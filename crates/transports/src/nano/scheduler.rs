@@ -1,4 +1,4 @@
-//! The SRPT scheduler (nic.md, section 9): the message with the fewest packets left that may be
+//! The SRPT scheduler (nanotransport.md, section 9): the message with the fewest packets left that may be
 //! granted more, if it is among the first few.
 
 use std::collections::VecDeque;

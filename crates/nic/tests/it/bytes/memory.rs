@@ -1,4 +1,4 @@
-//! A sink for whole messages that writes them to the host's memory, as RDMA does (nic.md, section 2, step
+//! A sink for whole messages that writes them to the host's memory, as RDMA does (nanotransport.md, section 2, step
 //! 7; section 14): the host registers regions, a message names one and a place in it, and the host
 //! finds an entry in a completion queue.
 //!

@@ -1,5 +1,5 @@
 //! A stage between the NIC's memories and the wire, through which the payload of every packet goes: a
-//! cipher, a serializer (nic.md, section 14: "pluggable stages").
+//! cipher, a serializer (nanotransport.md, section 14: "pluggable stages").
 //!
 //! Packets are lost, trimmed, repeated and overtake one another, so a stage works on one packet at a time
 //! and knows of it only what its header says, too: its place.

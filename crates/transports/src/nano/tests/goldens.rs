@@ -1,4 +1,4 @@
-//! The goldens of the prototype's own tests (nic.md, section 15.4), and others by hand: packets go
+//! The goldens of the prototype's own tests (nanotransport.md, section 15.4), and others by hand: packets go
 //! into one NIC, what it answers is read off.
 
 use testkit::{Net, Sent, Verdict};
