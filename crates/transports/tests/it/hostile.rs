@@ -150,8 +150,9 @@ fn a_request_with_countless_free_tokens_does_not_stop_a_phost_receiver() {
     let hdr_len = header.len() as u8;
     let mut pkt = Packet { src, flags, proto, hdr_len, wire_len: 64, ..Packet::EMPTY };
     pkt.hdr[..header.len()].copy_from_slice(&header);
-    net.inject(pkt);
     let key = net.submit(HostId(2), HostId(0), 1_000_000);
+    net.run_until(Time::ZERO + Dur::from_us(50));
+    net.inject(pkt);
     net.run_until(Time::ZERO + Dur::from_ms(1_000));
     assert!(net.record(key).acked.is_some());
 }
