@@ -151,11 +151,12 @@ fn cancel(net: &mut Net, key: MsgKey) {
 }
 
 /// A run drawn from `seed` in which packets are lost, doubled and late, and trimmed and bounced
-/// where the transport takes that. Everything is delivered once, and then there is silence.
+/// where the transport takes that. Everything is delivered once, and then there is silence. Returns
+/// the digest of the run.
 ///
 /// # Panics
 /// If not.
-pub fn honest(subject: &Subject<'_>, seed: u64) {
+pub fn honest(subject: &Subject<'_>, seed: u64) -> u64 {
     println!("hostile::honest {} seed {seed}", subject.name);
     let mut dice = Dice::new(seed, 0);
     let mut net = network(subject, seed, &mut dice);
@@ -167,6 +168,7 @@ pub fn honest(subject: &Subject<'_>, seed: u64) {
     net.run_until_idle(subject.opts.patience);
     net.ledger().assert_all_done();
     assert!(!net.step(), "idle for ever");
+    net.digest()
 }
 
 /// A run drawn from `seed` in which packets are also altered and forged. `measure` runs what it is

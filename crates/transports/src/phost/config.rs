@@ -211,9 +211,12 @@ impl Config {
             FreeTokens::UpTo(n) if packets <= u64::from(n) => packets,
             FreeTokens::UpTo(_) => 0,
         };
-        most.min(packets).min(1 << 16) as u32
+        most.min(packets).min(u64::from(FREE_MAX)) as u32
     }
 }
+
+/// Free tokens of a message at most. Ours.
+pub(super) const FREE_MAX: u32 = 1 << 16;
 
 /// `times` MTU times.
 pub(super) fn scaled(mtu_time: Dur, times: f64) -> Dur {

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, Time};
 use wire::phost::{Kind, Repr};
 
-use super::config::{Config, scaled};
+use super::config::{Config, FREE_MAX, scaled};
 use super::{Control, Outbox};
 use crate::connections::{OPEN_MAX, OpenCounts};
 use crate::ndp::paths::ControlPaths;
@@ -121,6 +121,8 @@ impl Receiver {
             out.push(Control { to: key.src, path, header });
             return;
         }
+        // More than a sender gives itself would keep the link waiting for ever.
+        let free = free.min(FREE_MAX);
         let Some(at) = self.find(cx, config, key, size) else { return };
         let Some(conn) = self.conns.get_mut(at) else { return };
         conn.heard = cx.now;

@@ -99,7 +99,7 @@ impl FastRetransmits {
         match kind {
             Retransmission::Timeout => fx.count(Stat::SpuriousTimeout),
             Retransmission::FastRetransmit => {
-                fx.count_received(Stat::SpuriousFastRetransmit, segment.msg)
+                fx.count_received(Stat::SpuriousFastRetransmit, segment.msg);
             }
             Retransmission::No if self.forget(segment) => {
                 fx.count_received(Stat::SpuriousFastRetransmit, segment.msg);

@@ -4,9 +4,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use endpoint::{Cx, Draw, Effects, Endpoint, Flags, MsgId, NetView, Packet, Purpose, Span, Stat};
-use testkit::Star;
 use testkit::hostile::{self, Subject};
-use trimline_transports::{ndp, tcp};
+use testkit::{Link, Net, Star};
+use trimline_transports::{ndp, phost, tcp};
 use units::{Dur, HostId, Rate, Time};
 
 use crate::subjects;
@@ -41,7 +41,10 @@ fn growth(run: &mut dyn FnMut()) -> u64 {
 
 #[test]
 fn honest_networks_deliver_everything_once() {
-    try_all(hostile::honest);
+    try_all(|subject, seed| {
+        let digest = hostile::honest(subject, seed);
+        println!("digest {} {seed} {digest:016x}", subject.name);
+    });
 }
 
 #[test]
@@ -130,4 +133,26 @@ fn a_flood_of_segments_opens_a_bounded_number_of_connections() {
     let (held, rejected) = flooded(host, 100_000, segment);
     assert_eq!(rejected, 100_000 - (1 << 16), "65536 of one peer");
     assert!(held < 64 << 20, "{held} bytes");
+}
+
+/// A receiver gives no tokens while it waits for what comes on free ones: an hour, for one REQ.
+#[test]
+fn a_request_with_countless_free_tokens_does_not_stop_a_phost_receiver() {
+    let config = phost::Config::ndp_paper(1000);
+    let make = || Box::new(phost::PHost::new(config).unwrap()) as Box<dyn Endpoint>;
+    let (rate, delay) = (Rate(10_000_000_000), Dur::from_us(2));
+    let link = Link { rate, delay, mtu: 1064, paths: 1, hashed: false };
+    let mut net = Net::new(1, link, vec![make(), make(), make()]);
+    net.tamper(false, |_| {});
+    let kind = wire::phost::Kind::Req { size: 1, free: u32::MAX };
+    let header = wire::phost::Repr { message: 7, kind }.to_bytes();
+    let (src, flags, proto) = (HostId(1), Flags::CONTROL, wire::phost::PROTO);
+    let hdr_len = header.len() as u8;
+    let mut pkt = Packet { src, flags, proto, hdr_len, wire_len: 64, ..Packet::EMPTY };
+    pkt.hdr[..header.len()].copy_from_slice(&header);
+    let key = net.submit(HostId(2), HostId(0), 1_000_000);
+    net.run_until(Time::ZERO + Dur::from_us(50));
+    net.inject(pkt);
+    net.run_until(Time::ZERO + Dur::from_ms(1_000));
+    assert!(net.record(key).acked.is_some());
 }
