@@ -48,8 +48,15 @@ pub(crate) fn say_where(results: &StudyResults, dir: &Path) -> Ended {
     say(format_args!("report:  {}", dir.join("report.html").display()))
 }
 
-/// An interval of few seeds is wide for that reason alone: say so.
+/// An interval of few seeds may be wide for that reason alone: say so.
 pub(crate) fn say_few_seeds(results: &StudyResults) {
+    let rows = results.rows().filter_map(|row| Some((row.result.measured?, row.interval?)));
+    let curves = results.figures.iter().flat_map(|figure| &figure.curves);
+    let points = curves.flat_map(|curve| &curve.measured);
+    let points = points.filter_map(|point| Some((point.y, point.interval?)));
+    if !rows.chain(points).any(is_wide) {
+        return;
+    }
     let mut seeds: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     for figure in &results.figures {
         for run in &figure.runs {
@@ -62,6 +69,11 @@ pub(crate) fn say_few_seeds(results: &StudyResults) {
              {times} standard errors (with 10 it would be 2.3), so add seeds"
         ));
     }
+}
+
+/// Whether half the interval is more than a quarter of the value.
+fn is_wide((value, half): (f64, f64)) -> bool {
+    half > value.abs() / 4.0
 }
 
 /// The fewest seeds of a run that has several, if they are few, and by Student's t of how many
@@ -192,7 +204,7 @@ const fn verdict(verdict: Verdict) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::few_seeds;
+    use super::{few_seeds, is_wide};
 
     #[test]
     fn two_seeds_are_few_and_one_has_no_interval() {
@@ -200,5 +212,7 @@ mod tests {
         assert_eq!(few_seeds([3, 5].into_iter()), Some((3, 4.3)));
         assert_eq!(few_seeds([1, 1].into_iter()), None);
         assert_eq!(few_seeds([4].into_iter()), None);
+        assert!(is_wide((17.0, 41.1)) && is_wide((-1.0, 0.3)));
+        assert!(!is_wide((17.0, 4.1)) && !is_wide((0.0, 0.0)));
     }
 }

@@ -134,3 +134,41 @@ impl Observer for Recorder {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use units::{HostId, MsgId};
+
+    use super::*;
+
+    fn message(id: u64, failed: Option<Why>) -> MessageRecord {
+        MessageRecord {
+            key: MsgKey { src: HostId(3), id: MsgId(id) },
+            dst: HostId(1),
+            len: 10,
+            tag: 0,
+            submitted: Time(5),
+            deadline: Dur::MAX,
+            delivered: None,
+            acked: None,
+            failed,
+            ideal: Dur(1),
+            placed: 0,
+            placed_in_window: 0,
+        }
+    }
+
+    #[test]
+    fn rows_are_kept_in_pieces_and_come_out_in_order() {
+        let mut recorder = Recorder::new(Time::ZERO, None);
+        let last = PIECE as u64 + 9;
+        for id in (0..=last).rev() {
+            recorder.message(&message(id, (id == 7).then_some(Why::Refused)));
+        }
+        assert_eq!(recorder.pieces.len(), 2);
+        assert!(recorder.pieces.iter().all(|piece| piece.capacity() <= PIECE), "none grows on");
+        let rows = recorder.counted(&[]).rows;
+        assert!(rows.iter().map(|row| row.msg).eq(0..=last));
+        assert_eq!((rows[7].failed, rows[8].failed), (Some(Failure::Refused), None));
+    }
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use assert_cmd::Command;
 use serde_json::Value;
 
-/// Bursts into one host, whose link is dead for long enough that senders give up; swarm 974 made small.
+/// Bursts into one host, whose link is dead for so long that senders give up.
 const GIVEN_UP: &str = r#"
 name = "given up"
 seed = 1
@@ -18,13 +18,17 @@ hosts = 4
 link_rate = "10Gbps"
 link_delay = "1us"
 [transport]
-kind = "tcp"
-preset = "linux-datacenter"
+kind = "swift"
+preset = "paper"
+payload = "1000B"
+class = 0
+ack_class = 0
 [queue]
 kind = "drop-tail"
 capacity = "64 packets"
 [routing]
-mode = "ecmp"
+mode = "random"
+reroute_after = "0"
 [[traffic]]
 name = "lost"
 kind = "incast"
