@@ -282,6 +282,11 @@ impl<'d> Reader<'d> {
         self.table.contains_key(key)
     }
 
+    /// The value of `key` as it is written, without asking for it: it stays unknown if nobody does.
+    pub(crate) fn peek(&self, key: &str) -> Option<&'d Value> {
+        self.table.get(key).map(|(_, node)| &node.value)
+    }
+
     /// Whether `key` was written in a `--set` option.
     pub(crate) fn is_set_by_option(&self, key: &str) -> bool {
         self.table.get(key).is_some_and(|(_, node)| node.at.source.name == "--set")
