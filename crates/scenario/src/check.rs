@@ -1,5 +1,5 @@
-//! What a scenario will do and what looks wrong in it, worked out before it runs. The warnings after a
-//! run are in `warnings`.
+//! What a scenario will do and what looks wrong in it, worked out before it runs. The warnings
+//! after a run are in `warnings`.
 
 pub(crate) mod demand;
 mod rules;
@@ -52,8 +52,8 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
-/// Bytes of memory: of a program without a fabric, a host with its endpoint, a link with its port, a
-/// packet under way, a message.
+/// Bytes of memory: of a program without a fabric, a host with its endpoint, a link with its port,
+/// a packet under way, a message.
 const BASE: f64 = 20e6;
 const OF_HOST: f64 = 5_000.0;
 const OF_LINK: f64 = 600.0;
@@ -67,7 +67,8 @@ const HOP_FAR: f64 = 0.4e-6;
 /// From so many hosts on, it is not.
 const FAR: f64 = 4_000.0;
 
-/// From here on a run is large: somebody who started it by mistake would wait, or run out of memory.
+/// From here on a run is large: somebody who started it by mistake would wait, or run out of
+/// memory.
 const LARGE: Estimate = Estimate { memory: 1e9, seconds: 60.0 };
 
 impl Estimate {

@@ -491,7 +491,7 @@ fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>,
     }
     let (sources, destinations) =
         (hosts(table, "sources", context)?, hosts(table, "destinations", context)?);
-    farthest(&sources, destinations, context.topology).map_err(|(source, longest)| {
+    farthest(&sources, &destinations, context.topology).map_err(|(source, longest)| {
         let message = format!("{source} has no destination {longest} links away");
         let error = table.error("longest_path", message, "here");
         error.hint("add destinations, or leave that host out of `sources`")
@@ -503,14 +503,14 @@ fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>,
 /// their racks alone, so that racks are compared, not hosts.
 fn farthest(
     sources: &[HostId],
-    destinations: Vec<HostId>,
+    destinations: &[HostId],
     topology: &Topology,
 ) -> Result<Vec<Sender>, (HostId, u32)> {
     /// Hosts of one rack are joined by its switch.
     const IN_RACK: u32 = 2;
     let longest = topology.longest_path();
     let mut racks: Vec<Option<HostId>> = vec![None; topology.racks() as usize];
-    for &host in &destinations {
+    for &host in destinations {
         racks[topology.rack(host) as usize].get_or_insert(host);
     }
     let far = |source: HostId, (rack, host): (u32, &Option<HostId>)| match *host {
@@ -828,7 +828,7 @@ mod tests {
         for topology in shapes.map(Result::unwrap) {
             let hosts: Vec<HostId> = (0..topology.hosts()).map(HostId).collect();
             let some: Vec<HostId> = hosts.iter().copied().filter(|host| host.0 % 3 != 1).collect();
-            let found = farthest(&hosts, some.clone(), &topology);
+            let found = farthest(&hosts, &some, &topology);
             let far = |src| {
                 let longest = topology.longest_path();
                 let far = |&&dst: &&HostId| dst != src && topology.hops(src, dst) == longest;

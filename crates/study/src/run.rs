@@ -145,8 +145,8 @@ impl Run {
         self.sets.iter().chain(shorter).map(fill).collect()
     }
 
-    /// The scenario at `point` with `seed`. An error in an edit is shown where the edit stands in the
-    /// figure.
+    /// The scenario at `point` with `seed`. An error in an edit is shown where the edit stands in
+    /// the figure.
     pub(crate) fn scenario(
         &self,
         point: &Point,
@@ -263,8 +263,8 @@ fn sweep(table: &mut Reader<'_>, key: &'static str) -> Result<(Vec<Axis>, Vec<Ed
     Ok((axes, sets))
 }
 
-/// The most runs of a sweep. Each takes about a kilobyte before it begins and a hundredth of a second
-/// when it runs, so that more would hardly end.
+/// The most runs of a sweep. Each takes about a kilobyte before it begins and a hundredth of a
+/// second when it runs, so that more would hardly end.
 const RUNS_MAX: u64 = 100_000;
 
 /// Check that the sweep over `axes`, which stand at `at`, is one that can be run.

@@ -89,8 +89,8 @@ impl Load {
         }
     }
 
-    /// From each of `senders`, `amount` in all, to every host of `list` but itself the same. In a time
-    /// that grows with their number, not with that of pairs.
+    /// From each of `senders`, `amount` in all, to every host of `list` but itself the same. In a
+    /// time that grows with their number, not with that of pairs.
     fn among(&mut self, topology: &Topology, senders: &[HostId], list: &[HostId], amount: f64) {
         if let [only] = list {
             let others = senders.iter().filter(|sender| *sender != only);
@@ -224,8 +224,8 @@ impl Demand {
         demand
     }
 
-    /// When messages that are listed should be through: four times as long after the last start as what
-    /// they have to cross takes for them.
+    /// When messages that are listed should be through: four times as long after the last start as
+    /// what they have to cross takes for them.
     pub(crate) fn time_needed(&self, topology: &Topology) -> Time {
         let least = self.bytes.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());
         // Far above any run, and far from overflow.

@@ -1,5 +1,5 @@
-//! What looks wrong in a scenario before it runs: choices that have no effect. One function for each
-//! rule; they ask for properties of transports and queues, not for their names.
+//! What looks wrong in a scenario before it runs: choices that have no effect. One function for
+//! each rule; they ask for properties of transports and queues, not for their names.
 
 use queues::{MarksFrom, QueueSpec};
 use units::{Dur, Time};
@@ -88,8 +88,8 @@ fn marks_needed(view: &View<'_>) -> Vec<Diagnostic> {
     let deaf =
         |(_, t): &(_, &Transport)| t.signals.marks == Need::Needs && !marks(view.queue, &t.classes);
     let warn = |(table, _): (&Reader<'_>, _)| {
-        let message = "this transport's congestion control acts on ECN marks, and no queue marks its \
-                       packets: it is without effect";
+        let message = "this transport's congestion control acts on ECN marks, and no queue marks \
+                       its packets: it is without effect";
         let hint = format!("{}, or take another rule", how_to_mark(view.queue));
         at(table, &["rule", "kind"], message, "never sees a mark").hint(hint)
     };
@@ -149,8 +149,8 @@ fn trims_needed(view: &View<'_>) -> Vec<Diagnostic> {
     let deaf =
         |(_, t): &(_, &Transport)| t.signals.trims == Need::Needs && !trims(view.queue, &t.classes);
     let warn = |(table, _): (&Reader<'_>, _)| {
-        let message = "this transport learns of losses from trimmed headers, and these queues never \
-                       trim: it is left with its timeouts";
+        let message = "this transport learns of losses from trimmed headers, and these queues \
+                       never trim: it is left with its timeouts";
         let hint = "`kind = \"ndp\"` in [queue], or `kind = \"priority\"` with `full = \"trim\"`";
         at(table, &["kind"], message, "never sees a trimmed header").hint(hint)
     };

@@ -30,8 +30,8 @@ struct Hotspots {
 }
 
 impl Hotspots {
-    /// As [`Destinations::pick`]. A sender that finds nobody but itself where the draw says sends to
-    /// the rest.
+    /// As [`Destinations::pick`]. A sender that finds nobody but itself where the draw says sends
+    /// to the rest.
     fn pick(&self, me: HostId, draw: Draw, purpose: Purpose, n: u64) -> Option<HostId> {
         let hot = draw.unit(HOT, n) < self.share;
         let (to, else_to) =
@@ -56,16 +56,16 @@ impl Destinations {
         Self(Kind::Among(list.into()))
     }
 
-    /// The share `share` of all messages to `hotspots`, the others to `others`; uniformly in each of
-    /// the two lists, and nobody to itself.
+    /// The share `share` of all messages to `hotspots`, the others to `others`; uniformly in each
+    /// of the two lists, and nobody to itself.
     #[must_use]
     pub fn with_hotspots(hotspots: Vec<HostId>, share: f64, others: Vec<HostId>) -> Self {
         let (hotspots, others) = (Self::among(hotspots), Self::among(others));
         Self(Kind::Hotspots(Arc::new(Hotspots { hotspots, share, others })))
     }
 
-    /// Groups of hosts, each ascending and with its share of the messages. Within a group all hosts but
-    /// the sender are equally likely.
+    /// Groups of hosts, each ascending and with its share of the messages. Within a group all hosts
+    /// but the sender are equally likely.
     #[must_use]
     pub fn groups(&self) -> Vec<(Vec<HostId>, f64)> {
         match &self.0 {
