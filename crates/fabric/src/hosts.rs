@@ -535,7 +535,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 self.rtts.push(RttRecord { at: net.core().now(), key, rtt });
             }
             Effect::RttReceived(key, rtt) => {
-                self.rtts.push(RttRecord { at: net.core().now(), key, rtt })
+                self.rtts.push(RttRecord { at: net.core().now(), key, rtt });
             }
             Effect::Delivered(key) => {
                 let host = &mut self.hosts[h as usize];
@@ -616,7 +616,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 } else {
                     self.submitted = true;
                     host.enter(&view, net.core().now(), &mut self.fx, |ep, cx| {
-                        ep.on_cancel(cx, id)
+                        ep.on_cancel(cx, id);
                     });
                 }
             }

@@ -585,7 +585,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         }
     }
 
-    /// Forget the latest events of ports.
+    /// The ports, which note their latest event in the open slot.
     pub(crate) fn ports_mut(&mut self) -> &mut [Port] {
         self.links.ports_mut()
     }

@@ -453,17 +453,15 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
     /// Report what is still open, and hold it against what hosts have received.
     fn close_messages(&mut self) {
         let (partitioning, loops) = (&self.world.partitioning, &mut self.loops);
-        let drained = self.messages.drain(|host, key| {
+        let (records, wrong) = self.messages.drain(|host, key| {
             let owner = &mut loops[partitioning.host_owner(host) as usize];
             owner.part_mut().hosts_mut().take_placed(host, key)
         });
-        match drained {
-            Ok(records) => {
-                for record in &records {
-                    self.observer.iter_mut().for_each(|observer| observer.message(record));
-                }
-            }
-            Err((key, what)) => self.violate(Some(key), what),
+        for record in &records {
+            self.observer.iter_mut().for_each(|observer| observer.message(record));
+        }
+        if let Some((key, what)) = wrong {
+            self.violate(Some(key), what);
         }
         let leftover = self.parts().find_map(|part| part.hosts().leftover());
         if let Some(key) = leftover {

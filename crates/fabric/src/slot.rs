@@ -183,7 +183,7 @@ mod tests {
         for _ in 0..20 {
             ahead.clear(6, &mut ports);
             let to = [5, 2, 5, Onward::UNKNOWN.0, 5, 7].map(Onward);
-            ahead.leads.extend(to.map(|to| Lead::new(to)));
+            ahead.leads.extend(to.map(Lead::new));
             ahead.link(&mut ports);
             let many: Vec<bool> = ahead.leads.iter().map(|to| to.to.is_shared()).collect();
             assert_eq!(many, [true, false, true, false, true, false]);
