@@ -1,5 +1,5 @@
 //! Scenario files: read, checked, resolved, run, evaluated. The one place that knows transports
-//! and the fabric, and the one registry of both.
+//! and the fabric.
 //!
 //! [`Scenario`] is an experiment as data. [`run()`] runs one and writes its result files;
 //! [`evaluate`] leaves them in memory, [`simulate`] only runs it, [`observe`] watches it. [`list`]
@@ -23,6 +23,7 @@ mod files;
 mod host;
 mod key;
 mod life;
+pub mod list;
 mod lossless;
 mod measure;
 mod mux;
@@ -50,16 +51,15 @@ pub use document::{At, Document, Node, Table, Value};
 pub use error::Error;
 pub use fabric::Progress;
 pub use files::read_text;
+pub use key::Section;
 pub use measure::Measure;
 pub use p4::{CheckedProgram, Entries, check_program};
 pub use packet_latency::Latencies;
-pub use key::Section;
 pub use reader::Reader;
-pub use value::{Form, Refused, ScenarioValue};
-pub use registry::list;
 pub use results::Results;
 pub use run::{
     ENGINE_VERSION, OnProgress, Options, Simulated, evaluate, observe, run, simulate, unwritable,
 };
 pub use scenario::Scenario;
 pub use trace::Trace;
+pub use value::{Form, Refused, ScenarioValue};

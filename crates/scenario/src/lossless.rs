@@ -11,8 +11,8 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::queue::{MARK_AT, longest, ramp};
 use crate::reader::Reader;
-use crate::value::{Form, Refused, ScenarioValue};
 use crate::transport::Transport;
+use crate::value::{Form, Refused, ScenarioValue};
 
 /// Published memories (dcqcn_pfc_hpcc_swift.md, section 2).
 fn presets() -> [(&'static str, MemorySpec); 3] {
@@ -325,13 +325,24 @@ struct Weights(Option<[u32; 8]>);
 
 impl ScenarioValue for Weights {
     fn form() -> Form {
-        Form { json: vec!["string", "array"], ..Form::new("`\"strict\"` or list of 8 integers", "\"strict\"` or `[1, 1, 1, 1, 1, 1, 1, 8]", "") }
+        Form {
+            json: vec!["string", "array"],
+            ..Form::new(
+                "`\"strict\"` or list of 8 integers",
+                "\"strict\"` or `[1, 1, 1, 1, 1, 1, 1, 8]",
+                "",
+            )
+        }
     }
     fn read(value: &Value) -> Result<Self, Refused> {
         match value {
             Value::Text(text) if text == "strict" => return Ok(Self(None)),
             Value::Array(_) => {}
-            other => return Err(format!("\"strict\" or weights are wanted, not {}", other.kind()).into()),
+            other => {
+                return Err(
+                    format!("\"strict\" or weights are wanted, not {}", other.kind()).into()
+                );
+            }
         }
         let weights = Vec::<u8>::read(value)?;
         if weights.contains(&0) {

@@ -200,7 +200,10 @@ impl<'d> Reader<'d> {
             }
         };
         let needs_preset = |info: &&Info| info.source != Source::Written;
-        if !presets.is_empty() && !self.has("preset") && missing.iter().copied().any(|i| needs_preset(&i)) {
+        if !presets.is_empty()
+            && !self.has("preset")
+            && missing.iter().copied().any(|i| needs_preset(&i))
+        {
             hint += &format!(", but published values: `preset` names {}", presets.join(", "));
         }
         Err(self.at.error(message, "in this table").hint(hint + &self.replace_whole()))

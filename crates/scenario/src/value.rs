@@ -94,7 +94,11 @@ pub(crate) fn read_in<K: ScenarioValue + PartialOrd + Display>(
     range: &RangeInclusive<K>,
 ) -> Result<K, Refused> {
     let read = K::read(value)?;
-    if range.contains(&read) { Ok(read) } else { Err(Refused::Range(read.to_string(), words(range))) }
+    if range.contains(&read) {
+        Ok(read)
+    } else {
+        Err(Refused::Range(read.to_string(), words(range)))
+    }
 }
 
 /// A range as the reference writes it.
@@ -103,10 +107,7 @@ pub(crate) fn words<K: Display>(range: &RangeInclusive<K>) -> String {
 }
 
 /// The one of `all` that `value` names.
-pub(crate) fn read_word<T: Copy>(
-    value: &Value,
-    all: &[(&'static str, T)],
-) -> Result<T, Refused> {
+pub(crate) fn read_word<T: Copy>(value: &Value, all: &[(&'static str, T)]) -> Result<T, Refused> {
     let word = String::read(value)?;
     let known = || all.iter().map(|(word, _)| *word).collect();
     let found = all.iter().find(|(known, _)| *known == word);
@@ -119,7 +120,8 @@ pub(crate) fn show_word<T: PartialEq>(value: &T, all: &[(&'static str, T)]) -> t
     toml::Value::String(word.to_owned())
 }
 
-/// Makes a type one whose values are words: `choices!(Discipline, "fair" => Discipline::Fair, ...)`.
+/// Makes a type one whose values are words: `choices!(Discipline, "fair" => Discipline::Fair,
+/// ...)`.
 macro_rules! choices {
     ($type:ty, $($word:literal => $value:expr),+ $(,)?) => {
         impl $crate::value::ScenarioValue for $type {

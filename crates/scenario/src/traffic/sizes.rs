@@ -64,7 +64,9 @@ impl ScenarioValue for Size {
             Value::Text(text) if text == "unbounded" => Ok(Self(None)),
             _ => match Bytes::read(value)? {
                 Bytes(0) => Err("a message needs at least one byte".to_owned().into()),
-                Bytes(n) if n > SIZE_MAX => Err(format!("{n} bytes is more than {SIZE_MAX}").into()),
+                Bytes(n) if n > SIZE_MAX => {
+                    Err(format!("{n} bytes is more than {SIZE_MAX}").into())
+                }
                 Bytes(n) => Ok(Self(Some(n))),
             },
         }

@@ -28,47 +28,79 @@ const MODELS: &[(&str, Program, &str, &[&str])] = &[
 
 // Of every program with a model.
 keys! { MODEL: Config {
-    rtt_packets: u16, "packets of a message that leave before anything is heard" .range("1 to 32768");
-    tx_messages: u16, "messages under way from a host; more wait" .range("a power of two, to 1024");
-    rx_messages: u16, "messages under way to a host; packets of others are refused" .range("1 to 1024");
-    timeout: Dur, "a message that is not complete so long after its beginning, or after its last timeout, repeats what is not acknowledged"
-        .range("1 ps to 1 s");
-    max_timeouts: Or<Unlimited, u32>, "a message fails at this timeout in a row without progress" .range("at least 1").was("timeouts_max");
-    ingress_timeouts: u32, "a receiver ends a message silent for so many timeouts, and from then on refuses it if packets of it had come"
-        .range("1 to 10^6");
-    pull_cycles (get |c| (c.program == Program::Ndp).then_some(c.pull_cycles), set |c, v| c.pull_cycles = v): u32, "cycles of 3.2 GHz from one PULL to the next: 140 is a full packet at 200 Gb/s; the prototype has 122"
-        .range("1 to 2^20").only("`program = \"ndp\"`");
-    overcommitment (get |c| (c.program != Program::Ndp).then_some(c.overcommitment), set |c, v| c.overcommitment = v): u8, "messages that are granted at a time"
-        .range("1 to 7").only("`program = \"homa\"` or `\"homa-tr\"`");
-    strict_paper (get |c| (c.program != Program::Ndp).then_some(c.strict_paper), set |c, v| c.strict_paper = v): bool, "the program without the repairs E2 and E9 of docs/nanotransport.md (its constant `STRICT_PAPER`): what is trimmed after its message has been granted whole waits for the timeout, and duplicates of a message under way are not answered. With `probe = false` it is as published, but for E1, E4 and E6"
-        .only("`program = \"homa\"` or `\"homa-tr\"`");
-    probe: bool, "a timeout that finds nothing to repeat sends one packet beyond the credit: a GRANT or PULL may have been lost";
-    count_chops (get |c| (c.program == Program::HomaTr).then_some(c.count_chops), set |c, v| c.count_chops = v): bool, "a trimmed packet makes room for another (the constant `COUNT_CHOPS`), and so does its repetition: the window of its message grows by one for each"
-        .only("`program = \"homa-tr\"`");
-    ingress_cycles: u32, "cycles of 3.2 GHz from a packet's last bit to what it causes" .range("1 to 2^20");
-    egress_cycles: u32, "and from there to the first bit on the wire" .range("0 to 2^20");
+    rtt_packets: u16,
+        "packets of a message that leave before anything is heard".range("1 to 32768");
+    tx_messages: u16, "messages under way from a host; more wait".range("a power of two, to 1024");
+    rx_messages: u16,
+        "messages under way to a host; packets of others are refused".range("1 to 1024");
+    timeout: Dur,
+        "a message that is not complete so long after its beginning, or after its last timeout, \
+         repeats what is not acknowledged".range("1 ps to 1 s");
+    max_timeouts: Or<Unlimited, u32>,
+        "a message fails at this timeout in a row without progress"
+            .range("at least 1").was("timeouts_max");
+    ingress_timeouts: u32,
+        "a receiver ends a message silent for so many timeouts, and from then on refuses it if \
+         packets of it had come".range("1 to 10^6");
+    pull_cycles (get |c| (c.program == Program::Ndp).then_some(c.pull_cycles), set |c, v|
+        c.pull_cycles = v): u32,
+        "cycles of 3.2 GHz from one PULL to the next: 140 is a full packet at 200 Gb/s; the \
+         prototype has 122".range("1 to 2^20").only("`program = \"ndp\"`");
+    overcommitment (get |c| (c.program != Program::Ndp).then_some(c.overcommitment), set |c, v|
+        c.overcommitment = v): u8,
+        "messages that are granted at a time"
+            .range("1 to 7").only("`program = \"homa\"` or `\"homa-tr\"`");
+    strict_paper (get |c| (c.program != Program::Ndp).then_some(c.strict_paper), set |c, v|
+        c.strict_paper = v): bool,
+        "the program without the repairs E2 and E9 of docs/nanotransport.md (its constant \
+         `STRICT_PAPER`): what is trimmed after its message has been granted whole waits for the \
+         timeout, and duplicates of a message under way are not answered. With `probe = false` \
+         it is as published, but for E1, E4 and E6".only("`program = \"homa\"` or `\"homa-tr\"`");
+    probe: bool,
+        "a timeout that finds nothing to repeat sends one packet beyond the credit: a GRANT or \
+         PULL may have been lost";
+    count_chops (get |c| (c.program == Program::HomaTr).then_some(c.count_chops), set |c, v|
+        c.count_chops = v): bool,
+        "a trimmed packet makes room for another (the constant `COUNT_CHOPS`), and so does its \
+         repetition: the window of its message grows by one for each"
+            .only("`program = \"homa-tr\"`");
+    ingress_cycles: u32,
+        "cycles of 3.2 GHz from a packet's last bit to what it causes".range("1 to 2^20");
+    egress_cycles: u32, "and from there to the first bit on the wire".range("0 to 2^20");
 }}
 
 // Of a program in a file.
 keys! { PROGRAM: Programmed {
-    protocol (get |p| Some(p.protocol.clone()), set |p, v| p.protocol = v): Protocols, "the IP protocol that messages are sent with: 155 for `ndp.p4`, 154 for `homa.p4`; refused if the program does not write it into their packets. A program of several: `{ ndp = 155, homa = 154 }`, and each `[[traffic]]` says which by `transport = \"ndp\"`"
-        .range("0 to 255").written();
-    priorities (nic.priorities): u8, "how many types of service the program uses, from 0: type t is traffic class 7 - t, and what is beyond counts as the last. 1 for `ndp.p4`, 4 for `homa.p4`, 2 for `hpcc.p4`, `swift.p4`, `dcqcn.p4`"
-        .range("1 to 8").written();
-    rtt_packets (nic.rtt_packets): u16, "as above" .range("at least 1");
-    tx_messages (nic.tx_messages): u16, "as above" .range("a power of two, to 4096");
-    rx_messages (nic.rx_messages): u16, "as above" .range("a power of two, to 4096");
-    timeout (nic.timeout): Dur, "as above" .range("above 0");
-    max_timeouts (nic.max_timeouts): Or<Unlimited, u32>, "as above" .was("timeouts_max");
-    ingress_timeouts (nic.ingress_timeouts): u32, "as above" .range("at least 1");
+    protocol (get |p| Some(p.protocol.clone()), set |p, v| p.protocol = v): Protocols,
+        "the IP protocol that messages are sent with: 155 for `ndp.p4`, 154 for `homa.p4`; \
+         refused if the program does not write it into their packets. A program of several: `{ \
+         ndp = 155, homa = 154 }`, and each `[[traffic]]` says which by `transport = \"ndp\"`"
+            .range("0 to 255").written();
+    priorities (nic.priorities): u8,
+        "how many types of service the program uses, from 0: type t is traffic class 7 - t, and \
+         what is beyond counts as the last. 1 for `ndp.p4`, 4 for `homa.p4`, 2 for `hpcc.p4`, \
+         `swift.p4`, `dcqcn.p4`".range("1 to 8").written();
+    rtt_packets (nic.rtt_packets): u16, "as above".range("at least 1");
+    tx_messages (nic.tx_messages): u16, "as above".range("a power of two, to 4096");
+    rx_messages (nic.rx_messages): u16, "as above".range("a power of two, to 4096");
+    timeout (nic.timeout): Dur, "as above".range("above 0");
+    max_timeouts (nic.max_timeouts): Or<Unlimited, u32>, "as above".was("timeouts_max");
+    ingress_timeouts (nic.ingress_timeouts): u32, "as above".range("at least 1");
     probe (nic.probe): bool, "as above";
-    pull_cycles (nic.pull_cycles): u32, "as above" .range("at least 1");
-    max_pulls (nic.max_pulls): u32, "PULLs that wait for the pacer; others are lost" .was("pulls_max");
-    remember (nic.remember): u32, "completed messages whose duplicates a receiver knows, and as many messages that it ended with packets in them and refuses";
-    ingress_cycles (nic.ingress_cycles): u32, "as above" .range("at least 1");
+    pull_cycles (nic.pull_cycles): u32, "as above".range("at least 1");
+    max_pulls (nic.max_pulls): u32,
+        "PULLs that wait for the pacer; others are lost".was("pulls_max");
+    remember (nic.remember): u32,
+        "completed messages whose duplicates a receiver knows, and as many messages that it \
+         ended with packets in them and refuses";
+    ingress_cycles (nic.ingress_cycles): u32, "as above".range("at least 1");
     egress_cycles (nic.egress_cycles): u32, "as above";
-    telemetry: bool, "switches write in-band telemetry into packets whose type of service asks for it, as they do for `rule = \"hpcc\"`" .default("");
-    overhead: Size16 [Size16(64)..=PART_MAX], "headers of a packet: what the program writes. `\"98B\"` for `hpcc.p4`. The ideal completion time needs it" .default("");
+    telemetry: bool,
+        "switches write in-band telemetry into packets whose type of service asks for it, as \
+         they do for `rule = \"hpcc\"`".default("");
+    overhead: Size16 [Size16(64)..=PART_MAX],
+        "headers of a packet: what the program writes. `\"98B\"` for `hpcc.p4`. The ideal \
+         completion time needs it".default("");
 }}
 
 /// What the keys of a program in a file say.
@@ -148,7 +180,8 @@ fn model(
         let set = |name: &&str| ((*name).to_owned(), 1);
         let mut constants: Vec<(String, i128)> = constants.iter().map(set).collect();
         if program != Program::Ndp {
-            let chosen = [("STRICT_PAPER", config.strict_paper), ("COUNT_CHOPS", config.count_chops)];
+            let chosen =
+                [("STRICT_PAPER", config.strict_paper), ("COUNT_CHOPS", config.count_chops)];
             constants.extend(chosen.iter().filter(|(_, on)| *on).map(|(name, _)| set(name)));
             if config.overcommitment != 3 {
                 constants.push(("OVERCOMMITMENT".to_owned(), config.overcommitment.into()));

@@ -149,9 +149,8 @@ fn transports(kind: &str, constants: Constants, backend: &str, keys: &str) -> [S
         "backend = \"{backend}\"\nprogram = \"../../p4/{file}\"\nconstants = {{ {constants} }}\nprotocol = \
          {protocol}\npriorities = {priorities}\n"
     );
-    [format!("program = \"{kind}\"\n{native}"), p4].map(|own| {
-        format!("[transport]\nkind = \"nic\"\npreset = \"firesim\"\n{own}{keys}")
-    })
+    [format!("program = \"{kind}\"\n{native}"), p4]
+        .map(|own| format!("[transport]\nkind = \"nic\"\npreset = \"firesim\"\n{own}{keys}"))
 }
 
 /// The study's own scenarios, with either buffer and both back ends.

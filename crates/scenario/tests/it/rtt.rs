@@ -60,8 +60,7 @@ fn each_table_has_its_own_samples() {
 /// READ: the samples are the reader's, of the messages that it reads.
 #[test]
 fn readers_have_samples_of_what_they_read() {
-    let timely =
-        r#"transport={ kind = "rdma", rule = "timely", preset = "paper", payload = "1000B", operation = "read" }"#;
+    let timely = r#"transport={ kind = "rdma", rule = "timely", preset = "paper", payload = "1000B", operation = "read" }"#;
     let one = run(&[timely], 1);
     let [crowd, alone] = ["crowd", "alone"].map(|name| one.summary.traffic[name].rtt_us);
     assert!(alone.min.unwrap() > 12.0 && crowd.mean.unwrap() > alone.mean.unwrap());

@@ -78,7 +78,8 @@ fn rules(scenario: &Scenario) -> Rules {
     let whole = !table.contains_key("fault") && topology.links().iter().all(|link| link.up);
     let permuted = value(table, "routing", "mode").as_str() == Some("permute") && whole;
     let fair = value(table, "transport", "discipline").as_str() == Some("fair");
-    let unlimited = number("max_rx_messages").min(number("time_wait_entries")) == u64::from(u32::MAX);
+    let unlimited =
+        number("max_rx_messages").min(number("time_wait_entries")) == u64::from(u32::MAX);
     Rules {
         initial_window: number("initial_window"),
         timeout_min: Dur(time("rto_min").0 / 100 * keep)
