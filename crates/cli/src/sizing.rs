@@ -160,7 +160,7 @@ fn print(sizing: &Sizing) -> Ended {
     }
     say(right(table))?;
     say(compared(chosen, single))?;
-    say("For a scenario, in and below [transport] with kind = \"p4\":\n")?;
+    say("For a scenario, in and below [transport] with kind = \"nic\":\n")?;
     say(keys(chosen))
 }
 
@@ -187,7 +187,7 @@ fn compared(chosen: &Plan, single: &Plan) -> String {
     right(table)
 }
 
-/// The keys of `kind = "p4"` that make a NIC so.
+/// The keys of `kind = "nic"` that make a NIC so.
 fn keys(plan: &Plan) -> String {
     let ids = plan.messages;
     let mut text = format!("tx_messages = {ids}\nrx_messages = {ids}\n");

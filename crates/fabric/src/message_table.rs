@@ -306,7 +306,7 @@ mod tests {
         assert!(messages.fail(KEY, Why::TimedOut).is_ok());
         assert!(messages.fail(KEY, Why::Refused).is_ok());
         assert_eq!((messages.open, messages.awaited, messages.failed), (0, 0, 1));
-        let records = messages.drain(|_, _| placed(60)).unwrap();
+        let (records, _) = messages.drain(|_, _| placed(60));
         assert_eq!((records[0].failed, records[0].placed), (Some(Why::TimedOut), 60));
     }
 

@@ -267,13 +267,28 @@ pub(crate) fn section<C>(
     Section { name, presets: presets.iter().map(|(name, _)| *name).collect(), rows: rows.collect() }
 }
 
+/// The same for keys of which every preset has the values of their source: each from the one of
+/// `variants` in which it has an effect.
+pub(crate) fn section_of_variants<C>(
+    name: &'static str,
+    keys: &'static [Key<C>],
+    variants: &[C],
+) -> Section {
+    let rows = keys.iter().map(|Key { info, show, .. }| {
+        let is_written = info.source == Source::Written;
+        let value = variants.iter().find_map(show).filter(|_| !is_written);
+        Row { info, values: vec![value], default: None }
+    });
+    Section { name, presets: vec!["with a preset"], rows: rows.collect() }
+}
+
 impl Section {
     /// As a table in Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         let has_presets = !self.presets.is_empty();
         let titles: Vec<String> = match has_presets {
-            true => self.presets.iter().map(|name| format!("`{name}`")).collect(),
+            true => self.presets.iter().map(|name| title(name)).collect(),
             false => vec!["default".to_owned()],
         };
         let mut out = format!("| key | type | range | {} | meaning |\n", titles.join(" | "));
@@ -294,6 +309,27 @@ impl Section {
         out
     }
 
+    /// The properties of a JSON schema.
+    pub(crate) fn schema(&self, properties: &mut serde_json::Map<String, serde_json::Value>) {
+        for Row { info, .. } in &self.rows {
+            let form = (info.form)();
+            let mut about = info.about.to_owned();
+            let range = info.range_words();
+            if !range.is_empty() && form.words.is_empty() {
+                about += &format!(" ({range})");
+            }
+            let mut key = serde_json::json!({ "description": about, "type": form.json });
+            if !form.words.is_empty() {
+                key["enum"] = form.words.into();
+            }
+            // A key of several rules has the types of all.
+            match properties.get_mut(info.name) {
+                None => drop(properties.insert(info.name.to_owned(), key)),
+                Some(there) => *there = serde_json::json!({ "anyOf": [there.take(), key] }),
+            }
+        }
+    }
+
     /// The name.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -301,12 +337,17 @@ impl Section {
     }
 }
 
+/// The title of a column: the name of a preset, or words.
+fn title(name: &str) -> String {
+    if name.contains(' ') { name.to_owned() } else { format!("`{name}`") }
+}
+
 impl Row {
     fn by_preset(&self) -> Vec<String> {
         let cell = |value: &Option<toml::Value>| match (value, self.info.source) {
             (Some(value), _) => format!("`{value}`"),
             (None, Source::Written) => "required".to_owned(),
-            (None, Source::AnyPreset) => "own".to_owned(),
+            (None, Source::AnyPreset) => "its source's".to_owned(),
             (None, Source::Default("")) => "none".to_owned(),
             (None, Source::Default(default)) => default.to_owned(),
             (None, Source::Preset) => "-".to_owned(),

@@ -1,5 +1,5 @@
 //! Scenario files: read, checked, resolved, run, evaluated. The one place that knows transports
-//! and the fabric, and the one registry of both.
+//! and the fabric.
 //!
 //! [`Scenario`] is an experiment as data. [`run()`] runs one and writes its result files;
 //! [`evaluate`] leaves them in memory, [`simulate`] only runs it, [`observe`] watches it. [`list`]
@@ -25,6 +25,7 @@ mod files;
 mod host;
 mod key;
 mod life;
+pub mod list;
 mod lossless;
 mod measure;
 mod mux;
@@ -58,7 +59,6 @@ pub use key::Section;
 pub use measure::Measure;
 pub use packet_latency::Latencies;
 pub use reader::Reader;
-pub use registry::list;
 pub use results::Results;
 pub use run::{
     ENGINE_VERSION, OnProgress, Options, Simulated, Written, evaluate, observe, run, simulate,

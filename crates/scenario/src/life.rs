@@ -28,7 +28,7 @@ pub(crate) fn check(
         "a packet can be under way here for up to {longest}, and this transport knows a repeated \
          message only if that is at most {most}: it could deliver one twice"
     );
-    let key = table.likeliest(&["time_wait", "give_up"]).unwrap_or("kind");
+    let key = table.likeliest(&["time_wait", "abort_after"]).unwrap_or("kind");
     let error = table.error(key, message, "forgets too soon");
     Err(error.hint(format!("raise `time_wait` by {lacking}, or make queues shorter")))
 }

@@ -339,7 +339,9 @@ impl ScenarioValue for Weights {
             Value::Text(text) if text == "strict" => return Ok(Self(None)),
             Value::Array(_) => {}
             other => {
-                return Err(format!("\"strict\" or weights are wanted, not {}", other.kind()).into());
+                return Err(
+                    format!("\"strict\" or weights are wanted, not {}", other.kind()).into()
+                );
             }
         }
         let weights = Vec::<u8>::read(value)?;

@@ -80,7 +80,7 @@ impl Compiled {
             let found = SHIPPED.iter().find(|(known, _)| *known == name);
             found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("no {name}"))
         };
-        let checked = nic::p4::check(&text_of, file, constants);
+        let checked = p4::front::check(&text_of, file, constants);
         let program = checked.program.ok_or_else(|| {
             let error = table.error("program", "the program cannot be compiled", "this one");
             error.hint("leave out `backend`")

@@ -15,12 +15,60 @@ use units::Bytes;
 use crate::buffer::SIZE_MAX;
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
+use crate::lossless;
 use crate::p4::Compiled;
 use crate::reader::Reader;
-use crate::registry::{Kind, QUEUES};
+use crate::registry::Kind;
 use crate::topology::links_of_switch;
 use crate::transport::{Transport, Transports};
 use crate::value::{Form, Refused, ScenarioValue};
+
+/// What `kind` can be.
+pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
+    Kind {
+        name: "ndp",
+        about: "short data queue, headers and control first (10:1), trimming, bouncing",
+        read: ndp,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "drop-tail",
+        about: "first in, first out; drops what does not fit; optional ECN threshold or RED",
+        read: drop_tail,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "cut-payload",
+        about: "first in, first out; cuts the payload off what would exceed a threshold",
+        read: cut_payload,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "fair",
+        about: "a queue for each traffic class, served in turn: equal shares in bytes",
+        read: fair,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "priority",
+        about: "a queue for each traffic class, the highest class first",
+        read: priority,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "p4",
+        about: "a P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, \
+                or your own",
+        read: p4,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "lossless",
+        about: "priority flow control: switches pause their neighbours before their memory is full",
+        read: lossless::read,
+        keys: Vec::new,
+    },
+];
 
 /// Read `[queue]`, for the packets of `transports`, with paths relative to `dir`.
 pub(crate) fn read(
@@ -61,7 +109,8 @@ pub(crate) fn at_switches(
     Ok(all.into_iter().collect())
 }
 
-/// How one kind of queue is read, for the packets of these transports. Paths are relative to the directory.
+/// How one kind of queue is read, for the packets of these transports. Paths are relative to the
+/// directory.
 pub(crate) type ReadQueue =
     fn(&mut Reader<'_>, &[&Transport], &Path) -> Result<QueueSpec, Diagnostic>;
 
@@ -72,7 +121,7 @@ pub(crate) fn longest(transports: &[&Transport]) -> (Framing, u16) {
 }
 
 /// `kind = "drop-tail"`: capacity and, for transports that understand marks, a threshold or a ramp.
-pub(crate) fn drop_tail(
+fn drop_tail(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     _: &Path,
@@ -160,7 +209,7 @@ pub(crate) fn ramp(table: &mut Reader<'_>, keys: [&'static str; 3]) -> Result<Ra
 }
 
 /// `kind = "ndp"`. Defaults are those of the paper and its code (ndp.md, section 1).
-pub(crate) fn ndp(
+fn ndp(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     _: &Path,
@@ -195,7 +244,7 @@ pub(crate) fn ndp(
 }
 
 /// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (ndp.md, section 4).
-pub(crate) fn cut_payload(
+fn cut_payload(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     _: &Path,
@@ -217,7 +266,7 @@ pub(crate) fn cut_payload(
 }
 
 /// `kind = "fair"`: a queue for each class in `[[queue.class]]`.
-pub(crate) fn fair(
+fn fair(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     dir: &Path,
@@ -230,9 +279,10 @@ pub(crate) fn fair(
     Ok(ByClassSpec::new(Schedule::fair(quantum), classes).into())
 }
 
-/// `kind = "priority"`: a queue for each class in `[[queue.class]]`, the highest first; what finds its class
+/// `kind = "priority"`: a queue for each class in `[[queue.class]]`, the highest first; what
+/// finds its class
 /// full may be trimmed.
-pub(crate) fn priority(
+fn priority(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     dir: &Path,
@@ -331,7 +381,7 @@ fn of_class(
 }
 
 /// `kind = "p4"`: queues served in turn, and the program that says what joins them.
-pub(crate) fn p4(
+fn p4(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     dir: &Path,

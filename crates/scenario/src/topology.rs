@@ -10,12 +10,60 @@ use units::{Dur, Rate};
 use crate::diagnostic::Diagnostic;
 use crate::files;
 use crate::reader::Reader;
-use crate::registry::{Kind, TOPOLOGIES};
+use crate::registry::Kind;
 
-pub(crate) use graphs::{bcube, jellyfish};
+use graphs::{bcube, jellyfish};
 
 /// How one kind of topology is read. Paths in the table are relative to the directory given.
 pub(crate) type ReadTopology = fn(&mut Reader<'_>, &Path) -> Result<Topology, Diagnostic>;
+
+/// What `kind` can be.
+pub(crate) const TOPOLOGIES: &[Kind<ReadTopology>] = &[
+    Kind { name: "star", about: "hosts around one switch", read: star, keys: Vec::new },
+    Kind {
+        name: "dumbbell",
+        about: "two switches with hosts on both sides of one bottleneck link",
+        read: dumbbell,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "leaf-spine",
+        about: "two tiers: every leaf joined to every spine",
+        read: leaf_spine,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "fat-tree",
+        about: "three tiers of k-port switches, k^3/4 hosts (Al-Fares et al., SIGCOMM'08)",
+        read: fat_tree,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "vl2",
+        about: "aggregation x intermediate switches, every packet over any intermediate one \
+                (Greenberg et al., SIGCOMM'09)",
+        read: vl2,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "jellyfish",
+        about: "a random regular graph of switches, k shortest paths (Singla et al., NSDI'12)",
+        read: jellyfish,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "bcube",
+        about: "servers with a port per level that forward for each other (Guo et al., SIGCOMM'09)",
+        read: bcube,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "file",
+        about: "a .topo file of htsim (two or three tiers)",
+        read: file,
+        keys: Vec::new,
+    },
+];
 
 /// Read `[topology]`.
 pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
@@ -30,14 +78,14 @@ pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagn
 }
 
 /// `kind = "star"`: one switch.
-pub(crate) fn star(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn star(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
     let hosts = count_of(table, "hosts", 2)?;
     let link = host_link(table)?;
     finish(table, "hosts", Topology::star(hosts, link))
 }
 
 /// `kind = "dumbbell"`: two switches and the link between them.
-pub(crate) fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
     let left = count_of(table, "left_hosts", 1)?;
     let right = count_of(table, "right_hosts", 1)?;
     let link = host_link(table)?;
@@ -46,7 +94,7 @@ pub(crate) fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Dia
 }
 
 /// `kind = "leaf-spine"`: two tiers, every leaf joined to every spine.
-pub(crate) fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
     let leaves = count_of(table, "leaves", 1)?;
     let spines = count_of(table, "spines", 1)?;
     let hosts = count_of(table, "hosts_per_leaf", 1)?;
@@ -56,7 +104,7 @@ pub(crate) fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, D
 }
 
 /// `kind = "fat-tree"`: three tiers of k-port switches.
-pub(crate) fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
     let k = table.need("k")?;
     let oversubscription = table.or("oversubscription", 1)?;
     table.within("oversubscription", oversubscription, 1..=PORTS_MAX)?;
@@ -65,7 +113,7 @@ pub(crate) fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Dia
 }
 
 /// `kind = "vl2"`: every aggregation switch joined to every intermediate switch.
-pub(crate) fn vl2(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn vl2(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
     let aggregation_ports = count_of(table, "aggregation_ports", 2)?;
     let intermediate_ports = count_of(table, "intermediate_ports", 2)?;
     let hosts_per_rack = count_of(table, "hosts_per_rack", 1)?;
@@ -251,7 +299,7 @@ fn count(topology: &Topology, node: Node) -> u32 {
 
 /// `kind = "file"`: a fat-tree as htsim describes it. Its queue sizes are not used: `[queue]` says
 /// how large queues are.
-pub(crate) fn file(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
+fn file(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
     let file = files::read(table, "file", dir)?;
     let topo = workload::read_topo(&file.source.text, &file.source.name);
     let topo = topo.map_err(|e| files::located(&file.source, &e))?;

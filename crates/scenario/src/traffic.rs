@@ -25,16 +25,16 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::mux::{self, Mux};
 use crate::reader::Reader;
-use crate::registry::{Kind, TRAFFIC};
+use crate::registry::Kind;
 use crate::transport::{Transport, Transports};
 use crate::value::{Form, Refused, ScenarioValue};
 
-pub(crate) use barrier::barrier;
-pub(crate) use file::file;
-pub(crate) use flow::flow;
-pub(crate) use partition_aggregate::partition_aggregate;
-pub(crate) use poisson::poisson;
-pub(crate) use rpc::rpc;
+use barrier::barrier;
+use file::file;
+use flow::flow;
+use partition_aggregate::partition_aggregate;
+use poisson::poisson;
+use rpc::rpc;
 use sizes::{Sizes, drawn_sizes, sizes};
 
 /// All traffic of a scenario.
@@ -118,6 +118,76 @@ pub(crate) type ReadTraffic = fn(&mut Reader<'_>, &mut Context<'_>) -> Result<Pa
 /// flow starts two signals after the one before it was acknowledged, or three after it was
 /// delivered ([`Plan::schedules`]).
 const TRIGGER_DELAY: Dur = Dur(1);
+
+/// What `kind` can be.
+pub(crate) const TRAFFIC: &[Kind<ReadTraffic>] = &[
+    Kind {
+        name: "flow",
+        about: "one message, from one host to another",
+        read: flow,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "permutation",
+        about: "every host sends to one host and receives from one",
+        read: permutation,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "random",
+        about: "every host sends to a host drawn at random",
+        read: random,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "incast",
+        about: "many hosts send to one, all at once",
+        read: incast,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "all-to-all",
+        about: "every host sends to every other",
+        read: all_to_all,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "poisson",
+        about: "messages at random instants, sizes of a distribution, at a stated load",
+        read: poisson,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "closed-loop",
+        about: "every host keeps a number of messages under way, the next after a gap",
+        read: closed_loop,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "barrier",
+        about: "blocks of an incast: the next one is requested when all senders' parts are there",
+        read: barrier,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "partition-aggregate",
+        about: "queries over a tree of hosts, with deadlines: late answers are dropped",
+        read: partition_aggregate,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "rpc",
+        about: "calls in a closed or open loop: a request, a computation, a response",
+        read: rpc,
+        keys: Vec::new,
+    },
+    Kind {
+        name: "file",
+        about: "a connection matrix of htsim (.cm) or a list of messages (.csv)",
+        read: file,
+        keys: Vec::new,
+    },
+];
 
 /// Read all `[traffic]` tables.
 pub(crate) fn read(
@@ -590,19 +660,13 @@ impl ScenarioValue for HostSet {
 }
 
 /// `kind = "permutation"`.
-pub(crate) fn permutation(
-    table: &mut Reader<'_>,
-    context: &mut Context<'_>,
-) -> Result<Part, Diagnostic> {
+fn permutation(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
     let portion = pairs::portion(table, context)?;
     flows(table, context, portion.pairs())
 }
 
 /// `kind = "random"`: as many flows as sources unless `flows` or `flows_per_host` says otherwise.
-pub(crate) fn random(
-    table: &mut Reader<'_>,
-    context: &mut Context<'_>,
-) -> Result<Part, Diagnostic> {
+fn random(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
     let Ends { sources, to } = ends(table, context)?;
     let hosts = sources.len() as u32;
     let count = match table.maybe::<u32>("flows_per_host")? {
@@ -674,10 +738,7 @@ const LONGEST: Dur = Dur::from_ms(10_000);
 const FLOWS_MAX: u32 = 16_000_000;
 
 /// `kind = "incast"`.
-pub(crate) fn incast(
-    table: &mut Reader<'_>,
-    context: &mut Context<'_>,
-) -> Result<Part, Diagnostic> {
+fn incast(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
     let pairs = incast_pairs(table, context)?;
     flows(table, context, &pairs)
 }
@@ -699,10 +760,7 @@ fn incast_pairs(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Pai
 }
 
 /// `kind = "all-to-all"`.
-pub(crate) fn all_to_all(
-    table: &mut Reader<'_>,
-    context: &mut Context<'_>,
-) -> Result<Part, Diagnostic> {
+fn all_to_all(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
     let hosts = hosts(table, "hosts", context)?;
     let pairs = possible(table, "hosts", matrix::all_to_all(&hosts))?;
     flows(table, context, &pairs)
@@ -777,10 +835,7 @@ fn rounds(
 }
 
 /// `kind = "closed-loop"`.
-pub(crate) fn closed_loop(
-    table: &mut Reader<'_>,
-    context: &mut Context<'_>,
-) -> Result<Part, Diagnostic> {
+fn closed_loop(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
     let senders = senders(table, context)?;
     let connections = table.need("connections")?;
     table.within("connections", connections, 1..=65_536)?;

@@ -40,13 +40,15 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
     },
     Kind {
         name: "tcp",
-        about: "TCP with SACK, NewReno or Reno recovery, ECN, ICTCP, and a rule: NewReno, BIC, H-TCP, CUBIC, DCTCP, D2TCP or FAST",
+        about: "TCP with SACK, NewReno or Reno recovery, ECN, ICTCP, and a rule: NewReno, BIC, \
+                H-TCP, CUBIC, DCTCP, D2TCP or FAST",
         read: tcp::read,
         keys: tcp::keys,
     },
     Kind {
         name: "mptcp",
-        about: "Multipath TCP (RFC 8684): subflows with coupled windows; MMPTCP (INFOCOM'16): packets scattered over all paths, and subflows after the first bytes",
+        about: "Multipath TCP (RFC 8684): subflows with coupled windows; MMPTCP (INFOCOM'16): \
+                packets scattered over all paths, and subflows after the first bytes",
         read: mptcp::read,
         keys: mptcp::keys,
     },
@@ -58,19 +60,22 @@ pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
     },
     Kind {
         name: "homa",
-        about: "Homa (SIGCOMM'18): receivers grant to the shortest messages and choose priorities; Homa-Tr (SOSR'21), which refuses at once what switches have trimmed",
+        about: "Homa (SIGCOMM'18): receivers grant to the shortest messages and choose \
+                priorities; Homa-Tr (SOSR'21), which refuses at once what switches have trimmed",
         read: homa::read,
         keys: homa::keys,
     },
     Kind {
         name: "rdma",
-        about: "RDMA over Converged Ethernet: queue pairs, and a rule for their rate: none, TIMELY, patched TIMELY, FAST, DCQCN, HPCC or Swift",
+        about: "RDMA over Converged Ethernet: queue pairs, and a rule for their rate: none, \
+                TIMELY, patched TIMELY, FAST, DCQCN, HPCC or Swift",
         read: rdma::read,
         keys: rdma::keys,
     },
     Kind {
         name: "nic",
-        about: "a programmable NIC (nanoTransport, SOSR'21) with NDP, Homa, Homa-Tr, or a P4 program of your own",
+        about: "a programmable NIC (nanoTransport, SOSR'21) with NDP, Homa, Homa-Tr, or a P4 \
+                program of your own",
         read: nic::read,
         keys: nic::keys,
     },
@@ -169,10 +174,12 @@ pub(crate) struct Transport {
     pub(crate) framing: Framing,
     /// Its longest packet on the wire, data or control.
     pub(crate) mtu: u16,
-    /// The protocol of its packets; on the wire, where others of its kind come before it, another one
+    /// The protocol of its packets; on the wire, where others of its kind come before it, another
+    /// one
     /// stands for it.
     pub(crate) proto: u8,
-    /// Where it is several protocols in one, what `[[traffic]]` calls each; its packets bear numbers of
+    /// Where it is several protocols in one, what `[[traffic]]` calls each; its packets bear
+    /// numbers of
     /// their own then.
     pub(crate) parts: Vec<String>,
     /// The traffic classes of its packets.
@@ -211,7 +218,8 @@ pub(crate) struct Transport {
     pub(crate) for_life: Option<ForLife>,
 }
 
-/// Makes the endpoint of one host. `None` for a configuration that the transport refuses, which reading has
+/// Makes the endpoint of one host. `None` for a configuration that the transport refuses, which
+/// reading has
 /// checked.
 pub(crate) type MakeEndpoint = Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>;
 
@@ -219,7 +227,8 @@ pub(crate) type MakeEndpoint = Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send 
 pub(crate) type ForLife = Box<dyn Fn(Dur) -> MakeEndpoint + Send + Sync>;
 
 impl Transport {
-    /// A transport of class 0 with nothing special: it sends without waiting for an answer, over the
+    /// A transport of class 0 with nothing special: it sends without waiting for an answer, over
+    /// the
     /// paths that switches choose, messages of any length.
     fn new(framing: Framing, proto: u8, endpoint: MakeEndpoint) -> Self {
         Self {
@@ -243,6 +252,12 @@ impl Transport {
             endpoint,
             for_life: None,
         }
+    }
+
+    /// The same, with endpoints that need to know how long packets live.
+    fn of_life(framing: Framing, proto: u8, for_life: ForLife) -> Self {
+        let endpoint = for_life(Dur::MAX);
+        Self { for_life: Some(for_life), ..Self::new(framing, proto, endpoint) }
     }
 }
 
@@ -383,7 +398,8 @@ impl Transports {
         (0..each.len().max(self.names.len())).map(|at| each[at.min(each.len() - 1)]).collect()
     }
 
-    /// The one that a table of `[[traffic]]` names, and its place among them. One alone needs no name.
+    /// The one that a table of `[[traffic]]` names, and its place among them. One alone needs no
+    /// name.
     pub(crate) fn of_traffic(
         &self,
         table: &mut Reader<'_>,
@@ -477,7 +493,7 @@ pub(crate) fn check_links(tables: &[Reader<'_>], transports: &Transports, topolo
 type Presets<C> = [(&'static str, fn(u16) -> C)];
 
 /// The payload of the presets in the reference, bytes.
-const USUAL_PAYLOAD: u16 = 1460;
+const USUAL_PAYLOAD: u16 = 1400;
 
 /// The payload that `key` says, for presets that depend on it. The key itself is read later.
 fn payload(table: &Reader<'_>, key: &str) -> u16 {

@@ -120,7 +120,8 @@ pub(crate) fn show_word<T: PartialEq>(value: &T, all: &[(&'static str, T)]) -> t
     toml::Value::String(word.to_owned())
 }
 
-/// Makes a type one whose values are words: `choices!(Discipline, "fair" => Discipline::Fair, ...)`.
+/// Makes a type one whose values are words: `choices!(Discipline, "fair" => Discipline::Fair,
+/// ...)`.
 macro_rules! choices {
     ($type:ty, $($word:literal => $value:expr),+ $(,)?) => {
         impl $crate::value::ScenarioValue for $type {

@@ -87,6 +87,11 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
+/// `unit` as it is listed: results are printed in Gb/s and µs, with either of the two characters.
+fn spelling(unit: &str) -> String {
+    unit.replace(['\u{b5}', '\u{3bc}'], "u").replace("bit/s", "bps").replace("b/s", "bps")
+}
+
 /// `text` as a whole number of the smallest unit of `scale`, exactly: decimal arithmetic, no floats.
 fn parse(
     text: &str,
@@ -105,7 +110,7 @@ fn parse(
     if whole.is_empty() || fraction.contains('.') {
         return Err(UnitError::NotANumber { text: owned(), example });
     }
-    let unit = unit.trim();
+    let unit = spelling(unit.trim());
     if unit.is_empty() && number != "0" {
         return Err(UnitError::MissingUnit { text: owned(), example });
     }
@@ -114,7 +119,7 @@ fn parse(
         None if unit.is_empty() => 1,
         None => {
             let known = scale.iter().map(|(name, _)| *name).collect();
-            return Err(UnitError::UnknownUnit { unit: unit.to_owned(), known });
+            return Err(UnitError::UnknownUnit { unit, known });
         }
     };
     let too_large = || UnitError::TooLarge(owned());
@@ -175,6 +180,17 @@ mod tests {
         assert_eq!("2.5Gbps".parse(), Ok(Rate(2_500_000_000)));
         assert_eq!("7.251us".parse(), Ok(Dur(7_251_000)));
         assert_eq!("0".parse(), Ok(Dur(0)), "zero needs no unit");
+    }
+
+    /// Defects, row 22: what the program prints.
+    #[test]
+    fn reads_what_it_prints() {
+        for text in ["2.5 Gb/s", "2.5Gb/s", "2.5Gbit/s", "2500 Mb/s", "2500000 kb/s"] {
+            assert_eq!(text.parse(), Ok(Rate(2_500_000_000)), "{text}");
+        }
+        for text in ["7.25 µs", "7.25μs", "7250 ns"] {
+            assert_eq!(text.parse(), Ok(Dur(7_250_000)), "{text}");
+        }
     }
 
     #[test]

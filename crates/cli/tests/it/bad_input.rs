@@ -98,8 +98,8 @@ bad! {
         "distribution = \"google-rpc\"" => "distribution_file = \"nowhere.txt\"";
     not_toml: "leaves = 4" => "leaves 4";
     initial_window_of_zero: "initial_window = 12" => "initial_window = 0";
-    preferred_host_out_of_range:
-        "initial_window = 12" => "initial_window = 12\npreferred_host = 16\npreferred_message = 0";
+    priority_message_of_no_host:
+        "initial_window = 12" => "initial_window = 12\npriority_message = { host = 16, message = 0 }";
     threshold_and_ramp:
         "kind = \"ndp\"\ncapacity = \"8 packets\"" =>
         "kind = \"drop-tail\"\ncapacity = \"80 packets\"\necn_threshold = \"9 packets\"\n\
@@ -307,7 +307,7 @@ fn half_a_cut_payload_queue_smaller_than_a_packet() {
 
 #[test]
 fn set_of_another_kind() {
-    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.kind=newreno"]));
+    insta::assert_snapshot!(refused_with(GOOD, &[], &["--set", "transport.kind=tcp"]));
 }
 
 #[test]

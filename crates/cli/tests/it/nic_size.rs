@@ -37,7 +37,7 @@ fn the_keys_that_it_prints_make_a_nic() {
     let output = size(&["homa-w3", "--sram", "1245184B"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
-    let (_, keys) = said.split_once("kind = \"p4\":\n").unwrap();
+    let (_, keys) = said.split_once("kind = \"nic\":\n").unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/p4");
     let scenario = std::fs::read_to_string(root.join("window.toml")).unwrap();
     let scenario = scenario.replace("\"../../p4", &format!("\"{}/../../p4", root.display()));

@@ -14,7 +14,7 @@ use crate::reader::Reader;
 const FASTEST: Rate = Rate(100_000_000_000_000);
 
 /// `kind = "barrier"`.
-pub(crate) fn barrier(
+pub(super) fn barrier(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {

@@ -10,7 +10,7 @@ use crate::files;
 use crate::reader::Reader;
 
 /// `kind = "file"`: a connection matrix of htsim (`.cm`) or a list of messages (`.csv`).
-pub(crate) fn file(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
+pub(super) fn file(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
     let file = files::read(table, "file", context.dir)?;
     let source = &file.source;
     let located = |e: workload::TextError| files::located(source, &e);

@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
 
 /// `kind = "partition-aggregate"`.
-pub(crate) fn partition_aggregate(
+pub(super) fn partition_aggregate(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {

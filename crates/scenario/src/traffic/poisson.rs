@@ -12,7 +12,7 @@ use crate::reader::Reader;
 
 /// `kind = "poisson"`. Open loop, under way from time zero, so that what is measured is drained under
 /// continuing load unless `until` is written.
-pub(crate) fn poisson(
+pub(super) fn poisson(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
 ) -> Result<Part, Diagnostic> {

@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
 
 /// `kind = "rpc"`. The `sources` call the `destinations`.
-pub(crate) fn rpc(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
+pub(super) fn rpc(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
     let clients = senders(table, context)?;
     let requests = drawn_sizes_of(table, context, &REQUESTS)?;
     let responses = drawn_sizes_of(table, context, &RESPONSES)?;

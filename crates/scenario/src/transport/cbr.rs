@@ -10,9 +10,9 @@ use crate::reader::Reader;
 use crate::value::{PART_MAX, Size16};
 
 keys! { KEYS: Config {
-    payload: Size16 [Size16(1)..=PART_MAX], "payload of a packet" .written();
-    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside it" .written();
-    rate: Rate, "rate of each message, headers included" .range("above 0").written();
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a packet".written();
+    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside it".written();
+    rate: Rate, "rate of each message, headers included".range("above 0").written();
 }}
 
 /// For the reference.

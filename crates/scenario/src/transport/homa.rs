@@ -12,32 +12,62 @@ use crate::value::{PART_MAX, Size16, Size32, choices};
 
 keys! { KEYS: Config {
     payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet";
-    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload: in `paper` 30 of Homa, 28 of IP and UDP, 38 of Ethernet, preamble and gap included";
+    header: Size16 [Size16(40)..=PART_MAX],
+        "bytes on the wire beside the payload: in `paper` 30 of Homa, 28 of IP and UDP, 38 of \
+         Ethernet, preamble and gap included";
     control: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of a control packet";
-    rtt_bytes: Size32 [Size32(1)..=SIZE_MAX], "what leaves unscheduled at the start of a message, and what a receiver keeps granted ahead, payload; rounded up to whole packets, fewer than 65535";
-    priorities: u8, "priority levels in all" .range("1 to 8").was("levels");
-    priority_by: LevelBy, "what is compared with the cut-offs: what is left of the message at that packet, or all of it" .was("level_by");
-    overcommitment: u32, "messages that are given grants at once, of as many senders; `paper`: `priorities` less those for what leaves unscheduled" .range("at least 1");
-    boost_tail: bool, "the last `rtt_bytes` of a message are granted at the level of a message of that size, if that is better";
-    incast_threshold (get |c| c.incast.map(|incast| incast.threshold), set set_incast_threshold): u32, "with more requests than this unanswered, further ones are marked. Without the key: no incast control. For `kind = \"rpc\"`; any message that is no response counts as a request"
-        .default("none");
-    incast_bytes (incast: Some(incast) => incast.bytes): Size32 [Size32(1)..=SIZE_MAX], "the response to a marked request begins with so much unscheduled: in a packet of its own that is no longer, or in whole packets if it is not less than `payload`. See `scenarios/homa_incast.toml`"
-        .written().only("`incast_threshold`");
-    trimmed: Trimmed, "what a packet is to its receiver that comes without its payload, from a switch with `full = \"trim\"`. `lost`: Homa. `refused`: Homa-Tr (the nanoTransport paper), whose receiver refuses it at once, and whose sender repeats it with the next grant of that message. `refused-as-published`: with three defects of the public code (E2, E3 and E4 of docs/nanotransport.md)"
-        .was("strict_paper");
-    resend_timeout: Dur, "what is missing for so long is asked for again" .range("above 0");
-    ack_delay: Dur, "that a message is whole is told with the next data in the other direction, or after so long by itself (own)";
-    abort_after: Dur, "a sender that hears nothing of a message for so long gives it up (own)" .range("above 0").was("give_up");
-    rx_idle_timeout: Dur, "and so does a receiver (own)" .range("at least `abort_after`").was("linger");
+    rtt_bytes: Size32 [Size32(1)..=SIZE_MAX],
+        "what leaves unscheduled at the start of a message, and what a receiver keeps granted \
+         ahead, payload; rounded up to whole packets, fewer than 65535";
+    priorities: u8, "priority levels in all".range("1 to 8").was("levels");
+    priority_by: LevelBy,
+        "what is compared with the cut-offs: what is left of the message at that packet, or all \
+         of it".was("level_by");
+    overcommitment: u32,
+        "messages that are given grants at once, of as many senders; `paper`: `priorities` less \
+         those for what leaves unscheduled".range("at least 1");
+    boost_tail: bool,
+        "the last `rtt_bytes` of a message are granted at the level of a message of that size, \
+         if that is better";
+    incast_threshold (get |c| c.incast.map(|incast| incast.threshold), set set_incast_threshold):
+        u32,
+        "with more requests than this unanswered, further ones are marked. Without the key: no \
+         incast control. For `kind = \"rpc\"`; any message that is no response counts as a \
+         request".default("none");
+    incast_bytes (incast: Some(incast) => incast.bytes): Size32 [Size32(1)..=SIZE_MAX],
+        "the response to a marked request begins with so much unscheduled: in a packet of its \
+         own that is no longer, or in whole packets if it is not less than `payload`. See \
+         `scenarios/homa_incast.toml`".written().only("`incast_threshold`");
+    trimmed: Trimmed,
+        "what a packet is to its receiver that comes without its payload, from a switch with \
+         `full = \"trim\"`. `lost`: Homa. `refused`: Homa-Tr (the nanoTransport paper), whose \
+         receiver refuses it at once, and whose sender repeats it with the next grant of that \
+         message. `refused-as-published`: with three defects of the public code (E2, E3 and E4 \
+         of docs/nic.md)".was("strict_paper");
+    resend_timeout: Dur, "what is missing for so long is asked for again".range("above 0");
+    ack_delay: Dur,
+        "that a message is whole is told with the next data in the other direction, or after so \
+         long by itself (own)";
+    abort_after: Dur,
+        "a sender that hears nothing of a message for so long gives it up (own)"
+            .range("above 0").was("give_up");
+    rx_idle_timeout: Dur,
+        "and so does a receiver (own)".range("at least `abort_after`").was("linger");
 }}
 
 // How the levels of what leaves unscheduled are divided.
 keys! { CUTOFFS: Division {
-    cutoffs (get |d| d.cutoffs.clone(), set |d, v: Vec<Bytes>| d.cutoffs = Some(v)): Vec<Bytes>, "messages up to the first size use level 0 for what leaves unscheduled, up to the second level 1 and so on, all others the next level. Levels beyond are for granted packets. This or `workload` must be written"
-        .range("at most 7, ascending").default("");
-    workload (get |d| d.workload.clone(), set |d, v: String| d.workload = Some(v)): String, "a size distribution, as in `[[traffic]]`: the cut-offs with which `unscheduled_priorities` levels carry equal bytes of it"
-        .default("");
-    unscheduled_priorities (get Division::priorities, set |d, v| d.unscheduled_priorities = v): u8 [1..=8], "levels for what leaves unscheduled" .written().only("`workload`").was("unscheduled_levels");
+    cutoffs (get |d| d.cutoffs.clone(), set |d, v: Vec<Bytes>| d.cutoffs = Some(v)): Vec<Bytes>,
+        "messages up to the first size use level 0 for what leaves unscheduled, up to the second \
+         level 1 and so on, all others the next level. Levels beyond are for granted packets. \
+         This or `workload` must be written".range("at most 7, ascending").default("");
+    workload (get |d| d.workload.clone(), set |d, v: String| d.workload = Some(v)): String,
+        "a size distribution, as in `[[traffic]]`: the cut-offs with which \
+         `unscheduled_priorities` levels carry equal bytes of it".default("");
+    unscheduled_priorities (get Division::priorities, set |d, v| d.unscheduled_priorities = v): u8
+        [1..=8],
+        "levels for what leaves unscheduled"
+            .written().only("`workload`").was("unscheduled_levels");
 }}
 
 /// What decides the cut-offs.
@@ -171,8 +201,10 @@ fn keys_of(why: &homa::ConfigError) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    /// The cut-offs of homa.md, section 6, worked out there apart from this code. Ours are a step of the
-    /// distribution or two beside some of them: up to seven whole packets leave unasked here, and at 127 B the share of W1
+    /// The cut-offs of homa.md, section 6, worked out there apart from this code. Ours are a step
+    /// of the
+    /// distribution or two beside some of them: up to seven whole packets leave unasked here, and
+    /// at 127 B the share of W1
     /// that is below is 2.017 sevenths.
     #[test]
     fn cutoffs_are_those_of_the_specification() {

@@ -23,49 +23,86 @@ const PRESETS: &Presets<Config> = &[
 ];
 
 keys! { KEYS: Config {
-    phases (get |c| Some(Phases::of(c)), set set_phases): Phases, "what a connection does. `multipath`: Multipath TCP, several subflows from the start. `scatter-then-multipath`: MMPTCP, one subflow whose packets each take a path of their own, and the others later. `scatter`: the first of the two phases for ever"
-        .written();
+    phases (get |c| Some(Phases::of(c)), set set_phases): Phases,
+        "what a connection does. `multipath`: Multipath TCP, several subflows from the start. \
+         `scatter-then-multipath`: MMPTCP, one subflow whose packets each take a path of their \
+         own, and the others later. `scatter`: the first of the two phases for ever".written();
     recovery (tcp.recovery): transports::tcp::Recovery, "as for `tcp`";
     ecn (tcp.ecn): bool, "as for `tcp`";
-    handshake_sample: bool, "the handshake of a subflow is a sample of its round-trip time; otherwise its timeout is `rto_initial` until data was acknowledged";
-    receive_buffer: SizeOr<Unlimited>, "what a receiver lets its peer send of a connection beyond what has come in order" .range("at least `mss`");
-    send_buffer: SizeOr<Unlimited>, "what a sender has under way of a connection that is not acknowledged in order" .range("at least `mss`");
+    handshake_sample: bool,
+        "the handshake of a subflow is a sample of its round-trip time; otherwise its timeout is \
+         `rto_initial` until data was acknowledged";
+    receive_buffer: SizeOr<Unlimited>,
+        "what a receiver lets its peer send of a connection beyond what has come in order"
+            .range("at least `mss`");
+    send_buffer: SizeOr<Unlimited>,
+        "what a sender has under way of a connection that is not acknowledged in order"
+            .range("at least `mss`");
 }}
 
 keys! { MULTIPATH: Config {
-    subflows: u32, "of each connection" .range("1 to 63");
-    join_gap: Dur, "a subflow that joins waits for a random number of whole microseconds below this, another one each" .range("0, or a microsecond for each join");
-    coupling (get |c| Coupling::of(&c.tcp.rule), set set_coupling): Coupling, "how windows grow in congestion avoidance. `lia`: all together as one TCP on the best path (RFC 6356). `olia`: Khalili and others, CoNEXT 2012. `uncoupled`: each as a TCP. `linked`: `lia` without its cap at a TCP's growth. The others: Wischik and others, NSDI 2011. Slow start and decreases are NewReno's, but `fully-coupled` halves the total";
-    lia_min_increase (get lia_min_increase, set set_lia_min_increase): Bytes, "an acknowledgement adds so much at least (ns-3: a byte)"
-        .range("0 to `mss`").any_preset().only("`coupling = \"lia\"` or `\"linked\"`").was("lia_least_increase");
-    ewtcp_weight (tcp.rule: RuleConfig::Ewtcp(weight) => *weight): ewtcp::Weight, "a subflow's growth as a share of a TCP's"
-        .written().only("`coupling = \"ewtcp\"`");
-    semicoupled_exponent (tcp.rule: RuleConfig::Semicoupled(p) => p.exponent): f64, "0 moves everything to the best paths, 2 is `uncoupled`"
-        .range("0 to 2").written().only("`coupling = \"semicoupled\"`");
-    semicoupled_weight (tcp.rule: RuleConfig::Semicoupled(p) => p.weight): f64, "how aggressive all together are"
-        .range("above 0, at most 1").written().only("`coupling = \"semicoupled\"`");
+    subflows: u32, "of each connection".range("1 to 63");
+    join_gap: Dur,
+        "a subflow that joins waits for a random number of whole microseconds below this, \
+         another one each".range("0, or a microsecond for each join");
+    coupling (get |c| Coupling::of(&c.tcp.rule), set set_coupling): Coupling,
+        "how windows grow in congestion avoidance. `lia`: all together as one TCP on the best \
+         path (RFC 6356). `olia`: Khalili and others, CoNEXT 2012. `uncoupled`: each as a TCP. \
+         `linked`: `lia` without its cap at a TCP's growth. The others: Wischik and others, NSDI \
+         2011. Slow start and decreases are NewReno's, but `fully-coupled` halves the total";
+    lia_min_increase (get lia_min_increase, set set_lia_min_increase): Bytes,
+        "an acknowledgement adds so much at least (ns-3: a byte)"
+            .range("0 to `mss`").any_preset().only("`coupling = \"lia\"` or `\"linked\"`")
+            .was("lia_least_increase");
+    ewtcp_weight (tcp.rule: RuleConfig::Ewtcp(weight) => *weight): ewtcp::Weight,
+        "a subflow's growth as a share of a TCP's".written().only("`coupling = \"ewtcp\"`");
+    semicoupled_exponent (tcp.rule: RuleConfig::Semicoupled(p) => p.exponent): f64,
+        "0 moves everything to the best paths, 2 is `uncoupled`"
+            .range("0 to 2").written().only("`coupling = \"semicoupled\"`");
+    semicoupled_weight (tcp.rule: RuleConfig::Semicoupled(p) => p.weight): f64,
+        "how aggressive all together are"
+            .range("above 0, at most 1").written().only("`coupling = \"semicoupled\"`");
     scheduler: Scheduler, "which subflow with window for it carries the next segment";
-    reinject: Reinject, "`timeout`: what a subflow has outstanding when its timer expires goes over others, too. If a subflow fails (`max_timeouts`), it always does";
-    opportunistic: bool, "while `receive_buffer` or `send_buffer` is full, the windows of slower subflows that have the oldest data outstanding are halved, once per round trip; another one sends that data, too, if their round trips are over 4 times its own or their windows 4 segments at most";
+    reinject: Reinject,
+        "`timeout`: what a subflow has outstanding when its timer expires goes over others, too. \
+         If a subflow fails (`max_timeouts`), it always does";
+    opportunistic: bool,
+        "while `receive_buffer` or `send_buffer` is full, the windows of slower subflows that \
+         have the oldest data outstanding are halved, once per round trip; another one sends \
+         that data, too, if their round trips are over 4 times its own or their windows 4 \
+         segments at most";
 }}
 
 keys! { SCATTER: Config {
-    scatter_dup_threshold (scatter: Some(scatter) => scatter.dup_threshold): ScatterThreshold, "`dup_threshold` of the first subflow; `\"paths\"`: 3 and one more for each path to the destination, 3 if there is but one; `\"rr\"` as there, with its keys"
-        .range("at least 1");
-    rr_fa_ratio (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) => p.fa_ratio): f64, "as for `tcp`"
-        .range("0 to 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
-    rr_step (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) => p.step): f64, "as for `tcp`"
-        .range("above 0, at most 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
-    rr_history (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) => p.history): u32, "as for `tcp`"
-        .range("at least 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
-    switch (keep scatter: Some(Scatter { switch: Some(switch), .. }) => switch.on): SwitchOn, "when the others join: after `switch_bytes`; when window over round-trip time is `switch_share` of the rate of the host's link; at the first fast retransmit"
-        .only("`phases = \"scatter-then-multipath\"`");
-    switch_bytes (scatter: Some(Scatter { switch: Some(Switch { on: SwitchOn::Bytes(bytes), .. }), .. }) => *bytes): SizeOr<Unlimited>, "more than this was sent, retransmissions not counted, when an acknowledgement comes; by all messages of a `channel` together, as they share a connection"
-        .only("`switch = \"bytes\"`");
-    switch_share (scatter: Some(Scatter { switch: Some(Switch { on: SwitchOn::Window(share), .. }), .. }) => *share): f64, "see `switch` (specs/mptcp_mmptcp.md, section 4: 0.02)"
-        .range("above 0, at most 1").any_preset().only("`switch = \"window\"`");
-    switch_postpone (scatter: Some(Scatter { switch: Some(switch), .. }) => switch.postpone): bool, "not during slow start, recovery or what follows a timeout"
-        .only("`phases = \"scatter-then-multipath\"`");
+    scatter_dup_threshold (scatter: Some(scatter) => scatter.dup_threshold): ScatterThreshold,
+        "`dup_threshold` of the first subflow; `\"paths\"`: 3 and one more for each path to the \
+         destination, 3 if there is but one; `\"rr\"` as there, with its keys"
+            .range("at least 1");
+    rr_fa_ratio (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) =>
+        p.fa_ratio): f64,
+        "as for `tcp`".range("0 to 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
+    rr_step (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) => p.step): f64,
+        "as for `tcp`"
+            .range("above 0, at most 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
+    rr_history (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) =>
+        p.history): u32,
+        "as for `tcp`".range("at least 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
+    switch (keep scatter: Some(Scatter { switch: Some(switch), .. }) => switch.on): SwitchOn,
+        "when the others join: after `switch_bytes`; when window over round-trip time is \
+         `switch_share` of the rate of the host's link; at the first fast retransmit"
+            .only("`phases = \"scatter-then-multipath\"`");
+    switch_bytes (scatter: Some(Scatter { switch: Some(Switch { on: SwitchOn::Bytes(bytes), .. }),
+        .. }) => *bytes): SizeOr<Unlimited>,
+        "more than this was sent, retransmissions not counted, when an acknowledgement comes; by \
+         all messages of a `channel` together, as they share a connection"
+            .only("`switch = \"bytes\"`");
+    switch_share (scatter: Some(Scatter { switch: Some(Switch { on: SwitchOn::Window(share), .. }),
+        .. }) => *share): f64,
+        "see `switch` (specs/mptcp_mmptcp.md, section 4: 0.02)"
+            .range("above 0, at most 1").any_preset().only("`switch = \"window\"`");
+    switch_postpone (scatter: Some(Scatter { switch: Some(switch), .. }) => switch.postpone): bool,
+        "not during slow start, recovery or what follows a timeout"
+            .only("`phases = \"scatter-then-multipath\"`");
 }}
 
 choices!(Scheduler,
@@ -181,7 +218,8 @@ fn set_lia_min_increase(config: &mut Config, Bytes(bytes): Bytes) {
     }
 }
 
-/// A number of duplicate acknowledgements, or "paths", or "rr", whose numbers are keys of their own.
+/// A number of duplicate acknowledgements, or "paths", or "rr", whose numbers are keys of their
+/// own.
 impl ScenarioValue for ScatterThreshold {
     fn form() -> Form {
         u32::form().or_word("paths").or_word("rr")

@@ -17,42 +17,69 @@ use crate::value::{Form, Or, PART_MAX, Refused, ScenarioValue, Size16, Wire, cho
 const PRESETS: &Presets<Config> = &[("paper", Config::paper)];
 
 keys! { KEYS: Config {
-    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full data packet" .written();
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full data packet".written();
     // Changes the science, and the sources use anything from 1 to 50: never from a preset.
-    initial_window: u32, "packets sent at once, unscheduled, when a message starts (paper: 30)"
-        .range("at least 1").written();
-    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload of a data packet";
+    initial_window: u32,
+        "packets sent at once, unscheduled, when a message starts (paper: 30)"
+            .range("at least 1").written();
+    header: Size16 [Size16(40)..=PART_MAX],
+        "bytes on the wire beside the payload of a data packet";
     control: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of an ACK, NACK or PULL";
-    scoreboard: ScoreboardRule, "which paths sit out rounds of `mode = \"permute\"` because they do much worse than the others; without effect in other modes. See below";
-    rto_initial: units::Dur, "retransmission timeout before the first round-trip sample" .range("above 0");
-    rto_min: units::Dur, "smallest timeout, before jitter" .range("above 0");
-    rto_max: units::Dur, "largest timeout, before jitter" .range("at least `rto_min`");
-    rto_jitter_percent: u8, "a timeout clamped to `rto_min` is spread uniformly by this much either way"
-        .range("0 to 99");
-    stall_timeout: units::Dur, "a sender that waits for pulls and hears nothing for so long sends one packet unasked (own)"
-        .range("above 0");
-    abort_after: units::Dur, "a message unanswered for so long fails (own)" .range("above 0").was("give_up");
-    bounce_history: u8, "how many answers the rule for bounced headers looks back" .range("1 to 32");
-    pull_interval: Or<Wire, units::Dur>, "least time between two pulls; `\"wire\"`: the wire time of a full packet on the host's link"
-        .range("above 0");
-    discipline: Discipline, "who is pulled next: round robin over messages, or strictly by `priority`";
-    priority_message (get |c| c.priority_message, set |c, v: MsgKey| c.priority_message = Some(v)): MsgKey,
-        "one message (its sender, and its number there, from 0) whose pulls go before all others: `{ host = 3, message = 0 }`"
-        .range("a host of the fabric; any").default("none").was("preferred_host");
+    scoreboard: ScoreboardRule,
+        "which paths sit out rounds of `mode = \"permute\"` because they do much worse than the \
+         others; without effect in other modes. See below";
+    rto_initial: units::Dur,
+        "retransmission timeout before the first round-trip sample".range("above 0");
+    rto_min: units::Dur, "smallest timeout, before jitter".range("above 0");
+    rto_max: units::Dur, "largest timeout, before jitter".range("at least `rto_min`");
+    rto_jitter_percent: u8,
+        "a timeout clamped to `rto_min` is spread uniformly by this much either way"
+            .range("0 to 99");
+    stall_timeout: units::Dur,
+        "a sender that waits for pulls and hears nothing for so long sends one packet unasked \
+         (own)".range("above 0");
+    abort_after: units::Dur,
+        "a message unanswered for so long fails (own)".range("above 0").was("give_up");
+    bounce_history: u8,
+        "how many answers the rule for bounced headers looks back".range("1 to 32");
+    pull_interval: Or<Wire, units::Dur>,
+        "least time between two pulls; `\"wire\"`: the wire time of a full packet on the host's \
+         link".range("above 0");
+    discipline: Discipline,
+        "who is pulled next: round robin over messages, or strictly by `priority`";
+    priority_message (get |c| c.priority_message, set |c, v: MsgKey| c.priority_message = Some(v)):
+        MsgKey,
+        "one message (its sender, and its number there, from 0) whose pulls go before all \
+         others: `{ host = 3, message = 0 }`"
+            .range("a host of the fabric; any").default("none").was("preferred_host");
     pull_on_duplicate: bool, "a data packet that came before asks for a pull again";
-    max_rx_messages: u32, "messages in reception at once; data for more is ignored" .range("at least 1").was("listen");
-    msl: units::Dur, "how long a sender refuses to use the id of a finished message again" .range("see `time_wait`");
-    time_wait: units::Dur, "how long a receiver remembers a finished message (own). With twice the longest time that a packet can be under way in this fabric (all queues on its way full) for `msl`, it must suffice as well, or the scenario is refused: the message could be delivered twice"
-        .range("at least `abort_after`, the longest timeout and twice `msl` together");
-    time_wait_entries: u32, "how many messages a receiver knows, finished or not; data of others is ignored (own). A sender remembers as many finished ones"
-        .range("at least 1");
-    rx_idle_timeout: units::Dur, "a receiver forgets a message silent for so long (own)" .range("at least `abort_after`").was("linger");
-    max_tx_messages: u32, "messages that a sender takes at once (own)" .range("at least 1").was("messages");
-    control_queue: u32, "control packets that may wait for the host's link; more are lost" .range("at least 1");
+    max_rx_messages: u32,
+        "messages in reception at once; data for more is ignored"
+            .range("at least 1").was("listen");
+    msl: units::Dur,
+        "how long a sender refuses to use the id of a finished message again"
+            .range("see `time_wait`");
+    time_wait: units::Dur,
+        "how long a receiver remembers a finished message (own). With twice the longest time \
+         that a packet can be under way in this fabric (all queues on its way full) for `msl`, \
+         it must suffice as well, or the scenario is refused: the message could be delivered \
+         twice".range("at least `abort_after`, the longest timeout and twice `msl` together");
+    time_wait_entries: u32,
+        "how many messages a receiver knows, finished or not; data of others is ignored (own). A \
+         sender remembers as many finished ones".range("at least 1");
+    rx_idle_timeout: units::Dur,
+        "a receiver forgets a message silent for so long (own)"
+            .range("at least `abort_after`").was("linger");
+    max_tx_messages: u32,
+        "messages that a sender takes at once (own)".range("at least 1").was("messages");
+    control_queue: u32,
+        "control packets that may wait for the host's link; more are lost".range("at least 1");
 }}
 
 choices!(ScoreboardRule,
-    "decaying" => ScoreboardRule::Decaying, "literal" => ScoreboardRule::Literal, "off" => ScoreboardRule::Off);
+    "decaying" => ScoreboardRule::Decaying,
+    "literal" => ScoreboardRule::Literal,
+    "off" => ScoreboardRule::Off);
 choices!(Discipline, "fair" => Discipline::Fair, "prio" => Discipline::Prio);
 
 impl ScenarioValue for MsgKey {

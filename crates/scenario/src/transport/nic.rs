@@ -11,13 +11,13 @@ use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
 use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
 use units::{Bytes, Dur};
 
-use super::{Around, ForLife, MakeEndpoint, Need, Signals, Transport, chosen, refused};
+use super::{Around, ForLife, Need, Signals, Transport, chosen, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::key::{Section, keys, section};
 use crate::p4::{Backend, Compiled};
 use crate::reader::Reader;
-use crate::value::{Form, Or, PART_MAX, Refused, ScenarioValue, Size16, Unlimited};
+use crate::value::{Form, Lifetime, Or, PART_MAX, Refused, ScenarioValue, Size16, Unlimited};
 
 /// The programs that have a model: file and constant in P4, and the number of their protocol.
 const MODELS: &[(&str, Program, &str, &[&str])] = &[
@@ -28,47 +28,83 @@ const MODELS: &[(&str, Program, &str, &[&str])] = &[
 
 // Of every program with a model.
 keys! { MODEL: Config {
-    rtt_packets: u16, "packets of a message that leave before anything is heard" .range("1 to 32768");
-    tx_messages: u16, "messages under way from a host; more wait" .range("a power of two, to 1024");
-    rx_messages: u16, "messages under way to a host; packets of others are refused" .range("1 to 1024");
-    timeout: Dur, "a message that is not complete so long after its beginning, or after its last timeout, repeats what is not acknowledged"
-        .range("1 ps to 1 s");
-    max_timeouts: Or<Unlimited, u32>, "a message fails at this timeout in a row without progress" .range("at least 1").was("timeouts_max");
-    ingress_timeouts: u32, "a receiver ends a message silent for so many timeouts, and from then on refuses it if packets of it had come"
-        .range("1 to 10^6");
-    pull_cycles (get |c| (c.program == Program::Ndp).then_some(c.pull_cycles), set |c, v| c.pull_cycles = v): u32, "cycles of 3.2 GHz from one PULL to the next: 140 is a full packet at 200 Gb/s; the prototype has 122"
-        .range("1 to 2^20").only("`program = \"ndp\"`");
-    overcommitment (get |c| (c.program != Program::Ndp).then_some(c.overcommitment), set |c, v| c.overcommitment = v): u8, "messages that are granted at a time"
-        .range("1 to 7").only("`program = \"homa\"` or `\"homa-tr\"`");
-    strict_paper (get |c| (c.program != Program::Ndp).then_some(c.strict_paper), set |c, v| c.strict_paper = v): bool, "the program without the repairs E2 and E9 of docs/nanotransport.md (its constant `STRICT_PAPER`): what is trimmed after its message has been granted whole waits for the timeout, and duplicates of a message under way are not answered. With `probe = false` it is as published, but for E1, E4 and E6"
-        .only("`program = \"homa\"` or `\"homa-tr\"`");
-    probe: bool, "a timeout that finds nothing to repeat sends one packet beyond the credit: a GRANT or PULL may have been lost";
-    count_chops (get |c| (c.program == Program::HomaTr).then_some(c.count_chops), set |c, v| c.count_chops = v): bool, "a trimmed packet makes room for another (the constant `COUNT_CHOPS`), and so does its repetition: the window of its message grows by one for each"
-        .only("`program = \"homa-tr\"`");
-    ingress_cycles: u32, "cycles of 3.2 GHz from a packet's last bit to what it causes" .range("1 to 2^20");
-    egress_cycles: u32, "and from there to the first bit on the wire" .range("0 to 2^20");
+    rtt_packets: u16,
+        "packets of a message that leave before anything is heard".range("1 to 32768");
+    tx_messages: u16, "messages under way from a host; more wait".range("a power of two, to 1024");
+    rx_messages: u16,
+        "messages under way to a host; packets of others are refused".range("1 to 1024");
+    timeout: Dur,
+        "a message that is not complete so long after its beginning, or after its last timeout, \
+         repeats what is not acknowledged".range("1 ps to 1 s");
+    max_timeouts: Or<Unlimited, u32>,
+        "a message fails at this timeout in a row without progress"
+            .range("at least 1").was("timeouts_max");
+    ingress_timeouts: u32,
+        "a receiver ends a message silent for so many timeouts, and from then on refuses it if \
+         packets of it had come".range("1 to 10^6");
+    remember: Or<Lifetime, u32>,
+        "messages that are over and that a receiver still knows, so that none is delivered twice: \
+         `\"lifetime\"`, as long as their packets can live (own), or the last so many delivered \
+         and as many ended: 1024 is a size for hardware, 0 what is published. What they deliver \
+         twice is counted: [nic.md](nic.md#what-the-nic-promises)"
+            .default("");
+    pull_cycles (get |c| (c.program == Program::Ndp).then_some(c.pull_cycles), set |c, v|
+        c.pull_cycles = v): u32,
+        "cycles of 3.2 GHz from one PULL to the next: 140 is a full packet at 200 Gb/s; the \
+         prototype has 122".range("1 to 2^20").only("`program = \"ndp\"`");
+    overcommitment (get |c| (c.program != Program::Ndp).then_some(c.overcommitment), set |c, v|
+        c.overcommitment = v): u8,
+        "messages that are granted at a time"
+            .range("1 to 7").only("`program = \"homa\"` or `\"homa-tr\"`");
+    strict_paper (get |c| (c.program != Program::Ndp).then_some(c.strict_paper), set |c, v|
+        c.strict_paper = v): bool,
+        "the program without the repairs E2 and E9 of docs/nic.md (its constant \
+         `STRICT_PAPER`): what is trimmed after its message has been granted whole waits for the \
+         timeout, and duplicates of a message under way are not answered. With `probe = false` \
+         it is as published, but for E1, E4 and E6".only("`program = \"homa\"` or `\"homa-tr\"`");
+    probe: bool,
+        "a timeout that finds nothing to repeat sends one packet beyond the credit: a GRANT or \
+         PULL may have been lost";
+    count_chops (get |c| (c.program == Program::HomaTr).then_some(c.count_chops), set |c, v|
+        c.count_chops = v): bool,
+        "a trimmed packet makes room for another (the constant `COUNT_CHOPS`), and so does its \
+         repetition: the window of its message grows by one for each"
+            .only("`program = \"homa-tr\"`");
+    ingress_cycles: u32,
+        "cycles of 3.2 GHz from a packet's last bit to what it causes".range("1 to 2^20");
+    egress_cycles: u32, "and from there to the first bit on the wire".range("0 to 2^20");
 }}
 
 // Of a program in a file.
 keys! { PROGRAM: Programmed {
-    protocol (get |p| Some(p.protocol.clone()), set |p, v| p.protocol = v): Protocols, "the IP protocol that messages are sent with: 155 for `ndp.p4`, 154 for `homa.p4`; refused if the program does not write it into their packets. A program of several: `{ ndp = 155, homa = 154 }`, and each `[[traffic]]` says which by `transport = \"ndp\"`"
-        .range("0 to 255").written();
-    priorities (nic.priorities): u8, "how many types of service the program uses, from 0: type t is traffic class 7 - t, and what is beyond counts as the last. 1 for `ndp.p4`, 4 for `homa.p4`, 2 for `hpcc.p4`, `swift.p4`, `dcqcn.p4`"
-        .range("1 to 8").written();
-    rtt_packets (nic.rtt_packets): u16, "as above" .range("at least 1");
-    tx_messages (nic.tx_messages): u16, "as above" .range("a power of two, to 4096");
-    rx_messages (nic.rx_messages): u16, "as above" .range("a power of two, to 4096");
-    timeout (nic.timeout): Dur, "as above" .range("above 0");
-    max_timeouts (nic.max_timeouts): Or<Unlimited, u32>, "as above" .was("timeouts_max");
-    ingress_timeouts (nic.ingress_timeouts): u32, "as above" .range("at least 1");
+    protocol (get |p| Some(p.protocol.clone()), set |p, v| p.protocol = v): Protocols,
+        "the IP protocol that messages are sent with: 155 for `ndp.p4`, 154 for `homa.p4`; \
+         refused if the program does not write it into their packets. A program of several: `{ \
+         ndp = 155, homa = 154 }`, and each `[[traffic]]` says which by `transport = \"ndp\"`"
+            .range("0 to 255").written();
+    priorities (nic.priorities): u8,
+        "how many types of service the program uses, from 0: type t is traffic class 7 - t, and \
+         what is beyond counts as the last. 1 for `ndp.p4`, 4 for `homa.p4`, 2 for `hpcc.p4`, \
+         `swift.p4`, `dcqcn.p4`".range("1 to 8").written();
+    rtt_packets (nic.rtt_packets): u16, "as above".range("at least 1");
+    tx_messages (nic.tx_messages): u16, "as above".range("a power of two, to 4096");
+    rx_messages (nic.rx_messages): u16, "as above".range("a power of two, to 4096");
+    timeout (nic.timeout): Dur, "as above".range("above 0");
+    max_timeouts (nic.max_timeouts): Or<Unlimited, u32>, "as above".was("timeouts_max");
+    ingress_timeouts (nic.ingress_timeouts): u32, "as above".range("at least 1");
     probe (nic.probe): bool, "as above";
-    pull_cycles (nic.pull_cycles): u32, "as above" .range("at least 1");
-    max_pulls (nic.max_pulls): u32, "PULLs that wait for the pacer; others are lost" .was("pulls_max");
-    remember (nic.remember): u32, "completed messages whose duplicates a receiver knows, and as many messages that it ended with packets in them and refuses";
-    ingress_cycles (nic.ingress_cycles): u32, "as above" .range("at least 1");
+    pull_cycles (nic.pull_cycles): u32, "as above".range("at least 1");
+    max_pulls (nic.max_pulls): u32,
+        "PULLs that wait for the pacer; others are lost".was("pulls_max");
+    remember (nic.remember): Or<Lifetime, u32>, "as above".default("");
+    ingress_cycles (nic.ingress_cycles): u32, "as above".range("at least 1");
     egress_cycles (nic.egress_cycles): u32, "as above";
-    telemetry: bool, "switches write in-band telemetry into packets whose type of service asks for it, as they do for `rule = \"hpcc\"`" .default("");
-    overhead: Size16 [Size16(64)..=PART_MAX], "headers of a packet: what the program writes. `\"98B\"` for `hpcc.p4`. The ideal completion time needs it" .default("");
+    telemetry: bool,
+        "switches write in-band telemetry into packets whose type of service asks for it, as \
+         they do for `rule = \"hpcc\"`".default("");
+    overhead: Size16 [Size16(64)..=PART_MAX],
+        "headers of a packet: what the program writes. `\"98B\"` for `hpcc.p4`. The ideal \
+         completion time needs it".default("");
 }}
 
 /// What the keys of a program in a file say.
@@ -139,11 +175,21 @@ fn model(
         classes: config.classes(),
         first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
         longest,
+        signals: match program {
+            Program::Homa => Signals { classes: Need::Needs, ..Signals::NONE },
+            Program::Ndp => Signals { trims: Need::Needs, ..Signals::NONE },
+            Program::HomaTr => {
+                Signals { trims: Need::Needs, classes: Need::Needs, ..Signals::NONE }
+            }
+        },
+        kept: kept(table, program == Program::Ndp),
         ..Transport::new(framing, config.program.protocol().number(), Box::new(|| None))
     };
-    let endpoint: super::MakeEndpoint = if backend == Backend::Model {
-        let config = Arc::new(config);
-        Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?)))
+    let for_life: ForLife = if backend == Backend::Model {
+        Box::new(move |packet_life| {
+            let config = Arc::new(Config { packet_life, ..config.clone() });
+            Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?)))
+        })
     } else {
         let set = |name: &&str| ((*name).to_owned(), 1);
         let mut constants: Vec<(String, i128)> = constants.iter().map(set).collect();
@@ -158,7 +204,7 @@ fn model(
         let compiled = Compiled::shipped(table, file, &constants, backend)?;
         on_the_nic(table, compiled, on_blocks(&config))?
     };
-    Ok(Transport { endpoint, ..transport })
+    Ok(Transport { endpoint: for_life(Dur::MAX), for_life: Some(for_life), ..transport })
 }
 
 /// The NIC of a model, for the same program in P4.
@@ -174,6 +220,8 @@ fn on_blocks(config: &Config) -> NicConfig {
         rx_messages: config.rx_messages,
         ingress_timeouts: config.ingress_timeouts,
         max_timeouts: config.max_timeouts,
+        remember: config.remember,
+        packet_life: config.packet_life,
         probe: config.probe,
         pull_cycles: config.pull_cycles,
         ingress_cycles: config.ingress_cycles,
@@ -201,21 +249,36 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, 
     nic.spray = around.mode.needs_spraying();
     nic.check().map_err(|why| refused(table, &why.to_string(), &nic_keys_of(&why)))?;
     let framing = Framing { overhead, ..FRAMING };
+    let first_protocol = nic.protocols.first().copied().unwrap_or(0);
+    let (classes, longest) = (8_u8.saturating_sub(nic.priorities)..8, u64::from(nic.longest()));
+    let first_window = u64::from(nic.rtt_packets) * u64::from(FRAMING.payload);
+    let for_life = on_the_nic(table, compiled, nic)?;
     Ok(Transport {
         mtu: framing.payload + framing.overhead,
         parts: protocol.0.iter().filter_map(|(name, _)| name.clone()).collect(),
         // Types of service count from zero, classes the other way.
-        classes: (8_u8.saturating_sub(nic.priorities)..8).collect(),
-        first_window: u64::from(nic.rtt_packets) * u64::from(FRAMING.payload),
+        classes: classes.collect(),
+        first_window,
         sprays: true,
-        longest: u64::from(nic.longest()),
+        longest,
+        // A program may react to all of them; what it needs is not known.
+        signals: Signals {
+            marks: Need::Uses,
+            trims: Need::Uses,
+            classes: Need::Uses,
+            message_priorities: false,
+        },
+        kept: kept(table, true),
         telemetry,
-        ..Transport::new(
-            framing,
-            nic.protocols.first().copied().unwrap_or(0),
-            on_the_nic(table, compiled, nic)?,
-        )
+        ..Transport::of_life(framing, first_protocol, for_life)
     })
+}
+
+/// The first of the keys whose published value is for links of [`super::PUBLISHED_FOR`] and is kept.
+/// `pulls`: pacing PULLs is the NIC's, not the program's.
+fn kept(table: &Reader<'_>, pulls: bool) -> Option<&'static str> {
+    let keys = ["pull_cycles", "timeout"].into_iter().skip(usize::from(!pulls));
+    table.has("preset").then(|| keys.into_iter().find(|key| !table.has(key))).flatten()
 }
 
 /// Makes the NICs, of which one is tried.
@@ -223,16 +286,21 @@ fn on_the_nic(
     table: &Reader<'_>,
     compiled: Compiled,
     config: NicConfig,
-) -> Result<super::MakeEndpoint, Diagnostic> {
+) -> Result<ForLife, Diagnostic> {
     let runs: Runs = compiled.first(table)?;
     let tried = Nic::new(&compiled.program, runs, config.clone()).and_then(Nic::try_egress);
     tried.map_err(|why| {
         let error = table.error("program", why.to_string(), "this program");
         error.hint("p4/include/nano.p4 declares what the NIC has")
     })?;
-    Ok(Box::new(move || {
-        let runs = compiled.runs()?;
-        Some(Box::new(Nic::new(&compiled.program, runs, config.clone()).ok()?))
+    let compiled = Arc::new(compiled);
+    Ok(Box::new(move |packet_life| {
+        let config = NicConfig { packet_life, ..config.clone() };
+        let compiled = Arc::clone(&compiled);
+        Box::new(move || {
+            let runs = compiled.runs()?;
+            Some(Box::new(Nic::new(&compiled.program, runs, config.clone()).ok()?))
+        })
     }))
 }
 

@@ -16,36 +16,65 @@ use crate::reader::Reader;
 use crate::value::{Form, Or, PART_MAX, Refused, ScenarioValue, Size16, Start, choices};
 
 keys! { KEYS: Config {
-    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet" .written();
-    overhead: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload; with `rule = \"hpcc\"` 42 B of telemetry are among them";
-    ack_bytes: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of acknowledgements and other control packets";
-    class (get |c| Some(c.class), set set_class): u8, "traffic class of data" .range("0 to 7");
-    ack_class: u8, "traffic class of control packets. The same as `class`: no priority for acknowledgements" .range("0 to 7");
-    segment: Segment, "what is acknowledged: each packet, or a burst of as many full packets as have so much payload"
-        .range("up to 32768 payloads");
-    nic_pacing: NicPacing, "packets of a segment leave at this rate; `\"own\"`: at that of their queue pair, without bursts, which needs `count_nic_wait = false`. With `read` a rate also spaces the packets that a host answers with, each request's by itself"
-        .range("above 0");
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet".written();
+    overhead: Size16 [Size16(40)..=PART_MAX],
+        "bytes on the wire beside the payload; with `rule = \"hpcc\"` 42 B of telemetry are \
+         among them";
+    ack_bytes: Size16 [Size16(40)..=PART_MAX],
+        "bytes on the wire of acknowledgements and other control packets";
+    class (get |c| Some(c.class), set set_class): u8, "traffic class of data".range("0 to 7");
+    ack_class: u8,
+        "traffic class of control packets. The same as `class`: no priority for acknowledgements"
+            .range("0 to 7");
+    segment: Segment,
+        "what is acknowledged: each packet, or a burst of as many full packets as have so much \
+         payload".range("up to 32768 payloads");
+    nic_pacing: NicPacing,
+        "packets of a segment leave at this rate; `\"own\"`: at that of their queue pair, \
+         without bursts, which needs `count_nic_wait = false`. With `read` a rate also spaces \
+         the packets that a host answers with, each request's by itself".range("above 0");
     recompute_gap: bool, "a new rate changes the gap that has begun, too, not only the next";
-    count_nic_wait: bool, "round-trip times include what a segment waited for others in its host's interface";
-    subtract: Subtract, "what round-trip times leave out of a segment's own time on the first link: all, or its last packet's (the simulator of \"ECN or Delay\"). Without `count_nic_wait`: all";
-    timestamps: Timestamps, "who takes the time of an acknowledgement for round-trip times: the interface when it arrives, or the host when it hears of it";
+    count_nic_wait: bool,
+        "round-trip times include what a segment waited for others in its host's interface";
+    subtract: Subtract,
+        "what round-trip times leave out of a segment's own time on the first link: all, or its \
+         last packet's (the simulator of \"ECN or Delay\"). Without `count_nic_wait`: all";
+    timestamps: Timestamps,
+        "who takes the time of an acknowledgement for round-trip times: the interface when it \
+         arrives, or the host when it hears of it";
     rtt_noise (clock.noise): Dur, "each such time is later by one drawn between zero and this";
-    clock_drift (clock.drift_ppb): u32, "the clock of an interface differs from its host's by at most so many parts in 10^9, drawn for each host. With `timestamps = \"nic\"`"
-        .range("0 to 1000000");
-    clock_calibration (clock.calibration): Or<Start, Dur>, "how often hosts compare both clocks, to translate one into the other. `\"start\"`: only then, and drift adds up"
-        .range("above 0");
-    clock_reading (clock.reading): Dur, "in such a comparison the host reads its own clock later by a time drawn between zero and this";
-    feedback_jitter: Dur, "receivers hold each acknowledgement and congestion notification for a time drawn between zero and this; they may overtake one another. With `operation = \"write\"`";
-    operation: Operation, "`write`: the host that has the data paces it. `read`: it offers a message, and the other host asks for its segments, paces these requests, and has the rule. It needs `go-back-n`";
-    recovery (keep recovery): Recovery, "`go-back-n`: receivers take packets in order and name the first that is missing; all from there on is sent again. `selective`: they take what comes; what is missing is sent again. It needs `segment = \"packet\"`";
-    nack_interval (recovery: Recovery::GoBackN { nack_interval } => *nack_interval): Dur, "the same missing packet is named again after so long"
-        .only("`recovery = \"go-back-n\"`");
-    reordering (recovery: Recovery::Selective { reordering } => *reordering): u32, "a packet is lost if one sent so many later has been acknowledged"
-        .range("1 to 63").only("`recovery = \"selective\"`");
-    rto_min (rto.min): Dur, "least retransmission timeout (RFC 6298)" .range("above 0, at most `rto_max`");
-    rto_initial (rto.initial): Dur, "first timeout (own)" .range("above 0");
-    rto_max (rto.max): Dur, "greatest timeout (own)" .range("above 0");
-    max_timeouts: u32, "a message fails after so many timeouts without progress" .range("at least 1").was("timeouts_max");
+    clock_drift (clock.drift_ppb): u32,
+        "the clock of an interface differs from its host's by at most so many parts in 10^9, \
+         drawn for each host. With `timestamps = \"nic\"`".range("0 to 1000000");
+    clock_calibration (clock.calibration): Or<Start, Dur>,
+        "how often hosts compare both clocks, to translate one into the other. `\"start\"`: only \
+         then, and drift adds up".range("above 0");
+    clock_reading (clock.reading): Dur,
+        "in such a comparison the host reads its own clock later by a time drawn between zero \
+         and this";
+    feedback_jitter: Dur,
+        "receivers hold each acknowledgement and congestion notification for a time drawn \
+         between zero and this; they may overtake one another. With `operation = \"write\"`";
+    operation: Operation,
+        "`write`: the host that has the data paces it. `read`: it offers a message, and the \
+         other host asks for its segments, paces these requests, and has the rule. It needs \
+         `go-back-n`";
+    recovery (keep recovery): Recovery,
+        "`go-back-n`: receivers take packets in order and name the first that is missing; all \
+         from there on is sent again. `selective`: they take what comes; what is missing is sent \
+         again. It needs `segment = \"packet\"`";
+    nack_interval (recovery: Recovery::GoBackN { nack_interval } => *nack_interval): Dur,
+        "the same missing packet is named again after so long".only("`recovery = \"go-back-n\"`");
+    reordering (recovery: Recovery::Selective { reordering } => *reordering): u32,
+        "a packet is lost if one sent so many later has been acknowledged"
+            .range("1 to 63").only("`recovery = \"selective\"`");
+    rto_min (rto.min): Dur,
+        "least retransmission timeout (RFC 6298)".range("above 0, at most `rto_max`");
+    rto_initial (rto.initial): Dur, "first timeout (own)".range("above 0");
+    rto_max (rto.max): Dur, "greatest timeout (own)".range("above 0");
+    max_timeouts: u32,
+        "a message fails after so many timeouts without progress"
+            .range("at least 1").was("timeouts_max");
     ecn: bool, "packets may be marked";
 }}
 

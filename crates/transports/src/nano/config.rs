@@ -216,12 +216,12 @@ impl Config {
     }
 
     /// How long after the last packet of a message another one may come. Its sender gives it up after
-    /// `timeouts_max` timeouts without progress, and progress is an answer, which is no older than a
+    /// `max_timeouts` timeouts without progress, and progress is an answer, which is no older than a
     /// packet's life, or a packet sent for the first time, of which there are 64. A repeated packet
     /// waits at its host for less than a timeout. [`Dur::MAX`] where senders never give up.
     #[must_use]
     pub fn time_wait(&self) -> Dur {
-        let Some(timeouts) = self.timeouts_max else { return Dur::MAX };
+        let Some(timeouts) = self.max_timeouts else { return Dur::MAX };
         // A timer is found due one turn through all of them late.
         let each = self.timeout.0 + cycles(2 * u64::from(self.tx_messages) + 2).0;
         let gives_up = (u64::from(timeouts) + u64::from(PACKETS_MAX) + 1).saturating_mul(each);

@@ -105,7 +105,7 @@ fn rdma_kinds() -> Vec<Kind> {
         ("swift", Config::swift(900, swift::Params::PAPER)),
     ];
     let make = |(name, config): (_, Config)| {
-        let config = Config { rto: rto(config.rto), timeouts_max: 100, ..config };
+        let config = Config { rto: rto(config.rto), max_timeouts: 100, ..config };
         kind(name, HASHED, move || rdma::Rdma::new(config).unwrap())
     };
     named.map(make).into()
@@ -120,7 +120,7 @@ fn homa_config(trimmed: homa::Trimmed) -> homa::Config {
 fn nic(program: nano::Program, trims: bool, name: &'static str) -> Kind {
     let config = Arc::new(nano::Config {
         timeout: Dur::from_ms(5),
-        timeouts_max: None,
+        max_timeouts: None,
         ingress_timeouts: 1_000_000,
         pull_cycles: 28_000,
         ..nano::Config::firesim(program)
