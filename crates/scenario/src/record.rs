@@ -5,16 +5,10 @@ use fabric::Counted;
 use metrics::{Failure, FlowRow, JobRow};
 use units::{Dur, MsgKey, Rate, Time};
 
-/// Rows of a piece of [`Recorder::pieces`].
-const PIECE: usize = 1 << 16;
-
 /// Keeps what became of each message and of each job.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    /// One row per message, in the order in which they ended. In pieces: one vector would hold
-    /// everything twice whenever it grows.
-    pieces: Vec<Vec<FlowRow>>,
-    /// One row per message by source and number, once they are [`Self::counted`].
+    /// One row per message, in the order in which they ended until they are [`Self::counted`].
     pub(crate) rows: Vec<FlowRow>,
     /// One row per job, in the order of time and host; without the rates of links.
     pub(crate) jobs: Vec<JobRow>,
@@ -27,16 +21,11 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) const fn new(from: Time, to: Option<Time>) -> Self {
-        Self { pieces: Vec::new(), rows: Vec::new(), jobs: Vec::new(), rtts: Vec::new(), from, to }
+        Self { rows: Vec::new(), jobs: Vec::new(), rtts: Vec::new(), from, to }
     }
 
     /// The messages by source and number, with what transports have counted for them.
     pub(crate) fn counted(mut self, counted: &[Counted]) -> Self {
-        self.rows.reserve_exact(self.pieces.iter().map(Vec::len).sum());
-        // Each piece is freed before the next one is moved.
-        for piece in std::mem::take(&mut self.pieces) {
-            self.rows.extend(piece);
-        }
         self.rows.sort_unstable_by_key(|row| (row.src, row.msg));
         for &Counted { key, stat, times } in counted {
             let of = (key.src.0, key.id.0);
@@ -87,7 +76,7 @@ const fn failure(why: Why) -> Failure {
 impl Observer for Recorder {
     fn message(&mut self, r: &MessageRecord) {
         let measured = self.measures(r.submitted);
-        let row = FlowRow {
+        self.rows.push(FlowRow {
             src: r.key.src.0,
             dst: r.dst.0,
             msg: r.key.id.0,
@@ -103,11 +92,7 @@ impl Observer for Recorder {
             placed_in_window: r.placed_in_window,
             measured,
             ..FlowRow::default()
-        };
-        match self.pieces.last_mut().filter(|piece| piece.len() < PIECE) {
-            Some(piece) => piece.push(row),
-            None => self.pieces.push(vec![row]),
-        }
+        });
     }
 
     fn rtt(&mut self, record: &RttRecord) {
@@ -159,16 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_kept_in_pieces_and_come_out_in_order() {
+    fn rows_come_out_in_order_with_the_cause_of_failure() {
         let mut recorder = Recorder::new(Time::ZERO, None);
-        let last = PIECE as u64 + 9;
-        for id in (0..=last).rev() {
+        for id in (0..9).rev() {
             recorder.message(&message(id, (id == 7).then_some(Why::Refused)));
         }
-        assert_eq!(recorder.pieces.len(), 2);
-        assert!(recorder.pieces.iter().all(|piece| piece.capacity() <= PIECE), "none grows on");
         let rows = recorder.counted(&[]).rows;
-        assert!(rows.iter().map(|row| row.msg).eq(0..=last));
+        assert!(rows.iter().map(|row| row.msg).eq(0..9));
         assert_eq!((rows[7].failed, rows[8].failed), (Some(Failure::Refused), None));
     }
 }
