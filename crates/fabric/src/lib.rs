@@ -16,6 +16,7 @@ mod graph;
 mod host;
 mod messages;
 mod outcome;
+mod pace;
 mod part;
 mod pfc;
 mod port;

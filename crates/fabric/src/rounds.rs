@@ -6,16 +6,18 @@
 //! never contended: a box is filled before the barrier and emptied after it, and two sets of boxes
 //! take turns, so that a quick partition does not fill what a slow one is still emptying.
 //!
-//! Where rounds hold few events, meeting costs more than it gains: then one thread runs all partitions
-//! by turns, in the same rounds, and the others sleep.
+//! Where meeting costs more than it gains, one thread runs all partitions by turns, in the same rounds,
+//! and the others sleep ([`Pace`] says when).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use endpoint::Packet;
 use units::{Dur, MsgKey, Time};
 
 use crate::host::{Note, Signal};
+use crate::pace::{Pace, SLICE, Slice};
 use crate::part::Part;
 use crate::pfc::Frame;
 
@@ -71,14 +73,10 @@ pub(crate) struct Rounds<const WATCHED: bool> {
     broken: [AtomicBool; 2],
     /// Rounds so far.
     done: AtomicU64,
-    /// Events in a round, lately; at first, as many as are worth meeting: all flows may begin at once. Only time
-    /// depends on it.
-    load: AtomicU64,
+    /// By turn, whether the slice is over.
+    over: [AtomicBool; 2],
+    pace: Mutex<Pace>,
 }
-
-/// Events of a partition in a round that are worth meeting the other threads, which takes some
-/// microseconds.
-const WORTH_IT: u64 = 4;
 
 impl<const WATCHED: bool> Rounds<WATCHED> {
     pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
@@ -96,48 +94,68 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
             lookahead,
             broken: [AtomicBool::new(false), AtomicBool::new(false)],
             done: AtomicU64::new(0),
-            load: AtomicU64::new(WORTH_IT * parts as u64),
+            over: [AtomicBool::new(false), AtomicBool::new(false)],
+            pace: Mutex::new(Pace::new(parts)),
         }
     }
 
     /// Let every partition handle what happens strictly before `until`. An error if a worker has
     /// panicked.
     pub(crate) fn run(&self, parts: &mut Vec<Part<WATCHED>>, until: Time) -> Result<(), Abandoned> {
-        let handled = |parts: &[Part<WATCHED>]| parts.iter().map(|part| part.handled).sum::<u64>();
-        let (events, rounds) = (handled(parts), self.done.load(Ordering::Relaxed));
-        let first = rounds == 0;
-        let load = self.load.load(Ordering::Relaxed);
-        // In debug builds, and so in tests, both ways are taken, whatever the load.
-        let meet = match cfg!(debug_assertions) {
-            true => rounds.is_multiple_of(2),
-            false => load >= WORTH_IT * parts.len() as u64,
-        };
-        if meet {
-            self.side_by_side(parts, until)?;
-        } else {
-            self.by_turns(parts, until);
+        // In debug builds, and so in tests, both ways are taken, whatever they cost.
+        if cfg!(debug_assertions) {
+            let parallel = self.done.load(Ordering::Relaxed).is_multiple_of(2);
+            return self.run_slice(parts, until, parallel, None).map(|_| ());
         }
-        let rounds = self.done.load(Ordering::Relaxed) - rounds;
-        let now = (handled(parts) - events) / rounds.max(1);
-        // Smoothed, so that threads are not called and sent away by turns.
-        let smooth = if first { now } else { (7 * load + now).div_ceil(8) };
-        self.load.store(smooth, Ordering::Relaxed);
-        Ok(())
+        let pace = &mut *lock(&self.pace);
+        let so_far = |parts: &[Part<WATCHED>]| {
+            let events = parts.iter().map(|part| part.handled).sum::<u64>();
+            (events, self.done.load(Ordering::Relaxed))
+        };
+        loop {
+            let (begun, before) = (Instant::now(), so_far(parts));
+            let ended = self.run_slice(parts, until, pace.is_parallel(), Some(begun + SLICE))?;
+            let (events, rounds) = so_far(parts);
+            let (events, rounds) = (events - before.0, rounds - before.1);
+            pace.note(Slice { took: begun.elapsed(), events, rounds });
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The same up to the first round that is over after `deadline`. Whether it came to an end.
+    fn run_slice(
+        &self,
+        parts: &mut Vec<Part<WATCHED>>,
+        until: Time,
+        parallel: bool,
+        deadline: Option<Instant>,
+    ) -> Result<bool, Abandoned> {
+        match parallel {
+            true => self.side_by_side(parts, until, deadline),
+            false => Ok(self.by_turns(parts, until, deadline)),
+        }
     }
 
     /// All on this thread: where rounds hold little, meeting others takes longer. Of many partitions few have
     /// something to do in such a round; the others are left alone.
-    fn by_turns(&self, parts: &mut [Part<WATCHED>], until: Time) {
+    fn by_turns(
+        &self,
+        parts: &mut [Part<WATCHED>],
+        until: Time,
+        deadline: Option<Instant>,
+    ) -> bool {
         let next = &mut *lock(&self.turns);
         next.clear();
         next.extend(parts.iter().map(Part::next_at));
         (0..parts.len()).for_each(|n| hand_over(parts, n, Time::ZERO, next));
         let mut broken = false;
-        while !broken {
+        for round in 1_u32.. {
             let first = next.iter().copied().min().unwrap_or(Time::NEVER);
             if first >= until {
                 parts.iter_mut().for_each(|part| part.pass(until));
-                return;
+                return true;
             }
             let end = until.min(first + self.lookahead);
             for n in 0..parts.len() {
@@ -149,11 +167,24 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
                 }
             }
             self.done.fetch_add(1, Ordering::Relaxed);
+            if broken {
+                return true;
+            }
+            // Rounds can be shorter than a look at the clock.
+            if round.is_multiple_of(16) && is_past(deadline) {
+                return false;
+            }
         }
+        false
     }
 
     /// Each on a thread of its own.
-    fn side_by_side(&self, parts: &mut Vec<Part<WATCHED>>, until: Time) -> Result<(), Abandoned> {
+    fn side_by_side(
+        &self,
+        parts: &mut Vec<Part<WATCHED>>,
+        until: Time,
+        deadline: Option<Instant>,
+    ) -> Result<bool, Abandoned> {
         let _guard = self.barrier.guard();
         for part in parts.drain(1..) {
             let place = part.index as usize;
@@ -161,10 +192,10 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
         }
         self.until.store(until.0, Ordering::Relaxed);
         self.barrier.wait()?;
-        self.rounds(&mut parts[0], until)?;
+        let ended = self.rounds(&mut parts[0], until, deadline)?;
         self.barrier.wait()?;
         parts.extend(self.lent.iter().filter_map(|lent| lock(lent).take()));
-        Ok(())
+        Ok(ended)
     }
 
     /// Run partition `index` whenever it is lent out, until the run is over.
@@ -177,7 +208,7 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
         self.barrier.wait()?;
         let until = Time(self.until.load(Ordering::Relaxed));
         let Some(mut part) = lock(&self.lent[index]).take() else { return Ok(false) };
-        self.rounds(&mut part, until)?;
+        self.rounds(&mut part, until, None)?;
         *lock(&self.lent[index]) = Some(part);
         self.barrier.wait()?;
         Ok(true)
@@ -199,7 +230,13 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
         let _ = self.barrier.wait();
     }
 
-    fn rounds(&self, part: &mut Part<WATCHED>, until: Time) -> Result<(), Abandoned> {
+    /// Until all is done before `until`, or part 0 finds that its `deadline` is past. Whether it is done.
+    fn rounds(
+        &self,
+        part: &mut Part<WATCHED>,
+        until: Time,
+        deadline: Option<Instant>,
+    ) -> Result<bool, Abandoned> {
         for turn in [0, 1].into_iter().cycle() {
             let me = part.index as usize;
             let next = self.send(part, turn).min(part.next_at());
@@ -207,17 +244,23 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
             if part.violation.is_some() {
                 self.broken[turn].store(true, Ordering::Relaxed);
             }
+            if me == 0 {
+                self.over[turn].store(is_past(deadline), Ordering::Relaxed);
+            }
             self.barrier.wait()?;
             self.receive(part, turn);
             let first = self.next[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
             let first = Time(first.unwrap_or(u64::MAX));
             if first >= until || self.broken[turn].load(Ordering::Relaxed) {
-                return Ok(());
+                return Ok(true);
+            }
+            if self.over[turn].load(Ordering::Relaxed) {
+                return Ok(false);
             }
             part.run(until.min(first + self.lookahead));
             self.done.fetch_add(u64::from(me == 0), Ordering::Relaxed);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn place(&self, from: usize, to: usize) -> usize {
@@ -273,6 +316,10 @@ fn hand_over<const WATCHED: bool>(
     }
 }
 
+fn is_past(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -281,9 +328,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Abandoned;
 
-/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and giving way to
-/// others after that, or at once if there are more threads than processors. Who has waited long sleeps: one thread runs
-/// all partitions by turns.
+/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and sleep after
+/// that, or at once if there are more threads than processors. Never giving way to others: on a busy
+/// machine that is a turn of theirs, milliseconds, each time.
 struct Barrier {
     threads: usize,
     spins: u32,
@@ -309,9 +356,7 @@ impl Drop for Guard<'_> {
 }
 
 /// Some tens of microseconds.
-const SPINS: u32 = 1000;
-/// Who has given way so often is not needed soon.
-const YIELDS: u32 = 2000;
+const SPINS: u32 = 2000;
 
 impl Barrier {
     fn new(threads: usize) -> Self {
@@ -340,18 +385,13 @@ impl Barrier {
             self.wake_all();
             return Ok(());
         }
-        let mut waited = 0;
-        while self.is_closed(generation)? {
-            waited += 1;
-            if waited < self.spins {
-                std::hint::spin_loop();
-            } else if waited < self.spins + YIELDS {
-                std::thread::yield_now();
-            } else {
-                self.sleep(generation)?;
+        for _ in 0..self.spins {
+            if !self.is_closed(generation)? {
+                return Ok(());
             }
+            std::hint::spin_loop();
         }
-        Ok(())
+        self.sleep(generation)
     }
 
     /// Whether not all have come to the meeting `generation`.
