@@ -8,7 +8,7 @@ use endpoint::{
     Purpose, RttRecord, Stat,
 };
 use hashbrown::HashMap;
-use queues::{Desc, Fate, Queue, SharedBuffer};
+use queues::{Desc, Disposition, Queue, SharedBuffer};
 use rustc_hash::FxBuildHasher;
 use units::{MsgKey, Time};
 
@@ -325,7 +325,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
             return;
         }
         if !self.admits(link, packet) {
-            self.decide(link, Fate::Drop, packet);
+            self.decide(link, Disposition::Drop, packet);
             return;
         }
         let before = self.ports[link as usize].queued_bytes();
@@ -351,14 +351,14 @@ impl<const WATCHED: bool> Part<WATCHED> {
             link: rare.link,
         };
         let (seed, number, coins) = (self.world.config.seed, rare.link, &mut rare.coins);
-        let coin = || {
+        let random = || {
             *coins += 1;
             Draw::new(seed, PORT, u64::from(number)).bits(COIN, *coins)
         };
         let mut fate = |fate, packet| desk.apply(fate, packet);
         match &contents {
-            Some(contents) => queue.enqueue_read(packet, contents, coin, &mut fate),
-            None => queue.enqueue(packet, coin, &mut fate),
+            Some(contents) => queue.enqueue_read(packet, contents, random, &mut fate),
+            None => queue.enqueue(packet, random, &mut fate),
         }
         port.note_queue();
         port.note_crowd(&mut self.events);
@@ -396,7 +396,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
             self.require(None, change);
         }
         if let Some(packet) = mark {
-            self.decide(link, Fate::Mark, packet);
+            self.decide(link, Disposition::Mark, packet);
         }
         if begins {
             self.stamp(link);
@@ -404,7 +404,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
     }
 
     /// Let `fate` befall a packet at the transmitting end of `link`.
-    pub(crate) fn decide(&mut self, link: u32, fate: Fate, packet: Desc) {
+    pub(crate) fn decide(&mut self, link: u32, fate: Disposition, packet: Desc) {
         let port = &mut self.ports[link as usize];
         let mut desk = Desk::<WATCHED> {
             slab: &mut self.slab,
@@ -619,29 +619,29 @@ struct Desk<'a, const WATCHED: bool> {
 }
 
 impl<const WATCHED: bool> Desk<'_, WATCHED> {
-    fn apply(&mut self, fate: Fate, packet: Desc) {
+    fn apply(&mut self, fate: Disposition, packet: Desc) {
         let pkt = &mut self.slab[packet.handle];
         let (outcome, event) = match fate {
-            Fate::Trim => {
+            Disposition::Trim => {
                 self.mishaps.trimmed += 1;
                 self.mishaps.trimmed_bytes += u64::from(pkt.wire_len - packet.len);
                 pkt.flags.set(Flags::TRIMMED);
                 pkt.wire_len = packet.len;
                 (digest::Outcome::Trimmed, PacketEvent::Trimmed)
             }
-            Fate::Mark => {
+            Disposition::Mark => {
                 self.mishaps.marked += 1;
                 pkt.flags.set(Flags::CE);
                 (digest::Outcome::Marked, PacketEvent::Marked)
             }
-            Fate::Bounce => {
+            Disposition::Bounce => {
                 self.mishaps.bounced += 1;
                 pkt.flags.set(Flags::BOUNCED);
                 std::mem::swap(&mut pkt.src, &mut pkt.dst);
                 self.returned.push(packet.handle);
                 (digest::Outcome::Bounced, PacketEvent::Bounced)
             }
-            Fate::Drop => {
+            Disposition::Drop => {
                 self.mishaps.dropped += 1;
                 self.mishaps.dropped_bytes += u64::from(pkt.wire_len);
                 (digest::Outcome::Dropped, PacketEvent::Dropped(Drop::Full))
@@ -651,7 +651,7 @@ impl<const WATCHED: bool> Desk<'_, WATCHED> {
         if WATCHED {
             observe(self.observer, self.now, self.link, event, &self.slab[packet.handle]);
         }
-        if fate == Fate::Drop {
+        if fate == Disposition::Drop {
             self.slab.free(packet.handle);
         }
     }

@@ -1,5 +1,5 @@
 //! Priority flow control (PFC, IEEE 802.1Qbb): switches that tell the far ends of their links to stop a class
-//! before they would have to lose its packets. What is to be stopped when is decided in `queues::Memory`; here are the
+//! before they would have to lose its packets. What is to be stopped when is decided in `queues::PfcBuffer`; here are the
 //! frames that say so, and the ports that obey them.
 //!
 //! A switch whose ports share memory is one entity (see `Part::admits`): its ports' departures are events. A
@@ -16,7 +16,7 @@ pub(crate) mod deadlock;
 mod line;
 mod obey;
 
-use queues::{Admit, Desc, Fate, Ingress, Memory, MemorySpec, Queue, QueueSpec};
+use queues::{Admit, Desc, Disposition, Ingress, MemorySpec, PfcBuffer, Queue, QueueSpec};
 use units::{Dur, Time};
 
 use crate::config::{Config, PfcSpec};
@@ -34,7 +34,7 @@ pub use obey::check_pause;
 pub(crate) struct Pfc {
     spec: PfcSpec,
     /// By switch.
-    pub(crate) memories: Vec<Memory>,
+    pub(crate) memories: Vec<PfcBuffer>,
     /// By port.
     lines: Vec<Line>,
     /// By port, as the end of a link: the port of the same host or switch that transmits against it.
@@ -151,8 +151,8 @@ fn ingress_ports(topology: &Topology, switch: u32) -> Vec<Ingress> {
 }
 
 /// The memory of switch number `switch`; a sentence if it is too small.
-fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<Memory, String> {
-    Memory::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
+fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<PfcBuffer, String> {
+    PfcBuffer::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
 }
 
 impl<const WATCHED: bool> Part<WATCHED> {
@@ -167,11 +167,11 @@ impl<const WATCHED: bool> Part<WATCHED> {
         let port = back - self.switches[at as usize].down;
         if pfc.drops(out) & 1 << class != 0 {
             pfc.lines[out as usize].gate.count_drop();
-            return self.decide(out, Fate::Drop, packet);
+            return self.decide(out, Disposition::Drop, packet);
         }
         let memory = &mut pfc.memories[at as usize];
         let Admit::Joins { xoff } = memory.admit(port, class, packet.len) else {
-            return self.decide(out, Fate::Drop, packet);
+            return self.decide(out, Disposition::Drop, packet);
         };
         let handle = packet.handle as usize;
         if pfc.came.len() <= handle {
@@ -279,7 +279,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
     pub(crate) fn check_resumed(&mut self) {
         let Some(pfc) = &self.pfc else { return };
         let stopped = pfc.lines.iter().zip(&self.ports).find(|(line, _)| line.stopped() != 0);
-        let memory = pfc.memories.iter().position(Memory::pauses_any);
+        let memory = pfc.memories.iter().position(PfcBuffer::pauses_any);
         let what = match (stopped, memory) {
             (Some((line, port)), _) => {
                 let (classes, link) = (line.stopped(), port.rare.link);
@@ -330,7 +330,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
         line.came = pfc.came[packet.handle as usize];
         port.start(link, packet, self.now, &mut self.events);
         if let Some(packet) = mark {
-            self.decide(link, Fate::Mark, packet);
+            self.decide(link, Disposition::Mark, packet);
         }
         self.stamp(link);
     }

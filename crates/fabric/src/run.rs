@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Purpose, RttRecord, Stat};
 use hashbrown::HashMap;
-use queues::{Capacity, Memory, Queue, QueueSpec, SharedBuffer};
+use queues::{Capacity, PfcBuffer, Queue, QueueSpec, SharedBuffer};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 
 use crate::config::{Config, ConfigError, Departures, Events, FaultAction};
@@ -509,7 +509,7 @@ impl<const WATCHED: bool> Run<WATCHED> {
                 .of_switches(|part| part.buffers.iter().map(SharedBuffer::stats).collect()),
             memories: self.of_switches(|part| {
                 let memories = part.pfc.iter().flat_map(|pfc| &pfc.memories);
-                memories.map(Memory::stats).collect()
+                memories.map(PfcBuffer::stats).collect()
             }),
             deadlock: self.deadlock,
             queue_bytes_p99: self.sampler.queue_p99(),
@@ -713,7 +713,9 @@ fn has_room(topology: &Topology, ports: &[Port]) -> bool {
     let ways = topology.switches.iter().map(|switch| switch.downs() + switch.ups);
     // One over each link: a slot is over before a second one can have been sent.
     let arrivals = ways.max().unwrap_or(0);
-    ports.iter().all(|port| port.queue.as_ref().is_none_or(|q| q.calm_arrivals() >= arrivals))
+    ports
+        .iter()
+        .all(|port| port.queue.as_ref().is_none_or(|q| q.arrivals_before_bounce() >= arrivals))
 }
 
 /// One part, with its hosts.
@@ -738,7 +740,7 @@ fn build<const WATCHED: bool>(
         .then(|| common.span.shift_by_entity(ports.len() as u32))
         .flatten();
     let mut queues = ports.iter().filter_map(|port| port.queue.as_ref());
-    let bounces = queues.any(|queue| queue.calm_arrivals() != u32::MAX);
+    let bounces = queues.any(|queue| queue.arrivals_before_bounce() != u32::MAX);
     let shift = by_entity.unwrap_or(common.span.shift_in_order(ports.len() as u32));
     let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
     Part {

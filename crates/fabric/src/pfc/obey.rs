@@ -2,7 +2,7 @@
 //! watchdog of those that do not end.
 
 use endpoint::PacketEvent;
-use queues::Fate;
+use queues::Disposition;
 use units::{Dur, Rate, Time};
 
 use super::{Frame, Pfc};
@@ -167,7 +167,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
             let Some(pfc) = &mut self.pfc else { return };
             pfc.lines[link as usize].gate.count_drop();
             let came = pfc.came[packet.handle as usize];
-            self.decide(link, Fate::Drop, packet);
+            self.decide(link, Disposition::Drop, packet);
             self.give_back(at, came, packet);
         }
     }
