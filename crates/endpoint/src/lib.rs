@@ -22,7 +22,7 @@ pub use draw::{Draw, Purpose, Stream};
 pub use effects::{Effect, Effects, Stat, Why};
 pub use observer::{Drop, JobRecord, MessageRecord, Observer, PacketEvent, RttRecord};
 pub use packet::{Flags, HDR_MAX, Packet, Span};
-pub use pipeline::{Pipeline, Then, Verdict};
+pub use pipeline::{Action, Pipeline, Verdict};
 pub use ranges::RangeSet;
 pub use transport::{Cx, Endpoint, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED};
 pub use units::{MsgId, MsgKey, TimerId};

@@ -30,12 +30,12 @@ pub struct Verdict {
     /// packets with payload.
     pub trim_to: Option<u16>,
     /// And then?
-    pub then: Then,
+    pub then: Action,
 }
 
 /// What becomes of a packet, trimmed or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum Action {
     /// It joins the queue of this number.
     Queue(u8),
     /// Its header goes back to its sender. Only of trimmed packets that have not been sent back; others

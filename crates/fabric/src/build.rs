@@ -111,7 +111,9 @@ fn has_room(topology: &Topology, ports: &[Port]) -> bool {
     let ways = topology.switches.iter().map(|switch| switch.downs() + switch.ups);
     // One over each link: a slot is over before a second one can have been sent.
     let arrivals = ways.max().unwrap_or(0);
-    ports.iter().all(|port| port.queue.as_ref().is_none_or(|q| q.calm_arrivals() >= arrivals))
+    ports
+        .iter()
+        .all(|port| port.queue.as_ref().is_none_or(|q| q.arrivals_before_bounce() >= arrivals))
 }
 
 /// Partition `index`, with its hosts.
@@ -134,7 +136,7 @@ pub(crate) fn partition<'o, const WATCHED: bool>(
         .then(|| common.span.shift_by_entity(ports.len() as u32))
         .flatten();
     let mut queues = ports.iter().filter_map(|port| port.queue.as_ref());
-    let bounces = queues.any(|queue| queue.calm_arrivals() != u32::MAX);
+    let bounces = queues.any(|queue| queue.arrivals_before_bounce() != u32::MAX);
     let shift = by_entity.unwrap_or(common.span.shift_in_order(ports.len() as u32));
     let numbers = ports.iter().map(|port| port.rare.link);
     let events = EventQueue::new(config.events, ranks, mine.clone(), numbers, common.span, shift);

@@ -26,6 +26,7 @@ mod message_table;
 mod network;
 mod outcome;
 mod outgoing;
+mod pace;
 mod parallel;
 mod partition;
 mod partitioning;

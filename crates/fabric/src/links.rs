@@ -5,7 +5,7 @@
 //! are queued, transmitted, marked, lost and observed.
 
 use endpoint::{Draw, Drop, Flags, Observer, Packet, PacketEvent, Purpose};
-use queues::{Desc, Fate};
+use queues::{Desc, Disposition};
 use units::{Rate, Time};
 
 use crate::config::Config;
@@ -321,7 +321,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     }
 
     /// Let `fate` befall a packet at the transmitting end of `link`.
-    pub(crate) fn decide(&mut self, link: u32, fate: Fate, packet: Desc) {
+    pub(crate) fn decide(&mut self, link: u32, fate: Disposition, packet: Desc) {
         let port = &mut self.ports[link as usize];
         let mut applier = FateApplier::<WATCHED> {
             slab: &mut self.slab,
@@ -517,29 +517,29 @@ struct FateApplier<'a, 'o, const WATCHED: bool> {
 }
 
 impl<const WATCHED: bool> FateApplier<'_, '_, WATCHED> {
-    fn apply(&mut self, fate: Fate, packet: Desc) {
+    fn apply(&mut self, fate: Disposition, packet: Desc) {
         let pkt = &mut self.slab[packet.handle];
         let (outcome, event) = match fate {
-            Fate::Trim => {
+            Disposition::Trim => {
                 self.counters.trimmed += 1;
                 self.counters.trimmed_bytes += u64::from(pkt.wire_len - packet.len);
                 pkt.flags.set(Flags::TRIMMED);
                 pkt.wire_len = packet.len;
                 (Outcome::Trimmed, PacketEvent::Trimmed)
             }
-            Fate::Mark => {
+            Disposition::Mark => {
                 self.counters.marked += 1;
                 pkt.flags.set(Flags::CE);
                 (Outcome::Marked, PacketEvent::Marked)
             }
-            Fate::Bounce => {
+            Disposition::Bounce => {
                 self.counters.bounced += 1;
                 pkt.flags.set(Flags::BOUNCED);
                 std::mem::swap(&mut pkt.src, &mut pkt.dst);
                 self.returned.push(packet.handle);
                 (Outcome::Bounced, PacketEvent::Bounced)
             }
-            Fate::Drop => {
+            Disposition::Drop => {
                 self.counters.dropped += 1;
                 self.counters.dropped_bytes += u64::from(pkt.wire_len);
                 (Outcome::Dropped, PacketEvent::Dropped(Drop::Full))
@@ -549,7 +549,7 @@ impl<const WATCHED: bool> FateApplier<'_, '_, WATCHED> {
         if WATCHED {
             observe(self.observer, self.now, self.link, event, &self.slab[packet.handle]);
         }
-        if fate == Fate::Drop {
+        if fate == Disposition::Drop {
             self.slab.free(packet.handle);
         }
     }

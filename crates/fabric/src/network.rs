@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use endpoint::{Draw, Packet, Purpose};
-use queues::{Desc, Fate, HEADER_MAX, MemoryStats, Queue, SharedBuffer, SharedBufferStats};
+use queues::{Desc, Disposition, HEADER_MAX, MemoryStats, Queue, SharedBuffer, SharedBufferStats};
 use units::{MsgKey, Time};
 
 use crate::core::Core;
@@ -292,7 +292,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
             return;
         }
         if !self.admits(link, packet) {
-            self.links.decide(link, Fate::Drop, packet);
+            self.links.decide(link, Disposition::Drop, packet);
             return;
         }
         let before = self.links.port(link).queued_bytes();
@@ -339,7 +339,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
             self.links.core_mut().require(None, change);
         }
         if let Some(packet) = mark {
-            self.links.decide(link, Fate::Mark, packet);
+            self.links.decide(link, Disposition::Mark, packet);
         }
         if begins {
             self.links.stamp(link);

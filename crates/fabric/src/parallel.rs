@@ -7,16 +7,18 @@
 //! of mailboxes, for rounds of either parity, so that a quick partition does not fill what a slow
 //! one is still emptying.
 //!
-//! Where rounds hold few events, meeting costs more than it gains: then one thread runs all
-//! partitions in series, in the same rounds, and the others sleep.
+//! Where meeting costs more than it gains, one thread runs all partitions in series, in the same
+//! rounds, and the others sleep ([`Pace`] says when).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use units::{Dur, Time};
 
 use crate::event_loop::EventLoop;
 use crate::outgoing::Outgoing;
+use crate::pace::{Pace, SLICE, Slice};
 
 /// What threads share.
 ///
@@ -41,14 +43,10 @@ pub(crate) struct Rounds<'o, const WATCHED: bool> {
     broken: [AtomicBool; 2],
     /// Rounds so far.
     done: AtomicU64,
-    /// Events in a round, lately; at first, as many as are worth meeting: all flows may begin at
-    /// once. Only time depends on it.
-    load: AtomicU64,
+    /// By parity, whether the slice is over.
+    over: [AtomicBool; 2],
+    pace: Mutex<Pace>,
 }
-
-/// Events of a partition in a round that are worth meeting the other threads, which takes some
-/// microseconds.
-const WORTH_IT: u64 = 4;
 
 impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
     pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
@@ -66,7 +64,8 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
             lookahead,
             broken: [AtomicBool::new(false), AtomicBool::new(false)],
             done: AtomicU64::new(0),
-            load: AtomicU64::new(WORTH_IT * parts as u64),
+            over: [AtomicBool::new(false), AtomicBool::new(false)],
+            pace: Mutex::new(Pace::new(parts)),
         }
     }
 
@@ -77,43 +76,60 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         parts: &mut Vec<EventLoop<'o, WATCHED>>,
         until: Time,
     ) -> Result<(), Abandoned> {
-        let handled = |parts: &[EventLoop<'o, WATCHED>]| {
-            parts.iter().map(|of| of.part().core().handled()).sum::<u64>()
-        };
-        let (events, rounds) = (handled(parts), self.done.load(Ordering::Relaxed));
-        let first = rounds == 0;
-        let load = self.load.load(Ordering::Relaxed);
-        // In debug builds, and so in tests, both ways are taken, whatever the load.
-        let meet = match cfg!(debug_assertions) {
-            true => rounds.is_multiple_of(2),
-            false => load >= WORTH_IT * parts.len() as u64,
-        };
-        if meet {
-            self.run_parallel(parts, until)?;
-        } else {
-            self.run_serial(parts, until);
+        // In debug builds, and so in tests, both ways are taken, whatever they cost.
+        if cfg!(debug_assertions) {
+            let parallel = self.done.load(Ordering::Relaxed).is_multiple_of(2);
+            return self.run_slice(parts, until, parallel, None).map(|_| ());
         }
-        let rounds = self.done.load(Ordering::Relaxed) - rounds;
-        let now = (handled(parts) - events) / rounds.max(1);
-        // Smoothed, so that threads are not woken and put to sleep alternately.
-        let smooth = if first { now } else { (7 * load + now).div_ceil(8) };
-        self.load.store(smooth, Ordering::Relaxed);
-        Ok(())
+        let pace = &mut *lock(&self.pace);
+        let so_far = |parts: &[EventLoop<'o, WATCHED>]| {
+            let events = parts.iter().map(|of| of.part().core().handled()).sum::<u64>();
+            (events, self.done.load(Ordering::Relaxed))
+        };
+        loop {
+            let (begun, before) = (Instant::now(), so_far(parts));
+            let ended = self.run_slice(parts, until, pace.is_parallel(), Some(begun + SLICE))?;
+            let (events, rounds) = so_far(parts);
+            let (events, rounds) = (events - before.0, rounds - before.1);
+            pace.note(Slice { took: begun.elapsed(), events, rounds });
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The same up to the first round that is over after `deadline`. Whether it came to an end.
+    fn run_slice(
+        &self,
+        parts: &mut Vec<EventLoop<'o, WATCHED>>,
+        until: Time,
+        parallel: bool,
+        deadline: Option<Instant>,
+    ) -> Result<bool, Abandoned> {
+        match parallel {
+            true => self.run_parallel(parts, until, deadline),
+            false => Ok(self.run_serial(parts, until, deadline)),
+        }
     }
 
     /// All on this thread: where rounds hold little, meeting others takes longer. Of many
     /// partitions few have something to do in such a round; the others are left alone.
-    fn run_serial(&self, parts: &mut [EventLoop<'o, WATCHED>], until: Time) {
+    fn run_serial(
+        &self,
+        parts: &mut [EventLoop<'o, WATCHED>],
+        until: Time,
+        deadline: Option<Instant>,
+    ) -> bool {
         let next = &mut *lock(&self.serial_next);
         next.clear();
         next.extend(parts.iter().map(|of| of.part().next_at()));
         (0..parts.len()).for_each(|n| hand_over(parts, n, Time::ZERO, next));
         let mut broken = false;
-        while !broken {
+        for round in 1_u32.. {
             let first = next.iter().copied().min().unwrap_or(Time::NEVER);
             if first >= until {
                 parts.iter_mut().for_each(|of| of.part_mut().core_mut().pass(until));
-                return;
+                return true;
             }
             let end = until.min(first + self.lookahead);
             for n in 0..parts.len() {
@@ -125,7 +141,15 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
                 }
             }
             self.done.fetch_add(1, Ordering::Relaxed);
+            if broken {
+                return true;
+            }
+            // Rounds can be shorter than a look at the clock.
+            if round.is_multiple_of(16) && is_past(deadline) {
+                return false;
+            }
         }
+        false
     }
 
     /// Each on a thread of its own.
@@ -133,7 +157,8 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         &self,
         parts: &mut Vec<EventLoop<'o, WATCHED>>,
         until: Time,
-    ) -> Result<(), Abandoned> {
+        deadline: Option<Instant>,
+    ) -> Result<bool, Abandoned> {
         let _guard = self.barrier.guard();
         for part in parts.drain(1..) {
             let place = part.part().core().index() as usize;
@@ -141,10 +166,10 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         }
         self.until.store(until.0, Ordering::Relaxed);
         self.barrier.wait()?;
-        self.rounds(&mut parts[0], until)?;
+        let ended = self.rounds(&mut parts[0], until, deadline)?;
         self.barrier.wait()?;
         parts.extend(self.lent.iter().filter_map(|lent| lock(lent).take()));
-        Ok(())
+        Ok(ended)
     }
 
     /// Run partition `index` whenever it is lent out, until the run is over.
@@ -157,7 +182,7 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         self.barrier.wait()?;
         let until = Time(self.until.load(Ordering::Relaxed));
         let Some(mut part) = lock(&self.lent[index]).take() else { return Ok(false) };
-        self.rounds(&mut part, until)?;
+        self.rounds(&mut part, until, None)?;
         *lock(&self.lent[index]) = Some(part);
         self.barrier.wait()?;
         Ok(true)
@@ -179,7 +204,14 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         let _ = self.barrier.wait();
     }
 
-    fn rounds(&self, part: &mut EventLoop<'o, WATCHED>, until: Time) -> Result<(), Abandoned> {
+    /// Until all is done before `until`, or part 0 finds that its `deadline` is past. Whether it is
+    /// done.
+    fn rounds(
+        &self,
+        part: &mut EventLoop<'o, WATCHED>,
+        until: Time,
+        deadline: Option<Instant>,
+    ) -> Result<bool, Abandoned> {
         for parity in [0, 1].into_iter().cycle() {
             let me = part.part().core().index() as usize;
             let next = self.send(part, parity).min(part.part().next_at());
@@ -187,17 +219,23 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
             if part.part().core().violated() {
                 self.broken[parity].store(true, Ordering::Relaxed);
             }
+            if me == 0 {
+                self.over[parity].store(is_past(deadline), Ordering::Relaxed);
+            }
             self.barrier.wait()?;
             self.receive(part, parity);
             let first = self.next[parity].iter().map(|next| next.load(Ordering::Relaxed)).min();
             let first = Time(first.unwrap_or(u64::MAX));
             if first >= until || self.broken[parity].load(Ordering::Relaxed) {
-                return Ok(());
+                return Ok(true);
+            }
+            if self.over[parity].load(Ordering::Relaxed) {
+                return Ok(false);
             }
             part.run(until.min(first + self.lookahead));
             self.done.fetch_add(u64::from(me == 0), Ordering::Relaxed);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn place(&self, from: usize, to: usize) -> usize {
@@ -256,6 +294,10 @@ fn hand_over<const WATCHED: bool>(
     }
 }
 
+fn is_past(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -264,9 +306,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Abandoned;
 
-/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and giving way
-/// to others after that, or at once if there are more threads than processors. Who has waited long
-/// sleeps: one thread runs all partitions in series.
+/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and sleep after
+/// that, or at once if there are more threads than processors. Never giving way to others: on a busy
+/// machine that is a turn of theirs, milliseconds, each time.
 struct Barrier {
     threads: usize,
     spins: u32,
@@ -292,9 +334,7 @@ impl Drop for Guard<'_> {
 }
 
 /// Some tens of microseconds.
-const SPINS: u32 = 1000;
-/// A thread that has yielded this often is not needed soon.
-const YIELDS: u32 = 2000;
+const SPINS: u32 = 2000;
 
 impl Barrier {
     fn new(threads: usize) -> Self {
@@ -323,18 +363,13 @@ impl Barrier {
             self.wake_all();
             return Ok(());
         }
-        let mut waited = 0;
-        while self.is_closed(generation)? {
-            waited += 1;
-            if waited < self.spins {
-                std::hint::spin_loop();
-            } else if waited < self.spins + YIELDS {
-                std::thread::yield_now();
-            } else {
-                self.sleep(generation)?;
+        for _ in 0..self.spins {
+            if !self.is_closed(generation)? {
+                return Ok(());
             }
+            std::hint::spin_loop();
         }
-        Ok(())
+        self.sleep(generation)
     }
 
     /// Whether not all have come to the meeting `generation`.

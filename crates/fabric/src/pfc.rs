@@ -1,5 +1,5 @@
 //! Priority flow control (PFC, IEEE 802.1Qbb): switches that stop a class at the far ends of their
-//! links before they would have to lose its packets. `queues::Memory` decides what is to be stopped
+//! links before they would have to lose its packets. `queues::PfcBuffer` decides what is to be stopped
 //! when; here are the frames that say so (`PauseTx`), and the ports that obey them (`PauseRx`).
 //!
 //! A switch whose ports share memory is one entity (see `Network::admits`): its ports' departures
@@ -21,7 +21,9 @@ mod rx;
 
 use std::sync::Arc;
 
-use queues::{Admit, Desc, Fate, Ingress, Memory, MemorySpec, MemoryStats, Queue, QueueSpec};
+use queues::{
+    Admit, Desc, Disposition, Ingress, MemorySpec, MemoryStats, PfcBuffer, Queue, QueueSpec,
+};
 use units::{Dur, Time};
 
 use crate::config::{Config, PfcSpec, WatchdogAction};
@@ -42,7 +44,7 @@ pub(crate) struct Pfc {
     topology: Arc<Topology>,
     spec: PfcSpec,
     /// By switch.
-    memories: Vec<Memory>,
+    memories: Vec<PfcBuffer>,
     /// By port.
     lines: Vec<Line>,
     /// By port, as the end of a link: the port of the same host or switch that transmits against
@@ -129,7 +131,7 @@ impl Pfc {
 
     /// What the memory of each switch has seen.
     pub(crate) fn memory_stats(&self) -> Vec<MemoryStats> {
-        self.memories.iter().map(Memory::stats).collect()
+        self.memories.iter().map(PfcBuffer::stats).collect()
     }
 
     /// Whether something of flow control is to come.
@@ -205,8 +207,8 @@ fn ingress_ports(topology: &Topology, switch: u32) -> Vec<Ingress> {
 }
 
 /// The memory of switch number `switch`; a sentence if it is too small.
-fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<Memory, String> {
-    Memory::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
+fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<PfcBuffer, String> {
+    PfcBuffer::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
 }
 
 impl Pfc {
@@ -226,11 +228,11 @@ impl Pfc {
         let port = back - links.switch(at).down;
         if self.drops(out) & 1 << class != 0 {
             self.lines[out as usize].rx.count_drop();
-            return links.decide(out, Fate::Drop, packet);
+            return links.decide(out, Disposition::Drop, packet);
         }
         let memory = &mut self.memories[at as usize];
         let Admit::Joins { xoff } = memory.admit(port, class, packet.len) else {
-            return links.decide(out, Fate::Drop, packet);
+            return links.decide(out, Disposition::Drop, packet);
         };
         let handle = packet.handle as usize;
         if self.came.len() <= handle {
@@ -346,7 +348,7 @@ impl Pfc {
     /// That every XOFF has had its XON (spec I3), in a fabric that is calm everywhere.
     pub(crate) fn check_resumed<const WATCHED: bool>(&self, links: &mut Links<'_, WATCHED>) {
         let stopped = self.lines.iter().zip(links.ports()).find(|(line, _)| line.stopped() != 0);
-        let memory = self.memories.iter().position(Memory::pauses_any);
+        let memory = self.memories.iter().position(PfcBuffer::pauses_any);
         let what = match (stopped, memory) {
             (Some((line, port)), _) => {
                 let (classes, link) = (line.stopped(), port.rare.link);
@@ -417,7 +419,7 @@ impl Pfc {
         line.came = self.came[packet.handle as usize];
         links.start(link, packet);
         if let Some(packet) = mark {
-            links.decide(link, Fate::Mark, packet);
+            links.decide(link, Disposition::Mark, packet);
         }
         links.stamp(link);
     }

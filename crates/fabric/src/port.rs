@@ -375,7 +375,7 @@ impl Port {
     /// The number of headers that wait may have changed.
     #[inline(never)]
     pub(crate) fn note_crowd(&mut self, transit: &mut Transit) {
-        let crowded = self.queue.as_ref().is_some_and(Queue::is_crowded);
+        let crowded = self.queue.as_ref().is_some_and(Queue::bounce_possible);
         if crowded != self.has(CROWDED) {
             self.set(CROWDED, crowded);
             transit.note_crowd(crowded);
@@ -422,12 +422,12 @@ impl Port {
     ) -> bool {
         let Some(queue) = &mut self.queue else { return false };
         let idle = self.service == Service::Idle;
-        let taken = if idle { queue.pass(packet) } else { queue.offer(packet) };
+        let taken = if idle { queue.cut_through(packet) } else { queue.try_enqueue(packet) };
         if taken {
             self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
             if idle {
                 self.start(me, packet, now, events, transit);
-            } else if queue.is_crowded() {
+            } else if queue.bounce_possible() {
                 self.note_crowd(transit);
             }
         }

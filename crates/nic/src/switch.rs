@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use endpoint::{Flags, HDR_MAX, Packet, Pipeline, Then, Verdict};
+use endpoint::{Action, Flags, HDR_MAX, Packet, Pipeline, Verdict};
 use wire::frame::mirror_trimmed;
 
 use p4::ir::{self, PipelineId};
@@ -119,7 +119,7 @@ impl SwitchPort {
 
 impl Pipeline for SwitchPort {
     fn arrive(&mut self, packet: &Packet, random: u64) -> Verdict {
-        let lost = Verdict { trim_to: None, then: Then::Drop };
+        let lost = Verdict { trim_to: None, then: Action::Drop };
         let Some(end) = self.write_frame(packet) else { return lost };
         let (known, meta) = (&*self.known, &mut self.arrival);
         meta.fill(0);
@@ -134,9 +134,9 @@ impl Pipeline for SwitchPort {
         // Their widths are those of `switch.p4`.
         let (trim_to, queue) = (meta[known.trim_to] as u16, meta[known.queue] as u8);
         let then = match (meta[known.drop], meta[known.bounce]) {
-            (0, 0) => Then::Queue(queue),
-            (0, _) => Then::Bounce,
-            _ => Then::Drop,
+            (0, 0) => Action::Queue(queue),
+            (0, _) => Action::Bounce,
+            _ => Action::Drop,
         };
         Verdict { trim_to: (trim_to != 0).then_some(trim_to), then }
     }

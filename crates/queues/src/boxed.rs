@@ -13,24 +13,24 @@ use std::sync::Arc;
 
 use endpoint::Packet;
 
-use crate::{Capacity, Desc, Fate, Queue, QueueSpec};
+use crate::{Capacity, Desc, Disposition, Queue, QueueSpec};
 
 /// Gives 64 uniform bits. To be asked at most once in a call.
 pub type Random<'a> = dyn FnMut() -> u64 + 'a;
 
 /// Is told of every packet that did not simply join the queue, and what becomes of it.
-pub type Told<'a> = dyn FnMut(Fate, Desc) + 'a;
+pub type Told<'a> = dyn FnMut(Disposition, Desc) + 'a;
 
 /// The queue of one port. The packet in service counts as held until [`Discipline::finish`].
 pub trait Discipline: Debug + Send {
     /// A packet arrives: it joins if it may do so as it is. If not, nothing has happened, and
     /// [`Discipline::enqueue`] says what becomes of it. Without this, `enqueue` is always asked.
-    fn offer(&mut self, _packet: Desc) -> bool {
+    fn try_enqueue(&mut self, _packet: Desc) -> bool {
         false
     }
 
     /// The same at an idle port: if it may join, it is in service at once.
-    fn pass(&mut self, _packet: Desc) -> bool {
+    fn cut_through(&mut self, _packet: Desc) -> bool {
         false
     }
 
@@ -226,7 +226,7 @@ impl Discipline for Admitted {
     }
 
     fn bounces(&self) -> bool {
-        self.0.calm_arrivals() != u32::MAX
+        self.0.arrivals_before_bounce() != u32::MAX
     }
 
     fn waiting(&self) -> Box<dyn Iterator<Item = Desc> + '_> {
@@ -271,7 +271,7 @@ mod tests {
     fn where_memory_is_asked_for_first_nothing_joins_unasked() {
         let packet = Desc { handle: 7, len: 100, flags: endpoint::Flags(0), class: 0 };
         let mut queue = Queue::in_shared_buffer(&QueueSpec::from(RED));
-        assert!(!queue.offer(packet) && !queue.pass(packet));
+        assert!(!queue.try_enqueue(packet) && !queue.cut_through(packet));
         queue.enqueue(packet, || 0, &mut |fate, _| panic!("{fate:?}"));
         assert_eq!((queue.bytes(), queue.dequeue()), (100, Some(packet)));
     }

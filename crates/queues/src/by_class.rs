@@ -12,12 +12,12 @@
 //!
 //! What finds no room in its class can be trimmed and go on as a header in another class ([`Trim`]): the
 //! switch of Homa-Tr (homa_tr.md, section 3). Packets can be told apart by whether they carry payload
-//! ([`Sort::Payload`]) instead of by their class: the two bands of the same switch for NDP.
+//! ([`Classifier::Payload`]) instead of by their class: the two bands of the same switch for NDP.
 
 use endpoint::Flags;
 
 use crate::boxed::{Discipline, DisciplineSpec, Random, Told};
-use crate::{Capacity, Desc, Fate, Queue, QueueSpec};
+use crate::{Capacity, Desc, Disposition, Queue, QueueSpec};
 
 /// Parameters of [`ByClass`].
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct ByClassSpec {
     /// joins the first.
     pub classes: Vec<(u8, QueueSpec)>,
     /// Which of these queues a packet joins.
-    pub sort: Sort,
+    pub sort: Classifier,
     /// What finds no room there loses its payload. `None`: what the discipline of its class says. Not for
     /// classes that mark packets.
     pub trim: Option<Trim>,
@@ -38,7 +38,7 @@ impl ByClassSpec {
     /// Each packet in the queue of its class, which alone says what becomes of it.
     #[must_use]
     pub const fn new(schedule: Schedule, classes: Vec<(u8, QueueSpec)>) -> Self {
-        Self { schedule, classes, sort: Sort::Class, trim: None }
+        Self { schedule, classes, sort: Classifier::Class, trim: None }
     }
 }
 
@@ -71,12 +71,12 @@ impl DisciplineSpec for ByClassSpec {
     }
 
     fn queues_of(&self, classes: &[u8]) -> Vec<&QueueSpec> {
-        let joins = |class| self.sort == Sort::Payload || classes.contains(class);
+        let joins = |class| self.sort == Classifier::Payload || classes.contains(class);
         self.classes.iter().filter(|(class, _)| joins(class)).map(|(_, queue)| queue).collect()
     }
 
     fn sorts_by_class(&self) -> bool {
-        self.sort == Sort::Class
+        self.sort == Classifier::Class
     }
 
     fn marks_at_departure(&self) -> bool {
@@ -86,7 +86,7 @@ impl DisciplineSpec for ByClassSpec {
 
 /// By what packets are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
+pub enum Classifier {
     /// By their class.
     Class,
     /// What carries payload joins the lowest class, headers and control the highest.
@@ -190,11 +190,11 @@ impl ByClass {
         let at = |class| classes.iter().position(|c| Some(c.class) == class).unwrap_or(0) as u8;
         let of_class = |class| at(numbers().find(|&c| c == class).or(numbers().next()));
         let (data_at, control_at) = match spec.sort {
-            Sort::Class => {
+            Classifier::Class => {
                 let own = std::array::from_fn(|class| of_class(class as u8));
                 (own, own)
             }
-            Sort::Payload => ([at(numbers().min()); 8], [at(numbers().max()); 8]),
+            Classifier::Payload => ([at(numbers().min()); 8], [at(numbers().max()); 8]),
         };
         let (admitted, trim) = (false, spec.trim);
         let (turn, bytes, waits, open) = (0, 0, 0, u8::MAX);
@@ -233,7 +233,7 @@ impl ByClass {
     }
 
     fn join(&mut self, packet: Desc) -> bool {
-        self.change(self.place(packet), |queue| queue.offer(packet)).unwrap_or(false)
+        self.change(self.place(packet), |queue| queue.try_enqueue(packet)).unwrap_or(false)
     }
 
     fn enqueue_or_trim(&mut self, trim: Trim, packet: Desc, told: &mut Told<'_>) {
@@ -246,9 +246,9 @@ impl ByClass {
             class: self.header_class(trim, packet),
             ..packet
         };
-        told(Fate::Trim, header);
+        told(Disposition::Trim, header);
         if !self.join(header) {
-            told(Fate::Drop, header);
+            told(Disposition::Drop, header);
         }
     }
 
@@ -274,18 +274,18 @@ impl ByClass {
 }
 
 impl Discipline for ByClass {
-    fn offer(&mut self, packet: Desc) -> bool {
+    fn try_enqueue(&mut self, packet: Desc) -> bool {
         !self.admitted && self.join(packet)
     }
 
     /// Nobody waits, so the past is forgotten.
-    fn pass(&mut self, packet: Desc) -> bool {
+    fn cut_through(&mut self, packet: Desc) -> bool {
         if self.admitted {
             return false;
         }
         self.classes.iter_mut().for_each(|class| class.credit = 0);
         let at = self.place(packet);
-        let fits = self.change(at, |queue| queue.pass(packet)).unwrap_or(false);
+        let fits = self.change(at, |queue| queue.cut_through(packet)).unwrap_or(false);
         if fits {
             self.classes[at].credit -= i64::from(packet.len);
         }
@@ -299,7 +299,7 @@ impl Discipline for ByClass {
                 let hears = &mut |fate, packet| told(fate, packet);
                 let at = self.place(packet);
                 if self.change(at, |queue| queue.enqueue(packet, random, hears)).is_none() {
-                    told(Fate::Drop, packet);
+                    told(Disposition::Drop, packet);
                 }
             }
         }
@@ -328,7 +328,7 @@ impl Discipline for ByClass {
     }
 
     fn bounces(&self) -> bool {
-        self.classes.iter().any(|class| class.queue.calm_arrivals() != u32::MAX)
+        self.classes.iter().any(|class| class.queue.arrivals_before_bounce() != u32::MAX)
     }
 
     fn set_open(&mut self, open: u8) {
@@ -342,7 +342,7 @@ impl Discipline for ByClass {
         self.change(at, |queue| {
             while let Some(packet) = queue.dequeue() {
                 queue.finish(packet);
-                told(Fate::Drop, packet);
+                told(Disposition::Drop, packet);
             }
             // It has not left, marked or not.
             queue.take_mark();
@@ -389,7 +389,7 @@ mod tests {
     }
 
     /// Offer a packet; whether it joined as it is.
-    fn offer(queue: &mut ByClass, packet: Desc) -> bool {
+    fn arrive(queue: &mut ByClass, packet: Desc) -> bool {
         let mut whole = true;
         queue.enqueue(packet, &mut || 0, &mut |_, _| whole = false);
         whole
@@ -399,8 +399,8 @@ mod tests {
     fn serve(queue: &mut ByClass, packets: u32, lens: [u16; 2]) -> [u64; 2] {
         let mut sent = [0; 2];
         for _ in 0..packets {
-            while offer(queue, data(0, lens[0])) {}
-            while offer(queue, data(1, lens[1])) {}
+            while arrive(queue, data(0, lens[0])) {}
+            while arrive(queue, data(1, lens[1])) {}
             let packet = queue.dequeue().unwrap();
             queue.finish(packet);
             sent[usize::from(packet.class)] += u64::from(packet.len);
@@ -421,7 +421,7 @@ mod tests {
     fn each_class_has_its_own_room() {
         let mut queue = coexistence();
         let joined = |queue: &mut ByClass, class| {
-            (0..200).filter(|_| offer(queue, data(class, 9064))).count()
+            (0..200).filter(|_| arrive(queue, data(class, 9064))).count()
         };
         assert_eq!((joined(&mut queue, 0), joined(&mut queue, 1)), (8, 100));
         assert_eq!(queue.waiting().count(), 8 + 192 + 100, "192 headers");
@@ -438,13 +438,13 @@ mod tests {
     fn a_class_alone_has_the_link_and_saves_nothing_up() {
         let mut queue = coexistence();
         for _ in 0..1000 {
-            assert!(queue.pass(data(1, 9064)), "the port is idle");
+            assert!(queue.cut_through(data(1, 9064)), "the port is idle");
             queue.finish(data(1, 9064));
         }
         for _ in 0..50 {
-            offer(&mut queue, data(1, 9064));
+            arrive(&mut queue, data(1, 9064));
         }
-        offer(&mut queue, data(0, 9064));
+        arrive(&mut queue, data(0, 9064));
         let first = (0..3).position(|_| queue.dequeue().is_some_and(|p| p.class == 0));
         assert!(first.is_some(), "class 0 has waited for two packets at most");
     }
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn a_class_without_a_queue_joins_the_first() {
         let mut queue = coexistence();
-        assert!(offer(&mut queue, data(5, 9064)));
+        assert!(arrive(&mut queue, data(5, 9064)));
         assert_eq!(queue.classes[0].queue.bytes(), 9064);
         let packet = queue.dequeue().unwrap();
         queue.finish(packet);
@@ -487,15 +487,15 @@ mod tests {
         for schedule in [Schedule::fair(9064), Schedule::Strict] {
             let mut queue = two_classes(schedule);
             for _ in 0..40 {
-                offer(&mut queue, data(0, 9064));
-                offer(&mut queue, data(1, 9064));
+                arrive(&mut queue, data(0, 9064));
+                arrive(&mut queue, data(1, 9064));
             }
             queue.set_open(0b01);
             let sent: Vec<u8> = std::iter::from_fn(|| queue.dequeue()).map(|p| p.class).collect();
             assert_eq!(sent, [0; 40], "and then nothing, though 40 wait");
             queue.set_open(0b11);
             for _ in 0..40 {
-                offer(&mut queue, data(0, 9064));
+                arrive(&mut queue, data(0, 9064));
             }
             let first: Vec<u8> = (0..6).filter_map(|_| queue.dequeue()).map(|p| p.class).collect();
             let ahead = first.iter().filter(|&&class| class == 1).count();
@@ -504,7 +504,7 @@ mod tests {
     }
 
     /// Four strict priorities as in the nanoTransport experiments, with room for `packets` of 1088 B each.
-    fn bands(packets: u32, trim: Option<Trim>, sort: Sort) -> ByClass {
+    fn bands(packets: u32, trim: Option<Trim>, sort: Classifier) -> ByClass {
         let capacity = Capacity::Bytes(packets * 1088);
         let spec = QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None });
         let classes = (4..=7).rev().map(|class| (class, spec.clone())).collect();
@@ -516,7 +516,7 @@ mod tests {
     }
 
     /// Offer a packet; what became of it, with its class, if it did not join as it is.
-    fn fates(queue: &mut ByClass, packet: Desc) -> Vec<(Fate, u16, u8)> {
+    fn fates(queue: &mut ByClass, packet: Desc) -> Vec<(Disposition, u16, u8)> {
         let mut fates = Vec::new();
         queue.enqueue(packet, &mut || 0, &mut |fate, p| fates.push((fate, p.len, p.class)));
         fates
@@ -537,11 +537,11 @@ mod tests {
     /// The arriving packet alone is cut; its header waits behind the data of the next lower class.
     #[test]
     fn a_header_goes_on_in_the_next_lower_class() {
-        let mut queue = bands(2, Some(NEXT), Sort::Class);
+        let mut queue = bands(2, Some(NEXT), Classifier::Class);
         assert!(fates(&mut queue, numbered(0, 6)).is_empty());
         assert!(fates(&mut queue, numbered(1, 7)).is_empty());
         assert!(fates(&mut queue, numbered(2, 7)).is_empty(), "two fill it exactly");
-        assert_eq!(fates(&mut queue, numbered(3, 7)), [(Fate::Trim, 72, 6)]);
+        assert_eq!(fates(&mut queue, numbered(3, 7)), [(Disposition::Trim, 72, 6)]);
         assert!(fates(&mut queue, numbered(4, 5)).is_empty());
         let expected = [(1, 1088), (2, 1088), (0, 1088), (3, 72), (4, 1088)];
         assert_eq!(served(&mut queue), expected);
@@ -550,46 +550,53 @@ mod tests {
     /// Below the lowest class there is none (the public model's slip): the header stays in it.
     #[test]
     fn the_lowest_class_keeps_its_headers() {
-        let mut queue = bands(2, Some(NEXT), Sort::Class);
+        let mut queue = bands(2, Some(NEXT), Classifier::Class);
         assert!(fates(&mut queue, numbered(0, 4)).is_empty());
         assert!(fates(&mut queue, data(4, 900)).is_empty());
-        assert_eq!(fates(&mut queue, numbered(2, 4)), [(Fate::Trim, 72, 4)], "188 B are free");
-        assert_eq!(fates(&mut queue, numbered(3, 4)), [(Fate::Trim, 72, 4)]);
-        let lost = [(Fate::Trim, 72, 4), (Fate::Drop, 72, 4)];
+        assert_eq!(
+            fates(&mut queue, numbered(2, 4)),
+            [(Disposition::Trim, 72, 4)],
+            "188 B are free"
+        );
+        assert_eq!(fates(&mut queue, numbered(3, 4)), [(Disposition::Trim, 72, 4)]);
+        let lost = [(Disposition::Trim, 72, 4), (Disposition::Drop, 72, 4)];
         assert_eq!(fates(&mut queue, numbered(4, 4)), lost, "and 44 B are none for a third");
     }
 
     #[test]
     fn a_header_that_finds_no_room_either_is_lost_and_control_is_never_cut() {
-        let mut queue = bands(2, Some(NEXT), Sort::Class);
+        let mut queue = bands(2, Some(NEXT), Classifier::Class);
         for (handle, class) in [(0, 7), (1, 7), (2, 6), (3, 6)] {
             assert!(fates(&mut queue, numbered(handle, class)).is_empty());
         }
-        assert_eq!(fates(&mut queue, numbered(4, 7)), [(Fate::Trim, 72, 6), (Fate::Drop, 72, 6)]);
+        assert_eq!(
+            fates(&mut queue, numbered(4, 7)),
+            [(Disposition::Trim, 72, 6), (Disposition::Drop, 72, 6)]
+        );
         let control = Desc { handle: 5, len: 65, flags: Flags::CONTROL, class: 7 };
-        assert_eq!(fates(&mut queue, control), [(Fate::Drop, 65, 7)]);
+        assert_eq!(fates(&mut queue, control), [(Disposition::Drop, 65, 7)]);
         let trimmed = Desc { flags: Flags::TRIMMED, len: 72, ..numbered(6, 7) };
-        assert_eq!(fates(&mut queue, trimmed), [(Fate::Drop, 72, 7)], "trimmed once only");
+        assert_eq!(fates(&mut queue, trimmed), [(Disposition::Drop, 72, 7)], "trimmed once only");
     }
 
     #[test]
     fn headers_in_the_highest_class_overtake_all_data_but_its_own() {
         let trim = Trim { to: 64, header: HeaderClass::Highest };
-        let mut queue = bands(2, Some(trim), Sort::Class);
+        let mut queue = bands(2, Some(trim), Classifier::Class);
         for handle in 0..2 {
             assert!(fates(&mut queue, numbered(handle, 5)).is_empty());
         }
         assert!(fates(&mut queue, numbered(2, 6)).is_empty());
-        assert_eq!(fates(&mut queue, numbered(3, 5)), [(Fate::Trim, 64, 7)]);
+        assert_eq!(fates(&mut queue, numbered(3, 5)), [(Disposition::Trim, 64, 7)]);
         assert_eq!(served(&mut queue), [(3, 64), (2, 1088), (0, 1088), (1, 1088)]);
     }
 
     #[test]
     fn without_trimming_each_class_loses_what_it_has_no_room_for() {
-        let mut queue = bands(1, None, Sort::Class);
+        let mut queue = bands(1, None, Classifier::Class);
         for class in 4..=7 {
             assert!(fates(&mut queue, numbered(0, class)).is_empty());
-            assert_eq!(fates(&mut queue, numbered(1, class)), [(Fate::Drop, 1088, class)]);
+            assert_eq!(fates(&mut queue, numbered(1, class)), [(Disposition::Drop, 1088, class)]);
         }
     }
 
@@ -597,11 +604,11 @@ mod tests {
     #[test]
     fn sorted_by_payload_headers_and_control_go_before_data() {
         let trim = Trim { to: 64, header: HeaderClass::Highest };
-        let mut queue = bands(2, Some(trim), Sort::Payload);
+        let mut queue = bands(2, Some(trim), Classifier::Payload);
         for handle in 0..2 {
             assert!(fates(&mut queue, numbered(handle, 7)).is_empty());
         }
-        assert_eq!(fates(&mut queue, numbered(2, 7)), [(Fate::Trim, 64, 7)]);
+        assert_eq!(fates(&mut queue, numbered(2, 7)), [(Disposition::Trim, 64, 7)]);
         let control = Desc { handle: 3, len: 65, flags: Flags::CONTROL, class: 7 };
         assert!(fates(&mut queue, control).is_empty());
         assert_eq!(served(&mut queue), [(2, 64), (3, 65), (0, 1088), (1, 1088)]);

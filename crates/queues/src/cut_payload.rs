@@ -7,7 +7,7 @@ use endpoint::Flags;
 
 use crate::boxed::{Discipline, DisciplineSpec, Random, Told};
 use crate::fifo::Fifo;
-use crate::{Capacity, Desc, Fate, Queue, Room};
+use crate::{Capacity, Desc, Disposition, Occupancy, Queue};
 
 /// Parameters of [`CutPayload`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl DisciplineSpec for CutPayloadSpec {
 #[derive(Clone, Debug)]
 pub struct CutPayload {
     fifo: Fifo,
-    room: Room,
+    room: Occupancy,
     trim_threshold: Capacity,
     trim_to: u16,
 }
@@ -48,7 +48,7 @@ impl CutPayload {
     pub(crate) fn new(spec: CutPayloadSpec) -> Self {
         Self {
             fifo: Fifo::new(),
-            room: Room::new(spec.capacity),
+            room: Occupancy::new(spec.capacity),
             trim_threshold: spec.trim_threshold,
             trim_to: spec.trim_to,
         }
@@ -64,15 +64,15 @@ impl CutPayload {
 
 impl Discipline for CutPayload {
     /// The first two rows of the table in ndp.md section 4: there is room for it as it is.
-    fn offer(&mut self, packet: Desc) -> bool {
-        let fits = self.pass(packet);
+    fn try_enqueue(&mut self, packet: Desc) -> bool {
+        let fits = self.cut_through(packet);
         if fits {
             self.fifo.push_back(packet);
         }
         fits
     }
 
-    fn pass(&mut self, packet: Desc) -> bool {
+    fn cut_through(&mut self, packet: Desc) -> bool {
         let trimmed = packet.is_data() && self.above_threshold_with(packet.len);
         let fits = !trimmed && self.room.fits(packet.len);
         if fits {
@@ -83,17 +83,17 @@ impl Discipline for CutPayload {
 
     /// The other two rows: what has payload loses it, and what still does not fit is lost.
     fn enqueue(&mut self, packet: Desc, _: &mut Random<'_>, told: &mut Told<'_>) {
-        if self.offer(packet) {
+        if self.try_enqueue(packet) {
             return;
         }
         let mut packet = packet;
         if packet.is_data() {
             packet.len = self.trim_to.min(packet.len);
             packet.flags.set(Flags::TRIMMED);
-            told(Fate::Trim, packet);
+            told(Disposition::Trim, packet);
         }
-        if !self.offer(packet) {
-            told(Fate::Drop, packet);
+        if !self.try_enqueue(packet) {
+            told(Disposition::Drop, packet);
         }
     }
 
@@ -137,7 +137,7 @@ mod tests {
         Desc { handle, len: 64, flags: Flags::CONTROL, class: 0 }
     }
 
-    fn offer(queue: &mut CutPayload, packet: Desc) -> Vec<(Fate, u32)> {
+    fn arrive(queue: &mut CutPayload, packet: Desc) -> Vec<(Disposition, u32)> {
         let mut fates = Vec::new();
         queue.enqueue(packet, &mut || 0, &mut |fate, p| fates.push((fate, p.handle)));
         fates
@@ -146,9 +146,9 @@ mod tests {
     #[test]
     fn the_arriving_packet_is_trimmed_and_its_header_waits_its_turn() {
         let mut queue = CutPayload::new(SPEC);
-        assert!(offer(&mut queue, data(0)).is_empty());
-        assert!(offer(&mut queue, data(1)).is_empty(), "up to the threshold");
-        assert_eq!(offer(&mut queue, data(2)), [(Fate::Trim, 2)]);
+        assert!(arrive(&mut queue, data(0)).is_empty());
+        assert!(arrive(&mut queue, data(1)).is_empty(), "up to the threshold");
+        assert_eq!(arrive(&mut queue, data(2)), [(Disposition::Trim, 2)]);
         assert_eq!(queue.bytes(), 2 * 9064 + 64);
         let served: Vec<(u32, u16)> =
             std::iter::from_fn(|| queue.dequeue()).map(|p| (p.handle, p.len)).collect();
@@ -159,10 +159,10 @@ mod tests {
     fn a_full_queue_loses_headers_and_control_and_bounces_nothing() {
         let mut queue = CutPayload::new(SPEC);
         for handle in 0..3 {
-            offer(&mut queue, data(handle));
+            arrive(&mut queue, data(handle));
         }
-        assert_eq!(offer(&mut queue, data(3)), [(Fate::Trim, 3), (Fate::Drop, 3)]);
-        assert_eq!(offer(&mut queue, control(4)), [(Fate::Drop, 4)]);
+        assert_eq!(arrive(&mut queue, data(3)), [(Disposition::Trim, 3), (Disposition::Drop, 3)]);
+        assert_eq!(arrive(&mut queue, control(4)), [(Disposition::Drop, 4)]);
     }
 
     #[test]
@@ -170,12 +170,12 @@ mod tests {
         let packets = |n| Capacity::Packets(n);
         let spec = CutPayloadSpec { capacity: packets(3), trim_threshold: packets(1), ..SPEC };
         let mut queue = CutPayload::new(spec);
-        assert!(queue.pass(data(0)), "served at once");
-        assert_eq!(offer(&mut queue, data(1)), [(Fate::Trim, 1)]);
+        assert!(queue.cut_through(data(0)), "served at once");
+        assert_eq!(arrive(&mut queue, data(1)), [(Disposition::Trim, 1)]);
         queue.finish(data(0));
         let header = queue.dequeue().unwrap();
         queue.finish(header);
         assert_eq!(queue.bytes(), 0);
-        assert!(offer(&mut queue, data(2)).is_empty());
+        assert!(arrive(&mut queue, data(2)).is_empty());
     }
 }

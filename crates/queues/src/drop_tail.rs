@@ -2,7 +2,7 @@
 
 use crate::boxed::MarksFrom;
 use crate::fifo::Fifo;
-use crate::{Capacity, Desc, DisciplineSpec, Fate, Queue, QueueSpec, Room};
+use crate::{Capacity, Desc, DisciplineSpec, Disposition, Occupancy, Queue, QueueSpec};
 
 /// Parameters of [`DropTail`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +45,7 @@ impl DisciplineSpec for DropTailSpec {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct DropTail {
-    room: Room,
+    room: Occupancy,
     ecn_threshold: Option<Capacity>,
     fifo: Fifo,
 }
@@ -54,23 +54,23 @@ impl DropTail {
     pub(crate) fn new(spec: DropTailSpec) -> Self {
         Self {
             fifo: Fifo::new(),
-            room: Room::new(spec.capacity),
+            room: Occupancy::new(spec.capacity),
             ecn_threshold: spec.ecn_threshold,
         }
     }
 
     #[inline(always)]
-    pub(crate) fn offer(&mut self, packet: Desc) -> bool {
-        let fits = self.pass(packet);
+    pub(crate) fn try_enqueue(&mut self, packet: Desc) -> bool {
+        let fits = self.cut_through(packet);
         if fits {
             self.fifo.push_back(packet);
         }
         fits
     }
 
-    /// As `offer`, of a packet that is served at once.
+    /// As `try_enqueue`, of a packet that is served at once.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, packet: Desc) -> bool {
+    pub(crate) fn cut_through(&mut self, packet: Desc) -> bool {
         let fits = self.room.fits(packet.len) && !(packet.is_ect() && self.above_threshold());
         if fits {
             self.room.take(packet.len);
@@ -78,13 +78,13 @@ impl DropTail {
         fits
     }
 
-    pub(crate) fn enqueue(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+    pub(crate) fn enqueue(&mut self, packet: Desc, fate: &mut impl FnMut(Disposition, Desc)) {
         if !self.room.fits(packet.len) {
-            fate(Fate::Drop, packet);
+            fate(Disposition::Drop, packet);
             return;
         }
         if packet.is_ect() && self.above_threshold() {
-            fate(Fate::Mark, packet);
+            fate(Disposition::Mark, packet);
         }
         self.room.take(packet.len);
         self.fifo.push_back(packet);
@@ -126,7 +126,7 @@ mod tests {
         Desc { handle, len, flags: Flags::ECT, class: 0 }
     }
 
-    fn offer(queue: &mut DropTail, packet: Desc) -> Vec<Fate> {
+    fn arrive(queue: &mut DropTail, packet: Desc) -> Vec<Disposition> {
         let mut fates = Vec::new();
         queue.enqueue(packet, &mut |fate, _| fates.push(fate));
         fates
@@ -136,12 +136,12 @@ mod tests {
     fn the_packet_in_service_counts_until_it_is_finished() {
         let spec = DropTailSpec { capacity: Capacity::Packets(2), ecn_threshold: None };
         let mut queue = DropTail::new(spec);
-        assert!(offer(&mut queue, packet(1, 100)).is_empty());
+        assert!(arrive(&mut queue, packet(1, 100)).is_empty());
         let served = queue.dequeue().unwrap();
-        assert!(offer(&mut queue, packet(2, 100)).is_empty());
-        assert_eq!(offer(&mut queue, packet(3, 100)), [Fate::Drop]);
+        assert!(arrive(&mut queue, packet(2, 100)).is_empty());
+        assert_eq!(arrive(&mut queue, packet(3, 100)), [Disposition::Drop]);
         queue.finish(served);
-        assert!(offer(&mut queue, packet(3, 100)).is_empty());
+        assert!(arrive(&mut queue, packet(3, 100)).is_empty());
         assert_eq!(queue.dequeue().map(|p| p.handle), Some(2));
         assert_eq!(queue.bytes(), 200);
     }
@@ -150,9 +150,9 @@ mod tests {
     fn bytes_fill_exactly_and_small_packets_still_fit() {
         let spec = DropTailSpec { capacity: Capacity::Bytes(250), ecn_threshold: None };
         let mut queue = DropTail::new(spec);
-        assert!(offer(&mut queue, packet(1, 200)).is_empty());
-        assert_eq!(offer(&mut queue, packet(2, 51)), [Fate::Drop]);
-        assert!(offer(&mut queue, packet(3, 50)).is_empty());
+        assert!(arrive(&mut queue, packet(1, 200)).is_empty());
+        assert_eq!(arrive(&mut queue, packet(2, 51)), [Disposition::Drop]);
+        assert!(arrive(&mut queue, packet(3, 50)).is_empty());
     }
 
     #[test]
@@ -162,9 +162,9 @@ mod tests {
             ecn_threshold: Some(Capacity::Packets(1)),
         };
         let mut queue = DropTail::new(spec);
-        assert!(offer(&mut queue, packet(1, 100)).is_empty());
-        assert!(offer(&mut queue, packet(2, 100)).is_empty(), "holds 1, not more than 1");
-        assert_eq!(offer(&mut queue, packet(3, 100)), [Fate::Mark]);
-        assert!(offer(&mut queue, Desc { flags: Flags(0), ..packet(4, 100) }).is_empty());
+        assert!(arrive(&mut queue, packet(1, 100)).is_empty());
+        assert!(arrive(&mut queue, packet(2, 100)).is_empty(), "holds 1, not more than 1");
+        assert_eq!(arrive(&mut queue, packet(3, 100)), [Disposition::Mark]);
+        assert!(arrive(&mut queue, Desc { flags: Flags(0), ..packet(4, 100) }).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Switch queue disciplines, one output port each, over small descriptors.
 //!
 //! A discipline decides order, trimming, marking and loss; it never sees a packet. The caller owns
-//! packet storage, applies each [`Fate`] to its packets, and keeps the time. The simulator and the
+//! packet storage, applies each [`Disposition`] to its packets, and keeps the time. The simulator and the
 //! software switch run this same code.
 //!
 //! The packet being transmitted counts against its queue's capacity until [`Queue::next`]: it is
@@ -31,12 +31,12 @@ use boxed::Admitted;
 use fifo::Fifo;
 
 pub use boxed::{Discipline, DisciplineSpec, MarksFrom, Random, SameSpec, Told};
-pub use by_class::{ByClass, ByClassSpec, HeaderClass, Schedule, Sort, Trim};
+pub use by_class::{ByClass, ByClassSpec, Classifier, HeaderClass, Schedule, Trim};
 pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::{Flags, Packet};
 pub use lossless::{
-    Admit, Headroom, Ingress, LosslessSpec, Marking, Memory, MemorySpec, MemoryStats, PFC_FRAME,
+    Admit, Headroom, Ingress, LosslessSpec, Marking, MemorySpec, MemoryStats, PFC_FRAME, PfcBuffer,
     Threshold,
 };
 pub use ndp::{Ndp, NdpSpec};
@@ -79,7 +79,7 @@ impl Desc {
 
 /// What a discipline has decided about a packet that did not simply join the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     /// Cut its payload: it is now `len` bytes long (as in the descriptor given along).
     Trim,
     /// Set CE on it; it is in the queue.
@@ -99,12 +99,12 @@ pub enum Capacity {
     Bytes(u32),
 }
 
-/// Bytes on the wire of a trimmed packet or of control, at most, where [`Queue::calm_arrivals`] holds.
+/// Bytes on the wire of a trimmed packet or of control, at most, where [`Queue::arrivals_before_bounce`] holds.
 pub const HEADER_MAX: u16 = 96;
 
 /// Contents of a queue against its capacity, the packet in service included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct Occupancy {
     packets: u32,
     bytes: u32,
     /// The one of these that is not the capacity is out of reach.
@@ -112,7 +112,7 @@ pub(crate) struct Room {
     bytes_max: u32,
 }
 
-impl Room {
+impl Occupancy {
     pub(crate) const fn new(capacity: Capacity) -> Self {
         let (packets_max, bytes_max) = match capacity {
             Capacity::Packets(most) => (most, u32::MAX),
@@ -140,8 +140,8 @@ impl Room {
     }
 }
 
-/// A coin of 64 uniform bits, halved, is below this with `probability`.
-pub(crate) fn odds(probability: f64) -> u64 {
+/// 64 uniform bits, halved, are below this with `probability`.
+pub(crate) fn threshold(probability: f64) -> u64 {
     (probability.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64
 }
 
@@ -166,7 +166,7 @@ pub enum QueueSpec {
     DropTail(DropTailSpec),
     /// Two queues, trimming and bouncing (SIGCOMM'17, section 3.1).
     Ndp(NdpSpec),
-    /// A queue for each traffic class, without a capacity of its own: the switch's [`Memory`] says what
+    /// A queue for each traffic class, without a capacity of its own: the switch's [`PfcBuffer`] says what
     /// joins it, and classes can be closed ([`Queue::set_open`]).
     Lossless(Box<LosslessSpec>),
     /// Any other kind.
@@ -217,8 +217,8 @@ impl Queue {
         Self::Boxed(Box::new(queue))
     }
 
-    /// The same for a switch whose ports share memory, which is asked before a packet joins: `offer` and
-    /// `pass` take nothing, `enqueue` what has been admitted.
+    /// The same for a switch whose ports share memory, which is asked before a packet joins: `try_enqueue` and
+    /// `cut_through` take nothing, `enqueue` what has been admitted.
     #[must_use]
     pub fn in_shared_buffer(spec: &QueueSpec) -> Self {
         Self::boxed(Admitted(Self::new(spec)))
@@ -233,7 +233,7 @@ impl Queue {
     }
 
     /// Every packet that waits in `class` of a queue for a lossless switch is lost; `fate` is told of each.
-    pub fn discard(&mut self, class: u8, fate: &mut impl FnMut(Fate, Desc)) {
+    pub fn discard(&mut self, class: u8, fate: &mut impl FnMut(Disposition, Desc)) {
         if let Self::Boxed(queue) = self {
             queue.discard(class, fate);
         }
@@ -242,37 +242,37 @@ impl Queue {
     /// A packet arrives: it joins the queue if it may do so as it is. If not, nothing has happened,
     /// and `enqueue` says what becomes of it.
     #[inline(always)]
-    pub fn offer(&mut self, packet: Desc) -> bool {
+    pub fn try_enqueue(&mut self, packet: Desc) -> bool {
         match self {
-            Self::DropTail(queue) => queue.offer(packet),
-            Self::Ndp(queue) => queue.offer(packet),
-            Self::Boxed(queue) => queue.offer(packet),
+            Self::DropTail(queue) => queue.try_enqueue(packet),
+            Self::Ndp(queue) => queue.try_enqueue(packet),
+            Self::Boxed(queue) => queue.try_enqueue(packet),
         }
     }
 
     /// A packet arrives while the port is idle, so that none waits: if it may join the queue as it
     /// is, it has done so and is the one in service. If not, nothing has happened.
     #[inline(always)]
-    pub fn pass(&mut self, packet: Desc) -> bool {
+    pub fn cut_through(&mut self, packet: Desc) -> bool {
         match self {
-            Self::DropTail(queue) => queue.pass(packet),
-            Self::Ndp(queue) => queue.pass(packet),
-            Self::Boxed(queue) => queue.pass(packet),
+            Self::DropTail(queue) => queue.cut_through(packet),
+            Self::Ndp(queue) => queue.cut_through(packet),
+            Self::Boxed(queue) => queue.cut_through(packet),
         }
     }
 
-    /// A packet arrives. `coin` gives 64 uniform bits, at most once per call; `fate` is told of
+    /// A packet arrives. `random` gives 64 uniform bits, at most once per call; `fate` is told of
     /// every packet that did not simply join the queue: the arriving one, or one that made room.
     pub fn enqueue(
         &mut self,
         packet: Desc,
-        mut coin: impl FnMut() -> u64,
-        fate: &mut impl FnMut(Fate, Desc),
+        mut random: impl FnMut() -> u64,
+        fate: &mut impl FnMut(Disposition, Desc),
     ) {
         match self {
             Self::DropTail(queue) => queue.enqueue(packet, fate),
-            Self::Ndp(queue) => queue.enqueue(packet, coin, fate),
-            Self::Boxed(queue) => queue.enqueue(packet, &mut coin, fate),
+            Self::Ndp(queue) => queue.enqueue(packet, random, fate),
+            Self::Boxed(queue) => queue.enqueue(packet, &mut random, fate),
         }
     }
 
@@ -288,12 +288,12 @@ impl Queue {
         &mut self,
         packet: Desc,
         contents: &Packet,
-        mut coin: impl FnMut() -> u64,
-        fate: &mut impl FnMut(Fate, Desc),
+        mut random: impl FnMut() -> u64,
+        fate: &mut impl FnMut(Disposition, Desc),
     ) {
         match self {
-            Self::Boxed(queue) => queue.enqueue_read(packet, contents, &mut coin, fate),
-            _ => self.enqueue(packet, coin, fate),
+            Self::Boxed(queue) => queue.enqueue_read(packet, contents, &mut random, fate),
+            _ => self.enqueue(packet, random, fate),
         }
     }
 
@@ -347,9 +347,9 @@ impl Queue {
     /// Whether so many headers wait that one of the next might be sent back.
     #[must_use]
     #[inline(always)]
-    pub fn is_crowded(&self) -> bool {
+    pub fn bounce_possible(&self) -> bool {
         match self {
-            Self::Ndp(queue) => queue.is_crowded(),
+            Self::Ndp(queue) => queue.bounce_possible(),
             Self::DropTail(_) | Self::Boxed(_) => false,
         }
     }
@@ -357,10 +357,10 @@ impl Queue {
     /// While it is not crowded, so many packets may arrive, none with a header longer than [`HEADER_MAX`],
     /// before any can be sent back.
     #[must_use]
-    pub fn calm_arrivals(&self) -> u32 {
+    pub fn arrivals_before_bounce(&self) -> u32 {
         match self {
             Self::DropTail(_) => u32::MAX,
-            Self::Ndp(queue) => queue.calm_arrivals(),
+            Self::Ndp(queue) => queue.arrivals_before_bounce(),
             Self::Boxed(queue) if queue.bounces() => 0,
             Self::Boxed(_) => u32::MAX,
         }

@@ -127,7 +127,7 @@ impl Marking {
     }
 }
 
-/// Parameters of [`Memory`].
+/// Parameters of [`PfcBuffer`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemorySpec {
     /// Memory of one switch, bytes.
@@ -181,7 +181,7 @@ pub enum Headroom {
 pub struct Ingress {
     /// Rate of the link by which packets come.
     pub rate: Rate,
-    /// From the last bit sent over it to the arrival that [`Memory::admit`] is asked about.
+    /// From the last bit sent over it to the arrival that [`PfcBuffer::admit`] is asked about.
     pub delay: Dur,
     /// Rate of the link by which PFC frames go back.
     pub back_rate: Rate,
@@ -242,7 +242,7 @@ pub struct MemoryStats {
 
 /// The memory of one switch.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub struct PfcBuffer {
     spec: MemorySpec,
     ports: Vec<PortAccount>,
     /// What there is to share, bytes.
@@ -281,7 +281,7 @@ enum Place {
     Headroom,
 }
 
-impl Memory {
+impl PfcBuffer {
     /// Nothing is in use. `hosts` is the rate of hosts' links.
     ///
     /// # Errors

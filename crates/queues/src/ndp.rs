@@ -6,7 +6,8 @@ use endpoint::Flags;
 
 use crate::fifo::{Behind, PLACES, Ring};
 use crate::{
-    Capacity, Desc, DisciplineSpec, Fate, HEADER_MAX, PACKET_MIN, Queue, QueueSpec, Room, odds,
+    Capacity, Desc, DisciplineSpec, Disposition, HEADER_MAX, Occupancy, PACKET_MIN, Queue,
+    QueueSpec, threshold,
 };
 
 /// Parameters of [`Ndp`]. The paper's values in parentheses.
@@ -69,8 +70,8 @@ impl DisciplineSpec for NdpSpec {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Ndp {
-    data_room: Room,
-    header_room: Room,
+    data_room: Occupancy,
+    header_room: Occupancy,
     /// Position in the round of `header_weight + data_weight` services; moves only while both
     /// queues are non-empty.
     turn: u16,
@@ -78,7 +79,7 @@ pub struct Ndp {
     header_weight: u8,
     bounce: bool,
     trim_to: u16,
-    /// Trim the arriving packet if 63 coin bits are below this.
+    /// Trim the arriving packet if 63 random bits are below this.
     trim_arriving_below: u64,
     data: Ring,
     headers: Ring,
@@ -97,26 +98,26 @@ impl Ndp {
             headers: Ring::new(),
             data_behind: None,
             headers_behind: None,
-            data_room: Room::new(spec.data_capacity),
-            header_room: Room::new(spec.header_capacity),
+            data_room: Occupancy::new(spec.data_capacity),
+            header_room: Occupancy::new(spec.header_capacity),
             turn: 0,
             header_weight,
             round: u16::from(header_weight) + u16::from(spec.data_weight.max(1)),
-            trim_arriving_below: odds(spec.trim_arriving),
+            trim_arriving_below: threshold(spec.trim_arriving),
             trim_to: spec.trim_to,
             bounce: spec.bounce,
         }
     }
 
     #[inline(always)]
-    fn room(&mut self, packet: Desc) -> &mut Room {
+    fn room(&mut self, packet: Desc) -> &mut Occupancy {
         if packet.is_data() { &mut self.data_room } else { &mut self.header_room }
     }
 
     /// Steps 2 and 5 of ndp.md section 3.2: there is room.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, packet: Desc) -> bool {
-        let fits = self.pass(packet);
+    pub(crate) fn try_enqueue(&mut self, packet: Desc) -> bool {
+        let fits = self.cut_through(packet);
         if fits {
             if packet.is_data() {
                 self.data.push_back(&mut self.data_behind, packet);
@@ -127,9 +128,9 @@ impl Ndp {
         fits
     }
 
-    /// As `offer`, of a packet that is served at once.
+    /// As `try_enqueue`, of a packet that is served at once.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, packet: Desc) -> bool {
+    pub(crate) fn cut_through(&mut self, packet: Desc) -> bool {
         let room = self.room(packet);
         let fits = room.fits(packet.len);
         if fits {
@@ -142,15 +143,15 @@ impl Ndp {
     pub(crate) fn enqueue(
         &mut self,
         packet: Desc,
-        coin: impl FnOnce() -> u64,
-        fate: &mut impl FnMut(Fate, Desc),
+        random: impl FnOnce() -> u64,
+        fate: &mut impl FnMut(Disposition, Desc),
     ) {
-        if self.offer(packet) {
+        if self.try_enqueue(packet) {
             return;
         }
         if !packet.is_data() {
             self.enqueue_header(packet, fate);
-        } else if coin() >> 1 < self.trim_arriving_below || !self.make_room(packet.len, fate) {
+        } else if random() >> 1 < self.trim_arriving_below || !self.make_room(packet.len, fate) {
             self.trim(packet, fate);
         } else {
             self.enqueue_data(packet);
@@ -165,7 +166,7 @@ impl Ndp {
     /// Trim from the tail of the data queue until `len` fits. The packet in service is not in the
     /// FIFO and so never a victim. Says whether there was any victim: with mixed sizes the queue
     /// may then exceed its capacity by less than a packet, as in the authors' code.
-    fn make_room(&mut self, len: u16, fate: &mut impl FnMut(Fate, Desc)) -> bool {
+    fn make_room(&mut self, len: u16, fate: &mut impl FnMut(Disposition, Desc)) -> bool {
         let mut victims = 0;
         while victims < VICTIMS_MAX && !self.data_room.fits(len) {
             let Some(victim) = self.data.pop_back(&mut self.data_behind) else { break };
@@ -176,21 +177,21 @@ impl Ndp {
         victims > 0
     }
 
-    fn trim(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+    fn trim(&mut self, packet: Desc, fate: &mut impl FnMut(Disposition, Desc)) {
         let flags = packet.flags.with(Flags::TRIMMED);
         let header = Desc { len: self.trim_to.min(packet.len), flags, ..packet };
-        fate(Fate::Trim, header);
+        fate(Disposition::Trim, header);
         self.enqueue_header(header, fate);
     }
 
-    fn enqueue_header(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
-        if self.offer(packet) {
+    fn enqueue_header(&mut self, packet: Desc, fate: &mut impl FnMut(Disposition, Desc)) {
+        if self.try_enqueue(packet) {
             return;
         }
         if packet.is_header() && self.bounce {
-            fate(Fate::Bounce, packet);
+            fate(Disposition::Bounce, packet);
         } else {
-            fate(Fate::Drop, packet);
+            fate(Disposition::Drop, packet);
         }
     }
 
@@ -225,7 +226,7 @@ impl Ndp {
 
     /// Whether more than half of the room for headers is taken.
     #[inline(always)]
-    pub(crate) fn is_crowded(&self) -> bool {
+    pub(crate) fn bounce_possible(&self) -> bool {
         let room = &self.header_room;
         self.headers.is_full()
             && (room.packets > room.packets_max / 2 || room.bytes > room.bytes_max / 2)
@@ -233,7 +234,7 @@ impl Ndp {
     }
 
     /// How many packets the rest holds at least.
-    pub(crate) fn calm_arrivals(&self) -> u32 {
+    pub(crate) fn arrivals_before_bounce(&self) -> u32 {
         if !self.bounce {
             return u32::MAX;
         }
@@ -284,9 +285,9 @@ mod tests {
         Desc { handle, len: 64, flags: Flags::CONTROL, class: 0 }
     }
 
-    fn offer(queue: &mut Ndp, packet: Desc, coin: u64) -> Vec<(Fate, u32)> {
+    fn arrive(queue: &mut Ndp, packet: Desc, random: u64) -> Vec<(Disposition, u32)> {
         let mut fates = Vec::new();
-        queue.enqueue(packet, || coin, &mut |fate, p| fates.push((fate, p.handle)));
+        queue.enqueue(packet, || random, &mut |fate, p| fates.push((fate, p.handle)));
         fates
     }
 
@@ -295,7 +296,7 @@ mod tests {
         queue.enqueue_data(data(0));
         let served = queue.dequeue().unwrap();
         for handle in 1..7 {
-            assert!(offer(&mut queue, data(handle), TRIM_ARRIVING).is_empty());
+            assert!(arrive(&mut queue, data(handle), TRIM_ARRIVING).is_empty());
         }
         (queue, served)
     }
@@ -303,23 +304,23 @@ mod tests {
     #[test]
     fn seven_packets_fit_72000_bytes_and_eight_fit_eight_packets() {
         let (mut queue, _) = full(PAPER);
-        assert_eq!(offer(&mut queue, data(7), TRIM_ARRIVING), [(Fate::Trim, 7)]);
+        assert_eq!(arrive(&mut queue, data(7), TRIM_ARRIVING), [(Disposition::Trim, 7)]);
         let (mut queue, _) = full(NdpSpec { data_capacity: Capacity::Packets(8), ..PAPER });
-        assert!(offer(&mut queue, data(7), TRIM_ARRIVING).is_empty());
-        assert_eq!(offer(&mut queue, data(8), TRIM_ARRIVING), [(Fate::Trim, 8)]);
+        assert!(arrive(&mut queue, data(7), TRIM_ARRIVING).is_empty());
+        assert_eq!(arrive(&mut queue, data(8), TRIM_ARRIVING), [(Disposition::Trim, 8)]);
     }
 
     #[test]
     fn the_coin_chooses_between_the_arriving_packet_and_the_tail_never_the_one_in_service() {
         let (mut queue, _) = full(PAPER);
-        assert_eq!(offer(&mut queue, data(7), TRIM_TAIL), [(Fate::Trim, 6)]);
+        assert_eq!(arrive(&mut queue, data(7), TRIM_TAIL), [(Disposition::Trim, 6)]);
         assert_eq!(queue.data.iter(&queue.data_behind).last().map(|p| p.handle), Some(7));
 
         let one = NdpSpec { data_capacity: Capacity::Packets(1), ..PAPER };
         let mut queue = Ndp::new(one);
         queue.enqueue_data(data(0));
         let _in_service = queue.dequeue();
-        assert_eq!(offer(&mut queue, data(1), TRIM_TAIL), [(Fate::Trim, 1)]);
+        assert_eq!(arrive(&mut queue, data(1), TRIM_TAIL), [(Disposition::Trim, 1)]);
     }
 
     #[test]
@@ -329,7 +330,10 @@ mod tests {
         for handle in 0..10 {
             queue.enqueue_data(Desc { len: 1000, ..data(handle) });
         }
-        assert_eq!(offer(&mut queue, data(10), TRIM_TAIL), [(Fate::Trim, 9), (Fate::Trim, 8)]);
+        assert_eq!(
+            arrive(&mut queue, data(10), TRIM_TAIL),
+            [(Disposition::Trim, 9), (Disposition::Trim, 8)]
+        );
         assert!(queue.data_room.bytes < 10_000 + 9064);
     }
 
@@ -350,14 +354,14 @@ mod tests {
     fn headers_bounce_once_and_control_drops_when_the_header_queue_is_full() {
         let spec = NdpSpec { header_capacity: Capacity::Packets(1), ..PAPER };
         let (mut queue, _) = full(spec);
-        assert_eq!(offer(&mut queue, data(7), TRIM_ARRIVING), [(Fate::Trim, 7)]);
-        let both = [(Fate::Trim, 8), (Fate::Bounce, 8)];
-        assert_eq!(offer(&mut queue, data(8), TRIM_ARRIVING), both);
-        assert_eq!(offer(&mut queue, control(9), TRIM_ARRIVING), [(Fate::Drop, 9)]);
+        assert_eq!(arrive(&mut queue, data(7), TRIM_ARRIVING), [(Disposition::Trim, 7)]);
+        let both = [(Disposition::Trim, 8), (Disposition::Bounce, 8)];
+        assert_eq!(arrive(&mut queue, data(8), TRIM_ARRIVING), both);
+        assert_eq!(arrive(&mut queue, control(9), TRIM_ARRIVING), [(Disposition::Drop, 9)]);
         let (mut queue, _) = full(NdpSpec { bounce: false, ..spec });
-        offer(&mut queue, control(9), TRIM_ARRIVING);
-        let lost = [(Fate::Trim, 8), (Fate::Drop, 8)];
-        assert_eq!(offer(&mut queue, data(8), TRIM_ARRIVING), lost);
+        arrive(&mut queue, control(9), TRIM_ARRIVING);
+        let lost = [(Disposition::Trim, 8), (Disposition::Drop, 8)];
+        assert_eq!(arrive(&mut queue, data(8), TRIM_ARRIVING), lost);
     }
 
     #[test]
@@ -365,7 +369,7 @@ mod tests {
         let (mut queue, served) = full(PAPER);
         queue.finish(served);
         for n in 0..500 {
-            offer(&mut queue, data(n), if n % 3 == 0 { TRIM_TAIL } else { TRIM_ARRIVING });
+            arrive(&mut queue, data(n), if n % 3 == 0 { TRIM_TAIL } else { TRIM_ARRIVING });
         }
         while let Some(packet) = queue.dequeue() {
             queue.finish(packet);

@@ -2,11 +2,11 @@
 //! in turn by packets, as NDP's two are (ndp.md, section 3.3): a round has so many places for each queue, and moves on
 //! only while several queues hold something.
 
-use endpoint::{Flags, Packet, Pipeline, Then, Verdict};
+use endpoint::{Action, Flags, Packet, Pipeline, Verdict};
 
 use crate::boxed::{Discipline, DisciplineSpec, MarksFrom, Random, Told};
 use crate::fifo::Fifo;
-use crate::{Capacity, Desc, Fate, PACKET_MIN, Queue};
+use crate::{Capacity, Desc, Disposition, PACKET_MIN, Queue};
 
 /// Parameters of [`Programmed`].
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl Programmed {
             _ => {
                 // The program has counted it.
                 self.program.sent(queue, desc.len);
-                told(Fate::Drop, desc);
+                told(Disposition::Drop, desc);
             }
         }
     }
@@ -119,7 +119,7 @@ impl Programmed {
 impl Discipline for Programmed {
     /// It has not been read.
     fn enqueue(&mut self, packet: Desc, _: &mut Random<'_>, told: &mut Told<'_>) {
-        told(Fate::Drop, packet);
+        told(Disposition::Drop, packet);
     }
 
     fn reads_packets(&self) -> bool {
@@ -138,12 +138,12 @@ impl Discipline for Programmed {
         if let Some(trim_to) = trim_to.filter(|_| packet.is_data()) {
             packet.len = trim_to.min(packet.len);
             packet.flags.set(Flags::TRIMMED);
-            told(Fate::Trim, packet);
+            told(Disposition::Trim, packet);
         }
         match then {
-            Then::Queue(queue) => self.join(queue, packet, told),
-            Then::Bounce if packet.is_header() => told(Fate::Bounce, packet),
-            Then::Bounce | Then::Drop => told(Fate::Drop, packet),
+            Action::Queue(queue) => self.join(queue, packet, told),
+            Action::Bounce if packet.is_header() => told(Disposition::Bounce, packet),
+            Action::Bounce | Action::Drop => told(Disposition::Drop, packet),
         }
     }
 
@@ -193,9 +193,9 @@ mod tests {
             let queue = u8::from(packet.carries_payload());
             self.held += u32::from(queue);
             match random {
-                0 => Verdict { trim_to: None, then: Then::Queue(queue) },
-                1 => Verdict { trim_to: Some(64), then: Then::Queue(0) },
-                _ => Verdict { trim_to: Some(64), then: Then::Bounce },
+                0 => Verdict { trim_to: None, then: Action::Queue(queue) },
+                1 => Verdict { trim_to: Some(64), then: Action::Queue(0) },
+                _ => Verdict { trim_to: Some(64), then: Action::Bounce },
             }
         }
 
@@ -217,7 +217,7 @@ mod tests {
         Programmed::new(&ProgrammedSpec { program, weights: vec![3, 1], memory })
     }
 
-    fn arrive(queue: &mut Programmed, handle: u32, len: u16, what: u64) -> Vec<(Fate, u16)> {
+    fn arrive(queue: &mut Programmed, handle: u32, len: u16, what: u64) -> Vec<(Disposition, u16)> {
         let flags = if len == 64 { Flags::CONTROL } else { Flags(0) };
         let packet = Packet { wire_len: len, flags, ..Packet::EMPTY };
         let mut fates = Vec::new();
@@ -249,7 +249,7 @@ mod tests {
     fn what_the_program_wants_beyond_the_memory_is_lost_and_it_hears_of_it() {
         let mut queue = queue(9100);
         assert!(arrive(&mut queue, 0, 9000, 0).is_empty());
-        assert_eq!(arrive(&mut queue, 1, 9000, 0), [(Fate::Drop, 9000)]);
+        assert_eq!(arrive(&mut queue, 1, 9000, 0), [(Disposition::Drop, 9000)]);
         assert!(format!("{queue:?}").contains("held: 1"));
         assert!(arrive(&mut queue, 2, 64, 0).is_empty());
     }
@@ -257,8 +257,15 @@ mod tests {
     #[test]
     fn packets_are_trimmed_before_what_else_becomes_of_them() {
         let mut queue = queue(9100);
-        assert_eq!(arrive(&mut queue, 0, 9000, 1), [(Fate::Trim, 64)]);
-        assert_eq!(arrive(&mut queue, 1, 9000, 2), [(Fate::Trim, 64), (Fate::Bounce, 64)]);
-        assert_eq!(arrive(&mut queue, 2, 64, 2), [(Fate::Drop, 64)], "control has no way back");
+        assert_eq!(arrive(&mut queue, 0, 9000, 1), [(Disposition::Trim, 64)]);
+        assert_eq!(
+            arrive(&mut queue, 1, 9000, 2),
+            [(Disposition::Trim, 64), (Disposition::Bounce, 64)]
+        );
+        assert_eq!(
+            arrive(&mut queue, 2, 64, 2),
+            [(Disposition::Drop, 64)],
+            "control has no way back"
+        );
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use crate::boxed::{Discipline, DisciplineSpec, MarksFrom, Random, Told};
-use crate::{Capacity, Desc, Fate, Queue, QueueSpec, Room, odds};
+use crate::{Capacity, Desc, Disposition, Occupancy, Queue, QueueSpec, threshold};
 
 /// Parameters of [`Red`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,7 +147,7 @@ impl DisciplineSpec for RedSpec {
     }
 }
 
-/// A packet, and the coin thrown for it when it arrived, if it may be marked when it leaves.
+/// A packet, and the number drawn for it when it arrived, if it may be marked when it leaves.
 type Waiting = (Desc, Option<u64>);
 
 /// First in, first out; see the module.
@@ -155,7 +155,7 @@ type Waiting = (Desc, Option<u64>);
 pub struct Red {
     spec: RedSpec,
     waiting: VecDeque<Waiting>,
-    room: Room,
+    room: Occupancy,
     /// What arriving packets have found, on average, if that is what decides.
     average: f64,
     /// The packet whose transmission begins, if it is to be marked.
@@ -164,7 +164,7 @@ pub struct Red {
 
 impl Red {
     pub(crate) fn new(spec: RedSpec) -> Self {
-        let room = Room::new(spec.capacity);
+        let room = Occupancy::new(spec.capacity);
         Self { spec, waiting: VecDeque::new(), room, average: 0.0, marked: None }
     }
 
@@ -178,33 +178,33 @@ impl Red {
     }
 
     /// What happens to an arriving packet that is chosen; nothing if it need not be asked.
-    fn fate(&self, packet: Desc) -> Option<Fate> {
+    fn fate(&self, packet: Desc) -> Option<Disposition> {
         match (packet.is_ect(), self.spec.mark_at, self.spec.not_ect) {
-            (true, MarkAt::Arrival, _) => Some(Fate::Mark),
-            (false, _, NotEct::Drop) => Some(Fate::Drop),
+            (true, MarkAt::Arrival, _) => Some(Disposition::Mark),
+            (false, _, NotEct::Drop) => Some(Disposition::Drop),
             (true, MarkAt::Departure, _) | (false, _, NotEct::Pass) => None,
         }
     }
 
-    /// Whether a coin is thrown for it that is looked at when it leaves.
-    fn keeps_coin(&self, packet: Desc) -> bool {
+    /// Whether a number is drawn for it that is looked at when it leaves.
+    fn keeps_random(&self, packet: Desc) -> bool {
         packet.is_ect() && self.spec.mark_at == MarkAt::Departure
     }
 }
 
 impl Discipline for Red {
-    fn offer(&mut self, packet: Desc) -> bool {
-        let joins = self.pass(packet);
+    fn try_enqueue(&mut self, packet: Desc) -> bool {
+        let joins = self.cut_through(packet);
         if joins {
             self.waiting.push_back((packet, None));
         }
         joins
     }
 
-    fn pass(&mut self, packet: Desc) -> bool {
+    fn cut_through(&mut self, packet: Desc) -> bool {
         let found = self.found();
         let spared = self.fate(packet).is_none() || self.spec.ramp.chance(found) <= 0.0;
-        let joins = self.room.fits(packet.len) && spared && !self.keeps_coin(packet);
+        let joins = self.room.fits(packet.len) && spared && !self.keeps_random(packet);
         if joins {
             self.average = found;
             self.room.take(packet.len);
@@ -212,20 +212,20 @@ impl Discipline for Red {
         joins
     }
 
-    fn enqueue(&mut self, packet: Desc, coin: &mut Random<'_>, told: &mut Told<'_>) {
+    fn enqueue(&mut self, packet: Desc, random: &mut Random<'_>, told: &mut Told<'_>) {
         self.average = self.found();
         if !self.room.fits(packet.len) {
-            told(Fate::Drop, packet);
+            told(Disposition::Drop, packet);
             return;
         }
         let mut kept = None;
-        if self.keeps_coin(packet) {
-            kept = Some(coin());
+        if self.keeps_random(packet) {
+            kept = Some(random());
         } else if let Some(chosen) = self.fate(packet)
-            && coin() >> 1 < odds(self.spec.ramp.chance(self.average))
+            && random() >> 1 < threshold(self.spec.ramp.chance(self.average))
         {
             told(chosen, packet);
-            if chosen == Fate::Drop {
+            if chosen == Disposition::Drop {
                 return;
             }
         }
@@ -234,7 +234,7 @@ impl Discipline for Red {
     }
 
     fn dequeue(&mut self) -> Option<Desc> {
-        let (packet, coin) = self.waiting.pop_front()?;
+        let (packet, random) = self.waiting.pop_front()?;
         let behind = match self.spec.weight {
             Some(_) => self.average,
             // The packet itself counts until it is finished.
@@ -243,7 +243,8 @@ impl Discipline for Red {
                 self.spec.ramp.length(self.room.packets - 1, bytes)
             }
         };
-        let chosen = coin.is_some_and(|coin| coin >> 1 < odds(self.spec.ramp.chance(behind)));
+        let chosen =
+            random.is_some_and(|random| random >> 1 < threshold(self.spec.ramp.chance(behind)));
         self.marked = chosen.then_some(packet);
         Some(packet)
     }
@@ -290,16 +291,16 @@ mod tests {
         Desc { handle, len: 1000, flags, class: 0 }
     }
 
-    /// A coin that differs from call to call.
-    fn coin(n: u32) -> u64 {
+    /// A number that differs from call to call.
+    fn random(n: u32) -> u64 {
         Draw::new(1, Purpose::new("test"), 0).bits(Purpose::new("coin"), u64::from(n))
     }
 
     /// As a port does: offer first. What became of the packet beside joining.
-    fn arrive(queue: &mut Red, packet: Desc) -> Vec<Fate> {
+    fn arrive(queue: &mut Red, packet: Desc) -> Vec<Disposition> {
         let (mut fates, n) = (Vec::new(), packet.handle);
-        if !queue.offer(packet) {
-            queue.enqueue(packet, &mut || coin(n), &mut |fate, _| fates.push(fate));
+        if !queue.try_enqueue(packet) {
+            queue.enqueue(packet, &mut || random(n), &mut |fate, _| fates.push(fate));
         }
         fates
     }
@@ -308,7 +309,7 @@ mod tests {
     fn share(spec: RedSpec, length: u32, flags: Flags) -> f64 {
         const TRIES: u32 = 20_000;
         let mut queue = Red::new(RedSpec { not_ect: NotEct::Pass, ..spec });
-        (0..length).for_each(|n| assert!(queue.offer(packet(n, PLAIN))));
+        (0..length).for_each(|n| assert!(queue.try_enqueue(packet(n, PLAIN))));
         queue.spec = spec;
         let fates = |n| arrive(&mut queue.clone(), packet(n, flags)).len();
         (0..TRIES).map(fates).sum::<usize>() as f64 / f64::from(TRIES)
@@ -335,8 +336,8 @@ mod tests {
         let mut queue = Red::new(RedSpec { ramp: Ramp::step(Capacity::Bytes(1500)), ..SPEC });
         assert!(arrive(&mut queue, packet(0, PLAIN)).is_empty());
         assert!(arrive(&mut queue, packet(1, ECT)).is_empty(), "finds 1000 B");
-        assert_eq!(arrive(&mut queue, packet(2, ECT)), [Fate::Mark]);
-        assert_eq!(arrive(&mut queue, packet(3, PLAIN)), [Fate::Drop]);
+        assert_eq!(arrive(&mut queue, packet(2, ECT)), [Disposition::Mark]);
+        assert_eq!(arrive(&mut queue, packet(3, PLAIN)), [Disposition::Drop]);
         assert_eq!(queue.bytes(), 3000);
         let left: Vec<u32> = std::iter::from_fn(|| queue.dequeue()).map(|p| p.handle).collect();
         assert_eq!(left, [0, 1, 2]);
@@ -355,7 +356,7 @@ mod tests {
         let mut red = Red::new(spec);
         let mut step = DropTail::new(DropTailSpec { capacity, ecn_threshold: Some(k) });
         for n in 0..50_000 {
-            if coin(n) % 5 < 2 {
+            if random(n) % 5 < 2 {
                 let sent = red.dequeue();
                 assert_eq!(sent, step.dequeue());
                 if let Some(sent) = sent {
@@ -364,7 +365,7 @@ mod tests {
                 }
                 continue;
             }
-            let packet = packet(n, if coin(n).is_multiple_of(3) { PLAIN } else { ECT });
+            let packet = packet(n, if random(n).is_multiple_of(3) { PLAIN } else { ECT });
             let mut fates = Vec::new();
             step.enqueue(packet, &mut |fate, _| fates.push(fate));
             assert_eq!(arrive(&mut red, packet), fates, "packet {n}");
@@ -410,6 +411,6 @@ mod tests {
         for n in 0..3 {
             assert!(arrive(&mut queue, packet(n, ECT)).is_empty());
         }
-        assert_eq!(arrive(&mut queue, packet(3, PLAIN)), [Fate::Drop]);
+        assert_eq!(arrive(&mut queue, packet(3, PLAIN)), [Disposition::Drop]);
     }
 }

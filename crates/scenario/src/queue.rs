@@ -7,8 +7,8 @@ use endpoint::Framing;
 use fabric::Topology;
 use nic::switch::SwitchPort;
 use queues::{
-    ByClassSpec, Capacity, CutPayloadSpec, DropTailSpec, HeaderClass, MarkAt, NdpSpec, NotEct,
-    ProgrammedSpec, QueueSpec, Ramp, RedSpec, Schedule, Sort, Trim, Unit,
+    ByClassSpec, Capacity, Classifier, CutPayloadSpec, DropTailSpec, HeaderClass, MarkAt, NdpSpec,
+    NotEct, ProgrammedSpec, QueueSpec, Ramp, RedSpec, Schedule, Trim, Unit,
 };
 use units::Bytes;
 
@@ -275,7 +275,7 @@ fn fair(
     let quantum = table.or("quantum", mtu)?;
     // At most so much that credits are counted in packets, not in megabytes.
     let quantum = table.within("quantum", quantum, mtu..=Bytes(1_000_000))?.0 as u32;
-    let classes = classes(table, transports, Sort::Class, dir)?;
+    let classes = classes(table, transports, Classifier::Class, dir)?;
     Ok(ByClassSpec::new(Schedule::fair(quantum), classes).into())
 }
 
@@ -303,16 +303,17 @@ fn priority(
     Ok(ByClassSpec { schedule: Schedule::Strict, classes, sort, trim }.into())
 }
 
-const SORT_BY: &[(&str, Sort)] = &[("class", Sort::Class), ("payload", Sort::Payload)];
+const SORT_BY: &[(&str, Classifier)] =
+    &[("class", Classifier::Class), ("payload", Classifier::Payload)];
 const FULL: &[(&str, bool)] = &[("drop", false), ("trim", true)];
 const HEADER_CLASS: &[(&str, HeaderClass)] =
     &[("next", HeaderClass::Next), ("highest", HeaderClass::Highest)];
 
 /// The keys of `full = "trim"`. Sorted by payload, headers have but one place to go.
-fn trim(table: &mut Reader<'_>, sort: Sort) -> Result<Trim, Diagnostic> {
+fn trim(table: &mut Reader<'_>, sort: Classifier) -> Result<Trim, Diagnostic> {
     let header = match sort {
-        Sort::Class => table.choose("header_class", HEADER_CLASS, |(name, _)| name)?.1,
-        Sort::Payload => HeaderClass::Highest,
+        Classifier::Class => table.choose("header_class", HEADER_CLASS, |(name, _)| name)?.1,
+        Classifier::Payload => HeaderClass::Highest,
     };
     Ok(Trim { to: trim_to(table)?, header })
 }
@@ -321,7 +322,7 @@ fn trim(table: &mut Reader<'_>, sort: Sort) -> Result<Trim, Diagnostic> {
 fn classes(
     table: &mut Reader<'_>,
     transports: &[&Transport],
-    sort: Sort,
+    sort: Classifier,
     dir: &Path,
 ) -> Result<Vec<(u8, QueueSpec)>, Diagnostic> {
     let mut tables = table.tables("class")?;
@@ -335,7 +336,7 @@ fn classes(
         }
         classes.push((class, of_class(table, class, transports, sort, dir)?));
     }
-    if sort == Sort::Payload && classes.len() != 2 {
+    if sort == Classifier::Payload && classes.len() != 2 {
         let message =
             format!("{} queues for packets with payload and those without", classes.len());
         let error = table.error("sort_by", message, "wants two");
@@ -343,7 +344,7 @@ fn classes(
             .hint("two tables [[queue.class]]: the lower for payload, the higher for the rest"));
     }
     let mut used = transports.iter().flat_map(|transport| &transport.classes);
-    if sort == Sort::Class
+    if sort == Classifier::Class
         && let Some(missing) = used.find(|&&used| !classes.iter().any(|(class, _)| *class == used))
     {
         let message = format!("class {missing} of the packets of a transport has no queue");
@@ -359,7 +360,7 @@ fn of_class(
     table: &mut Reader<'_>,
     class: u8,
     transports: &[&Transport],
-    sort: Sort,
+    sort: Classifier,
     dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let whole_port = ["fair", "priority", "lossless", "p4"];
@@ -368,7 +369,7 @@ fn of_class(
     let kind = *table.choose("kind", &simple, |k| k.name)?;
     let of_class: Vec<&Transport> = transports
         .iter()
-        .filter(|t| sort == Sort::Payload || t.classes.contains(&class))
+        .filter(|t| sort == Classifier::Payload || t.classes.contains(&class))
         .copied()
         .collect();
     if of_class.is_empty() {

@@ -4,7 +4,7 @@
 //! Where a host may send again, its interface is named to the caller: only hosts know what is next.
 
 use endpoint::PacketEvent;
-use queues::Fate;
+use queues::Disposition;
 use units::Time;
 
 use super::Pfc;
@@ -119,7 +119,7 @@ impl Pfc {
         for packet in lost {
             self.lines[link as usize].rx.count_drop();
             let came = self.came[packet.handle as usize];
-            links.decide(link, Fate::Drop, packet);
+            links.decide(link, Disposition::Drop, packet);
             self.give_back(links, at, came, packet);
         }
     }

@@ -1,7 +1,7 @@
 use endpoint::{Draw, Flags, Purpose};
 
 use super::*;
-use crate::{Desc, Fate, Queue, Unit};
+use crate::{Desc, Disposition, Queue, Unit};
 
 const HOSTS: Rate = Rate(100_000_000_000);
 const MTU: u16 = 1_064;
@@ -32,12 +32,12 @@ fn plain() -> MemorySpec {
     }
 }
 
-fn memory(spec: &MemorySpec, ports: usize) -> Memory {
-    Memory::new(spec, &vec![LINK; ports], HOSTS).unwrap()
+fn memory(spec: &MemorySpec, ports: usize) -> PfcBuffer {
+    PfcBuffer::new(spec, &vec![LINK; ports], HOSTS).unwrap()
 }
 
 /// A packet that came in over `port` leaves; who is resumed.
-fn depart(memory: &mut Memory, port: u32, class: u8, len: u16) -> Vec<(u32, u8)> {
+fn depart(memory: &mut PfcBuffer, port: u32, class: u8, len: u16) -> Vec<(u32, u8)> {
     let mut resumed = Vec::new();
     memory.depart(port, class, len, &mut |port, class| resumed.push((port, class))).unwrap();
     resumed
@@ -47,7 +47,7 @@ fn depart(memory: &mut Memory, port: u32, class: u8, len: u16) -> Vec<(u32, u8)>
 struct Swarm {
     draw: Draw,
     drawn: u64,
-    memory: Memory,
+    memory: PfcBuffer,
     ports: u32,
     /// What neighbours may still send after XOFF.
     deaf: u32,
@@ -117,7 +117,7 @@ impl Swarm {
 }
 
 /// The memory after a swarm's 20 000 steps and after everything has left.
-fn swarm(seed: u64, spec: &MemorySpec, deaf: u32) -> Memory {
+fn swarm(seed: u64, spec: &MemorySpec, deaf: u32) -> PfcBuffer {
     let ports = 6;
     let draw = Draw::new(seed, Purpose::new("test"), 0);
     let memory = memory(spec, ports as usize);
@@ -380,7 +380,7 @@ fn presets_fit_the_switches_they_are_for() {
 
 #[test]
 fn what_does_not_add_up_is_an_error() {
-    let error = Memory::new(&plain(), &[LINK; 10], HOSTS).unwrap_err();
+    let error = PfcBuffer::new(&plain(), &[LINK; 10], HOSTS).unwrap_err();
     assert_eq!(
         error,
         "a switch with 10 ports needs 0 bytes for reserves and 100000 for headroom, and has a memory of 100000"
@@ -397,12 +397,15 @@ fn packet(handle: u32, class: u8) -> Desc {
 }
 
 /// A port's queue; each packet's class and fate as it joins.
-fn port(marking: [Option<Marking>; 8], classes: &[u8]) -> (Queue, Vec<(u8, Fate)>) {
+fn port(marking: [Option<Marking>; 8], classes: &[u8]) -> (Queue, Vec<(u8, Disposition)>) {
     let spec = LosslessSpec { memory: plain(), schedule: Schedule::Strict, marking };
     let mut queue = Queue::new(&QueueSpec::Lossless(Box::new(spec)));
     let mut fates = Vec::new();
     for (n, &class) in classes.iter().enumerate() {
-        assert!(!queue.offer(packet(n as u32, class)) && !queue.pass(packet(n as u32, class)));
+        assert!(
+            !queue.try_enqueue(packet(n as u32, class))
+                && !queue.cut_through(packet(n as u32, class))
+        );
         queue.enqueue(packet(n as u32, class), || 0, &mut |fate, packet| {
             fates.push((packet.class, fate));
         });
@@ -435,7 +438,7 @@ fn what_is_discarded_is_of_one_class() {
     let (mut queue, _) = port([None; 8], &[0, 1, 0, 1, 1]);
     let mut lost = Vec::new();
     queue.discard(1, &mut |fate, packet| lost.push((fate, packet.handle)));
-    assert_eq!(lost, [1, 3, 4].map(|handle| (Fate::Drop, handle)));
+    assert_eq!(lost, [1, 3, 4].map(|handle| (Disposition::Drop, handle)));
     assert_eq!(queue.bytes(), 2_000);
 }
 
@@ -449,5 +452,5 @@ fn classes_are_marked_by_their_own_queues_at_the_ports_rate() {
     assert_eq!((scaled.ramp.min, scaled.ramp.max, scaled.per), (2_000, 2_000, None));
     let marking = std::array::from_fn(|class| (class == 1).then_some(scaled));
     let (_, fates) = port(marking, &[0, 0, 0, 0, 1, 1, 1, 1]);
-    assert_eq!(fates, [(1, Fate::Mark)], "the fourth finds 3000 B");
+    assert_eq!(fates, [(1, Disposition::Mark)], "the fourth finds 3000 B");
 }
