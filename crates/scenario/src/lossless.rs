@@ -9,7 +9,7 @@ use units::{Bytes, Dur, Rate};
 use crate::buffer::{ALPHA, SIZE_MAX};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::queue::{MARK_AT, longest, ramp};
+use crate::queue::{longest, ramp};
 use crate::reader::Reader;
 use crate::transport::Transport;
 use crate::value::{Form, Refused, ScenarioValue};
@@ -208,7 +208,7 @@ fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8],
 
 fn marking(table: &mut Reader<'_>) -> Result<Marking, Diagnostic> {
     let ramp = ramp(table, ["min", "max", "probability"])?;
-    let mark_at: MarkAt = table.choose("at", MARK_AT, |(name, _)| name)?.1;
+    let mark_at: MarkAt = table.need("at")?;
     let per = table.maybe("per")?;
     if let Some(per) = per {
         table.within("per", per, RATES)?;

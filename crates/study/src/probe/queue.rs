@@ -98,7 +98,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let rate = topology.links()[busiest].rate;
     let sent: u64 =
         watch.stays[busiest].iter().filter(|s| s.to < levels.to).map(|s| u64::from(s.len)).sum();
-    let eta = sent as f64 / rate.bytes_in(levels.to.since(levels.from)).0.max(1) as f64;
+    let utilization = sent as f64 / rate.bytes_in(levels.to.since(levels.from)).0.max(1) as f64;
     Ok(Probed {
         values: levels.values().into_iter().chain([Some(utilization)]).collect(),
         timeline: None,
