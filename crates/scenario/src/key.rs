@@ -272,6 +272,7 @@ pub(crate) fn section<C>(
 pub(crate) fn section_of_variants<C>(
     name: &'static str,
     keys: &'static [Key<C>],
+    title: &'static str,
     variants: &[C],
 ) -> Section {
     let rows = keys.iter().map(|Key { info, show, .. }| {
@@ -279,7 +280,7 @@ pub(crate) fn section_of_variants<C>(
         let value = variants.iter().find_map(show).filter(|_| !is_written);
         Row { info, values: vec![value], default: None }
     });
-    Section { name, presets: vec!["with a preset"], rows: rows.collect() }
+    Section { name, presets: vec![title], rows: rows.collect() }
 }
 
 impl Section {

@@ -9,7 +9,7 @@ use units::{Bytes, Dur, Rate};
 use crate::buffer::{ALPHA, SIZE_MAX};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::queue::{MARK_AT, longest, ramp};
+use crate::queue::{longest, ramp};
 use crate::reader::Reader;
 use crate::transport::Transport;
 use crate::value::{Form, Refused, ScenarioValue};
@@ -111,7 +111,7 @@ fn watchdog(table: &mut Reader<'_>) -> Result<Option<Watchdog>, Diagnostic> {
     let Some(after) = table.maybe("watchdog")? else {
         if table.has("watchdog_action") {
             let message = "`watchdog_action` without a time after which it acts";
-            let error = table.error("watchdog_action", message, "means nothing here");
+            let error = table.error("watchdog_action", message, "has no effect here");
             return Err(error.hint("add `watchdog = \"200ms\"`"));
         }
         return Ok(None);
@@ -208,7 +208,7 @@ fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8],
 
 fn marking(table: &mut Reader<'_>) -> Result<Marking, Diagnostic> {
     let ramp = ramp(table, ["min", "max", "probability"])?;
-    let mark_at: MarkAt = table.choose("at", MARK_AT, |(name, _)| name)?.1;
+    let mark_at: MarkAt = table.need("at")?;
     let per = table.maybe("per")?;
     if let Some(per) = per {
         table.within("per", per, RATES)?;
@@ -510,7 +510,7 @@ mod tests {
         let deadlock_after = Some(Dur::from_ms(1));
         assert_eq!(pfc(keys).unwrap(), PfcSpec { pause, watchdog, deadlock_after });
         let why = pfc("watchdog_action = \"drop\"").unwrap_err();
-        assert!(why.contains("means nothing here"), "{why}");
+        assert!(why.contains("has no effect here"), "{why}");
         let why = pfc("pause = \"10ms\"").unwrap_err();
         assert!(why.contains("65535 quanta") && why.contains("more than a frame"), "{why}");
     }

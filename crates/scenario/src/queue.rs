@@ -15,13 +15,14 @@ use units::Bytes;
 use crate::buffer::SIZE_MAX;
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
+use crate::key::{Section, keys, section, section_of_variants};
 use crate::lossless;
 use crate::p4::Compiled;
 use crate::reader::Reader;
 use crate::registry::Kind;
 use crate::topology::links_of_switch;
 use crate::transport::{Transport, Transports};
-use crate::value::{Form, Refused, ScenarioValue};
+use crate::value::{Form, Refused, ScenarioValue, Size16, choices};
 
 /// What `kind` can be.
 pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
@@ -29,13 +30,13 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
         name: "ndp",
         about: "short data queue, headers and control first (10:1), trimming, bouncing",
         read: ndp,
-        keys: Vec::new,
+        keys: || vec![section("queue.ndp", NDP, &[], Some(&NDP_PAPER))],
     },
     Kind {
         name: "drop-tail",
         about: "first in, first out; drops what does not fit; optional ECN threshold or RED",
         read: drop_tail,
-        keys: Vec::new,
+        keys: drop_tail_keys,
     },
     Kind {
         name: "cut-payload",
@@ -120,18 +121,93 @@ pub(crate) fn longest(transports: &[&Transport]) -> (Framing, u16) {
     longest.map_or((Framing { payload: 0, overhead: 0 }, 0), |t| (t.framing, t.mtu))
 }
 
+/// The keys of `kind = "drop-tail"`.
+struct DropTail {
+    capacity: Capacity,
+    ecn_threshold: Option<Capacity>,
+    ramp: Option<WrittenRamp>,
+    weight: Option<f64>,
+    mark_at: MarkAt,
+    not_ect: NotEct,
+}
+
+/// For the reference.
+fn drop_tail_keys() -> Vec<Section> {
+    let plain = DropTail::plain();
+    let marked = section_of_variants(
+        "queue.drop-tail.marks",
+        MARKED,
+        "with `ecn_threshold`",
+        std::slice::from_ref(&plain),
+    );
+    vec![section("queue.drop-tail", DROP_TAIL, &[], Some(&plain)), marked]
+}
+
+/// From where on packets are marked, up to where, and how likely there.
+struct WrittenRamp {
+    min: Capacity,
+    max: Capacity,
+    probability: f64,
+}
+
+keys! { DROP_TAIL: DropTail {
+    capacity: Capacity,
+        "what fits, the packet in service included".range("at least one full packet").written();
+    ecn_threshold (get |q| q.ecn_threshold, set |q, v: Capacity| q.ecn_threshold = Some(v)):
+        Capacity,
+        "an ECN-capable packet that arrives to find more than this is marked".default("none");
+    red_min (ramp: Some(ramp) => ramp.min): Capacity,
+        "instead of a threshold, a ramp (RED): no packet is marked that finds this or less, \
+         every one that finds more than `red_max`; in between the probability grows along a \
+         straight line".range("up to `red_max`, same unit").written().only(RED);
+    red_max (ramp: Some(ramp) => ramp.max): Capacity, "see `red_min`".written().only(RED);
+    red_probability (ramp: Some(ramp) => ramp.probability): f64 [1e-9..=1.0],
+        "the probability at `red_max`; each packet is drawn by itself"
+            .range("above 0, to 1").written().only(RED);
+}}
+
+// DCTCP's paper has the first of each two; with a ramp they must be written.
+keys! { MARKED: DropTail {
+    red_weight (get |q| q.weight, set |q, v: f64| q.weight = Some(v)): f64 [1e-6..=1.0],
+        "not the queue decides but an average, of which this is the weight of what the latest \
+         packet found (RED 1993: 0.002). It falls with arriving packets only, not while the port \
+         is idle. Without the key: the queue as it is".default("none");
+    mark_at: MarkAt,
+        "when a packet is marked: as it arrives, for what it finds, or as its transmission \
+         begins, for what it leaves behind";
+    not_ect: NotEct,
+        "what befalls packets that would be marked and are not ECN-capable (acknowledgements, \
+         too): nothing, or they are lost as they arrive";
+}}
+
+const RED: &str = "a ramp of `red_min`, `red_max` and `red_probability`";
+const MARKS: &str = "`ecn_threshold`, or `red_min`, `red_max` and `red_probability`";
+
+choices!(MarkAt, "arrival" => MarkAt::Arrival, "departure" => MarkAt::Departure);
+choices!(NotEct, "pass" => NotEct::Pass, "drop" => NotEct::Drop);
+
+impl DropTail {
+    /// Without marks.
+    fn plain() -> Self {
+        let (mark_at, not_ect) = (MarkAt::Arrival, NotEct::Pass);
+        let capacity = Capacity::Packets(1);
+        Self { capacity, ecn_threshold: None, ramp: None, weight: None, mark_at, not_ect }
+    }
+}
+
 /// `kind = "drop-tail"`: capacity and, for transports that understand marks, a threshold or a ramp.
 fn drop_tail(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     _: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
-    let capacity = table.need("capacity")?;
-    let ecn_threshold: Option<Capacity> = table.maybe("ecn_threshold")?;
-    let ramp =
-        if RAMP.into_iter().any(|key| table.has(key)) { Some(ramp(table, RAMP)?) } else { None };
-    holds_a_packet(table, "capacity", capacity, transports)?;
-    let (ramp, mark_at, not_ect) = match (ecn_threshold, ramp) {
+    let mut read = DropTail::plain();
+    if ["red_min", "red_max", "red_probability"].into_iter().any(|key| table.has(key)) {
+        let any = Capacity::Packets(1);
+        read.ramp = Some(WrittenRamp { min: any, max: any, probability: 1.0 });
+    }
+    table.keys(DROP_TAIL, &mut read, None)?;
+    let ramp = match (read.ecn_threshold, &read.ramp) {
         (Some(_), Some(_)) => {
             let message = "a threshold and a ramp: both say when packets are marked";
             let error = table.error("ecn_threshold", message, "one of two");
@@ -139,58 +215,55 @@ fn drop_tail(
                 error.hint("leave out `ecn_threshold`, or every key that begins with `red_`")
             );
         }
-        (None, None) => return unmarked(table, capacity),
-        // The first of each is what DCTCP's paper has.
-        (Some(threshold), None) => (
-            Ramp::step(threshold),
-            table.choose_or_first("mark_at", MARK_AT, |(name, _)| name)?.1,
-            table.choose_or_first("not_ect", NOT_ECT, |(name, _)| name)?.1,
-        ),
-        (None, Some(ramp)) => (
-            ramp,
-            table.choose("mark_at", MARK_AT, |(name, _)| name)?.1,
-            table.choose("not_ect", NOT_ECT, |(name, _)| name)?.1,
-        ),
+        (None, None) => None,
+        (Some(threshold), None) => {
+            table.keys(MARKED, &mut read, Some(&DropTail::plain()))?;
+            Some(Ramp::step(threshold))
+        }
+        (None, Some(_)) => {
+            table.keys(MARKED, &mut read, None)?;
+            None
+        }
     };
-    let weight = table.maybe("red_weight")?;
-    if let Some(weight) = weight {
-        table.within("red_weight", weight, 1e-6..=1.0)?;
-    }
+    table.complete(&[])?;
+    let DropTail { capacity, ecn_threshold, ramp: written, weight, mark_at, not_ect } = read;
+    holds_a_packet(table, "capacity", capacity, transports)?;
+    let ramp = match written {
+        Some(WrittenRamp { min, max, probability }) => {
+            Some(checked_ramp(table, ["red_min", "red_max"], (min, max), probability)?)
+        }
+        None => ramp,
+    };
     // The usual case, which is quicker.
-    if ecn_threshold.is_some()
-        && (mark_at, not_ect, weight) == (MarkAt::Arrival, NotEct::Pass, None)
-    {
-        return Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold }));
+    let usual = (mark_at, not_ect, weight) == (MarkAt::Arrival, NotEct::Pass, None);
+    match ramp {
+        Some(ramp) if ecn_threshold.is_none() || !usual => {
+            Ok(RedSpec { capacity, ramp, weight, mark_at, not_ect }.into())
+        }
+        Some(_) => Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold })),
+        None => {
+            table.without(MARKED, MARKS);
+            Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }))
+        }
     }
-    Ok(RedSpec { capacity, ramp, weight, mark_at, not_ect }.into())
 }
-
-pub(crate) const MARK_AT: &[(&str, MarkAt)] =
-    &[("arrival", MarkAt::Arrival), ("departure", MarkAt::Departure)];
-const NOT_ECT: &[(&str, NotEct)] = &[("pass", NotEct::Pass), ("drop", NotEct::Drop)];
-
-/// Drop-tail and nothing else. Keys that say how to mark then mean nothing.
-fn unmarked(table: &Reader<'_>, capacity: Capacity) -> Result<QueueSpec, Diagnostic> {
-    let stray = ["mark_at", "not_ect", "red_weight"].into_iter().find(|key| table.has(key));
-    if let Some(key) = stray {
-        let message = format!("`{key}` without a length from which packets are marked");
-        let error = table.error(key, message, "means nothing here");
-        return Err(
-            error.hint("add `ecn_threshold`, or `red_min`, `red_max` and `red_probability`")
-        );
-    }
-    Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }))
-}
-
-/// The keys of a ramp: from where on packets are marked, up to where, and how likely there.
-const RAMP: [&str; 3] = ["red_min", "red_max", "red_probability"];
 
 /// A ramp, by such keys.
 pub(crate) fn ramp(table: &mut Reader<'_>, keys: [&'static str; 3]) -> Result<Ramp, Diagnostic> {
     let [from, to, chance] = keys;
-    let (low, high) = (table.need(from)?, table.need(to)?);
+    let bounds = (table.need(from)?, table.need(to)?);
     let probability = table.need(chance)?;
     table.within(chance, probability, 1e-9..=1.0)?;
+    checked_ramp(table, [from, to], bounds, probability)
+}
+
+/// The ramp from the value of one key to that of the other, in one unit.
+fn checked_ramp(
+    table: &Reader<'_>,
+    [from, to]: [&'static str; 2],
+    (low, high): (Capacity, Capacity),
+    probability: f64,
+) -> Result<Ramp, Diagnostic> {
     let (unit, min, max) = match (low, high) {
         (Capacity::Packets(min), Capacity::Packets(max)) => (Unit::Packets, min, max),
         (Capacity::Bytes(min), Capacity::Bytes(max)) => (Unit::Bytes, min, max),
@@ -208,39 +281,57 @@ pub(crate) fn ramp(table: &mut Reader<'_>, keys: [&'static str; 3]) -> Result<Ra
     Ok(Ramp { unit, min, max, probability })
 }
 
+keys! { NDP: NdpSpec {
+    capacity (data_capacity): Capacity,
+        "what fits of full packets, the one in service included"
+            .range("at least one full packet").written();
+    header_capacity: Capacity,
+        "what fits of headers and control packets"
+            .default("the memory of `capacity` (n packets count as n payloads)");
+    header_weight: u8 [1..=u8::MAX],
+        "headers and control packets served per round while full packets wait".default("");
+    data_weight: u8 [1..=u8::MAX], "full packets served per round while headers wait".default("");
+    trim_arriving: f64 [0.0..=1.0],
+        "probability that the arriving packet is trimmed, not the last one queued".default("");
+    trim_to: Size16 [TRIM_TO], "length of a trimmed packet".default("");
+    bounce: bool,
+        "a header that does not fit is returned to its sender; otherwise it is dropped"
+            .default("");
+}}
+
+/// The lengths of trimmed packets.
+const TRIM_TO: std::ops::RangeInclusive<Size16> = Size16(64)..=Size16(1_500);
+
+/// What the paper and its code have (ndp.md, section 1).
+const NDP_PAPER: NdpSpec = NdpSpec {
+    data_capacity: Capacity::Packets(8),
+    header_capacity: Capacity::Bytes(72_000),
+    header_weight: 10,
+    data_weight: 1,
+    trim_arriving: 0.5,
+    trim_to: 64,
+    bounce: true,
+};
+
 /// `kind = "ndp"`. Defaults are those of the paper and its code (ndp.md, section 1).
 fn ndp(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     _: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
-    let data_capacity = table.need("capacity")?;
     let payload = u32::from(longest(transports).0.payload);
     // "The same byte memory as the data queue"; the paper counts eight packets as 72 000 bytes.
-    let same_memory = match data_capacity {
-        Capacity::Bytes(n) => Capacity::Bytes(n),
-        Capacity::Packets(n) => Capacity::Bytes(n.saturating_mul(payload)),
+    let header_capacity = match table.peek("capacity") {
+        Some(Capacity::Packets(n)) => Capacity::Bytes(n.saturating_mul(payload)),
+        Some(bytes) => bytes,
+        None => NDP_PAPER.header_capacity,
     };
-    let header_capacity = table.or("header_capacity", same_memory)?;
-    let header_weight = table.or("header_weight", 10)?;
-    table.within("header_weight", header_weight, 1..=u8::MAX)?;
-    let data_weight = table.or("data_weight", 1)?;
-    table.within("data_weight", data_weight, 1..=u8::MAX)?;
-    let trim_arriving = table.or("trim_arriving", 0.5)?;
-    table.within("trim_arriving", trim_arriving, 0.0..=1.0)?;
-    let trim_to = trim_to(table)?;
-    let bounce = table.or("bounce", true)?;
-    holds_a_packet(table, "capacity", data_capacity, transports)?;
-    holds_a_header(table, header_capacity, trim_to, transports)?;
-    Ok(QueueSpec::Ndp(NdpSpec {
-        data_capacity,
-        header_capacity,
-        header_weight,
-        data_weight,
-        trim_arriving,
-        trim_to,
-        bounce,
-    }))
+    let mut spec = NdpSpec { header_capacity, ..NDP_PAPER };
+    table.keys(NDP, &mut spec, None)?;
+    table.complete(&[])?;
+    holds_a_packet(table, "capacity", spec.data_capacity, transports)?;
+    holds_a_header(table, spec.header_capacity, spec.trim_to, transports)?;
+    Ok(QueueSpec::Ndp(spec))
 }
 
 /// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (ndp.md, section 4).
@@ -375,8 +466,9 @@ fn of_class(
     if of_class.is_empty() {
         let error =
             table.error("class", "no transport has packets of this class", "a queue for nobody");
-        return Err(error
-            .hint("`ndp` and `cbr` are class 0; `newreno`, `tcp` and `phost` have keys for it"));
+        return Err(
+            error.hint("`ndp` and `cbr` are class 0; `tcp`, `rdma` and `phost` have keys for it")
+        );
     }
     (kind.read)(table, &of_class, dir)
 }

@@ -343,6 +343,9 @@ fn set_dup_threshold(config: &mut Config, threshold: DupThreshold) {
 /// Tables of keys that subflows have, too; what applies to one applies to the other.
 pub(super) const OF_SUBFLOWS: [&[Key<Config>]; 3] = [SUBFLOW, RR, ICTCP];
 
+/// The title of a column.
+const ANY_PRESET: &str = "with a preset";
+
 /// For the reference.
 pub(super) fn keys() -> Vec<Section> {
     let base = Config::linux_datacenter(super::USUAL_PAYLOAD);
@@ -350,10 +353,10 @@ pub(super) fn keys() -> Vec<Section> {
     let receive_window = ReceiveWindow::Ictcp(ictcp::Params::paper(Dur::ZERO));
     let learning = Config { rr: Some(rr::Params::PRESET), receive_window, ..base };
     let mut all = sections("transport.tcp", KEYS, PRESETS);
-    all.push(section_of_variants("transport.tcp.rule", RULES, &rules));
+    all.push(section_of_variants("transport.tcp.rule", RULES, ANY_PRESET, &rules));
     all.extend(sections("transport.tcp.connection", SUBFLOW, PRESETS));
-    all.push(section_of_variants("transport.tcp.rr", RR, &[learning]));
-    all.push(section_of_variants("transport.tcp.ictcp", ICTCP, &[learning]));
+    all.push(section_of_variants("transport.tcp.rr", RR, ANY_PRESET, &[learning]));
+    all.push(section_of_variants("transport.tcp.ictcp", ICTCP, ANY_PRESET, &[learning]));
     all
 }
 

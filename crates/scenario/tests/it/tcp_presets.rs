@@ -100,7 +100,7 @@ fn what_is_undone_needs_what_proves_it() {
         ("recovery=\"sack\", dsack=true, dup_threshold=\"rr\", rr_step=0.0", "above 0"),
         (
             "recovery=\"sack\", dsack=true, dup_threshold=\"r\"",
-            "help: write it like `dup_threshold = 3` or `\"rr\"`",
+            "help: write it like `dup_threshold = 1` or `\"rr\"`",
         ),
         ("recovery=\"sack\", dsack=true, rr_step=0.1", "rr_step"),
     ] {
