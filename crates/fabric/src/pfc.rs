@@ -258,7 +258,8 @@ impl<const WATCHED: bool> Part<WATCHED> {
         })
     }
 
-    /// That the memory of each switch holds what its queues hold, classes apart that do not count (spec I2).
+    /// That the memory of each switch holds what its queues hold, classes apart that do not count
+    /// (specs/rdma.md#I2).
     pub(crate) fn check_memories(&mut self) {
         for at in 0..self.pfc.as_ref().map_or(0, |pfc| pfc.memories.len()) {
             let held = self.outputs(at as u32).map(|out| self.counted(at, out)).sum();
@@ -275,7 +276,7 @@ impl<const WATCHED: bool> Part<WATCHED> {
         })
     }
 
-    /// That every XOFF has had its XON (spec I3), in a fabric that is calm everywhere.
+    /// That every XOFF has had its XON (specs/rdma.md#I3), in a fabric that is calm everywhere.
     pub(crate) fn check_resumed(&mut self) {
         let Some(pfc) = &self.pfc else { return };
         let stopped = pfc.lines.iter().zip(&self.ports).find(|(line, _)| line.stopped() != 0);

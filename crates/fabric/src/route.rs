@@ -521,7 +521,7 @@ mod tests {
         belief.hear(topology, &news);
     }
 
-    /// mptcp_mmptcp.md, section 5: over 10^5 random ports each of 4 next hops gets 25 % +- 1 %, and the
+    /// specs/mptcp.md#5: over 10^5 random ports each of 4 next hops gets 25 % +- 1 %, and the
     /// joint choice of two tiers is uniform over 16: every switch hashes with a salt of its own.
     #[test]
     fn hashes_spread_flows_evenly_and_independently_over_both_tiers() {

@@ -287,7 +287,7 @@ pub struct Packets {
 }
 
 /// Retransmission timeouts. The four causes add up to the total; each timeout has the first that
-/// applies. Source: specs/incast.md, section 3.
+/// applies. Source: specs/incast.md#3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
     /// All of them.
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// The contract of design.md section 5. A change here is a change of `RESULT_SCHEMA`.
+    /// These keys are a contract with readers. A change here is a change of `RESULT_SCHEMA`.
     #[test]
     fn keys_are_stable() {
         let mut found = Vec::new();

@@ -158,7 +158,7 @@ pub(crate) fn ramp(table: &mut Reader<'_>, keys: [&'static str; 3]) -> Result<Ra
     Ok(Ramp { unit, min, max, probability })
 }
 
-/// `kind = "ndp"`. Defaults are those of the paper and its code (ndp.md, section 1).
+/// `kind = "ndp"`. Defaults are those of the paper and its code (specs/ndp.md#1).
 pub(crate) fn ndp(
     table: &mut Reader<'_>,
     transports: &[&Transport],
@@ -192,7 +192,7 @@ pub(crate) fn ndp(
     }))
 }
 
-/// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (ndp.md, section 4).
+/// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (specs/ndp.md#4).
 pub(crate) fn cut_payload(
     table: &mut Reader<'_>,
     transports: &[&Transport],

@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(teller.tell(false), Frame::new(0b1001, 0b0001, 1));
     }
 
-    /// Spec dcqcn_pfc_hpcc_swift I3.
+    /// specs/rdma.md#I3.
     #[test]
     fn i3_stops_and_resumes_alternate() {
         let mut teller = Teller::default();

@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// Spec mptcp_mmptcp.md, section 4: as many paths as there are intermediate switches and choices of
+    /// specs/mptcp.md#4: as many paths as there are intermediate switches and choices of
     /// aggregation switches up and down; all go over an intermediate switch, and are the way back, too.
     #[test]
     fn every_path_between_racks_climbs_to_an_intermediate_switch() {

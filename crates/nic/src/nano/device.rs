@@ -28,7 +28,7 @@ use super::payload::{PayloadStage, Place};
 use super::reassembly::Request;
 use crate::ir;
 
-/// The shortest frame that the NIC takes, bytes (nanotransport.md, section 12: others are dropped).
+/// The shortest frame that the NIC takes, bytes (specs/nanotransport.md#12: others are dropped).
 const SHORTEST: usize = 65;
 
 /// What a NIC tells its host.

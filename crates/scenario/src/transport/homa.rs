@@ -131,9 +131,9 @@ fn keys_of(why: &homa::ConfigError) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    /// The cut-offs of homa.md, section 6, worked out there apart from this code. Ours are a step of the
-    /// distribution or two beside some of them: up to seven whole packets leave unasked here, and at 127 B the share of W1
-    /// that is below is 2.017 sevenths.
+    /// The cut-offs of specs/homa.md#6, worked out there apart from this code. Ours are a step of
+    /// the distribution or two beside some of them: up to seven whole packets leave unasked here,
+    /// and at 127 B the share of W1 that is below is 2.017 sevenths.
     #[test]
     fn cutoffs_are_those_of_the_specification() {
         let wire = Wire { payload: 1442, header: 96, grant: 84, unasked: 9328, cap: 10_000 };

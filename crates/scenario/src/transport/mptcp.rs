@@ -198,7 +198,7 @@ fn scatter(
     Ok(Some(Scatter { dup_threshold, switch }))
 }
 
-/// A share of the link's rate for `switch = "window"` (specs/mptcp_mmptcp.md, section 4).
+/// A share of the link's rate for `switch = "window"` (specs/mptcp.md#4).
 const SWITCH_SHARE: f64 = 1.0 / 50.0;
 
 /// `switch` with its keys.

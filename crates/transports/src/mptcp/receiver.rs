@@ -1,5 +1,5 @@
 //! The receiving side: subflows acknowledge what they get as TCP does, and the data of all of them is put
-//! together by data sequence number, whatever way it came (specs/mptcp_mmptcp.md, section 1).
+//! together by data sequence number, whatever way it came (specs/mptcp.md#1).
 
 use std::ops::Range;
 
@@ -197,7 +197,7 @@ impl Receivers {
 }
 
 /// The path of all answers to a scattering subflow, whatever paths its segments took: what switches hash of
-/// them are addresses and ports, which do not change (specs/mptcp_mmptcp.md, section 4); `draw`: this host's.
+/// them are addresses and ports, which do not change (specs/mptcp.md#4); `draw`: this host's.
 /// So it is known before the first segment (SYN-ACK) and after the last (a connection that is over).
 fn answer_path(draw: Draw, peer: HostId, conn: u32) -> u32 {
     draw.part(u64::from(peer.0)).bits(ANSWERS, u64::from(conn)) as u32

@@ -723,7 +723,7 @@ impl<S: Source> Sender<S> {
         true
     }
 
-    /// Why a timer had to repair the loss of the segment at `una` (specs/incast.md, section 3).
+    /// Why a timer had to repair the loss of the segment at `una` (specs/incast.md#3).
     fn timeout_cause(&self) -> Stat {
         let last = u64::from(self.dup_threshold) * u64::from(self.id.mss);
         match self.stream.first() {
@@ -783,7 +783,7 @@ impl<S: Source + std::fmt::Debug> Sender<S> {
         self.in_flight()
     }
 
-    /// Invariant T1 of specs/tcp.md.
+    /// Invariant specs/tcp.md#T1.
     pub(crate) fn assert_in_range(&self) {
         assert!(self.una <= self.nxt && self.nxt <= self.max, "{self:?}");
         assert!(self.recover <= self.max && self.round_end <= self.max, "{self:?}");

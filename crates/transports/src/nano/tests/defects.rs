@@ -1,5 +1,6 @@
-//! The defects of the public code (specs/homa_tr.md, section 6: E1 to E7; docs/nanotransport.md: E9 and the probe),
-//! packet by packet. E8 is the switch's: crates/scenario/tests/it/homa_tr.rs. E6, in part: `reassembly`.
+//! The defects of the public code (specs/homa-tr.md#6: E1 to E7; docs/nanotransport.md: E9 and the
+//! probe), packet by packet. E8 is the switch's: crates/scenario/tests/it/homa_tr.rs. E6, in part:
+//! `reassembly`.
 
 use units::Dur;
 
