@@ -336,7 +336,8 @@ fn a_timeout_during_a_delayed_acknowledgement_is_spurious() {
     assert_eq!(net.stat(B, Stat::SpuriousTimeout), 1);
 }
 
-/// The law of Mathis et al. (CCR 27(3), 1997): packets per round trip = sqrt(3 / 2p).
+/// The law of Mathis et al. (CCR 27(3), 1997; specs/tcp.md#T9): packets per round trip = sqrt(3 /
+/// 2p).
 #[test]
 fn t9_throughput_follows_the_square_root_of_loss() {
     for (p, seconds) in [(0.0003, 120), (0.001, 40), (0.003, 15)] {

@@ -1,4 +1,5 @@
-//! What holds of every run: nothing is lost while there is headroom, and stops and resumes alternate. And what becomes of
+//! What holds of every run: nothing is lost while there is headroom, and stops and resumes
+//! alternate (specs/rdma.md#I1,I3,I4). And what becomes of
 //! frames that are lost themselves.
 
 use std::collections::BTreeMap;
