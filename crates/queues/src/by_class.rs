@@ -65,7 +65,7 @@ pub struct Trim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderClass {
     /// The next lower class than its packet's, or the same if that is the lowest: as in the public switch
-    /// model, which would look for a class below the lowest (specs/homa-tr.md#3, "FS bug").
+    /// model, which would look for a class below the lowest (specs/homa-tr.md#3).
     Next,
     /// The highest.
     Highest,

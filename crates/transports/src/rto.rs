@@ -292,9 +292,9 @@ mod tests {
         assert_eq!(rto.timeout(&greatest), Dur::from_us(300), "beyond the greatest, too");
     }
 
-    /// Invariant T14 and edge case 8 of specs/tcp.md: whatever the clock, a timeout is at least the least
-    /// one and a tick; and with round trips of 100 us, a least timeout of 1 ms and a tick of 10 ms, no less
-    /// than 10 ms.
+    /// specs/tcp.md#T14, and edge case 8 of specs/tcp.md#12: whatever the clock, a timeout is at
+    /// least the least one and a tick; and with round trips of 100 us, a least timeout of 1 ms and
+    /// a tick of 10 ms, no less than 10 ms.
     #[test]
     fn t14_no_clock_shortens_a_timeout() {
         let us = |us| if us == 0 { Dur::ZERO } else { Dur::from_us(us) };

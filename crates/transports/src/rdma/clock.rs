@@ -70,7 +70,7 @@ mod tests {
         errors.map(i128::abs).max().unwrap()
     }
 
-    /// specs/timely.md#2, "error after calibration sub-us": with 50 ppm the clocks are microseconds
+    /// specs/timely.md#2, calibration to below 1 us: with 50 ppm the clocks are microseconds
     /// apart after as many tens of milliseconds, and what calibration leaves is at most three times
     /// what a reading is late.
     #[test]

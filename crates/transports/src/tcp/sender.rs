@@ -34,7 +34,7 @@ pub(crate) struct Identity {
     pub(crate) mss: u16,
 }
 
-/// The sending half of a connection (specs/tcp.md, "Per-connection sender state"), or of a subflow of one.
+/// The sending half of a connection (specs/tcp.md#1.1), or of a subflow of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender<S = Stream> {
     pub(crate) id: Identity,

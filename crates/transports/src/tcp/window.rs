@@ -7,7 +7,7 @@ use units::{Dur, Time};
 use super::config::{Config, IdleRestart, Increase, Recovery};
 use super::rule::{Acked, Group, Standing, State};
 
-/// Where a sender stands (specs/tcp.md, "Per-connection sender state").
+/// Where a sender stands (specs/tcp.md#1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No loss known.
