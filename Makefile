@@ -1,15 +1,20 @@
 # make demo    the main job: build, run two workloads under two transports, compare
 # make test    every check and every test (what .ci/run calls), the quick form of the studies included
+# make docs    every command block of the documentation, also those that take minutes
+# make swarm   ten thousand drawn scenarios: any transport, queue and fault (before a release)
 # make reproduce  the published evaluations in full: targets, verdicts, reports in out/reproduce
 # make bench   the simulator's own speed
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test lint bench fuzz reproduce
+.PHONY: demo test lint docs swarm bench fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
 # Published evaluations, in studies/.
 STUDIES = ndp incast mmptcp lossless timely homa nanotransport
+
+# Our own crates optimised, and without the checks of a debug build.
+OPTIMISED = --locked --config .ci/optimised.toml
 
 demo:
 	cargo build --release --locked -p trimline
@@ -17,9 +22,10 @@ demo:
 	    scenarios/demo/websearch_ndp.toml scenarios/demo/websearch_newreno.toml \
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
+# The second build also leaves the program for the studies: they take a third of the time with it.
 test: lint
 	cargo test --locked --workspace
-	cargo test --locked --workspace --test builds --config .ci/optimised.toml
+	cargo test $(OPTIMISED) --workspace --test builds --test docs --test swarm
 	for study in $(STUDIES); do \
 	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \
 	done
@@ -29,13 +35,19 @@ lint:
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
+docs:
+	DOCS_SLOW=1 cargo test $(OPTIMISED) -p trimline --test docs
+
+swarm:
+	TRIMLINE_SWARM=10000 cargo test $(OPTIMISED) -p trimline-scenario --test swarm
+
 reproduce:
 	cargo build --release --locked -p trimline
 	for study in $(STUDIES); do $(TRIMLINE) reproduce $$study || exit 1; done
 
 bench:
-	cargo build --release --locked -p trimline
-	$(TRIMLINE) bench
+	cargo build --profile fast --locked -p trimline
+	target/fast/trimline bench
 
 FUZZ_TARGETS = scenario workload headers p4
 

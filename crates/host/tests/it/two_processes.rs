@@ -232,7 +232,7 @@ struct Process {
 impl Process {
     fn start(transport: &str, host: u32) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--nocapture"])
+            .args(["--exact", "two_processes::child", "--nocapture"])
             .env(ROLE, format!("{transport} {host}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
