@@ -17,6 +17,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run one scenario: a summary on stdout, files in the output directory
     Run(Run),
+    /// Say what a scenario will do, and what looks wrong in it, without running it
+    Check(Check),
     /// Run several scenarios, two at a time, and print one table that compares them
     Compare(Compare),
     /// Run a scenario along its own sweep: mean and 95 % interval per point
@@ -146,6 +148,14 @@ pub(crate) struct Run {
     /// How departures are worked out: eager is the slow cross-check, with the same results
     #[arg(long, value_enum, default_value_t = Departures::Lazy)]
     pub(crate) departures: Departures,
+}
+
+#[derive(Args)]
+pub(crate) struct Check {
+    /// The scenario (TOML), or the manifest.json of an earlier run
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) edits: Edits,
 }
 
 #[derive(Args)]

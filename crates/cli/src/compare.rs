@@ -37,7 +37,7 @@ pub(crate) fn compare(args: &args::Compare) -> Ended {
                     let command = job.command.clone();
                     let options = Options { command, threads, ..Options::default() };
                     let ran = run_into(&job.dir, &job.scenario, &options, &mut |_| ());
-                    let ran = ran.map(|results| results.summary);
+                    let ran = ran.and_then(|ran| ran.violated.map_or(Ok(ran.results.summary), Err));
                     eprintln!("{}: {}", job.label, if ran.is_ok() { "done" } else { "failed" });
                     if let Ok(mut ended) = ended.lock() {
                         ended.push((index, ran));

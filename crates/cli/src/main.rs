@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod check;
 mod compare;
 mod html;
 mod list;
@@ -49,6 +50,7 @@ fn cores() -> u32 {
 fn main() -> ExitCode {
     let ended = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::check(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),

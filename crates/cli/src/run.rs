@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use metrics::OutputDir;
-use scenario::{Error, Options, Results, Scenario, Trace, command_line, unwritable};
+use scenario::{Error, Options, Scenario, Trace, Written, command_line, unwritable};
 
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
@@ -25,32 +25,37 @@ pub(crate) fn run(args: &args::Run) -> Ended {
         threads: args.threads,
         command: command_line(std::env::args().skip(1)),
     };
+    let estimate = scenario.estimate();
+    if estimate.is_large() {
+        eprintln!("{} hosts: {estimate}", scenario.topology().hosts());
+    }
     let mut bar = Bar::new(&scenario);
     let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(&scenario, p));
     bar.finish();
-    let results = finished?;
+    let Written { results, violated } = finished?;
     say(table::summary(&results.summary))?;
     if !results.summary.phases.is_empty() {
         say(table::phases(&results.summary.phases))?;
     }
     print_warnings(&results.summary.warnings);
     say(format_args!("results: {}", dir.display()))?;
-    say(format_args!("report:  {}", dir.join("report.html").display()))
+    say(format_args!("report:  {}", dir.join("report.html").display()))?;
+    violated.map_or(Ok(()), Err)
 }
 
-/// Run `scenario` and leave all of its files in `dir`, or none. That `dir` can be written is found
+/// Run `scenario` and leave all of its files in `dir`, or none; also after a violated invariant. That `dir` can be written is found
 /// out before the run.
 pub(crate) fn run_into(
     dir: &Path,
     scenario: &Scenario,
     options: &Options,
     progress: scenario::OnProgress<'_>,
-) -> Result<Results, Error> {
+) -> Result<Written, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
-    let results = scenario::run(scenario, options, &out, progress)?;
+    let written = scenario::run(scenario, options, &out, progress)?;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
-    Ok(results)
+    Ok(written)
 }
 
 /// `out/<name of the scenario file>`.

@@ -166,6 +166,16 @@ pub(crate) fn summary(s: &Summary) -> String {
     right(table)
 }
 
+/// What the scenario `name` will do.
+pub(crate) fn forecast(name: &str, rows: Vec<(String, String)>) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_header(["scenario", name]);
+    for (label, value) in rows {
+        table.add_row([label, value]);
+    }
+    right(table)
+}
+
 /// The phases of a run with faults.
 pub(crate) fn phases(phases: &[Phase]) -> String {
     let mut table = Table::new();

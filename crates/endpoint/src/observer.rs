@@ -1,13 +1,11 @@
 //! [`Observer`]: what an environment reports while it runs.
 
-use std::any::Any;
-
 use units::{Dur, HostId, MsgKey, Time};
 
 use crate::{Job, Packet};
 
 /// Receives what happens during a run.
-pub trait Observer: Any {
+pub trait Observer {
     /// Whether `packet` and `queue` are to be called. Asked once: environments have loops of their own for observers
     /// that do not look at packets.
     fn watches_packets(&self) -> bool {

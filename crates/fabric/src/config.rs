@@ -183,7 +183,7 @@ pub struct Config {
     /// The run ends when more messages than this are neither delivered nor failed: an open-loop
     /// load that the network does not carry would otherwise fill the memory.
     pub open_limit: u64,
-    /// The measurement window. Messages submitted in it are waited for.
+    /// The measurement window. MessageTable submitted in it are waited for.
     pub window: (Time, Time),
     /// Sample queues and rates this often; `None`: never.
     pub sample_every: Option<Dur>,

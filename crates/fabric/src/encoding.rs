@@ -10,7 +10,7 @@ use endpoint::Packet;
 use units::HostId;
 
 use crate::config::{ConfigError, Encoding, Routing};
-use crate::topology::{Node, Switch, Tier, Topology};
+use crate::topology::{Node, Shape, Switch, Tier, Topology};
 
 /// What switches and hosts look up, for the form in force.
 pub(crate) enum Tables {
@@ -37,14 +37,17 @@ impl Encoding {
     /// # Errors
     /// If it is no tree of tiers, addresses would need more than 32 bits, or tables too much memory.
     pub fn check(self, topology: &Topology) -> Result<(), ConfigError> {
-        if topology.graph.is_some() {
-            let what = format!("a {} has no core switches to name", topology.kind());
-            return Err(ConfigError(what));
-        }
-        if topology.valiant {
-            let what = "a vl2 has two ways down from a core switch, of which no form here tells";
-            return Err(ConfigError(what.into()));
-        }
+        let what = match &topology.shape {
+            Shape::Tree => return self.check_tables(topology),
+            Shape::Graph(_) => format!("a {} has no core switches to name", topology.kind()),
+            Shape::Valiant { .. } => {
+                "a vl2 has two ways down from a core switch, of which no form here tells".to_owned()
+            }
+        };
+        Err(ConfigError(what))
+    }
+
+    fn check_tables(self, topology: &Topology) -> Result<(), ConfigError> {
         match self {
             Self::SourceRoute => Ok(()),
             Self::CoreLabel => check_labels(topology),

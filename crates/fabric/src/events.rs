@@ -22,8 +22,8 @@ use crate::wheel::{Span, Wheel};
 
 /// What happens, without when. Links, hosts and packets go by their numbers in this partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct About {
-    /// The [`Kind`] and, below [`About::KIND_SHIFT`], a link or host.
+pub(crate) struct EventId {
+    /// The [`Kind`] and, below [`EventId::KIND_SHIFT`], a link or host.
     what: u32,
     /// Of an arrival the packet, of a frame what it says.
     pub(crate) packet: u32,
@@ -33,7 +33,7 @@ pub(crate) struct About {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
     pub(crate) at: Time,
-    about: About,
+    id: EventId,
 }
 
 /// What happens.
@@ -56,7 +56,7 @@ pub(crate) enum Kind {
     Fault,
 }
 
-impl About {
+impl EventId {
     pub(crate) const NOTHING: Self = Self::new(Kind::Fault, 0, 0);
     /// There are at most four million links.
     const KIND_SHIFT: u32 = 29;
@@ -68,7 +68,7 @@ impl About {
 
     #[inline(always)]
     pub(crate) const fn at(self, at: Time) -> Event {
-        Event { at, about: self }
+        Event { at, id: self }
     }
 
     #[inline(always)]
@@ -99,12 +99,12 @@ impl About {
 impl Event {
     #[inline(always)]
     const fn new(at: Time, kind: Kind, link: u32, packet: u32) -> Self {
-        Self { at, about: About::new(kind, link, packet) }
+        Self { at, id: EventId::new(kind, link, packet) }
     }
 
     #[inline(always)]
-    pub(crate) const fn about(self) -> About {
-        self.about
+    pub(crate) const fn id(self) -> EventId {
+        self.id
     }
 }
 
@@ -155,12 +155,6 @@ pub(crate) struct EventQueue {
     start: Time,
     /// What has come up in the open slot, for the same.
     fresh: BinaryHeap<Reverse<(Key, Event)>>,
-    /// Packets on their way to other partitions: place among links that lead there, packet, arrival.
-    pub(crate) leaving: Vec<(u32, u32, Time)>,
-    /// Busy ports that lead there.
-    pub(crate) crossing: Vec<u32>,
-    /// Switch ports at which headers wait in numbers.
-    pub(crate) crowded: u32,
     /// Ranks of links, by their numbers in this partition.
     ranks: Vec<u32>,
     /// How many bits an order takes.
@@ -205,9 +199,6 @@ impl EventQueue {
             heap_at: Time::NEVER,
             start: Time::ZERO,
             fresh: BinaryHeap::new(),
-            leaving: Vec::new(),
-            crossing: Vec::new(),
-            crowded: 0,
             ranks: links.map(|link| ranks.links[link as usize]).collect(),
             pending,
             by_rank,
@@ -217,24 +208,24 @@ impl EventQueue {
     /// `packet` arrives over `link` at `at`.
     #[inline(always)]
     pub(crate) fn arrival(&mut self, link: u32, packet: u32, at: Time) {
-        self.fix(at, About::new(Kind::Arrival, link, packet));
+        self.fix(at, EventId::new(Kind::Arrival, link, packet));
     }
 
     /// The port of `link` has sent a packet at `at`.
     #[inline(always)]
     pub(crate) fn departure(&mut self, link: u32, at: Time) {
-        self.fix(at, About::new(Kind::Departure, link, 0));
+        self.fix(at, EventId::new(Kind::Departure, link, 0));
     }
 
     /// A frame of flow control arrives over `link` at `at`.
     pub(crate) fn frame(&mut self, link: u32, frame: u32, at: Time) {
-        self.fix(at, About::new(Kind::Frame, link, frame));
+        self.fix(at, EventId::new(Kind::Frame, link, frame));
     }
 
     /// Something that flow control waits for may be due at the port of `link` at `at`: after its departures, before
     /// its arrivals.
     pub(crate) fn pause(&mut self, link: u32, at: Time) {
-        self.fix(at, About::new(Kind::Pause, link, 0));
+        self.fix(at, EventId::new(Kind::Pause, link, 0));
     }
 
     /// In which order events come.
@@ -259,27 +250,27 @@ impl EventQueue {
     /// The order of an event among those of its time.
     #[inline(always)]
     pub(crate) fn order(&self, event: Event) -> u32 {
-        if event.about.is_arrival() {
-            self.order_of_arrival(event.about)
+        if event.id.is_arrival() {
+            self.order_of_arrival(event.id)
         } else {
-            self.order_of_other(event.about)
+            self.order_of_other(event.id)
         }
     }
 
     #[inline(always)]
-    fn order_of_arrival(&self, about: About) -> u32 {
-        1 + 2 * self.links + self.ranks[about.link() as usize]
+    fn order_of_arrival(&self, id: EventId) -> u32 {
+        1 + 2 * self.links + self.ranks[id.link() as usize]
     }
 
     #[inline(never)]
-    fn order_of_other(&self, about: About) -> u32 {
-        let number = about.link() as usize;
+    fn order_of_other(&self, id: EventId) -> u32 {
+        let number = id.link() as usize;
         // Of one link departures come first, then what flow control waits for.
-        match about.kind() {
+        match id.kind() {
             Kind::Fault => 0,
             Kind::Departure => 1 + 2 * self.ranks[number],
             Kind::Pause => 2 + 2 * self.ranks[number],
-            Kind::Arrival | Kind::Frame => self.order_of_arrival(about),
+            Kind::Arrival | Kind::Frame => self.order_of_arrival(id),
             Kind::Timer => 1 + 3 * self.links + self.pending[number].rank,
             Kind::App => 1 + 3 * self.links + self.hosts + self.pending[number].rank,
         }
@@ -287,11 +278,11 @@ impl EventQueue {
 
     /// Schedule what will not be moved.
     #[inline(always)]
-    fn fix(&mut self, at: Time, about: About) {
+    fn fix(&mut self, at: Time, id: EventId) {
         if self.wheel.reaches(at) {
-            self.wheel.push(at, about);
+            self.wheel.push(at, id);
         } else {
-            self.spill(about.at(at));
+            self.spill(id.at(at));
         }
     }
 
@@ -326,7 +317,7 @@ impl EventQueue {
         let pending = &mut self.pending[host as usize];
         if soon {
             pending.near = at;
-            self.fix(at, About::new(Kind::Timer, host, 0));
+            self.fix(at, EventId::new(Kind::Timer, host, 0));
         } else {
             pending.far = at;
             let id = 1 + pending.rank;
@@ -407,8 +398,8 @@ impl EventQueue {
         while let Some((at, id)) = self.moving.peek().filter(|&(at, _)| at < self.end()) {
             self.moving.remove(id);
             let event = self.moved(id, at);
-            if event.about.kind() == Kind::Timer {
-                let pending = &mut self.pending[event.about.link() as usize];
+            if event.id.kind() == Kind::Timer {
+                let pending = &mut self.pending[event.id.link() as usize];
                 pending.far = Time::NEVER;
                 pending.near = pending.near.min(at);
             }
@@ -431,6 +422,12 @@ impl EventQueue {
         self.fresh.peek().map(|Reverse((key, _))| *key)
     }
 
+    /// Whether that one comes before `event`.
+    #[inline(always)]
+    pub(crate) fn is_fresh_before(&self, event: Event) -> bool {
+        self.fresh().is_some_and(|key| key < self.key(event))
+    }
+
     /// Take that event.
     pub(crate) fn pop_fresh(&mut self) -> Option<Event> {
         self.fresh.pop().map(|Reverse((_, event))| event)
@@ -445,10 +442,10 @@ impl EventQueue {
 
     /// The packets that are on their way over a link.
     pub(crate) fn in_flight(&self) -> impl Iterator<Item = u32> {
-        let spilled = self.spilled.iter().map(|Reverse(event)| event.about);
-        let fresh = self.fresh.iter().map(|Reverse((_, event))| event.about);
+        let spilled = self.spilled.iter().map(|Reverse(event)| event.id);
+        let fresh = self.fresh.iter().map(|Reverse((_, event))| event.id);
         let all = self.wheel.iter().chain(spilled).chain(fresh);
-        all.filter(|about| about.is_arrival()).map(|about| about.packet)
+        all.filter(|id| id.is_arrival()).map(|id| id.packet)
     }
 }
 
@@ -485,28 +482,28 @@ mod tests {
                 let fresh = queue.fresh().filter(|&key| first.is_none_or(|first| key < first));
                 let next = if fresh.is_some() { queue.pop_fresh() } else { due.pop() };
                 let Some(event) = next else { break };
-                let (kind, about) = (event.about().kind(), event.about().link());
-                if kind == Kind::Timer && !queue.wakes(about, event.at) {
+                let (kind, id) = (event.id().kind(), event.id().link());
+                if kind == Kind::Timer && !queue.wakes(id, event.at) {
                     continue;
                 }
                 if let Kind::Timer | Kind::App = kind {
-                    let due_at = &mut due_at[usize::from(kind == Kind::App)][about as usize];
+                    let due_at = &mut due_at[usize::from(kind == Kind::App)][id as usize];
                     if *due_at > event.at {
                         if kind == Kind::Timer {
-                            queue.wake(about, *due_at);
+                            queue.wake(id, *due_at);
                         }
                         continue;
                     }
                     *due_at = Time::NEVER;
                 }
-                log.push((queue.key(event), kind, about, event.about().packet));
+                log.push((queue.key(event), kind, id, event.id().packet));
                 let n = log.len() as u64;
                 let after = |ns| event.at + Dur(ns * 1000);
                 match kind {
                     Kind::Arrival if n < 20_000 => {
                         // Coarse times, so that ties are common.
-                        queue.arrival((about + 7) % LINKS, about, after(100 * (1 + n % 60)));
-                        let host = about % HOSTS;
+                        queue.arrival((id + 7) % LINKS, id, after(100 * (1 + n % 60)));
+                        let host = id % HOSTS;
                         let timer = &mut due_at[0][host as usize];
                         *timer = after(n % 3 * 40).min(*timer);
                         queue.wake(host, *timer);
@@ -516,7 +513,7 @@ mod tests {
                             queue.app(host, at);
                         }
                     }
-                    Kind::Timer => queue.departure(about, after(1 + n % 2 * 10)),
+                    Kind::Timer => queue.departure(id, after(1 + n % 2 * 10)),
                     _ => {}
                 }
             }
@@ -569,8 +566,8 @@ mod tests {
         assert!(queue.has_short_keys() && !queue.open(Time(1), &mut Vec::new()));
         events.sort_by_key(|&event| queue.key(event));
         assert!(events.is_sorted_by_key(|&event| queue.short_key(event)));
-        let of_one = |&&event: &&Event| event.at == Time(5) && event.about().link() == 33;
-        let kinds: Vec<Kind> = events.iter().filter(of_one).map(|e| e.about().kind()).collect();
+        let of_one = |&&event: &&Event| event.at == Time(5) && event.id().link() == 33;
+        let kinds: Vec<Kind> = events.iter().filter(of_one).map(|e| e.id().kind()).collect();
         assert_eq!(kinds, [Kind::Fault, Kind::Departure, Kind::Pause, Kind::Arrival]);
         assert!(!self::queue(Events::Wheel, 24).has_short_keys(), "24 and 8 bits");
     }

@@ -182,7 +182,7 @@ impl Topology {
         path: u32,
     ) -> impl Iterator<Item = u32> {
         let (a, b) = (self.homes[src.index()].tor(), self.homes[dst.index()].tor());
-        let graph = self.graph.as_ref().filter(|_| a != b);
+        let graph = self.graph().filter(|_| a != b);
         graph.into_iter().flat_map(move |graph| graph.path(a, b, path))
     }
 }

@@ -2,25 +2,35 @@
 //! switches.
 //!
 //! [`Topology`] says what is joined to what, [`Config`] how it behaves, [`Sim`] runs it and
-//! [`Outcome`] says what happened. Messages and packets are reported to an `Observer` on the way.
+//! [`Outcome`] says what happened. MessageTable and packets are reported to an `Observer` on the way.
 //!
 //! Deliberately absent: any named transport, files, wall-clock time.
 
+mod build;
+mod check;
 mod config;
-mod cut;
+mod core;
 mod digest;
 mod encoding;
+mod event_loop;
 mod events;
 mod faults;
 mod graph;
-mod host;
-mod messages;
+mod hosts;
+mod link_state;
+mod links;
+mod livelock;
+mod message_table;
+mod network;
 mod outcome;
-mod part;
+mod outgoing;
+mod parallel;
+mod partition;
+mod partitioning;
+mod per_message_stats;
 mod pfc;
 mod port;
 mod reassembly;
-mod rounds;
 mod route;
 mod run;
 mod sample;
@@ -28,20 +38,22 @@ mod shortest;
 mod sim;
 mod slab;
 mod slot;
-mod tally;
 mod telemetry;
 mod timers;
 mod topology;
+mod transit;
 mod valiant;
 mod wheel;
+mod world;
 
 pub use config::{
     Carriage, Config, ConfigError, Departures, Encoding, Events, Fault, FaultAction, Pause,
     PfcSpec, Routing, Watchdog, WatchdogAction,
 };
+pub use livelock::{Recent, RecentKind};
 pub use outcome::{
     Amount, Conservation, Counted, Counters, Deadlock, End, LinkStats, Outcome, PauseStats,
-    Progress, QueueBytes, Sample, Violation,
+    Progress, QueueBytes, Sample, Violated, Violation,
 };
 pub use pfc::{check_memory, check_pause};
 pub use sim::Sim;

@@ -6,6 +6,7 @@ use endpoint::Stat;
 use queues::{MemoryStats, SharedBufferStats};
 use units::{Dur, MsgKey, Time};
 
+use crate::livelock::Recent;
 use crate::topology::Node;
 
 /// How far a run has come; given to the caller at every grid step.
@@ -15,9 +16,9 @@ pub struct Progress {
     pub now: Time,
     /// Events so far.
     pub events: u64,
-    /// Messages submitted so far.
+    /// MessageTable submitted so far.
     pub submitted: u64,
-    /// Messages delivered so far.
+    /// MessageTable delivered so far.
     pub delivered: u64,
 }
 
@@ -49,6 +50,11 @@ impl Amount {
     pub(crate) fn add(&mut self, bytes: u64) {
         self.packets += 1;
         self.bytes += bytes;
+    }
+
+    pub(crate) fn join(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
     }
 }
 
@@ -82,11 +88,11 @@ pub struct Counters {
     pub marked: u64,
     /// What the transports counted, by [`Stat`].
     pub stats: [u64; Stat::COUNT],
-    /// Messages submitted.
+    /// MessageTable submitted.
     pub submitted: u64,
-    /// Messages delivered whole.
+    /// MessageTable delivered whole.
     pub delivered: u64,
-    /// Messages that failed.
+    /// MessageTable that failed.
     pub failed: u64,
 }
 
@@ -230,7 +236,7 @@ pub struct Sample {
     pub queue_bytes: QueueBytes,
     /// Payload bytes placed since the start.
     pub placed_bytes: u64,
-    /// Messages submitted and not yet delivered or failed.
+    /// MessageTable submitted and not yet delivered or failed.
     pub messages_in_flight: u64,
     /// Bytes transmitted since the start, by the height ([`crate::Tier::height`]) of the links' upper
     /// ends: those at a ToR, an aggregation switch, a core switch.
@@ -296,9 +302,12 @@ pub enum End {
     Idle,
     /// The caller stopped it.
     Stopped,
+    /// An invariant was violated.
+    Violated,
 }
 
-/// A rule of the contract or of the fabric was broken: a defect of a transport or of the engine.
+/// An invariant of the contract or of the fabric was violated: a defect of a transport or of the
+/// engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// When.
@@ -307,11 +316,13 @@ pub struct Violation {
     pub key: Option<MsgKey>,
     /// What rule.
     pub what: String,
+    /// Of a livelock, the last calls and events, the latest last.
+    pub recent: Vec<Recent>,
 }
 
 impl Violation {
-    pub(crate) fn lost_observer(at: Time) -> Self {
-        Self { at, key: None, what: "the observer is lost".to_owned() }
+    pub(crate) fn new(at: Time, key: Option<MsgKey>, what: String) -> Self {
+        Self { at, key, what, recent: Vec::new() }
     }
 }
 
@@ -321,8 +332,29 @@ impl fmt::Display for Violation {
         if let Some(key) = self.key {
             write!(f, ", {key}")?;
         }
-        write!(f, ": {}", self.what)
+        write!(f, ": {}", self.what)?;
+        for (n, recent) in self.recent.iter().enumerate() {
+            write!(f, "{} {recent}", if n == 0 { "; the last:" } else { ";" })?;
+        }
+        Ok(())
     }
 }
 
 impl std::error::Error for Violation {}
+
+/// A run that a violation has ended, with all that it had come to.
+#[derive(Clone, Debug)]
+pub struct Violated {
+    /// What was violated.
+    pub violation: Violation,
+    /// What the run did until then. Packets that were in hand may be missing from its conservation.
+    pub outcome: Outcome,
+}
+
+impl fmt::Display for Violated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.violation.fmt(f)
+    }
+}
+
+impl std::error::Error for Violated {}

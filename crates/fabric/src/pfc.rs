@@ -1,40 +1,47 @@
-//! Priority flow control (PFC, IEEE 802.1Qbb): switches that tell the far ends of their links to stop a class
-//! before they would have to lose its packets. What is to be stopped when is decided in `queues::Memory`; here are the
-//! frames that say so, and the ports that obey them.
+//! Priority flow control (PFC, IEEE 802.1Qbb): switches that stop a class at the far ends of their
+//! links before they would have to lose its packets. `queues::Memory` decides what is to be stopped
+//! when; here are the frames that say so (`PauseTx`), and the ports that obey them (`PauseRx`).
 //!
-//! A switch whose ports share memory is one entity (see `Part::admits`): its ports' departures are events. A
-//! packet that comes in is accounted to the port over which it came ([`Part::join`]), until it has left
-//! ([`Part::lossless_departure`]). Either may change what is to be stopped at the far end of some port's link.
-//! That port sends a frame as soon as the packet in service has left, before everything that waits, and
-//! says in it all that has changed by then. A frame takes time on the wire as packets do, but is no packet: it
-//! has no place in memory but its event, and does not count among packets sent and received.
+//! A switch whose ports share memory is one entity (see `Network::admits`): its ports' departures
+//! are events. A packet that comes in is accounted to the port over which it came ([`Pfc::join`]),
+//! until it has left ([`Pfc::departure`]). Either may change what is to be stopped at the far end of
+//! some port's link. That port sends a frame as soon as the packet in service has left, before
+//! everything that waits, and says in it all that has changed by then. A frame takes time on the
+//! wire as packets do, but is no packet: it has no place in memory but its event, and does not count
+//! among packets sent and received.
 //!
-//! At the far end a switch closes the class in the queue of the port that transmits over the link, and
-//! a host's interface sends nothing of it ([`Part::frame_arrives`]). What is being sent is sent.
+//! At the far end a switch closes the class in the queue of the port that transmits over the link,
+//! and a host's interface sends nothing of it ([`Pfc::frame_arrives`]). What is being sent is sent.
 
 pub(crate) mod deadlock;
-mod line;
-mod obey;
+pub(crate) mod frame;
+mod pause;
+mod port;
+mod rx;
 
-use queues::{Admit, Desc, Fate, Ingress, Memory, MemorySpec, Queue, QueueSpec};
+use std::sync::Arc;
+
+use queues::{Admit, Desc, Fate, Ingress, Memory, MemorySpec, MemoryStats, Queue, QueueSpec};
 use units::{Dur, Time};
 
-use crate::config::{Config, PfcSpec};
+use crate::config::{Config, PfcSpec, WatchdogAction};
 use crate::digest;
+use crate::links::{Elsewhere, Links, Switch};
 use crate::outcome::PauseStats;
-use crate::part::{Elsewhere, Part, Switch};
-use crate::port::{FarEnd, Port};
+use crate::port::Port;
 use crate::topology::Topology;
 
-pub(crate) use line::Frame;
-use line::{Gate, Teller};
-pub use obey::check_pause;
+use self::port::{PauseRx, PauseTx};
+use deadlock::Stuck;
+use frame::Frame;
+pub use pause::check_pause;
 
 /// Flow control in one partition, where queues are lossless.
 pub(crate) struct Pfc {
+    topology: Arc<Topology>,
     spec: PfcSpec,
     /// By switch.
-    pub(crate) memories: Vec<Memory>,
+    memories: Vec<Memory>,
     /// By port.
     lines: Vec<Line>,
     /// By port, as the end of a link: the port of the same host or switch that transmits against it.
@@ -43,10 +50,10 @@ pub(crate) struct Pfc {
     /// By packet in a switch: the port over which it has come, among those of the switch.
     came: Vec<u32>,
     /// Events of flow control that are to come.
-    pub(crate) pending: u64,
+    pending: u64,
     /// Frames among them.
     coming: u64,
-    /// Scratch: what may go on.
+    /// Scratch: what may resume.
     resumed: Vec<(u32, u8)>,
 }
 
@@ -55,8 +62,8 @@ const NOWHERE: u32 = u32::MAX;
 /// Flow control at one port.
 #[derive(Default)]
 struct Line {
-    teller: Teller,
-    gate: Gate,
+    tx: PauseTx,
+    rx: PauseRx,
     /// Whether a frame is in service, and no packet.
     in_service: bool,
     /// When the watchdog looks next; never, unless a class is paused.
@@ -67,8 +74,8 @@ struct Line {
     frames: u64,
     /// How long a frame stops this port; `None`: until another one resumes it.
     hold: Option<Dur>,
-    /// How long after a frame of this port that stops somebody it is sent again, if it is.
-    repeat: Option<Dur>,
+    /// How long after a frame of this port that stops a class it is refreshed, if it is.
+    refresh_after: Option<Dur>,
     /// Of a host: a packet whose class was paused when the endpoint chose it.
     held: Option<u32>,
     /// A frame to it was lost on a broken link.
@@ -76,10 +83,10 @@ struct Line {
 }
 
 impl Line {
-    /// The classes that it stops at the far end, and those that it is stopped in itself; none of these if what it has
-    /// been told is not all that was said.
+    /// The classes that it stops at the far end, and those in which it is stopped itself; none of
+    /// these if a frame to it was lost.
     fn stopped(&self) -> u8 {
-        self.teller.told() | if self.missed { 0 } else { self.gate.paused() }
+        self.tx.advertised() | if self.missed { 0 } else { self.rx.paused() }
     }
 }
 
@@ -87,7 +94,7 @@ impl Pfc {
     /// Of a partition with these switches and ports, of which those from `receiving` on only receive. `None`
     /// unless queues are lossless.
     pub(crate) fn new(
-        topology: &Topology,
+        topology: &Arc<Topology>,
         config: &Config,
         switches: &[Switch],
         ports: &[Port],
@@ -102,11 +109,12 @@ impl Pfc {
         };
         let hold = |link: u32| spec.pause.time(topology.links()[link as usize].rate);
         let line = |port: &Port| {
-            let repeat = hold(topology.reverse(port.rare.link)).map(|hold| Dur(hold.0 / 2));
-            Line { hold: hold(port.rare.link), repeat, ..Line::default() }
+            let refresh_after = hold(topology.reverse(port.rare.link)).map(|hold| Dur(hold.0 / 2));
+            Line { hold: hold(port.rare.link), refresh_after, ..Line::default() }
         };
         let memory = |switch: &Switch| memory(topology, &lossless.memory, switch.number).ok();
         Some(Self {
+            topology: Arc::clone(topology),
             spec,
             memories: switches.iter().filter_map(memory).collect(),
             lines: ports.iter().map(line).collect(),
@@ -118,10 +126,55 @@ impl Pfc {
         })
     }
 
+    /// What the memory of each switch has seen.
+    pub(crate) fn memory_stats(&self) -> Vec<MemoryStats> {
+        self.memories.iter().map(Memory::stats).collect()
+    }
+
+    /// Whether something of flow control is to come.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// The classes of which port `port` may send.
+    fn open(&self, port: u32) -> u8 {
+        let rx = &self.lines[port as usize].rx;
+        let forwards = self.spec.watchdog.is_some_and(|dog| dog.action == WatchdogAction::Forward);
+        !rx.paused() | if forwards { rx.overdue() } else { 0 }
+    }
+
+    /// The classes whose packets port `port` drops.
+    fn drops(&self, port: u32) -> u8 {
+        let drops = self.spec.watchdog.is_some_and(|dog| dog.action == WatchdogAction::Drop);
+        if drops { self.lines[port as usize].rx.overdue() } else { 0 }
+    }
+
+    /// The classes of which the endpoint of host `h` may send now; `None` if it is not to be asked,
+    /// because its interface has a packet already.
+    #[inline(never)]
+    pub(crate) fn asks(&self, h: u32) -> Option<u8> {
+        self.lines[h as usize].held.is_none().then(|| self.open(h))
+    }
+
+    /// Whether host `h` may send `packet`, of `class`, now. If not, the interface keeps it until
+    /// the class may leave.
+    pub(crate) fn holds(&mut self, h: u32, packet: u32, class: u8) -> bool {
+        let paused = self.open(h) & 1 << class.min(7) == 0;
+        if paused {
+            self.lines[h as usize].held = Some(packet);
+        }
+        paused
+    }
+
+    /// The packet that the interface of host `h` has kept.
+    pub(crate) fn take_held(&mut self, h: u32) -> Option<u32> {
+        self.lines[h as usize].held.take()
+    }
+
     /// Of port `port` by `now`.
     pub(crate) fn stats(&self, port: usize, now: Time) -> PauseStats {
         let line = &self.lines[port];
-        PauseStats { frames: line.frames, ..line.gate.stats(now) }
+        PauseStats { frames: line.frames, ..line.rx.stats(now) }
     }
 }
 
@@ -155,217 +208,259 @@ fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<Memory,
     Memory::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
 }
 
-impl<const WATCHED: bool> Part<WATCHED> {
+impl Pfc {
     /// A packet has come over `link` and is to leave over port `out`.
-    pub(crate) fn join(&mut self, link: u32, out: u32, packet: Desc) {
-        let Some(pfc) = &mut self.pfc else { return };
-        let at = self.ports[out as usize].rare.switch;
-        let (back, class) = (pfc.back[link as usize], packet.class);
+    pub(crate) fn join<const WATCHED: bool>(
+        &mut self,
+        links: &mut Links<'_, WATCHED>,
+        link: u32,
+        out: u32,
+        packet: Desc,
+    ) {
+        let at = links.port(out).rare.switch;
+        let (back, class) = (self.back[link as usize], packet.class);
         if class > 7 {
-            return self.violate(None, format!("a packet of class {class}"));
+            return links.core_mut().violate(None, format!("a packet of class {class}"));
         }
-        let port = back - self.switches[at as usize].down;
-        if pfc.drops(out) & 1 << class != 0 {
-            pfc.lines[out as usize].gate.count_drop();
-            return self.decide(out, Fate::Drop, packet);
+        let port = back - links.switch(at).down;
+        if self.drops(out) & 1 << class != 0 {
+            self.lines[out as usize].rx.count_drop();
+            return links.decide(out, Fate::Drop, packet);
         }
-        let memory = &mut pfc.memories[at as usize];
+        let memory = &mut self.memories[at as usize];
         let Admit::Joins { xoff } = memory.admit(port, class, packet.len) else {
-            return self.decide(out, Fate::Drop, packet);
+            return links.decide(out, Fate::Drop, packet);
         };
         let handle = packet.handle as usize;
-        if pfc.came.len() <= handle {
-            pfc.came.resize(handle + 1, 0);
+        if self.came.len() <= handle {
+            self.came.resize(handle + 1, 0);
         }
-        pfc.came[handle] = port;
-        self.enqueue(out, packet);
+        self.came[handle] = port;
+        links.enqueue(out, packet);
         if xoff {
-            self.want(at, port, class, true);
+            self.want(links, (at, port, class), true);
         }
-        self.serve(out);
+        self.serve(links, out);
     }
 
     /// A switch port has finished a packet or a frame.
-    pub(crate) fn lossless_departure(&mut self, link: u32) {
-        let Some(pfc) = &mut self.pfc else { return };
-        let (line, port) = (&mut pfc.lines[link as usize], &mut self.ports[link as usize]);
+    pub(crate) fn departure<const WATCHED: bool>(
+        &mut self,
+        links: &mut Links<'_, WATCHED>,
+        link: u32,
+    ) {
+        let (line, port) = (&mut self.lines[link as usize], links.port_mut(link));
         let sent = port.finish();
         if std::mem::take(&mut line.in_service) {
-            self.serve(link);
+            self.serve(links, link);
             return;
         }
         let (at, came) = (port.rare.switch, line.came);
         if let Some(queue) = &mut port.queue {
             queue.finish(sent);
         }
-        self.give_back(at, came, sent);
-        self.serve(link);
+        self.give_back(links, at, came, sent);
+        self.serve(links, link);
     }
 
     /// The memory of switch `at` holds `packet` no more, which had come over its port `came`.
-    fn give_back(&mut self, at: u32, came: u32, packet: Desc) {
-        let Some(pfc) = &mut self.pfc else { return };
-        let mut resumed = std::mem::take(&mut pfc.resumed);
-        let left =
-            pfc.memories[at as usize].depart(came, packet.class, packet.len, &mut |port, class| {
-                resumed.push((port, class));
-            });
-        self.require(None, left);
+    fn give_back<const WATCHED: bool>(
+        &mut self,
+        links: &mut Links<'_, WATCHED>,
+        at: u32,
+        came: u32,
+        packet: Desc,
+    ) {
+        let mut resumed = std::mem::take(&mut self.resumed);
+        let memory = &mut self.memories[at as usize];
+        let left = memory.depart(came, packet.class, packet.len, &mut |port, class| {
+            resumed.push((port, class));
+        });
+        links.core_mut().require(None, left);
         for &(port, class) in &resumed {
-            self.want(at, port, class, false);
+            self.want(links, (at, port, class), false);
         }
         resumed.clear();
-        if let Some(pfc) = &mut self.pfc {
-            pfc.resumed = resumed;
-        }
+        self.resumed = resumed;
     }
 
-    /// From now on, `class` is to be stopped or not at the far end of port `port` of switch `at`.
-    fn want(&mut self, at: u32, port: u32, class: u8, stop: bool) {
-        let depth = if stop { self.depth(at, port, class) } else { 0 };
-        let link = self.switches[at as usize].down + port;
-        let Some(pfc) = &mut self.pfc else { return };
-        let change = pfc.lines[link as usize].teller.want(class, stop, depth);
-        self.require(None, change);
-        self.serve(link);
+    /// From now on, the class is to be stopped or not at the far end of a port of switch `at`.
+    fn want<const WATCHED: bool>(
+        &mut self,
+        links: &mut Links<'_, WATCHED>,
+        (at, port, class): (u32, u32, u8),
+        stop: bool,
+    ) {
+        let depth = if stop { self.depth(links, at, port, class) } else { 0 };
+        let link = links.switch(at).down + port;
+        let change = self.lines[link as usize].tx.want(class, stop, depth);
+        links.core_mut().require(None, change);
+        self.serve(links, link);
     }
 
-    /// How many pauses in a row stopping `class` at port `port` of switch `at` would make: one more than the
-    /// most behind packets that have come that way and cannot leave.
-    fn depth(&self, at: u32, port: u32, class: u8) -> u8 {
-        let Some(pfc) = &self.pfc else { return 0 };
-        let behind = self.outputs(at).filter_map(|out| {
-            let (_, depth) = pfc.lines[out as usize].gate.pause(class)?;
-            self.waiting(out, class).any(|came| came == port).then_some(depth)
+    /// How many pauses in a row stopping `class` at port `port` of switch `at` would make: one more
+    /// than the most behind packets that have come that way and cannot leave.
+    fn depth<const WATCHED: bool>(
+        &self,
+        links: &Links<'_, WATCHED>,
+        at: u32,
+        port: u32,
+        class: u8,
+    ) -> u8 {
+        let behind = outputs(links.switch(at)).filter_map(|out| {
+            let (_, depth) = self.lines[out as usize].rx.pause(class)?;
+            self.waiting(links.port(out), class).any(|came| came == port).then_some(depth)
         });
         behind.max().unwrap_or(0).saturating_add(1)
     }
 
-    /// The ports of switch `at`.
-    pub(crate) fn outputs(&self, at: u32) -> std::ops::Range<u32> {
-        let switch = &self.switches[at as usize];
-        let own = &self.world.topology.switches[switch.number as usize];
-        switch.down..switch.up + own.ups
-    }
-
     /// Over which ports of its switch the packets of `class` have come that wait at port `out`.
-    pub(crate) fn waiting(&self, out: u32, class: u8) -> impl Iterator<Item = u32> {
-        let queue = self.ports[out as usize].queue.iter();
-        let waiting = queue.flat_map(Queue::waiting);
-        waiting.filter(move |packet| packet.class == class).filter_map(|packet| {
-            let pfc = self.pfc.as_ref()?;
-            pfc.came.get(packet.handle as usize).copied()
-        })
+    fn waiting(&self, out: &Port, class: u8) -> impl Iterator<Item = u32> {
+        let waiting = out.queue.iter().flat_map(Queue::waiting);
+        waiting
+            .filter(move |packet| packet.class == class)
+            .filter_map(|packet| self.came.get(packet.handle as usize).copied())
     }
 
     /// That the memory of each switch holds what its queues hold, classes apart that do not count
-    /// (specs/rdma.md#I2).
-    pub(crate) fn check_memories(&mut self) {
-        for at in 0..self.pfc.as_ref().map_or(0, |pfc| pfc.memories.len()) {
-            let held = self.outputs(at as u32).map(|out| self.counted(at, out)).sum();
-            let Some(pfc) = &self.pfc else { return };
-            self.check_use(at, held, pfc.memories[at].used());
-        }
+    /// (specs/rdma.md#I2). For each switch: its number here, what its queues hold and what it
+    /// counts.
+    pub(crate) fn uses<const WATCHED: bool>(
+        &self,
+        links: &Links<'_, WATCHED>,
+    ) -> Vec<(usize, u64, u32)> {
+        let uses = self.memories.iter().enumerate().map(|(at, memory)| {
+            let held = outputs(&links.switches()[at]).map(|out| self.counted(links, at, out)).sum();
+            (at, held, memory.used())
+        });
+        uses.collect()
     }
 
     /// Whether switches hold nothing that counts, and no frame is on its way or is going to be sent.
     pub(crate) fn is_calm(&self) -> bool {
-        self.pfc.as_ref().is_none_or(|pfc| {
-            let silent = !pfc.lines.iter().any(|line| line.teller.has_news());
-            silent && pfc.coming == 0 && pfc.memories.iter().all(|memory| memory.used() == 0)
-        })
+        let silent = !self.lines.iter().any(|line| line.tx.pending());
+        silent && self.coming == 0 && self.memories.iter().all(|memory| memory.used() == 0)
     }
 
     /// That every XOFF has had its XON (specs/rdma.md#I3), in a fabric that is calm everywhere.
-    pub(crate) fn check_resumed(&mut self) {
-        let Some(pfc) = &self.pfc else { return };
-        let stopped = pfc.lines.iter().zip(&self.ports).find(|(line, _)| line.stopped() != 0);
-        let memory = pfc.memories.iter().position(Memory::pauses_any);
+    pub(crate) fn check_resumed<const WATCHED: bool>(&self, links: &mut Links<'_, WATCHED>) {
+        let stopped = self.lines.iter().zip(links.ports()).find(|(line, _)| line.stopped() != 0);
+        let memory = self.memories.iter().position(Memory::pauses_any);
         let what = match (stopped, memory) {
             (Some((line, port)), _) => {
                 let (classes, link) = (line.stopped(), port.rare.link);
-                let link = &self.world.topology.links()[link as usize];
+                let link = &self.topology.links()[link as usize];
                 format!("classes {classes:#010b} beside {link}")
             }
-            (None, Some(at)) => format!("what switch {} has paused", self.switches[at].number),
+            (None, Some(at)) => format!("what switch {} has paused", links.switches()[at].number),
             (None, None) => return,
         };
-        self.violate(None, format!("every queue is empty, and nobody has resumed {what}"));
+        let what = format!("every queue is empty, and nothing has resumed {what}");
+        links.core_mut().violate(None, what);
     }
 
     /// Bytes at port `out` of switch `at` that count, the packet in service included.
-    fn counted(&self, at: usize, out: u32) -> u64 {
-        let (Some(pfc), port) = (&self.pfc, &self.ports[out as usize]) else { return 0 };
+    fn counted<const WATCHED: bool>(&self, links: &Links<'_, WATCHED>, at: usize, out: u32) -> u64 {
+        let port = links.port(out);
         let waiting = port.queue.iter().flat_map(Queue::waiting);
-        let serving = port.serving().filter(|_| !pfc.lines[out as usize].in_service);
-        let counts = |packet: &Desc| !pfc.memories[at].is_control(packet.class);
+        let serving = port.serving().filter(|_| !self.lines[out as usize].in_service);
+        let counts = |packet: &Desc| !self.memories[at].is_control(packet.class);
         waiting.chain(serving).filter(counts).map(|packet| u64::from(packet.len)).sum()
     }
 
+    /// Every class of a port here that has been paused since `since` or longer.
+    pub(crate) fn stuck<const WATCHED: bool>(
+        &self,
+        links: &Links<'_, WATCHED>,
+        since: Time,
+    ) -> Vec<Stuck> {
+        let mut all = Vec::new();
+        for switch in links.switches() {
+            for (out, class) in outputs(switch).flat_map(|out| (0..8).map(move |c| (out, c))) {
+                let Some(paused) = self.paused_since(out, class).filter(|&at| at <= since) else {
+                    continue;
+                };
+                let mut waiting: Vec<u32> = self.waiting(links.port(out), class).collect();
+                waiting.sort_unstable();
+                waiting.dedup();
+                let number = |port: u32| links.port(port).rare.link;
+                let incoming = |port: u32| self.topology.reverse(number(switch.down + port));
+                let waiting = waiting.into_iter().map(incoming).collect();
+                all.push(Stuck { class, link: number(out), since: paused, waiting });
+            }
+        }
+        all
+    }
+
     /// Since when `class` of port `out` has been paused, if it is and nothing is done about it.
-    pub(crate) fn paused_since(&self, out: u32, class: u8) -> Option<Time> {
-        let gate = &self.pfc.as_ref()?.lines[out as usize].gate;
-        let (since, _) = gate.pause(class).filter(|_| gate.overdue() & 1 << class == 0)?;
+    fn paused_since(&self, out: u32, class: u8) -> Option<Time> {
+        let rx = &self.lines[out as usize].rx;
+        let (since, _) = rx.pause(class).filter(|_| rx.overdue() & 1 << class == 0)?;
         Some(since)
     }
 
-    /// The number in the fabric of the link that comes in beside port `out`.
-    pub(crate) fn incoming(&self, out: u32) -> u32 {
-        self.world.topology.reverse(self.ports[out as usize].rare.link)
-    }
-
-    /// If the switch port of `link` is idle: send what it has to say, or a packet that may leave.
-    fn serve(&mut self, link: u32) {
-        let Some(pfc) = &mut self.pfc else { return };
-        let port = &mut self.ports[link as usize];
+    /// If the switch port of `link` is idle: send a frame if one is pending, or a packet that may
+    /// leave.
+    fn serve<const WATCHED: bool>(&mut self, links: &mut Links<'_, WATCHED>, link: u32) {
+        let port = links.port_mut(link);
         if port.busy() {
             return;
         }
-        let line = &mut pfc.lines[link as usize];
-        if line.teller.has_news() {
-            return self.send_frame(link);
+        let line = &mut self.lines[link as usize];
+        if line.tx.pending() {
+            return self.send_frame(links, link);
         }
         let Some(queue) = &mut port.queue else { return };
         let Some(packet) = queue.dequeue() else { return };
         let mark = queue.take_mark();
-        line.came = pfc.came[packet.handle as usize];
-        port.start(link, packet, self.now, &mut self.events);
+        line.came = self.came[packet.handle as usize];
+        links.start(link, packet);
         if let Some(packet) = mark {
-            self.decide(link, Fate::Mark, packet);
+            links.decide(link, Fate::Mark, packet);
         }
-        self.stamp(link);
+        links.stamp(link);
     }
 
-    /// The port of `link` is idle and has something to say.
-    fn send_frame(&mut self, link: u32) {
-        let Some(pfc) = &mut self.pfc else { return };
-        let (port, line) = (&mut self.ports[link as usize], &mut pfc.lines[link as usize]);
-        let frame = line.teller.tell(line.repeat.is_some());
-        if let Some(repeat) = line.repeat.filter(|_| frame.stop() != 0) {
-            line.teller.again_at = self.now + repeat;
-            pfc.pending += 1;
-            self.events.pause(link, line.teller.again_at);
+    /// The port of `link` is idle and has a frame to send.
+    fn send_frame<const WATCHED: bool>(&mut self, links: &mut Links<'_, WATCHED>, link: u32) {
+        let line = &mut self.lines[link as usize];
+        let frame = line.tx.next_frame(line.refresh_after.is_some());
+        let now = links.core().now();
+        if let Some(after) = line.refresh_after.filter(|_| frame.stop() != 0) {
+            line.tx.again_at = now + after;
+            self.pending += 1;
+            links.core_mut().events_mut().pause(link, line.tx.again_at);
         }
         line.frames += 1;
         line.in_service = true;
-        port.note_active(link, &mut self.active);
-        let due = port.send_frame(link, wire::pfc::WIRE_LEN, self.now, &mut self.events);
-        port.chain = frame.chain(port.chain, self.now, digest::Outcome::Sent);
-        if let FarEnd::Elsewhere(place) = port.end() {
-            let Elsewhere { part, link } = self.elsewhere[place as usize];
-            self.outbox[part as usize].frames.push((link, due, frame));
-        } else {
-            self.frame_comes(link, due, frame);
+        let due = links.send_frame(link, wire::pfc::WIRE_LEN);
+        let port = links.port_mut(link);
+        port.chain = frame.chain(port.chain, now, digest::Outcome::Sent);
+        match links.elsewhere(link) {
+            Some(Elsewhere { part, link }) => {
+                links.core_mut().outgoing(part).frames.push((link, due, frame));
+            }
+            None => self.frame_comes(links, link, due, frame),
         }
     }
 
     /// `frame` will arrive over `link`.
-    pub(crate) fn frame_comes(&mut self, link: u32, at: Time, frame: Frame) {
-        let Some(pfc) = &mut self.pfc else { return };
-        pfc.pending += 1;
-        pfc.coming += 1;
-        self.events.frame(link, frame.0, at);
+    pub(crate) fn frame_comes<const WATCHED: bool>(
+        &mut self,
+        links: &mut Links<'_, WATCHED>,
+        link: u32,
+        at: Time,
+        frame: Frame,
+    ) {
+        self.pending += 1;
+        self.coming += 1;
+        links.core_mut().events_mut().frame(link, frame.0, at);
     }
+}
+
+/// The ports of a switch.
+fn outputs(switch: &Switch) -> std::ops::Range<u32> {
+    switch.down..switch.end
 }
 
 #[cfg(test)]
@@ -373,22 +468,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_heard_no_xon_is_stopped_unless_it_was_lost() {
+    fn a_port_without_an_xon_is_stopped_unless_the_xon_was_lost() {
         let mut line = Line::default();
-        let mut far = Teller::default();
+        let mut far = PauseTx::default();
         far.want(3, true, 1).unwrap();
-        let stop = far.tell(false);
+        let stop = far.next_frame(false);
         far.want(3, false, 0).unwrap();
-        let go = far.tell(false);
-        line.gate.hear(stop, Time(1), Time::NEVER);
+        let go = far.next_frame(false);
+        line.rx.hear(stop, Time(1), Time::NEVER);
         assert_eq!(line.stopped(), 1 << 3);
         line.missed = true;
         assert_eq!(line.stopped(), 0);
         line.missed = false;
-        line.gate.hear(go, Time(2), Time::NEVER);
+        line.rx.hear(go, Time(2), Time::NEVER);
         assert_eq!(line.stopped(), 0);
-        line.teller.want(0, true, 1).unwrap();
-        line.teller.tell(false);
+        line.tx.want(0, true, 1).unwrap();
+        line.tx.next_frame(false);
         assert_eq!(line.stopped(), 1, "and what it has stopped itself counts, too");
     }
 }

@@ -5,10 +5,10 @@
 //! Nobody else reads a port's state, so departures need no events: [`Port::replay`] works out, when
 //! the port is next touched, what it has sent in the meantime. The arrival at the far end needs one
 //! event per packet, which also touches the port, so nothing is ever late. Where the far end is in another
-//! partition, the port is touched when a round ends (`Part::cross`).
+//! partition, the port is touched when a round ends (`Links::finish_round`).
 //!
 //! Where somebody else does read it (the ports of a switch share memory), hears it (flow control) or a departure does something to a
-//! packet (it is marked as it leaves), departures are events: `Part::port_departure`.
+//! packet (it is marked as it leaves), departures are events: `Network::port_departure`.
 
 use endpoint::{Draw, Flags, Packet, Purpose};
 use queues::{Desc, Queue};
@@ -18,6 +18,7 @@ use crate::events::EventQueue;
 use crate::outcome::{LinkStats, PauseStats};
 use crate::route::Leg;
 use crate::topology::Link;
+use crate::transit::Transit;
 
 /// Draws of a port.
 pub(crate) const PORT: Purpose = Purpose::new("port");
@@ -90,7 +91,7 @@ pub(crate) struct Port {
     pub(crate) chain: u64,
     pub(crate) rare: Box<Rare>,
     /// Whether it is among those that are looked at when a round ends.
-    pub(crate) crossing: bool,
+    crossing: bool,
 }
 
 /// Not everything that arrives over the link arrives.
@@ -124,7 +125,7 @@ pub(crate) struct Rare {
     /// The probability with which a packet that arrives is lost.
     pub(crate) loss: f64,
     /// If there were any: in a large fabric most ports have none.
-    pub(crate) mishaps: Option<Box<Mishaps>>,
+    pub(crate) drops: Option<Box<DropCounters>>,
     /// Bytes sent by the ends of the measurement window, as far as they have come; else `u64::MAX`.
     pub(crate) window_bytes: [u64; 2],
     /// Random choices made so far.
@@ -141,7 +142,7 @@ const _: () = assert!(size_of::<Rare>() == 56, "65 536 hosts have 400 000 ports"
 
 /// What happens to packets at a port beside being sent; see `LinkStats`.
 #[derive(Default)]
-pub(crate) struct Mishaps {
+pub(crate) struct DropCounters {
     pub(crate) trimmed: u64,
     pub(crate) trimmed_bytes: u64,
     pub(crate) bounced: u64,
@@ -183,7 +184,7 @@ impl Port {
                 switch: 0,
                 rate: link.rate,
                 loss: if link.up { 0.0 } else { 1.0 },
-                mishaps: None,
+                drops: None,
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
             }),
@@ -265,12 +266,19 @@ impl Port {
     /// Begin to transmit `packet` at `at`, and schedule what follows from it. `me` is this port's
     /// number in its partition.
     #[inline(always)]
-    pub(crate) fn start(&mut self, me: u32, packet: Desc, at: Time, events: &mut EventQueue) {
+    pub(crate) fn start(
+        &mut self,
+        me: u32,
+        packet: Desc,
+        at: Time,
+        events: &mut EventQueue,
+        transit: &mut Transit,
+    ) {
         let due = self.occupy(me, packet, at, events);
         if let FarEnd::Elsewhere(place) = self.end() {
-            events.leaving.push((place, packet.handle, due));
+            transit.leave(place, packet.handle, due);
             if !self.crossing && !self.has(DEPARTS) {
-                self.cross(me, events);
+                self.cross(me, transit);
             }
             return;
         }
@@ -316,56 +324,87 @@ impl Port {
         self.serving
     }
 
-    /// Others must hear of the next packet, too, by the end of the round in which it leaves: so this port is looked at
-    /// then.
+    /// The other partition needs the next packet, too, by the end of the round in which it leaves:
+    /// so this port is looked at then.
     #[inline(never)]
-    fn cross(&mut self, me: u32, events: &mut EventQueue) {
+    fn cross(&mut self, me: u32, transit: &mut Transit) {
         self.crossing = true;
-        events.crossing.push(me);
+        transit.cross(me);
+    }
+
+    /// A round has ended: do what came up to `last`, and stay among the ports that are looked at if
+    /// a packet is in service. When the next one that waits begins to leave.
+    pub(crate) fn finish_round(
+        &mut self,
+        me: u32,
+        last: Time,
+        events: &mut EventQueue,
+        transit: &mut Transit,
+    ) -> Option<Time> {
+        self.replay(me, last, events, transit);
+        self.crossing = self.busy();
+        self.waits().then_some(self.free_at)
+    }
+
+    /// Whether it is among the ports that are looked at when a round ends.
+    pub(crate) fn is_crossing(&self) -> bool {
+        self.crossing
     }
 
     /// Whether packets wait behind the one in service.
-    pub(crate) fn waits(&self) -> bool {
+    fn waits(&self) -> bool {
         self.queued_bytes() > u32::from(self.serving.len)
     }
 
     /// The packet in service has been sent; begin the next, if one waits.
     #[inline(always)]
-    pub(crate) fn depart(&mut self, me: u32, events: &mut EventQueue) {
+    pub(crate) fn depart(&mut self, me: u32, events: &mut EventQueue, transit: &mut Transit) {
         if let Some(queue) = &mut self.queue
             && let Some(next) = queue.next(self.serving)
         {
-            self.start(me, next, self.free_at, events);
+            self.start(me, next, self.free_at, events, transit);
         } else {
             self.service = Service::Idle;
         }
         if self.has(CROWDED) {
-            self.note_crowd(events);
+            self.note_crowd(transit);
         }
     }
 
     /// The number of headers that wait may have changed.
     #[inline(never)]
-    pub(crate) fn note_crowd(&mut self, events: &mut EventQueue) {
+    pub(crate) fn note_crowd(&mut self, transit: &mut Transit) {
         let crowded = self.queue.as_ref().is_some_and(Queue::is_crowded);
         if crowded != self.has(CROWDED) {
             self.set(CROWDED, crowded);
-            events.crowded = if crowded { events.crowded + 1 } else { events.crowded - 1 };
+            transit.note_crowd(crowded);
         }
     }
 
-    /// A packet has arrived at the far end: what this port did when it had sent it. Later departures are left for
-    /// later: there may be packets that come before them.
+    /// A packet has arrived at the far end: what this port did when it had sent it. Later departures
+    /// are left for later: there may be packets that come before them.
     #[inline(always)]
-    pub(crate) fn go_on(&mut self, me: u32, arrival: Time, events: &mut EventQueue) {
-        self.replay(me, Time(arrival.0.saturating_sub(self.delay.0)), events);
+    pub(crate) fn catch_up_to(
+        &mut self,
+        me: u32,
+        arrival: Time,
+        events: &mut EventQueue,
+        transit: &mut Transit,
+    ) {
+        self.replay(me, Time(arrival.0.saturating_sub(self.delay.0)), events, transit);
     }
 
     /// Everything this port has done up to and including `until`, unless that takes events.
     #[inline(always)]
-    pub(crate) fn replay(&mut self, me: u32, until: Time, events: &mut EventQueue) {
+    pub(crate) fn replay(
+        &mut self,
+        me: u32,
+        until: Time,
+        events: &mut EventQueue,
+        transit: &mut Transit,
+    ) {
         while self.service == Service::Replayed && self.free_at <= until {
-            self.depart(me, events);
+            self.depart(me, events, transit);
         }
     }
 
@@ -378,6 +417,7 @@ impl Port {
         packet: Desc,
         now: Time,
         events: &mut EventQueue,
+        transit: &mut Transit,
     ) -> bool {
         let Some(queue) = &mut self.queue else { return false };
         let idle = self.service == Service::Idle;
@@ -385,9 +425,9 @@ impl Port {
         if taken {
             self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
             if idle {
-                self.start(me, packet, now, events);
+                self.start(me, packet, now, events, transit);
             } else if queue.is_crowded() {
-                self.note_crowd(events);
+                self.note_crowd(transit);
             }
         }
         taken
@@ -399,20 +439,32 @@ impl Port {
     }
 
     /// The queue may have changed in any way: serve it from `now` if the port is idle.
-    pub(crate) fn kick(&mut self, me: u32, now: Time, events: &mut EventQueue) {
+    pub(crate) fn start_if_idle(
+        &mut self,
+        me: u32,
+        now: Time,
+        events: &mut EventQueue,
+        transit: &mut Transit,
+    ) {
         self.note_queue();
         let Some(queue) = &mut self.queue else { return };
         if self.service == Service::Idle
             && let Some(next) = queue.dequeue()
         {
-            self.start(me, next, now, events);
+            self.start(me, next, now, events, transit);
         }
     }
 
     /// From `now` on, packets are sent at `rate`; the one in service goes on at the old one.
-    pub(crate) fn set_rate(&mut self, me: u32, rate: Rate, now: Time, events: &mut EventQueue) {
+    pub(crate) fn set_rate(
+        &mut self,
+        (me, rate): (u32, Rate),
+        now: Time,
+        events: &mut EventQueue,
+        transit: &mut Transit,
+    ) {
         // Faults come before departures: what departs at `now` makes way for the new rate.
-        self.replay(me, Time(now.0.saturating_sub(1)), events);
+        self.replay(me, Time(now.0.saturating_sub(1)), events, transit);
         self.rare.rate = rate;
         self.ps_per_byte = ps_per_byte(rate);
     }
@@ -443,19 +495,19 @@ impl Port {
     /// What is known here of the link: of both ends, or of the one that is in this partition.
     pub(crate) fn stats(&self) -> LinkStats {
         let at = |edge: usize| self.rare.window_bytes[edge].min(self.bytes);
-        let none = Mishaps::default();
-        let mishaps = self.rare.mishaps.as_deref().unwrap_or(&none);
+        let none = DropCounters::default();
+        let drops = self.rare.drops.as_deref().unwrap_or(&none);
         LinkStats {
             packets: self.packets,
             bytes: self.bytes,
             bytes_in_window: at(1) - at(0),
             max_queue_bytes: self.max_queue_bytes,
-            trimmed: mishaps.trimmed,
-            trimmed_bytes: mishaps.trimmed_bytes,
-            bounced: mishaps.bounced,
-            dropped: mishaps.dropped,
-            dropped_bytes: mishaps.dropped_bytes,
-            marked: mishaps.marked,
+            trimmed: drops.trimmed,
+            trimmed_bytes: drops.trimmed_bytes,
+            bounced: drops.bounced,
+            dropped: drops.dropped,
+            dropped_bytes: drops.dropped_bytes,
+            marked: drops.marked,
             // Kept elsewhere: [`crate::pfc`].
             pfc: PauseStats::default(),
         }

@@ -10,124 +10,9 @@ use units::HostId;
 
 use crate::config::Routing;
 use crate::graph::{Distances, UNREACHABLE};
-use crate::topology::{Link, Node, Tier, Topology};
+use crate::link_state::{Choose, RoutingView};
+use crate::topology::{Link, Node, Shape, Tier, Topology};
 use crate::valiant;
-
-/// What links the hosts and switches believe to work.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Belief {
-    /// Links believed dead, sorted. Empty in the usual case, and then nothing below costs anything.
-    dead: Vec<u32>,
-    /// Grows with each change.
-    version: u32,
-    /// In a graph with links believed dead: distances without them.
-    distances: Distances,
-}
-
-impl Belief {
-    pub(crate) fn new(topology: &Topology) -> Self {
-        let links = (0..).zip(topology.links());
-        let news: Vec<(u32, bool)> =
-            links.filter(|(_, link)| !link.up).map(|(n, _)| (n, false)).collect();
-        let mut belief = Self::default();
-        belief.hear(topology, &news);
-        belief
-    }
-
-    /// Of these links it is believed from now on that they work, or that they do not. All that is heard
-    /// at one instant together: in a large graph, working out the distances takes a second.
-    pub(crate) fn hear(&mut self, topology: &Topology, news: &[(u32, bool)]) {
-        let before = self.version;
-        for &(link, up) in news {
-            match (self.dead.binary_search(&link), up) {
-                (Ok(at), true) => drop(self.dead.remove(at)),
-                (Err(at), false) => self.dead.insert(at, link),
-                _ => continue,
-            }
-            self.version += 1;
-        }
-        if self.version == before {
-            return;
-        }
-        self.distances = match &topology.graph {
-            Some(graph) if !self.is_whole() => {
-                graph.distances_over(topology, |link| self.alive(link))
-            }
-            _ => Distances::default(),
-        };
-    }
-
-    /// Whether nothing is believed dead.
-    #[inline(always)]
-    pub(crate) fn is_whole(&self) -> bool {
-        self.dead.is_empty()
-    }
-
-    pub(crate) fn alive(&self, link: u32) -> bool {
-        self.dead.binary_search(&link).is_err()
-    }
-}
-
-/// The topology as hosts may know it now.
-pub(crate) struct Known<'a> {
-    pub(crate) topology: &'a Topology,
-    pub(crate) belief: &'a Belief,
-}
-
-impl Routes for Known<'_> {
-    fn paths(&self, src: HostId, dst: HostId) -> u32 {
-        self.topology.paths(src, dst)
-    }
-
-    fn path_up(&self, src: HostId, dst: HostId, path: u32) -> bool {
-        self.belief.dead.is_empty() || self.works(src, dst, path) || !self.any_works(src, dst)
-    }
-
-    fn version(&self) -> u32 {
-        self.belief.version
-    }
-
-    fn hops(&self, src: HostId, dst: HostId) -> u32 {
-        self.topology.hops(src, dst)
-    }
-
-    fn base_rtt(&self, src: HostId, dst: HostId) -> units::Dur {
-        self.topology.base_rtt(src, dst)
-    }
-}
-
-impl Known<'_> {
-    fn works(&self, src: HostId, dst: HostId, path: u32) -> bool {
-        self.topology.path_links(src, dst, path).all(|link| self.belief.alive(link))
-    }
-
-    fn any_works(&self, src: HostId, dst: HostId) -> bool {
-        (0..self.topology.paths(src, dst)).any(|path| self.works(src, dst, path))
-    }
-
-    /// Whether every pair of hosts has a way; if not, one pair that has none.
-    pub(crate) fn cut_off(&self) -> Option<(HostId, HostId)> {
-        if self.belief.dead.is_empty() || self.topology.hosts() < 2 {
-            return None;
-        }
-        // Only the links of hosts and the tiers between ToRs matter: one host per ToR stands for
-        // its rack between racks; host links are checked one by one.
-        let topology = self.topology;
-        let hosts = topology.hosts();
-        let other = |h: u32| HostId(if h == 0 { 1 } else { 0 });
-        let lone = (0..hosts).map(HostId).find(|&h| {
-            let up = topology.path_links(h, other(h.0), 0).next();
-            let down = topology.path_links(other(h.0), h, 0).last();
-            up.into_iter().chain(down).any(|link| !self.belief.alive(link))
-        });
-        if let Some(host) = lone {
-            return Some((host, other(host.0)));
-        }
-        let racks = topology.rack_firsts();
-        let pairs = racks.iter().flat_map(|&a| racks.iter().map(move |&b| (a, b)));
-        pairs.filter(|(a, b)| a != b).find(|&(a, b)| !self.any_works(a, b))
-    }
-}
 
 impl Topology {
     /// The links from `src` to `dst` over path `path`, in order. Nothing if they are the same host.
@@ -156,9 +41,9 @@ impl Topology {
             links[count] = link;
             count += 1;
         };
-        if from.tor() == to.tor() || self.graph.is_some() {
+        if from.tor() == to.tor() || self.graph().is_some() {
             // None, or listed.
-        } else if self.valiant && !self.turns_in_pod(src, dst) {
+        } else if matches!(self.shape, Shape::Valiant { .. }) && !self.turns_in_pod(src, dst) {
             (links, count) = (self.valiant_links(src, dst, path), 4);
         } else {
             let tor = self.switches[from.tor() as usize];
@@ -279,15 +164,18 @@ pub(crate) enum Forwarding {
 
 impl Forwarding {
     pub(crate) fn new(routing: Routing, topology: &Topology) -> Self {
-        let choose: Choose = match routing {
-            Routing::Encoded(_) => return Self::Encoded,
-            Routing::Source if topology.valiant => valiant::by_path,
-            Routing::Source if topology.graph.is_some() => by_list,
-            Routing::Source => return Self::Digits,
-            Routing::FlowHash => by_hash,
-            Routing::PacketRandom => by_draw,
+        let choose: Choose = match (routing, &topology.shape) {
+            (Routing::Encoded(_), _) => return Self::Encoded,
+            (Routing::Source, Shape::Tree) => return Self::Digits,
+            (Routing::Source, Shape::Valiant { .. }) => valiant::by_path,
+            (Routing::Source, Shape::Graph(_)) => by_list,
+            (Routing::FlowHash, _) => by_hash,
+            (Routing::PacketRandom, _) => by_draw,
         };
-        if topology.valiant { Self::Valiant(choose) } else { Self::Choice(choose) }
+        match topology.shape {
+            Shape::Valiant { .. } => Self::Valiant(choose),
+            Shape::Tree | Shape::Graph(_) => Self::Choice(choose),
+        }
     }
 
     /// Whether a packet's next port at a switch follows from what it carries, and does not change it.
@@ -300,12 +188,8 @@ impl Forwarding {
     }
 }
 
-/// How a switch, named by its index, chooses for a packet among its uplinks, in a VL2 among its next
-/// switches; the last two are its draws and how many it has made.
-pub(crate) type Choose = fn(&Known<'_>, u32, &Packet, Draw, &mut u64) -> u32;
-
 /// [`Routing::Source`] in a graph: the uplink that is on the packet's path.
-fn by_list(known: &Known<'_>, at: u32, pkt: &Packet, _: Draw, _: &mut u64) -> u32 {
+fn by_list(known: &RoutingView<'_>, at: u32, pkt: &Packet, _: Draw, _: &mut u64) -> u32 {
     let switch = &known.topology.switches[at as usize];
     let ups = switch.up..switch.up + switch.ups;
     let mut links = known.topology.listed_links(pkt.src, pkt.dst, pkt.path);
@@ -314,7 +198,13 @@ fn by_list(known: &Known<'_>, at: u32, pkt: &Packet, _: Draw, _: &mut u64) -> u3
 }
 
 /// [`Routing::FlowHash`]: the same uplink for all packets of equal entropy.
-pub(crate) fn by_hash(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, _: &mut u64) -> u32 {
+pub(crate) fn by_hash(
+    known: &RoutingView<'_>,
+    at: u32,
+    pkt: &Packet,
+    draw: Draw,
+    _: &mut u64,
+) -> u32 {
     let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
     let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);
     choose(known, at, pkt, |n| hash.below(SPRAY, entropy, n))
@@ -322,7 +212,7 @@ pub(crate) fn by_hash(known: &Known<'_>, at: u32, pkt: &Packet, draw: Draw, _: &
 
 /// [`Routing::PacketRandom`]: any uplink for any packet.
 pub(crate) fn by_draw(
-    known: &Known<'_>,
+    known: &RoutingView<'_>,
     at: u32,
     pkt: &Packet,
     draw: Draw,
@@ -334,14 +224,13 @@ pub(crate) fn by_draw(
 
 /// One of the uplinks (next switches) of switch `at` over which the destination can be reached, in a graph
 /// by the shortest way: `pick(n)` below n.
-fn choose(known: &Known<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) -> u64) -> u32 {
+fn choose(known: &RoutingView<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) -> u64) -> u32 {
     let topology = known.topology;
-    let ups = if topology.valiant {
-        topology.valiant_choices(at)
-    } else {
-        topology.switches[at as usize].ups
+    let ups = match topology.shape {
+        Shape::Valiant { .. } => topology.valiant_choices(at),
+        Shape::Tree | Shape::Graph(_) => topology.switches[at as usize].ups,
     };
-    if known.belief.dead.is_empty() && topology.graph.is_none() {
+    if known.state.is_whole() && topology.graph().is_none() {
         return pick(u64::from(ups)) as u32;
     }
     let live = || (0..ups).filter(|&up| leads_on(known, at, up, pkt.dst));
@@ -353,20 +242,19 @@ fn choose(known: &Known<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) ->
 
 /// Whether some believed-alive way from switch `at` over its uplink `up` reaches `dst`; in a graph,
 /// whether it is the shortest, or the shortest there would be if no link were dead.
-fn leads_on(known: &Known<'_>, at: u32, up: u32, dst: HostId) -> bool {
+fn leads_on(known: &RoutingView<'_>, at: u32, up: u32, dst: HostId) -> bool {
     let topology = known.topology;
-    if let Some(graph) = &topology.graph {
-        return nearer(known, &graph.distances, at, up, dst);
-    }
-    if topology.valiant {
-        return valiant::leads_on(known, at, up, dst);
+    match &topology.shape {
+        Shape::Graph(graph) => return nearer(known, &graph.distances, at, up, dst),
+        Shape::Valiant { .. } => return valiant::leads_on(known, at, up, dst),
+        Shape::Tree => {}
     }
     let switch = &topology.switches[at as usize];
     // Any host below stands for all of them: the links from here on are the same.
     let src = topology.some_host_below(switch.down);
     let works = |path, links_below| {
         let mut links = topology.path_links(src, dst, path).skip(links_below);
-        links.all(|link| known.belief.alive(link))
+        links.all(|link| known.state.alive(link))
     };
     match switch.tier {
         Tier::Tor => {
@@ -379,20 +267,21 @@ fn leads_on(known: &Known<'_>, at: u32, up: u32, dst: HostId) -> bool {
 
 /// Whether uplink `up` of switch `at`, in a graph, leads to a switch that is one link nearer to
 /// `dst`'s, over links believed alive; if `dst` cannot be reached over these, over `all`.
-fn nearer(known: &Known<'_>, all: &Distances, at: u32, up: u32, dst: HostId) -> bool {
-    let Known { topology, belief } = known;
+fn nearer(known: &RoutingView<'_>, all: &Distances, at: u32, up: u32, dst: HostId) -> bool {
+    let RoutingView { topology, state } = known;
     let link = topology.switches[at as usize].up + up;
     let Some(next) = topology.switch_at(topology.links()[link as usize].to) else { return false };
     let rack = topology.homes[dst.index()].tor();
     let closer =
         |distances: &Distances| distances.between(next, rack) < distances.between(at, rack);
-    let reached = !belief.is_whole() && belief.distances.between(at, rack) != UNREACHABLE;
-    if reached { belief.alive(link) && closer(&belief.distances) } else { closer(all) }
+    let reached = !state.is_whole() && state.distances().between(at, rack) != UNREACHABLE;
+    if reached { state.alive(link) && closer(state.distances()) } else { closer(all) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link_state::LinkState;
     use crate::topology::{Bcube, Clos, Jellyfish, LinkSpec};
     use units::{Dur, Rate};
 
@@ -471,7 +360,7 @@ mod tests {
     }
 
     /// The links that a packet crosses from its host's switch to its destination's.
-    fn walk(known: &Known<'_>, pkt: &Packet, choose: Choose) -> Vec<u32> {
+    fn walk(known: &RoutingView<'_>, pkt: &Packet, choose: Choose) -> Vec<u32> {
         let topology = known.topology;
         let rack = topology.homes[pkt.dst.index()].tor();
         let (mut at, mut draws) = (topology.homes[pkt.src.index()].tor(), 0);
@@ -516,9 +405,9 @@ mod tests {
         links.filter(|(_, link)| link.to == Node::Switch(Tier::Tor, 15)).map(|(n, _)| n).collect()
     }
 
-    fn hear(belief: &mut Belief, topology: &Topology, links: &[u32], up: bool) {
-        let news: Vec<(u32, bool)> = links.iter().map(|&link| (link, up)).collect();
-        belief.hear(topology, &news);
+    fn update(state: &mut LinkState, topology: &Topology, links: &[u32], up: bool) {
+        let changes: Vec<(u32, bool)> = links.iter().map(|&link| (link, up)).collect();
+        state.update(topology, &changes);
     }
 
     /// specs/mptcp.md#5: over 10^5 random ports each of 4 next hops gets 25 % +- 1 %, and the
@@ -527,7 +416,7 @@ mod tests {
     fn hashes_spread_flows_evenly_and_independently_over_both_tiers() {
         const FLOWS: u64 = 100_000;
         let tree = Topology::fat_tree(8, 4, LINK).unwrap();
-        let known = Known { topology: &tree, belief: &Belief::new(&tree) };
+        let known = RoutingView { topology: &tree, state: &LinkState::new(&tree) };
         let ports = Draw::new(7, Purpose::new("ports"), 0);
         let (mut joint, mut other_tor) = ([[0u64; 4]; 4], [[0u64; 4]; 4]);
         for flow in 0..FLOWS {
@@ -561,7 +450,7 @@ mod tests {
     #[test]
     fn a_listed_path_is_followed_there_and_back_from_anywhere_on_it() {
         for topology in graphs() {
-            let known = Known { topology: &topology, belief: &Belief::new(&topology) };
+            let known = RoutingView { topology: &topology, state: &LinkState::new(&topology) };
             for (src, dst) in pairs(&topology) {
                 // One more index than there are paths: entropy of whoever does not choose.
                 for path in 0..=topology.paths(src, dst) {
@@ -588,9 +477,9 @@ mod tests {
     fn switches_that_choose_use_every_shortest_way_and_no_other() {
         for topology in graphs() {
             for dead in [Vec::new(), some_dead(&topology)] {
-                let mut belief = Belief::new(&topology);
-                hear(&mut belief, &topology, &dead, false);
-                let known = Known { topology: &topology, belief: &belief };
+                let mut state = LinkState::new(&topology);
+                update(&mut state, &topology, &dead, false);
+                let known = RoutingView { topology: &topology, state: &state };
                 for (src, dst) in pairs(&topology) {
                     let wanted = shortest(&topology, src, dst, &dead).unwrap();
                     for path in 0..20 {
@@ -610,7 +499,7 @@ mod tests {
     fn ties_between_next_switches_are_all_drawn() {
         // In a BCube, servers that differ in both digits have a shortest way over either level.
         let [_, bcube] = graphs();
-        let known = Known { topology: &bcube, belief: &Belief::new(&bcube) };
+        let known = RoutingView { topology: &bcube, state: &LinkState::new(&bcube) };
         let first = |path, choose| {
             let pkt = Packet { src: HostId(0), dst: HostId(4), path, ..Packet::EMPTY };
             walk(&known, &pkt, choose)[0]
@@ -624,9 +513,9 @@ mod tests {
     #[test]
     fn where_nothing_leads_packets_still_go_somewhere_and_end() {
         let [jellyfish, _] = graphs();
-        let mut belief = Belief::new(&jellyfish);
-        hear(&mut belief, &jellyfish, &to_last_switch(&jellyfish), false);
-        let known = Known { topology: &jellyfish, belief: &belief };
+        let mut state = LinkState::new(&jellyfish);
+        update(&mut state, &jellyfish, &to_last_switch(&jellyfish), false);
+        let known = RoutingView { topology: &jellyfish, state: &state };
         let pkt = Packet { src: HostId(0), dst: HostId(15), ..Packet::EMPTY };
         let wanted = shortest(&jellyfish, HostId(0), HostId(15), &[]).unwrap();
         assert_eq!(walk(&known, &pkt, by_draw).len(), wanted, "as if nothing were dead");
@@ -636,11 +525,11 @@ mod tests {
     fn dead_links_leave_the_path_lists() {
         for topology in graphs() {
             let dead = some_dead(&topology);
-            let mut belief = Belief::new(&topology);
-            let version = belief.version;
-            hear(&mut belief, &topology, &dead, false);
-            assert_ne!(belief.version, version);
-            let known = Known { topology: &topology, belief: &belief };
+            let mut state = LinkState::new(&topology);
+            let version = state.version();
+            update(&mut state, &topology, &dead, false);
+            assert_ne!(state.version(), version);
+            let known = RoutingView { topology: &topology, state: &state };
             let mut down = 0;
             for (src, dst) in pairs(&topology) {
                 let uses = |path| topology.listed_links(src, dst, path).any(|l| dead.contains(&l));
@@ -652,18 +541,18 @@ mod tests {
                 }
             }
             assert!(down > 10, "{down}");
-            hear(&mut belief, &topology, &dead, true);
-            assert!(belief.is_whole());
+            update(&mut state, &topology, &dead, true);
+            assert!(state.is_whole());
         }
     }
 
     #[test]
     fn a_rack_without_a_way_is_named() {
         let [jellyfish, _] = graphs();
-        let mut belief = Belief::new(&jellyfish);
-        let known = |belief: &Belief| Known { topology: &jellyfish, belief }.cut_off();
-        assert_eq!(known(&belief), None);
-        hear(&mut belief, &jellyfish, &to_last_switch(&jellyfish), false);
-        assert_eq!(known(&belief), Some((HostId(0), HostId(15))));
+        let mut state = LinkState::new(&jellyfish);
+        let known = |state: &LinkState| RoutingView { topology: &jellyfish, state }.cut_off();
+        assert_eq!(known(&state), None);
+        update(&mut state, &jellyfish, &to_last_switch(&jellyfish), false);
+        assert_eq!(known(&state), Some((HostId(0), HostId(15))));
     }
 }

@@ -1,58 +1,57 @@
 //! A run: partitions put together, driven from grid step to grid step, and summed up at the end.
 
-use std::collections::VecDeque;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use endpoint::{App, Draw, Effects, Endpoint, JobRecord, Purpose, RttRecord, Stat};
-use hashbrown::HashMap;
-use queues::{Capacity, Memory, Queue, QueueSpec, SharedBuffer};
-use units::{Dur, HostId, MsgKey, Rate, Time};
+use endpoint::{App, Endpoint, JobRecord, RttRecord};
+use units::{Dur, MsgKey, Time};
 
-use crate::config::{Config, ConfigError, Departures, Events, FaultAction};
-use crate::cut::Cut;
+use crate::build::{self, Common};
+use crate::check::check;
+use crate::config::{Config, ConfigError};
 use crate::digest;
 use crate::encoding::Tables;
-use crate::events::{EventQueue, Ranks};
-use crate::faults::{self, Script};
-use crate::host::Host;
-use crate::messages::{Messages, Report};
+use crate::event_loop::EventLoop;
+use crate::faults;
+use crate::link_state::{LinkState, RoutingView};
+use crate::links::Watcher;
+use crate::message_table::{MessageTable, Report};
+use crate::network::Network;
 use crate::outcome::{
-    Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, Progress, Violation,
+    Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, Progress, Violated,
+    Violation,
 };
-use crate::part::{Elsewhere, Part, Sampled, Switch, Watcher, World};
+use crate::parallel::Rounds;
+use crate::partition::Partition;
+use crate::partitioning::Partitioning;
+use crate::per_message_stats::PerMessageStats;
 use crate::pfc::deadlock::{self, Circle};
-use crate::pfc::{Pfc, check_memory, check_pause};
-use crate::port::{FarEnd, Port};
-use crate::rounds::{Post, Rounds};
-use crate::route::{Belief, Forwarding, Known, Leg};
+use crate::route::Forwarding;
 use crate::sample::Sampler;
-use crate::slab::Slab;
-use crate::slot::Slot;
-use crate::tally::Tally;
-use crate::topology::{Link, Node, Topology};
-use crate::wheel::Span;
+use crate::topology::Topology;
+use crate::world::World;
 
 /// What a run is put together from.
-pub(crate) struct Setup {
+pub(crate) struct Setup<'o> {
     pub(crate) topology: Arc<Topology>,
     pub(crate) config: Config,
     pub(crate) endpoints: Vec<Box<dyn Endpoint>>,
     pub(crate) apps: Vec<Box<dyn App>>,
-    pub(crate) observer: Watcher,
+    pub(crate) observer: Watcher<'o>,
 }
 
 /// A fabric with its hosts, ready to run once.
-pub(crate) struct Run<const WATCHED: bool> {
+pub(crate) struct Run<'o, const WATCHED: bool> {
     world: Arc<World>,
-    parts: Vec<Part<WATCHED>>,
-    /// How the parts run side by side; nothing if there is one.
-    rounds: Option<Arc<Rounds<WATCHED>>>,
-    observer: Option<Watcher>,
+    loops: Vec<EventLoop<'o, WATCHED>>,
+    /// How partitions run in parallel; nothing if there is one.
+    rounds: Option<Arc<Rounds<'o, WATCHED>>>,
+    /// Lent to the only partition while it runs.
+    observer: Option<Watcher<'o>>,
     /// Everything before this has happened.
     now: Time,
-    messages: Messages,
-    /// Scratch: what parts have reported.
+    messages: MessageTable,
+    /// Scratch: what hosts have reported.
     reports: Vec<Report>,
     /// Scratch: what applications have reported.
     jobs: Vec<JobRecord>,
@@ -65,50 +64,39 @@ pub(crate) struct Run<const WATCHED: bool> {
     violation: Option<Violation>,
 }
 
-const SWITCH: Purpose = Purpose::new("switch");
-
-impl<const WATCHED: bool> Run<WATCHED> {
+impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
     /// As [`crate::Sim::new`].
-    pub(crate) fn new(setup: Setup) -> Result<Self, ConfigError> {
+    pub(crate) fn new(setup: Setup<'o>) -> Result<Self, ConfigError> {
         let Setup { topology, config, endpoints, apps, observer } = setup;
         check(&topology, &config, endpoints.len(), apps.len())?;
-        let belief = Belief::new(&topology);
-        let known = Known { topology: &topology, belief: &belief };
-        if let Some((a, b)) = known.cut_off() {
+        let link_state = LinkState::new(&topology);
+        let view = RoutingView { topology: &topology, state: &link_state };
+        if let Some((a, b)) = view.cut_off() {
             return Err(ConfigError(format!("the failed links leave no path from {a} to {b}")));
         }
         // Packets are observed in one order only.
         let wanted = if WATCHED { 1 } else { config.threads };
         let rates = faults::rates(&topology, &config.faults);
         let signals = apps.iter().filter_map(|app| app.signal_delay()).min();
-        let cut = Cut::new(&topology, &rates, wanted, signals);
-        let (parts, lookahead) = (cut.parts, cut.lookahead);
+        let partitioning = Partitioning::new(&topology, &rates, wanted, signals);
+        let (parts, lookahead) = (partitioning.parts, partitioning.lookahead);
         let tables = Tables::new(&topology, config.routing)?;
-        let script = Script::new(&topology, &config.faults, config.reroute_after);
-        let mut hosts = endpoints.into_iter().zip(apps);
-        let ranks = Ranks::new(topology.links().len() as u32, topology.hosts(), config.seed);
-        let (window, sampler) = (config.window, Sampler::new(config.sample_every, config.window));
         let forwarding = Forwarding::new(config.routing, &topology);
-        let shortest = shortest(&config);
-        let span = span(&topology, &rates, signals, shortest);
-        let world = Arc::new(World { topology, config, forwarding, cut, tables });
-        let ends = receiving_ends(&world);
-        let common = Common { ranks, ends, span, shortest, belief, script };
-        let mut part = |index| {
-            let range = world.cut.hosts(index);
-            let hosts = range.clone().zip(hosts.by_ref().take(range.len()));
-            let hosts = hosts.map(|(h, (endpoint, app))| {
-                let rate = world.topology.links()[h as usize].rate;
-                Host::new(HostId(h), endpoint, app, rate, &world.config)
-            });
-            build(&world, index, hosts.collect(), &common)
+        let (window, sampler) = (config.window, Sampler::new(config.sample_every, config.window));
+        let world = Arc::new(World { topology, config, forwarding, partitioning, tables });
+        let common = Common::new(&world, &rates, signals, link_state);
+        let mut hosts = endpoints.into_iter().zip(apps);
+        let mut event_loop = |index| {
+            let count = world.partitioning.hosts(index).len();
+            let hosts = hosts.by_ref().take(count);
+            EventLoop::new(build::partition(&world, index, hosts, &common))
         };
         Ok(Self {
-            parts: (0..parts).map(&mut part).collect(),
+            loops: (0..parts).map(&mut event_loop).collect(),
             rounds: lookahead.map(|time| Arc::new(Rounds::new(parts as usize, time))),
             observer: Some(observer),
             now: Time::ZERO,
-            messages: Messages::new(window),
+            messages: MessageTable::new(window),
             reports: Vec::new(),
             jobs: Vec::new(),
             rtts: Vec::new(),
@@ -124,18 +112,16 @@ impl<const WATCHED: bool> Run<WATCHED> {
     pub(crate) fn run(
         mut self,
         progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<(Outcome, Watcher), Violation> {
+    ) -> Result<Outcome, Box<Violated>> {
         self.lend_observer();
         self.note_window(Time::ZERO);
-        for part in &mut self.parts {
-            part.start();
-        }
+        self.parts_mut().for_each(Partition::start);
         self.return_observer();
         self.enter_reports();
         let rounds = self.rounds.clone();
         let end = std::thread::scope(|scope| {
             let _guard = rounds.as_ref().map(|rounds| rounds.guard());
-            for index in 1..self.parts.len() {
+            for index in 1..self.loops.len() {
                 let rounds = rounds.clone();
                 let work = move || rounds.iter().for_each(|rounds| rounds.work(index));
                 if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, work) {
@@ -153,11 +139,14 @@ impl<const WATCHED: bool> Run<WATCHED> {
         if self.violation.is_none() {
             self.check_conservation();
             self.check_resumed();
-            self.close_messages();
         }
-        match (self.violation.take(), self.observer.take()) {
-            (None, Some(observer)) => Ok((self.finish(end), observer)),
-            (violation, _) => Err(violation.unwrap_or_else(|| Violation::lost_observer(self.now))),
+        self.close_messages();
+        match self.violation.take() {
+            None => Ok(self.finish(end)),
+            Some(violation) => {
+                let outcome = self.finish(End::Violated);
+                Err(Box::new(Violated { violation, outcome }))
+            }
         }
     }
 
@@ -226,15 +215,15 @@ impl<const WATCHED: bool> Run<WATCHED> {
     /// Let all parts handle everything before `until`.
     fn run_parts(&mut self, until: Time) {
         if let Some(rounds) = &self.rounds {
-            if rounds.run(&mut self.parts, until).is_err() {
+            if rounds.run(&mut self.loops, until).is_err() {
                 // The scope of the threads passes their panic on.
                 self.violate(None, "a thread of the simulator has panicked".into());
                 return;
             }
         } else {
             self.lend_observer();
-            for part in &mut self.parts {
-                part.run(until);
+            for event_loop in &mut self.loops {
+                event_loop.run(until);
             }
             self.return_observer();
         }
@@ -243,31 +232,31 @@ impl<const WATCHED: bool> Run<WATCHED> {
         self.enter_reports();
     }
 
-    /// Remember the first rule that a part has seen broken.
+    /// Remember the first violation that a partition has seen.
     fn take_violations(&mut self) {
-        let broken = self.parts.iter_mut().filter_map(|part| part.violation.take());
-        if let Some(violation) = broken.min_by_key(|violation| (violation.at, violation.key)) {
+        let violated = self.parts_mut().filter_map(|part| part.core_mut().take_violation());
+        if let Some(violation) = violated.min_by_key(|violation| (violation.at, violation.key)) {
             self.violation.get_or_insert(violation);
         }
     }
 
     /// The first part keeps the observer while it runs alone.
     fn lend_observer(&mut self) {
-        if let [part] = &mut self.parts[..] {
-            part.observer = self.observer.take();
+        if let [only] = &mut self.loops[..] {
+            only.part_mut().network_mut().lend(self.observer.take());
         }
     }
 
     fn return_observer(&mut self) {
-        if let [part] = &mut self.parts[..] {
-            self.observer = part.observer.take();
+        if let [only] = &mut self.loops[..] {
+            self.observer = only.part_mut().network_mut().give_back();
         }
     }
 
-    /// Enter into the book what the parts have reported.
+    /// Enter into the table of messages what hosts have reported.
     fn enter_reports(&mut self) {
-        for part in &mut self.parts {
-            self.reports.append(&mut part.reports);
+        for event_loop in &mut self.loops {
+            event_loop.part_mut().hosts_mut().take_reports(&mut self.reports);
         }
         self.reports.sort_unstable_by_key(Report::order);
         for report in &self.reports {
@@ -275,7 +264,7 @@ impl<const WATCHED: bool> Run<WATCHED> {
                 Ok(Some(record)) => self.observer.iter_mut().for_each(|o| o.message(&record)),
                 Ok(None) => {}
                 Err(what) => {
-                    let violation = Violation { at: report.at, key: Some(report.key), what };
+                    let violation = Violation::new(report.at, Some(report.key), what);
                     self.violation.get_or_insert(violation);
                 }
             }
@@ -287,8 +276,8 @@ impl<const WATCHED: bool> Run<WATCHED> {
 
     /// Hand on what applications have reported, in the order of time and host.
     fn report_jobs(&mut self) {
-        for part in &mut self.parts {
-            self.jobs.append(&mut part.jobs);
+        for event_loop in &mut self.loops {
+            event_loop.part_mut().hosts_mut().take_jobs(&mut self.jobs);
         }
         // Stable: what one host reports at one instant keeps its order.
         self.jobs.sort_by_key(|record| (record.job.end, record.host));
@@ -299,8 +288,8 @@ impl<const WATCHED: bool> Run<WATCHED> {
 
     /// Hand on what transports have sampled, in the order of time and message.
     fn report_rtts(&mut self) {
-        for part in &mut self.parts {
-            self.rtts.append(&mut part.rtts);
+        for event_loop in &mut self.loops {
+            event_loop.part_mut().hosts_mut().take_rtts(&mut self.rtts);
         }
         // Stable, as above.
         self.rtts.sort_by_key(|record| (record.at, record.key));
@@ -313,9 +302,10 @@ impl<const WATCHED: bool> Run<WATCHED> {
     fn note_window(&mut self, now: Time) {
         while self.edges.last() == Some(&now) {
             self.edges.pop();
-            for part in &mut self.parts {
-                part.replay(before(now));
-                part.note_window(1 - self.edges.len());
+            let edge = 1 - self.edges.len();
+            for part in self.parts_mut() {
+                part.network_mut().replay(before(now));
+                part.network_mut().note_window(edge);
             }
         }
     }
@@ -324,9 +314,10 @@ impl<const WATCHED: bool> Run<WATCHED> {
         let topology = &self.world.topology;
         // Every link that does not begin at a host begins at a switch port.
         let ports = topology.links().len() - topology.hosts() as usize;
-        self.sampler.take(now, ports, &mut self.parts, &self.messages);
+        let parts = self.loops.iter_mut().map(EventLoop::part_mut);
+        self.sampler.take(now, ports, parts, &self.messages);
         if WATCHED && let Some(observer) = &mut self.observer {
-            for port in self.parts.iter().flat_map(|part| &part.ports) {
+            for port in self.loops.iter().flat_map(|of| of.part().network().ports()) {
                 if port.queue.is_some() {
                     observer.queue(now, port.rare.link, port.queued_bytes());
                 }
@@ -354,8 +345,8 @@ impl<const WATCHED: bool> Run<WATCHED> {
     /// When the next event comes; while packets are about, perhaps a time before that. All hosts are asked only if
     /// none are.
     fn next_event(&self) -> Time {
-        let silent = self.parts.iter().all(Part::is_silent);
-        let next = self.parts.iter().map(|part| match silent {
+        let silent = self.parts().all(Partition::is_silent);
+        let next = self.parts().map(|part| match silent {
             true => part.next_if_silent(),
             false => part.next_at(),
         });
@@ -367,10 +358,10 @@ impl<const WATCHED: bool> Run<WATCHED> {
 
     /// Remember the first circle of pauses that have lasted since `since` or longer.
     fn look_for_deadlock(&mut self, since: Time) {
-        if self.deadlock.is_some() || self.parts.iter().all(|part| part.pfc.is_none()) {
+        if self.deadlock.is_some() {
             return;
         }
-        let stuck = self.parts.iter().flat_map(|part| part.stuck(since));
+        let stuck = self.networks().flat_map(|network| network.stuck(since));
         let found = deadlock::find(&stuck.collect::<Vec<_>>());
         let links = self.world.topology.links();
         self.deadlock = found.map(|Circle { class, links: circle, since }| {
@@ -381,7 +372,7 @@ impl<const WATCHED: bool> Run<WATCHED> {
 
     #[cfg(test)]
     pub(crate) fn is_by_entity(&self) -> bool {
-        self.parts.iter().all(|part| part.slot.is_by_entity())
+        self.networks().all(Network::is_by_entity)
     }
 
     fn done(&self) -> bool {
@@ -389,44 +380,47 @@ impl<const WATCHED: bool> Run<WATCHED> {
         if end != Time::NEVER {
             return self.now >= end && self.messages.awaited == 0;
         }
-        let Messages { open: 0, unbounded: 0, .. } = self.messages else { return false };
-        !self.hosts().any(|host| host.app.more_to_come())
+        let MessageTable { open: 0, unbounded: 0, .. } = self.messages else { return false };
+        !self.parts().any(|part| part.hosts().more_to_come())
     }
 
-    fn hosts(&self) -> impl Iterator<Item = &Host> {
-        self.parts.iter().flat_map(|part| &part.hosts)
+    fn parts(&self) -> impl Iterator<Item = &Partition<'o, WATCHED>> {
+        self.loops.iter().map(EventLoop::part)
+    }
+
+    fn parts_mut(&mut self) -> impl Iterator<Item = &mut Partition<'o, WATCHED>> {
+        self.loops.iter_mut().map(EventLoop::part_mut)
+    }
+
+    fn networks(&self) -> impl Iterator<Item = &Network<'o, WATCHED>> {
+        self.parts().map(Partition::network)
     }
 
     fn events(&self) -> u64 {
-        self.parts.iter().map(|part| part.handled).sum()
+        self.parts().map(|part| part.core().handled()).sum()
     }
 
-    /// Remember the first broken rule.
+    /// Remember the first violation.
     fn violate(&mut self, key: Option<MsgKey>, what: String) {
         let at = self.now;
-        self.violation.get_or_insert(Violation { at, key, what });
+        self.violation.get_or_insert(Violation::new(at, key, what));
     }
 
     fn conservation(&self) -> Conservation {
-        let sum = |amounts: &mut dyn Iterator<Item = (u64, u64)>| {
-            amounts.fold(Amount::default(), |all, (packets, bytes)| Amount {
-                packets: all.packets + packets,
-                bytes: all.bytes + bytes,
-            })
-        };
-        let of_hosts = |of: fn(&Host) -> Amount| {
-            sum(&mut self.hosts().map(of).map(|amount| (amount.packets, amount.bytes)))
-        };
-        let in_flight = self.parts.iter().flat_map(Part::in_flight);
-        let ports = || self.parts.iter().flat_map(|part| &part.ports);
-        let mishaps = || ports().filter_map(|port| port.rare.mishaps.as_deref());
-        Conservation {
-            sent: of_hosts(|host| host.sent),
-            received: of_hosts(|host| host.received),
-            dropped: sum(&mut mishaps().map(|of| (of.dropped, of.dropped_bytes))),
-            trimmed: sum(&mut mishaps().map(|of| (of.trimmed, of.trimmed_bytes))),
-            in_flight: sum(&mut in_flight.map(|pkt| (1, u64::from(pkt.wire_len)))),
+        let mut count = Conservation::default();
+        for part in self.parts() {
+            let (sent, received, _) = part.hosts().traffic();
+            count.sent.join(sent);
+            count.received.join(received);
+            count.in_flight.join(part.network().in_flight());
+            for drops in part.network().ports().iter().filter_map(|port| port.rare.drops.as_deref())
+            {
+                let amount = |packets, bytes| Amount { packets, bytes };
+                count.dropped.join(amount(drops.dropped, drops.dropped_bytes));
+                count.trimmed.join(amount(drops.trimmed, drops.trimmed_bytes));
+            }
         }
+        count
     }
 
     fn check_conservation(&mut self) {
@@ -434,18 +428,15 @@ impl<const WATCHED: bool> Run<WATCHED> {
         if !count.holds() {
             self.violate(None, format!("packets or bytes are not conserved: {count:?}"));
         }
-        for part in &mut self.parts {
-            part.check_buffers();
-            part.check_memories();
-        }
+        self.parts_mut().for_each(|part| part.network_mut().check_memories());
         self.take_violations();
     }
 
     /// Where nothing waits in switches any more, nothing may be paused. (Where packets do wait, the run was stopped, or
     /// they wait for one another: [`Outcome::deadlock`].)
     fn check_resumed(&mut self) {
-        if self.parts.iter().all(Part::is_calm) {
-            self.parts.iter_mut().for_each(Part::check_resumed);
+        if self.networks().all(Network::is_calm) {
+            self.parts_mut().for_each(|part| part.network_mut().check_resumed());
             self.take_violations();
         }
     }
@@ -453,23 +444,18 @@ impl<const WATCHED: bool> Run<WATCHED> {
     /// Per link, both ends together.
     fn links(&self) -> Vec<LinkStats> {
         let mut links = vec![LinkStats::default(); self.world.topology.links().len()];
-        for part in &self.parts {
-            for (n, port) in part.ports.iter().enumerate() {
-                let pfc = part.pfc.as_ref().map(|pfc| pfc.stats(n, self.now));
-                let stats = LinkStats { pfc: pfc.unwrap_or_default(), ..port.stats() };
-                links[port.rare.link as usize].join(&stats);
-            }
+        for (link, stats) in self.networks().flat_map(|network| network.link_stats(self.now)) {
+            links[link as usize].join(&stats);
         }
         links
     }
 
     /// Report what is still open, and hold it against what hosts have received.
     fn close_messages(&mut self) {
-        let (cut, parts) = (&self.world.cut, &mut self.parts);
+        let (partitioning, loops) = (&self.world.partitioning, &mut self.loops);
         let drained = self.messages.drain(|host, key| {
-            let part = &mut parts[cut.host_owner(host) as usize];
-            let first = part.first_host;
-            part.hosts[(host.0 - first) as usize].reassembly.take(key)
+            let owner = &mut loops[partitioning.host_owner(host) as usize];
+            owner.part_mut().hosts_mut().take_placed(host, key)
         });
         match drained {
             Ok(records) => {
@@ -479,7 +465,7 @@ impl<const WATCHED: bool> Run<WATCHED> {
             }
             Err((key, what)) => self.violate(Some(key), what),
         }
-        let leftover = self.hosts().find_map(|host| host.reassembly.leftover());
+        let leftover = self.parts().find_map(|part| part.hosts().leftover());
         if let Some(key) = leftover {
             self.violate(Some(key), "bytes placed after its end, or at another host".into());
         }
@@ -487,30 +473,23 @@ impl<const WATCHED: bool> Run<WATCHED> {
 
     fn finish(mut self, end: End) -> Outcome {
         // What happens at `now` itself is beyond the end, departures too.
-        for part in &mut self.parts {
-            part.replay(before(self.now));
-        }
+        let last = before(self.now);
+        self.parts_mut().for_each(|part| part.network_mut().replay(last));
         let conservation = self.conservation();
-        // Nobody asks for packets any more, and in a large fabric what follows takes as much memory.
-        for part in &mut self.parts {
-            part.slab = Slab::with_capacity(0);
-        }
+        self.parts_mut().for_each(|part| part.network_mut().drop_packets());
         let links = self.links();
+        let per_message = self.parts_mut().map(|part| part.hosts_mut().take_per_message());
         Outcome {
+            counted: PerMessageStats::sum(per_message),
             digest: self.digest(),
             now: self.now,
             events: self.events(),
             packet_hops: links.iter().map(|link| link.packets).sum(),
             counters: self.counters(&links),
-            counted: Tally::sum(self.parts.iter_mut().map(|part| std::mem::take(&mut part.tally))),
             conservation,
             links,
-            buffers: self
-                .of_switches(|part| part.buffers.iter().map(SharedBuffer::stats).collect()),
-            memories: self.of_switches(|part| {
-                let memories = part.pfc.iter().flat_map(|pfc| &pfc.memories);
-                memories.map(Memory::stats).collect()
-            }),
+            buffers: by_number(self.networks().flat_map(Network::buffer_stats)),
+            memories: by_number(self.networks().flat_map(Network::memory_stats)),
             deadlock: self.deadlock,
             queue_bytes_p99: self.sampler.queue_p99(),
             samples: self.sampler.samples,
@@ -518,26 +497,16 @@ impl<const WATCHED: bool> Run<WATCHED> {
         }
     }
 
-    /// What parts say `of` their switches, in the order of the fabric's.
-    fn of_switches<T>(&self, of: impl Fn(&Part<WATCHED>) -> Vec<T>) -> Vec<T> {
-        let mut all: Vec<(u32, T)> = Vec::new();
-        for part in &self.parts {
-            all.extend(part.switches.iter().map(|switch| switch.number).zip(of(part)));
-        }
-        all.sort_by_key(|&(number, _)| number);
-        all.into_iter().map(|(_, of)| of).collect()
-    }
-
     /// Of each link what happened at either end, then of each host.
     fn digest(&self) -> u64 {
         let mut chains = vec![[0, 0]; self.world.topology.links().len()];
-        for port in self.parts.iter().flat_map(|part| &part.ports) {
+        for port in self.loops.iter().flat_map(|of| of.part().network().ports()) {
             // Where one port is one end of a link, it knows nothing of the other.
             let [sent, arrived] = &mut chains[port.rare.link as usize];
             *sent ^= port.chain;
             *arrived ^= port.arrived;
         }
-        let hosts = self.hosts().map(|host| host.chain);
+        let hosts = self.parts().flat_map(|part| part.hosts().chains());
         digest::combine(chains.into_iter().flatten().chain(hosts))
     }
 
@@ -548,13 +517,12 @@ impl<const WATCHED: bool> Run<WATCHED> {
             failed: self.messages.failed,
             ..Counters::default()
         };
-        for host in self.hosts() {
-            sum.data_sent += host.data_sent;
-            sum.control_sent += host.sent.packets - host.data_sent;
-        }
-        for part in &self.parts {
-            sum.faulted += part.faulted;
-            for (all, one) in sum.stats.iter_mut().zip(part.stats) {
+        for part in self.parts() {
+            let (sent, _, data) = part.hosts().traffic();
+            sum.data_sent += data;
+            sum.control_sent += sent.packets - data;
+            sum.faulted += part.network().faulted();
+            for (all, one) in sum.stats.iter_mut().zip(part.hosts().stats()) {
                 *all += one;
             }
         }
@@ -573,333 +541,9 @@ fn before(time: Time) -> Time {
     Time(time.0.saturating_sub(1))
 }
 
-fn check(
-    topology: &Topology,
-    config: &Config,
-    endpoints: usize,
-    apps: usize,
-) -> Result<(), ConfigError> {
-    let hosts = topology.hosts() as usize;
-    if endpoints != hosts || apps != hosts {
-        let what = format!("{endpoints} endpoints and {apps} applications for {hosts} hosts");
-        return Err(ConfigError(what));
-    }
-    check_faults(topology, config)?;
-    if let Some(link) = topology.links().iter().find(|link| link.rate == Rate(0)) {
-        return Err(ConfigError(format!("{link} has a rate of zero")));
-    }
-    if let Some((link, _)) =
-        config.queues_at.iter().find(|(n, _)| *n as usize >= topology.links().len())
-    {
-        return Err(ConfigError(format!("a queue at link {link}, which is not there")));
-    }
-    let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
-    for capacity in queues.flat_map(QueueSpec::capacities) {
-        if let Capacity::Packets(n) = capacity
-            && u64::from(n) * u64::from(topology.mtu()) > u64::from(u32::MAX) / 2
-        {
-            return Err(ConfigError(format!("a queue of {n} packets holds 2 GB or more")));
-        }
-    }
-    check_buffer(config)?;
-    check_lossless(topology, config)
-}
-
-fn check_lossless(topology: &Topology, config: &Config) -> Result<(), ConfigError> {
-    let lossless = |queue: &QueueSpec| matches!(queue, QueueSpec::Lossless(_));
-    if config.queues_at.iter().any(|(_, queue)| lossless(queue) != lossless(&config.queue)) {
-        return Err(ConfigError("lossless queues at some ports and others at others".to_owned()));
-    }
-    match &config.queue {
-        QueueSpec::Lossless(spec) => check_memory(topology, &spec.memory)
-            .and_then(|()| check_pause(topology, config.pfc.pause))
-            .map_err(ConfigError),
-        _ => Ok(()),
-    }
-}
-
-fn check_buffer(config: &Config) -> Result<(), ConfigError> {
-    let Some(buffer) = config.buffer else { return Ok(()) };
-    if !matches!(config.queue, QueueSpec::DropTail(_) | QueueSpec::Red(_)) {
-        return Err(ConfigError("a shared buffer for queues that do more than drop".to_owned()));
-    }
-    if !(buffer.alpha > 0.0 && buffer.alpha.is_finite()) {
-        return Err(ConfigError(format!("a shared buffer with an alpha of {}", buffer.alpha)));
-    }
-    Ok(())
-}
-
-fn check_faults(topology: &Topology, config: &Config) -> Result<(), ConfigError> {
-    let links = topology.links().len();
-    for fault in &config.faults {
-        let wrong = match fault.action {
-            _ if fault.link as usize >= links => format!("of {links}"),
-            FaultAction::Rate(Rate(0)) => "to a rate of zero".to_owned(),
-            FaultAction::Loss(share) if !(0.0..=1.0).contains(&share) => {
-                format!("to a loss of {share}")
-            }
-            _ => continue,
-        };
-        return Err(ConfigError(format!("a fault of link {} {wrong}", fault.link)));
-    }
-    Ok(())
-}
-
-/// What a core of today has to itself, and as much again of what it shares, bytes.
-const CACHE: usize = 4 << 20;
-/// What a host, its endpoint and a message under way take, about, bytes.
-const HOST_SIZE: usize = 2 << 10;
-
-/// Packets that are under way at a time, per host: more than there mostly are.
-const PACKETS_PER_HOST: usize = 64;
-
-/// Where a link from one part to another ends.
-struct ReceivingEnd {
-    link: u32,
-    from: u32,
-    at: Elsewhere,
-}
-
-/// The links across the cut, in order. Within its part, a receiving end comes after all ports that
-/// transmit.
-fn receiving_ends(world: &World) -> Vec<ReceivingEnd> {
-    let World { topology, cut, .. } = world;
-    let owners = |link: &Link| (cut.owner(topology, link.from), cut.owner(topology, link.to));
-    let mut next = vec![0; cut.parts as usize];
-    for link in topology.links() {
-        next[owners(link).0 as usize] += 1;
-    }
-    let mut ends = Vec::new();
-    for (n, link) in topology.links().iter().enumerate() {
-        let (from, part) = owners(link);
-        if from != part {
-            let place = &mut next[part as usize];
-            ends.push(ReceivingEnd { link: n as u32, from, at: Elsewhere { part, link: *place } });
-            *place += 1;
-        }
-    }
-    ends
-}
-
-/// What all parts are built from.
-struct Common {
-    ranks: Ranks,
-    ends: Vec<ReceivingEnd>,
-    span: Span,
-    shortest: u16,
-    belief: Belief,
-    script: Script,
-}
-
-/// Whether what happens at one port has no effect on another but by packets that it sends, and nobody looks at
-/// packets on their way.
-fn is_plain<const WATCHED: bool>(world: &World) -> bool {
-    let World { topology, config, .. } = world;
-    let lossless = matches!(config.queue, QueueSpec::Lossless(_));
-    let alone = config.buffer.is_none() && !config.telemetry && !lossless;
-    let lazy = config.departures == Departures::Lazy && !config.queue.marks_at_departure();
-    let sound = config.faults.is_empty() && topology.links().iter().all(|link| link.up);
-    let wheel = config.events == Events::Wheel;
-    alone && lazy && sound && wheel && !WATCHED && is_settled(world)
-}
-
-/// Whether the port to which a packet goes on follows from the packet alone.
-fn is_settled(world: &World) -> bool {
-    world.config.faults.is_empty() && world.forwarding.is_fixed(world.config.routing)
-}
-
-/// Whether each queue has room for the headers of all packets that may come within a slot.
-fn has_room(topology: &Topology, ports: &[Port]) -> bool {
-    let ways = topology.switches.iter().map(|switch| switch.downs() + switch.ups);
-    // One over each link: a slot is over before a second one can have been sent.
-    let arrivals = ways.max().unwrap_or(0);
-    ports.iter().all(|port| port.queue.as_ref().is_none_or(|q| q.calm_arrivals() >= arrivals))
-}
-
-/// One part, with its hosts.
-fn build<const WATCHED: bool>(
-    world: &Arc<World>,
-    index: u32,
-    hosts: Vec<Host>,
-    common: &Common,
-) -> Part<WATCHED> {
-    let World { topology, config, cut, .. } = &**world;
-    let Common { ranks, ends, .. } = common;
-    let first_host = cut.hosts(index).start;
-    let switches = switches(world, index);
-    let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
-    let ports = ports(world, index, &switches, ends, &leaving);
-    let first_receiving = ports.len() - ends.iter().filter(|end| end.at.part == index).count();
-    let pfc = Pfc::new(topology, config, &switches, &ports, first_receiving);
-    let height = |port: &Port| topology.links()[port.rare.link as usize].height() as u8;
-    let sampled =
-        Sampled { height: ports.iter().map(height).collect(), bytes: vec![0; ports.len()] };
-    let by_entity = (is_plain::<WATCHED>(world) && has_room(topology, &ports))
-        .then(|| common.span.shift_by_entity(ports.len() as u32))
-        .flatten();
-    let mut queues = ports.iter().filter_map(|port| port.queue.as_ref());
-    let bounces = queues.any(|queue| queue.calm_arrivals() != u32::MAX);
-    let shift = by_entity.unwrap_or(common.span.shift_in_order(ports.len() as u32));
-    let draw = |switch: &Switch| (Draw::new(config.seed, SWITCH, u64::from(switch.number)), 0);
-    Part {
-        index,
-        observer: None,
-        now: Time::ZERO,
-        events: EventQueue::new(
-            config.events,
-            ranks,
-            cut.hosts(index),
-            ports.iter().map(|port| port.rare.link),
-            common.span,
-            shift,
-        ),
-        slot: Slot::new(by_entity.map(|_| common.shortest), bounces, is_settled(world)),
-        sampled,
-        ports,
-        first_receiving,
-        hosts,
-        first_host,
-        sprayed: switches.iter().map(draw).collect(),
-        pfc: pfc.map(Box::new),
-        buffers: config
-            .buffer
-            .map(|spec| vec![SharedBuffer::new(spec); switches.len()])
-            .unwrap_or_default(),
-        switches,
-        elsewhere: leaving.iter().map(|end| end.at).collect(),
-        active: Vec::new(),
-        tier_bytes: [0; 3],
-        slab: Slab::with_capacity(PACKETS_PER_HOST * cut.hosts(index).len()),
-        crossing_at: Time::NEVER,
-        notes: HashMap::default(),
-        reports: Vec::new(),
-        jobs: Vec::new(),
-        rtts: Vec::new(),
-        outbox: (0..cut.parts).map(|_| Post::default()).collect(),
-        belief: common.belief.clone(),
-        script: common.script.clone(),
-        violation: None,
-        spare: None,
-        fx: Effects::new(),
-        app_fx: Vec::new(),
-        app_events: VecDeque::new(),
-        submitted: false,
-        far_hosts: cut.hosts(index).len() * HOST_SIZE > CACHE,
-        returned: Vec::new(),
-        handled: 0,
-        placed_bytes: 0,
-        faulted: 0,
-        stats: [0; Stat::COUNT],
-        tally: Tally::default(),
-        world: Arc::clone(world),
-    }
-}
-
-/// The switches of a part. Their ports come in the order of their links, after those of hosts.
-fn switches(world: &World, index: u32) -> Vec<Switch> {
-    let World { topology, cut, .. } = world;
-    let mut next = cut.hosts(index).len() as u32;
-    let mut mine = Vec::new();
-    for (number, switch) in (0..).zip(&topology.switches) {
-        if cut.switch_owner(number) != index {
-            continue;
-        }
-        let (tier, below) = topology.below(number);
-        let up = next + switch.downs();
-        mine.push(Switch { number, tier, below, down: next, up });
-        next = up + switch.ups;
-    }
-    mine
-}
-
-fn ports(
-    world: &World,
-    index: u32,
-    switches: &[Switch],
-    ends: &[ReceivingEnd],
-    leaving: &[&ReceivingEnd],
-) -> Vec<Port> {
-    let World { topology, config, cut, .. } = world;
-    let first_host = cut.hosts(index).start;
-    let place = |tier, n| {
-        let number = topology.switch_index(tier, n) as u32;
-        switches.partition_point(|switch| switch.number < number) as u32
-    };
-    let here = |to: Node| match to {
-        Node::Host(host) => FarEnd::Host(host - first_host),
-        Node::Switch(tier, n) => FarEnd::Switch(place(tier, n)),
-    };
-    let departs = config.departures == Departures::Eager
-        || config.buffer.is_some()
-        || config.telemetry
-        || matches!(config.queue, QueueSpec::Lossless(_))
-        || config.queue.marks_at_departure();
-    let port = |n: u32, end: FarEnd, transmits: bool| {
-        let link = &topology.links()[n as usize];
-        let of_switch = matches!(link.from, Node::Switch(..));
-        let queue = (of_switch && transmits).then(|| match (config.queue_of(n), config.buffer) {
-            (QueueSpec::Lossless(spec), _) => {
-                Queue::new(&QueueSpec::Lossless(Box::new(spec.at_rate(link.rate))))
-            }
-            (spec, None) if !config.telemetry => Queue::new(spec),
-            (spec, _) => Queue::in_shared_buffer(spec),
-        });
-        let delay = topology.delay(n);
-        let mut port = Port::new((n, link), end, delay, queue, departs || !of_switch);
-        if let FarEnd::Switch(at) = end {
-            port.set_onward(switches[at as usize].down, Leg::after(link));
-        }
-        if let (Node::Switch(tier, n), true) = (link.from, transmits) {
-            port.rare.switch = place(tier, n);
-        }
-        port
-    };
-    let links = (0..).zip(topology.links());
-    let mine = links.filter(|(_, link)| cut.owner(topology, link.from) == index);
-    let transmitting = mine.map(|(n, link)| {
-        let end = match leaving.binary_search_by_key(&n, |end| end.link) {
-            Ok(place) => FarEnd::Elsewhere(place as u32),
-            Err(_) => here(link.to),
-        };
-        port(n, end, true)
-    });
-    let coming = ends.iter().filter(|end| end.at.part == index);
-    let receiving =
-        coming.map(|end| port(end.link, here(topology.links()[end.link as usize].to), false));
-    // A third of all memory: not to be moved while it grows.
-    let owned = |link: &&Link| cut.owner(topology, link.from) == index;
-    let count = topology.links().iter().filter(owned).count();
-    let mut ports = Vec::with_capacity(count + ends.len());
-    ports.extend(transmitting.chain(receiving));
-    ports
-}
-
-/// What no packet is shorter than, bytes, for all that is known: the shortest Ethernet frame, the headers of some
-/// transport, or what is left of a packet that a queue trims.
-fn shortest(config: &Config) -> u16 {
-    let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
-    let headers = config.carriages.iter().map(|carriage| carriage.framing.overhead);
-    queues.map(QueueSpec::trims_to).chain(headers).fold(SHORTEST, u16::min).max(1)
-}
-
-const SHORTEST: u16 = 64;
-
-/// How far apart events are on links of these `rates`, with packets no shorter than `shortest`, and where the
-/// shortest signal between applications takes `signals`.
-fn span(
-    topology: &Topology,
-    rates: &[RangeInclusive<Rate>],
-    signals: Option<Dur>,
-    shortest: u16,
-) -> Span {
-    let frame = |rate: &Rate| rate.serialise(u64::from(topology.mtu()));
-    let slowest = (0..).zip(rates).map(|(n, rate)| frame(rate.start()) + topology.delay(n)).max();
-    let quickest = rates.iter().map(|rate| frame(rate.end())).min();
-    let sent = rates.iter().map(|rate| rate.end().serialise(u64::from(shortest)));
-    let carried = (0..rates.len() as u32).map(|link| topology.delay(link));
-    Span {
-        horizon: slowest.unwrap_or(Dur::ZERO),
-        frame: quickest.unwrap_or(Dur::ZERO),
-        apart: sent.chain(carried).chain(signals).min().unwrap_or(Dur::ZERO),
-    }
+/// What switches say, in the order of their numbers in the fabric.
+fn by_number<T>(of_switches: impl Iterator<Item = (u32, T)>) -> Vec<T> {
+    let mut all: Vec<(u32, T)> = of_switches.collect();
+    all.sort_by_key(|&(number, _)| number);
+    all.into_iter().map(|(_, of)| of).collect()
 }

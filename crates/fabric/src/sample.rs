@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use units::{Dur, Time};
 
-use crate::messages::Messages;
+use crate::message_table::MessageTable;
 use crate::outcome::{QueueBytes, Sample};
-use crate::part::Part;
+use crate::partition::Partition;
 
 pub(crate) struct Sampler {
     every: Option<Dur>,
     window: (Time, Time),
     next: Time,
     pub(crate) samples: Vec<Sample>,
-    /// How often a port held so many bytes, inside the window.
+    /// How often a port held a number of bytes, inside the window.
     seen: BTreeMap<u32, u64>,
     scratch: Vec<u32>,
 }
@@ -31,21 +31,23 @@ impl Sampler {
     }
 
     /// Look at every switch port, of which there are `ports`, as it is at `now`.
-    pub(crate) fn take<const WATCHED: bool>(
+    pub(crate) fn take<'a, 'o: 'a, const WATCHED: bool>(
         &mut self,
         now: Time,
         ports: usize,
-        parts: &mut [Part<WATCHED>],
-        messages: &Messages,
+        parts: impl Iterator<Item = &'a mut Partition<'o, WATCHED>>,
+        messages: &MessageTable,
     ) {
         self.next = self.every.map_or(Time::NEVER, |every| now + every);
         self.scratch.clear();
         let mut tier_bytes = [0; 3];
-        for part in parts.iter_mut() {
-            part.sample(now, &mut self.scratch);
-            for (all, one) in tier_bytes.iter_mut().zip(part.tier_bytes) {
+        let mut placed_bytes = 0;
+        for part in parts {
+            let sent = part.network_mut().sample(now, &mut self.scratch);
+            for (all, one) in tier_bytes.iter_mut().zip(sent) {
                 *all += one;
             }
+            placed_bytes += part.hosts().placed_bytes();
         }
         let empty = ports - self.scratch.len();
         self.scratch.sort_unstable();
@@ -64,7 +66,6 @@ impl Sampler {
         let total = self.scratch.iter().map(|&bytes| u64::from(bytes)).sum();
         let queue_bytes = QueueBytes { p50: at(50), p99: at(99), max: at(100), total };
         let messages_in_flight = messages.open + messages.unbounded;
-        let placed_bytes = parts.iter().map(|part| part.placed_bytes).sum();
         let sample = Sample { at: now, queue_bytes, placed_bytes, messages_in_flight, tier_bytes };
         self.samples.push(sample);
     }

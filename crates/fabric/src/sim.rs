@@ -1,32 +1,27 @@
-//! A run as its caller sees it: with an observer of any kind. The engine itself ([`crate::run`]) is compiled twice, for
-//! observers that look at packets and for those that do not.
+//! A run as its caller sees it. The engine itself ([`crate::run`]) is compiled twice, for observers that
+//! look at packets and for those that do not.
 
-use std::any::Any;
-use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use endpoint::{App, Endpoint, Observer};
 
 use crate::config::{Config, ConfigError};
-use crate::outcome::{Outcome, Progress, Violation};
-use crate::part::Watcher;
+use crate::outcome::{Outcome, Progress, Violated};
 use crate::run::{Run, Setup};
 use crate::topology::Topology;
 
 /// A fabric with its hosts, ready to run once.
-pub struct Sim<O> {
-    run: AnyRun,
-    observer: PhantomData<O>,
+pub struct Sim<'o>(AnyRun<'o>);
+
+enum AnyRun<'o> {
+    Plain(Run<'o, false>),
+    Watched(Run<'o, true>),
 }
 
-enum AnyRun {
-    Plain(Run<false>),
-    Watched(Run<true>),
-}
-
-impl<O: Observer + Send> Sim<O> {
-    /// Join endpoints and applications, one each per host, by a fabric.
+impl<'o> Sim<'o> {
+    /// Join endpoints and applications, one each per host, by a fabric. `observer` is called while
+    /// it runs.
     ///
     /// # Errors
     /// If there is not one endpoint and application per host, a fault or queue names a link that is
@@ -36,11 +31,15 @@ impl<O: Observer + Send> Sim<O> {
         config: Config,
         endpoints: Vec<Box<dyn Endpoint>>,
         apps: Vec<Box<dyn App>>,
-        observer: O,
+        observer: &'o mut (dyn Observer + Send),
     ) -> Result<Self, ConfigError> {
-        let (topology, observer) = (topology.into(), Box::new(observer));
-        let run = AnyRun::new(Setup { topology, config, endpoints, apps, observer })?;
-        Ok(Self { run, observer: PhantomData })
+        let (topology, watches) = (topology.into(), observer.watches_packets());
+        let setup = Setup { topology, config, endpoints, apps, observer };
+        let run = match watches {
+            true => Run::new(setup).map(AnyRun::Watched),
+            false => Run::new(setup).map(AnyRun::Plain),
+        };
+        run.map(Self)
     }
 
     /// Run to the end: until everything the run waits for is done, the limit, or `progress` (called
@@ -51,44 +50,23 @@ impl<O: Observer + Send> Sim<O> {
     /// more to come and every message is done; one of unbounded length never is.
     ///
     /// # Errors
-    /// If a transport breaks its contract or the fabric loses count of a packet.
+    /// If a transport breaks its contract, calls or events follow each other at one instant without
+    /// end, or the fabric loses count of a packet. The error has what the run did until then.
     pub fn run(
         self,
         progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<(Outcome, O), Violation> {
-        let (outcome, observer) = self.run.run(progress)?;
-        let observer: Box<dyn Any> = observer;
-        match observer.downcast() {
-            Ok(observer) => Ok((outcome, *observer)),
-            Err(_) => Err(Violation::lost_observer(outcome.now)),
+    ) -> Result<Outcome, Box<Violated>> {
+        match self.0 {
+            AnyRun::Plain(run) => run.run(progress),
+            AnyRun::Watched(run) => run.run(progress),
         }
     }
 
     #[cfg(test)]
     pub(crate) fn is_by_entity(&self) -> bool {
-        match &self.run {
+        match &self.0 {
             AnyRun::Plain(run) => run.is_by_entity(),
             AnyRun::Watched(run) => run.is_by_entity(),
-        }
-    }
-}
-
-// Apart from `Sim`, so that this crate compiles the engine and not every crate with an observer.
-impl AnyRun {
-    fn new(setup: Setup) -> Result<Self, ConfigError> {
-        match setup.observer.watches_packets() {
-            true => Run::new(setup).map(Self::Watched),
-            false => Run::new(setup).map(Self::Plain),
-        }
-    }
-
-    fn run(
-        self,
-        progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<(Outcome, Watcher), Violation> {
-        match self {
-            Self::Plain(run) => run.run(progress),
-            Self::Watched(run) => run.run(progress),
         }
     }
 }

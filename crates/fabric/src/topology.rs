@@ -188,6 +188,18 @@ impl Switch {
     }
 }
 
+/// How paths follow from where switches stand.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    /// A tree of tiers: up while the destination is not below, then down the only way.
+    Tree,
+    /// A VL2: packets between racks go up to any core switch. With `shortcut`, those between
+    /// racks of one pod turn at its aggregation switches instead.
+    Valiant { shortcut: bool },
+    /// The paths of each pair of racks are listed.
+    Graph(Graph),
+}
+
 /// A fabric: nodes and links.
 #[derive(Clone, Debug)]
 pub struct Topology {
@@ -205,12 +217,7 @@ pub struct Topology {
     pub(crate) agg_downs: u32,
     /// How many switches there are, by tier.
     switches_in: [u32; Tier::ALL.len()],
-    /// The listed paths, if this is a graph.
-    pub(crate) graph: Option<Graph>,
-    /// Whether this is a VL2: packets between racks go up to any core switch.
-    pub(crate) valiant: bool,
-    /// In a VL2: whether packets between racks of one pod turn at its aggregation switches instead.
-    pub(crate) shortcut: bool,
+    pub(crate) shape: Shape,
     switch_latency: Dur,
     mtu: u16,
     /// Whether some link differs from the rest of its tier: the ideal time then depends on the path.
@@ -296,7 +303,21 @@ impl Topology {
         let first = match from {
             Node::Host(host) if host < self.hosts() => host,
             Node::Switch(tier, n) if n < self.switches_of(tier) => {
-                self.switches[self.switch_index(tier, n)].down
+                let switch = &self.switches[self.switch_index(tier, n)];
+                // Most shapes list a switch's ports by what they lead to. One with thousands of hosts
+                // would make building the fabric quadratic if each were looked for in turn.
+                let (down, up) = (switch.down as usize, switch.up as usize);
+                let (downs, ups) = (down..up, up..up + switch.ups as usize);
+                let found = [downs, ups].into_iter().find_map(|ports| {
+                    let first = ports.start;
+                    let ports = self.links.get(ports)?;
+                    let at = ports.binary_search_by(|link| link.to.cmp(&to)).ok()?;
+                    Some((first + at) as u32)
+                });
+                if found.is_some() {
+                    return found;
+                }
+                switch.down
             }
             _ => return None,
         };
@@ -305,6 +326,15 @@ impl Topology {
             .take_while(|link| link.from == from)
             .position(|link| link.to == to)
             .map(|position| first + position as u32)
+    }
+
+    /// The switch that `host` is below: a number from 0, less than [`Topology::racks`].
+    ///
+    /// # Panics
+    /// There is no such host.
+    #[must_use]
+    pub fn rack(&self, host: HostId) -> u32 {
+        self.homes[host.index()].tor()
     }
 
     /// The number of the same link in the other direction.
@@ -340,7 +370,7 @@ impl Topology {
     #[must_use]
     pub fn longest_rtt(&self) -> Dur {
         let last = HostId(self.hosts() - 1);
-        if self.graph.is_none() {
+        if self.graph().is_none() {
             return self.base_rtt(HostId(0), last);
         }
         let racks = self.rack_firsts();
@@ -352,9 +382,17 @@ impl Topology {
     /// Links on the longest path between any two hosts, theirs included.
     #[must_use]
     pub fn longest_path(&self) -> u32 {
-        match &self.graph {
-            None => self.hops(HostId(0), HostId(self.hosts() - 1)),
-            Some(graph) => 2 + graph.longest(),
+        match &self.shape {
+            Shape::Graph(graph) => 2 + graph.longest(),
+            Shape::Tree | Shape::Valiant { .. } => self.hops(HostId(0), HostId(self.hosts() - 1)),
+        }
+    }
+
+    /// The listed paths, if they are listed.
+    pub(crate) fn graph(&self) -> Option<&Graph> {
+        match &self.shape {
+            Shape::Graph(graph) => Some(graph),
+            Shape::Tree | Shape::Valiant { .. } => None,
         }
     }
 
@@ -411,15 +449,15 @@ impl Routes for Topology {
     fn paths(&self, src: HostId, dst: HostId) -> u32 {
         let (a, b) = (self.homes[src.index()], self.homes[dst.index()]);
         if a.tor() == b.tor() {
-            1
-        } else if let Some(graph) = &self.graph {
-            graph.paths(a.tor(), b.tor())
-        } else if self.valiant && !self.turns_in_pod(src, dst) {
-            AGGS * self.cores_per_agg * AGGS
-        } else if a.pod() == b.pod() {
-            self.aggs.max(1)
-        } else {
-            self.aggs * self.cores_per_agg
+            return 1;
+        }
+        match &self.shape {
+            Shape::Graph(graph) => graph.paths(a.tor(), b.tor()),
+            Shape::Valiant { .. } if !self.turns_in_pod(src, dst) => {
+                AGGS * self.cores_per_agg * AGGS
+            }
+            _ if a.pod() == b.pod() => self.aggs.max(1),
+            _ => self.aggs * self.cores_per_agg,
         }
     }
 

@@ -16,9 +16,9 @@
 use endpoint::{Draw, Packet};
 use units::HostId;
 
-use crate::part::Part;
-use crate::route::{Choose, Known};
-use crate::topology::{AGGS, Tier, Topology};
+use crate::link_state::RoutingView;
+use crate::links;
+use crate::topology::{AGGS, Shape, Tier, Topology};
 
 /// The word of a packet's scratch that says whether it climbs.
 const CLIMBS: usize = 4;
@@ -26,7 +26,8 @@ const CLIMBS: usize = 4;
 impl Topology {
     /// Whether packets between two hosts of a VL2, of different racks, turn below the core switches.
     pub(crate) fn turns_in_pod(&self, src: HostId, dst: HostId) -> bool {
-        self.shortcut && self.homes[src.index()].pod() == self.homes[dst.index()].pod()
+        let shortcut = matches!(self.shape, Shape::Valiant { shortcut: true });
+        shortcut && self.homes[src.index()].pod() == self.homes[dst.index()].pod()
     }
 
     /// What path `path` chooses at each tier: the aggregation switch up, the core switch, the
@@ -70,9 +71,9 @@ impl Topology {
 
 /// Whether some way from switch `at` over its next switch `choice` reaches the rack of `dst`, all links
 /// of it believed alive, for a packet that climbs or is at a core switch.
-pub(crate) fn leads_on(known: &Known<'_>, at: u32, choice: u32, dst: HostId) -> bool {
+pub(crate) fn leads_on(known: &RoutingView<'_>, at: u32, choice: u32, dst: HostId) -> bool {
     let topology = known.topology;
-    let alive = |link| known.belief.alive(link);
+    let alive = |link| known.state.alive(link);
     let from_core = |core, agg| topology.links_down(core, agg, dst).into_iter().all(alive);
     let from_agg = |switch: &crate::topology::Switch, core: u32| {
         alive(switch.up + core) && (0..AGGS).any(|agg| from_core(core, agg))
@@ -84,7 +85,8 @@ pub(crate) fn leads_on(known: &Known<'_>, at: u32, choice: u32, dst: HostId) -> 
         _ => {
             let agg = topology.agg(u32::from(switch.pod), choice);
             let home = &topology.homes[dst.index()];
-            if topology.shortcut && home.pod() == u32::from(switch.pod) {
+            let shortcut = matches!(topology.shape, Shape::Valiant { shortcut: true });
+            if shortcut && home.pod() == u32::from(switch.pod) {
                 return alive(switch.up + choice) && alive(agg.down + u32::from(home.rack()));
             }
             alive(switch.up + choice) && (0..agg.ups).any(|core| from_agg(agg, core))
@@ -93,7 +95,7 @@ pub(crate) fn leads_on(known: &Known<'_>, at: u32, choice: u32, dst: HostId) -> 
 }
 
 /// [`crate::Routing::Source`]: what the packet's path says.
-pub(crate) fn by_path(known: &Known<'_>, at: u32, pkt: &Packet, _: Draw, _: &mut u64) -> u32 {
+pub(crate) fn by_path(known: &RoutingView<'_>, at: u32, pkt: &Packet, _: Draw, _: &mut u64) -> u32 {
     let choices = known.topology.choices(pkt.src, pkt.dst, pkt.path);
     choices[known.topology.switches[at as usize].tier.height()]
 }
@@ -104,41 +106,37 @@ pub(crate) fn turn_back(pkt: &mut Packet) {
     pkt.scratch[CLIMBS] ^= 1;
 }
 
-impl<const WATCHED: bool> Part<WATCHED> {
-    /// The output port of switch `at`, where `choose` says which of several next switches.
-    pub(crate) fn port_valiant(&mut self, at: u32, packet: u32, choose: Choose) -> u32 {
-        let topology = &*self.world.topology;
-        let switch = self.switches[at as usize];
-        let pkt = &mut self.slab[packet];
-        let home = &topology.homes[pkt.dst.index()];
-        let down = switch.down + u32::from(home.down[switch.tier]);
-        let tier = topology.switches[switch.number as usize].tier;
-        match tier {
-            Tier::Core => pkt.scratch[CLIMBS] = 0,
-            Tier::Agg if pkt.scratch[CLIMBS] == 0 => return down,
-            Tier::Agg if topology.turns_in_pod(pkt.src, pkt.dst) => {
-                pkt.scratch[CLIMBS] = 0;
-                return down;
-            }
-            Tier::Agg => {}
-            _ if home.tor() == switch.number => return down,
-            _ => pkt.scratch[CLIMBS] = 1,
+/// The output port of `switch` for a packet, where `choose` says which of several next switches.
+pub(crate) fn port(
+    view: &RoutingView<'_>,
+    switch: &links::Switch,
+    pkt: &mut Packet,
+    choose: impl FnOnce(&RoutingView<'_>, &Packet) -> u32,
+) -> u32 {
+    let topology = view.topology;
+    let home = &topology.homes[pkt.dst.index()];
+    let down = switch.down + u32::from(home.down[switch.tier]);
+    let tier = topology.switches[switch.number as usize].tier;
+    match tier {
+        Tier::Core => pkt.scratch[CLIMBS] = 0,
+        Tier::Agg if pkt.scratch[CLIMBS] == 0 => return down,
+        Tier::Agg if topology.turns_in_pod(pkt.src, pkt.dst) => {
+            pkt.scratch[CLIMBS] = 0;
+            return down;
         }
-        let known = Known { topology, belief: &self.belief };
-        let (draw, draws) = &mut self.sprayed[at as usize];
-        let choice = choose(&known, switch.number, pkt, *draw, draws);
-        if tier == Tier::Core {
-            switch.down + home.pod() * AGGS + choice
-        } else {
-            switch.up + choice
-        }
+        Tier::Agg => {}
+        _ if home.tor() == switch.number => return down,
+        _ => pkt.scratch[CLIMBS] = 1,
     }
+    let choice = choose(view, pkt);
+    if tier == Tier::Core { switch.down + home.pod() * AGGS + choice } else { switch.up + choice }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::route::{Belief, by_draw, by_hash};
+    use crate::link_state::{Choose, LinkState};
+    use crate::route::{by_draw, by_hash};
     use crate::topology::{LinkSpec, Node, Vl2};
     use endpoint::Routes;
     use std::collections::BTreeMap;
@@ -159,7 +157,7 @@ mod tests {
     }
 
     /// The links between the racks of a packet's hosts, chosen at each switch with draws of its own.
-    fn walk(known: &Known<'_>, pkt: &Packet, choose: Choose, draws: &mut u64) -> [u32; 4] {
+    fn walk(known: &RoutingView<'_>, pkt: &Packet, choose: Choose, draws: &mut u64) -> [u32; 4] {
         let topology = known.topology;
         let to = &topology.homes[pkt.dst.index()];
         let mut at_next = |at: u32| {
@@ -184,7 +182,7 @@ mod tests {
     #[test]
     fn senders_find_their_paths() {
         let topology = vl2();
-        let known = Known { topology: &topology, belief: &Belief::new(&topology) };
+        let known = RoutingView { topology: &topology, state: &LinkState::new(&topology) };
         for (src, dst) in PAIRS {
             // One more than there are: entropy of whoever does not choose.
             for path in 0..=topology.paths(src, dst) {
@@ -200,7 +198,7 @@ mod tests {
     #[test]
     fn switches_that_choose_spread_evenly_over_all_paths() {
         let topology = vl2();
-        let known = Known { topology: &topology, belief: &Belief::new(&topology) };
+        let known = RoutingView { topology: &topology, state: &LinkState::new(&topology) };
         for (src, dst) in PAIRS {
             for choose in [by_hash, by_draw] {
                 let (mut taken, mut draws) = (BTreeMap::new(), 0);
@@ -234,10 +232,10 @@ mod tests {
         ] {
             let dead: Vec<u32> =
                 dead.iter().map(|&(a, b)| topology.find_link(a, b).unwrap()).collect();
-            let mut belief = Belief::new(&topology);
-            let news: Vec<(u32, bool)> = dead.iter().map(|&link| (link, false)).collect();
-            belief.hear(&topology, &news);
-            let known = Known { topology: &topology, belief: &belief };
+            let mut state = LinkState::new(&topology);
+            let changes: Vec<(u32, bool)> = dead.iter().map(|&link| (link, false)).collect();
+            state.update(&topology, &changes);
+            let known = RoutingView { topology: &topology, state: &state };
             let mut taken = std::collections::BTreeSet::new();
             for path in 0..2000 {
                 let pkt = Packet { src: HostId(0), dst: far, path, ..Packet::EMPTY };

@@ -3,7 +3,7 @@
 
 use units::{Dur, Time};
 
-use crate::events::{About, Event};
+use crate::events::{Event, EventId};
 
 /// How far apart events are.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +57,10 @@ impl Span {
 struct Entry {
     /// When in the slot, picoseconds.
     since: u32,
-    event: About,
+    event: EventId,
 }
 
-const NOTHING: Entry = Entry { since: 0, event: About::NOTHING };
+const NOTHING: Entry = Entry { since: 0, event: EventId::NOTHING };
 
 /// Entries are handed out in chunks of so many. Those that have just been emptied are filled first, so that what is in
 /// use stays near.
@@ -138,7 +138,7 @@ impl Wheel {
 
     /// Add an event at a time that the wheel reaches.
     #[inline(always)]
-    pub(crate) fn push(&mut self, at: Time, event: About) {
+    pub(crate) fn push(&mut self, at: Time, event: EventId) {
         let index = self.index(self.slot(at));
         let since = (at.0 & ((1 << self.shift) - 1)) as u32;
         let head = &mut self.heads[index];
@@ -152,7 +152,7 @@ impl Wheel {
 
     /// Begin a chunk of slot `index`.
     #[inline(never)]
-    fn push_chunk(&mut self, index: usize, since: u32, event: About) {
+    fn push_chunk(&mut self, index: usize, since: u32, event: EventId) {
         let Self { heads, entries, before, free, .. } = self;
         let chunk = free.pop().unwrap_or_else(|| {
             entries.extend([NOTHING; CHUNK as usize]);
@@ -214,13 +214,13 @@ impl Wheel {
                 n += 1;
             } else {
                 due.swap_remove(n);
-                self.push(event.at, event.about());
+                self.push(event.at, event.id());
             }
         }
     }
 
     /// What every event is about.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = About> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = EventId> {
         let heads = self.heads.iter();
         let chunks = heads.flat_map(|&head| chunks(&self.entries, &self.before, head));
         chunks.flat_map(|(_, entries)| entries).map(|entry| entry.event)

@@ -16,7 +16,8 @@
 
 use endpoint::Flags;
 
-use crate::{Desc, Fate, Queue, QueueSpec};
+use crate::boxed::{Discipline, DisciplineSpec, Random, Told};
+use crate::{Capacity, Desc, Fate, Queue, QueueSpec};
 
 /// Parameters of [`ByClass`].
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +39,39 @@ impl ByClassSpec {
     #[must_use]
     pub const fn new(schedule: Schedule, classes: Vec<(u8, QueueSpec)>) -> Self {
         Self { schedule, classes, sort: Sort::Class, trim: None }
+    }
+}
+
+impl DisciplineSpec for ByClassSpec {
+    fn build(&self) -> Queue {
+        Queue::boxed(ByClass::new(self))
+    }
+
+    fn capacities(&self) -> Vec<Capacity> {
+        self.classes.iter().flat_map(|(_, queue)| queue.spec().capacities()).collect()
+    }
+
+    /// While what is ahead in its own class leaves, every other class sends as much, and a turn more.
+    fn backlog(&self, mtu: u64) -> u64 {
+        let turn = match self.schedule {
+            Schedule::Strict => 0,
+            Schedule::InTurn(quanta) => quanta.into_iter().max().unwrap_or(0),
+        };
+        let class = |(_, queue): &(u8, QueueSpec)| queue.spec().backlog(mtu) + u64::from(turn);
+        self.classes.iter().map(class).max().unwrap_or(0) * self.classes.len() as u64
+    }
+
+    fn trims_to(&self) -> u16 {
+        let classes = self.classes.iter().map(|(_, queue)| queue.spec().trims_to());
+        classes.chain(self.trim.map(|trim| trim.to)).min().unwrap_or(u16::MAX)
+    }
+
+    fn always_trims(&self) -> bool {
+        self.trim.is_some() || self.classes.iter().all(|(_, queue)| queue.spec().always_trims())
+    }
+
+    fn marks_at_departure(&self) -> bool {
+        self.classes.iter().any(|(_, queue)| queue.spec().marks_at_departure())
     }
 }
 
@@ -99,9 +133,11 @@ impl Schedule {
 }
 
 /// A port's queues.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ByClass {
     strict: bool,
+    /// Its caller is asked for memory before a packet joins, so none joins unasked.
+    admitted: bool,
     trim: Option<Trim>,
     /// In which of the queues packets of each class are that carry payload, and those that do not.
     data_at: [u8; 8],
@@ -118,7 +154,7 @@ pub struct ByClass {
     open: u8,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Class {
     class: u8,
     queue: Queue,
@@ -151,8 +187,14 @@ impl ByClass {
             }
             Sort::Payload => ([at(numbers().min()); 8], [at(numbers().max()); 8]),
         };
+        let (admitted, trim) = (false, spec.trim);
         let (turn, bytes, waits, open) = (0, 0, 0, u8::MAX);
-        Self { strict, trim: spec.trim, data_at, control_at, classes, turn, bytes, waits, open }
+        Self { strict, admitted, trim, data_at, control_at, classes, turn, bytes, waits, open }
+    }
+
+    /// The same at a port whose caller asks for memory before a packet joins.
+    pub(crate) fn admitted(spec: &ByClassSpec) -> Self {
+        Self { admitted: true, ..Self::new(spec) }
     }
 
     /// In which of the queues `packet` is.
@@ -181,51 +223,12 @@ impl ByClass {
         class.unwrap_or(packet.class)
     }
 
-    pub(crate) fn set_open(&mut self, open: u8) {
-        let at = self.classes.iter().enumerate();
-        let shut = at.filter(|(_, c)| open & 1 << (c.class & 7) == 0);
-        self.open = shut.fold(u8::MAX, |open, (at, _)| open & !(1 << at));
-    }
-
-    pub(crate) fn offer(&mut self, packet: Desc) -> bool {
+    fn join(&mut self, packet: Desc) -> bool {
         self.change(self.place(packet), |queue| queue.offer(packet)).unwrap_or(false)
     }
 
-    /// As `offer`, of a packet that is served at once. Nobody waits, so the past is forgotten.
-    pub(crate) fn pass(&mut self, packet: Desc) -> bool {
-        self.classes.iter_mut().for_each(|class| class.credit = 0);
-        let at = self.place(packet);
-        let fits = self.change(at, |queue| queue.pass(packet)).unwrap_or(false);
-        if fits {
-            self.classes[at].credit -= i64::from(packet.len);
-        }
-        fits
-    }
-
-    pub(crate) fn enqueue(
-        &mut self,
-        packet: Desc,
-        coin: impl FnOnce() -> u64,
-        fate: &mut impl FnMut(Fate, Desc),
-    ) {
-        match self.trim {
-            Some(trim) if packet.is_data() => self.enqueue_or_trim(trim, packet, fate),
-            _ => {
-                let at = self.place(packet);
-                if self.change(at, |queue| queue.enqueue(packet, coin, fate)).is_none() {
-                    fate(Fate::Drop, packet);
-                }
-            }
-        }
-    }
-
-    /// Whether one of its queues may send headers back.
-    pub(crate) fn bounces(&self) -> bool {
-        self.classes.iter().any(|class| class.queue.calm_arrivals() != u32::MAX)
-    }
-
-    fn enqueue_or_trim(&mut self, trim: Trim, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
-        if self.offer(packet) {
+    fn enqueue_or_trim(&mut self, trim: Trim, packet: Desc, told: &mut Told<'_>) {
+        if self.join(packet) {
             return;
         }
         let header = Desc {
@@ -234,23 +237,10 @@ impl ByClass {
             class: self.header_class(trim, packet),
             ..packet
         };
-        fate(Fate::Trim, header);
-        if !self.offer(header) {
-            fate(Fate::Drop, header);
+        told(Fate::Trim, header);
+        if !self.join(header) {
+            told(Fate::Drop, header);
         }
-    }
-
-    pub(crate) fn dequeue(&mut self) -> Option<Desc> {
-        let ready = self.waits & self.open;
-        if ready == 0 {
-            return None;
-        }
-        self.turn = if self.strict { ready.ilog2() as usize } else { self.whose_turn(ready) };
-        let packet = self.change(self.turn, Queue::dequeue)??;
-        if !self.strict {
-            self.classes[self.turn].credit -= i64::from(packet.len);
-        }
-        Some(packet)
     }
 
     /// Whose turn it is of the queues that are `ready`, one of which is.
@@ -272,39 +262,94 @@ impl ByClass {
             turn = (turn + 1) % self.classes.len();
         }
     }
+}
 
-    pub(crate) fn finish(&mut self, packet: Desc) {
+impl Discipline for ByClass {
+    fn offer(&mut self, packet: Desc) -> bool {
+        !self.admitted && self.join(packet)
+    }
+
+    /// Nobody waits, so the past is forgotten.
+    fn pass(&mut self, packet: Desc) -> bool {
+        if self.admitted {
+            return false;
+        }
+        self.classes.iter_mut().for_each(|class| class.credit = 0);
+        let at = self.place(packet);
+        let fits = self.change(at, |queue| queue.pass(packet)).unwrap_or(false);
+        if fits {
+            self.classes[at].credit -= i64::from(packet.len);
+        }
+        fits
+    }
+
+    fn enqueue(&mut self, packet: Desc, random: &mut Random<'_>, told: &mut Told<'_>) {
+        match self.trim {
+            Some(trim) if packet.is_data() => self.enqueue_or_trim(trim, packet, told),
+            _ => {
+                let hears = &mut |fate, packet| told(fate, packet);
+                let at = self.place(packet);
+                if self.change(at, |queue| queue.enqueue(packet, random, hears)).is_none() {
+                    told(Fate::Drop, packet);
+                }
+            }
+        }
+    }
+
+    fn dequeue(&mut self) -> Option<Desc> {
+        let ready = self.waits & self.open;
+        if ready == 0 {
+            return None;
+        }
+        self.turn = if self.strict { ready.ilog2() as usize } else { self.whose_turn(ready) };
+        let packet = self.change(self.turn, Queue::dequeue)??;
+        if !self.strict {
+            self.classes[self.turn].credit -= i64::from(packet.len);
+        }
+        Some(packet)
+    }
+
+    fn finish(&mut self, packet: Desc) {
         self.change(self.place(packet), |queue| queue.finish(packet));
     }
 
-    pub(crate) fn take_mark(&mut self) -> Option<Desc> {
+    fn take_mark(&mut self) -> Option<Desc> {
         // It is still the turn of the class that has been served.
         self.classes.get_mut(self.turn)?.queue.take_mark()
     }
 
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = Desc> {
-        self.classes.iter().flat_map(|class| class.queue.waiting())
+    fn bounces(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.calm_arrivals() != u32::MAX)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waits == 0
+    fn set_open(&mut self, open: u8) {
+        let at = self.classes.iter().enumerate();
+        let shut = at.filter(|(_, c)| open & 1 << (c.class & 7) == 0);
+        self.open = shut.fold(u8::MAX, |open, (at, _)| open & !(1 << at));
     }
 
-    pub(crate) fn bytes(&self) -> u32 {
-        self.bytes
-    }
-
-    /// Everything that waits in `class` is lost.
-    pub(crate) fn discard(&mut self, class: u8, fate: &mut impl FnMut(Fate, Desc)) {
+    fn discard(&mut self, class: u8, told: &mut Told<'_>) {
         let Some(at) = self.classes.iter().position(|c| c.class == class) else { return };
         self.change(at, |queue| {
             while let Some(packet) = queue.dequeue() {
                 queue.finish(packet);
-                fate(Fate::Drop, packet);
+                told(Fate::Drop, packet);
             }
             // It has not left, marked or not.
             queue.take_mark();
         });
+    }
+
+    fn waiting(&self) -> Box<dyn Iterator<Item = Desc> + '_> {
+        Box::new(self.classes.iter().flat_map(|class| class.queue.waiting()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waits == 0
+    }
+
+    fn bytes(&self) -> u32 {
+        self.bytes
     }
 }
 
@@ -337,7 +382,7 @@ mod tests {
     /// Offer a packet; whether it joined as it is.
     fn offer(queue: &mut ByClass, packet: Desc) -> bool {
         let mut whole = true;
-        queue.enqueue(packet, || 0, &mut |_, _| whole = false);
+        queue.enqueue(packet, &mut || 0, &mut |_, _| whole = false);
         whole
     }
 
@@ -464,7 +509,7 @@ mod tests {
     /// Offer a packet; what became of it, with its class, if it did not join as it is.
     fn fates(queue: &mut ByClass, packet: Desc) -> Vec<(Fate, u16, u8)> {
         let mut fates = Vec::new();
-        queue.enqueue(packet, || 0, &mut |fate, p| fates.push((fate, p.len, p.class)));
+        queue.enqueue(packet, &mut || 0, &mut |fate, p| fates.push((fate, p.len, p.class)));
         fates
     }
 

@@ -5,8 +5,9 @@
 
 use endpoint::Flags;
 
+use crate::boxed::{Discipline, DisciplineSpec, Random, Told};
 use crate::fifo::Fifo;
-use crate::{Capacity, Desc, Fate, Room};
+use crate::{Capacity, Desc, Fate, Queue, Room};
 
 /// Parameters of [`CutPayload`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +19,20 @@ pub struct CutPayloadSpec {
     pub trim_threshold: Capacity,
     /// Length of a trimmed packet, bytes (64).
     pub trim_to: u16,
+}
+
+impl DisciplineSpec for CutPayloadSpec {
+    fn build(&self) -> Queue {
+        Queue::boxed(CutPayload::new(*self))
+    }
+
+    fn capacities(&self) -> Vec<Capacity> {
+        vec![self.capacity]
+    }
+
+    fn trims_to(&self) -> u16 {
+        self.trim_to
+    }
 }
 
 /// A port's queue.
@@ -39,8 +54,17 @@ impl CutPayload {
         }
     }
 
+    fn above_threshold_with(&self, len: u16) -> bool {
+        match self.trim_threshold {
+            Capacity::Packets(most) => self.room.packets >= most,
+            Capacity::Bytes(most) => self.room.bytes.saturating_add(u32::from(len)) > most,
+        }
+    }
+}
+
+impl Discipline for CutPayload {
     /// The first two rows of the table in specs/ndp.md#4: there is room for it as it is.
-    pub(crate) fn offer(&mut self, packet: Desc) -> bool {
+    fn offer(&mut self, packet: Desc) -> bool {
         let fits = self.pass(packet);
         if fits {
             self.fifo.push_back(packet);
@@ -48,8 +72,7 @@ impl CutPayload {
         fits
     }
 
-    /// As `offer`, of a packet that is served at once.
-    pub(crate) fn pass(&mut self, packet: Desc) -> bool {
+    fn pass(&mut self, packet: Desc) -> bool {
         let trimmed = packet.is_data() && self.above_threshold_with(packet.len);
         let fits = !trimmed && self.room.fits(packet.len);
         if fits {
@@ -59,7 +82,7 @@ impl CutPayload {
     }
 
     /// The other two rows: what has payload loses it, and what still does not fit is lost.
-    pub(crate) fn enqueue(&mut self, packet: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+    fn enqueue(&mut self, packet: Desc, _: &mut Random<'_>, told: &mut Told<'_>) {
         if self.offer(packet) {
             return;
         }
@@ -67,33 +90,30 @@ impl CutPayload {
         if packet.is_data() {
             packet.len = self.trim_to.min(packet.len);
             packet.flags.set(Flags::TRIMMED);
-            fate(Fate::Trim, packet);
+            told(Fate::Trim, packet);
         }
         if !self.offer(packet) {
-            fate(Fate::Drop, packet);
+            told(Fate::Drop, packet);
         }
     }
 
-    fn above_threshold_with(&self, len: u16) -> bool {
-        match self.trim_threshold {
-            Capacity::Packets(most) => self.room.packets >= most,
-            Capacity::Bytes(most) => self.room.bytes.saturating_add(u32::from(len)) > most,
-        }
-    }
-
-    pub(crate) fn dequeue(&mut self) -> Option<Desc> {
+    fn dequeue(&mut self) -> Option<Desc> {
         self.fifo.pop_front()
     }
 
-    pub(crate) fn finish(&mut self, packet: Desc) {
+    fn finish(&mut self, packet: Desc) {
         self.room.give_back(packet.len);
     }
 
-    pub(crate) fn waiting(&self) -> &Fifo {
-        &self.fifo
+    fn waiting(&self) -> Box<dyn Iterator<Item = Desc> + '_> {
+        Box::new(self.fifo.iter())
     }
 
-    pub(crate) fn bytes(&self) -> u32 {
+    fn is_empty(&self) -> bool {
+        self.fifo.is_empty()
+    }
+
+    fn bytes(&self) -> u32 {
         self.room.bytes
     }
 }
@@ -119,7 +139,7 @@ mod tests {
 
     fn offer(queue: &mut CutPayload, packet: Desc) -> Vec<(Fate, u32)> {
         let mut fates = Vec::new();
-        queue.enqueue(packet, &mut |fate, p| fates.push((fate, p.handle)));
+        queue.enqueue(packet, &mut || 0, &mut |fate, p| fates.push((fate, p.handle)));
         fates
     }
 

@@ -1,7 +1,7 @@
 //! Drop-tail, with an optional threshold at which packets are marked.
 
 use crate::fifo::Fifo;
-use crate::{Capacity, Desc, Fate, Room};
+use crate::{Capacity, Desc, DisciplineSpec, Fate, Queue, QueueSpec, Room};
 
 /// Parameters of [`DropTail`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +11,28 @@ pub struct DropTailSpec {
     /// Mark an arriving ECT packet when the queue already holds more than this (DCTCP's K:
     /// SIGCOMM'10, section 3.1). `None`: never mark.
     pub ecn_threshold: Option<Capacity>,
+}
+
+impl DisciplineSpec for DropTailSpec {
+    fn wrap(self) -> QueueSpec {
+        QueueSpec::DropTail(self)
+    }
+
+    fn build(&self) -> Queue {
+        Queue::DropTail(DropTail::new(*self))
+    }
+
+    fn capacities(&self) -> Vec<Capacity> {
+        vec![self.capacity]
+    }
+
+    fn with_capacity(&self, capacity: Capacity) -> Option<QueueSpec> {
+        Some(Self { capacity, ..*self }.wrap())
+    }
+
+    fn shares_memory(&self) -> bool {
+        true
+    }
 }
 
 /// First in, first out; what does not fit is lost.

@@ -12,6 +12,7 @@
 //!
 //! Deliberately absent: clocks, links, packet contents.
 
+mod boxed;
 mod by_class;
 mod cut_payload;
 mod drop_tail;
@@ -20,14 +21,16 @@ mod lossless;
 mod ndp;
 mod programmed;
 mod red;
-mod seldom;
 mod shared_buffer;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
+use boxed::Admitted;
 use fifo::Fifo;
 
+pub use boxed::{Discipline, DisciplineSpec, Random, SameSpec, Told};
 pub use by_class::{ByClass, ByClassSpec, HeaderClass, Schedule, Sort, Trim};
 pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
@@ -39,7 +42,6 @@ pub use lossless::{
 pub use ndp::{Ndp, NdpSpec};
 pub use programmed::{Programmed, ProgrammedSpec};
 pub use red::{MarkAt, NotEct, Ramp, Red, RedSpec, Unit};
-pub use seldom::Seldom;
 pub use shared_buffer::{SharedBuffer, SharedBufferSpec, SharedBufferStats};
 use units::Bytes;
 
@@ -143,6 +145,20 @@ pub(crate) fn odds(probability: f64) -> u64 {
     (probability.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64
 }
 
+impl Capacity {
+    /// As bytes, with packets of `mtu` bytes.
+    #[must_use]
+    pub fn bytes(self, mtu: u64) -> u64 {
+        match self {
+            Self::Packets(n) => u64::from(n) * mtu,
+            Self::Bytes(n) => u64::from(n),
+        }
+    }
+}
+
+/// The shortest packet: bare headers of IP and a transport, bytes.
+pub(crate) const PACKET_MIN: u64 = 40;
+
 /// A discipline and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueSpec {
@@ -150,133 +166,75 @@ pub enum QueueSpec {
     DropTail(DropTailSpec),
     /// Two queues, trimming and bouncing (SIGCOMM'17, section 3.1).
     Ndp(NdpSpec),
-    /// First in, first out; trims above a threshold.
-    CutPayload(CutPayloadSpec),
-    /// First in, first out; marks or loses packets before it is full.
-    Red(RedSpec),
-    /// A queue for each traffic class.
-    ByClass(ByClassSpec),
     /// A queue for each traffic class, without a capacity of its own: the switch's [`Memory`] says what
     /// joins it, and classes can be closed ([`Queue::set_open`]).
     Lossless(Box<LosslessSpec>),
-    /// A program says which of several queues a packet joins.
-    Programmed(Box<ProgrammedSpec>),
+    /// Any other kind.
+    Boxed(Arc<dyn DisciplineSpec>),
 }
 
 impl QueueSpec {
-    /// What each of its queues holds.
+    /// What it is like, whatever its kind.
     #[must_use]
-    pub fn capacities(&self) -> Vec<Capacity> {
+    pub fn spec(&self) -> &dyn DisciplineSpec {
         match self {
-            Self::DropTail(spec) => vec![spec.capacity],
-            Self::Ndp(spec) => vec![spec.data_capacity, spec.header_capacity],
-            Self::CutPayload(spec) => vec![spec.capacity],
-            Self::Red(spec) => vec![spec.capacity],
-            Self::Lossless(spec) => vec![Capacity::Bytes(spec.memory.size)],
-            Self::Programmed(spec) => vec![Capacity::Bytes(spec.memory)],
-            Self::ByClass(spec) => {
-                spec.classes.iter().flat_map(|(_, spec)| spec.capacities()).collect()
-            }
+            Self::DropTail(spec) => spec,
+            Self::Ndp(spec) => spec,
+            Self::Lossless(spec) => &**spec,
+            Self::Boxed(spec) => &**spec,
         }
     }
+}
 
-    /// The same with another capacity; `None` if its capacity is more than one number.
-    #[must_use]
-    pub fn with_capacity(&self, capacity: Capacity) -> Option<Self> {
-        match self {
-            Self::DropTail(spec) => Some(Self::DropTail(DropTailSpec { capacity, ..*spec })),
-            Self::Red(spec) => Some(Self::Red(RedSpec { capacity, ..*spec })),
-            Self::Ndp(_)
-            | Self::CutPayload(_)
-            | Self::ByClass(_)
-            | Self::Lossless(_)
-            | Self::Programmed(_) => None,
-        }
-    }
-
-    /// The length of a packet whose payload it has cut off, bytes; [`u16::MAX`] if it cuts none off.
-    #[must_use]
-    pub fn trims_to(&self) -> u16 {
-        match self {
-            Self::DropTail(_) | Self::Red(_) | Self::Lossless(_) => u16::MAX,
-            Self::Ndp(spec) => spec.trim_to,
-            Self::CutPayload(spec) => spec.trim_to,
-            // A program may say anything.
-            Self::Programmed(_) => 1,
-            Self::ByClass(spec) => {
-                let classes = spec.classes.iter().map(|(_, spec)| spec.trims_to());
-                classes.chain(spec.trim.map(|trim| trim.to)).min().unwrap_or(u16::MAX)
-            }
-        }
-    }
-
-    /// Whether it marks packets as they leave, so that its caller must ask [`Queue::take_mark`] at
-    /// that moment.
-    #[must_use]
-    pub fn marks_at_departure(&self) -> bool {
-        match self {
-            Self::DropTail(_) | Self::Ndp(_) | Self::CutPayload(_) | Self::Programmed(_) => false,
-            Self::Red(spec) => spec.mark_at == MarkAt::Departure,
-            Self::ByClass(spec) => spec.classes.iter().any(|(_, spec)| spec.marks_at_departure()),
-            Self::Lossless(spec) => {
-                spec.marking.iter().flatten().any(|marking| marking.mark_at == MarkAt::Departure)
-            }
-        }
+impl<S: DisciplineSpec> From<S> for QueueSpec {
+    fn from(spec: S) -> Self {
+        spec.wrap()
     }
 }
 
 /// One output port's queue.
 // With a tag of its own: cheaper to look at than a niche in a pointer.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(u8)]
 pub enum Queue {
     /// See [`DropTail`].
     DropTail(DropTail),
     /// See [`Ndp`].
     Ndp(Ndp),
-    /// One of those that are seldom used.
-    Seldom(Box<Seldom>),
+    /// Any other kind.
+    Boxed(Box<dyn Discipline>),
 }
 
 impl Queue {
     /// An empty queue.
     #[must_use]
     pub fn new(spec: &QueueSpec) -> Self {
-        match spec {
-            QueueSpec::DropTail(spec) => Self::DropTail(DropTail::new(*spec)),
-            QueueSpec::Ndp(spec) => Self::Ndp(Ndp::new(*spec)),
-            QueueSpec::CutPayload(spec) => {
-                Self::Seldom(Box::new(Seldom::CutPayload(CutPayload::new(*spec))))
-            }
-            QueueSpec::Red(spec) => Self::Seldom(Box::new(Seldom::Red(Red::new(*spec)))),
-            QueueSpec::ByClass(spec) => Self::Seldom(Box::new(Seldom::ByClass(ByClass::new(spec)))),
-            QueueSpec::Lossless(spec) => {
-                Self::Seldom(Box::new(Seldom::Lossless(ByClass::new(&spec.classes()))))
-            }
-            QueueSpec::Programmed(spec) => {
-                Self::Seldom(Box::new(Seldom::Programmed(Programmed::new(spec))))
-            }
-        }
+        spec.spec().build()
+    }
+
+    /// A queue of any kind.
+    pub fn boxed(queue: impl Discipline + 'static) -> Self {
+        Self::Boxed(Box::new(queue))
     }
 
     /// The same for a switch whose ports share memory, which is asked before a packet joins: `offer` and
     /// `pass` take nothing, `enqueue` what has been admitted.
     #[must_use]
     pub fn in_shared_buffer(spec: &QueueSpec) -> Self {
-        Self::Seldom(Box::new(Seldom::InSharedBuffer(Self::new(spec))))
+        Self::boxed(Admitted(Self::new(spec)))
     }
 
     /// Bit c of `open`: packets of class c may leave. Only of a queue for a lossless switch; the others leave
     /// whatever the class.
     pub fn set_open(&mut self, open: u8) {
-        if let Self::Seldom(queue) = self {
+        if let Self::Boxed(queue) = self {
             queue.set_open(open);
         }
     }
 
     /// Every packet that waits in `class` of a queue for a lossless switch is lost; `fate` is told of each.
     pub fn discard(&mut self, class: u8, fate: &mut impl FnMut(Fate, Desc)) {
-        if let Self::Seldom(queue) = self {
+        if let Self::Boxed(queue) = self {
             queue.discard(class, fate);
         }
     }
@@ -288,7 +246,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.offer(packet),
             Self::Ndp(queue) => queue.offer(packet),
-            Self::Seldom(queue) => queue.offer(packet),
+            Self::Boxed(queue) => queue.offer(packet),
         }
     }
 
@@ -299,7 +257,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.pass(packet),
             Self::Ndp(queue) => queue.pass(packet),
-            Self::Seldom(queue) => queue.pass(packet),
+            Self::Boxed(queue) => queue.pass(packet),
         }
     }
 
@@ -308,13 +266,13 @@ impl Queue {
     pub fn enqueue(
         &mut self,
         packet: Desc,
-        coin: impl FnOnce() -> u64,
+        mut coin: impl FnMut() -> u64,
         fate: &mut impl FnMut(Fate, Desc),
     ) {
         match self {
             Self::DropTail(queue) => queue.enqueue(packet, fate),
             Self::Ndp(queue) => queue.enqueue(packet, coin, fate),
-            Self::Seldom(queue) => queue.enqueue(packet, coin, fate),
+            Self::Boxed(queue) => queue.enqueue(packet, &mut coin, fate),
         }
     }
 
@@ -322,7 +280,7 @@ impl Queue {
     /// instead of `enqueue`.
     #[must_use]
     pub fn reads_packets(&self) -> bool {
-        matches!(self, Self::Seldom(queue) if queue.reads_packets())
+        matches!(self, Self::Boxed(queue) if queue.reads_packets())
     }
 
     /// As `enqueue`, of a packet with these contents.
@@ -330,11 +288,11 @@ impl Queue {
         &mut self,
         packet: Desc,
         contents: &Packet,
-        coin: impl FnOnce() -> u64,
+        mut coin: impl FnMut() -> u64,
         fate: &mut impl FnMut(Fate, Desc),
     ) {
         match self {
-            Self::Seldom(queue) => queue.enqueue_read(packet, contents, coin, fate),
+            Self::Boxed(queue) => queue.enqueue_read(packet, contents, &mut coin, fate),
             _ => self.enqueue(packet, coin, fate),
         }
     }
@@ -345,7 +303,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
             Self::Ndp(queue) => queue.dequeue(),
-            Self::Seldom(queue) => queue.dequeue(),
+            Self::Boxed(queue) => queue.dequeue(),
         }
     }
 
@@ -361,7 +319,7 @@ impl Queue {
                 queue.finish(sent);
                 queue.dequeue()
             }
-            Self::Seldom(queue) => {
+            Self::Boxed(queue) => {
                 queue.finish(sent);
                 queue.dequeue()
             }
@@ -373,7 +331,7 @@ impl Queue {
     pub fn take_mark(&mut self) -> Option<Desc> {
         match self {
             Self::DropTail(_) | Self::Ndp(_) => None,
-            Self::Seldom(queue) => queue.take_mark(),
+            Self::Boxed(queue) => queue.take_mark(),
         }
     }
 
@@ -382,7 +340,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.finish(sent),
             Self::Ndp(queue) => queue.finish(sent),
-            Self::Seldom(queue) => queue.finish(sent),
+            Self::Boxed(queue) => queue.finish(sent),
         }
     }
 
@@ -392,7 +350,7 @@ impl Queue {
     pub fn is_crowded(&self) -> bool {
         match self {
             Self::Ndp(queue) => queue.is_crowded(),
-            Self::DropTail(_) | Self::Seldom(_) => false,
+            Self::DropTail(_) | Self::Boxed(_) => false,
         }
     }
 
@@ -403,21 +361,21 @@ impl Queue {
         match self {
             Self::DropTail(_) => u32::MAX,
             Self::Ndp(queue) => queue.calm_arrivals(),
-            Self::Seldom(queue) if queue.bounces() => 0,
-            Self::Seldom(_) => u32::MAX,
+            Self::Boxed(queue) if queue.bounces() => 0,
+            Self::Boxed(_) => u32::MAX,
         }
     }
 
     /// The packets waiting, the one in service not among them.
     pub fn waiting(&self) -> impl Iterator<Item = Desc> {
-        let (fifo, ndp, seldom) = match self {
+        let (fifo, ndp, boxed) = match self {
             Self::DropTail(queue) => (Some(queue.waiting()), None, None),
             Self::Ndp(queue) => (None, Some(queue), None),
-            Self::Seldom(queue) => (None, None, Some(queue)),
+            Self::Boxed(queue) => (None, None, Some(queue)),
         };
         let usual = fifo.into_iter().flat_map(Fifo::iter);
         let usual = usual.chain(ndp.into_iter().flat_map(Ndp::waiting));
-        usual.chain(seldom.into_iter().flat_map(|queue| queue.waiting()))
+        usual.chain(boxed.into_iter().flat_map(|queue| queue.waiting()))
     }
 
     /// Whether no packet waits.
@@ -425,7 +383,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.waiting().is_empty(),
             Self::Ndp(queue) => queue.is_empty(),
-            Self::Seldom(queue) => queue.is_empty(),
+            Self::Boxed(queue) => queue.is_empty(),
         }
     }
 
@@ -436,7 +394,7 @@ impl Queue {
         match self {
             Self::DropTail(queue) => queue.bytes(),
             Self::Ndp(queue) => queue.bytes(),
-            Self::Seldom(queue) => queue.bytes(),
+            Self::Boxed(queue) => queue.bytes(),
         }
     }
 }

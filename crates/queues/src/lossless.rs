@@ -24,8 +24,9 @@ mod tests;
 
 use units::{Dur, Rate};
 
+use crate::by_class::ByClass;
 use crate::red::{MarkAt, NotEct, Ramp, RedSpec};
-use crate::{ByClassSpec, Capacity, DropTailSpec, QueueSpec, Schedule};
+use crate::{ByClassSpec, Capacity, DisciplineSpec, DropTailSpec, Queue, QueueSpec, Schedule};
 
 /// Length of a PFC frame on the wire, bytes (specs/rdma.md#1).
 pub const PFC_FRAME: u16 = 64;
@@ -73,11 +74,33 @@ impl LosslessSpec {
             None => QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }),
             Some(Marking { ramp, mark_at, .. }) => {
                 let not_ect = NotEct::Pass;
-                QueueSpec::Red(RedSpec { capacity, ramp, weight: None, mark_at, not_ect })
+                RedSpec { capacity, ramp, weight: None, mark_at, not_ect }.into()
             }
         };
         let classes = (0..8).zip(self.marking.map(queue)).collect();
         ByClassSpec::new(self.schedule, classes)
+    }
+}
+
+impl DisciplineSpec for LosslessSpec {
+    fn wrap(self) -> QueueSpec {
+        QueueSpec::Lossless(Box::new(self))
+    }
+
+    fn build(&self) -> Queue {
+        Queue::boxed(ByClass::admitted(&self.classes()))
+    }
+
+    fn capacities(&self) -> Vec<Capacity> {
+        vec![Capacity::Bytes(self.memory.size)]
+    }
+
+    fn marks_at_departure(&self) -> bool {
+        self.marking.iter().flatten().any(|marking| marking.mark_at == MarkAt::Departure)
+    }
+
+    fn loses_because(&self) -> &'static str {
+        "classes that are not lossless were at their threshold"
     }
 }
 

@@ -5,7 +5,9 @@
 use endpoint::Flags;
 
 use crate::fifo::{Behind, PLACES, Ring};
-use crate::{Capacity, Desc, Fate, HEADER_MAX, Room, odds};
+use crate::{
+    Capacity, Desc, DisciplineSpec, Fate, HEADER_MAX, PACKET_MIN, Queue, QueueSpec, Room, odds,
+};
 
 /// Parameters of [`Ndp`]. The paper's values in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +27,41 @@ pub struct NdpSpec {
     pub trim_to: u16,
     /// Whether headers that do not fit are returned to their senders (yes).
     pub bounce: bool,
+}
+
+impl DisciplineSpec for NdpSpec {
+    fn wrap(self) -> QueueSpec {
+        QueueSpec::Ndp(self)
+    }
+
+    fn build(&self) -> Queue {
+        Queue::Ndp(Ndp::new(*self))
+    }
+
+    fn capacities(&self) -> Vec<Capacity> {
+        vec![self.data_capacity, self.header_capacity]
+    }
+
+    /// A packet waits as data, and once trimmed as a header; what waits in the other queue meanwhile
+    /// is served in the ratio of the weights.
+    fn backlog(&self, mtu: u64) -> u64 {
+        let header = u64::from(self.trim_to);
+        let count = |capacity, size: u64| match capacity {
+            Capacity::Packets(n) => u64::from(n),
+            Capacity::Bytes(n) => u64::from(n) / size,
+        };
+        let weights = [self.header_weight, self.data_weight];
+        let [header_weight, data_weight] = weights.map(|weight| u64::from(weight.max(1)));
+        let headers_between = count(self.data_capacity, mtu) * header_weight / data_weight * header;
+        let data_between =
+            count(self.header_capacity, PACKET_MIN) * data_weight / header_weight * mtu;
+        let own = self.data_capacity.bytes(mtu) + self.header_capacity.bytes(header);
+        own + headers_between + data_between
+    }
+
+    fn trims_to(&self) -> u16 {
+        self.trim_to
+    }
 }
 
 /// A port's two queues.

@@ -4,8 +4,9 @@
 
 use endpoint::{Flags, Packet, Pipeline, Then, Verdict};
 
+use crate::boxed::{Discipline, DisciplineSpec, Random, Told};
 use crate::fifo::Fifo;
-use crate::{Desc, Fate};
+use crate::{Capacity, Desc, Fate, PACKET_MIN, Queue};
 
 /// Parameters of [`Programmed`].
 #[derive(Debug)]
@@ -20,17 +21,32 @@ pub struct ProgrammedSpec {
     pub memory: u32,
 }
 
-impl Clone for ProgrammedSpec {
-    fn clone(&self) -> Self {
-        let program = self.program.duplicate();
-        Self { program, weights: self.weights.clone(), memory: self.memory }
-    }
-}
-
 impl PartialEq for ProgrammedSpec {
     fn eq(&self, other: &Self) -> bool {
         let key = |spec: &Self| (spec.program.fingerprint(), spec.memory);
         key(self) == key(other) && self.weights == other.weights
+    }
+}
+
+impl DisciplineSpec for ProgrammedSpec {
+    fn build(&self) -> Queue {
+        Queue::boxed(Programmed::new(self))
+    }
+
+    fn capacities(&self) -> Vec<Capacity> {
+        vec![Capacity::Bytes(self.memory)]
+    }
+
+    /// Between two packets of its queue, a full round of the others.
+    fn backlog(&self, mtu: u64) -> u64 {
+        let round: u64 = self.weights.iter().map(|weight| u64::from(*weight)).sum();
+        let memory = u64::from(self.memory);
+        memory + memory / PACKET_MIN * round * mtu
+    }
+
+    /// A program may say anything.
+    fn trims_to(&self) -> u16 {
+        1
     }
 }
 
@@ -49,13 +65,6 @@ pub struct Programmed {
     memory: u32,
 }
 
-impl Clone for Programmed {
-    fn clone(&self) -> Self {
-        let (program, queues) = (self.program.duplicate(), self.queues.clone());
-        Self { program, queues, round: self.round.clone(), ..*self }
-    }
-}
-
 impl Programmed {
     pub(crate) fn new(spec: &ProgrammedSpec) -> Self {
         let places =
@@ -72,29 +81,7 @@ impl Programmed {
         }
     }
 
-    /// `desc`, whose contents are `packet`, arrives.
-    pub(crate) fn arrive(
-        &mut self,
-        desc: Desc,
-        packet: &Packet,
-        random: u64,
-        fate: &mut impl FnMut(Fate, Desc),
-    ) {
-        let Verdict { trim_to, then } = self.program.arrive(packet, random);
-        let mut desc = desc;
-        if let Some(trim_to) = trim_to.filter(|_| desc.is_data()) {
-            desc.len = trim_to.min(desc.len);
-            desc.flags.set(Flags::TRIMMED);
-            fate(Fate::Trim, desc);
-        }
-        match then {
-            Then::Queue(queue) => self.join(queue, desc, fate),
-            Then::Bounce if desc.is_header() => fate(Fate::Bounce, desc),
-            Then::Bounce | Then::Drop => fate(Fate::Drop, desc),
-        }
-    }
-
-    fn join(&mut self, queue: u8, desc: Desc, fate: &mut impl FnMut(Fate, Desc)) {
+    fn join(&mut self, queue: u8, desc: Desc, told: &mut Told<'_>) {
         let bytes = self.bytes.saturating_add(u32::from(desc.len));
         match self.queues.get_mut(usize::from(queue)) {
             Some(fifo) if bytes <= self.memory => {
@@ -104,17 +91,9 @@ impl Programmed {
             _ => {
                 // The program has counted it.
                 self.program.sent(queue, desc.len);
-                fate(Fate::Drop, desc);
+                told(Fate::Drop, desc);
             }
         }
-    }
-
-    pub(crate) fn dequeue(&mut self) -> Option<Desc> {
-        let mut holding = self.queues.iter().enumerate().filter(|(_, queue)| !queue.is_empty());
-        let (first, several) = (holding.next()?.0, holding.next().is_some());
-        let queue = if several { self.next_in_round() } else { first };
-        self.serving = queue as u8;
-        self.queues[queue].pop_front()
     }
 
     /// The queue of the next place in the round whose queue holds something; several do.
@@ -127,21 +106,65 @@ impl Programmed {
             }
         }
     }
+}
 
-    pub(crate) fn finish(&mut self, packet: Desc) {
+impl Discipline for Programmed {
+    /// It has not been read.
+    fn enqueue(&mut self, packet: Desc, _: &mut Random<'_>, told: &mut Told<'_>) {
+        told(Fate::Drop, packet);
+    }
+
+    fn reads_packets(&self) -> bool {
+        true
+    }
+
+    fn enqueue_read(
+        &mut self,
+        packet: Desc,
+        contents: &Packet,
+        random: &mut Random<'_>,
+        told: &mut Told<'_>,
+    ) {
+        let Verdict { trim_to, then } = self.program.arrive(contents, random());
+        let mut packet = packet;
+        if let Some(trim_to) = trim_to.filter(|_| packet.is_data()) {
+            packet.len = trim_to.min(packet.len);
+            packet.flags.set(Flags::TRIMMED);
+            told(Fate::Trim, packet);
+        }
+        match then {
+            Then::Queue(queue) => self.join(queue, packet, told),
+            Then::Bounce if packet.is_header() => told(Fate::Bounce, packet),
+            Then::Bounce | Then::Drop => told(Fate::Drop, packet),
+        }
+    }
+
+    fn bounces(&self) -> bool {
+        true
+    }
+
+    fn dequeue(&mut self) -> Option<Desc> {
+        let mut holding = self.queues.iter().enumerate().filter(|(_, queue)| !queue.is_empty());
+        let (first, several) = (holding.next()?.0, holding.next().is_some());
+        let queue = if several { self.next_in_round() } else { first };
+        self.serving = queue as u8;
+        self.queues[queue].pop_front()
+    }
+
+    fn finish(&mut self, packet: Desc) {
         self.bytes -= u32::from(packet.len);
         self.program.sent(self.serving, packet.len);
     }
 
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = Desc> {
-        self.queues.iter().flat_map(Fifo::iter)
+    fn waiting(&self) -> Box<dyn Iterator<Item = Desc> + '_> {
+        Box::new(self.queues.iter().flat_map(Fifo::iter))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.queues.iter().all(Fifo::is_empty)
     }
 
-    pub(crate) fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u32 {
         self.bytes
     }
 }
@@ -191,7 +214,8 @@ mod tests {
         let packet = Packet { wire_len: len, flags, ..Packet::EMPTY };
         let mut fates = Vec::new();
         let desc = Desc { handle, len, flags, class: 0 };
-        queue.arrive(desc, &packet, what, &mut |fate, packet| fates.push((fate, packet.len)));
+        let told = &mut |fate, packet: Desc| fates.push((fate, packet.len));
+        queue.enqueue_read(desc, &packet, &mut || what, told);
         fates
     }
 

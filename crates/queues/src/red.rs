@@ -10,7 +10,8 @@
 
 use std::collections::VecDeque;
 
-use crate::{Capacity, Desc, Fate, Room, odds};
+use crate::boxed::{Discipline, DisciplineSpec, Random, Told};
+use crate::{Capacity, Desc, Fate, Queue, QueueSpec, Room, odds};
 
 /// Parameters of [`Red`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,6 +100,35 @@ impl Ramp {
     }
 }
 
+impl DisciplineSpec for RedSpec {
+    fn build(&self) -> Queue {
+        Queue::boxed(Red::new(*self))
+    }
+
+    fn capacities(&self) -> Vec<Capacity> {
+        vec![self.capacity]
+    }
+
+    fn with_capacity(&self, capacity: Capacity) -> Option<QueueSpec> {
+        Some(Self { capacity, ..*self }.into())
+    }
+
+    fn marks_at_departure(&self) -> bool {
+        self.mark_at == MarkAt::Departure
+    }
+
+    fn shares_memory(&self) -> bool {
+        true
+    }
+
+    fn loses_because(&self) -> &'static str {
+        match self.not_ect {
+            NotEct::Drop => "queues were full, or chose packets that cannot be marked",
+            NotEct::Pass => "queues were full",
+        }
+    }
+}
+
 /// A packet, and the coin thrown for it when it arrived, if it may be marked when it leaves.
 type Waiting = (Desc, Option<u64>);
 
@@ -142,8 +172,10 @@ impl Red {
     fn keeps_coin(&self, packet: Desc) -> bool {
         packet.is_ect() && self.spec.mark_at == MarkAt::Departure
     }
+}
 
-    pub(crate) fn offer(&mut self, packet: Desc) -> bool {
+impl Discipline for Red {
+    fn offer(&mut self, packet: Desc) -> bool {
         let joins = self.pass(packet);
         if joins {
             self.waiting.push_back((packet, None));
@@ -151,8 +183,7 @@ impl Red {
         joins
     }
 
-    /// As `offer`, of a packet that is served at once.
-    pub(crate) fn pass(&mut self, packet: Desc) -> bool {
+    fn pass(&mut self, packet: Desc) -> bool {
         let found = self.found();
         let spared = self.fate(packet).is_none() || self.spec.ramp.chance(found) <= 0.0;
         let joins = self.room.fits(packet.len) && spared && !self.keeps_coin(packet);
@@ -163,15 +194,10 @@ impl Red {
         joins
     }
 
-    pub(crate) fn enqueue(
-        &mut self,
-        packet: Desc,
-        coin: impl FnOnce() -> u64,
-        fate: &mut impl FnMut(Fate, Desc),
-    ) {
+    fn enqueue(&mut self, packet: Desc, coin: &mut Random<'_>, told: &mut Told<'_>) {
         self.average = self.found();
         if !self.room.fits(packet.len) {
-            fate(Fate::Drop, packet);
+            told(Fate::Drop, packet);
             return;
         }
         let mut kept = None;
@@ -180,7 +206,7 @@ impl Red {
         } else if let Some(chosen) = self.fate(packet)
             && coin() >> 1 < odds(self.spec.ramp.chance(self.average))
         {
-            fate(chosen, packet);
+            told(chosen, packet);
             if chosen == Fate::Drop {
                 return;
             }
@@ -189,7 +215,7 @@ impl Red {
         self.waiting.push_back((packet, kept));
     }
 
-    pub(crate) fn dequeue(&mut self) -> Option<Desc> {
+    fn dequeue(&mut self) -> Option<Desc> {
         let (packet, coin) = self.waiting.pop_front()?;
         let behind = match self.spec.weight {
             Some(_) => self.average,
@@ -204,23 +230,23 @@ impl Red {
         Some(packet)
     }
 
-    pub(crate) fn finish(&mut self, packet: Desc) {
+    fn finish(&mut self, packet: Desc) {
         self.room.give_back(packet.len);
     }
 
-    pub(crate) fn take_mark(&mut self) -> Option<Desc> {
+    fn take_mark(&mut self) -> Option<Desc> {
         self.marked.take()
     }
 
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = Desc> {
-        self.waiting.iter().map(|(packet, _)| *packet)
+    fn waiting(&self) -> Box<dyn Iterator<Item = Desc> + '_> {
+        Box::new(self.waiting.iter().map(|(packet, _)| *packet))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    pub(crate) fn bytes(&self) -> u32 {
+    fn bytes(&self) -> u32 {
         self.room.bytes
     }
 }
@@ -255,7 +281,7 @@ mod tests {
     fn arrive(queue: &mut Red, packet: Desc) -> Vec<Fate> {
         let (mut fates, n) = (Vec::new(), packet.handle);
         if !queue.offer(packet) {
-            queue.enqueue(packet, || coin(n), &mut |fate, _| fates.push(fate));
+            queue.enqueue(packet, &mut || coin(n), &mut |fate, _| fates.push(fate));
         }
         fates
     }

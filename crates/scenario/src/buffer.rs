@@ -20,7 +20,7 @@ pub(crate) fn read(
     mtu: u16,
 ) -> Result<SharedBufferSpec, Diagnostic> {
     table.choose("kind", &KINDS, |name| *name)?;
-    if !matches!(queue, QueueSpec::DropTail(_) | QueueSpec::Red(_)) {
+    if !queue.spec().shares_memory() {
         let message = "ports share memory only if their queues drop what does not fit";
         let error = table.error("kind", message, "not with this [queue]");
         return Err(error.hint("take `kind = \"drop-tail\"` in [queue], or leave [buffer] out"));

@@ -66,6 +66,9 @@ impl Value {
     }
 }
 
+/// The most levels of a path in `--set`. Trees are read and dropped by recursion, level by level.
+const LEVELS_MAX: usize = 64;
+
 /// The keys of a table, each with its own place and its value.
 pub type Table = BTreeMap<String, (At, Node)>;
 
@@ -110,6 +113,13 @@ impl Document {
                 .at(&source, 0..edit.len(), "no `=` here")
                 .hint("write --set path=value, for example --set transport.initial_window=23"));
         };
+        if path.split('.').nth(LEVELS_MAX).is_some() {
+            let levels = path.split('.').count();
+            let message = format!("--set with a path of {levels} levels");
+            return Err(Diagnostic::new(message)
+                .at(&source, 0..path.len(), "too deep")
+                .hint(format!("{LEVELS_MAX} levels at most; no scenario has more than five")));
+        }
         let start = path.len() + 1;
         let at = At { source: Arc::clone(&source), span: start..edit.len() };
         let value = option_value(&source, start)?;
@@ -277,5 +287,18 @@ mod tests {
         assert!(error("a..b=1").starts_with("--set:1:3: --set with an empty path"));
         assert!(error("t.2.x=1").starts_with("--set:1:3: no entry `2` in a list of 2"));
         assert!(error("seed.x=1").starts_with("--set:1:6: `x` is below a whole number"));
+    }
+
+    /// It overflowed the stack.
+    #[test]
+    fn a_path_of_many_levels_is_refused() {
+        let mut d = Document::parse("x", "seed = 1\n").unwrap();
+        let deep = vec!["a"; 60_000].join(".") + "=1";
+        let error = d.set(&deep).unwrap_err().to_string();
+        assert!(error.starts_with("--set:1:1: --set with a path of 60000 levels"), "{error}");
+        let in_value = format!("x={{{}=1}}", vec!["a"; 60_000].join("."));
+        d.set(&in_value).unwrap();
+        assert!(d.set(&(vec!["b"; 64].join(".") + "=1")).is_ok());
+        assert!(Document::parse("y", &(vec!["a"; 60_000].join(".") + "=1")).is_err());
     }
 }

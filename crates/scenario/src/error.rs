@@ -8,7 +8,7 @@ pub enum Error {
     /// The input is wrong: scenario, option, a file it names, the output directory.
     #[error(transparent)]
     Input(#[from] Diagnostic),
-    /// The run failed: a rule was broken, the disk is full.
+    /// The run failed: an invariant was violated, the disk is full.
     #[error("{what}")]
     Run {
         /// What happened, a sentence.

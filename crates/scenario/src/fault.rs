@@ -17,6 +17,8 @@ pub(crate) struct Script {
     pub(crate) faults: Vec<Fault>,
     /// When something changes, and what: where phases of the run begin.
     pub(crate) changes: BTreeMap<Time, String>,
+    /// When the fault of each table begins.
+    pub(crate) begins: Vec<Time>,
 }
 
 /// More than this of a script nobody reads, and it would take the memory that packets need.
@@ -49,6 +51,7 @@ pub(crate) fn read(
     let mut script = Script::default();
     for table in tables {
         let at = table.need("at")?;
+        script.begins.push(at);
         let (target, links) = target(table, topology)?;
         let &(_, action) = table.choose("action", &ACTIONS, |a| a.0)?;
         let spans = match action {

@@ -13,6 +13,7 @@
 //! Deliberately absent: arguments, terminals, HTML.
 
 mod buffer;
+mod check;
 mod command;
 mod diagnostic;
 mod distribution;
@@ -41,6 +42,7 @@ mod traffic;
 mod transport;
 mod warnings;
 
+pub use check::Estimate;
 pub use command::command_line;
 pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};
 pub use distribution::size_distribution;
@@ -55,7 +57,8 @@ pub use reader::{Knob, Reader};
 pub use registry::list;
 pub use results::Results;
 pub use run::{
-    ENGINE_VERSION, OnProgress, Options, Simulated, evaluate, observe, run, simulate, unwritable,
+    ENGINE_VERSION, OnProgress, Options, Simulated, Written, evaluate, observe, run, simulate,
+    unwritable,
 };
 pub use scenario::Scenario;
 pub use trace::Trace;

@@ -2,7 +2,7 @@
 //! of its packets has gone could deliver it twice.
 
 use fabric::{Fault, FaultAction, Link, Topology};
-use queues::{Capacity, NdpSpec, QueueSpec, Schedule, SharedBufferSpec};
+use queues::{QueueSpec, SharedBufferSpec};
 use units::{Dur, Rate};
 
 use crate::diagnostic::Diagnostic;
@@ -14,8 +14,6 @@ const PS_PER_S: u128 = 1_000_000_000_000;
 const PS_PER_US: u128 = 1_000_000;
 /// Beyond any sensible network, and far from overflow: ten days.
 const LIFE_MAX_US: u64 = 864_000_000_000;
-/// The shortest packet: bare headers of IP and a transport, bytes.
-const PACKET_MIN: u64 = 40;
 
 /// Check that `transport` remembers its messages for longer than packets live here, `longest`;
 /// `table` is its own.
@@ -48,7 +46,7 @@ pub(crate) fn longest(
     let mtu = u64::from(topology.mtu());
     let memory = buffer.map_or(u64::MAX, |buffer| u64::from(buffer.size));
     let before_the_link = u64::from(host.queue.unwrap_or(0)) * mtu;
-    let backlog = queues.iter().map(|queue| backlog(queue, mtu)).max().unwrap_or(0);
+    let backlog = queues.iter().map(|queue| queue.spec().backlog(mtu)).max().unwrap_or(0);
     let ahead = u128::from(backlog.min(memory).max(before_the_link) + mtu);
     // Slow links with long queues come to more than a clock can hold.
     let hop = |link: &Link, rate: Rate| {
@@ -70,57 +68,10 @@ pub(crate) fn longest(
     Dur::from_us(u64::try_from(all.div_ceil(PS_PER_US)).unwrap_or(LIFE_MAX_US).min(LIFE_MAX_US))
 }
 
-/// The most bytes that leave a port before a packet does that has just joined its queue.
-fn backlog(queue: &QueueSpec, mtu: u64) -> u64 {
-    let bytes = |capacity| match capacity {
-        Capacity::Packets(n) => u64::from(n) * mtu,
-        Capacity::Bytes(n) => u64::from(n),
-    };
-    match queue {
-        QueueSpec::Ndp(spec) => ndp_backlog(spec, mtu, bytes),
-        // While what is ahead in its own class leaves, every other class sends as much, and a turn more.
-        QueueSpec::ByClass(spec) => {
-            let turn = match spec.schedule {
-                Schedule::Strict => 0,
-                Schedule::InTurn(quanta) => quanta.into_iter().max().unwrap_or(0),
-            };
-            let class = |(_, queue): &(u8, QueueSpec)| backlog(queue, mtu) + u64::from(turn);
-            let most = spec.classes.iter().map(class).max().unwrap_or(0);
-            most * spec.classes.len() as u64
-        }
-        // Between two packets of its queue, a full round of the others.
-        QueueSpec::Programmed(spec) => {
-            let round: u64 = spec.weights.iter().map(|weight| u64::from(*weight)).sum();
-            let memory = u64::from(spec.memory);
-            memory + memory / PACKET_MIN * round * mtu
-        }
-        other => other.capacities().into_iter().map(bytes).sum(),
-    }
-}
-
-/// A packet waits as data, and once trimmed as a header; what waits in the other queue meanwhile is
-/// served in the ratio of the weights.
-fn ndp_backlog(spec: &NdpSpec, mtu: u64, bytes: impl Fn(Capacity) -> u64) -> u64 {
-    let header = u64::from(spec.trim_to);
-    let count = |capacity, size: u64| match capacity {
-        Capacity::Packets(n) => u64::from(n),
-        Capacity::Bytes(n) => u64::from(n) / size,
-    };
-    let (data, headers) = (bytes(spec.data_capacity), spec.header_capacity);
-    let header_bytes = match headers {
-        Capacity::Packets(n) => u64::from(n) * header,
-        Capacity::Bytes(n) => u64::from(n),
-    };
-    let (header_weight, data_weight) =
-        (u64::from(spec.header_weight.max(1)), u64::from(spec.data_weight.max(1)));
-    let headers_between = count(spec.data_capacity, mtu) * header_weight / data_weight * header;
-    let data_between = count(headers, PACKET_MIN) * data_weight / header_weight * mtu;
-    data + headers_between + header_bytes + data_between
-}
-
 #[cfg(test)]
 mod tests {
     use fabric::{Bcube, LinkSpec};
+    use queues::{Capacity, NdpSpec};
     use units::Time;
 
     use super::*;

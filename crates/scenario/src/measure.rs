@@ -27,6 +27,9 @@ pub struct Measure {
 /// How long messages may take after the window has closed, unless `limit` says otherwise.
 const PATIENCE: Dur = Dur::from_ms(1_000);
 
+/// Less than this after what listed messages need at least is not enough.
+const SPARE: Dur = Dur::from_ms(100);
+
 /// How many messages an open loop may have under way, unless `max_in_flight` says otherwise: in
 /// all, and per host. Ten to a hundred times what a network at 90 % load holds, and still a small
 /// part of a machine's memory.
@@ -34,12 +37,14 @@ const IN_FLIGHT: u64 = 100_000;
 const IN_FLIGHT_PER_HOST: u64 = 1_000;
 
 /// Read `[measure]`, for `traffic` between `hosts`. Traffic that never ends by itself needs a
-/// window, an open loop a bound, and timed packets a transport that `acknowledges` each.
+/// window, an open loop a bound, and timed packets a transport that `acknowledges` each. Messages that
+/// are listed should be through at `needed`.
 pub(crate) fn read(
     table: &mut Reader<'_>,
     traffic: &Traffic,
     hosts: u32,
     acknowledges: bool,
+    needed: Time,
 ) -> Result<Measure, Diagnostic> {
     let from = table.or("from", Time::ZERO)?;
     let to: Option<Time> = table.maybe("to")?;
@@ -53,7 +58,13 @@ pub(crate) fn read(
         let message = "the measurement window is empty: `to` is not after `from`";
         return Err(table.error("to", message, "too early").hint(format!("after \"{from}\"")));
     }
-    let limit = table.or("limit", to.unwrap_or(from).saturating_add(PATIENCE))?;
+    let usual = to.unwrap_or(from).saturating_add(PATIENCE);
+    // Without a window a run ends with its messages, so that they must have the time.
+    let usual = match to {
+        None if needed.saturating_add(SPARE) > usual => needed.saturating_add(PATIENCE),
+        _ => usual,
+    };
+    let limit = table.or("limit", usual)?;
     if limit < to.unwrap_or(from) || limit == Time::ZERO {
         let message = "the run ends before the measurement window does";
         return Err(table.error("limit", message, "too early").hint("`limit` is the last instant"));

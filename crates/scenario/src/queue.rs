@@ -45,7 +45,7 @@ pub(crate) fn at_switches(
         let (switch, links) = links_of_switch(table, "switch", topology)?;
         let capacity = table.need("capacity")?;
         holds_a_packet(table, "capacity", capacity, &transports)?;
-        let Some(queue) = queue.with_capacity(capacity) else {
+        let Some(queue) = queue.spec().with_capacity(capacity) else {
             let message = "one number does not say what the ports of this [queue] hold";
             let error = table.error("capacity", message, "not with this [queue]");
             return Err(error.hint("take `kind = \"drop-tail\"` in [queue]"));
@@ -112,7 +112,7 @@ pub(crate) fn drop_tail(
     {
         return Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold }));
     }
-    Ok(QueueSpec::Red(RedSpec { capacity, ramp, weight, mark_at, not_ect }))
+    Ok(RedSpec { capacity, ramp, weight, mark_at, not_ect }.into())
 }
 
 pub(crate) const MARK_AT: &[(&str, MarkAt)] =
@@ -211,7 +211,7 @@ pub(crate) fn cut_payload(
     let trim_threshold = Capacity::Bytes(trim_threshold);
     holds_a_packet(table, "trim_threshold", trim_threshold, transports)?;
     let trim_to = trim_to(table)?;
-    Ok(QueueSpec::CutPayload(CutPayloadSpec { capacity, trim_threshold, trim_to }))
+    Ok(CutPayloadSpec { capacity, trim_threshold, trim_to }.into())
 }
 
 /// `kind = "fair"`: a queue for each class in `[[queue.class]]`.
@@ -225,7 +225,7 @@ pub(crate) fn fair(
     // At most so much that credits are counted in packets, not in megabytes.
     let quantum = table.within("quantum", quantum, mtu..=Bytes(1_000_000))?.0 as u32;
     let classes = classes(table, transports, Sort::Class, dir)?;
-    Ok(QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(quantum), classes)))
+    Ok(ByClassSpec::new(Schedule::fair(quantum), classes).into())
 }
 
 /// `kind = "priority"`: a queue for each class in `[[queue.class]]`, the highest first; what finds its class
@@ -248,7 +248,7 @@ pub(crate) fn priority(
             error.hint("with `full = \"trim\"` classes are `kind = \"drop-tail\"`, without marks")
         );
     }
-    Ok(QueueSpec::ByClass(ByClassSpec { schedule: Schedule::Strict, classes, sort, trim }))
+    Ok(ByClassSpec { schedule: Schedule::Strict, classes, sort, trim }.into())
 }
 
 const SORT_BY: &[(&str, Sort)] = &[("class", Sort::Class), ("payload", Sort::Payload)];
@@ -349,7 +349,7 @@ pub(crate) fn p4(
         error.hint("p4/include/switch.p4 declares what a switch's port has")
     })?;
     let program = Box::new(program);
-    Ok(QueueSpec::Programmed(Box::new(ProgrammedSpec { program, weights, memory })))
+    Ok(ProgrammedSpec { program, weights, memory }.into())
 }
 
 /// The length of a trimmed packet.

@@ -207,6 +207,7 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
 
 /// What `[traffic] kind` can be.
 pub(crate) const TRAFFIC: &[Kind<ReadTraffic>] = &[
+    Kind { name: "flow", about: "one message, from one host to another", read: traffic::flow },
     Kind {
         name: "permutation",
         about: "every host sends to one host and receives from one",

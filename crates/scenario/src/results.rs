@@ -40,13 +40,14 @@ pub struct Results {
 impl Results {
     /// Work out the results of `scenario` from what its simulation left.
     pub(crate) fn of(scenario: &Scenario, simulated: Simulated) -> Self {
-        let Simulated { outcome, flows, jobs, rtts, latencies, wall_s } = simulated;
+        let Simulated { outcome, flows, jobs, rtts, latencies, wall_s, violation } = simulated;
         let outcome = &outcome;
         let topology = &scenario.topology;
         let window = window(scenario, outcome, &flows);
         let rate = |host| topology.receive_rate(HostId(host));
         let (stats, folded) = metrics::fold_flows(&flows, window, rate);
-        let warnings = warnings::of(scenario, outcome, (&flows, &jobs), window, folded);
+        let mut warnings = warnings::of(scenario, outcome, (&flows, &jobs), window, folded);
+        warnings.extend(violation.map(|violation| format!("invariant violated {violation}")));
         let summary = Summary {
             schema: RESULT_SCHEMA,
             scenario: scenario.name.clone(),

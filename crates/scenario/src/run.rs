@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use endpoint::Observer;
-use fabric::{Outcome, Progress, Sim};
+use fabric::{Outcome, Progress, Sim, Violated, Violation};
 use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir};
 use units::{Dur, HostId, Time};
 
@@ -55,6 +55,18 @@ pub struct Simulated {
     pub latencies: Option<Latencies>,
     /// How long it took, seconds.
     pub wall_s: f64,
+    /// The violated invariant that ended it, if one did.
+    pub violation: Option<Violation>,
+}
+
+/// What a run has left in its files.
+#[derive(Debug)]
+pub struct Written {
+    /// All of it.
+    pub results: Results,
+    /// If an invariant was violated: the error with which the process is to end. The results are
+    /// what the run had come to.
+    pub violated: Option<Error>,
 }
 
 /// Called when the fabric is built, at time zero, and then at every grid step.
@@ -63,22 +75,36 @@ pub type OnProgress<'a> = &'a mut dyn FnMut(&Progress);
 /// Run `scenario` without any files.
 ///
 /// # Errors
-/// An impossible fabric, or a rule that was broken.
+/// An impossible fabric, or a violated invariant.
 pub fn simulate(
     scenario: &Scenario,
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Simulated, Error> {
-    if scenario.measure.packet_latency {
-        return simulate_watched(scenario, options, None, progress);
+    let simulated = if scenario.measure.packet_latency {
+        simulate_watched(scenario, options, None, progress)?
+    } else {
+        simulate_plain(scenario, options, progress)?
+    };
+    match violated(scenario, options, simulated.violation.as_ref()) {
+        Some(error) => Err(error),
+        None => Ok(simulated),
     }
-    let recorder = recorder(scenario);
+}
+
+/// Without an eye on packets. A violation is the caller's.
+fn simulate_plain(
+    scenario: &Scenario,
+    options: &Options,
+    progress: OnProgress<'_>,
+) -> Result<Simulated, Error> {
+    let mut recorder = recorder(scenario);
     let started = clock();
-    let (outcome, recorder) = sim(scenario, options, recorder, &mut |p| {
+    let ended = sim(scenario, options, &mut recorder, &mut |p| {
         progress(p);
         ControlFlow::Continue(())
     })?;
-    Ok(simulated(scenario, outcome, recorder, None, started))
+    Ok(simulated(scenario, ended, recorder, None, started))
 }
 
 /// Run `scenario` and work out its results, without any files.
@@ -100,9 +126,13 @@ pub fn evaluate(
 pub fn observe<O: Observer + Send>(
     scenario: &Scenario,
     options: &Options,
-    observer: O,
+    mut observer: O,
 ) -> Result<(Outcome, O), Error> {
-    sim(scenario, options, observer, &mut |_| ControlFlow::Continue(()))
+    let ended = sim(scenario, options, &mut observer, &mut |_| ControlFlow::Continue(()))?;
+    match violated(scenario, options, ended.violation.as_ref()) {
+        Some(error) => Err(error),
+        None => Ok((ended.outcome, observer)),
+    }
 }
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
@@ -110,21 +140,25 @@ pub fn observe<O: Observer + Send>(
 /// `packet_latency.parquet` if the scenario asks for it, `summary.json`, `manifest.json`.
 ///
 /// # Errors
-/// As [`simulate`], or a file that cannot be written.
+/// An impossible fabric, or a file that cannot be written. After a violated invariant the files are
+/// written, too: see [`Written::violated`].
 pub fn run(
     scenario: &Scenario,
     options: &Options,
     out: &OutputDir,
     progress: OnProgress<'_>,
-) -> Result<Results, Error> {
+) -> Result<Written, Error> {
     let simulated = if options.trace.any() {
         simulate_watched(scenario, options, Some(out), progress)?
+    } else if scenario.measure.packet_latency {
+        simulate_watched(scenario, options, None, progress)?
     } else {
-        simulate(scenario, options, progress)?
+        simulate_plain(scenario, options, progress)?
     };
+    let violated = violated(scenario, options, simulated.violation.as_ref());
     let mut results = Results::of(scenario, simulated);
     write(scenario, options, &mut results, out).map_err(|e| unwritable(&e))?;
-    Ok(results)
+    Ok(Written { results, violated })
 }
 
 /// The same with an observer that looks at every packet.
@@ -136,10 +170,10 @@ fn simulate_watched(
 ) -> Result<Simulated, Error> {
     let meter = meter(scenario);
     let tracer = Tracer::new(options.trace, scenario, out, recorder(scenario), meter);
-    let tracer = tracer.map_err(|e| unwritable(&e))?;
+    let mut tracer = tracer.map_err(|e| unwritable(&e))?;
     let failed = Arc::clone(&tracer.failed);
     let started = clock();
-    let (outcome, tracer) = sim(scenario, options, tracer, &mut |p| {
+    let ended = sim(scenario, options, &mut tracer, &mut |p| {
         progress(p);
         if failed.load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -148,24 +182,25 @@ fn simulate_watched(
         }
     })?;
     let (recorder, latencies) = tracer.finish().map_err(|e| unwritable(&e))?;
-    Ok(simulated(scenario, outcome, recorder, latencies, started))
+    Ok(simulated(scenario, ended, recorder, latencies, started))
 }
 
 /// What is left of a run that began at `started`.
 fn simulated(
     scenario: &Scenario,
-    outcome: Outcome,
+    ended: Ended,
     recorder: Recorder,
     latencies: Option<Latencies>,
     started: Instant,
 ) -> Simulated {
     let wall_s = started.elapsed().as_secs_f64();
+    let Ended { outcome, violation } = ended;
     let rated =
         |job: JobRow| JobRow { rate: scenario.topology.receive_rate(HostId(job.host)), ..job };
     let recorder = recorder.counted(&outcome.counted);
     let rtts = recorder.rtts();
     let jobs = recorder.jobs.into_iter().map(rated).collect();
-    Simulated { outcome, flows: recorder.rows, jobs, rtts, latencies, wall_s }
+    Simulated { outcome, flows: recorder.rows, jobs, rtts, latencies, wall_s, violation }
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
@@ -188,13 +223,34 @@ fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
 }
 
-/// Build the fabric and run it.
-fn sim<O: Observer + Send>(
+/// How a run ended.
+struct Ended {
+    outcome: Outcome,
+    violation: Option<Violation>,
+}
+
+/// The error that a violated invariant is, if there is one.
+fn violated(
     scenario: &Scenario,
     options: &Options,
-    observer: O,
+    violation: Option<&Violation>,
+) -> Option<Error> {
+    let what = format!("invariant violated {}", violation?);
+    let hint = format!(
+        "this is a defect of the transport or of the engine, not of the scenario; seed {}; to \
+         see it again: {}",
+        scenario.seed, options.command
+    );
+    Some(Error::Run { what, hint })
+}
+
+/// Build the fabric and run it.
+fn sim(
+    scenario: &Scenario,
+    options: &Options,
+    observer: &mut (dyn Observer + Send),
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-) -> Result<(Outcome, O), Error> {
+) -> Result<Ended, Error> {
     let mut config = scenario.config.clone();
     config.check = options.check;
     if options.heap {
@@ -220,13 +276,12 @@ fn sim<O: Observer + Send>(
     let sim = sim.map_err(|e| impossible(e.to_string()))?;
     let built = Progress { now: Time::ZERO, events: 0, submitted: 0, delivered: 0 };
     let _ = progress(&built); // nothing can have failed yet that would stop it
-    sim.run(progress).map_err(|violation| Error::Run {
-        what: format!("a rule was broken {violation}"),
-        hint: format!(
-            "this is a defect of the transport or of the engine, not of the scenario; seed {}; to \
-             see it again: {}",
-            scenario.seed, options.command
-        ),
+    Ok(match sim.run(progress) {
+        Ok(outcome) => Ended { outcome, violation: None },
+        Err(violated) => {
+            let Violated { violation, outcome } = *violated;
+            Ended { outcome, violation: Some(violation) }
+        }
     })
 }
 

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use fabric::Topology;
 use units::{Dur, Time};
 
+use crate::check::demand::Demand;
+use crate::check::{self, View};
 use crate::diagnostic::Diagnostic;
-use crate::document::{At, Document};
+use crate::document::{At, Document, Node, Value};
 use crate::host::Host;
 use crate::measure::{self, Measure};
 use crate::reader::Reader;
@@ -32,6 +34,8 @@ pub struct Scenario {
     pub(crate) changes: BTreeMap<Time, String>,
     /// The place of the links that differ, for what only the whole fabric shows to be impossible.
     pub(crate) links_at: At,
+    /// What the traffic asks of the fabric.
+    pub(crate) demand: Demand,
     /// What was suspicious when it was read.
     pub(crate) warnings: Vec<Diagnostic>,
     resolved: toml::Table,
@@ -148,7 +152,9 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     };
     let traffic = traffic::read(&mut tables.traffic, dir, seed, &mut topology, &transports)?;
     let acknowledges = transports.acknowledges().is_some();
-    let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges)?;
+    let demand = Demand::of(&traffic, &topology);
+    let needed = demand.time_needed(&topology);
+    let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges, needed)?;
     let script = fault::read(&mut tables.fault, &topology, reroute_after)?;
     let host = match &mut tables.host {
         Some(table) => host::read(table, topology.hosts())?,
@@ -164,8 +170,20 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     }
 
     let links_at = tables.topology.place("link");
+    let view = View {
+        tables: &tables,
+        topology: &topology,
+        transports: &transports,
+        queue: &queue,
+        pfc: &pfc,
+        traffic: &traffic,
+        measure: &measure,
+        script: &script,
+        demand: &demand,
+    };
+    let found = check::warnings(&view);
     tables.finish(&mut root)?;
-    let warnings = root.warnings();
+    let warnings = root.warnings().into_iter().chain(found).collect();
     let resolved = root.finish()?;
     let config = fabric::Config {
         seed,
@@ -201,22 +219,24 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         config,
         changes,
         links_at,
+        demand,
         warnings,
         resolved,
     })
 }
 
 /// The tables of a scenario.
-struct Tables<'d> {
-    routing: Reader<'d>,
+pub(crate) struct Tables<'d> {
+    pub(crate) routing: Reader<'d>,
     topology: Reader<'d>,
-    transport: Vec<Reader<'d>>,
-    queue: Reader<'d>,
+    pub(crate) transport: Vec<Reader<'d>>,
+    pub(crate) queue: Reader<'d>,
     buffer: Option<Reader<'d>>,
     host: Option<Reader<'d>>,
-    traffic: Vec<Reader<'d>>,
-    measure: Reader<'d>,
-    fault: Vec<Reader<'d>>,
+    pub(crate) traffic: Vec<Reader<'d>>,
+    pub(crate) measure: Reader<'d>,
+    pub(crate) fault: Vec<Reader<'d>>,
+    sweep: Option<&'d Node>,
 }
 
 impl<'d> Tables<'d> {
@@ -236,8 +256,25 @@ impl<'d> Tables<'d> {
         }
         let (measure, fault) = (root.table_or_empty("measure")?, root.tables("fault")?);
         // For `trimline sweep`; it says nothing of a single run.
-        let _ = root.node("sweep");
-        Ok(Self { routing, topology, transport, queue, buffer, host, traffic, measure, fault })
+        let sweep = root.node("sweep");
+        Ok(Self {
+            routing,
+            topology,
+            transport,
+            queue,
+            buffer,
+            host,
+            traffic,
+            measure,
+            fault,
+            sweep,
+        })
+    }
+
+    /// What `[sweep]` shows, if there is one.
+    pub(crate) fn sweep_metrics(&self) -> Option<&'d Value> {
+        let Value::Table(table) = &self.sweep?.value else { return None };
+        table.get("metrics").map(|(_, node)| &node.value)
     }
 
     /// All are read: check that they have no unknown key, and keep what was read.

@@ -2,6 +2,7 @@
 
 mod barrier;
 mod file;
+mod flow;
 mod pairs;
 mod partition_aggregate;
 mod poisson;
@@ -17,7 +18,7 @@ use units::{Bytes, Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
     Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan,
-    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec, Stop,
+    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec, Start, Stop,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -29,6 +30,7 @@ use crate::transport::{Transport, Transports};
 
 pub(crate) use barrier::barrier;
 pub(crate) use file::file;
+pub(crate) use flow::flow;
 pub(crate) use partition_aggregate::partition_aggregate;
 pub(crate) use poisson::poisson;
 pub(crate) use rpc::rpc;
@@ -39,7 +41,7 @@ use sizes::{Sizes, drawn_sizes, sizes};
 pub(crate) struct Traffic {
     /// What each table adds, in the order of the file: the index of a table is the tag of its
     /// messages.
-    tables: Vec<Part>,
+    pub(crate) tables: Vec<Part>,
     /// What each table is called; `None` where it has no name.
     pub(crate) names: Vec<Option<String>>,
     /// Which transport carries each, by its place among them.
@@ -291,6 +293,16 @@ fn kind(table: &mut Reader<'_>) -> Result<&'static Kind<ReadTraffic>, Diagnostic
 }
 
 impl Traffic {
+    /// Which transport carries each table, by its place among them.
+    pub(crate) fn transports(&self) -> impl Iterator<Item = u8> {
+        self.transports.iter().copied()
+    }
+
+    /// When each table is over, whatever is under way; [`Time::NEVER`]: never.
+    pub(crate) fn stops(&self) -> impl Iterator<Item = Time> {
+        self.stops.iter().copied()
+    }
+
     /// One application per host.
     pub(crate) fn apps(&self) -> Result<Vec<Box<dyn App>>, PlanError> {
         let mut apps: Vec<Vec<mux::Part>> = (0..self.hosts).map(|_| Vec::new()).collect();
@@ -309,6 +321,39 @@ impl Traffic {
 }
 
 impl Part {
+    /// The most urgent priority but zero that its messages have; zero: none has one.
+    pub(crate) fn priority(&self) -> u8 {
+        match self {
+            Self::Plan(plan) => plan.flows.iter().map(|flow| flow.prio).max().unwrap_or(0),
+            Self::Poisson(spec, _) => spec.prio,
+            Self::ClosedLoop(spec, _) => spec.prio,
+            Self::Barrier(spec) => spec.prio,
+            Self::Queries(spec) => spec.prio,
+            Self::Calls(spec, _) => spec.prio,
+        }
+    }
+
+    /// How many of its messages start at `end` or later, and how many there are. Messages that are not
+    /// listed count as one.
+    pub(crate) fn starting_from(&self, end: Time) -> (usize, usize) {
+        let alone = |start: Time| (usize::from(start >= end), 1);
+        match self {
+            Self::Plan(plan) => {
+                let late = |flow: &&Flow| matches!(flow.start, Start::At(at) if at >= end);
+                (plan.flows.iter().filter(late).count(), plan.flows.len())
+            }
+            Self::Poisson(..) | Self::ClosedLoop(..) => (0, 1),
+            Self::Barrier(spec) => alone(spec.start),
+            Self::Queries(spec) => alone(spec.start),
+            Self::Calls(spec, _) => alone(spec.start),
+        }
+    }
+
+    /// Whether no message of it has an end.
+    pub(crate) fn never_completes(&self) -> bool {
+        matches!(self, Self::Plan(plan) if plan.flows.iter().all(|flow| flow.len == UNBOUNDED))
+    }
+
     /// What of it never ends by itself, if something does not.
     fn endless(&self) -> Option<&'static str> {
         match self {
@@ -434,25 +479,57 @@ fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>,
     }
     let (sources, destinations) =
         (hosts(table, "sources", context)?, hosts(table, "destinations", context)?);
-    let topology = &*context.topology;
+    farthest(&sources, destinations, context.topology).map_err(|(source, longest)| {
+        let message = format!("{source} has no destination {longest} links away");
+        let error = table.error("longest_path", message, "here");
+        error.hint("add destinations, or leave that host out of `sources`")
+    })
+}
+
+/// Each of `sources` with those of `destinations` that no other host is further away from, or the
+/// first source that has none and how far away they would be. How far two hosts are apart depends on
+/// their racks alone, so that racks are compared, not hosts.
+fn farthest(
+    sources: &[HostId],
+    destinations: Vec<HostId>,
+    topology: &Topology,
+) -> Result<Vec<Sender>, (HostId, u32)> {
+    /// Hosts of one rack are joined by its switch.
+    const IN_RACK: u32 = 2;
     let longest = topology.longest_path();
+    let mut racks: Vec<Option<HostId>> = vec![None; topology.racks() as usize];
+    for &host in &destinations {
+        racks[topology.rack(host) as usize].get_or_insert(host);
+    }
+    let far = |source: HostId, (rack, host): (u32, &Option<HostId>)| match *host {
+        None => false,
+        Some(_) if rack == topology.rack(source) => longest == IN_RACK,
+        Some(host) => topology.hops(source, host) == longest,
+    };
     let mut senders: Vec<Sender> = Vec::with_capacity(sources.len());
-    let mut before = Vec::new();
-    for source in sources {
-        let far = |&dst: &HostId| dst != source && topology.hops(source, dst) == longest;
-        let far: Vec<HostId> = destinations.iter().copied().filter(far).collect();
-        if far.is_empty() {
-            let message = format!("{source} has no destination {longest} links away");
-            let error = table.error("longest_path", message, "here");
-            return Err(error.hint("add destinations, or leave that host out of `sources`"));
+    // Neighbours have the same far racks, and share the list.
+    let mut before: Option<(u32, Vec<bool>, Vec<HostId>, Destinations)> = None;
+    for &source in sources {
+        let rack = topology.rack(source);
+        let known = before.as_ref().filter(|(of, ..)| *of == rack);
+        if known.is_none() {
+            let racks: Vec<bool> = (0..).zip(&racks).map(|at| far(source, at)).collect();
+            let same = before.take().filter(|(_, other, ..)| *other == racks);
+            let (list, to) = match same {
+                Some((.., list, to)) => (list, to),
+                None => {
+                    let far = |host: &&HostId| racks[topology.rack(**host) as usize];
+                    let list: Vec<HostId> = destinations.iter().filter(far).copied().collect();
+                    (list.clone(), Destinations::among(list))
+                }
+            };
+            before = Some((rack, racks, list, to));
         }
-        // Neighbours have the same, and share the list.
-        let to = match senders.last() {
-            Some((_, to)) if far == before => to.clone(),
-            _ => Destinations::among(far.clone()),
-        };
-        before = far;
-        senders.push((source, to));
+        let Some((.., list, to)) = &before else { continue };
+        if list.iter().all(|&host| host == source) {
+            return Err((source, longest));
+        }
+        senders.push((source, to.clone()));
     }
     Ok(senders)
 }

@@ -38,6 +38,34 @@ pub(crate) use phost::phost;
 pub(crate) use rdma::{dcqcn, fast_rate, hpcc, patched_timely, rdma, swift, timely};
 pub(crate) use tcp::{newreno, tcp};
 
+/// Whether a transport has a use for something that switches can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// It makes no difference.
+    Ignores,
+    /// It reacts, and does well without.
+    Uses,
+    /// Without, its congestion control or loss recovery is another one, or none.
+    Needs,
+}
+
+/// What of the network a transport acts on, beyond packets that arrive or do not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signals {
+    /// ECN marks.
+    pub(crate) marks: Need,
+    /// Headers of trimmed packets.
+    pub(crate) trims: Need,
+    /// Priorities of messages, as traffic has them.
+    pub(crate) priorities: bool,
+}
+
+impl Signals {
+    /// None of them.
+    pub(crate) const NONE: Self =
+        Self { marks: Need::Ignores, trims: Need::Ignores, priorities: false };
+}
+
 /// A transport with its parameters, ready to be put on hosts.
 pub(crate) struct Transport {
     /// How it cuts messages into packets.
@@ -67,6 +95,8 @@ pub(crate) struct Transport {
     pub(crate) longest: u64,
     /// Whether switches write telemetry into its packets.
     pub(crate) telemetry: bool,
+    /// What it acts on.
+    pub(crate) signals: Signals,
     /// Whether its connections keep to `Msg::window`.
     pub(crate) caps_windows: bool,
     /// The longest life of a packet with which it delivers nothing twice; `None` if that does not
@@ -100,6 +130,7 @@ impl Transport {
             unbounded_only: false,
             longest: u64::MAX,
             telemetry: false,
+            signals: Signals::NONE,
             caps_windows: false,
             life_max: None,
             acknowledges: None,
@@ -149,6 +180,7 @@ pub(crate) fn read(
             read.names.push(name);
         }
         let transport = (kind.read)(table, around)?;
+        check_least(table, &transport)?;
         if !transport.parts.is_empty() {
             if several {
                 let error =
@@ -167,9 +199,51 @@ pub(crate) fn read(
     Ok(read)
 }
 
+/// Timers of transports that no answer could come before: it would cross ten metres of fibre and back.
+/// A run would be nothing but timeouts, and with the shortest of them never end.
+const TIMER_MIN: Dur = Dur::from_ns(100);
+const TIMERS: [&str; 6] = [
+    "rto_initial",
+    "timeout",
+    "resend_timeout",
+    "request_timeout",
+    "window_timeout",
+    "stall_timeout",
+];
+/// The least payload: less is all headers, and a message of megabytes is as many packets.
+const PAYLOAD_MIN: u16 = 16;
+
+/// Check that `transport` sends payload worth its headers, and waits for answers that can come.
+fn check_least(table: &mut Reader<'_>, transport: &Transport) -> Result<(), Diagnostic> {
+    if transport.framing.payload < PAYLOAD_MIN {
+        let key = table.likeliest(&["payload", "mss"]).unwrap_or("kind");
+        let message = format!("packets with {} bytes of payload", transport.framing.payload);
+        let error = table.error(key, message, "too small");
+        return Err(
+            error.hint(format!("{PAYLOAD_MIN} bytes at least: less is nothing but headers"))
+        );
+    }
+    for key in TIMERS {
+        let written = table.has(key).then(|| table.maybe::<Dur>(key)).transpose()?.flatten();
+        if let Some(timer) = written.filter(|timer| *timer < TIMER_MIN) {
+            let error = table.error(key, format!("`{key}` is {timer}"), "too short");
+            return Err(error.hint(format!(
+                "{TIMER_MIN} at least: no answer comes sooner over ten metres of fibre and back, and \
+                 a run of nothing but timeouts would never end"
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Transports {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Transport> {
         self.list.iter()
+    }
+
+    /// The one at this place among the names.
+    pub(crate) fn at(&self, place: u8) -> Option<&Transport> {
+        self.list.get(usize::from(place)).or(self.list.last())
     }
 
     /// The longest packet of all of them.

@@ -3,7 +3,6 @@
 
 use fabric::{End, Outcome, WatchdogAction};
 use metrics::{FlowRow, JobRow, Window};
-use queues::{NotEct, QueueSpec};
 use units::{Dur, Time};
 
 use crate::Scenario;
@@ -34,7 +33,6 @@ pub(crate) fn of(
     warnings.extend(early_end(scenario, outcome));
     warnings.extend(failed_jobs(jobs));
     warnings.extend(short_window(scenario, window));
-    warnings.extend(small_first_window(scenario));
     warnings.extend(losses(scenario, outcome));
     warnings.extend(faulted(outcome));
     warnings.extend(flow_control(scenario, outcome));
@@ -57,6 +55,7 @@ fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         End::Limit => format!("at its limit, {now},"),
         End::Idle => format!("at {now}, because nothing was left to happen,"),
         End::Stopped => format!("at {now}, by request,"),
+        End::Violated => format!("at {now}, because an invariant was violated,"),
     };
     Some(format!("the run ended {at} before everything measured was done"))
 }
@@ -83,25 +82,12 @@ fn short_window(scenario: &Scenario, window: Window) -> Option<String> {
     })
 }
 
-/// A first window below the bandwidth-delay product cannot fill a link.
-fn small_first_window(scenario: &Scenario) -> Option<String> {
-    let window = scenario.transports.iter().map(|transport| transport.first_window).min()?;
-    let rtt: Dur = scenario.longest_rtt();
-    let needed = scenario.topology.links().first()?.rate.bytes_in(rtt).0;
-    (window < needed).then(|| {
-        format!(
-            "the initial window of {window}B is below the bandwidth-delay product of the longest \
-             path, {needed}B: a lone message cannot fill its link"
-        )
-    })
-}
-
 /// Losses in a fabric that trims are the exception and worth a look; elsewhere many of them say
 /// that the capacity of the queues decides the result.
 fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
     let told_elsewhere = outcome.counters.faulted + violations(outcome) + watchdog_drops(outcome);
     let dropped = outcome.counters.dropped - told_elsewhere;
-    if dropped > 0 && trims(&scenario.config.queue) {
+    if dropped > 0 && scenario.config.queue.spec().always_trims() {
         let lost = "were lost although the switches trim: headers or control did not fit";
         return Some(format!("{dropped} packets {lost}"));
     }
@@ -165,29 +151,14 @@ fn watchdog_drops(outcome: &Outcome) -> u64 {
 
 /// Why switches lose what they do not trim.
 fn full(scenario: &Scenario) -> &'static str {
-    match (scenario.config.buffer, &scenario.config.queue) {
-        (None, QueueSpec::Lossless(_)) => "classes that are not lossless were at their threshold",
-        (Some(_), _) => "queues had their share of the switches' memory, or were full",
-        (None, QueueSpec::Red(spec)) if spec.not_ect == NotEct::Drop => {
-            "queues were full, or chose packets that cannot be marked"
-        }
-        _ => "queues were full",
-    }
-}
-
-/// Whether whatever has payload is trimmed rather than lost.
-fn trims(queue: &QueueSpec) -> bool {
-    match queue {
-        QueueSpec::DropTail(_) | QueueSpec::Red(_) | QueueSpec::Lossless(_) => false,
-        QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) | QueueSpec::Programmed(_) => true,
-        QueueSpec::ByClass(spec) => {
-            spec.trim.is_some() || spec.classes.iter().all(|(_, queue)| trims(queue))
-        }
+    match scenario.config.buffer {
+        Some(_) => "queues had their share of the switches' memory, or were full",
+        None => scenario.config.queue.spec().loses_because(),
     }
 }
 
 /// `time` in three digits and the unit that suits them: scenarios are exact, sentences are short.
-fn for_people(time: Dur) -> String {
+pub(crate) fn for_people(time: Dur) -> String {
     let ps = time.0 as f64;
     let units = [(1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")];
     let &(unit, name) = units.iter().find(|(unit, _)| ps >= *unit).unwrap_or(&(1.0, "ps"));

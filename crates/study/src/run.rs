@@ -69,6 +69,7 @@ impl Run {
         };
         let quick = table.node("quick");
         let seeds = needed_seeds(table)?;
+        check_runs(&axes, &seeds, &table.place("sweep"))?;
         let quick = quick.map_or(Ok(None), |node| part(node, &axes, &seeds))?;
         let tables = OnceLock::new();
         Ok(Self { id, scenario, scenario_at, seeds, sets, axes, probe, quick, tables })
@@ -88,11 +89,13 @@ impl Run {
             let source = Source { name: "--set".to_owned(), text: edit.clone() };
             (edit.clone(), At { source: Arc::new(source), span: 0..edit.len() })
         }));
+        let seeds = needed_seeds(table)?;
+        check_runs(&axes, &seeds, &table.place("axes"))?;
         Ok(Self {
             id: "sweep".to_owned(),
             scenario: file.to_owned(),
             scenario_at: table.place("axes"),
-            seeds: needed_seeds(table)?,
+            seeds,
             sets,
             axes,
             probe: None,
@@ -225,6 +228,16 @@ pub(crate) fn list(node: &Node) -> Result<&[Node], Diagnostic> {
     }
 }
 
+/// The entries of the list `node`, each of which takes a run at least.
+fn list_of_values(node: &Node) -> Result<&[Node], Diagnostic> {
+    let items = list(node)?;
+    if items.len() as u64 <= RUNS_MAX {
+        return Ok(items);
+    }
+    let error = node.at.error(format!("a list of {} values", items.len()), "too many");
+    Err(error.hint(format!("{RUNS_MAX} at most, as each is a run")))
+}
+
 /// The entries of the table `node`.
 pub(crate) fn entries(node: &Node) -> Result<&scenario::Table, Diagnostic> {
     match &node.value {
@@ -250,6 +263,26 @@ fn sweep(table: &mut Reader<'_>, key: &'static str) -> Result<(Vec<Axis>, Vec<Ed
     Ok((axes, sets))
 }
 
+/// The most runs of a sweep. Each takes about a kilobyte before it begins and a hundredth of a second
+/// when it runs, so that more would hardly end.
+const RUNS_MAX: u64 = 100_000;
+
+/// Check that the sweep over `axes`, which stand at `at`, is one that can be run.
+fn check_runs(axes: &[Axis], seeds: &[u64], at: &At) -> Result<(), Diagnostic> {
+    let counts = || axes.iter().map(|axis| axis.values.len()).chain([seeds.len()]);
+    let runs = counts().try_fold(1_u64, |runs, n| runs.checked_mul(n as u64));
+    let count = match runs {
+        Some(runs) if runs <= RUNS_MAX => return Ok(()),
+        Some(runs) => runs.to_string(),
+        None => format!("about {:.1e}", counts().map(|n| n as f64).product::<f64>()),
+    };
+    let message =
+        format!("this sweep has {count} runs: every value with every other and each seed");
+    let error = at.error(message, "too many");
+    Err(error
+        .hint(format!("{RUNS_MAX} runs at most: take fewer values or axes, or several sweeps")))
+}
+
 fn needed_seeds(table: &mut Reader<'_>) -> Result<Vec<u64>, Diagnostic> {
     match table.node("seeds") {
         Some(node) => seeds(node),
@@ -262,7 +295,7 @@ fn seeds(node: &Node) -> Result<Vec<u64>, Diagnostic> {
         Value::Integer(n) if n >= 0 => Ok(n.unsigned_abs()),
         _ => Err(item.at.error("a seed is a whole number from 0", "here")),
     };
-    let items = list(node)?;
+    let items = list_of_values(node)?;
     let seeds = items.iter().map(seed).collect::<Result<Vec<_>, _>>()?;
     once_each(items, &seeds, "a seed")?;
     Ok(seeds)
@@ -284,7 +317,7 @@ fn once_each<V: PartialEq>(items: &[Node], values: &[V], what: &str) -> Result<(
 fn axes(node: &Node) -> Result<Vec<Axis>, Diagnostic> {
     let axis = |(key, (at, node)): (&String, &(At, Node))| {
         name(key, "an axis", at)?;
-        let items = list(node)?;
+        let items = list_of_values(node)?;
         let values = items.iter().map(axis_value).collect::<Result<Vec<_>, _>>()?;
         once_each(items, &values, "a value of the axis")?;
         Ok(Axis { name: key.clone(), values })

@@ -111,15 +111,10 @@ fn axis(table: &mut Reader<'_>, run: &Run) -> Result<usize, Diagnostic> {
 
 /// Every combination of values of the axes but `axis`.
 fn others(run: &Run, axis: usize) -> Vec<Vec<Option<usize>>> {
-    let mut others: Vec<Vec<Option<usize>>> = Vec::new();
-    for point in run.points(false) {
-        let open = |(i, value)| (i != axis).then_some(value);
-        let at = point.into_iter().enumerate().map(open).collect();
-        if !others.contains(&at) {
-            others.push(at);
-        }
-    }
-    others
+    // A combination comes first with the first value of the axis.
+    let first = run.points(false).into_iter().filter(|point| point.get(axis) == Some(&0));
+    let open = |(i, value)| (i != axis).then_some(value);
+    first.map(|point| point.into_iter().enumerate().map(open).collect()).collect()
 }
 
 /// The values of the axes that are not along x.

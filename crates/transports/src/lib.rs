@@ -16,6 +16,7 @@ pub mod phost;
 pub mod rdma;
 mod received;
 pub mod rto;
+mod rules;
 mod slab;
 pub mod stack;
 pub mod tcp;

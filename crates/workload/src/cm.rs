@@ -14,9 +14,10 @@
 //! Source: `connection_matrix.cpp` and `trigger.cpp` of Broadcom/csg-htsim and of
 //! ultraethernet/uet-htsim (which adds `msg`). What those do, and what is different here:
 //!
-//! - `start` is in picoseconds. htsim reads it as a 32-bit float and so rounds above 2^24 ps; here
-//!   it is exact. A fraction of zeroes (`0.000000`) is accepted, any other is an error: old files
-//!   that count in microseconds would otherwise run a million times too fast.
+//! - `start` is in picoseconds, or in the unit that the caller names ([`StartUnit`]): public files
+//!   differ. htsim reads it as a 32-bit float and so rounds above 2^24 ps; here it is exact. A
+//!   fraction of zeroes (`0.000000`) is accepted, any other fraction of a picosecond is an error:
+//!   old files that count in microseconds would otherwise run a million times too fast.
 //! - `size` is in bytes, not limited to 31 bits. `size 0` is a flow that never ends
 //!   ([`endpoint::UNBOUNDED`]), as in htsim's NDP. Without `size` htsim uses uninitialised memory:
 //!   here that is an error, as is a flow with neither `start` nor `trigger` (in both).
@@ -24,7 +25,7 @@
 //!   numbers the values that occur from 0, most urgent first.
 //! - Flows that share an `id` are messages on one connection, which has two ends: each needs its
 //!   `msg`, and they are delivered in order. `msg` without a number is allowed, more than once.
-//!   uet-htsim counts the start of such messages in microseconds; here it is in picoseconds too.
+//!   uet-htsim counts the start of such messages in microseconds; here one unit holds for all.
 //! - `send_done_trigger` acts when the sender knows that all is delivered, `recv_done_trigger`
 //!   when the receiver has it all; triggers act as [`TriggerKind`] says.
 //! - Errors here, aborts or silence in htsim: a host that sends to itself, duplicate attributes,
@@ -44,6 +45,25 @@ const NO_PRIO: u32 = 2_000_000;
 
 /// `msg` without a number (`connection_matrix.cpp`).
 const UNNUMBERED: u32 = 0;
+
+/// What `start` counts in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartUnit {
+    /// Picoseconds, as csg-htsim does.
+    Picoseconds,
+    /// Microseconds, as files for some other simulators do.
+    Microseconds,
+}
+
+impl StartUnit {
+    /// How many digits a fraction may have that is a whole number of picoseconds.
+    const fn digits(self) -> usize {
+        match self {
+            Self::Picoseconds => 0,
+            Self::Microseconds => 6,
+        }
+    }
+}
 
 /// The latest start: 106 days.
 const START_MAX: u64 = i64::MAX as u64;
@@ -161,17 +181,25 @@ fn distinct_prios(prios: impl Iterator<Item = Option<u32>>) -> BTreeSet<u32> {
     prios.map(|prio| prio.unwrap_or(NO_PRIO)).collect()
 }
 
-/// Read a connection matrix. `name` is the file's name, for errors.
+/// Read a connection matrix whose starts are in picoseconds. `name` is the file's name, for errors.
+///
+/// # Errors
+/// As [`read_cm_in`].
+pub fn read_cm(text: &str, name: &str) -> Result<ConnectionMatrix, TextError> {
+    read_cm_in(text, name, StartUnit::Picoseconds)
+}
+
+/// Read a connection matrix whose starts are in `unit`. `name` is the file's name, for errors.
 ///
 /// # Errors
 /// Everything that the module's text calls an error, and every disagreement between the file and
 /// itself: counts that differ from the header (a file cut short), hosts out of range, numbers that
 /// are zero or used twice, triggers that are not defined.
-pub fn read_cm(text: &str, name: &str) -> Result<ConnectionMatrix, TextError> {
+pub fn read_cm_in(text: &str, name: &str, unit: StartUnit) -> Result<ConnectionMatrix, TextError> {
     let source = Source::new(text, name);
     let mut raw = Raw::default();
     for line in source.lines(char::is_whitespace) {
-        raw.read(&source, &line)?;
+        raw.read(&source, &line, unit)?;
     }
     let nodes = raw.check_header(&source)?;
     raw.check_flows(&source, nodes.number)?;
@@ -239,7 +267,12 @@ struct RawFailure<'a> {
 }
 
 impl<'a> Raw<'a> {
-    fn read(&mut self, source: &Source<'a>, line: &Line<'a>) -> Result<(), TextError> {
+    fn read(
+        &mut self,
+        source: &Source<'a>,
+        line: &Line<'a>,
+        unit: StartUnit,
+    ) -> Result<(), TextError> {
         let first = line.first();
         if let Some(index) = HEADER.iter().position(|known| *known == first.text) {
             let number = number(source, line.word(1), first.text)?;
@@ -251,7 +284,7 @@ impl<'a> Raw<'a> {
         match first.text {
             "trigger" => self.triggers.push(RawTrigger::read(source, line)?),
             "failure" => self.failures.push(RawFailure::read(source, line)?),
-            text if text.contains("->") => self.flows.push(RawFlow::read(source, line)?),
+            text if text.contains("->") => self.flows.push(RawFlow::read(source, line, unit)?),
             text => {
                 let known = [&HEADER[..], &["trigger", "failure"]].concat();
                 let hint = format!("{}, or a flow such as 0->1", one_of(text, &known));
@@ -443,7 +476,7 @@ impl<'a> RawFlow<'a> {
     const KEYS: [&'static str; 8] =
         ["id", "msg", "start", "trigger", "size", "send_done_trigger", "recv_done_trigger", "prio"];
 
-    fn read(source: &Source<'a>, line: &Line<'a>) -> Result<Self, TextError> {
+    fn read(source: &Source<'a>, line: &Line<'a>, unit: StartUnit) -> Result<Self, TextError> {
         let (src, dst) = ends(source, line.first())?;
         let mut flow = Self {
             ends: line.first(),
@@ -460,7 +493,7 @@ impl<'a> RawFlow<'a> {
         };
         let mut at = 1;
         while at < line.words.len() {
-            at += flow.attribute(source, line.word(at), line.word(at + 1))?;
+            at += flow.attribute(source, line.word(at), line.word(at + 1), unit)?;
         }
         Ok(flow)
     }
@@ -471,6 +504,7 @@ impl<'a> RawFlow<'a> {
         source: &Source<'a>,
         key: Word<'a>,
         value: Word<'a>,
+        unit: StartUnit,
     ) -> Result<usize, TextError> {
         match key.text {
             "id" => set(source, key, &mut self.id, positive(source, value, "the flow id")?)?,
@@ -483,7 +517,7 @@ impl<'a> RawFlow<'a> {
                 set(source, key, &mut self.msg, msg)?;
             }
             "start" => {
-                set(source, key, &mut self.start, (picoseconds(source, value)?, key))?;
+                set(source, key, &mut self.start, (start_ps(source, value, unit)?, key))?;
             }
             "size" => {
                 let size = source.whole(value, "the size", UNBOUNDED - 1)?;
@@ -543,14 +577,31 @@ fn ends<'a>(source: &Source<'_>, word: Word<'a>) -> Result<(Number<'a>, Number<'
     Ok((number(source, src, "the source")?, number(source, dst, "the destination")?))
 }
 
-/// Whole picoseconds, with or without a fraction of zeroes.
-fn picoseconds(source: &Source<'_>, word: Word<'_>) -> Result<u64, TextError> {
+/// The picoseconds of a start in `unit`: of a fraction, only zeroes may lie below a picosecond.
+fn start_ps(source: &Source<'_>, word: Word<'_>, unit: StartUnit) -> Result<u64, TextError> {
     let (text, fraction) = word.text.split_once('.').unwrap_or((word.text, ""));
-    if fraction.bytes().all(|b| b == b'0') {
-        return source.whole(Word { text, ..word }, "the start", START_MAX);
+    let digits = unit.digits();
+    let (shown, below) = fraction.split_at_checked(digits).unwrap_or((fraction, ""));
+    let in_digits = shown.bytes().all(|b| b.is_ascii_digit());
+    if !in_digits || below.bytes().any(|b| b != b'0') {
+        let (message, hint) = match unit {
+            StartUnit::Picoseconds => (
+                "the start is not a whole number",
+                "start is in picoseconds: write 10us as 10000000, or set `start_unit = \"us\"` in \
+                 the scenario",
+            ),
+            StartUnit::Microseconds => (
+                "the start is not a whole number of picoseconds",
+                "start is in microseconds: six digits after the point at most",
+            ),
+        };
+        return Err(source.wrong(word, message, hint));
     }
-    let hint = "start is in picoseconds: write 10us as 10000000";
-    Err(source.wrong(word, "the start is not a whole number", hint))
+    let scale = 10_u64.pow(digits as u32);
+    let whole = source.whole(Word { text, ..word }, "the start", START_MAX / scale)?;
+    // Padded to all digits, so that ".5" is half a microsecond; an empty fraction is zero.
+    let part = format!("{shown:0<digits$}").parse().unwrap_or(0);
+    Ok((whole * scale + part).min(START_MAX))
 }
 
 impl<'a> RawTrigger<'a> {

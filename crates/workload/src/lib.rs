@@ -31,7 +31,9 @@ pub use apps::{
     RESPONSE_MAX, Rpc, RpcSpec, Schedule, Stop, WORKERS_MAX, window_share,
 };
 pub use cdf::read_sizes;
-pub use cm::{CmFlow, CmTrigger, ConnectionMatrix, LinkFailure, SwitchType, read_cm};
+pub use cm::{
+    CmFlow, CmTrigger, ConnectionMatrix, LinkFailure, StartUnit, SwitchType, read_cm, read_cm_in,
+};
 pub use hosts::{HostSet, HostSetError};
 pub use messages::{Message, Messages, read_messages};
 pub use plan::{Flow, Plan, PlanError, Start, TriggerKind};

@@ -4,10 +4,12 @@
 //! start,src,dst,size,prio
 //! 10us,0,5,135000B,0
 //! ```
-//! `start` and `size` carry their unit, as everywhere in a scenario (a bare 0 is a fine time).
+//! `start` and `size` carry their unit, as everywhere in a scenario (a bare 0 is a fine time); a
+//! `size` may be `unbounded`: that message never ends.
 //! `src` and `dst` are host numbers. `prio` (0 to 255, 0 the most urgent) may be absent. Columns
 //! may come in any order; rows need not be sorted; lines that start with `#` are comments.
 
+use endpoint::UNBOUNDED;
 use units::{Bytes, HostId, Time, UnitError};
 
 use crate::plan::{Flow, Plan};
@@ -30,7 +32,7 @@ pub struct Message {
     pub src: HostId,
     /// Who receives; never `src`.
     pub dst: HostId,
-    /// How long it is; at least one byte.
+    /// How long it is: at least one byte, or [`UNBOUNDED`] of them.
     pub size: Bytes,
     /// See [`endpoint::Msg::prio`].
     pub prio: u8,
@@ -82,20 +84,25 @@ pub fn read_messages(text: &str, name: &str) -> Result<Messages, TextError> {
         .comment(Some(b'#'))
         .from_reader(source.text.as_bytes());
     let mut rows = reader.records();
+    let mut place = Begin { at: 0, line: 1 };
     let mut next = || {
-        rows.next().transpose().map_err(|error| {
+        let record = rows.next().transpose().map_err(|error| {
             let hint = "write rows such as \"10us,0,5,135000B\"";
             source.missing(source.end(), format!("not CSV: {error}"), hint)
-        })
+        })?;
+        Ok::<_, TextError>(record.map(|record| {
+            place = place.of_next(source.text, &record);
+            Row { source: &source, record, begin: place }
+        }))
     };
     let Some(header) = next()? else {
         let hint = format!("start with the line \"{}\"", COLUMNS.join(","));
         return Err(source.missing(source.end(), "no header", hint));
     };
-    let columns = columns(&source, &Row { source: &source, record: &header })?;
+    let columns = columns(&source, &header)?;
     let mut list = Vec::new();
-    while let Some(record) = next()? {
-        list.push(message(&Row { source: &source, record: &record }, &columns, header.len())?);
+    while let Some(row) = next()? {
+        list.push(message(&row, &columns, header.record.len())?);
     }
     if list.is_empty() {
         let hint = "write a row such as \"10us,0,5,135000B\", or is the file cut off?";
@@ -142,7 +149,10 @@ fn message(row: &Row<'_>, columns: &Columns, width: usize) -> Result<Message, Te
         start: quantity(source, start)?,
         src: host(src, "the source")?,
         dst: host(dst, "the destination")?,
-        size: quantity(source, size)?,
+        size: match size.text {
+            "unbounded" => Bytes(UNBOUNDED),
+            _ => bounded(source, size)?,
+        },
         prio: if columns[4].is_some() { source.whole(prio, "prio", 255)? as u8 } else { 0 },
         src_at: src.at,
         dst_at: dst.at,
@@ -151,14 +161,19 @@ fn message(row: &Row<'_>, columns: &Columns, width: usize) -> Result<Message, Te
         let hint = "choose another destination";
         return Err(source.wrong(dst, "the message goes from a host to itself", hint));
     }
-    match message.size {
+    Ok(message)
+}
+
+/// The size of a message that ends.
+fn bounded(source: &Source<'_>, size: Word<'_>) -> Result<Bytes, TextError> {
+    match quantity(source, size)? {
         Bytes(0) => Err(source.wrong(size, "the message has no bytes", "write at least \"1B\"")),
-        Bytes(u64::MAX) => Err(source.wrong(
+        Bytes(UNBOUNDED) => Err(source.wrong(
             size,
             "the size is too large",
-            "write less than 18446744073709551615B",
+            "write less than 18446744073709551615B, or \"unbounded\"",
         )),
-        _ => Ok(message),
+        bytes => Ok(bytes),
     }
 }
 
@@ -171,30 +186,19 @@ where
     })
 }
 
-/// A row of the file, to find its fields in the text.
-struct Row<'a> {
-    source: &'a Source<'a>,
-    record: &'a csv::StringRecord,
+/// Where a row begins: its first byte, and the line of that, from 1.
+#[derive(Clone, Copy)]
+struct Begin {
+    at: usize,
+    line: u32,
 }
 
-impl<'a> Row<'a> {
-    /// Field `index` without blanks around it; an empty one at the end of the row if there is none.
-    fn word(&self, index: usize) -> Word<'a> {
-        let text = self.record.get(index).unwrap_or("").trim();
-        let whole = self.source.text;
-        let mut at = self.field(self.begin(), index);
-        if !text.is_empty() {
-            let rest = whole.get(at..).unwrap_or("");
-            at += rest.len() - rest.trim_start_matches([' ', '\t', '"']).len();
-        }
-        Word { text, at: place_of(whole, at) }
-    }
-
-    /// The byte at which this row begins. The CSV library says so, but does not count the empty
-    /// lines and comments before the row.
-    fn begin(&self) -> usize {
-        let text = self.source.text;
-        let start = self.record.position().map_or(0, csv::Position::byte) as usize;
+impl Begin {
+    /// That of `record`, which comes after this one. The CSV library knows the byte, but does not
+    /// count the empty lines and comments before the row. Lines are counted from row to row, so
+    /// that reading takes a time in proportion to the file.
+    fn of_next(self, text: &str, record: &csv::StringRecord) -> Self {
+        let start = record.position().map_or(0, csv::Position::byte) as usize;
         let mut at = start.min(text.len());
         while let Some(rest) = text.get(at..) {
             at += match rest.chars().next() {
@@ -203,34 +207,65 @@ impl<'a> Row<'a> {
                 _ => break,
             };
         }
-        at
+        let between = text.get(self.at..at).unwrap_or("");
+        Self { at, line: self.line.saturating_add(newlines(between)) }
+    }
+}
+
+fn newlines(text: &str) -> u32 {
+    to_u32(text.matches('\n').count())
+}
+
+/// A row of the file, to find its fields in the text.
+struct Row<'a> {
+    source: &'a Source<'a>,
+    record: csv::StringRecord,
+    begin: Begin,
+}
+
+impl<'a> Row<'a> {
+    /// Field `index` without blanks around it; an empty one at the end of the row if there is none.
+    fn word(&self, index: usize) -> Word<'_> {
+        let text = self.record.get(index).unwrap_or("").trim();
+        let row = self.text();
+        let mut at = self.field(index);
+        if !text.is_empty() {
+            let rest = row.get(at..).unwrap_or("");
+            at += rest.len() - rest.trim_start_matches([' ', '\t', '"']).len();
+        }
+        Word { text, at: self.place(at) }
     }
 
-    /// The byte at which field `index` begins in the row that begins at byte `begin`; the end of
-    /// the row if there is none. Quotes count only where a field begins with one (RFC 4180).
-    fn field(&self, begin: usize, index: usize) -> usize {
-        let row = self.source.text.get(begin..).unwrap_or("");
+    /// The file from this row on.
+    fn text(&self) -> &'a str {
+        self.source.text.get(self.begin.at..).unwrap_or("")
+    }
+
+    /// The byte of [`Row::text`] at which field `index` begins; the end of the row if there is
+    /// none. Quotes count only where a field begins with one (RFC 4180).
+    fn field(&self, index: usize) -> usize {
+        let row = self.text();
         let (mut field, mut inside, mut quoted, mut first) = (0, false, false, true);
         for (offset, c) in row.char_indices() {
             if field == index || (c == '\n' && !inside) {
-                return begin + offset;
+                return offset;
             }
             quoted = if first { c == '"' } else { quoted };
             inside ^= quoted && c == '"';
             first = c == ',' && !inside;
             field += usize::from(first);
         }
-        self.source.text.len()
+        row.len()
     }
-}
 
-/// Line and column of byte `at`.
-fn place_of(text: &str, at: usize) -> Place {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.rsplit('\n').next().unwrap_or("");
-    Place {
-        line: to_u32(before.matches('\n').count()).saturating_add(1),
-        column: to_u32(line.trim_end_matches('\r').chars().count()).saturating_add(1),
+    /// Line and column of byte `at` of [`Row::text`].
+    fn place(&self, at: usize) -> Place {
+        let before = self.text().get(..at).unwrap_or(self.text());
+        let line = before.rsplit('\n').next().unwrap_or("");
+        Place {
+            line: self.begin.line.saturating_add(newlines(before)),
+            column: to_u32(line.trim_end_matches('\r').chars().count()).saturating_add(1),
+        }
     }
 }
 
@@ -251,6 +286,27 @@ mod tests {
         assert_eq!((error.line, error.column, error.value.as_str()), (5, 1, "2"));
         let plan = messages.plan();
         assert_eq!((plan.flows[0].prio, plan.flows[1].len), (3, 1));
+    }
+
+    #[test]
+    fn a_message_may_be_without_an_end() {
+        let messages = read_messages("start,src,dst,size\n0,1,2,unbounded\n", "x").expect("valid");
+        assert_eq!(messages.plan().flows[0].len, UNBOUNDED);
+    }
+
+    /// Reading took a time in proportion to the square of the file: this one, a minute and more.
+    #[test]
+    fn a_long_file_is_read_in_proportion_to_its_length() {
+        let rows = 60_000;
+        let text = "# head\nstart,src,dst,size\n".to_owned() + &"10us,0,1,\"5KB\"\n".repeat(rows);
+        let started = std::time::Instant::now();
+        let messages = read_messages(&text, "x").expect("valid");
+        assert_eq!(messages.list.len(), rows);
+        let last = messages.check_hosts(1).expect_err("host 1");
+        assert_eq!((last.line, last.column), (3, 8));
+        let wrong = read_messages(&(text + "10us,0,1,\n"), "x").expect_err("no size");
+        assert_eq!((wrong.line, wrong.column), (60_003, 10));
+        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod check;
 mod commands;
 mod nic_size;
 mod p4;

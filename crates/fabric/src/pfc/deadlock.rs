@@ -10,8 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::Time;
 
-use crate::part::Part;
-
 /// A class of a link, numbered as in the whole fabric, that has been paused for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stuck {
@@ -81,34 +79,6 @@ fn walk(
         }
     }
     None
-}
-
-impl<const WATCHED: bool> Part<WATCHED> {
-    /// Every class of a port here that has been paused since `since` or longer.
-    pub(crate) fn stuck(&self, since: Time) -> Vec<Stuck> {
-        let mut all = Vec::new();
-        for (switch, at) in self.switches.iter().zip(0..) {
-            for out in self.outputs(at) {
-                for class in 0..8 {
-                    let Some(paused) = self.paused_since(out, class).filter(|&at| at <= since)
-                    else {
-                        continue;
-                    };
-                    let mut waiting: Vec<u32> = self.waiting(out, class).collect();
-                    waiting.sort_unstable();
-                    waiting.dedup();
-                    let link = |port: u32| self.incoming(switch.down + port);
-                    all.push(Stuck {
-                        class,
-                        link: self.ports[out as usize].rare.link,
-                        since: paused,
-                        waiting: waiting.into_iter().map(link).collect(),
-                    });
-                }
-            }
-        }
-        all
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use units::{Dur, Rate};
 
 use super::builder::Builder;
-use super::{LinkSpec, Node, Tier, Topology, TopologyError};
+use super::{LinkSpec, Node, Shape, Tier, Topology, TopologyError};
 use crate::graph::{Graph, RACKS_MAX};
 
 /// The shape of a `BCube_k` (the paper's name): n^(k+1) servers.
@@ -43,7 +43,7 @@ impl Topology {
             paths.retain(|path| path.len() <= longest);
             paths
         })?;
-        topology.graph = Some(graph);
+        topology.shape = Shape::Graph(graph);
         Ok(topology)
     }
 }

@@ -2,7 +2,7 @@
 
 use units::Dur;
 
-use super::{Home, Link, LinkSpec, Node, Switch, Tier, Topology};
+use super::{Home, Link, LinkSpec, Node, Shape, Switch, Tier, Topology};
 
 /// Collects nodes and links in order.
 pub(super) struct Builder {
@@ -33,9 +33,7 @@ impl Builder {
             digits: [1; 2],
             agg_downs: 0,
             switches_in: [0; Tier::ALL.len()],
-            graph: None,
-            valiant: false,
-            shortcut: false,
+            shape: Shape::Tree,
             switch_latency: Dur::ZERO,
             mtu: 1500,
             uneven: false,

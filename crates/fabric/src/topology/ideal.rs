@@ -18,7 +18,7 @@ impl Topology {
         let payload = u64::from(framing.payload).max(1);
         let packets = len.div_ceil(payload).max(1);
         let overhead = u64::from(framing.overhead);
-        let cut = Cut {
+        let cut = Partitioning {
             full: payload + overhead,
             last: len - (packets - 1) * payload + overhead,
             packets,
@@ -48,7 +48,7 @@ impl Topology {
     /// at each hop, the bytes have to get through all links of that hop together, after the first
     /// packet has come there and before the last has gone the rest of the way. Paths of different
     /// lengths have their first hops in common, and counted from the end their last.
-    fn sprayed(&self, src: HostId, dst: HostId, paths: &[u32], cut: Cut) -> Dur {
+    fn sprayed(&self, src: HostId, dst: HostId, paths: &[u32], cut: Partitioning) -> Dur {
         let paths: Vec<Vec<u32>> =
             paths.iter().map(|&path| self.path_links(src, dst, path).collect()).collect();
         let common = paths.iter().map(Vec::len).min().unwrap_or(0);
@@ -59,7 +59,7 @@ impl Topology {
             from_start.max(self.through(src, cut, ends))
         };
         // A short last packet may be quick; the full ones before it are no sooner there than alone.
-        let full = Cut { last: cut.full, packets: cut.packets - 1, ..cut };
+        let full = Partitioning { last: cut.full, packets: cut.packets - 1, ..cut };
         (0..common)
             .flat_map(|hop| [(hop, cut), (hop, full)])
             .map(through)
@@ -71,7 +71,7 @@ impl Topology {
     fn through<'a>(
         &self,
         src: HostId,
-        cut: Cut,
+        cut: Partitioning,
         paths: impl Iterator<Item = (&'a [u32], &'a [u32])> + Clone,
     ) -> Dur {
         let time = |links: &[u32], bytes: u64| {
@@ -96,7 +96,7 @@ impl Topology {
     /// Store and forward over one path. With packets of one size, the n-th leaves a link after the
     /// sum of the serialisations so far plus n-1 times the slowest of them; the last, shorter one
     /// follows at once or waits for the one before.
-    fn pipeline(&self, src: HostId, dst: HostId, path: u32, cut: Cut) -> Dur {
+    fn pipeline(&self, src: HostId, dst: HostId, path: u32, cut: Partitioning) -> Dur {
         let (mut first, mut slowest, mut last) = (Dur::ZERO, Dur::ZERO, Dur::ZERO);
         for link in self.path_links(src, dst, path) {
             let (rate, delay) = (self.links[link as usize].rate, self.delay(link));
@@ -115,7 +115,7 @@ impl Topology {
     /// The last packet, shorter, takes another path of the same rates and waits behind nothing
     /// before the last link, where it may even come before the first one. Full packets keep the last
     /// link busy from the arrival of the first.
-    fn overtaking(&self, src: HostId, dst: HostId, path: u32, cut: Cut) -> Dur {
+    fn overtaking(&self, src: HostId, dst: HostId, path: u32, cut: Partitioning) -> Dur {
         let (mut first, mut short, mut slowest) = (Dur::ZERO, Dur::ZERO, Dur::ZERO);
         let mut links = self.path_links(src, dst, path).map(|link| {
             let rate = self.links[link as usize].rate;
@@ -145,7 +145,7 @@ impl Topology {
 
 /// A message cut into packets: their number, and bytes on the wire.
 #[derive(Clone, Copy)]
-struct Cut {
+struct Partitioning {
     full: u64,
     last: u64,
     packets: u64,
@@ -192,7 +192,7 @@ mod tests {
         let (full, delay) = (9064 * 800, 1_000_000);
         let best = tree.ideal(HostId(0), HostId(1), 27_000, NDP, false);
         assert_eq!(best, Dur(4 * (full + delay) + 2 * full));
-        let cut = Cut { full: 9064, last: 9064, packets: 3 };
+        let cut = Partitioning { full: 9064, last: 9064, packets: 3 };
         let over_slow = tree.pipeline(HostId(0), HostId(1), 0, cut);
         assert_eq!(over_slow, Dur(3 * full + 10 * full + 4 * delay + 2 * 10 * full));
     }

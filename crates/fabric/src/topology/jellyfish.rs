@@ -5,7 +5,7 @@ use endpoint::{Draw, Purpose};
 use units::Rate;
 
 use super::builder::Builder;
-use super::{LINKS_MAX, LinkSpec, Node, Tier, Topology, TopologyError};
+use super::{LINKS_MAX, LinkSpec, Node, Shape, Tier, Topology, TopologyError};
 use crate::graph::{Graph, RACKS_MAX};
 use crate::shortest;
 
@@ -61,7 +61,7 @@ impl Topology {
             let distance = |at| distances.between(at, to);
             shortest::paths(&neighbours, distance, from, to, most, draw)
         })?;
-        topology.graph = Some(graph);
+        topology.shape = Shape::Graph(graph);
         Ok(topology)
     }
 }

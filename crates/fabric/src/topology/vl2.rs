@@ -8,7 +8,7 @@
 use units::Rate;
 
 use super::builder::{Builder, Racks};
-use super::{LINKS_MAX, LinkSpec, Node, Tier, Topology, TopologyError};
+use super::{LINKS_MAX, LinkSpec, Node, Shape, Tier, Topology, TopologyError};
 
 /// Aggregation switches to which a ToR is joined.
 pub(crate) const AGGS: u32 = 2;
@@ -68,7 +68,8 @@ impl Topology {
             }
             build.ups_begin(0);
         }
-        Ok(Self { valiant: true, shortcut: shape.shortcut, ..build.finish(AGGS, cores) })
+        let shape = Shape::Valiant { shortcut: shape.shortcut };
+        Ok(Self { shape, ..build.finish(AGGS, cores) })
     }
 }
 
@@ -184,7 +185,7 @@ mod tests {
     /// With a shortcut, racks 0 and 1 have the two paths of a fat-tree's pod, and racks 0 and 2 those they had.
     #[test]
     fn a_shortcut_turns_at_aggregation_switches() {
-        let fabric = Topology { shortcut: true, ..vl2(4, 4) };
+        let fabric = Topology { shape: Shape::Valiant { shortcut: true }, ..vl2(4, 4) };
         let (near, far) = (HostId(3), HostId(6));
         assert_eq!([near, far].map(|to| fabric.paths(HostId(0), to)), [2, 8]);
         assert_eq!([near, far].map(|to| fabric.hops(HostId(0), to)), [4, 6]);

@@ -91,8 +91,9 @@ fn run(script: Script, events: Events, threads: u32) -> Result<Outcome, Violatio
     };
     let endpoints = (0..4).map(|_| Box::new(script) as Box<dyn Endpoint>).collect();
     let apps = (0..4).map(|_| Box::new(script) as Box<dyn App>).collect();
-    let sim = Sim::new(topology, config, endpoints, apps, ()).unwrap();
-    sim.run(&mut |_| ControlFlow::Continue(())).map(|(outcome, ())| outcome)
+    let mut observer = ();
+    let sim = Sim::new(topology, config, endpoints, apps, &mut observer).unwrap();
+    sim.run(&mut |_| ControlFlow::Continue(())).map_err(|violated| violated.violation)
 }
 
 /// The rule that hosts break by following `script`: the same at any number of threads.

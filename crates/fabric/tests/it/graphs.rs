@@ -144,8 +144,10 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
     };
     let apps = (0..hosts).map(|_| Box::new(At(messages.to_vec())) as Box<dyn App>).collect();
     let endpoints = (0..hosts).map(endpoint).collect();
-    let sim = Sim::new(topology, config, endpoints, apps, Seen::default()).unwrap();
-    sim.run(&mut |_| ControlFlow::Continue(())).unwrap().1
+    let mut seen = Seen::default();
+    let sim = Sim::new(topology, config, endpoints, apps, &mut seen).unwrap();
+    sim.run(&mut |_| ControlFlow::Continue(())).unwrap();
+    seen
 }
 
 fn graphs() -> [Topology; 2] {

@@ -1,7 +1,8 @@
 //! Traffic from a file of another program.
 
 use fabric::{Node, Tier, Topology};
-use workload::{LinkFailure, SwitchType};
+use units::Time;
+use workload::{CmFlow, LinkFailure, Start, StartUnit, SwitchType};
 
 use super::{Context, Part};
 use crate::diagnostic::Diagnostic;
@@ -16,7 +17,12 @@ pub(crate) fn file(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<
     let hosts = context.topology.hosts();
     let plan = match file.path.extension().and_then(|e| e.to_str()) {
         Some("cm") => {
-            let matrix = workload::read_cm(&source.text, &source.name).map_err(located)?;
+            let written = table.has("start_unit");
+            let unit = table.choose_or_first("start_unit", START_UNITS, |(name, _)| name)?.1;
+            let matrix = workload::read_cm_in(&source.text, &source.name, unit).map_err(located)?;
+            if !written {
+                tiny_starts(table, &matrix.flows);
+            }
             matrix.check_hosts(hosts).map_err(located)?;
             for failure in &matrix.failures {
                 fail(table, failure, context.topology)?;
@@ -42,6 +48,28 @@ pub(crate) fn file(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<
     let rows = [("messages", count(plan.flows.len())), ("triggers", count(plan.triggers.len()))];
     table.keep("about", rows.map(|(key, value)| (key.to_owned(), value)).into_iter().collect());
     Ok(Part::Plan(plan))
+}
+
+/// In what a connection matrix counts starts.
+const START_UNITS: &[(&str, StartUnit)] =
+    &[("ps", StartUnit::Picoseconds), ("us", StartUnit::Microseconds)];
+
+/// Starts that all lie within this are as good as one, and hardly meant so.
+const TINY: Time = Time(1_000_000);
+
+/// Warn where the starts of `flows` look as if they were meant in microseconds.
+fn tiny_starts(table: &Reader<'_>, flows: &[CmFlow]) {
+    let starts = flows.iter().filter_map(|flow| match flow.start {
+        Start::At(at) => Some(at),
+        Start::Trigger(_) => None,
+    });
+    let Some(latest) = starts.max().filter(|&at| at > Time::ZERO && at < TINY) else { return };
+    let message = format!("the latest start in this file is at {latest}: all start at once");
+    let warning = table.error("file", message, "read as picoseconds").warning();
+    table.warn(warning.hint(
+        "if its starts are microseconds, set `start_unit = \"us\"`; `start_unit = \"ps\"` says \
+         that they are not",
+    ));
 }
 
 /// A `failure` line: uplink `link` of a switch, both directions.

@@ -4,7 +4,7 @@ use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Trimmed, Wire};
 use units::Bytes;
 use workload::SizeDist;
 
-use super::{Around, Transport, bytes, named, preset, refused};
+use super::{Around, Need, Signals, Transport, bytes, named, preset, refused};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::reader::Reader;
 
@@ -66,6 +66,10 @@ fn read(
         mtu: (config.payload + config.header).max(config.control),
         classes: (0..config.levels).map(|level| config.class(level)).collect(),
         first_window: unasked,
+        signals: match config.trimmed {
+            Trimmed::Lost => Signals::NONE,
+            _ => Signals { trims: Need::Needs, ..Signals::NONE },
+        },
         sprays: true,
         // Life of packets does not matter: which messages are over is remembered for ever.
         // No acknowledgements of single packets: only whole messages are.

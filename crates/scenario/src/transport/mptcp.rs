@@ -7,8 +7,8 @@ use transports::mptcp::{
 use transports::tcp::rule::{RuleConfig, ewtcp, lia, semicoupled};
 use units::Bytes;
 
-use super::tcp::{RECOVERIES, Variant, config as subflow, refuse, rr};
-use super::{Around, Transport, bytes, named, preset, refused};
+use super::tcp::{RECOVERIES, Variant, config as subflow, marks, refuse, rr};
+use super::{Around, Signals, Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -59,6 +59,7 @@ fn read(table: &mut Reader<'_>, family: Family) -> Result<Transport, Diagnostic>
         classes: vec![tcp.class],
         first_window: (tcp.initial_window * f64::from(tcp.mss)) as u64,
         sprays: family != Family::Mptcp,
+        signals: Signals { marks: marks(tcp), ..Signals::NONE },
         scatters: family != Family::Mptcp || config.subflows > 1,
         // No acknowledgements of single packets: they are cumulative.
         ..Transport::new(

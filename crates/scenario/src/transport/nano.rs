@@ -6,7 +6,7 @@ use std::sync::Arc;
 use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
 use units::Bytes;
 
-use super::{Around, Transport, preset, refused};
+use super::{Around, Need, Signals, Transport, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -70,6 +70,10 @@ fn transport(config: Config) -> Transport {
         mtu: framing.payload + framing.overhead,
         classes: config.classes(),
         first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
+        signals: match config.program {
+            Program::Homa => Signals::NONE,
+            Program::Ndp | Program::HomaTr => Signals { trims: Need::Needs, ..Signals::NONE },
+        },
         longest: config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0),
         ..Transport::new(
             framing,

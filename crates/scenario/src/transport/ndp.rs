@@ -7,7 +7,7 @@ use transports::ndp;
 use units::{Dur, HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
-use super::{Around, Transport, bytes, named, preset, refused};
+use super::{Around, Need, Signals, Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -53,6 +53,11 @@ pub(crate) fn ndp(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpo
         sprays: true,
         permutes: true,
         life_max: config.life_max(),
+        signals: Signals {
+            trims: Need::Needs,
+            priorities: config.discipline == ndp::Discipline::Prio,
+            ..Signals::NONE
+        },
         acknowledges: Some(acknowledges),
         ..Transport::new(
             config.framing(),

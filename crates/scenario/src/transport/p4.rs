@@ -7,7 +7,7 @@ use nic::nano::endpoint::{FRAMING, Nano, Runs};
 use units::Dur;
 
 use super::nano::{Timeouts, buffers};
-use super::{Around, Transport, bytes, preset, refused};
+use super::{Around, Need, Signals, Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::p4::Compiled;
@@ -37,6 +37,8 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
         first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
         longest: u64::from(config.longest()),
+        // A program may react to both; what it needs is not known.
+        signals: Signals { marks: Need::Uses, trims: Need::Uses, priorities: false },
         telemetry,
         ..Transport::new(
             framing,

@@ -13,7 +13,7 @@ use transports::rdma::{
 use transports::rto::RtoConfig;
 use units::{Bytes, Dur, Rate};
 
-use super::{Around, Transport, bytes, named, preset, refused};
+use super::{Around, Need, Signals, Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -173,6 +173,10 @@ fn read(
         classes: vec![config.class, config.ack_class],
         first_window: u64::MAX, // rates, not windows
         telemetry: variant.telemetry,
+        signals: match variant.rule {
+            RuleConfig::Dcqcn(_) => Signals { marks: Need::Needs, ..Signals::NONE },
+            _ => Signals::NONE,
+        },
         // No acknowledgements of single packets: they are cumulative.
         ..Transport::new(
             config.framing(),

@@ -7,7 +7,7 @@ use transports::tcp::{
 };
 use units::Dur;
 
-use super::{Around, Transport, bytes, named, preset, refused};
+use super::{Around, Need, Signals, Transport, bytes, named, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -130,6 +130,7 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
         classes: vec![config.class],
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         caps_windows: true,
+        signals: Signals { marks: marks(&config), ..Signals::NONE },
         // No acknowledgements of single packets: they are cumulative.
         ..Transport::new(
             config.framing(),
@@ -137,6 +138,15 @@ fn read(table: &mut Reader<'_>, variant: &Variant) -> Result<Transport, Diagnost
             Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
         )
     })
+}
+
+/// What marks are to it.
+pub(super) fn marks(config: &tcp::Config) -> Need {
+    match config.rule {
+        _ if !config.ecn => Need::Ignores,
+        RuleConfig::Dctcp(_) | RuleConfig::D2tcp(_) => Need::Needs,
+        _ => Need::Uses,
+    }
 }
 
 /// The keys of [`tcp::Config`], but for those of `variant`; `p` is the preset.

@@ -2,6 +2,7 @@
 
 mod barrier;
 mod bottleneck;
+mod checked;
 mod coexistence;
 mod counted;
 mod dctcp;

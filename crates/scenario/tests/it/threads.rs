@@ -275,16 +275,17 @@ impl Signals {
             check,
             ..self.config.clone()
         };
-        let sim = Sim::new(self.fabric.clone(), config, endpoints, apps, Keep(Vec::new()));
+        let mut keep = Keep(Vec::new());
+        let sim = Sim::new(self.fabric.clone(), config, endpoints, apps, &mut keep);
         let mut progress = |p: &Progress| {
             progress(p);
             ControlFlow::Continue(())
         };
-        let (outcome, Keep(rows)) = sim
+        let outcome = sim
             .map_err(|why| why.to_string())?
             .run(&mut progress)
-            .map_err(|violation| violation.to_string())?;
-        Ok(Told::of(outcome, rows))
+            .map_err(|violated| violated.to_string())?;
+        Ok(Told::of(outcome, keep.0))
     }
 }
 

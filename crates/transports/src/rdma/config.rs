@@ -284,7 +284,7 @@ impl Config {
         }
         self.clock.check()?;
         self.check_rto()?;
-        self.rule.check()
+        self.rule.params().check()
     }
 
     fn check_rto(&self) -> Result<(), ConfigError> {

@@ -2,8 +2,8 @@
 //! say. A rule knows rates, bytes and times, no packets. Everything else (segments, pacing, acknowledgements,
 //! recovery, round-trip times) is the same for all of them.
 //!
-//! To add a rule: a file here with its parameters and its [`Rule`], a variant of [`RuleConfig`] and of
-//! [`State`], and its keys in `crates/scenario/src/transport/rdma.rs`. `rule/timely.rs` is an example.
+//! To add a rule: a file here with its `Parameters` and its [`Rule`], its `mod`, its line in the table
+//! below, and its keys in `crates/scenario/src/transport/rdma.rs`. `rule/timely.rs` is an example.
 
 pub mod dcqcn;
 pub mod fast;
@@ -17,36 +17,32 @@ use units::{Dur, Rate, Time};
 use wire::int::Hop;
 
 use super::config::ConfigError;
+use crate::rules::rules;
 
-/// Which rule, and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RuleConfig {
+rules! { pub,
     /// Line rate, always: the fabric's flow control is all there is.
-    Unlimited,
+    Unlimited => unlimited::Unlimited,
     /// TIMELY (Mittal and others, SIGCOMM 2015), also as patched by Zhu and others (CoNEXT 2016).
-    Timely(timely::Params),
+    Timely(params: timely::Params) => timely::Timely,
     /// FAST's equation for a rate.
-    Fast(fast::Params),
+    Fast(params: fast::Params) => fast::Fast,
     /// DCQCN (Zhu and others, SIGCOMM 2015).
-    Dcqcn(dcqcn::Params),
+    Dcqcn(params: dcqcn::Params) => dcqcn::Dcqcn,
     /// HPCC (Li and others, SIGCOMM 2019).
-    Hpcc(hpcc::Params),
+    Hpcc(params: hpcc::Params) => hpcc::Hpcc,
     /// Swift (Kumar and others, SIGCOMM 2020).
-    Swift(swift::Params),
+    Swift(params: swift::Params) => swift::Swift,
 }
 
-impl RuleConfig {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
-        match self {
-            Self::Unlimited => Ok(()),
-            Self::Timely(params) => params.check(),
-            Self::Fast(params) => params.check(),
-            Self::Dcqcn(params) => params.check(),
-            Self::Hpcc(params) => params.check(),
-            Self::Swift(params) => params.check(),
-        }
+/// What is asked of the parameters of any rule.
+pub(super) trait Parameters {
+    /// An error if one of them is out of its range.
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
     }
 }
+
+impl Parameters for () {}
 
 /// What a queue pair knows of its way, when it begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,64 +126,6 @@ pub trait Rule {
     /// than this, or if nothing is in flight: below one packet, the rate alone says when. [`u64::MAX`]: no limit.
     fn window(&self) -> u64 {
         u64::MAX
-    }
-}
-
-/// The rule of one queue pair.
-#[derive(Clone, Copy, Debug)]
-pub enum State {
-    /// See [`RuleConfig::Unlimited`].
-    Unlimited(unlimited::Unlimited),
-    /// See [`RuleConfig::Timely`].
-    Timely(timely::Timely),
-    /// See [`RuleConfig::Fast`].
-    Fast(fast::Fast),
-    /// See [`RuleConfig::Dcqcn`].
-    Dcqcn(dcqcn::Dcqcn),
-    /// See [`RuleConfig::Hpcc`].
-    Hpcc(hpcc::Hpcc),
-    /// See [`RuleConfig::Swift`].
-    Swift(swift::Swift),
-}
-
-impl State {
-    /// A rule before [`Rule::start`].
-    #[must_use]
-    pub fn new(config: &RuleConfig) -> Self {
-        match *config {
-            RuleConfig::Unlimited => Self::Unlimited(unlimited::Unlimited::new()),
-            RuleConfig::Timely(params) => Self::Timely(timely::Timely::new(params)),
-            RuleConfig::Fast(params) => Self::Fast(fast::Fast::new(params)),
-            RuleConfig::Dcqcn(params) => Self::Dcqcn(dcqcn::Dcqcn::new(params)),
-            RuleConfig::Hpcc(params) => Self::Hpcc(hpcc::Hpcc::new(params)),
-            RuleConfig::Swift(params) => Self::Swift(swift::Swift::new(params)),
-        }
-    }
-
-    /// To ask it.
-    #[must_use]
-    pub fn get(&self) -> &dyn Rule {
-        match self {
-            Self::Unlimited(rule) => rule,
-            Self::Timely(rule) => rule,
-            Self::Fast(rule) => rule,
-            Self::Dcqcn(rule) => rule,
-            Self::Hpcc(rule) => rule,
-            Self::Swift(rule) => rule,
-        }
-    }
-
-    /// To tell it something.
-    #[must_use]
-    pub fn get_mut(&mut self) -> &mut dyn Rule {
-        match self {
-            Self::Unlimited(rule) => rule,
-            Self::Timely(rule) => rule,
-            Self::Fast(rule) => rule,
-            Self::Dcqcn(rule) => rule,
-            Self::Hpcc(rule) => rule,
-            Self::Swift(rule) => rule,
-        }
     }
 }
 

@@ -415,11 +415,11 @@ impl Config {
             }
         }
         check_rto(&self.rto)?;
-        self.rule.check()?;
+        self.rule.params().check()?;
         if let ReceiveWindow::Ictcp(params) = self.receive_window {
             params.check()?;
         }
-        if self.rule.echoes_each_mark() && !self.ecn {
+        if self.rule.params().echoes_each_mark() && !self.ecn {
             return Err(ConfigError::NoMarks);
         }
         self.check_reordering()?;

@@ -59,7 +59,7 @@ pub(crate) fn answer(config: &Config, conn: u32, header: &Repr, pkt: &Packet) ->
 /// Whether SYN and SYN-ACK may be marked instead of lost: for DCTCP alone (RFC 8257, section 3.6; RFC
 /// 3168, section 6.1.1). Their marks mean nothing.
 pub(crate) fn may_be_marked(config: &Config) -> bool {
-    config.ecn && config.rule.echoes_each_mark()
+    config.ecn && config.rule.params().echoes_each_mark()
 }
 
 /// The sequence number of SYN and SYN-ACK: that before the first data.

@@ -315,7 +315,7 @@ impl Receiver {
             return None;
         }
         let marked = pkt.flags.has(Flags::CE);
-        if !config.rule.echoes_each_mark() {
+        if !config.rule.params().echoes_each_mark() {
             self.echo = marked || self.echo && !control.has(Control::CWR);
             return None;
         }

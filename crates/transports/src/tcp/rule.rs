@@ -3,9 +3,8 @@
 //! start, recovery, timeouts, caps) is the same for all of them. The coupled rules of MPTCP's subflows also
 //! hear of their connection (`Group`), which `mptcp/coupling.rs` works out.
 //!
-//! To add a rule: a file here with its parameters and its `Rule`, a variant of [`RuleConfig`]
-//! and of `State`, and its keys in `crates/scenario/src/transport/tcp.rs`. `cubic.rs` is an
-//! example.
+//! To add a rule: a file here with its `Parameters` and its `Rule`, its `mod`, its line in the
+//! table below, and its keys in `crates/scenario/src/transport/tcp.rs`. `cubic.rs` is an example.
 
 pub mod bic;
 pub mod cubic;
@@ -25,58 +24,50 @@ pub mod semicoupled;
 use units::{Dur, Time};
 
 use super::config::{ConfigError, Increase};
+use crate::rules::rules;
 
-/// Which rule, and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RuleConfig {
+rules! { pub(super),
     /// One segment per round trip, half after a loss (RFC 5681).
-    NewReno,
+    NewReno => newreno::NewReno,
     /// BIC (Xu, Harfoush and Rhee, INFOCOM 2004) as in Linux.
-    Bic(bic::Params),
+    Bic(params: bic::Params) => bic::Bic,
     /// H-TCP (draft-leith-tcp-htcp) as in Linux.
-    HTcp(htcp::Params),
+    HTcp(params: htcp::Params) => htcp::HTcp,
     /// CUBIC (RFC 9438).
-    Cubic(cubic::Params),
+    Cubic(params: cubic::Params) => cubic::Cubic,
     /// DCTCP (RFC 8257).
-    Dctcp(dctcp::Params),
+    Dctcp(params: dctcp::Params) => dctcp::Dctcp,
     /// D2TCP (Vamanan and others, SIGCOMM 2012).
-    D2tcp(d2tcp::Params),
+    D2tcp(params: d2tcp::Params) => d2tcp::D2tcp,
     /// FAST TCP (Wei and others, ToN 2006).
-    Fast(fast::Params),
+    Fast(params: fast::Params) => fast::Fast,
     /// LIA (RFC 6356), for subflows as those that follow.
-    Lia(lia::Params),
+    Lia(params: lia::Params) => lia::Lia,
     /// COUPLED (Wischik and others, NSDI 2011).
-    FullyCoupled,
+    FullyCoupled => fully_coupled::FullyCoupled,
     /// EWTCP (Honda and others, PFLDNeT 2009).
-    Ewtcp(ewtcp::Weight),
+    Ewtcp(weight: ewtcp::Weight) => ewtcp::Ewtcp,
     /// SEMICOUPLED (Wischik and others, NSDI 2011) and its family.
-    Semicoupled(semicoupled::Params),
+    Semicoupled(params: semicoupled::Params) => semicoupled::Semicoupled,
     /// OLIA (Khalili and others, CoNEXT 2012).
-    Olia,
+    Olia => olia::Olia,
 }
 
-impl RuleConfig {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
-        match self {
-            Self::NewReno | Self::HTcp(_) | Self::FullyCoupled | Self::Ewtcp(_) | Self::Olia => {
-                Ok(())
-            }
-            Self::Bic(params) => params.check(),
-            Self::Cubic(params) => params.check(),
-            Self::Dctcp(params) => params.check(),
-            Self::D2tcp(params) => params.check(),
-            Self::Fast(params) => params.check(),
-            Self::Lia(params) => params.check(),
-            Self::Semicoupled(params) => params.check(),
-        }
+/// What is asked of the parameters of any rule.
+pub(super) trait Parameters {
+    /// An error if one of them is out of its range.
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
     }
 
-    /// Whether its receivers echo each mark, not just whether there was one (RFC 8257, section
+    /// Whether the rule's receivers echo each mark, not just whether there was one (RFC 8257, section
     /// 3.2, instead of RFC 3168, section 6.1.3).
-    pub(super) fn echoes_each_mark(&self) -> bool {
-        matches!(self, Self::Dctcp(_) | Self::D2tcp(_))
+    fn echoes_each_mark(&self) -> bool {
+        false
     }
 }
+
+impl Parameters for () {}
 
 /// An acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
@@ -138,13 +129,16 @@ pub(crate) struct Standing {
     pub(crate) window: f64,
     /// Its smoothed round-trip time by an ideal clock, if it has been measured.
     pub(crate) srtt: Option<Dur>,
-    /// [`State::loss_interval`].
+    /// [`Rule::loss_interval`].
     pub(crate) loss_interval: f64,
 }
 
 /// A rule. Windows are in segments; what the methods return is bounded by the caller, who never
 /// lets a window go below what RFC 5681 says.
 pub(super) trait Rule {
+    /// How acknowledgements are counted: before any other call.
+    fn start(&mut self, _increase: Increase) {}
+
     /// What the connection is like now, of which this is a subflow's rule: before any other call.
     fn on_group(&mut self, _group: &Group) {}
 
@@ -187,68 +181,19 @@ pub(super) trait Rule {
 
     /// Nothing was in flight for `idle`, and now something will be; `restarts`: by slow start.
     fn after_idle(&mut self, _idle: Dur, _restarts: bool) {}
-}
 
-/// The rule of one connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum State {
-    NewReno(newreno::NewReno),
-    Bic(bic::Bic),
-    HTcp(htcp::HTcp),
-    Cubic(cubic::Cubic),
-    Dctcp(dctcp::Dctcp),
-    D2tcp(d2tcp::D2tcp),
-    Fast(fast::Fast),
-    Lia(lia::Lia),
-    FullyCoupled(fully_coupled::FullyCoupled),
-    Ewtcp(ewtcp::Ewtcp),
-    Semicoupled(semicoupled::Semicoupled),
-    Olia(olia::Olia),
+    /// Segments that the path has carried without a loss, as OLIA counts them; others do not.
+    fn loss_interval(&self) -> f64 {
+        0.0
+    }
 }
 
 impl State {
-    pub(super) fn new(config: &RuleConfig, increase: Increase) -> Self {
-        match *config {
-            RuleConfig::NewReno => Self::NewReno(newreno::NewReno),
-            RuleConfig::Bic(params) => Self::Bic(bic::Bic::new(params, increase)),
-            RuleConfig::HTcp(params) => Self::HTcp(htcp::HTcp::new(params)),
-            RuleConfig::Cubic(params) => Self::Cubic(cubic::Cubic::new(params)),
-            RuleConfig::Dctcp(params) => Self::Dctcp(dctcp::Dctcp::new(params)),
-            RuleConfig::D2tcp(params) => Self::D2tcp(d2tcp::D2tcp::new(params)),
-            RuleConfig::Fast(params) => Self::Fast(fast::Fast::new(params)),
-            RuleConfig::Lia(params) => Self::Lia(lia::Lia::new(params)),
-            RuleConfig::FullyCoupled => Self::FullyCoupled(fully_coupled::FullyCoupled::new()),
-            RuleConfig::Ewtcp(weight) => Self::Ewtcp(ewtcp::Ewtcp::new(weight)),
-            RuleConfig::Semicoupled(params) => {
-                Self::Semicoupled(semicoupled::Semicoupled::new(params))
-            }
-            RuleConfig::Olia => Self::Olia(olia::Olia::new()),
-        }
-    }
-
-    /// Segments that the path has carried without a loss, as OLIA counts them; others do not.
-    pub(super) fn loss_interval(&self) -> f64 {
-        match self {
-            Self::Olia(rule) => rule.loss_interval(),
-            _ => 0.0,
-        }
-    }
-
-    pub(super) fn get(&mut self) -> &mut dyn Rule {
-        match self {
-            Self::NewReno(rule) => rule,
-            Self::Bic(rule) => rule,
-            Self::HTcp(rule) => rule,
-            Self::Cubic(rule) => rule,
-            Self::Dctcp(rule) => rule,
-            Self::D2tcp(rule) => rule,
-            Self::Fast(rule) => rule,
-            Self::Lia(rule) => rule,
-            Self::FullyCoupled(rule) => rule,
-            Self::Ewtcp(rule) => rule,
-            Self::Semicoupled(rule) => rule,
-            Self::Olia(rule) => rule,
-        }
+    /// The rule of a connection that counts acknowledgements by `increase`.
+    pub(super) fn started(config: &RuleConfig, increase: Increase) -> Self {
+        let mut rule = Self::new(config);
+        rule.get_mut().start(increase);
+        rule
     }
 }
 

@@ -60,7 +60,7 @@ impl Window {
             after_timeout: false,
             before_mark: 0.0,
             extends: config.rr.is_some(),
-            rule: State::new(&config.rule, config.increase),
+            rule: State::started(&config.rule, config.increase),
         }
     }
 
@@ -72,12 +72,12 @@ impl Window {
     /// What this window contributes to a multipath connection, whose path has the round-trip time
     /// `srtt`. In fast recovery `cwnd` is ssthresh, as RFC 6356 wants it.
     pub(super) fn standing(&self, srtt: Option<Dur>) -> Standing {
-        Standing { window: self.cwnd, srtt, loss_interval: self.rule.loss_interval() }
+        Standing { window: self.cwnd, srtt, loss_interval: self.rule.get().loss_interval() }
     }
 
     /// What the multipath connection is like, of which this is a subflow's window.
     pub(super) fn on_group(&mut self, group: &Group) {
-        self.rule.get().on_group(group);
+        self.rule.get_mut().on_group(group);
     }
 
     /// The congestion window, segments, without inflation.
@@ -134,7 +134,7 @@ impl Window {
 
     /// New data was acknowledged, wherever the sender stands; before anything else.
     pub(super) fn on_ack(&mut self, ack: &Acked) {
-        self.rule.get().on_ack(ack);
+        self.rule.get_mut().on_ack(ack);
     }
 
     /// New data was acknowledged outside recovery.
@@ -145,11 +145,11 @@ impl Window {
             return;
         }
         let cwnd = self.cwnd;
-        if self.rule.get().ends_slow_start() {
+        if self.rule.get_mut().ends_slow_start() {
             self.ssthresh = self.ssthresh.min(cwnd);
         }
         let slow_start = self.in_slow_start(config);
-        let rule = self.rule.get();
+        let rule = self.rule.get_mut();
         let increase = match config.increase {
             Increase::PerAck if slow_start => 1.0,
             Increase::PerAck => rule.increase(cwnd, 1.0, ack),
@@ -176,7 +176,7 @@ impl Window {
 
     /// Congestion was marked, for the first time in this window of data.
     pub(super) fn on_mark(&mut self, now: Time) {
-        let rule = self.rule.get();
+        let rule = self.rule.get_mut();
         let used = self.cwnd.min(self.cap);
         self.ssthresh = rule.after_mark(used, now).max(rule.least());
         // A window of one segment, after a timeout, stays one.
@@ -209,7 +209,7 @@ impl Window {
         marked: bool,
     ) {
         let used = self.used(outstanding);
-        let rule = self.rule.get();
+        let rule = self.rule.get_mut();
         let left = match marked {
             true => rule.after_mark_and_loss(self.before_mark, self.ssthresh),
             false => rule.after_loss(used, now),
@@ -249,7 +249,7 @@ impl Window {
     pub(super) fn on_timeout(&mut self, now: Time, outstanding: f64, again: bool) {
         if !again {
             let used = self.used(outstanding);
-            let rule = self.rule.get();
+            let rule = self.rule.get_mut();
             self.ssthresh = rule.after_timeout(used, now).max(rule.least());
         }
         self.reopen();
@@ -312,7 +312,7 @@ impl Window {
             self.cwnd = window;
             self.after_timeout = false;
         }
-        self.rule.get().after_idle(idle, restarts);
+        self.rule.get_mut().after_idle(idle, restarts);
     }
 
     /// The window to reduce: never more than the congestion window and the cap.

@@ -64,6 +64,34 @@ impl Destinations {
         Self(Kind::Hotspots(Arc::new(Hotspots { hotspots, share, others })))
     }
 
+    /// Groups of hosts, each ascending and with its share of the messages. Within a group all hosts but
+    /// the sender are equally likely.
+    #[must_use]
+    pub fn groups(&self) -> Vec<(Vec<HostId>, f64)> {
+        match &self.0 {
+            Kind::All(hosts) => vec![((0..*hosts).map(HostId).collect(), 1.0)],
+            Kind::Among(list) => vec![(list.to_vec(), 1.0)],
+            Kind::Hotspots(both) => {
+                let of = |part: &Self, share: f64| {
+                    part.groups().into_iter().map(move |(hosts, all)| (hosts, all * share))
+                };
+                let (hot, others) = (of(&both.hotspots, both.share), 1.0 - both.share);
+                hot.chain(of(&both.others, others)).collect()
+            }
+        }
+    }
+
+    /// A number that clones have in common, and that tells them from all others.
+    #[must_use]
+    pub fn identity(&self) -> usize {
+        match &self.0 {
+            // Lower than any address.
+            Kind::All(hosts) => *hosts as usize,
+            Kind::Among(list) => Arc::as_ptr(list).addr(),
+            Kind::Hotspots(both) => Arc::as_ptr(both).addr(),
+        }
+    }
+
     /// The `n`-th destination of `me` for `purpose`; `None` if there is nobody else.
     pub(crate) fn pick(&self, me: HostId, draw: Draw, purpose: Purpose, n: u64) -> Option<HostId> {
         let (hosts, mine) = match &self.0 {
@@ -134,6 +162,10 @@ mod tests {
         }
         let alone = Destinations::with_hotspots(list(&[0]), 0.6, list(&[1, 2]));
         assert_eq!(counts(&alone, 0)[0], 0, "the only hotspot does not send to itself");
+        let groups = to.groups();
+        assert_eq!(groups, [(list(&[0, 1]), 0.6), (list(&[2, 3, 4]), 0.4)]);
+        assert_eq!(to.identity(), to.clone().identity());
+        assert_ne!(to.identity(), alone.identity());
         let none = Destinations::with_hotspots(list(&[0]), 1.0, Vec::new());
         assert_eq!(none.pick(HostId(0), draw, purpose, 0), None);
     }

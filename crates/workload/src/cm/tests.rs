@@ -80,6 +80,23 @@ fn broken(from: &str, to: &str) -> (u32, u32, String, String) {
 }
 
 #[test]
+fn starts_count_in_the_unit_that_the_caller_names() {
+    let start = |text: &str, unit| {
+        let read = read_cm_in(&RING.replace("start 100", text), "x.cm", unit);
+        read.map(|matrix| matrix.flows[0].start).map_err(|e| e.message)
+    };
+    let us = StartUnit::Microseconds;
+    assert_eq!(start("start 40", us), Ok(Start::At(Time(40_000_000))));
+    assert_eq!(start("start 1.5", us), Ok(Start::At(Time(1_500_000))));
+    assert_eq!(start("start 0.0000010", us), Ok(Start::At(Time(1))));
+    assert_eq!(start("start 40", StartUnit::Picoseconds), Ok(Start::At(Time(40))));
+    let fine = "the start is not a whole number of picoseconds".to_owned();
+    assert_eq!(start("start 0.0000001", us), Err(fine.clone()));
+    assert_eq!(start("start 1.x", us), Err(fine));
+    assert_eq!(start("start 9223372036855", us), Err("the start is too large".to_owned()));
+}
+
+#[test]
 fn errors_name_the_place_and_the_value() {
     let cases: [(&str, &str, u32, u32, &str, &str); 29] = [
         ("Nodes 4\n", "", 1, 1, "", "Nodes is missing"),

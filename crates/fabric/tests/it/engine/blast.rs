@@ -161,7 +161,7 @@ pub(crate) fn drop_tail() -> QueueSpec {
 pub(crate) fn red(mark_at: MarkAt, weight: Option<f64>) -> QueueSpec {
     let ramp = Ramp { unit: Unit::Bytes, min: 1_000, max: 12_000, probability: 0.4 };
     let (capacity, not_ect) = (Capacity::Bytes(15_000), NotEct::Drop);
-    QueueSpec::Red(RedSpec { capacity, ramp, weight, mark_at, not_ect })
+    RedSpec { capacity, ramp, weight, mark_at, not_ect }.into()
 }
 
 /// Drop-tail and RED in a buffer that the ports of a switch share: half as much again as one of them may
@@ -198,21 +198,21 @@ pub(crate) fn lossless() -> [(QueueSpec, PfcSpec); 2] {
     ]
 }
 
-/// Class 0 in a small NDP queue, class 1 in a Cut-Payload queue.
+/// Class 0 in a small NDP queue, class 1 in a Partitioning-Payload queue.
 pub(crate) fn fair() -> QueueSpec {
     let cut_payload = CutPayloadSpec {
         capacity: Capacity::Bytes(6_000),
         trim_threshold: Capacity::Bytes(3_000),
         trim_to: 64,
     };
-    let classes = vec![(0, ndp(4, 640)), (1, QueueSpec::CutPayload(cut_payload))];
-    QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(1064), classes))
+    let classes = vec![(0, ndp(4, 640)), (1, cut_payload.into())];
+    ByClassSpec::new(Schedule::fair(1064), classes).into()
 }
 
 /// Both classes in queues that mark, one of them as packets leave.
 pub(crate) fn fair_red() -> QueueSpec {
     let classes = vec![(0, red(MarkAt::Departure, None)), (1, red(MarkAt::Arrival, Some(0.1)))];
-    QueueSpec::ByClass(ByClassSpec::new(Schedule::fair(1064), classes))
+    ByClassSpec::new(Schedule::fair(1064), classes).into()
 }
 
 pub(crate) fn run(topology: &Topology, config: Config, count: u32, most: u64) -> Outcome {
@@ -222,8 +222,9 @@ pub(crate) fn run(topology: &Topology, config: Config, count: u32, most: u64) ->
     let app =
         |_| Box::new(Random { count, most, hosts: u64::from(hosts), left: 0 }) as Box<dyn App>;
     let apps = (0..hosts).map(app).collect();
-    let sim = Sim::new(topology, config, endpoints, apps, ()).unwrap();
-    sim.run(&mut |_| ControlFlow::Continue(())).unwrap().0
+    let mut observer = ();
+    let sim = Sim::new(topology, config, endpoints, apps, &mut observer).unwrap();
+    sim.run(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Why no run can start with `config`.
@@ -231,7 +232,8 @@ pub(crate) fn refusal(config: Config) -> String {
     let topology = Topology::star(2, LINK).unwrap();
     let endpoints = (0..2).map(|_| Box::new(Blast::default()) as Box<dyn Endpoint>).collect();
     let app = |_| Box::new(Random { count: 0, most: 1, hosts: 2, left: 0 }) as Box<dyn App>;
-    let sim = Sim::new(topology, config, endpoints, (0..2).map(app).collect(), ());
+    let mut observer = ();
+    let sim = Sim::new(topology, config, endpoints, (0..2).map(app).collect(), &mut observer);
     sim.err().unwrap().to_string()
 }
 

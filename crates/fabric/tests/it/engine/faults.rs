@@ -106,8 +106,10 @@ fn one_burst(
     let queue = ndp(1000, 72_000);
     let limit = Time(100_000 * US);
     let config = Config { faults: faults(link), queue, departures, limit, ..config(1) };
-    let sim = Sim::new(topology, config, endpoints, apps, Watch(link, Vec::new())).unwrap();
-    sim.run(&mut |_| ControlFlow::Continue(())).unwrap().1.1
+    let mut watch = Watch(link, Vec::new());
+    let sim = Sim::new(topology, config, endpoints, apps, &mut watch).unwrap();
+    sim.run(&mut |_| ControlFlow::Continue(())).unwrap();
+    watch.1
 }
 
 /// By hand: a packet takes 851.2 ns on a link of 10 Gb/s and 8.512 us at a tenth of it. The first

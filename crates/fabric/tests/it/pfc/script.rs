@@ -162,8 +162,10 @@ pub(crate) fn run(
     };
     let apps = (0..hosts).map(|_| Box::new(Never) as Box<dyn App>).collect();
     let endpoints = (0..hosts).map(endpoint).collect();
-    let sim = Sim::new(topology, config, endpoints, apps, Log::default()).unwrap();
-    sim.run(&mut |_| ControlFlow::Continue(())).unwrap()
+    let mut log = Log::default();
+    let sim = Sim::new(topology, config, endpoints, apps, &mut log).unwrap();
+    let outcome = sim.run(&mut |_| ControlFlow::Continue(())).unwrap();
+    (outcome, log)
 }
 
 /// Nanoseconds to a tenth, as computed by hand.

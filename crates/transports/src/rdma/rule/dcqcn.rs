@@ -8,7 +8,7 @@
 use units::{Dur, Rate, Time};
 
 use super::super::config::{ConfigError, Speed, within};
-use super::{Ack, PathView, Rule, rate};
+use super::{Ack, Parameters, PathView, Rule, rate};
 
 /// Parameters of DCQCN.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,8 +94,10 @@ impl Params {
         rate_timer: Dur::from_us(55),
         ..Self::MLX
     };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         within("gain", self.gain, f64::MIN_POSITIVE..=1.0, "it must be above 0 and at most 1")?;
         let must = "it must be at least 1";
         within("stages", f64::from(self.stages), 1.0..=f64::MAX, must)?;

@@ -5,7 +5,7 @@
 use units::{Dur, Rate, Time};
 
 use super::super::config::{ConfigError, Initial, Speed, within};
-use super::{Ack, PathView, Rule, rate};
+use super::{Ack, Parameters, PathView, Rule, rate};
 
 /// Parameters of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,8 +32,10 @@ impl Params {
         max_rate: Speed::Share(1.0),
         initial: Initial::Share,
     };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         let must = "it must be above 0 and at most 1";
         within("gamma", self.gamma, f64::MIN_POSITIVE..=1.0, must)?;
         self.alpha.check("alpha")?;

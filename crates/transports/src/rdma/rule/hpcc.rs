@@ -9,7 +9,7 @@ use units::{Dur, Rate, Time};
 use wire::int::{HOPS, Hop};
 
 use super::super::config::{ConfigError, Speed, within};
-use super::{Ack, PathView, Rule, rate};
+use super::{Ack, Parameters, PathView, Rule, rate};
 
 /// Parameters of HPCC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,8 +68,10 @@ impl Params {
         min_rate: Speed::Share(0.01),
         ..Self::PAPER
     };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         let must = "it must be above 0 and at most 1";
         within("utilization", self.utilization, f64::MIN_POSITIVE..=1.0, must)?;
         let must = "it must be above zero";

@@ -5,7 +5,7 @@
 use units::{Dur, Rate, Time};
 
 use super::super::config::{ConfigError, within};
-use super::{Ack, PathView, Rule, rate};
+use super::{Ack, Parameters, PathView, Rule, rate};
 
 /// Parameters of Swift. Windows are in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +62,15 @@ impl Params {
         reset_after: 5,
     };
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    /// The fabric's target over `hops` links for a window of `window` packets, seconds.
+    fn target(&self, hops: u32, window: f64) -> f64 {
+        let constant = (self.base_target + self.per_hop * u64::from(hops)).as_s_f64();
+        constant + self.scaling.map_or(0.0, |scaling| scaling.adds(window))
+    }
+}
+
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         const ABOVE: f64 = f64::MIN_POSITIVE;
         let most = f64::MAX;
         within("increase", self.increase, ABOVE..=most, "it must be above 0")?;
@@ -81,12 +89,6 @@ impl Params {
             within("scaling_most", most, least * (1.0 + f64::EPSILON)..=f64::MAX, must)?;
         }
         Ok(())
-    }
-
-    /// The fabric's target over `hops` links for a window of `window` packets, seconds.
-    fn target(&self, hops: u32, window: f64) -> f64 {
-        let constant = (self.base_target + self.per_hop * u64::from(hops)).as_s_f64();
-        constant + self.scaling.map_or(0.0, |scaling| scaling.adds(window))
     }
 }
 

@@ -5,7 +5,7 @@
 use units::{Dur, Rate, Time};
 
 use super::super::config::{ConfigError, Initial, Speed, within};
-use super::{Ack, PathView, Rule, patched, rate};
+use super::{Ack, Parameters, PathView, Rule, patched, rate};
 
 /// When the rate is worked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,8 +151,10 @@ impl Params {
         least_use: 0.0,
         ..Self::PAPER
     };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         let share = "it must be from 0 to 1";
         let positive_share = "it must be above 0 and at most 1";
         let low = f64::MIN_POSITIVE;

@@ -4,7 +4,7 @@
 use units::Time;
 
 use super::super::config::{ConfigError, Increase};
-use super::{Acked, Rule, between};
+use super::{Acked, Parameters, Rule, between};
 
 /// Parameters of BIC. Linux's names in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,8 +36,10 @@ impl Params {
         fast_convergence: true,
         smooth: 20.0,
     };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         let positive = "it must be above 0 and finite";
         between("bic_low_window", self.low_window, 0.0, f64::INFINITY, positive)?;
         between("bic_max_increment", self.max_increment, 0.0, f64::INFINITY, positive)?;
@@ -59,8 +61,8 @@ pub(in super::super) struct Bic {
 }
 
 impl Bic {
-    pub(super) fn new(params: Params, increase: Increase) -> Self {
-        Self { params, last_max: 0.0, ratio: 2.0, per_ack: increase == Increase::PerAck }
+    pub(super) fn new(params: Params) -> Self {
+        Self { params, last_max: 0.0, ratio: 2.0, per_ack: false }
     }
 
     /// The segments that must be acknowledged for the window to grow by one.
@@ -91,6 +93,10 @@ impl Bic {
 }
 
 impl Rule for Bic {
+    fn start(&mut self, increase: Increase) {
+        self.per_ack = increase == Increase::PerAck;
+    }
+
     /// What is acknowledged at once after a loss says nothing of delays (Linux, `bictcp_acked`).
     fn on_ack(&mut self, ack: &Acked) {
         if ack.open {
@@ -123,10 +129,16 @@ impl Rule for Bic {
 mod tests {
     use super::*;
 
+    fn bic(increase: Increase) -> Bic {
+        let mut rule = Bic::new(Params::LINUX);
+        rule.start(increase);
+        rule
+    }
+
     /// Each row of the table in specs/tcp.md#8.1, by hand, with Wlast = 200.
     #[test]
     fn counts_follow_the_table() {
-        let rule = Bic { last_max: 200.0, ..Bic::new(Params::LINUX, Increase::PerAck) };
+        let rule = Bic { last_max: 200.0, ..bic(Increase::PerAck) };
         for (cwnd, count) in [
             (10.0, 10.0),
             (100.0, 100.0 / 16.0), // 25 of distance, more than 16
@@ -138,13 +150,13 @@ mod tests {
         ] {
             assert_eq!(rule.count(cwnd), count, "{cwnd}");
         }
-        let fresh = Bic::new(Params::LINUX, Increase::PerAck);
+        let fresh = bic(Increase::PerAck);
         assert_eq!(fresh.count(1_000.0), 20.0, "never lost");
     }
 
     #[test]
     fn a_loss_at_a_small_window_halves_it() {
-        let mut rule = Bic::new(Params::LINUX, Increase::PerAck);
+        let mut rule = bic(Increase::PerAck);
         assert_eq!(rule.after_loss(14.0, Time::ZERO), 7.0);
         assert_eq!(rule.after_loss(100.0, Time::ZERO), 100.0 * 819.0 / 1024.0);
         assert_eq!(rule.last_max, 100.0);
@@ -161,7 +173,7 @@ mod tests {
     fn delayed_acknowledgements_are_allowed_for_once() {
         let per_segment = Increase::PerByte { slow_start_limit: 2.0 };
         for (increase, counts) in [(Increase::PerAck, 1.5), (per_segment, 1.0)] {
-            let fresh = Bic::new(Params::LINUX, increase);
+            let fresh = bic(increase);
             let mut rule = Bic { last_max: 1_000.0, ratio: 1.5, ..fresh };
             for segments in [1.0, 2.0] {
                 let n = if increase == Increase::PerAck { 1.0 } else { segments };
@@ -174,7 +186,7 @@ mod tests {
     /// An acknowledgement of 20 segments ends a recovery; another of a delayed acknowledgement follows.
     #[test]
     fn the_end_of_a_recovery_is_no_delayed_acknowledgement() {
-        let mut rule = Bic { ratio: 1.0, ..Bic::new(Params::LINUX, Increase::PerAck) };
+        let mut rule = Bic { ratio: 1.0, ..bic(Increase::PerAck) };
         rule.on_ack(&Acked { segments: 20.0, open: false, ..Acked::one(Time::ZERO) });
         assert_eq!(rule.ratio, 1.0);
         rule.on_ack(&Acked { segments: 2.0, ..Acked::one(Time::ZERO) });

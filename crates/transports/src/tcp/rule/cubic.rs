@@ -5,7 +5,7 @@
 use units::{Dur, Time};
 
 use super::super::config::ConfigError;
-use super::{Acked, Rule, between, seconds};
+use super::{Acked, Parameters, Rule, between, seconds};
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +22,10 @@ pub struct Params {
 impl Params {
     /// The values of RFC 9438.
     pub const RFC: Self = Self { c: 0.4, beta: 0.7, fast_convergence: true };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         between("cubic_c", self.c, 0.0, f64::INFINITY, "it must be above 0 and finite")?;
         between("cubic_beta", self.beta, 0.0, 1.0, "it must be above 0 and below 1")
     }

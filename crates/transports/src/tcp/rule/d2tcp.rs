@@ -4,7 +4,7 @@
 use units::Time;
 
 use super::super::config::ConfigError;
-use super::{Acked, Due, Rule, dctcp, seconds};
+use super::{Acked, Due, Parameters, Rule, dctcp, seconds};
 
 /// Parameters of D2TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +21,10 @@ impl Params {
     /// The values of the paper, over DCTCP's of RFC 8257.
     pub const PAPER: Self =
         Self { dctcp: dctcp::Params::RFC, least_urgency: 0.5, greatest_urgency: 2.0 };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         self.dctcp.check()?;
         let (name, value) = ("d2tcp_least_urgency", self.least_urgency);
         if !(value > 0.0 && value <= 1.0) {
@@ -41,6 +43,10 @@ impl Params {
             });
         }
         Ok(())
+    }
+
+    fn echoes_each_mark(&self) -> bool {
+        true
     }
 }
 

@@ -4,7 +4,7 @@
 use units::Time;
 
 use super::super::config::ConfigError;
-use super::{Acked, Rule, between};
+use super::{Acked, Parameters, Rule, between};
 
 /// Parameters of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +22,10 @@ pub struct Params {
 impl Params {
     /// The values of RFC 8257 and, for `least_window`, of Linux.
     pub const RFC: Self = Self { gain: 1.0 / 16.0, initial_alpha: 1.0, least_window: 2.0 };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         let must = "it must be above 0 and at most 1";
         between("dctcp_gain", self.gain, 0.0, 1.0 + f64::EPSILON, must)?;
         let (name, value) = ("dctcp_initial_alpha", self.initial_alpha);
@@ -35,6 +37,10 @@ impl Params {
             return Err(ConfigError::Range { name, value, must: "it must be at least 1" });
         }
         Ok(())
+    }
+
+    fn echoes_each_mark(&self) -> bool {
+        true
     }
 }
 

@@ -29,7 +29,7 @@ impl Path {
 /// Each segment acknowledged also costs p times what a loss would.
 fn settle(config: &RuleConfig, paths: &[Path], steps: u32) -> Vec<f64> {
     let mut rules: Vec<State> =
-        paths.iter().map(|_| State::new(config, Increase::PerAck)).collect();
+        paths.iter().map(|_| State::started(config, Increase::PerAck)).collect();
     let mut windows = vec![10.0; paths.len()];
     for _ in 0..steps {
         let standings: Vec<Standing> = windows
@@ -43,7 +43,7 @@ fn settle(config: &RuleConfig, paths: &[Path], steps: u32) -> Vec<f64> {
             .collect();
         let quickest = paths.iter().map(|p| p.rtt.0).min().unwrap();
         let before = windows.clone();
-        for (i, rule) in rules.iter_mut().map(State::get).enumerate() {
+        for (i, rule) in rules.iter_mut().map(State::get_mut).enumerate() {
             rule.on_group(&coupling::group(config, &standings, i));
             let (w, p) = (before[i], paths[i].loss);
             let grown = rule.increase(w, 1.0, &Acked::one(Time::ZERO));
@@ -138,12 +138,12 @@ fn n_equal_subflows_together_grow_by_one_nth_of_a_segment_per_round_trip() {
             |&window: &f64| Standing { window, srtt: Some(Dur::from_us(100)), loss_interval: 0.0 };
         let grow = |config: &RuleConfig| {
             let mut windows = vec![20.0; n];
-            let mut rules = vec![State::new(config, Increase::PerAck); n];
+            let mut rules = vec![State::started(config, Increase::PerAck); n];
             for turn in 0..20 * 20 * n {
                 // By turns; in 20 turns, a window is acknowledged.
                 let standings: Vec<Standing> = windows.iter().map(standing).collect();
                 let (me, segments) = (turn % n, windows[turn % n] / 20.0);
-                let rule = rules[me].get();
+                let rule = rules[me].get_mut();
                 rule.on_group(&coupling::group(config, &standings, me));
                 windows[me] += rule.increase(windows[me], segments, &Acked::one(Time::ZERO));
             }
@@ -163,7 +163,7 @@ fn rate_with_random_losses(config: &RuleConfig, n: usize, loss: f64) -> f64 {
     const LOSS: Purpose = Purpose::new("equilibria: lost");
     const SEGMENTS: u64 = 500_000;
     let draw = Draw::new(1, PICK, n as u64);
-    let mut rules = vec![State::new(config, Increase::PerAck); n];
+    let mut rules = vec![State::started(config, Increase::PerAck); n];
     let (mut windows, mut halved) = (vec![10.0_f64; n], vec![f64::NEG_INFINITY; n]);
     let mut round_trips = 0.0;
     for segment in 0..SEGMENTS {
@@ -180,10 +180,10 @@ fn rate_with_random_losses(config: &RuleConfig, n: usize, loss: f64) -> f64 {
             .zip(&rules)
             .map(|(&window, rule)| {
                 let srtt = Some(Dur::from_us(100));
-                Standing { window, srtt, loss_interval: rule.loss_interval() }
+                Standing { window, srtt, loss_interval: rule.get().loss_interval() }
             })
             .collect();
-        let rule = rules[me].get();
+        let rule = rules[me].get_mut();
         rule.on_group(&coupling::group(config, &standings, me));
         let ack = Acked::one(Time::ZERO);
         rule.on_ack(&ack);

@@ -4,7 +4,7 @@
 
 use units::Time;
 
-use super::{Acked, Group, Rule};
+use super::{Acked, Group, Parameters, Rule};
 
 /// The weight of each of n subflows: what NewReno adds times this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum Weight {
     /// together then get what one TCP does at the same loss rate.
     InverseSquare,
 }
+
+impl Parameters for Weight {}
 
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Ewtcp {

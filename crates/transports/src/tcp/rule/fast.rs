@@ -4,7 +4,7 @@
 use units::{Dur, Time};
 
 use super::super::config::ConfigError;
-use super::{Acked, Rule, between, seconds};
+use super::{Acked, Parameters, Rule, between, seconds};
 
 /// Parameters of FAST. None is published as the right one for every network: the paper sets alpha
 /// for each experiment.
@@ -19,14 +19,6 @@ pub struct Params {
     pub slow_start_delay: Dur,
 }
 
-impl Params {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
-        between("fast_alpha", self.alpha, 0.0, f64::INFINITY, "it must be above 0 and finite")?;
-        let must = "it must be above 0 and at most 1";
-        between("fast_gamma", self.gamma, 0.0, 1.0 + f64::EPSILON, must)
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Fast {
     params: Params,
@@ -34,6 +26,14 @@ pub(in super::super) struct Fast {
     base: Dur,
     /// The last round-trip time.
     rtt: Dur,
+}
+
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
+        between("fast_alpha", self.alpha, 0.0, f64::INFINITY, "it must be above 0 and finite")?;
+        let must = "it must be above 0 and at most 1";
+        between("fast_gamma", self.gamma, 0.0, 1.0 + f64::EPSILON, must)
+    }
 }
 
 impl Fast {

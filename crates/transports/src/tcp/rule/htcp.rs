@@ -4,7 +4,7 @@
 
 use units::{Dur, Time};
 
-use super::{Acked, Rule, seconds};
+use super::{Acked, Parameters, Rule, seconds};
 
 /// Parameters of H-TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +27,8 @@ const BETA_MAX: f64 = 0.8;
 const SHORT: Dur = Dur::from_ms(10);
 /// For so long after a loss growth is Reno's.
 const LOW_SPEED: Dur = Dur::from_ms(1_000);
+
+impl Parameters for Params {}
 
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct HTcp {

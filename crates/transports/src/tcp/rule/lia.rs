@@ -5,7 +5,7 @@
 use units::Time;
 
 use super::super::config::ConfigError;
-use super::{Acked, Group, Rule};
+use super::{Acked, Group, Parameters, Rule};
 
 /// Parameters of LIA.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +22,10 @@ pub struct Params {
 impl Params {
     /// RFC 6356.
     pub const RFC: Self = Self { capped: true, least_increase: 0.0 };
+}
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         let (name, value) = ("lia_least_increase", self.least_increase);
         if !(0.0..=1.0).contains(&value) {
             return Err(ConfigError::Range { name, value, must: "it must be from 0 to 1 segment" });

@@ -7,6 +7,12 @@ use super::{Acked, Rule};
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct NewReno;
 
+impl NewReno {
+    pub(super) fn new() -> Self {
+        Self
+    }
+}
+
 impl Rule for NewReno {
     /// RFC 5681, equation 3.
     fn increase(&mut self, cwnd: f64, n: f64, _: &Acked) -> f64 {

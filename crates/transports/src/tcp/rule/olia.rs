@@ -19,14 +19,14 @@ impl Olia {
     pub(super) fn new() -> Self {
         Self { group: Group::ALONE, since_loss: 0.0, between_losses: 0.0 }
     }
-
-    /// l, the larger of l_1 and l_2, so that a loss does not make a good path look bad at once.
-    pub(super) fn loss_interval(&self) -> f64 {
-        self.since_loss.max(self.between_losses)
-    }
 }
 
 impl Rule for Olia {
+    /// l, the larger of l_1 and l_2, so that a loss does not make a good path look bad at once.
+    fn loss_interval(&self) -> f64 {
+        self.since_loss.max(self.between_losses)
+    }
+
     fn on_group(&mut self, group: &Group) {
         self.group = *group;
     }

@@ -6,7 +6,7 @@
 use units::Time;
 
 use super::super::config::ConfigError;
-use super::{Acked, Group, Rule, between};
+use super::{Acked, Group, Parameters, Rule, between};
 
 /// Parameters of the family.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,8 +18,14 @@ pub struct Params {
     pub weight: f64,
 }
 
-impl Params {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Semicoupled {
+    params: Params,
+    group: Group,
+}
+
+impl Parameters for Params {
+    fn check(&self) -> Result<(), ConfigError> {
         let (name, value) = ("semicoupled_exponent", self.exponent);
         if !(0.0..=2.0).contains(&value) {
             return Err(ConfigError::Range { name, value, must: "it must be from 0 to 2" });
@@ -27,12 +33,6 @@ impl Params {
         let must = "it must be above 0 and at most 1";
         between("semicoupled_weight", self.weight, 0.0, 1.0 + f64::EPSILON, must)
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Semicoupled {
-    params: Params,
-    group: Group,
 }
 
 impl Semicoupled {

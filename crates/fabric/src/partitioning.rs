@@ -1,4 +1,4 @@
-//! How a fabric is cut into partitions that are simulated side by side.
+//! How a fabric is cut into partitions that are simulated in parallel.
 //!
 //! Hosts stay with their ToR (or relay), and whole pods together where there are enough of them; aggregation
 //! switches go with their pod or, like core switches, are dealt out in equal blocks. What crosses
@@ -11,7 +11,7 @@ use units::{Dur, HostId, Rate};
 use crate::topology::{Node, Tier, Topology};
 
 /// Who owns what.
-pub(crate) struct Cut {
+pub(crate) struct Partitioning {
     pub(crate) parts: u32,
     /// The first host of each part, and one past the last host.
     starts: Vec<u32>,
@@ -25,7 +25,7 @@ pub(crate) struct Cut {
 /// Rounds shorter than this cost more than they gain.
 const LOOKAHEAD_MIN: Dur = Dur::from_ns(100);
 
-impl Cut {
+impl Partitioning {
     /// At most `wanted` parts; fewer where the fabric has no more to cut, and one where some link
     /// across the cut, or a signal between applications (the shortest takes `signals`), is too quick.
     /// `rates` are those of each link during the run.
@@ -112,8 +112,8 @@ mod tests {
 
     const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
 
-    fn cut(topology: &Topology, wanted: u32, signals: Option<Dur>) -> Cut {
-        Cut::new(topology, &faults::rates(topology, &[]), wanted, signals)
+    fn cut(topology: &Topology, wanted: u32, signals: Option<Dur>) -> Partitioning {
+        Partitioning::new(topology, &faults::rates(topology, &[]), wanted, signals)
     }
 
     #[test]
@@ -170,8 +170,9 @@ mod tests {
         let uplink = leaves.switches[0].up + 2;
         let quick = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(8_000_000_000_000)));
         let slow = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(1_000_000)));
-        let lookahead =
-            |fault| Cut::new(&leaves, &faults::rates(&leaves, &[fault]), 2, None).lookahead;
+        let lookahead = |fault| {
+            Partitioning::new(&leaves, &faults::rates(&leaves, &[fault]), 2, None).lookahead
+        };
         assert_eq!(lookahead(quick), Some(LINK.delay + Dur(1)));
         assert_eq!(lookahead(slow), Some(LINK.delay + LINK.rate.serialise(1)));
     }

@@ -11,9 +11,9 @@ use crate::outcome::Counted;
 
 /// Counts by message and kind.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(HashMap<(MsgKey, Stat), u64, FxBuildHasher>);
+pub(crate) struct PerMessageStats(HashMap<(MsgKey, Stat), u64, FxBuildHasher>);
 
-impl Tally {
+impl PerMessageStats {
     pub(crate) fn count(&mut self, key: MsgKey, stat: Stat) {
         *self.0.entry((key, stat)).or_default() += 1;
     }
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn the_counts_of_both_ends_are_one() {
         let key = |src, id| MsgKey { src: HostId(src), id: MsgId(id) };
-        let (mut sender, mut receiver) = (Tally::default(), Tally::default());
+        let (mut sender, mut receiver) = (PerMessageStats::default(), PerMessageStats::default());
         for (src, id) in [(2, 0), (1, 7), (2, 0)] {
             sender.count(key(src, id), Stat::Retransmission);
         }
@@ -47,7 +47,7 @@ mod tests {
         receiver.count(key(1, 7), Stat::Retransmission);
         let counted = |key, stat, times| Counted { key, stat, times };
         assert_eq!(
-            Tally::sum([receiver, sender].into_iter()),
+            PerMessageStats::sum([receiver, sender].into_iter()),
             [
                 counted(key(1, 7), Stat::Retransmission, 2),
                 counted(key(2, 0), Stat::Retransmission, 2),

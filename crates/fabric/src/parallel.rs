@@ -1,73 +1,43 @@
-//! Partitions side by side, one thread each, in rounds.
+//! Partitions in parallel, one thread each, in rounds.
 //!
 //! In a round every partition handles what happens before a common limit: the first event of all,
-//! plus the lookahead. Nothing sent meanwhile arrives before that limit, so nobody misses anything.
+//! plus the lookahead. Nothing sent meanwhile arrives before that limit, so nothing is missed.
 //! Between rounds partitions exchange what has crossed the cut. The one lock per pair and round is
-//! never contended: a box is filled before the barrier and emptied after it, and two sets of boxes
-//! take turns, so that a quick partition does not fill what a slow one is still emptying.
+//! never contended: a mailbox is filled before the barrier and emptied after it. There are two sets
+//! of mailboxes, for rounds of either parity, so that a quick partition does not fill what a slow one
+//! is still emptying.
 //!
-//! Where rounds hold few events, meeting costs more than it gains: then one thread runs all partitions
-//! by turns, in the same rounds, and the others sleep.
+//! Where rounds hold few events, meeting costs more than it gains: then one thread runs all
+//! partitions in series, in the same rounds, and the others sleep.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use endpoint::Packet;
-use units::{Dur, MsgKey, Time};
+use units::{Dur, Time};
 
-use crate::host::{Note, Signal};
-use crate::part::Part;
-use crate::pfc::Frame;
-
-/// What one partition has for another.
-#[derive(Default)]
-pub(crate) struct Post {
-    /// Packets with the receiving end of their link and their arrival.
-    pub(crate) packets: Vec<Packet>,
-    pub(crate) arrivals: Vec<(u32, Time)>,
-    /// Frames of flow control with the same.
-    pub(crate) frames: Vec<(u32, Time, Frame)>,
-    /// Signals with the host they go to.
-    pub(crate) signals: Vec<(u32, Signal)>,
-    /// What is said with messages.
-    pub(crate) notes: Vec<(MsgKey, Note)>,
-}
-
-impl Post {
-    fn is_empty(&self) -> bool {
-        let Self { packets, arrivals: _, frames, signals, notes } = self;
-        packets.is_empty() && frames.is_empty() && signals.is_empty() && notes.is_empty()
-    }
-
-    /// When the first of it happens.
-    fn first_at(&self) -> Time {
-        let arrivals = self.arrivals.iter().map(|&(_, at)| at);
-        let frames = self.frames.iter().map(|&(_, at, _)| at);
-        let signals = self.signals.iter().map(|(_, signal)| signal.at);
-        arrivals.chain(frames).chain(signals).min().unwrap_or(Time::NEVER)
-    }
-}
+use crate::event_loop::EventLoop;
+use crate::outgoing::Outgoing;
 
 /// What threads share.
 ///
 /// The partitions belong to the run, which lends them out to be run up to some time: it leaves them
 /// in `lent`, runs the first one itself, and takes them back. Workers wait for that as they wait
 /// between rounds.
-pub(crate) struct Rounds<const WATCHED: bool> {
-    lent: Vec<Mutex<Option<Part<WATCHED>>>>,
+pub(crate) struct Rounds<'o, const WATCHED: bool> {
+    lent: Vec<Mutex<Option<EventLoop<'o, WATCHED>>>>,
     /// What to run up to.
     until: AtomicU64,
-    /// By turn, receiver and sender.
-    boxes: [Vec<Mutex<Post>>; 2],
+    /// By parity, receiver and sender.
+    mailboxes: [Vec<Mutex<Outgoing>>; 2],
     /// Whether there is something in them: of many partitions few have something for one another.
     full: [Vec<AtomicBool>; 2],
-    /// By turn and partition: its first event.
+    /// By parity and partition: its first event.
     next: [Vec<AtomicU64>; 2],
     /// The same while one thread runs all.
-    turns: Mutex<Vec<Time>>,
+    serial_next: Mutex<Vec<Time>>,
     barrier: Barrier,
     lookahead: Dur,
-    /// By turn, whether a partition has met a violation: then all stop.
+    /// By parity, whether a partition has met a violation: then all stop.
     broken: [AtomicBool; 2],
     /// Rounds so far.
     done: AtomicU64,
@@ -80,18 +50,18 @@ pub(crate) struct Rounds<const WATCHED: bool> {
 /// microseconds.
 const WORTH_IT: u64 = 4;
 
-impl<const WATCHED: bool> Rounds<WATCHED> {
+impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
     pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
-        let boxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
+        let mailboxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
         let full = || (0..parts * parts).map(|_| AtomicBool::new(false)).collect();
         let next = || (0..parts).map(|_| AtomicU64::new(0)).collect();
         Self {
             lent: (0..parts).map(|_| Mutex::default()).collect(),
             until: AtomicU64::new(0),
-            boxes: [boxes(), boxes()],
+            mailboxes: [mailboxes(), mailboxes()],
             full: [full(), full()],
             next: [next(), next()],
-            turns: Mutex::default(),
+            serial_next: Mutex::default(),
             barrier: Barrier::new(parts),
             lookahead,
             broken: [AtomicBool::new(false), AtomicBool::new(false)],
@@ -102,8 +72,14 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
 
     /// Let every partition handle what happens strictly before `until`. An error if a worker has
     /// panicked.
-    pub(crate) fn run(&self, parts: &mut Vec<Part<WATCHED>>, until: Time) -> Result<(), Abandoned> {
-        let handled = |parts: &[Part<WATCHED>]| parts.iter().map(|part| part.handled).sum::<u64>();
+    pub(crate) fn run(
+        &self,
+        parts: &mut Vec<EventLoop<'o, WATCHED>>,
+        until: Time,
+    ) -> Result<(), Abandoned> {
+        let handled = |parts: &[EventLoop<'o, WATCHED>]| {
+            parts.iter().map(|of| of.part().core().handled()).sum::<u64>()
+        };
         let (events, rounds) = (handled(parts), self.done.load(Ordering::Relaxed));
         let first = rounds == 0;
         let load = self.load.load(Ordering::Relaxed);
@@ -113,9 +89,9 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
             false => load >= WORTH_IT * parts.len() as u64,
         };
         if meet {
-            self.side_by_side(parts, until)?;
+            self.run_parallel(parts, until)?;
         } else {
-            self.by_turns(parts, until);
+            self.run_serial(parts, until);
         }
         let rounds = self.done.load(Ordering::Relaxed) - rounds;
         let now = (handled(parts) - events) / rounds.max(1);
@@ -127,25 +103,25 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
 
     /// All on this thread: where rounds hold little, meeting others takes longer. Of many partitions few have
     /// something to do in such a round; the others are left alone.
-    fn by_turns(&self, parts: &mut [Part<WATCHED>], until: Time) {
-        let next = &mut *lock(&self.turns);
+    fn run_serial(&self, parts: &mut [EventLoop<'o, WATCHED>], until: Time) {
+        let next = &mut *lock(&self.serial_next);
         next.clear();
-        next.extend(parts.iter().map(Part::next_at));
+        next.extend(parts.iter().map(|of| of.part().next_at()));
         (0..parts.len()).for_each(|n| hand_over(parts, n, Time::ZERO, next));
         let mut broken = false;
         while !broken {
             let first = next.iter().copied().min().unwrap_or(Time::NEVER);
             if first >= until {
-                parts.iter_mut().for_each(|part| part.pass(until));
+                parts.iter_mut().for_each(|of| of.part_mut().core_mut().pass(until));
                 return;
             }
             let end = until.min(first + self.lookahead);
             for n in 0..parts.len() {
                 if next[n] < end {
                     parts[n].run(end);
-                    next[n] = parts[n].next_at();
+                    next[n] = parts[n].part().next_at();
                     hand_over(parts, n, first, next);
-                    broken |= parts[n].violation.is_some();
+                    broken |= parts[n].part().core().violated();
                 }
             }
             self.done.fetch_add(1, Ordering::Relaxed);
@@ -153,10 +129,14 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
     }
 
     /// Each on a thread of its own.
-    fn side_by_side(&self, parts: &mut Vec<Part<WATCHED>>, until: Time) -> Result<(), Abandoned> {
+    fn run_parallel(
+        &self,
+        parts: &mut Vec<EventLoop<'o, WATCHED>>,
+        until: Time,
+    ) -> Result<(), Abandoned> {
         let _guard = self.barrier.guard();
         for part in parts.drain(1..) {
-            let place = part.index as usize;
+            let place = part.part().core().index() as usize;
             *lock(&self.lent[place]) = Some(part);
         }
         self.until.store(until.0, Ordering::Relaxed);
@@ -199,19 +179,19 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
         let _ = self.barrier.wait();
     }
 
-    fn rounds(&self, part: &mut Part<WATCHED>, until: Time) -> Result<(), Abandoned> {
-        for turn in [0, 1].into_iter().cycle() {
-            let me = part.index as usize;
-            let next = self.send(part, turn).min(part.next_at());
-            self.next[turn][me].store(next.0, Ordering::Relaxed);
-            if part.violation.is_some() {
-                self.broken[turn].store(true, Ordering::Relaxed);
+    fn rounds(&self, part: &mut EventLoop<'o, WATCHED>, until: Time) -> Result<(), Abandoned> {
+        for parity in [0, 1].into_iter().cycle() {
+            let me = part.part().core().index() as usize;
+            let next = self.send(part, parity).min(part.part().next_at());
+            self.next[parity][me].store(next.0, Ordering::Relaxed);
+            if part.part().core().violated() {
+                self.broken[parity].store(true, Ordering::Relaxed);
             }
             self.barrier.wait()?;
-            self.receive(part, turn);
-            let first = self.next[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
+            self.receive(part, parity);
+            let first = self.next[parity].iter().map(|next| next.load(Ordering::Relaxed)).min();
             let first = Time(first.unwrap_or(u64::MAX));
-            if first >= until || self.broken[turn].load(Ordering::Relaxed) {
+            if first >= until || self.broken[parity].load(Ordering::Relaxed) {
                 return Ok(());
             }
             part.run(until.min(first + self.lookahead));
@@ -224,52 +204,55 @@ impl<const WATCHED: bool> Rounds<WATCHED> {
         to * self.lent.len() + from
     }
 
-    /// Put what `part` has for others into their boxes. When the first of it happens.
-    fn send(&self, part: &mut Part<WATCHED>, turn: usize) -> Time {
-        part.sort_post();
-        let me = part.index as usize;
+    /// Put what `part` has for others into their mailboxes. When the first of it happens.
+    fn send(&self, part: &mut EventLoop<'o, WATCHED>, parity: usize) -> Time {
+        let network = part.part_mut().network_mut();
+        network.sort_leaving();
+        let me = network.core().index() as usize;
         let mut first = Time::NEVER;
-        for (to, post) in part.outbox.iter_mut().enumerate().filter(|(_, post)| !post.is_empty()) {
-            first = first.min(post.first_at());
+        let all = network.core_mut().all_outgoing().iter_mut().enumerate();
+        for (to, outgoing) in all.filter(|(_, outgoing)| !outgoing.is_empty()) {
+            first = first.min(outgoing.first_at());
             let place = self.place(me, to);
             // What comes back is empty, with memory to use again.
-            std::mem::swap(post, &mut lock(&self.boxes[turn][place]));
-            self.full[turn][place].store(true, Ordering::Relaxed);
+            std::mem::swap(outgoing, &mut lock(&self.mailboxes[parity][place]));
+            self.full[parity][place].store(true, Ordering::Relaxed);
         }
         first
     }
 
-    fn receive(&self, part: &mut Part<WATCHED>, turn: usize) {
+    fn receive(&self, part: &mut EventLoop<'o, WATCHED>, parity: usize) {
         for from in 0..self.lent.len() {
-            let place = self.place(from, part.index as usize);
-            if self.full[turn][place].load(Ordering::Relaxed) {
-                self.full[turn][place].store(false, Ordering::Relaxed);
-                part.receive(&mut lock(&self.boxes[turn][place]));
+            let place = self.place(from, part.part().core().index() as usize);
+            if self.full[parity][place].load(Ordering::Relaxed) {
+                self.full[parity][place].store(false, Ordering::Relaxed);
+                part.part_mut().receive(&mut lock(&self.mailboxes[parity][place]));
             }
         }
     }
 }
 
-/// Give the others what partition `from` has for them, in a round that begins at `first`, and note in `next` when
-/// they have to handle the first of it: not in this round.
+/// Give the others what partition `from` has for them, in a round that begins at `first`. Note in
+/// `next` when they have to handle the first of it: not in this round.
 fn hand_over<const WATCHED: bool>(
-    parts: &mut [Part<WATCHED>],
+    parts: &mut [EventLoop<'_, WATCHED>],
     from: usize,
     first: Time,
     next: &mut [Time],
 ) {
-    parts[from].sort_post();
+    parts[from].part_mut().network_mut().sort_leaving();
     for to in 0..parts.len() {
-        if parts[from].outbox[to].is_empty() {
+        let all = parts[from].part_mut().core_mut().all_outgoing();
+        if all[to].is_empty() {
             continue;
         }
-        let mut post = std::mem::take(&mut parts[from].outbox[to]);
-        next[to] = next[to].min(post.first_at());
+        let mut outgoing = std::mem::take(&mut all[to]);
+        next[to] = next[to].min(outgoing.first_at());
         // It may have been left alone for long: far behind, it would take what comes for far ahead.
-        parts[to].pass(first);
-        parts[to].receive(&mut post);
+        parts[to].part_mut().core_mut().pass(first);
+        parts[to].part_mut().receive(&mut outgoing);
         // Empty now, with memory to use again.
-        parts[from].outbox[to] = post;
+        parts[from].part_mut().core_mut().all_outgoing()[to] = outgoing;
     }
 }
 
@@ -404,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_is_woken_by_the_last_and_when_all_is_abandoned() {
+    fn a_sleeper_is_woken_by_the_last_and_when_all_is_abandoned() {
         assert_eq!(while_another_sleeps(|barrier| barrier.wait().unwrap()), Ok(()));
         assert_eq!(while_another_sleeps(Barrier::abandon), Err(Abandoned));
     }

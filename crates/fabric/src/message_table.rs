@@ -12,7 +12,7 @@ use crate::reassembly::Placed;
 
 /// What one end of a message says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum MessageEvent {
     /// The application has handed it over.
     Submitted { dst: HostId, len: u64, tag: u16, ideal: Dur, deadline: Dur },
     /// The endpoint of host `at` says that the message is whole.
@@ -23,12 +23,12 @@ pub(crate) enum News {
     Failed,
 }
 
-/// News of a message.
+/// MessageEvent of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     pub(crate) at: Time,
     pub(crate) key: MsgKey,
-    pub(crate) news: News,
+    pub(crate) news: MessageEvent,
 }
 
 impl Report {
@@ -36,10 +36,10 @@ impl Report {
     /// follow each other in time or, at one instant, in the order of this enum.
     pub(crate) fn order(&self) -> (Time, u8, MsgKey) {
         let stage = match self.news {
-            News::Submitted { .. } => 0,
-            News::Delivered { .. } => 1,
-            News::Acked => 2,
-            News::Failed => 3,
+            MessageEvent::Submitted { .. } => 0,
+            MessageEvent::Delivered { .. } => 1,
+            MessageEvent::Acked => 2,
+            MessageEvent::Failed => 3,
         };
         (self.at, stage, self.key)
     }
@@ -61,7 +61,7 @@ struct Live {
     placed: Placed,
 }
 
-pub(crate) struct Messages {
+pub(crate) struct MessageTable {
     index: HashMap<MsgKey, u32, FxBuildHasher>,
     live: Vec<Live>,
     free: Vec<u32>,
@@ -77,7 +77,7 @@ pub(crate) struct Messages {
     pub(crate) unbounded: u64,
 }
 
-impl Messages {
+impl MessageTable {
     pub(crate) fn new(window: (Time, Time)) -> Self {
         Self {
             index: HashMap::default(),
@@ -97,12 +97,12 @@ impl Messages {
     pub(crate) fn enter(&mut self, report: &Report) -> Result<Option<MessageRecord>, String> {
         let Report { at, key, news } = *report;
         match news {
-            News::Submitted { dst, len, tag, ideal, deadline } => {
+            MessageEvent::Submitted { dst, len, tag, ideal, deadline } => {
                 self.submit(key, (dst, len, tag), at, (ideal, deadline));
             }
-            News::Delivered { at: host, placed } => self.deliver(key, host, placed, at)?,
-            News::Acked => self.acknowledge(key, at)?,
-            News::Failed => self.fail(key)?,
+            MessageEvent::Delivered { at: host, placed } => self.deliver(key, host, placed, at)?,
+            MessageEvent::Acked => self.acknowledge(key, at)?,
+            MessageEvent::Failed => self.fail(key)?,
         }
         Ok(self.close(key))
     }
@@ -270,8 +270,8 @@ mod tests {
     const KEY: MsgKey = MsgKey { src: HostId(0), id: MsgId(0) };
     const TO: HostId = HostId(1);
 
-    fn one(len: u64) -> Messages {
-        let mut messages = Messages::new((Time::ZERO, Time::NEVER));
+    fn one(len: u64) -> MessageTable {
+        let mut messages = MessageTable::new((Time::ZERO, Time::NEVER));
         messages.submit(KEY, (TO, len, 7), Time(1), (Dur(5), Dur::MAX));
         messages
     }

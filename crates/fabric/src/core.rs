@@ -1,0 +1,136 @@
+//! What everything in a partition shares: its clock, its event queue, what leaves for other
+//! partitions, and the first violation.
+
+use units::{MsgKey, Time};
+
+use crate::events::EventQueue;
+use crate::livelock::{Recent, Suspect};
+use crate::outcome::Violation;
+use crate::outgoing::Outgoing;
+
+pub(crate) struct Core {
+    /// The partition's number.
+    index: u32,
+    now: Time,
+    events: EventQueue,
+    /// Events handled that are the same however the fabric is cut and departures are worked out.
+    handled: u64,
+    /// The first violation; the run stops.
+    violation: Option<Violation>,
+    /// By partition: what crosses the cut.
+    outgoing: Vec<Outgoing>,
+    suspect: Suspect,
+}
+
+impl Core {
+    /// Of partition `index` of `partitions`.
+    pub(crate) fn new(index: u32, partitions: u32, events: EventQueue) -> Self {
+        let outgoing = (0..partitions).map(|_| Outgoing::default()).collect();
+        Self {
+            index,
+            now: Time::ZERO,
+            events,
+            handled: 0,
+            violation: None,
+            outgoing,
+            suspect: Suspect::default(),
+        }
+    }
+
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// It is `now`.
+    #[inline(always)]
+    pub(crate) fn set_now(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// Nothing is left to happen before `until`.
+    pub(crate) fn pass(&mut self, until: Time) {
+        self.events.close(until);
+        self.now = self.now.max(until);
+    }
+
+    #[inline(always)]
+    pub(crate) fn events(&self) -> &EventQueue {
+        &self.events
+    }
+
+    #[inline(always)]
+    pub(crate) fn events_mut(&mut self) -> &mut EventQueue {
+        &mut self.events
+    }
+
+    /// Events handled so far.
+    pub(crate) fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    /// So many events are handled.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, events: u64) {
+        self.handled += events;
+    }
+
+    /// The event in hand does not count: it meant nothing, or others count it.
+    #[inline(always)]
+    pub(crate) fn uncount(&mut self) {
+        self.handled -= 1;
+    }
+
+    /// What leaves for `partition`.
+    pub(crate) fn outgoing(&mut self, partition: u32) -> &mut Outgoing {
+        &mut self.outgoing[partition as usize]
+    }
+
+    /// Everything that leaves, by partition.
+    pub(crate) fn all_outgoing(&mut self) -> &mut [Outgoing] {
+        &mut self.outgoing
+    }
+
+    #[inline(always)]
+    pub(crate) fn violated(&self) -> bool {
+        self.violation.is_some()
+    }
+
+    /// The first violation, which is the caller's from now on.
+    pub(crate) fn take_violation(&mut self) -> Option<Violation> {
+        self.violation.take()
+    }
+
+    /// Remember the first violation.
+    pub(crate) fn violate(&mut self, key: Option<MsgKey>, what: String) {
+        let at = self.now;
+        if self.violation.as_ref().is_none_or(|first| at < first.at) {
+            self.violation = Some(Violation::new(at, key, what));
+        }
+    }
+
+    /// A call or event that is one of very many. A livelock, if they are too many at one instant;
+    /// `size` things are in the fabric.
+    #[cold]
+    pub(crate) fn suspect(&mut self, recent: Recent, size: usize) {
+        let Some(most) = self.suspect.count(recent, size) else { return };
+        if self.violated() {
+            return;
+        }
+        let place = recent.host.map_or_else(String::new, |host| format!("{host}: "));
+        let what = format!("{place}livelock: more than {most} calls at one instant");
+        let recent = self.suspect.take_recent();
+        let key = recent.iter().rev().find_map(|recent| recent.message);
+        self.violation = Some(Violation { at: self.now, key, what, recent });
+    }
+
+    pub(crate) fn require(&mut self, key: Option<MsgKey>, result: Result<(), String>) {
+        if let Err(what) = result {
+            self.violate(key, what);
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! What looks wrong in a scenario before it runs: choices that have no effect. One function for each
+//! rule; they ask for properties of transports and queues, not for their names.
+
+use queues::{Capacity, NotEct, QueueSpec, Ramp, Sort, Unit};
+use units::{Dur, Time};
+
+use super::View;
+use super::demand::Bottleneck;
+use crate::diagnostic::Diagnostic;
+use crate::document::{Node, Value};
+use crate::reader::Reader;
+use crate::traffic::Part;
+use crate::transport::{Need, Transport};
+use crate::warnings::for_people;
+
+/// A rule: what it finds, each a warning.
+type Rule = fn(&View<'_>) -> Vec<Diagnostic>;
+
+/// All rules, in the order in which their warnings are shown.
+const RULES: &[Rule] = &[
+    marks_needed,
+    marks_wanted,
+    marks_unread,
+    marks_out_of_reach,
+    trims_needed,
+    priorities_ignored,
+    message_priority_ignored,
+    nothing_lossless,
+    starts_after_the_end,
+    fault_after_the_end,
+    reroute_without_fault,
+    completion_of_what_never_ends,
+    limit_too_early,
+    overload,
+    small_first_window,
+];
+
+/// What all rules find.
+pub(super) fn all(view: &View<'_>) -> Vec<Diagnostic> {
+    RULES.iter().flat_map(|rule| rule(view)).map(Diagnostic::warning).collect()
+}
+
+/// Each transport and its table.
+fn transports<'v>(view: &View<'v>) -> impl Iterator<Item = (&'v Reader<'v>, &'v Transport)> {
+    view.tables.transport.iter().zip(view.transports.iter())
+}
+
+/// A warning about the first of `keys` that is written in `table`.
+fn at(table: &Reader<'_>, keys: &[&str], message: impl Into<String>, label: &str) -> Diagnostic {
+    table.error(table.likeliest(keys).unwrap_or("kind"), message, label)
+}
+
+/// The queues of `queue` that packets of `classes` join.
+fn joined<'q>(queue: &'q QueueSpec, classes: &[u8]) -> Vec<&'q QueueSpec> {
+    match queue {
+        QueueSpec::ByClass(spec) => {
+            let joins = |class| spec.sort == Sort::Payload || classes.contains(class);
+            spec.classes.iter().filter(|(class, _)| joins(class)).map(|(_, queue)| queue).collect()
+        }
+        other => vec![other],
+    }
+}
+
+/// Whether packets of `classes` may be marked.
+fn marks(queue: &QueueSpec, classes: &[u8]) -> bool {
+    joined(queue, classes).into_iter().any(|queue| match queue {
+        QueueSpec::DropTail(spec) => spec.ecn_threshold.is_some(),
+        QueueSpec::Lossless(spec) => {
+            classes.iter().any(|class| spec.marking[usize::from(class & 7)].is_some())
+        }
+        // A program may.
+        QueueSpec::Red(_) | QueueSpec::Programmed(_) => true,
+        QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) | QueueSpec::ByClass(_) => false,
+    })
+}
+
+/// Whether data of `classes` is trimmed rather than lost.
+fn trims(queue: &QueueSpec, classes: &[u8]) -> bool {
+    let whole_port = matches!(queue, QueueSpec::ByClass(spec) if spec.trim.is_some());
+    whole_port
+        || joined(queue, classes).into_iter().any(|queue| {
+            matches!(queue, QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) | QueueSpec::Programmed(_))
+        })
+}
+
+/// Whether a packet's class makes a difference.
+fn sorts_by_class(queue: &QueueSpec) -> bool {
+    match queue {
+        QueueSpec::ByClass(spec) => spec.sort == Sort::Class,
+        QueueSpec::Lossless(_) | QueueSpec::Programmed(_) => true,
+        _ => false,
+    }
+}
+
+/// How to have packets marked by `queue`.
+fn how_to_mark(queue: &QueueSpec) -> &'static str {
+    match queue {
+        QueueSpec::Lossless(_) => "add [[queue.ecn]] for its class",
+        QueueSpec::ByClass(_) => "set `ecn_threshold` in the [[queue.class]] of its packets",
+        _ => "set `ecn_threshold` in [queue], with `kind = \"drop-tail\"`",
+    }
+}
+
+/// A rate rule or congestion control that acts on marks, where nothing is marked.
+fn marks_needed(view: &View<'_>) -> Vec<Diagnostic> {
+    let deaf =
+        |(_, t): &(_, &Transport)| t.signals.marks == Need::Needs && !marks(view.queue, &t.classes);
+    let warn = |(table, _): (&Reader<'_>, _)| {
+        let message = "this transport's congestion control acts on ECN marks, and no queue marks its \
+                       packets: it is without effect";
+        let hint = format!("{}, or take another rule", how_to_mark(view.queue));
+        at(table, &["rule", "kind"], message, "never sees a mark").hint(hint)
+    };
+    transports(view).filter(deaf).map(warn).collect()
+}
+
+/// `ecn = true` where nothing is marked, of a transport that can do without.
+fn marks_wanted(view: &View<'_>) -> Vec<Diagnostic> {
+    let deaf = |(table, t): &(&Reader<'_>, &Transport)| {
+        t.signals.marks == Need::Uses && table.has("ecn") && !marks(view.queue, &t.classes)
+    };
+    let warn = |(table, _): (&Reader<'_>, _)| {
+        let message = "`ecn` has no effect here: no queue marks packets";
+        let hint = format!("{}, or set `ecn = false`", how_to_mark(view.queue));
+        at(table, &["ecn"], message, "never sees a mark").hint(hint)
+    };
+    transports(view).filter(deaf).map(warn).collect()
+}
+
+/// Queues that mark packets which no transport reads.
+fn marks_unread(view: &View<'_>) -> Vec<Diagnostic> {
+    let drops =
+        |queue: &QueueSpec| matches!(queue, QueueSpec::Red(spec) if spec.not_ect == NotEct::Drop);
+    let of = |t: &Transport| {
+        marks(view.queue, &t.classes) && !matches!(view.queue, QueueSpec::Programmed(_))
+    };
+    let read = |t: &Transport| of(t) && t.signals.marks != Need::Ignores;
+    let marked: Vec<&Transport> = view.transports.iter().filter(|t| of(t)).collect();
+    let acts = joined(view.queue, &[0, 1, 2, 3, 4, 5, 6, 7]).into_iter().any(drops);
+    if marked.is_empty() || acts || marked.iter().any(|t| read(t)) {
+        return Vec::new();
+    }
+    let message = "queues mark packets here, and no transport reads the marks: they have no effect";
+    let keys = ["ecn_threshold", "red_min", "ecn", "class"];
+    let hint =
+        "leave the marking out, or give a transport `ecn = true` or a rule that acts on marks";
+    vec![at(&view.tables.queue, &keys, message, "marks for nobody").hint(hint)]
+}
+
+/// A marking threshold that is longer than the queue.
+fn marks_out_of_reach(view: &View<'_>) -> Vec<Diagnostic> {
+    let mtu = u64::from(view.transports.mtu());
+    let bytes = |capacity: Capacity| match capacity {
+        Capacity::Packets(n) => u64::from(n) * mtu,
+        Capacity::Bytes(n) => u64::from(n),
+    };
+    let from = |ramp: &Ramp| match ramp.unit {
+        Unit::Packets => u64::from(ramp.min) * mtu,
+        Unit::Bytes => u64::from(ramp.min),
+    };
+    let beyond = |queue: &QueueSpec| match queue {
+        QueueSpec::DropTail(spec) => {
+            spec.ecn_threshold.is_some_and(|threshold| bytes(threshold) > bytes(spec.capacity))
+        }
+        QueueSpec::Red(spec) => from(&spec.ramp) > bytes(spec.capacity),
+        _ => false,
+    };
+    let all = [0, 1, 2, 3, 4, 5, 6, 7];
+    if !joined(view.queue, &all).into_iter().any(beyond) {
+        return Vec::new();
+    }
+    let message = "the queue is full before it is long enough for a packet to be marked";
+    let keys = ["ecn_threshold", "red_min", "class"];
+    let hint = "a threshold below `capacity`";
+    vec![at(&view.tables.queue, &keys, message, "never reached").hint(hint)]
+}
+
+/// A transport that counts on trimmed headers, at switches that lose what does not fit.
+fn trims_needed(view: &View<'_>) -> Vec<Diagnostic> {
+    let deaf =
+        |(_, t): &(_, &Transport)| t.signals.trims == Need::Needs && !trims(view.queue, &t.classes);
+    let warn = |(table, _): (&Reader<'_>, _)| {
+        let message = "this transport learns of losses from trimmed headers, and these queues never \
+                       trim: it is left with its timeouts";
+        let hint = "`kind = \"ndp\"` in [queue], or `kind = \"priority\"` with `full = \"trim\"`";
+        at(table, &["kind"], message, "never sees a trimmed header").hint(hint)
+    };
+    transports(view).filter(deaf).map(warn).collect()
+}
+
+/// A transport with priorities, at queues that make no difference between them.
+fn priorities_ignored(view: &View<'_>) -> Vec<Diagnostic> {
+    let classes = |t: &Transport| {
+        let mut classes = t.classes.clone();
+        classes.sort_unstable();
+        classes.dedup();
+        classes.len()
+    };
+    if sorts_by_class(view.queue) {
+        return Vec::new();
+    }
+    let warn = |(table, t): (&Reader<'_>, &Transport)| {
+        let message = format!(
+            "the packets of this transport have {} classes, and these queues serve all alike: its \
+             priorities have no effect",
+            classes(t)
+        );
+        let keys = ["levels", "priorities", "class_short", "class", "kind"];
+        let hint = "`kind = \"priority\"` in [queue], with a [[queue.class]] for each";
+        at(table, &keys, message, "no priorities here").hint(hint)
+    };
+    transports(view).filter(|(_, t)| classes(t) > 1).map(warn).collect()
+}
+
+/// Priorities of messages, for a transport that does not look at them.
+fn message_priority_ignored(view: &View<'_>) -> Vec<Diagnostic> {
+    let all = view.tables.traffic.iter().zip(&view.traffic.tables).zip(view.traffic.transports());
+    let warn = |((table, part), transport): ((&Reader<'_>, &Part), u8)| {
+        let carrier = view.transports.at(transport)?;
+        if carrier.signals.priorities || part.priority() == 0 {
+            return None;
+        }
+        let message = "the priority of these messages has no effect: their transport does not look \
+                       at it";
+        let hint = "leave it out, or use `kind = \"ndp\"` with `discipline = \"prio\"`";
+        Some(at(table, &["priority", "file"], message, "nobody reads it").hint(hint))
+    };
+    all.filter_map(warn).collect()
+}
+
+/// Lossless switches where no packet is of a lossless class.
+fn nothing_lossless(view: &View<'_>) -> Vec<Diagnostic> {
+    let QueueSpec::Lossless(spec) = view.queue else { return Vec::new() };
+    let used =
+        view.transports.iter().flat_map(|t| &t.classes).fold(0, |all, c| all | 1_u8 << (c & 7));
+    if spec.memory.lossless & used != 0 {
+        return Vec::new();
+    }
+    let message = "no packet is of a lossless class: these switches never pause anybody, and lose \
+                   what does not fit";
+    let classes: Vec<String> =
+        (0..8).filter(|class| used & 1 << class != 0).map(|class| class.to_string()).collect();
+    let hint = format!("the packets' classes are {}: name them in `lossless`", classes.join(", "));
+    let warning = at(&view.tables.queue, &["lossless", "preset"], message, "none of them");
+    let mut warnings = vec![warning.hint(hint)];
+    if view.pfc.watchdog.is_some() {
+        let message = "nothing is ever paused here, so the watchdog has nothing to do";
+        let warning = at(&view.tables.queue, &["watchdog"], message, "no effect");
+        warnings.push(warning.hint("leave it out"));
+    }
+    warnings
+}
+
+/// Traffic that starts when the run, or its own `stop`, is over.
+fn starts_after_the_end(view: &View<'_>) -> Vec<Diagnostic> {
+    let all = view.tables.traffic.iter().zip(&view.traffic.tables).zip(view.traffic.stops());
+    let warn = |((table, part), stop): ((&Reader<'_>, &Part), Time)| {
+        let limit = view.measure.limit;
+        let (late, of) = part.starting_from(stop.min(limit));
+        if late == 0 {
+            return None;
+        }
+        let (end, key) = if stop < limit { (stop, "stop") } else { (limit, "limit") };
+        let end = for_people(end.since(Time::ZERO));
+        let message = match of {
+            1 => format!("this traffic starts after its end: `{key}` is {end}"),
+            _ => format!(
+                "{late} of {of} messages of this table start after the end: `{key}` is {end}"
+            ),
+        };
+        let keys = ["start", "every", "start_spread", "file", "kind"];
+        let hint = match key {
+            "stop" => "a later `stop`, or an earlier start".to_owned(),
+            _ => "a later `limit` in [measure], or an earlier start".to_owned(),
+        };
+        Some(at(table, &keys, message, "never starts").hint(hint))
+    };
+    all.filter_map(warn).collect()
+}
+
+/// Faults that begin when the run is over.
+fn fault_after_the_end(view: &View<'_>) -> Vec<Diagnostic> {
+    let limit = view.measure.limit;
+    let warn = |(table, &begins): (&Reader<'_>, &Time)| {
+        let end = for_people(limit.since(Time::ZERO));
+        let message = format!("this fault comes after the end of the run, which is at {end}");
+        (begins >= limit).then(|| {
+            at(table, &["at"], message, "never comes").hint("an earlier `at`, or a later `limit`")
+        })
+    };
+    view.tables.fault.iter().zip(&view.script.begins).filter_map(warn).collect()
+}
+
+/// How long news of a fault takes, where there is none.
+fn reroute_without_fault(view: &View<'_>) -> Vec<Diagnostic> {
+    if !view.script.begins.is_empty() || !view.tables.routing.has("reroute_after") {
+        return Vec::new();
+    }
+    let message = "`reroute_after` has no effect: there is no [[fault]]";
+    vec![at(&view.tables.routing, &["reroute_after"], message, "no effect").hint("leave it out")]
+}
+
+/// Metrics of `[sweep]` that only messages which end can have.
+fn completion_of_what_never_ends(view: &View<'_>) -> Vec<Diagnostic> {
+    const OF_ENDING: [&str; 4] = ["fct_us", "slowdown", "last_completion_us", "messages.completed"];
+    let Some(Value::Array(metrics)) = view.tables.sweep_metrics() else { return Vec::new() };
+    let named = |text: &str| {
+        let named = |name: &&str| text.contains(&format!("{}.", name.replace('-', "_")));
+        view.traffic.names.iter().position(|name| name.as_deref().is_some_and(|n| named(&n)))
+    };
+    let endless = |text: &str| match named(text) {
+        Some(table) => view.traffic.tables[table].never_completes(),
+        None => view.traffic.tables.iter().all(Part::never_completes),
+    };
+    let warn = |metric: &Node| {
+        let Value::Text(text) = &metric.value else { return None };
+        let what = OF_ENDING.iter().find(|what| text.contains(*what))?;
+        endless(text).then(|| {
+            let message = format!("`{what}` of messages without an end: it will have no value");
+            let warning = metric.at.error(message, "never complete");
+            warning.hint("give the messages a size, or show `goodput_gbps` or `flow_goodput_gbps`")
+        })
+    };
+    metrics.iter().filter_map(warn).collect()
+}
+
+/// More bytes than can be delivered before the run ends.
+fn limit_too_early(view: &View<'_>) -> Vec<Diagnostic> {
+    let Some(busiest) = view.demand.bytes.bottleneck(view.topology) else { return Vec::new() };
+    let limit = view.measure.limit;
+    if view.measure.to.is_some() || busiest.seconds() * 1e12 < limit.0 as f64 {
+        return Vec::new();
+    }
+    let (least, end) = (seconds(&busiest), for_people(limit.since(Time::ZERO)));
+    let message = format!(
+        "the run ends at {end}, and what {} has to carry takes {least} at least: messages will be \
+         unfinished",
+        busiest.name
+    );
+    let hint = "a later `limit`, or less traffic";
+    vec![at(&view.tables.measure, &["limit"], message, "too early").hint(hint)]
+}
+
+/// How long `busiest` takes for what it has to carry.
+pub(super) fn seconds(busiest: &Bottleneck) -> String {
+    for_people(Dur((busiest.seconds() * 1e12) as u64))
+}
+
+/// An open loop that offers more than some link carries.
+fn overload(view: &View<'_>) -> Vec<Diagnostic> {
+    let busiest = view.demand.rate.bottleneck(view.topology).filter(|b| b.seconds() > 1.0);
+    let warn = |busiest: Bottleneck| {
+        let percent = busiest.seconds() * 100.0;
+        let message = format!(
+            "the load is more than the fabric carries: {percent:.0} % of {}, headers not counted",
+            busiest.name
+        );
+        let table = view.tables.traffic.iter().find(|table| table.has("load"));
+        let table = table.or(view.tables.traffic.first())?;
+        let hint = "completion times then grow with the length of the run: less load";
+        let keys = ["load", "message_rate", "call_rate"];
+        Some(at(table, &keys, message, "more than there is").hint(hint))
+    };
+    busiest.and_then(warn).into_iter().collect()
+}
+
+/// A first window below the bandwidth-delay product cannot fill a link.
+fn small_first_window(view: &View<'_>) -> Vec<Diagnostic> {
+    let window = view.transports.iter().map(|transport| transport.first_window).min();
+    let needed = super::product(view.topology);
+    let warn = |window: u64| {
+        Diagnostic::new(format!(
+            "the initial window of {window}B is below the bandwidth-delay product of the longest \
+             path, {needed}B: a lone message cannot fill its link"
+        ))
+    };
+    window.filter(|&window| window < needed).map(warn).into_iter().collect()
+}

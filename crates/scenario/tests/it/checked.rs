@@ -1,0 +1,203 @@
+//! Choices without effect are warned of before a run: of each rule, a scenario that it warns of and one
+//! that it does not.
+
+use std::path::Path;
+
+use trimline_scenario::Scenario;
+use units::{Dur, Time};
+
+const NDP: &str = r#"{ kind = "ndp", preset = "paper", payload = "9000B", initial_window = 30 }"#;
+const DCTCP: &str = r#"{ kind = "tcp", preset = "linux-datacenter", mss = "1460B",
+    recovery = "sack", rule = "dctcp", ecn = true, initial_window = 100 }"#;
+const CUBIC: &str = r#"{ kind = "tcp", preset = "linux-datacenter", mss = "1460B",
+    recovery = "sack", rule = "cubic", ecn = ECN, initial_window = 100 }"#;
+const HOMA: &str = r#"{ kind = "homa", preset = "paper", workload = "homa-w3",
+    unscheduled_levels = 4 }"#;
+const DCQCN: &str = r#"{ kind = "dcqcn", preset = "paper", payload = "1000B", class = 3 }"#;
+const DROP_TAIL: &str = r#"{ kind = "drop-tail", capacity = "100 packets" }"#;
+const MARKING: &str =
+    r#"{ kind = "drop-tail", capacity = "100 packets", ecn_threshold = "20 packets" }"#;
+const TRIMMING: &str = r#"{ kind = "ndp", capacity = "8 packets" }"#;
+const INCAST: &str = r#"{ kind = "incast", receiver = 0, senders = 7, size = "1MB" }"#;
+
+/// At the end of a scenario: that news of faults takes some time.
+const NEWS: &str = "# news";
+
+/// Switches with priority flow control.
+fn lossless(keys: &str) -> String {
+    format!("{{ kind = \"lossless\", preset = \"hpcc\", buffer = \"32MB\", {keys} }}")
+}
+
+/// What is warned of in a star of eight hosts.
+fn warned(transport: &str, queue: &str, traffic: &str, rest: &str) -> Vec<String> {
+    let mode = if transport.contains("\"ndp\"") { "permute" } else { "ecmp" };
+    let (news, rest) = match rest.strip_suffix(NEWS) {
+        Some(rest) => ("reroute_after = \"10us\"\n", rest),
+        None => ("", rest),
+    };
+    let inline = |text: &str| text.replace('\n', " ");
+    let text = format!(
+        "name = \"checked\"\nseed = 1\ntransport = {}\nqueue = {}\ntraffic = {}\n{rest}\n\
+         [routing]\nmode = \"{mode}\"\n{news}\
+         [topology]\nkind = \"star\"\nhosts = 8\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"\n",
+        inline(transport),
+        inline(queue),
+        inline(traffic)
+    );
+    let read = Scenario::parse("x.toml", &text, Path::new("."), &[]);
+    let scenario = read.unwrap_or_else(|why| panic!("{}", why.render(false)));
+    scenario.warnings().iter().map(ToString::to_string).collect()
+}
+
+/// Check that the one scenario is warned of with `says` once, and the other of nothing.
+fn one_of(says: &str, bad: Vec<String>, good: Vec<String>) {
+    assert_eq!(bad.iter().filter(|warning| warning.contains(says)).count(), 1, "{says}: {bad:?}");
+    assert_eq!(good, Vec::<String>::new(), "{says}");
+}
+
+#[test]
+fn marks() {
+    let says = "congestion control acts on ECN marks, and no queue";
+    let [bad, good] = [DROP_TAIL, MARKING].map(|queue| warned(DCTCP, queue, INCAST, ""));
+    one_of(says, bad, good);
+    let marked = MARKING.replace("100 packets", "4MB");
+    let [bad, good] = [DROP_TAIL, &marked].map(|queue| warned(DCQCN, queue, INCAST, ""));
+    one_of(says, bad, good);
+    let ramp = "lossless = [3], ecn = { min = \"5KB\", max = \"200KB\", probability = 0.01, at = \"departure\" }";
+    let [bad, good] =
+        ["lossless = [3]", ramp].map(|keys| warned(DCQCN, &lossless(keys), INCAST, ""));
+    one_of(says, bad, good);
+
+    let cubic = |ecn, queue| warned(&CUBIC.replace("ECN", ecn), queue, INCAST, "");
+    one_of("`ecn` has no effect here", cubic("true", DROP_TAIL), cubic("true", MARKING));
+    let unread = "no transport reads the marks";
+    one_of(unread, cubic("false", MARKING), cubic("false", DROP_TAIL));
+    let far = MARKING.replace("20 packets", "120 packets");
+    one_of("before it is long enough", cubic("true", &far), cubic("true", MARKING));
+}
+
+#[test]
+fn trimming_and_priorities() {
+    let ndp = |queue| warned(NDP, queue, INCAST, "");
+    one_of("these queues never trim", ndp(DROP_TAIL), ndp(TRIMMING));
+    let classes: Vec<String> = (0..8)
+        .map(|class| format!("{{ class = {class}, kind = \"drop-tail\", capacity = \"1MB\" }}"))
+        .collect();
+    let by_class = format!("{{ kind = \"priority\", class = [{}] }}", classes.join(", "));
+    let homa = |queue| warned(HOMA, queue, INCAST, "");
+    for queue in [TRIMMING, DROP_TAIL] {
+        one_of("these queues serve all alike", homa(queue), homa(&by_class));
+    }
+    let urgent = INCAST.replace("size", "priority = 1, size");
+    let says = "the priority of these messages has no effect";
+    let prio = NDP.replace("payload", "discipline = \"prio\", payload");
+    let [bad, good] = [NDP, &prio].map(|ndp| warned(ndp, TRIMMING, &urgent, ""));
+    one_of(says, bad, good);
+}
+
+#[test]
+fn lossless_classes() {
+    let says = "no packet is of a lossless class";
+    let rdma = DCQCN.replace("dcqcn", "rdma").replace("paper", "roce");
+    let [bad, good] = ["lossless = [6]", "lossless = [3]"]
+        .map(|keys| warned(&rdma, &lossless(keys), INCAST, ""));
+    one_of(says, bad, good);
+    let says = "the watchdog has nothing to do";
+    let watched = ["lossless = [6]", "lossless = [3]"].map(|keys| {
+        let keys = format!("{keys}, watchdog = \"1ms\", watchdog_action = \"drop\"");
+        warned(&rdma, &lossless(&keys), INCAST, "")
+    });
+    let [bad, good] = watched;
+    one_of(says, bad, good);
+}
+
+#[test]
+fn what_comes_after_the_end() {
+    let ndp = |traffic: &str, rest: &str| warned(NDP, TRIMMING, traffic, rest);
+    let late = INCAST.replace("size", "start = \"3ms\", size");
+    let says = "7 of 7 messages of this table start after the end: `limit` is 2.00 ms";
+    let limits = ["2ms", "20ms"].map(|limit| format!("measure = {{ limit = \"{limit}\" }}"));
+    let [bad, good] = limits.map(|rest| ndp(&late, &rest));
+    one_of(says, bad, good);
+    let stop = |stop| late.replace("size", &format!("stop = \"{stop}\", size"));
+    one_of("`stop` is 2.00 ms", ndp(&stop("2ms"), ""), ndp(&stop("20ms"), ""));
+    let fault = |at| {
+        let fault = format!("at = \"{at}\", link = \"host 1 -> tor 0\", action = \"down\"");
+        ndp(INCAST, &format!("measure = {{ limit = \"50ms\" }}\nfault = [{{ {fault} }}]\n{NEWS}"))
+    };
+    one_of("this fault comes after the end of the run", fault("50ms"), fault("1ms"));
+    one_of("there is no [[fault]]", ndp(INCAST, NEWS), ndp(INCAST, ""));
+}
+
+#[test]
+fn metrics_of_what_never_ends() {
+    let sweep = "sweep = { axes = { n = [1] }, set = [\"seed={n}\"], seeds = [1], \
+                 metrics = [\"fct_us.p99\"] }\nmeasure = { to = \"1ms\" }";
+    let unbounded = INCAST.replace("1MB", "unbounded");
+    let [bad, good] = [&unbounded, INCAST].map(|traffic| warned(NDP, TRIMMING, traffic, sweep));
+    one_of("of messages without an end", bad, good);
+}
+
+#[test]
+fn more_than_there_is_time_or_capacity_for() {
+    let rest = |limit: &str| format!("measure = {{ limit = \"{limit}\" }}");
+    let [bad, good] = ["5ms", "10ms"].map(|limit| warned(NDP, TRIMMING, INCAST, &rest(limit)));
+    one_of("tor 0 -> host 0 has to carry takes 5.60 ms at least", bad, good);
+    let poisson = |load: f64| {
+        let traffic = format!(
+            "{{ kind = \"poisson\", load = {load}, size = \"90KB\", destinations = \"0-3\" }}"
+        );
+        warned(NDP, TRIMMING, &traffic, "measure = { to = \"5ms\" }")
+    };
+    // Four receivers have what eight send, and those of the four send to three.
+    one_of("the load is more than the fabric carries: 140 %", poisson(0.7), poisson(0.3));
+}
+
+#[test]
+fn a_first_window_below_the_bandwidth_delay_product() {
+    let small = NDP.replace("= 30", "= 1");
+    let says = "the initial window of 9000B is below the bandwidth-delay product";
+    let [bad, good] = [&small, NDP].map(|ndp| warned(ndp, TRIMMING, INCAST, ""));
+    one_of(says, bad, good);
+}
+
+/// Messages from file lists that nobody gave a limit.
+#[test]
+fn the_usual_limit_leaves_time_for_what_is_listed() {
+    let limit = |traffic: &str| {
+        let text = format!(
+            "name = \"limit\"\nseed = 1\ntransport = {NDP}\nqueue = {TRIMMING}\ntraffic = {traffic}\n\
+             [routing]\nmode = \"permute\"\n\
+             [topology]\nkind = \"star\"\nhosts = 8\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"\n"
+        );
+        let read = Scenario::parse("x.toml", &text, Path::new("."), &[]);
+        read.unwrap_or_else(|why| panic!("{}", why.render(false))).measure().limit
+    };
+    assert_eq!(limit(INCAST), Time::ZERO + Dur::from_ms(1_000));
+    // 7 GB take 5.6 s over the receiver's link: four times that, and a second.
+    let large = INCAST.replace("1MB", "1GB");
+    assert_eq!(limit(&large), Time::ZERO + Dur::from_ms(23_400));
+    let flow = r#"{ kind = "flow", source = 3, destination = 5, size = "90KB", start = "3s" }"#;
+    assert_eq!(limit(flow), Time::ZERO + Dur::from_ms(4_000) + Dur::from_us(288));
+}
+
+/// What no run could end with is refused.
+#[test]
+fn timers_and_payloads_have_a_least_value() {
+    let refused = |transport: &str| {
+        let text = format!(
+            "name = \"least\"\nseed = 1\ntransport = {transport}\nqueue = {TRIMMING}\n\
+             traffic = {INCAST}\nrouting = {{ mode = \"permute\" }}\n\
+             [topology]\nkind = \"star\"\nhosts = 8\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"\n"
+        );
+        Scenario::parse("x.toml", &text, Path::new("."), &[]).err().map(|why| why.to_string())
+    };
+    let with = |keys: &str| NDP.replace("payload", &format!("{keys}, payload"));
+    let timers = |time: &str| with(&format!("rto_initial = \"{time}\", rto_min = \"100ns\""));
+    assert_eq!(refused(&timers("100ns")), None);
+    let why = refused(&timers("1ps").replace("100ns", "1ps")).unwrap();
+    assert!(why.starts_with("x.toml:3:") && why.contains("`rto_initial` is 1ps"), "{why}");
+    assert_eq!(refused(&NDP.replace("9000B", "16B")), None);
+    let why = refused(&NDP.replace("9000B", "15B")).unwrap();
+    assert!(why.contains("packets with 15 bytes of payload"), "{why}");
+}
