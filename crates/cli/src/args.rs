@@ -1,16 +1,33 @@
 //! The command line, as one definition: parser, help and errors come from it.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use units::Bytes;
 
 /// Packet-level simulation of datacenter transports.
 #[derive(Parser)]
-#[command(name = "trimline", version, about, max_term_width = 100)]
+#[command(name = "trimline", version = VERSION.as_str(), about, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// How far a run has come, on stderr: a bar on a terminal and else a line every 10 s
+    #[arg(long, global = true, value_enum, default_value_t = Progress::Auto, value_name = "WHEN")]
+    pub(crate) progress: Progress,
+}
+
+/// Program, commit and engine: what a report of a defect needs.
+static VERSION: LazyLock<String> = LazyLock::new(scenario::version);
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Progress {
+    /// A bar on a terminal, else a line every 10 s
+    Auto,
+    /// A line every 10 s
+    Lines,
+    /// Nothing
+    Never,
 }
 
 #[derive(Subcommand)]
@@ -25,10 +42,15 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Run a study or a figure of it: target, band, measured and verdict of every row
     Reproduce(Reproduce),
-    /// Say what there is, one line each
+    /// List what a scenario can name, one line each
     List {
-        /// Of what
+        /// Category
         what: What,
+    },
+    /// Write the scenarios, studies and P4 programs that come with Trimline into a directory
+    Examples {
+        /// Where they go
+        dir: PathBuf,
     },
     /// Build (or rebuild) DIR/report.html from the results in DIR
     Report {
@@ -40,7 +62,7 @@ pub(crate) enum Command {
     /// Work on programs of the NIC's pipelines (docs/p4.md)
     #[command(subcommand)]
     P4(P4),
-    /// Work out sizes of the programmable NIC (docs/nic-uses.md)
+    /// Size the NIC's buffers (docs/nic-uses.md)
     #[command(subcommand)]
     Nic(Nic),
 }
@@ -135,7 +157,7 @@ pub(crate) struct Run {
     /// Where the result files go [default: out/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Also write traces: packets (packets.pcapng, trace.perfetto.json), queues, sampled
+    /// Also write traces: packets (packets.pcapng, hops.pcapng, trace.perfetto.json), queues, sampled
     /// (queues.parquet)
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) trace: Vec<TraceKind>,
@@ -258,6 +280,8 @@ pub(crate) enum What {
     Workloads,
     /// Published evaluations in ./studies
     Studies,
+    /// Scenarios that come with Trimline; `trimline examples DIR` writes them
+    Scenarios,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,11 +5,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metrics::Summary;
-use scenario::{Error, Options, Scenario};
+use scenario::{Error, Options, Progress, Scenario};
+use study::Step;
 
 use crate::args;
+use crate::progress::{Bar, RunsBar};
 use crate::run::{print_warnings, run_into};
-use crate::{Ended, cores, html, say, table};
+use crate::{Ended, cores, html, said, say, table};
+
+/// A run that drains has done less than all.
+const GOING_ON: f64 = 0.99;
 
 /// Runs at the same time. They share the processor's cores.
 const AT_ONCE: usize = 2;
@@ -25,8 +30,11 @@ struct Job {
 }
 
 /// `trimline compare`. Every scenario is read before the first one runs.
-pub(crate) fn compare(args: &args::Compare) -> Ended {
-    let jobs = jobs(args)?;
+pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
+    let path = args.out.join("report.html");
+    html::check_ours(&path)?;
+    let jobs = jobs(args, progress)?;
+    let bar = RunsBar::new(progress, jobs.len());
     let next = AtomicUsize::new(0);
     let threads = Some((cores() / AT_ONCE as u32).max(1));
     let ended: Mutex<Vec<(usize, Result<Summary, Error>)>> = Mutex::new(Vec::new());
@@ -36,9 +44,13 @@ pub(crate) fn compare(args: &args::Compare) -> Ended {
                 while let Some((index, job)) = take(&jobs, &next) {
                     let command = job.command.clone();
                     let options = Options { command, threads, ..Options::default() };
-                    let ran = run_into(&job.dir, &job.scenario, &options, &mut |_| ());
-                    let ran = ran.and_then(|ran| ran.violated.map_or(Ok(ran.results.summary), Err));
-                    eprintln!("{}: {}", job.label, if ran.is_ok() { "done" } else { "failed" });
+                    let step = |done| bar.update(Step { run: index, label: &job.label, done });
+                    let going_on = |p: &Progress| step(job.scenario.done(p).min(GOING_ON));
+                    let ran = run_into(&job.dir, &job.scenario, &options, &mut |p| going_on(p));
+                    let ran = ran.and_then(|ran| ran.violated.map_or(Ok(ran.summary), Err));
+                    step(1.0);
+                    let how = if ran.is_ok() { "done" } else { "failed" };
+                    eprintln!("{}: {how}", table::printable(&job.label));
                     if let Ok(mut ended) = ended.lock() {
                         ended.push((index, ran));
                     }
@@ -46,20 +58,22 @@ pub(crate) fn compare(args: &args::Compare) -> Ended {
             });
         }
     });
+    drop(bar);
     let mut ended = ended.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     ended.sort_by_key(|(index, _)| *index);
     let summaries: Vec<Summary> =
         ended.into_iter().map(|(_, ran)| ran).collect::<Result<_, _>>()?;
     let labels: Vec<&str> = jobs.iter().map(|job| job.label.as_str()).collect();
-    say(table::comparison(&labels, &summaries))?;
     for (label, summary) in labels.iter().zip(&summaries) {
         let named = summary.warnings.iter().map(|w| format!("{label}: {w}"));
         print_warnings(&named.collect::<Vec<_>>());
     }
-    let dirs: Vec<PathBuf> = jobs.into_iter().map(|job| job.dir).collect();
-    let page = html::of_runs(&dirs)?;
-    let path = html::publish(&page, &args.out.join("report.html"))?;
-    say(format_args!("report: {}", path.display()))
+    let dirs: Vec<PathBuf> = jobs.iter().map(|job| job.dir.clone()).collect();
+    html::publish(&html::of_runs(&dirs)?, &path)?;
+    let printed = say(table::comparison(&labels, &summaries))
+        .and_then(|()| say(format_args!("report: {}", path.display())));
+    said(printed, &args.out);
+    Ok(())
 }
 
 fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
@@ -67,11 +81,12 @@ fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
     jobs.get(index).map(|job| (index, job))
 }
 
-fn jobs(args: &args::Compare) -> Result<Vec<Job>, Error> {
+fn jobs(args: &args::Compare, progress: args::Progress) -> Result<Vec<Job>, Error> {
     let edits = args.edits.all();
     let names = names(&args.files);
     let mut jobs = Vec::new();
     for (file, name) in args.files.iter().zip(&names) {
+        let _reading = Bar::reading(progress, &file.display().to_string());
         let scenario = Scenario::load(file, &edits)?;
         let dir = args.out.join(name);
         let words = ["run".to_owned(), file.display().to_string()];

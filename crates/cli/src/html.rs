@@ -26,8 +26,23 @@ fn unreadable(error: &report::ReportError) -> Error {
     Diagnostic::new(error.to_string()).into()
 }
 
+/// What every page of ours has in its head.
+const OURS: &str = "· Trimline</title>";
+
+/// Nothing but a page of ours is replaced at `path`.
+pub(crate) fn check_ours(path: &Path) -> Ended {
+    match std::fs::read_to_string(path) {
+        Ok(page) if !page.contains(OURS) => {
+            let error = Diagnostic::new(format!("{} is no page of Trimline", path.display()));
+            Err(error.hint("choose another directory with --out, or move that file").into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Put `page` at `path`, whole or not at all.
 pub(crate) fn publish(page: &str, path: &Path) -> Result<PathBuf, Error> {
+    check_ours(path)?;
     let partial = path.with_extension("html.partial");
     let written = std::fs::write(&partial, page).and_then(|()| std::fs::rename(&partial, path));
     written.map_err(|e| {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use scenario::{Diagnostic, list};
 
 use crate::args::What;
-use crate::{Ended, say};
+use crate::{Ended, say, shipped};
 
 /// `trimline list`.
 pub(crate) fn list(what: What) -> Ended {
@@ -14,6 +14,7 @@ pub(crate) fn list(what: What) -> Ended {
         What::Topologies => print(&list::topologies()),
         What::Queues => print(&list::queues()),
         What::Workloads => print(&list::workloads()),
+        What::Scenarios => print(&shipped::scenarios()),
         What::Studies => print(&studies()?),
     }
 }
@@ -32,7 +33,9 @@ fn studies() -> Result<Vec<(String, String)>, Diagnostic> {
     let studies = study::list()?;
     if studies.is_empty() {
         let error = Diagnostic::new("there are no studies in ./studies");
-        return Err(error.hint("change to the root of Trimline's sources"));
+        return Err(
+            error.hint("`trimline examples DIR` writes them to DIR/studies; then change to DIR")
+        );
     }
     Ok(studies)
 }

@@ -10,12 +10,14 @@ mod p4;
 mod progress;
 mod reproduce;
 mod run;
+mod shipped;
 mod sizing;
 mod sweep;
 mod table;
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,6 +29,9 @@ use args::{Cli, Command, Nic, P4};
 /// translated more quickly. Measured: docs/performance.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The exit code of an interrupted program, as shells have it: 128 and the number of SIGINT.
+const INTERRUPTED: i32 = 130;
 
 /// What a command ends with.
 type Ended = Result<(), Error>;
@@ -42,19 +47,49 @@ fn say(line: impl Display) -> Ended {
     }
 }
 
+/// That results could not be printed is no failure of a command that has written them to `dir`.
+fn said(printed: Ended, dir: &Path) {
+    if let Err(error) = printed {
+        eprint!("{}", error.render(std::io::stderr().is_terminal()));
+        warn(&format!("the results are complete all the same, in {}", dir.display()));
+    }
+}
+
+/// Print a warning on stderr.
+fn warn(warning: &str) {
+    let (on, off) =
+        if std::io::stderr().is_terminal() { ("\u{1b}[33m", "\u{1b}[0m") } else { ("", "") };
+    eprintln!("{on}warning:{off} {}", table::printable(warning));
+}
+
+/// On Ctrl-C, and when it is told to end, the program leaves its directories as it found them.
+fn clear_when_interrupted() {
+    let ended = ctrlc::set_handler(|| {
+        metrics::discard_unfinished();
+        eprintln!("interrupted: nothing was written");
+        std::process::exit(INTERRUPTED);
+    });
+    if let Err(error) = ended {
+        warn(&format!("an interrupted run will leave its unfinished files: {error}"));
+    }
+}
+
 /// The processor cores that this process may use.
 fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
 }
 
 fn main() -> ExitCode {
-    let ended = match Cli::parse().command {
-        Command::Run(args) => run::run(&args),
+    clear_when_interrupted();
+    let Cli { command, progress } = Cli::parse();
+    let ended = match command {
+        Command::Run(args) => run::run(&args, progress),
         Command::Check(args) => check::check(&args),
-        Command::Compare(args) => compare::compare(&args),
-        Command::Sweep(args) => sweep::sweep(&args),
-        Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Compare(args) => compare::compare(&args, progress),
+        Command::Sweep(args) => sweep::sweep(&args, progress),
+        Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::List { what } => list::list(what),
+        Command::Examples { dir } => shipped::write(&dir),
         Command::Report { dir } => html::report(&dir),
         Command::Bench(args) => bench::bench(&args),
         Command::P4(P4::Check(args)) => p4::check(&args),

@@ -1,104 +1,201 @@
-//! How far a run has come: a bar on a terminal, nothing in a pipe.
+//! How far a command has come, on stderr: a bar on a terminal, elsewhere a line now and then.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use scenario::{Progress, Scenario};
 use study::Step;
 
-/// A progress bar on stderr, hidden where that is not a terminal.
-pub(crate) struct Bar {
-    bar: ProgressBar,
-    started: Instant,
-    shown: Instant,
-    /// End of the measurement window, picoseconds, if there is one.
-    to: Option<u64>,
-}
+use crate::args;
 
 /// The bar has this many steps.
 const STEPS: u64 = 1000;
 /// And is redrawn this often.
 const REDRAW: Duration = Duration::from_millis(100);
+/// Where there is no bar, a line comes this often: what ends sooner has none.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+/// Where progress is shown.
+enum Shown {
+    Bar(ProgressBar),
+    Lines(Lines),
+    Nowhere,
+}
+
+/// A thread that prints the latest message from time to time.
+struct Lines {
+    message: Arc<Mutex<String>>,
+    /// Dropped, it ends the thread.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Lines {
+    fn start(between: Duration) -> Self {
+        let message = Arc::new(Mutex::new(String::new()));
+        let (end, ended) = channel();
+        let latest = Arc::clone(&message);
+        let thread = std::thread::spawn(move || {
+            while ended.recv_timeout(between) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("{}", locked(&latest));
+            }
+        });
+        Self { message, end: Some(end), thread: Some(thread) }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        // It prints and cannot fail; nothing is to be done if it did.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shown {
+    fn new(when: args::Progress, steps: u64) -> Self {
+        let bar = || {
+            let bar = ProgressBar::new(steps);
+            if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
+                bar.set_style(style);
+            }
+            bar
+        };
+        match when {
+            args::Progress::Never => Self::Nowhere,
+            args::Progress::Auto => match bar() {
+                bar if bar.is_hidden() => Self::Lines(Lines::start(BETWEEN_LINES)),
+                bar => Self::Bar(bar),
+            },
+            args::Progress::Lines => Self::Lines(Lines::start(BETWEEN_LINES)),
+        }
+    }
+
+    /// Show `message`; of the bar's steps, `position` are done.
+    fn show(&self, position: u64, steps: u64, message: String) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_position(position);
+                bar.set_message(message);
+            }
+            Self::Lines(lines) => {
+                let percent = position * 100 / steps.max(1);
+                *locked(&lines.message) = format!("{percent} %: {message}");
+            }
+            Self::Nowhere => {}
+        }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// The progress of one run. Dropped, it is taken away.
+pub(crate) struct Bar {
+    shown: Shown,
+    started: Instant,
+    drawn: Option<Instant>,
+    /// End of the measurement window, picoseconds, if there is one.
+    to: Option<u64>,
+}
 
 impl Bar {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
-        let now = Instant::now();
-        Self { bar: bar(STEPS), started: now, shown: now, to: scenario.measure().to.map(|to| to.0) }
+    /// Says that `what` is being read.
+    pub(crate) fn reading(when: args::Progress, what: &str) -> Self {
+        let shown = Shown::new(when, STEPS);
+        shown.show(0, STEPS, format!("reading {what}"));
+        Self { shown, started: Instant::now(), drawn: None, to: None }
+    }
+
+    /// The run of `scenario` begins.
+    pub(crate) fn running(&mut self, scenario: &Scenario) {
+        self.started = Instant::now();
+        self.to = scenario.measure().to.map(|to| to.0);
+        self.shown.show(0, STEPS, "building the fabric".to_owned());
     }
 
     /// Show simulated time, events per second and the time left.
     pub(crate) fn update(&mut self, scenario: &Scenario, progress: &Progress) {
-        if self.bar.is_hidden() || self.shown.elapsed() < REDRAW {
+        if self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW) {
             return;
         }
-        self.shown = Instant::now();
+        self.drawn = Some(Instant::now());
         let spent = self.started.elapsed().as_secs_f64();
         let done = scenario.done(progress);
         let rate = progress.events as f64 / spent.max(1e-9) / 1e6;
         let now = progress.now.as_us_f64() / 1e3;
         let left = if self.to.is_some_and(|to| progress.now.0 >= to) {
-            format!("draining, {} messages under way", progress.submitted - progress.delivered)
+            format!("draining, {} messages in flight", progress.submitted - progress.delivered)
         } else if done > 0.0 {
             format!("{:.0} s left", spent / done * (1.0 - done))
         } else {
             String::new()
         };
-        self.bar.set_position((done * STEPS as f64) as u64);
-        self.bar.set_message(format!("{now:.2} ms simulated, {rate:.1} M events/s, {left}"));
-    }
-
-    /// Take the bar away.
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+        let message = format!("{now:.2} ms simulated, {rate:.1} M events/s, {left}");
+        self.shown.show((done * STEPS as f64) as u64, STEPS, message);
     }
 }
 
-/// A bar over many runs, of which several go on at once.
+/// The progress of many runs, of which several go on at once. Dropped, it is taken away.
 pub(crate) struct RunsBar {
-    bar: ProgressBar,
-    /// The share done and the name of each run under way.
-    under_way: Mutex<BTreeMap<usize, (f64, String)>>,
+    shown: Shown,
+    /// The share done and the name of each run that goes on.
+    going_on: Mutex<BTreeMap<usize, (f64, String)>>,
     ended: Mutex<usize>,
     runs: usize,
 }
 
 impl RunsBar {
-    pub(crate) fn new(runs: usize) -> Self {
-        let bar = bar(runs as u64 * STEPS);
-        Self { bar, under_way: Mutex::new(BTreeMap::new()), ended: Mutex::new(0), runs }
+    pub(crate) fn new(when: args::Progress, runs: usize) -> Self {
+        let shown = Shown::new(when, runs as u64 * STEPS);
+        Self { shown, going_on: Mutex::default(), ended: Mutex::default(), runs }
     }
 
-    /// Show how many runs have ended, and those under way.
+    /// Show how many runs have ended, and those that go on.
     pub(crate) fn update(&self, step: Step<'_>) {
-        if self.bar.is_hidden() {
+        if matches!(self.shown, Shown::Nowhere) {
             return;
         }
-        let (Ok(mut under_way), Ok(mut ended)) = (self.under_way.lock(), self.ended.lock()) else {
-            return;
-        };
+        let (mut going_on, mut ended) = (locked(&self.going_on), locked(&self.ended));
         if step.done >= 1.0 {
-            *ended += usize::from(under_way.remove(&step.run).is_some());
+            *ended += usize::from(going_on.remove(&step.run).is_some());
         } else {
-            under_way.insert(step.run, (step.done, step.label.to_owned()));
+            going_on.insert(step.run, (step.done, step.label.to_owned()));
         }
-        let part: f64 = under_way.values().map(|(done, _)| done).sum();
-        self.bar.set_position(((*ended as f64 + part) * STEPS as f64) as u64);
-        let names: Vec<&str> = under_way.values().map(|(_, name)| name.as_str()).collect();
-        self.bar.set_message(format!("{ended} of {} runs; {}", self.runs, names.join(", ")));
-    }
-
-    /// Take the bar away.
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+        let part: f64 = going_on.values().map(|(done, _)| done).sum();
+        let names: Vec<&str> = going_on.values().map(|(_, name)| name.as_str()).collect();
+        let message = format!("{ended} of {} runs; {}", self.runs, names.join(", "));
+        let position = ((*ended as f64 + part) * STEPS as f64) as u64;
+        self.shown.show(position, self.runs as u64 * STEPS, message);
     }
 }
 
-fn bar(steps: u64) -> ProgressBar {
-    let bar = ProgressBar::new(steps);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
-        bar.set_style(style);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_hold_the_latest_and_end_with_their_owner() {
+        let lines = Shown::Lines(Lines::start(Duration::from_millis(1)));
+        lines.show(250, STEPS, "half of the half".to_owned());
+        std::thread::sleep(Duration::from_millis(5));
+        let Shown::Lines(Lines { message, .. }) = &lines else { return };
+        let message = Arc::clone(message);
+        assert_eq!(*locked(&message), "25 %: half of the half");
+        drop(lines);
+        assert_eq!(Arc::strong_count(&message), 1, "the thread has ended");
     }
-    bar
 }

@@ -1,6 +1,7 @@
 //! `trimline reproduce`: a study or a figure of it, a table of verdicts on stdout, files in the
 //! output directory.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
@@ -11,42 +12,81 @@ use study::{Options, Plan, Study};
 
 use crate::progress::RunsBar;
 use crate::table::{number, right};
-use crate::{Ended, args, cores, html, say};
+use crate::{Ended, args, cores, html, said, say, warn};
 
 /// `trimline reproduce`. Fails if a row fails.
-pub(crate) fn reproduce(args: &args::Reproduce) -> Ended {
+pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
     let study = Study::load(&args.study)?;
     let plan = Plan::new(&study, args.quick)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
-    let results = run_into(&dir, &plan, args.threads, |results| results)?;
-    say(table(&results))?;
+    let how = (args.threads, progress);
+    let results = run_into(&dir, &plan, how, |results| results)?;
     for row in results.rows() {
         if let Some(problem) = &row.problem {
             eprintln!("{}/{}: {problem}", row.result.figure, row.result.row);
         }
     }
     say_missing(&results);
+    say_few_seeds(&results);
+    said(print(&results, &dir), &dir);
+    ended(&results, &dir)
+}
+
+fn print(results: &StudyResults, dir: &Path) -> Ended {
+    say(table(results))?;
     if results.left_out > 0 {
         say(format_args!("{} rows are left to the full form", results.left_out))?;
     }
-    say(format_args!("results: {}", dir.join("results.json").display()))?;
-    say(format_args!("report:  {}", dir.join("report.html").display()))?;
-    ended(&results, &dir)
+    say_where(results, dir)
+}
+
+/// Say which files there are.
+pub(crate) fn say_where(results: &StudyResults, dir: &Path) -> Ended {
+    let judged = results.rows().next().is_some();
+    let name = if judged { "results.json" } else { "study.json" };
+    say(format_args!("results: {}", dir.join(name).display()))?;
+    say(format_args!("report:  {}", dir.join("report.html").display()))
+}
+
+/// An interval of few seeds is wide for that reason alone: say so.
+pub(crate) fn say_few_seeds(results: &StudyResults) {
+    let mut seeds: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    for figure in &results.figures {
+        for run in &figure.runs {
+            *seeds.entry((&figure.id, &run.run)).or_default() += 1;
+        }
+    }
+    if let Some((n, times)) = few_seeds(seeds.into_values()) {
+        warn(&format!(
+            "± is half of the 95 % confidence interval by Student's t: with {n} seeds that is \
+             {times} standard errors (with 10 it would be 2.3), so add seeds"
+        ));
+    }
+}
+
+/// The fewest seeds of a run that has several, if they are few, and by Student's t of how many
+/// standard errors half the interval is then.
+fn few_seeds(of_runs: impl Iterator<Item = u32>) -> Option<(u32, f64)> {
+    match of_runs.filter(|n| *n > 1).min()? {
+        2 => Some((2, 12.7)),
+        3 => Some((3, 4.3)),
+        _ => None,
+    }
 }
 
 /// Run `plan`, and leave the results, arranged by `arrange`, and their page in `dir`.
 pub(crate) fn run_into(
     dir: &Path,
     plan: &Plan<'_>,
-    threads: Option<u32>,
+    (threads, progress): (Option<u32>, args::Progress),
     arrange: impl FnOnce(StudyResults) -> StudyResults,
 ) -> Result<StudyResults, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
     let command = command_line(std::env::args().skip(1));
     let options = Options { threads: threads.unwrap_or_else(cores), command };
-    let bar = RunsBar::new(plan.runs());
+    let bar = RunsBar::new(progress, plan.runs());
     let results = study::reproduce(plan, &options, &|step| bar.update(step));
-    bar.finish();
+    drop(bar);
     let results = arrange(results?);
     results.write(&out).map_err(|e| unwritable(&e))?;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
@@ -147,5 +187,18 @@ const fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Pass => "pass",
         Verdict::Explained => "explained",
         Verdict::Fail => "FAIL",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::few_seeds;
+
+    #[test]
+    fn two_seeds_are_few_and_one_has_no_interval() {
+        assert_eq!(few_seeds([1, 2, 9].into_iter()), Some((2, 12.7)));
+        assert_eq!(few_seeds([3, 5].into_iter()), Some((3, 4.3)));
+        assert_eq!(few_seeds([1, 1].into_iter()), None);
+        assert_eq!(few_seeds([4].into_iter()), None);
     }
 }

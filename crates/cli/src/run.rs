@@ -1,17 +1,17 @@
 //! `trimline run`: one scenario, a summary on stdout, files in the output directory.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use metrics::OutputDir;
+use metrics::{OutputDir, Summary};
 use scenario::{Error, Options, Scenario, Trace, Written, command_line, unwritable};
 
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
-use crate::{Ended, html, say, table};
+use crate::{Ended, html, said, say, table, warn};
 
 /// `trimline run`.
-pub(crate) fn run(args: &args::Run) -> Ended {
+pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
+    let mut bar = Bar::reading(progress, &args.file.display().to_string());
     let scenario = Scenario::load(&args.file, &args.edits.all())?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     let options = Options {
@@ -29,33 +29,45 @@ pub(crate) fn run(args: &args::Run) -> Ended {
     if estimate.is_large() {
         eprintln!("{} hosts: {estimate}", scenario.topology().hosts());
     }
-    let mut bar = Bar::new(&scenario);
+    bar.running(&scenario);
     let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(&scenario, p));
-    bar.finish();
-    let Written { results, violated } = finished?;
-    say(table::summary(&results.summary))?;
-    if !results.summary.phases.is_empty() {
-        say(table::phases(&results.summary.phases))?;
-    }
-    print_warnings(&results.summary.warnings);
-    say(format_args!("results: {}", dir.display()))?;
-    say(format_args!("report:  {}", dir.join("report.html").display()))?;
+    drop(bar);
+    let Ran { summary, violated } = finished?;
+    print_warnings(&summary.warnings);
+    said(print(&summary, &dir), &dir);
     violated.map_or(Ok(()), Err)
 }
 
-/// Run `scenario` and leave all of its files in `dir`, or none; also after a violated invariant. That `dir` can be written is found
-/// out before the run.
+fn print(summary: &Summary, dir: &Path) -> Ended {
+    say(table::summary(summary))?;
+    let more = [table::by_traffic(summary), table::phases(summary)];
+    more.into_iter().flatten().try_for_each(say)?;
+    say(format_args!("results: {}", dir.display()))?;
+    say(format_args!("report:  {}", dir.join("report.html").display()))
+}
+
+/// What a run has left.
+pub(crate) struct Ran {
+    pub(crate) summary: Summary,
+    /// The invariant that was violated: the results end there.
+    pub(crate) violated: Option<Error>,
+}
+
+/// Run `scenario` and leave all of its files in `dir`, or none; also after a violated invariant.
+/// That `dir` can be written is found out before the run.
 pub(crate) fn run_into(
     dir: &Path,
     scenario: &Scenario,
     options: &Options,
     progress: scenario::OnProgress<'_>,
-) -> Result<Written, Error> {
+) -> Result<Ran, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
-    let written = scenario::run(scenario, options, &out, progress)?;
+    // The rows of messages are let go before the page reads them again.
+    let Written { results, violated } = scenario::run(scenario, options, &out, progress)?;
+    let summary = results.summary;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
-    Ok(written)
+    Ok(Ran { summary, violated })
 }
 
 /// `out/<name of the scenario file>`.
@@ -65,10 +77,8 @@ pub(crate) fn default_dir(file: &Path) -> PathBuf {
 
 /// What a reader should know before trusting the numbers, on stderr.
 pub(crate) fn print_warnings(warnings: &[String]) {
-    let (on, off) =
-        if std::io::stderr().is_terminal() { ("\u{1b}[33m", "\u{1b}[0m") } else { ("", "") };
     for warning in warnings {
-        eprintln!("{on}warning:{off} {warning}");
+        warn(warning);
     }
 }
 

@@ -7,22 +7,24 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{Curve, StudyResults};
 use study::{Plan, Sweep};
 
-use crate::reproduce::{failed_runs, run_into, say_missing, with_interval};
+use crate::reproduce::{
+    failed_runs, run_into, say_few_seeds, say_missing, say_where, with_interval,
+};
 use crate::table::{number, right};
-use crate::{Ended, args, say};
+use crate::{Ended, args, said, say};
 
 /// `trimline sweep`. Fails if a run fails.
-pub(crate) fn sweep(args: &args::Sweep) -> Ended {
+pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
     let sweep = Sweep::load(&args.file, &args.sets)?;
     let plan = Plan::new(sweep.study(), false)?;
     let dir = args.out.clone().unwrap_or_else(|| {
         Path::new("out/sweep").join(args.file.file_stem().unwrap_or(args.file.as_os_str()))
     });
-    let results = run_into(&dir, &plan, args.threads, |results| sweep.by_metric(results))?;
-    say(table(&results))?;
+    let how = (args.threads, progress);
+    let results = run_into(&dir, &plan, how, |results| sweep.by_metric(results))?;
     say_missing(&results);
-    say(format_args!("results: {}", dir.join("study.json").display()))?;
-    say(format_args!("report:  {}", dir.join("report.html").display()))?;
+    say_few_seeds(&results);
+    said(say(table(&results)).and_then(|()| say_where(&results, &dir)), &dir);
     failed_runs(&results, &dir)
 }
 

@@ -2,7 +2,8 @@
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
-use metrics::{JobStats, Phase, Summary};
+use metrics::{Metric, Numbers, Summary, Unit};
+use serde_json::Value;
 
 /// Three or four digits, and the unit in the label.
 pub(crate) fn number(value: Option<f64>) -> String {
@@ -14,156 +15,32 @@ pub(crate) fn number(value: Option<f64>) -> String {
     }
 }
 
-fn percent(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |v| format!("{:.2} %", v * 100.0))
-}
-
-fn whole(value: Option<u64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |v| v.to_string())
-}
-
-/// Label and value of everything that a summary says, in a reader's order.
-fn rows(s: &Summary) -> Vec<(&'static str, String)> {
-    let f = &s.flows;
-    vec![
-        ("messages completed", format!("{} of {}", f.messages.completed, f.messages.submitted)),
-        ("  measured, unfinished", f.measured.unfinished.to_string()),
-        ("completion time mean, us", number(f.fct_us.mean)),
-        ("  median", number(f.fct_us.p50)),
-        ("  99th percentile", number(f.fct_us.p99)),
-        ("  slowest", number(f.fct_us.max)),
-        ("slowdown median", number(f.slowdown.p50)),
-        ("  99th percentile", number(f.slowdown.p99)),
-        ("last completion, us", number(f.last_completion_us)),
-        ("goodput, Gb/s", number(f.goodput_gbps)),
-        ("utilization", percent(f.utilization)),
-        ("long flows: slowest, Gb/s", number(f.flow_goodput_gbps.min)),
-        ("  mean", number(f.flow_goodput_gbps.mean)),
-        ("packets sent, data", s.packets.data_sent.to_string()),
-        ("  control", s.packets.control_sent.to_string()),
-        ("  again", s.packets.retransmitted.to_string()),
-        ("  trimmed", s.packets.trimmed.to_string()),
-        ("  bounced", bounced(s)),
-        ("  dropped", s.packets.dropped.to_string()),
-        ("  marked", s.packets.ecn_marked.to_string()),
-        ("longest switch queue, bytes", whole(s.queue_bytes.max)),
-        ("  p99 over ports and samples", whole(s.queue_bytes.p99)),
-    ]
-}
-
-/// What only some scenarios have: jobs, named traffic tables, shared memory, flow control and timed packets.
-fn optional_rows(s: &Summary) -> Vec<(String, String)> {
-    let mut rows = job_rows("", &s.jobs);
-    for (name, t) in &s.traffic {
-        let completed = format!("{} of {}", t.messages.completed, t.messages.submitted);
-        rows.push((format!("{name}: completed"), completed));
-        for (label, value) in [
-            ("completion time median, us", t.fct_us.p50),
-            ("  99th percentile", t.fct_us.p99),
-            ("  slowest", t.fct_us.max),
-            ("long flows: mean, Gb/s", t.flow_goodput_gbps.mean),
-        ] {
-            if value.is_some() {
-                rows.push((format!("{name}: {label}"), number(value)));
-            }
+/// The value of `metric` among `numbers`; what it is counted in stands in the label.
+fn cell(metric: &Metric, numbers: &Numbers) -> String {
+    match (metric.value(numbers), metric.unit()) {
+        (None, _) => "-".to_owned(),
+        (Some(Value::String(text)), _) => printable(text),
+        (Some(value), Unit::Share) => {
+            value.as_f64().map_or_else(String::new, |share| format!("{:.2} %", share * 100.0))
         }
-        // Those of the only table are those of all.
-        if t.jobs != s.jobs {
-            rows.extend(job_rows(&format!("{name}: "), &t.jobs));
-        }
+        (Some(value), _) if value.is_u64() => value.to_string(),
+        (Some(value), _) => number(value.as_f64()),
     }
-    let memory = &s.shared_buffer;
-    if memory.max_bytes.is_some() {
-        rows.extend([
-            ("fullest switch memory, bytes".to_owned(), whole(memory.max_bytes)),
-            ("  dropped: over the threshold".to_owned(), whole(memory.over_threshold)),
-            ("  dropped: memory exhausted".to_owned(), whole(memory.exhausted)),
-        ]);
-    }
-    rows.extend(pfc_rows(s));
-    let rtt = &s.rtt_us;
-    if rtt.mean.is_some() {
-        rows.extend([
-            ("round-trip samples: mean, us".to_owned(), number(rtt.mean)),
-            ("  median".to_owned(), number(rtt.p50)),
-            ("  99th percentile".to_owned(), number(rtt.p99)),
-        ]);
-    }
-    let latency = &s.packet_latency_us;
-    if latency.count > 0 {
-        rows.extend([
-            ("packets acknowledged".to_owned(), latency.count.to_string()),
-            ("  after: median, us".to_owned(), number(latency.p50)),
-            ("  99th percentile".to_owned(), number(latency.p99)),
-            ("  slowest".to_owned(), number(latency.max)),
-        ]);
-    }
-    rows
 }
 
-/// What lossless switches say, if there are any.
-fn pfc_rows(s: &Summary) -> Vec<(String, String)> {
-    let pfc = &s.pfc;
-    if pfc.frames.is_none() {
-        return Vec::new();
-    }
-    let rows = [
-        ("pauses of links", s.packets.pfc_pauses.to_string()),
-        ("  together, us", number(pfc.paused_us)),
-        ("  longest, us", number(pfc.longest_pause_us)),
-        ("  most behind each other", whole(pfc.depth)),
-        ("fullest switch memory, bytes", whole(pfc.memory_bytes)),
-        ("  most headroom, bytes", whole(pfc.headroom_bytes)),
-        ("  dropped: lossless", whole(pfc.lossless_violations)),
-    ];
-    rows.map(|(label, value)| (label.to_owned(), value)).into()
-}
-
-/// What jobs say, if there are any; the labels begin with `of`.
-fn job_rows(of: &str, jobs: &JobStats) -> Vec<(String, String)> {
-    if jobs.completed + jobs.failed == 0 {
-        return Vec::new();
-    }
-    let completed = match jobs.failed {
-        0 => jobs.completed.to_string(),
-        failed => format!("{} ({failed} failed)", jobs.completed),
+/// `text` without what a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    let visible = |c: char| match c {
+        '\n' => "\n".to_owned(),
+        c if c.is_control() => c.escape_unicode().to_string(),
+        c => c.to_string(),
     };
-    let rows = [
-        ("jobs completed", completed),
-        ("  goodput, Gb/s", number(jobs.goodput_gbps)),
-        ("  time mean, us", number(jobs.time_us.mean)),
-        ("  median", number(jobs.time_us.p50)),
-        ("  99th percentile", number(jobs.time_us.p99)),
-        ("  link idle", percent(jobs.idle_overall)),
-        ("  results in time, mean", percent(jobs.quality.mean)),
-    ];
-    rows.map(|(label, value)| (format!("{of}{label}"), value)).into()
-}
-
-/// Bounced headers, and their share of all headers (the trimmed packets).
-fn bounced(s: &Summary) -> String {
-    let (bounced, trimmed) = (s.packets.bounced, s.packets.trimmed);
-    if trimmed == 0 {
-        return bounced.to_string();
-    }
-    format!("{bounced} ({:.1} % of headers)", bounced as f64 / trimmed as f64 * 100.0)
+    text.chars().map(visible).collect()
 }
 
 /// The summary of one run.
 pub(crate) fn summary(s: &Summary) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_header(["scenario", s.scenario.as_str()]);
-    for (label, value) in rows(s) {
-        table.add_row([label.to_owned(), value]);
-    }
-    for (label, value) in optional_rows(s) {
-        table.add_row([label, value]);
-    }
-    table.add_row(["simulated, ms".to_owned(), number(Some(s.sim_time_us / 1e3))]);
-    table.add_row(["wall time, s".to_owned(), number(Some(s.wall_s))]);
-    table.add_row(["packet-hops".to_owned(), s.packet_hops.to_string()]);
-    table.add_row(["seed, digest".to_owned(), format!("{}, {}", s.seed, s.digest)]);
-    right(table)
+    comparison(&[&s.scenario], std::slice::from_ref(s))
 }
 
 /// What the scenario `name` will do.
@@ -176,50 +53,50 @@ pub(crate) fn forecast(name: &str, rows: Vec<(String, String)>) -> String {
     right(table)
 }
 
-/// The phases of a run with faults.
-pub(crate) fn phases(phases: &[Phase]) -> String {
+/// Several runs side by side, one column each, headed by its label: what any of them has.
+pub(crate) fn comparison(labels: &[&str], summaries: &[Summary]) -> String {
+    let numbers: Vec<Numbers> = summaries.iter().map(Numbers::of).collect();
+    let head = std::iter::once("scenario").chain(labels.iter().copied()).map(printable);
     let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_header([
-        "from, us",
-        "what happens",
-        "messages",
-        "carried over",
-        "median, us",
-        "p99, us",
-        "slowest, us",
-        "goodput, Gb/s",
-    ]);
-    for phase in phases {
-        let fct = &phase.fct_us;
-        table.add_row([
-            number(Some(phase.from_us)),
-            phase.what.clone(),
-            phase.submitted.to_string(),
-            phase.carried_over.to_string(),
-            number(fct.p50),
-            number(fct.p99),
-            number(fct.max),
-            number(phase.goodput_gbps),
-        ]);
+    table.load_style(UTF8_FULL_CONDENSED).set_header(head);
+    for metric in metrics::all_metrics() {
+        if numbers.iter().any(|numbers| metric.is_shown(numbers)) {
+            let cells = numbers.iter().map(|numbers| cell(&metric, numbers));
+            table.add_row(std::iter::once(metric.head()).chain(cells));
+        }
     }
     right(table)
 }
 
-/// Several runs side by side, one column each, headed by its label.
-pub(crate) fn comparison(labels: &[&str], summaries: &[Summary]) -> String {
+/// The traffic tables that have names, a row each; `None` without one.
+pub(crate) fn by_traffic(s: &Summary) -> Option<String> {
+    let named = s.traffic.iter().map(|(name, table)| (printable(name), Numbers::of(table)));
+    by_row("traffic", &metrics::metrics_of(&metrics::BY_TRAFFIC), &named.collect::<Vec<_>>())
+}
+
+/// The phases of a run with faults, a row each; `None` without one.
+pub(crate) fn phases(s: &Summary) -> Option<String> {
+    let phases =
+        (1..).zip(&s.phases).map(|(n, phase): (u32, _)| (n.to_string(), Numbers::of(phase)));
+    by_row("phase", &metrics::metrics_of(&metrics::BY_PHASE), &phases.collect::<Vec<_>>())
+}
+
+/// A table with a row for each name. Columns in which every row has nothing, or nought, are left out.
+fn by_row(of: &str, metrics: &[Metric], rows: &[(String, Numbers)]) -> Option<String> {
+    rows.first()?;
+    let counts = |metric: &Metric, numbers| {
+        metric.value(numbers).is_some_and(|value| value.as_f64() != Some(0.0))
+    };
+    let some = |metric: &&Metric| rows.iter().any(|(_, numbers)| counts(metric, numbers));
+    let columns: Vec<&Metric> = metrics.iter().filter(some).collect();
     let mut table = Table::new();
-    table
-        .load_style(UTF8_FULL_CONDENSED)
-        .set_header(std::iter::once("scenario").chain(labels.iter().copied()));
-    let columns: Vec<_> = summaries.iter().map(rows).collect();
-    let labels = columns.first().map(|column| column.iter().map(|(label, _)| *label));
-    for (index, label) in labels.into_iter().flatten().enumerate() {
-        let cells = columns.iter().filter_map(|column| column.get(index)).map(|(_, v)| v.clone());
-        table.add_row(std::iter::once(label.to_owned()).chain(cells));
+    let heads = columns.iter().map(|metric| metric.head());
+    table.load_style(UTF8_FULL_CONDENSED).set_header(std::iter::once(of.to_owned()).chain(heads));
+    for (name, numbers) in rows {
+        let cells = columns.iter().map(|metric| cell(metric, numbers));
+        table.add_row(std::iter::once(name.clone()).chain(cells));
     }
-    let walls = summaries.iter().map(|s| number(Some(s.wall_s)));
-    table.add_row(std::iter::once("wall time, s".to_owned()).chain(walls));
-    right(table)
+    Some(right(table))
 }
 
 /// Numbers end in one line.
@@ -228,4 +105,29 @@ pub(crate) fn right(mut table: Table) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_no_name() {
+        assert_eq!(printable("a\u{1b}[31mb\rc\nd µ"), "a\\u{1b}[31mb\\u{d}c\nd µ");
+        let red = Summary { scenario: "\u{1b}[31mred".to_owned(), ..Summary::default() };
+        assert!(!summary(&red).contains('\u{1b}'), "{}", summary(&red));
+    }
+
+    #[test]
+    fn columns_without_a_number_are_left_out() {
+        assert_eq!(by_traffic(&Summary::default()), None);
+        let named = |name: &str| (name.to_owned(), metrics::TrafficStats::default());
+        let mut s = Summary { traffic: [named("x"), named("y")].into(), ..Summary::default() };
+        if let Some(table) = s.traffic.get_mut("y") {
+            table.fct_us.p99 = Some(2.0);
+        }
+        let text = by_traffic(&s).unwrap_or_default();
+        assert!(text.contains("completion time p99 (µs)") && text.contains("2.000"), "{text}");
+        assert!(!text.contains("failed"), "{text}");
+    }
 }

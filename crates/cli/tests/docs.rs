@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A fenced block of a page.
 struct Block {
@@ -86,7 +86,8 @@ fn checkout(root: &Path) -> tempfile::TempDir {
 
 /// What the commands of a block print. An error's exit code is part of what some show.
 fn run(script: &str, dir: &Path) -> String {
-    let path = format!("{}:{}", dir.join("target/release").display(), std::env::var("PATH").unwrap());
+    let path =
+        format!("{}:{}", dir.join("target/release").display(), std::env::var("PATH").unwrap());
     let script = format!("exec 2>&1\n{script}");
     let mut bash = Command::new("bash");
     bash.args(["-c", &script]).current_dir(dir).env("PATH", path).env("COLUMNS", "100");
@@ -120,7 +121,8 @@ fn label(line: &str) -> Option<&str> {
 fn shortened(shown: &[String], printed: &str) -> Vec<String> {
     let labels: Vec<&str> = shown.iter().filter_map(|line| label(line)).collect();
     let keep = |line: &&str| label(line).is_none_or(|label| labels.contains(&label));
-    let first = |line: &&str| !shown.first().is_some_and(|f| f.starts_with('┌')) || !line.is_empty();
+    let first =
+        |line: &&str| !shown.first().is_some_and(|f| f.starts_with('┌')) || !line.is_empty();
     printed.lines().filter(keep).filter(first).map(str::to_owned).collect()
 }
 

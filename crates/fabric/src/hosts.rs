@@ -557,7 +557,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 self.app_events.push_back(AppEvent::Acked(id));
             }
             Effect::Failed(key, why) => {
-                self.report(net, h, key, MessageEvent::Failed, Outcome::Failed);
+                self.report(net, h, key, MessageEvent::Failed(why), Outcome::Failed);
                 self.app_events.push_back(AppEvent::Failed(key, why));
             }
         }

@@ -3,7 +3,7 @@
 //! collected while partitions run, and entered here in an order that does not depend on how the
 //! fabric is cut.
 
-use endpoint::{MessageRecord, UNBOUNDED};
+use endpoint::{MessageRecord, UNBOUNDED, Why};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgKey, Time};
@@ -20,7 +20,7 @@ pub(crate) enum MessageEvent {
     /// The sending endpoint knows that it was delivered.
     Acked,
     /// An endpoint gives it up.
-    Failed,
+    Failed(Why),
 }
 
 /// MessageEvent of a message.
@@ -39,7 +39,7 @@ impl Report {
             MessageEvent::Submitted { .. } => 0,
             MessageEvent::Delivered { .. } => 1,
             MessageEvent::Acked => 2,
-            MessageEvent::Failed => 3,
+            MessageEvent::Failed(_) => 3,
         };
         (self.at, stage, self.key)
     }
@@ -56,7 +56,8 @@ struct Live {
     ideal: Dur,
     deadline: Dur,
     awaited: bool,
-    failed: bool,
+    /// Why an endpoint gave it up before it was whole, if one did: the first of them.
+    failed: Option<Why>,
     delivered: Option<Time>,
     placed: Placed,
 }
@@ -102,7 +103,7 @@ impl MessageTable {
             }
             MessageEvent::Delivered { at: host, placed } => self.deliver(key, host, placed, at)?,
             MessageEvent::Acked => self.acknowledge(key, at)?,
-            MessageEvent::Failed => self.fail(key)?,
+            MessageEvent::Failed(why) => self.fail(key, why)?,
         }
         Ok(self.close(key))
     }
@@ -130,7 +131,7 @@ impl MessageTable {
             ideal,
             deadline,
             awaited,
-            failed: false,
+            failed: None,
             delivered: None,
             placed: Placed::default(),
         };
@@ -172,7 +173,7 @@ impl MessageTable {
         }
         live.delivered = Some(now);
         live.placed = placed;
-        let (awaited, counted) = (live.awaited, !live.failed);
+        let (awaited, counted) = (live.awaited, live.failed.is_none());
         if counted {
             self.delivered += 1;
             self.open -= 1;
@@ -194,12 +195,12 @@ impl MessageTable {
     }
 
     /// An endpoint gives the message up. The other end may have done so too, or have it all.
-    fn fail(&mut self, key: MsgKey) -> Result<(), String> {
+    fn fail(&mut self, key: MsgKey, why: Why) -> Result<(), String> {
         let live = self.find(key)?;
-        if live.failed || live.delivered.is_some() {
+        if live.failed.is_some() || live.delivered.is_some() {
             return Ok(());
         }
-        live.failed = true;
+        live.failed = Some(why);
         let (bounded, awaited) = (live.len != UNBOUNDED, live.awaited);
         self.failed += 1;
         self.open -= u64::from(bounded);
@@ -213,7 +214,7 @@ impl MessageTable {
     fn close(&mut self, key: MsgKey) -> Option<MessageRecord> {
         let &slot = self.index.get(&key)?;
         let live = &self.live[slot as usize];
-        if live.delivered.is_none() || live.acked.is_none() || live.failed {
+        if live.delivered.is_none() || live.acked.is_none() || live.failed.is_some() {
             return None;
         }
         let record = record(live);
@@ -256,6 +257,7 @@ fn record(live: &Live) -> MessageRecord {
         deadline: live.deadline,
         delivered: live.delivered,
         acked: live.acked,
+        failed: live.failed,
         ideal: live.ideal,
         placed: live.placed.bytes,
         placed_in_window: live.placed.in_window,
@@ -295,6 +297,16 @@ mod tests {
         assert_eq!(record.tag, 7);
         assert_eq!((messages.open, messages.awaited), (0, 0));
         assert!(messages.deliver(KEY, TO, placed(100), Time(9)).is_err(), "over");
+    }
+
+    #[test]
+    fn what_is_given_up_has_the_first_cause() {
+        let mut messages = one(100);
+        assert!(messages.fail(KEY, Why::TimedOut).is_ok());
+        assert!(messages.fail(KEY, Why::Refused).is_ok());
+        assert_eq!((messages.open, messages.awaited, messages.failed), (0, 0, 1));
+        let records = messages.drain(|_, _| placed(60)).unwrap();
+        assert_eq!((records[0].failed, records[0].placed), (Some(Why::TimedOut), 60));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
-use pcap_file::PcapError;
 
 /// A result file or directory that could not be read or written. `Display` is one line with the
 /// path, the cause and what to do.
@@ -70,14 +69,6 @@ impl FileError {
             return Self::io(action, path, io);
         }
         Self::new(action, path, error.to_string(), "run the scenario again to make the file anew")
-    }
-
-    /// A pcapng error; an I/O error inside it is reported as such.
-    pub(crate) fn pcapng(path: &Path, error: &PcapError) -> Self {
-        match error {
-            PcapError::IoError(io) => Self::io("write", path, io),
-            other => Self::new("write", path, other.to_string(), "this is a defect: report it"),
-        }
     }
 
     /// A JSON error; an I/O error inside it is reported as such.

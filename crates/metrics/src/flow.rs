@@ -4,8 +4,33 @@ use std::path::Path;
 
 use units::{Dur, Time};
 
-use crate::table::read_table;
+use crate::table::{read_each, read_table};
 use crate::{Column, FileError, Row, StagedFile, TableWriter};
+
+/// Why a message was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer did not answer for as long as the transport is willing to try.
+    TimedOut,
+    /// The peer refused it.
+    Refused,
+    /// The application cancelled it.
+    Cancelled,
+}
+
+impl Failure {
+    const ALL: [Self; 3] = [Self::TimedOut, Self::Refused, Self::Cancelled];
+
+    /// As in `flows.parquet` and in the keys of `summary.json`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TimedOut => "timed_out",
+            Self::Refused => "refused",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
 
 /// A message and what became of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +53,8 @@ pub struct FlowRow {
     pub finish: Option<Time>,
     /// When the sender learnt that it is complete; `None` if that has not happened.
     pub acked: Option<Time>,
+    /// Why an end gave it up before it was whole; `None` if none did.
+    pub failed: Option<Failure>,
     /// How long it takes alone in the same fabric; zero for an unbounded one.
     pub ideal: Dur,
     /// Bytes placed at the receiver by the end of the run.
@@ -51,6 +78,18 @@ impl FlowRow {
     #[must_use]
     pub fn fct(&self) -> Option<Dur> {
         Some(self.finish?.since(self.start))
+    }
+
+    /// Whether it was given up, and has not become whole all the same.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        self.failed.is_some() && self.finish.is_none()
+    }
+
+    /// Whether it is bounded, and neither whole nor given up.
+    #[must_use]
+    pub const fn is_unfinished(&self) -> bool {
+        self.size.is_some() && self.finish.is_none() && self.failed.is_none()
     }
 
     /// Whether it was whole by its deadline; `None` without one.
@@ -138,6 +177,14 @@ impl FlowRow {
                 "when the sender learnt that it is complete; null if it did not",
                 |r: &Self| r.acked.map(|t| t.0),
                 |r, v| r.acked = v.map(Time),
+            ),
+            Column::maybe_text(
+                "failed",
+                "why an end gave it up before it was whole: timed_out, refused, cancelled; else null",
+                |r: &Self| r.failed.map(Failure::name),
+                |r, v| {
+                    r.failed = Failure::ALL.into_iter().find(|f| Some(f.name()) == v.as_deref());
+                },
             ),
             Column::int(
                 "ideal_ps",
@@ -234,6 +281,14 @@ pub fn read_flows(path: &Path) -> Result<Vec<FlowRow>, FileError> {
     read_table(path)
 }
 
+/// Hands the rows of a `flows.parquet` to `each`, a group at a time: there may be millions.
+///
+/// # Errors
+/// The file is missing, broken, or lacks a column.
+pub fn read_each_flow(path: &Path, each: impl FnMut(&[FlowRow])) -> Result<(), FileError> {
+    read_each(path, each)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,6 +306,7 @@ mod tests {
             deadline: msg.is_multiple_of(4).then_some(Dur(2_000 + msg)),
             finish: (!msg.is_multiple_of(5)).then_some(start + Dur(3_000)),
             acked: (!msg.is_multiple_of(7)).then_some(start + Dur(4_000)),
+            failed: [None, Some(Failure::TimedOut), Some(Failure::Refused)][(msg % 3) as usize],
             ideal: Dur(1_500 * (msg % 3)),
             placed: msg / 2,
             placed_in_window: msg / 4,
@@ -289,7 +345,7 @@ mod tests {
     fn columns_are_stable_and_described() {
         let columns = FlowRow::columns();
         let names: Vec<&str> = columns.iter().map(Column::name).collect();
-        let expected = "src dst msg traffic size_bytes start_ps deadline_ps finish_ps acked_ps ideal_ps fct_ps \
+        let expected = "src dst msg traffic size_bytes start_ps deadline_ps finish_ps acked_ps failed ideal_ps fct_ps \
              slowdown placed_bytes placed_in_window_bytes measured timeouts fast_retransmits \
              retransmissions spurious_fast_retransmits";
         assert_eq!(names.join(" "), expected);

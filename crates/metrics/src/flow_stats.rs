@@ -6,7 +6,8 @@ use units::{Rate, Time};
 
 use crate::statistics::{Moments, nearest_rank};
 use crate::{
-    Deadlines, Distribution, FctUs, FlowGoodput, FlowRow, FlowStats, Measured, Messages, SizeBucket,
+    Deadlines, Distribution, Failed, Failure, FctUs, FlowGoodput, FlowRow, FlowStats, Measured,
+    Messages, SizeBucket,
 };
 
 /// Bounds of the size buckets, in bytes.
@@ -47,7 +48,8 @@ pub fn fold_flows(
 ) -> (FlowStats, Vec<String>) {
     let done: Vec<&FlowRow> = done(rows).collect();
     let goodput_gbps = goodput(rows.iter().map(|r| r.placed_in_window).sum(), window);
-    let unfinished = rows.iter().filter(|r| r.measured && r.size.is_some() && r.finish.is_none());
+    let measured =
+        |of: fn(&FlowRow) -> bool| rows.iter().filter(|r| r.measured && of(r)).count() as u64;
     let stats = FlowStats {
         messages: messages(rows),
         deadlines: deadlines(rows),
@@ -60,7 +62,8 @@ pub fn fold_flows(
         measured: Measured {
             from_us: window.from.as_us_f64(),
             to_us: window.to.as_us_f64(),
-            unfinished: unfinished.count() as u64,
+            unfinished: measured(FlowRow::is_unfinished),
+            failed: measured(FlowRow::has_failed),
         },
         flow_goodput_gbps: flow_goodput(&long_flow_goodputs(rows, window)),
     };
@@ -77,11 +80,25 @@ fn messages(rows: &[FlowRow]) -> Messages {
     Messages {
         submitted: rows.len() as u64,
         completed: rows.iter().filter(|r| r.finish.is_some()).count() as u64,
+        failed: failed(rows),
         with_timeout: mean(|r| r.timeouts.min(1)),
         timeouts: mean(|r| r.timeouts),
         fast_retransmits: mean(|r| r.fast_retransmits),
         spurious_fast_retransmits: mean(|r| r.spurious_fast_retransmits),
     }
+}
+
+fn failed(rows: &[FlowRow]) -> Failed {
+    let mut failed = Failed::default();
+    for why in rows.iter().filter(|r| r.has_failed()).filter_map(|r| r.failed) {
+        failed.total += 1;
+        *match why {
+            Failure::TimedOut => &mut failed.timed_out,
+            Failure::Refused => &mut failed.refused,
+            Failure::Cancelled => &mut failed.cancelled,
+        } += 1;
+    }
+    failed
 }
 
 fn deadlines(rows: &[FlowRow]) -> Deadlines {
@@ -209,6 +226,18 @@ fn warnings(rows: &[FlowRow], done: &[&FlowRow], stats: &FlowStats, window: Wind
              completion times and slowdowns leave out what was slowest"
         ));
     }
+    // Whoever cancels messages knows of it.
+    let given_up =
+        |r: &&FlowRow| r.measured && r.has_failed() && r.failed != Some(Failure::Cancelled);
+    let given_up = rows.iter().filter(given_up).count();
+    if given_up > 0 {
+        let Failed { timed_out, refused, .. } = stats.messages.failed;
+        warnings.push(format!(
+            "{given_up} of the measured messages were given up by their transport (of all, \
+             {timed_out} timed out, {refused} refused): the completion times and slowdowns leave \
+             them out"
+        ));
+    }
     warnings.extend(backlog(rows, window));
     if !done.is_empty() && done.len() < ENOUGH_FOR_P99 {
         warnings.push(format!(
@@ -298,17 +327,24 @@ mod tests {
         for (row, us) in [(1, 2), (3, 11), (6, 1_000), (0, 9)] {
             rows[row].deadline = Some(Dur::from_us(us));
         }
+        // Given up outside the window, in it twice; and one that became whole all the same.
+        let given_up = |start, failed| FlowRow { finish: None, failed, ..message(7, start, 0, 5) };
+        rows.push(given_up(3, Some(Failure::Refused)));
+        rows.push(given_up(60, Some(Failure::Cancelled)));
+        rows.push(given_up(60, Some(Failure::TimedOut)));
+        rows[4].failed = Some(Failure::TimedOut);
         let (stats, warnings) = fold_flows(&rows, WINDOW, ten_gig);
         assert_eq!(stats.deadlines, Deadlines { met: 1, missed: 2 });
         let counts = Messages {
-            submitted: 7,
+            submitted: 10,
             completed: 6,
-            with_timeout: Some(0.4),
-            timeouts: Some(0.6),
-            fast_retransmits: Some(0.2),
+            failed: Failed { total: 3, timed_out: 1, refused: 1, cancelled: 1 },
+            with_timeout: Some(2.0 / 7.0),
+            timeouts: Some(3.0 / 7.0),
+            fast_retransmits: Some(1.0 / 7.0),
             spurious_fast_retransmits: Some(0.0),
         };
-        assert_eq!(stats.messages, counts, "of the five measured ones");
+        assert_eq!(stats.messages, counts, "of the seven measured ones");
         let fct = stats.fct_us;
         assert_eq!([fct.mean, fct.p50, fct.p90], [Some(9.5), Some(4.0), Some(20.0)]);
         assert_eq!([fct.p99, fct.max], [Some(20.0), Some(20.0)]);
@@ -316,15 +352,18 @@ mod tests {
         assert_eq!(stats.last_completion_us, Some(129.0));
         assert_eq!(stats.goodput_gbps, Some(10.0), "125 kB in 100 us");
         assert_eq!(stats.utilization, Some(1.0), "one receiver in use");
-        assert_eq!(stats.measured, Measured { from_us: 10.0, to_us: 110.0, unfinished: 1 });
+        let measured = Measured { from_us: 10.0, to_us: 110.0, unfinished: 1, failed: 2 };
+        assert_eq!(stats.measured, measured);
         assert_eq!(stats.flow_goodput_gbps, FlowGoodput::default(), "no long flow");
         let counts: Vec<u64> = stats.slowdown_by_size.iter().map(|b| b.count).collect();
         assert_eq!(counts, [2, 1, 0, 1, 0]);
         assert_eq!(stats.slowdown_by_size[0].p99, Some(2.0));
         assert_eq!(stats.slowdown_by_size[2].p99, None);
-        assert_eq!(warnings.len(), 2, "{warnings:?}");
-        assert!(warnings[0].starts_with("1 of the measured messages"), "{warnings:?}");
-        assert!(warnings[1].starts_with("only 4 measured"), "{warnings:?}");
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
+        assert!(warnings[0].starts_with("1 of the measured messages had"), "{warnings:?}");
+        assert!(warnings[1].starts_with("1 of the measured messages were given"), "{warnings:?}");
+        assert!(warnings[1].contains("of all, 1 timed out, 1 refused"), "{warnings:?}");
+        assert!(warnings[2].starts_with("only 4 measured"), "{warnings:?}");
     }
 
     #[test]

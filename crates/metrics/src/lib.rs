@@ -11,7 +11,8 @@
 //! | `packet_latency.parquet` | [`LatencyRow`] | how long packets took until they were acknowledged, with `measure.packet_latency` |
 //! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
 //! | `results.json`, `study.json` | [`StudyResults`] | what a study's rows say, with `reproduce` |
-//! | `packets.pcapng` | [`PcapngWriter`] | every packet on every link, with `--trace packets` |
+//! | `packets.pcapng` | [`PcapngWriter`] | every packet that arrives at a host, with `--trace packets` |
+//! | `hops.pcapng` | [`PcapngWriter`] | every packet on every link, with `--trace packets` |
 //! | `trace.perfetto.json` | [`PerfettoWriter`] | the same on a time line, with `--trace packets` |
 //!
 //! All of them go through [`OutputDir`], which publishes a run's files together or not at all.
@@ -23,6 +24,7 @@ mod flow_stats;
 mod job;
 mod link;
 mod manifest;
+mod metric;
 mod output;
 mod packet_latency;
 mod pcapng;
@@ -36,12 +38,16 @@ mod table;
 
 pub use cdf::cdf;
 pub use error::FileError;
-pub use flow::{FlowRow, read_flows, write_flows};
+pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flows};
 pub use flow_stats::{Window, acked_us, fct_us, fold_flows, long_flow_goodputs, slowdowns};
 pub use job::{JobRow, JobStats, Spread, fold_jobs, job_times_us, read_jobs, write_jobs};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
-pub use output::{OutputDir, StagedFile};
+pub use metric::{
+    BY_PHASE, BY_TRAFFIC, Metric, Numbers, Unit, all_metrics, documented_metrics, metrics_of,
+    metrics_under,
+};
+pub use output::{OutputDir, StagedFile, discard_unfinished};
 pub use packet_latency::{LatencyRow, PacketLatency, read_packet_latency, write_packet_latency};
 pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
@@ -53,7 +59,7 @@ pub use study::{
     STUDY_SCHEMA, Span, StudyResults, Timeline, Verdict,
 };
 pub use summary::{
-    Deadlines, Distribution, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets, Pfc,
-    QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
+    Deadlines, Distribution, Failed, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets,
+    Pfc, QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
 };
 pub use table::{Column, Row, TableWriter};

@@ -3,9 +3,12 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::FileError;
 
@@ -22,8 +25,19 @@ const LOCK: &str = "lock";
 /// Published last: where it stands, the others of the same run do too.
 const LAST: &str = "summary.json";
 
+/// By which a directory is known to be ours, and by what in it. The first two are published first.
+const MARKS: [(&str, &str); 3] =
+    [("manifest.json", "/versions/trimline"), ("study.json", "/engine"), (LAST, "/digest")];
+
+/// How often a directory is asked for that another run is just taking away, and how long between.
+const ATTEMPTS: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The directories of this process that are neither committed nor dropped.
+static UNFINISHED: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
+
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 13] = [
+const RESULT_FILES: [&str; 14] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -31,6 +45,7 @@ const RESULT_FILES: [&str; 13] = [
     "links.parquet",
     "report.html",
     "packets.pcapng",
+    "hops.pcapng",
     "trace.perfetto.json",
     "queues.parquet",
     "results.json",
@@ -38,6 +53,44 @@ const RESULT_FILES: [&str; 13] = [
     "jobs.parquet",
     "packet_latency.parquet",
 ];
+
+/// What an [`OutputDir`] has made, and takes away again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Unfinished {
+    stage: PathBuf,
+    /// Directories that did not exist before, innermost first.
+    created: Vec<PathBuf>,
+}
+
+impl Unfinished {
+    /// Leaves the directory as it was found. Nothing can be done about a failure here.
+    fn clear(&self) {
+        for entry in fs::read_dir(&self.stage).into_iter().flatten().flatten() {
+            if entry.file_name() != LOCK {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        // The lock goes last, and a directory that another run has begun to use stays.
+        let _ = fs::remove_file(self.stage.join(LOCK));
+        let _ = fs::remove_dir(&self.stage);
+        self.remove_created();
+    }
+
+    /// A directory that holds files is not removed.
+    fn remove_created(&self) {
+        self.created.iter().for_each(|dir| drop(fs::remove_dir(dir)));
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<Unfinished>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves all directories of this process that are not committed as they were found: for a
+/// process that is about to end. A commit that has begun is waited for.
+pub fn discard_unfinished() {
+    unfinished().iter().for_each(Unfinished::clear);
+}
 
 /// The directory that a run writes to.
 ///
@@ -47,9 +100,7 @@ const RESULT_FILES: [&str; 13] = [
 #[derive(Debug)]
 pub struct OutputDir {
     dir: PathBuf,
-    stage: PathBuf,
-    /// Directories that did not exist before, innermost first.
-    created: Vec<PathBuf>,
+    made: Unfinished,
     /// Keeps other runs out.
     _lock: File,
 }
@@ -58,26 +109,19 @@ impl OutputDir {
     /// Prepares `dir`: creates it if need be, and checks that it can be written.
     ///
     /// # Errors
-    /// It cannot be created or written, or another run is writing to it.
+    /// It cannot be created or written, another run is writing to it, or it holds files that a run
+    /// would replace and that no run has written.
     pub fn create(dir: impl Into<PathBuf>) -> Result<Self, FileError> {
         let dir = dir.into();
-        let stage = dir.join(STAGE);
-        let failed = |e: &io::Error| FileError::io("write results to", &dir, e);
-        let created: Vec<PathBuf> = dir
-            .ancestors()
-            .take_while(|a| !a.as_os_str().is_empty() && !a.exists())
-            .map(Path::to_owned)
-            .collect();
-        fs::create_dir_all(&dir).map_err(|e| failed(&e))?;
-        let locked =
-            fs::create_dir_all(&stage).map_err(|e| failed(&e)).and_then(|()| lock(&stage, &dir));
-        let lock = locked.inspect_err(|_| {
-            // Neither removes what another run uses: its stage is not empty.
-            let _ = fs::remove_dir(&stage);
-            created.iter().for_each(|d| drop(fs::remove_dir(d)));
-        })?;
-        let out = Self { dir, stage, created, _lock: lock };
-        probe(&out.stage).map_err(|e| FileError::io("write results to", &out.dir, &e))?;
+        let (made, lock) = stage(&dir)?;
+        unfinished().push(made.clone());
+        let out = Self { dir, made, _lock: lock };
+        if let Some(name) = foreign(&out.dir) {
+            let cause = format!("its {name} is of no run (there is no manifest.json of one)");
+            let hint = "choose another directory with --out, or move that file";
+            return Err(FileError::new("write results to", &out.dir, cause, hint));
+        }
+        probe(&out.made.stage).map_err(|e| FileError::io("write results to", &out.dir, &e))?;
         Ok(out)
     }
 
@@ -90,7 +134,7 @@ impl OutputDir {
     /// Where finished files wait for [`commit`](Self::commit): to make a report of them.
     #[must_use]
     pub fn staged(&self) -> &Path {
-        &self.stage
+        &self.made.stage
     }
 
     /// Starts a file, for example `flows.parquet`.
@@ -99,7 +143,7 @@ impl OutputDir {
     /// It cannot be created.
     pub fn file(&self, name: &str) -> Result<StagedFile, FileError> {
         let path = self.dir.join(name);
-        let staged = self.stage.join(name);
+        let staged = self.made.stage.join(name);
         let file = File::create(staged.with_added_extension(PARTIAL))
             .map_err(|e| FileError::io("write", &path, &e))?;
         Ok(StagedFile { path, staged, file: BufWriter::with_capacity(1 << 16, file) })
@@ -116,7 +160,7 @@ impl OutputDir {
         file.finish()
     }
 
-    /// Moves all files into place, `summary.json` last, and removes what an earlier run left of
+    /// Moves all files into place, the mark of a run first and `summary.json` last, and removes what an earlier run left of
     /// the files that this one did not write.
     ///
     /// # Errors
@@ -126,12 +170,15 @@ impl OutputDir {
             let path = path.to_owned();
             move |e| FileError::io("publish", &path, &e)
         };
-        let mut names = self.staged_names().map_err(failed(&self.stage))?;
+        // Nobody interrupts: see `discard_unfinished`.
+        let _held = unfinished();
+        let mut names = self.staged_names().map_err(failed(&self.made.stage))?;
         if let Some(name) = names.iter().find(|n| n.ends_with(PARTIAL)) {
             let hint = "this is a defect: report it";
             return Err(FileError::new("publish", &self.dir.join(name), "unfinished", hint));
         }
-        names.sort_by_key(|name| (name == LAST, name.clone()));
+        let mark = |name: &String| MARKS.iter().any(|(mark, _)| name == mark);
+        names.sort_by_key(|name| (name == LAST, !mark(name), name.clone()));
         for name in RESULT_FILES {
             let path = self.dir.join(name);
             if (name == LAST || !names.iter().any(|n| n == name)) && path.exists() {
@@ -140,13 +187,13 @@ impl OutputDir {
         }
         for name in &names {
             let path = self.dir.join(name);
-            fs::rename(self.stage.join(name), &path).map_err(failed(&path))?;
+            fs::rename(self.made.stage.join(name), &path).map_err(failed(&path))?;
         }
         Ok(())
     }
 
     fn staged_names(&self) -> io::Result<Vec<String>> {
-        let entries: io::Result<Vec<_>> = fs::read_dir(&self.stage)?.collect();
+        let entries: io::Result<Vec<_>> = fs::read_dir(&self.made.stage)?.collect();
         let names = entries?.into_iter().map(|e| e.file_name().to_string_lossy().into_owned());
         Ok(names.filter(|n| n != LOCK).collect())
     }
@@ -154,29 +201,90 @@ impl OutputDir {
 
 impl Drop for OutputDir {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here, and after a commit there is nothing to lose.
-        let _ = fs::remove_dir_all(&self.stage);
-        // A directory that holds files is not removed.
-        self.created.iter().for_each(|dir| drop(fs::remove_dir(dir)));
+        let mut all = unfinished();
+        all.retain(|other| *other != self.made);
+        self.made.clear();
+    }
+}
+
+/// Makes `dir` and its stage, and locks the stage. Another run may take directories away at the same
+/// time, so what has gone is made again.
+fn stage(dir: &Path) -> Result<(Unfinished, File), FileError> {
+    let stage = dir.join(STAGE);
+    let mut attempt = 1;
+    loop {
+        let created = dir
+            .ancestors()
+            .take_while(|a| !a.as_os_str().is_empty() && !a.exists())
+            .map(Path::to_owned)
+            .collect();
+        let made = Unfinished { stage: stage.clone(), created };
+        let again = |e: &io::Error| {
+            matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists)
+        };
+        match fs::create_dir_all(&stage).and_then(|()| lock(&stage)) {
+            Ok(Some(lock)) => return Ok((made, lock)),
+            Ok(None) => {
+                let hint = "wait for it to end, or choose another directory with --out";
+                let cause = "another run is writing to it";
+                return Err(FileError::new("write results to", dir, cause, hint));
+            }
+            Err(e) if again(&e) && attempt < ATTEMPTS => std::thread::sleep(PAUSE),
+            Err(e) => {
+                // Neither removes what another run uses.
+                let _ = fs::remove_dir(&stage);
+                made.remove_created();
+                return Err(FileError::io("write results to", dir, &e));
+            }
+        }
+        attempt += 1;
     }
 }
 
 /// Locks the stage, then clears it of what a killed run left. The lock dies with its process.
-fn lock(stage: &Path, dir: &Path) -> Result<File, FileError> {
-    let failed = |e: io::Error| FileError::io("write results to", dir, &e);
-    let lock = File::create(stage.join(LOCK)).map_err(failed)?;
-    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        let hint = "wait for it to end, or choose another directory with --out";
-        let cause = "another run is writing to it";
-        return Err(FileError::new("write results to", dir, cause, hint));
+/// `None` if another run has it; not found if that run took the stage away at this moment.
+fn lock(stage: &Path) -> io::Result<Option<File>> {
+    let path = stage.join(LOCK);
+    let lock = File::create(&path)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(e)) => return Err(e),
     }
-    for entry in fs::read_dir(stage).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
+    if !is_at(&lock, &path)? {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    for entry in fs::read_dir(stage)? {
+        let entry = entry?;
         if entry.file_name() != LOCK {
-            fs::remove_file(entry.path()).map_err(failed)?;
+            fs::remove_file(entry.path())?;
         }
     }
-    Ok(lock)
+    Ok(Some(lock))
+}
+
+/// Whether `path` still leads to `file`.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (open, there) = (file.metadata()?, fs::metadata(path)?);
+    Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
+}
+
+/// Whether `path` still leads to `file`: elsewhere, an open file cannot be removed.
+#[cfg(not(unix))]
+fn is_at(_: &File, path: &Path) -> io::Result<bool> {
+    path.try_exists()
+}
+
+/// A file in `dir` that a run would replace or remove, although no run has written there.
+fn foreign(dir: &Path) -> Option<&'static str> {
+    let there = RESULT_FILES.into_iter().find(|name| dir.join(name).exists())?;
+    let ours = MARKS.into_iter().any(|(mark, inside)| {
+        let value: Option<Value> = read_json(&dir.join(mark)).ok();
+        value.is_some_and(|value| value.pointer(inside).is_some())
+    });
+    (!ours).then_some(there)
 }
 
 /// Writes and removes a small file, so that a full disk shows before the run and not after it.
@@ -261,6 +369,78 @@ mod tests {
         names
     }
 
+    /// By which a run's directory is known.
+    const MANIFEST: &str = "{\"versions\": {\"trimline\": \"0.1.0\"}}";
+
+    const SUMMARY: &str = "{\"digest\": \"0\"}";
+
+    #[test]
+    fn what_no_run_has_written_is_not_replaced() {
+        let base = tempfile::tempdir().unwrap();
+        let (page, manifest) = (base.path().join("report.html"), base.path().join("manifest.json"));
+        fs::write(&page, "mine").unwrap();
+        let error = OutputDir::create(base.path()).unwrap_err();
+        assert!(error.cause.starts_with("its report.html is of no run"), "{error}");
+        assert_eq!(names(base.path()), ["report.html"], "nothing else is left");
+        fs::write(&manifest, "{\"name\": \"of another program\"}").unwrap();
+        assert!(OutputDir::create(base.path()).is_err());
+        assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
+        fs::write(&manifest, MANIFEST).unwrap();
+        assert!(OutputDir::create(base.path()).is_ok());
+        fs::remove_file(&manifest).unwrap();
+        fs::remove_file(&page).unwrap();
+        fs::write(base.path().join("notes.txt"), "mine").unwrap();
+        assert!(OutputDir::create(base.path()).is_ok(), "notes.txt is in nobody's way");
+    }
+
+    #[test]
+    fn who_is_interrupted_leaves_nothing() {
+        let base = tempfile::tempdir().unwrap();
+        let made = Unfinished {
+            stage: base.path().join("a/b").join(STAGE),
+            created: vec![base.path().join("a/b"), base.path().join("a")],
+        };
+        let out = OutputDir::create(base.path().join("a/b")).unwrap();
+        out.text("summary.json", "{}").unwrap();
+        assert!(unfinished().contains(&made), "what an interruption would clear");
+        made.clear();
+        assert_eq!(names(base.path()), Vec::<String>::new());
+        drop(out);
+        assert!(!unfinished().contains(&made));
+    }
+
+    /// Runs that begin and end beside each other, and in one place.
+    #[test]
+    fn neighbours_do_not_take_each_other_s_directories() {
+        let base = tempfile::tempdir().unwrap();
+        let lost = std::sync::atomic::AtomicU32::new(0);
+        let together = std::sync::Barrier::new(4);
+        let run = |dir: PathBuf| match OutputDir::create(dir) {
+            // Every other one fails, and takes away what it has made.
+            Ok(out) if out.dir().ends_with("3") => Ok(()),
+            Ok(out) => out.text("study.json", "{\"engine\": 1}").and_then(|()| out.commit()),
+            Err(error) if error.cause == "another run is writing to it" => Ok(()),
+            Err(error) => Err(error),
+        };
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let (base, lost, together) = (base.path(), &lost, &together);
+                scope.spawn(move || {
+                    for i in 0..20 {
+                        together.wait();
+                        let out = base.join(format!("out{i}"));
+                        let dir = if n < 2 { out.join("same") } else { out.join(n.to_string()) };
+                        if let Err(error) = run(dir) {
+                            println!("{error}");
+                            lost.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(lost.into_inner(), 0);
+    }
+
     #[test]
     fn files_appear_at_commit_and_not_before() {
         let base = tempfile::tempdir().unwrap();
@@ -283,10 +463,11 @@ mod tests {
         assert_eq!(names(base.path()), Vec::<String>::new(), "created directories are gone");
 
         fs::write(base.path().join("summary.json"), "old").unwrap();
+        fs::write(base.path().join("manifest.json"), MANIFEST).unwrap();
         let out = OutputDir::create(base.path()).unwrap();
         out.text("summary.json", "new").unwrap();
         drop(out);
-        assert_eq!(names(base.path()), ["summary.json"]);
+        assert_eq!(names(base.path()), ["manifest.json", "summary.json"]);
         assert_eq!(fs::read_to_string(base.path().join("summary.json")).unwrap(), "old");
     }
 
@@ -296,6 +477,7 @@ mod tests {
         for name in ["summary.json", "packets.pcapng", "notes.txt"] {
             fs::write(base.path().join(name), "old").unwrap();
         }
+        fs::write(base.path().join("manifest.json"), MANIFEST).unwrap();
         let out = OutputDir::create(base.path()).unwrap();
         out.text("summary.json", "new").unwrap();
         out.commit().unwrap();
@@ -317,11 +499,11 @@ mod tests {
     fn one_run_at_a_time_and_a_killed_one_does_not_count() {
         let base = tempfile::tempdir().unwrap();
         let first = OutputDir::create(base.path()).unwrap();
-        first.text("summary.json", "first").unwrap();
+        first.text("summary.json", SUMMARY).unwrap();
         let error = OutputDir::create(base.path()).unwrap_err();
         assert_eq!(error.cause, "another run is writing to it");
         first.commit().unwrap();
-        assert_eq!(fs::read_to_string(base.path().join("summary.json")).unwrap(), "first");
+        assert_eq!(fs::read_to_string(base.path().join("summary.json")).unwrap(), SUMMARY);
 
         // What a killed run leaves: a stage that nobody has locked.
         fs::create_dir(base.path().join(STAGE)).unwrap();

@@ -1,22 +1,29 @@
 //! [`PcapngWriter`]: packets as a capture that Wireshark and tshark open (`packets.pcapng`).
 //!
-//! Source of the format: IETF draft-ietf-opsawg-pcapng. One interface per directed link, with
-//! Ethernet frames and times in nanoseconds (`if_tsresol` = 9), rounded down from picoseconds.
+//! Source of the format: IETF draft-ietf-opsawg-pcapng, sections 3 and 4. One interface per directed
+//! link, with Ethernet frames and times in nanoseconds (`if_tsresol` = 9), rounded down from
+//! picoseconds. Written here rather than by a library: it takes three kinds of blocks, which the
+//! tests read with one.
 
-use std::borrow::Cow;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::io::Write;
 
-use pcap_file::DataLink;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
 use units::{Rate, Time};
 
 use crate::{FileError, StagedFile};
 
+/// Types of blocks.
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+
+/// Tells readers the order of bytes, which is little-endian here.
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+/// The link type of Ethernet.
+const ETHERNET: u16 = 1;
+/// Options of an interface.
+const IF_NAME: u16 = 2;
+const IF_SPEED: u16 = 8;
+const IF_TSRESOL: u16 = 9;
 /// `if_tsresol` for nanoseconds: ten to the minus nine.
 const NANOSECONDS: u8 = 9;
 
@@ -31,8 +38,10 @@ pub struct Interface {
 
 /// Writes captured frames. [`finish`](Self::finish) completes the file.
 pub struct PcapngWriter {
-    path: PathBuf,
-    capture: PcapNgWriter<StagedFile>,
+    file: StagedFile,
+    interfaces: u32,
+    /// The block that is being made.
+    block: Vec<u8>,
 }
 
 impl PcapngWriter {
@@ -44,21 +53,25 @@ impl PcapngWriter {
         file: StagedFile,
         interfaces: impl IntoIterator<Item = Interface>,
     ) -> Result<Self, FileError> {
-        let path = file.path().to_owned();
-        let failed = |e| FileError::pcapng(&path, &e);
-        let mut capture = PcapNgWriter::new(file).map_err(failed)?;
+        let mut capture = Self { file, interfaces: 0, block: Vec::new() };
+        capture.put(&BYTE_ORDER_MAGIC.to_le_bytes());
+        // Version 1.0, of a length that is not stated.
+        capture.put(&[1, 0, 0, 0]);
+        capture.put(&u64::MAX.to_le_bytes());
+        capture.end_block(SECTION_HEADER)?;
         for Interface { name, rate } in interfaces {
-            let options = vec![
-                InterfaceDescriptionOption::IfName(Cow::Owned(name)),
-                InterfaceDescriptionOption::IfSpeed(rate.0),
-                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-            ];
-            let linktype = DataLink::ETHERNET;
-            // Snap length 0: no limit.
-            let block = InterfaceDescriptionBlock { linktype, snaplen: 0, options };
-            capture.write_pcapng_block(block).map_err(failed)?;
+            capture.put(&ETHERNET.to_le_bytes());
+            // Reserved, and no limit to the length of frames.
+            capture.put(&[0; 6]);
+            capture.option(IF_NAME, name.as_bytes());
+            capture.option(IF_SPEED, &rate.0.to_le_bytes());
+            capture.option(IF_TSRESOL, &[NANOSECONDS]);
+            // The end of the options.
+            capture.put(&[0; 4]);
+            capture.end_block(INTERFACE_DESCRIPTION)?;
+            capture.interfaces += 1;
         }
-        Ok(Self { path, capture })
+        Ok(capture)
     }
 
     /// Appends a frame seen at `at` on an interface. `frame` may be cut short: `wire_len` is its
@@ -73,15 +86,18 @@ impl PcapngWriter {
         frame: &[u8],
         wire_len: u32,
     ) -> Result<(), FileError> {
-        let block = EnhancedPacketBlock {
-            interface_id: interface,
-            timestamp: Duration::from_nanos(at.0 / 1000),
-            original_len: wire_len,
-            data: Cow::Borrowed(frame),
-            options: Vec::new(),
-        };
-        let written = self.capture.write_pcapng_block(block);
-        written.map(|_| ()).map_err(|e| FileError::pcapng(&self.path, &e))
+        if interface >= self.interfaces {
+            let cause = format!("it has no interface {interface}");
+            let hint = "this is a defect: report it";
+            return Err(FileError::new("write", self.file.path(), cause, hint));
+        }
+        let ns = at.0 / 1000;
+        let captured = frame.len() as u32;
+        for word in [interface, (ns >> 32) as u32, ns as u32, captured, wire_len] {
+            self.put(&word.to_le_bytes());
+        }
+        self.put(frame);
+        self.end_block(ENHANCED_PACKET)
     }
 
     /// Completes the file.
@@ -89,12 +105,44 @@ impl PcapngWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(self) -> Result<(), FileError> {
-        self.capture.into_inner().finish()
+        self.file.finish()
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.block.extend_from_slice(bytes);
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        // Names of links are short.
+        let length = value.len() as u16;
+        self.put(&code.to_le_bytes());
+        self.put(&length.to_le_bytes());
+        self.put(value);
+        self.pad();
+    }
+
+    /// Everything begins at a multiple of four bytes.
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    /// Writes the block that has been made: its type, its length, itself, its length again.
+    fn end_block(&mut self, kind: u32) -> Result<(), FileError> {
+        self.pad();
+        let length = (self.block.len() as u32 + 12).to_le_bytes();
+        let parts = [&kind.to_le_bytes()[..], &length, &self.block, &length];
+        let written = parts.into_iter().try_for_each(|part| self.file.write_all(part));
+        self.block.clear();
+        written.map_err(|e| FileError::io("write", self.file.path(), &e))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use pcap_file::DataLink;
+    use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
     use pcap_file::pcapng::{Block, PcapNgReader};
 
     use super::*;

@@ -20,8 +20,10 @@ pub struct Phase {
     pub submitted: u64,
     /// Of these, the bounded ones that were still under way at its end: what came later hit them, too.
     pub carried_over: u64,
-    /// Of these, the bounded ones that had not completed when the run ended.
+    /// Of these, the bounded ones that had neither completed nor failed when the run ended.
     pub unfinished: u64,
+    /// Of these, the ones that failed.
+    pub failed: u64,
     /// Completion times of those that completed, however late, in microseconds.
     pub fct_us: FctUs,
     /// Slowdown of the same.
@@ -73,7 +75,8 @@ fn phase(rows: &[FlowRow], placed: &[(Time, u64)], what: &str, from: Time, to: T
         to_us: to.as_us_f64(),
         submitted: submitted.len() as u64,
         carried_over: bounded().filter(|r| r.finish.is_none_or(|t| t > to)).count() as u64,
-        unfinished: bounded().filter(|r| r.finish.is_none()).count() as u64,
+        unfinished: submitted.iter().filter(|r| r.is_unfinished()).count() as u64,
+        failed: submitted.iter().filter(|r| r.has_failed()).count() as u64,
         fct_us: completion_times(&done),
         slowdown: distribution(done.iter().filter_map(|r| r.slowdown()).collect()),
         goodput_gbps,

@@ -42,6 +42,7 @@ enum Access<R> {
     MaybeReal(Get<R, Option<f64>>, Set<R, Option<f64>>),
     Flag(Get<R, bool>, Set<R, bool>),
     Text(Get<R, String>, Set<R, String>),
+    MaybeText(Get<R, Option<&'static str>>, Set<R, Option<String>>),
 }
 
 /// A column of a table of `R`.
@@ -114,6 +115,16 @@ impl<R> Column<R> {
         Self { name: name.into(), about, access }
     }
 
+    pub(crate) fn maybe_text(
+        name: &'static str,
+        about: &'static str,
+        get: impl Fn(&R) -> Option<&'static str> + Send + 'static,
+        set: impl Fn(&mut R, Option<String>) + Send + 'static,
+    ) -> Self {
+        let access = Access::MaybeText(Box::new(get), Box::new(set));
+        Self { name: name.into(), about, access }
+    }
+
     fn schema(&self) -> Result<Type, ParquetError> {
         let (physical, nullable) = match self.access {
             Access::Int(..) => (Physical::INT64, false),
@@ -121,6 +132,7 @@ impl<R> Column<R> {
             Access::MaybeReal(..) => (Physical::DOUBLE, true),
             Access::Flag(..) => (Physical::BOOLEAN, false),
             Access::Text(..) => (Physical::BYTE_ARRAY, false),
+            Access::MaybeText(..) => (Physical::BYTE_ARRAY, true),
         };
         let repetition = if nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         let mut column = Type::primitive_type_builder(&self.name, physical);
@@ -156,6 +168,10 @@ impl<R> Column<R> {
                 let cells = rows.iter().map(|r| Ok(Some(ByteArray::from(get(r).into_bytes()))));
                 write_cells::<ByteArrayType, W>(group, cells, false)
             }
+            Access::MaybeText(get, _) => {
+                let cells = rows.iter().map(|r| Ok(get(r).map(ByteArray::from)));
+                write_cells::<ByteArrayType, W>(group, cells, true)
+            }
         }
     }
 
@@ -185,11 +201,21 @@ impl<R> Column<R> {
             }),
             Access::Text(_, set) => fill::<ByteArrayType, R>(rows, group, index, |row, cell| {
                 let bytes = cell.ok_or_else(null)?;
-                set(row, std::str::from_utf8(bytes.data())?.to_owned());
+                set(row, text(&bytes)?);
                 Ok(())
             }),
+            Access::MaybeText(_, set) => {
+                fill::<ByteArrayType, R>(rows, group, index, |row, cell| {
+                    set(row, cell.as_ref().map(text).transpose()?);
+                    Ok(())
+                })
+            }
         }
     }
+}
+
+fn text(bytes: &ByteArray) -> Result<String, ParquetError> {
+    Ok(std::str::from_utf8(bytes.data())?.to_owned())
 }
 
 fn null() -> ParquetError {
@@ -348,17 +374,28 @@ pub(crate) fn read_rows<R>(
     columns: impl FnOnce(&[String]) -> Vec<Column<R>>,
     blank: impl Fn() -> R,
 ) -> Result<Vec<R>, FileError> {
-    // The library checks a damaged page with assertions, so what it says of one is a panic.
-    let read = || read_unguarded(path, columns, blank);
+    let mut rows: Vec<R> = Vec::new();
+    guarded(path, || read_groups(path, columns, blank, |group| rows.append(group)))?;
+    Ok(rows)
+}
+
+/// Hands the rows of a table to `each`, a group at a time.
+pub(crate) fn read_each<R: Row>(path: &Path, mut each: impl FnMut(&[R])) -> Result<(), FileError> {
+    guarded(path, || read_groups(path, |_| R::columns(), R::default, |group| each(group)))
+}
+
+/// The library checks a damaged page with assertions, so what it says of one is a panic.
+fn guarded(path: &Path, read: impl FnOnce() -> Result<(), FileError>) -> Result<(), FileError> {
     std::panic::catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(FileError::parquet("read", path, &damaged())))
 }
 
-fn read_unguarded<R>(
+fn read_groups<R>(
     path: &Path,
     columns: impl FnOnce(&[String]) -> Vec<Column<R>>,
     blank: impl Fn() -> R,
-) -> Result<Vec<R>, FileError> {
+    mut each: impl FnMut(&mut Vec<R>),
+) -> Result<(), FileError> {
     let file = File::open(path).map_err(|e| FileError::io("read", path, &e))?;
     let broken = |e: ParquetError| FileError::parquet("read", path, &e);
     let reader = SerializedFileReader::new(file).map_err(broken)?;
@@ -382,13 +419,14 @@ fn read_unguarded<R>(
         let group = reader.get_row_group(i).map_err(broken)?;
         let count = usize::try_from(group.metadata().num_rows()).ok();
         let count = count.filter(|n| *n <= ROWS_PER_GROUP).ok_or_else(|| broken(damaged()))?;
-        let start = rows.len();
+        rows.clear();
         rows.extend((0..count).map(|_| blank()));
         for (index, column) in &wanted {
-            column.read(&mut rows[start..], group.as_ref(), *index).map_err(broken)?;
+            column.read(&mut rows, group.as_ref(), *index).map_err(broken)?;
         }
+        each(&mut rows);
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn damaged() -> ParquetError {

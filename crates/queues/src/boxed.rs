@@ -86,6 +86,17 @@ pub trait Discipline: Debug + Send {
     fn bytes(&self) -> u32;
 }
 
+/// From which length a queue marks packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarksFrom {
+    /// From none.
+    Never,
+    /// From this one on, for certain or by chance.
+    Length(Capacity),
+    /// As a program decides.
+    Programmed,
+}
+
 /// The parameters of a kind of queue, and what others need to know of it.
 pub trait DisciplineSpec: Any + Debug + Send + Sync + SameSpec {
     /// It as a [`QueueSpec`].
@@ -132,6 +143,26 @@ pub trait DisciplineSpec: Any + Debug + Send + Sync + SameSpec {
     /// Whether ports with it can share the memory of their switch ([`crate::SharedBuffer`]): it
     /// does nothing but lose what it does not take.
     fn shares_memory(&self) -> bool {
+        false
+    }
+
+    /// Of a kind that is made of several queues: those that packets of `classes` join.
+    fn queues_of(&self, _classes: &[u8]) -> Vec<&QueueSpec> {
+        Vec::new()
+    }
+
+    /// From which length packets of `classes` are marked.
+    fn marks_from(&self, _classes: &[u8]) -> MarksFrom {
+        MarksFrom::Never
+    }
+
+    /// Whether packets that cannot be marked are lost in place of a mark.
+    fn drops_unmarked(&self) -> bool {
+        false
+    }
+
+    /// Whether the class of a packet makes a difference.
+    fn sorts_by_class(&self) -> bool {
         false
     }
 

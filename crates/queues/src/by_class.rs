@@ -70,6 +70,15 @@ impl DisciplineSpec for ByClassSpec {
         self.trim.is_some() || self.classes.iter().all(|(_, queue)| queue.spec().always_trims())
     }
 
+    fn queues_of(&self, classes: &[u8]) -> Vec<&QueueSpec> {
+        let joins = |class| self.sort == Sort::Payload || classes.contains(class);
+        self.classes.iter().filter(|(class, _)| joins(class)).map(|(_, queue)| queue).collect()
+    }
+
+    fn sorts_by_class(&self) -> bool {
+        self.sort == Sort::Class
+    }
+
     fn marks_at_departure(&self) -> bool {
         self.classes.iter().any(|(_, queue)| queue.spec().marks_at_departure())
     }

@@ -1,5 +1,6 @@
 //! Drop-tail, with an optional threshold at which packets are marked.
 
+use crate::boxed::MarksFrom;
 use crate::fifo::Fifo;
 use crate::{Capacity, Desc, DisciplineSpec, Fate, Queue, QueueSpec, Room};
 
@@ -32,6 +33,10 @@ impl DisciplineSpec for DropTailSpec {
 
     fn shares_memory(&self) -> bool {
         true
+    }
+
+    fn marks_from(&self, _classes: &[u8]) -> MarksFrom {
+        self.ecn_threshold.map_or(MarksFrom::Never, MarksFrom::Length)
     }
 }
 

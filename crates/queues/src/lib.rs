@@ -30,7 +30,7 @@ use std::sync::Arc;
 use boxed::Admitted;
 use fifo::Fifo;
 
-pub use boxed::{Discipline, DisciplineSpec, Random, SameSpec, Told};
+pub use boxed::{Discipline, DisciplineSpec, MarksFrom, Random, SameSpec, Told};
 pub use by_class::{ByClass, ByClassSpec, HeaderClass, Schedule, Sort, Trim};
 pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};

@@ -24,6 +24,7 @@ mod tests;
 
 use units::{Dur, Rate};
 
+use crate::boxed::MarksFrom;
 use crate::by_class::ByClass;
 use crate::red::{MarkAt, NotEct, Ramp, RedSpec};
 use crate::{ByClassSpec, Capacity, DisciplineSpec, DropTailSpec, Queue, QueueSpec, Schedule};
@@ -93,6 +94,16 @@ impl DisciplineSpec for LosslessSpec {
 
     fn capacities(&self) -> Vec<Capacity> {
         vec![Capacity::Bytes(self.memory.size)]
+    }
+
+    fn marks_from(&self, classes: &[u8]) -> MarksFrom {
+        let ramps = classes.iter().filter_map(|class| self.marking[usize::from(class & 7)]);
+        let first = ramps.map(|marking| marking.ramp).min_by_key(|ramp| ramp.min);
+        first.map_or(MarksFrom::Never, |ramp| MarksFrom::Length(ramp.unit.capacity(ramp.min)))
+    }
+
+    fn sorts_by_class(&self) -> bool {
+        true
     }
 
     fn marks_at_departure(&self) -> bool {

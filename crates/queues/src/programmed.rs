@@ -4,7 +4,7 @@
 
 use endpoint::{Flags, Packet, Pipeline, Then, Verdict};
 
-use crate::boxed::{Discipline, DisciplineSpec, Random, Told};
+use crate::boxed::{Discipline, DisciplineSpec, MarksFrom, Random, Told};
 use crate::fifo::Fifo;
 use crate::{Capacity, Desc, Fate, PACKET_MIN, Queue};
 
@@ -42,6 +42,14 @@ impl DisciplineSpec for ProgrammedSpec {
         let round: u64 = self.weights.iter().map(|weight| u64::from(*weight)).sum();
         let memory = u64::from(self.memory);
         memory + memory / PACKET_MIN * round * mtu
+    }
+
+    fn marks_from(&self, _classes: &[u8]) -> MarksFrom {
+        MarksFrom::Programmed
+    }
+
+    fn sorts_by_class(&self) -> bool {
+        true
     }
 
     /// A program may say anything.

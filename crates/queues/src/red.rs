@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use crate::boxed::{Discipline, DisciplineSpec, Random, Told};
+use crate::boxed::{Discipline, DisciplineSpec, MarksFrom, Random, Told};
 use crate::{Capacity, Desc, Fate, Queue, QueueSpec, Room, odds};
 
 /// Parameters of [`Red`].
@@ -49,6 +49,16 @@ pub enum Unit {
     Packets,
     /// Bytes on the wire.
     Bytes,
+}
+
+impl Unit {
+    /// A length of `n` of this unit.
+    pub(crate) const fn capacity(self, n: u32) -> Capacity {
+        match self {
+            Self::Packets => Capacity::Packets(n),
+            Self::Bytes => Capacity::Bytes(n),
+        }
+    }
 }
 
 /// When a packet that is chosen is marked. What cannot be marked is lost when it arrives or not at all.
@@ -119,6 +129,14 @@ impl DisciplineSpec for RedSpec {
 
     fn shares_memory(&self) -> bool {
         true
+    }
+
+    fn marks_from(&self, _classes: &[u8]) -> MarksFrom {
+        MarksFrom::Length(self.ramp.unit.capacity(self.ramp.min))
+    }
+
+    fn drops_unmarked(&self) -> bool {
+        self.not_ect == NotEct::Drop
     }
 
     fn loses_because(&self) -> &'static str {

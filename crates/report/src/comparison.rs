@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use maud::html;
-use metrics::Summary;
+use metrics::{Numbers, Summary, metrics_of};
 
 use crate::ReportError;
-use crate::number::{bytes, count, number, percent};
-use crate::page::{shell, table, warnings};
+use crate::numbers::by_row;
+use crate::page::{shell, warnings};
 use crate::results::Results;
 use crate::run::{completion_times, long_flows, slowdowns};
 
@@ -25,9 +25,9 @@ impl Curves {
     pub(crate) fn read(dir: &Path) -> Result<Self, ReportError> {
         let results = Results::read(dir)?;
         Ok(Self {
-            fcts_us: results.fcts_us(),
-            slowdowns: results.slowdowns(),
-            long_flows_gbps: results.long_flows_gbps(),
+            fcts_us: results.fcts_us,
+            slowdowns: results.slowdowns,
+            long_flows_gbps: results.long_flows_gbps,
             summary: results.summary,
             command: results.manifest.command,
         })
@@ -39,6 +39,8 @@ pub(crate) fn page(labels: &[String], runs: &[Curves]) -> Result<String, ReportE
     let collect =
         |get: fn(&Curves) -> &Vec<f64>| runs.iter().map(|r| get(r).clone()).collect::<Vec<_>>();
     let long = collect(|r| &r.long_flows_gbps);
+    let summaries = runs.iter().map(|run| Numbers::of(&run.summary));
+    let numbers: Vec<(String, Numbers)> = labels.iter().cloned().zip(summaries).collect();
     let title = format!("{} runs compared", runs.len());
     let body = html! {
         header {
@@ -51,13 +53,13 @@ pub(crate) fn page(labels: &[String], runs: &[Curves]) -> Result<String, ReportE
         }
         (warnings("Before you trust these numbers", &all_warnings(labels, runs)))
         h2 { "Numbers" }
-        (table(&RESULTS.map(str::to_owned), &results(labels, runs)))
+        (by_row("Run", &metrics_of(&RESULTS), &numbers))
         p.note {
-            "FCT is the completion time of measured messages, slowdown the same over that of the \
+            "Completion times are of measured messages, slowdown the same over that of the \
              message alone in the same fabric; utilization is goodput over the link rates of the \
              receivers in use."
         }
-        (table(&PACKETS.map(str::to_owned), &packets(labels, runs)))
+        (by_row("Run", &metrics_of(&PACKETS), &numbers))
         p.note { "Packets and queues are over the whole run." }
         h2 { "Distributions" }
         div.pair {
@@ -78,62 +80,31 @@ fn all_warnings(labels: &[String], runs: &[Curves]) -> Vec<String> {
     labels.iter().zip(runs).flat_map(of).collect()
 }
 
-const RESULTS: [&str; 10] = [
-    "Run",
-    "Utilization",
-    "FCT p50 (µs)",
-    "FCT p99 (µs)",
-    "FCT max (µs)",
-    "Slowdown p50",
-    "Slowdown p99",
-    "Slowest long flow (Gb/s)",
-    "Last completion (µs)",
-    "Unfinished",
+/// What the first table sets side by side.
+const RESULTS: [&str; 12] = [
+    "utilization",
+    "fct_us.p50",
+    "fct_us.p99",
+    "fct_us.max",
+    "slowdown.p50",
+    "slowdown.p99",
+    "flow_goodput_gbps.min",
+    "last_completion_us",
+    "messages.completed",
+    "messages.failed.total",
+    "measured.unfinished",
+    "measured.failed",
 ];
 
-fn results(labels: &[String], runs: &[Curves]) -> Vec<Vec<String>> {
-    let row = |(label, run): (&String, &Curves)| {
-        let flows = &run.summary.flows;
-        vec![
-            label.clone(),
-            percent(flows.utilization),
-            number(flows.fct_us.p50),
-            number(flows.fct_us.p99),
-            number(flows.fct_us.max),
-            number(flows.slowdown.p50),
-            number(flows.slowdown.p99),
-            number(flows.flow_goodput_gbps.min),
-            number(flows.last_completion_us),
-            count(flows.measured.unfinished),
-        ]
-    };
-    labels.iter().zip(runs).map(row).collect()
-}
-
-const PACKETS: [&str; 8] = [
-    "Run",
-    "Data sent",
-    "Retransmitted",
-    "Trimmed",
-    "Bounced",
-    "Dropped",
-    "ECN marked",
-    "Longest queue",
+/// What the second does.
+const PACKETS: [&str; 9] = [
+    "packets.data_sent",
+    "packets.retransmitted",
+    "packets.trimmed",
+    "packets.bounced",
+    "packets.dropped",
+    "packets.ecn_marked",
+    "packets.pfc_pauses",
+    "timeouts.total",
+    "queue_bytes.max",
 ];
-
-fn packets(labels: &[String], runs: &[Curves]) -> Vec<Vec<String>> {
-    let row = |(label, run): (&String, &Curves)| {
-        let (packets, queues) = (&run.summary.packets, &run.summary.queue_bytes);
-        vec![
-            label.clone(),
-            count(packets.data_sent),
-            count(packets.retransmitted),
-            count(packets.trimmed),
-            count(packets.bounced),
-            count(packets.dropped),
-            count(packets.ecn_marked),
-            queues.max.map_or_else(|| "–".to_owned(), bytes),
-        ]
-    };
-    labels.iter().zip(runs).map(row).collect()
-}

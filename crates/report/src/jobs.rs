@@ -1,13 +1,13 @@
 //! The part of a run's page about its jobs: blocks of a barrier, queries.
 
 use maud::{Markup, html};
-use metrics::{Drawn, JobRow, JobStats, job_times_us};
+use metrics::{Drawn, JobRow, JobStats, Numbers, job_times_us, metrics_of};
 
 use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::{Chart, Overlay};
-use crate::number::{count, number, percent};
-use crate::page::{figure, table};
+use crate::numbers::by_row;
+use crate::page::figure;
 use crate::results::Results;
 
 /// How long jobs took and what they had in time; nothing for a run without any.
@@ -38,29 +38,33 @@ fn times(jobs: &[JobRow]) -> Result<Markup, ReportError> {
     figure("Time of jobs", &[], &chart, about, "No measured job completed.")
 }
 
+/// What the table of jobs shows of each traffic table.
+const OF_JOBS: [&str; 8] = [
+    "jobs.completed",
+    "jobs.failed",
+    "jobs.goodput_gbps",
+    "jobs.time_us.p50",
+    "jobs.time_us.p99",
+    "jobs.idle_overall",
+    "jobs.quality.mean",
+    "jobs.quality.min",
+];
+
 /// The numbers of all jobs and of those of each table that has a name.
 fn by_table(results: &Results) -> Markup {
-    let head = ["", "Completed", "Failed", "Goodput, Gb/s", "Median, µs", "p99, µs"];
-    let head = head.into_iter().chain(["Link idle", "In time", "Worst"]).map(str::to_owned);
-    let row = |name: &str, jobs: &JobStats| {
-        let counts = [jobs.completed, jobs.failed].map(count);
-        let numbers = [jobs.goodput_gbps, jobs.time_us.p50, jobs.time_us.p99].map(number);
-        let shares = [jobs.idle_overall, jobs.quality.mean, jobs.quality.min].map(percent);
-        let name = [name.to_owned()];
-        name.into_iter().chain(counts).chain(numbers).chain(shares).collect()
-    };
     let summary = &results.summary;
     let named = summary.traffic.iter().filter(|(_, table)| table.jobs != JobStats::default());
-    let mut rows: Vec<Vec<String>> = named.map(|(name, table)| row(name, &table.jobs)).collect();
-    rows.push(row("all", &summary.jobs));
+    let mut rows: Vec<_> = named.map(|(name, table)| (name.clone(), Numbers::of(table))).collect();
+    rows.push(("all".to_owned(), Numbers::of(summary)));
     html! {
         div {
             h3 { "The same in numbers" }
-            (table(&head.collect::<Vec<_>>(), &rows))
+            (by_row("", &metrics_of(&OF_JOBS), &rows))
             p.note {
-                "Link idle: the share of all jobs' time in which nothing arrived on the link of the \
-                 host that waits. In time: the share of a job's results that came in time, the \
-                 mean and the worst job. " code { "jobs.parquet" } " has every job."
+                "Link idle overall: the share of all jobs' time in which nothing arrived on the \
+                 link of the host that waits. Answers within deadline: the share of a job's \
+                 results that came in time, the mean and the worst job. "
+                code { "jobs.parquet" } " has every job."
             }
         }
     }

@@ -9,6 +9,7 @@ mod chart;
 mod comparison;
 mod jobs;
 mod number;
+mod numbers;
 mod page;
 mod results;
 mod run;

@@ -37,7 +37,7 @@ pub(crate) fn warnings(heading: &str, warnings: &[String]) -> Markup {
 
 /// A headline number.
 pub(crate) struct Tile {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) unit: &'static str,
     /// What it is, in a few words.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use metrics::{
-    FlowRow, JobRow, LinkRow, Manifest, Series, Summary, Window, long_flow_goodputs, read_flows,
+    JobRow, LinkRow, Manifest, Series, Summary, Window, long_flow_goodputs, read_each_flow,
     read_jobs, read_links, read_series,
 };
 use units::Time;
@@ -14,7 +14,12 @@ use crate::ReportError;
 pub(crate) struct Results {
     pub(crate) summary: Summary,
     pub(crate) manifest: Manifest,
-    pub(crate) flows: Vec<FlowRow>,
+    /// Completion times in microseconds, ascending.
+    pub(crate) fcts_us: Vec<f64>,
+    /// Slowdowns, ascending.
+    pub(crate) slowdowns: Vec<f64>,
+    /// Goodput per long flow in Gb/s, ascending.
+    pub(crate) long_flows_gbps: Vec<f64>,
     /// None in a run without any, which has no such file.
     pub(crate) jobs: Vec<JobRow>,
     pub(crate) series: Series,
@@ -28,32 +33,32 @@ impl Results {
             return Err(ReportError::NoResults(dir.to_owned()));
         }
         let jobs = dir.join("jobs.parquet");
+        let summary = Summary::read(&dir.join("summary.json"))?;
+        let manifest = Manifest::read(&dir.join("manifest.json"))?;
+        let measured = summary.flows.measured;
+        let time = |us: f64| Time(libm::round(us * 1e6) as u64);
+        let window = Window { from: time(measured.from_us), to: time(measured.to_us) };
+        // Not all rows at once: there may be millions.
+        let (mut fcts_us, mut slowdowns, mut long_flows_gbps) =
+            (Vec::new(), Vec::new(), Vec::new());
+        read_each_flow(&dir.join("flows.parquet"), |rows| {
+            fcts_us.extend(metrics::fct_us(rows));
+            slowdowns.extend(metrics::slowdowns(rows));
+            long_flows_gbps.extend(long_flow_goodputs(rows, window));
+        })?;
+        for values in [&mut fcts_us, &mut slowdowns, &mut long_flows_gbps] {
+            values.sort_unstable_by(f64::total_cmp);
+        }
         Ok(Self {
             jobs: if jobs.exists() { read_jobs(&jobs)? } else { Vec::new() },
-            summary: Summary::read(&dir.join("summary.json"))?,
-            manifest: Manifest::read(&dir.join("manifest.json"))?,
-            flows: read_flows(&dir.join("flows.parquet"))?,
+            summary,
+            manifest,
+            fcts_us,
+            slowdowns,
+            long_flows_gbps,
             series: read_series(&dir.join("series.parquet"))?,
             links: read_links(&dir.join("links.parquet"))?,
         })
-    }
-
-    /// Completion times in microseconds, ascending.
-    pub(crate) fn fcts_us(&self) -> Vec<f64> {
-        metrics::fct_us(&self.flows)
-    }
-
-    /// Slowdowns, ascending.
-    pub(crate) fn slowdowns(&self) -> Vec<f64> {
-        metrics::slowdowns(&self.flows)
-    }
-
-    /// Goodput per long flow in Gb/s, ascending.
-    pub(crate) fn long_flows_gbps(&self) -> Vec<f64> {
-        let measured = self.summary.flows.measured;
-        let time = |us: f64| Time(libm::round(us * 1e6) as u64);
-        let window = Window { from: time(measured.from_us), to: time(measured.to_us) };
-        long_flow_goodputs(&self.flows, window)
     }
 }
 

@@ -1,7 +1,10 @@
 //! The page of one run.
 
 use maud::{Markup, html};
-use metrics::{Drawn, LinkRow, Phase, SeriesRow, Summary, nearest_rank};
+use metrics::{
+    BY_PHASE, BY_TRAFFIC, Drawn, LinkRow, Metric, Numbers, Phase, SeriesRow, Summary, metrics_of,
+    metrics_under, nearest_rank,
+};
 use serde_json::Value;
 
 use crate::ReportError;
@@ -9,6 +12,7 @@ use crate::axis::Axis;
 use crate::chart::{Chart, Overlay};
 use crate::jobs::jobs;
 use crate::number::{bytes, count, number, percent};
+use crate::numbers::{bare_unit, by_row, head, measured, shown};
 use crate::page::{Tile, figure, shell, table, tiles, warnings};
 use crate::results::Results;
 
@@ -21,6 +25,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         (tiles(&headline(summary)))
         h2 { "Messages" }
         (messages(results)?)
+        (traffic(summary))
         (jobs(results)?)
         (phases(&summary.phases))
         h2 { "Fabric" }
@@ -41,17 +46,17 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
 }
 
 fn messages(results: &Results) -> Result<Markup, ReportError> {
-    let (fcts, long) = (results.fcts_us(), results.long_flows_gbps());
+    let (fcts, long) = (&results.fcts_us, &results.long_flows_gbps);
     Ok(html! {
-        @if !long.is_empty() { (long_flows(&[long], &[])?) }
+        @if !long.is_empty() { (long_flows(std::slice::from_ref(long), &[])?) }
         @if fcts.is_empty() {
             p.empty {
                 "No measured message completed, so there are no completion times and slowdowns."
             }
         } @else {
             div.pair {
-                (completion_times(&[fcts], &[])?)
-                (slowdowns(&[results.slowdowns()], &[])?)
+                (completion_times(std::slice::from_ref(fcts), &[])?)
+                (slowdowns(std::slice::from_ref(&results.slowdowns), &[])?)
             }
             (by_size(&results.summary)?)
         }
@@ -60,19 +65,24 @@ fn messages(results: &Results) -> Result<Markup, ReportError> {
 
 /// What faults did to completion times.
 fn phases(phases: &[Phase]) -> Markup {
-    let head = ["From, µs", "What happens", "Messages", "Carried over", "Median, µs", "p99, µs"];
-    let head = head.into_iter().chain(["Slowest, µs", "Goodput, Gb/s"]).map(str::to_owned);
-    let row = |p: &Phase| {
-        let times = [p.fct_us.p50, p.fct_us.p99, p.fct_us.max, p.goodput_gbps].map(number);
-        let counts = [p.submitted, p.carried_over].map(count);
-        let begins = [number(Some(p.from_us)), p.what.clone()];
-        begins.into_iter().chain(counts).chain(times).collect()
-    };
-    let rows: Vec<Vec<String>> = phases.iter().map(row).collect();
+    let rows: Vec<_> =
+        (1..).zip(phases).map(|(n, phase): (u32, _)| (n.to_string(), Numbers::of(phase))).collect();
     html! {
         @if !phases.is_empty() {
             h3 { "Completion times by phase of the fault script" }
-            (table(&head.collect::<Vec<_>>(), &rows))
+            (by_row("Phase", &metrics_of(&BY_PHASE), &rows))
+        }
+    }
+}
+
+/// The numbers of each traffic table that has a name.
+fn traffic(summary: &Summary) -> Markup {
+    let named = summary.traffic.iter().map(|(name, table)| (name.clone(), Numbers::of(table)));
+    let rows: Vec<_> = named.collect();
+    html! {
+        @if !rows.is_empty() {
+            h3 { "By traffic table" }
+            (by_row("Traffic", &metrics_of(&BY_TRAFFIC), &rows))
         }
     }
 }
@@ -98,49 +108,41 @@ fn header(results: &Results) -> Markup {
     }
 }
 
+/// The headline numbers, each with those that stand below it.
+const HEADLINE: [(&str, &[&str]); 9] = [
+    ("utilization", &["goodput_gbps"]),
+    ("flow_goodput_gbps.min", &["flow_goodput_gbps.p50", "flow_goodput_gbps.mean"]),
+    ("fct_us.p50", &["fct_us.mean", "fct_us.p90"]),
+    ("fct_us.p99", &["fct_us.max"]),
+    ("slowdown.p99", &["slowdown.p50", "slowdown.mean"]),
+    ("last_completion_us", &[]),
+    ("messages.completed", &["messages.submitted", "measured.unfinished"]),
+    (
+        "messages.failed.total",
+        &["messages.failed.timed_out", "messages.failed.refused", "messages.failed.cancelled"],
+    ),
+    ("queue_bytes.max", &["queue_bytes.p99"]),
+];
+
 /// What there is of the headline numbers.
 fn headline(summary: &Summary) -> Vec<Tile> {
-    let flows = &summary.flows;
-    let (fct, slowdown, long) = (&flows.fct_us, &flows.slowdown, &flows.flow_goodput_gbps);
-    let both = |a: &str, x, b: &str, y| format!("{a} {}, {b} {}", number(x), number(y));
-    let unfinished = count(flows.measured.unfinished);
-    let submitted = count(flows.messages.submitted);
-    let queue = &summary.queue_bytes;
-    let goodput =
-        format!("{} Gb/s of goodput over the receivers' links", number(flows.goodput_gbps));
-    let completed =
-        format!("of {submitted} messages; {unfinished} of the measured ones unfinished");
-    let some = |value: Option<f64>| value.map(|v| number(Some(v)));
-    let share = flows.utilization.map(|u| percent(Some(u)));
-    let tiles = [
-        ("Utilization", share, "", goodput),
-        ("Slowest long flow", some(long.min), "Gb/s", both("median", long.p50, "mean", long.mean)),
-        ("Median completion", some(fct.p50), "µs", both("mean", fct.mean, "p90", fct.p90)),
-        ("p99 completion", some(fct.p99), "µs", format!("largest {}", number(fct.max))),
-        (
-            "p99 slowdown",
-            some(slowdown.p99),
-            "×",
-            both("median", slowdown.p50, "mean", slowdown.mean),
-        ),
-        (
-            "Last completion",
-            some(flows.last_completion_us),
-            "µs",
-            "since the start of the run".to_owned(),
-        ),
-        ("Completed", Some(count(flows.messages.completed)), "", completed),
-        (
-            "Longest queue",
-            queue.max.map(bytes),
-            "",
-            queue.p99.map_or_else(String::new, |p99| {
-                format!("p99 over all ports and samples {}", bytes(p99))
-            }),
-        ),
-    ];
-    let tile = |(name, value, unit, about)| Some(Tile { name, value: value?, unit, about });
-    tiles.into_iter().filter_map(tile).collect()
+    let numbers = Numbers::of(summary);
+    let beside = |metric: &Metric| {
+        let value = metric.value(&numbers)?;
+        Some(format!("{} {}", metric.label(), measured(metric, Some(value))))
+    };
+    let tile = |(key, others): (&str, &[&str])| {
+        let metric = metrics_of(&[key]).pop()?;
+        let value = metric.value(&numbers)?;
+        // That nothing failed is no headline.
+        if key == "messages.failed.total" && value.as_u64() == Some(0) {
+            return None;
+        }
+        let about: Vec<String> = metrics_of(others).iter().filter_map(beside).collect();
+        let (value, unit) = (shown(&metric, Some(value)), bare_unit(&metric));
+        Some(Tile { name: metric.label(), value, unit, about: about.join(", ") })
+    };
+    HEADLINE.into_iter().filter_map(tile).collect()
 }
 
 fn share_axis() -> Axis {
@@ -212,10 +214,10 @@ fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
         drawn: Drawn::Points,
         over: Overlay::default(),
     };
-    let legend = ["median", "99th percentile"].map(str::to_owned);
+    let legend = ["p50", "p99"].map(str::to_owned);
     let about = "Only sizes that occur have a dot.";
     let empty = "No measured message completed, so there are no slowdowns.";
-    let head = ["Message size", "Messages", "Mean", "Median", "p99"].map(str::to_owned);
+    let head = ["Message size", "messages", "mean", "p50", "p99"].map(str::to_owned);
     let rows: Vec<Vec<String>> = buckets
         .iter()
         .zip(names)
@@ -295,7 +297,7 @@ fn queues(results: &Results) -> Result<Markup, ReportError> {
             |r| r.queues.p99 as f64 / 1e3,
             |r| r.queues.p50 as f64 / 1e3,
         ],
-        legend: &["longest", "99th percentile", "median"],
+        legend: &["max", "p99", "p50"],
         about: "Bytes waiting at switch ports, over all ports.",
     };
     plot.figure(results)
@@ -359,16 +361,16 @@ fn tier_table(links: &[LinkRow]) -> Markup {
     let head = [
         "Tier",
         "Links",
-        "Least used",
-        "Median",
-        "Most used",
-        "Longest queue",
-        "Dropped",
-        "Trimmed",
-        "Bounced",
-        "Marked",
-        "Pauses",
-        "Longest pause, us",
+        "utilization min",
+        "p50",
+        "max",
+        "max queue",
+        "dropped",
+        "trimmed",
+        "bounced",
+        "ECN-marked",
+        "PFC pauses",
+        "max pause time (µs)",
     ];
     let row = |(tier, links): &(&str, Vec<&LinkRow>)| {
         let mut used: Vec<f64> = links.iter().filter_map(|l| l.utilization).collect();
@@ -406,42 +408,26 @@ fn tier_table(links: &[LinkRow]) -> Markup {
     }
 }
 
+/// Every count of packets, of timeouts and of flow control that there is.
 fn packets(summary: &Summary) -> Markup {
-    let Summary { packets, timeouts, shared_buffer, pfc, .. } = summary;
-    let mut rows = vec![
-        ("Data sent", packets.data_sent, "with payload, by hosts, retransmissions included"),
-        ("Control sent", packets.control_sent, "without payload, by hosts"),
-        ("Retransmitted", packets.retransmitted, "data sent again"),
-        ("Trimmed", packets.trimmed, "payload cut off at a switch"),
-        ("Bounced", packets.bounced, "header returned to the sender by a switch"),
-        ("Dropped", packets.dropped, "lost at a queue or on a dead link"),
-        ("Dropped in hosts", packets.host_dropped, "lost in a device queue, before the link"),
-        ("ECN marked", packets.ecn_marked, "at a switch"),
-        ("PFC pauses", packets.pfc_pauses, "times that a frame paused a class of a link"),
-        ("Fast retransmits", packets.fast_retransmits, "losses that acknowledgements told of"),
-        ("- spurious", packets.spurious_fast_retransmits, "the original arrived all the same"),
-        ("Timeouts", timeouts.total, "losses that only a timer repaired"),
-        ("- head", timeouts.head, "nothing of the message had been acknowledged"),
-        ("- tail", timeouts.tail, "among the last packets of the message"),
-        ("- retransmission", timeouts.retransmission, "of what had been sent again before"),
-        ("- other", timeouts.other, "none of these"),
-        ("- spurious", timeouts.spurious, "what was sent again was there already"),
-    ];
-    let of_memory = [
-        ("Over the threshold", shared_buffer.over_threshold, "dropped: a full share of the memory"),
-        ("Memory exhausted", shared_buffer.exhausted, "dropped: no room in the switch"),
-        ("Lossless, no room", pfc.lossless_violations, "dropped: less headroom than a link needs"),
-        ("Lossy, no room", pfc.lossy_drops, "dropped: at their threshold of a lossless switch"),
-        ("Watchdog", pfc.watchdog_drops, "dropped: their class was paused for too long"),
-    ];
-    rows.extend(of_memory.into_iter().filter_map(|(name, n, about)| Some((name, n?, about))));
+    let numbers = Numbers::of(summary);
+    let metrics = ["packets.", "timeouts.", "shared_buffer.", "pfc."].map(metrics_under);
+    let rows: Vec<(Metric, String)> = metrics
+        .into_iter()
+        .flatten()
+        .filter_map(|metric| Some((metric, shown(&metric, Some(metric.value(&numbers)?)))))
+        .collect();
     html! {
         div.scroll {
             table {
-                thead { tr { th { "Packets" } th { "Count" } th.text { "Meaning" } } }
+                thead { tr { th { "Packets" } th { "Value" } th.text { "Meaning" } } }
                 tbody {
-                    @for (name, value, about) in rows {
-                        tr { th scope="row" { (name) } td { (count(value)) } td.text { (about) } }
+                    @for (metric, value) in rows {
+                        tr {
+                            th scope="row" { (head(&metric)) }
+                            td { (value) }
+                            td.text { (metric.about().replace('`', "")) }
+                        }
                     }
                 }
             }

@@ -39,8 +39,8 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
 }
 
 fn verdicts(study: &StudyResults) -> [Tile; 3] {
-    let tile = |name, verdict, about: &str| Tile {
-        name,
+    let tile = |name: &str, verdict, about: &str| Tile {
+        name: name.to_owned(),
         value: count(study.count(verdict) as u64),
         unit: "rows",
         about: about.to_owned(),

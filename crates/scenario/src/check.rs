@@ -88,10 +88,13 @@ impl std::fmt::Display for Estimate {
 /// `n` bytes in three digits.
 fn bytes(n: f64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match units.into_iter().find(|(unit, _)| n >= *unit) {
-        Some((unit, name)) if n / unit >= 100.0 => format!("{:.0} {name}", n / unit),
-        Some((unit, name)) => format!("{:.3} {name}", n / unit).replacen(".000", "", 1),
-        None => format!("{n:.0} B"),
+    let Some((unit, name)) = units.into_iter().find(|(unit, _)| n >= *unit) else {
+        return format!("{n:.0} B");
+    };
+    match n / unit {
+        n if n >= 100.0 => format!("{n:.0} {name}"),
+        n if n >= 10.0 => format!("{n:.1} {name}"),
+        n => format!("{n:.2} {name}"),
     }
 }
 
@@ -217,7 +220,7 @@ impl Scenario {
     /// What a port's queue holds, bytes; `None` if that is not one number.
     fn queue_bytes(&self) -> Option<u64> {
         let mtu = u64::from(self.topology.mtu());
-        match *self.config.queue.capacities().first()? {
+        match *self.config.queue.spec().capacities().first()? {
             Capacity::Packets(n) => Some(u64::from(n) * mtu),
             Capacity::Bytes(n) => Some(u64::from(n)),
         }
@@ -248,7 +251,7 @@ mod tests {
 
     #[test]
     fn sizes_are_for_people() {
-        let sizes = [7.0, 1500.0, 72_000.0, 135_000_000.0, 2_345e6];
-        assert_eq!(sizes.map(bytes), ["7 B", "1.500 kB", "72 kB", "135 MB", "2.345 GB"]);
+        let sizes = [7.0, 1500.0, 72_000.0, 135_000_000.0, 2_346e6];
+        assert_eq!(sizes.map(bytes), ["7 B", "1.50 kB", "72.0 kB", "135 MB", "2.35 GB"]);
     }
 }

@@ -58,7 +58,7 @@ pub use registry::list;
 pub use results::Results;
 pub use run::{
     ENGINE_VERSION, OnProgress, Options, Simulated, Written, evaluate, observe, run, simulate,
-    unwritable,
+    unwritable, version,
 };
 pub use scenario::Scenario;
 pub use trace::Trace;

@@ -181,6 +181,7 @@ pub(crate) fn ndp(
     let trim_to = trim_to(table)?;
     let bounce = table.or("bounce", true)?;
     holds_a_packet(table, "capacity", data_capacity, transports)?;
+    holds_a_header(table, header_capacity, trim_to, transports)?;
     Ok(QueueSpec::Ndp(NdpSpec {
         data_capacity,
         header_capacity,
@@ -374,6 +375,28 @@ fn holds_a_packet(
             let error = table.error(at, message, "too small");
             let half = if at == key { "" } else { " of `trim_threshold`, half of this" };
             Err(error.hint(format!("at least \"{mtu}B\"{half}, or count packets: \"8 packets\"")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Check that the queue for headers and control holds a trimmed packet, which has `trim_to` bytes, and
+/// the headers of any of `transports`. Else everything that is trimmed would be lost.
+fn holds_a_header(
+    table: &Reader<'_>,
+    capacity: Capacity,
+    trim_to: u16,
+    transports: &[&Transport],
+) -> Result<(), Diagnostic> {
+    let headers = transports.iter().map(|transport| transport.framing.overhead);
+    let longest = headers.chain([trim_to]).max().unwrap_or(trim_to);
+    match capacity {
+        Capacity::Bytes(n) if n < u32::from(longest) => {
+            let message = format!("a header queue of {n}B holds no header of {longest}B");
+            let key = if table.has("header_capacity") { "header_capacity" } else { "capacity" };
+            let hint =
+                format!("at least `header_capacity = \"{longest}B\"`; the paper's is 72000B");
+            Err(table.error(key, message, "too small").hint(hint))
         }
         _ => Ok(()),
     }

@@ -1,8 +1,8 @@
 //! [`Recorder`]: the observer that keeps a row per message and per job.
 
-use endpoint::{Job, JobRecord, MessageRecord, Observer, RttRecord, Stat, UNBOUNDED};
+use endpoint::{Job, JobRecord, MessageRecord, Observer, RttRecord, Stat, UNBOUNDED, Why};
 use fabric::Counted;
-use metrics::{FlowRow, JobRow};
+use metrics::{Failure, FlowRow, JobRow};
 use units::{Dur, MsgKey, Rate, Time};
 
 /// Keeps what became of each message and of each job.
@@ -64,6 +64,15 @@ impl Recorder {
     }
 }
 
+/// The cause as result files have it.
+const fn failure(why: Why) -> Failure {
+    match why {
+        Why::TimedOut => Failure::TimedOut,
+        Why::Refused => Failure::Refused,
+        Why::Cancelled => Failure::Cancelled,
+    }
+}
+
 impl Observer for Recorder {
     fn message(&mut self, r: &MessageRecord) {
         let measured = self.measures(r.submitted);
@@ -77,6 +86,7 @@ impl Observer for Recorder {
             deadline: (r.deadline != Dur::MAX).then_some(r.deadline),
             finish: r.delivered,
             acked: r.acked,
+            failed: r.failed.map(failure),
             ideal: r.ideal,
             placed: r.placed,
             placed_in_window: r.placed_in_window,

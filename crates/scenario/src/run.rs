@@ -22,6 +22,18 @@ use crate::trace::{Trace, Tracer};
 /// table among several depend on its own place alone, not on what stands before it.
 pub const ENGINE_VERSION: u32 = 3;
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit it is built from, if that was known: a tarball has none.
+const COMMIT: Option<&str> = option_env!("TRIMLINE_GIT");
+
+/// Version, commit and engine: `0.1.0 (commit 26a02be, engine 3)`.
+#[must_use]
+pub fn version() -> String {
+    let commit = COMMIT.map_or_else(String::new, |commit| format!("commit {commit}, "));
+    format!("{VERSION} ({commit}engine {ENGINE_VERSION})")
+}
+
 /// How to run a scenario. None of it changes results.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -309,9 +321,7 @@ fn write(
 fn manifest(scenario: &Scenario, options: &Options) -> Manifest {
     // A table of texts, numbers and tables: this cannot fail.
     let resolved = serde_json::to_value(scenario.resolved()).unwrap_or_default();
-    let version = env!("CARGO_PKG_VERSION");
-    let git = option_env!("TRIMLINE_GIT");
-    Manifest::new(resolved, scenario.seed, version, git, ENGINE_VERSION, &options.command)
+    Manifest::new(resolved, scenario.seed, VERSION, COMMIT, ENGINE_VERSION, &options.command)
 }
 
 /// A result file or directory that cannot be written. Exit code 2, as for a wrong input: the

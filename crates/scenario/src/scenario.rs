@@ -32,6 +32,8 @@ pub struct Scenario {
     pub(crate) config: fabric::Config,
     /// When the fault script changes something, and what.
     pub(crate) changes: BTreeMap<Time, String>,
+    /// When the fault of each table begins.
+    pub(crate) fault_begins: Vec<Time>,
     /// The place of the links that differ, for what only the whole fabric shows to be impossible.
     pub(crate) links_at: At,
     /// What the traffic asks of the fabric.
@@ -143,6 +145,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let mut topology = topology.with_mtu(transports.mtu());
     transport::check_telemetry(&tables.transport, &transports, &topology)?;
+    transport::check_links(&tables.transport, &transports, &topology);
     let queue = queue::read(&mut tables.queue, &transports, dir)?;
     lossless::check_memory(&tables.queue, &queue, &topology)?;
     let pfc = lossless::read_pfc(&mut tables.queue, &queue, &topology)?;
@@ -218,6 +221,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         measure,
         config,
         changes,
+        fault_begins: script.begins,
         links_at,
         demand,
         warnings,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord};
-use fabric::Link;
+use fabric::{Link, Node};
 use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
 };
@@ -20,7 +20,7 @@ use crate::record::Recorder;
 /// What to trace. Tracing changes no result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Packets: `packets.pcapng` and `trace.perfetto.json`.
+    /// Packets: `packets.pcapng`, `hops.pcapng` and `trace.perfetto.json`.
     pub packets: bool,
     /// Queues: `queues.parquet`.
     pub queues: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Tracer {
     links: Vec<Link>,
     /// By the protocol that packets bear on the wire, that of their transport's kind.
     protocols: Vec<(u8, u8)>,
-    packets: Option<(PcapngWriter, PerfettoWriter)>,
+    packets: Option<Captures>,
     queues: Option<TableWriter<QueueRow>>,
     /// What each queue held when it was last seen.
     held: Vec<u32>,
@@ -49,6 +49,47 @@ pub(crate) struct Tracer {
     error: Option<FileError>,
     /// Whether there is one, for the run to stop.
     pub(crate) failed: Arc<AtomicBool>,
+}
+
+/// The files of `--trace packets`.
+struct Captures {
+    /// What arrives at hosts: each packet once, as a reader of connections needs it.
+    hosts: PcapngWriter,
+    /// The interface there of each link, if it ends at a host.
+    at_host: Vec<Option<u32>>,
+    /// What arrives at the end of each link: a packet as often as it has hops.
+    hops: PcapngWriter,
+    time_line: PerfettoWriter,
+}
+
+impl Captures {
+    fn new(out: &OutputDir, links: &[Link]) -> Result<Self, FileError> {
+        let interface = |l: &Link| Interface { name: l.to_string(), rate: l.rate };
+        let ends_at_host = |l: &&Link| matches!(l.to, Node::Host(_));
+        let mut next = 0..;
+        let at_host = links.iter().map(|l| ends_at_host(&l).then(|| next.next())?).collect();
+        let to_hosts = links.iter().filter(ends_at_host).map(interface);
+        let names = links.iter().map(Link::to_string);
+        Ok(Self {
+            hosts: PcapngWriter::new(out.file("packets.pcapng")?, to_hosts)?,
+            at_host,
+            hops: PcapngWriter::new(out.file("hops.pcapng")?, links.iter().map(interface))?,
+            time_line: PerfettoWriter::new(out.file("trace.perfetto.json")?, names)?,
+        })
+    }
+
+    fn frame(&mut self, at: Time, link: u32, frame: &[u8], len: u32) -> Result<(), FileError> {
+        if let Some(&Some(interface)) = self.at_host.get(link as usize) {
+            self.hosts.packet(at, interface, frame, len)?;
+        }
+        self.hops.packet(at, link, frame, len)
+    }
+
+    fn finish(self) -> Result<(), FileError> {
+        self.hosts.finish()?;
+        self.hops.finish()?;
+        self.time_line.finish()
+    }
 }
 
 /// Room for all headers of a frame; payload is not simulated.
@@ -65,15 +106,8 @@ impl Tracer {
     ) -> Result<Self, FileError> {
         let links = scenario.topology().links().to_vec();
         let protocols = scenario.transports.protocols();
-        let names = || links.iter().map(Link::to_string);
-        let packets = if let Some(out) = out.filter(|_| trace.packets) {
-            let interface = |l: &Link| Interface { name: l.to_string(), rate: l.rate };
-            let pcapng =
-                PcapngWriter::new(out.file("packets.pcapng")?, links.iter().map(interface))?;
-            Some((pcapng, PerfettoWriter::new(out.file("trace.perfetto.json")?, names())?))
-        } else {
-            None
-        };
+        let packets = out.filter(|_| trace.packets).map(|out| Captures::new(out, &links));
+        let packets = packets.transpose()?;
         let queues = match out.filter(|_| trace.queues) {
             Some(out) => Some(TableWriter::new(out.file("queues.parquet")?)?),
             None => None,
@@ -88,10 +122,7 @@ impl Tracer {
         if let Some(error) = self.error {
             return Err(error);
         }
-        if let Some((pcapng, perfetto)) = self.packets {
-            pcapng.finish()?;
-            perfetto.finish()?;
-        }
+        self.packets.map_or(Ok(()), Captures::finish)?;
         self.queues.map_or(Ok(()), TableWriter::finish)?;
         Ok((self.recorder, self.meter.map(LatencyMeter::finish)))
     }
@@ -112,7 +143,7 @@ impl Tracer {
         event: PacketEvent,
         pkt: &Packet,
     ) -> Result<(), FileError> {
-        let Some((pcapng, perfetto)) = self.packets.as_mut() else { return Ok(()) };
+        let Some(captures) = self.packets.as_mut() else { return Ok(()) };
         let Some(on) = self.links.get(link as usize) else { return Ok(()) };
         // When it was on the wire, if it has arrived.
         let length = on.rate.serialise(u64::from(pkt.wire_len));
@@ -120,7 +151,13 @@ impl Tracer {
         match event {
             PacketEvent::Sent => Ok(()),
             PacketEvent::Arrived => {
-                perfetto.slice(start, length, link, &name(pkt), u64::from(pkt.wire_len))?;
+                captures.time_line.slice(
+                    start,
+                    length,
+                    link,
+                    &name(pkt),
+                    u64::from(pkt.wire_len),
+                )?;
                 let mut frame = [0; FRAME_MAX];
                 let (repr, mut hdr) = (pkt.frame(), pkt.hdr);
                 let hdr = &mut hdr[..pkt.header().len()];
@@ -128,27 +165,27 @@ impl Tracer {
                     mirror_trimmed(own_protocol(&self.protocols, pkt), hdr);
                 }
                 match repr.emit(hdr, &mut frame) {
-                    Ok(n) => pcapng.packet(at, link, &frame[..n], repr.original_len() as u32),
+                    Ok(n) => captures.frame(at, link, &frame[..n], repr.original_len() as u32),
                     // A packet with no place in the formats of the Internet is in the time line.
                     Err(_) => Ok(()),
                 }
             }
-            PacketEvent::Trimmed => perfetto.instant(at, link, "trimmed"),
-            PacketEvent::Bounced => perfetto.instant(at, link, "bounced"),
-            PacketEvent::Marked => perfetto.instant(at, link, "marked"),
-            PacketEvent::Dropped(_) => perfetto.instant(at, link, "dropped"),
+            PacketEvent::Trimmed => captures.time_line.instant(at, link, "trimmed"),
+            PacketEvent::Bounced => captures.time_line.instant(at, link, "bounced"),
+            PacketEvent::Marked => captures.time_line.instant(at, link, "marked"),
+            PacketEvent::Dropped(_) => captures.time_line.instant(at, link, "dropped"),
             PacketEvent::FlowControl => {
                 let said = flow_control(pkt.header());
-                perfetto.slice(start, length, link, &said, u64::from(pkt.wire_len))?;
-                pcapng.packet(at, link, pkt.header(), u32::from(pkt.hdr_len))
+                captures.time_line.slice(start, length, link, &said, u64::from(pkt.wire_len))?;
+                captures.frame(at, link, pkt.header(), u32::from(pkt.hdr_len))
             }
         }
     }
 
     fn write_queue(&mut self, at: Time, link: u32, bytes: u32) -> Result<(), FileError> {
         let bytes = u64::from(bytes);
-        if let Some((_, perfetto)) = self.packets.as_mut() {
-            perfetto.queue(at, link, bytes)?;
+        if let Some(captures) = self.packets.as_mut() {
+            captures.time_line.queue(at, link, bytes)?;
         }
         self.queues.as_mut().map_or(Ok(()), |table| table.push(QueueRow { at, link, bytes }))
     }

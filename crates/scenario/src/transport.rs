@@ -56,14 +56,20 @@ pub(crate) struct Signals {
     pub(crate) marks: Need,
     /// Headers of trimmed packets.
     pub(crate) trims: Need,
+    /// Priorities that its packets have by their classes.
+    pub(crate) classes: Need,
     /// Priorities of messages, as traffic has them.
-    pub(crate) priorities: bool,
+    pub(crate) message_priorities: bool,
 }
 
 impl Signals {
     /// None of them.
-    pub(crate) const NONE: Self =
-        Self { marks: Need::Ignores, trims: Need::Ignores, priorities: false };
+    pub(crate) const NONE: Self = Self {
+        marks: Need::Ignores,
+        trims: Need::Ignores,
+        classes: Need::Ignores,
+        message_priorities: false,
+    };
 }
 
 /// A transport with its parameters, ready to be put on hosts.
@@ -105,6 +111,8 @@ pub(crate) struct Transport {
     /// Tells acknowledgements of single packets from other control packets; `None` if the transport
     /// has none.
     pub(crate) acknowledges: Option<Acknowledges>,
+    /// A key whose value is that of a preset for links of [`PUBLISHED_FOR`], if one is.
+    pub(crate) kept: Option<&'static str>,
     /// Makes the endpoint of one host.
     pub(crate) endpoint: MakeEndpoint,
 }
@@ -134,6 +142,7 @@ impl Transport {
             caps_windows: false,
             life_max: None,
             acknowledges: None,
+            kept: None,
             endpoint,
         }
     }
@@ -325,6 +334,35 @@ pub(crate) fn check_telemetry(
     let known = Hop::rates().map(|gbps| format!("{gbps}")).join(", ");
     let hint = format!("it has codes for links of so many Gb/s: {known}");
     Err(table.error("kind", message, "it has switches write telemetry").hint(hint))
+}
+
+/// The links of nanoTransport's prototype (specs/nanotransport.md#15.2): a PULL is due every 140
+/// cycles there, as often as its links carry a full packet.
+const PUBLISHED_FOR: Rate = Rate(200_000_000_000);
+const PULL_CYCLES: u128 = 140;
+
+/// Warn where a NIC keeps the published times although hosts' links have another rate.
+pub(crate) fn check_links(tables: &[Reader<'_>], transports: &Transports, topology: &Topology) {
+    let hosts = &topology.links()[..topology.hosts() as usize];
+    let Some(rate) = hosts.iter().map(|link| link.rate).min() else { return };
+    for (table, transport) in tables.iter().zip(&transports.list) {
+        let Some(key) = transport.kept.filter(|_| rate != PUBLISHED_FOR) else { continue };
+        let message = format!(
+            "the times of this preset are for links of {PUBLISHED_FOR}, and hosts have links of {rate}"
+        );
+        let hint = if key == "pull_cycles" {
+            let times = PUBLISHED_FOR.0 as f64 / rate.0 as f64;
+            let cycles = (PULL_CYCLES * u128::from(PUBLISHED_FOR.0)).div_ceil(rate.0.into());
+            format!(
+                "PULLs ask for {times:.3} times what a link carries: `pull_cycles = {cycles}` asks \
+                 for as much; `timeout` is to be longer than a round trip through full queues"
+            )
+        } else {
+            "set `timeout`, longer than a round trip through full queues: its 7us are one there"
+                .to_owned()
+        };
+        table.warn(table.error("preset", message, "published for others").warning().hint(hint));
+    }
 }
 
 /// The largest payload: with its headers it must fit the 16 bits of a packet's length.

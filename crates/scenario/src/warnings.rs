@@ -35,6 +35,7 @@ pub(crate) fn of(
     warnings.extend(short_window(scenario, window));
     warnings.extend(losses(scenario, outcome));
     warnings.extend(faulted(outcome));
+    warnings.extend(late_faults(scenario, outcome));
     warnings.extend(flow_control(scenario, outcome));
     warnings
 }
@@ -97,6 +98,15 @@ fn losses(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
 /// Many losses that faults are to blame for, not queues.
 fn faulted(outcome: &Outcome) -> Option<String> {
     many(outcome.counters.faulted, outcome).map(|lost| format!("{lost} by faults of links"))
+}
+
+/// Faults that begin before the limit, and yet after everything was over.
+fn late_faults(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
+    let limit = scenario.measure.limit;
+    let late = |&&at: &&Time| (outcome.now..limit).contains(&at);
+    let late = scenario.fault_begins.iter().filter(late).count();
+    let end = for_people(outcome.now.since(Time::ZERO));
+    (late > 0).then(|| format!("faults that came after the end of the run, at {end}: {late}"))
 }
 
 /// That so many packets were lost, if those are many beside the data.

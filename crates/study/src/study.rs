@@ -138,8 +138,8 @@ fn unknown(what: &str) -> Diagnostic {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if names.is_empty() {
         return error.hint(
-            "studies are looked for in ./studies: change to the root of Trimline's sources, or \
-             give the path of the study's directory",
+            "studies are looked for in ./studies: `trimline examples DIR` writes them to \
+             DIR/studies, so change to DIR, or give the path of the study's directory",
         );
     }
     let study = what.split('/').next().unwrap_or(what);

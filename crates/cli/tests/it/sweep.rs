@@ -85,6 +85,31 @@ fn a_single_run_does_not_care_for_the_sweep() {
     assert_eq!(with, digest("without.toml", without));
 }
 
+/// The first has more points than a number holds, the others ate all memory.
+#[test]
+fn a_sweep_that_nobody_could_run_is_refused_with_its_count() {
+    let axis = |n: usize| format!("a{n} = [1, 2]");
+    let many: Vec<String> = (0..70).map(axis).collect();
+    let long = format!("[{}]", (1..=2000).map(|n| n.to_string()).collect::<Vec<_>>().join(", "));
+    let three = format!("n = {long}, iw = {long}, z = {long}");
+    let (seventy, three) = (many.join(", "), three.as_str());
+    for (axes, count) in [(seventy.as_str(), "about 3.5e21 runs"), (three, "24000000000 runs")] {
+        let line = SWEEP.lines().find(|line| line.starts_with("axes")).unwrap();
+        let sets = SWEEP.lines().find(|line| line.starts_with("set ")).unwrap();
+        let names =
+            axes.split(", ").filter_map(|axis| axis.split_once(" = ")).map(|(name, _)| name);
+        let edits: Vec<String> = names.map(|name| format!("\"name={{{name}}}\"")).collect();
+        let text = SWEEP.replace(line, &format!("axes = {{ {axes} }}"));
+        let text = text.replace(sets, &format!("set = [{}]", edits.join(", ")));
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x.toml"), text).unwrap();
+        let output = trimline(dir.path(), &["sweep", "x.toml"]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = self::text(&output.stderr);
+        assert!(said.contains(count) && said.contains("100000 runs at most"), "{said}");
+    }
+}
+
 #[test]
 fn what_is_wrong_in_a_sweep() {
     insta::assert_snapshot!("no_sweep", refused("[sweep]", "[measure]"));

@@ -1,7 +1,7 @@
 //! What looks wrong in a scenario before it runs: choices that have no effect. One function for each
 //! rule; they ask for properties of transports and queues, not for their names.
 
-use queues::{Capacity, NotEct, QueueSpec, Ramp, Sort, Unit};
+use queues::{MarksFrom, QueueSpec};
 use units::{Dur, Time};
 
 use super::View;
@@ -50,53 +50,35 @@ fn at(table: &Reader<'_>, keys: &[&str], message: impl Into<String>, label: &str
     table.error(table.likeliest(keys).unwrap_or("kind"), message, label)
 }
 
+/// Every traffic class.
+const ALL: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+
 /// The queues of `queue` that packets of `classes` join.
 fn joined<'q>(queue: &'q QueueSpec, classes: &[u8]) -> Vec<&'q QueueSpec> {
-    match queue {
-        QueueSpec::ByClass(spec) => {
-            let joins = |class| spec.sort == Sort::Payload || classes.contains(class);
-            spec.classes.iter().filter(|(class, _)| joins(class)).map(|(_, queue)| queue).collect()
-        }
-        other => vec![other],
-    }
+    let parts = queue.spec().queues_of(classes);
+    let is_one = parts.is_empty() && queue.spec().queues_of(&ALL).is_empty();
+    if is_one { vec![queue] } else { parts }
 }
 
 /// Whether packets of `classes` may be marked.
 fn marks(queue: &QueueSpec, classes: &[u8]) -> bool {
-    joined(queue, classes).into_iter().any(|queue| match queue {
-        QueueSpec::DropTail(spec) => spec.ecn_threshold.is_some(),
-        QueueSpec::Lossless(spec) => {
-            classes.iter().any(|class| spec.marking[usize::from(class & 7)].is_some())
-        }
-        // A program may.
-        QueueSpec::Red(_) | QueueSpec::Programmed(_) => true,
-        QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) | QueueSpec::ByClass(_) => false,
-    })
+    let marks = |queue: &QueueSpec| queue.spec().marks_from(classes) != MarksFrom::Never;
+    joined(queue, classes).into_iter().any(marks)
 }
 
 /// Whether data of `classes` is trimmed rather than lost.
 fn trims(queue: &QueueSpec, classes: &[u8]) -> bool {
-    let whole_port = matches!(queue, QueueSpec::ByClass(spec) if spec.trim.is_some());
-    whole_port
-        || joined(queue, classes).into_iter().any(|queue| {
-            matches!(queue, QueueSpec::Ndp(_) | QueueSpec::CutPayload(_) | QueueSpec::Programmed(_))
-        })
-}
-
-/// Whether a packet's class makes a difference.
-fn sorts_by_class(queue: &QueueSpec) -> bool {
-    match queue {
-        QueueSpec::ByClass(spec) => spec.sort == Sort::Class,
-        QueueSpec::Lossless(_) | QueueSpec::Programmed(_) => true,
-        _ => false,
-    }
+    let trims = |queue: &QueueSpec| queue.spec().trims_to() != u16::MAX;
+    queue.spec().always_trims() || joined(queue, classes).into_iter().any(trims)
 }
 
 /// How to have packets marked by `queue`.
 fn how_to_mark(queue: &QueueSpec) -> &'static str {
     match queue {
         QueueSpec::Lossless(_) => "add [[queue.ecn]] for its class",
-        QueueSpec::ByClass(_) => "set `ecn_threshold` in the [[queue.class]] of its packets",
+        _ if !queue.spec().queues_of(&ALL).is_empty() => {
+            "set `ecn_threshold` in the [[queue.class]] of its packets"
+        }
         _ => "set `ecn_threshold` in [queue], with `kind = \"drop-tail\"`",
     }
 }
@@ -129,14 +111,12 @@ fn marks_wanted(view: &View<'_>) -> Vec<Diagnostic> {
 
 /// Queues that mark packets which no transport reads.
 fn marks_unread(view: &View<'_>) -> Vec<Diagnostic> {
-    let drops =
-        |queue: &QueueSpec| matches!(queue, QueueSpec::Red(spec) if spec.not_ect == NotEct::Drop);
-    let of = |t: &Transport| {
-        marks(view.queue, &t.classes) && !matches!(view.queue, QueueSpec::Programmed(_))
-    };
+    let drops = |queue: &QueueSpec| queue.spec().drops_unmarked();
+    let programmed = view.queue.spec().marks_from(&ALL) == MarksFrom::Programmed;
+    let of = |t: &Transport| marks(view.queue, &t.classes) && !programmed;
     let read = |t: &Transport| of(t) && t.signals.marks != Need::Ignores;
     let marked: Vec<&Transport> = view.transports.iter().filter(|t| of(t)).collect();
-    let acts = joined(view.queue, &[0, 1, 2, 3, 4, 5, 6, 7]).into_iter().any(drops);
+    let acts = joined(view.queue, &ALL).into_iter().any(drops);
     if marked.is_empty() || acts || marked.iter().any(|t| read(t)) {
         return Vec::new();
     }
@@ -150,23 +130,12 @@ fn marks_unread(view: &View<'_>) -> Vec<Diagnostic> {
 /// A marking threshold that is longer than the queue.
 fn marks_out_of_reach(view: &View<'_>) -> Vec<Diagnostic> {
     let mtu = u64::from(view.transports.mtu());
-    let bytes = |capacity: Capacity| match capacity {
-        Capacity::Packets(n) => u64::from(n) * mtu,
-        Capacity::Bytes(n) => u64::from(n),
-    };
-    let from = |ramp: &Ramp| match ramp.unit {
-        Unit::Packets => u64::from(ramp.min) * mtu,
-        Unit::Bytes => u64::from(ramp.min),
-    };
-    let beyond = |queue: &QueueSpec| match queue {
-        QueueSpec::DropTail(spec) => {
-            spec.ecn_threshold.is_some_and(|threshold| bytes(threshold) > bytes(spec.capacity))
-        }
-        QueueSpec::Red(spec) => from(&spec.ramp) > bytes(spec.capacity),
-        _ => false,
-    };
-    let all = [0, 1, 2, 3, 4, 5, 6, 7];
-    if !joined(view.queue, &all).into_iter().any(beyond) {
+    let beyond =
+        |queue: &QueueSpec| match (queue.spec().marks_from(&ALL), &queue.spec().capacities()[..]) {
+            (MarksFrom::Length(length), &[capacity]) => length.bytes(mtu) > capacity.bytes(mtu),
+            _ => false,
+        };
+    if !joined(view.queue, &ALL).into_iter().any(beyond) {
         return Vec::new();
     }
     let message = "the queue is full before it is long enough for a packet to be marked";
@@ -196,7 +165,7 @@ fn priorities_ignored(view: &View<'_>) -> Vec<Diagnostic> {
         classes.dedup();
         classes.len()
     };
-    if sorts_by_class(view.queue) {
+    if view.queue.spec().sorts_by_class() {
         return Vec::new();
     }
     let warn = |(table, t): (&Reader<'_>, &Transport)| {
@@ -209,7 +178,8 @@ fn priorities_ignored(view: &View<'_>) -> Vec<Diagnostic> {
         let hint = "`kind = \"priority\"` in [queue], with a [[queue.class]] for each";
         at(table, &keys, message, "no priorities here").hint(hint)
     };
-    transports(view).filter(|(_, t)| classes(t) > 1).map(warn).collect()
+    let counts_on = |(_, t): &(_, &Transport)| t.signals.classes == Need::Needs && classes(t) > 1;
+    transports(view).filter(counts_on).map(warn).collect()
 }
 
 /// Priorities of messages, for a transport that does not look at them.
@@ -217,7 +187,7 @@ fn message_priority_ignored(view: &View<'_>) -> Vec<Diagnostic> {
     let all = view.tables.traffic.iter().zip(&view.traffic.tables).zip(view.traffic.transports());
     let warn = |((table, part), transport): ((&Reader<'_>, &Part), u8)| {
         let carrier = view.transports.at(transport)?;
-        if carrier.signals.priorities || part.priority() == 0 {
+        if carrier.signals.message_priorities || part.priority() == 0 {
             return None;
         }
         let message = "the priority of these messages has no effect: their transport does not look \
@@ -236,8 +206,7 @@ fn nothing_lossless(view: &View<'_>) -> Vec<Diagnostic> {
     if spec.memory.lossless & used != 0 {
         return Vec::new();
     }
-    let message = "no packet is of a lossless class: these switches never pause anybody, and lose \
-                   what does not fit";
+    let message = "no packet is of a lossless class: these switches never pause anybody";
     let classes: Vec<String> =
         (0..8).filter(|class| used & 1 << class != 0).map(|class| class.to_string()).collect();
     let hint = format!("the packets' classes are {}: name them in `lossless`", classes.join(", "));

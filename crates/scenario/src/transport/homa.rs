@@ -66,9 +66,10 @@ fn read(
         mtu: (config.payload + config.header).max(config.control),
         classes: (0..config.levels).map(|level| config.class(level)).collect(),
         first_window: unasked,
-        signals: match config.trimmed {
-            Trimmed::Lost => Signals::NONE,
-            _ => Signals { trims: Need::Needs, ..Signals::NONE },
+        signals: Signals {
+            classes: Need::Needs,
+            trims: if config.trimmed == Trimmed::Lost { Need::Ignores } else { Need::Needs },
+            ..Signals::NONE
         },
         sprays: true,
         // Life of packets does not matter: which messages are over is remembered for ever.

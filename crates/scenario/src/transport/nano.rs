@@ -60,7 +60,15 @@ fn nano(table: &mut Reader<'_>, program: Program) -> Result<Transport, Diagnosti
         egress_cycles: table.given("egress_cycles", p.map(|p| p.egress_cycles))?,
     };
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
-    Ok(transport(config))
+    let kept = kept(table, program == Program::Ndp);
+    Ok(Transport { kept, ..transport(config) })
+}
+
+/// The first of the keys whose published value is for links of [`super::PUBLISHED_FOR`] and is kept.
+/// `pulls`: pacing PULLs is the NIC's, not the program's.
+pub(super) fn kept(table: &Reader<'_>, pulls: bool) -> Option<&'static str> {
+    let keys = ["pull_cycles", "timeout"].into_iter().skip(usize::from(!pulls));
+    table.has("preset").then(|| keys.into_iter().find(|key| !table.has(key))).flatten()
 }
 
 fn transport(config: Config) -> Transport {
@@ -71,8 +79,11 @@ fn transport(config: Config) -> Transport {
         classes: config.classes(),
         first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
         signals: match config.program {
-            Program::Homa => Signals::NONE,
-            Program::Ndp | Program::HomaTr => Signals { trims: Need::Needs, ..Signals::NONE },
+            Program::Homa => Signals { classes: Need::Needs, ..Signals::NONE },
+            Program::Ndp => Signals { trims: Need::Needs, ..Signals::NONE },
+            Program::HomaTr => {
+                Signals { trims: Need::Needs, classes: Need::Needs, ..Signals::NONE }
+            }
         },
         longest: config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0),
         ..Transport::new(

@@ -55,7 +55,7 @@ pub(crate) fn ndp(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpo
         life_max: config.life_max(),
         signals: Signals {
             trims: Need::Needs,
-            priorities: config.discipline == ndp::Discipline::Prio,
+            message_priorities: config.discipline == ndp::Discipline::Prio,
             ..Signals::NONE
         },
         acknowledges: Some(acknowledges),

@@ -6,7 +6,7 @@ use nic::nano::config::{Config, ConfigError};
 use nic::nano::endpoint::{FRAMING, Nano, Runs};
 use units::Dur;
 
-use super::nano::{Timeouts, buffers};
+use super::nano::{Timeouts, buffers, kept};
 use super::{Around, Need, Signals, Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
@@ -37,8 +37,14 @@ pub(crate) fn p4(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transpor
         first_window: u64::from(config.rtt_packets) * u64::from(FRAMING.payload),
         sprays: true,
         longest: u64::from(config.longest()),
-        // A program may react to both; what it needs is not known.
-        signals: Signals { marks: Need::Uses, trims: Need::Uses, priorities: false },
+        // A program may react to all of them; what it needs is not known.
+        signals: Signals {
+            marks: Need::Uses,
+            trims: Need::Uses,
+            classes: Need::Uses,
+            message_priorities: false,
+        },
+        kept: kept(table, true),
         telemetry,
         ..Transport::new(
             framing,

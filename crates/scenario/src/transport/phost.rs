@@ -2,7 +2,7 @@
 
 use transports::phost::{self, Classes, FreeTokens};
 
-use super::{Around, Transport, bytes, preset, refused};
+use super::{Around, Need, Signals, Transport, bytes, preset, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::reader::{Knob, Reader};
@@ -45,6 +45,7 @@ pub(crate) fn phost(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Trans
         // It has so many packets under way, from the first round trip or the second on.
         first_window: u64::from(config.window) * u64::from(config.payload),
         sprays: true,
+        signals: Signals { classes: Need::Needs, ..Signals::NONE },
         life_max: Some(config.life_max()),
         // No acknowledgements of single packets: only whole messages are.
         ..Transport::new(

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use trimline_scenario::Scenario;
+use trimline_scenario::{Options, Scenario, evaluate};
 use units::{Dur, Time};
 
 const NDP: &str = r#"{ kind = "ndp", preset = "paper", payload = "9000B", initial_window = 30 }"#;
@@ -30,23 +30,28 @@ fn lossless(keys: &str) -> String {
 
 /// What is warned of in a star of eight hosts.
 fn warned(transport: &str, queue: &str, traffic: &str, rest: &str) -> Vec<String> {
+    let text = star(transport, queue, traffic, rest);
+    let read = Scenario::parse("x.toml", &text, Path::new("."), &[]);
+    let scenario = read.unwrap_or_else(|why| panic!("{}", why.render(false)));
+    scenario.warnings().iter().map(ToString::to_string).collect()
+}
+
+/// A scenario of a star of eight hosts.
+fn star(transport: &str, queue: &str, traffic: &str, rest: &str) -> String {
     let mode = if transport.contains("\"ndp\"") { "permute" } else { "ecmp" };
     let (news, rest) = match rest.strip_suffix(NEWS) {
         Some(rest) => ("reroute_after = \"10us\"\n", rest),
         None => ("", rest),
     };
     let inline = |text: &str| text.replace('\n', " ");
-    let text = format!(
+    format!(
         "name = \"checked\"\nseed = 1\ntransport = {}\nqueue = {}\ntraffic = {}\n{rest}\n\
          [routing]\nmode = \"{mode}\"\n{news}\
          [topology]\nkind = \"star\"\nhosts = 8\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"\n",
         inline(transport),
         inline(queue),
         inline(traffic)
-    );
-    let read = Scenario::parse("x.toml", &text, Path::new("."), &[]);
-    let scenario = read.unwrap_or_else(|why| panic!("{}", why.render(false)));
-    scenario.warnings().iter().map(ToString::to_string).collect()
+    )
 }
 
 /// Check that the one scenario is warned of with `says` once, and the other of nothing.
@@ -99,8 +104,8 @@ fn trimming_and_priorities() {
 fn lossless_classes() {
     let says = "no packet is of a lossless class";
     let rdma = DCQCN.replace("dcqcn", "rdma").replace("paper", "roce");
-    let [bad, good] = ["lossless = [6]", "lossless = [3]"]
-        .map(|keys| warned(&rdma, &lossless(keys), INCAST, ""));
+    let [bad, good] =
+        ["lossless = [6]", "lossless = [3]"].map(|keys| warned(&rdma, &lossless(keys), INCAST, ""));
     one_of(says, bad, good);
     let says = "the watchdog has nothing to do";
     let watched = ["lossless = [6]", "lossless = [3]"].map(|keys| {
@@ -127,6 +132,27 @@ fn what_comes_after_the_end() {
     };
     one_of("this fault comes after the end of the run", fault("50ms"), fault("1ms"));
     one_of("there is no [[fault]]", ndp(INCAST, NEWS), ndp(INCAST, ""));
+}
+
+/// A run ends when its messages are over, which nobody knows before.
+#[test]
+fn faults_that_a_run_does_not_live_to_see() {
+    let fault = |at| {
+        let fault = format!(
+            "at = \"{at}\", link = \"host 1 -> tor 0\", action = \"rate\", rate = \"1Gbps\""
+        );
+        let text = star(NDP, TRIMMING, INCAST, &format!("fault = [{{ {fault} }}]\n{NEWS}"));
+        let scenario = Scenario::parse("x.toml", &text, Path::new("."), &[]).unwrap();
+        let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
+        results.summary.warnings
+    };
+    let late: Vec<String> = fault("20ms");
+    assert!(
+        late.iter().any(|w| w.contains("faults that came after the end of the run, at 5.")),
+        "{late:?}"
+    );
+    let seen = fault("1ms");
+    assert!(!seen.iter().any(|w| w.contains("faults that came")), "{seen:?}");
 }
 
 #[test]

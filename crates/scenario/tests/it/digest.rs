@@ -116,8 +116,13 @@ fn traces_change_nothing_and_the_manifest_repeats_the_run() {
             out.commit().unwrap();
             let plain = format!("{:016x}", digest(&scenario, &Options::default()));
             assert_eq!(traced.results.summary.digest, plain, "{}: traced", scenario.name());
-            for file in ["packets.pcapng", "trace.perfetto.json", "queues.parquet", "links.parquet"]
-            {
+            for file in [
+                "packets.pcapng",
+                "hops.pcapng",
+                "trace.perfetto.json",
+                "queues.parquet",
+                "links.parquet",
+            ] {
                 assert!(dir.join(file).metadata().unwrap().len() > 100, "{file}");
             }
             let manifest = dir.join("manifest.json");

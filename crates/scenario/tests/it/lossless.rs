@@ -44,7 +44,7 @@ fn p3_a_victim_pays_for_senders_that_it_never_meets() {
         let sets = [format!("measure.from={from}"), format!("measure.to={to}")];
         let summary = run("victim.toml", &sets.each_ref().map(String::as_str));
         assert_eq!(
-            (summary.packets.dropped, summary.pfc.depth),
+            (summary.packets.dropped, summary.pfc.pause_depth),
             (0, Some(5)),
             "over five switches"
         );

@@ -31,6 +31,7 @@ mod p4_switch;
 mod partition_aggregate;
 mod queues_at_switches;
 mod rate_control;
+mod refused_queues;
 mod rpc;
 mod rtt;
 mod scoreboard;

@@ -174,6 +174,7 @@ mod tests {
             deadline: Dur::MAX,
             delivered: Some(Time(1)),
             acked: None,
+            failed: None,
             ideal: Dur::ZERO,
             placed: 2000,
             placed_in_window: 2000,

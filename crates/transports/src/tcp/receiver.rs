@@ -315,6 +315,9 @@ impl Receiver {
             return None;
         }
         let marked = pkt.flags.has(Flags::CE);
+        if !marked && !self.echo {
+            return None;
+        }
         if !config.rule.params().echoes_each_mark() {
             self.echo = marked || self.echo && !control.has(Control::CWR);
             return None;

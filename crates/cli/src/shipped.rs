@@ -1,0 +1,60 @@
+//! What the program carries: scenarios, studies and P4 programs, as they are in the sources.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use scenario::{Diagnostic, Error};
+
+use crate::{Ended, say};
+
+/// Path and text of each file, sorted.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+
+/// The scenarios and what they are called.
+pub(crate) fn scenarios() -> Vec<(&'static str, String)> {
+    let named = |(path, text): &(&'static str, &str)| {
+        let name = text.lines().find_map(|line| line.strip_prefix("name = "))?;
+        Some((*path, name.trim_matches('"').to_owned()))
+    };
+    let scenarios = FILES.iter().filter(|(path, _)| path.starts_with("scenarios/"));
+    scenarios.filter(|(path, _)| path.ends_with(".toml")).filter_map(named).collect()
+}
+
+/// `trimline examples`: write all files below `dir`. A file that is there and differs is left alone, and
+/// nothing is written.
+pub(crate) fn write(dir: &Path) -> Ended {
+    let there = FILES.iter().find(|(name, text)| {
+        let path = dir.join(name);
+        path.exists() && fs::read(&path).ok().as_deref() != Some(text.as_bytes())
+    });
+    if let Some((name, _)) = there {
+        let path = dir.join(name);
+        let error = Diagnostic::new(format!("{} is there, and it differs", path.display()));
+        return Err(error.hint("choose another directory").into());
+    }
+    for (name, text) in FILES {
+        put(&dir.join(name), text).map_err(|e| unwritable(&dir.join(name), &e))?;
+    }
+    let dir = dir.display();
+    say(format_args!(
+        "{} files in {dir}; try: cd {dir} && trimline run scenarios/first.toml",
+        FILES.len()
+    ))
+}
+
+/// A link in the place of a file is not followed.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    match fs::File::create_new(path) {
+        Ok(mut file) => file.write_all(text.as_bytes()),
+        // The same text, as was looked at before.
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Error {
+    let error = Diagnostic::new(format!("cannot write {}: {error}", path.display()));
+    error.hint("choose another directory").into()
+}

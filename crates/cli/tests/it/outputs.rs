@@ -1,0 +1,194 @@
+//! What results say, where they go, and what becomes of them when something is in the way.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// Bursts into one host, whose link is dead for long enough that senders give up; swarm 974 made small.
+const GIVEN_UP: &str = r#"
+name = "given up"
+seed = 1
+[topology]
+kind = "star"
+hosts = 4
+link_rate = "10Gbps"
+link_delay = "1us"
+[transport]
+kind = "tcp"
+preset = "linux-datacenter"
+[queue]
+kind = "drop-tail"
+capacity = "64 packets"
+[routing]
+mode = "ecmp"
+[[traffic]]
+name = "lost"
+kind = "incast"
+receiver = 0
+senders = 3
+size = "20KB"
+[measure]
+limit = "3000s"
+[[fault]]
+at = "1us"
+link = "host 0 -> tor 0"
+one_way = false
+action = "loss"
+probability = 1.0
+until = "2999s"
+"#;
+
+/// Long enough to be interrupted.
+const LONG: &str = include_str!("../../../../scenarios/first.toml");
+
+fn trimline(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("trimline").unwrap();
+    command.current_dir(dir).args(args);
+    command
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn what_a_transport_gave_up_is_counted_by_cause() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.toml"), GIVEN_UP).unwrap();
+    let output = trimline(dir.path(), &["run", "x.toml"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let summary = json(&dir.path().join("out/x/summary.json"));
+    let failed = &summary["messages"]["failed"];
+    assert_eq!((&failed["total"], &failed["timed_out"]), (&3.into(), &3.into()), "{failed}");
+    assert_eq!(summary["measured"]["failed"], 3);
+    assert_eq!(summary["measured"]["unfinished"], 0, "that is another thing");
+    assert_eq!(summary["traffic"]["lost"]["messages"]["failed"]["timed_out"], 3);
+    let rows = metrics::read_flows(&dir.path().join("out/x/flows.parquet")).unwrap();
+    assert!(rows.iter().all(|row| row.failed == Some(metrics::Failure::TimedOut)), "{rows:?}");
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    for label in ["messages failed", "failed: timed out"] {
+        assert!(stdout.contains(label), "{stdout}");
+    }
+    assert!(stderr.contains("3 of the measured messages were given up"), "{stderr}");
+    let page = fs::read_to_string(dir.path().join("out/x/report.html")).unwrap();
+    assert!(page.contains("messages failed") && page.contains("failed: timed out 3"));
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn an_interrupted_run_leaves_the_directory_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.toml"), LONG).unwrap();
+    let program = assert_cmd::cargo::cargo_bin("trimline");
+    let run = ["run", "x.toml", "--set", "measure.to=10s", "--set", "measure.limit=20s"];
+    let mut child = Process::new(program)
+        .current_dir(dir.path())
+        .args(run)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stage = dir.path().join("out/x/.trimline-unfinished");
+    let started = Instant::now();
+    while !stage.join("lock").exists() {
+        assert!(started.elapsed() < Duration::from_secs(60), "it does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let kill = Process::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!dir.path().join("out").exists(), "what it has made is gone");
+}
+
+#[test]
+fn results_that_cannot_be_printed_are_there_all_the_same() {
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        println!("skipped: no /dev/full here");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.toml"), LONG).unwrap();
+    let short = ["run", "x.toml", "--set", "measure.to=1100us"];
+    let program = assert_cmd::cargo::cargo_bin("trimline");
+    let mut child = Process::new(&program);
+    let child = child.current_dir(dir.path()).args(short).stdout(full.try_clone().unwrap());
+    let output = child.stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("cannot write to standard output"), "{said}");
+    assert!(said.contains("the results are complete all the same, in out/x"), "{said}");
+    assert!(dir.path().join("out/x/summary.json").is_file());
+    // What only prints has failed.
+    let mut list = Process::new(program);
+    let list = list.args(["list", "queues"]).stdout(full).stderr(Stdio::piped());
+    assert_eq!(list.spawn().unwrap().wait().unwrap().code(), Some(2));
+}
+
+#[test]
+fn a_directory_that_is_not_ours_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.toml"), LONG).unwrap();
+    fs::create_dir(dir.path().join("mine")).unwrap();
+    fs::write(dir.path().join("mine/report.html"), "mine").unwrap();
+    fs::write(dir.path().join("mine/packets.pcapng"), "mine").unwrap();
+    for command in ["run", "compare"] {
+        let output = trimline(dir.path(), &[command, "x.toml", "--out", "mine"]).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("report.html is "), "{said}");
+        assert!(said.contains("choose another directory with --out"), "{said}");
+    }
+    let mut names: Vec<_> = fs::read_dir(dir.path().join("mine"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["packets.pcapng", "report.html"]);
+}
+
+#[test]
+fn a_name_does_not_command_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "name = \"\\u001b[31mred\"\n";
+    let text_of = format!("{name}{}", LONG.replace("name = ", "# name = "));
+    fs::write(dir.path().join("x.toml"), text_of).unwrap();
+    let run = ["run", "x.toml", "--set", "measure.to=1100us"];
+    let output = trimline(dir.path(), &run).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stdout).contains("\\u{1b}[31mred"), "{output:?}");
+    assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
+}
+
+#[test]
+fn the_version_names_commit_and_engine() {
+    let output = Command::cargo_bin("trimline").unwrap().arg("-V").output().unwrap();
+    let said = text(&output.stdout);
+    assert!(said.starts_with(concat!("trimline ", env!("CARGO_PKG_VERSION"), " (")), "{said}");
+    assert!(said.contains("engine "), "{said}");
+}
+
+#[test]
+fn scenarios_and_studies_come_with_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = trimline(dir.path(), &["list", "scenarios"]).output().unwrap();
+    let listed = text(&listed.stdout);
+    assert!(listed.contains("scenarios/first.toml"), "{listed}");
+    let write = ["examples", "all"];
+    assert!(trimline(dir.path(), &write).output().unwrap().status.success());
+    let all = dir.path().join("all");
+    let run = ["run", "scenarios/htsim/connection_matrix.toml"];
+    assert!(trimline(&all, &run).output().unwrap().status.success(), "with the file it names");
+    let studies = trimline(&all, &["list", "studies"]).output().unwrap();
+    assert!(text(&studies.stdout).starts_with("homa"), "{studies:?}");
+    assert!(trimline(dir.path(), &write).output().unwrap().status.success(), "nothing differs");
+    fs::write(all.join("scenarios/first.toml"), "mine").unwrap();
+    let output = trimline(dir.path(), &write).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(fs::read_to_string(all.join("scenarios/first.toml")).unwrap(), "mine");
+}
