@@ -1,4 +1,4 @@
-// DCQCN (Zhu et al., SIGCOMM 2015, section 5; specs/dcqcn_pfc_hpcc_swift.md, section 4) for the nanoTransport NIC, with the
+// DCQCN (Zhu et al., SIGCOMM 2015, section 5; specs/rdma.md#4) for the nanoTransport NIC, with the
 // paper's parameters for 40 Gb/s. Switches mark packets; the receiver says so in an ACK, once in a while (the CNP of
 // RoCEv2, which is a bit of the ACK here); the sender cuts its rate by half of alpha, an estimate of how much is
 // marked; a timer and a byte counter raise it again, first back to what it was, then beyond.

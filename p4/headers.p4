@@ -1,4 +1,4 @@
-// Headers of the transport programs of this folder (specs/nanotransport.md, 3.2).
+// Headers of the transport programs of this folder (specs/nanotransport.md#3.2).
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> VERSION_IHL = 0x45;  // IPv4 without options

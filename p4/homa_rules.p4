@@ -1,6 +1,6 @@
-// The rules of Homa and Homa-Tr (specs/nanotransport.md, section 11; homa_tr.md) over a `headers_t` that has
-// `ethernet`, `ipv4` and `homa`. A receiver grants packets to the messages with the fewest packets left, and
-// says at which priority; acknowledgements are cumulative.
+// The rules of Homa and Homa-Tr (specs/nanotransport.md#11; specs/homa-tr.md) over a `headers_t`
+// that has `ethernet`, `ipv4` and `homa`. A receiver grants packets to the messages with the fewest
+// packets left, and says at which priority; acknowledgements are cumulative.
 
 /// Homa-Tr: chopped packets are reported with a NACK. Otherwise they are ignored.
 const bool TRIM = false;

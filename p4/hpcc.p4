@@ -1,7 +1,7 @@
-// HPCC (Li et al., SIGCOMM 2019, algorithm 1; specs/dcqcn_pfc_hpcc_swift.md, section 5) for the nanoTransport NIC, with
-// the parameters of the NIC's ns-3 model (specs/nanotransport.md, section 13). Switches write what their links carry
-// and how long their queues are into DATA packets (INT); receivers send that back in ACKs; the sender finds
-// the busiest link and sets a window that leaves it a little below full.
+// HPCC (Li et al., SIGCOMM 2019, algorithm 1; specs/rdma.md#5) for the nanoTransport NIC, with
+// the parameters of the NIC's ns-3 model (specs/nanotransport.md#13). Switches write what their
+// links carry and how long their queues are into DATA packets (INT); receivers send that back in
+// ACKs; the sender finds the busiest link and sets a window that leaves it a little below full.
 //
 // A flow is all messages to one host. What the algorithm counts in sequence numbers is in times here: an ACK ends a round
 // trip if what it answers was sent after the window last became the reference.

@@ -1,4 +1,4 @@
-// The rules of NDP (specs/nanotransport.md, section 10) over a `headers_t` that has `ethernet`, `ipv4` and
+// The rules of NDP (specs/nanotransport.md#10) over a `headers_t` that has `ethernet`, `ipv4` and
 // `ndp`. Every DATA packet is answered with an ACK, every chopped one with a NACK, and the same packet asks
 // for the next: the pull offset of a message grows by one for each packet that has arrived whole.
 

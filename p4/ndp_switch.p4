@@ -1,4 +1,4 @@
-// The trimming switch of NDP (SIGCOMM 2017, section 3.1; ndp.md, section 3): full packets wait in a
+// The trimming switch of NDP (SIGCOMM 2017, section 3.1; specs/ndp.md#3): full packets wait in a
 // short queue, headers and control in another, which is served ten times as often. A full packet that
 // finds no room loses its payload; a header that finds none goes back to its sender.
 //

@@ -1,6 +1,7 @@
-// Swift (Kumar et al., SIGCOMM 2020, algorithms 1 and 2; specs/dcqcn_pfc_hpcc_swift.md, section 7) for the nanoTransport NIC:
-// windows that hold the delay at a target, one for the fabric and one for the hosts. The fabric's target grows with the
-// way and as the window shrinks. A window below one packet is a packet every so many round trips.
+// Swift (Kumar et al., SIGCOMM 2020, algorithms 1 and 2; specs/rdma.md#7) for the nanoTransport
+// NIC: windows that hold the delay at a target, one for the fabric and one for the hosts. The
+// fabric's target grows with the way and as the window shrinks. A window below one packet is a
+// packet every so many round trips.
 //
 // A flow is all messages to one host. Delays are of the NIC's clock: DATA carries when it left, its ACK echoes that and
 // says how long the receiver has had it. That a packet was lost is learnt when its repeat is acknowledged; such an ACK

@@ -1,4 +1,4 @@
-// The architecture of the nanoTransport NIC (SOSR 2021; specs/nanotransport.md, sections 2-4, 9):
+// The architecture of the nanoTransport NIC (SOSR 2021; specs/nanotransport.md#2,3,4,9):
 // what a transport program finds around its two pipelines. docs/nic.md explains the blocks.
 //
 //   wire -> IngressParser -> Ingress -> reassembly -> application
@@ -9,7 +9,7 @@
 
 // ---- What the NIC tells a program about itself
 
-/// Parameters set at run time (section 3.1).
+/// Parameters set at run time (specs/nanotransport.md#3.1).
 struct nic_t {
     bit<48> nic_mac;     // this NIC
     bit<48> switch_mac;  // the other end of its link
@@ -18,7 +18,7 @@ struct nic_t {
     bit<32> now;         // its clock: cycles, modulo 2^32
 }
 
-// ---- Metadata (section 3.1)
+// ---- Metadata (specs/nanotransport.md#3.1)
 
 /// Ingress to reassembly: where the payload belongs. Zero unless the program sets it.
 struct ingress_metadata_t {
@@ -61,12 +61,13 @@ struct egress_metadata_t {
     bit<128> note2;
 }
 
-/// Flags that the NIC itself knows (section 3.2). They are in the first byte of every transport header.
+/// Flags that the NIC itself knows (specs/nanotransport.md#3.2). They are in the first byte of
+/// every transport header.
 const bit<8> DATA_FLAG = 0x01;
 const bit<8> PULL_FLAG = 0x08;
 const bit<8> CHOP_FLAG = 0x10;  // a switch has cut the payload off
 
-// ---- Reassembly (section 5)
+// ---- Reassembly (specs/nanotransport.md#5)
 
 struct rx_msg_request_t {
     bit<1>  mark_received;  // 0: the payload is missing, remember nothing
@@ -91,7 +92,8 @@ struct rx_msg_info_t {
 @latency(2)
 extern rx_msg_info_t get_rx_msg_info(in rx_msg_request_t request);
 
-// ---- Packetization (section 6). An event that names a message that is over is ignored.
+// ---- Packetization (specs/nanotransport.md#6). An event that names a message that is over is
+// ignored.
 
 struct delivered_event_t {
     bit<16> tx_msg_id;
@@ -130,8 +132,8 @@ struct flow_event_t {
 @latency(1)
 extern void set_flow(in flow_event_t event);
 
-/// A message of the program's own, as an application would submit it (section 3.3): the transport of
-/// `protocol` carries it. It waits for an id and a buffer, if none is free.
+/// A message of the program's own, as an application would submit it (specs/nanotransport.md#3.3):
+/// the transport of `protocol` carries it. It waits for an id and a buffer, if none is free.
 struct own_message_t {
     bit<8>   protocol;
     bit<32>  dst_ip;
@@ -145,7 +147,7 @@ struct own_message_t {
 @latency(1)
 extern void send_message(in own_message_t message);
 
-// ---- Packet generator (section 8). Each takes the metadata of the packet to send.
+// ---- Packet generator (specs/nanotransport.md#8). Each takes the metadata of the packet to send.
 
 /// Paced: a PULL_FLAG waits for the pacer's token, what else the flags say goes at once.
 @latency(1)
@@ -159,8 +161,8 @@ extern void nack_pkt(in egress_metadata_t packet);
 @latency(1)
 extern void grant_pkt(in egress_metadata_t packet);
 
-// ---- State per message (section 4): one cell for every message id of the NIC, zero at first.
-// The low bits of the index choose the cell. One request per packet and port.
+// ---- State per message (specs/nanotransport.md#4): one cell for every message id of the NIC, zero
+// at first. The low bits of the index choose the cell. One request per packet and port.
 
 /// What is done to a cell. The answer is the value afterwards.
 const bit<8> RAW_READ  = 0;
@@ -198,7 +200,7 @@ extern TxMsgPrio {
     bit<8> read(in bit<16> tx_msg_id, in bit<1> update, in bit<8> prio);
 }
 
-// ---- Priority scheduler (section 9)
+// ---- Priority scheduler (specs/nanotransport.md#9)
 
 struct srpt_request_t {
     bit<16> rx_msg_id;   // the message of the packet: its entry is set to what follows

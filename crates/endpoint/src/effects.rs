@@ -65,7 +65,7 @@ pub enum Stat {
     Duplicate,
     /// A packet for a message that is over, or was never known, was ignored.
     Rejected,
-    /// Cause of a timeout (specs/incast.md, section 3): nothing of the message had been acknowledged.
+    /// Cause of a timeout (specs/incast.md#3): nothing of the message had been acknowledged.
     HeadTimeout,
     /// Not so, but so few packets were left that duplicate acknowledgements could not prove the loss.
     TailTimeout,

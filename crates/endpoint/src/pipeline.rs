@@ -7,7 +7,7 @@ use crate::Packet;
 /// A program at one output port of a switch, with its state: interpreted P4 or generated Rust. It says
 /// where a packet queues that is to leave by this port, and hears when one has left.
 ///
-/// (design.md, section 3, has one method `pass`, with the packet and the time for every cause. A departure
+/// (One method for all causes would have the packet and the time each time. A departure
 /// has neither here: ports that nobody else reads work out later what they have sent.)
 pub trait Pipeline: Debug + Send + Sync {
     /// `packet` is to leave by this port. `random`: 64 bits, drawn for it.

@@ -19,7 +19,7 @@ pub enum Routing {
     PacketRandom,
 }
 
-/// How the path that a sender has chosen is written into a packet (ndp.md, section 6). All give the
+/// How the path that a sender has chosen is written into a packet (specs/ndp.md#6). All give the
 /// same ports; [`Routing::Source`] works them out from the path's index and is the quickest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {

@@ -1,5 +1,5 @@
 //! The path that a sender has chosen, written into the packet in the forms that networks use
-//! (ndp.md, section 6): a list of output ports, the label of a switch, an address per switch.
+//! (specs/ndp.md#6): a list of output ports, the label of a switch, an address per switch.
 //!
 //! The *turn* of a path is the switch at which it turns down. Turns have numbers: core switches
 //! theirs, then the aggregation switches of a pod, in every pod the same. Each form is carried in

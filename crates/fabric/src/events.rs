@@ -7,7 +7,7 @@
 //! ([`EventQueue::open`]); what comes up within the open slot is kept apart
 //! ([`EventQueue::fresh`]).
 //!
-//! Kinds among equal times (design.md section 4, rule 2): fault, departure, arrival, timer,
+//! Kinds among equal times: fault, departure, arrival, timer,
 //! application. Within a kind the entity's rank decides, a seed-drawn permutation of ids, so that
 //! no link wins all ties. Kind and rank together are an event's *order*, one number.
 

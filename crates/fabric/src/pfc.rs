@@ -326,7 +326,8 @@ impl Pfc {
     }
 
     /// That the memory of each switch holds what its queues hold, classes apart that do not count
-    /// (spec I2). For each switch: its number here, what its queues hold and what it counts.
+    /// (specs/rdma.md#I2). For each switch: its number here, what its queues hold and what it
+    /// counts.
     pub(crate) fn uses<const WATCHED: bool>(
         &self,
         links: &Links<'_, WATCHED>,
@@ -345,7 +346,7 @@ impl Pfc {
         silent && self.coming == 0 && self.memories.iter().all(|memory| memory.used() == 0)
     }
 
-    /// That every XOFF has had its XON (spec I3), in a fabric that is calm everywhere.
+    /// That every XOFF has had its XON (specs/rdma.md#I3), in a fabric that is calm everywhere.
     pub(crate) fn check_resumed<const WATCHED: bool>(&self, links: &mut Links<'_, WATCHED>) {
         let stopped = self.lines.iter().zip(links.ports()).find(|(line, _)| line.stopped() != 0);
         let memory = self.memories.iter().position(PfcBuffer::pauses_any);

@@ -412,7 +412,7 @@ mod tests {
         state.update(topology, &changes);
     }
 
-    /// mptcp_mmptcp.md, section 5: over 10^5 random ports each of 4 next hops gets 25 % +- 1 %, and
+    /// specs/mptcp.md#5: over 10^5 random ports each of 4 next hops gets 25 % +- 1 %, and
     /// the joint choice of two tiers is uniform over 16: every switch hashes with a salt of its
     /// own.
     #[test]

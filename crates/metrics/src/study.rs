@@ -1,5 +1,5 @@
 //! [`StudyResults`]: what `trimline reproduce` leaves. `results.json` is the list of verdicts
-//! (design.md section 5); `study.json` has all that the report page shows.
+//! and has keys that do not change; `study.json` has all that the report page shows.
 
 use std::path::Path;
 
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// The contract of design.md section 5. A change here is a change of [`STUDY_SCHEMA`].
+    /// These keys are a contract with readers. A change here is a change of [`STUDY_SCHEMA`].
     #[test]
     fn results_json_has_the_keys_of_the_contract() {
         let dir = tempfile::tempdir().unwrap();

@@ -308,7 +308,7 @@ pub struct Packets {
 }
 
 /// Retransmission timeouts. The four causes add up to the total; each timeout has the first that
-/// applies. Source: specs/incast.md, section 3.
+/// applies. Source: specs/incast.md#3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
     /// All of them.

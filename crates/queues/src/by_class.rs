@@ -1,7 +1,7 @@
 //! A queue for each traffic class. Which class is served next is a [`Schedule`]: the highest first, or in
 //! turn so that each gets its share of the link in bytes while it has something to send. Equal shares are
-//! what NDP beside TCP needs (SIGCOMM'17, section 3.1; ndp.md section 3.4): in a shared queue one of them
-//! would have it all.
+//! what NDP beside TCP needs (SIGCOMM'17, section 3.1; specs/ndp.md#3.4): in a shared queue one of
+//! them would have it all.
 //!
 //! In turn: deficit round robin (M. Shreedhar, G. Varghese, SIGCOMM 1995), in the form of RFC 8290, section
 //! 4.2, that need not know how long the next packet is: a class with credit sends a packet and pays
@@ -11,7 +11,7 @@
 //! it is opened again, and the others are served as if it were empty.
 //!
 //! What finds no room in its class can be trimmed and go on as a header in another class ([`Trim`]): the
-//! switch of Homa-Tr (homa_tr.md, section 3). Packets can be told apart by whether they carry payload
+//! switch of Homa-Tr (specs/homa-tr.md#3). Packets can be told apart by whether they carry payload
 //! ([`Classifier::Payload`]) instead of by their class: the two bands of the same switch for NDP.
 
 use endpoint::Flags;
@@ -98,7 +98,7 @@ pub enum Classifier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
     /// Length of a trimmed packet, bytes. Headers of nanoTransport have 64; its public switch model makes
-    /// them 72 (homa_tr.md, section 3).
+    /// them 72 (specs/homa-tr.md#3).
     pub to: u16,
     /// The class in which the header goes on.
     pub header: HeaderClass,
@@ -108,7 +108,7 @@ pub struct Trim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderClass {
     /// The next lower class than its packet's, or the same if that is the lowest: as in the public switch
-    /// model, which would look for a class below the lowest (homa_tr.md, section 3, "FS bug").
+    /// model, which would look for a class below the lowest (specs/homa-tr.md#3).
     Next,
     /// The highest.
     Highest,

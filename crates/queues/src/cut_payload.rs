@@ -1,5 +1,5 @@
 //! The Cut-Payload queue, the baseline that NDP is compared with (P. Cheng et al., "Catch the Whole
-//! Lot in an Action", NSDI 2014; as in ndp.md section 4): one first-in first-out queue that cuts the
+//! Lot in an Action", NSDI 2014; as in specs/ndp.md#4): one first-in first-out queue that cuts the
 //! payload off what would make it too long. Headers wait behind data, and who is cut is a matter of
 //! when packets arrive.
 
@@ -63,7 +63,7 @@ impl CutPayload {
 }
 
 impl Discipline for CutPayload {
-    /// The first two rows of the table in ndp.md section 4: there is room for it as it is.
+    /// The first two rows of the table in specs/ndp.md#4: there is room for it as it is.
     fn try_enqueue(&mut self, packet: Desc) -> bool {
         let fits = self.cut_through(packet);
         if fits {

@@ -5,8 +5,8 @@
 //! software switch run this same code.
 //!
 //! The packet being transmitted counts against its queue's capacity until [`Queue::next`]: it is
-//! still in the port's memory. (In ndp.md terms: with 72 000 B and 9064 B packets, seven fit, the
-//! one in service included.)
+//! still in the port's memory. (In specs/ndp.md terms: with 72 000 B and 9064 B packets, seven fit,
+//! the one in service included.)
 //!
 //! Where the ports of a switch share memory, their caller asks [`SharedBuffer`] first.
 //!

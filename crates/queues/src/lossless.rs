@@ -1,6 +1,6 @@
 //! A switch that loses nothing: memory that all its ports share, accounted to the port over which each packet
 //! came in, and priority flow control (PFC, IEEE 802.1Qbb) instead of losses. What it decides, without frames,
-//! links and time: those are the caller's. The rules are those of dcqcn_pfc_hpcc_swift.md, section 2, which are
+//! links and time: those are the caller's. The rules are those of specs/rdma.md#2, which are
 //! those of the HPCC authors' simulator (Y. Li et al., SIGCOMM 2019) and of the DCQCN paper (Y. Zhu et al.,
 //! SIGCOMM 2015, section 4).
 //!
@@ -29,7 +29,7 @@ use crate::by_class::ByClass;
 use crate::red::{MarkAt, NotEct, Ramp, RedSpec};
 use crate::{ByClassSpec, Capacity, DisciplineSpec, DropTailSpec, Queue, QueueSpec, Schedule};
 
-/// Length of a PFC frame on the wire, bytes (dcqcn_pfc_hpcc_swift.md, section 1).
+/// Length of a PFC frame on the wire, bytes (specs/rdma.md#1).
 pub const PFC_FRAME: u16 = 64;
 
 const CLASS_0: u8 = 1;
@@ -194,8 +194,8 @@ pub struct Ingress {
 impl Ingress {
     /// The most bytes that take headroom. The packet that leads to XOFF; then, at the link's rate, while the
     /// frame waits for the packet in service, is sent, travels, and while what had been sent by then
-    /// arrives; and the packet that the far end has begun when it obeys (dcqcn_pfc_hpcc_swift.md,
-    /// section 2: 2·C·t_prop + MTU + MTU + 64 B; the packet that leads to XOFF comes on top, because one
+    /// arrives; and the packet that the far end has begun when it obeys (specs/rdma.md#2:
+    /// 2·C·t_prop + MTU + MTU + 64 B; the packet that leads to XOFF comes on top, because one
     /// that does not fit below the threshold is in the headroom already).
     #[must_use]
     pub fn most_after_xoff(&self) -> u32 {
@@ -481,7 +481,7 @@ impl PfcBuffer {
 }
 
 impl MemorySpec {
-    /// As the HPCC authors' simulator has it (dcqcn_pfc_hpcc_swift.md, section 2, `hpcc`), in binary units. They run
+    /// As the HPCC authors' simulator has it (specs/rdma.md#2, `hpcc`), in binary units. They run
     /// 16 MiB for each 50 Gb/s of a host's link. They set 4 KiB aside once for each port, which is once for each lossless
     /// class here: they have one.
     #[must_use]
@@ -499,9 +499,9 @@ impl MemorySpec {
         }
     }
 
-    /// As switches with SONiC are configured (section 2, `sonic`): headroom is a pool of its own. What each
-    /// class reserves is for the operator to say. Not here: the limits of egress pools, which the ingress
-    /// pool keeps from being reached by lossless classes.
+    /// As switches with SONiC are configured (specs/rdma.md#2, `sonic`): headroom is a pool of its
+    /// own. What each class reserves is for the operator to say. Not here: the limits of egress
+    /// pools, which the ingress pool keeps from being reached by lossless classes.
     #[must_use]
     pub fn sonic(reserve: u32) -> Self {
         Self {
@@ -517,8 +517,8 @@ impl MemorySpec {
         }
     }
 
-    /// As the DCQCN authors' simulator has it (section 2, `legacy`): XOFF at 20 cells of 1030 B, XON two cells
-    /// below. Not here: its limit of 4000 cells for each egress port.
+    /// As the DCQCN authors' simulator has it (specs/rdma.md#2, `legacy`): XOFF at 20 cells of 1030
+    /// B, XON two cells below. Not here: its limit of 4000 cells for each egress port.
     #[must_use]
     pub fn legacy() -> Self {
         Self {

@@ -114,7 +114,7 @@ impl Ndp {
         if packet.is_data() { &mut self.data_room } else { &mut self.header_room }
     }
 
-    /// Steps 2 and 5 of ndp.md section 3.2: there is room.
+    /// Steps 2 and 5 of specs/ndp.md#3.2: there is room.
     #[inline(always)]
     pub(crate) fn try_enqueue(&mut self, packet: Desc) -> bool {
         let fits = self.cut_through(packet);
@@ -139,7 +139,7 @@ impl Ndp {
         fits
     }
 
-    /// The order of steps is ndp.md section 3.2.
+    /// The order of steps is specs/ndp.md#3.2.
     pub(crate) fn enqueue(
         &mut self,
         packet: Desc,
@@ -195,7 +195,7 @@ impl Ndp {
         }
     }
 
-    /// Weighted round robin by packets (ndp.md section 3.3).
+    /// Weighted round robin by packets (specs/ndp.md#3.3).
     #[inline(always)]
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
         // No packet is in service: what takes room waits. The rings themselves may be far from the processor.
@@ -337,7 +337,8 @@ mod tests {
         assert!(queue.data_room.bytes < 10_000 + 9064);
     }
 
-    /// Invariant I2 of ndp.md: while both queues are non-empty, any 11 departures hold 1 of data.
+    /// Invariant specs/ndp.md#I2: while both queues are non-empty, any 11 departures hold 1 of
+    /// data.
     #[test]
     fn ten_headers_are_served_for_each_data_packet() {
         let (mut queue, _) = full(PAPER);

@@ -1,6 +1,6 @@
 //! Queues at a port whose program says which of them a packet joins, if any ([`Pipeline`]). They are served
-//! in turn by packets, as NDP's two are (ndp.md, section 3.3): a round has so many places for each queue, and moves on
-//! only while several queues hold something.
+//! in turn by packets, as NDP's two are (specs/ndp.md#3.3): a round has so many places for each
+//! queue, and moves on only while several queues hold something.
 
 use endpoint::{Action, Flags, Packet, Pipeline, Verdict};
 

@@ -1,8 +1,8 @@
 //! Random early detection: what arrives at a queue is marked, or lost, with a probability that grows with
 //! the queue. S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993, in
-//! the form that switches have and DCQCN configures (Y. Zhu et al., SIGCOMM 2015, section 3.1; tcp.md
-//! section 9): nothing up to one length, a straight line from there to another, everything beyond it. Where
-//! both are the same length K it is DCTCP's step.
+//! the form that switches have and DCQCN configures (Y. Zhu et al., SIGCOMM 2015, section 3.1;
+//! specs/tcp.md#9): nothing up to one length, a straight line from there to another, everything
+//! beyond it. Where both are the same length K it is DCTCP's step.
 //!
 //! As in switches, and unlike ns-2's RED: packets are drawn independently, not spaced by a count since the
 //! last mark, and the average is not taken down for the time in which the port was idle, so that after a
@@ -67,7 +67,7 @@ pub enum MarkAt {
     /// When it arrives, by what it finds: DCTCP's paper (SIGCOMM'10, section 3.1), most simulators.
     Arrival,
     /// When its transmission begins, by what it leaves behind: switches that mark as they send, so that the
-    /// sender hears sooner (tcp.md section 8.4). [`crate::Queue::take_mark`] says so.
+    /// sender hears sooner (specs/tcp.md#8.4). [`crate::Queue::take_mark`] says so.
     Departure,
 }
 

@@ -14,7 +14,7 @@ use crate::reader::Reader;
 use crate::transport::Transport;
 use crate::value::{Form, Refused, ScenarioValue};
 
-/// Published memories (dcqcn_pfc_hpcc_swift.md, section 2).
+/// Published memories (specs/rdma.md#2).
 fn presets() -> [(&'static str, MemorySpec); 3] {
     [("hpcc", MemorySpec::hpcc()), (SONIC, MemorySpec::sonic(0)), ("legacy", MemorySpec::legacy())]
 }
@@ -24,7 +24,7 @@ const SONIC: &str = "sonic";
 /// Rates of links, as in `[topology]`.
 const RATES: std::ops::RangeInclusive<Rate> = Rate(1_000)..=Rate(100_000_000_000_000);
 
-/// dcqcn_pfc_hpcc_swift.md, section 9, I5.
+/// specs/rdma.md#9,I5.
 const DEADLOCK_AFTER: Dur = Dur::from_ms(10);
 /// How long a pause can be too long.
 const PATIENCE: std::ops::RangeInclusive<Dur> = Dur::from_us(1)..=Dur::from_ms(1_000_000);

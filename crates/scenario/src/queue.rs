@@ -302,7 +302,7 @@ keys! { NDP: NdpSpec {
 /// The lengths of trimmed packets.
 const TRIM_TO: std::ops::RangeInclusive<Size16> = Size16(64)..=Size16(1_500);
 
-/// What the paper and its code have (ndp.md, section 1).
+/// What the paper and its code have (specs/ndp.md#1).
 const NDP_PAPER: NdpSpec = NdpSpec {
     data_capacity: Capacity::Packets(8),
     header_capacity: Capacity::Bytes(72_000),
@@ -313,7 +313,7 @@ const NDP_PAPER: NdpSpec = NdpSpec {
     bounce: true,
 };
 
-/// `kind = "ndp"`. Defaults are those of the paper and its code (ndp.md, section 1).
+/// `kind = "ndp"`. Defaults are those of the paper and its code (specs/ndp.md#1).
 fn ndp(
     table: &mut Reader<'_>,
     transports: &[&Transport],
@@ -334,7 +334,7 @@ fn ndp(
     Ok(QueueSpec::Ndp(spec))
 }
 
-/// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (ndp.md, section 4).
+/// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (specs/ndp.md#4).
 fn cut_payload(
     table: &mut Reader<'_>,
     transports: &[&Transport],

@@ -460,8 +460,8 @@ pub(crate) fn check_telemetry(
     Err(table.error("kind", message, "it has switches write telemetry").hint(hint))
 }
 
-/// The links of nanoTransport's prototype (nanotransport.md, section 15.2): a PULL is due every 140 cycles
-/// there, as often as its links carry a full packet.
+/// The links of nanoTransport's prototype (specs/nanotransport.md#15.2): a PULL is due every 140
+/// cycles there, as often as its links carry a full packet.
 const PUBLISHED_FOR: Rate = Rate(200_000_000_000);
 const PULL_CYCLES: u128 = 140;
 

@@ -1,4 +1,4 @@
-//! design.md section 4, rule 9: no allocation per packet after warm-up. One test, alone in its
+//! No allocation per packet after warm-up. One test, alone in its
 //! program: the counter counts all threads.
 
 use std::alloc::System;

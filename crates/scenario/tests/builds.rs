@@ -1,4 +1,4 @@
-//! A build must not change a result (design.md, section 4, rules 1 and 7): the digests of small runs, one for each rule of
+//! A build must not change a result: the digests of small runs, one for each rule of
 //! rates and windows and each kind of switch, as any build for any processor must find them. `make test` runs
 //! this as all tests, hardly optimised and with the checks of a debug build, and optimised without them.
 //!

@@ -90,7 +90,7 @@ pub fn drop_data(src: units::HostId, ordinals: &[u64]) -> impl FnMut(&Sent) -> V
     }
 }
 
-/// Wire bytes of a packet after its payload was cut off (ndp.md section 2.1).
+/// Wire bytes of a packet after its payload was cut off (specs/ndp.md#2.1).
 pub const TRIMMED_LEN: u16 = 64;
 
 /// Cut the payload off.

@@ -1,4 +1,4 @@
-//! The invariants of NDP that concern hosts (ndp.md section 10), checked from the packets alone:
+//! The invariants of NDP that concern hosts (specs/ndp.md#10), checked from the packets alone:
 //! what each host has sent and what has reached it. An independent model of both ends of every
 //! message, so that the same check runs over the test kit's network and over whole fabrics.
 //!

@@ -4,7 +4,7 @@
 //! the one-way delay, and is at its destination: nothing queues unless the test puts a
 //! [`Bottleneck`] before a host. Faults strike as a packet leaves its host.
 //!
-//! Events at one instant happen in the order of design.md section 4: faults, departures, arrivals,
+//! Events at one instant happen in the engine's order: faults, departures, arrivals,
 //! timers; then by host; arrivals by order of departure, timers by id.
 
 use std::cmp::Reverse;

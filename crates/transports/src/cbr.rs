@@ -1,5 +1,5 @@
 //! Constant-bit-rate sources: unresponsive load for switches, as in figure 2 of the NDP paper
-//! (SIGCOMM'17; ndp.md section 4). Each message is a source of its own that sends full packets at
+//! (SIGCOMM'17; specs/ndp.md#4). Each message is a source of its own that sends full packets at
 //! one rate for ever, whatever becomes of them. Nothing is acknowledged or sent again; the receiver
 //! places what arrives and ignores trimmed headers.
 //!

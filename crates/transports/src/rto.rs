@@ -10,7 +10,7 @@ pub struct RtoConfig {
     /// Greatest timeout, backed off or not (RFC 6298, rule 2.5: at least 60 s).
     pub max: Dur,
     /// The timeout is `min`, whatever is measured, and never backed off: least and greatest timeout
-    /// are the same in the scripts of the CMU incast study (specs/tcp.md, section 5).
+    /// are the same in the scripts of the CMU incast study (specs/tcp.md#5).
     pub fixed: bool,
     /// x: a timeout of t, backed off, is drawn from t to (1 + x) t, so that timers which were started
     /// together do not expire together (Vasudevan and others, SIGCOMM 2009, section 6: 0.5). At least
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(rto.timeout(&CONFIG), Dur::from_us(800 + 4 * 400));
     }
 
-    /// Invariant T14 of specs/tcp.md.
+    /// Invariant specs/tcp.md#T14.
     #[test]
     fn a_coarse_clock_bounds_the_timeout() {
         let tick = Dur::from_ms(10);
@@ -292,9 +292,9 @@ mod tests {
         assert_eq!(rto.timeout(&greatest), Dur::from_us(300), "beyond the greatest, too");
     }
 
-    /// Invariant T14 and edge case 8 of specs/tcp.md: whatever the clock, a timeout is at least the least
-    /// one and a tick; and with round trips of 100 us, a least timeout of 1 ms and a tick of 10 ms, no less
-    /// than 10 ms.
+    /// specs/tcp.md#T14, and edge case 8 of specs/tcp.md#12: whatever the clock, a timeout is at
+    /// least the least one and a tick; and with round trips of 100 us, a least timeout of 1 ms and
+    /// a tick of 10 ms, no less than 10 ms.
     #[test]
     fn t14_no_clock_shortens_a_timeout() {
         let us = |us| if us == 0 { Dur::ZERO } else { Dur::from_us(us) };

@@ -10,7 +10,7 @@
 //!
 //! It stands for kernel scheduling, interrupts and batching, of which TIMELY (SIGCOMM 2015, figures 1 and 11)
 //! shows only that they make round-trip times wide that are nearly constant at the interface
-//! (specs/timely.md, section 9, F1 and F11).
+//! (specs/timely.md#9,F1,F11).
 //!
 //! For simulations only: a packet reaches the endpoint after the call that brought it, and so what the endpoint
 //! then places ([`endpoint::Effect::Place`]) is no longer at hand where packets carry their payload.

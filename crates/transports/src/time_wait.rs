@@ -1,4 +1,4 @@
-//! Finished messages that must not start again (ndp.md section 8, at-most-once; the same in other
+//! Finished messages that must not start again (specs/ndp.md#8, at-most-once; the same in other
 //! transports that open their state with any packet).
 
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
-//! The Homa header. The paper (SIGCOMM 2018) was published without one; this has the fields of specs/homa.md,
-//! section 3, in the lengths of its authors' simulator: 30 bytes before data, and control packets that fit the
-//! least Ethernet payload. NACK is Homa-Tr's (specs/homa_tr.md, section 2).
+//! The Homa header. The paper (SIGCOMM 2018) was published without one; this has the fields of
+//! specs/homa.md#3, in the lengths of its authors' simulator: 30 bytes before data, and control
+//! packets that fit the least Ethernet payload. NACK is Homa-Tr's (specs/homa-tr.md#2).
 //!
 //! Messages between two hosts are numbered from zero by their sender, so that one number says that
 //! everything below it is over. All integers are big-endian; numbers and indices are modulo 2^32.

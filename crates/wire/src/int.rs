@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(stack.hops()[0].queue(), 640, "quantised to the unit below");
     }
 
-    /// Spec dcqcn_pfc_hpcc_swift I11: time goes round after 2^24 ns, bytes after 2^20 units.
+    /// specs/rdma.md#I11: time goes round after 2^24 ns, bytes after 2^20 units.
     #[test]
     fn i11_counters_go_round() {
         let before = hop((1 << 24) - 100, ((1 << 20) - 2) * 512, 0);

@@ -1,6 +1,6 @@
 //! Multipath TCP: a TCP header ([`crate::tcp`]) with one option more, which every packet of a connection
 //! carries (RFC 8684; the 20 bytes and the scatter bit: the reference code of MMPTCP,
-//! specs/mptcp_mmptcp.md, section 1).
+//! specs/mptcp.md#1).
 //!
 //! ```text
 //!  0       8       16      24      31

@@ -1,4 +1,4 @@
-//! The two headers of the programmable transport pipeline (specs/nanotransport.md, section 3.2):
+//! The two headers of the programmable transport pipeline (specs/nanotransport.md#3.2):
 //! nano-NDP (IP protocol 155) and nano-Homa (154), 30 bytes each, so that Ethernet, IPv4 and the header
 //! together are 64 bytes, one beat of the pipeline.
 //!
@@ -326,7 +326,7 @@ mod tests {
         buf_size_class: 15,
     };
 
-    /// The order of the fields in specs/nanotransport.md, section 3.2, each byte another number.
+    /// The order of the fields in specs/nanotransport.md#3.2, each byte another number.
     #[test]
     fn the_layouts_of_the_specification() {
         let homa = GRANT.to_bytes(Protocol::Homa);

@@ -110,7 +110,8 @@ mod tests {
         all
     }
 
-    /// Spec section 6: 33 % of 512 hosts; the published script takes 512 * 33 / 100 in integers, 168.
+    /// specs/mptcp.md#6: 33 % of 512 hosts; the published script takes 512 * 33 / 100 in integers,
+    /// 168.
     #[test]
     fn a_third_and_the_rest_are_the_whole() -> Result<(), PortionError> {
         let long = Portion::drawn(ring(512), 0.33, draw(1))?;

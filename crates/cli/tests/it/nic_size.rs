@@ -14,7 +14,8 @@ fn size(args: &[&str]) -> Output {
     trimline(&[&["nic", "size"], args].concat())
 }
 
-/// nanotransport.md, section 15.3: 16 messages of 39 KB take 1.2 MB; section 17: 128 of 32 KB take 8.4 MB.
+/// specs/nanotransport.md#15.3: 16 messages of 39 KB take 1.2 MB; specs/nanotransport.md#17: 128 of
+/// 32 KB take 8.4 MB.
 #[test]
 fn the_memory_of_the_publication() {
     for (sram, longest, buffers) in [("1245184B", "38912B", 16), ("8388608B", "32768B", 128)] {

@@ -16,7 +16,7 @@ fn a_good_program_is_described() {
     let output = check("p4/ndp.p4", &[]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
-    // nanotransport.md section 1: NDP takes three stages on ingress and one on egress.
+    // specs/nanotransport.md#1: NDP takes three stages on ingress and one on egress.
     assert!(said.contains("ingress: 3 parser states, 3 stages"), "{said}");
     assert!(said.contains("egress: 0 parser states, 1 stages"), "{said}");
 }

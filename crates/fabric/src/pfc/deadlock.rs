@@ -1,5 +1,5 @@
-//! Deadlocks: paused classes of links that wait for one another in a circle, for ever (spec
-//! dcqcn_pfc_hpcc_swift.md, I5).
+//! Deadlocks: paused classes of links that wait for one another in a circle, for ever
+//! (specs/rdma.md#I5).
 //!
 //! The switch at the end of a link pauses a class because packets that have come over the link wait
 //! in it. Where they wait at a port that is paused itself, the one pause waits for the other. In a

@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(tx.next_frame(false), Frame::new(0b1001, 0b0001, 1));
     }
 
-    /// Spec dcqcn_pfc_hpcc_swift I3.
+    /// specs/rdma.md#I3.
     #[test]
     fn i3_stops_and_resumes_alternate() {
         let mut tx = PauseTx::default();

@@ -199,7 +199,7 @@ mod tests {
         assert_eq!([same_rack, same_pod, far].map(|to| tree.hops(here, to)), [2, 4, 6]);
     }
 
-    /// The fabric of the MMPTCP paper: mptcp_mmptcp.md, section 6 (sizes, 240 us of propagation
+    /// The fabric of the MMPTCP paper: specs/mptcp.md#6 (sizes, 240 us of propagation
     /// between pods) and section 4 (P).
     #[test]
     fn an_oversubscribed_k8_fat_tree_is_that_of_mmptcp() {

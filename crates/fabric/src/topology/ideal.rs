@@ -159,7 +159,7 @@ mod tests {
 
     const NDP: Framing = Framing { payload: 9000, overhead: 64 };
 
-    /// The bound of the incast target in ndp.md: store and forward over six hops by hand.
+    /// The bound of the incast target in specs/ndp.md: store and forward over six hops by hand.
     #[test]
     fn the_ideal_time_is_the_pipeline_by_hand() {
         let tree = Topology::fat_tree(12, 1, LINK).unwrap();

@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Spec mptcp_mmptcp.md, section 4: as many paths as there are intermediate switches and
+    /// specs/mptcp.md#4: as many paths as there are intermediate switches and
     /// choices of aggregation switches up and down; all go over an intermediate switch, and are the
     /// way back, too.
     #[test]

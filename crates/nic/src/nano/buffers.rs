@@ -1,5 +1,5 @@
 //! Message buffers of fixed size classes with their free lists, and lists of free ids
-//! (nanotransport.md, section 5.1).
+//! (specs/nanotransport.md#5.1).
 
 /// A size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(Buffers::new(&CLASSES).longest(), 38_912);
     }
 
-    /// The prototype: 16 messages of 38 packets are 622 592 bytes (section 5.1).
+    /// The prototype: 16 messages of 38 packets are 622 592 bytes (specs/nanotransport.md#5.1).
     #[test]
     fn the_message_ram_of_the_prototype() {
         let class = SizeClass { bytes: 38_912, buffers: 16 };

@@ -1,4 +1,4 @@
-//! Read-modify-write units over one cell for each message id (nanotransport.md, section 4).
+//! Read-modify-write units over one cell for each message id (specs/nanotransport.md#4).
 
 /// What is done to a cell. Numbers other than those of `nano.p4` read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

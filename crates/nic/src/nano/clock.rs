@@ -1,4 +1,4 @@
-//! The NIC's clock of 3.2 GHz, on the simulator's picoseconds (nanotransport.md, section 1).
+//! The NIC's clock of 3.2 GHz, on the simulator's picoseconds (specs/nanotransport.md#1).
 
 use units::{Dur, Time};
 
@@ -23,7 +23,8 @@ pub const fn first_cycle(at: Time) -> u64 {
 }
 
 /// When entry `index` of a RAM of `entries` is first looked at, at or after `deadline`. One entry
-/// after another is looked at, two cycles each, in a circle that begins at time zero (section 7).
+/// after another is looked at, two cycles each, in a circle that begins at time zero
+/// (specs/nanotransport.md#7).
 #[must_use]
 pub const fn look(index: usize, entries: usize, deadline: Time) -> Time {
     let (turn, mine) = (2 * entries as u64, 2 * index as u64);

@@ -83,9 +83,9 @@ const CLASSES_MAX: usize = 256;
 const WORDS_MAX: u64 = 1 << 16;
 
 impl Config {
-    /// The prototype of the paper (section 12 of the specification): 16 messages of 38 packets each
-    /// way; the worst paths of section 1 in and out. PULLs at the rate of full packets of 1088 bytes at
-    /// 200 Gb/s.
+    /// The prototype of the paper (specs/nanotransport.md#12): 16 messages of 38 packets each
+    /// way; the worst paths of specs/nanotransport.md#1 in and out. PULLs at the rate of full
+    /// packets of 1088 bytes at 200 Gb/s.
     #[must_use]
     pub fn prototype(rtt_packets: u16, timeout: Dur) -> Self {
         Self {
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!((config.ingress(), config.egress()), (Dur(7_188), Dur(3_750)));
     }
 
-    /// Section 8: 1088 bytes at 200 Gb/s are 43.52 ns, 139.3 cycles.
+    /// specs/nanotransport.md#8: 1088 bytes at 200 Gb/s are 43.52 ns, 139.3 cycles.
     #[test]
     fn pulls_are_as_far_apart_as_full_packets() {
         let wire = units::Rate(200_000_000_000).serialise(1088);

@@ -178,7 +178,7 @@ impl Units {
     }
 
     /// On egress a program reaches the priorities of messages alone: the other units hang on the ingress pipeline
-    /// (nanotransport.md, section 2).
+    /// (specs/nanotransport.md#2).
     fn check_egress(&self, program: &ir::Program) -> Result<(), BindError> {
         let [_, egress] = program.pipelines.as_slice() else { return Ok(()) };
         let reachable =

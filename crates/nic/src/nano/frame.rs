@@ -1,4 +1,4 @@
-//! Frames between simulated packets and P4: Ethernet and IPv4 as nanotransport.md, section 3.2, has
+//! Frames between simulated packets and P4: Ethernet and IPv4 as specs/nanotransport.md#3.2, has
 //! them, then the transport header. (Captures show the frames of `wire::frame`, which carry more.)
 
 use endpoint::{Flags, HDR_MAX, Packet};

@@ -1,5 +1,5 @@
 //! The packet generator: control packets that programs ask for, on their way to the arbiter
-//! (nanotransport.md, section 8).
+//! (specs/nanotransport.md#8).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Metadata between the blocks and the pipelines (nanotransport.md, section 3.1), and where each value
+//! Metadata between the blocks and the pipelines (specs/nanotransport.md#3.1), and where each value
 //! stands among those of a program ([`p4::ir::Pipeline::meta`]).
 
 use units::{HostId, MsgId};

@@ -1,5 +1,5 @@
-//! The NIC of nanotransport.md around its two P4 pipelines: reassembly, packetization, timers,
-//! packet generator, arbiter, and the externs that programs call.
+//! The NIC of specs/nanotransport.md around its two P4 pipelines: reassembly, packetization,
+//! timers, packet generator, arbiter, and the externs that programs call.
 //!
 //! `docs/nic.md` has a picture of the blocks and their law of time. Each is a file, pure
 //! and without I/O.

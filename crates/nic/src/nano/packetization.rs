@@ -1,5 +1,5 @@
 //! Packetization: messages that are being sent, which of their packets may go, must go again, or
-//! have arrived (nanotransport.md, section 6).
+//! have arrived (specs/nanotransport.md#6).
 //!
 //! A message is here whole from its submission. A packet is waiting for credit (`to_btx`), or for the
 //! wire in one descriptor (`waiting`), or sent; `delivered` says which have arrived. Descriptors stand
@@ -163,7 +163,7 @@ impl Packetization {
     }
 
     /// Take a message, if an id and a buffer are free: its first packets may go, the others wait for
-    /// credit (section 6.2).
+    /// credit (specs/nanotransport.md#6.2).
     pub fn submit(&mut self, now: Time, out: Outgoing) -> bool {
         if self.ids.left() == 0 {
             return false;
@@ -246,8 +246,9 @@ impl Packetization {
         }
     }
 
-    /// A `creditToBtx` event (section 6.3). A packet that has arrived is not marked (homa_tr.md, E4),
-    /// and a credit that is lower than what there was means nothing (a PULL was overtaken).
+    /// A `creditToBtx` event (specs/nanotransport.md#6.3). A packet that has arrived is not marked
+    /// (specs/homa-tr.md#E4), and a credit that is lower than what there was means nothing (a PULL
+    /// was overtaken).
     pub fn credit(&mut self, now: Time, id: u16, event: Credit) {
         let Some(message) = self.message(id) else { return };
         if let Some(offset) = event.rtx {
@@ -280,8 +281,8 @@ impl Packetization {
         self.timers.next()
     }
 
-    /// The next timeout at or before `now` (section 6.3): repeat what was sent before the timer was
-    /// started and has not arrived.
+    /// The next timeout at or before `now` (specs/nanotransport.md#6.3): repeat what was sent
+    /// before the timer was started and has not arrived.
     pub fn on_timeout(&mut self, now: Time) -> Option<Timeout> {
         let (at, id, rtx_offset) = self.timers.pop(now)?;
         let (limit, by_flow) = (self.max_timeouts, self.flows.is_some());

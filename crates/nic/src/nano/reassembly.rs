@@ -1,10 +1,11 @@
-//! Reassembly: which packets of which messages have arrived (nanotransport.md, section 5).
+//! Reassembly: which packets of which messages have arrived (specs/nanotransport.md#5).
 //!
 //! A message has an id, a buffer and an entry in the table from its first packet to its last; it is
 //! found by its whole key. A timer of its own, restarted by each packet and each GRANT, ends a message
 //! whose sender has fallen silent. Those that are complete are remembered, so that a packet that comes
-//! again does not begin them anew (the public code does; homa_tr.md, E6). So are those that were ended
-//! with packets in them: their senders have heard that these had arrived, and would never send them again.
+//! again does not begin them anew (the public code does; specs/homa-tr.md#E6). So are those that
+//! were ended with packets in them: their senders have heard that these had arrived, and would
+//! never send them again.
 
 use std::collections::BTreeMap;
 
@@ -241,7 +242,7 @@ mod tests {
         Request { key, mark_received: true, msg_len: packets * 1024, pkt_offset }
     }
 
-    /// The table of section 5.2.
+    /// The table of specs/nanotransport.md#5.2.
     #[test]
     fn the_cases_of_get_rx_msg_info() {
         let mut r = reassembly();
@@ -288,7 +289,8 @@ mod tests {
         assert!(!r.lookup(Time(0), packet(key(1, 0), 9, 8)).is_last_pkt);
     }
 
-    /// E6, section 5.3: a message that has fallen silent is ended, one that has not is not.
+    /// E6, specs/nanotransport.md#5.3: a message that has fallen silent is ended, one that has not
+    /// is not.
     #[test]
     fn silence_ends_a_message() {
         let mut r = reassembly();

@@ -1,5 +1,5 @@
 //! Which buffers a NIC should have: size classes and how many of each, from a distribution of message
-//! sizes (`trimline nic size`; nanotransport.md, sections 5.1 and 15.3).
+//! sizes (`trimline nic size`; specs/nanotransport.md#5.1,15.3).
 //!
 //! A message takes the smallest class that is large enough and has a buffer free ([`Buffers`]), so a
 //! larger buffer helps a smaller message and not the other way round. Of n messages at once, let S(t) be

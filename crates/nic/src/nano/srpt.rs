@@ -1,4 +1,4 @@
-//! The priority scheduler: which message is granted next (nanotransport.md, section 9).
+//! The priority scheduler: which message is granted next (specs/nanotransport.md#9).
 //!
 //! Sixteen entries are in registers and compared at once; what finds no register waits in a FIFO until
 //! one is removed, and is kept up to date there, but never chosen and never counted.
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(s.update_without(4), None, "nothing is left to grant");
     }
 
-    /// The trap of section 9: those that are granted in part block levels.
+    /// The trap of specs/nanotransport.md#9: those that are granted in part block levels.
     #[test]
     fn outstanding_messages_keep_their_levels() {
         let mut s = Scheduler::new(1);

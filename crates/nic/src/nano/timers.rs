@@ -1,5 +1,5 @@
 //! A bank of timers, one for each message id: exact to schedule and cancel, late by a bounded time
-//! when they fire, since the entries are looked at in turn (nanotransport.md, section 7).
+//! when they fire, since the entries are looked at in turn (specs/nanotransport.md#7).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! The programs of `p4/` through the suite that every transport passes, with as many timeouts as it takes.
+//! The programs of `p4/` through the suite that every transport passes, with as many timeouts as it
+//! takes (specs/nanotransport.md#N7).
 
 use crate::shipped;
 

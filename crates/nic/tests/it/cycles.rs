@@ -1,4 +1,4 @@
-//! Extern requests cycle by cycle, as hardware will see them (nanotransport.md, section 4): a
+//! Extern requests cycle by cycle, as hardware will see them (specs/nanotransport.md#4): a
 //! read-modify-write unit reads its memory in one cycle, writes it in the next, and answers in the one
 //! after that. It must not be asked in two cycles running, or the second request would read what the
 //! first is about to replace. Cycles are those of `ir::stages`.

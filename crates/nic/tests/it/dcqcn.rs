@@ -124,8 +124,9 @@ fn a_long_run_stays_within_its_bound() {
     assert!(cuts > 10 && hyper > 1_000, "{cuts} {hyper}");
 }
 
-/// Spec dcqcn_pfc_hpcc_swift I6 to I8: half the rate after the first CNP; k expiries of the timer bring R_T - (R_T - R_C) / 2^k,
-/// the fifth raises the target first; alpha is (1 - g)^k of itself after k idle periods.
+/// specs/rdma.md#I6,I7,I8: half the rate after the first CNP; k expiries of the timer bring R_T -
+/// (R_T - R_C) / 2^k, the fifth raises the target first; alpha is (1 - g)^k of itself after k idle
+/// periods.
 #[test]
 fn i6_i7_i8_closed_forms() {
     let mut step = Step::new(compile("dcqcn.p4", &[]));
@@ -152,7 +153,7 @@ fn i6_i7_i8_closed_forms() {
     }
 }
 
-/// Spec I6: at most one CNP each 50 us, however many packets are marked.
+/// specs/rdma.md#I6: at most one CNP each 50 us, however many packets are marked.
 #[test]
 fn i6_one_cnp_in_an_interval() {
     let mut step = Step::new(compile("dcqcn.p4", &[]));

@@ -1,5 +1,5 @@
-//! What the programs of `p4/` write before the payload, byte for byte (nanotransport.md, section 3.2), and what of it the
-//! NIC refuses.
+//! What the programs of `p4/` write before the payload, byte for byte (specs/nanotransport.md#3.2),
+//! and what of it the NIC refuses.
 
 use crate::shipped;
 

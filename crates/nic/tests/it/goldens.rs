@@ -1,5 +1,5 @@
-//! The unit tests of the public hardware (nanotransport.md, section 15.4; `rtt_pkts` is 2), and the
-//! invariants of homa_tr.md, section 7, on the programs of `p4/`.
+//! The unit tests of the public hardware (specs/nanotransport.md#15.4; `rtt_pkts` is 2), and the
+//! invariants of specs/homa-tr.md#7, on the programs of `p4/`.
 
 use crate::shipped;
 
@@ -173,7 +173,8 @@ fn e9_duplicates_of_a_message_under_way_are_answered() {
     assert_eq!(answers(&mut strict, data(6, 0)), []);
 }
 
-/// Section 10: the pull offset grows with each packet that has arrived whole, a duplicate included.
+/// specs/nanotransport.md#10: the pull offset grows with each packet that has arrived whole, a
+/// duplicate included.
 #[test]
 fn ndp_pulls_a_packet_for_each_that_arrives_whole() {
     let mut bench = ndp();

@@ -1,5 +1,5 @@
-//! Programs whose packets follow one another closely (`ir::hazards`): the shipped ones, which are safe, and
-//! small ones, which are not.
+//! Programs whose packets follow one another closely (`ir::hazards`; specs/nanotransport.md#N12):
+//! the shipped ones, which are safe, and small ones, which are not.
 
 use crate::shipped;
 

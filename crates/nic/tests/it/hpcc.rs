@@ -117,7 +117,8 @@ fn a_step_is_within_its_bound() {
     assert!(worst[0] > 0.0001 && worst[1] > 0.0001, "the bounds are not loose: {worst:?}");
 }
 
-/// Spec dcqcn_pfc_hpcc_swift I9: a link of 100 Gb/s that is full and has no queue has U = 1. W_c changes once in a round trip.
+/// specs/rdma.md#I9: a link of 100 Gb/s that is full and has no queue has U = 1. W_c changes once
+/// in a round trip.
 #[test]
 fn i9_a_full_link_has_utilization_one() {
     let mut step = Step::new(compile("hpcc.p4", &[]));

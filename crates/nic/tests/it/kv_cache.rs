@@ -16,7 +16,8 @@ const RATE: Rate = Rate(200_000_000_000);
 const DELAY: Dur = Dur::from_ns(262);
 const SERVER: HostId = HostId(0);
 const CLIENT: HostId = HostId(1);
-/// What a server in software takes from message to answer: eRPC wire to wire (nanotransport.md, section 1).
+/// What a server in software takes from message to answer: eRPC wire to wire
+/// (specs/nanotransport.md#1).
 const HOST: Dur = Dur::from_ns(850);
 
 const GET: u8 = 1;

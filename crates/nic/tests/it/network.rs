@@ -57,7 +57,8 @@ fn a_lone_message_takes_exactly_the_way_there() {
     }
 }
 
-/// Section 15.4: ten messages of 32 to 14 packets; each ends with an ACK of all of its packets.
+/// specs/nanotransport.md#15.4: ten messages of 32 to 14 packets; each ends with an ACK of all of
+/// its packets.
 #[test]
 fn each_of_ten_messages_ends_with_an_ack_of_all() {
     let program = compile("homa.p4", &[]);
@@ -77,7 +78,7 @@ fn each_of_ten_messages_ends_with_an_ack_of_all() {
     }
 }
 
-/// homa_tr.md, R3: where nothing is trimmed, Homa-Tr sends what Homa sends, byte for byte.
+/// specs/homa-tr.md#R3: where nothing is trimmed, Homa-Tr sends what Homa sends, byte for byte.
 #[test]
 fn r3_without_trimming_homa_tr_is_homa() {
     let trace = |constants| {
@@ -93,7 +94,8 @@ fn r3_without_trimming_homa_tr_is_homa() {
     assert_eq!(trace(&[]), trace(HOMA_TR));
 }
 
-/// homa_tr.md, R6: priorities of GRANTs are 1 to 3, and the packets that they permit bear them.
+/// specs/homa-tr.md#R6: priorities of GRANTs are 1 to 3, and the packets that they permit bear
+/// them.
 #[test]
 fn r6_grants_have_three_priorities_below_that_of_unscheduled_packets() {
     let mut net = network(&compile("homa.p4", &[]), &config(Protocol::Homa, 9), 6);

@@ -101,8 +101,8 @@ fn a_step_is_within_its_bound() {
     assert!(grown > 5_000 && cut > 5_000, "{grown} {cut}");
 }
 
-/// Spec dcqcn_pfc_hpcc_swift I12: at most one decrease in a round trip, by max_mdf at most; a repeat that is acknowledged is one of
-/// them, and measures nothing.
+/// specs/rdma.md#I12: at most one decrease in a round trip, by max_mdf at most; a repeat that is
+/// acknowledged is one of them, and measures nothing.
 #[test]
 fn i12_one_bounded_decrease_in_a_round_trip() {
     let mut step = Step::new(compile("swift.p4", &[]));
@@ -118,7 +118,7 @@ fn i12_one_bounded_decrease_in_a_round_trip() {
     assert_eq!(step.get("round_trip"), u128::from(ms));
 }
 
-/// Spec I13: half a packet is one packet in two round trips, of 100 us here.
+/// specs/rdma.md#I13: half a packet is one packet in two round trips, of 100 us here.
 #[test]
 fn i13_half_a_window_is_every_second_round_trip() {
     let mut step = Step::new(compile("swift.p4", &[]));

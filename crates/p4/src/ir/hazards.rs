@@ -1,7 +1,7 @@
 //! What goes wrong in a pipeline that works on several packets at once: a packet must not reach a memory
 //! before the packet ahead of it is done there.
 //!
-//! Packets follow one another by at least [`PACKET_CYCLES`] (nanotransport.md section 4, invariant N12),
+//! Packets follow one another by at least [`PACKET_CYCLES`] (specs/nanotransport.md#4,N12),
 //! so a register that a packet reads in one cycle and writes in the next is safe: the next packet reads
 //! it after that. Where more has to lie between the first and the last access of a packet, the next one
 //! reads what is about to be replaced. Two pipelines work at once, so only one of them may write a

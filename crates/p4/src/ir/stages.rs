@@ -2,7 +2,7 @@
 //!
 //! A stage is what lies between two accesses to memory: logic is wires, but what an extern, a
 //! register or a table answers is there a stage later (and its latency in cycles later). That is how
-//! nanotransport.md section 1 counts stages: NDP's ingress asks reassembly, then the credit register,
+//! specs/nanotransport.md#1 counts stages: NDP's ingress asks reassembly, then the credit register,
 //! then says what it has found, which is three.
 //!
 //! A value is ready when all that it is computed from is; under a condition, when that is, too. A

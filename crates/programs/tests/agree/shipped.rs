@@ -75,8 +75,8 @@ fn a_program_with_other_constants_is_another_program() {
     assert!(trimline_programs::find::<Answers>(compile(&odd)).is_none());
 }
 
-/// As many stages as the paper gives (nanotransport.md, section 1), and cycles from the parsed headers to
-/// the last event.
+/// As many stages as the paper gives (specs/nanotransport.md#1), and cycles from the parsed headers
+/// to the last event.
 #[test]
 fn stages_are_those_of_the_paper() {
     for variant in PROGRAMS {

@@ -300,7 +300,7 @@ fn xon_comes_at_the_latest_when_the_shared_memory_is_free() {
     }
 }
 
-/// dcqcn_pfc_hpcc_swift.md, section 2, from the DCQCN paper: 32 ports, 12 MB, 8 priorities, 22.4 KB of headroom each.
+/// specs/rdma.md#2, from the DCQCN paper: 32 ports, 12 MB, 8 priorities, 22.4 KB of headroom each.
 fn dcqcn(threshold: Threshold) -> MemorySpec {
     let headroom = Headroom::Bytes(22_400);
     MemorySpec { size: 12_000_000, headroom, threshold, lossless: u8::MAX, control: 0, ..plain() }
@@ -349,7 +349,7 @@ fn ecn_before_pfc_up_to_the_bound() {
 #[test]
 fn headroom_is_what_a_link_needs() {
     let headroom_of = |headroom| MemorySpec { headroom, ..plain() }.headroom_of(&LINK);
-    // The example of section 2: 100 Gb/s and 1 us make 12.5 KB.
+    // The example of specs/rdma.md#2: 100 Gb/s and 1 us make 12.5 KB.
     assert_eq!(headroom_of(Headroom::Delays(3)), 37_500);
     // Two delays, the packet that makes the frame wait and the frame, the packet that led to XOFF, and the one
     // that the far end has begun.

@@ -201,7 +201,7 @@ fn keys_of(why: &homa::ConfigError) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    /// The cut-offs of homa.md, section 6, worked out there apart from this code. Ours are a step
+    /// The cut-offs of specs/homa.md#6, worked out there apart from this code. Ours are a step
     /// of the
     /// distribution or two beside some of them: up to seven whole packets leave unasked here, and
     /// at 127 B the share of W1

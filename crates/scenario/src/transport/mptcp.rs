@@ -98,7 +98,7 @@ keys! { SCATTER: Config {
             .only("`switch = \"bytes\"`");
     switch_share (scatter: Some(Scatter { switch: Some(Switch { on: SwitchOn::Window(share), .. }),
         .. }) => *share): f64,
-        "see `switch` (specs/mptcp_mmptcp.md, section 4: 0.02)"
+        "see `switch` (specs/mptcp.md#4: 0.02)"
             .range("above 0, at most 1").any_preset().only("`switch = \"window\"`");
     switch_postpone (scatter: Some(Scatter { switch: Some(switch), .. }) => switch.postpone): bool,
         "not during slow start, recovery or what follows a timeout"

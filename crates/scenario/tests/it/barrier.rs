@@ -1,5 +1,5 @@
 //! The barrier-synchronised incast: against what the protocol and the wire allow, and the invariants
-//! of specs/incast.md, section 7.
+//! of specs/incast.md#7.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Several transports on the same hosts, over the same port: NDP and TCP (issue 4; ndp.md sections 3.4
-//! and 12), and TCP beside TCP with another rule (issue 6, mixed fleets).
+//! Several transports on the same hosts, over the same port: NDP and TCP (issue 4;
+//! specs/ndp.md#3.4,12), and TCP beside TCP with another rule (issue 6, mixed fleets).
 
 use std::path::Path;
 

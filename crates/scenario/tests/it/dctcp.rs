@@ -1,4 +1,4 @@
-//! DCTCP against its analysis (SIGCOMM'10, section 3.3; tcp.md, sections 8.4 and 13): two long flows
+//! DCTCP against its analysis (SIGCOMM'10, section 3.3; specs/tcp.md#8.4,13): two long flows
 //! keep the queue between K and K + N packets at its highest, and the link full.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! FAST TCP against its equilibrium (tcp.md, section 8.5 and invariant T13): N flows queue N alpha packets
+//! FAST TCP against its equilibrium (specs/tcp.md#8.5,T13): N flows queue N alpha packets
 //! and share the link equally.
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Incast control of Homa (homa.md, section 10): without it, throughput falls with more than some 300 responses of 10 kB at
-//! once on 10 Gb/s; with it, it does not.
+//! Incast control of Homa (specs/homa.md#10): without it, throughput falls with more than some 300
+//! responses of 10 kB at once on 10 Gb/s; with it, it does not.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Homa and Homa-Tr through switches that trim (specs/homa_tr.md): `scenarios/homa_tr_incast.toml`.
+//! Homa and Homa-Tr through switches that trim (specs/homa-tr.md): `scenarios/homa_tr_incast.toml`.
 
 use std::path::Path;
 
@@ -41,8 +41,8 @@ fn total(simulated: &Simulated) -> Dur {
     times.fold(Dur::ZERO, |sum, time| sum + time)
 }
 
-/// homa_tr.md, section 8: with half the buffer Homa waits for its timeouts and Homa-Tr does not. The link needs 12.6 us
-/// for the 290 packets.
+/// specs/homa-tr.md#8: with half the buffer Homa waits for its timeouts and Homa-Tr does not. The
+/// link needs 12.6 us for the 290 packets.
 #[test]
 fn the_incast_is_repaired_without_timeouts() {
     let [homa, homa_tr] = ["transport.trimmed=lost", "name=same"].map(|set| {

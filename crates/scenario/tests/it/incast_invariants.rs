@@ -1,7 +1,7 @@
-//! The invariants I1 to I10 of specs/incast.md, section 7, and the bulk transfers of specs/tcp.md, section
-//! 14: blocks of 256 KiB from each of N senders to host 0, links of 1 Gb/s and 25 us, packets of 1000 + 40
-//! bytes, a queue of 64 packets unless said otherwise, NewReno of ns-2 with windows of at most 20
-//! packets.
+//! The invariants I1 to I10 of specs/incast.md#7, and the bulk transfers of specs/tcp.md#14:
+//! blocks of 256 KiB from each of N senders to host 0, links of 1 Gb/s and 25 us, packets of 1000 +
+//! 40 bytes, a queue of 64 packets unless said otherwise, NewReno of ns-2 with windows of at most
+//! 20 packets.
 
 use crate::bottleneck;
 
@@ -107,7 +107,7 @@ fn i1_one_sender_takes_what_arithmetic_says() {
     assert!(seen.jobs.len() > 40 && seen.jobs[1..].iter().all(|job| took(job) == later));
 }
 
-/// Specs/tcp.md, section 14: 910 to 915 Mb/s for one sender, 935 to 957 for 2 to 64 where nothing is lost,
+/// specs/tcp.md#14: 910 to 915 Mb/s for one sender, 935 to 957 for 2 to 64 where nothing is lost,
 /// within 2 %.
 #[test]
 fn bulk_transfers_fill_the_link() {

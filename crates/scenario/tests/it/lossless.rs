@@ -1,5 +1,5 @@
 //! What lossless switches do to flows that are not to blame: the scenarios of `docs/lossless.md`, against targets P1
-//! and P3 and invariant I5 of dcqcn_pfc_hpcc_swift.md.
+//! and P3 and invariant specs/rdma.md#I5.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! One of two paths fails under a connection of two subflows: docs/notebook/linux_mptcp.toml, which stands beside
-//! the Linux kernel in docs/notebook/2026-11-21-mptcp.md. The message is whole (I1: the simulator asserts that
-//! no byte is placed twice), and late by no more than what the repair takes.
+//! the Linux kernel in docs/notebook/2026-11-21-mptcp.md. The message is whole
+//! (specs/mptcp.md#I1,T9: the simulator asserts that no byte is placed twice), and late by no more
+//! than what the repair takes.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Unresponsive overload (figure 2 of the NDP paper): what switches make of n sources, each at the
-//! rate of the link that all of them must pass, against what arithmetic says (ndp.md section 4).
+//! rate of the link that all of them must pass, against what arithmetic says (specs/ndp.md#4).
 
 use std::path::Path;
 

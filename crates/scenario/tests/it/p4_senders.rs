@@ -1,5 +1,5 @@
 //! `hpcc.p4`, `swift.p4` and `dcqcn.p4` over the simulated fabric, from packets alone: against closed forms and bounds of
-//! specs/dcqcn_pfc_hpcc_swift.md, and against the same rules as they are built in, on the same fabric.
+//! specs/rdma.md, and against the same rules as they are built in, on the same fabric.
 
 use crate::bottleneck;
 
@@ -76,9 +76,9 @@ fn both(name: &str, n: u32, gbps: f64, window: (Time, Time)) -> [Seen; 2] {
     [generated, native].map(|scenario| see(&scenario, gbps, window.0, window.1))
 }
 
-/// Spec H2, H3, I10: n flows of N = 16 expected load the link to eta + (1 - eta) n / N, by the increase that each adds
-/// (rounding packets keeps more than four of them below it); the queue is a few packets, nobody is paused, and all is as
-/// it is with the rule that is built in.
+/// specs/rdma.md#H2,H3,I10: n flows of N = 16 expected load the link to eta + (1 - eta) n / N, by
+/// the increase that each adds (rounding packets keeps more than four of them below it); the queue
+/// is a few packets, nobody is paused, and all is as it is with the rule that is built in.
 #[test]
 fn hpcc_leaves_a_link_a_little_below_full() {
     for n in [1, 2, 4, 8, 16] {
@@ -94,8 +94,9 @@ fn hpcc_leaves_a_link_a_little_below_full() {
     }
 }
 
-/// Spec H2 over five switches: twelve hosts of a fat tree to one, whose telemetry names five ports. The link carries 0.95 to 1 in
-/// frames of 1122 bytes with 1024 of payload, most queues are a few packets, nobody is paused.
+/// specs/rdma.md#H2 over five switches: twelve hosts of a fat tree to one, whose telemetry names
+/// five ports. The link carries 0.95 to 1 in frames of 1122 bytes with 1024 of payload, most queues
+/// are a few packets, nobody is paused.
 #[test]
 fn hpcc_reads_five_hops() {
     let tree = "topology={kind=\"fat-tree\", k=4, link_rate=\"100Gbps\", link_delay=\"1us\"}";
@@ -129,7 +130,8 @@ fn interpreter_and_generated_rust_give_the_same_run() {
     }
 }
 
-/// Spec S5: the round-trip time of n flows is the target of their windows w: w packets each are what the link carries in it.
+/// specs/rdma.md#S5: the round-trip time of n flows is the target of their windows w: w packets
+/// each are what the link carries in it.
 /// It is four links of 1 us, the packet, and those before it. Seconds, by bisection.
 fn target_of(n: u32, gbps: f64) -> f64 {
     let a: f64 = 125e-6 / (10f64.sqrt() - 0.1);
@@ -142,8 +144,8 @@ fn target_of(n: u32, gbps: f64) -> f64 {
     carried(low)
 }
 
-/// Spec S5 and I14: the delay is at the target, within 10 %, the link full, shared fairly; and all is as with the rule that
-/// is built in, within 3 %.
+/// specs/rdma.md#S5,I14: the delay is at the target, within 10 %, the link full, shared fairly; and
+/// all is as with the rule that is built in, within 3 %.
 #[test]
 fn swift_holds_the_delay_at_its_target() {
     for n in [4, 10] {
@@ -156,7 +158,8 @@ fn swift_holds_the_delay_at_its_target() {
     }
 }
 
-/// Spec S2 and I13: four hundred flows have a quarter of a packet each in a round trip, the link is full and nothing lost.
+/// specs/rdma.md#S2,I13: four hundred flows have a quarter of a packet each in a round trip, the
+/// link is full and nothing lost.
 /// Their delay is near the law's, which knows no window that a single ACK makes five times as large. Windows that are a
 /// packet at least (S1) make it what 400 packets take.
 #[test]
@@ -172,9 +175,10 @@ fn swift_holds_more_flows_than_packets() {
     assert!(whole.queue > 0.9 * 400.0 * 1088.0 && whole.queue > 2.5 * below.queue, "{whole:?}");
 }
 
-/// Spec D3: the queue of N flows is at Kmin + p*/Pmax (Kmax - Kmin), where p* = cbrt(R_AI N^2 / (tau C^2)
-/// (1/B + N/(T C))^2), rates in packets per second; within 25 %. Ten flows are near Kmax, where that ends. Against the
-/// rule that is built in, queues are within 10 %: two flows swing by 70 KB, which 50 ms do not quite average out.
+/// specs/rdma.md#D3: the queue of N flows is at Kmin + p*/Pmax (Kmax - Kmin), where p* = cbrt(R_AI
+/// N^2 / (tau C^2) (1/B + N/(T C))^2), rates in packets per second; within 25 %. Ten flows are near
+/// Kmax, where that ends. Against the rule that is built in, queues are within 10 %: two flows
+/// swing by 70 KB, which 50 ms do not quite average out.
 #[test]
 fn dcqcn_is_at_its_fixed_point() {
     let bits = 8.0 * 1024.0;

@@ -1,5 +1,5 @@
-//! DCQCN, HPCC and Swift over the simulated fabric against the closed forms and bounds of specs/dcqcn_pfc_hpcc_swift.md,
-//! sections 4, 9 and 10, from packets alone.
+//! DCQCN, HPCC and Swift over the simulated fabric against the closed forms and bounds of
+//! specs/rdma.md#4,9,10, from packets alone.
 
 use crate::bottleneck;
 
@@ -42,7 +42,8 @@ fn ms(n: u64) -> Time {
     Time::ZERO + Dur::from_ms(n)
 }
 
-/// Spec I14: one flow has 94 % of what the link can carry of payload, four have it together, shared fairly.
+/// specs/rdma.md#I14: one flow has 94 % of what the link can carry of payload, four have it
+/// together, shared fairly.
 #[test]
 fn i14_full_and_fair() {
     let kinds =
@@ -64,7 +65,7 @@ fn i14_full_and_fair() {
     }
 }
 
-/// Spec D3, and section 4, "analytical reference": the queue of N flows is at Kmin + p*/Pmax (Kmax - Kmin), where
+/// specs/rdma.md#D3,4.3: the queue of N flows is at Kmin + p*/Pmax (Kmax - Kmin), where
 /// p* = cbrt(R_AI N^2 / (tau C^2) (1/B + N/(T C))^2), rates in packets per second; within 25 %.
 #[test]
 fn d3_fixed_point() {
@@ -82,7 +83,8 @@ fn d3_fixed_point() {
     }
 }
 
-/// Spec H3: after its start an incast of sixteen leaves the queue below 10 KB for 99 % of the time.
+/// specs/rdma.md#H3: after its start an incast of sixteen leaves the queue below 10 KB for 99 % of
+/// the time.
 #[test]
 fn h3_incast_of_sixteen() {
     let (outcome, seen) = watch(&scenario(HPCC, 16, 100, (1, 3)));
@@ -93,7 +95,8 @@ fn h3_incast_of_sixteen() {
     assert_eq!(outcome.counters.dropped, 0);
 }
 
-/// Spec S5: the round-trip time of ten flows is the target of their windows w: w packets each are what 50 Gb/s carry in it.
+/// specs/rdma.md#S5: the round-trip time of ten flows is the target of their windows w: w packets
+/// each are what 50 Gb/s carry in it.
 /// It is four links, the packet and those before it. Within 10 %.
 #[test]
 fn s5_delay_is_the_target() {
@@ -130,7 +133,8 @@ impl Observer for Notifications {
     }
 }
 
-/// Spec I6: one notification in 50 us for each flow at most, however many of its packets are marked.
+/// specs/rdma.md#I6: one notification in 50 us for each flow at most, however many of its packets
+/// are marked.
 #[test]
 fn i6_one_notification_in_50_us() {
     let text = scenario(DCQCN, 4, 40, (0, 5));

@@ -1,4 +1,4 @@
-//! Tables of traffic that share one drawn permutation (spec mptcp_mmptcp.md, section 6), at rates of the
+//! Tables of traffic that share one drawn permutation (specs/mptcp.md#6), at rates of the
 //! whole network; hotspots; heartbeats.
 
 use std::collections::BTreeSet;
@@ -38,7 +38,8 @@ fn pairs(results: &Results, table: u16) -> BTreeSet<(u32, u32)> {
     of_table(results, table).map(|row| (row.src, row.dst)).collect()
 }
 
-/// Section 6: a third of the pairs carries long flows, over the others runs one Poisson process.
+/// specs/mptcp.md#6: a third of the pairs carries long flows, over the others runs one Poisson
+/// process.
 #[test]
 fn long_and_short_flows_share_a_permutation() {
     let results = run(r#"
@@ -157,7 +158,7 @@ fn hotspots_draw_their_share_of_the_traffic() {
     assert_eq!(others.len(), 16, "the rest is uniform over the others");
 }
 
-/// The incast option of the spec's section 6: ten workers, all at once, at each heartbeat.
+/// The incast option of the spec's specs/mptcp.md#6: ten workers, all at once, at each heartbeat.
 #[test]
 fn a_heartbeat_repeats_the_same_flows() {
     let results = run(r#"

@@ -79,7 +79,7 @@ impl Observer for Arrivals {
 /// Two receivers below one ToR: 60 hosts start to send to one of them while the other receives a
 /// long message. Their first windows, at 15 times the rate of the links that lead to the rack, take
 /// nearly all of these; then nobody sends unasked, and the other has its link again. That is one
-/// round trip with full queues, for which the paper gives 400 us (ndp.md section 5.5).
+/// round trip with full queues, for which the paper gives 400 us (specs/ndp.md#5.5).
 #[test]
 fn a_neighbours_incast_costs_about_a_round_trip() {
     let mut messages = vec![(0, 127, 1, 100_000_000, 0)];

@@ -380,7 +380,7 @@ impl Seen {
         let causes =
             [Stat::HeadTimeout, Stat::TailTimeout, Stat::RetransmissionTimeout, Stat::OtherTimeout];
         let caused: u64 = causes.iter().map(|&cause| count.stat(cause)).sum();
-        assert_eq!(caused, count.stat(Stat::Timeout), "I10 of specs/incast.md: every cause, once");
+        assert_eq!(caused, count.stat(Stat::Timeout), "specs/incast.md#I10: every cause, once");
         self.failed += u32::from(count.failed > 0);
         self.packet_hops += told.packet_hops;
     }
@@ -466,7 +466,7 @@ struct Paused {
     deadlocks: u32,
 }
 
-/// Whatever is drawn, lossless switches lose nothing (I1 of dcqcn_pfc_hpcc_swift.md); on every link pauses
+/// Whatever is drawn, lossless switches lose nothing (specs/rdma.md#I1); on every link pauses
 /// and resumes alternate (I3); and all ways of carrying out the run agree.
 #[test]
 fn i1_i3_drawn_lossless_fabrics_lose_nothing_and_pauses_alternate() {
@@ -509,8 +509,9 @@ fn i1_i3_drawn_lossless_fabrics_lose_nothing_and_pauses_alternate() {
     }
 }
 
-/// Every XOFF has its XON: where nothing is under way any more, links have been resumed as often as paused (I3 of
-/// dcqcn_pfc_hpcc_swift.md). The run itself says so, too, class by class. Circles of pauses do not end; they are named.
+/// Every XOFF has its XON: where nothing is under way any more, links have been resumed as often as
+/// paused (specs/rdma.md#I3). The run itself says so, too, class by class. Circles of pauses do not
+/// end; they are named.
 #[test]
 fn i3_pauses_conserve_in_drawn_runs_that_come_to_rest() {
     const DRAWS: u64 = 300;

@@ -1,4 +1,4 @@
-//! Invariants of specs/timely.md, section 7, that need a fabric; the others are tested beside the transport.
+//! Invariants of specs/timely.md#7, that need a fabric; the others are tested beside the transport.
 
 use std::path::Path;
 

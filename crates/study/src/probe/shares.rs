@@ -1,7 +1,7 @@
 //! The probe `shares`: how flows come to share what there is. The window of `[measure]` begins when something has
 //! changed (a flow joins or leaves) and is cut into 200 slots; the flows are those that receivers still hear in the
-//! last tenth of it. For specs/dcqcn_pfc_hpcc_swift.md, section 10 (D5, D6, H4), and
-//! specs/timely.md, section 9 (F10, F18).
+//! last tenth of it. For specs/rdma.md#10 (D5, D6, H4), and
+//! specs/timely.md#9 (F10, F18).
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(super) const PROBE: Probe = Probe {
 const SLOTS: usize = 200;
 /// So many slots in a row make it more than a coincidence.
 const IN_A_ROW: usize = 3;
-/// Jain's index of flows that share fairly (specs/dcqcn_pfc_hpcc_swift.md, I14).
+/// Jain's index of flows that share fairly (specs/rdma.md#I14).
 const FAIR: f64 = 0.95;
 /// The part of an equal share that a flow that joins has reached: 13 of 13.3 Gb/s (D5).
 const JOINED: f64 = 0.975;

@@ -1,8 +1,8 @@
 //! The probe `switch-log`: completion times as they are worked out from the log of a switch, which knows when packets
 //! come and how long the queue is, but not when each leaves. That is how the notebook of nanoTransport's hardware
-//! experiment has them (nanotransport.md, section 15.2): a message is complete when the last packet that it
-//! needs has come to the switch, all that is in the queue then has left, and a link more has been crossed. Where
-//! classes have priorities that is later than its end.
+//! experiment has them (specs/nanotransport.md#15.2): a message is complete when the last packet
+//! that it needs has come to the switch, all that is in the queue then has left, and a link more
+//! has been crossed. Where classes have priorities that is later than its end.
 
 use std::collections::{BTreeMap, VecDeque};
 

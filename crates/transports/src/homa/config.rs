@@ -16,8 +16,8 @@ pub enum LevelBy {
     Length,
 }
 
-/// Incast control (homa.md, section 10; P only): a host with many requests out asks for responses that begin with
-/// little.
+/// Incast control (specs/homa.md#10; P only): a host with many requests out asks for responses that
+/// begin with little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incast {
     /// While more requests than this are unanswered, further ones are marked. A request is any message that is no
@@ -33,15 +33,16 @@ pub struct Incast {
 pub enum Trimmed {
     /// Lost: Homa.
     Lost,
-    /// Refused at once: Homa-Tr, without the defects of its public code (homa_tr.md, section 6).
+    /// Refused at once: Homa-Tr, without the defects of its public code (specs/homa-tr.md#6).
     Refused,
     /// The same with E2, E3 and E4 of that section: refused packets wait for a GRANT even if none will come, and
     /// shrink the window; also what has come before is refused.
     RefusedAsPublished,
 }
 
-/// The parameters of Homa. Sources as in homa.md: P is the paper (SIGCOMM 2018), OM its authors' simulator, LK
-/// the Linux kernel module. Levels of priority are numbered from the highest, 0.
+/// The parameters of Homa. Sources as in specs/homa.md: P is the paper (SIGCOMM 2018), OM its
+/// authors' simulator, LK the Linux kernel module. Levels of priority are numbered from the
+/// highest, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Payload of a full packet, bytes; 1 or more, with `header` at most 65535. OM: 1442.
@@ -213,8 +214,9 @@ impl Config {
         }
     }
 
-    /// The level at which the best but `rank` of `active` messages is granted (homa.md, section 5.3, rule 5): the
-    /// lowest levels, so that a better message that comes later finds one above; those beyond share the last.
+    /// The level at which the best but `rank` of `active` messages is granted (specs/homa.md#5.3,
+    /// rule 5): the lowest levels, so that a better message that comes later finds one above; those
+    /// beyond share the last.
     pub(super) fn scheduled_level(&self, rank: usize, active: usize) -> u8 {
         let scheduled = usize::from(self.priorities - self.cutoffs.levels().min(self.priorities));
         let above = scheduled.saturating_sub(active);
@@ -293,7 +295,7 @@ mod tests {
         Config::paper(Cutoffs::new(cutoffs).unwrap())
     }
 
-    /// homa.md, section 5.3, rule 5, for the four scheduled levels of W3: 4 to 7.
+    /// specs/homa.md#5.3, rule 5, for the four scheduled levels of W3: 4 to 7.
     #[test]
     fn few_active_messages_use_the_lowest_levels() {
         let w3 = config(&[433, 2339, 6756]);

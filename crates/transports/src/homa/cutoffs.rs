@@ -1,5 +1,5 @@
 //! [`Cutoffs`]: which size of message goes to which priority level, and how that follows from a workload
-//! (homa.md, section 6).
+//! (specs/homa.md#6).
 
 /// The most levels there can be.
 const LEVELS_MAX: usize = 8;

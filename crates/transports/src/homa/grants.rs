@@ -1,5 +1,6 @@
-//! Who may have grants (homa.md, section 5.3): of each sender the message with the least left to grant, and of
-//! these the `overcommitment` best. A sender is given one packet at a time, a packet time apart.
+//! Who may have grants (specs/homa.md#5.3): of each sender the message with the least left to
+//! grant, and of these the `overcommitment` best. A sender is given one packet at a time, a packet
+//! time apart.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

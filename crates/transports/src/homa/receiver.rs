@@ -516,7 +516,7 @@ impl Conn {
             if first == end {
                 return;
             }
-            // Low bits, as in grants; at the highest level (homa.md, edge case 6).
+            // Low bits, as in grants; at the highest level (specs/homa.md#11, case 6).
             let kind = Kind::Resend { first: first as u32, end: end as u32, level: 0 };
             out.push(self.control(cx, kind));
             first = end;

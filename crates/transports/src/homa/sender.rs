@@ -158,7 +158,7 @@ impl Sender {
         }
     }
 
-    /// Whether the response to `msg` must begin with little (homa.md, section 10).
+    /// Whether the response to `msg` must begin with little (specs/homa.md#10).
     fn marks(&mut self, config: &Config, msg: &Msg) -> bool {
         let Some(incast) = config.incast.filter(|_| msg.reply_to.is_none()) else { return false };
         self.unanswered += 1;
@@ -206,7 +206,7 @@ impl Sender {
     }
 
     /// Packets below `granted` may be sent, at `level`. An older grant than the last one says
-    /// nothing (homa.md, edge case 5).
+    /// nothing (specs/homa.md#11, case 5).
     pub(super) fn on_grant(
         &mut self,
         cx: &mut Cx<'_>,
@@ -228,8 +228,8 @@ impl Sender {
     }
 
     /// Packets `first..end` are missing. What has been sent of them is sent again, first of all
-    /// (homa.md, edge case 6); that the rest may be sent was lost, and it goes as it would have
-    /// (section 4.2). If it all waits here for its turn, say so.
+    /// (specs/homa.md#11, case 6); that the rest may be sent was lost, and it goes as it would have
+    /// (specs/homa.md#4.2). If it all waits here for its turn, say so.
     pub(super) fn on_resend(
         &mut self,
         cx: &mut Cx<'_>,
@@ -261,7 +261,7 @@ impl Sender {
     }
 
     /// The receiver knows nothing of the message: what has been sent is sent anew, unscheduled
-    /// (homa.md, section 4.2).
+    /// (specs/homa.md#4.2).
     pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
         let Some((at, flow)) = self.find(name) else { return };
         flow.heard = cx.now;
@@ -366,7 +366,7 @@ impl Sender {
 
     /// Ask the receivers of messages that have nothing more to send and have been silent for long;
     /// give up those that have been silent for very long. While a message waits for its own turn
-    /// there is nothing to hear (homa.md, section 8: the ball is in its own court).
+    /// there is nothing to hear (specs/homa.md#8: the ball is in its own court).
     pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, flow) in self.flows.iter_mut() {

@@ -1,10 +1,11 @@
 //! Homa-Tr: switches cut the payload off what they have no room for, and its receiver says so at once, a round trip
-//! after it was sent instead of a timeout (specs/homa_tr.md; invented in "NanoTransport", SOSR 2021).
+//! after it was sent instead of a timeout (specs/homa-tr.md; invented in "NanoTransport", SOSR
+//! 2021).
 //!
 //! That specification counts in packets of a NIC and knows messages of one direction; here it is Homa's receiver,
 //! of bytes cut into packets, and each of the two messages of a call is treated alike. What stands for what:
 //!
-//! | homa_tr.md | here |
+//! | specs/homa-tr.md | here |
 //! |---|---|
 //! | K = 3 entries, those wholly under way included | `overcommitment` messages of as many senders, as Homa has it |
 //! | grantable - granted | `rtt_bytes` less what is under way, in packets |
@@ -17,9 +18,10 @@
 //! receiver's choice. Until that GRANT it counts neither as under way (E3: it has made room) nor as missing: nothing
 //! asks for it. If the message has been granted whole, no GRANT will come, and it leaves at once (E2); so it does if
 //! that GRANT has overtaken the NACK, where packets are sprayed. What is lost for all that, NACKs and GRANTs (E7)
-//! included, RESEND repairs, as in Homa. Of the other defects of the public code (section 6) there is nothing here: a
-//! message begins in one way (E1), what has come is not refused (E4), there is no number or buffer to run out of (E5),
-//! messages that are over are remembered (E6), and switches count what they drop (E8).
+//! included, RESEND repairs, as in Homa. Of the other defects of the public code
+//! (specs/homa-tr.md#6) there is nothing here: a message begins in one way (E1), what has come is
+//! not refused (E4), there is no number or buffer to run out of (E5), messages that are over are
+//! remembered (E6), and switches count what they drop (E8).
 //!
 //! As published ([`Trimmed::RefusedAsPublished`]): E2, E3, E4.
 
@@ -33,7 +35,7 @@ use super::sender::{Flow, Named, Sender};
 use crate::received::unwrap_index;
 
 impl Receiver {
-    /// A packet of data has come without its payload (homa_tr.md, section 4).
+    /// A packet of data has come without its payload (specs/homa-tr.md#4).
     pub(super) fn on_trimmed(
         &mut self,
         cx: &mut Cx<'_>,
@@ -68,7 +70,8 @@ impl Receiver {
 }
 
 impl Sender {
-    /// Packet `index` came without its payload, when `granted` had been permitted (homa_tr.md, section 5).
+    /// Packet `index` came without its payload, when `granted` had been permitted
+    /// (specs/homa-tr.md#5).
     pub(super) fn on_nack(
         &mut self,
         cx: &mut Cx<'_>,
@@ -110,8 +113,8 @@ impl Flow {
         self.refused = refused;
     }
 
-    /// The level of refused packets: that of the latest grant, but none of those for first packets (homa_tr.md,
-    /// section 5).
+    /// The level of refused packets: that of the latest grant, but none of those for first packets
+    /// (specs/homa-tr.md#5).
     pub(super) fn refused_level(&self, config: &Config) -> u8 {
         let first = config.first_scheduled_level();
         if self.granted > self.unscheduled { self.level.max(first) } else { first }

@@ -10,7 +10,7 @@ use crate::tcp::{self, ReceiveWindow, Recovery, RuleConfig, rr};
 /// Subflows that a connection may have, the scattering one included.
 pub const SUBFLOWS_MAX: u32 = 64;
 
-/// The steps in which joins are delayed (specs/mptcp_mmptcp.md, section 1).
+/// The steps in which joins are delayed (specs/mptcp.md#1).
 pub(super) const GAP_STEP: Dur = Dur::from_us(1);
 
 /// Which subflow carries the next segment, of those that have window for it.
@@ -35,7 +35,7 @@ pub enum Reinject {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScatterThreshold {
     /// Loss after 3 + P of them, P the number of paths to the destination; 3 if there is but one
-    /// (specs/mptcp_mmptcp.md, section 4).
+    /// (specs/mptcp.md#4).
     Paths,
     /// Loss after so many, at least 1.
     Fixed(u32),
@@ -138,11 +138,11 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// The published evaluation of MMPTCP (specs/mptcp_mmptcp.md, section 6): subflows as in
+    /// The published evaluation of MMPTCP (specs/mptcp.md#6): subflows as in
     /// [`tcp::Config::ns3_3_17`], and the first phase ends after 100 KB. For MPTCP leave `scatter` out.
     #[must_use]
     pub const fn mmptcp_infocom16(mss: u16) -> Self {
-        // One byte per acknowledgement at least (section 3, "reference per-ACK form").
+        // One byte per acknowledgement at least (specs/mptcp.md#3, "reference per-ACK form").
         let min_increase = 1.0 / if mss == 0 { 1.0 } else { mss as f64 };
         let rule = RuleConfig::Lia(lia::Params { capped: true, min_increase });
         Self {
@@ -162,7 +162,7 @@ impl Config {
         }
     }
 
-    /// Linux with the MPTCP kernel of multipath-tcp.org (specs/mptcp_mmptcp.md, section 2): subflows as
+    /// Linux with the MPTCP kernel of multipath-tcp.org (specs/mptcp.md#2): subflows as
     /// in [`tcp::Config::linux_datacenter`] with SACK, shared buffers as large as Linux lets TCP's grow
     /// (`tcp_rmem`, `tcp_wmem`).
     #[must_use]

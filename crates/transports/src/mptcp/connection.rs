@@ -1,5 +1,5 @@
 //! The sending side of one connection: messages in data sequence numbers, cut into segments as TCP
-//! does, which its subflows carry (specs/mptcp_mmptcp.md, sections 1 and 2). Which of them is next
+//! does, which its subflows carry (specs/mptcp.md#1,2). Which of them is next
 //! is in `scheduler.rs`, when there are which in `phases.rs`.
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use crate::tcp::rule::{RuleConfig, Standing};
 use crate::tcp::sender::{Identity, Incoming, Sender, Timer};
 use crate::tcp::stream::{Segment, Source, Stream};
 
-/// The timeout of the first SYN of a subflow; it doubles (specs/mptcp_mmptcp.md, section 1).
+/// The timeout of the first SYN of a subflow; it doubles (specs/mptcp.md#1).
 const SYN_TIMEOUT: Dur = Dur::from_ms(200);
 /// So often the SYN of a join is sent again (the same).
 const SYN_RETRIES: u32 = 3;

@@ -1,5 +1,5 @@
 //! What coupled congestion-control rules need to know of a whole connection (RFC 6356; OLIA: Khalili et al.,
-//! ToN 2013; specs/mptcp_mmptcp.md, section 3), worked out from where its established subflows stand. The rules
+//! ToN 2013; specs/mptcp.md#3), worked out from where its established subflows stand. The rules
 //! themselves are in `tcp/rule/`.
 
 use crate::tcp::rule::{Group, RuleConfig, Standing};
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(shifts(&[large(5.0), long(19.0)]), [0.0, 0.0]);
     }
 
-    /// specs/mptcp_mmptcp.md, section 3: the sum of alpha_i is 0, always.
+    /// specs/mptcp.md#3: the sum of alpha_i is 0, always.
     #[test]
     fn olia_gives_what_it_takes() {
         const STATE: Purpose = Purpose::new("coupling test");

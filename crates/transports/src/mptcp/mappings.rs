@@ -1,5 +1,5 @@
 //! What a subflow sends: pieces of its connection's data, each at a place in the subflow's own sequence
-//! space that never changes (specs/mptcp_mmptcp.md, section 1).
+//! space that never changes (specs/mptcp.md#1).
 
 use std::collections::VecDeque;
 use std::ops::Range;

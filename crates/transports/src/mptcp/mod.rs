@@ -1,6 +1,6 @@
 //! Multipath TCP and its family as one host's transport: MPTCP (RFC 8684; congestion control: RFC
 //! 6356 and others), MMPTCP (Kheirkhah, Wakeman, Parisis, INFOCOM 2016) and packet scatter alone,
-//! by specs/mptcp_mmptcp.md. Departures are listed in `mptcp.deviations.toml` beside this
+//! by specs/mptcp.md. Departures are listed in `mptcp.deviations.toml` beside this
 //! directory.
 //!
 //! # Connections and subflows

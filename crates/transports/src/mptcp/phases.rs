@@ -1,5 +1,5 @@
 //! Which subflows a connection has, and when: those of MPTCP from the start; in MMPTCP one whose packets are
-//! scattered over all paths, and after it the others (specs/mptcp_mmptcp.md, section 4).
+//! scattered over all paths, and after it the others (specs/mptcp.md#4).
 
 use endpoint::{Cx, Purpose};
 use units::Dur;

@@ -1,6 +1,5 @@
 //! The receiving side: subflows acknowledge what they get as TCP does, and the data of all of them
-//! is put together by data sequence number, whatever way it came (specs/mptcp_mmptcp.md, section
-//! 1).
+//! is put together by data sequence number, whatever way it came (specs/mptcp.md#1).
 
 use std::ops::Range;
 
@@ -200,7 +199,7 @@ impl Half for Connection {
 }
 
 /// The path of all answers to a scattering subflow, whatever paths its segments took: what switches
-/// hash of them are addresses and ports, which do not change (specs/mptcp_mmptcp.md, section 4);
+/// hash of them are addresses and ports, which do not change (specs/mptcp.md#4);
 /// `draw`: this host's. So it is known before the first segment (SYN-ACK) and after the last (a
 /// connection that is over).
 fn answer_path(draw: Draw, peer: HostId, conn: u32) -> u32 {

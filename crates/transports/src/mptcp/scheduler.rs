@@ -1,4 +1,4 @@
-//! Which subflow sends next (specs/mptcp_mmptcp.md, section 2).
+//! Which subflow sends next (specs/mptcp.md#2).
 //!
 //! A subflow that has to send again what it has outstanding does so first, and takes nothing new before.
 //! Of those that have window for a segment of new data, the scheduler chooses.

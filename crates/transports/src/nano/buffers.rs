@@ -1,4 +1,4 @@
-//! Buffers of a few fixed sizes (nanotransport.md, sections 5.1 and 6.2).
+//! Buffers of a few fixed sizes (specs/nanotransport.md#5.1,6.2).
 
 use super::config::{SizeClass, WORD};
 

@@ -1,4 +1,5 @@
-//! The NIC's clock, 3.2 GHz (nanotransport.md, section 1), and the turns in which timers are looked at.
+//! The NIC's clock, 3.2 GHz (specs/nanotransport.md#1), and the turns in which timers are looked
+//! at.
 
 use units::{Dur, Time};
 
@@ -8,7 +9,7 @@ pub(super) const fn cycles(n: u64) -> Dur {
 }
 
 /// The timer of entry `id` of `entries` is looked at in cycles 2 `id`, 2 `id` + 2 `entries`, and so on, because
-/// a scan reads one after another, two cycles each (nanotransport.md, section 7). The first look at or
+/// a scan reads one after another, two cycles each (specs/nanotransport.md#7). The first look at or
 /// after `deadline`.
 pub(super) fn look(deadline: Time, id: usize, entries: u16) -> Time {
     let round = 2 * u64::from(entries.max(1));

@@ -38,7 +38,7 @@ pub struct SizeClass {
     pub count: u16,
 }
 
-/// Parameters of [`super::Nano`]. In parentheses the values of nanotransport.md, sections 1, 8, 12 and 15.2.
+/// Parameters of [`super::Nano`]. In parentheses the values of specs/nanotransport.md#1,8,12,15.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// What runs on it.
@@ -70,13 +70,15 @@ pub struct Config {
     pub pull_cycles: u32,
     /// So many messages may be granted at a time, each with a priority of its own (3).
     pub overcommitment: u8,
-    /// As published: a refused packet waits for the next GRANT even if none will come (homa_tr.md, E2), and
-    /// duplicates of a message under way are not answered, so that a lost GRANT is not repeated. Not for NDP.
+    /// As published: a refused packet waits for the next GRANT even if none will come
+    /// (specs/homa-tr.md#E2), and duplicates of a message under way are not answered, so that a
+    /// lost GRANT is not repeated. Not for NDP.
     pub strict_paper: bool,
     /// A timeout that finds nothing to repeat sends one packet beyond the credit: it asks for a GRANT or PULL
     /// that may have been lost. Not as published.
     pub probe: bool,
-    /// A trimmed packet makes room for another, as one that has come whole does (homa_tr.md, E3; no).
+    /// A trimmed packet makes room for another, as one that has come whole does
+    /// (specs/homa-tr.md#E3; no).
     pub count_chops: bool,
     /// Cycles from a packet's last bit to what it causes, at least 1 (23).
     pub ingress_cycles: u32,
@@ -116,8 +118,9 @@ const PACKETS_MAX: u16 = 64;
 pub(super) const WORD: u16 = 64;
 
 impl Config {
-    /// The NIC of the hardware experiment (nanotransport.md, section 15.2) with `program`, and with what only
-    /// the publication and its other model have: messages are given up, and receivers forget.
+    /// The NIC of the hardware experiment (specs/nanotransport.md#15.2) with `program`, and with
+    /// what only the publication and its other model have: messages are given up, and receivers
+    /// forget.
     #[must_use]
     pub fn firesim(program: Program) -> Self {
         Self {

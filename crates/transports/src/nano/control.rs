@@ -1,4 +1,4 @@
-//! Control packets: what they answer, and in which order they leave (nanotransport.md, section 8).
+//! Control packets: what they answer, and in which order they leave (specs/nanotransport.md#8).
 
 use endpoint::{Flags, MsgId, Packet, Span};
 use units::{Dur, HostId, Time};

@@ -1,4 +1,4 @@
-//! The receiver's side of nano-Homa and Homa-Tr (nanotransport.md, section 11; homa_tr.md, sections 4 and 6):
+//! The receiver's side of nano-Homa and Homa-Tr (specs/nanotransport.md#11; specs/homa-tr.md#4,6):
 //! each new packet makes room for one more, which the message with the fewest packets left is granted.
 
 use units::Time;

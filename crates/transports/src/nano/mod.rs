@@ -2,9 +2,9 @@
 //! nanoTransport runs them, which is not quite what the papers on NDP and Homa describe.
 //!
 //! S. Arslan, S. Ibanez, A. Mallery, C. Kim, N. McKeown: "NanoTransport: A Low-Latency, Programmable
-//! Transport Layer for NICs", SOSR 2021; by nanotransport.md and homa_tr.md. Departures are listed in
-//! `nano.deviations.toml`. The same NIC with its programs in P4 is in crates/nic; the two share nothing but
-//! the headers (`wire::nano`), so that each is the other's test.
+//! Transport Layer for NICs", SOSR 2021; by specs/nanotransport.md and specs/homa-tr.md. Departures
+//! are listed in `nano.deviations.toml`. The same NIC with its programs in P4 is in crates/nic; the
+//! two share nothing but the headers (`wire::nano`), so that each is the other's test.
 //!
 //! What of the NIC is seen from outside is here: so many messages under way (`tx_messages`, `rx_messages`)
 //! in buffers of fixed sizes, bitmaps of their packets, timers that are looked at in turn, a pipeline that

@@ -1,4 +1,4 @@
-//! The receiver's side of nano-NDP (nanotransport.md, sections 8 and 10): every packet of data is answered,
+//! The receiver's side of nano-NDP (specs/nanotransport.md#8,10): every packet of data is answered,
 //! with a PULL for one more, and PULLs leave as far apart as full packets arrive.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use super::config::Config;
 use super::control::{Control, Controls, Data};
 use super::reassembly::{Info, Lookup};
 
-/// PULLs that may wait; more are lost ("PACED queues 256", section 12).
+/// PULLs that may wait; more are lost ("PACED queues 256", specs/nanotransport.md#12).
 const PULLS_MAX: usize = 256;
 
 /// How far each message has been pulled, and the pacer.

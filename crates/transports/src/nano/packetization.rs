@@ -1,5 +1,5 @@
 //! Messages under way to others: what has been delivered, what may be sent, what waits to be sent
-//! (nanotransport.md, section 6).
+//! (specs/nanotransport.md#6).
 
 mod descriptors;
 
@@ -146,7 +146,8 @@ impl Packetization {
         (named == (from, header.tx_msg_id, header.dst_context)).then_some(slot)
     }
 
-    /// A control packet has passed the ingress pipeline: the events of nanotransport.md, sections 10 and 11.
+    /// A control packet has passed the ingress pipeline: the events of
+    /// specs/nanotransport.md#10,11.
     pub(super) fn on_control(
         &mut self,
         now: Time,
@@ -247,7 +248,7 @@ impl Packetization {
         }
     }
 
-    /// TimeoutEvent (nanotransport.md, section 6.3).
+    /// TimeoutEvent (specs/nanotransport.md#6.3).
     fn timeout(&mut self, now: Time, slot: usize, me: HostId, config: &Config, fx: &mut Effects) {
         let Some(message) = &mut self.slots[slot] else { return };
         let progress = message.progress || message.sent_max > message.repeat_to;

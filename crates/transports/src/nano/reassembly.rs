@@ -1,6 +1,6 @@
-//! Which packets of which messages have come (nanotransport.md, section 5), with the full key of a message,
-//! and with what the prototype lacks: a timer that ends unfinished messages, and a memory of those that are
-//! over (homa_tr.md, E6; docs/nic.md, rules 16 to 18).
+//! Which packets of which messages have come (specs/nanotransport.md#5), with the full key of a
+//! message, and with what the prototype lacks: a timer that ends unfinished messages, and a memory
+//! of those that are over (specs/homa-tr.md#E6; docs/nic.md, rules 16 to 18).
 //!
 //! All of it is a function of the packets' order and times, so it may be asked at once about an instant
 //! that comes only when the packet has passed the pipeline.

@@ -1,5 +1,5 @@
-//! The SRPT scheduler (nanotransport.md, section 9): the message with the fewest packets left that may be
-//! granted more, if it is among the first few.
+//! The SRPT scheduler (specs/nanotransport.md#9): the message with the fewest packets left that may
+//! be granted more, if it is among the first few.
 
 use std::collections::VecDeque;
 

@@ -4,7 +4,7 @@ use endpoint::{Framing, NetView};
 use thiserror::Error;
 use units::{Dur, MsgKey};
 
-/// How a sender spreads its packets over the paths to a host (ndp.md section 6).
+/// How a sender spreads its packets over the paths to a host (specs/ndp.md#6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathStrategy {
     /// Walk a uniform random permutation of all paths, then draw the next one (NDP section 3.1.1).
@@ -15,8 +15,8 @@ pub enum PathStrategy {
     Single,
 }
 
-/// Which paths of a permutation sit out because they do so much worse than the others (ndp.md section
-/// 6). Without effect under the other strategies.
+/// Which paths of a permutation sit out because they do so much worse than the others
+/// (specs/ndp.md#6). Without effect under the other strategies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScoreboardRule {
     /// None.
@@ -29,7 +29,7 @@ pub enum ScoreboardRule {
     Literal,
 }
 
-/// In which order a receiver serves the messages that wait for pulls (ndp.md section 7.4).
+/// In which order a receiver serves the messages that wait for pulls (specs/ndp.md#7.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// Round robin over messages.
@@ -38,7 +38,7 @@ pub enum Discipline {
     Prio,
 }
 
-/// The parameters of NDP. "ndp.md" is the specification; S, P and R are its provenance tags
+/// The parameters of NDP. "specs/ndp.md" is the specification; S, P and R are its provenance tags
 /// (source text, SIGCOMM'17 paper, the authors' public code); "ours" is in neither.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -150,7 +150,7 @@ pub enum ConfigError {
 
 impl Config {
     /// The values of the paper, and of the authors' code where the paper has none, for DATA packets
-    /// of `payload` bytes (ndp.md section 1; what is ours is marked at the field).
+    /// of `payload` bytes (specs/ndp.md#1; what is ours is marked at the field).
     #[must_use]
     pub fn paper(payload: u16) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! [`Flow`]: one message at its sender (ndp.md section 5). State and rules only: when to send, and
+//! [`Flow`]: one message at its sender (specs/ndp.md#5). State and rules only: when to send, and
 //! which message is next, is [`super::sender`]'s business.
 
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ pub(crate) enum Feedback {
     Bounce,
 }
 
-/// The round-trip estimate (section 5.1: EWMA with 1/8 and 1/4, as in TCP).
+/// The round-trip estimate (specs/ndp.md#5.1: EWMA with 1/8 and 1/4, as in TCP).
 #[derive(Debug)]
 struct Rtt {
     /// Smoothed round trip and its mean deviation; `None` before the first sample.
@@ -228,7 +228,7 @@ impl Flow {
         (self.rtx_live + new).saturating_sub(self.granted)
     }
 
-    /// Section 5.2, `send_one`: the head of the resend queue, else a new packet, else nothing.
+    /// specs/ndp.md#5.2, `send_one`: the head of the resend queue, else a new packet, else nothing.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -296,7 +296,7 @@ impl Flow {
         (seq < self.next_new()).then_some(seq)
     }
 
-    /// Count a feedback (sections 5.2 and 5.4).
+    /// Count a feedback (specs/ndp.md#5.2,5.4).
     fn note(&mut self, now: Time, kind: Feedback) {
         self.history = self.history << 1 | u32::from(kind == Feedback::Ack);
         self.feedbacks += 1;
@@ -358,7 +358,7 @@ impl Flow {
         Some(pulled)
     }
 
-    /// The header of packet `seq` came back: whether it is to be resent at once (section 5.4).
+    /// The header of packet `seq` came back: whether it is to be resent at once (specs/ndp.md#5.4).
     pub(crate) fn on_bounce(&mut self, config: &Config, now: Time, seq: u32) -> Option<bool> {
         let seq = self.index(seq)?;
         // Rule a looks at the state before this bounce: "every other packet of the first window
@@ -387,7 +387,7 @@ impl Flow {
         self.quiet_since = now;
         self.known = true;
         let ahead = pull.wrapping_sub(self.last_pull);
-        // Wrap-safe comparison of the DPDK host (section 2.2).
+        // Wrap-safe comparison of the DPDK host (specs/ndp.md#2.2).
         if ahead == 0 || ahead > 1_000_000_000 {
             return 0;
         }
@@ -399,7 +399,7 @@ impl Flow {
     }
 
     /// `idle` pulls have just found nothing to send. Those that came before the answer they belong
-    /// to are kept for it; the others are consumed (section 5.2).
+    /// to are kept for it; the others are consumed (specs/ndp.md#5.2).
     pub(crate) fn keep_early_pulls(&mut self, idle: u64) {
         let deficit = (-self.pull_window).max(0) as u64;
         self.early_pulls = (self.early_pulls + idle).min(deficit);
@@ -437,7 +437,8 @@ impl Flow {
     }
 
     /// Look at every packet in flight: those whose timeout has passed become packets to resend
-    /// (section 5.5). With nothing in flight, look at how long the flow has been waiting for pulls.
+    /// (specs/ndp.md#5.5). With nothing in flight, look at how long the flow has been waiting for
+    /// pulls.
     pub(crate) fn check(&mut self, config: &Config, now: Time) -> Checked {
         if now >= self.quiet_since.saturating_add(config.abort_after) && self.base < self.next_new()
         {

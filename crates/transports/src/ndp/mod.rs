@@ -2,7 +2,7 @@
 //!
 //! Handley, Raiciu, Agache, Voinescu, Moore, Antichi, Wójcik: "Re-architecting datacenter networks
 //! and stacks for low latency and high performance", SIGCOMM 2017. Rules are cited by the sections
-//! of the specification `ndp.md`, which says for each whether it comes from the paper or from the
+//! of `specs/ndp.md`, which says for each whether it comes from the paper or from the
 //! authors' code. Departures from both are listed in `ndp.deviations.toml`.
 //!
 //! In one paragraph: a sender pushes its first window at line rate (`flow`, `sender`), over all
@@ -164,7 +164,7 @@ impl Ndp {
             Ok(Type::Data) => {
                 self.sender.on_bounce(cx, &self.config, key(pkt, header), header.number());
             }
-            // A control packet that came back is of no use (section 3.2, note d).
+            // A control packet that came back is of no use (specs/ndp.md#3.2, note d).
             Ok(_) => {}
             Err(_) => reject(cx),
         }

@@ -1,4 +1,4 @@
-//! Which path the next packet takes (ndp.md section 6).
+//! Which path the next packet takes (specs/ndp.md#6).
 //!
 //! Paths are asked whether they are up when they are about to be used, so a change of routes takes
 //! effect with the next packet and no list has to be rebuilt.
@@ -91,7 +91,7 @@ impl PathWalk {
         self.board.insert(board).note(path, outcome);
     }
 
-    /// The next packet's path; not `avoid` if there is another that is up (ndp.md section 5.5: a
+    /// The next packet's path; not `avoid` if there is another that is up (specs/ndp.md#5.5: a
     /// packet is sent again on another path). A single path stays the same.
     #[inline(always)]
     pub(crate) fn next(&mut self, net: &NetView<'_>, avoid: Option<u32>) -> u32 {

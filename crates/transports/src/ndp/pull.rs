@@ -1,5 +1,5 @@
-//! The pull queue and its pacer, shared by all messages that a host receives (ndp.md sections 7.3
-//! and 7.4).
+//! The pull queue and its pacer, shared by all messages that a host receives
+//! (specs/ndp.md#7.3,7.4).
 //!
 //! Queued pulls of one message have consecutive numbers that end at its newest one, so the queue
 //! keeps only their count, in the message's state, and a place for the message in the order of
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// The table of section 7.3, row by row.
+    /// The table of specs/ndp.md#7.3, row by row.
     #[test]
     fn the_first_pull_is_combined_and_later_ones_keep_their_distance() {
         let us = |n| Time::ZERO + Dur::from_us(n);

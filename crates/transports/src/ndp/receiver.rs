@@ -1,5 +1,4 @@
-//! All messages that a host receives: one answer and one pull per packet (ndp.md sections 7 and
-//! 8).
+//! All messages that a host receives: one answer and one pull per packet (specs/ndp.md#7,8).
 
 use endpoint::{Cx, MsgKey, Span, Stat, TimerId, Why};
 use units::{Dur, Time};
@@ -193,7 +192,7 @@ impl Receiver {
         }
     }
 
-    /// State for a message of which this is the first packet to come (section 8).
+    /// State for a message of which this is the first packet to come (specs/ndp.md#8).
     #[cold]
     fn open(
         &mut self,
@@ -255,7 +254,7 @@ impl Receiver {
     /// Forget a message and its pulls.
     fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) -> Option<Conn> {
         let mut conn = self.conns.remove(at)?;
-        // Its PULLs are worth nothing any more (ndp.md invariant I9).
+        // Its PULLs are worth nothing any more (specs/ndp.md#I9).
         out.retain(|control| control.pull_of != Some(at));
         self.pulls.purge(&mut conn.pulls);
         self.by_key.remove(conn.key);
@@ -302,7 +301,7 @@ impl Receiver {
     }
 }
 
-/// The level of a message in the pull queue, lower first (section 7.4). `prio` is the sender's
+/// The level of a message in the pull queue, lower first (specs/ndp.md#7.4). `prio` is the sender's
 /// choice.
 fn level(config: &Config, key: MsgKey, prio: u8) -> u16 {
     match config.discipline {

@@ -1,5 +1,5 @@
 //! The scoreboard of one message: which paths are so much worse than the others that they sit out
-//! (ndp.md section 6).
+//! (specs/ndp.md#6).
 //!
 //! Two rules find outliers. By NACKs, as in the authors' code (R): a path of more than 100 samples
 //! that has over 30 NACKs per 100 ACKs and over 1.25 times the ratio of all paths together. By

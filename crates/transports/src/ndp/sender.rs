@@ -135,7 +135,7 @@ impl Sender {
     }
 
     pub(crate) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) -> Submit {
-        // At-most-once (section 8): an id in use, or used within the last MSL, is refused.
+        // At-most-once (specs/ndp.md#8): an id in use, or used within the last MSL, is refused.
         if self.by_id.get(msg.id).is_some() || self.is_finished(cx.now, msg.id) {
             cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
             return Submit::Taken;

@@ -27,7 +27,7 @@ pub struct Classes {
 }
 
 /// The parameters of pHost. Times are in "MTU times": what a full packet takes on the host's link.
-/// Sources as in ndp.md section 11: P is the NDP paper's variant, R2 the pHost authors' simulator
+/// Sources as in specs/ndp.md#11: P is the NDP paper's variant, R2 the pHost authors' simulator
 /// (branch phost of `NetSys/simulator`, with the values of its `run_experiments.py`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {

@@ -2,9 +2,10 @@
 //! with the fewest packets left; switches only have to spray.
 //!
 //! P. X. Gao, A. Narayan, G. Kumar, R. Agarwal, S. Ratnasamy, S. Shenker: "pHost: Distributed
-//! Near-Optimal Datacenter Transport Over Commodity Network Fabric", CoNEXT 2015; by ndp.md section
-//! 11 and the authors' public simulator (`NetSys/simulator`, "R2" below). A baseline of the NDP
-//! paper, which names what it changed (P). Departures are listed in `phost.deviations.toml`.
+//! Near-Optimal Datacenter Transport Over Commodity Network Fabric", CoNEXT 2015; by
+//! specs/ndp.md#11 and the authors' public simulator (`NetSys/simulator`, "R2" below). A baseline
+//! of the NDP paper, which names what it changed (P). Departures are listed in
+//! `phost.deviations.toml`.
 //!
 //! A sender announces a message with a REQ and gives itself some tokens at once (`sender`). Each
 //! MTU time the receiver gives one token, for one packet by name (`receiver`). A token not used at

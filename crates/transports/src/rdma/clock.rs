@@ -1,6 +1,7 @@
-//! The clocks of round-trip times (specs/timely.md, section 2): the host notes when it hands a segment over, the
-//! interface stamps the acknowledgement. The interface's clock drifts; now and then the host reads both and draws a
-//! line through the last two pairs, by which it translates stamps. What remains is an error of the stamp.
+//! The clocks of round-trip times (specs/timely.md#2): the host notes when it hands a segment over,
+//! the interface stamps the acknowledgement. The interface's clock drifts; now and then the host
+//! reads both and draws a line through the last two pairs, by which it translates stamps. What
+//! remains is an error of the stamp.
 
 use endpoint::{Draw, Purpose};
 use units::{Dur, Time};
@@ -69,8 +70,9 @@ mod tests {
         errors.map(i128::abs).max().unwrap()
     }
 
-    /// Section 2, "error after calibration sub-us": with 50 ppm the clocks are microseconds apart after as many
-    /// tens of milliseconds, and what calibration leaves is at most three times what a reading is late.
+    /// specs/timely.md#2, calibration to below 1 us: with 50 ppm the clocks are microseconds
+    /// apart after as many tens of milliseconds, and what calibration leaves is at most three times
+    /// what a reading is late.
     #[test]
     fn calibration_takes_the_drift_out() {
         let drift = Clock { drift_ppb: 50_000, ..Clock::PERFECT };

@@ -28,7 +28,7 @@ pub enum Recovery {
     /// A receiver takes packets in order only, says once for each hole what it misses (NAK), and the sender goes
     /// on from there: RDMA over Converged Ethernet.
     GoBackN {
-        /// The same hole is named again after so long (specs/dcqcn_pfc_hpcc_swift.md, section 6: 500 us).
+        /// The same hole is named again after so long (specs/rdma.md#6: 500 us).
         nack_interval: Dur,
     },
     /// A receiver takes what comes and acknowledges it by a bitmap; the sender repeats what is missing (Swift).
@@ -109,7 +109,7 @@ pub struct Config {
     pub segment: Segment,
     /// How quickly the packets of a segment follow one another.
     pub nic_pacing: NicPacing,
-    /// A new rate also changes the gap that has begun (specs/timely.md, section 4: a choice).
+    /// A new rate also changes the gap that has begun (specs/timely.md#4: a choice).
     pub recompute_gap: bool,
     /// A round-trip time includes what its segment waited for others in the interface.
     pub count_nic_wait: bool,
@@ -143,8 +143,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Long enough for what a pause of the fabric holds up (the first timeout: specs/dcqcn_pfc_hpcc_swift.md,
-    /// section 6; the others are ours).
+    /// Long enough for what a pause of the fabric holds up (the first timeout: specs/rdma.md#6;
+    /// the others are ours).
     pub const RTO: RtoConfig = RtoConfig {
         min: Dur::from_ms(20),
         max: Dur::from_ms(1_000),
@@ -155,7 +155,7 @@ impl Config {
 
     /// Queue pairs of RDMA over Converged Ethernet with `rule`: bytes of RoCEv2 (annex A17: Ethernet with its check
     /// sequence 18, IPv4 20, UDP 8, BTH 12, ICRC 4; AETH 4), an acknowledgement for each packet, before data where
-    /// classes matter; go-back-N with specs/dcqcn_pfc_hpcc_swift.md, section 6; 7 retries (the greatest count of
+    /// classes matter; go-back-N with specs/rdma.md#6; 7 retries (the greatest count of
     /// InfiniBand, volume 1, section 9.7.5.2.8).
     #[must_use]
     pub const fn roce(payload: u16, rule: RuleConfig) -> Self {
@@ -184,9 +184,9 @@ impl Config {
         }
     }
 
-    /// TIMELY as published: an acknowledgement for each segment of 16 KB (specs/timely.md, section 2), which is released
-    /// by the rate at the release of the one before (section 4, line "scheduler": next_time = release + seg / R at
-    /// release), whatever the rate becomes until then.
+    /// TIMELY as published: an acknowledgement for each segment of 16 KB (specs/timely.md#2), which
+    /// is released by the rate at the release of the one before (specs/timely.md#4, "schedule":
+    /// next_time = release + seg / R at release), whatever the rate becomes until then.
     #[must_use]
     pub const fn timely(payload: u16) -> Self {
         let rule = RuleConfig::Timely(timely::Params::PAPER);
@@ -194,8 +194,8 @@ impl Config {
         Self { segment, recompute_gap: false, ..Self::roce(payload, rule) }
     }
 
-    /// DCQCN: packets are marked, and marks come back by a CNP every 50 us at most (specs/dcqcn_pfc_hpcc_swift.md,
-    /// section 4), unless `params` go by acknowledgements.
+    /// DCQCN: packets are marked, and marks come back by a CNP every 50 us at most
+    /// (specs/rdma.md#4), unless `params` go by acknowledgements.
     #[must_use]
     pub const fn dcqcn(payload: u16, params: dcqcn::Params) -> Self {
         let cnp_interval = match params.cuts {
@@ -206,7 +206,7 @@ impl Config {
     }
 
     /// HPCC: packets have room for telemetry; acknowledgements are in the class of data, as wherever windows limit what
-    /// is under way (specs/dcqcn_pfc_hpcc_swift.md, section 5, last paragraph).
+    /// is under way (specs/rdma.md#5, last paragraph).
     #[must_use]
     pub const fn hpcc(payload: u16, params: hpcc::Params) -> Self {
         let roce = Self::roce(payload, RuleConfig::Hpcc(params));
@@ -215,7 +215,7 @@ impl Config {
     }
 
     /// Swift: what is lost is repeated, after three later packets or 100 us at least, 1 ms at first; what a packet
-    /// waits in its own host's interface is not the fabric's delay (specs/dcqcn_pfc_hpcc_swift.md, section 7).
+    /// waits in its own host's interface is not the fabric's delay (specs/rdma.md#7).
     #[must_use]
     pub const fn swift(payload: u16, params: swift::Params) -> Self {
         Self {

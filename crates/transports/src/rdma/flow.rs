@@ -1,6 +1,6 @@
 //! The end of a queue pair that holds its congestion state: what it sends next and when, what
-//! acknowledgements do, and how losses are repaired (specs/timely.md, sections 2 and 4;
-//! specs/dcqcn_pfc_hpcc_swift.md, section 6).
+//! acknowledgements do, and how losses are repaired (specs/timely.md#2,4;
+//! specs/rdma.md#6).
 
 use endpoint::{Effects, Stat};
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};

@@ -1,7 +1,7 @@
 //! Rate-controlled transports over (mostly) lossless fabrics: queue pairs of RDMA over Converged
 //! Ethernet that send segments at the rate of a rule ([`rule`]): TIMELY (SIGCOMM 2015), patched
 //! TIMELY (CoNEXT 2016), a FAST-like one, DCQCN (SIGCOMM 2015), HPCC (SIGCOMM 2019), Swift (SIGCOMM
-//! 2020), or none at all. By specs/timely.md and specs/dcqcn_pfc_hpcc_swift.md; departures are
+//! 2020), or none at all. By specs/timely.md and specs/rdma.md; departures are
 //! listed in `rdma.deviations.toml` beside this directory.
 //!
 //! # Queue pairs

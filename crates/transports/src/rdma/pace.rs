@@ -1,5 +1,5 @@
-//! When the segments of one queue pair leave (specs/timely.md, section 4): each is followed by a gap of its bytes
-//! over the rate, from its release on, whenever the interface gets round to it.
+//! When the segments of one queue pair leave (specs/timely.md#4): each is followed by a gap of its
+//! bytes over the rate, from its release on, whenever the interface gets round to it.
 
 use units::{Rate, Time};
 

@@ -1,5 +1,5 @@
 //! What is not said again too soon: the hole that a NAK names, and congestion notifications
-//! (specs/dcqcn_pfc_hpcc_swift.md, sections 4 and 6).
+//! (specs/rdma.md#4,6).
 
 use units::{Dur, Time};
 

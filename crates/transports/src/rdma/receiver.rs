@@ -1,5 +1,5 @@
 //! The end of queue pairs that gets data: what has come, in which order, and what acknowledgements,
-//! NAKs and congestion notifications say of it (specs/dcqcn_pfc_hpcc_swift.md, sections 4 and 6).
+//! NAKs and congestion notifications say of it (specs/rdma.md#4,6).
 
 use endpoint::{Cx, Effects, Flags, Packet, Stat, Why};
 use units::{HostId, MsgId, MsgKey};

@@ -53,7 +53,7 @@ pub enum Reduces {
     /// What is in flight, if that is less than the window (RFC 5681, equation 4; ns-3).
     Flight,
     /// The window in use: the least of the congestion window, the receiver's and the cap, however little
-    /// of it is in flight (specs/tcp.md, section 3; ns-2, Linux, htsim).
+    /// of it is in flight (specs/tcp.md#3; ns-2, Linux, htsim).
     Window,
 }
 
@@ -84,7 +84,7 @@ pub struct Config {
     /// Largest payload of a segment, bytes. Cut to what the MTU leaves.
     pub mss: u16,
     /// Wire bytes of a data packet beside its payload. 40: IP and TCP (ns-2, htsim); 64 and more
-    /// where Ethernet and options count (specs/tcp.md, section 1).
+    /// where Ethernet and options count (specs/tcp.md#1).
     pub overhead: u16,
     /// Wire bytes of a pure acknowledgement: 40 (ns-2, htsim) or 64 (smallest Ethernet frame).
     pub ack_bytes: u16,
@@ -101,7 +101,7 @@ pub struct Config {
     /// (RFC 5681, section 3.1: "arbitrarily high").
     pub initial_ssthresh: f64,
     /// Administrative cap of the window, segments, at least 1; infinite for none
-    /// (specs/tcp.md, section 10). A message may set a lower one ([`endpoint::Msg::window`]).
+    /// (specs/tcp.md#10). A message may set a lower one ([`endpoint::Msg::window`]).
     pub window_cap: f64,
     /// What receivers advertise, and senders heed.
     pub receive_window: ReceiveWindow,
@@ -157,7 +157,7 @@ pub struct Config {
     /// at most 500 ms). `None`: acknowledge every segment.
     pub delayed_ack: Option<Dur>,
     /// The first so many acknowledgements of a connection are not delayed (16: Linux, quick-ack, as
-    /// tcp.md section 6 describes it; 0: none).
+    /// specs/tcp.md#6 describes it; 0: none).
     pub quick_acks: u32,
     /// Messages that a host may have under way at once; more are refused until one ends.
     pub max_messages: u32,
@@ -208,7 +208,7 @@ pub enum ConfigError {
     },
 }
 
-/// The timeouts of ns-2, and but for the least one of htsim (specs/tcp.md, section 11).
+/// The timeouts of ns-2, and but for the least one of htsim (specs/tcp.md#11).
 const SIMULATORS_RTO: RtoConfig = RtoConfig {
     min: Dur::from_ms(200),
     initial: Dur::from_ms(3_000),
@@ -219,7 +219,7 @@ const SIMULATORS_RTO: RtoConfig = RtoConfig {
 impl Config {
     /// NewReno on Linux in a data centre: byte counting without limit, frozen window when not
     /// used, window of 10 (RFC 6928), delayed acknowledgements of 40 ms, RTO of at least 200 ms
-    /// (specs/tcp.md, sections 5, 6 and the column "linux-ish" of section 11).
+    /// (specs/tcp.md#5,6,11, column "linux-ish").
     #[must_use]
     pub const fn linux_datacenter(mss: u16) -> Self {
         Self {
@@ -265,7 +265,7 @@ impl Config {
         }
     }
 
-    /// NewReno of ns-2.35 (specs/tcp.md, column "ns2-2.35" of section 11), whose window never exceeds
+    /// NewReno of ns-2.35 (specs/tcp.md#11, column "ns2-2.35"), whose window never exceeds
     /// 20 packets.
     #[must_use]
     pub const fn ns2(mss: u16) -> Self {
@@ -284,15 +284,15 @@ impl Config {
     }
 
     /// NewReno on Linux before 2010 (2.6): as [`Self::linux_datacenter`], but with a first window of 3
-    /// segments and growth per acknowledgement (specs/tcp.md, section 11; `tcp_abc` was off).
+    /// segments and growth per acknowledgement (specs/tcp.md#11; `tcp_abc` was off).
     #[must_use]
     pub const fn linux_2_6(mss: u16) -> Self {
         Self { initial_window: 3.0, increase: Increase::PerAck, ..Self::linux_datacenter(mss) }
     }
 
-    /// NewReno of ns-3.17, on which MMPTCP was simulated (specs/tcp.md, column "ns3-3.17/mmptcp" of
-    /// section 11): 20 bytes of options, a receiver's window of 65535 bytes without scaling, first
-    /// timeout 1.5 s (section 5).
+    /// NewReno of ns-3.17, on which MMPTCP was simulated (specs/tcp.md#11, column
+    /// "ns3-3.17/mmptcp"): 20 bytes of options, a receiver's window of 65535 bytes without scaling,
+    /// first timeout 1.5 s (specs/tcp.md#5).
     #[must_use]
     pub const fn ns3_3_17(mss: u16) -> Self {
         let window = (65_535 / if mss == 0 { 1 } else { mss as u32 }) as f64;
@@ -323,7 +323,7 @@ impl Config {
         }
     }
 
-    /// NewReno of ns-3.39 (specs/tcp.md, column "ns-3.39" of section 11), with its timestamps; the
+    /// NewReno of ns-3.39 (specs/tcp.md#11, column "ns-3.39"), with its timestamps; the
     /// receiver's window is scaled, here without an end.
     #[must_use]
     pub const fn ns3_3_39(mss: u16) -> Self {
@@ -342,7 +342,7 @@ impl Config {
         }
     }
 
-    /// NewReno of htsim (specs/tcp.md, column "htsim" of section 11), `packet_bytes` long with
+    /// NewReno of htsim (specs/tcp.md#11, column "htsim"), `packet_bytes` long with
     /// headers, and its timer scan of 10 ms.
     #[must_use]
     pub const fn htsim(packet_bytes: u16) -> Self {

@@ -1,6 +1,6 @@
 //! ICTCP: the receive window as congestion control for incast, at the receiver alone (Wu, Feng,
 //! Guo and Zhang, "ICTCP: Incast Congestion Control for TCP in Data Center Networks", CoNEXT 2010,
-//! section 4; specs/incast.md, section 9). What the senders do is unchanged.
+//! section 4; specs/incast.md#9). What the senders do is unchanged.
 //!
 //! An interface divides time into slots of two halves (section 4.1): in the first half it
 //! measures what arrives; what that leaves of the capacity is the quota by which windows may grow
@@ -707,7 +707,7 @@ mod tests {
         (timeouts, f64::from(n) * 256_000.0 * 8.0 / (last.as_us_f64() * 1_000.0))
     }
 
-    /// Specs/incast.md, section 9: near-zero timeouts and full goodput where NewReno collapses.
+    /// specs/incast.md#9: near-zero timeouts and full goodput where NewReno collapses.
     #[test]
     fn an_incast_that_stops_newreno_does_not_stop_ictcp() {
         for (senders, buffer) in [(16, 64), (32, 64), (40, 96), (47, 128)] {

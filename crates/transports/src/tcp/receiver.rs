@@ -1,4 +1,4 @@
-//! The receiving half (specs/tcp.md, section 2): reassembly, message boundaries,
+//! The receiving half (specs/tcp.md#2): reassembly, message boundaries,
 //! acknowledgements with what they say of holes and marks, and the memory of finished connections.
 //!
 //! [`Receiver`] is what a subflow of MPTCP has of it, too.

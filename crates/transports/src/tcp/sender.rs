@@ -34,7 +34,7 @@ pub(crate) struct Identity {
     pub(crate) mss: u16,
 }
 
-/// The sending half of a connection (specs/tcp.md, "Per-connection sender state"), or of a subflow
+/// The sending half of a connection (specs/tcp.md#1.1), or of a subflow
 /// of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender<S = Stream> {
@@ -726,7 +726,7 @@ impl<S: Source> Sender<S> {
         true
     }
 
-    /// Why a timer had to repair the loss of the segment at `una` (specs/incast.md, section 3).
+    /// Why a timer had to repair the loss of the segment at `una` (specs/incast.md#3).
     fn timeout_cause(&self) -> Stat {
         let last = u64::from(self.dup_threshold) * u64::from(self.id.mss);
         match self.stream.first() {
@@ -787,7 +787,7 @@ impl<S: Source + std::fmt::Debug> Sender<S> {
         self.in_flight()
     }
 
-    /// Invariant T1 of specs/tcp.md.
+    /// Invariant specs/tcp.md#T1.
     pub(crate) fn assert_in_range(&self) {
         assert!(self.una <= self.nxt && self.nxt <= self.max, "{self:?}");
         assert!(self.recover <= self.max && self.round_end <= self.max, "{self:?}");

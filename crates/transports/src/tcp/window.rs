@@ -1,13 +1,13 @@
 //! The congestion window: RFC 5681, 6582 and 6675 as arithmetic, without packets. What a rule
 //! decides, it decides ([`super::rule`]); the rest is here. All in segments, as real numbers
-//! (specs/tcp.md, section 1).
+//! (specs/tcp.md#1).
 
 use units::{Dur, Time};
 
 use super::config::{Config, IdleRestart, Increase, Recovery};
 use super::rule::{Acked, Group, Standing, State};
 
-/// Where a sender stands (specs/tcp.md, "Per-connection sender state").
+/// Where a sender stands (specs/tcp.md#1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No loss known.
@@ -28,7 +28,7 @@ pub(super) struct Window {
     inflation: f64,
     phase: Phase,
     /// Administrative cap, segments, at least 1: limits what may be in flight, not how `cwnd` moves
-    /// (specs/tcp.md, section 10).
+    /// (specs/tcp.md#10).
     cap: f64,
     /// Duplicate acknowledgements in a row.
     dup_acks: u32,

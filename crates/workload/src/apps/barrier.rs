@@ -71,7 +71,7 @@ impl BarrierSpec {
 
 /// The greatest window of each of `senders` that share a bottleneck of `rate` with a round trip of
 /// `rtt` and a buffer of `queue`: what fits into both, divided equally, bytes on the wire. The dynamic
-/// cap of the incast study (specs/incast.md, section 5).
+/// cap of the incast study (specs/incast.md#5).
 #[must_use]
 pub fn window_share(rate: Rate, rtt: Dur, queue: Bytes, senders: u32) -> u64 {
     rate.bytes_in(rtt).0.saturating_add(queue.0) / u64::from(senders.max(1))

@@ -37,7 +37,7 @@ fn all_shapes() -> Vec<Topology> {
     shapes
 }
 
-/// ndp.md, section 6: "All equivalent for load balance". Here to the last packet, headers that turn
+/// specs/ndp.md#6: all are equal for load balance. Here to the last packet, headers that turn
 /// back included, and so is every count of every link.
 #[test]
 fn every_encoding_is_the_same_run() {

@@ -34,7 +34,8 @@ fn all_kinds(topology: &Topology) -> Vec<Fault> {
     (0..links).map(fault).collect()
 }
 
-/// design.md section 4, rules 4, 7 and 8, for links whose rate changes while packets wait.
+/// Departures with and without events, event queues and threads agree, for links whose rate changes
+/// while packets wait.
 #[test]
 fn any_fault_is_the_same_on_every_way_through_the_engine() {
     for topology in shapes().into_iter().chain([Topology::fat_tree(6, 1, LINK).unwrap()]) {

@@ -35,7 +35,7 @@ fn graphs() -> Vec<Topology> {
     vec![Topology::jellyfish(&jellyfish).unwrap(), Topology::bcube(&bcube).unwrap()]
 }
 
-/// design.md section 4, rules 4 and 7: the cross-checks.
+/// The cross-checks of the engine: one digest on every way.
 #[test]
 fn wheel_heap_lazy_and_eager_agree() {
     let (mut marked, mut refused, mut paused) = (0, 0, 0);
@@ -77,7 +77,7 @@ fn wheel_heap_lazy_and_eager_agree() {
     assert!(marked > 1000 && refused > 1000 && paused > 1000, "{marked}, {refused}, {paused}");
 }
 
-/// design.md section 4, rule 7: however the fabric is cut, the run is the same.
+/// However the fabric is cut, the run is the same.
 #[test]
 fn any_number_of_threads_agrees() {
     let link = |from, to| (Node::Switch(Tier::Agg, from), Node::Switch(Tier::Core, to));

@@ -59,7 +59,7 @@ fn nodes(outcome: &Outcome) -> BTreeSet<Node> {
     outcome.deadlock.iter().flat_map(|deadlock| deadlock.cycle.iter().copied()).collect()
 }
 
-/// Spec I5. Nothing moves any more, and the circle is named.
+/// specs/rdma.md#I5. Nothing moves any more, and the circle is named.
 #[test]
 fn i5_a_ring_of_three_switches_deadlocks() {
     let (outcome, total) = run_circle(PfcSpec::default(), &[]);

@@ -74,6 +74,7 @@ fn check_alternation(log: &Log, seed: u64) {
 }
 
 /// Headroom by the rule of thumb is enough, whatever links there are and whatever comes.
+/// specs/rdma.md#I1,I3,I4.
 #[test]
 fn i1_i3_i4_nothing_is_lost_and_stops_and_resumes_alternate() {
     let mut paused = 0;

@@ -1,4 +1,4 @@
-//! Priority flow control in the fabric (spec dcqcn_pfc_hpcc_swift.md, sections 1, 2 and 9): pauses
+//! Priority flow control in the fabric (specs/rdma.md#1,2,9): pauses
 //! to the tenth of a nanosecond, that nothing is lost, and what goes wrong with it.
 
 mod deadlock;

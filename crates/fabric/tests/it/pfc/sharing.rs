@@ -99,7 +99,7 @@ fn a_lossy_class_is_lost_and_not_paused() {
     assert_eq!(came(3) as u64, 500 - outcome.counters.dropped);
 }
 
-/// The control class is neither counted nor paused, whatever it fills (spec, section 1).
+/// The control class is neither counted nor paused, whatever it fills (specs/rdma.md#1).
 #[test]
 fn the_control_class_is_not_paused() {
     let (dumbbell, [slow, _]) = dumbbell();

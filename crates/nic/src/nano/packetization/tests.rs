@@ -1,4 +1,4 @@
-//! Packetization against section 6 of the specification, and invariants N3 to N6.
+//! Packetization against specs/nanotransport.md#6,N3 to N6.
 
 use super::*;
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ fn init_goes_before_credit_before_timeout_and_each_is_fifo() {
     assert_eq!(order, [2, 1, 0]);
 }
 
-/// Section 6.3: what was sent when the timer was started, and no more.
+/// specs/nanotransport.md#6.3: what was sent when the timer was started, and no more.
 #[test]
 fn a_timeout_repeats_what_was_sent_before_it_was_started() {
     let mut p = packetization();

@@ -15,8 +15,8 @@ fn demand() -> Demand {
     Demand::new(&sizes, 38_912).unwrap()
 }
 
-/// nanotransport.md, section 15.3: 16 messages of 38 packets take 1.2 MB. Section 17: 8.4 MB for 128
-/// are messages of 32 KB; of 38 packets they would be 9.96 MB.
+/// specs/nanotransport.md#15.3: 16 messages of 38 packets take 1.2 MB. specs/nanotransport.md#17:
+/// 8.4 MB for 128 are messages of 32 KB; of 38 packets they would be 9.96 MB.
 #[test]
 fn the_memory_of_the_publication() {
     let both = |bytes, buffers| 2 * memory(&[class(bytes, buffers)]);

@@ -28,7 +28,7 @@ use trimline_nic::nano::frame::OUTER;
 use trimline_nic::nano::meta::{carried_id, host_of};
 use trimline_nic::nano::reassembly::Request;
 
-/// The shortest frame that the NIC takes, bytes (nanotransport.md, section 12: others are dropped).
+/// The shortest frame that the NIC takes, bytes (specs/nanotransport.md#12: others are dropped).
 const SHORTEST: usize = 65;
 
 /// What a NIC tells its host.

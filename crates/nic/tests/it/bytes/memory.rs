@@ -1,6 +1,6 @@
-//! A sink for whole messages that writes them to the host's memory, as RDMA does (nanotransport.md, section 2, step
-//! 7; section 14): the host registers regions, a message names one and a place in it, and the host
-//! finds an entry in a completion queue.
+//! A sink for whole messages that writes them to the host's memory, as RDMA does
+//! (specs/nanotransport.md#2, step 7; specs/nanotransport.md#14): the host registers regions, a
+//! message names one and a place in it, and the host finds an entry in a completion queue.
 //!
 //! Reassembly has the message whole before anything is written, so that nothing of a message which
 //! never completes is.

@@ -1,5 +1,5 @@
 //! A stage between the NIC's memories and the wire, through which the payload of every packet goes: a
-//! cipher, a serializer (nanotransport.md, section 14: "pluggable stages").
+//! cipher, a serializer (specs/nanotransport.md#14: "pluggable stages").
 //!
 //! Packets are lost, trimmed, repeated and overtake one another, so a stage works on one packet at a time
 //! and knows of it only what its header says, too: its place.
@@ -72,8 +72,8 @@ impl PayloadStage for Cipher {
     }
 }
 
-/// A serializer: words of eight bytes in the other byte order, as the prototype's interface has them (section 3.3). A
-/// last word that is not whole stays as it is.
+/// A serializer: words of eight bytes in the other byte order, as the prototype's interface has
+/// them (specs/nanotransport.md#3.3). A last word that is not whole stays as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ByteOrder;
 

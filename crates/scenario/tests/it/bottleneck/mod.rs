@@ -53,9 +53,9 @@ impl Bottleneck {
         }
     }
 
-    /// The queue after every change from `from` to `to`, in order. At one instant what leaves goes first
-    /// (design.md, section 4). What leaves is seen a propagation later, so `to` is to be so much
-    /// before the end of the run.
+    /// The queue after every change from `from` to `to`, in order. At one instant what leaves goes
+    /// first. What leaves is seen a propagation later, so `to` is to be so much before the end of
+    /// the run.
     pub(crate) fn levels(&self, from: Time, to: Time) -> Vec<Level> {
         let mut changes = self.changes.clone();
         changes.sort_by_key(|&(at, change, _)| (at, change != Change::Leaves));

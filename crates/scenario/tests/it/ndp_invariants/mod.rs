@@ -1,4 +1,4 @@
-//! The invariants I1 to I12 of NDP (ndp.md section 10) over whole runs: every scenario with NDP that
+//! The invariants I1 to I12 of NDP (specs/ndp.md#10) over whole runs: every scenario with NDP that
 //! ships, cut short, and drawn ones. The checks see packets only: [`testkit::ndp`] those of hosts
 //! (I4 to I9, I11), [`ports`] those of switch ports (I1 to I3, I10); I12 is held against the records
 //! of messages, beside what the fabric itself checks.

@@ -1,4 +1,4 @@
-//! The invariants of NDP that concern switch ports: I1, I2, I3 and I10 of ndp.md section 10.
+//! The invariants of NDP that concern switch ports: I1, I2, I3 and I10 of specs/ndp.md#10.
 //!
 //! The queues of every port are worked out anew from what happens to packets: when one arrived at a
 //! switch, whether it was trimmed there, and when it arrived at the far end of the link that it left

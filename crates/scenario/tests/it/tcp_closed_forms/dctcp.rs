@@ -83,7 +83,7 @@ fn sawtooth(levels: &[Level]) -> Sawtooth {
 const C_RTT: f64 = 10e9 * 100e-6 / 8.0 / 1500.0;
 
 /// D of the paper: (W* + 1) alpha / 2, alpha from its equation 6. For small alpha that is
-/// sqrt(2 W*) / 2, as specs/tcp.md, section 8.4, has it: 3, 7 and 16 % less for N = 2, 10 and 40.
+/// sqrt(2 W*) / 2, as specs/tcp.md#8.4, has it: 3, 7 and 16 % less for N = 2, 10 and 40.
 fn fall(window: f64) -> f64 {
     let marked = (2.0 * window + 1.0) / (window + 1.0) / (window + 1.0);
     let (mut low, mut high) = (0.0, 1.0);
@@ -98,7 +98,7 @@ fn within(percent: f64, measured: f64, law: f64) -> bool {
     (measured - law).abs() <= law * percent / 100.0
 }
 
-/// Specs/tcp.md, section 14: C = 10 Gb/s, RTT = 100 us, K = 40, N = 2, 10 and 40, within 15 %. Round
+/// specs/tcp.md#14: C = 10 Gb/s, RTT = 100 us, K = 40, N = 2, 10 and 40, within 15 %. Round
 /// trips are those with the queue, in each of which a window grows by a packet.
 ///
 /// For many flows two things that the law leaves out are larger than that. Windows are whole
@@ -157,7 +157,7 @@ fn t10_throughput() {
     assert!(shares.is_sorted_by(|a, b| a > &(b + 0.005)), "{shares:?}");
 }
 
-/// Specs/tcp.md, section 14: two long flows at 1 Gb/s with K = 20, and TCP in a drop-tail queue of
+/// specs/tcp.md#14: two long flows at 1 Gb/s with K = 20, and TCP in a drop-tail queue of
 /// 700 KB, what the switch of SIGCOMM'10 gives a port.
 #[test]
 fn two_flows_at_one_gigabit() {

@@ -1,5 +1,4 @@
-//! TCP over the simulated fabric against closed forms that others derived (specs/tcp.md, sections 8.4, 13
-//! and 14).
+//! TCP over the simulated fabric against closed forms that others derived (specs/tcp.md#8.4,13,14).
 
 mod dctcp;
 mod square_root;

@@ -1,6 +1,6 @@
-//! Throughput under random loss against the law of Mathis and others (CCR 27(3), 1997):
-//! sqrt(3 / 2) / sqrt(p) segments per round trip, for windows that grow by a segment per round trip
-//! and are halved by a loss, without delayed acknowledgements.
+//! Throughput under random loss against the law of Mathis and others (CCR 27(3), 1997;
+//! specs/tcp.md#T9): sqrt(3 / 2) / sqrt(p) segments per round trip, for windows that grow by a
+//! segment per round trip and are halved by a loss, without delayed acknowledgements.
 
 use std::path::Path;
 

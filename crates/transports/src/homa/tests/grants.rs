@@ -48,7 +48,7 @@ fn us(us: u64) -> Time {
 }
 
 /// Two of three senders at a time (K = 2, levels 4 to 7 for scheduled packets). By hand, from rules 1 to 6 of
-/// homa.md, section 5.3.
+/// specs/homa.md#5.3.
 #[test]
 fn a_trace_by_hand() {
     let mut to = Host::new(Config { overcommitment: 2, ..w3() });
@@ -167,7 +167,8 @@ impl Rules {
         self.messages[m].packets - self.messages[m].granted
     }
 
-    /// Whether less than a window of it is under way (homa_tr.md, E3: refused packets are not until they leave again).
+    /// Whether less than a window of it is under way (specs/homa-tr.md#E3: refused packets are not
+    /// until they leave again).
     fn has_window(&self, m: usize) -> bool {
         let message = &self.messages[m];
         let under_way = message.granted - message.count - message.refused.len() as u64;
@@ -208,7 +209,7 @@ impl Rules {
 
 /// Messages of several senders, their packets in any order that grants permit, and whatever time between them: what
 /// is granted when is what the rules say. That is H3 and H4: `overcommitment` messages at most, of as many senders,
-/// none worse than one that waits. Half of the time packets are trimmed (R6 of homa_tr.md).
+/// none worse than one that waits. Half of the time packets are trimmed (specs/homa-tr.md#R6).
 #[test]
 fn h3_h4_grants_are_those_of_the_rules() {
     const STEP: Purpose = Purpose::new("step");

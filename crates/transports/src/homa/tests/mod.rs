@@ -1,5 +1,5 @@
-//! The conformance suite, the ideal time of a lone message, and the invariants and edge cases of specs/homa.md, sections
-//! 11 and 12. What grants are given is in `tests/grants.rs`, Homa-Tr in `tests/trim.rs`.
+//! The conformance suite, the ideal time of a lone message, and the invariants and edge cases of
+//! specs/homa.md#11,12. What grants are given is in `tests/grants.rs`, Homa-Tr in `tests/trim.rs`.
 
 mod grants;
 mod host;
@@ -309,7 +309,8 @@ fn what_is_lost_is_asked_for_and_goes_first() {
     assert_eq!(net.stat(HostId(1), Stat::Retransmission), 3);
 }
 
-/// A lost grant is one that the receiver thinks given: its RESEND permits what it did (homa.md, section 4.2).
+/// A lost grant is one that the receiver thinks given: its RESEND permits what it did
+/// (specs/homa.md#4.2).
 #[test]
 fn a_lost_grant_is_made_up_for() {
     let mut net = net(w3(), 2);
@@ -360,7 +361,8 @@ fn acknowledgements_come_with_data_or_by_themselves() {
     assert_eq!(acks(&alone), 2);
 }
 
-/// Asked for something that waits for its turn, a sender only says that it is alive (homa.md, section 4.2).
+/// Asked for something that waits for its turn, a sender only says that it is alive
+/// (specs/homa.md#4.2).
 #[test]
 fn a_sender_that_has_better_to_do_is_busy() {
     let config = Config { resend_timeout: Dur::from_us(40), ..w3() };
@@ -411,8 +413,8 @@ fn answered(net: &mut Net) -> Vec<(u16, u16)> {
     (1..7).map(first).collect()
 }
 
-/// Incast control (homa.md, section 10): of six requests at once, those beyond the fourth are marked, and their
-/// responses begin with 400 B instead of seven packets.
+/// Incast control (specs/homa.md#10): of six requests at once, those beyond the fourth are marked,
+/// and their responses begin with 400 B instead of seven packets.
 #[test]
 fn marked_requests_have_responses_that_begin_with_little() {
     let mut net = net(Config { incast: Some(Incast { threshold: 4, bytes: 400 }), ..w3() }, 7);

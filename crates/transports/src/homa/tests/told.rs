@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Messages that wait behind others of their own host hear nothing, and are not given up for it (homa.md, section 8: the
-/// ball is in the sender's court).
+/// Messages that wait behind others of their own host hear nothing, and are not given up for it
+/// (specs/homa.md#8: the ball is in the sender's court).
 #[test]
 fn waiting_for_its_own_turn_is_no_silence() {
     let abort_after = Dur::from_ms(20);

@@ -1,5 +1,6 @@
-//! Homa-Tr: the invariants R1 to R6 of specs/homa_tr.md, section 7, and its defects E1 to E8, with packets in an
-//! order by hand. E8 (control packets that are lost are counted) is the switch's, see crates/scenario/tests/it/homa_tr.rs.
+//! Homa-Tr: the invariants R1 to R6 of specs/homa-tr.md#7, and its defects E1 to E8, with packets
+//! in an order by hand. E8 (control packets that are lost are counted) is the switch's, see
+//! crates/scenario/tests/it/homa_tr.rs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

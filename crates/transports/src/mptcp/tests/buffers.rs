@@ -10,8 +10,8 @@ fn outstanding(net: &Net<Mptcp>) -> u64 {
     connection.next - connection.una
 }
 
-/// I3: no subflow has more in flight than its window and the cap. Nor has the connection more than the
-/// buffers hold.
+/// specs/mptcp.md#I3: no subflow has more in flight than its window and the cap. Nor has the
+/// connection more than the buffers hold.
 #[test]
 fn i3_windows_and_buffers_are_kept() {
     let caps = |config: Config| {

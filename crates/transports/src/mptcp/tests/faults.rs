@@ -83,7 +83,8 @@ fn a_path_fails_in_either_phase() {
     }
 }
 
-/// I1: every byte once; what arrived is the message and duplicates, whatever is sent twice.
+/// specs/mptcp.md#I1: every byte once; what arrived is the message and duplicates, whatever is sent
+/// twice.
 #[test]
 fn i1_what_arrives_is_the_message_and_duplicates() {
     for (name, config) in family() {
@@ -107,8 +108,8 @@ fn i1_what_arrives_is_the_message_and_duplicates() {
     }
 }
 
-/// T9: without reinjection a timeout of one subflow holds up the message for its length; with it, the
-/// others see to it... after that timeout, which is when they are told.
+/// specs/mptcp.md#T9: without reinjection a timeout of one subflow holds up the message for its
+/// length; with it, the others see to it... after that timeout, which is when they are told.
 #[test]
 fn t9_a_timeout_of_one_subflow_stalls_the_connection() {
     let mut net = pair(patient(mptcp(4)), LINK);

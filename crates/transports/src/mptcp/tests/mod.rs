@@ -1,4 +1,4 @@
-//! MPTCP and its family on the pair harness: the invariants of specs/mptcp_mmptcp.md, section 8, and the
+//! MPTCP and its family on the pair harness: the invariants of specs/mptcp.md#8, and the
 //! conformance suite. 10 Gb/s, 5 us one way, segments of 1000 + 60 bytes, unless a test says otherwise.
 
 mod buffers;

@@ -14,7 +14,7 @@ fn joins(net: &Net<Mptcp>) -> Vec<&Sent> {
     net.log().iter().filter(join).collect()
 }
 
-/// specs/mptcp_mmptcp.md, section 1: gaps of whole microseconds below 50, another one for each subflow.
+/// specs/mptcp.md#1: gaps of whole microseconds below 50, another one for each subflow.
 #[test]
 fn joins_wait_for_different_gaps() {
     let mut net = pair(mptcp(8), LINK);

@@ -1,5 +1,5 @@
 //! The three queues of packetization: packets of a message that may be sent, in the order in which they
-//! were permitted (nanotransport.md, section 6.1).
+//! were permitted (specs/nanotransport.md#6.1).
 
 use std::collections::VecDeque;
 

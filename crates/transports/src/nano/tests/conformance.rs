@@ -1,4 +1,4 @@
-//! The suite that every transport passes, with the three programs.
+//! The suite that every transport passes, with the three programs (specs/nanotransport.md#N7).
 
 use std::sync::Arc;
 

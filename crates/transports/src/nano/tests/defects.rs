@@ -1,4 +1,4 @@
-//! The defects of the public code (specs/homa_tr.md, section 6: E1 to E7; docs/nic.md: E9 and the probe),
+//! The defects of the public code (specs/homa-tr.md#6: E1 to E7; docs/nic.md: E9 and the probe),
 //! packet by packet. E8 is the switch's: crates/scenario/tests/it/homa_tr.rs. E6, in part: `reassembly`.
 
 use units::Dur;

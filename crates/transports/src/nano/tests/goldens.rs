@@ -1,5 +1,5 @@
-//! The goldens of the prototype's own tests (nanotransport.md, section 15.4), and others by hand: packets go
-//! into one NIC, what it answers is read off.
+//! The goldens of the prototype's own tests (specs/nanotransport.md#15.4), and others by hand:
+//! packets go into one NIC, what it answers is read off.
 
 use testkit::{Net, Sent, Verdict};
 use units::{Dur, HostId};
@@ -91,8 +91,8 @@ fn ten_homa_messages_of_14_to_32_packets_end_with_an_acknowledgement_of_all() {
     }
 }
 
-/// nanotransport.md, section 10: every packet has its ACK and a PULL for one more, also those for which there is
-/// nothing more to send.
+/// specs/nanotransport.md#10: every packet has its ACK and a PULL for one more, also those for
+/// which there is nothing more to send.
 #[test]
 fn ndp_pulls_with_every_acknowledgement() {
     let all = answers(&two(Program::Ndp), &[4]);

@@ -1,5 +1,6 @@
-//! Invariants of specs/nanotransport.md, section 16 (N), and of specs/homa_tr.md, section 7 (R), on packets. N2 and N11:
-//! `reassembly`; N7: `conformance`; N10: `clock`. N1 and N12 are of the cycles within a pipeline, which is not modelled.
+//! Invariants of specs/nanotransport.md#16 (N), and of specs/homa-tr.md#7 (R), on packets. N2 and
+//! N11: `reassembly`; N7: `conformance`; N10: `clock`. N1 and N12 are of the cycles within a
+//! pipeline, which is not modelled.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,7 +5,7 @@ use units::{Dur, HostId, Time};
 use super::{LINK, PROGRAMS, TO, net};
 use crate::nano::{Config, Program};
 
-/// 12 and 23 cycles, and 140: nanotransport.md, sections 1 and 8.
+/// 12 and 23 cycles, and 140: specs/nanotransport.md#1,8.
 const OUT: u64 = 3_750;
 const IN: u64 = 7_188;
 const PULL: u64 = 43_750;

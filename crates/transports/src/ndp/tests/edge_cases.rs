@@ -1,4 +1,4 @@
-//! The edge cases of ndp.md section 9, in its order, and a few of our own.
+//! The edge cases of specs/ndp.md#9, in its order, and a few of our own.
 
 use endpoint::{Effect, Flags, MsgId, MsgKey, Stat, UNBOUNDED, Why};
 use testkit::Verdict;
@@ -389,7 +389,7 @@ fn any_syn_creates_state_and_nothing_else_does() {
     assert_eq!(bench.hear(0, Kind::Data(late)).len(), 1, "now it is known");
 }
 
-/// Section 8: no socket is free, the packet is ignored.
+/// specs/ndp.md#8: no socket is free, the packet is ignored.
 #[test]
 fn no_more_messages_than_sockets() {
     let mut bench = Bench::new(Config { max_rx_messages: 2, ..paper() });
@@ -432,7 +432,7 @@ fn a_pull_that_overtakes_its_nack_is_kept_for_it() {
     assert_eq!(seqs(&bench.hear(0, pull(3))), [1]);
 }
 
-/// Section 5.5: on time, once per packet, on another path; the clock restarts with the resend.
+/// specs/ndp.md#5.5: on time, once per packet, on another path; the clock restarts with the resend.
 #[test]
 fn timeouts_are_per_packet_and_restart() {
     let ms = Dur::from_ms(1);

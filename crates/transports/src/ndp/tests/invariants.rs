@@ -1,4 +1,4 @@
-//! The invariants of ndp.md section 10 that concern hosts. I12 is the conformance suite's business.
+//! The invariants of specs/ndp.md#10 that concern hosts. I12 is the conformance suite's business.
 
 use std::collections::BTreeMap;
 
@@ -108,8 +108,8 @@ fn equal_flows_have_equal_shares() {
     assert!(windows > 30);
 }
 
-/// Section 7.4: of eleven messages ten have priority 5. One that is more urgent is served as if
-/// alone, one that is less urgent after all others.
+/// specs/ndp.md#7.4: of eleven messages ten have priority 5. One that is more urgent is served as
+/// if alone, one that is less urgent after all others.
 #[test]
 fn priorities_are_strict() {
     let config = Config { discipline: Discipline::Prio, ..quick() };
@@ -133,7 +133,7 @@ fn priorities_are_strict() {
     assert!(lazy > others, "{lazy}, the others {others}");
 }
 
-/// Section 7.4 (NDP figure 16): the priority_message message overtakes.
+/// specs/ndp.md#7.4 (NDP figure 16): the priority_message message overtakes.
 #[test]
 fn the_preferred_message_overtakes() {
     let priority_message = MsgKey { src: HostId(10), id: MsgId(0) };

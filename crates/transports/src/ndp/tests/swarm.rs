@@ -1,6 +1,6 @@
 //! Configurations and networks that nobody has thought up: loss up to 30 %, duplication, reordering,
 //! trimming, bouncing, path failures, queues of one packet, windows from 1 to 60. Every message
-//! arrives once, and the invariants of ndp.md section 10 hold at every packet.
+//! arrives once, and the invariants of specs/ndp.md#10 hold at every packet.
 //!
 //! `TRIMLINE_SWARM=1000` draws a thousand, `TRIMLINE_SWARM_SEED=17` begins with seed 17.
 

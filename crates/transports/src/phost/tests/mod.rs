@@ -1,4 +1,4 @@
-//! The conformance suite, the ideal time of a lone message, and the rules of ndp.md section 11.
+//! The conformance suite, the ideal time of a lone message, and the rules of specs/ndp.md#11.
 
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};

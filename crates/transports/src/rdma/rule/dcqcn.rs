@@ -1,6 +1,6 @@
 //! DCQCN (Zhu et al., SIGCOMM 2015, section 5): marks come back as congestion notification packets (CNPs), which cut
 //! the rate by half of alpha, an estimate of how much is marked; a timer and a byte counter raise it again, first back to
-//! what it was, then beyond. Spec dcqcn_pfc_hpcc_swift.md, section 4.
+//! what it was, then beyond. specs/rdma.md#4.
 //!
 //! [`Cuts::Clocked`] is the form of HPCC's authors' simulator (there "mlx"), where every acknowledgement echoes
 //! its mark, alpha is worked out on a clock of its own, and so are cuts.
@@ -354,7 +354,7 @@ mod tests {
         assert!((what - expected).abs() <= expected.abs() * 1e-12, "{what}, not {expected}");
     }
 
-    /// Spec dcqcn_pfc_hpcc_swift I6.
+    /// specs/rdma.md#I6.
     #[test]
     fn i6_the_first_cnp_halves() {
         let mut rule = begun(Params::PAPER, 40);
@@ -366,7 +366,8 @@ mod tests {
         is(rule.alpha, 1.0);
     }
 
-    /// Spec I6: alpha stays in [0, 1] and the rate between R_min and the line's, whatever comes.
+    /// specs/rdma.md#I6: alpha stays in [0, 1] and the rate between R_min and the line's, whatever
+    /// comes.
     #[test]
     fn i6_bounds_hold_for_any_sequence() {
         for params in [Params::PAPER, Params::NS3_RDMA, Params::MLX, Params::MLX_PAPER] {
@@ -389,7 +390,8 @@ mod tests {
         }
     }
 
-    /// Spec I7: R_C = R_T - (R_T - R_C0)/2^k after k < F expiries; the F-th raises R_T by R_AI first.
+    /// specs/rdma.md#I7: R_C = R_T - (R_T - R_C0)/2^k after k < F expiries; the F-th raises R_T by
+    /// R_AI first.
     #[test]
     fn i7_fast_recovery_then_additive_increase() {
         let mut rule = begun(Params::PAPER, 40);
@@ -409,7 +411,8 @@ mod tests {
         is(rule.current, (target + 0.04 * GBPS + before) / 2.0);
     }
 
-    /// Spec I8: alpha after k idle timers is alpha0 (1-g)^k; seen by what the next CNP leaves.
+    /// specs/rdma.md#I8: alpha after k idle timers is alpha0 (1-g)^k; seen by what the next CNP
+    /// leaves.
     #[test]
     fn i8_alpha_decays_without_cnps() {
         let mut rule = begun(Params::PAPER, 40);

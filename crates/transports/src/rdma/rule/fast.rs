@@ -1,6 +1,6 @@
 //! A rate controller in the manner of FAST TCP (Wei and others, ToN 2006), the "FAST*" that TIMELY was compared
 //! with: FAST's equation 6 for a pacing rate in place of a window, once in a round trip. The paper does not say
-//! how it was mapped; this is the mapping of specs/timely.md, section 6.
+//! how it was mapped; this is the mapping of specs/timely.md#6.
 
 use units::{Dur, Rate, Time};
 
@@ -115,7 +115,7 @@ mod tests {
         rule.rate().0 / 1_000_000
     }
 
-    /// Section 6, line FAST*, by hand.
+    /// specs/timely.md#6, line FAST*, by hand.
     #[test]
     fn the_rate_moves_half_way_to_alpha_queued() {
         let mut rule = Fast::new(PARAMS);

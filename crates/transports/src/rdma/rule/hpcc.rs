@@ -1,6 +1,6 @@
 //! HPCC (Li et al., SIGCOMM 2019, algorithm 1): switches write into packets what their links carry and how long their
-//! queues are, and the sender sets a window that leaves every link a little below full. Spec dcqcn_pfc_hpcc_swift.md,
-//! section 5.
+//! queues are, and the sender sets a window that leaves every link a little below full.
+//! specs/rdma.md#5.
 //!
 //! Every acknowledgement changes the window, but all those of one round trip start from the same reference window, so
 //! that nothing is corrected twice.
@@ -248,8 +248,8 @@ mod tests {
         assert!((what - expected).abs() <= expected.abs() * 1e-9, "{what}, not {expected}");
     }
 
-    /// Spec dcqcn_pfc_hpcc_swift I9: a link that is always full, with an empty queue, has U = 1. Bytes and times as
-    /// they are on the wire, quantised.
+    /// specs/rdma.md#I9: a link that is always full, with an empty queue, has U = 1. Bytes and
+    /// times as they are on the wire, quantised.
     #[test]
     fn i9_a_full_link_without_queue_is_one() {
         let mut rule = begun(Params::PAPER);
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(rule.hops, 2);
     }
 
-    /// Spec I9: W_c changes once in a round trip, W with every acknowledgement, from W_c.
+    /// specs/rdma.md#I9: W_c changes once in a round trip, W with every acknowledgement, from W_c.
     #[test]
     fn i9_the_reference_changes_once_in_a_round_trip() {
         let mut rule = begun(Params::PAPER);
@@ -309,7 +309,8 @@ mod tests {
         assert_eq!(changes, 9);
     }
 
-    /// Spec I10: alone on a link of which it uses W/T, a flow comes to eta W_init and a few W_AI.
+    /// specs/rdma.md#I10: alone on a link of which it uses W/T, a flow comes to eta W_init and a
+    /// few W_AI.
     #[test]
     fn i10_a_single_flow_settles_at_eta() {
         let mut rule = begun(Params::PAPER);

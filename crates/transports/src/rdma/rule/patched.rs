@@ -1,6 +1,6 @@
 //! Patched TIMELY (Zhu and others: "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT
 //! 2016): between the thresholds, the gradient only says how much the rate should grow and how much it should
-//! follow the queue, so that there is one fixed point (specs/timely.md, section 5). Elsewhere it is TIMELY,
+//! follow the queue, so that there is one fixed point (specs/timely.md#5). Elsewhere it is TIMELY,
 //! without hyperactive increase.
 
 use units::Dur;
@@ -36,7 +36,7 @@ pub(super) fn next(rate: f64, delta: f64, beta: f64, gradient: f64, rtt: Dur, t_
 mod tests {
     use super::*;
 
-    /// Section 5, line "weight".
+    /// specs/timely.md#5, line "weight".
     #[test]
     fn the_weight_is_linear_between_minus_and_plus_a_quarter() {
         for (g, w) in
@@ -46,8 +46,9 @@ mod tests {
         }
     }
 
-    /// Section 5, "fixed point": with g = 0 and C / N each, the rate stays where the queueing delay is
-    /// T_low (1 + N delta / (beta C)): 62.5 us for 2 flows at 10 Gb/s, 300 us for 40.
+    /// specs/timely.md#5, "fixed point": with g = 0 and C / N each, the rate stays where the
+    /// queueing delay is T_low (1 + N delta / (beta C)): 62.5 us for 2 flows at 10 Gb/s, 300 us for
+    /// 40.
     #[test]
     fn the_fixed_point_is_that_of_the_paper() {
         let (c, delta, beta, t_low) = (10e9, 10e6, 0.008, Dur::from_us(50));

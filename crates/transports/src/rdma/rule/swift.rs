@@ -1,6 +1,6 @@
 //! Swift (Kumar et al., SIGCOMM 2020, algorithms 1 and 2): windows that hold the delay at a target, one for the fabric
 //! and one for the hosts; the fabric's target grows with the length of the way and as the window shrinks. A window below
-//! one packet is a packet every so many round trips. Spec dcqcn_pfc_hpcc_swift.md, section 7.
+//! one packet is a packet every so many round trips. specs/rdma.md#7.
 
 use units::{Dur, Rate, Time};
 
@@ -46,8 +46,8 @@ pub struct Scaling {
 }
 
 impl Params {
-    /// As far as the paper says (spec, section 7): not what hops and flow scaling add, which are those of the
-    /// `htsim` simulator (`Broadcom/csg-htsim`), nor the first window.
+    /// As far as the paper says (specs/rdma.md#7): not what hops and flow scaling add, which are
+    /// those of the `htsim` simulator (`Broadcom/csg-htsim`), nor the first window.
     pub const PAPER: Self = Self {
         base_target: Dur::from_us(25),
         hop_scaling: Dur::from_us(1),
@@ -268,8 +268,8 @@ mod tests {
         rule.on_ack(&ack);
     }
 
-    /// Spec dcqcn_pfc_hpcc_swift I12: base + hops for a window of fs_max and more, fs_range more for one of fs_min and
-    /// less, and never more for a greater window.
+    /// specs/rdma.md#I12: base + hops for a window of fs_max and more, fs_range more for one of
+    /// fs_min and less, and never more for a greater window.
     #[test]
     fn i12_the_target_falls_with_the_window() {
         let target = |window| Params::PAPER.target(2, window) * 1e6;
@@ -284,7 +284,7 @@ mod tests {
         is(Params { scaling: None, ..Params::PAPER }.target(5, 0.1) * 1e6, 30.0);
     }
 
-    /// Spec I12: no more than max_mdf at once, and once in a round trip.
+    /// specs/rdma.md#I12: no more than max_mdf at once, and once in a round trip.
     #[test]
     fn i12_one_bounded_decrease_in_a_round_trip() {
         let rtt = Dur::from_us(1_000);
@@ -318,7 +318,7 @@ mod tests {
         is(rule.cwnd(), 1.25);
     }
 
-    /// Spec I13: half a packet is one packet in two round trips.
+    /// specs/rdma.md#I13: half a packet is one packet in two round trips.
     #[test]
     fn i13_half_a_window_is_every_second_round_trip() {
         let mut rule = begun(Params { initial_window: 0.5, ..Params::PAPER });

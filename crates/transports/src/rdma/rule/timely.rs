@@ -1,6 +1,6 @@
 //! TIMELY (Mittal and others, SIGCOMM 2015): the rate follows the gradient of the round-trip time between two
-//! thresholds, and the round-trip time itself beyond them (specs/timely.md, section 3, whose step numbers the
-//! code bears).
+//! thresholds, and the round-trip time itself beyond them (specs/timely.md#3, whose step numbers
+//! the code bears).
 
 use units::{Dur, Rate, Time};
 
@@ -95,7 +95,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// The paper (specs/timely.md, section 3, column `paper`), with the weight that it recommends
+    /// The paper (specs/timely.md#3, column `paper`), with the weight that it recommends
     /// where none is published.
     pub const PAPER: Self = Self {
         t_low: Dur::from_us(50),
@@ -331,7 +331,7 @@ impl Rule for Timely {
     }
 }
 
-/// Invariants of specs/timely.md, section 7, by their numbers.
+/// Invariants of specs/timely.md#7, by their numbers.
 #[cfg(test)]
 mod tests {
     use super::super::bench::{PATH, ack};
@@ -514,7 +514,8 @@ mod tests {
         }
     }
 
-    /// Section 3, variant `grad_zero_increases`: with "< 0", a flat round-trip time changes nothing.
+    /// specs/timely.md#3, variant `grad_zero_increases`: with "< 0", a flat round-trip time changes
+    /// nothing.
     #[test]
     fn a_gradient_of_zero_may_leave_the_rate_alone() {
         let mut rule = timely(Params { zero_gradient_increases: false, ..PAPER });

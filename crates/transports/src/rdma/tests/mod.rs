@@ -154,7 +154,7 @@ fn idle_rtt(config: &Config) -> Dur {
     DELAY * 2 + TEN_GIG.serialise(u64::from(config.ack_bytes)) + TEN_GIG.serialise(last)
 }
 
-/// Invariants of specs/timely.md, section 7: also where the interface paces, and where it stamps departures.
+/// Invariants of specs/timely.md#7: also where the interface paces, and where it stamps departures.
 #[test]
 fn i1_i2_samples_of_an_idle_path_are_constant_whatever_the_segment() {
     let segment = |bytes| Config { segment: Segment::Bytes(bytes), ..Config::timely(1024) };
@@ -220,7 +220,8 @@ fn segments_paced_packet_by_packet_have_the_samples_of_a_lone_packet_and_bursts_
     assert!(refused.check().is_err());
 }
 
-/// Section 4: a segment is released at next_time = release + seg / R at the release before it, unless `recompute_gap`.
+/// specs/timely.md#4: a segment is released at next_time = release + seg / R at the release before
+/// it, unless `recompute_gap`.
 #[test]
 fn the_gap_that_has_begun_follows_a_new_rate_only_if_so_chosen() {
     let at = Initial::At(Speed::Fixed(Rate(100_000_000)));
@@ -269,8 +270,9 @@ fn i10_a_single_flow_reaches_the_line_rate_and_keeps_an_empty_queue() {
     assert!(samples(&net, 1).iter().all(|(_, _, rtt)| *rtt <= Dur::from_us(50)));
 }
 
-/// Patched TIMELY from C/N each: the mean round-trip time is T_low (1 + N delta / (beta C)) within 15 % (section 5 has
-/// the queueing delay, without the 5 us of propagation), and all have their share within 5 %.
+/// Patched TIMELY from C/N each: the mean round-trip time is T_low (1 + N delta / (beta C)) within
+/// 15 % (specs/timely.md#5 has the queueing delay, without the 5 us of propagation), and all have
+/// their share within 5 %.
 #[test]
 fn i11_patched_timely_settles_at_its_fixed_point() {
     for n in [2, 10] {
@@ -302,7 +304,8 @@ fn i11_patched_timely_settles_at_its_fixed_point() {
     }
 }
 
-/// E1 of section 9: two flows that begin with 7 and 3 Gb/s, a packet at a time, are still unfair after 100 ms.
+/// specs/timely.md#E1: two flows that begin with 7 and 3 Gb/s, a packet at a time, are still unfair
+/// after 100 ms.
 #[test]
 fn i12_timely_by_packets_repairs_no_unfairness() {
     let config = |share| {
@@ -434,7 +437,7 @@ fn waiting_in_the_interface_counts_if_so_chosen() {
     }
 }
 
-/// Specs/dcqcn_pfc_hpcc_swift.md, section 7: Swift's fabric delay is the fabric's: forty windows that fill their own host's
+/// specs/rdma.md#7: Swift's fabric delay is the fabric's: forty windows that fill their own host's
 /// link see an idle fabric, and none of them shrinks.
 #[test]
 fn swift_does_not_take_its_own_interface_for_the_fabric() {
@@ -546,7 +549,7 @@ fn answers(host: &mut Rdma, packets: &[(u64, Packet)]) -> Vec<(u64, Repr, Packet
     all
 }
 
-/// Specs/dcqcn_pfc_hpcc_swift.md, section 4, NP, and its invariant I6: one notification per 50 us and queue pair.
+/// specs/rdma.md#4, NP, and its invariant I6: one notification per 50 us and queue pair.
 #[test]
 fn i6_marked_packets_cause_one_notification_in_each_interval_and_are_echoed() {
     let mut host = Rdma::new(Config { cnp_interval: Some(Dur::from_us(50)), ..UNLIMITED }).unwrap();
@@ -581,7 +584,7 @@ fn telemetry_and_the_time_at_the_receiver_come_back() {
     assert_eq!((ack.remote, ack.cause, repr.psn), (3_000, Some(-1), 1));
 }
 
-/// Specs/dcqcn_pfc_hpcc_swift.md, end of section 5: no priority for acknowledgements where windows limit what is under way.
+/// specs/rdma.md#5: no priority for acknowledgements where windows limit what is under way.
 #[test]
 fn acknowledgements_of_hpcc_are_in_the_class_of_data() {
     for params in [hpcc::Params::PAPER, hpcc::Params::SIMULATOR] {

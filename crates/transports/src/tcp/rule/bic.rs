@@ -1,5 +1,5 @@
 //! BIC (Xu, Harfoush and Rhee, INFOCOM 2004): a binary search for the window of the last loss.
-//! With the constants and the slow-start clause of Linux (specs/tcp.md, section 8.1).
+//! With the constants and the slow-start clause of Linux (specs/tcp.md#8.1).
 
 use units::Time;
 
@@ -135,7 +135,7 @@ mod tests {
         rule
     }
 
-    /// Each row of the table in specs/tcp.md, section 8.1, by hand, with Wlast = 200.
+    /// Each row of the table in specs/tcp.md#8.1, by hand, with Wlast = 200.
     #[test]
     fn counts_follow_the_table() {
         let rule = Bic { last_max: 200.0, ..bic(Increase::PerAck) };

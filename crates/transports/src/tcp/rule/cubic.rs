@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and never
 //! below what a Reno flow would have. Without HyStart, whose thresholds are milliseconds
-//! (specs/tcp.md, section 8.3).
+//! (specs/tcp.md#8.3).
 
 use units::{Dur, Time};
 

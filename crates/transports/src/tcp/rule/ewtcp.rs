@@ -1,5 +1,5 @@
 //! EWTCP (Honda, Nishida, Eggert, Sarolahti and Tokuda, PFLDNeT 2009; Wischik et al., NSDI 2011, section
-//! 2; specs/mptcp_mmptcp.md, section 3): each subflow is a TCP of a fixed, smaller weight, whatever the
+//! 2; specs/mptcp.md#3): each subflow is a TCP of a fixed, smaller weight, whatever the
 //! others do.
 
 use units::Time;

@@ -1,4 +1,4 @@
-//! COUPLED (Wischik et al., NSDI 2011, section 2; specs/mptcp_mmptcp.md, section 3): both increase and
+//! COUPLED (Wischik et al., NSDI 2011, section 2; specs/mptcp.md#3): both increase and
 //! decrease are those of the whole connection, so that only the least congested paths are used. It is
 //! there to compare with: it gives up what a path has too readily.
 
@@ -31,7 +31,7 @@ impl Rule for FullyCoupled {
         (used - self.group.total.max(used) / 2.0).max(self.least())
     }
 
-    /// One segment (specs/mptcp_mmptcp.md, section 3).
+    /// One segment (specs/mptcp.md#3).
     fn least(&self) -> f64 {
         1.0
     }

@@ -1,6 +1,6 @@
 //! H-TCP (Leith and Shorten; draft-leith-tcp-htcp): growth quickens with the time since the last
 //! loss, and what a loss leaves depends on the queueing that the flow has seen. As in Linux
-//! (specs/tcp.md, section 8.2).
+//! (specs/tcp.md#8.2).
 
 use units::{Dur, Time};
 
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(epoch(20, 200), 45.0, "throughput has changed");
     }
 
-    /// Invariant T11 of specs/tcp.md: with losses more often than once a second and round trips of
+    /// Invariant specs/tcp.md#T11: with losses more often than once a second and round trips of
     /// less than 10 ms it is Reno.
     #[test]
     fn t11_in_a_data_centre_it_is_reno() {

@@ -1,5 +1,5 @@
 //! LIA, the linked increases of MPTCP (RFC 6356; Wischik, Raiciu, Greenhalgh and Handley, NSDI 2011,
-//! where it is called MPTCP; specs/mptcp_mmptcp.md, section 3): all subflows together grow as one TCP on
+//! where it is called MPTCP; specs/mptcp.md#3): all subflows together grow as one TCP on
 //! the best of their paths would. Decreases are NewReno's.
 
 use units::Time;

@@ -1,5 +1,5 @@
 //! OLIA, opportunistic linked increases (Khalili, Gast, Popovic and Le Boudec, CoNEXT 2012 and ToN 2013;
-//! specs/mptcp_mmptcp.md, section 3): a part that is optimal where loss rates stand still, and a part that
+//! specs/mptcp.md#3): a part that is optimal where loss rates stand still, and a part that
 //! moves the window from the paths with the largest to the best ones that have less. Decreases are
 //! NewReno's.
 

@@ -1,6 +1,6 @@
 //! The family of rules between fully coupled and uncoupled (Raiciu, Wischik and Handley, "Practical
 //! congestion control for multipath transport protocols", UCL 2009; htsim, `COUPLED_EPSILON`;
-//! specs/mptcp_mmptcp.md, section 3). With the exponent 1 it is SEMICOUPLED of Wischik et al. (NSDI 2011,
+//! specs/mptcp.md#3). With the exponent 1 it is SEMICOUPLED of Wischik et al. (NSDI 2011,
 //! section 2). Where the loss rates are p, windows settle in proportion to p^(-1/phi).
 
 use units::Time;

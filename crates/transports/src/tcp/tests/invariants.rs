@@ -1,4 +1,4 @@
-//! Invariants T1 to T15 of specs/tcp.md, section 13, for every congestion-control rule and every
+//! Invariants T1 to T15 of specs/tcp.md#13, for every congestion-control rule and every
 //! recovery. T5, T9, T12 and T13, which are about some of them, are in `mod.rs`; T9, T10 and T13 on a
 //! fabric are among the tests of `scenario`. 10 Gb/s, segments of 1000 + 40 bytes, a round trip of 2 ms
 //! unless said otherwise.

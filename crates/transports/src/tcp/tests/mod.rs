@@ -1,4 +1,4 @@
-//! NewReno on the pair harness: the invariants of specs/tcp.md, section 13, and the conformance
+//! NewReno on the pair harness: the invariants of specs/tcp.md#13, and the conformance
 //! suite. Times are exact: 10 Gb/s, 5 us one way, segments of 1000 + 40 bytes.
 
 mod handshake;
@@ -238,7 +238,7 @@ fn a_lost_retransmission_costs_a_timeout() {
     }
 }
 
-/// Invariant T12 of specs/tcp.md: up to 14 segments BIC is Reno; here for a whole lossy transfer.
+/// Invariant specs/tcp.md#T12: up to 14 segments BIC is Reno; here for a whole lossy transfer.
 #[test]
 fn t12_bic_is_reno_below_its_low_window() {
     let run = |rule| {
@@ -271,7 +271,7 @@ fn t7_timeouts_double_up_to_the_maximum_and_then_the_message_fails() {
 const CAUSES: [Stat; 4] =
     [Stat::HeadTimeout, Stat::TailTimeout, Stat::RetransmissionTimeout, Stat::OtherTimeout];
 
-/// The classes of specs/incast.md, section 3, by what is lost of a message of `len` segments: `lost` are
+/// The classes of specs/incast.md#3, by what is lost of a message of `len` segments: `lost` are
 /// packets, in the order of sending, `twice` is a segment and its retransmission.
 #[test]
 fn each_timeout_has_its_cause() {
@@ -303,7 +303,7 @@ fn each_timeout_has_its_cause() {
     assert_eq!(causes(40, window, &[]), [0, 0, 0, 1], "a whole window amid the message");
 }
 
-/// Invariant I10 of specs/incast.md, against what is on the wire: a segment that says so follows each
+/// Invariant specs/incast.md#I10, against what is on the wire: a segment that says so follows each
 /// timeout, and has one cause.
 #[test]
 fn i10_causes_add_up_to_the_timeouts() {
@@ -332,7 +332,7 @@ fn i10_causes_add_up_to_the_timeouts() {
     }
 }
 
-/// specs/tcp.md, section 6: a timeout shorter than the delay of an acknowledgement expires in vain.
+/// specs/tcp.md#6: a timeout shorter than the delay of an acknowledgement expires in vain.
 #[test]
 fn a_timeout_during_a_delayed_acknowledgement_is_spurious() {
     let delayed_ack = Some(Dur::from_ms(5));
@@ -344,7 +344,8 @@ fn a_timeout_during_a_delayed_acknowledgement_is_spurious() {
     assert_eq!(net.stat(B, Stat::SpuriousTimeout), 1);
 }
 
-/// The law of Mathis et al. (CCR 27(3), 1997): packets per round trip = sqrt(3 / 2p).
+/// The law of Mathis et al. (CCR 27(3), 1997; specs/tcp.md#T9): packets per round trip = sqrt(3 /
+/// 2p).
 #[test]
 fn t9_throughput_follows_the_square_root_of_loss() {
     for (p, seconds) in [(0.0003, 120), (0.001, 40), (0.003, 15)] {
@@ -549,7 +550,7 @@ fn a_message_caps_the_window_of_its_connection() {
     }
 }
 
-/// Edge case 5 of specs/tcp.md, section 12: a cap below what is in flight stops sending, and takes
+/// Edge case 5 of specs/tcp.md#12: a cap below what is in flight stops sending, and takes
 /// nothing back; cwnd is as it was, and a loss halves the capped window.
 #[test]
 fn a_smaller_cap_than_the_flight_stops_sending() {
@@ -615,7 +616,7 @@ fn a_silent_connection_loses_half_its_window_for_each_timeout() {
 }
 
 /// RFC 5827: three segments, the first lost and nothing to follow: two duplicates are all that comes. A
-/// cap of three has the same effect where there is more to send (edge case 4 of specs/tcp.md, section 12).
+/// cap of three has the same effect where there is more to send (edge case 4 of specs/tcp.md#12).
 #[test]
 fn early_retransmit_needs_all_that_can_come() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
@@ -646,7 +647,7 @@ fn early_retransmit_needs_all_that_can_come() {
     assert_eq!(net.stat(A, Stat::FastRetransmit), 0);
 }
 
-/// The columns of specs/tcp.md, section 11, where they say something.
+/// The columns of specs/tcp.md#11, where they say something.
 #[test]
 fn presets_are_the_profiles_of_the_specification() {
     let ms = Dur::from_ms;
@@ -821,8 +822,8 @@ fn two_senders_share_a_bottleneck() {
     assert!(placed.iter().all(|&p| p > capacity * 3 / 10), "about fair: {placed:?}");
 }
 
-/// I2 of specs/mptcp_mmptcp.md: one subflow whose rule is LIA sends what NewReno sends, packet for packet; so do
-/// the others.
+/// specs/mptcp.md#I2: one subflow whose rule is LIA sends what NewReno sends, packet for packet; so
+/// do the others.
 #[test]
 fn i2_a_coupled_rule_alone_is_newreno() {
     let sent = |rule| {
@@ -847,9 +848,9 @@ fn i2_a_coupled_rule_alone_is_newreno() {
     }
 }
 
-/// Invariant T13 of specs/tcp.md, with the slow-start threshold of the ns-2 module: 1 Gb/s, a round trip
-/// of 100 us, two flows that keep ten packets queued each. 0.75 ms of delay let slow start overshoot;
-/// the rule then brings the queue to its 20 packets, and slow start stays over.
+/// Invariant specs/tcp.md#T13, with the slow-start threshold of the ns-2 module: 1 Gb/s, a round
+/// trip of 100 us, two flows that keep ten packets queued each. 0.75 ms of delay let slow start
+/// overshoot; the rule then brings the queue to its 20 packets, and slow start stays over.
 #[test]
 fn t13_fast_keeps_alpha_packets_of_each_flow_queued() {
     const SLOW: Rate = Rate(1_000_000_000);

@@ -369,8 +369,8 @@ fn lost_window() {
     }
 }
 
-/// A timeout in recovery, and an acknowledgement beyond snd_nxt after it (specs/tcp.md, section 12,
-/// 1 and 3). At most 10 in flight. The retransmission of 5, upon the partial acknowledgement at
+/// A timeout in recovery, and an acknowledgement beyond snd_nxt after it (specs/tcp.md#12,1,3).
+/// At most 10 in flight. The retransmission of 5, upon the partial acknowledgement at
 /// 20.6, is lost; that acknowledgement has restarted the timer (30.3, as in [`lost_tail`]). What the
 /// timeout takes back to 6, snd_nxt, the acknowledgement at 61.0 takes on to 15: nothing that the receiver
 /// holds is sent again.
@@ -501,7 +501,7 @@ fn delayed_acknowledgements() {
 }
 
 /// An odd last segment waits for the receiver's timer, here 50 ms from 5.3 on; the sender's, of three times
-/// 10.2 from 10.2 on, is shorter: a needless timeout (specs/tcp.md, section 6). What comes twice
+/// 10.2 from 10.2 on, is shorter: a needless timeout (specs/tcp.md#6). What comes twice
 /// is acknowledged at once (RFC 5681, section 4.2).
 #[test]
 fn delayed_acknowledgement_and_a_short_timeout() {
@@ -584,8 +584,8 @@ fn handshake() {
 }
 
 /// A cap of the window of 3 segments leaves two duplicates, whether limited transmit is on or not (it
-/// needs room in the peer's window, and the cap is one); a cap of 4 leaves three (specs/tcp.md,
-/// section 12, 4).
+/// needs room in the peer's window, and the cap is one); a cap of 4 leaves three
+/// (specs/tcp.md#12,4).
 #[test]
 fn window_cap() {
     let script = "

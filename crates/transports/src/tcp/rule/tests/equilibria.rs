@@ -129,7 +129,7 @@ fn uncoupled_subflows_get_as_many_tcps_and_weighted_ones_their_weight() {
     }
 }
 
-/// specs/mptcp_mmptcp.md, section 3: with equal round trips, n equal subflows together grow by 1/n segment in
+/// specs/mptcp.md#3: with equal round trips, n equal subflows together grow by 1/n segment in
 /// a round trip (+-5 %); uncoupled ones, by n.
 #[test]
 fn n_equal_subflows_together_grow_by_one_nth_of_a_segment_per_round_trip() {

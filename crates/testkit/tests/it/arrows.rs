@@ -1,4 +1,4 @@
-//! The arrows between crates (design.md section 2; ARCHITECTURE.md), against one table.
+//! The arrows between crates (ARCHITECTURE.md), against one table.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -74,7 +74,7 @@ fn crates_depend_only_along_the_arrows() {
     assert_eq!(found.len(), ARROWS.len(), "the table names crates that do not exist: {found:?}");
 }
 
-/// One function asks the processor to prefetch; nothing else is unsafe (design.md section 2).
+/// One function asks the processor to prefetch; nothing else is unsafe.
 #[test]
 fn unsafe_code_stands_in_one_file() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

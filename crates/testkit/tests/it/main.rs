@@ -1,0 +1,5 @@
+//! What holds of the whole tree, in one binary.
+
+mod arrows;
+mod citations;
+mod tree;
