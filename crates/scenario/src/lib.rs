@@ -6,10 +6,11 @@
 //! says what a scenario can name. [`Document`] and [`Reader`] read other files of the same kind, too.
 //!
 //! The way of a scenario through this crate: `document` (a tree in which every value knows its
-//! place, edited by `--set`), `reader` (one table, checked key by key), one module per table
-//! (`transport`, `topology`, `queue`, `routing`, `traffic`, `fault`, `measure`), `scenario` (all of
-//! them), `check` (what it will do and what looks wrong, before a run), `run` (into the fabric, with
-//! `record` or `trace` as observer; the latter carries `packet_latency`), `results` and `warnings`.
+//! place, edited by `--set`), `reader` (one table, by the definitions of its keys in `key`), one
+//! module per table (`transport`, `topology`, `queue`, `routing`, `traffic`, `fault`, `measure`),
+//! `scenario` (all of them), `check` (what it will do and what looks wrong, before a run), `run`
+//! (into the fabric, with `record` or `trace` as observer; the latter carries `packet_latency`),
+//! `results` and `warnings`.
 //!
 //! Deliberately absent: arguments, terminals, HTML.
 

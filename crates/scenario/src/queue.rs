@@ -207,6 +207,7 @@ fn drop_tail(
         read.ramp = Some(WrittenRamp { min: any, max: any, probability: 1.0 });
     }
     table.keys(DROP_TAIL, &mut read, None)?;
+    table.complete(&[])?;
     let ramp = match (read.ecn_threshold, &read.ramp) {
         (Some(_), Some(_)) => {
             let message = "a threshold and a ramp: both say when packets are marked";
@@ -216,24 +217,20 @@ fn drop_tail(
             );
         }
         (None, None) => None,
-        (Some(threshold), None) => {
-            table.keys(MARKED, &mut read, Some(&DropTail::plain()))?;
-            Some(Ramp::step(threshold))
-        }
-        (None, Some(_)) => {
-            table.keys(MARKED, &mut read, None)?;
-            None
-        }
-    };
-    table.complete(&[])?;
-    let DropTail { capacity, ecn_threshold, ramp: written, weight, mark_at, not_ect } = read;
-    holds_a_packet(table, "capacity", capacity, transports)?;
-    let ramp = match written {
-        Some(WrittenRamp { min, max, probability }) => {
+        (Some(threshold), None) => Some(Ramp::step(threshold)),
+        (None, &Some(WrittenRamp { min, max, probability })) => {
             Some(checked_ramp(table, ["red_min", "red_max"], (min, max), probability)?)
         }
-        None => ramp,
     };
+    // A ramp has no usual moment.
+    let usual = read.ecn_threshold.map(|_| DropTail::plain());
+    match ramp {
+        Some(_) => table.keys(MARKED, &mut read, usual.as_ref())?,
+        None => table.without(MARKED, MARKS),
+    }
+    table.complete(&[])?;
+    let DropTail { capacity, ecn_threshold, weight, mark_at, not_ect, .. } = read;
+    holds_a_packet(table, "capacity", capacity, transports)?;
     // The usual case, which is quicker.
     let usual = (mark_at, not_ect, weight) == (MarkAt::Arrival, NotEct::Pass, None);
     match ramp {
@@ -241,10 +238,7 @@ fn drop_tail(
             Ok(RedSpec { capacity, ramp, weight, mark_at, not_ect }.into())
         }
         Some(_) => Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold })),
-        None => {
-            table.without(MARKED, MARKS);
-            Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }))
-        }
+        None => Ok(QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None })),
     }
 }
 

@@ -118,7 +118,9 @@ impl<'d> Reader<'d> {
     pub fn need<K: ScenarioValue>(&mut self, key: &'static str) -> Result<K, Diagnostic> {
         match self.maybe(key)? {
             Some(value) => Ok(value),
-            None => Err(self.missing(key, &format!("add `{key} = ...` ({})", K::form().name))),
+            None => {
+                Err(self.missing(key, &format!("add `{key} = ...` ({})", K::form().described())))
+            }
         }
     }
 
@@ -225,7 +227,7 @@ impl<'d> Reader<'d> {
         let only: Vec<&str> = only.filter(|only| !only.is_empty()).chain(idle).collect();
         let (at, _) = self.table.get(key).filter(|_| !only.is_empty())?;
         let message = format!("`{key}` has no effect here, in {}", self.name);
-        let hint = format!("it is for {}: remove it", only.join(" or "));
+        let hint = format!("it has an effect only with {}", only.join(", or with "));
         Some(at.error(message, "no effect").hint(hint))
     }
 
@@ -280,7 +282,8 @@ impl<'d> Reader<'d> {
         };
         registry.iter().find(|e| name_of(e) == wanted).ok_or_else(|| {
             let message = format!("unknown {key} `{wanted}` in {}", self.name);
-            self.error(key, message, "no such name").hint(did_you_mean(&wanted, &names))
+            let hint = did_you_mean(&wanted, &names) + &self.replace_whole();
+            self.error(key, message, "no such name").hint(hint)
         })
     }
 

@@ -49,6 +49,14 @@ impl Form {
         Self { words, ..Self::new("text", &example.join("` or `"), "string") }
     }
 
+    /// The type, for a hint: with its words, if they are all.
+    pub(crate) fn described(&self) -> String {
+        match self.words.as_slice() {
+            [] => self.name.clone(),
+            words => words.join(", "),
+        }
+    }
+
     /// The same type, which also takes the text `word`.
     pub(crate) fn or_word(mut self, word: &str) -> Self {
         self.name = format!("{} or `\"{word}\"`", self.name);
@@ -93,7 +101,10 @@ pub(crate) fn read_in<K: ScenarioValue + PartialOrd + Display>(
     value: &Value,
     range: &RangeInclusive<K>,
 ) -> Result<K, Refused> {
-    let read = K::read(value)?;
+    let read = K::read(value).map_err(|why| match why {
+        Refused::Range(value, _) => Refused::Range(value, words(range)),
+        other => other,
+    })?;
     if range.contains(&read) {
         Ok(read)
     } else {

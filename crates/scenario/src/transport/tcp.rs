@@ -317,6 +317,7 @@ impl ScenarioValue for Increase {
 }
 
 /// Duplicate acknowledgements that mean loss; `None`: "rr".
+#[derive(Clone, Copy)]
 struct DupThreshold(Option<u32>);
 
 impl ScenarioValue for DupThreshold {

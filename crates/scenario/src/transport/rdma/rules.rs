@@ -342,7 +342,8 @@ fn fs_range(config: &Config) -> Option<Or<Off, Dur>> {
 /// The bounds are keys of their own; those of a preset stay.
 fn set_fs_range(config: &mut Config, range: Or<Off, Dur>) {
     let RuleConfig::Swift(params) = &mut config.rule else { return };
-    params.scaling = range.0.map(|fs_range| {
+    let range: Option<Dur> = range.into();
+    params.scaling = range.map(|fs_range| {
         let begun = params.scaling.unwrap_or(swift::Scaling { fs_range, fs_min: 1.0, fs_max: 1.0 });
         swift::Scaling { fs_range, ..begun }
     });
