@@ -25,7 +25,7 @@ demo:
 # The second build also leaves the program for the studies: they take a third of the time with it.
 test: lint
 	cargo test --locked --workspace
-	cargo test $(OPTIMISED) --workspace --test builds --test docs --test swarm
+	cargo test $(OPTIMISED) --workspace --test builds --test docs
 	for study in $(STUDIES); do \
 	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \
 	done
@@ -39,7 +39,7 @@ docs:
 	DOCS_SLOW=1 cargo test $(OPTIMISED) -p trimline --test docs
 
 swarm:
-	TRIMLINE_SWARM=10000 cargo test $(OPTIMISED) -p trimline-scenario --test swarm
+	TRIMLINE_SWARM=10000 cargo test $(OPTIMISED) -p trimline-scenario --test it swarm
 
 reproduce:
 	cargo build --release --locked -p trimline

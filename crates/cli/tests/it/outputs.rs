@@ -18,7 +18,8 @@ hosts = 4
 link_rate = "10Gbps"
 link_delay = "1us"
 [transport]
-kind = "swift"
+kind = "rdma"
+rule = "swift"
 preset = "paper"
 payload = "1000B"
 class = 0

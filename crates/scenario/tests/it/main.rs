@@ -42,6 +42,7 @@ mod shared_buffer;
 mod shared_permutation;
 mod shared_receivers;
 mod spraying;
+mod swarm;
 mod tcp_closed_forms;
 mod tcp_presets;
 mod threads;

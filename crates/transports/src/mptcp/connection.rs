@@ -369,7 +369,9 @@ impl Connection {
         if sender.is_open() {
             sender.rto().timeout(&config.tcp.rto)
         } else {
-            SYN_TIMEOUT * (1 << sender.expiries().min(20))
+            // A connection that nobody answers gives up after so many tries, not after days.
+            let most = config.tcp.rto.max.max(SYN_TIMEOUT);
+            (SYN_TIMEOUT * (1 << sender.expiries().min(20))).min(most)
         }
     }
 }

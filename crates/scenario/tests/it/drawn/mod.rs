@@ -20,6 +20,11 @@ impl Dice {
         Self { draw: Draw::new(seed, Purpose::new("swarm"), 0), rolled: 0 }
     }
 
+    /// As [`Dice::new`], for another kind of drawn scenarios.
+    pub(crate) fn part(seed: u64, part: u64) -> Self {
+        Self { draw: Self::new(seed).draw.part(part), rolled: 0 }
+    }
+
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.rolled += 1;
         self.draw.below(Purpose::new("dice"), self.rolled, bound)
@@ -100,7 +105,7 @@ pub(crate) fn draw(seed: u64) -> Drawn {
 
 /// A scenario of lossless switches, without faults: in it nothing may be lost.
 pub(crate) fn draw_lossless(seed: u64) -> Drawn {
-    let dice = &mut Dice { draw: Dice::new(seed).draw.part(3), rolled: 0 };
+    let dice = &mut Dice::part(seed, 3);
     let shape = shape(dice);
     let fabric = fabric_of(&shape);
     let payload = dice.pick(&[1000, 1000, 4096]);
@@ -118,7 +123,7 @@ pub(crate) fn draw_lossless(seed: u64) -> Drawn {
 }
 
 /// Memory so small that neighbours must be paused, and as much headroom as the links need.
-fn lossless_queue(dice: &mut Dice) -> String {
+pub(crate) fn lossless_queue(dice: &mut Dice) -> String {
     let (buffer, reserve) = dice.pick(&[("40KB", "0B"), ("200KB", "0B"), ("2MB", "2KB")]);
     let threshold = dice.pick(&["alpha = 0.125", "alpha = 1", "alpha = 8", "xoff = \"20KB\""]);
     let resume_offset = dice.pick(&["0B", "2KB", "9KB"]);
@@ -158,7 +163,7 @@ pub(crate) fn is_tree(fabric: &Topology) -> bool {
 }
 
 /// The keys of `[topology]`, links that differ excepted.
-fn shape(dice: &mut Dice) -> String {
+pub(crate) fn shape(dice: &mut Dice) -> String {
     let mut text = match dice.below(100) {
         0..6 => format!("kind = \"star\"\nhosts = {}\n", dice.from(2, 12)),
         6..16 => format!(
@@ -217,7 +222,7 @@ fn shape(dice: &mut Dice) -> String {
 }
 
 /// The fabric of this shape, to know what there is to name.
-fn fabric_of(shape: &str) -> Topology {
+pub(crate) fn fabric_of(shape: &str) -> Topology {
     let text = format!(
         "name = \"shape\"\nseed = 1\nrouting.mode = \"ecmp\"\n\
          transport = {{ kind = \"tcp\", rule = \"newreno\", recovery = \"newreno\", ecn = false, preset = \"ns2\", mss = \"1000B\" }}\n\
@@ -238,7 +243,7 @@ fn limit(dice: &mut Dice, fabric: &Topology, payload: u16) -> Time {
 }
 
 /// Links with numbers of their own, and one that has failed.
-fn uneven(dice: &mut Dice, fabric: &Topology) -> String {
+pub(crate) fn uneven(dice: &mut Dice, fabric: &Topology) -> String {
     let mut text = String::new();
     for _ in 0..dice.below(4).saturating_sub(1) {
         let link = any_link(dice, fabric);
@@ -273,7 +278,7 @@ fn any_link(dice: &mut Dice, fabric: &Topology) -> Link {
     }
 }
 
-fn queue(dice: &mut Dice, ndp: bool, payload: u16) -> String {
+pub(crate) fn queue(dice: &mut Dice, ndp: bool, payload: u16) -> String {
     let mut text = String::from("\n[queue]\n");
     let bytes = format!("{}B", 3 * u64::from(payload));
     if dice.percent(if ndp { 85 } else { 15 }) {
@@ -323,7 +328,7 @@ fn marking(dice: &mut Dice, text: &mut String) {
 
 /// NDP, half of the time with timeouts short enough to run out, a quarter so impatient that
 /// messages fail.
-fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
+pub(crate) fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
     let window = dice.from(1, 60);
     let mut text = format!(
         "\n[transport]\nkind = \"ndp\"\npreset = \"paper\"\npayload = \"{payload}B\"\n\
@@ -349,7 +354,7 @@ fn ndp_transport(dice: &mut Dice, payload: u16) -> String {
 }
 
 /// MPTCP, or MMPTCP that switches soon or never; mostly with timeouts short enough to run out.
-fn mptcp_transport(dice: &mut Dice, mss: u16) -> String {
+pub(crate) fn mptcp_transport(dice: &mut Dice, mss: u16) -> String {
     let preset = dice.pick(&["mmptcp-infocom16", "linux", "htsim"]);
     let phases = dice.pick(&["multipath", "scatter-then-multipath", "scatter"]);
     let mut text = format!(
@@ -408,7 +413,7 @@ fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
 }
 
 /// What few TCPs have, by dice of its own.
-fn tcp_options(dice: &Dice) -> String {
+pub(crate) fn tcp_options(dice: &Dice) -> String {
     let mut dice = Dice { draw: dice.draw.part(1), rolled: 0 };
     let mut text = String::new();
     dice.maybe(&mut text, 50, "handshake", &["true"]);
@@ -713,7 +718,7 @@ fn measure(dice: &mut Dice, limit: Time, endless: bool) -> String {
 }
 
 /// Links and switches that fail in the middle of the run, and mostly come back.
-fn faults(dice: &mut Dice, fabric: &Topology, limit: Time) -> (String, Vec<Fault>) {
+pub(crate) fn faults(dice: &mut Dice, fabric: &Topology, limit: Time) -> (String, Vec<Fault>) {
     let (mut text, mut all) = (String::new(), Vec::new());
     if dice.percent(50) {
         return (text, all);
