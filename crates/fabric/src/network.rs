@@ -373,15 +373,16 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     /// Put `packet` on the link of host `h`.
     #[inline(always)]
     pub(crate) fn send(&mut self, h: u32, packet: u32) {
-        let World { topology, forwarding, tables, .. } = &*self.world;
-        let pkt = self.links.packet_mut(packet);
-        self.lengths.observe_length(pkt);
-        match forwarding {
-            Forwarding::Digits => topology.stamp(pkt),
-            Forwarding::Encoded => tables.write(topology, pkt),
-            Forwarding::Choice(_) | Forwarding::Valiant(_) => {}
-        }
-        self.links.send(h, packet);
+        let Self { world, links, lengths, .. } = self;
+        let World { topology, forwarding, tables, .. } = &**world;
+        links.send(h, packet, |pkt| {
+            lengths.observe_length(pkt);
+            match forwarding {
+                Forwarding::Digits => topology.stamp(pkt),
+                Forwarding::Encoded => tables.write(topology, pkt),
+                Forwarding::Choice(_) | Forwarding::Valiant(_) => {}
+            }
+        });
     }
 
     /// A frame of flow control has arrived over `link`. The host that may send now, if one may.
