@@ -243,12 +243,17 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         port.offer(link, packet, &mut self.core)
     }
 
-    /// A host's packet begins to leave over its port, once `prepare` has made it ready.
+    /// A host's packet begins to leave over its port, unless `prepare` finds fault with it.
     #[inline(always)]
-    pub(crate) fn send(&mut self, link: u32, packet: u32, prepare: impl FnOnce(&mut Packet)) {
+    pub(crate) fn send(
+        &mut self,
+        link: u32,
+        packet: u32,
+        prepare: impl FnOnce(&mut Packet) -> Result<(), String>,
+    ) -> Result<(), String> {
         let now = self.core.now();
         let pkt = &mut self.slab[packet];
-        prepare(pkt);
+        prepare(pkt)?;
         pkt.key = digest::packet_key(pkt);
         let desc = describe(packet, pkt);
         let port = &mut self.ports[link as usize];
@@ -258,6 +263,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         port.chain = digest::chain(port.chain, now.0, pkt.key, Outcome::Sent);
         port.note_active(link, &mut self.active);
         port.start(link, desc, now, &mut self.core);
+        Ok(())
     }
 
     /// Begin to transmit `packet` over `link`.

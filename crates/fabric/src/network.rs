@@ -370,19 +370,26 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         self.pfc.as_mut().and_then(|pfc| pfc.take_held(h))
     }
 
-    /// Put `packet` on the link of host `h`.
+    /// Put `packet` on the link of host `h`, unless `check` finds fault with it.
     #[inline(always)]
-    pub(crate) fn send(&mut self, h: u32, packet: u32) {
+    pub(crate) fn send(
+        &mut self,
+        h: u32,
+        packet: u32,
+        check: impl FnOnce(&Packet) -> Result<(), String>,
+    ) -> Result<(), String> {
         let Self { world, links, lengths, .. } = self;
         let World { topology, forwarding, tables, .. } = &**world;
         links.send(h, packet, |pkt| {
+            check(pkt)?;
             lengths.observe_length(pkt);
             match forwarding {
                 Forwarding::Digits => topology.stamp(pkt),
                 Forwarding::Encoded => tables.write(topology, pkt),
                 Forwarding::Choice(_) | Forwarding::Valiant(_) => {}
             }
-        });
+            Ok(())
+        })
     }
 
     /// A frame of flow control has arrived over `link`. The host that may send now, if one may.

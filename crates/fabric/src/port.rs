@@ -372,9 +372,21 @@ impl Port {
     /// Everything this port has done up to and including `until`, unless that takes events.
     #[inline(always)]
     pub(crate) fn replay(&mut self, me: u32, until: Time, core: &mut Core) {
-        while self.service == Service::Replayed && self.free_at <= until {
-            self.depart(me, core);
+        // Not `while`: what the loop has ready before it begins would be made ready for nothing.
+        if self.is_due(until) {
+            loop {
+                self.depart(me, core);
+                if !self.is_due(until) {
+                    break;
+                }
+            }
         }
+    }
+
+    /// Whether the packet in service has been sent by `until`, and no event says so.
+    #[inline(always)]
+    fn is_due(&self, until: Time) -> bool {
+        self.service == Service::Replayed && self.free_at <= until
     }
 
     /// `packet` joins the queue, or goes straight out if the port is idle. False if it may not join
