@@ -21,7 +21,7 @@ use crate::digest::{self, Outcome};
 use crate::link_state::RoutingView;
 use crate::livelock::{CALLS_MAX, Recent, RecentKind};
 use crate::message_table::{MessageEvent, Report};
-use crate::network::Network;
+use crate::network::{Network, Sent};
 use crate::outcome::Amount;
 use crate::outgoing::{Note, Outgoing, Signal};
 use crate::per_message_stats::PerMessageStats;
@@ -810,23 +810,15 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     // One copy where endpoints are asked and one where classes are paused.
     #[inline(always)]
     fn send(&mut self, net: &mut Network<'_, WATCHED>, h: u32, packet: u32) {
-        let (topology, host) = (&self.world.topology, &mut self.hosts[h as usize]);
-        let sent = net.send(h, packet, |pkt| {
-            let bad = pkt.src != host.me
-                || pkt.dst == host.me
-                || pkt.dst.0 >= topology.hosts()
-                || pkt.wire_len == 0
-                || pkt.wire_len > topology.mtu();
-            if bad {
-                return Err(format!("sent {} bytes from {} to {}", pkt.wire_len, pkt.src, pkt.dst));
-            }
-            host.token = pkt.token;
-            host.sent.add(u64::from(pkt.wire_len));
-            host.data_sent += u64::from(pkt.carries_payload());
-            Ok(())
-        });
-        if let Err(what) = sent {
+        let host = &mut self.hosts[h as usize];
+        let Some(Sent { token, len, payload }) = net.send(h, packet, host.me) else {
+            let pkt = net.packet(packet);
+            let what = format!("sent {} bytes from {} to {}", pkt.wire_len, pkt.src, pkt.dst);
             self.host_violates(net, h, &what);
-        }
+            return;
+        };
+        host.token = token;
+        host.sent.add(u64::from(len));
+        host.data_sent += u64::from(payload);
     }
 }

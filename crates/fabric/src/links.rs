@@ -243,27 +243,18 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         port.offer(link, packet, &mut self.core)
     }
 
-    /// A host's packet begins to leave over its port, unless `prepare` finds fault with it.
+    /// A host's packet, `handle`, at its port.
     #[inline(always)]
-    pub(crate) fn send(
-        &mut self,
-        link: u32,
-        packet: u32,
-        prepare: impl FnOnce(&mut Packet) -> Result<(), String>,
-    ) -> Result<(), String> {
-        let now = self.core.now();
-        let pkt = &mut self.slab[packet];
-        prepare(pkt)?;
-        pkt.key = digest::packet_key(pkt);
-        let desc = describe(packet, pkt);
-        let port = &mut self.ports[link as usize];
-        if WATCHED {
-            observe(&mut self.observer, now, port.rare.link, PacketEvent::Sent, pkt);
+    pub(crate) fn exit(&mut self, link: u32, handle: u32) -> Exit<'_, 'o, WATCHED> {
+        Exit {
+            packet: &mut self.slab[handle],
+            port: &mut self.ports[link as usize],
+            core: &mut self.core,
+            active: &mut self.active,
+            observer: &mut self.observer,
+            link,
+            handle,
         }
-        port.chain = digest::chain(port.chain, now.0, pkt.key, Outcome::Sent);
-        port.note_active(link, &mut self.active);
-        port.start(link, desc, now, &mut self.core);
-        Ok(())
     }
 
     /// Begin to transmit `packet` over `link`.
@@ -505,6 +496,39 @@ fn observe(
 ) {
     if let Some(observer) = observer {
         observer.packet(now, link, event, pkt);
+    }
+}
+
+/// A host's packet at its port. Both are looked up once, for all that is done with them.
+pub(crate) struct Exit<'a, 'o, const WATCHED: bool> {
+    packet: &'a mut Packet,
+    port: &'a mut Port,
+    core: &'a mut Core,
+    active: &'a mut Vec<u32>,
+    observer: &'a mut Option<Watcher<'o>>,
+    link: u32,
+    handle: u32,
+}
+
+impl<const WATCHED: bool> Exit<'_, '_, WATCHED> {
+    #[inline(always)]
+    pub(crate) fn packet_mut(&mut self) -> &mut Packet {
+        self.packet
+    }
+
+    /// It begins to leave.
+    #[inline(always)]
+    pub(crate) fn send(self) {
+        let Self { packet: pkt, port, core, active, observer, link, handle } = self;
+        let now = core.now();
+        pkt.key = digest::packet_key(pkt);
+        let desc = describe(handle, pkt);
+        if WATCHED {
+            observe(observer, now, port.rare.link, PacketEvent::Sent, pkt);
+        }
+        port.chain = digest::chain(port.chain, now.0, pkt.key, Outcome::Sent);
+        port.note_active(link, active);
+        port.start(link, desc, now, core);
     }
 }
 
