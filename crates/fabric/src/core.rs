@@ -1,5 +1,5 @@
 //! What everything in a partition shares: its clock, its event queue, what leaves for other
-//! partitions, and the first violation.
+//! partitions, and the first violation. Ports get this alone to note in what follows from a packet.
 
 use units::{MsgKey, Time};
 
@@ -7,12 +7,14 @@ use crate::events::EventQueue;
 use crate::livelock::{Recent, Suspect};
 use crate::outcome::Violation;
 use crate::outgoing::Outgoing;
+use crate::transit::Transit;
 
 pub(crate) struct Core {
     /// The partition's number.
     index: u32,
     now: Time,
     events: EventQueue,
+    transit: Transit,
     /// Events handled that are the same however the fabric is cut and departures are worked out.
     handled: u64,
     /// The first violation; the run stops.
@@ -30,6 +32,7 @@ impl Core {
             index,
             now: Time::ZERO,
             events,
+            transit: Transit::default(),
             handled: 0,
             violation: None,
             outgoing,
@@ -66,6 +69,22 @@ impl Core {
     #[inline(always)]
     pub(crate) fn events_mut(&mut self) -> &mut EventQueue {
         &mut self.events
+    }
+
+    /// What ports have noted beside events.
+    #[inline(always)]
+    pub(crate) fn transit(&self) -> &Transit {
+        &self.transit
+    }
+
+    #[inline(always)]
+    pub(crate) fn transit_mut(&mut self) -> &mut Transit {
+        &mut self.transit
+    }
+
+    /// When something happens here next, or a bound below it.
+    pub(crate) fn next_at(&self) -> Time {
+        self.events.next_at().unwrap_or(Time::NEVER).min(self.transit.next_at())
     }
 
     /// Events handled so far.

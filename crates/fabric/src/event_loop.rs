@@ -69,7 +69,7 @@ impl Lists {
             part.core_mut().count(due.len() as u64);
             if part.is_by_entity() {
                 ahead.link(part.ports_mut());
-                self.handle_by_entity(part, &due, &mut ahead);
+                self.handle_by_entity(part, &due, &mut ahead.leads);
             } else {
                 self.handle_in_order(part, &due, &ahead.leads);
             }
@@ -87,15 +87,17 @@ impl Lists {
         &mut self,
         part: &mut Partition<'_, WATCHED>,
         due: &[Event],
-        ahead: &mut Ahead,
+        leads: &mut [Lead],
     ) {
-        for (n, &event) in due.iter().enumerate() {
-            let to = ahead.leads[n].to;
+        // As long as the other list: so it is looked at once that both have an item.
+        let leads = &mut leads[..due.len()];
+        for n in 0..due.len() {
+            let to = leads[n].to;
             if to.is_shared() {
-                self.handle_several(part, due, ahead, n as u32);
+                self.handle_several(part, due, leads, n as u32);
                 continue;
             }
-            part.dispatch(event, to);
+            part.dispatch(due[n], to);
             if part.core().events().fresh().is_some() {
                 catch_up(part, to, (Time::NEVER, 0));
             }
@@ -108,17 +110,17 @@ impl Lists {
         &mut self,
         part: &mut Partition<'_, WATCHED>,
         due: &[Event],
-        ahead: &mut Ahead,
+        leads: &mut [Lead],
         mut n: u32,
     ) {
-        let to = ahead.leads[n as usize].to;
+        let to = leads[n as usize].to;
         if to == Onward::DONE {
             return;
         }
         let to = to.plain();
         let sorted = &mut self.sorted;
         sorted.clear();
-        while let Some(lead) = ahead.leads.get_mut(n as usize) {
+        while let Some(lead) = leads.get_mut(n as usize) {
             lead.to = Onward::DONE;
             sorted.push(n);
             n = lead.next;

@@ -21,7 +21,7 @@ use crate::digest::{self, Outcome};
 use crate::link_state::RoutingView;
 use crate::livelock::{CALLS_MAX, Recent, RecentKind};
 use crate::message_table::{MessageEvent, Report};
-use crate::network::Network;
+use crate::network::{Network, Sent};
 use crate::outcome::Amount;
 use crate::outgoing::{Note, Outgoing, Signal};
 use crate::per_message_stats::PerMessageStats;
@@ -505,11 +505,18 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             fx.clear();
             self.fx = fx;
             if let Some(event) = self.app_events.pop_front() {
-                self.call_app(net, h, |app, cx| app.on_event(cx, event));
-                if matches!(event, AppEvent::Acked(_) | AppEvent::Failed(..)) {
-                    self.offer_backlog(net, h);
-                }
+                self.react(net, h, event);
             }
+        }
+    }
+
+    /// Let the application react to `event`.
+    // Not inlined: few effects lead here, and the loop over effects then fits the registers.
+    #[inline(never)]
+    fn react(&mut self, net: &mut Network<'_, WATCHED>, h: u32, event: AppEvent) {
+        self.call_app(net, h, |app, cx| app.on_event(cx, event));
+        if matches!(event, AppEvent::Acked(_) | AppEvent::Failed(..)) {
+            self.offer_backlog(net, h);
         }
     }
 
@@ -740,10 +747,10 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         taken == Submit::Taken
     }
 
-    /// While the port is free, ask the endpoint what it sends.
+    /// The port is free: ask the endpoint what it sends, until it is busy.
     fn transmit(&mut self, net: &mut Network<'_, WATCHED>, h: u32) {
         for calls in 0.. {
-            if net.is_busy(h) || self.livelocked(net, h, RecentKind::Poll, calls) {
+            if self.livelocked(net, h, RecentKind::Poll, calls) {
                 return;
             }
             let Some(open) = net.open_classes(h) else { return };
@@ -774,8 +781,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             if !self.fx.is_empty() {
                 self.apply(net, h);
             }
-            if answer != Tx::Sent && !self.submitted {
-                break;
+            if answer != Tx::Sent && !self.submitted || net.is_busy(h) {
+                return;
             }
         }
     }
@@ -803,21 +810,15 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     // One copy where endpoints are asked and one where classes are paused.
     #[inline(always)]
     fn send(&mut self, net: &mut Network<'_, WATCHED>, h: u32, packet: u32) {
-        let (pkt, host) = (net.packet(packet), &mut self.hosts[h as usize]);
-        let topology = &self.world.topology;
-        let bad = pkt.src != host.me
-            || pkt.dst == host.me
-            || pkt.dst.0 >= topology.hosts()
-            || pkt.wire_len == 0
-            || pkt.wire_len > topology.mtu();
-        if bad {
+        let host = &mut self.hosts[h as usize];
+        let Some(Sent { token, len, payload }) = net.send(h, packet, host.me) else {
+            let pkt = net.packet(packet);
             let what = format!("sent {} bytes from {} to {}", pkt.wire_len, pkt.src, pkt.dst);
             self.host_violates(net, h, &what);
             return;
-        }
-        host.token = pkt.token;
-        host.sent.add(u64::from(pkt.wire_len));
-        host.data_sent += u64::from(pkt.carries_payload());
-        net.send(h, packet);
+        };
+        host.token = token;
+        host.sent.add(u64::from(len));
+        host.data_sent += u64::from(payload);
     }
 }

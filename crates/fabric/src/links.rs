@@ -17,7 +17,6 @@ use crate::port::{DropCounters, FarEnd, PORT, Port};
 use crate::slab::{self, Slab};
 use crate::switch::{Elsewhere, Switch};
 use crate::telemetry;
-use crate::transit::Transit;
 
 /// An observer of the run.
 pub(crate) type Watcher<'o> = &'o mut (dyn Observer + Send);
@@ -39,12 +38,12 @@ pub(crate) struct Plan {
     pub(crate) packets: usize,
 }
 
-/// What a sample needs to know of ports, by port.
+/// What a sample needs to know of a port.
 struct Sampled {
     /// Of its link.
-    height: Vec<u8>,
+    height: u8,
     /// Bytes whose transmission had begun when it was last sampled.
-    bytes: Vec<u64>,
+    bytes: u64,
 }
 
 /// `WATCHED`: whether an observer looks at packets. Constant: it costs nothing if none does.
@@ -57,14 +56,14 @@ pub(crate) struct Links<'o, const WATCHED: bool> {
     switches: Vec<Switch>,
     elsewhere: Vec<Elsewhere>,
     slab: Slab,
-    transit: Transit,
     /// Headers that a queue has turned back, until they are forwarded.
     returned: Vec<u32>,
     /// Lent by the run while this partition is the only one.
     observer: Option<Watcher<'o>>,
     /// Ports that have had packets since the last sample, and perhaps some that have not.
     active: Vec<u32>,
-    sampled: Sampled,
+    /// By port.
+    sampled: Vec<Sampled>,
     /// Bytes transmitted up to the last sample, by tier (see `Sample::tier_bytes`).
     tier_bytes: [u64; 3],
     /// Packets lost by faults.
@@ -84,14 +83,13 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         let Plan { ports, hosts, heights, first_receiving, switches, elsewhere, packets } = plan;
         Self {
             core,
-            sampled: Sampled { height: heights, bytes: vec![0; ports.len()] },
+            sampled: heights.into_iter().map(|height| Sampled { height, bytes: 0 }).collect(),
             ports,
             hosts,
             first_receiving,
             switches,
             elsewhere,
             slab: Slab::with_capacity(packets),
-            transit: Transit::default(),
             returned: Vec::new(),
             observer: None,
             active: Vec::new(),
@@ -178,12 +176,12 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     /// Whether headers wait in numbers somewhere.
     #[inline(always)]
     pub(crate) fn is_crowded(&self) -> bool {
-        self.transit.is_crowded()
+        self.core.transit().is_crowded()
     }
 
     /// When something happens here next, or a bound below it.
     pub(crate) fn next_at(&self) -> Time {
-        self.core.events().next_at().unwrap_or(Time::NEVER).min(self.transit.next_at())
+        self.core.next_at()
     }
 
     /// Of all draws.
@@ -202,7 +200,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     pub(crate) fn arrive(&mut self, link: u32, packet: u32) -> Option<Desc> {
         let now = self.core.now();
         let port = &mut self.ports[link as usize];
-        port.catch_up_to(link, now, self.core.events_mut(), &mut self.transit);
+        port.catch_up_to(link, now, &mut self.core);
         port.packets += 1;
         let pkt = &self.slab[packet];
         if !port.sound() && port.loses(self.seed) {
@@ -241,53 +239,49 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         let now = self.core.now();
         let port = &mut self.ports[link as usize];
         port.note_active(link, &mut self.active);
-        port.replay(link, now, self.core.events_mut(), &mut self.transit);
-        port.offer(link, packet, now, self.core.events_mut(), &mut self.transit)
+        port.replay(link, now, &mut self.core);
+        port.offer(link, packet, &mut self.core)
     }
 
-    /// A host's packet begins to leave over its port.
+    /// A host's packet, `handle`, at its port.
     #[inline(always)]
-    pub(crate) fn send(&mut self, link: u32, packet: u32) {
-        let now = self.core.now();
-        let pkt = &mut self.slab[packet];
-        pkt.key = digest::packet_key(pkt);
-        let desc = describe(packet, pkt);
-        let port = &mut self.ports[link as usize];
-        if WATCHED {
-            observe(&mut self.observer, now, port.rare.link, PacketEvent::Sent, pkt);
+    pub(crate) fn exit(&mut self, link: u32, handle: u32) -> Exit<'_, 'o, WATCHED> {
+        Exit {
+            packet: &mut self.slab[handle],
+            port: &mut self.ports[link as usize],
+            core: &mut self.core,
+            active: &mut self.active,
+            observer: &mut self.observer,
+            link,
+            handle,
         }
-        port.chain = digest::chain(port.chain, now.0, pkt.key, Outcome::Sent);
-        port.note_active(link, &mut self.active);
-        port.start(link, desc, now, self.core.events_mut(), &mut self.transit);
     }
 
     /// Begin to transmit `packet` over `link`.
     pub(crate) fn start(&mut self, link: u32, packet: Desc) {
         let now = self.core.now();
         let port = &mut self.ports[link as usize];
-        port.start(link, packet, now, self.core.events_mut(), &mut self.transit);
+        port.start(link, packet, now, &mut self.core);
     }
 
     /// The packet in service at `link` has been sent; begin the next, if one waits.
     #[inline(always)]
     pub(crate) fn depart(&mut self, link: u32) {
         let port = &mut self.ports[link as usize];
-        port.depart(link, self.core.events_mut(), &mut self.transit);
+        port.depart(link, &mut self.core);
     }
 
     /// The queue of `link` may have changed in any way: serve it if the port is idle.
     pub(crate) fn start_if_idle(&mut self, link: u32) {
-        let now = self.core.now();
         let port = &mut self.ports[link as usize];
-        port.start_if_idle(link, now, self.core.events_mut(), &mut self.transit);
+        port.start_if_idle(link, &mut self.core);
     }
 
     /// Begin to transmit a frame of flow control of `len` bytes. When it arrives.
     pub(crate) fn send_frame(&mut self, link: u32, len: u16) -> Time {
-        let now = self.core.now();
         let port = &mut self.ports[link as usize];
         port.note_active(link, &mut self.active);
-        port.send_frame(link, len, now, self.core.events_mut())
+        port.send_frame(link, len, &mut self.core)
     }
 
     /// `packet` joins the queue of `link`, which says what becomes of it.
@@ -317,7 +311,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
             None => queue.enqueue(packet, coin, &mut fate),
         }
         port.note_queue();
-        port.note_crowd(&mut self.transit);
+        port.note_crowd(&mut self.core);
     }
 
     /// Let `fate` befall a packet at the transmitting end of `link`.
@@ -355,8 +349,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     /// The rate of link number `link` changes, if it begins here.
     pub(crate) fn set_rate(&mut self, link: u32, rate: Rate) {
         if let Some(at) = self.transmitting_end(link) {
-            let (port, now) = (&mut self.ports[at], self.core.now());
-            port.set_rate((at as u32, rate), now, self.core.events_mut(), &mut self.transit);
+            self.ports[at].set_rate(at as u32, rate, &mut self.core);
         }
     }
 
@@ -389,29 +382,30 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     /// What switch ports have done up to and including `until`.
     pub(crate) fn replay(&mut self, until: Time) {
         for (me, port) in self.ports.iter_mut().enumerate() {
-            port.replay(me as u32, until, self.core.events_mut(), &mut self.transit);
+            port.replay(me as u32, until, &mut self.core);
         }
     }
 
     /// Add to `queues` what is in each queue that is not empty, `now`. Only active ports are looked
     /// at: in a large fabric most are idle.
     pub(crate) fn sample(&mut self, now: Time, queues: &mut Vec<u32>) -> [u64; 3] {
-        let Self { ports, active, sampled, core, transit, tier_bytes, .. } = self;
+        let Self { ports, active, sampled, core, tier_bytes, .. } = self;
         let mut kept = 0;
         for n in 0..active.len() {
             if let Some(&soon) = active.get(n + SOON) {
-                slab::prefetch::<_, 3>(&ports[soon as usize]);
+                slab::prefetch_lines(ports, soon, 0..3);
             }
             let me = active[n];
-            let (port, before) = (&mut ports[me as usize], &mut sampled.bytes[me as usize]);
-            port.replay(me, now, core.events_mut(), transit);
-            let height = usize::from(sampled.height[me as usize]);
-            tier_bytes[height] += port.bytes - std::mem::replace(before, port.bytes);
-            if port.queued_bytes() > 0 {
-                queues.push(port.queued_bytes());
-            }
+            let (port, last) = (&mut ports[me as usize], &mut sampled[me as usize]);
+            port.replay(me, now, core);
+            let sent = port.bytes - std::mem::replace(&mut last.bytes, port.bytes);
+            tier_bytes[usize::from(last.height)] += sent;
+            let queued = port.queued_bytes();
             active[kept] = me;
-            kept += usize::from(port.stays_active());
+            kept += usize::from(port.stays_active(queued));
+            if queued > 0 {
+                queues.push(queued);
+            }
         }
         active.truncate(kept);
         self.tier_bytes
@@ -427,17 +421,17 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     /// What ports to other partitions have done before `until`: nothing here asks for it, and the
     /// others need it before they go on.
     pub(crate) fn finish_round(&mut self, until: Time) {
-        let Self { ports, core, transit, .. } = self;
+        let Self { ports, core, .. } = self;
         let last = Time(until.0.saturating_sub(1));
         let mut first: Option<Time> = None;
-        let mut crossing = transit.take_crossing();
+        let mut crossing = core.transit_mut().take_crossing();
         crossing.retain(|&me| {
             let port = &mut ports[me as usize];
-            let next = port.finish_round(me, last, core.events_mut(), transit);
+            let next = port.finish_round(me, last, core);
             first = first.into_iter().chain(next).min();
             port.is_crossing()
         });
-        transit.keep_crossing(crossing, first);
+        core.transit_mut().keep_crossing(crossing, first);
     }
 
     /// The other end of a link that leaves this partition, if `link` does.
@@ -450,7 +444,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
 
     /// Sort the packets that have begun to leave by the partition to which they go.
     pub(crate) fn sort_leaving(&mut self) {
-        let leaving = self.transit.take_leaving();
+        let leaving = self.core.transit_mut().take_leaving();
         for (n, gone) in leaving.iter().enumerate() {
             if let Some(soon) = leaving.get(n + SOON) {
                 self.slab.prefetch(soon.packet);
@@ -462,7 +456,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
             outgoing.arrivals.push((link, gone.at));
             self.slab.free(gone.packet);
         }
-        self.transit.put_back(leaving);
+        self.core.transit_mut().put_back(leaving);
     }
 
     /// Take in the packets that have come from another partition. `seen` is called for each.
@@ -502,6 +496,39 @@ fn observe(
 ) {
     if let Some(observer) = observer {
         observer.packet(now, link, event, pkt);
+    }
+}
+
+/// A host's packet at its port. Both are looked up once, for all that is done with them.
+pub(crate) struct Exit<'a, 'o, const WATCHED: bool> {
+    packet: &'a mut Packet,
+    port: &'a mut Port,
+    core: &'a mut Core,
+    active: &'a mut Vec<u32>,
+    observer: &'a mut Option<Watcher<'o>>,
+    link: u32,
+    handle: u32,
+}
+
+impl<const WATCHED: bool> Exit<'_, '_, WATCHED> {
+    #[inline(always)]
+    pub(crate) fn packet_mut(&mut self) -> &mut Packet {
+        self.packet
+    }
+
+    /// It begins to leave.
+    #[inline(always)]
+    pub(crate) fn send(self) {
+        let Self { packet: pkt, port, core, active, observer, link, handle } = self;
+        let now = core.now();
+        pkt.key = digest::packet_key(pkt);
+        let desc = describe(handle, pkt);
+        if WATCHED {
+            observe(observer, now, port.rare.link, PacketEvent::Sent, pkt);
+        }
+        port.chain = digest::chain(port.chain, now.0, pkt.key, Outcome::Sent);
+        port.note_active(link, active);
+        port.start(link, desc, now, core);
     }
 }
 

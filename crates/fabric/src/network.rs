@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use endpoint::{Draw, Packet, Purpose};
 use queues::{Desc, Disposition, HEADER_MAX, MemoryStats, Queue, SharedBuffer, SharedBufferStats};
-use units::{MsgKey, Time};
+use units::{HostId, MsgKey, Time};
 
 use crate::core::Core;
 use crate::event::Event;
@@ -57,6 +57,15 @@ impl Lengths {
             self.by_entity = false;
         }
     }
+}
+
+/// What a host has sent.
+pub(crate) struct Sent {
+    pub(crate) token: u32,
+    /// Bytes.
+    pub(crate) len: u16,
+    /// Whether it carries a part of a message.
+    pub(crate) payload: bool,
 }
 
 pub(crate) struct Network<'o, const WATCHED: bool> {
@@ -370,18 +379,29 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         self.pfc.as_mut().and_then(|pfc| pfc.take_held(h))
     }
 
-    /// Put `packet` on the link of host `h`.
+    /// Put `packet` on the link of host `h`, which is `me`; nothing if it may not send it.
     #[inline(always)]
-    pub(crate) fn send(&mut self, h: u32, packet: u32) {
+    pub(crate) fn send(&mut self, h: u32, packet: u32, me: HostId) -> Option<Sent> {
         let World { topology, forwarding, tables, .. } = &*self.world;
-        let pkt = self.links.packet_mut(packet);
+        let mut exit = self.links.exit(h, packet);
+        let pkt = exit.packet_mut();
+        let bad = pkt.src != me
+            || pkt.dst == me
+            || pkt.dst.0 >= topology.hosts()
+            || pkt.wire_len == 0
+            || pkt.wire_len > topology.mtu();
+        if bad {
+            return None;
+        }
         self.lengths.observe_length(pkt);
         match forwarding {
             Forwarding::Digits => topology.stamp(pkt),
             Forwarding::Encoded => tables.write(topology, pkt),
             Forwarding::Choice(_) | Forwarding::Valiant(_) => {}
         }
-        self.links.send(h, packet);
+        let sent = Sent { token: pkt.token, len: pkt.wire_len, payload: pkt.carries_payload() };
+        exit.send();
+        Some(sent)
     }
 
     /// A frame of flow control has arrived over `link`. The host that may send now, if one may.

@@ -15,11 +15,10 @@ use endpoint::{Draw, Flags, Packet, Purpose};
 use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
-use crate::events::EventQueue;
+use crate::core::Core;
 use crate::outcome::{LinkStats, PauseStats};
 use crate::route::Leg;
 use crate::topology::Link;
-use crate::transit::Transit;
 
 /// Draws of a port.
 pub(crate) const PORT: Purpose = Purpose::new("port");
@@ -256,10 +255,10 @@ impl Port {
         }
     }
 
-    /// Whether it remains one of them.
-    pub(crate) fn stays_active(&mut self) -> bool {
+    /// Whether it, which holds `queued_bytes`, remains one of them.
+    pub(crate) fn stays_active(&mut self, queued_bytes: u32) -> bool {
         // What is paused may wait at an idle port.
-        let stays = self.busy() || self.queued_bytes() > 0;
+        let stays = self.busy() || queued_bytes > 0;
         self.set(ACTIVE, stays);
         stays
     }
@@ -267,28 +266,21 @@ impl Port {
     /// Begin to transmit `packet` at `at`, and schedule what follows from it. `me` is this port's
     /// number in its partition.
     #[inline(always)]
-    pub(crate) fn start(
-        &mut self,
-        me: u32,
-        packet: Desc,
-        at: Time,
-        events: &mut EventQueue,
-        transit: &mut Transit,
-    ) {
-        let due = self.occupy(me, packet, at, events);
+    pub(crate) fn start(&mut self, me: u32, packet: Desc, at: Time, core: &mut Core) {
+        let due = self.occupy(me, packet, at, core);
         if let FarEnd::Elsewhere(place) = self.end() {
-            transit.leave(place, packet.handle, due);
+            core.transit_mut().leave(place, packet.handle, due);
             if !self.crossing && !self.has(DEPARTS) {
-                self.cross(me, transit);
+                self.cross(me, core);
             }
             return;
         }
-        events.arrival(me, packet.handle, due);
+        core.events_mut().arrival(me, packet.handle, due);
     }
 
     /// Transmit `packet` from `at` on. When its last bit arrives at the far end.
     #[inline(always)]
-    fn occupy(&mut self, me: u32, packet: Desc, at: Time, events: &mut EventQueue) -> Time {
+    fn occupy(&mut self, me: u32, packet: Desc, at: Time, core: &mut Core) -> Time {
         let len = u64::from(packet.len);
         let time = match self.ps_per_byte {
             0 => self.rare.rate.serialise(len),
@@ -299,24 +291,18 @@ impl Port {
         self.bytes += len;
         if self.has(DEPARTS) {
             self.service = Service::Scheduled;
-            events.departure(me, self.free_at);
+            core.events_mut().departure(me, self.free_at);
         } else {
             self.service = Service::Replayed;
         }
         self.free_at + self.delay
     }
 
-    /// Begin to transmit a frame of flow control of `len` bytes, `now`, of a port whose departures
+    /// Begin to transmit a frame of flow control of `len` bytes, now, of a port whose departures
     /// are events. When it arrives at the far end.
-    pub(crate) fn send_frame(
-        &mut self,
-        me: u32,
-        len: u16,
-        now: Time,
-        events: &mut EventQueue,
-    ) -> Time {
+    pub(crate) fn send_frame(&mut self, me: u32, len: u16, core: &mut Core) -> Time {
         let frame = Desc { handle: u32::MAX, len, flags: Flags::CONTROL, class: u8::MAX };
-        self.occupy(me, frame, now, events)
+        self.occupy(me, frame, core.now(), core)
     }
 
     /// What is in service has been sent; the caller says what comes next.
@@ -328,21 +314,15 @@ impl Port {
     /// The other partition needs the next packet, too, by the end of the round in which it leaves:
     /// so this port is looked at then.
     #[inline(never)]
-    fn cross(&mut self, me: u32, transit: &mut Transit) {
+    fn cross(&mut self, me: u32, core: &mut Core) {
         self.crossing = true;
-        transit.cross(me);
+        core.transit_mut().cross(me);
     }
 
     /// A round has ended: do what came up to `last`, and stay among the ports that are looked at if
     /// a packet is in service. When the next one that waits begins to leave.
-    pub(crate) fn finish_round(
-        &mut self,
-        me: u32,
-        last: Time,
-        events: &mut EventQueue,
-        transit: &mut Transit,
-    ) -> Option<Time> {
-        self.replay(me, last, events, transit);
+    pub(crate) fn finish_round(&mut self, me: u32, last: Time, core: &mut Core) -> Option<Time> {
+        self.replay(me, last, core);
         self.crossing = self.busy();
         self.waits().then_some(self.free_at)
     }
@@ -359,76 +339,69 @@ impl Port {
 
     /// The packet in service has been sent; begin the next, if one waits.
     #[inline(always)]
-    pub(crate) fn depart(&mut self, me: u32, events: &mut EventQueue, transit: &mut Transit) {
+    pub(crate) fn depart(&mut self, me: u32, core: &mut Core) {
         if let Some(queue) = &mut self.queue
             && let Some(next) = queue.next(self.serving)
         {
-            self.start(me, next, self.free_at, events, transit);
+            self.start(me, next, self.free_at, core);
         } else {
             self.service = Service::Idle;
         }
         if self.has(CROWDED) {
-            self.note_crowd(transit);
+            self.note_crowd(core);
         }
     }
 
     /// The number of headers that wait may have changed.
     #[inline(never)]
-    pub(crate) fn note_crowd(&mut self, transit: &mut Transit) {
+    pub(crate) fn note_crowd(&mut self, core: &mut Core) {
         let crowded = self.queue.as_ref().is_some_and(Queue::bounce_possible);
         if crowded != self.has(CROWDED) {
             self.set(CROWDED, crowded);
-            transit.note_crowd(crowded);
+            core.transit_mut().note_crowd(crowded);
         }
     }
 
     /// A packet has arrived at the far end: what this port did when it had sent it. Later
     /// departures are left for later: there may be packets that come before them.
     #[inline(always)]
-    pub(crate) fn catch_up_to(
-        &mut self,
-        me: u32,
-        arrival: Time,
-        events: &mut EventQueue,
-        transit: &mut Transit,
-    ) {
-        self.replay(me, Time(arrival.0.saturating_sub(self.delay.0)), events, transit);
+    pub(crate) fn catch_up_to(&mut self, me: u32, arrival: Time, core: &mut Core) {
+        self.replay(me, Time(arrival.0.saturating_sub(self.delay.0)), core);
     }
 
     /// Everything this port has done up to and including `until`, unless that takes events.
     #[inline(always)]
-    pub(crate) fn replay(
-        &mut self,
-        me: u32,
-        until: Time,
-        events: &mut EventQueue,
-        transit: &mut Transit,
-    ) {
-        while self.service == Service::Replayed && self.free_at <= until {
-            self.depart(me, events, transit);
+    pub(crate) fn replay(&mut self, me: u32, until: Time, core: &mut Core) {
+        // Not `while`: what the loop has ready before it begins would be made ready for nothing.
+        if self.is_due(until) {
+            loop {
+                self.depart(me, core);
+                if !self.is_due(until) {
+                    break;
+                }
+            }
         }
+    }
+
+    /// Whether the packet in service has been sent by `until`, and no event says so.
+    #[inline(always)]
+    fn is_due(&self, until: Time) -> bool {
+        self.service == Service::Replayed && self.free_at <= until
     }
 
     /// `packet` joins the queue, or goes straight out if the port is idle. False if it may not join
     /// as it is; then nothing has happened.
     #[inline(always)]
-    pub(crate) fn offer(
-        &mut self,
-        me: u32,
-        packet: Desc,
-        now: Time,
-        events: &mut EventQueue,
-        transit: &mut Transit,
-    ) -> bool {
+    pub(crate) fn offer(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
         let Some(queue) = &mut self.queue else { return false };
         let idle = self.service == Service::Idle;
         let taken = if idle { queue.cut_through(packet) } else { queue.try_enqueue(packet) };
         if taken {
             self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
             if idle {
-                self.start(me, packet, now, events, transit);
+                self.start(me, packet, core.now(), core);
             } else if queue.bounce_possible() {
-                self.note_crowd(transit);
+                self.note_crowd(core);
             }
         }
         taken
@@ -439,33 +412,21 @@ impl Port {
         self.max_queue_bytes = self.max_queue_bytes.max(self.queued_bytes());
     }
 
-    /// The queue may have changed in any way: serve it from `now` if the port is idle.
-    pub(crate) fn start_if_idle(
-        &mut self,
-        me: u32,
-        now: Time,
-        events: &mut EventQueue,
-        transit: &mut Transit,
-    ) {
+    /// The queue may have changed in any way: serve it from now on if the port is idle.
+    pub(crate) fn start_if_idle(&mut self, me: u32, core: &mut Core) {
         self.note_queue();
         let Some(queue) = &mut self.queue else { return };
         if self.service == Service::Idle
             && let Some(next) = queue.dequeue()
         {
-            self.start(me, next, now, events, transit);
+            self.start(me, next, core.now(), core);
         }
     }
 
-    /// From `now` on, packets are sent at `rate`; the one in service goes on at the old one.
-    pub(crate) fn set_rate(
-        &mut self,
-        (me, rate): (u32, Rate),
-        now: Time,
-        events: &mut EventQueue,
-        transit: &mut Transit,
-    ) {
-        // Faults come before departures: what departs at `now` makes way for the new rate.
-        self.replay(me, Time(now.0.saturating_sub(1)), events, transit);
+    /// From now on, packets are sent at `rate`; the one in service goes on at the old one.
+    pub(crate) fn set_rate(&mut self, me: u32, rate: Rate, core: &mut Core) {
+        // Faults come before departures: what departs now makes way for the new rate.
+        self.replay(me, Time(core.now().0.saturating_sub(1)), core);
         self.rare.rate = rate;
         self.ps_per_byte = ps_per_byte(rate);
     }

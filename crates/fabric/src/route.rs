@@ -228,6 +228,10 @@ pub(crate) fn by_draw(
 /// a graph by the shortest way: `pick(n)` below n.
 fn choose(known: &RoutingView<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u64) -> u64) -> u32 {
     let topology = known.topology;
+    // The usual case comes first: it takes one look at the shape.
+    if matches!(topology.shape, Shape::Tree) && known.state.is_whole() {
+        return pick(u64::from(topology.switches[at as usize].ups)) as u32;
+    }
     let ups = match topology.shape {
         Shape::Valiant { .. } => topology.valiant_choices(at),
         Shape::Tree | Shape::Graph(_) => topology.switches[at as usize].ups,
