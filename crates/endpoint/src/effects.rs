@@ -26,7 +26,7 @@ pub enum Effect {
     /// The sender knows that its message has been delivered whole.
     Acked(MsgId),
     /// A message will not complete.
-    Failed(MsgKey, Why),
+    Failed(MsgKey, FailReason),
     /// Something worth counting happened.
     Count(Stat),
     /// The same, and it is known to which message of this host. Counted once, not beside [`Self::Count`].
@@ -41,7 +41,7 @@ pub enum Effect {
 
 /// Why a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum FailReason {
     /// The application cancelled it.
     Cancelled,
     /// The peer did not answer for as long as the transport is willing to try.
@@ -130,7 +130,7 @@ impl Effects {
     }
 
     /// Tell the application that `key` will not complete.
-    pub fn failed(&mut self, key: MsgKey, why: Why) {
+    pub fn failed(&mut self, key: MsgKey, why: FailReason) {
         self.0.push(Effect::Failed(key, why));
     }
 

@@ -2,7 +2,7 @@
 
 use units::{Dur, HostId, MsgKey, Time};
 
-use crate::{Job, Packet, Why};
+use crate::{FailReason, Job, Packet};
 
 /// Receives what happens during a run.
 pub trait Observer {
@@ -93,7 +93,7 @@ pub struct MessageRecord {
     /// When the sender learnt of it; `None` if that has not happened.
     pub acked: Option<Time>,
     /// Why an endpoint gave it up before it was whole; `None` if none did.
-    pub failed: Option<Why>,
+    pub failed: Option<FailReason>,
     /// How long it takes alone in the same fabric; zero for an unbounded one.
     pub ideal: Dur,
     /// Bytes placed so far, or at the end of the run.

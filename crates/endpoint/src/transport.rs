@@ -43,10 +43,10 @@ pub trait Endpoint: Send {
         let _ = cx;
     }
 
-    /// The next call comes soon: ask ([`crate::fetch`]) for the memory behind pointers that it will read first.
+    /// The next call comes soon: ask ([`crate::prefetch`]) for the memory behind pointers that it will read first.
     /// Environments of many hosts call this, for several hosts by turns. It changes nothing. Step 0 may read what
     /// the endpoint itself holds, step 1 what step 0 has asked for.
-    fn fetch(&self, step: u8) {
+    fn prefetch(&self, step: u8) {
         let _ = step;
     }
 

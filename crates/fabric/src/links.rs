@@ -237,12 +237,12 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
 
     /// Offer `packet` to the queue of `link`. Whether it has simply joined it.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, link: u32, packet: Desc) -> bool {
+    pub(crate) fn try_enqueue(&mut self, link: u32, packet: Desc) -> bool {
         let now = self.core.now();
         let port = &mut self.ports[link as usize];
         port.note_active(link, &mut self.active);
         port.replay(link, now, self.core.events_mut(), &mut self.transit);
-        port.offer(link, packet, now, self.core.events_mut(), &mut self.transit)
+        port.try_enqueue(link, packet, now, self.core.events_mut(), &mut self.transit)
     }
 
     /// A host's packet begins to leave over its port.

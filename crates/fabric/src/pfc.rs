@@ -22,7 +22,7 @@ mod rx;
 use std::sync::Arc;
 
 use queues::{
-    Admit, Desc, Disposition, Ingress, MemorySpec, MemoryStats, PfcBuffer, Queue, QueueSpec,
+    Admit, Desc, Disposition, Ingress, PfcBuffer, PfcBufferSpec, PfcBufferStats, Queue, QueueSpec,
 };
 use units::{Dur, Time};
 
@@ -130,7 +130,7 @@ impl Pfc {
     }
 
     /// What the memory of each switch has seen.
-    pub(crate) fn memory_stats(&self) -> Vec<MemoryStats> {
+    pub(crate) fn memory_stats(&self) -> Vec<PfcBufferStats> {
         self.memories.iter().map(PfcBuffer::stats).collect()
     }
 
@@ -185,7 +185,7 @@ impl Pfc {
 ///
 /// # Errors
 /// A sentence, if one is too small.
-pub fn check_memory(topology: &Topology, spec: &MemorySpec) -> Result<(), String> {
+pub fn check_memory(topology: &Topology, spec: &PfcBufferSpec) -> Result<(), String> {
     let mut switches = 0..topology.switches.len() as u32;
     switches.try_for_each(|switch| memory(topology, spec, switch).map(drop))
 }
@@ -207,7 +207,7 @@ fn ingress_ports(topology: &Topology, switch: u32) -> Vec<Ingress> {
 }
 
 /// The memory of switch number `switch`; a sentence if it is too small.
-fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<PfcBuffer, String> {
+fn memory(topology: &Topology, spec: &PfcBufferSpec, switch: u32) -> Result<PfcBuffer, String> {
     PfcBuffer::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
 }
 

@@ -412,7 +412,7 @@ impl Port {
     /// `packet` joins the queue, or goes straight out if the port is idle. False if it may not join
     /// as it is; then nothing has happened.
     #[inline(always)]
-    pub(crate) fn offer(
+    pub(crate) fn try_enqueue(
         &mut self,
         me: u32,
         packet: Desc,

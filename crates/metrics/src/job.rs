@@ -192,18 +192,18 @@ pub struct JobStats {
     /// Payload bits of all of them, over the time from the start of the first to the end of the last.
     pub goodput_gbps: Option<f64>,
     /// How long they took, in microseconds.
-    pub time_us: Spread,
+    pub time_us: Stats,
     /// The share of a job's time in which nothing arrived on the link of its host.
-    pub idle: Spread,
+    pub idle: Stats,
     /// The same of the time of all jobs together, so that long ones count for more.
     pub idle_overall: Option<f64>,
     /// The share of a job's results that came in time.
-    pub quality: Spread,
+    pub quality: Stats,
 }
 
 /// How values are spread; percentiles are exact nearest ranks, `stdev` is the sample's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct Stats {
     /// Mean.
     pub mean: Option<f64>,
     /// Smallest.
@@ -220,7 +220,7 @@ pub struct Spread {
     pub stdev: Option<f64>,
 }
 
-impl FromIterator<f64> for Spread {
+impl FromIterator<f64> for Stats {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         // In the order of the rows, so that the last bits do not depend on equal values.

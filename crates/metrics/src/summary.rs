@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{read_json, write_json};
-use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase, Spread};
+use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase, Stats};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
 /// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
@@ -44,7 +44,7 @@ pub struct Summary {
     pub jobs: JobStats,
     /// Round-trip samples of transports inside the measurement window, in microseconds, as their rules got
     /// them; without numbers unless `measure.rtt` is set.
-    pub rtt_us: Spread,
+    pub rtt_us: Stats,
     /// From the first transmission of a packet to its acknowledgement; without numbers unless
     /// `measure.packet_latency` is set.
     pub packet_latency_us: PacketLatency,
@@ -144,13 +144,13 @@ pub struct TrafficStats {
     /// Pieces of work of several messages.
     pub jobs: JobStats,
     /// Round-trip samples inside the window, in microseconds.
-    pub rtt_us: Spread,
+    pub rtt_us: Stats,
 }
 
 impl TrafficStats {
     /// What the messages and the jobs of a table say.
     #[must_use]
-    pub fn new(stats: &FlowStats, jobs: JobStats, rtt_us: Spread) -> Self {
+    pub fn new(stats: &FlowStats, jobs: JobStats, rtt_us: Stats) -> Self {
         Self {
             messages: stats.messages,
             deadlines: stats.deadlines,
@@ -400,7 +400,7 @@ mod tests {
             },
             traffic: [("x".to_owned(), TrafficStats::default())].into(),
             jobs: JobStats::default(),
-            rtt_us: Spread::default(),
+            rtt_us: Stats::default(),
             packet_latency_us: PacketLatency::default(),
             delivered_twice: 0,
             packets: Packets::default(),

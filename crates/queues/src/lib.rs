@@ -36,8 +36,8 @@ pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::{Flags, Packet};
 pub use lossless::{
-    Admit, Headroom, Ingress, LosslessSpec, Marking, MemorySpec, MemoryStats, PFC_FRAME, PfcBuffer,
-    Threshold,
+    Admit, Headroom, Ingress, LosslessSpec, Marking, PFC_FRAME, PfcBuffer, PfcBufferSpec,
+    PfcBufferStats, Threshold,
 };
 pub use ndp::{Ndp, NdpSpec};
 pub use programmed::{Programmed, ProgrammedSpec};

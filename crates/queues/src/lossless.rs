@@ -41,7 +41,7 @@ const CELL: u32 = 1_030;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LosslessSpec {
     /// The memory of one switch.
-    pub memory: MemorySpec,
+    pub memory: PfcBufferSpec,
     /// Which class is served next.
     pub schedule: Schedule,
     /// How packets of classes 0 to 7 are marked.
@@ -129,7 +129,7 @@ impl Marking {
 
 /// Parameters of [`PfcBuffer`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct MemorySpec {
+pub struct PfcBufferSpec {
     /// Memory of one switch, bytes.
     pub size: u32,
     /// What each (port, lossless class) has for itself, bytes.
@@ -227,7 +227,7 @@ pub enum Admit {
 
 /// What has become of a switch's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryStats {
+pub struct PfcBufferStats {
     /// The most bytes in use.
     pub max_bytes: u32,
     /// The most bytes of headroom that one (port, class) has used.
@@ -243,7 +243,7 @@ pub struct MemoryStats {
 /// The memory of one switch.
 #[derive(Clone, Debug)]
 pub struct PfcBuffer {
-    spec: MemorySpec,
+    spec: PfcBufferSpec,
     ports: Vec<PortAccount>,
     /// What there is to share, bytes.
     pool: u32,
@@ -253,7 +253,7 @@ pub struct PfcBuffer {
     used: u32,
     /// Every (port, class) for which XOFF has been due, and no XON since.
     paused: Vec<(u32, u8)>,
-    stats: MemoryStats,
+    stats: PfcBufferStats,
 }
 
 #[derive(Clone, Debug)]
@@ -286,7 +286,7 @@ impl PfcBuffer {
     ///
     /// # Errors
     /// A sentence, if reserves and headroom leave nothing to share.
-    pub fn new(spec: &MemorySpec, ports: &[Ingress], hosts: Rate) -> Result<Self, String> {
+    pub fn new(spec: &PfcBufferSpec, ports: &[Ingress], hosts: Rate) -> Result<Self, String> {
         let lossless = u64::from((spec.lossless & !spec.control).count_ones());
         let reserves = lossless * u64::from(spec.reserve) * ports.len() as u64;
         let headroom: u64 = ports.iter().map(|port| u64::from(spec.headroom_of(port))).sum();
@@ -312,7 +312,7 @@ impl PfcBuffer {
             shared: 0,
             used: 0,
             paused: Vec::new(),
-            stats: MemoryStats::default(),
+            stats: PfcBufferStats::default(),
         })
     }
 
@@ -407,7 +407,7 @@ impl PfcBuffer {
 
     /// What has become of the memory so far.
     #[must_use]
-    pub fn stats(&self) -> MemoryStats {
+    pub fn stats(&self) -> PfcBufferStats {
         self.stats
     }
 
@@ -480,7 +480,7 @@ impl PfcBuffer {
     }
 }
 
-impl MemorySpec {
+impl PfcBufferSpec {
     /// As the HPCC authors' simulator has it (specs/rdma.md#2, `hpcc`), in binary units. They run
     /// 16 MiB for each 50 Gb/s of a host's link. They set 4 KiB aside once for each port, which is once for each lossless
     /// class here: they have one.

@@ -92,7 +92,7 @@ mod tests {
     const PACKET: u16 = 1000;
 
     /// Offer a packet to queue `n`, which has room of its own.
-    fn offer(buffer: &mut SharedBuffer, queues: &mut [u32], n: usize) -> bool {
+    fn try_enqueue(buffer: &mut SharedBuffer, queues: &mut [u32], n: usize) -> bool {
         let admitted = buffer.admits(queues[n], PACKET);
         if admitted {
             let after = queues[n] + u32::from(PACKET);
@@ -110,7 +110,9 @@ mod tests {
             for n in [1, 2, 7, 31] {
                 let mut buffer = SharedBuffer::new(SharedBufferSpec { size, alpha });
                 let mut queues = vec![0; n];
-                while (0..n).filter(|&queue| offer(&mut buffer, &mut queues, queue)).count() > 0 {}
+                while (0..n).filter(|&queue| try_enqueue(&mut buffer, &mut queues, queue)).count()
+                    > 0
+                {}
                 let share = alpha * f64::from(size) / (1.0 + n as f64 * alpha);
                 for &queue in &queues {
                     // What does not come out in packets, the others' share of it included.
@@ -135,7 +137,7 @@ mod tests {
         let mut round = |active: usize| {
             for n in 0..active {
                 for _ in 0..3 {
-                    offer(&mut buffer, &mut queues, n);
+                    try_enqueue(&mut buffer, &mut queues, n);
                 }
                 if queues[n] > 0 {
                     buffer.change(queues[n], queues[n] - u32::from(PACKET)).unwrap();
@@ -157,16 +159,16 @@ mod tests {
     fn what_is_lost_for_want_of_memory_and_at_the_threshold_are_told_apart() {
         let spec = SharedBufferSpec { size: 10_500, alpha: 1000.0 };
         let (mut buffer, mut queues) = (SharedBuffer::new(spec), [0, 0]);
-        let joined = (0..20).filter(|_| offer(&mut buffer, &mut queues, 0)).count();
+        let joined = (0..20).filter(|_| try_enqueue(&mut buffer, &mut queues, 0)).count();
         assert_eq!((joined, buffer.used()), (10, 10_000), "as many as fit");
         let full = SharedBufferStats { max_bytes: 10_000, over_threshold: 0, exhausted: 10 };
         assert_eq!(buffer.stats(), full);
-        assert!(!offer(&mut buffer, &mut queues, 1), "not even the first of an empty queue");
+        assert!(!try_enqueue(&mut buffer, &mut queues, 1), "not even the first of an empty queue");
         buffer.change(10_000, 0).unwrap();
         assert_eq!((buffer.used(), buffer.stats().max_bytes), (0, 10_000));
 
         let mut strict = SharedBuffer::new(SharedBufferSpec { alpha: 0.25, ..spec });
-        let joined = (0..9).filter(|_| offer(&mut strict, &mut queues, 1)).count();
+        let joined = (0..9).filter(|_| try_enqueue(&mut strict, &mut queues, 1)).count();
         // 2000 is less than a quarter of 8500, 3000 is not less than a quarter of 7500.
         assert_eq!((joined, strict.stats().over_threshold), (3, 6));
     }

@@ -195,7 +195,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let config = fabric::Config {
         seed,
         routing: mode.switches,
-        carriages: transports.carriages(mode),
+        encapsulations: transports.encapsulations(mode),
         queue,
         queues_at,
         buffer,

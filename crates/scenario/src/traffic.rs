@@ -18,7 +18,7 @@ use units::{Bytes, Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
     Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan,
-    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec, Start, Stop,
+    PlanError, Poisson, PoissonSpec, QuerySpec, Rpc, RpcSpec, Share, Start, Stop,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -108,7 +108,7 @@ pub(crate) struct Context<'a> {
     /// What the tables before this one have of permutations.
     taken: &'a [pairs::Taken],
     /// That of this table, for those after it; reading it puts it here.
-    portion: Option<Portion>,
+    share: Option<Share>,
 }
 
 /// How one kind of traffic is read.
@@ -217,10 +217,10 @@ pub(crate) fn read(
         let read = kind(table)?.read;
         let topology = &mut *topology;
         let mut context =
-            Context { dir, draw, table: number, topology, taken: &taken, portion: None };
+            Context { dir, draw, table: number, topology, taken: &taken, share: None };
         let part = read(table, &mut context)?;
-        if let Some(portion) = context.portion {
-            taken.push(pairs::Taken::new(name.clone(), portion));
+        if let Some(share) = context.share {
+            taken.push(pairs::Taken::new(name.clone(), share));
         }
         let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;
@@ -661,8 +661,8 @@ impl ScenarioValue for HostSet {
 
 /// `kind = "permutation"`.
 fn permutation(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
-    let portion = pairs::portion(table, context)?;
-    flows(table, context, portion.pairs())
+    let share = pairs::read(table, context)?;
+    flows(table, context, share.pairs())
 }
 
 /// `kind = "random"`: as many flows as sources unless `flows` or `flows_per_host` says otherwise.

@@ -17,7 +17,7 @@ mod tcp;
 use std::path::Path;
 
 use endpoint::{Endpoint, Framing};
-use fabric::{Carriage, Link, Node, Topology};
+use fabric::{Encapsulation, Link, Node, Topology};
 use transports::mux::{Mux, wire_protocols};
 use units::{Dur, Rate};
 use wire::int::Hop;
@@ -389,11 +389,11 @@ impl Transports {
     }
 
     /// How their messages travel where paths are chosen by `mode`.
-    pub(crate) fn carriages(&self, mode: Mode) -> Vec<Carriage> {
+    pub(crate) fn encapsulations(&self, mode: Mode) -> Vec<Encapsulation> {
         let by_mode = |t: &Transport| mode.sprays() && (t.sprays || !mode.needs_spraying());
         let spray = |t: &Transport| t.scatters || by_mode(t);
-        let each = self.list.iter().map(|t| Carriage { framing: t.framing, spray: spray(t) });
-        let each: Vec<Carriage> = each.collect();
+        let each = self.list.iter().map(|t| Encapsulation { framing: t.framing, spray: spray(t) });
+        let each: Vec<Encapsulation> = each.collect();
         // The parts of one travel as it does.
         (0..each.len().max(self.names.len())).map(|at| each[at.min(each.len() - 1)]).collect()
     }

@@ -158,11 +158,11 @@ impl Endpoint for DeviceQueue {
         self.call(cx, |ep, cx| ep.on_room(cx));
     }
 
-    fn fetch(&self, step: u8) {
+    fn prefetch(&self, step: u8) {
         if step == 0 {
-            endpoint::fetch::item(&*self.endpoint.0);
+            endpoint::prefetch::item(&*self.endpoint.0);
         } else {
-            self.endpoint.0.fetch(0);
+            self.endpoint.0.prefetch(0);
         }
     }
 

@@ -205,10 +205,10 @@ pub(super) const ENTRIES: &[Entry] = &[
         "round-trip samples inside the window, as the transports' rules got them: of `timely` and\
          its kin one per completion, of TCP one per acknowledgement that measures; no numbers \
          without `measure.rtt`"),
-    one("packet_latency_us.count", "packets acknowledged", Plain, IfNotZero,
+    one("packet_latency_us.count", "ACKed packets", Plain, IfNotZero,
         "packets with payload first transmitted inside the window and acknowledged; 0 without \
          `measure.packet_latency`, as is `.unacknowledged`"),
-    one("packet_latency_us.unacknowledged", "packets unacknowledged", Plain, IfNotZero,
+    one("packet_latency_us.unacknowledged", "un-ACKed packets", Plain, IfNotZero,
         "of those transmitted, not acknowledged when the run ended, which is when the last \
          message is whole: their latencies are missing"),
     several(("packet_latency_us", &["mean", "p50", "p90", "p99", "max"]),

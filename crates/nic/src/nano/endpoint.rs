@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use endpoint::{
-    Cx, Effects, Endpoint, Flags, Framing, Msg, MsgId, MsgKey, Packet, Purpose, Span, Stat, Submit,
-    TimerId, Tx, TxPort, Why,
+    Cx, Effects, Endpoint, FailReason, Flags, Framing, Msg, MsgId, MsgKey, Packet, Purpose, Span,
+    Stat, Submit, TimerId, Tx, TxPort,
 };
 use thiserror::Error;
 use units::{HostId, Time};
@@ -187,7 +187,7 @@ impl Nano {
             }
             if event == Some(next) {
                 if let Some((at, event)) = self.units.events.pop_front() {
-                    self.happen(at, event, fx);
+                    self.dispatch(at, event, fx);
                 }
             } else if timeout == Some(next) {
                 self.time_out(next, me, fx);
@@ -198,7 +198,7 @@ impl Nano {
     }
 
     /// A packet that has arrived takes effect (rules 12 to 14).
-    fn happen(&mut self, at: Time, event: Event, fx: &mut Effects) {
+    fn dispatch(&mut self, at: Time, event: Event, fx: &mut Effects) {
         match event {
             Event::Delivered { message: (number, context), packets } => {
                 let id = self.packetization.id_of(number, context);
@@ -246,7 +246,7 @@ impl Nano {
         let id = MsgId(timeout.tag);
         if timeout.gave_up {
             self.finish(id);
-            fx.failed(MsgKey { src: me, id }, Why::TimedOut);
+            fx.failed(MsgKey { src: me, id }, FailReason::TimedOut);
         } else if timeout.repeats > 0 {
             fx.timeout(Stat::OtherTimeout, id);
         }
@@ -471,7 +471,7 @@ impl Endpoint for Nano {
         self.advance(cx.now, cx.me, cx.fx);
         if self.packetization.cancel(cx.now, id.0) {
             self.finish(id);
-            cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+            cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
         }
         self.arm(cx.fx);
     }
@@ -480,7 +480,7 @@ impl Endpoint for Nano {
 impl Nano {
     fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         if msg.len > u64::from(self.packetization.longest()) {
-            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
             return Submit::Taken;
         }
         let channel = (msg.dst, msg.channel);

@@ -18,8 +18,8 @@ const LINK: Ingress = Ingress {
 };
 
 /// A static threshold of 10 000 B without reserve, headroom of 5000 B, XON 2000 B below.
-fn plain() -> MemorySpec {
-    MemorySpec {
+fn plain() -> PfcBufferSpec {
+    PfcBufferSpec {
         size: 100_000,
         reserve: 0,
         headroom: Headroom::Bytes(5_000),
@@ -32,7 +32,7 @@ fn plain() -> MemorySpec {
     }
 }
 
-fn memory(spec: &MemorySpec, ports: usize) -> PfcBuffer {
+fn memory(spec: &PfcBufferSpec, ports: usize) -> PfcBuffer {
     PfcBuffer::new(spec, &vec![LINK; ports], HOSTS).unwrap()
 }
 
@@ -117,7 +117,7 @@ impl Swarm {
 }
 
 /// The memory after a swarm's 20 000 steps and after everything has left.
-fn swarm(seed: u64, spec: &MemorySpec, deaf: u32) -> PfcBuffer {
+fn swarm(seed: u64, spec: &PfcBufferSpec, deaf: u32) -> PfcBuffer {
     let ports = 6;
     let draw = Draw::new(seed, Purpose::new("test"), 0);
     let memory = memory(spec, ports as usize);
@@ -140,12 +140,12 @@ fn swarm(seed: u64, spec: &MemorySpec, deaf: u32) -> PfcBuffer {
     swarm.memory
 }
 
-fn specs() -> Vec<MemorySpec> {
+fn specs() -> Vec<PfcBufferSpec> {
     let dynamic = |alpha| Threshold::Dynamic { alpha, with_rate: false };
     let mut specs = Vec::new();
     for threshold in [Threshold::Static(10_000), dynamic(0.125), dynamic(1.0), dynamic(16.0)] {
         for (reserve, size) in [(0, 100_000), (1_000, 150_000), (4_000, 300_000)] {
-            specs.push(MemorySpec { threshold, reserve, size, ..plain() });
+            specs.push(PfcBufferSpec { threshold, reserve, size, ..plain() });
         }
     }
     specs
@@ -169,7 +169,7 @@ fn i1_i2_nothing_is_lost_and_everything_is_accounted() {
 #[test]
 fn i1_without_headroom_packets_are_lost() {
     for (n, spec) in specs().into_iter().enumerate() {
-        let spec = MemorySpec { headroom: Headroom::Bytes(0), ..spec };
+        let spec = PfcBufferSpec { headroom: Headroom::Bytes(0), ..spec };
         let memory = swarm(n as u64, &spec, 5_000 - u32::from(MTU));
         assert!(memory.stats().violations > 0, "{spec:?}");
     }
@@ -223,7 +223,7 @@ fn once_headroom_is_in_use_everything_goes_there() {
 
 #[test]
 fn what_the_threshold_allows_is_not_lost_because_the_headroom_is_full() {
-    let mut memory = memory(&MemorySpec { headroom: Headroom::Bytes(1_500), ..plain() }, 1);
+    let mut memory = memory(&PfcBufferSpec { headroom: Headroom::Bytes(1_500), ..plain() }, 1);
     for _ in 0..9 {
         memory.admit(0, 0, 1_000);
     }
@@ -237,7 +237,7 @@ fn what_the_threshold_allows_is_not_lost_because_the_headroom_is_full() {
 #[test]
 fn a_departure_resumes_everybody_whose_threshold_it_raises() {
     let threshold = Threshold::Dynamic { alpha: 1.0, with_rate: false };
-    let spec = MemorySpec { threshold, size: 60_000, resume_offset: 0, ..plain() };
+    let spec = PfcBufferSpec { threshold, size: 60_000, resume_offset: 0, ..plain() };
     // Three ports with two lossless classes of 5000 B of headroom: 30 000 B to share.
     let mut memory = memory(&spec, 3);
     for _ in 0..10 {
@@ -261,9 +261,9 @@ fn a_departure_resumes_everybody_whose_threshold_it_raises() {
 
 #[test]
 fn the_reserve_is_nobody_elses() {
-    let spec = MemorySpec { reserve: 2_000, size: 80_000, ..plain() };
+    let spec = PfcBufferSpec { reserve: 2_000, size: 80_000, ..plain() };
     // Two ports with two lossless classes: 52 000 B to share.
-    let mut memory = memory(&MemorySpec { threshold: Threshold::Static(52_000), ..spec }, 2);
+    let mut memory = memory(&PfcBufferSpec { threshold: Threshold::Static(52_000), ..spec }, 2);
     assert_eq!(memory.pool, 80_000 - 2 * 2 * (2_000 + 5_000));
     let joined = (0..100).take_while(|_| memory.admit(0, 2, 1_000) == JOINS).count();
     assert_eq!(
@@ -286,7 +286,7 @@ fn the_reserve_is_nobody_elses() {
 fn xon_comes_at_the_latest_when_the_shared_memory_is_free() {
     for (xon, left) in [(0, 0), (1_248, 1_000)] {
         let threshold = Threshold::Dynamic { alpha: 0.125, with_rate: false };
-        let spec = MemorySpec { threshold, xon, size: 56_000, lossless: 1, ..plain() };
+        let spec = PfcBufferSpec { threshold, xon, size: 56_000, lossless: 1, ..plain() };
         // One port: 51 000 B to share.
         let mut memory = memory(&spec, 1);
         while memory.admit(0, 0, 1_000) == JOINS {}
@@ -301,9 +301,16 @@ fn xon_comes_at_the_latest_when_the_shared_memory_is_free() {
 }
 
 /// specs/rdma.md#2, from the DCQCN paper: 32 ports, 12 MB, 8 priorities, 22.4 KB of headroom each.
-fn dcqcn(threshold: Threshold) -> MemorySpec {
+fn dcqcn(threshold: Threshold) -> PfcBufferSpec {
     let headroom = Headroom::Bytes(22_400);
-    MemorySpec { size: 12_000_000, headroom, threshold, lossless: u8::MAX, control: 0, ..plain() }
+    PfcBufferSpec {
+        size: 12_000_000,
+        headroom,
+        threshold,
+        lossless: u8::MAX,
+        control: 0,
+        ..plain()
+    }
 }
 
 /// The paper's bound of a static XOFF, 24.47 KB: as long as every (port, class) can have it, none goes on into the
@@ -348,7 +355,7 @@ fn ecn_before_pfc_up_to_the_bound() {
 
 #[test]
 fn headroom_is_what_a_link_needs() {
-    let headroom_of = |headroom| MemorySpec { headroom, ..plain() }.headroom_of(&LINK);
+    let headroom_of = |headroom| PfcBufferSpec { headroom, ..plain() }.headroom_of(&LINK);
     // The example of specs/rdma.md#2: 100 Gb/s and 1 us make 12.5 KB.
     assert_eq!(headroom_of(Headroom::Delays(3)), 37_500);
     // Two delays, the packet that makes the frame wait and the frame, the packet that led to XOFF, and the one
@@ -361,21 +368,22 @@ fn headroom_is_what_a_link_needs() {
 
 #[test]
 fn alpha_grows_with_the_rate_of_a_port_up_to_one() {
-    let spec = MemorySpec::hpcc();
+    let spec = PfcBufferSpec::hpcc();
     let alphas = [1, 2, 4, 8, 16].map(|times| spec.alpha_of(Rate(HOSTS.0 * times), HOSTS));
     assert_eq!(alphas, [0.125, 0.25, 0.5, 1.0, 1.0]);
-    let odd = MemorySpec { threshold: Threshold::Dynamic { alpha: 0.3, with_rate: true }, ..spec };
+    let odd =
+        PfcBufferSpec { threshold: Threshold::Dynamic { alpha: 0.3, with_rate: true }, ..spec };
     assert_eq!([2, 4, 8].map(|times| odd.alpha_of(Rate(HOSTS.0 * times), HOSTS)), [0.6, 1.0, 1.0]);
-    assert_eq!(MemorySpec::sonic(0).alpha_of(Rate(HOSTS.0 * 4), HOSTS), 0.125);
+    assert_eq!(PfcBufferSpec::sonic(0).alpha_of(Rate(HOSTS.0 * 4), HOSTS), 0.125);
 }
 
 #[test]
 fn presets_fit_the_switches_they_are_for() {
-    let pool = |spec: &MemorySpec, ports: usize| memory(spec, ports).pool;
+    let pool = |spec: &PfcBufferSpec, ports: usize| memory(spec, ports).pool;
     // 20 ports of HPCC's FatTree, as `SwitchMmu::ConfigNPort` of its authors counts them.
-    assert_eq!(pool(&MemorySpec::hpcc(), 20), 12 * 1024 * 1024 - 20 * (37_500 + 4 * 1024));
-    assert_eq!(pool(&MemorySpec::legacy(), 32), 9_000_000 - 32 * (103_000 + 1_030));
-    assert_eq!(pool(&MemorySpec::sonic(0), 32), 18_000_000, "headroom beside it");
+    assert_eq!(pool(&PfcBufferSpec::hpcc(), 20), 12 * 1024 * 1024 - 20 * (37_500 + 4 * 1024));
+    assert_eq!(pool(&PfcBufferSpec::legacy(), 32), 9_000_000 - 32 * (103_000 + 1_030));
+    assert_eq!(pool(&PfcBufferSpec::sonic(0), 32), 18_000_000, "headroom beside it");
 }
 
 #[test]

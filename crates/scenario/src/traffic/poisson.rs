@@ -31,9 +31,9 @@ fn who(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Vec<Sender>,
     if !paired {
         return super::senders(table, context);
     }
-    let portion = pairs::portion(table, context)?;
+    let share = pairs::read(table, context)?;
     let to = |dst| Destinations::among(vec![dst]);
-    Ok(portion.pairs().iter().map(|&(src, dst)| (src, to(dst))).collect())
+    Ok(share.pairs().iter().map(|&(src, dst)| (src, to(dst))).collect())
 }
 
 /// The mean time between two pieces of work of a host, each of which has `bytes` bytes of payload on

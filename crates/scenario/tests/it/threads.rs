@@ -15,12 +15,13 @@ use std::time::Duration;
 use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
-    Carriage, Config, Conservation, Counted, Counters, Deadlock, Departures, Encoding, End, Events,
-    Fault, FaultAction, LinkStats, Outcome, PfcSpec, Progress, Routing, Sample, Sim, Topology,
+    Config, Conservation, Counted, Counters, Deadlock, Departures, Encapsulation, Encoding, End,
+    Events, Fault, FaultAction, LinkStats, Outcome, PfcSpec, Progress, Routing, Sample, Sim,
+    Topology,
 };
 use metrics::{FlowRow, JobRow};
 use queues::{
-    Capacity, DropTailSpec, MemoryStats, NdpSpec, QueueSpec, SharedBufferSpec, SharedBufferStats,
+    Capacity, DropTailSpec, NdpSpec, PfcBufferStats, QueueSpec, SharedBufferSpec, SharedBufferStats,
 };
 use transports::{ndp, tcp};
 use trimline_scenario::{Options, Scenario, simulate};
@@ -69,7 +70,7 @@ struct Told<Row> {
     queue_bytes_p99: Option<u32>,
     links: Vec<LinkStats>,
     buffers: Vec<SharedBufferStats>,
-    memories: Vec<MemoryStats>,
+    memories: Vec<PfcBufferStats>,
     deadlock: Option<Deadlock>,
     samples: Vec<Sample>,
     rows: Vec<Row>,
@@ -216,7 +217,7 @@ impl Signals {
         let routings = [Routing::FlowHash, Routing::PacketRandom, Routing::Source, encoded];
         let config = Config {
             seed,
-            carriages: vec![Carriage {
+            encapsulations: vec![Encapsulation {
                 framing: Framing { payload: drawn.payload, overhead: 64 },
                 spray: true,
             }],

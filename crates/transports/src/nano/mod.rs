@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoint::{
-    Cx, Endpoint, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId, Tx, TxPort, Why,
+    Cx, Endpoint, FailReason, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId, Tx, TxPort,
 };
 use units::{HostId, MsgKey, Time};
 use wire::nano::{Header, Kind, PAYLOAD, Protocol, Repr};
@@ -225,7 +225,7 @@ fn path(cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
 impl Endpoint for Nano {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         if msg.len > self.config.longest() {
-            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
             return Submit::Taken;
         }
         if !self.sender.submit(cx.now, msg, &self.config) {

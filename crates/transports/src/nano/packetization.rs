@@ -3,7 +3,7 @@
 
 mod descriptors;
 
-use endpoint::{Effects, Flags, Msg, MsgId, Packet, Span, Stat, Why};
+use endpoint::{Effects, FailReason, Flags, Msg, MsgId, Packet, Span, Stat};
 use units::{HostId, MsgKey, Time};
 use wire::nano::{Kind, PAYLOAD, Repr};
 
@@ -230,7 +230,7 @@ impl Packetization {
             |slot: &Option<Message>| slot.as_ref().is_some_and(|m| m.id == id && m.channel == 0);
         if let Some(slot) = self.slots.iter().position(of_it) {
             self.free(slot, config);
-            fx.failed(MsgKey { src: me, id }, Why::Cancelled);
+            fx.failed(MsgKey { src: me, id }, FailReason::Cancelled);
         }
     }
 
@@ -254,7 +254,7 @@ impl Packetization {
         let progress = message.progress || message.sent_max > message.repeat_to;
         message.timeouts = if progress { 0 } else { message.timeouts + 1 };
         if config.max_timeouts.is_some_and(|most| message.timeouts >= most) {
-            fx.failed(MsgKey { src: me, id: message.id }, Why::TimedOut);
+            fx.failed(MsgKey { src: me, id: message.id }, FailReason::TimedOut);
             self.free(slot, config);
             return;
         }

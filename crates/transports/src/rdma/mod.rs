@@ -43,7 +43,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
+use endpoint::{
+    Cx, Endpoint, FailReason, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort,
+};
 use units::{Dur, MsgId, MsgKey, Time, TimerId};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
@@ -401,7 +403,7 @@ impl Endpoint for Rdma {
                         flow.id.peer
                     }
                 };
-                flow.stream.fail(src, Why::TimedOut, cx.fx);
+                flow.stream.fail(src, FailReason::TimedOut, cx.fx);
                 self.close(slot);
             }
         }
@@ -448,7 +450,7 @@ impl Endpoint for Rdma {
         }
         for slot in self.flows.slots() {
             if self.flows[slot].cancel(id) {
-                cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+                cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
                 self.settle(cx.now, cx.now, slot, Timer::Keep);
                 break;
             }

@@ -262,7 +262,7 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use endpoint::{UNBOUNDED, Why};
+    use endpoint::{FailReason, UNBOUNDED};
     use units::MsgKey;
 
     use super::*;
@@ -376,7 +376,7 @@ mod tests {
         assert!(bench.jobs.is_empty() && bench.apps[0].more_to_come());
         let failed = |src| {
             let key = MsgKey { src: HostId(src), id: MsgId(0) };
-            (key.src, AppEvent::Failed(key, Why::TimedOut))
+            (key.src, AppEvent::Failed(key, FailReason::TimedOut))
         };
         // That of host 1 has been acknowledged.
         for (host, event) in [failed(1), failed(2)] {

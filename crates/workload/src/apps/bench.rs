@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use endpoint::{App, AppCx, AppEffect, AppEvent, Draw, Job, Msg, Purpose, UNBOUNDED, Why};
+use endpoint::{App, AppCx, AppEffect, AppEvent, Draw, FailReason, Job, Msg, Purpose, UNBOUNDED};
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 
 /// How long every message takes until it is acknowledged.
@@ -66,7 +66,7 @@ impl<A: App> Bench<A> {
             Happening::Event(AppEvent::Acked(id)) => (host, *id) != (key.src, key.id),
             _ => true,
         });
-        self.event(key.src, AppEvent::Failed(key, Why::TimedOut));
+        self.event(key.src, AppEvent::Failed(key, FailReason::TimedOut));
     }
 
     /// Until nothing happens any more.

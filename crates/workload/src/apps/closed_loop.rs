@@ -144,7 +144,7 @@ impl App for ClosedLoop {
 
 #[cfg(test)]
 mod tests {
-    use endpoint::Why;
+    use endpoint::FailReason;
     use units::{HostId, MsgKey};
 
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
         bench.start();
         assert_eq!(bench.submitted.len(), 3, "without a gap all start at once");
         let key = |id| MsgKey { src: HostId(0), id: MsgId(id) };
-        bench.event(HostId(0), AppEvent::Failed(key(1), Why::TimedOut));
+        bench.event(HostId(0), AppEvent::Failed(key(1), FailReason::TimedOut));
         bench.event(HostId(0), AppEvent::Acked(MsgId(1)));
         assert_eq!(bench.submitted.len(), 3);
         bench.event(HostId(0), AppEvent::Acked(MsgId(2)));

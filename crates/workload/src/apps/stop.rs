@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(cancelled, [0, 2].map(|id| AppEffect::Cancel(MsgId(id))));
         let failed = MsgKey { src: HostId(0), id: MsgId(0) };
         call(Time(10), &mut |cx| {
-            stop.on_event(cx, AppEvent::Failed(failed, endpoint::Why::Cancelled));
+            stop.on_event(cx, AppEvent::Failed(failed, endpoint::FailReason::Cancelled));
         });
         assert_eq!(call(Time(20), &mut |cx| stop.on_timer(cx, TimerId(4))), []);
         assert!(!stop.more_to_come());

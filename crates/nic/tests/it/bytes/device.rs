@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use endpoint::{
-    Cx, Draw, Effect, Effects, Endpoint, Flags, Msg, NetView, Packet, Purpose, Routes, Submit, Tx,
-    TxPort, Why,
+    Cx, Draw, Effect, Effects, Endpoint, FailReason, Flags, Msg, NetView, Packet, Purpose, Routes,
+    Submit, Tx, TxPort,
 };
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
 
@@ -46,7 +46,7 @@ pub(crate) enum Output {
     /// A message of this host has arrived.
     Acked(MsgId),
     /// A message of this host will not arrive.
-    Failed(MsgId, Why),
+    Failed(MsgId, FailReason),
 }
 
 /// See the top of the file.

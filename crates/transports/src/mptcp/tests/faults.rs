@@ -150,7 +150,7 @@ fn a_connection_lives_as_long_as_a_subflow() {
     net.fault(|sent| if sent.at < ms(1) { Verdict::Pass } else { Verdict::Drop });
     let key = net.submit(A, B, 50_000_000);
     net.run_until_idle(Dur::from_ms(100_000));
-    assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
+    assert!(matches!(net.record(key).failed, Some((_, FailReason::TimedOut))));
     let ended = net.endpoint(A);
     assert!(
         ended.connections.open_count() == 0

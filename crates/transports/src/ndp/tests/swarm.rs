@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use endpoint::{Draw, Msg, Purpose, Why};
+use endpoint::{Draw, FailReason, Msg, Purpose};
 use testkit::fault::{self, Mix};
 use testkit::ndp::{HostInvariants, Rules};
 use testkit::{Bottleneck, Link, Net, Seen};
@@ -225,7 +225,7 @@ fn at_the_shortest_time_wait_nothing_arrives_twice() {
         failed += net
             .ledger()
             .iter()
-            .filter(|(_, m)| matches!(m.failed, Some((_, Why::TimedOut))))
+            .filter(|(_, m)| matches!(m.failed, Some((_, FailReason::TimedOut))))
             .count();
         assert!(net.ledger().iter().all(|(_, m)| m.acked.is_some() || m.failed.is_some()));
     }

@@ -88,7 +88,7 @@ fn a_peer_that_does_not_answer_fails_the_message() {
     net.run_until_idle(Dur::from_ms(1_000));
     let at: Vec<u64> = data(&net).map(|s| s.at.0 / Dur::from_ms(1).0).collect();
     assert_eq!(at, [0, 1, 3, 6], "1, 2, 3 ms, 3 ms");
-    assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
+    assert!(matches!(net.record(key).failed, Some((_, FailReason::TimedOut))));
     assert_eq!(net.endpoint(A).senders.open_count(), 0);
 }
 

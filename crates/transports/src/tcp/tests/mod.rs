@@ -8,7 +8,7 @@ mod reordering;
 mod script;
 mod traces;
 
-use endpoint::{Draw, Effect, Endpoint, Stat, UNBOUNDED, Why};
+use endpoint::{Draw, Effect, Endpoint, FailReason, Stat, UNBOUNDED};
 use testkit::{Bottleneck, Link, Net, Sent, Star, Verdict, conformance, fault};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
@@ -264,7 +264,7 @@ fn t7_timeouts_double_up_to_the_maximum_and_then_the_message_fails() {
     let at: Vec<u64> = data(&net).map(|s| s.at.0 / Dur::from_ms(1).0).collect();
     let gaps: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(gaps, [1, 2, 4, 8, 16, 30, 30]);
-    assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
+    assert!(matches!(net.record(key).failed, Some((_, FailReason::TimedOut))));
     assert_eq!(net.endpoint(A).senders.open_count(), 0);
 }
 
