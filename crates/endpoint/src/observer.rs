@@ -6,8 +6,8 @@ use crate::{FailReason, Job, Packet};
 
 /// Receives what happens during a run.
 pub trait Observer {
-    /// Whether `packet` and `queue` are to be called. Asked once: environments have loops of their own for observers
-    /// that do not look at packets.
+    /// Whether `packet` and `queue` are to be called. Asked once: environments have loops of their
+    /// own for observers that do not look at packets.
     fn watches_packets(&self) -> bool {
         false
     }
@@ -57,8 +57,8 @@ pub enum PacketEvent {
     Marked,
     /// It is gone.
     Dropped(Drop),
-    /// It is no packet but a frame of flow control (PFC), whole in the place of the header, and has arrived at the
-    /// far end of the link, where it ends.
+    /// It is no packet but a frame of flow control (PFC), whole in the place of the header, and has
+    /// arrived at the far end of the link, where it ends.
     FlowControl,
 }
 

@@ -1,5 +1,5 @@
-//! [`JobRow`]: a piece of work of several messages, one row of `jobs.parquet`; and [`fold_jobs`]: what
-//! the jobs of a run say about it.
+//! [`JobRow`]: a piece of work of several messages, one row of `jobs.parquet`; and [`fold_jobs`]:
+//! what the jobs of a run say about it.
 
 use std::path::Path;
 
@@ -44,8 +44,8 @@ impl JobRow {
         self.end.since(self.start)
     }
 
-    /// The share of its time in which nothing arrived on the host's link; `None` for one that took no
-    /// time. Not below 0: the first packet may have begun to arrive before the job.
+    /// The share of its time in which nothing arrived on the host's link; `None` for one that took
+    /// no time. Not below 0: the first packet may have begun to arrive before the job.
     #[must_use]
     pub fn idle(&self) -> Option<f64> {
         idle(self.received as f64, self.capacity())
@@ -189,7 +189,8 @@ pub struct JobStats {
     pub completed: u64,
     /// Those that began inside the window and were given up, because a message failed.
     pub failed: u64,
-    /// Payload bits of all of them, over the time from the start of the first to the end of the last.
+    /// Payload bits of all of them, over the time from the start of the first to the end of the
+    /// last.
     pub goodput_gbps: Option<f64>,
     /// How long they took, in microseconds.
     pub time_us: Stats,

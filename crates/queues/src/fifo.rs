@@ -1,5 +1,5 @@
-//! First in, first out, with room in place for as many packets as mostly wait: what a port does then
-//! touches no memory but its own.
+//! First in, first out, with room in place for as many packets as mostly wait: what a port does
+//! then touches no memory but its own.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,8 @@ use endpoint::Flags;
 
 use crate::Desc;
 
-/// With head and length, one cache line. The paper's NDP queue holds 8 packets, of which one is in service.
+/// With head and length, one cache line. The paper's NDP queue holds 8 packets, of which one is in
+/// service.
 pub(crate) const PLACES: usize = 7;
 const EMPTY: Desc = Desc { handle: 0, len: 0, flags: Flags(0), class: 0 };
 

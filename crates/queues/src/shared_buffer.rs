@@ -1,12 +1,12 @@
-//! The memory that all ports of a switch share, with dynamic thresholds: a queue may grow while it holds
-//! less than `alpha` times what is free. A. Choudhury, E. Hahne, "Dynamic queue length thresholds for
-//! shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998; what the switches of
-//! the DCTCP paper do (SIGCOMM'10, sections 2.3 and 4).
+//! The memory that all ports of a switch share, with dynamic thresholds: a queue may grow while it
+//! holds less than `alpha` times what is free. A. Choudhury, E. Hahne, "Dynamic queue length
+//! thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998;
+//! what the switches of the DCTCP paper do (SIGCOMM'10, sections 2.3 and 4).
 //!
-//! n queues that always have more to take come to rest at `alpha * size / (1 + n * alpha)` each, and leave
-//! `size / (1 + n * alpha)` free, for a queue that begins to grow. The caller keeps the queues, asks before
-//! a packet joins one, and tells of every change. Memory is counted in bytes on the wire; switches count
-//! cells of some hundred bytes.
+//! n queues that always have more to take come to rest at `alpha * size / (1 + n * alpha)` each,
+//! and leave `size / (1 + n * alpha)` free, for a queue that begins to grow. The caller keeps the
+//! queues, asks before a packet joins one, and tells of every change. Memory is counted in bytes on
+//! the wire; switches count cells of some hundred bytes.
 
 /// Parameters of a [`SharedBuffer`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,8 @@ pub struct SharedBuffer {
 pub struct SharedBufferStats {
     /// The most bytes in use.
     pub max_bytes: u32,
-    /// Packets that found their queue at its threshold, while there was room for them in the memory.
+    /// Packets that found their queue at its threshold, while there was room for them in the
+    /// memory.
     pub over_threshold: u64,
     /// Packets that found no room for them in the memory.
     pub exhausted: u64,
@@ -127,8 +128,8 @@ mod tests {
         }
     }
 
-    /// Served in turn while they take what they can, queues stay at their shares, and one that joins
-    /// them gets as much: those that have too much wait until they have not.
+    /// Served in turn while they take what they can, queues stay at their shares, and one that
+    /// joins them gets as much: those that have too much wait until they have not.
     #[test]
     fn a_new_queue_comes_to_its_share_while_the_others_give_way() {
         let spec = SharedBufferSpec { size: 1_000_000, alpha: 1.0 };

@@ -135,8 +135,8 @@ impl Chart {
     }
 }
 
-/// A dot at each of the `pixels`. One path for all of them takes a tenth of the bytes that an element each
-/// would, and there are thousands.
+/// A dot at each of the `pixels`. One path for all of them takes a tenth of the bytes that an
+/// element each would, and there are thousands.
 fn cloud(pixels: &BTreeSet<(i32, i32)>, colour: &str) -> String {
     let dots: String = pixels.iter().map(|(x, y)| format!("M{x} {y}h0")).collect();
     format!(

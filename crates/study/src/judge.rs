@@ -129,8 +129,8 @@ impl Judge<'_> {
         dots.map(|&(x, y)| CurvePoint { x, y, interval: None }).collect()
     }
 
-    /// A statistic over seeds, and half of its 95 % interval. Each seed gives a value of its own, so
-    /// that a ratio of two runs compares equal traffic.
+    /// A statistic over seeds, and half of its 95 % interval. Each seed gives a value of its own,
+    /// so that a ratio of two runs compares equal traffic.
     fn over_seeds(
         &self,
         run: usize,

@@ -6,8 +6,8 @@
 //!   [`Share`]: a part of a matrix, where several workloads share one.
 //! - [`Plan`]: a list of flows with start times and triggers, from a matrix, a `.cm` file
 //!   ([`read_cm`]) or a CSV file ([`read_messages`]); it becomes one [`Schedule`] per host.
-//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Rpc`], [`Quiet`]: the other applications;
-//!   [`Stop`] ends one.
+//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Rpc`], [`Quiet`]: the
+//!   other applications; [`Stop`] ends one.
 //! - [`read_topo`]: htsim's description of a fat-tree.
 //!
 //! Deliberately absent: transports, fabrics, files (readers take text), clocks.

@@ -1,5 +1,5 @@
-//! [`Share`]: what one workload takes of a traffic matrix that several share, such as the third of a
-//! permutation that carries long flows while the rest carries short ones.
+//! [`Share`]: what one workload takes of a traffic matrix that several share, such as the third of
+//! a permutation that carries long flows while the rest carries short ones.
 
 use std::ops::Range;
 use std::sync::Arc;

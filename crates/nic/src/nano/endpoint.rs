@@ -1,9 +1,9 @@
-//! The NIC as an [`Endpoint`]: simulated packets in and out of the two pipelines, and the law of time of
-//! docs/nic.md, whose rules are cited by number.
+//! The NIC as an [`Endpoint`]: simulated packets in and out of the two pipelines, and the law of
+//! time of docs/nic.md, whose rules are cited by number.
 //!
-//! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by nothing
-//! else, so that it may run ahead by the way in (rule 1); what it does to the sending side, and what the
-//! application hears, waits until then ([`Event`]).
+//! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by
+//! nothing else, so that it may run ahead by the way in (rule 1); what it does to the sending side,
+//! and what the application hears, waits until then ([`Event`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -277,7 +277,8 @@ impl Nano {
         [mac, SWITCH_MAC.into(), ip, self.config.rtt_packets.into(), now.into()]
     }
 
-    /// Send the packet in `self.frame` through the ingress pipeline. `None`: the program does not want it.
+    /// Send the packet in `self.frame` through the ingress pipeline. `None`: the program does not
+    /// want it.
     fn run_ingress(&mut self, cx: &Cx<'_>) -> Option<Ingress> {
         let mut meta = [0; INGRESS_META.len()];
         meta[..5].copy_from_slice(&self.nic(cx.me, cx.now));
@@ -294,7 +295,8 @@ impl Nano {
         })
     }
 
-    /// Have the egress pipeline make `packet` in `slot`, of which source, destination, flags and payload are known.
+    /// Have the egress pipeline make `packet` in `slot`, of which source, destination, flags and
+    /// payload are known.
     fn run_egress(
         &mut self,
         now: Time,
@@ -310,8 +312,9 @@ impl Nano {
         frame::read(frame, self.config.priorities, slot)
     }
 
-    /// What the egress pipeline makes of the first packet of a message of two, of each protocol: a program that is wrong there
-    /// is wrong everywhere. It leaves its marks in the program's memory: not for a NIC that is to run.
+    /// What the egress pipeline makes of the first packet of a message of two, of each protocol: a
+    /// program that is wrong there is wrong everywhere. It leaves its marks in the program's
+    /// memory: not for a NIC that is to run.
     ///
     /// # Errors
     /// See [`ProgramError::Frame`].
@@ -369,8 +372,8 @@ impl Nano {
         Span { msg: id, offset, len: rest as u32 }
     }
 
-    /// The path of the next packet: a draw for each, or one for each message, or one for each flow, since
-    /// what a program knows of a flow it knows of its path.
+    /// The path of the next packet: a draw for each, or one for each message, or one for each flow,
+    /// since what a program knows of a flow it knows of its path.
     fn path(&mut self, cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
         let paths = cx.net.paths(dst);
         if paths <= 1 {
@@ -529,8 +532,9 @@ impl Nano {
         }
     }
 
-    /// Rule 1, for the packet in `self.frame`: the receiving side at once, the rest when the packet takes
-    /// effect. `key` is what its sender calls the message; `None`: what its header says of that.
+    /// Rule 1, for the packet in `self.frame`: the receiving side at once, the rest when the packet
+    /// takes effect. `key` is what its sender calls the message; `None`: what its header says of
+    /// that.
     fn arrive(
         &mut self,
         cx: &mut Cx<'_>,
@@ -565,9 +569,9 @@ impl Nano {
         Arrived::Payload { key, rx_msg_id, request, is_placed, is_last, ends_here }
     }
 
-    /// A packet with bytes, beginning with Ethernet: runs the ingress pipeline over `frame`, which came
-    /// from `src` if that is a host of this network, and says what is to be done with the payload.
-    /// `chopped`: a switch has cut that off.
+    /// A packet with bytes, beginning with Ethernet: runs the ingress pipeline over `frame`, which
+    /// came from `src` if that is a host of this network, and says what is to be done with the
+    /// payload. `chopped`: a switch has cut that off.
     pub fn receive_frame(
         &mut self,
         cx: &mut Cx<'_>,

@@ -1,13 +1,15 @@
 //! Windows and paces of flows, for programs whose senders decide how fast they send (docs/nic.md,
-//! "Flows"). A flow is all messages to one host; a program sets its window and its gap by `set_flow`.
+//! "Flows"). A flow is all messages to one host; a program sets its window and its gap by
+//! `set_flow`.
 //!
-//! In hardware: a table of [`FLOWS`] entries beside packetization's, 112 bits each, read and written once for each
-//! packet that leaves. The message whose packet is next is found among those that wait, one for each id, as the
-//! priority scheduler finds its own.
+//! In hardware: a table of [`FLOWS`] entries beside packetization's, 112 bits each, read and
+//! written once for each packet that leaves. The message whose packet is next is found among those
+//! that wait, one for each id, as the priority scheduler finds its own.
 
 use units::{Dur, Time};
 
-/// Flows of a NIC. The low bits of a host's address choose its cell; hosts in which they agree share it.
+/// Flows of a NIC. The low bits of a host's address choose its cell; hosts in which they agree
+/// share it.
 pub const FLOWS: usize = 256;
 
 /// A gap counts in so many parts of a cycle, for each [`WORD`] of payload.
@@ -20,8 +22,8 @@ const WORD: u16 = 64;
 pub struct Pace {
     /// Packets that may be under way; one may always.
     pub window: u16,
-    /// From one packet to the next, also if the last one was sent with another gap, in 1/256 cycle for each 64 bytes of the first one's payload. Zero: as the wire
-    /// has it.
+    /// From one packet to the next, also if the last one was sent with another gap, in 1/256 cycle
+    /// for each 64 bytes of the first one's payload. Zero: as the wire has it.
     pub gap: u32,
 }
 
@@ -56,16 +58,17 @@ impl Flows {
         Self(vec![Flow { pace, in_flight: 0, last, payload: 0, opened }; FLOWS])
     }
 
-    /// Since when `flow` may send; `None`: not before something is delivered or the window is larger. What goes
-    /// `again` is under way already, or has arrived meanwhile: it needs no window.
+    /// Since when `flow` may send; `None`: not before something is delivered or the window is
+    /// larger. What goes `again` is under way already, or has arrived meanwhile: it needs no
+    /// window.
     #[must_use]
     pub fn open_since(&self, flow: usize, again: bool) -> Option<Time> {
         let flow = self.0.get(flow)?;
         (again || flow.is_open()).then_some(flow.since())
     }
 
-    /// A packet with so many bytes of payload goes to the wire, which was in the arbiter at `at`. A packet that
-    /// was late does not delay those after it, but by no more than its own gap.
+    /// A packet with so many bytes of payload goes to the wire, which was in the arbiter at `at`. A
+    /// packet that was late does not delay those after it, but by no more than its own gap.
     pub fn sent(&mut self, flow: usize, again: bool, payload: u16, at: Time) {
         let Some(flow) = self.0.get_mut(flow) else { return };
         flow.in_flight += u32::from(!again);

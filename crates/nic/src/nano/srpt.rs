@@ -1,7 +1,7 @@
 //! The priority scheduler: which message is granted next (specs/nanotransport.md#9).
 //!
-//! Sixteen entries are in registers and compared at once; what finds no register waits in a FIFO until
-//! one is removed, and is kept up to date there, but never chosen and never counted.
+//! Sixteen entries are in registers and compared at once; what finds no register waits in a FIFO
+//! until one is removed, and is kept up to date there, but never chosen and never counted.
 
 use std::collections::VecDeque;
 
@@ -84,8 +84,8 @@ impl Scheduler {
         }
     }
 
-    /// The best entry that has something to grant. Entries that have nothing count as better all the
-    /// same: their packets are under way.
+    /// The best entry that has something to grant. Entries that have nothing count as better all
+    /// the same: their packets are under way.
     fn choose(&mut self) -> Option<Choice> {
         let valid = || self.registers.iter().flatten();
         let best =

@@ -34,8 +34,8 @@ fn programs() -> [(Protocol, Arc<ir::Program>); 3] {
     ]
 }
 
-/// A message that needs no credit takes the way out, its packets one after another, the link, and the
-/// way in; its acknowledgement the same again. To the picosecond.
+/// A message that needs no credit takes the way out, its packets one after another, the link, and
+/// the way in; its acknowledgement the same again. To the picosecond.
 #[test]
 fn a_lone_message_takes_exactly_the_way_there() {
     for (protocol, program) in programs() {

@@ -43,7 +43,8 @@ fn depart(memory: &mut PfcBuffer, port: u32, class: u8, len: u16) -> Vec<(u32, u
     resumed
 }
 
-/// Drawn arrivals and departures at one switch, whose neighbours send for as long as XOFF takes to reach them.
+/// Drawn arrivals and departures at one switch, whose neighbours send for as long as XOFF takes to
+/// reach them.
 struct Swarm {
     draw: Draw,
     drawn: u64,
@@ -151,8 +152,9 @@ fn specs() -> Vec<PfcBufferSpec> {
     specs
 }
 
-/// I1 and I2: whatever comes and goes, nothing lossless is lost while neighbours keep to the headroom (I4), what is
-/// accounted is what is queued, XOFF and XON alternate, and in the end every XOFF has had its XON.
+/// I1 and I2: whatever comes and goes, nothing lossless is lost while neighbours keep to the
+/// headroom (I4), what is accounted is what is queued, XOFF and XON alternate, and in the end every
+/// XOFF has had its XON.
 #[test]
 fn i1_i2_nothing_is_lost_and_everything_is_accounted() {
     for (n, spec) in specs().iter().enumerate() {
@@ -199,7 +201,8 @@ fn at_the_threshold_a_class_is_paused_and_goes_on_in_the_headroom() {
     assert_eq!(memory.paused(0), 0);
 }
 
-/// The trap of ns-3's first port: with headroom in use, the room below the threshold is not taken again.
+/// The trap of ns-3's first port: with headroom in use, the room below the threshold is not taken
+/// again.
 #[test]
 fn once_headroom_is_in_use_everything_goes_there() {
     let mut memory = memory(&plain(), 1);
@@ -313,8 +316,8 @@ fn dcqcn(threshold: Threshold) -> PfcBufferSpec {
     }
 }
 
-/// The paper's bound of a static XOFF, 24.47 KB: as long as every (port, class) can have it, none goes on into the
-/// headroom before it has.
+/// The paper's bound of a static XOFF, 24.47 KB: as long as every (port, class) can have it, none
+/// goes on into the headroom before it has.
 #[test]
 fn static_xoff_has_room_for_everybody_up_to_the_bound() {
     let fill = |xoff: u32| {
@@ -330,8 +333,9 @@ fn static_xoff_has_room_for_everybody_up_to_the_bound() {
     assert!(fill(24_490) > 0, "above the bound");
 }
 
-/// The paper's bound of the ECN threshold under a dynamic XOFF with beta = 8 (alpha = beta / 8 for each class),
-/// 21.75 KB: one port's packets fill the queues of all 32 ports and 8 classes up to it before any class is paused.
+/// The paper's bound of the ECN threshold under a dynamic XOFF with beta = 8 (alpha = beta / 8 for
+/// each class), 21.75 KB: one port's packets fill the queues of all 32 ports and 8 classes up to it
+/// before any class is paused.
 #[test]
 fn ecn_before_pfc_up_to_the_bound() {
     let threshold = Threshold::Dynamic { alpha: 1.0, with_rate: false };
@@ -358,10 +362,11 @@ fn headroom_is_what_a_link_needs() {
     let headroom_of = |headroom| PfcBufferSpec { headroom, ..plain() }.headroom_of(&LINK);
     // The example of specs/rdma.md#2: 100 Gb/s and 1 us make 12.5 KB.
     assert_eq!(headroom_of(Headroom::Delays(3)), 37_500);
-    // Two delays, the packet that makes the frame wait and the frame, the packet that led to XOFF, and the one
-    // that the far end has begun.
+    // Two delays, the packet that makes the frame wait and the frame, the packet that led to XOFF,
+    // and the one that the far end has begun.
     assert_eq!(headroom_of(Headroom::Auto), 25_000 + 1_064 + 64 + 2 * 1_064);
-    // A frame that goes back at a tenth of the rate leaves ten times as much room for what comes meanwhile.
+    // A frame that goes back at a tenth of the rate leaves ten times as much room for what comes
+    // meanwhile.
     let slow = Ingress { back_rate: Rate(HOSTS.0 / 10), ..LINK };
     assert_eq!(slow.most_after_xoff(), 25_000 + 10 * (1_064 + 64) + 2 * 1_064);
 }
@@ -450,7 +455,8 @@ fn what_is_discarded_is_of_one_class() {
     assert_eq!(queue.bytes(), 2_000);
 }
 
-/// Each class is marked by what it holds itself; ramps that grow with the rate are those of the port.
+/// Each class is marked by what it holds itself; ramps that grow with the rate are those of the
+/// port.
 #[test]
 fn classes_are_marked_by_their_own_queues_at_the_ports_rate() {
     let ramp = Ramp { unit: Unit::Bytes, min: 500, max: 500, probability: 1.0 };

@@ -111,7 +111,8 @@ fn the_quick_form_is_a_part() {
     assert_eq!(results.left_out, 6, "an onset takes the whole axis");
 }
 
-/// A run is as far from itself as nothing, and from messages of half the size by more than half of its own.
+/// A run is as far from itself as nothing, and from messages of half the size by more than half of
+/// its own.
 #[test]
 fn distributions_of_two_runs_have_a_distance() {
     let tiny = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny");

@@ -1,6 +1,6 @@
-//! Homa: messages begin with a round trip's worth of data, unscheduled; what follows is granted by the
-//! receiver, to the few messages with the least to come; switches serve packets by priorities that
-//! receivers choose.
+//! Homa: messages begin with a round trip's worth of data, unscheduled; what follows is granted by
+//! the receiver, to the few messages with the least to come; switches serve packets by priorities
+//! that receivers choose.
 //!
 //! B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout: "Homa: A Receiver-Driven Low-Latency Transport
 //! Protocol Using Network Priorities", SIGCOMM 2018; by specs/homa.md: the paper (P) as its authors

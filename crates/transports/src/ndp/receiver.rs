@@ -116,8 +116,8 @@ impl Receiver {
         }
     }
 
-    /// See [`endpoint::Endpoint::prefetch`]: the message of the last packet that came, and the next to
-    /// be pulled.
+    /// See [`endpoint::Endpoint::prefetch`]: the message of the last packet that came, and the next
+    /// to be pulled.
     pub(crate) fn prefetch(&self, step: u8) {
         if step > 0 {
             self.pulls.prefetch();

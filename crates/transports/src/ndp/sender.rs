@@ -169,8 +169,8 @@ impl Sender {
         }
     }
 
-    /// See [`endpoint::Endpoint::prefetch`]: the next to send, and the message of the last packet that
-    /// came.
+    /// See [`endpoint::Endpoint::prefetch`]: the next to send, and the message of the last packet
+    /// that came.
     pub(crate) fn prefetch(&self, step: u8) {
         let heard = match self.by_id.latest() {
             Some(Stage::Sending(at)) => Some(at),

@@ -1,11 +1,11 @@
-//! Partition and aggregate: a query fans out from a root over aggregators to workers, and the answers
-//! come back the same way. Every node that waits has a deadline, at which it goes on with what it has:
-//! what comes later is ignored, and the quality of the answer suffers. Alizadeh et al., DCTCP,
-//! SIGCOMM'10, section 2.1.
+//! Partition and aggregate: a query fans out from a root over aggregators to workers, and the
+//! answers come back the same way. Every node that waits has a deadline, at which it goes on with
+//! what it has: what comes later is ignored, and the quality of the answer suffers. Alizadeh et
+//! al., DCTCP, SIGCOMM'10, section 2.1.
 //!
-//! Requests and answers are messages over the network. A deadline counts from the moment at which the
-//! node got its request, a root's from its query. Answers that are late go on using the network: nobody
-//! tells their senders, as in the systems that the paper describes.
+//! Requests and answers are messages over the network. A deadline counts from the moment at which
+//! the node got its request, a root's from its query. Answers that are late go on using the
+//! network: nobody tells their senders, as in the systems that the paper describes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub struct QuerySpec {
     pub aggregators: Vec<HostId>,
     /// Who can be a worker.
     pub workers: Vec<HostId>,
-    /// How many nodes each node asks, the root first. The product is the workers of a query, at most
-    /// [`WORKERS_MAX`], on at most [`LEVELS_MAX`] levels.
+    /// How many nodes each node asks, the root first. The product is the workers of a query, at
+    /// most [`WORKERS_MAX`], on at most [`LEVELS_MAX`] levels.
     pub fanout: Vec<u32>,
     /// How long each node waits for answers, the root first: as many as `fanout`.
     pub deadlines: Vec<Dur>,

@@ -1,10 +1,10 @@
-//! [`Rpc`]: remote procedure calls. A client sends a request, the server works on it and sends its response;
-//! the call is over when the client has that whole. Each call is a job of the results.
+//! [`Rpc`]: remote procedure calls. A client sends a request, the server works on it and sends its
+//! response; the call is over when the client has that whole. Each call is a job of the results.
 //!
-//! Closed loop: a client keeps a number of calls under way, the next after a gap. Open loop: calls come at
-//! random instants, whatever is under way. Requests and responses of equal size in both directions are the
-//! load of TIMELY (SIGCOMM 2015, section 6); small requests for large responses, and the other way round,
-//! are reads and writes of a storage service.
+//! Closed loop: a client keeps a number of calls under way, the next after a gap. Open loop: calls
+//! come at random instants, whatever is under way. Requests and responses of equal size in both
+//! directions are the load of TIMELY (SIGCOMM 2015, section 6); small requests for large responses,
+//! and the other way round, are reads and writes of a storage service.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -129,8 +129,8 @@ pub struct Rpc {
     calls: BTreeMap<u32, Call>,
     /// Responses so far: the number of the next draw.
     answered: u64,
-    /// The responses that it works out: when each is ready, its number, for whom it is, how long it is
-    /// and which call it answers, and which request.
+    /// The responses that it works out: when each is ready, its number, for whom it is, how long it
+    /// is and which call it answers, and which request.
     due: BTreeSet<(Time, u64, HostId, u64, u32, MsgId)>,
     /// Its responses under way: for whom each is, and which call it answers.
     responses: BTreeMap<MsgId, (HostId, u32)>,
@@ -271,7 +271,8 @@ impl App for Rpc {
             }
             AppEvent::Failed(key, _) if key.src == cx.me => {
                 if let Some((client, call)) = self.responses.remove(&key.id) {
-                    // Once: who cannot be told either waits for ever, as in a network without deadlines.
+                    // Once: who cannot be told either waits for ever, as in a network without
+                    // deadlines.
                     self.submit(cx, client, 1, Said::Failure { call });
                 }
                 let failed = self.calls.iter().find(|(_, call)| call.request == key.id);

@@ -1,4 +1,5 @@
-//! [`Stop`]: an application whose messages are given up at some instant: connections that are closed.
+//! [`Stop`]: an application whose messages are given up at some instant: connections that are
+//! closed.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,8 @@ use units::{Dur, MsgId, Time, TimerId};
 /// The application's timer `t` is `t + 1` outside.
 const STOP: TimerId = TimerId(0);
 
-/// An application, and when it is over: what it has under way then is cancelled, and it is called no more.
+/// An application, and when it is over: what it has under way then is cancelled, and it is called
+/// no more.
 pub struct Stop {
     app: Box<dyn App>,
     at: Time,

@@ -1,6 +1,6 @@
-//! Configurations and networks that nobody has thought up: loss up to 30 %, duplication, reordering,
-//! trimming, bouncing, path failures, queues of one packet, windows from 1 to 60. Every message
-//! arrives once, and the invariants of specs/ndp.md#10 hold at every packet.
+//! Configurations and networks that nobody has thought up: loss up to 30 %, duplication,
+//! reordering, trimming, bouncing, path failures, queues of one packet, windows from 1 to 60. Every
+//! message arrives once, and the invariants of specs/ndp.md#10 hold at every packet.
 //!
 //! `TRIMLINE_SWARM=1000` draws a thousand, `TRIMLINE_SWARM_SEED=17` begins with seed 17.
 
@@ -193,8 +193,8 @@ fn whatever_is_drawn_arrives_once_and_keeps_the_invariants() {
     assert!(draws < 60 || all.0 > 100_000 && all.1 > 10, "{all:?}");
 }
 
-/// The shortest time-wait that [`Config::check`] accepts, where packets live for up to `msl` and many
-/// messages are given up: the ledger sees anything that is delivered twice.
+/// The shortest time-wait that [`Config::check`] accepts, where packets live for up to `msl` and
+/// many messages are given up: the ledger sees anything that is delivered twice.
 #[test]
 fn at_the_shortest_time_wait_nothing_arrives_twice() {
     let mut failed = 0;

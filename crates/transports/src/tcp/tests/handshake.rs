@@ -1,4 +1,5 @@
-//! The handshake on the pair harness: what it costs, what its losses cost, and how it looks on the wire.
+//! The handshake on the pair harness: what it costs, what its losses cost, and how it looks on the
+//! wire.
 
 use super::*;
 
@@ -50,8 +51,8 @@ fn a_connection_opens_once() {
     }
 }
 
-/// RFC 5681, section 3.1, and Karn: after a lost SYN, or answer to it, the window is one segment, and
-/// there is no sample but by timestamps.
+/// RFC 5681, section 3.1, and Karn: after a lost SYN, or answer to it, the window is one segment,
+/// and there is no sample but by timestamps.
 #[test]
 fn a_lost_handshake_costs_the_initial_timeout_and_the_initial_window() {
     for (loser, timestamps) in [(A, false), (B, false), (A, true)] {
@@ -126,8 +127,8 @@ fn a_handshake_for_nothing_ends() {
     }
 }
 
-/// A connection for each of thousands of messages, some with losses: what is over leaves nothing behind, at
-/// either end, but a range of ids.
+/// A connection for each of thousands of messages, some with losses: what is over leaves nothing
+/// behind, at either end, but a range of ids.
 #[test]
 fn connections_that_are_over_leave_nothing() {
     let mut net = pair(with_handshake());

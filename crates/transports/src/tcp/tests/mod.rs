@@ -179,8 +179,8 @@ fn t5_k_drops_in_a_window_take_k_round_trips() {
     }
 }
 
-/// Reno repairs two losses in a window without its timer, but not four: each halves the window, until
-/// too few duplicates come (Fall and Floyd, CCR 26(3), 1996, sections 6.2 to 6.4).
+/// Reno repairs two losses in a window without its timer, but not four: each halves the window,
+/// until too few duplicates come (Fall and Floyd, CCR 26(3), 1996, sections 6.2 to 6.4).
 #[test]
 fn t5_reno_needs_the_timer_for_many_drops() {
     for (k, expired) in [(1, 0), (2, 0), (4, 1)] {
@@ -447,8 +447,9 @@ fn the_cap_bounds_what_is_in_flight_and_what_is_halved() {
     assert!(cwnd <= 12.0, "frozen: {cwnd}");
 }
 
-/// RFC 7323, section 4: with timestamps every acknowledgement of new data is a sample, even of what was
-/// sent twice; without, one segment of a window is timed, and Karn's algorithm forbids a sample of that.
+/// RFC 7323, section 4: with timestamps every acknowledgement of new data is a sample, even of what
+/// was sent twice; without, one segment of a window is timed, and Karn's algorithm forbids a sample
+/// of that.
 #[test]
 fn timestamps_measure_every_round_trip() {
     let srtt_after = |timestamps, lost: &[u64], acks: u64| {
@@ -462,7 +463,8 @@ fn timestamps_measure_every_round_trip() {
         run_until(&mut net, |net| net.now() >= last + RATE.serialise(40) + DELAY_LONG);
         net.endpoint(A).only().rto().srtt()
     };
-    // From the first bit of a segment to the last of its acknowledgement; the k-th waits for nothing.
+    // From the first bit of a segment to the last of its acknowledgement; the k-th waits for
+    // nothing.
     let rtt = RATE.serialise(1040) + RATE.serialise(40) + DELAY_LONG * 2;
     let tick = Dur::from_ns(100);
     for acks in 1..=5 {
@@ -477,8 +479,8 @@ fn timestamps_measure_every_round_trip() {
     assert!(sample <= rtt + tick && sample + tick >= rtt, "of the second transmission: {sample}");
 }
 
-/// RFC 7323, section 4.3: a delayed acknowledgement echoes the first segment that it answers, and so
-/// counts the delay; one of a hole filled the segment that filled it.
+/// RFC 7323, section 4.3: a delayed acknowledgement echoes the first segment that it answers, and
+/// so counts the delay; one of a hole filled the segment that filled it.
 #[test]
 fn an_acknowledgement_echoes_the_segment_it_waited_for() {
     let echoes = |lost: &[u64]| {
@@ -494,7 +496,8 @@ fn an_acknowledgement_echoes_the_segment_it_waited_for() {
         acks.map(|ack| sent.iter().position(|&t| t == times(ack).echo).unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(echoes(&[]), [0, 2, 4, 6]);
-    // Segment 2 is lost: duplicates echo 1's stamp, the last to arrive in order, until it comes again.
+    // Segment 2 is lost: duplicates echo 1's stamp, the last to arrive in order, until it comes
+    // again.
     let after = echoes(&[2]);
     assert_eq!(after[0], 0);
     assert_eq!(after.last(), Some(&8), "the ninth packet is the retransmission: {after:?}");
@@ -592,8 +595,8 @@ fn an_idle_connection_restarts_from_the_initial_window() {
     assert!(cwnd_after_idle(IdleRestart::Never) > 15.0);
 }
 
-/// RFC 2861, section 2: half of the window for each timeout of 1 ms that nothing was sent, down to the
-/// initial window of 10; ssthresh is then at least three quarters of it.
+/// RFC 2861, section 2: half of the window for each timeout of 1 ms that nothing was sent, down to
+/// the initial window of 10; ssthresh is then at least three quarters of it.
 #[test]
 fn a_silent_connection_loses_half_its_window_for_each_timeout() {
     let after = |us: u64| {
@@ -615,8 +618,9 @@ fn a_silent_connection_loses_half_its_window_for_each_timeout() {
     assert_eq!(after(50_000).2, 0.75);
 }
 
-/// RFC 5827: three segments, the first lost and nothing to follow: two duplicates are all that comes. A
-/// cap of three has the same effect where there is more to send (edge case 4 of specs/tcp.md#12).
+/// RFC 5827: three segments, the first lost and nothing to follow: two duplicates are all that
+/// comes. A cap of three has the same effect where there is more to send (edge case 4 of
+/// specs/tcp.md#12).
 #[test]
 fn early_retransmit_needs_all_that_can_come() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
