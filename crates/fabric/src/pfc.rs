@@ -1,6 +1,7 @@
 //! Priority flow control (PFC, IEEE 802.1Qbb): switches that stop a class at the far ends of their
-//! links before they would have to lose its packets. `queues::PfcBuffer` decides what is to be stopped
-//! when; here are the frames that say so (`PauseTx`), and the ports that obey them (`PauseRx`).
+//! links before they would have to lose its packets. `queues::PfcBuffer` decides what is to be
+//! stopped when; here are the frames that say so (`PauseTx`), and the ports that obey them
+//! (`PauseRx`).
 //!
 //! A switch whose ports share memory is one entity (see `Network::admits`): its ports' departures
 //! are events. A packet that comes in is accounted to the port over which it came ([`Pfc::join`]),

@@ -78,7 +78,8 @@ fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<PfcBufferSpec, Diagnostic>
     })
 }
 
-/// Read what ports do about flow control beside sending and obeying its frames; nothing if `queue` has none.
+/// Read what ports do about flow control beside sending and obeying its frames; nothing if `queue`
+/// has none.
 pub(crate) fn read_pfc(
     table: &mut Reader<'_>,
     queue: &QueueSpec,
@@ -183,7 +184,8 @@ fn schedule(table: &mut Reader<'_>, mtu: u16, preset: bool) -> Result<Schedule, 
     })
 }
 
-/// `ecn`: for all classes, for each a table of its own, or both. Classes in `control` are not marked.
+/// `ecn`: for all classes, for each a table of its own, or both. Classes in `control` are not
+/// marked.
 fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8], Diagnostic> {
     let mut tables = table.tables("ecn")?;
     let (mut own, mut others) = ([None; 8], None);

@@ -65,7 +65,8 @@ impl Scenario {
         Self::parse(&name, &text, dir, edits)
     }
 
-    /// The same for a text; `name` is what messages call it, and paths inside are relative to `dir`.
+    /// The same for a text; `name` is what messages call it, and paths inside are relative to
+    /// `dir`.
     ///
     /// # Errors
     /// As [`Scenario::load`].

@@ -260,7 +260,8 @@ fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
 /// The largest buffer that a NIC can have, bytes: lengths have 16 bits, buffers whole words.
 const BUFFER_MAX: u64 = 65_472;
 
-/// Check that `transport` carries messages as long as the longest, where that is known before the run.
+/// Check that `transport` carries messages as long as the longest, where that is known before the
+/// run.
 fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
     let drawn = ["size", "distribution", "distribution_file"];
     let requests = ["request", "request_distribution", "request_distribution_file"];
@@ -313,7 +314,8 @@ fn check_cap(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
     Err(error.hint("`cap = \"none\"`, without its other keys, or a transport `tcp` or `newreno`"))
 }
 
-/// When each message of the table should be there, from its submission; [`Dur::MAX`]: no matter when.
+/// When each message of the table should be there, from its submission; [`Dur::MAX`]: no matter
+/// when.
 fn deadline(table: &mut Reader<'_>, part: &Part) -> Result<Dur, Diagnostic> {
     let Some(deadline) = table.maybe::<Dur>("deadline")? else { return Ok(Dur::MAX) };
     let unbounded = |plan: &Plan| plan.flows.iter().any(|flow| flow.len == UNBOUNDED);
@@ -415,8 +417,8 @@ impl Part {
         }
     }
 
-    /// How many of its messages start at `end` or later, and how many there are. Messages that are not
-    /// listed count as one.
+    /// How many of its messages start at `end` or later, and how many there are. Messages that are
+    /// not listed count as one.
     pub(crate) fn starting_from(&self, end: Time) -> (usize, usize) {
         let alone = |start: Time| (usize::from(start >= end), 1);
         match self {
@@ -461,7 +463,8 @@ impl Part {
     /// Whether some of it is submitted however many messages are under way.
     fn is_open_loop(&self) -> bool {
         match self {
-            // Queries one after the other, too: at its deadline one leaves behind what is under way.
+            // Queries one after the other, too: at its deadline one leaves behind what is under
+            // way.
             Self::Poisson(..) | Self::Queries(_) => true,
             Self::Calls(spec, _) => matches!(spec.arrivals, Arrivals::Poisson(_)),
             Self::Plan(_) | Self::ClosedLoop(..) | Self::Barrier(_) => false,
@@ -528,8 +531,8 @@ fn members(
     })
 }
 
-/// `sources` and `destinations`, with `hotspots` among these. Every source needs a destination other
-/// than itself.
+/// `sources` and `destinations`, with `hotspots` among these. Every source needs a destination
+/// other than itself.
 fn ends(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Ends, Diagnostic> {
     let sources = hosts(table, "sources", context)?;
     let destinations = hosts(table, "destinations", context)?;
@@ -549,8 +552,8 @@ fn ends(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Ends, Diagnosti
     Ok(Ends { sources, to })
 }
 
-/// Who sends one message after another to destinations drawn for each: any, or with `longest_path` only
-/// those that no other host is further away from.
+/// Who sends one message after another to destinations drawn for each: any, or with `longest_path`
+/// only those that no other host is further away from.
 fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>, Diagnostic> {
     if !table.or("longest_path", false)? {
         return Ok(ends(table, context)?.senders());
@@ -569,8 +572,8 @@ fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>,
 }
 
 /// Each of `sources` with those of `destinations` that no other host is further away from, or the
-/// first source that has none and how far away they would be. How far two hosts are apart depends on
-/// their racks alone, so that racks are compared, not hosts.
+/// first source that has none and how far away they would be. How far two hosts are apart depends
+/// on their racks alone, so that racks are compared, not hosts.
 fn farthest(
     sources: &[HostId],
     destinations: &[HostId],

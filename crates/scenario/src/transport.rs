@@ -321,8 +321,8 @@ pub(crate) fn read(
     Ok(read)
 }
 
-/// Timers of transports that no answer could come before: it would cross ten metres of fibre and back.
-/// A run would be nothing but timeouts, and with the shortest of them never end.
+/// Timers of transports that no answer could come before: it would cross ten metres of fibre and
+/// back. A run would be nothing but timeouts, and with the shortest of them never end.
 const TIMER_MIN: Dur = Dur::from_ns(100);
 const TIMERS: [&str; 6] = [
     "rto_initial",

@@ -1,5 +1,5 @@
-//! Between which pairs of hosts a table of traffic sends, where it is those of a permutation: its own,
-//! or one that it shares with other tables.
+//! Between which pairs of hosts a table of traffic sends, where it is those of a permutation: its
+//! own, or one that it shares with other tables.
 
 use workload::matrix;
 use workload::{Share, ShareError};
@@ -83,8 +83,9 @@ fn of(
     })
 }
 
-/// Check that no table of `before` has taken any pair of `rest`, what this one takes by `rest_of`: two tables that
-/// take the rest of one table would have the same pairs, which only `pairs_of` may ask for.
+/// Check that no table of `before` has taken any pair of `rest`, what this one takes by `rest_of`:
+/// two tables that take the rest of one table would have the same pairs, which only `pairs_of` may
+/// ask for.
 fn check_left(table: &Reader<'_>, before: &[Taken], rest: &Share) -> Result<(), Diagnostic> {
     // The last of them is the one that left what is left.
     let Some(last) = before.iter().rfind(|taken| taken.share.overlaps(rest)) else {

@@ -274,8 +274,8 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, 
     })
 }
 
-/// The first of the keys whose published value is for links of [`super::PUBLISHED_FOR`] and is kept.
-/// `pulls`: pacing PULLs is the NIC's, not the program's.
+/// The first of the keys whose published value is for links of [`super::PUBLISHED_FOR`] and is
+/// kept. `pulls`: pacing PULLs is the NIC's, not the program's.
 fn kept(table: &Reader<'_>, pulls: bool) -> Option<&'static str> {
     let keys = ["pull_cycles", "timeout"].into_iter().skip(usize::from(!pulls));
     table.has("preset").then(|| keys.into_iter().find(|key| !table.has(key))).flatten()

@@ -26,8 +26,8 @@ fn a_lone_answer_takes_what_the_links_take() {
     let results =
         run(&["traffic.0.fanout=[1]", "traffic.0.deadlines=['250ms']", "traffic.0.size=1460B"]);
     let jobs = results.summary.jobs;
-    // 8 ns a byte. A request of 1500 and 180 B, which waits for the first at the switch, then an answer
-    // of 1500 B; two links of 20 us each time.
+    // 8 ns a byte. A request of 1500 and 180 B, which waits for the first at the switch, then an
+    // answer of 1500 B; two links of 20 us each time.
     let request = (2.0 * 1500.0 + 180.0) * 0.008 + 40.0;
     let alone = request + 2.0 * 1500.0 * 0.008 + 40.0;
     // The request's acknowledgement of 40 B may leave before the answer.
@@ -39,8 +39,8 @@ fn a_lone_answer_takes_what_the_links_take() {
     assert_eq!((jobs.quality.min, results.jobs[0].bytes), (Some(1.0), 1460));
 }
 
-/// TCP loses tails of ten answers at once, whose timeout is as long as the deadline; DCTCP keeps the
-/// queue short.
+/// TCP loses tails of ten answers at once, whose timeout is as long as the deadline; DCTCP keeps
+/// the queue short.
 #[test]
 fn what_overflows_a_port_is_missed() {
     let tcp = run(&[]);
@@ -72,8 +72,8 @@ fn a_deadline_too_short_for_the_network_leaves_nothing() {
     assert_eq!(results.summary.flows.messages.submitted, results.summary.flows.messages.completed);
 }
 
-/// Queries that end at their deadline, before their messages have: what is under way has a bound, as
-/// in any open loop.
+/// Queries that end at their deadline, before their messages have: what is under way has a bound,
+/// as in any open loop.
 #[test]
 fn queries_faster_than_the_network_end_soon_with_a_warning() {
     let sets = ["deadlines=['9us', '8us']", "gap='1us'", "queries=100000"];

@@ -182,8 +182,9 @@ impl Observer for Keep {
     }
 }
 
-/// The plan of a connection matrix on the drawn fabric, with signals that take `delay`. In scenarios
-/// those of triggers always take one picosecond, and whoever has triggers runs in one partition.
+/// The plan of a connection matrix on the drawn fabric, with signals that take `delay`. In
+/// scenarios those of triggers always take one picosecond, and whoever has triggers runs in one
+/// partition.
 struct Signals {
     fabric: Topology,
     plan: Plan,
@@ -534,7 +535,8 @@ fn i3_pauses_conserve_in_drawn_runs_that_come_to_rest() {
         let outcome = simulate(&scenario, &options, &mut |_| ()).unwrap().outcome;
         let about = format!("seed {seed}: {:?}\n{}", outcome.end, drawn.text);
         if outcome.conservation.in_flight.packets > 0 {
-            // All messages are done while the last acknowledgements are under way, or will never be.
+            // All messages are done while the last acknowledgements are under way, or will never
+            // be.
             let stopped_early = matches!(outcome.end, End::Complete | End::Backlog);
             assert!(stopped_early || outcome.deadlock.is_some(), "{about}");
             (stopped, deadlocks) = match outcome.deadlock {
