@@ -86,7 +86,7 @@ pub struct MessageRecord {
     pub tag: u16,
     /// When the application submitted it.
     pub submitted: Time,
-    /// From submission until it should be whole; [`Dur::MAX`]: no matter when.
+    /// From submission until it should be whole; [`Dur::MAX`]: no deadline.
     pub deadline: Dur,
     /// When its last byte was placed; `None` if that has not happened.
     pub delivered: Option<Time>,

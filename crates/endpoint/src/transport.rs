@@ -45,7 +45,7 @@ pub trait Endpoint: Send {
     }
 
     /// The next call comes soon: ask ([`crate::prefetch`]) for the memory behind pointers that it
-    /// will read first. Environments of many hosts call this, for several hosts by turns. It
+    /// will read first. Environments of many hosts call this, for several hosts in turn. It
     /// changes nothing. Step 0 may read what the endpoint itself holds, step 1 what step 0 has
     /// asked for.
     fn prefetch(&self, step: u8) {
@@ -83,7 +83,7 @@ pub struct Msg {
     /// The greatest window of the message's connection while it is the newest submitted there:
     /// bytes on the wire, headers included. [`u64::MAX`]: none. A transport may ignore it.
     pub window: u64,
-    /// From submission until all of it should be there; [`Dur::MAX`]: no matter when. A transport
+    /// From submission until all of it should be there; [`Dur::MAX`]: no deadline. A transport
     /// may ignore it.
     pub deadline: Dur,
 }

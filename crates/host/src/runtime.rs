@@ -359,7 +359,7 @@ impl Host<'_> {
                 if !is_mine {
                     self.inbox.forget(key);
                 }
-                // The application hears of the end of a message once.
+                // The application is told of the end of a message once.
                 if is_mine || !self.inbox.is_over(key) {
                     self.fail(key, why);
                 }

@@ -18,7 +18,7 @@ pub struct Phase {
     pub to_us: f64,
     /// Measured messages submitted in it.
     pub submitted: u64,
-    /// Of these, the bounded ones that were still under way at its end: what came later hit them,
+    /// Of these, the bounded ones that were still in flight at its end: what came later hit them,
     /// too.
     pub carried_over: u64,
     /// Of these, the bounded ones that had neither completed nor failed when the run ended.

@@ -304,7 +304,7 @@ pub struct Packets {
     pub ecn_marked: u64,
     /// Times that a PFC frame paused a class of a link.
     pub pfc_pauses: u64,
-    /// Recoveries begun because acknowledgements told of a loss.
+    /// Recoveries begun because acknowledgements indicated a loss.
     pub fast_retransmits: u64,
     /// Those of them whose original arrived all the same.
     pub spurious_fast_retransmits: u64,

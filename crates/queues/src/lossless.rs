@@ -7,7 +7,7 @@
 //! A packet that comes in over port p in class c is accounted to (p, c), to the first of these with
 //! room for it:
 //!
-//! - its **reserve**, which nobody else can take, if c is lossless;
+//! - its **reserve**, which no other queue can take, if c is lossless;
 //! - the **shared** memory, up to a threshold: a fixed one, or, as with [`crate::SharedBuffer`],
 //!   `alpha` times what is free;
 //! - the **headroom** of (p, c), for what is on its way while the far end has not heard of the

@@ -159,7 +159,7 @@ pub(crate) const TRAFFIC: &[Kind<ReadTraffic>] = &[
     },
     Kind {
         name: "closed-loop",
-        about: "every host keeps a number of messages under way, the next after a gap",
+        about: "every host keeps a number of messages in flight, the next after a gap",
         read: closed_loop,
         keys: Vec::new,
     },

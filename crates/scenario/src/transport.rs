@@ -456,7 +456,7 @@ pub(crate) fn check_telemetry(
     let (Some(link), Some((table, _))) = (odd, asks) else { return Ok(()) };
     let message = format!("telemetry cannot name links of {}, as switches have here", link.rate);
     let known = Hop::rates().map(|gbps| format!("{gbps}")).join(", ");
-    let hint = format!("it has codes for links of so many Gb/s: {known}");
+    let hint = format!("it has codes for links of these Gb/s: {known}");
     Err(table.error("kind", message, "it has switches write telemetry").hint(hint))
 }
 

@@ -54,12 +54,12 @@ struct Message {
     bounces: u64,
     highest_pull_heard: u32,
     /// How often the sender had waited for so long that it may have sent a packet unasked, not
-    /// necessarily that one: each copy that was under way for a timeout, and each send after a
+    /// necessarily that one: each copy that was in flight for a timeout, and each send after a
     /// silence.
     unasked: u64,
     heard: Option<Time>,
     resent: bool,
-    /// Paths of the round that is under way.
+    /// Paths of the round that is in flight.
     round: Vec<u32>,
     // The receiver.
     open: bool,

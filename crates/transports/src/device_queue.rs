@@ -29,7 +29,7 @@ const PACING: TimerId = Inner::OUTER;
 struct Device {
     queue: VecDeque<Packet>,
     /// Whether it is transmitting, as far as it can know: it has been given a packet and has not
-    /// asked for another in vain since.
+    /// asked for another without success since.
     busy: bool,
     /// Whether the endpoint has nothing more to send here now.
     drained: bool,

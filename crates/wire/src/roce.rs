@@ -66,7 +66,7 @@ pub enum Error {
         /// Bytes there are.
         have: usize,
     },
-    /// An opcode that nobody here sends.
+    /// An opcode that no transport here sends.
     #[error("opcode {0:#04x} is not known")]
     Opcode(u8),
     /// An acknowledgement that is neither positive nor a NAK of a sequence error.

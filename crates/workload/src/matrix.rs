@@ -20,7 +20,7 @@ pub enum MatrixError {
     #[error("{0} hosts are too few: a host needs another one to send to")]
     TooFewHosts(u32),
     /// A source without a destination.
-    #[error("{0} has nobody to send to but itself")]
+    #[error("{0} has no destination but itself")]
     NobodyElse(HostId),
     /// More senders than other hosts.
     #[error("{wanted} senders are too many: beside the receiver there are {others} hosts")]

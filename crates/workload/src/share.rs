@@ -32,9 +32,9 @@ pub enum ShareError {
     /// More than there is.
     #[error("together with those before it, this share comes to {0}, which is more than all")]
     MoreThanAll(f64),
-    /// Nobody would send.
+    /// No pair would send.
     #[error("no pair is left, or the share of so few pairs comes to none")]
-    Nobody,
+    Empty,
 }
 
 impl Share {
@@ -68,7 +68,7 @@ impl Share {
         let end = ((shares * pairs as f64 + ROUNDING) as usize).min(pairs);
         let taken = self.taken.end..end;
         if taken.is_empty() {
-            return Err(ShareError::Nobody);
+            return Err(ShareError::Empty);
         }
         Ok(Self { matrix: Arc::clone(&self.matrix), taken, shares })
     }
@@ -157,9 +157,9 @@ mod tests {
     fn impossible_shares_are_errors() -> Result<(), ShareError> {
         let half = Share::drawn(ring(4), 0.5, draw(1))?;
         assert_eq!(half.rest(Some(0.75)).err(), Some(ShareError::MoreThanAll(1.25)));
-        assert_eq!(half.rest(Some(0.1)).err(), Some(ShareError::Nobody));
-        assert_eq!(half.rest(None)?.rest(None).err(), Some(ShareError::Nobody));
-        assert_eq!(Share::whole(ring(4)).rest(None).err(), Some(ShareError::Nobody));
+        assert_eq!(half.rest(Some(0.1)).err(), Some(ShareError::Empty));
+        assert_eq!(half.rest(None)?.rest(None).err(), Some(ShareError::Empty));
+        assert_eq!(Share::whole(ring(4)).rest(None).err(), Some(ShareError::Empty));
         Ok(())
     }
 }

@@ -101,7 +101,7 @@ pub(super) const ENTRIES: &[Entry] = &[
          included"),
     filed("messages.timeouts", "timeouts per message", Plain, "such timeouts per measured message"),
     filed("messages.fast_retransmits", "fast retransmits per message", Plain,
-        "recoveries begun because acknowledgements told of a loss, per measured message; \
+        "recoveries begun because acknowledgements indicated a loss, per measured message; \
          attributed to messages by TCP and its kin only"),
     filed("messages.spurious_fast_retransmits", "spurious fast retransmits per message", Plain,
         "of measured messages, fast retransmits of what the receiver had, per message"),
@@ -138,7 +138,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     one("packets.ecn_marked", "ECN-marked", Plain, Always,
         "marked with congestion experienced by a switch"),
     one("packets.fast_retransmits", "fast retransmits", Plain, IfNotZero,
-        "recoveries begun because acknowledgements told of a loss"),
+        "recoveries begun because acknowledgements indicated a loss"),
     one("packets.spurious_fast_retransmits", "spurious fast retransmits", Plain, IfNotZero,
         "of those, the ones whose first segment's original arrived all the same (TCP), before or \
          after what was sent again, or was acknowledged before it could be"),

@@ -36,7 +36,7 @@ pub struct Config {
     /// that is forgotten too soon is delivered twice, which [`endpoint::Stat::DeliveredTwice`]
     /// counts.
     pub remember: Option<u32>,
-    /// The longest time that a packet can be under way in the network; [`Dur::MAX`] where nobody
+    /// The longest time that a packet can be in flight in the network; [`Dur::MAX`] where nobody
     /// knows.
     pub packet_life: Dur,
     /// Cycles from a packet's last bit to all that it does, at least 1.

@@ -88,7 +88,7 @@ pub enum ProgramError {
     },
 }
 
-/// A program that runs, whoever runs it.
+/// A program that runs, in whatever environment.
 pub type Runs = Box<dyn Program<Units>>;
 
 /// A NIC with its program.
@@ -103,7 +103,7 @@ pub struct Nano {
     control: Control,
     /// What is submitted and not over.
     messages: BTreeMap<MsgId, Submitted>,
-    /// Channels with a message under way: the next one waits for it.
+    /// Channels with a message in flight: the next one waits for it.
     channels: BTreeSet<(HostId, u32)>,
     /// Control packets go only to hosts that have sent something.
     peers: BTreeSet<HostId>,
@@ -562,7 +562,7 @@ impl Nano {
         let key = self.units.key();
         let is_last = ingress.is_last_pkt && self.units.complete(rx_msg_id);
         if ingress.is_last_pkt && !is_last {
-            // The simulated application hears of a message once; this counts the promise broken.
+            // The simulated application gets a message once; this counts the promise broken.
             cx.fx.count(Stat::DeliveredTwice);
         }
         let (is_placed, ends_here) = (info.is_placed, ingress.to == To::Nobody);

@@ -125,7 +125,7 @@ fn swarm(seed: u64, spec: &PfcBufferSpec, deaf: u32) -> PfcBuffer {
     let (queued, paused) = (Vec::new(), Vec::new());
     let mut swarm = Swarm { draw, drawn: 0, memory, ports, deaf, queued, paused };
     for step in 0..20_000 {
-        // Filling and emptying by turns.
+        // Filling and emptying in turn.
         let arrives = if step / 2_000 % 2 == 0 { 9 } else { 1 };
         if swarm.below(10) < arrives {
             swarm.arrive();
@@ -167,7 +167,7 @@ fn i1_i2_nothing_is_lost_and_everything_is_accounted() {
     }
 }
 
-/// I1: without headroom, what is under way when XOFF is sent is lost.
+/// I1: without headroom, what is in flight when XOFF is sent is lost.
 #[test]
 fn i1_without_headroom_packets_are_lost() {
     for (n, spec) in specs().into_iter().enumerate() {

@@ -81,7 +81,7 @@ fn queries_faster_than_the_network_end_soon_with_a_warning() {
     let scenario = load(&sets.each_ref().map(String::as_str)).unwrap_or_else(|e| panic!("{e}"));
     let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
     let warnings = results.summary.warnings;
-    let says = "more than 100000 messages were under way (measure.max_in_flight)";
+    let says = "more than 100000 messages were in flight (measure.max_in_flight)";
     assert!(warnings.iter().any(|warning| warning.contains(says)), "{warnings:?}");
 }
 
@@ -94,8 +94,8 @@ fn impossible_trees_are_located() {
         ("traffic.0.fanout=[4, 41]", "a node asks 41 `workers`, and there are 40"),
         ("traffic.0.fanout=[5, 4]", "a node asks 5 `aggregators`, and there are 4"),
         ("traffic.0.deadlines=['1ms']", "1 deadlines for 2 levels"),
-        ("traffic.0.deadlines=['1ms', '1ms']", "a deadline that nobody can meet"),
-        ("traffic.0.deadlines=['1ms', '0us']", "a deadline that nobody can meet"),
+        ("traffic.0.deadlines=['1ms', '1ms']", "a deadline that no answer can meet"),
+        ("traffic.0.deadlines=['1ms', '0us']", "a deadline that no answer can meet"),
         ("traffic.0.query_rate=10", "`gap` and `query_rate` exclude each other"),
         ("traffic.0.size=unbounded", "must end"),
         ("traffic.0.request=unbounded", "must end"),

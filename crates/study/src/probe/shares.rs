@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(values[..5], [Some(400.0), Some(500.0), Some(10.0), Some(10.0), Some(1.0)]);
     }
 
-    /// 3 and 1 by turns: a mean of 2 and, of 200 samples, a deviation of sqrt(200 / 199).
+    /// 3 and 1 in turn: a mean of 2 and, of 200 samples, a deviation of sqrt(200 / 199).
     #[test]
     fn swing_by_hand() {
         let bytes = std::array::from_fn(|n| 1 + 2 * (n as u64 % 2));

@@ -229,7 +229,7 @@ impl Grants {
 }
 
 impl Conn {
-    /// Whether less than `rtt_bytes` of what it was granted is under way.
+    /// Whether less than `rtt_bytes` of what it was granted is in flight.
     fn has_window(&self, config: &Config) -> bool {
         let room = self.under_way() < config.rtt_packets();
         room && self.granted < self.received.prefix() + WINDOW_MAX

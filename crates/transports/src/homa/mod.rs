@@ -9,7 +9,7 @@
 //!
 //! A sender chooses, whenever its link is free, the message with the least left to send (`sender`).
 //! A receiver gives grants to the `overcommitment` best messages, of as many senders, one packet at
-//! a time, so that each has `rtt_bytes` under way (`grants`). Packets of short messages, and of the
+//! a time, so that each has `rtt_bytes` in flight (`grants`). Packets of short messages, and of the
 //! ends of long ones, go before others (`config`, `cutoffs`). Switches only have to serve eight
 //! classes by strict priority, and may spray.
 //!

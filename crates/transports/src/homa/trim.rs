@@ -8,15 +8,15 @@
 //!
 //! | specs/homa-tr.md | here |
 //! |---|---|
-//! | K = 3 entries, those wholly under way included | `overcommitment` messages of as many senders, as Homa has it |
-//! | grantable - granted | `rtt_bytes` less what is under way, in packets |
+//! | K = 3 entries, those wholly in flight included | `overcommitment` messages of as many senders, as Homa has it |
+//! | grantable - granted | `rtt_bytes` less what is in flight, in packets |
 //! | NACK(packet, ackNo) | NACK(packet, granted): messages are acknowledged whole, so there is no ackNo; the sender sees by `granted` whether a GRANT has left after the NACK |
 //! | exactly one of GRANT and ACK for a packet | GRANTs as Homa gives them, ACKs of whole messages |
 //! | N_UNSCHED | the levels of the cut-offs |
 //! | timeout at the sender, receive timer | RESEND at the receiver, NEED_ACK, `rx_idle_timeout` |
 //!
 //! A refused packet waits at its sender and leaves with the next GRANT of its message, so that who
-//! sends is still the receiver's choice. Until that GRANT it counts neither as under way (E3: it
+//! sends is still the receiver's choice. Until that GRANT it counts neither as in flight (E3: it
 //! has made room) nor as missing: nothing asks for it. If the message has been granted whole, no
 //! GRANT will come, and it leaves at once (E2); so it does if that GRANT has overtaken the NACK,
 //! where packets are sprayed. What is lost for all that, NACKs and GRANTs (E7) included, RESEND

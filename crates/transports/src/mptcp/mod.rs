@@ -76,7 +76,7 @@ pub struct Mptcp {
     timeouts: Deadlines,
     receivers: Receivers,
     acks: VecDeque<Ack>,
-    /// Messages under way.
+    /// Messages in flight.
     messages: u32,
     /// The timers of the host: for retransmissions and joins, and for delayed acknowledgements.
     armed: Armed<2>,

@@ -45,7 +45,7 @@ pub struct Config {
     pub program: Program,
     /// Packets that a message sends before it hears anything (9).
     pub rtt_packets: u16,
-    /// Messages under way to others: a power of two, at most 1024 (16).
+    /// Messages in flight to others: a power of two, at most 1024 (16).
     pub tx_messages: u16,
     /// Messages being reassembled, at most 1024 (16).
     pub rx_messages: u16,
@@ -65,7 +65,7 @@ pub struct Config {
     /// that is forgotten too soon is delivered twice, which [`endpoint::Stat::DeliveredTwice`]
     /// counts.
     pub remember: Option<u32>,
-    /// The longest time that a packet can be under way in the network; [`Dur::MAX`] where nobody
+    /// The longest time that a packet can be in flight in the network; [`Dur::MAX`] where nobody
     /// knows.
     pub packet_life: Dur,
     /// Cycles from one PULL to the next (140: 1088 B at 200 Gb/s; the prototype's constant: 122).
@@ -73,7 +73,7 @@ pub struct Config {
     /// So many messages may be granted at a time, each with a priority of its own (3).
     pub overcommitment: u8,
     /// As published: a refused packet waits for the next GRANT even if none will come
-    /// (specs/homa-tr.md#E2), and duplicates of a message under way are not answered, so that a
+    /// (specs/homa-tr.md#E2), and duplicates of a message in flight are not answered, so that a
     /// lost GRANT is not repeated. Not for NDP.
     pub strict_paper: bool,
     /// A timeout that finds nothing to repeat sends one packet beyond the credit: it asks for a

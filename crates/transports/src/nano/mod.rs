@@ -7,7 +7,7 @@
 //! programs in P4 is in crates/nic; the two share nothing but the headers (`wire::nano`), so that
 //! each is the other's test.
 //!
-//! What of the NIC is seen from outside is here: so many messages under way (`tx_messages`,
+//! What of the NIC is seen from outside is here: so many messages in flight (`tx_messages`,
 //! `rx_messages`) in buffers of fixed sizes, bitmaps of their packets, timers that are looked at in
 //! turn, a pipeline that takes its time in both directions. A message that has been submitted waits
 //! whole in `packetization`; what has arrived is noted in `reassembly`, and answered by the rules
@@ -135,7 +135,7 @@ impl Nano {
         }
         if info.is_last_packet {
             if reassembly.delivered(at, info.rx, config) {
-                // The simulated application hears of a message once; this counts the promise
+                // The simulated application is notified of a message once; this counts the promise
                 // broken.
                 cx.fx.count(Stat::DeliveredTwice);
             } else {

@@ -1,4 +1,4 @@
-//! Messages under way to others: what has been delivered, what may be sent, what waits to be sent
+//! Messages in flight to others: what has been delivered, what may be sent, what waits to be sent
 //! (specs/nanotransport.md#6).
 
 mod descriptors;

@@ -41,7 +41,7 @@ pub struct Config {
     pub paths: PathStrategy,
     /// P: line rate in the first round trip. R2: 8 ("capability_initial").
     pub free_tokens: FreeTokens,
-    /// Tokens of a message under way at once; 1 or more. R2: 8 ("capability_window").
+    /// Tokens of a message in flight at once; 1 or more. R2: 8 ("capability_window").
     pub window: u32,
     /// A token unused for so long is void. R2: 1.5 ("capability_timeout").
     pub token_expiry: f64,

@@ -211,7 +211,7 @@ impl Config {
     }
 
     /// HPCC: packets have room for telemetry; acknowledgements are in the class of data, as
-    /// wherever windows limit what is under way (specs/rdma.md#5, last paragraph).
+    /// wherever windows limit what is in flight (specs/rdma.md#5, last paragraph).
     #[must_use]
     pub const fn hpcc(payload: u16, params: hpcc::Params) -> Self {
         let roce = Self::roce(payload, RuleConfig::Hpcc(params));
@@ -359,14 +359,14 @@ impl Speed {
 /// The rate of a queue pair that begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Initial {
-    /// The line rate over n + 1, where n other queue pairs of the host have something under way.
+    /// The line rate over n + 1, where n other queue pairs of the host have something in flight.
     Share,
     /// This.
     At(Speed),
 }
 
 impl Initial {
-    /// Bits per second on a line of `line`, with `others` under way.
+    /// Bits per second on a line of `line`, with `others` in flight.
     #[must_use]
     pub fn of(self, line: Rate, others: u32) -> f64 {
         match self {

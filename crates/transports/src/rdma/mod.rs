@@ -24,7 +24,7 @@
 //!
 //! Per packet one hash lookup and O(1) work, O(log n) in the queue pairs of the host where segments
 //! are released. With selective recovery an acknowledgement that shows a hole walks over what the
-//! queue pair has under way.
+//! queue pair has in flight.
 
 mod clock;
 mod config;
@@ -76,7 +76,7 @@ pub struct Rdma {
     config: Config,
     /// By peer and number of the queue pair.
     flows: Connections<Flow, BITS>,
-    /// Flows that have something under way.
+    /// Flows that have something in flight.
     active: u32,
     pacer: Pacer,
     /// Retransmission timers, by slot.

@@ -56,7 +56,7 @@ pub struct PathView {
     pub hops: u32,
     /// Bytes of a full packet on the wire.
     pub packet: u32,
-    /// Queue pairs of this host that have something under way, this one not counted: the n of an
+    /// Queue pairs of this host that have something in flight, this one not counted: the n of an
     /// initial rate of C / (n + 1).
     pub others: u32,
 }

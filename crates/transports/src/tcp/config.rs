@@ -159,7 +159,7 @@ pub struct Config {
     /// The first so many acknowledgements of a connection are not delayed (16: Linux, quick-ack, as
     /// specs/tcp.md#6 describes it; 0: none).
     pub quick_acks: u32,
-    /// Messages that a host may have under way at once; more are refused until one ends.
+    /// Messages that a host may have in flight at once; more are refused until one ends.
     pub max_messages: u32,
 }
 

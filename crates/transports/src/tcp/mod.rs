@@ -97,7 +97,7 @@ pub struct Tcp {
     timeouts: Deadlines,
     receivers: Receivers,
     acks: VecDeque<Ack>,
-    /// Messages under way.
+    /// Messages in flight.
     messages: u32,
     /// The timers of the host: for retransmissions, and for delayed acknowledgements.
     armed: Armed<2>,

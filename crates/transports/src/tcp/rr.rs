@@ -5,7 +5,7 @@
 //! A histogram holds the latest reordering lengths: by how many segments others had overtaken one
 //! that then came. The threshold is a percentile of it, the *FA ratio*: the share of false fast
 //! retransmits that it avoids. A false one, which the receiver proves by reporting the duplicate,
-//! moves that share up; waiting in vain for a threshold that is too high, until the timer or with
+//! moves that share up; waiting for a threshold that is too high, until the timer or with
 //! nothing to send, moves it down, as much more as it costs more. While duplicate acknowledgements
 //! come, each releases a new segment, up to one more window (extended limited transmit), so that
 //! high thresholds can be reached.
@@ -153,7 +153,8 @@ impl Rr {
         }
     }
 
-    /// More than the least threshold was waited for, in vain, which cost so many segments not sent.
+    /// More than the least threshold was waited for, needlessly, which cost so many segments not
+    /// sent.
     pub(super) fn on_waited(&mut self, cost: f64) {
         let weight = if self.false_cost > 0.0 { cost / self.false_cost } else { 1.0 };
         self.fa_ratio = (self.fa_ratio - self.params.step * weight).max(0.0);

@@ -55,7 +55,7 @@ struct Outgoing {
     start: u64,
     /// Bytes to send: those of the message, or those that were sent when it was given up.
     len: u64,
-    /// When all of it should be there; [`Time::NEVER`]: no matter when.
+    /// When all of it should be there; [`Time::NEVER`]: no deadline.
     deadline: Time,
     /// It ends with a mark that it was given up, not whole.
     given_up: bool,

@@ -32,7 +32,7 @@ pub struct BarrierSpec {
     pub channel: u32,
     /// When the first block is requested.
     pub start: Time,
-    /// No block is requested at or after this time; one under way is finished.
+    /// No block is requested at or after this time; one in flight is finished.
     pub until: Time,
     /// No more blocks than this.
     pub blocks: u64,
@@ -132,7 +132,7 @@ pub struct Receiver {
 enum State {
     /// Before the first block.
     Idle,
-    /// A block is under way.
+    /// A block is in flight.
     Run(Block),
     /// No block is requested any more.
     Over,

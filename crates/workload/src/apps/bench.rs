@@ -59,7 +59,7 @@ impl<A: App> Bench<A> {
         self.call(host, |app, cx| app.on_event(cx, event));
     }
 
-    /// A message that is under way fails at its sender, and never arrives.
+    /// A message that is in flight fails at its sender, and never arrives.
     pub(crate) fn fail(&mut self, key: MsgKey) {
         self.queue.retain(|&(_, host, _), happening| match happening {
             Happening::Event(AppEvent::Delivered { key: other, .. }) => *other != key,

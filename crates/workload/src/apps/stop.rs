@@ -9,7 +9,7 @@ use units::{Dur, MsgId, Time, TimerId};
 /// The application's timer `t` is `t + 1` outside.
 const STOP: TimerId = TimerId(0);
 
-/// An application, and when it is over: what it has under way then is cancelled, and it is called
+/// An application, and when it is over: what it has in flight then is cancelled, and it is called
 /// no more.
 pub struct Stop {
     app: Box<dyn App>,

@@ -79,7 +79,7 @@ fn a_trace_by_hand() {
         given[..2],
         [(Time(6_460_800), vec![(3, 1, 9, 2)]), (Time(7_691_200), vec![(3, 1, 10, 1)]),]
     );
-    // Edge case 4: its packets are under way still, and do not count.
+    // Edge case 4: its packets are in flight still, and do not count.
     assert_eq!(given.len(), 2, "{given:?}");
     assert_eq!(to.data(3, 0, 20, 1), [(3, 0, 9, 6)]);
 }
@@ -171,7 +171,7 @@ impl Rules {
         self.messages[m].packets - self.messages[m].granted
     }
 
-    /// Whether less than a window of it is under way (specs/homa-tr.md#E3: refused packets are not
+    /// Whether less than a window of it is in flight (specs/homa-tr.md#E3: refused packets are not
     /// until they leave again).
     fn has_window(&self, m: usize) -> bool {
         let message = &self.messages[m];

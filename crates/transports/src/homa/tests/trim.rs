@@ -294,7 +294,7 @@ fn e2_a_nack_that_a_grant_has_overtaken_is_obeyed_at_once() {
     assert_eq!(from.hear(grant(9, 7)), [(1, 7), (2, 7), (8, 7)]);
 }
 
-/// A refused packet is not under way until it leaves again, so it makes room for a grant, with
+/// A refused packet is not in flight until it leaves again, so it makes room for a grant, with
 /// which it leaves. As published it does not: all that left unscheduled is refused, and no grant
 /// follows.
 #[test]

@@ -123,7 +123,7 @@ fn r5_whole_packets_are_as_many_as_the_message_has() {
     let config = homa_tr();
     let net = incast(&config, 3, trim(20));
     net.ledger().assert_all_done();
-    assert_eq!(timeouts(&net, 4), 0, "so nothing is sent twice in vain");
+    assert_eq!(timeouts(&net, 4), 0, "so nothing is sent twice for nothing");
     let (mut whole, mut chopped) = (BTreeMap::new(), 0);
     for sent in net.log().iter().filter(|sent| is_data(sent)) {
         match trim(20)(sent) {

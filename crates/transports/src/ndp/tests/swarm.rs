@@ -73,7 +73,7 @@ fn config(dice: &mut Dice) -> Config {
         discipline: dice.pick(&[Discipline::Fair, Discipline::Prio]),
         pull_on_duplicate: dice.below(4) > 0,
         pull_interval: dice.pick(&[None, Some(Dur::from_us(8))]),
-        // Nothing is under way for as long as that, see `mix`.
+        // Nothing is in flight for as long as that, see `mix`.
         msl: Dur::from_ms(100),
         ..Config::paper(payload)
     }

@@ -112,7 +112,7 @@ fn tokens(net: &Net) -> Vec<&Sent> {
     net.log().iter().filter(|s| matches!(kind(s), Kind::Token { .. })).collect()
 }
 
-/// Tokens leave one MTU time apart at least, eight are under way at most; of a message that answers
+/// Tokens leave one MTU time apart at least, eight are in flight at most; of a message that answers
 /// none of them, one more in each 25 MTU times.
 #[test]
 fn a_silent_sender_uses_up_its_window_and_is_probed() {

@@ -589,7 +589,7 @@ fn telemetry_and_the_time_at_the_receiver_come_back() {
     assert_eq!((ack.remote, ack.cause, repr.psn), (3_000, Some(-1), 1));
 }
 
-/// specs/rdma.md#5: no priority for acknowledgements where windows limit what is under way.
+/// specs/rdma.md#5: no priority for acknowledgements where windows limit what is in flight.
 #[test]
 fn acknowledgements_of_hpcc_are_in_the_class_of_data() {
     for params in [hpcc::Params::PAPER, hpcc::Params::SIMULATOR] {

@@ -332,7 +332,7 @@ fn i10_causes_add_up_to_the_timeouts() {
     }
 }
 
-/// specs/tcp.md#6: a timeout shorter than the delay of an acknowledgement expires in vain.
+/// specs/tcp.md#6: a timeout shorter than the delay of an acknowledgement expires needlessly.
 #[test]
 fn a_timeout_during_a_delayed_acknowledgement_is_spurious() {
     let delayed_ack = Some(Dur::from_ms(5));
@@ -559,7 +559,7 @@ fn a_message_caps_the_window_of_its_connection() {
 fn a_smaller_cap_than_the_flight_stops_sending() {
     let mut net = long_pipe(slow_timer(Config { grow_unused: true, ..textbook() }));
     net.submit_as(A, Msg { channel: 1, ..Msg::new(B, 100 * MSS) });
-    net.run_until(Time::ZERO + Dur::from_us(2_900)); // 20 segments, 1000 us under way
+    net.run_until(Time::ZERO + Dur::from_us(2_900)); // 20 segments, 1000 us in flight
     assert_eq!(net.endpoint(A).only().window().cwnd(), 20.0);
     assert_eq!(net.endpoint(A).only().flight(), 20 * MSS);
     net.submit_as(A, Msg { channel: 1, window: 6 * 1040, ..Msg::new(B, MSS) });
