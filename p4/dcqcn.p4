@@ -27,7 +27,7 @@ const bit<32> CNP_INTERVAL = 160000;
 /// Alpha falls, and the rate is raised, after so long without: 55 us.
 const bit<32> ALPHA_TIMER = 176000;
 const bit<32> RATE_TIMER = 176000;
-/// The rate is raised after so many bytes, too.
+/// The rate is raised after this many bytes, too.
 const bit<32> BYTE_COUNTER = 10000000;
 /// F: from which expiry of either on the target is raised as well.
 const bit<16> STAGES = 5;
@@ -212,7 +212,7 @@ control React(in headers_t headers, in nic_t nic) {
 
 /// The notification point: what the ACK of a packet says, that of a marked one no more often than each CNP_INTERVAL.
 control Notify(in headers_t headers, in nic_t nic, out bit<8> flags) {
-    /// Of each host that sends here: when it was last told, with a one before it.
+    /// Of each host that sends here: when it was last notified, with a one before it.
     Register<bit<33>>(FLOWS) told;
 
     apply {

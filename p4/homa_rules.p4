@@ -33,7 +33,7 @@ control HomaIngress(inout headers_t headers, inout nothing_t local, in nic_t nic
                     inout ingress_metadata_t ingress) {
     // Per message that is being received. The second ports serve the message that is granted.
     DualPortRaw<bit<16>>() granted;     // packets below this index may be sent, and the sender knows
-    IfElseRaw<bit<16>>() grantable;     // and it could be told this
+    IfElseRaw<bit<16>>() grantable;     // and it could be granted this
     IfElseRaw<bit<16>>() remaining;     // packets that have not arrived
     DualPortRaw<bit<16>>() first_missing;
     DualPortRaw<bit<120>>() origins;

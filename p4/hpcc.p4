@@ -24,9 +24,9 @@ const int LINE_RATE = 100;
 const int INCREASE = 80;
 /// Eta: the utilisation aimed at, in thousandths.
 const int UTILIZATION = 950;
-/// maxStage: after so many increases the window is set by the utilisation, whatever that is.
+/// maxStage: after this many increases the window is set by the utilisation, whatever that is.
 const bit<8> MAX_STAGE = 5;
-/// Packets that may be under way at least.
+/// Packets that may be in flight at least.
 const bit<16> MIN_CREDIT = 2;
 /// The window never means less than this, Mb/s.
 const int MIN_RATE = 100;

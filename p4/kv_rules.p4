@@ -1,5 +1,5 @@
 // A cache of small values in the NIC, whatever the transport: requests are messages of one packet, and what the
-// NIC knows it answers by a message of its own; its host never hears of that. The host has all values: a
+// NIC knows it answers by a message of its own; its host is never notified. The host has all values: a
 // PUT passes through the cache and goes on to it.
 
 const bit<32> KV_MAGIC = 0x4b56_4331;  // "KVC1"

@@ -1,7 +1,7 @@
 // Swift (Kumar et al., SIGCOMM 2020, algorithms 1 and 2; specs/rdma.md#7) for the nanoTransport
 // NIC: windows that hold the delay at a target, one for the fabric and one for the hosts. The
 // fabric's target grows with the way and as the window shrinks. A window below one packet is a
-// packet every so many round trips.
+// packet every 1/w round trips.
 //
 // A flow is all messages to one host. Delays are of the NIC's clock: DATA carries when it left, its ACK echoes that and
 // says how long the receiver has had it. That a packet was lost is learnt when its repeat is acknowledged; such an ACK
@@ -111,7 +111,7 @@ control Adjust(in bit<32> flow, in bit<32> window, in bit<32> delay, in bit<32> 
     }
 }
 
-/// The fabric's target for a way of so many links and a window (section 3.5 of the paper).
+/// The fabric's target for a path of this many links and a window (section 3.5 of the paper).
 control Target(in bit<32> window, in bit<8> hops, out bit<32> target) {
     InverseRoot() root;
 

@@ -80,7 +80,7 @@ control WindowIngress(inout headers_t headers, inout nothing_t local, in nic_t n
             bit<16> count = arrived.execute(info.rx_msg_id, info.is_new_msg == 1,
                                             RAW_WRITE, new_packets, RAW_ADD, new_packets);
             acknowledge(info.ack_no, count + nic.rtt_pkts);
-            // The payload goes to reassembly, which is told where it belongs.
+            // The payload goes to reassembly, with the place where it belongs.
             ingress.src_ip = headers.ipv4.src;
             ingress.src_context = headers.window.src_context;
             ingress.msg_len = headers.window.msg_len;

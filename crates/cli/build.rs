@@ -1,4 +1,5 @@
-//! Lists the files that the program carries: scenarios, studies, and the P4 programs that they name.
+//! Lists the files that the program carries: scenarios, studies, and the P4 programs that they
+//! name.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

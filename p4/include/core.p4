@@ -18,7 +18,7 @@ extern packet_in {
     void extract<T>(out T hdr);
     /// Read without stepping over it.
     T lookahead<T>();
-    /// Step over so many bits.
+    /// Step over this many bits.
     void advance(in bit<32> sizeInBits);
     /// Bytes of the packet, if the target knows.
     bit<32> length();

@@ -123,7 +123,7 @@ const bit<32> FLOWS = 256;
 
 struct flow_event_t {
     bit<8>  flow;
-    bit<16> window;  // packets of the flow that may be under way; one may always
+    bit<16> window;  // packets of the flow that may be in flight; one may always
     bit<32> gap;     // from a packet to the next: in 1/256 cycle for each 64 bytes of its payload
 }
 
@@ -137,7 +137,7 @@ extern void set_flow(in flow_event_t event);
 struct own_message_t {
     bit<8>   protocol;
     bit<32>  dst_ip;
-    bit<16>  msg_len;  // bytes, 1 to 64: so many of the following, data0 first
+    bit<16>  msg_len;  // bytes, 1 to 64: that many of the following, data0 first
     bit<128> data0;
     bit<128> data1;
     bit<128> data2;

@@ -16,7 +16,7 @@ struct arrival_t {
 
 /// What becomes of it; zero unless the program sets it.
 struct decision_t {
-    bit<16> trim_to;  // other than 0: the payload is cut off, which leaves so many bytes
+    bit<16> trim_to;  // other than 0: the payload is cut off, which leaves this many bytes
     bit<3>  queue;    // it waits in this queue
     bit<1>  bounce;   // 1: instead, its header goes back to its sender, once
     bit<1>  drop;     // 1: instead, it is lost
@@ -47,7 +47,7 @@ parser ArrivalParser<H>(packet_in packet, out H headers);
 
 control Arrival<H>(inout H headers, in arrival_t arrival, inout decision_t decision);
 
-/// Hears of every packet that has been sent, to keep account of the queues.
+/// Called for every packet that has been sent, to keep account of the queues.
 control Departure(in departure_t departure);
 
 package SwitchPort<H>(ArrivalParser<H> arrival_parser, Arrival<H> arrival, Departure departure);

@@ -75,7 +75,8 @@ pub(crate) enum Nic {
 
 #[derive(Args)]
 pub(crate) struct NicSize {
-    /// How long messages are: a distribution (trimline list workloads), or a file with points of one
+    /// How long messages are: a distribution (trimline list workloads), or a file with points of
+    /// one
     pub(crate) sizes: String,
     /// Memory for the buffers of both directions, such as 1.2MB
     #[arg(long, value_name = "SIZE")]
@@ -97,7 +98,8 @@ pub(crate) struct NicSize {
     pub(crate) json: bool,
 }
 
-/// A size that a buffer may have: the header's length has 16 bits, and memory has words of 64 bytes.
+/// A size that a buffer may have: the header's length has 16 bits, and memory has words of 64
+/// bytes.
 fn message_size(text: &str) -> Result<Bytes, String> {
     let size: Bytes = text.parse().map_err(|why: units::UnitError| why.to_string())?;
     if (1..=65_472).contains(&size.0) { Ok(size) } else { Err("1B to 65472B".to_owned()) }
@@ -157,8 +159,8 @@ pub(crate) struct Run {
     /// Where the result files go [default: out/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Also write traces: packets (packets.pcapng, hops.pcapng, trace.perfetto.json), queues, sampled
-    /// (queues.parquet)
+    /// Also write traces: packets (packets.pcapng, hops.pcapng, trace.perfetto.json), queues,
+    /// sampled (queues.parquet)
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) trace: Vec<TraceKind>,
     /// Check the costly invariants, too

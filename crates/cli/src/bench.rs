@@ -1,6 +1,6 @@
-//! `trimline bench`: the simulator's own speed on fixed scenarios. Each run is a process of its own,
-//! so that its peak memory is its own; the best of several runs counts, as neighbours on the machine
-//! only ever add.
+//! `trimline bench`: the simulator's own speed on fixed scenarios. Each run is a process of its
+//! own, so that its peak memory is its own; the best of several runs counts, as neighbours on the
+//! machine only ever add.
 
 mod cases;
 mod measure;

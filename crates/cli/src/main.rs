@@ -25,8 +25,8 @@ use scenario::{Diagnostic, Error};
 
 use args::{Cli, Command, Nic, P4};
 
-/// A simulation's memory is touched all over: with an allocator that asks for huge pages, addresses are
-/// translated more quickly. Measured: docs/performance.md.
+/// A simulation's memory is touched all over: with an allocator that asks for huge pages, addresses
+/// are translated more quickly. Measured: docs/performance.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

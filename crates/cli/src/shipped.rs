@@ -21,8 +21,8 @@ pub(crate) fn scenarios() -> Vec<(&'static str, String)> {
     scenarios.filter(|(path, _)| path.ends_with(".toml")).filter_map(named).collect()
 }
 
-/// `trimline examples`: write all files below `dir`. A file that is there and differs is left alone, and
-/// nothing is written.
+/// `trimline examples`: write all files below `dir`. A file that is there and differs is left
+/// alone, and nothing is written.
 pub(crate) fn write(dir: &Path) -> Ended {
     let there = FILES.iter().find(|(name, text)| {
         let path = dir.join(name);

@@ -81,7 +81,8 @@ pub(crate) fn phases(s: &Summary) -> Option<String> {
     by_row("phase", &metrics::metrics_of(&metrics::BY_PHASE), &phases.collect::<Vec<_>>())
 }
 
-/// A table with a row for each name. Columns in which every row has nothing, or nought, are left out.
+/// A table with a row for each name. Columns in which every row has nothing, or nought, are left
+/// out.
 fn by_row(of: &str, metrics: &[Metric], rows: &[(String, Numbers)]) -> Option<String> {
     rows.first()?;
     let counts = |metric: &Metric, numbers| {

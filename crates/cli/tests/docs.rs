@@ -1,14 +1,15 @@
 //! Every command block of the documentation is run, and what it prints is compared with the block
 //! below it.
 //!
-//! - Every fenced block names its language. ` ```sh ` is run; ` ```output ` below it must be printed:
-//!   its lines, in this order, with rows left out or not. Wall times are not compared.
+//! - Every fenced block names its language. ` ```sh ` is run; ` ```output ` below it must be
+//!   printed: its lines, in this order, with rows left out or not. Wall times are not compared.
 //! - `<!-- file NAME -->` before a block: the block is written to that file, for the next commands.
 //! - `<!-- not run: why -->` before a block: it is not run, and the reason is there to be read.
 //! - `<!-- slow -->` before a block: it is run where `DOCS_SLOW` is set, which `make docs` does.
 //!
-//! Each page has a directory of its own, in which `target/release/trimline` is the program under test.
-//! `UPDATE_DOCS=1` writes what is printed now into the pages: rows that were left out stay out.
+//! Each page has a directory of its own, in which `target/release/trimline` is the program under
+//! test. `UPDATE_DOCS=1` writes what is printed now into the pages: rows that were left out stay
+//! out.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;

@@ -3,7 +3,7 @@
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 
 use crate::transport::Msg;
-use crate::{Draw, Why};
+use crate::{Draw, FailReason};
 
 /// One host's application, driven inline by the environment.
 pub trait App: Send {
@@ -53,7 +53,7 @@ pub enum AppEvent {
     /// A message of this host is known to be delivered.
     Acked(MsgId),
     /// A message will not complete.
-    Failed(MsgKey, Why),
+    Failed(MsgKey, FailReason),
     /// Another host's application sent this outside the network.
     Signal {
         /// Who.

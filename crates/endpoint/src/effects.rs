@@ -26,14 +26,16 @@ pub enum Effect {
     /// The sender knows that its message has been delivered whole.
     Acked(MsgId),
     /// A message will not complete.
-    Failed(MsgKey, Why),
+    Failed(MsgKey, FailReason),
     /// Something worth counting happened.
     Count(Stat),
-    /// The same, and it is known to which message of this host. Counted once, not beside [`Self::Count`].
+    /// The same, and it is known to which message of this host. Counted once, not beside
+    /// [`Self::Count`].
     CountFor(Stat, MsgId),
     /// The same for a message to this host.
     CountReceived(Stat, MsgKey),
-    /// A round-trip sample of a message of this host reached the transport's rule: for the run's results.
+    /// A round-trip sample of a message of this host reached the transport's rule: for the run's
+    /// results.
     Rtt(MsgId, Dur),
     /// The same of a message to this host.
     RttReceived(MsgKey, Dur),
@@ -41,7 +43,7 @@ pub enum Effect {
 
 /// Why a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum FailReason {
     /// The application cancelled it.
     Cancelled,
     /// The peer did not answer for as long as the transport is willing to try.
@@ -67,17 +69,18 @@ pub enum Stat {
     Rejected,
     /// Cause of a timeout (specs/incast.md#3): nothing of the message had been acknowledged.
     HeadTimeout,
-    /// Not so, but so few packets were left that duplicate acknowledgements could not prove the loss.
+    /// Not so, but so few packets were left that duplicate acknowledgements could not prove the
+    /// loss.
     TailTimeout,
     /// Neither, but what was lost had been retransmitted before.
     RetransmissionTimeout,
     /// None of these, or a timeout of a transport that does not tell.
     OtherTimeout,
-    /// A timeout whose data the receiver had already: it was sent to it again, or was acknowledged before it
-    /// could be; counted beside the causes.
+    /// A timeout whose data the receiver had already: it was sent to it again, or was acknowledged
+    /// before it could be; counted beside the causes.
     SpuriousTimeout,
-    /// A fast retransmit whose original arrived, before or after it: nothing had been lost. Counted by the
-    /// receiver, for the message; by the sender where it hears so before it could send.
+    /// A fast retransmit whose original arrived, before or after it: nothing had been lost. Counted
+    /// by the receiver, for the message; by the sender where it hears so before it could send.
     SpuriousFastRetransmit,
     /// A packet found the transmit queue of its host's interface full and was lost before the link.
     HostDrop,
@@ -130,7 +133,7 @@ impl Effects {
     }
 
     /// Tell the application that `key` will not complete.
-    pub fn failed(&mut self, key: MsgKey, why: Why) {
+    pub fn failed(&mut self, key: MsgKey, why: FailReason) {
         self.0.push(Effect::Failed(key, why));
     }
 
@@ -164,7 +167,8 @@ impl Effects {
         self.0.push(Effect::RttReceived(key, rtt));
     }
 
-    /// Count a timeout of message `id` of this host and its `cause`: head, tail, retransmission or other.
+    /// Count a timeout of message `id` of this host and its `cause`: head, tail, retransmission or
+    /// other.
     pub fn timeout(&mut self, cause: Stat, id: MsgId) {
         self.count_for(Stat::Timeout, id);
         self.count(cause);

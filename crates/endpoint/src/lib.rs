@@ -9,17 +9,17 @@
 mod app;
 mod draw;
 mod effects;
-pub mod fetch;
 mod observer;
 mod packet;
 pub mod payload;
 mod pipeline;
+pub mod prefetch;
 mod ranges;
 mod transport;
 
 pub use app::{App, AppCx, AppEffect, AppEvent, Job};
 pub use draw::{Draw, Purpose, Stream};
-pub use effects::{Effect, Effects, Stat, Why};
+pub use effects::{Effect, Effects, FailReason, Stat};
 pub use observer::{Drop, JobRecord, MessageRecord, Observer, PacketEvent, RttRecord};
 pub use packet::{Flags, HDR_MAX, Packet, Span};
 pub use pipeline::{Action, Pipeline, Verdict};

@@ -2,12 +2,12 @@
 
 use units::{Dur, HostId, MsgKey, Time};
 
-use crate::{Job, Packet, Why};
+use crate::{FailReason, Job, Packet};
 
 /// Receives what happens during a run.
 pub trait Observer {
-    /// Whether `packet` and `queue` are to be called. Asked once: environments have loops of their own for observers
-    /// that do not look at packets.
+    /// Whether `packet` and `queue` are to be called. Asked once: environments have loops of their
+    /// own for observers that do not look at packets.
     fn watches_packets(&self) -> bool {
         false
     }
@@ -57,8 +57,8 @@ pub enum PacketEvent {
     Marked,
     /// It is gone.
     Dropped(Drop),
-    /// It is no packet but a frame of flow control (PFC), whole in the place of the header, and has arrived at the
-    /// far end of the link, where it ends.
+    /// It is no packet but a frame of flow control (PFC), whole in the place of the header, and has
+    /// arrived at the far end of the link, where it ends.
     FlowControl,
 }
 
@@ -86,14 +86,14 @@ pub struct MessageRecord {
     pub tag: u16,
     /// When the application submitted it.
     pub submitted: Time,
-    /// From submission until it should be whole; [`Dur::MAX`]: no matter when.
+    /// From submission until it should be whole; [`Dur::MAX`]: no deadline.
     pub deadline: Dur,
     /// When its last byte was placed; `None` if that has not happened.
     pub delivered: Option<Time>,
     /// When the sender learnt of it; `None` if that has not happened.
     pub acked: Option<Time>,
     /// Why an endpoint gave it up before it was whole; `None` if none did.
-    pub failed: Option<Why>,
+    pub failed: Option<FailReason>,
     /// How long it takes alone in the same fabric; zero for an unbounded one.
     pub ideal: Dur,
     /// Bytes placed so far, or at the end of the run.

@@ -35,7 +35,8 @@ impl Flags {
     pub const CE: Self = Self(8);
     /// Carries no payload by nature (an acknowledgement, a pull, a grant).
     pub const CONTROL: Self = Self(16);
-    /// Every switch port writes what it knows of itself into the last `wire::int::LEN` bytes of the header.
+    /// Every switch port writes what it knows of itself into the last `wire::int::LEN` bytes of the
+    /// header.
     pub const INT: Self = Self(32);
 
     /// Whether every flag of `other` is set.
@@ -44,7 +45,8 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Whether a packet with these flags carries payload now: not control, not trimmed, not bounced.
+    /// Whether a packet with these flags carries payload now: not control, not trimmed, not
+    /// bounced.
     #[must_use]
     pub const fn payload(self) -> bool {
         const NONE: u8 = Flags::TRIMMED.0 | Flags::BOUNCED.0 | Flags::CONTROL.0;
@@ -123,12 +125,12 @@ impl Packet {
         self.flags.payload()
     }
 
-    /// Ethernet, IP and perhaps UDP around the transport header, as a capture or a switch's program sees
-    /// them.
+    /// Ethernet, IP and perhaps UDP around the transport header, as a capture or a switch's program
+    /// sees them.
     #[must_use]
     pub fn frame(&self) -> FrameRepr {
-        // Not from `wire_len`: simulators count headers in their own ways, and a dissector adds up the
-        // bytes of a stream.
+        // Not from `wire_len`: simulators count headers in their own ways, and a dissector adds up
+        // the bytes of a stream.
         let payload = if self.carries_payload() { self.span.len as usize } else { 0 };
         let body_len = (usize::from(self.hdr_len) + payload).min(usize::from(u16::MAX)) as u16;
         let ecn = if self.flags.has(Flags::CE) {

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use crate::Packet;
 
-/// A program at one output port of a switch, with its state: interpreted P4 or generated Rust. It says
-/// where a packet queues that is to leave by this port, and hears when one has left.
+/// A program at one output port of a switch, with its state: interpreted P4 or generated Rust. It
+/// says where a packet queues that is to leave by this port, and hears when one has left.
 ///
 /// (One method for all causes would have the packet and the time each time. A departure
 /// has neither here: ports that nobody else reads work out later what they have sent.)
@@ -38,8 +38,8 @@ pub struct Verdict {
 pub enum Action {
     /// It joins the queue of this number.
     Queue(u8),
-    /// Its header goes back to its sender. Only of trimmed packets that have not been sent back; others
-    /// are lost.
+    /// Its header goes back to its sender. Only of trimmed packets that have not been sent back;
+    /// others are lost.
     Bounce,
     /// It is lost.
     Drop,

@@ -11,8 +11,9 @@ use crate::{Draw, Effects, Packet};
 /// 1. `cx.now` never goes back.
 /// 2. After each `on_*` the caller applies `cx.fx` in order, empties it, and then calls `poll_tx`
 ///    for every port that is free, until each answers something other than [`Tx::Sent`] or is busy.
-///    Effects of `poll_tx` are applied in the same way. Several timers due at one instant, and several
-///    messages that an application submits at once, may all be handed over before the first poll.
+///    Effects of `poll_tx` are applied in the same way. Several timers due at one instant, and
+///    several messages that an application submits at once, may all be handed over before the first
+///    poll.
 /// 3. A timer has one deadline; arming it again replaces the deadline. Timers with equal deadlines
 ///    fire in id order. A timer is disarmed when it fires.
 /// 4. [`Tx::NotBefore`]`(t)` must have `t > cx.now`; the port is polled again at `t` or after the
@@ -43,10 +44,11 @@ pub trait Endpoint: Send {
         let _ = cx;
     }
 
-    /// The next call comes soon: ask ([`crate::fetch`]) for the memory behind pointers that it will read first.
-    /// Environments of many hosts call this, for several hosts by turns. It changes nothing. Step 0 may read what
-    /// the endpoint itself holds, step 1 what step 0 has asked for.
-    fn fetch(&self, step: u8) {
+    /// The next call comes soon: ask ([`crate::prefetch`]) for the memory behind pointers that it
+    /// will read first. Environments of many hosts call this, for several hosts in turn. It
+    /// changes nothing. Step 0 may read what the endpoint itself holds, step 1 what step 0 has
+    /// asked for.
+    fn prefetch(&self, step: u8) {
         let _ = step;
     }
 
@@ -78,17 +80,17 @@ pub struct Msg {
     pub transport: u8,
     /// The message this one answers, for transports that match requests and replies.
     pub reply_to: Option<MsgKey>,
-    /// The greatest window of the message's connection while it is the newest submitted there: bytes
-    /// on the wire, headers included. [`u64::MAX`]: none. A transport may ignore it.
+    /// The greatest window of the message's connection while it is the newest submitted there:
+    /// bytes on the wire, headers included. [`u64::MAX`]: none. A transport may ignore it.
     pub window: u64,
-    /// From submission until all of it should be there; [`Dur::MAX`]: no matter when. A transport may
-    /// ignore it.
+    /// From submission until all of it should be there; [`Dur::MAX`]: no deadline. A transport
+    /// may ignore it.
     pub deadline: Dur,
 }
 
 impl Msg {
-    /// `len` bytes for `dst`, without order, priority, greatest window or deadline, over the first transport.
-    /// Its id is chosen when it is submitted.
+    /// `len` bytes for `dst`, without order, priority, greatest window or deadline, over the first
+    /// transport. Its id is chosen when it is submitted.
     #[must_use]
     pub const fn new(dst: HostId, len: u64) -> Self {
         Self {

@@ -240,7 +240,7 @@ fn ports(
 /// headers of some transport, or what is left of a packet that a queue trims.
 fn shortest(config: &Config) -> u16 {
     let queues = config.queues_at.iter().map(|(_, queue)| queue).chain([&config.queue]);
-    let headers = config.carriages.iter().map(|carriage| carriage.framing.overhead);
+    let headers = config.encapsulations.iter().map(|encapsulation| encapsulation.framing.overhead);
     queues.map(|queue| queue.spec().trims_to()).chain(headers).fold(SHORTEST, u16::min).max(1)
 }
 

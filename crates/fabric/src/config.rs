@@ -140,7 +140,7 @@ pub enum WatchdogAction {
 
 /// How the messages of one transport travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Carriage {
+pub struct Encapsulation {
     /// How it cuts them into packets.
     pub framing: Framing,
     /// Whether consecutive packets of a message may take different paths: a short last packet may
@@ -154,7 +154,7 @@ pub struct Config {
     /// Seed of every draw.
     pub seed: u64,
     /// How messages travel, by [`endpoint::Msg::transport`]: for ideal completion times.
-    pub carriages: Vec<Carriage>,
+    pub encapsulations: Vec<Encapsulation>,
     /// Who chooses paths.
     pub routing: Routing,
     /// The queue of every switch port.

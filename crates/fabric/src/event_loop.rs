@@ -249,8 +249,8 @@ mod tests {
     use units::{Dur, Rate, Time, TimerId};
 
     use crate::{
-        Carriage, Config, Departures, Events, Fault, FaultAction, LinkSpec, PfcSpec, Routing, Sim,
-        Topology,
+        Config, Departures, Encapsulation, Events, Fault, FaultAction, LinkSpec, PfcSpec, Routing,
+        Sim, Topology,
     };
 
     /// A host that does nothing.
@@ -296,7 +296,7 @@ mod tests {
     fn config() -> Config {
         Config {
             seed: 1,
-            carriages: vec![Carriage {
+            encapsulations: vec![Encapsulation {
                 framing: Framing { payload: 1436, overhead: 64 },
                 spray: true,
             }],

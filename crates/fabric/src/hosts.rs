@@ -106,8 +106,8 @@ impl Host {
     /// The same for what is behind pointers of what is at hand already: `step` 0, then 1.
     #[inline(always)]
     fn prefetch_behind(&self, step: u8) {
-        self.endpoint.fetch(step);
-        self.reassembly.fetch(step);
+        self.endpoint.prefetch(step);
+        self.reassembly.prefetch(step);
     }
 
     /// Call the endpoint with a context for `now`.
@@ -619,7 +619,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 if let Some(at) = host.backlog.iter().position(|msg| msg.id == id) {
                     host.backlog.remove(at);
                     let key = MsgKey { src: host.me, id };
-                    self.fx.failed(key, endpoint::Why::Cancelled);
+                    self.fx.failed(key, endpoint::FailReason::Cancelled);
                 } else {
                     self.submitted = true;
                     host.enter(&view, net.core().now(), &mut self.fx, |ep, cx| {
@@ -707,22 +707,23 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     fn submit(&mut self, net: &mut Network<'_, WATCHED>, h: u32, msg: Msg, note: Note) {
         let key = MsgKey { src: self.hosts[h as usize].me, id: msg.id };
         let World { topology, config, .. } = &*self.world;
-        let carriage = config.carriages.get(usize::from(msg.transport));
+        let encapsulation = config.encapsulations.get(usize::from(msg.transport));
         let possible = msg.dst.0 < topology.hosts() && msg.dst != key.src && msg.len > 0;
-        let (Some(carriage), true) = (carriage, possible) else {
+        let (Some(encapsulation), true) = (encapsulation, possible) else {
             let Msg { len, dst, transport, .. } = msg;
             let what = format!("{len} bytes submitted to {dst} over transport {transport}");
             net.core_mut().violate(Some(key), what);
             return;
         };
-        let ideal = topology.ideal(key.src, msg.dst, msg.len, carriage.framing, carriage.spray);
+        let ideal =
+            topology.ideal(key.src, msg.dst, msg.len, encapsulation.framing, encapsulation.spray);
         let Msg { dst, len, deadline, .. } = msg;
         let news = MessageEvent::Submitted { dst, len, tag: note.tag, ideal, deadline };
         self.reports.push(Report { at: net.core().now(), key, news });
         self.tell(net, msg.dst, key, note);
         // Behind one that was refused, it waits for the next `Acked` or `Failed` too. Most hosts
         // never need a backlog, which is memory.
-        if !self.hosts[h as usize].backlog.is_empty() || !self.offer(net, h, &msg) {
+        if !self.hosts[h as usize].backlog.is_empty() || !self.try_submit(net, h, &msg) {
             self.hosts[h as usize].backlog.push_back(msg);
         }
     }
@@ -730,7 +731,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     /// Offer waiting messages, in order, for as long as the endpoint takes them.
     fn offer_backlog(&mut self, net: &mut Network<'_, WATCHED>, h: u32) {
         while let Some(msg) = self.hosts[h as usize].backlog.front().copied() {
-            if !self.offer(net, h, &msg) {
+            if !self.try_submit(net, h, &msg) {
                 break;
             }
             self.hosts[h as usize].backlog.pop_front();
@@ -738,7 +739,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     }
 
     /// Offer a message. Whether the endpoint has taken it.
-    fn offer(&mut self, net: &mut Network<'_, WATCHED>, h: u32, msg: &Msg) -> bool {
+    fn try_submit(&mut self, net: &mut Network<'_, WATCHED>, h: u32, msg: &Msg) -> bool {
         self.submitted = true;
         let view = net.view();
         let host = &mut self.hosts[h as usize];

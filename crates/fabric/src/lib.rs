@@ -51,7 +51,7 @@ mod wheel;
 mod world;
 
 pub use config::{
-    Carriage, Config, ConfigError, Departures, Encoding, Events, Fault, FaultAction, Pause,
+    Config, ConfigError, Departures, Encapsulation, Encoding, Events, Fault, FaultAction, Pause,
     PfcSpec, Routing, Watchdog, WatchdogAction,
 };
 pub use livelock::{Recent, RecentKind};

@@ -235,12 +235,12 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
 
     /// Offer `packet` to the queue of `link`. Whether it has simply joined it.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, link: u32, packet: Desc) -> bool {
+    pub(crate) fn try_enqueue(&mut self, link: u32, packet: Desc) -> bool {
         let now = self.core.now();
         let port = &mut self.ports[link as usize];
         port.note_active(link, &mut self.active);
         port.replay(link, now, &mut self.core);
-        port.offer(link, packet, &mut self.core)
+        port.try_enqueue(link, packet, &mut self.core)
     }
 
     /// A host's packet, `handle`, at its port.

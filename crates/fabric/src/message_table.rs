@@ -3,7 +3,7 @@
 //! say is collected while partitions run, and entered here in an order that does not depend on how
 //! the fabric is cut.
 
-use endpoint::{MessageRecord, UNBOUNDED, Why};
+use endpoint::{FailReason, MessageRecord, UNBOUNDED};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgKey, Time};
@@ -20,7 +20,7 @@ pub(crate) enum MessageEvent {
     /// The sending endpoint knows that it was delivered.
     Acked,
     /// An endpoint gives it up.
-    Failed(Why),
+    Failed(FailReason),
 }
 
 /// What one end says of a message, and when.
@@ -57,7 +57,7 @@ struct Live {
     deadline: Dur,
     awaited: bool,
     /// Why an endpoint gave it up before it was whole, if one did: the first of them.
-    failed: Option<Why>,
+    failed: Option<FailReason>,
     delivered: Option<Time>,
     placed: Placed,
 }
@@ -195,7 +195,7 @@ impl MessageTable {
     }
 
     /// An endpoint gives the message up. The other end may have done so too, or have it all.
-    fn fail(&mut self, key: MsgKey, why: Why) -> Result<(), String> {
+    fn fail(&mut self, key: MsgKey, why: FailReason) -> Result<(), String> {
         let live = self.find(key)?;
         if live.failed.is_some() || live.delivered.is_some() {
             return Ok(());
@@ -303,11 +303,11 @@ mod tests {
     #[test]
     fn what_is_given_up_has_the_first_cause() {
         let mut messages = one(100);
-        assert!(messages.fail(KEY, Why::TimedOut).is_ok());
-        assert!(messages.fail(KEY, Why::Refused).is_ok());
+        assert!(messages.fail(KEY, FailReason::TimedOut).is_ok());
+        assert!(messages.fail(KEY, FailReason::Refused).is_ok());
         assert_eq!((messages.open, messages.awaited, messages.failed), (0, 0, 1));
         let (records, _) = messages.drain(|_, _| placed(60));
-        assert_eq!((records[0].failed, records[0].placed), (Some(Why::TimedOut), 60));
+        assert_eq!((records[0].failed, records[0].placed), (Some(FailReason::TimedOut), 60));
     }
 
     #[test]

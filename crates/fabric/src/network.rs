@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use endpoint::{Draw, Packet, Purpose};
-use queues::{Desc, Disposition, HEADER_MAX, MemoryStats, Queue, SharedBuffer, SharedBufferStats};
+use queues::{
+    Desc, Disposition, HEADER_MAX, PfcBufferStats, Queue, SharedBuffer, SharedBufferStats,
+};
 use units::{HostId, MsgKey, Time};
 
 use crate::core::Core;
@@ -222,7 +224,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     /// A packet that has come over `link` leaves the switch over port `out`.
     #[inline(always)]
     fn queue(&mut self, link: u32, out: u32, packet: Desc) {
-        if !self.links.offer(out, packet) {
+        if !self.links.try_enqueue(out, packet) {
             self.refuse(link, out, packet);
             self.send_back(link);
         }
@@ -542,7 +544,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     }
 
     /// The same of lossless memory.
-    pub(crate) fn memory_stats(&self) -> impl Iterator<Item = (u32, MemoryStats)> {
+    pub(crate) fn memory_stats(&self) -> impl Iterator<Item = (u32, PfcBufferStats)> {
         let memories = self.pfc.iter().flat_map(|pfc| pfc.memory_stats());
         self.numbers().zip(memories)
     }

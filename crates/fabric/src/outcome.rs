@@ -3,7 +3,7 @@
 use std::fmt;
 
 use endpoint::Stat;
-use queues::{MemoryStats, SharedBufferStats};
+use queues::{PfcBufferStats, SharedBufferStats};
 use units::{Dur, MsgKey, Time};
 
 use crate::livelock::Recent;
@@ -279,7 +279,7 @@ pub struct Outcome {
     /// Per switch, if the ports of each share memory.
     pub buffers: Vec<SharedBufferStats>,
     /// Per switch, if queues are lossless.
-    pub memories: Vec<MemoryStats>,
+    pub memories: Vec<PfcBufferStats>,
     /// The first deadlock of flow control that was found.
     pub deadlock: Option<Deadlock>,
     /// Samples over time.

@@ -1,9 +1,9 @@
 //! Whether threads side by side are quicker than one thread for all partitions, by trying it.
 //!
 //! One thread begins. Where rounds hold enough, the others are called for a slice of time, and stay
-//! while they gain. If they do not, because the machine is busy or rounds are short, one thread goes
-//! on, and the next trial comes when this one's loss is a small share of the time since. So a run
-//! with threads is never much slower than with one. Only time depends on it: results do not.
+//! while they gain. If they do not, because the machine is busy or rounds are short, one thread
+//! goes on, and the next trial comes when this one's loss is a small share of the time since. So a
+//! run with threads is never much slower than with one. Only time depends on it: results do not.
 
 use std::time::Duration;
 
@@ -104,8 +104,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Slices with this many nanoseconds for an event of one thread and of several, until `total` has gone:
-    /// the time spent, and that of one thread.
+    /// Slices with this many nanoseconds for an event of one thread and of several, until `total`
+    /// has gone: the time spent, and that of one thread.
     fn spend(pace: &mut Pace, (alone, threads): (u64, u64), total: Duration) -> [Duration; 2] {
         let mut spent = [Duration::ZERO; 2];
         while spent[0] < total {

@@ -306,9 +306,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Abandoned;
 
-/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and sleep after
-/// that, or at once if there are more threads than processors. Never giving way to others: on a busy
-/// machine that is a turn of theirs, milliseconds, each time.
+/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and sleep
+/// after that, or at once if there are more threads than processors. Never giving way to others: on
+/// a busy machine that is a turn of theirs, milliseconds, each time.
 struct Barrier {
     threads: usize,
     spins: u32,

@@ -1,6 +1,7 @@
 //! Priority flow control (PFC, IEEE 802.1Qbb): switches that stop a class at the far ends of their
-//! links before they would have to lose its packets. `queues::PfcBuffer` decides what is to be stopped
-//! when; here are the frames that say so (`PauseTx`), and the ports that obey them (`PauseRx`).
+//! links before they would have to lose its packets. `queues::PfcBuffer` decides what is to be
+//! stopped when; here are the frames that say so (`PauseTx`), and the ports that obey them
+//! (`PauseRx`).
 //!
 //! A switch whose ports share memory is one entity (see `Network::admits`): its ports' departures
 //! are events. A packet that comes in is accounted to the port over which it came ([`Pfc::join`]),
@@ -22,7 +23,7 @@ mod rx;
 use std::sync::Arc;
 
 use queues::{
-    Admit, Desc, Disposition, Ingress, MemorySpec, MemoryStats, PfcBuffer, Queue, QueueSpec,
+    Admit, Desc, Disposition, Ingress, PfcBuffer, PfcBufferSpec, PfcBufferStats, Queue, QueueSpec,
 };
 use units::{Dur, Time};
 
@@ -130,7 +131,7 @@ impl Pfc {
     }
 
     /// What the memory of each switch has seen.
-    pub(crate) fn memory_stats(&self) -> Vec<MemoryStats> {
+    pub(crate) fn memory_stats(&self) -> Vec<PfcBufferStats> {
         self.memories.iter().map(PfcBuffer::stats).collect()
     }
 
@@ -185,7 +186,7 @@ impl Pfc {
 ///
 /// # Errors
 /// A sentence, if one is too small.
-pub fn check_memory(topology: &Topology, spec: &MemorySpec) -> Result<(), String> {
+pub fn check_memory(topology: &Topology, spec: &PfcBufferSpec) -> Result<(), String> {
     let mut switches = 0..topology.switches.len() as u32;
     switches.try_for_each(|switch| memory(topology, spec, switch).map(drop))
 }
@@ -207,7 +208,7 @@ fn ingress_ports(topology: &Topology, switch: u32) -> Vec<Ingress> {
 }
 
 /// The memory of switch number `switch`; a sentence if it is too small.
-fn memory(topology: &Topology, spec: &MemorySpec, switch: u32) -> Result<PfcBuffer, String> {
+fn memory(topology: &Topology, spec: &PfcBufferSpec, switch: u32) -> Result<PfcBuffer, String> {
     PfcBuffer::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
 }
 

@@ -392,7 +392,7 @@ impl Port {
     /// `packet` joins the queue, or goes straight out if the port is idle. False if it may not join
     /// as it is; then nothing has happened.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
+    pub(crate) fn try_enqueue(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
         let Some(queue) = &mut self.queue else { return false };
         let idle = self.service == Service::Idle;
         let taken = if idle { queue.cut_through(packet) } else { queue.try_enqueue(packet) };

@@ -39,13 +39,13 @@ impl Reassembly {
     }
 
     /// Have at hand the message of the latest packet: its state, then its ranges.
-    pub(crate) fn fetch(&self, step: u8) {
+    pub(crate) fn prefetch(&self, step: u8) {
         let Some((_, slot)) = self.latest else { return };
         let Some(part) = self.parts.get(slot as usize) else { return };
         if step == 0 {
-            endpoint::fetch::item(part);
+            endpoint::prefetch::item(part);
         } else if let Some(last) = part.ranges.iter().last() {
-            endpoint::fetch::item(last);
+            endpoint::prefetch::item(last);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use endpoint::{Packet, fetch};
+use endpoint::{Packet, prefetch};
 
 /// Packets by handle; freed ones are used again, so nothing is allocated after warm-up.
 pub(crate) struct Slab {
@@ -80,11 +80,11 @@ impl IndexMut<u32> for Slab {
 /// but the time it takes.
 #[inline(always)]
 pub(crate) fn prefetch<T: ?Sized, const LINES: usize>(item: &T) {
-    fetch::lines(std::ptr::from_ref(item).cast(), 0..LINES);
+    prefetch::lines(std::ptr::from_ref(item).cast(), 0..LINES);
 }
 
 /// The same of some lines of an item of a list. It need not be there.
 #[inline(always)]
 pub(crate) fn prefetch_lines<T>(items: &[T], item: u32, lines: Range<usize>) {
-    fetch::lines(items.as_ptr().wrapping_add(item as usize).cast(), lines);
+    prefetch::lines(items.as_ptr().wrapping_add(item as usize).cast(), lines);
 }

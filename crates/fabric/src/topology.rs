@@ -305,8 +305,8 @@ impl Topology {
             Node::Host(host) if host < self.hosts() => host,
             Node::Switch(tier, n) if n < self.switches_of(tier) => {
                 let switch = &self.switches[self.switch_index(tier, n)];
-                // Most shapes list a switch's ports by what they lead to. One with thousands of hosts
-                // would make building the fabric quadratic if each were looked for in turn.
+                // Most shapes list a switch's ports by what they lead to. One with thousands of
+                // hosts would make building the fabric quadratic if each were looked for in turn.
                 let (down, up) = (switch.down as usize, switch.up as usize);
                 let (downs, ups) = (down..up, up..up + switch.ups as usize);
                 let found = [downs, ups].into_iter().find_map(|ports| {

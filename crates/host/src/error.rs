@@ -14,7 +14,7 @@ pub enum Error {
     Io(#[from] io::Error),
     /// The endpoint broke the contract. A bug in the transport.
     #[error("the transport broke its contract: {0}")]
-    Contract(#[from] Breach),
+    Contract(#[from] ContractViolation),
     /// The application signalled another host; there is no channel for that here.
     #[error("the application signals {0}: only the simulator carries signals between hosts")]
     RemoteSignal(HostId),
@@ -24,7 +24,7 @@ pub enum Error {
 /// What a peer can cause (bytes placed twice or outside their packet, a message delivered twice or
 /// with a hole) fails the peer's message instead, see [`crate::Counters::contradictions`].
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Breach {
+pub enum ContractViolation {
     /// `Place` while no packet was being received, or one of another host.
     #[error("{len} bytes at {offset} of {key} are placed without a packet of that host")]
     PlacedElsewhere {

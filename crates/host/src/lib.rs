@@ -28,6 +28,6 @@ mod timers;
 
 pub use config::{AddressBook, Config};
 pub use content::{Content, Pattern};
-pub use error::{Breach, Error};
+pub use error::{ContractViolation, Error};
 pub use link::{Fate, Faults, bind, seeded_faults};
 pub use runtime::{Counters, Host};

@@ -11,7 +11,7 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_s
 use units::{Dur, HostId, MsgKey};
 use wire::shim::{Datagram, MAX_HEADER, ShimRepr};
 
-use crate::{AddressBook, Breach, Config, Content, Counters};
+use crate::{AddressBook, Config, Content, ContractViolation, Counters};
 
 const _: () = assert!(MAX_HEADER == HDR_MAX, "a datagram carries the whole header of a packet");
 
@@ -117,13 +117,17 @@ impl Link {
     }
 
     /// Make the datagram of `pkt`, with its payload if it carries one.
-    pub(crate) fn load(&mut self, pkt: &Packet, content: &mut dyn Content) -> Result<(), Breach> {
+    pub(crate) fn load(
+        &mut self,
+        pkt: &Packet,
+        content: &mut dyn Content,
+    ) -> Result<(), ContractViolation> {
         let to = match self.peers.get(&pkt.dst) {
             Some(&to) if pkt.src == self.me => to,
-            _ => return Err(Breach::Address { src: pkt.src, dst: pkt.dst }),
+            _ => return Err(ContractViolation::Address { src: pkt.src, dst: pkt.dst }),
         };
         if pkt.wire_len > self.mtu {
-            return Err(Breach::Mtu { wire_len: pkt.wire_len, mtu: self.mtu });
+            return Err(ContractViolation::Mtu { wire_len: pkt.wire_len, mtu: self.mtu });
         }
         let payload_len = match pkt.carries_payload() {
             // More than 65535 bytes do not fit the buffer either; `emit` says so.
@@ -428,9 +432,12 @@ mod tests {
         let (mut a, _b) = pair();
         let mut load = |pkt: Packet| a.load(&pkt, &mut Pattern::default()).unwrap_err();
         let dst = HostId(9);
-        assert_eq!(load(Packet { dst, ..data(1) }), Breach::Address { src: HostId(0), dst });
+        assert_eq!(
+            load(Packet { dst, ..data(1) }),
+            ContractViolation::Address { src: HostId(0), dst }
+        );
         let jumbo = Packet { wire_len: 9065, ..data(1) };
-        assert_eq!(load(jumbo), Breach::Mtu { wire_len: 9065, mtu: 9064 });
-        assert!(matches!(load(data(70_000)), Breach::Datagram(_)));
+        assert_eq!(load(jumbo), ContractViolation::Mtu { wire_len: 9065, mtu: 9064 });
+        assert!(matches!(load(data(70_000)), ContractViolation::Datagram(_)));
     }
 }

@@ -9,8 +9,8 @@ use std::net::UdpSocket;
 use std::ops::Range;
 
 use endpoint::{
-    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, Job, Msg, NetView,
-    Packet, Purpose, Stat, Submit, Tx, TxPort, Why,
+    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, FailReason, Job, Msg,
+    NetView, Packet, Purpose, Stat, Submit, Tx, TxPort,
 };
 use units::{Dur, MsgId, MsgKey, Time};
 
@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::inbox::{Contradiction, Inbox};
 use crate::link::{Link, Received};
 use crate::timers::Timers;
-use crate::{Breach, Config, Content, Error, Faults};
+use crate::{Config, Content, ContractViolation, Error, Faults};
 
 /// Message ids start at the incarnation shifted by this, see [`Config::incarnation`].
 const INCARNATION_SHIFT: u32 = 12;
@@ -359,7 +359,7 @@ impl Host<'_> {
                 if !is_mine {
                     self.inbox.forget(key);
                 }
-                // The application hears of the end of a message once.
+                // The application is told of the end of a message once.
                 if is_mine || !self.inbox.is_over(key) {
                     self.fail(key, why);
                 }
@@ -372,7 +372,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    fn fail(&mut self, key: MsgKey, why: Why) {
+    fn fail(&mut self, key: MsgKey, why: FailReason) {
         self.counters.failed += 1;
         self.events.push_back(AppEvent::Failed(key, why));
     }
@@ -392,8 +392,8 @@ impl Host<'_> {
     }
 
     /// Copy payload of the packet being received to where it belongs.
-    fn place(&mut self, key: MsgKey, offset: u64, len: u32) -> Result<(), Breach> {
-        let elsewhere = Breach::PlacedElsewhere { key, offset, len };
+    fn place(&mut self, key: MsgKey, offset: u64, len: u32) -> Result<(), ContractViolation> {
+        let elsewhere = ContractViolation::PlacedElsewhere { key, offset, len };
         let (pkt, _) = self.receiving.filter(|(p, _)| p.src == key.src).ok_or(elsewhere)?;
         let was_over = self.inbox.is_over(key);
         let bytes = payload_range(&pkt, key, offset, len)
@@ -414,7 +414,7 @@ impl Host<'_> {
         self.counters.contradictions += 1;
         self.inbox.give_up(key);
         if !was_over {
-            self.fail(key, Why::Refused);
+            self.fail(key, FailReason::Refused);
         }
     }
 
@@ -447,7 +447,9 @@ impl Host<'_> {
                 self.budget -= 1;
                 self.link.load(&slot, self.content)?;
             }
-            Tx::NotBefore(at) if at <= now => return Err(Breach::NotLater { now, at }.into()),
+            Tx::NotBefore(at) if at <= now => {
+                return Err(ContractViolation::NotLater { now, at }.into());
+            }
             Tx::NotBefore(at) => self.port = Port::NotBefore(at),
             Tx::Idle => self.port = Port::Idle,
         }
@@ -521,7 +523,7 @@ impl Host<'_> {
     fn submit(&mut self, msg: Msg) -> Result<(), Error> {
         self.counters.submitted += 1;
         if !self.link.knows(msg.dst) || msg.len > self.config.max_message {
-            self.fail(MsgKey { src: self.config.me, id: msg.id }, Why::Refused);
+            self.fail(MsgKey { src: self.config.me, id: msg.id }, FailReason::Refused);
             return Ok(());
         }
         self.backlog.push_back(msg);
@@ -547,7 +549,7 @@ impl Host<'_> {
         match self.backlog.iter().position(|msg| msg.id == id) {
             Some(waiting) => {
                 self.backlog.remove(waiting);
-                self.fail(MsgKey { src: self.config.me, id }, Why::Cancelled);
+                self.fail(MsgKey { src: self.config.me, id }, FailReason::Cancelled);
                 Ok(())
             }
             None => self.call(|endpoint, cx| endpoint.on_cancel(cx, id)),

@@ -47,7 +47,7 @@ pub struct FlowRow {
     pub size: Option<u64>,
     /// When the application submitted it.
     pub start: Time,
-    /// From submission until its last byte should be placed; `None`: no matter when.
+    /// From submission until its last byte should be placed; `None`: no deadline.
     pub deadline: Option<Dur>,
     /// When its last byte was placed at the receiver; `None` if that has not happened.
     pub finish: Option<Time>,
@@ -157,7 +157,7 @@ impl FlowRow {
             ),
             Column::maybe_int(
                 "deadline_ps",
-                "from start_ps until it should be whole at the receiver; null: no matter when",
+                "from start_ps until it should be whole at the receiver; null: none",
                 |r: &Self| r.deadline.map(|d| d.0),
                 |r, v| r.deadline = v.map(Dur),
             ),

@@ -1,5 +1,5 @@
-//! [`JobRow`]: a piece of work of several messages, one row of `jobs.parquet`; and [`fold_jobs`]: what
-//! the jobs of a run say about it.
+//! [`JobRow`]: a piece of work of several messages, one row of `jobs.parquet`; and [`fold_jobs`]:
+//! what the jobs of a run say about it.
 
 use std::path::Path;
 
@@ -44,8 +44,8 @@ impl JobRow {
         self.end.since(self.start)
     }
 
-    /// The share of its time in which nothing arrived on the host's link; `None` for one that took no
-    /// time. Not below 0: the first packet may have begun to arrive before the job.
+    /// The share of its time in which nothing arrived on the host's link; `None` for one that took
+    /// no time. Not below 0: the first packet may have begun to arrive before the job.
     #[must_use]
     pub fn idle(&self) -> Option<f64> {
         idle(self.received as f64, self.capacity())
@@ -189,21 +189,22 @@ pub struct JobStats {
     pub completed: u64,
     /// Those that began inside the window and were given up, because a message failed.
     pub failed: u64,
-    /// Payload bits of all of them, over the time from the start of the first to the end of the last.
+    /// Payload bits of all of them, over the time from the start of the first to the end of the
+    /// last.
     pub goodput_gbps: Option<f64>,
     /// How long they took, in microseconds.
-    pub time_us: Spread,
+    pub time_us: Stats,
     /// The share of a job's time in which nothing arrived on the link of its host.
-    pub idle: Spread,
+    pub idle: Stats,
     /// The same of the time of all jobs together, so that long ones count for more.
     pub idle_overall: Option<f64>,
     /// The share of a job's results that came in time.
-    pub quality: Spread,
+    pub quality: Stats,
 }
 
 /// How values are spread; percentiles are exact nearest ranks, `stdev` is the sample's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct Stats {
     /// Mean.
     pub mean: Option<f64>,
     /// Smallest.
@@ -220,7 +221,7 @@ pub struct Spread {
     pub stdev: Option<f64>,
 }
 
-impl FromIterator<f64> for Spread {
+impl FromIterator<f64> for Stats {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         // In the order of the rows, so that the last bits do not depend on equal values.

@@ -40,7 +40,7 @@ pub use cdf::cdf;
 pub use error::FileError;
 pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flows};
 pub use flow_stats::{Window, acked_us, fct_us, fold_flows, long_flow_goodputs, slowdowns};
-pub use job::{JobRow, JobStats, Spread, fold_jobs, job_times_us, read_jobs, write_jobs};
+pub use job::{JobRow, JobStats, Stats, fold_jobs, job_times_us, read_jobs, write_jobs};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
 pub use metric::{
@@ -55,7 +55,7 @@ pub use phases::{Phase, fold_phases};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
 pub use statistics::{Moments, mean_and_interval, nearest_rank};
 pub use study::{
-    AxisSpec, Curve, CurvePoint, Drawn, FigureResults, FigureRow, RowResult, RunRecord,
+    AxisSpec, Curve, CurvePoint, FigureResults, FigureRow, Plot, RowResult, RunRecord,
     STUDY_SCHEMA, Span, StudyResults, Timeline, Verdict,
 };
 pub use summary::{

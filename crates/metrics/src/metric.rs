@@ -133,7 +133,8 @@ impl Metric {
         self.entry.about
     }
 
-    /// Its value in a summary, or in a part of one; of `phases[].from_us` in a phase. `None` where there is nothing to state.
+    /// Its value in a summary, or in a part of one; of `phases[].from_us` in a phase. `None` where
+    /// there is nothing to state.
     #[must_use]
     pub fn value<'n>(&self, numbers: &'n Numbers) -> Option<&'n Value> {
         let key = self.key();
@@ -188,7 +189,8 @@ pub fn metrics_under(path: &str) -> impl Iterator<Item = Metric> {
     all_metrics().filter(move |metric| metric.entry.key.starts_with(path))
 }
 
-/// What tables by `[[traffic]]` table show of each: keys inside [`TrafficStats`](crate::TrafficStats).
+/// What tables by `[[traffic]]` table show of each: keys inside
+/// [`TrafficStats`](crate::TrafficStats).
 pub const BY_TRAFFIC: [&str; 12] = [
     "messages.completed",
     "messages.submitted",

@@ -160,8 +160,8 @@ impl OutputDir {
         file.finish()
     }
 
-    /// Moves all files into place, the mark of a run first and `summary.json` last, and removes what an earlier run left of
-    /// the files that this one did not write.
+    /// Moves all files into place, the mark of a run first and `summary.json` last, and removes
+    /// what an earlier run left of the files that this one did not write.
     ///
     /// # Errors
     /// A file is unfinished, or the directory cannot be written any more.
@@ -207,8 +207,8 @@ impl Drop for OutputDir {
     }
 }
 
-/// Makes `dir` and its stage, and locks the stage. Another run may take directories away at the same
-/// time, so what has gone is made again.
+/// Makes `dir` and its stage, and locks the stage. Another run may take directories away at the
+/// same time, so what has gone is made again.
 fn stage(dir: &Path) -> Result<(Unfinished, File), FileError> {
     let stage = dir.join(STAGE);
     let mut attempt = 1;

@@ -1,9 +1,9 @@
 //! [`PcapngWriter`]: packets as a capture that Wireshark and tshark open (`packets.pcapng`).
 //!
-//! Source of the format: IETF draft-ietf-opsawg-pcapng, sections 3 and 4. One interface per directed
-//! link, with Ethernet frames and times in nanoseconds (`if_tsresol` = 9), rounded down from
-//! picoseconds. Written here rather than by a library: it takes three kinds of blocks, which the
-//! tests read with one.
+//! Source of the format: IETF draft-ietf-opsawg-pcapng, sections 3 and 4. One interface per
+//! directed link, with Ethernet frames and times in nanoseconds (`if_tsresol` = 9), rounded down
+//! from picoseconds. Written here rather than by a library: it takes three kinds of blocks, which
+//! the tests read with one.
 
 use std::io::Write;
 

@@ -18,7 +18,8 @@ pub struct Phase {
     pub to_us: f64,
     /// Measured messages submitted in it.
     pub submitted: u64,
-    /// Of these, the bounded ones that were still under way at its end: what came later hit them, too.
+    /// Of these, the bounded ones that were still in flight at its end: what came later hit them,
+    /// too.
     pub carried_over: u64,
     /// Of these, the bounded ones that had neither completed nor failed when the run ended.
     pub unfinished: u64,
@@ -33,9 +34,9 @@ pub struct Phase {
     pub goodput_gbps: Option<f64>,
 }
 
-/// Divides a run that ended at `end` where `changes` say. Each message belongs to the phase in which
-/// it was submitted. `placed` are samples: when, and bytes placed since the start. No phases without
-/// changes before the end.
+/// Divides a run that ended at `end` where `changes` say. Each message belongs to the phase in
+/// which it was submitted. `placed` are samples: when, and bytes placed since the start. No phases
+/// without changes before the end.
 #[must_use]
 pub fn fold_phases(
     rows: &[FlowRow],

@@ -95,13 +95,13 @@ pub struct Curve {
     /// Where they are published; empty without any.
     pub source: String,
     /// How `measured` is drawn.
-    pub drawn: Drawn,
+    pub drawn: Plot,
 }
 
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Drawn {
+pub enum Plot {
     /// A line with a dot at each point: values along an axis.
     Points,
     /// A line alone: a distribution.

@@ -7,12 +7,13 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{read_json, write_json};
-use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase, Spread};
+use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase, Stats};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
 /// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
-/// 6: priority flow control, round-trip samples. 7: messages that failed, by cause, apart from those
-/// unfinished; `pfc.depth` is `pfc.pause_depth`, `pfc.memory_bytes` is `pfc.buffer_max_bytes`.
+/// 6: priority flow control, round-trip samples. 7: messages that failed, by cause, apart from
+/// those unfinished; `pfc.depth` is `pfc.pause_depth`, `pfc.memory_bytes` is
+/// `pfc.buffer_max_bytes`.
 pub const RESULT_SCHEMA: u32 = 7;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
@@ -42,14 +43,14 @@ pub struct Summary {
     pub traffic: BTreeMap<String, TrafficStats>,
     /// What the pieces of work of several messages say, those of all tables together.
     pub jobs: JobStats,
-    /// Round-trip samples of transports inside the measurement window, in microseconds, as their rules got
-    /// them; without numbers unless `measure.rtt` is set.
-    pub rtt_us: Spread,
+    /// Round-trip samples of transports inside the measurement window, in microseconds, as their
+    /// rules got them; without numbers unless `measure.rtt` is set.
+    pub rtt_us: Stats,
     /// From the first transmission of a packet to its acknowledgement; without numbers unless
     /// `measure.packet_latency` is set.
     pub packet_latency_us: PacketLatency,
-    /// Messages that a receiver had forgotten and delivered a second time, over the whole run. Always 0
-    /// unless a NIC is told to remember the last messages only (`remember`).
+    /// Messages that a receiver had forgotten and delivered a second time, over the whole run.
+    /// Always 0 unless a NIC is told to remember the last messages only (`remember`).
     pub delivered_twice: u64,
     /// What happened to packets, over the whole run.
     pub packets: Packets,
@@ -144,13 +145,13 @@ pub struct TrafficStats {
     /// Pieces of work of several messages.
     pub jobs: JobStats,
     /// Round-trip samples inside the window, in microseconds.
-    pub rtt_us: Spread,
+    pub rtt_us: Stats,
 }
 
 impl TrafficStats {
     /// What the messages and the jobs of a table say.
     #[must_use]
-    pub fn new(stats: &FlowStats, jobs: JobStats, rtt_us: Spread) -> Self {
+    pub fn new(stats: &FlowStats, jobs: JobStats, rtt_us: Stats) -> Self {
         Self {
             messages: stats.messages,
             deadlines: stats.deadlines,
@@ -165,8 +166,8 @@ impl TrafficStats {
     }
 }
 
-/// Counts of messages, over the whole run, and what transports counted for measured ones, complete or
-/// not, unbounded ones included.
+/// Counts of messages, over the whole run, and what transports counted for measured ones, complete
+/// or not, unbounded ones included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Messages {
     /// Handed to a transport, unbounded ones included.
@@ -259,7 +260,8 @@ pub struct Measured {
     pub from_us: f64,
     /// Its end, in microseconds since the start of the run.
     pub to_us: f64,
-    /// Bounded messages submitted inside it that had neither completed nor failed when the run ended.
+    /// Bounded messages submitted inside it that had neither completed nor failed when the run
+    /// ended.
     pub unfinished: u64,
     /// Messages submitted inside it that failed.
     pub failed: u64,
@@ -295,13 +297,14 @@ pub struct Packets {
     pub bounced: u64,
     /// Packets lost at a queue or by a fault of a link.
     pub dropped: u64,
-    /// Packets lost in the device queues of hosts, which never were on a link: not among those sent.
+    /// Packets lost in the device queues of hosts, which never were on a link: not among those
+    /// sent.
     pub host_dropped: u64,
     /// Packets that a switch marked with congestion experienced.
     pub ecn_marked: u64,
     /// Times that a PFC frame paused a class of a link.
     pub pfc_pauses: u64,
-    /// Recoveries begun because acknowledgements told of a loss.
+    /// Recoveries begun because acknowledgements indicated a loss.
     pub fast_retransmits: u64,
     /// Those of them whose original arrived all the same.
     pub spurious_fast_retransmits: u64,
@@ -357,9 +360,11 @@ pub struct Pfc {
     pub paused_us: Option<f64>,
     /// The longest pause, in microseconds.
     pub longest_pause_us: Option<f64>,
-    /// The most pauses that were behind each other: each because of packets that the next one held up.
+    /// The most pauses that were behind each other: each because of packets that the next one held
+    /// up.
     pub pause_depth: Option<u64>,
-    /// Packets of lossless classes that a switch had no room for. 0 unless the headroom is too small.
+    /// Packets of lossless classes that a switch had no room for. 0 unless the headroom is too
+    /// small.
     pub lossless_violations: Option<u64>,
     /// Packets of other classes that a switch had no room for.
     pub lossy_drops: Option<u64>,
@@ -371,7 +376,8 @@ pub struct Pfc {
     pub buffer_max_bytes: Option<u64>,
     /// The most headroom that a class of a port of a switch has used, in bytes.
     pub headroom_bytes: Option<u64>,
-    /// The first deadlock that was found: the switches whose links waited for one another, and the class.
+    /// The first deadlock that was found: the switches whose links waited for one another, and the
+    /// class.
     pub deadlock: Option<String>,
     /// Since when, in microseconds since the start of the run.
     pub deadlock_since_us: Option<f64>,
@@ -400,7 +406,7 @@ mod tests {
             },
             traffic: [("x".to_owned(), TrafficStats::default())].into(),
             jobs: JobStats::default(),
-            rtt_us: Spread::default(),
+            rtt_us: Stats::default(),
             packet_latency_us: PacketLatency::default(),
             delivered_twice: 0,
             packets: Packets::default(),

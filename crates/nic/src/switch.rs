@@ -105,8 +105,8 @@ impl SwitchPort {
         &mut *self.program
     }
 
-    /// Writes the headers of `packet` as a switch would see them; how many bytes. None of what has no
-    /// frame.
+    /// Writes the headers of `packet` as a switch would see them; how many bytes. None of what has
+    /// no frame.
     fn write_frame(&mut self, packet: &Packet) -> Option<usize> {
         let repr = packet.frame();
         let end = repr.emit(packet.header(), &mut self.frame).ok()?;

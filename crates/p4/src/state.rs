@@ -107,7 +107,8 @@ impl State {
     /// Adds an entry.
     ///
     /// # Errors
-    /// The table's entries are constant, it is full, it has the entry, or the entry does not fit it.
+    /// The table's entries are constant, it is full, it has the entry, or the entry does not fit
+    /// it.
     pub fn insert(&mut self, table: TableId, mut entry: Entry) -> Result<(), Refused> {
         let known = self.changeable(table)?;
         check_entry(&self.program, known, &entry)?;
@@ -124,7 +125,8 @@ impl State {
         Ok(())
     }
 
-    /// Takes the entry with these patterns and this priority (of no meaning without ternary keys) away.
+    /// Takes the entry with these patterns and this priority (of no meaning without ternary keys)
+    /// away.
     ///
     /// # Errors
     /// The table's entries are constant, or it has none such.

@@ -1,5 +1,6 @@
-//! A NIC allocates nothing per packet once it is warm, whichever runs its program; per message a node of a tree now
-//! and then. In a binary of its own, because counting takes a global allocator; it counts per thread.
+//! A NIC allocates nothing per packet once it is warm, whichever runs its program; per message a
+//! node of a tree now and then. In a binary of its own, because counting takes a global allocator;
+//! it counts per thread.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +49,8 @@ impl Endpoint for Counted {
     }
 }
 
-/// Two hosts send messages to a third, which sends some back; what does not fit its link is trimmed.
+/// Two hosts send messages to a third, which sends some back; what does not fit its link is
+/// trimmed.
 fn allocates_little(file: &str, constants: &[(&str, i128)], protocol: Protocol) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
     let files = |name: &str| std::fs::read_to_string(dir.join(name)).map_err(|e| e.to_string());
@@ -84,7 +86,8 @@ fn allocates_little(file: &str, constants: &[(&str, i128)], protocol: Protocol) 
         allocations.store(0, Relaxed);
         let sent = (0..200).map(|_| round()).last().unwrap() - warm;
         assert!(sent > 30_000, "only {sent} packets");
-        // 800 messages of some 25 packets, each answered. Their trees split and merge nodes for every sixth.
+        // 800 messages of some 25 packets, each answered. Their trees split and merge nodes for
+        // every sixth.
         let count = allocations.load(Relaxed);
         assert!(
             count < 200,

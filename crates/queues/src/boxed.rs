@@ -124,7 +124,8 @@ pub trait DisciplineSpec: Any + Debug + Send + Sync + SameSpec {
         self.capacities().into_iter().map(|capacity| capacity.bytes(mtu)).sum()
     }
 
-    /// The length of a packet whose payload it has cut off, bytes; [`u16::MAX`] if it cuts none off.
+    /// The length of a packet whose payload it has cut off, bytes; [`u16::MAX`] if it cuts none
+    /// off.
     fn trims_to(&self) -> u16 {
         u16::MAX
     }

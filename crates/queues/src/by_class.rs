@@ -1,18 +1,20 @@
-//! A queue for each traffic class. Which class is served next is a [`Schedule`]: the highest first, or in
-//! turn so that each gets its share of the link in bytes while it has something to send. Equal shares are
-//! what NDP beside TCP needs (SIGCOMM'17, section 3.1; specs/ndp.md#3.4): in a shared queue one of
-//! them would have it all.
+//! A queue for each traffic class. Which class is served next is a [`Schedule`]: the highest first,
+//! or in turn so that each gets its share of the link in bytes while it has something to send.
+//! Equal shares are what NDP beside TCP needs (SIGCOMM'17, section 3.1; specs/ndp.md#3.4): in a
+//! shared queue one of them would have it all.
 //!
-//! In turn: deficit round robin (M. Shreedhar, G. Varghese, SIGCOMM 1995), in the form of RFC 8290, section
-//! 4.2, that need not know how long the next packet is: a class with credit sends a packet and pays
-//! its length, whatever that is; one without is given its quantum and waits for its next turn.
+//! In turn: deficit round robin (M. Shreedhar, G. Varghese, SIGCOMM 1995), in the form of RFC 8290,
+//! section 4.2, that need not know how long the next packet is: a class with credit sends a packet
+//! and pays its length, whatever that is; one without is given its quantum and waits for its next
+//! turn.
 //!
-//! A class can be closed, as priority flow control does (IEEE 802.1Qbb): what waits in it stays there until
-//! it is opened again, and the others are served as if it were empty.
+//! A class can be closed, as priority flow control does (IEEE 802.1Qbb): what waits in it stays
+//! there until it is opened again, and the others are served as if it were empty.
 //!
-//! What finds no room in its class can be trimmed and go on as a header in another class ([`Trim`]): the
-//! switch of Homa-Tr (specs/homa-tr.md#3). Packets can be told apart by whether they carry payload
-//! ([`Classifier::Payload`]) instead of by their class: the two bands of the same switch for NDP.
+//! What finds no room in its class can be trimmed and go on as a header in another class
+//! ([`Trim`]): the switch of Homa-Tr (specs/homa-tr.md#3). Packets can be told apart by whether
+//! they carry payload ([`Classifier::Payload`]) instead of by their class: the two bands of the
+//! same switch for NDP.
 
 use endpoint::Flags;
 
@@ -24,13 +26,13 @@ use crate::{Capacity, Desc, Disposition, Queue, QueueSpec};
 pub struct ByClassSpec {
     /// Which class is served next.
     pub schedule: Schedule,
-    /// The classes, 0 to 7, each once and with the discipline of its own queue. A packet of another class
-    /// joins the first.
+    /// The classes, 0 to 7, each once and with the discipline of its own queue. A packet of another
+    /// class joins the first.
     pub classes: Vec<(u8, QueueSpec)>,
     /// Which of these queues a packet joins.
     pub sort: Classifier,
-    /// What finds no room there loses its payload. `None`: what the discipline of its class says. Not for
-    /// classes that mark packets.
+    /// What finds no room there loses its payload. `None`: what the discipline of its class says.
+    /// Not for classes that mark packets.
     pub trim: Option<Trim>,
 }
 
@@ -51,7 +53,8 @@ impl DisciplineSpec for ByClassSpec {
         self.classes.iter().flat_map(|(_, queue)| queue.spec().capacities()).collect()
     }
 
-    /// While what is ahead in its own class leaves, every other class sends as much, and a turn more.
+    /// While what is ahead in its own class leaves, every other class sends as much, and a turn
+    /// more.
     fn backlog(&self, mtu: u64) -> u64 {
         let turn = match self.schedule {
             Schedule::Strict => 0,
@@ -93,12 +96,12 @@ pub enum Classifier {
     Payload,
 }
 
-/// How the payload is cut off what finds no room. Only the arriving packet is: nothing that waits makes way
-/// for it. A header without room is lost.
+/// How the payload is cut off what finds no room. Only the arriving packet is: nothing that waits
+/// makes way for it. A header without room is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
-    /// Length of a trimmed packet, bytes. Headers of nanoTransport have 64; its public switch model makes
-    /// them 72 (specs/homa-tr.md#3).
+    /// Length of a trimmed packet, bytes. Headers of nanoTransport have 64; its public switch model
+    /// makes them 72 (specs/homa-tr.md#3).
     pub to: u16,
     /// The class in which the header goes on.
     pub header: HeaderClass,
@@ -107,8 +110,8 @@ pub struct Trim {
 /// Where the header of a trimmed packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderClass {
-    /// The next lower class than its packet's, or the same if that is the lowest: as in the public switch
-    /// model, which would look for a class below the lowest (specs/homa-tr.md#3).
+    /// The next lower class than its packet's, or the same if that is the lowest: as in the public
+    /// switch model, which would look for a class below the lowest (specs/homa-tr.md#3).
     Next,
     /// The highest.
     Highest,
@@ -212,7 +215,8 @@ impl ByClass {
         usize::from(at[usize::from(packet.class & 7)])
     }
 
-    /// Do something to queue `at` that may change what it holds. `None` if there is no class at all.
+    /// Do something to queue `at` that may change what it holds. `None` if there is no class at
+    /// all.
     fn change<R>(&mut self, at: usize, act: impl FnOnce(&mut Queue) -> R) -> Option<R> {
         let queue = &mut self.classes.get_mut(at)?.queue;
         let before = queue.bytes();
@@ -503,7 +507,8 @@ mod tests {
         }
     }
 
-    /// Four strict priorities as in the nanoTransport experiments, with room for `packets` of 1088 B each.
+    /// Four strict priorities as in the nanoTransport experiments, with room for `packets` of 1088
+    /// B each.
     fn bands(packets: u32, trim: Option<Trim>, sort: Classifier) -> ByClass {
         let capacity = Capacity::Bytes(packets * 1088);
         let spec = QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None });

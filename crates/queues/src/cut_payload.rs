@@ -14,8 +14,8 @@ use crate::{Capacity, Desc, Disposition, Occupancy, Queue};
 pub struct CutPayloadSpec {
     /// What fits, the packet in service included. What has no payload and does not fit is lost.
     pub capacity: Capacity,
-    /// A packet with payload that would make the queue longer than this is trimmed (the NDP authors'
-    /// simulator: half of `capacity`).
+    /// A packet with payload that would make the queue longer than this is trimmed (the NDP
+    /// authors' simulator: half of `capacity`).
     pub trim_threshold: Capacity,
     /// Length of a trimmed packet, bytes (64).
     pub trim_to: u16,

@@ -1,5 +1,5 @@
-//! First in, first out, with room in place for as many packets as mostly wait: what a port does then
-//! touches no memory but its own.
+//! First in, first out, with room in place for as many packets as mostly wait: what a port does
+//! then touches no memory but its own.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,12 @@ use endpoint::Flags;
 
 use crate::Desc;
 
-/// With head and length, one cache line. The paper's NDP queue holds 8 packets, of which one is in service.
+/// With head and length, one cache line. The paper's NDP queue holds 8 packets, of which one is in
+/// service.
 pub(crate) const PLACES: usize = 7;
 const EMPTY: Desc = Desc { handle: 0, len: 0, flags: Flags(0), class: 0 };
 
-/// One of the places. With a type of its own none is out of range, and nobody has to look.
+/// One of the places. With a type of its own none is out of range, and no access is checked.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 enum Place {
@@ -196,7 +197,7 @@ mod tests {
         let mut deque = VecDeque::new();
         let draw = endpoint::Draw::new(1, endpoint::Purpose::new("test"), 0);
         for n in 0..50_000u32 {
-            // Growing and shrinking by turns, across the edge of what fits in place.
+            // Growing and shrinking in turn, across the edge of what fits in place.
             let growing = n / 40 % 2;
             match draw.below(endpoint::Purpose::new("fifo"), u64::from(n), 8) as u32 {
                 0..2 => assert_eq!(fifo.pop_front(), deque.pop_front()),

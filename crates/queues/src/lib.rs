@@ -1,8 +1,8 @@
 //! Switch queue disciplines, one output port each, over small descriptors.
 //!
 //! A discipline decides order, trimming, marking and loss; it never sees a packet. The caller owns
-//! packet storage, applies each [`Disposition`] to its packets, and keeps the time. The simulator and the
-//! software switch run this same code.
+//! packet storage, applies each [`Disposition`] to its packets, and keeps the time. The simulator
+//! and the software switch run this same code.
 //!
 //! The packet being transmitted counts against its queue's capacity until [`Queue::next`]: it is
 //! still in the port's memory. (In specs/ndp.md terms: with 72 000 B and 9064 B packets, seven fit,
@@ -36,8 +36,8 @@ pub use cut_payload::{CutPayload, CutPayloadSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 use endpoint::{Flags, Packet};
 pub use lossless::{
-    Admit, Headroom, Ingress, LosslessSpec, Marking, MemorySpec, MemoryStats, PFC_FRAME, PfcBuffer,
-    Threshold,
+    Admit, Headroom, Ingress, LosslessSpec, Marking, PFC_FRAME, PfcBuffer, PfcBufferSpec,
+    PfcBufferStats, Threshold,
 };
 pub use ndp::{Ndp, NdpSpec};
 pub use programmed::{Programmed, ProgrammedSpec};
@@ -99,7 +99,8 @@ pub enum Capacity {
     Bytes(u32),
 }
 
-/// Bytes on the wire of a trimmed packet or of control, at most, where [`Queue::arrivals_before_bounce`] holds.
+/// Bytes on the wire of a trimmed packet or of control, at most, where
+/// [`Queue::arrivals_before_bounce`] holds.
 pub const HEADER_MAX: u16 = 96;
 
 /// Contents of a queue against its capacity, the packet in service included.
@@ -166,8 +167,8 @@ pub enum QueueSpec {
     DropTail(DropTailSpec),
     /// Two queues, trimming and bouncing (SIGCOMM'17, section 3.1).
     Ndp(NdpSpec),
-    /// A queue for each traffic class, without a capacity of its own: the switch's [`PfcBuffer`] says what
-    /// joins it, and classes can be closed ([`Queue::set_open`]).
+    /// A queue for each traffic class, without a capacity of its own: the switch's [`PfcBuffer`]
+    /// says what joins it, and classes can be closed ([`Queue::set_open`]).
     Lossless(Box<LosslessSpec>),
     /// Any other kind.
     Boxed(Arc<dyn DisciplineSpec>),
@@ -217,22 +218,23 @@ impl Queue {
         Self::Boxed(Box::new(queue))
     }
 
-    /// The same for a switch whose ports share memory, which is asked before a packet joins: `try_enqueue` and
-    /// `cut_through` take nothing, `enqueue` what has been admitted.
+    /// The same for a switch whose ports share memory, which is asked before a packet joins:
+    /// `try_enqueue` and `cut_through` take nothing, `enqueue` what has been admitted.
     #[must_use]
     pub fn in_shared_buffer(spec: &QueueSpec) -> Self {
         Self::boxed(Admitted(Self::new(spec)))
     }
 
-    /// Bit c of `open`: packets of class c may leave. Only of a queue for a lossless switch; the others leave
-    /// whatever the class.
+    /// Bit c of `open`: packets of class c may leave. Only of a queue for a lossless switch; the
+    /// others leave whatever the class.
     pub fn set_open(&mut self, open: u8) {
         if let Self::Boxed(queue) = self {
             queue.set_open(open);
         }
     }
 
-    /// Every packet that waits in `class` of a queue for a lossless switch is lost; `fate` is told of each.
+    /// Every packet that waits in `class` of a queue for a lossless switch is lost; `fate` is told
+    /// of each.
     pub fn discard(&mut self, class: u8, fate: &mut impl FnMut(Disposition, Desc)) {
         if let Self::Boxed(queue) = self {
             queue.discard(class, fate);
@@ -276,8 +278,8 @@ impl Queue {
         }
     }
 
-    /// Whether what becomes of a packet depends on its contents: then a packet arrives by `enqueue_read`
-    /// instead of `enqueue`.
+    /// Whether what becomes of a packet depends on its contents: then a packet arrives by
+    /// `enqueue_read` instead of `enqueue`.
     #[must_use]
     pub fn reads_packets(&self) -> bool {
         matches!(self, Self::Boxed(queue) if queue.reads_packets())
@@ -326,8 +328,8 @@ impl Queue {
         }
     }
 
-    /// The packet that `dequeue` or `next` has just given, if it is to be marked as it leaves: only of
-    /// queues that mark at departure.
+    /// The packet that `dequeue` or `next` has just given, if it is to be marked as it leaves: only
+    /// of queues that mark at departure.
     pub fn take_mark(&mut self) -> Option<Desc> {
         match self {
             Self::DropTail(_) | Self::Ndp(_) => None,
@@ -354,8 +356,8 @@ impl Queue {
         }
     }
 
-    /// While it is not crowded, so many packets may arrive, none with a header longer than [`HEADER_MAX`],
-    /// before any can be sent back.
+    /// While it is not crowded, so many packets may arrive, none with a header longer than
+    /// [`HEADER_MAX`], before any can be sent back.
     #[must_use]
     pub fn arrivals_before_bounce(&self) -> u32 {
         match self {

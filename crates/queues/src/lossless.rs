@@ -1,23 +1,26 @@
-//! A switch that loses nothing: memory that all its ports share, accounted to the port over which each packet
-//! came in, and priority flow control (PFC, IEEE 802.1Qbb) instead of losses. What it decides, without frames,
-//! links and time: those are the caller's. The rules are those of specs/rdma.md#2, which are
-//! those of the HPCC authors' simulator (Y. Li et al., SIGCOMM 2019) and of the DCQCN paper (Y. Zhu et al.,
-//! SIGCOMM 2015, section 4).
+//! A switch that loses nothing: memory that all its ports share, accounted to the port over which
+//! each packet came in, and priority flow control (PFC, IEEE 802.1Qbb) instead of losses. What it
+//! decides, without frames, links and time: those are the caller's. The rules are those of
+//! specs/rdma.md#2, which are those of the HPCC authors' simulator (Y. Li et al., SIGCOMM 2019) and
+//! of the DCQCN paper (Y. Zhu et al., SIGCOMM 2015, section 4).
 //!
-//! A packet that comes in over port p in class c is accounted to (p, c), to the first of these with room for it:
+//! A packet that comes in over port p in class c is accounted to (p, c), to the first of these with
+//! room for it:
 //!
-//! - its **reserve**, which nobody else can take, if c is lossless;
-//! - the **shared** memory, up to a threshold: a fixed one, or, as with [`crate::SharedBuffer`], `alpha` times
-//!   what is free;
-//! - the **headroom** of (p, c), for what is on its way while the far end has not heard of the pause.
+//! - its **reserve**, which no other queue can take, if c is lossless;
+//! - the **shared** memory, up to a threshold: a fixed one, or, as with [`crate::SharedBuffer`],
+//!   `alpha` times what is free;
+//! - the **headroom** of (p, c), for what is on its way while the far end has not heard of the
+//!   pause.
 //!
-//! (p, c) sends XOFF once it holds headroom or has reached its threshold, and XON when the headroom is free and
-//! it is `resume_offset` below its threshold. What has room nowhere is lost: of a lossless class that is a
-//! violation, because the headroom is too small for the link. Classes that are not lossless have no headroom and
-//! are lost at their threshold; control classes are neither counted nor paused.
+//! (p, c) sends XOFF once it holds headroom or has reached its threshold, and XON when the headroom
+//! is free and it is `resume_offset` below its threshold. What has room nowhere is lost: of a
+//! lossless class that is a violation, because the headroom is too small for the link. Classes that
+//! are not lossless have no headroom and are lost at their threshold; control classes are neither
+//! counted nor paused.
 //!
-//! Packets wait at the port over which they leave, in a queue for each class without a limit of its own
-//! ([`crate::QueueSpec::Lossless`]).
+//! Packets wait at the port over which they leave, in a queue for each class without a limit of its
+//! own ([`crate::QueueSpec::Lossless`]).
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +44,7 @@ const CELL: u32 = 1_030;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LosslessSpec {
     /// The memory of one switch.
-    pub memory: MemorySpec,
+    pub memory: PfcBufferSpec,
     /// Which class is served next.
     pub schedule: Schedule,
     /// How packets of classes 0 to 7 are marked.
@@ -55,8 +58,8 @@ pub struct Marking {
     pub ramp: Ramp,
     /// When the queue is looked at.
     pub mark_at: MarkAt,
-    /// The lengths of the ramp grow with the rate of the port, from this one. `None`: they are the same at
-    /// every port.
+    /// The lengths of the ramp grow with the rate of the port, from this one. `None`: they are the
+    /// same at every port.
     pub per: Option<Rate>,
 }
 
@@ -129,7 +132,7 @@ impl Marking {
 
 /// Parameters of [`PfcBuffer`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct MemorySpec {
+pub struct PfcBufferSpec {
     /// Memory of one switch, bytes.
     pub size: u32,
     /// What each (port, lossless class) has for itself, bytes.
@@ -159,8 +162,8 @@ pub enum Threshold {
     Dynamic {
         /// At a port of a host's rate. Above 0.
         alpha: f64,
-        /// Whether `alpha` is twice as large for each doubling of the port's rate over a host's, up to 1, so
-        /// that a port for many hosts is not paused before theirs (HPCC's simulator).
+        /// Whether `alpha` is twice as large for each doubling of the port's rate over a host's, up
+        /// to 1, so that a port for many hosts is not paused before theirs (HPCC's simulator).
         with_rate: bool,
     },
 }
@@ -192,11 +195,11 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// The most bytes that take headroom. The packet that leads to XOFF; then, at the link's rate, while the
-    /// frame waits for the packet in service, is sent, travels, and while what had been sent by then
-    /// arrives; and the packet that the far end has begun when it obeys (specs/rdma.md#2:
-    /// 2·C·t_prop + MTU + MTU + 64 B; the packet that leads to XOFF comes on top, because one
-    /// that does not fit below the threshold is in the headroom already).
+    /// The most bytes that take headroom. The packet that leads to XOFF; then, at the link's rate,
+    /// while the frame waits for the packet in service, is sent, travels, and while what had been
+    /// sent by then arrives; and the packet that the far end has begun when it obeys
+    /// (specs/rdma.md#2: 2·C·t_prop + MTU + MTU + 64 B; the packet that leads to XOFF comes on top,
+    /// because one that does not fit below the threshold is in the headroom already).
     #[must_use]
     pub fn most_after_xoff(&self) -> u32 {
         let frame = self.back_rate.serialise(u64::from(self.mtu) + u64::from(PFC_FRAME));
@@ -227,7 +230,7 @@ pub enum Admit {
 
 /// What has become of a switch's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryStats {
+pub struct PfcBufferStats {
     /// The most bytes in use.
     pub max_bytes: u32,
     /// The most bytes of headroom that one (port, class) has used.
@@ -243,7 +246,7 @@ pub struct MemoryStats {
 /// The memory of one switch.
 #[derive(Clone, Debug)]
 pub struct PfcBuffer {
-    spec: MemorySpec,
+    spec: PfcBufferSpec,
     ports: Vec<PortAccount>,
     /// What there is to share, bytes.
     pool: u32,
@@ -253,7 +256,7 @@ pub struct PfcBuffer {
     used: u32,
     /// Every (port, class) for which XOFF has been due, and no XON since.
     paused: Vec<(u32, u8)>,
-    stats: MemoryStats,
+    stats: PfcBufferStats,
 }
 
 #[derive(Clone, Debug)]
@@ -286,7 +289,7 @@ impl PfcBuffer {
     ///
     /// # Errors
     /// A sentence, if reserves and headroom leave nothing to share.
-    pub fn new(spec: &MemorySpec, ports: &[Ingress], hosts: Rate) -> Result<Self, String> {
+    pub fn new(spec: &PfcBufferSpec, ports: &[Ingress], hosts: Rate) -> Result<Self, String> {
         let lossless = u64::from((spec.lossless & !spec.control).count_ones());
         let reserves = lossless * u64::from(spec.reserve) * ports.len() as u64;
         let headroom: u64 = ports.iter().map(|port| u64::from(spec.headroom_of(port))).sum();
@@ -312,7 +315,7 @@ impl PfcBuffer {
             shared: 0,
             used: 0,
             paused: Vec::new(),
-            stats: MemoryStats::default(),
+            stats: PfcBufferStats::default(),
         })
     }
 
@@ -345,8 +348,8 @@ impl PfcBuffer {
         Admit::Joins { xoff: self.pauses(port, class) }
     }
 
-    /// A packet that joined has left: it came in over `port`. `xon` is told of every (port, class) that is to be
-    /// resumed: all whose thresholds the departure has raised.
+    /// A packet that joined has left: it came in over `port`. `xon` is told of every (port, class)
+    /// that is to be resumed: all whose thresholds the departure has raised.
     ///
     /// # Errors
     /// A sentence, if (port, class) does not hold as much.
@@ -407,13 +410,13 @@ impl PfcBuffer {
 
     /// What has become of the memory so far.
     #[must_use]
-    pub fn stats(&self) -> MemoryStats {
+    pub fn stats(&self) -> PfcBufferStats {
         self.stats
     }
 
-    /// Where a packet of `len` bytes has room. Once any headroom is in use, what follows goes there until it
-    /// is free again, so that a class does not creep on below a threshold that rises; what no longer fits
-    /// there is not lost while the threshold allows for it.
+    /// Where a packet of `len` bytes has room. Once any headroom is in use, what follows goes there
+    /// until it is free again, so that a class does not creep on below a threshold that rises; what
+    /// no longer fits there is not lost while the threshold allows for it.
     fn place(&self, port: u32, class: u8, len: u16) -> Option<Place> {
         let (owner, reserve) = (&self.ports[port as usize], self.spec.reserve_of(class));
         let account = owner.classes[usize::from(class)];
@@ -458,8 +461,8 @@ impl PfcBuffer {
         due
     }
 
-    /// Every (port, class) that is paused and need not be. One departure can end several pauses, because it
-    /// raises every dynamic threshold.
+    /// Every (port, class) that is paused and need not be. One departure can end several pauses,
+    /// because it raises every dynamic threshold.
     fn resume(&mut self, xon: &mut impl FnMut(u32, u8)) {
         let mut paused = std::mem::take(&mut self.paused);
         paused.retain(|&(port, class)| {
@@ -480,10 +483,10 @@ impl PfcBuffer {
     }
 }
 
-impl MemorySpec {
+impl PfcBufferSpec {
     /// As the HPCC authors' simulator has it (specs/rdma.md#2, `hpcc`), in binary units. They run
-    /// 16 MiB for each 50 Gb/s of a host's link. They set 4 KiB aside once for each port, which is once for each lossless
-    /// class here: they have one.
+    /// 16 MiB for each 50 Gb/s of a host's link. They set 4 KiB aside once for each port, which is
+    /// once for each lossless class here: they have one.
     #[must_use]
     pub fn hpcc() -> Self {
         Self {

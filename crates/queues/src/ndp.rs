@@ -43,8 +43,8 @@ impl DisciplineSpec for NdpSpec {
         vec![self.data_capacity, self.header_capacity]
     }
 
-    /// A packet waits as data, and once trimmed as a header; what waits in the other queue meanwhile
-    /// is served in the ratio of the weights.
+    /// A packet waits as data, and once trimmed as a header; what waits in the other queue
+    /// meanwhile is served in the ratio of the weights.
     fn backlog(&self, mtu: u64) -> u64 {
         let header = u64::from(self.trim_to);
         let count = |capacity, size: u64| match capacity {
@@ -66,7 +66,8 @@ impl DisciplineSpec for NdpSpec {
 }
 
 /// A port's two queues.
-// In order of use: with what the simulator puts before it, a packet touches one line here, or two if it waits.
+// In order of use: with what the simulator puts before it, a packet touches one line here, or two
+// if it waits.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Ndp {
@@ -198,7 +199,8 @@ impl Ndp {
     /// Weighted round robin by packets (specs/ndp.md#3.3).
     #[inline(always)]
     pub(crate) fn dequeue(&mut self) -> Option<Desc> {
-        // No packet is in service: what takes room waits. The rings themselves may be far from the processor.
+        // No packet is in service: what takes room waits. The rings themselves may be far from the
+        // processor.
         if self.header_room.packets == 0 {
             if self.data_room.packets == 0 {
                 return None;

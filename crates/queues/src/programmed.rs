@@ -1,6 +1,6 @@
-//! Queues at a port whose program says which of them a packet joins, if any ([`Pipeline`]). They are served
-//! in turn by packets, as NDP's two are (specs/ndp.md#3.3): a round has so many places for each
-//! queue, and moves on only while several queues hold something.
+//! Queues at a port whose program says which of them a packet joins, if any ([`Pipeline`]). They
+//! are served in turn by packets, as NDP's two are (specs/ndp.md#3.3): a round has so many places
+//! for each queue, and moves on only while several queues hold something.
 
 use endpoint::{Action, Flags, Packet, Pipeline, Verdict};
 
@@ -16,8 +16,8 @@ pub struct ProgrammedSpec {
     /// For each queue, packets served per round while others wait. At least one queue, each with
     /// at least 1.
     pub weights: Vec<u8>,
-    /// Bytes that the port holds, the packet in service included. What the program wants beyond that
-    /// is lost.
+    /// Bytes that the port holds, the packet in service included. What the program wants beyond
+    /// that is lost.
     pub memory: u32,
 }
 
@@ -181,8 +181,8 @@ impl Discipline for Programmed {
 mod tests {
     use super::*;
 
-    /// Control joins the first queue, data the second, whose packets it counts; the message says what
-    /// else becomes of it.
+    /// Control joins the first queue, data the second, whose packets it counts; the message says
+    /// what else becomes of it.
     #[derive(Clone, Debug, Default)]
     struct ByKind {
         held: u32,

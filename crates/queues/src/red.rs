@@ -1,12 +1,12 @@
-//! Random early detection: what arrives at a queue is marked, or lost, with a probability that grows with
-//! the queue. S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993, in
-//! the form that switches have and DCQCN configures (Y. Zhu et al., SIGCOMM 2015, section 3.1;
-//! specs/tcp.md#9): nothing up to one length, a straight line from there to another, everything
-//! beyond it. Where both are the same length K it is DCTCP's step.
+//! Random early detection: what arrives at a queue is marked, or lost, with a probability that
+//! grows with the queue. S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion
+//! Avoidance", 1993, in the form that switches have and DCQCN configures (Y. Zhu et al., SIGCOMM
+//! 2015, section 3.1; specs/tcp.md#9): nothing up to one length, a straight line from there to
+//! another, everything beyond it. Where both are the same length K it is DCTCP's step.
 //!
-//! As in switches, and unlike ns-2's RED: packets are drawn independently, not spaced by a count since the
-//! last mark, and the average is not taken down for the time in which the port was idle, so that after a
-//! burst it falls with packets, not with time.
+//! As in switches, and unlike ns-2's RED: packets are drawn independently, not spaced by a count
+//! since the last mark, and the average is not taken down for the time in which the port was idle,
+//! so that after a burst it falls with packets, not with time.
 
 use std::collections::VecDeque;
 
@@ -20,8 +20,9 @@ pub struct RedSpec {
     pub capacity: Capacity,
     /// How likely a packet is chosen.
     pub ramp: Ramp,
-    /// Weight of the queue that an arriving packet finds in the average that decides, above 0 and up to 1
-    /// (Floyd and Jacobson: 0.002). `None`: the queue itself decides, as for DCTCP and DCQCN.
+    /// Weight of the queue that an arriving packet finds in the average that decides, above 0 and
+    /// up to 1 (Floyd and Jacobson: 0.002). `None`: the queue itself decides, as for DCTCP and
+    /// DCQCN.
     pub weight: Option<f64>,
     /// When the queue is looked at.
     pub mark_at: MarkAt,
@@ -61,13 +62,14 @@ impl Unit {
     }
 }
 
-/// When a packet that is chosen is marked. What cannot be marked is lost when it arrives or not at all.
+/// When a packet that is chosen is marked. What cannot be marked is lost when it arrives or not at
+/// all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkAt {
     /// When it arrives, by what it finds: DCTCP's paper (SIGCOMM'10, section 3.1), most simulators.
     Arrival,
-    /// When its transmission begins, by what it leaves behind: switches that mark as they send, so that the
-    /// sender hears sooner (specs/tcp.md#8.4). [`crate::Queue::take_mark`] says so.
+    /// When its transmission begins, by what it leaves behind: switches that mark as they send, so
+    /// that the sender hears sooner (specs/tcp.md#8.4). [`crate::Queue::take_mark`] says so.
     Departure,
 }
 
@@ -373,8 +375,8 @@ mod tests {
         }
     }
 
-    /// By hand: with a weight of 1/2, packets that find 0, 1, 2, 3, 4, 5 packets make averages of 0, 0.5,
-    /// 1.25, 2.125, 3.0625 and 4.03125: the sixth is the first beyond 4.
+    /// By hand: with a weight of 1/2, packets that find 0, 1, 2, 3, 4, 5 packets make averages of
+    /// 0, 0.5, 1.25, 2.125, 3.0625 and 4.03125: the sixth is the first beyond 4.
     #[test]
     fn the_average_follows_the_queue_with_its_weight() {
         let ramp = Ramp::step(Capacity::Packets(4));

@@ -1,12 +1,12 @@
-//! The memory that all ports of a switch share, with dynamic thresholds: a queue may grow while it holds
-//! less than `alpha` times what is free. A. Choudhury, E. Hahne, "Dynamic queue length thresholds for
-//! shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998; what the switches of
-//! the DCTCP paper do (SIGCOMM'10, sections 2.3 and 4).
+//! The memory that all ports of a switch share, with dynamic thresholds: a queue may grow while it
+//! holds less than `alpha` times what is free. A. Choudhury, E. Hahne, "Dynamic queue length
+//! thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998;
+//! what the switches of the DCTCP paper do (SIGCOMM'10, sections 2.3 and 4).
 //!
-//! n queues that always have more to take come to rest at `alpha * size / (1 + n * alpha)` each, and leave
-//! `size / (1 + n * alpha)` free, for a queue that begins to grow. The caller keeps the queues, asks before
-//! a packet joins one, and tells of every change. Memory is counted in bytes on the wire; switches count
-//! cells of some hundred bytes.
+//! n queues that always have more to take come to rest at `alpha * size / (1 + n * alpha)` each,
+//! and leave `size / (1 + n * alpha)` free, for a queue that begins to grow. The caller keeps the
+//! queues, asks before a packet joins one, and tells of every change. Memory is counted in bytes on
+//! the wire; switches count cells of some hundred bytes.
 
 /// Parameters of a [`SharedBuffer`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,8 @@ pub struct SharedBuffer {
 pub struct SharedBufferStats {
     /// The most bytes in use.
     pub max_bytes: u32,
-    /// Packets that found their queue at its threshold, while there was room for them in the memory.
+    /// Packets that found their queue at its threshold, while there was room for them in the
+    /// memory.
     pub over_threshold: u64,
     /// Packets that found no room for them in the memory.
     pub exhausted: u64,
@@ -92,7 +93,7 @@ mod tests {
     const PACKET: u16 = 1000;
 
     /// Offer a packet to queue `n`, which has room of its own.
-    fn offer(buffer: &mut SharedBuffer, queues: &mut [u32], n: usize) -> bool {
+    fn try_enqueue(buffer: &mut SharedBuffer, queues: &mut [u32], n: usize) -> bool {
         let admitted = buffer.admits(queues[n], PACKET);
         if admitted {
             let after = queues[n] + u32::from(PACKET);
@@ -110,7 +111,9 @@ mod tests {
             for n in [1, 2, 7, 31] {
                 let mut buffer = SharedBuffer::new(SharedBufferSpec { size, alpha });
                 let mut queues = vec![0; n];
-                while (0..n).filter(|&queue| offer(&mut buffer, &mut queues, queue)).count() > 0 {}
+                while (0..n).filter(|&queue| try_enqueue(&mut buffer, &mut queues, queue)).count()
+                    > 0
+                {}
                 let share = alpha * f64::from(size) / (1.0 + n as f64 * alpha);
                 for &queue in &queues {
                     // What does not come out in packets, the others' share of it included.
@@ -125,8 +128,8 @@ mod tests {
         }
     }
 
-    /// Served in turn while they take what they can, queues stay at their shares, and one that joins
-    /// them gets as much: those that have too much wait until they have not.
+    /// Served in turn while they take what they can, queues stay at their shares, and one that
+    /// joins them gets as much: those that have too much wait until they have not.
     #[test]
     fn a_new_queue_comes_to_its_share_while_the_others_give_way() {
         let spec = SharedBufferSpec { size: 1_000_000, alpha: 1.0 };
@@ -135,7 +138,7 @@ mod tests {
         let mut round = |active: usize| {
             for n in 0..active {
                 for _ in 0..3 {
-                    offer(&mut buffer, &mut queues, n);
+                    try_enqueue(&mut buffer, &mut queues, n);
                 }
                 if queues[n] > 0 {
                     buffer.change(queues[n], queues[n] - u32::from(PACKET)).unwrap();
@@ -157,16 +160,16 @@ mod tests {
     fn what_is_lost_for_want_of_memory_and_at_the_threshold_are_told_apart() {
         let spec = SharedBufferSpec { size: 10_500, alpha: 1000.0 };
         let (mut buffer, mut queues) = (SharedBuffer::new(spec), [0, 0]);
-        let joined = (0..20).filter(|_| offer(&mut buffer, &mut queues, 0)).count();
+        let joined = (0..20).filter(|_| try_enqueue(&mut buffer, &mut queues, 0)).count();
         assert_eq!((joined, buffer.used()), (10, 10_000), "as many as fit");
         let full = SharedBufferStats { max_bytes: 10_000, over_threshold: 0, exhausted: 10 };
         assert_eq!(buffer.stats(), full);
-        assert!(!offer(&mut buffer, &mut queues, 1), "not even the first of an empty queue");
+        assert!(!try_enqueue(&mut buffer, &mut queues, 1), "not even the first of an empty queue");
         buffer.change(10_000, 0).unwrap();
         assert_eq!((buffer.used(), buffer.stats().max_bytes), (0, 10_000));
 
         let mut strict = SharedBuffer::new(SharedBufferSpec { alpha: 0.25, ..spec });
-        let joined = (0..9).filter(|_| offer(&mut strict, &mut queues, 1)).count();
+        let joined = (0..9).filter(|_| try_enqueue(&mut strict, &mut queues, 1)).count();
         // 2000 is less than a quarter of 8500, 3000 is not less than a quarter of 7500.
         assert_eq!((joined, strict.stats().over_threshold), (3, 6));
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use metrics::Drawn;
+use metrics::Plot;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::prelude::*;
 
@@ -30,7 +30,7 @@ pub(crate) struct Chart {
     pub(crate) y: Axis,
     /// One curve each, in the order of [`colour`].
     pub(crate) lines: Vec<Vec<(f64, f64)>>,
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: Plot,
     /// What else to draw.
     pub(crate) over: Overlay,
 }
@@ -96,7 +96,7 @@ impl Chart {
             .map_err(|e| e.to_string())?;
         let mut clouds = String::new();
         for (i, line) in self.lines.iter().enumerate() {
-            if self.drawn == Drawn::Dots {
+            if self.drawn == Plot::Dots {
                 let pixels = line.iter().map(|at| chart.backend_coord(at)).collect();
                 clouds.push_str(&cloud(&pixels, &colour(i)));
                 continue;
@@ -105,7 +105,7 @@ impl Chart {
             chart
                 .draw_series(LineSeries::new(line.iter().copied(), style))
                 .map_err(|e| e.to_string())?;
-            if self.drawn == Drawn::Points {
+            if self.drawn == Plot::Points {
                 let dots = line.iter().map(|at| Circle::new(*at, 8, stand_in(i).filled()));
                 chart.draw_series(dots).map_err(|e| e.to_string())?;
             }
@@ -135,8 +135,8 @@ impl Chart {
     }
 }
 
-/// A dot at each of the `pixels`. One path for all of them takes a tenth of the bytes that an element each
-/// would, and there are thousands.
+/// A dot at each of the `pixels`. One path for all of them takes a tenth of the bytes that an
+/// element each would, and there are thousands.
 fn cloud(pixels: &BTreeSet<(i32, i32)>, colour: &str) -> String {
     let dots: String = pixels.iter().map(|(x, y)| format!("M{x} {y}h0")).collect();
     format!(

@@ -1,7 +1,7 @@
 //! The part of a run's page about its jobs: blocks of a barrier, queries.
 
 use maud::{Markup, html};
-use metrics::{Drawn, JobRow, JobStats, Numbers, job_times_us, metrics_of};
+use metrics::{JobRow, JobStats, Numbers, Plot, job_times_us, metrics_of};
 
 use crate::ReportError;
 use crate::axis::Axis;
@@ -30,7 +30,7 @@ fn times(jobs: &[JobRow]) -> Result<Markup, ReportError> {
         x: Axis::around("time of a job (µs)", times.iter().copied(), None),
         y: Axis::linear("share of jobs", 0.0, 1.0),
         lines: vec![metrics::cdf(&times)],
-        drawn: Drawn::Line,
+        drawn: Plot::Line,
         over: Overlay::default(),
     };
     let about = "A job is a piece of work of several messages: a block of a barrier, from its \

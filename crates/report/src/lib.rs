@@ -1,8 +1,8 @@
 //! Result files to one self-contained HTML page.
 //!
-//! [`render`] makes the page of one run or of a study, [`render_comparison`] that of several runs. The pages need no
-//! network, no script and no fonts: the plots are inline SVG by `plotters`, the text is escaped by
-//! `maud`, and colours follow the reader's light or dark setting.
+//! [`render`] makes the page of one run or of a study, [`render_comparison`] that of several runs.
+//! The pages need no network, no script and no fonts: the plots are inline SVG by `plotters`, the
+//! text is escaped by `maud`, and colours follow the reader's light or dark setting.
 
 mod axis;
 mod chart;

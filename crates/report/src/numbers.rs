@@ -39,7 +39,8 @@ pub(crate) fn head(metric: &Metric) -> String {
     }
 }
 
-/// A table with a row for each name. Columns in which every row has nothing, or nought, are left out.
+/// A table with a row for each name. Columns in which every row has nothing, or nought, are left
+/// out.
 pub(crate) fn by_row(of: &str, metrics: &[Metric], rows: &[(String, Numbers)]) -> Markup {
     let counts = |metric: &Metric, numbers| {
         metric.value(numbers).is_some_and(|value| value.as_f64() != Some(0.0))

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use metrics::{
-    BY_PHASE, BY_TRAFFIC, Drawn, LinkRow, Metric, Numbers, Phase, SeriesRow, Summary, metrics_of,
+    BY_PHASE, BY_TRAFFIC, LinkRow, Metric, Numbers, Phase, Plot, SeriesRow, Summary, metrics_of,
     metrics_under, nearest_rank,
 };
 use serde_json::Value;
@@ -159,7 +159,7 @@ pub(crate) fn completion_times(
         x: Axis::around("completion time (µs)", runs.iter().flatten().copied(), None),
         y: share_axis(),
         lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        drawn: Drawn::Line,
+        drawn: Plot::Line,
         over: Overlay::default(),
     };
     let about = "Share of the measured messages that completed within a time: from submission to \
@@ -175,7 +175,7 @@ pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, 
         x: Axis::around("slowdown (×)", runs.iter().flatten().copied(), None),
         y: share_axis(),
         lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        drawn: Drawn::Line,
+        drawn: Plot::Line,
         over: Overlay::default(),
     };
     let about = "Completion time over that of the same message alone in the same fabric: 1 is as \
@@ -191,7 +191,7 @@ pub(crate) fn long_flows(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup,
         x: Axis::around("goodput (Gb/s)", runs.iter().flatten().copied(), None),
         y: Axis::linear("share of flows", 0.0, 1.0),
         lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        drawn: Drawn::Line,
+        drawn: Plot::Line,
         over: Overlay::default(),
     };
     let about = "Share of the long flows (unbounded, or larger than the measurement is long) that \
@@ -211,7 +211,7 @@ fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
         x: Axis::names("message size", names.clone()),
         y: Axis::around("slowdown (×)", lines.iter().flatten().map(|p| p.1), None),
         lines,
-        drawn: Drawn::Points,
+        drawn: Plot::Points,
         over: Overlay::default(),
     };
     let legend = ["p50", "p99"].map(str::to_owned);
@@ -275,14 +275,8 @@ impl OverTime<'_> {
         let lines: Vec<_> = self.lines.iter().map(line).collect();
         let largest = lines.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
         let y = Axis::linear(self.y, 0.0, largest * 1.05);
-        let chart = Chart {
-            title: self.heading,
-            x,
-            y,
-            lines,
-            drawn: Drawn::Line,
-            over: Overlay::default(),
-        };
+        let chart =
+            Chart { title: self.heading, x, y, lines, drawn: Plot::Line, over: Overlay::default() };
         let legend: Vec<String> = self.legend.iter().map(|&name| name.to_owned()).collect();
         figure(self.heading, &legend, &chart, self.about, NO_SERIES)
     }
@@ -340,7 +334,7 @@ fn tiers_over_time(results: &Results) -> Result<Markup, ReportError> {
         x,
         y,
         lines,
-        drawn: Drawn::Line,
+        drawn: Plot::Line,
         over: Overlay::default(),
     };
     let about = "Share of the time that the links of a tier transmit, headers included, the mean \

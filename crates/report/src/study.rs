@@ -1,7 +1,7 @@
 //! The page of a study: our curves over the published points, every row with its verdict.
 
 use maud::{Markup, html};
-use metrics::{AxisSpec, Curve, Drawn, FigureResults, FigureRow, RunRecord, StudyResults, Verdict};
+use metrics::{AxisSpec, Curve, FigureResults, FigureRow, Plot, RunRecord, StudyResults, Verdict};
 
 use crate::ReportError;
 use crate::axis::Axis;
@@ -126,8 +126,8 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
         }
     }
     let ours = match chart.drawn {
-        Drawn::Dots => "Dots: measured, one per message, with the first seed.",
-        Drawn::Points | Drawn::Line => "Lines: measured.",
+        Plot::Dots => "Dots: measured, one per message, with the first seed.",
+        Plot::Points | Plot::Line => "Lines: measured.",
     };
     let about = match sources.as_slice() {
         [] => ours.to_owned(),
@@ -139,9 +139,9 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
 }
 
 /// How all curves of a figure are drawn: a dot per point only if none of them has too many.
-fn drawn(curves: &[Curve]) -> Drawn {
+fn drawn(curves: &[Curve]) -> Plot {
     let any = |drawn| curves.iter().any(|curve| curve.drawn == drawn);
-    [Drawn::Dots, Drawn::Line].into_iter().find(|&drawn| any(drawn)).unwrap_or(Drawn::Points)
+    [Plot::Dots, Plot::Line].into_iter().find(|&drawn| any(drawn)).unwrap_or(Plot::Points)
 }
 
 /// The points without a value, and why.

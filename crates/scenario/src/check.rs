@@ -53,7 +53,7 @@ pub struct Estimate {
 }
 
 /// Bytes of memory: of a program without a fabric, a host with its endpoint, a link with its port,
-/// a packet under way, a message.
+/// a packet in flight, a message.
 const BASE: f64 = 20e6;
 const OF_HOST: f64 = 5_000.0;
 const OF_LINK: f64 = 600.0;
@@ -112,7 +112,7 @@ impl Scenario {
         let (hosts, links) = (f64::from(self.topology.hosts()), self.topology.links().len() as f64);
         let payload = |t: &crate::transport::Transport| f64::from(t.framing.payload.max(1));
         let payload = self.transports.iter().map(payload).fold(f64::INFINITY, f64::min);
-        // Senders without a window keep some round trips under way, until something stops them.
+        // Senders without a window keep some round trips in flight, until something stops them.
         let window = self.transports.iter().map(|t| t.first_window).max().unwrap_or(0);
         let window = window.min(4 * product(&self.topology)).max(payload as u64) as f64;
         let seconds = self.last_instant().as_us_f64() / 1e6;

@@ -1,5 +1,5 @@
-//! [`Document`]: a scenario or study file as a tree in which every value knows where it was written, and
-//! `--set`, which edits that tree.
+//! [`Document`]: a scenario or study file as a tree in which every value knows where it was
+//! written, and `--set`, which edits that tree.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -102,7 +102,8 @@ impl Document {
 
     /// Apply one `--set path=value`. The path is dotted (`transport.initial_window`); a list takes
     /// an index (`traffic.0.size`), which may be left out where the list has one entry, and given
-    /// where there is one table without a list. The value is TOML; what is not is a text, so that quotes may be left out (`queue.capacity=72000B`).
+    /// where there is one table without a list. The value is TOML; what is not is a text, so that
+    /// quotes may be left out (`queue.capacity=72000B`).
     ///
     /// # Errors
     /// A missing `=`, an empty or impossible path.

@@ -3,7 +3,8 @@
 //!
 //! [`Scenario`] is an experiment as data. [`run()`] runs one and writes its result files;
 //! [`evaluate`] leaves them in memory, [`simulate`] only runs it, [`observe`] watches it. [`list`]
-//! says what a scenario can name. [`Document`] and [`Reader`] read other files of the same kind, too.
+//! says what a scenario can name. [`Document`] and [`Reader`] read other files of the same kind,
+//! too.
 //!
 //! The way of a scenario through this crate: `document` (a tree in which every value knows its
 //! place, edited by `--set`), `reader` (one table, by the definitions of its keys in `key`), one

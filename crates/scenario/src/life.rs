@@ -33,9 +33,9 @@ pub(crate) fn check(
     Err(error.hint(format!("raise `time_wait` by {lacking}, or make queues shorter")))
 }
 
-/// The longest life of a packet on the longest path, if it finds every queue on its way full, and that
-/// way leads over the slowest links, at the lowest rate that a fault gives them. A bound: no run will
-/// have it.
+/// The longest life of a packet on the longest path, if it finds every queue on its way full, and
+/// that way leads over the slowest links, at the lowest rate that a fault gives them. A bound: no
+/// run will have it.
 pub(crate) fn longest(
     topology: &Topology,
     queues: &[&QueueSpec],

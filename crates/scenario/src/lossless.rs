@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use fabric::{Pause, PfcSpec, Topology, Watchdog, WatchdogAction};
-use queues::{Headroom, LosslessSpec, MarkAt, Marking, MemorySpec, QueueSpec, Schedule, Threshold};
+use queues::{
+    Headroom, LosslessSpec, MarkAt, Marking, PfcBufferSpec, QueueSpec, Schedule, Threshold,
+};
 use units::{Bytes, Dur, Rate};
 
 use crate::buffer::{ALPHA, SIZE_MAX};
@@ -15,8 +17,12 @@ use crate::transport::Transport;
 use crate::value::{Form, Refused, ScenarioValue};
 
 /// Published memories (specs/rdma.md#2).
-fn presets() -> [(&'static str, MemorySpec); 3] {
-    [("hpcc", MemorySpec::hpcc()), (SONIC, MemorySpec::sonic(0)), ("legacy", MemorySpec::legacy())]
+fn presets() -> [(&'static str, PfcBufferSpec); 3] {
+    [
+        ("hpcc", PfcBufferSpec::hpcc()),
+        (SONIC, PfcBufferSpec::sonic(0)),
+        ("legacy", PfcBufferSpec::legacy()),
+    ]
 }
 
 /// Leaves to the operator what a class reserves.
@@ -44,13 +50,13 @@ pub(crate) fn read(
     Ok(QueueSpec::Lossless(Box::new(LosslessSpec { memory, schedule, marking })))
 }
 
-fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<MemorySpec, Diagnostic> {
+fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<PfcBufferSpec, Diagnostic> {
     let preset = match table.has("preset") {
         true => Some(table.choose("preset", &presets(), |(name, _)| name)?.clone()),
         false => None,
     };
     let (name, preset) = preset.unzip();
-    let of = |field: fn(&MemorySpec) -> u32| {
+    let of = |field: fn(&PfcBufferSpec) -> u32| {
         preset.as_ref().map(|preset| Bytes(u64::from(field(preset))))
     };
     let size = bytes(table, "buffer", of(|m| m.size), u64::from(mtu))?;
@@ -58,7 +64,7 @@ fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<MemorySpec, Diagnostic> {
     let classes = preset.as_ref().map(|preset| (Classes(preset.lossless), Control(preset.control)));
     let headroom = table.given("headroom", preset.as_ref().map(|preset| Room(preset.headroom)))?.0;
     let (lossless, control) = classes_of(table, classes)?;
-    Ok(MemorySpec {
+    Ok(PfcBufferSpec {
         size,
         reserve: bytes(table, "reserve", reserve, 0)?,
         headroom,
@@ -72,7 +78,8 @@ fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<MemorySpec, Diagnostic> {
     })
 }
 
-/// Read what ports do about flow control beside sending and obeying its frames; nothing if `queue` has none.
+/// Read what ports do about flow control beside sending and obeying its frames; nothing if `queue`
+/// has none.
 pub(crate) fn read_pfc(
     table: &mut Reader<'_>,
     queue: &QueueSpec,
@@ -177,7 +184,8 @@ fn schedule(table: &mut Reader<'_>, mtu: u16, preset: bool) -> Result<Schedule, 
     })
 }
 
-/// `ecn`: for all classes, for each a table of its own, or both. Classes in `control` are not marked.
+/// `ecn`: for all classes, for each a table of its own, or both. Classes in `control` are not
+/// marked.
 fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8], Diagnostic> {
     let mut tables = table.tables("ecn")?;
     let (mut own, mut others) = ([None; 8], None);
@@ -447,7 +455,7 @@ mod tests {
         let per = Some(Rate(40_000_000_000));
         let mut marking = [Some(Marking { ramp, mark_at: MarkAt::Arrival, per }); 8];
         marking[7] = None;
-        let memory = MemorySpec {
+        let memory = PfcBufferSpec {
             size: 9_000_000,
             reserve: 4_000,
             headroom: Headroom::Bytes(40_000),
@@ -468,20 +476,21 @@ mod tests {
 
     #[test]
     fn presets_are_those_of_the_queues_and_give_way_to_keys() {
-        assert_eq!(spec("preset = \"hpcc\"").memory, MemorySpec::hpcc());
-        assert_eq!(spec("preset = \"legacy\"").memory, MemorySpec::legacy());
+        assert_eq!(spec("preset = \"hpcc\"").memory, PfcBufferSpec::hpcc());
+        assert_eq!(spec("preset = \"legacy\"").memory, PfcBufferSpec::legacy());
         let sonic = "preset = \"sonic\", reserve = \"2KB\"";
-        assert_eq!(spec(sonic).memory, MemorySpec::sonic(2_000));
+        assert_eq!(spec(sonic).memory, PfcBufferSpec::sonic(2_000));
         let why = scenario("preset = \"sonic\"").err().unwrap();
         assert!(why.contains("`reserve` is missing"), "{why}");
 
         let changed = spec("preset = \"hpcc\", xoff = \"50KB\", buffer = \"2MB\", lossless = [2]");
         let threshold = Threshold::Static(50_000);
-        let expected = MemorySpec { threshold, size: 2_000_000, lossless: 4, ..MemorySpec::hpcc() };
+        let expected =
+            PfcBufferSpec { threshold, size: 2_000_000, lossless: 4, ..PfcBufferSpec::hpcc() };
         assert_eq!(changed.memory, expected);
         let dynamic = spec("preset = \"legacy\", alpha = 2, control_class = \"none\"").memory;
         let threshold = Threshold::Dynamic { alpha: 2.0, with_rate: false };
-        assert_eq!(dynamic, MemorySpec { threshold, control: 0, ..MemorySpec::legacy() });
+        assert_eq!(dynamic, PfcBufferSpec { threshold, control: 0, ..PfcBufferSpec::legacy() });
     }
 
     #[test]

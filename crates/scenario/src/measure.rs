@@ -37,8 +37,8 @@ const IN_FLIGHT: u64 = 100_000;
 const IN_FLIGHT_PER_HOST: u64 = 1_000;
 
 /// Read `[measure]`, for `traffic` between `hosts`. Traffic that never ends by itself needs a
-/// window, an open loop a bound, and timed packets a transport that `acknowledges` each. Messages that
-/// are listed should be through at `needed`.
+/// window, an open loop a bound, and timed packets a transport that `acknowledges` each. Messages
+/// that are listed should be through at `needed`.
 pub(crate) fn read(
     table: &mut Reader<'_>,
     traffic: &Traffic,

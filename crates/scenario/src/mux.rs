@@ -14,14 +14,15 @@ pub(crate) struct Part {
     pub(crate) app: Box<dyn App>,
 }
 
-/// Several applications as one. Each has its own timers and its own draws, and hears of the messages and
-/// signals of its own table; that a message of this host is over goes to all, and each ignores those
-/// that it did not submit.
+/// Several applications as one. Each has its own timers and its own draws, and hears of the
+/// messages and signals of its own table; that a message of this host is over goes to all, and each
+/// ignores those that it did not submit.
 pub(crate) struct Mux(Vec<Part>);
 
 impl Mux {
-    /// `apps` as one application. With `alone`, the scenario has only one table, and its application
-    /// stays as it is if it sends without a deadline: tag and transport of a message are 0 anyway.
+    /// `apps` as one application. With `alone`, the scenario has only one table, and its
+    /// application stays as it is if it sends without a deadline: tag and transport of a message
+    /// are 0 anyway.
     pub(crate) fn of(mut apps: Vec<Part>, alone: bool) -> Box<dyn App> {
         match apps.pop() {
             None => Box::new(workload::Quiet),

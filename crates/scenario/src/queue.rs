@@ -518,8 +518,8 @@ fn holds_a_packet(
     }
 }
 
-/// Check that the queue for headers and control holds a trimmed packet, which has `trim_to` bytes, and
-/// the headers of any of `transports`. Else everything that is trimmed would be lost.
+/// Check that the queue for headers and control holds a trimmed packet, which has `trim_to` bytes,
+/// and the headers of any of `transports`. Else everything that is trimmed would be lost.
 fn holds_a_header(
     table: &Reader<'_>,
     capacity: Capacity,

@@ -1,6 +1,6 @@
 //! [`Recorder`]: the observer that keeps a row per message and per job.
 
-use endpoint::{Job, JobRecord, MessageRecord, Observer, RttRecord, Stat, UNBOUNDED, Why};
+use endpoint::{FailReason, Job, JobRecord, MessageRecord, Observer, RttRecord, Stat, UNBOUNDED};
 use fabric::Counted;
 use metrics::{Failure, FlowRow, JobRow};
 use units::{Dur, MsgKey, Rate, Time};
@@ -65,11 +65,11 @@ impl Recorder {
 }
 
 /// The cause as result files have it.
-const fn failure(why: Why) -> Failure {
+const fn failure(why: FailReason) -> Failure {
     match why {
-        Why::TimedOut => Failure::TimedOut,
-        Why::Refused => Failure::Refused,
-        Why::Cancelled => Failure::Cancelled,
+        FailReason::TimedOut => Failure::TimedOut,
+        FailReason::Refused => Failure::Refused,
+        FailReason::Cancelled => Failure::Cancelled,
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn message(id: u64, failed: Option<Why>) -> MessageRecord {
+    fn message(id: u64, failed: Option<FailReason>) -> MessageRecord {
         MessageRecord {
             key: MsgKey { src: HostId(3), id: MsgId(id) },
             dst: HostId(1),
@@ -147,7 +147,7 @@ mod tests {
     fn rows_come_out_in_order_with_the_cause_of_failure() {
         let mut recorder = Recorder::new(Time::ZERO, None);
         for id in (0..9).rev() {
-            recorder.message(&message(id, (id == 7).then_some(Why::Refused)));
+            recorder.message(&message(id, (id == 7).then_some(FailReason::Refused)));
         }
         let rows = recorder.counted(&[]).rows;
         assert!(rows.iter().map(|row| row.msg).eq(0..9));

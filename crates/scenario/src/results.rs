@@ -33,8 +33,8 @@ pub struct Results {
     pub window: Window,
     /// How long packets took, if the scenario asks for it.
     pub latencies: Option<Latencies>,
-    /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the scenario
-    /// asks for them.
+    /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the
+    /// scenario asks for them.
     pub rtts: Vec<(Dur, u16)>,
 }
 

@@ -52,8 +52,8 @@ impl Mode {
     }
 }
 
-/// Read `[routing]`: the mode with how paths are encoded, and how long switches and hosts take to learn of a `[[fault]]`,
-/// which matters only if there are any.
+/// Read `[routing]`: the mode with how paths are encoded, and how long switches and hosts take to
+/// learn of a `[[fault]]`, which matters only if there are any.
 pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Result<(Mode, Dur), Diagnostic> {
     let mut mode = *table.choose("mode", &MODES, |mode| mode.name)?;
     if mode.switches == Routing::Source {

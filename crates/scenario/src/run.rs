@@ -60,8 +60,8 @@ pub struct Simulated {
     pub flows: Vec<FlowRow>,
     /// A row per job.
     pub jobs: Vec<JobRow>,
-    /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the scenario
-    /// asks for them.
+    /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the
+    /// scenario asks for them.
     pub rtts: Vec<(Dur, u16)>,
     /// How long packets took, if the scenario asks for it.
     pub latencies: Option<Latencies>,

@@ -65,7 +65,8 @@ impl Scenario {
         Self::parse(&name, &text, dir, edits)
     }
 
-    /// The same for a text; `name` is what messages call it, and paths inside are relative to `dir`.
+    /// The same for a text; `name` is what messages call it, and paths inside are relative to
+    /// `dir`.
     ///
     /// # Errors
     /// As [`Scenario::load`].
@@ -195,7 +196,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let config = fabric::Config {
         seed,
         routing: mode.switches,
-        carriages: transports.carriages(mode),
+        encapsulations: transports.encapsulations(mode),
         queue,
         queues_at,
         buffer,

@@ -96,7 +96,8 @@ impl Captures {
 const FRAME_MAX: usize = 128;
 
 impl Tracer {
-    /// Start the files of `trace` in `out`; without `out` there are none. With `meter`, time packets.
+    /// Start the files of `trace` in `out`; without `out` there are none. With `meter`, time
+    /// packets.
     pub(crate) fn new(
         trace: Trace,
         scenario: &Scenario,

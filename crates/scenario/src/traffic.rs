@@ -18,7 +18,7 @@ use units::{Bytes, Dur, HostId, Time};
 use workload::matrix::{self, MatrixError, Pair};
 use workload::{
     Arrivals, BarrierSpec, ClosedLoop, ClosedLoopSpec, Destinations, Flow, Gap, HostSet, Plan,
-    PlanError, Poisson, PoissonSpec, Portion, QuerySpec, Rpc, RpcSpec, Start, Stop,
+    PlanError, Poisson, PoissonSpec, QuerySpec, Rpc, RpcSpec, Share, Start, Stop,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -108,7 +108,7 @@ pub(crate) struct Context<'a> {
     /// What the tables before this one have of permutations.
     taken: &'a [pairs::Taken],
     /// That of this table, for those after it; reading it puts it here.
-    portion: Option<Portion>,
+    share: Option<Share>,
 }
 
 /// How one kind of traffic is read.
@@ -159,7 +159,7 @@ pub(crate) const TRAFFIC: &[Kind<ReadTraffic>] = &[
     },
     Kind {
         name: "closed-loop",
-        about: "every host keeps a number of messages under way, the next after a gap",
+        about: "every host keeps a number of messages in flight, the next after a gap",
         read: closed_loop,
         keys: Vec::new,
     },
@@ -217,10 +217,10 @@ pub(crate) fn read(
         let read = kind(table)?.read;
         let topology = &mut *topology;
         let mut context =
-            Context { dir, draw, table: number, topology, taken: &taken, portion: None };
+            Context { dir, draw, table: number, topology, taken: &taken, share: None };
         let part = read(table, &mut context)?;
-        if let Some(portion) = context.portion {
-            taken.push(pairs::Taken::new(name.clone(), portion));
+        if let Some(share) = context.share {
+            taken.push(pairs::Taken::new(name.clone(), share));
         }
         let (place, transport) = transports.of_traffic(table)?;
         check_end(table, &part, transport)?;
@@ -260,7 +260,8 @@ fn check_end(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
 /// The largest buffer that a NIC can have, bytes: lengths have 16 bits, buffers whole words.
 const BUFFER_MAX: u64 = 65_472;
 
-/// Check that `transport` carries messages as long as the longest, where that is known before the run.
+/// Check that `transport` carries messages as long as the longest, where that is known before the
+/// run.
 fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
     let drawn = ["size", "distribution", "distribution_file"];
     let requests = ["request", "request_distribution", "request_distribution_file"];
@@ -313,7 +314,8 @@ fn check_cap(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(
     Err(error.hint("`cap = \"none\"`, without its other keys, or a transport `tcp` or `newreno`"))
 }
 
-/// When each message of the table should be there, from its submission; [`Dur::MAX`]: no matter when.
+/// When each message of the table should be there, from its submission; [`Dur::MAX`]: no matter
+/// when.
 fn deadline(table: &mut Reader<'_>, part: &Part) -> Result<Dur, Diagnostic> {
     let Some(deadline) = table.maybe::<Dur>("deadline")? else { return Ok(Dur::MAX) };
     let unbounded = |plan: &Plan| plan.flows.iter().any(|flow| flow.len == UNBOUNDED);
@@ -415,8 +417,8 @@ impl Part {
         }
     }
 
-    /// How many of its messages start at `end` or later, and how many there are. Messages that are not
-    /// listed count as one.
+    /// How many of its messages start at `end` or later, and how many there are. Messages that are
+    /// not listed count as one.
     pub(crate) fn starting_from(&self, end: Time) -> (usize, usize) {
         let alone = |start: Time| (usize::from(start >= end), 1);
         match self {
@@ -461,7 +463,8 @@ impl Part {
     /// Whether some of it is submitted however many messages are under way.
     fn is_open_loop(&self) -> bool {
         match self {
-            // Queries one after the other, too: at its deadline one leaves behind what is under way.
+            // Queries one after the other, too: at its deadline one leaves behind what is under
+            // way.
             Self::Poisson(..) | Self::Queries(_) => true,
             Self::Calls(spec, _) => matches!(spec.arrivals, Arrivals::Poisson(_)),
             Self::Plan(_) | Self::ClosedLoop(..) | Self::Barrier(_) => false,
@@ -528,8 +531,8 @@ fn members(
     })
 }
 
-/// `sources` and `destinations`, with `hotspots` among these. Every source needs a destination other
-/// than itself.
+/// `sources` and `destinations`, with `hotspots` among these. Every source needs a destination
+/// other than itself.
 fn ends(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Ends, Diagnostic> {
     let sources = hosts(table, "sources", context)?;
     let destinations = hosts(table, "destinations", context)?;
@@ -549,8 +552,8 @@ fn ends(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Ends, Diagnosti
     Ok(Ends { sources, to })
 }
 
-/// Who sends one message after another to destinations drawn for each: any, or with `longest_path` only
-/// those that no other host is further away from.
+/// Who sends one message after another to destinations drawn for each: any, or with `longest_path`
+/// only those that no other host is further away from.
 fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>, Diagnostic> {
     if !table.or("longest_path", false)? {
         return Ok(ends(table, context)?.senders());
@@ -569,8 +572,8 @@ fn senders(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Vec<Sender>,
 }
 
 /// Each of `sources` with those of `destinations` that no other host is further away from, or the
-/// first source that has none and how far away they would be. How far two hosts are apart depends on
-/// their racks alone, so that racks are compared, not hosts.
+/// first source that has none and how far away they would be. How far two hosts are apart depends
+/// on their racks alone, so that racks are compared, not hosts.
 fn farthest(
     sources: &[HostId],
     destinations: &[HostId],
@@ -661,8 +664,8 @@ impl ScenarioValue for HostSet {
 
 /// `kind = "permutation"`.
 fn permutation(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Part, Diagnostic> {
-    let portion = pairs::portion(table, context)?;
-    flows(table, context, portion.pairs())
+    let share = pairs::read(table, context)?;
+    flows(table, context, share.pairs())
 }
 
 /// `kind = "random"`: as many flows as sources unless `flows` or `flows_per_host` says otherwise.

@@ -17,7 +17,7 @@ mod tcp;
 use std::path::Path;
 
 use endpoint::{Endpoint, Framing};
-use fabric::{Carriage, Link, Node, Topology};
+use fabric::{Encapsulation, Link, Node, Topology};
 use transports::mux::{Mux, wire_protocols};
 use units::{Dur, Rate};
 use wire::int::Hop;
@@ -321,8 +321,8 @@ pub(crate) fn read(
     Ok(read)
 }
 
-/// Timers of transports that no answer could come before: it would cross ten metres of fibre and back.
-/// A run would be nothing but timeouts, and with the shortest of them never end.
+/// Timers of transports that no answer could come before: it would cross ten metres of fibre and
+/// back. A run would be nothing but timeouts, and with the shortest of them never end.
 const TIMER_MIN: Dur = Dur::from_ns(100);
 const TIMERS: [&str; 6] = [
     "rto_initial",
@@ -389,11 +389,11 @@ impl Transports {
     }
 
     /// How their messages travel where paths are chosen by `mode`.
-    pub(crate) fn carriages(&self, mode: Mode) -> Vec<Carriage> {
+    pub(crate) fn encapsulations(&self, mode: Mode) -> Vec<Encapsulation> {
         let by_mode = |t: &Transport| mode.sprays() && (t.sprays || !mode.needs_spraying());
         let spray = |t: &Transport| t.scatters || by_mode(t);
-        let each = self.list.iter().map(|t| Carriage { framing: t.framing, spray: spray(t) });
-        let each: Vec<Carriage> = each.collect();
+        let each = self.list.iter().map(|t| Encapsulation { framing: t.framing, spray: spray(t) });
+        let each: Vec<Encapsulation> = each.collect();
         // The parts of one travel as it does.
         (0..each.len().max(self.names.len())).map(|at| each[at.min(each.len() - 1)]).collect()
     }
@@ -456,7 +456,7 @@ pub(crate) fn check_telemetry(
     let (Some(link), Some((table, _))) = (odd, asks) else { return Ok(()) };
     let message = format!("telemetry cannot name links of {}, as switches have here", link.rate);
     let known = Hop::rates().map(|gbps| format!("{gbps}")).join(", ");
-    let hint = format!("it has codes for links of so many Gb/s: {known}");
+    let hint = format!("it has codes for links of these Gb/s: {known}");
     Err(table.error("kind", message, "it has switches write telemetry").hint(hint))
 }
 

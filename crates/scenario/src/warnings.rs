@@ -50,7 +50,7 @@ fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         End::Backlog => {
             let most = scenario.config.open_limit;
             return Some(format!(
-                "the run ended at {now} because more than {most} messages were under way \
+                "the run ended at {now} because more than {most} messages were in flight \
                  (measure.max_in_flight): the load is more than the network carries, so no \
                  completion time and no slowdown means anything"
             ));

@@ -1,10 +1,12 @@
-//! Slowdown by size of message, as the Homa paper (SIGCOMM 2018, figures 8 to 12) shows it: messages are sorted by
-//! size and divided into ranges of about equally many, and percentiles are taken within each.
+//! Slowdown by size of message, as the Homa paper (SIGCOMM 2018, figures 8 to 12) shows it:
+//! messages are sorted by size and divided into ranges of about equally many, and percentiles are
+//! taken within each.
 //!
-//! In two ways: of all messages of a range, and (`by_size.receivers`) as the scripts behind the paper's figures do
-//! (`digestModulesStats` in analysis/MetricsDashBoard.py of PlatformLab/HomaSimulation): of those of each receiving
-//! host apart, and then the mean over hosts, weighted by their messages. With a hundred messages or fewer for a host
-//! the second is the mean of the slowest of each, which is less the fewer they are.
+//! In two ways: of all messages of a range, and (`by_size.receivers`) as the scripts behind the
+//! paper's figures do (`digestModulesStats` in analysis/MetricsDashBoard.py of
+//! PlatformLab/HomaSimulation): of those of each receiving host apart, and then the mean over
+//! hosts, weighted by their messages. With a hundred messages or fewer for a host the second is the
+//! mean of the slowest of each, which is less the fewer they are.
 
 use metrics::{FlowRow, nearest_rank};
 
@@ -74,8 +76,9 @@ pub(crate) fn values(rows: &[FlowRow]) -> Vec<Option<f64>> {
     values
 }
 
-/// Ranges of sizes, ascending: each has at least a hundredth of all messages, beyond the largest hundredth at
-/// least a thousandth, but for the last, which has what is left. Messages of one size are in one range.
+/// Ranges of sizes, ascending: each has at least a hundredth of all messages, beyond the largest
+/// hundredth at least a thousandth, but for the last, which has what is left. Messages of one size
+/// are in one range.
 fn ranges(rows: &[FlowRow]) -> Vec<Range> {
     let measured = rows.iter().filter(|row| row.measured);
     let mut messages: Vec<(u64, (u32, f64))> =
@@ -128,8 +131,8 @@ mod tests {
         );
     }
 
-    /// One receiver has 150 messages, of slowdowns 1 to 150, another has ten, of 1000. The 99th percentile of the
-    /// first is 149, the median 75; the largest of all is that of the second.
+    /// One receiver has 150 messages, of slowdowns 1 to 150, another has ten, of 1000. The 99th
+    /// percentile of the first is 149, the median 75; the largest of all is that of the second.
     #[test]
     fn receivers_are_weighted_by_their_messages() {
         let one = (1..=150).map(|slowdown| FlowRow { dst: 3, ..row(10, slowdown) });

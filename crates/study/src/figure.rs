@@ -266,8 +266,8 @@ fn axis(
 }
 
 impl CurveOf {
-    /// What the name under `key`, one of those that name something of single messages, packets or of a probe, says
-    /// of `run`.
+    /// What the name under `key`, one of those that name something of single messages, packets or
+    /// of a probe, says of `run`.
     fn read(table: &mut Reader<'_>, key: &'static str, run: &Run) -> Result<Self, Diagnostic> {
         let name: String = table.need(key)?;
         let unknown = |what: &str, known: &[&str]| {

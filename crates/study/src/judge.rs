@@ -1,6 +1,6 @@
 //! [`Judge`]: values of rows and curves from what the runs measured, and verdicts.
 
-use metrics::{CurvePoint, Drawn, FigureRow, RowResult, Verdict, mean_and_interval};
+use metrics::{CurvePoint, FigureRow, Plot, RowResult, Verdict, mean_and_interval};
 
 use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
@@ -88,13 +88,13 @@ impl Judge<'_> {
                         Err(problem) => missing.push((x, problem)),
                     }
                 }
-                (measured, Drawn::Points)
+                (measured, Plot::Points)
             }
             CurveOf::Distribution(name) => {
-                (self.distribution(curve.run, name, &points), Drawn::Line)
+                (self.distribution(curve.run, name, &points), Plot::Line)
             }
-            CurveOf::Scatter(name) => (self.of_first_seed(curve.run, name, &points), Drawn::Dots),
-            CurveOf::OverTime(name) => (self.of_first_seed(curve.run, name, &points), Drawn::Line),
+            CurveOf::Scatter(name) => (self.of_first_seed(curve.run, name, &points), Plot::Dots),
+            CurveOf::OverTime(name) => (self.of_first_seed(curve.run, name, &points), Plot::Line),
         };
         let (label, source) = (curve.label.clone(), curve.source.clone());
         let published = curve.published.clone();
@@ -129,8 +129,8 @@ impl Judge<'_> {
         dots.map(|&(x, y)| CurvePoint { x, y, interval: None }).collect()
     }
 
-    /// A statistic over seeds, and half of its 95 % interval. Each seed gives a value of its own, so
-    /// that a ratio of two runs compares equal traffic.
+    /// A statistic over seeds, and half of its 95 % interval. Each seed gives a value of its own,
+    /// so that a ratio of two runs compares equal traffic.
     fn over_seeds(
         &self,
         run: usize,

@@ -73,8 +73,8 @@ fn tables(scenario: &Scenario, results: &Results) -> Vec<(String, Vec<FlowRow>)>
     named.filter_map(|(i, name)| Some((name.as_ref()?.replace('-', "_"), rows(i)))).collect()
 }
 
-/// Whether `name` can be a metric of `run`. Which tiers there are, only its fabric knows; for tables
-/// see [`table_of`].
+/// Whether `name` can be a metric of `run`. Which tiers there are, only its fabric knows; for
+/// tables see [`table_of`].
 pub(crate) fn is_known(name: &str, run: &Run) -> bool {
     match table_of(name) {
         Some((_, metric)) => of_messages().any(|known| known == metric),
@@ -176,8 +176,8 @@ fn counts(rows: &[FlowRow], count: fn(&FlowRow) -> u32) -> Vec<f64> {
     counts.into_iter().map(f64::from).collect()
 }
 
-/// When each message that the scatter plot `name` is about was submitted, in seconds, and its time in
-/// microseconds; measured ones that completed.
+/// When each message that the scatter plot `name` is about was submitted, in seconds, and its time
+/// in microseconds; measured ones that completed.
 pub(crate) fn scatter(name: &str, scenario: &Scenario, results: &Results) -> Vec<(f64, f64)> {
     let rows = messages_of(name, scenario, results);
     let acked = table_of(name).map_or(name, |(_, metric)| metric) == "acked_us";
@@ -235,8 +235,8 @@ pub(crate) fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
-/// The distance of Kolmogorov and Smirnov between `samples` and values with weights, both ascending: the
-/// greatest difference of their distribution functions.
+/// The distance of Kolmogorov and Smirnov between `samples` and values with weights, both
+/// ascending: the greatest difference of their distribution functions.
 pub(crate) fn ks_distance(samples: &[f64], weighted: &[(f64, f64)]) -> Option<f64> {
     let whole: f64 = weighted.iter().map(|(_, weight)| weight).sum();
     if samples.is_empty() || whole <= 0.0 {

@@ -2,7 +2,7 @@
 //! then be silent. A transport's own tests call [`run`] with a way to make an endpoint; the
 //! harness underneath checks the contract at every call.
 
-use endpoint::{Draw, Endpoint, Purpose, Why};
+use endpoint::{Draw, Endpoint, FailReason, Purpose};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
 use crate::fault::{self, Mix};
@@ -181,7 +181,7 @@ fn cancelled_messages_end(make: Make<'_>, opts: Opts) {
         for key in [keys[1], keys[3]] {
             let record = net.record(key);
             if let Some((_, why)) = record.failed {
-                assert_eq!(why, Why::Cancelled);
+                assert_eq!(why, FailReason::Cancelled);
             }
         }
         if after_us == 0 {
@@ -201,7 +201,7 @@ fn long_flows_never_end(make: Make<'_>, opts: Opts) {
     assert!(placed > ideal / 2 && placed < ideal, "{placed} of {ideal} bytes");
     net.cancel(key);
     net.run_until_idle(opts.patience);
-    assert!(matches!(net.record(key).failed, Some((_, Why::Cancelled))));
+    assert!(matches!(net.record(key).failed, Some((_, FailReason::Cancelled))));
 }
 
 fn draw(seed: u64) -> Draw {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use endpoint::{Effect, Msg, Packet, RangeSet, UNBOUNDED, Why};
+use endpoint::{Effect, FailReason, Msg, Packet, RangeSet, UNBOUNDED};
 use units::{HostId, MsgKey, Time};
 
 /// One message, as the harness sees it.
@@ -23,9 +23,9 @@ pub struct Record {
     /// When the sender knew that.
     pub acked: Option<Time>,
     /// When and why the sender gave it up.
-    pub failed: Option<(Time, Why)>,
+    pub failed: Option<(Time, FailReason)>,
     /// When and why the receiver gave it up.
-    pub receiver_failed: Option<(Time, Why)>,
+    pub receiver_failed: Option<(Time, FailReason)>,
     /// Whether the test has cancelled it.
     pub cancelled: bool,
 }
@@ -203,9 +203,9 @@ impl Ledger {
         }
     }
 
-    fn fail(&mut self, now: Time, me: HostId, key: MsgKey, why: Why) {
+    fn fail(&mut self, now: Time, me: HostId, key: MsgKey, why: FailReason) {
         let m = self.get_mut(key);
-        assert!(why != Why::Cancelled || m.cancelled, "{key} was not cancelled");
+        assert!(why != FailReason::Cancelled || m.cancelled, "{key} was not cancelled");
         if key.src == me {
             assert!(m.failed.is_none(), "{key} failed twice");
             assert!(m.acked.is_none(), "{key} failed after it was acked");

@@ -54,11 +54,12 @@ struct Message {
     bounces: u64,
     highest_pull_heard: u32,
     /// How often the sender had waited for so long that it may have sent a packet unasked, not
-    /// necessarily that one: each copy that was under way for a timeout, and each send after a silence.
+    /// necessarily that one: each copy that was in flight for a timeout, and each send after a
+    /// silence.
     unasked: u64,
     heard: Option<Time>,
     resent: bool,
-    /// Paths of the round that is under way.
+    /// Paths of the round that is in flight.
     round: Vec<u32>,
     // The receiver.
     open: bool,
@@ -106,7 +107,8 @@ struct Owed {
 #[derive(Default)]
 struct Window {
     start: Time,
-    /// For each message that waits: pulls queued, the least of that in this window, pulls sent in it.
+    /// For each message that waits: pulls queued, the least of that in this window, pulls sent in
+    /// it.
     waiting: BTreeMap<MsgKey, (u32, u32, u32)>,
 }
 
@@ -424,9 +426,9 @@ impl HostInvariants {
         }
     }
 
-    /// I9: once a receiver has all of a message, it pulls no more for it. An answer from before, with
-    /// its PULL bit, may still be waiting for the link. Where packets are refused, their model does not
-    /// know what the receiver has.
+    /// I9: once a receiver has all of a message, it pulls no more for it. An answer from before,
+    /// with its PULL bit, may still be waiting for the link. Where packets are refused, their model
+    /// does not know what the receiver has.
     fn i9_no_pull_after_completion(&mut self, at: Time, key: MsgKey) {
         let complete = self.messages.get(&key).is_some_and(|m| m.complete);
         if complete && self.rules.answers_all {

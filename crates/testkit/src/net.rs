@@ -341,7 +341,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
         let before = self.hosts[h].waiting.len();
         self.hosts[h].waiting.retain(|m| m.id != key.id);
         if self.hosts[h].waiting.len() < before {
-            let failed = Effect::Failed(key, endpoint::Why::Cancelled);
+            let failed = Effect::Failed(key, endpoint::FailReason::Cancelled);
             self.ledger.apply(self.now, key.src, None, failed);
         } else {
             self.call(h, None, |endpoint, cx| endpoint.on_cancel(cx, key.id));

@@ -14,8 +14,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use endpoint::{
-    Cx, Endpoint, Flags, Framing, Msg, Packet, Purpose, Span, Stat, Submit, TimerId, Tx, TxPort,
-    UNBOUNDED, Why,
+    Cx, Endpoint, FailReason, Flags, Framing, Msg, Packet, Purpose, Span, Stat, Submit, TimerId,
+    Tx, TxPort, UNBOUNDED,
 };
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -167,7 +167,7 @@ impl Cbr {
 impl Endpoint for Cbr {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         if msg.len != UNBOUNDED {
-            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
             return Submit::Taken;
         }
         let draw = cx.draw.part(msg.id.0);
@@ -230,7 +230,7 @@ impl Endpoint for Cbr {
         let source = self.sources.iter_mut().find(|source| source.id == id && !source.cancelled);
         if let Some(source) = source {
             source.cancelled = true;
-            cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+            cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
         }
     }
 }
@@ -315,7 +315,7 @@ mod tests {
         let mut net = net(CONFIG, 2);
         let key = net.submit(HostId(1), TO, 9000);
         net.run_until_idle(Dur::from_ms(1));
-        assert_eq!(net.record(key).failed.map(|(_, why)| why), Some(Why::Refused));
+        assert_eq!(net.record(key).failed.map(|(_, why)| why), Some(FailReason::Refused));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Deadlines`]: one deadline for each of many slots, where most deadlines move later before
-//! they come (retransmission timers). Moving one later costs nothing. `Armed`: the host's timers that
-//! stand at such.
+//! they come (retransmission timers). Moving one later costs nothing. `Armed`: the host's timers
+//! that stand at such.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -100,7 +100,8 @@ impl Deadlines {
     }
 }
 
-/// The timers of a host, numbered from zero, each at the earliest deadline of its kind: what they stand at.
+/// The timers of a host, numbered from zero, each at the earliest deadline of its kind: what they
+/// stand at.
 #[derive(Debug)]
 pub(crate) struct Armed<const N: usize>([Time; N]);
 

@@ -1,18 +1,18 @@
 //! [`DeviceQueue`]: the transmit queue of a host's network interface, around any endpoint.
 //!
-//! Without it, a transport is asked what it sends when the link is free, and nothing waits below it. With
-//! it, all that the transport may send goes at once into a first-in-first-out queue of so many packets
-//! per interface, and what does not fit is lost, acknowledgements as data. That is how simulators and
-//! operating systems with a fixed transmit queue and no backpressure behave, ns-3 before its traffic-control
-//! layer among them (ns-3.17, `point-to-point-net-device.cc`, `drop-tail-queue.cc`): a packet goes
-//! straight to an idle link, otherwise it joins the queue, which is full when so many packets *wait*. The
-//! packet in transmission does not count.
+//! Without it, a transport is asked what it sends when the link is free, and nothing waits below
+//! it. With it, all that the transport may send goes at once into a first-in-first-out queue of so
+//! many packets per interface, and what does not fit is lost, acknowledgements as data. That is how
+//! simulators and operating systems with a fixed transmit queue and no backpressure behave, ns-3
+//! before its traffic-control layer among them (ns-3.17, `point-to-point-net-device.cc`,
+//! `drop-tail-queue.cc`): a packet goes straight to an idle link, otherwise it joins the queue,
+//! which is full when so many packets *wait*. The packet in transmission does not count.
 //!
-//! The transport's choice among its packets (priorities, turns of several transports) is then made when
-//! it may send, not when the link is free, and its round-trip samples contain the wait.
+//! The transport's choice among its packets (priorities, turns of several transports) is then made
+//! when it may send, not when the link is free, and its round-trip samples contain the wait.
 //!
-//! Only for transports whose windows, credits or pacing bound what they may send at one instant: another would
-//! be asked without end. All here have some.
+//! Only for transports whose windows, credits or pacing bound what they may send at one instant:
+//! another would be asked without end. All here have some.
 
 use std::collections::VecDeque;
 
@@ -28,16 +28,16 @@ const PACING: TimerId = Inner::OUTER;
 #[derive(Debug, Default)]
 struct Device {
     queue: VecDeque<Packet>,
-    /// Whether it is transmitting, as far as it can know: it has been given a packet and has not asked for
-    /// another in vain since.
+    /// Whether it is transmitting, as far as it can know: it has been given a packet and has not
+    /// asked for another without success since.
     busy: bool,
     /// Whether the endpoint has nothing more to send here now.
     drained: bool,
 }
 
 impl Device {
-    /// `packet` joins the queue, of which `capacity` packets may wait: whether it found room. To an idle
-    /// link one goes straight.
+    /// `packet` joins the queue, of which `capacity` packets may wait: whether it found room. To an
+    /// idle link one goes straight.
     fn join(&mut self, packet: Packet, capacity: usize) -> bool {
         let room = self.queue.len() < capacity.saturating_add(usize::from(!self.busy));
         if room {
@@ -85,8 +85,8 @@ impl DeviceQueue {
         answer
     }
 
-    /// Queue all that the endpoint may send now, each packet where the fewest wait, and see to it that the
-    /// endpoint is asked again when it wants to be.
+    /// Queue all that the endpoint may send now, each packet where the fewest wait, and see to it
+    /// that the endpoint is asked again when it wants to be.
     fn fill(&mut self, cx: &mut Cx<'_>) {
         self.devices.resize_with(cx.net.nics.len(), Device::default);
         self.devices.iter_mut().for_each(|device| device.drained = false);
@@ -158,11 +158,11 @@ impl Endpoint for DeviceQueue {
         self.call(cx, |ep, cx| ep.on_room(cx));
     }
 
-    fn fetch(&self, step: u8) {
+    fn prefetch(&self, step: u8) {
         if step == 0 {
-            endpoint::fetch::item(&*self.endpoint.0);
+            endpoint::prefetch::item(&*self.endpoint.0);
         } else {
-            self.endpoint.0.fetch(0);
+            self.endpoint.0.prefetch(0);
         }
     }
 
@@ -183,8 +183,9 @@ mod tests {
 
     const MSS: u16 = 1460;
 
-    /// Sends as many packets as a message has bytes, at once: of class 1, numbered by their path. An
-    /// arrival makes it wait until 50 ps; what timer 7 and departures say, it counts as acknowledged.
+    /// Sends as many packets as a message has bytes, at once: of class 1, numbered by their path.
+    /// An arrival makes it wait until 50 ps; what timer 7 and departures say, it counts as
+    /// acknowledged.
     #[derive(Default)]
     struct Burst {
         left: u64,
@@ -263,8 +264,8 @@ mod tests {
         }
     }
 
-    /// By hand from ns-3.17: `Send` with an idle transmitter takes the packet past the queue; `DoEnqueue`
-    /// refuses while `size() >= MaxPackets`.
+    /// By hand from ns-3.17: `Send` with an idle transmitter takes the packet past the queue;
+    /// `DoEnqueue` refuses while `size() >= MaxPackets`.
     #[test]
     fn three_may_wait_beside_the_one_on_the_wire() {
         let mut bench = Bench::new(3, 1);
@@ -326,8 +327,8 @@ mod tests {
         Box::new(Tcp::new(config).unwrap())
     }
 
-    /// A first window of 20 segments, of which 11 find room: they go one after another, and the rest are
-    /// lost here, not in the network.
+    /// A first window of 20 segments, of which 11 find room: they go one after another, and the
+    /// rest are lost here, not in the network.
     #[test]
     fn a_first_window_beyond_the_queue_is_lost_in_it() {
         let link = Link {
@@ -371,7 +372,8 @@ mod tests {
         conformance::run(|_| Box::new(DeviceQueue::new(mux(), 20)), opts);
     }
 
-    /// Two long flows through one device queue: the link stays full, though the queue loses packets.
+    /// Two long flows through one device queue: the link stays full, though the queue loses
+    /// packets.
     #[test]
     fn the_link_stays_busy() {
         let link = Link {

@@ -12,7 +12,7 @@
 //! Each has its own draws and timers. A message that one of them has no room for holds up those
 //! behind it, over any transport: that is the caller's side of the contract ([`Submit::Full`]).
 
-use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort, Why};
+use endpoint::{Cx, Endpoint, FailReason, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort};
 use units::{MsgKey, Time};
 
 /// The first number that is given away: use for experiments (RFC 3692, section 2.1). Its neighbour
@@ -97,7 +97,7 @@ impl Endpoint for Mux {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         let taken = self.part(cx, usize::from(msg.transport), |ep, cx| ep.on_submit(cx, msg));
         taken.unwrap_or_else(|| {
-            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
             Submit::Taken
         })
     }
@@ -151,12 +151,12 @@ impl Endpoint for Mux {
         self.each(cx, |ep, cx| ep.on_room(cx));
     }
 
-    fn fetch(&self, step: u8) {
+    fn prefetch(&self, step: u8) {
         for part in &self.parts {
             if step == 0 {
-                endpoint::fetch::item(&*part.endpoint);
+                endpoint::prefetch::item(&*part.endpoint);
             } else {
-                part.endpoint.fetch(0);
+                part.endpoint.prefetch(0);
             }
         }
     }

@@ -12,9 +12,9 @@ pub struct RtoConfig {
     /// The timeout is `min`, whatever is measured, and never backed off: least and greatest timeout
     /// are the same in the scripts of the CMU incast study (specs/tcp.md#5).
     pub fixed: bool,
-    /// x: a timeout of t, backed off, is drawn from t to (1 + x) t, so that timers which were started
-    /// together do not expire together (Vasudevan and others, SIGCOMM 2009, section 6: 0.5). At least
-    /// 0, which draws nothing. Beyond `max` too.
+    /// x: a timeout of t, backed off, is drawn from t to (1 + x) t, so that timers which were
+    /// started together do not expire together (Vasudevan and others, SIGCOMM 2009, section 6:
+    /// 0.5). At least 0, which draws nothing. Beyond `max` too.
     pub random: f64,
     /// Timeout before the first sample (RFC 6298, rule 2.1: 1 s).
     pub initial: Dur,
@@ -31,8 +31,8 @@ pub struct RtoConfig {
     /// Weight of the newest sample in the smoothed round-trip time, above 0 and at most 1 (alpha of
     /// RFC 6298, rule 2.3: 1/8; ns-3.17: 0.1).
     pub srtt_gain: f64,
-    /// Weight of the newest deviation in the mean deviation, above 0 and at most 1 (beta of RFC 6298,
-    /// rule 2.3: 1/4; ns-3.17: 0.1).
+    /// Weight of the newest deviation in the mean deviation, above 0 and at most 1 (beta of RFC
+    /// 6298, rule 2.3: 1/4; ns-3.17: 0.1).
     pub rttvar_gain: f64,
     /// The mean deviation after the first sample, as a share of it, at least 0 (RFC 6298, rule 2.2:
     /// 1/2; ns-3.17: 1).
@@ -97,9 +97,9 @@ impl Rto {
         self.sampled.then_some(self.srtt)
     }
 
-    /// The smoothed round-trip time by an ideal clock, if there was a sample: for congestion control, which
-    /// tells paths apart by it that are much shorter than a tick of the timers' clock (Linux measures for
-    /// the one in microseconds and sets the other in ticks).
+    /// The smoothed round-trip time by an ideal clock, if there was a sample: for congestion
+    /// control, which tells paths apart by it that are much shorter than a tick of the timers'
+    /// clock (Linux measures for the one in microseconds and sets the other in ticks).
     #[must_use]
     pub fn exact_srtt(&self) -> Option<Dur> {
         self.sampled.then_some(self.exact)
@@ -121,8 +121,8 @@ impl Rto {
         self.backoff = 0;
     }
 
-    /// A sample that is the first of what was sent after a timeout proved spurious; `before`: what was
-    /// estimated before it. The timeout then allows for both (RFC 4015, steps 0 and 11).
+    /// A sample that is the first of what was sent after a timeout proved spurious; `before`: what
+    /// was estimated before it. The timeout then allows for both (RFC 4015, steps 0 and 11).
     pub fn sample_after_spurious(&mut self, config: &RtoConfig, before: Self, rtt: Dur) {
         let rtt = to_ticks(config.tick, rtt);
         self.srtt = (before.srtt + config.tick * 2).max(rtt);
@@ -143,8 +143,8 @@ impl Rto {
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
     }
 
-    /// Where in the range of [`RtoConfig::random`] timeouts are from now on, 0 to 1: to be drawn once
-    /// for each expiry.
+    /// Where in the range of [`RtoConfig::random`] timeouts are from now on, 0 to 1: to be drawn
+    /// once for each expiry.
     pub fn spread(&mut self, share: f64) {
         self.spread = share;
     }
@@ -311,8 +311,8 @@ mod tests {
         }
     }
 
-    /// Parameters at the end of their ranges make timeouts that never come, not ones that wrap round to
-    /// nothing.
+    /// Parameters at the end of their ranges make timeouts that never come, not ones that wrap
+    /// round to nothing.
     #[test]
     fn no_parameter_makes_a_timeout_wrap_round() {
         let (tick, longest) = (Dur::from_ms(1), Dur(u64::MAX - 1));

@@ -1,9 +1,9 @@
-//! The table of a transport's congestion rules, from which everything about them follows that is not
-//! in their own files.
+//! The table of a transport's congestion rules, from which everything about them follows that is
+//! not in their own files.
 
-/// `rules!(VISIBILITY, lines)`. A line for each rule: its sentence, its name, its parameters if it has
-/// any, and the type that is its state. Makes `RuleConfig` and `State`; of a file with a `Rule` trait
-/// and a `Parameters` trait, which every type of parameters implements, `()` among them.
+/// `rules!(VISIBILITY, lines)`. A line for each rule: its sentence, its name, its parameters if it
+/// has any, and the type that is its state. Makes `RuleConfig` and `State`; of a file with a `Rule`
+/// trait and a `Parameters` trait, which every type of parameters implements, `()` among them.
 macro_rules! rules {
     (@params) => { &() };
     (@params $params:ident) => { $params };

@@ -57,9 +57,9 @@ impl<T> Slab<T> {
     }
 
     /// Have a thing at hand.
-    pub(crate) fn fetch(&self, at: SlotRef) {
+    pub(crate) fn prefetch(&self, at: SlotRef) {
         if let Some(slot) = self.slots.get(at.index as usize) {
-            endpoint::fetch::item(slot);
+            endpoint::prefetch::item(slot);
         }
     }
 

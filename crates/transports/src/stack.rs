@@ -1,19 +1,21 @@
-//! [`HostStack`]: the operating system between a host's network interface and its transport, around any
-//! endpoint: a model of what a simulation of links does not hold.
+//! [`HostStack`]: the operating system between a host's network interface and its transport, around
+//! any endpoint: a model of what a simulation of links does not hold.
 //!
-//! Every packet takes a while from the interface to the transport and from the transport to the interface: a
-//! lognormal time, drawn for each, in the order of the packets (one that is quicker waits for the one before
-//! it). The interface goes on stamping packets as they pass it: [`Cx::rx_at`] and [`Endpoint::on_sent`] are the
-//! interface's, so a transport with stamps of the interface measures the network alone, and one with stamps of
-//! its own (TCP) measures the stack twice at each end. The peer's acknowledgements come through the peer's stack,
-//! up and down, where it has one: for acknowledgements by hardware, leave it out there. Messages cross without delay.
+//! Every packet takes a while from the interface to the transport and from the transport to the
+//! interface: a lognormal time, drawn for each, in the order of the packets (one that is quicker
+//! waits for the one before it). The interface goes on stamping packets as they pass it:
+//! [`Cx::rx_at`] and [`Endpoint::on_sent`] are the interface's, so a transport with stamps of the
+//! interface measures the network alone, and one with stamps of its own (TCP) measures the stack
+//! twice at each end. The peer's acknowledgements come through the peer's stack, up and down, where
+//! it has one: for acknowledgements by hardware, leave it out there. Messages cross without delay.
 //!
-//! It stands for kernel scheduling, interrupts and batching, of which TIMELY (SIGCOMM 2015, figures 1 and 11)
-//! shows only that they make round-trip times wide that are nearly constant at the interface
-//! (specs/timely.md#9,F1,F11).
+//! It stands for kernel scheduling, interrupts and batching, of which TIMELY (SIGCOMM 2015, figures
+//! 1 and 11) shows only that they make round-trip times wide that are nearly constant at the
+//! interface (specs/timely.md#9,F1,F11).
 //!
-//! For simulations only: a packet reaches the endpoint after the call that brought it, and so what the endpoint
-//! then places ([`endpoint::Effect::Place`]) is no longer at hand where packets carry their payload.
+//! For simulations only: a packet reaches the endpoint after the call that brought it, and so what
+//! the endpoint then places ([`endpoint::Effect::Place`]) is no longer at hand where packets carry
+//! their payload.
 
 use std::collections::VecDeque;
 
@@ -28,8 +30,8 @@ const DOWN: Purpose = Purpose::new("host stack: down");
 /// The way up is open to every class.
 const UPWARDS: TxPort = TxPort { nic: 0, open: u8::MAX };
 
-/// So many packets at most are on their way down to an interface: a transport that may send without bound is
-/// asked again as they leave. The transmit queue of Linux (`txqueuelen`).
+/// So many packets at most are on their way down to an interface: a transport that may send without
+/// bound is asked again as they leave. The transmit queue of Linux (`txqueuelen`).
 const ON_THE_WAY: usize = 1_000;
 
 /// How long a packet takes through the stack in one direction: lognormal.
@@ -42,13 +44,15 @@ pub struct StackDelay {
 }
 
 impl StackDelay {
-    /// Longer than any that can be drawn: the least of the 2^53 uniform draws is a normal deviate of 8.6.
+    /// Longer than any that can be drawn: the least of the 2^53 uniform draws is a normal deviate
+    /// of 8.6.
     #[must_use]
     pub fn longest(self) -> Dur {
         Dur((self.median.0 as f64 * libm::exp(self.sigma * 8.6)) as u64)
     }
 
-    /// The delay of packet `n` in the direction `purpose`. The normal deviate is that of Box and Muller (1958).
+    /// The delay of packet `n` in the direction `purpose`. The normal deviate is that of Box and
+    /// Muller (1958).
     fn draw(self, cx: &Cx<'_>, purpose: Purpose, n: u64) -> Dur {
         let (u, v) = (cx.draw.unit(purpose, 2 * n), cx.draw.unit(purpose, 2 * n + 1));
         let normal = (-2.0 * libm::log(1.0 - u)).sqrt() * libm::cos(std::f64::consts::TAU * v);
@@ -245,7 +249,8 @@ mod tests {
         let (logs, _) = at(Time(0), |cx| (0..n).map(|n| log(cx, n)).collect::<Vec<f64>>());
         let mean = logs.iter().sum::<f64>() / n as f64;
         let variance = logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / n as f64;
-        // The mean of n is off by 0.5 / sqrt(n) = 0.0035, the variance by 0.25 sqrt(2 / n) = 0.0025.
+        // The mean of n is off by 0.5 / sqrt(n) = 0.0035, the variance by 0.25 sqrt(2 / n) =
+        // 0.0025.
         assert!(mean.abs() < 0.014 && (variance - 0.25).abs() < 0.01, "{mean} {variance}");
     }
 
@@ -292,8 +297,8 @@ mod tests {
         assert_eq!(class(lane.leave(Time(5), open(1))), Some(0));
     }
 
-    /// In both directions packets keep their order, whatever each draws; and an endpoint that never stops
-    /// sending is asked for so many at once only.
+    /// In both directions packets keep their order, whatever each draws; and an endpoint that never
+    /// stops sending is asked for so many at once only.
     #[test]
     fn packets_keep_their_order() {
         let mut stack = HostStack::new(Box::new(Echo(0)), DELAY);

@@ -92,7 +92,8 @@ fn spelling(unit: &str) -> String {
     unit.replace(['\u{b5}', '\u{3bc}'], "u").replace("bit/s", "bps").replace("b/s", "bps")
 }
 
-/// `text` as a whole number of the smallest unit of `scale`, exactly: decimal arithmetic, no floats.
+/// `text` as a whole number of the smallest unit of `scale`, exactly: decimal arithmetic, no
+/// floats.
 fn parse(
     text: &str,
     scale: &[(&'static str, u64)],

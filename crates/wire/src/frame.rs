@@ -306,9 +306,9 @@ impl<'a> Frame<'a> {
 }
 
 /// Set in the transport header of a trimmed packet what a real switch sets there when it cuts the
-/// payload off: the CHOPPED flag of NDP, CHOP of the headers of [`nano`]. Simulated switches leave the
-/// header alone and mark the packet beside it. Other protocols have no such bit, and none has one for
-/// a bounced packet.
+/// payload off: the CHOPPED flag of NDP, CHOP of the headers of [`nano`]. Simulated switches leave
+/// the header alone and mark the packet beside it. Other protocols have no such bit, and none has
+/// one for a bounced packet.
 pub fn mirror_trimmed(proto: u8, header: &mut [u8]) {
     let [high, low] = ndp::flags::CHOPPED.to_be_bytes();
     match (proto, header) {

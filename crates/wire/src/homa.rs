@@ -65,10 +65,11 @@ pub struct Data {
     pub index: u32,
     /// Bytes of the message; [`ENDLESS`] if it never ends.
     pub size: u64,
-    /// Packets, from the first on, that come unscheduled. [`u16::MAX`]: so many or more. 1 if there is a `head`.
+    /// Packets, from the first on, that come unscheduled. [`u16::MAX`]: so many or more. 1 if there
+    /// is a `head`.
     pub unscheduled: u16,
-    /// Payload of the first packet, if that is shorter than a full one though others follow (incast control);
-    /// otherwise zero.
+    /// Payload of the first packet, if that is shorter than a full one though others follow (incast
+    /// control); otherwise zero.
     pub head: u16,
     /// The sender's oldest open message to this host is so far below; [`u16::MAX`]: unknown.
     pub oldest: u16,
@@ -169,7 +170,8 @@ impl Repr {
         false
     }
 
-    /// Read a header. Fields that mean nothing for the packet's type are ignored, as is what follows.
+    /// Read a header. Fields that mean nothing for the packet's type are ignored, as is what
+    /// follows.
     ///
     /// # Errors
     /// Too few bytes, or an unknown type.

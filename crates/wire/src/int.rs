@@ -1,14 +1,16 @@
-//! In-band network telemetry as HPCC has it (Li et al., SIGCOMM 2019, section 4.1 and figure 7; the authors'
-//! simulator `alibaba-edu/High-Precision-Congestion-Control`): each switch port writes what it knows of itself
-//! into a packet as the packet begins to leave, and the receiver sends that back.
+//! In-band network telemetry as HPCC has it (Li et al., SIGCOMM 2019, section 4.1 and figure 7; the
+//! authors' simulator `alibaba-edu/High-Precision-Congestion-Control`): each switch port writes
+//! what it knows of itself into a packet as the packet begins to leave, and the receiver sends that
+//! back.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 2 | switch ports passed, also those beyond the fifth, of which nothing is written |
 //! | 2 + 8i | 8 | port i: 3 bits line rate, 24 bits time, 20 bits bytes sent, 17 bits queue, the first the highest |
 //!
-//! All big-endian. The sender leaves all [`LEN`] bytes free, at the end of its header and zeroed, so that a packet keeps
-//! its size on the way. Bytes count in units of 128 B and queues in units of 80 B, both times the whole 25 Gb/s of the line.
+//! All big-endian. The sender leaves all [`LEN`] bytes free, at the end of its header and zeroed,
+//! so that a packet keeps its size on the way. Bytes count in units of 128 B and queues in units of
+//! 80 B, both times the whole 25 Gb/s of the line.
 
 use units::{Dur, Rate, Time};
 
@@ -28,13 +30,15 @@ const TIME_BITS: u32 = 24;
 const BYTES_BITS: u32 = 20;
 const QUEUE_BITS: u32 = 17;
 
-/// What a switch port writes. Time and bytes are counters that go round: only differences mean something.
+/// What a switch port writes. Time and bytes are counters that go round: only differences mean
+/// something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop(u64);
 
 impl Hop {
-    /// Of a port with a line of `rate` that begins to send the packet at `now`, having sent `sent` bytes before it
-    /// and with `queue` bytes behind it. `None` if INT has no code for the rate; see [`Hop::rates`].
+    /// Of a port with a line of `rate` that begins to send the packet at `now`, having sent `sent`
+    /// bytes before it and with `queue` bytes behind it. `None` if INT has no code for the rate;
+    /// see [`Hop::rates`].
     #[must_use]
     pub fn new(rate: Rate, now: Time, sent: u64, queue: u64) -> Option<Self> {
         let code = GBPS.iter().position(|gbps| gbps * 1_000_000_000 == rate.0)? as u64;
@@ -68,15 +72,16 @@ impl Hop {
         self.0 % (1 << QUEUE_BITS) * QUEUE_UNIT * scale(self.code())
     }
 
-    /// From what the same port wrote `earlier`, less than 16.8 ms before: the time between, to a nanosecond.
+    /// From what the same port wrote `earlier`, less than 16.8 ms before: the time between, to a
+    /// nanosecond.
     #[must_use]
     pub fn since(self, earlier: Self) -> Dur {
         let time = |hop: Self| hop.0 >> (BYTES_BITS + QUEUE_BITS);
         Dur::from_ns(time(self).wrapping_sub(time(earlier)) % (1 << TIME_BITS))
     }
 
-    /// From what the same port wrote `earlier`: bytes sent between, to a unit, if they were fewer than 134 MB per
-    /// 25 Gb/s of the line.
+    /// From what the same port wrote `earlier`: bytes sent between, to a unit, if they were fewer
+    /// than 134 MB per 25 Gb/s of the line.
     #[must_use]
     pub fn sent_since(self, earlier: Self) -> u64 {
         let sent = |hop: Self| hop.0 >> QUEUE_BITS;
@@ -136,7 +141,8 @@ impl Stack {
     }
 }
 
-/// Another port is passed by a packet with `header`, at whose end its telemetry is. Nothing happens if that is too short.
+/// Another port is passed by a packet with `header`, at whose end its telemetry is. Nothing happens
+/// if that is too short.
 pub fn push(header: &mut [u8], hop: Hop) {
     if let Some(mut stack) = Stack::parse(header)
         && let Some(place) = header.last_chunk_mut::<LEN>()

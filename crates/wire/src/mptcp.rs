@@ -1,5 +1,5 @@
-//! Multipath TCP: a TCP header ([`crate::tcp`]) with one option more, which every packet of a connection
-//! carries (RFC 8684; the 20 bytes and the scatter bit: the reference code of MMPTCP,
+//! Multipath TCP: a TCP header ([`crate::tcp`]) with one option more, which every packet of a
+//! connection carries (RFC 8684; the 20 bytes and the scatter bit: the reference code of MMPTCP,
 //! specs/mptcp.md#1).
 //!
 //! ```text
@@ -16,8 +16,8 @@
 //! +---------------+---------------+
 //! ```
 //!
-//! RFC 8684 puts less into each packet: mappings may cover several segments, and the token goes only with
-//! MP_JOIN.
+//! RFC 8684 puts less into each packet: mappings may cover several segments, and the token goes
+//! only with MP_JOIN.
 
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
 //! The two headers of the programmable transport pipeline (specs/nanotransport.md#3.2):
-//! nano-NDP (IP protocol 155) and nano-Homa (154), 30 bytes each, so that Ethernet, IPv4 and the header
-//! together are 64 bytes, one beat of the pipeline.
+//! nano-NDP (IP protocol 155) and nano-Homa (154), 30 bytes each, so that Ethernet, IPv4 and the
+//! header together are 64 bytes, one beat of the pipeline.
 //!
 //! | bytes | nano-NDP | nano-Homa |
 //! |---|---|---|
@@ -15,8 +15,9 @@
 //! | 1 | size class of that buffer | the same |
 //! | 15, 14 | zero | zero |
 //!
-//! All big-endian. What describes the message at its sender (its number, its buffer, the class of that)
-//! travels in every packet and is echoed by the receiver: a sender looks nothing up to find it.
+//! All big-endian. What describes the message at its sender (its number, its buffer, the class of
+//! that) travels in every packet and is echoed by the receiver: a sender looks nothing up to find
+//! it.
 
 use thiserror::Error;
 
@@ -183,8 +184,8 @@ impl<T: AsRef<[u8]>> Header<T> {
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Payload, or a header that has lost it. CHOP without DATA, as the ns-3 model writes it, is read
-    /// as a chopped packet, too.
+    /// Payload, or a header that has lost it. CHOP without DATA, as the ns-3 model writes it, is
+    /// read as a chopped packet, too.
     Data {
         /// The payload has been cut off.
         chopped: bool,

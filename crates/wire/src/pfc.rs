@@ -1,5 +1,6 @@
-//! Frames of priority flow control (PFC): MAC control frames (IEEE 802.3, annex 31A) that tell the far end of a link
-//! to stop or resume the classes they name (IEEE 802.1Q, 36; 802.3, annex 31D). They go no further than that.
+//! Frames of priority flow control (PFC): MAC control frames (IEEE 802.3, annex 31A) that tell the
+//! far end of a link to stop or resume the classes they name (IEEE 802.1Q, 36; 802.3, annex 31D).
+//! They go no further than that.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|

@@ -78,7 +78,8 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// Read a header. Fields that mean nothing for the packet's type are ignored, as is what follows.
+    /// Read a header. Fields that mean nothing for the packet's type are ignored, as is what
+    /// follows.
     ///
     /// # Errors
     /// Too few bytes, or an unknown type.

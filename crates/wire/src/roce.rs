@@ -1,5 +1,6 @@
-//! The headers of RDMA over Converged Ethernet, version 2: the Base Transport Header of InfiniBand and what
-//! follows it, over UDP (InfiniBand Architecture Specification, volume 1, chapter 9, and annex A17).
+//! The headers of RDMA over Converged Ethernet, version 2: the Base Transport Header of InfiniBand
+//! and what follows it, over UDP (InfiniBand Architecture Specification, volume 1, chapter 9, and
+//! annex A17).
 //!
 //! | offset | bits | field |
 //! |---|---|---|
@@ -20,12 +21,14 @@
 //! | 81 | congestion notification (CNP) | 16 bytes, zero |
 //! | c0 | ours, of the manufacturers' range: a message that is there to be READ, from this PSN on | message id 8, its length 8 |
 //!
-//! All big-endian. An acknowledgement names the last packet that it acknowledges, a NAK the first that is missing. What
-//! is ours in an acknowledgement, as RoCE measures its round trips elsewhere: the number of the packet that caused it, less
-//! that of the first packet that is missing, 2 bytes (`8000`: of none); nanoseconds from the arrival of that packet to the
-//! departure of the acknowledgement, 4 bytes; and perhaps a bitmap of 8 bytes, whose bit n from the lowest says that
-//! packet `missing + 1 + n` has come. What is not here: the address (RETH, 16 bytes) of the RDMA WRITEs that TIMELY's segments
-//! would be instead of SENDs, and the AETH of READ responses. Where payload goes is known without.
+//! All big-endian. An acknowledgement names the last packet that it acknowledges, a NAK the first
+//! that is missing. What is ours in an acknowledgement, as RoCE measures its round trips elsewhere:
+//! the number of the packet that caused it, less that of the first packet that is missing, 2 bytes
+//! (`8000`: of none); nanoseconds from the arrival of that packet to the departure of the
+//! acknowledgement, 4 bytes; and perhaps a bitmap of 8 bytes, whose bit n from the lowest says that
+//! packet `missing + 1 + n` has come. What is not here: the address (RETH, 16 bytes) of the RDMA
+//! WRITEs that TIMELY's segments would be instead of SENDs, and the AETH of READ responses. Where
+//! payload goes is known without.
 
 use thiserror::Error;
 
@@ -63,7 +66,7 @@ pub enum Error {
         /// Bytes there are.
         have: usize,
     },
-    /// An opcode that nobody here sends.
+    /// An opcode that no transport here sends.
     #[error("opcode {0:#04x} is not known")]
     Opcode(u8),
     /// An acknowledgement that is neither positive nor a NAK of a sequence error.
@@ -154,8 +157,8 @@ pub enum Kind {
 pub struct Repr {
     /// The queue pair that it is for, 24 bits.
     pub queue_pair: u32,
-    /// The packet number, 24 bits: of this packet; of the first that a request asks for; of the first that is missing
-    /// for an acknowledgement; zero for a congestion notification.
+    /// The packet number, 24 bits: of this packet; of the first that a request asks for; of the
+    /// first that is missing for an acknowledgement; zero for a congestion notification.
     pub psn: u32,
     /// The packet type with its fields.
     pub kind: Kind,
@@ -182,7 +185,8 @@ impl Bytes {
 }
 
 impl Repr {
-    /// Read headers; what follows them is ignored, and so are fields that mean nothing for the packet's type.
+    /// Read headers; what follows them is ignored, and so are fields that mean nothing for the
+    /// packet's type.
     ///
     /// # Errors
     /// Too few bytes, or an unknown opcode or syndrome.
@@ -337,7 +341,8 @@ fn part(opcode: u8) -> Option<(bool, Part)> {
     Some((answers, part))
 }
 
-/// The first `N` bytes of `rest`, which then begins after them; `all` is what the header is read from.
+/// The first `N` bytes of `rest`, which then begins after them; `all` is what the header is read
+/// from.
 fn take<const N: usize>(all: &[u8], rest: &mut &[u8]) -> Result<[u8; N], Error> {
     let used = all.len() - rest.len();
     let short = Error::Short { need: used + N, have: all.len() };

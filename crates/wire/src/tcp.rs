@@ -1,9 +1,9 @@
 //! The TCP header (RFC 9293, section 3.1).
 //!
-//! Of the options, SACK blocks (RFC 2018) and timestamps (RFC 7323, section 3) are read and written; all
-//! others are skipped: nothing in the workspace negotiates any. The checksum covers the payload and the
-//! IP addresses, which a header does not know: it is emitted as zero, and whoever builds the whole frame
-//! fills it in. The urgent pointer is emitted as zero too.
+//! Of the options, SACK blocks (RFC 2018) and timestamps (RFC 7323, section 3) are read and
+//! written; all others are skipped: nothing in the workspace negotiates any. The checksum covers
+//! the payload and the IP addresses, which a header does not know: it is emitted as zero, and
+//! whoever builds the whole frame fills it in. The urgent pointer is emitted as zero too.
 
 use thiserror::Error;
 
@@ -49,8 +49,8 @@ pub(crate) fn find_option(options: &[u8], wanted: u8) -> Option<&[u8]> {
     option::find(options, wanted)
 }
 
-/// Add `option`, whole words, to those of the header at the front of `buf`. Returns the bytes of header
-/// then.
+/// Add `option`, whole words, to those of the header at the front of `buf`. Returns the bytes of
+/// header then.
 pub(crate) fn append_option(buf: &mut [u8], option: &[u8]) -> Result<usize, TcpError> {
     let at = Header::new_checked(&*buf)?.header_len();
     let (need, have) = (at + option.len(), buf.len());

@@ -3,8 +3,8 @@
 //! One point per line, `size share`: a size in bytes and the share of messages of at most that
 //! size, separated by blanks, tabs or a comma. `#` starts a comment; five comments mean something:
 //! `# title:`, `# publication:`, `# source:`, `# sampling:` (`linear`, which is the default, or
-//! `discrete`) and `# multiple of:` (of how many bytes all sizes are whole multiples, where messages
-//! are whole packets; 1 if it is not there).
+//! `discrete`) and `# multiple of:` (of how many bytes all sizes are whole multiples, where
+//! messages are whole packets; 1 if it is not there).
 //!
 //! Accepted as well, because published files look like that:
 //! - shares in percent, recognised by a last share of 100 (HPCC, ConWeave, Parsimon);

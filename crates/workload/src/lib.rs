@@ -3,11 +3,11 @@
 //!
 //! - [`SizeDist`]: how long messages are; [`read_sizes`] reads more of them.
 //! - [`arrivals`]: when they come; [`matrix`]: between whom; [`HostSet`]: among which hosts;
-//!   [`Portion`]: a part of a matrix, where several workloads share one.
+//!   [`Share`]: a part of a matrix, where several workloads share one.
 //! - [`Plan`]: a list of flows with start times and triggers, from a matrix, a `.cm` file
 //!   ([`read_cm`]) or a CSV file ([`read_messages`]); it becomes one [`Schedule`] per host.
-//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Rpc`], [`Quiet`]: the other applications;
-//!   [`Stop`] ends one.
+//! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Rpc`], [`Quiet`]: the
+//!   other applications; [`Stop`] ends one.
 //! - [`read_topo`]: htsim's description of a fat-tree.
 //!
 //! Deliberately absent: transports, fabrics, files (readers take text), clocks.
@@ -20,7 +20,7 @@ mod hosts;
 pub mod matrix;
 mod messages;
 mod plan;
-mod portion;
+mod share;
 mod sizes;
 mod text;
 mod topo;
@@ -37,7 +37,7 @@ pub use cm::{
 pub use hosts::{HostSet, HostSetError};
 pub use messages::{Message, Messages, read_messages};
 pub use plan::{Flow, Plan, PlanError, Start, TriggerKind};
-pub use portion::{Portion, PortionError};
+pub use share::{Share, ShareError};
 pub use sizes::{About, Sampling, SizeDist};
 pub use text::TextError;
 pub use topo::{Tier, Topo, read_topo};

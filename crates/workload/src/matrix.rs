@@ -20,7 +20,7 @@ pub enum MatrixError {
     #[error("{0} hosts are too few: a host needs another one to send to")]
     TooFewHosts(u32),
     /// A source without a destination.
-    #[error("{0} has nobody to send to but itself")]
+    #[error("{0} has no destination but itself")]
     NobodyElse(HostId),
     /// More senders than other hosts.
     #[error("{wanted} senders are too many: beside the receiver there are {others} hosts")]
@@ -72,8 +72,8 @@ pub fn random_pairs(
     (0..flows).zip(sources.iter().cycle()).map(pair).collect()
 }
 
-/// The sources of `flows` flows, each drawn uniformly from `hosts`: some send several times, some not
-/// at all. With [`random_pairs`] this is the random matrix of the NDP authors' simulator
+/// The sources of `flows` flows, each drawn uniformly from `hosts`: some send several times, some
+/// not at all. With [`random_pairs`] this is the random matrix of the NDP authors' simulator
 /// (nets-cs-pub-ro/NDP, `ConnectionMatrix::setRandom`).
 pub fn random_sources(hosts: &[HostId], flows: u32, draw: Draw) -> Vec<HostId> {
     let one = |flow| draw.below(SOURCES, u64::from(flow), hosts.len() as u64) as usize;
@@ -105,9 +105,9 @@ pub fn incast(
     Ok(from.into_iter().map(|src| (src, receiver)).collect())
 }
 
-/// Each of `hosts` (each once) sends to every other. In rounds, each of them a permutation: in round
-/// `r` (from 1) the `i`-th host sends to the one `r` further, so that a host's first messages do not
-/// all meet at the first host. At most [`ALL_TO_ALL_MAX`] hosts.
+/// Each of `hosts` (each once) sends to every other. In rounds, each of them a permutation: in
+/// round `r` (from 1) the `i`-th host sends to the one `r` further, so that a host's first messages
+/// do not all meet at the first host. At most [`ALL_TO_ALL_MAX`] hosts.
 pub fn all_to_all(hosts: &[HostId]) -> Result<Vec<Pair>, MatrixError> {
     enough(hosts)?;
     if hosts.len() > ALL_TO_ALL_MAX {

@@ -12,9 +12,9 @@ use crate::read_sizes;
 /// How sizes are drawn from points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// Uniformly between two neighbouring points, rounded to the nearest byte, or to the nearest whole
-    /// packet where the points say so. A first point with a share above zero is drawn with that share.
-    /// The rule of pFabric's and HPCC's generators (HPCC rounds down).
+    /// Uniformly between two neighbouring points, rounded to the nearest byte, or to the nearest
+    /// whole packet where the points say so. A first point with a share above zero is drawn with
+    /// that share. The rule of pFabric's and HPCC's generators (HPCC rounds down).
     Linear,
     /// One of the listed sizes. The rule of Homa's generator.
     Discrete,
@@ -147,9 +147,9 @@ impl SizeDist {
         self.mean
     }
 
-    /// Sizes, ascending, each with the share of messages that have it. Where all sizes between two points can be
-    /// drawn, a hundred that stand for equally many of these messages each: between every two points, because the last
-    /// thousandth of messages may have a fifth of all bytes.
+    /// Sizes, ascending, each with the share of messages that have it. Where all sizes between two
+    /// points can be drawn, a hundred that stand for equally many of these messages each: between
+    /// every two points, because the last thousandth of messages may have a fifth of all bytes.
     #[must_use]
     pub fn masses(&self) -> Vec<(u64, f64)> {
         const PARTS: u32 = 100;
@@ -213,8 +213,8 @@ fn sample_points(sampling: Sampling, multiple: u64, points: &[Point], u: f64) ->
 }
 
 /// The mean of `sample_points(..).max(1)`. Between two whole numbers, rounding to the nearest does
-/// not move the mean of a uniform distribution, nor between two multiples; only the half byte (or half
-/// multiple) above zero that becomes one byte does.
+/// not move the mean of a uniform distribution, nor between two multiples; only the half byte (or
+/// half multiple) above zero that becomes one byte does.
 fn mean_of(sampling: Sampling, multiple: u64, points: &[Point]) -> f64 {
     let mut mean = 0.0;
     let mut low: Option<Point> = None;
@@ -300,8 +300,8 @@ mod tests {
         }
     }
 
-    /// What stands for a distribution has its bytes, its largest messages included. (A thousand equal shares of
-    /// google-rpc have four fifths.)
+    /// What stands for a distribution has its bytes, its largest messages included. (A thousand
+    /// equal shares of google-rpc have four fifths.)
     #[test]
     fn masses_have_all_messages_and_all_bytes() {
         let others = [SizeDist::fixed(700), SizeDist::uniform(10, 1009).expect("in order")];
@@ -322,7 +322,8 @@ mod tests {
     fn masses_by_hand() {
         let discrete = read_sizes("# sampling: discrete\n100 0.25\n300 1\n", "x");
         assert_eq!(discrete.expect("valid").masses(), [(100, 0.25), (300, 0.75)]);
-        // Half of the messages have 100 B; the others up to 1100 B, in hundredths of ten sizes each.
+        // Half of the messages have 100 B; the others up to 1100 B, in hundredths of ten sizes
+        // each.
         let linear = read_sizes("100 0.5\n1100 1\n", "x").expect("valid").masses();
         assert_eq!(linear.len(), 101);
         assert_eq!((linear[0], linear[1], linear[100]), ((100, 0.5), (105, 0.005), (1095, 0.005)));

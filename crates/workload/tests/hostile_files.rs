@@ -123,7 +123,8 @@ fn located(text: &str, error: &TextError) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The same, and the value stands where the error says. Not asked of CSV, where quotes are taken off.
+/// The same, and the value stands where the error says. Not asked of CSV, where quotes are taken
+/// off.
 fn quoted(text: &str, error: &TextError) -> Result<(), TestCaseError> {
     located(text, error)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

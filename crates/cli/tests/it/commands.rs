@@ -104,7 +104,7 @@ fn a_load_beyond_the_network_ends_soon_with_one_warning() {
     let output = trimline(dir.path(), &[&["run", &first][..], &sets].concat());
     let said = text(&output.stderr);
     assert_eq!(said.matches("warning:").count(), 1, "{said}");
-    assert!(said.contains("more than 5000 messages were under way"), "{said}");
+    assert!(said.contains("more than 5000 messages were in flight"), "{said}");
     let manifest = |args: &[&str]| {
         trimline(dir.path(), args);
         std::fs::read_to_string(dir.path().join("m/manifest.json")).unwrap()

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use endpoint::{App, AppCx, AppEvent, Cx, Endpoint, Framing, Msg, Packet, Submit, Tx, TxPort};
 use queues::{Capacity, DropTailSpec, QueueSpec};
 use trimline_fabric::{
-    Carriage, Config, Departures, End, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Topology,
-    Violated, Violation,
+    Config, Departures, Encapsulation, End, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim,
+    Topology, Violated, Violation,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -84,7 +84,10 @@ pub(crate) fn whole(
     let capacity = Capacity::Bytes(100_000);
     let config = Config {
         seed: 1,
-        carriages: vec![Carriage { framing: Framing { payload: 1000, overhead: 64 }, spray: true }],
+        encapsulations: vec![Encapsulation {
+            framing: Framing { payload: 1000, overhead: 64 },
+            spray: true,
+        }],
         routing: Routing::Source,
         queue: QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }),
         queues_at: Vec::new(),

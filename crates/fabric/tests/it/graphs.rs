@@ -11,8 +11,8 @@ use endpoint::{
 };
 use queues::{Capacity, NdpSpec, QueueSpec};
 use trimline_fabric::{
-    Bcube, Carriage, Config, Departures, Events, Jellyfish, LinkSpec, Node, PfcSpec, Routing, Sim,
-    Topology, Vl2,
+    Bcube, Config, Departures, Encapsulation, Events, Jellyfish, LinkSpec, Node, PfcSpec, Routing,
+    Sim, Topology, Vl2,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -116,7 +116,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
     });
     let config = Config {
         seed: 1,
-        carriages: vec![Carriage {
+        encapsulations: vec![Encapsulation {
             framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
             spray: false,
         }],

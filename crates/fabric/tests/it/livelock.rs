@@ -1,7 +1,7 @@
 //! Nothing hangs: calls or events that follow each other at one instant without end are found in
 //! every loop, named, and end the run with what it has.
 
-use endpoint::{AppCx, AppEvent, Cx, Packet, Tx, Why};
+use endpoint::{AppCx, AppEvent, Cx, FailReason, Packet, Tx};
 use trimline_fabric::{End, Events, RecentKind, Violated};
 use units::{Dur, HostId, MsgKey, Time, TimerId};
 
@@ -84,7 +84,7 @@ fn an_application_whose_timer_rearms_for_now() {
 #[test]
 fn an_application_that_submits_again_what_fails_at_once() {
     let submit = |cx: &mut Cx<'_>, msg: &endpoint::Msg| {
-        cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Cancelled);
+        cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Cancelled);
     };
     let event = |cx: &mut AppCx<'_>, _: AppEvent| {
         cx.submit(HostId(0), 100);

@@ -26,7 +26,7 @@ use trimline_host::{AddressBook, Config, Counters, Host, Pattern, bind, seeded_f
 use units::{Dur, HostId, MsgId, MsgKey};
 
 const MESSAGES: u64 = 1_000;
-/// Messages of one host that are under way at once.
+/// Messages of one host that are in flight at once.
 const OUTSTANDING: u64 = 16;
 const LARGEST: u64 = 300_000;
 const SEED: u64 = 1;

@@ -93,15 +93,15 @@ pub(super) const ENTRIES: &[Entry] = &[
     filed("measured.from_us", "window from", Us,
         "start of the measurement window, since the start of the run"),
     filed("measured.to_us", "window to", Us,
-        "its end. Without `measure.to` the last completion, or the end of the run if something is\
+        "its end. Without `measure.to` the last completion, or the end of the run if something is \
          unfinished"),
     filed("messages.with_timeout", "messages with a timeout", Share,
         "the share of measured messages with at least one timeout of the sender while they were \
-         the next of their connection to be acknowledged; whether complete or not, unbounded ones\
+         the next of their connection to be acknowledged; whether complete or not, unbounded ones \
          included"),
     filed("messages.timeouts", "timeouts per message", Plain, "such timeouts per measured message"),
     filed("messages.fast_retransmits", "fast retransmits per message", Plain,
-        "recoveries begun because acknowledgements told of a loss, per measured message; \
+        "recoveries begun because acknowledgements indicated a loss, per measured message; \
          attributed to messages by TCP and its kin only"),
     filed("messages.spurious_fast_retransmits", "spurious fast retransmits per message", Plain,
         "of measured messages, fast retransmits of what the receiver had, per message"),
@@ -138,7 +138,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     one("packets.ecn_marked", "ECN-marked", Plain, Always,
         "marked with congestion experienced by a switch"),
     one("packets.fast_retransmits", "fast retransmits", Plain, IfNotZero,
-        "recoveries begun because acknowledgements told of a loss"),
+        "recoveries begun because acknowledgements indicated a loss"),
     one("packets.spurious_fast_retransmits", "spurious fast retransmits", Plain, IfNotZero,
         "of those, the ones whose first segment's original arrived all the same (TCP), before or \
          after what was sent again, or was acknowledged before it could be"),
@@ -181,7 +181,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     one("pfc.longest_pause_us", "max pause time", Us, IfThere, "the longest pause"),
     one("pfc.pause_depth", "max cascade depth", Plain, IfThere,
         "the most pauses behind each other: 1 if the packets for which a link was paused waited \
-         for nothing but other packets, 2 if they waited at a port that was paused itself, and so\
+         for nothing but other packets, 2 if they waited at a port that was paused itself, and so \
          on"),
     one("pfc.lossless_violations", "dropped: lossless", Plain, IfThere,
         "packets of lossless classes, lost because a switch had no room; part of \
@@ -202,13 +202,13 @@ pub(super) const ENTRIES: &[Entry] = &[
     one("pfc.deadlock_since_us", "deadlock since", Us, IfThere,
         "since when all of these links had been paused, or `null`"),
     several(("rtt_us", SPREAD), "round-trip time", Us, (&["mean", "p50", "p99"], IfThere),
-        "round-trip samples inside the window, as the transports' rules got them: of `timely` and\
+        "round-trip samples inside the window, as the transports' rules got them: of `timely` and \
          its kin one per completion, of TCP one per acknowledgement that measures; no numbers \
          without `measure.rtt`"),
-    one("packet_latency_us.count", "packets acknowledged", Plain, IfNotZero,
+    one("packet_latency_us.count", "ACKed packets", Plain, IfNotZero,
         "packets with payload first transmitted inside the window and acknowledged; 0 without \
          `measure.packet_latency`, as is `.unacknowledged`"),
-    one("packet_latency_us.unacknowledged", "packets unacknowledged", Plain, IfNotZero,
+    one("packet_latency_us.unacknowledged", "un-ACKed packets", Plain, IfNotZero,
         "of those transmitted, not acknowledged when the run ended, which is when the last \
          message is whole: their latencies are missing"),
     several(("packet_latency_us", &["mean", "p50", "p90", "p99", "max"]),
@@ -221,7 +221,7 @@ pub(super) const ENTRIES: &[Entry] = &[
          `flow_goodput_gbps`, `jobs` and `rtt_us` over the messages, and jobs, of one table \
          `[[traffic]]` with a `name`; empty if no table has one"),
     filed("phases[].from_us", "from", Us,
-        "the parts of the run into which the fault script divides it: the beginning of one. Empty\
+        "the parts of the run into which the fault script divides it: the beginning of one. Empty \
          without a `[[fault]]`"),
     filed("phases[].to_us", "to", Us, "its end"),
     filed("phases[].what", "what happens", Text, "what happens at its beginning"),

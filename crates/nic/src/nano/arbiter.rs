@@ -1,5 +1,5 @@
-//! The arbiter: which packet is next. Packet by packet, never interrupted, control strictly before data
-//! (specs/nanotransport.md#8).
+//! The arbiter: which packet is next. Packet by packet, never interrupted, control strictly before
+//! data (specs/nanotransport.md#8).
 
 use units::{Dur, Time};
 

@@ -103,7 +103,8 @@ impl Buffers {
         }
     }
 
-    /// A buffer for a message of `len` bytes, of the smallest class that is large enough and has one.
+    /// A buffer for a message of `len` bytes, of the smallest class that is large enough and has
+    /// one.
     pub fn take(&mut self, len: u32) -> Option<Buffer> {
         let fits = |&c: &usize| self.classes[c].bytes >= len && self.free[c].left() > 0;
         let class = (0..self.classes.len()).filter(fits).min_by_key(|&c| self.classes[c].bytes)?;

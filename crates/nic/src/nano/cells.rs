@@ -38,7 +38,8 @@ impl Cells {
         Self { cells: vec![0; usize::from(n)], mask }
     }
 
-    /// Apply `op` with `data` to the cell that the low bits of `index` choose; its value afterwards.
+    /// Apply `op` with `data` to the cell that the low bits of `index` choose; its value
+    /// afterwards.
     pub fn apply(&mut self, index: u128, op: Op, data: u128) -> u128 {
         let low = (index & u128::from(u16::MAX)) as usize & self.cells.len().wrapping_sub(1);
         let Some(cell) = self.cells.get_mut(low) else { return 0 };

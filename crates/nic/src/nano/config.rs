@@ -30,20 +30,24 @@ pub struct Config {
     pub pull_cycles: u32,
     /// PULLs that may wait for the pacer.
     pub max_pulls: u32,
-    /// Messages that are over and whose packets a receiver still knows: `None`, all of which a packet
-    /// may come ([`Config::time_wait`]), so that each is delivered at most once. `Some(n)`: the last n
-    /// delivered and the last n ended, as a table in hardware holds them (1024); one that is forgotten
-    /// too soon is delivered twice, which [`endpoint::Stat::DeliveredTwice`] counts.
+    /// Messages that are over and whose packets a receiver still knows: `None`, all of which a
+    /// packet may come ([`Config::time_wait`]), so that each is delivered at most once. `Some(n)`:
+    /// the last n delivered and the last n ended, as a table in hardware holds them (1024); one
+    /// that is forgotten too soon is delivered twice, which [`endpoint::Stat::DeliveredTwice`]
+    /// counts.
     pub remember: Option<u32>,
-    /// The longest time that a packet can be under way in the network; [`Dur::MAX`] where nobody knows.
+    /// The longest time that a packet can be in flight in the network; [`Dur::MAX`] where nobody
+    /// knows.
     pub packet_life: Dur,
     /// Cycles from a packet's last bit to all that it does, at least 1.
     pub ingress_cycles: u32,
     /// Cycles from a packet's entry into the arbiter to its first bit.
     pub egress_cycles: u32,
-    /// IP protocols of the messages, by the number of their transport; the first is that of all others.
+    /// IP protocols of the messages, by the number of their transport; the first is that of all
+    /// others.
     pub protocols: Vec<u8>,
-    /// Priorities that switches have for the packets, 1 to 8; a type of service beyond counts as the last.
+    /// Priorities that switches have for the packets, 1 to 8; a type of service beyond counts as
+    /// the last.
     pub priorities: u8,
     /// Whether each packet draws a path of its own; otherwise each message does.
     pub spray: bool,
@@ -165,10 +169,10 @@ impl Config {
         Dur(self.timeout.0.saturating_mul(self.ingress_timeouts as u64))
     }
 
-    /// How long after the last packet of a message another one may come. Its sender gives it up after
-    /// `max_timeouts` timeouts without progress, and progress is an answer, which is no older than a
-    /// packet's life, or a packet sent for the first time, of which there are 64. A repeated packet
-    /// waits at its host for less than a timeout. [`Dur::MAX`] where senders never give up.
+    /// How long after the last packet of a message another one may come. Its sender gives it up
+    /// after `max_timeouts` timeouts without progress, and progress is an answer, which is no older
+    /// than a packet's life, or a packet sent for the first time, of which there are 64. A repeated
+    /// packet waits at its host for less than a timeout. [`Dur::MAX`] where senders never give up.
     #[must_use]
     pub fn time_wait(&self) -> Dur {
         let Some(timeouts) = self.max_timeouts else { return Dur::MAX };

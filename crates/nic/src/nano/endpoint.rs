@@ -1,15 +1,15 @@
-//! The NIC as an [`Endpoint`]: simulated packets in and out of the two pipelines, and the law of time of
-//! docs/nic.md, whose rules are cited by number.
+//! The NIC as an [`Endpoint`]: simulated packets in and out of the two pipelines, and the law of
+//! time of docs/nic.md, whose rules are cited by number.
 //!
-//! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by nothing
-//! else, so that it may run ahead by the way in (rule 1); what it does to the sending side, and what the
-//! application hears, waits until then ([`Event`]).
+//! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by
+//! nothing else, so that it may run ahead by the way in (rule 1); what it does to the sending side,
+//! and what the application hears, waits until then ([`Event`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use endpoint::{
-    Cx, Effects, Endpoint, Flags, Framing, Msg, MsgId, MsgKey, Packet, Purpose, Span, Stat, Submit,
-    TimerId, Tx, TxPort, Why,
+    Cx, Effects, Endpoint, FailReason, Flags, Framing, Msg, MsgId, MsgKey, Packet, Purpose, Span,
+    Stat, Submit, TimerId, Tx, TxPort,
 };
 use thiserror::Error;
 use units::{HostId, Time};
@@ -88,7 +88,7 @@ pub enum ProgramError {
     },
 }
 
-/// A program that runs, whoever runs it.
+/// A program that runs, in whatever environment.
 pub type Runs = Box<dyn Program<Units>>;
 
 /// A NIC with its program.
@@ -103,7 +103,7 @@ pub struct Nano {
     control: Control,
     /// What is submitted and not over.
     messages: BTreeMap<MsgId, Submitted>,
-    /// Channels with a message under way: the next one waits for it.
+    /// Channels with a message in flight: the next one waits for it.
     channels: BTreeSet<(HostId, u32)>,
     /// Control packets go only to hosts that have sent something.
     peers: BTreeSet<HostId>,
@@ -187,7 +187,7 @@ impl Nano {
             }
             if event == Some(next) {
                 if let Some((at, event)) = self.units.events.pop_front() {
-                    self.happen(at, event, fx);
+                    self.dispatch(at, event, fx);
                 }
             } else if timeout == Some(next) {
                 self.time_out(next, me, fx);
@@ -198,7 +198,7 @@ impl Nano {
     }
 
     /// A packet that has arrived takes effect (rules 12 to 14).
-    fn happen(&mut self, at: Time, event: Event, fx: &mut Effects) {
+    fn dispatch(&mut self, at: Time, event: Event, fx: &mut Effects) {
         match event {
             Event::Delivered { message: (number, context), packets } => {
                 let id = self.packetization.id_of(number, context);
@@ -246,7 +246,7 @@ impl Nano {
         let id = MsgId(timeout.tag);
         if timeout.gave_up {
             self.finish(id);
-            fx.failed(MsgKey { src: me, id }, Why::TimedOut);
+            fx.failed(MsgKey { src: me, id }, FailReason::TimedOut);
         } else if timeout.repeats > 0 {
             fx.timeout(Stat::OtherTimeout, id);
         }
@@ -277,7 +277,8 @@ impl Nano {
         [mac, SWITCH_MAC.into(), ip, self.config.rtt_packets.into(), now.into()]
     }
 
-    /// Send the packet in `self.frame` through the ingress pipeline. `None`: the program does not want it.
+    /// Send the packet in `self.frame` through the ingress pipeline. `None`: the program does not
+    /// want it.
     fn run_ingress(&mut self, cx: &Cx<'_>) -> Option<Ingress> {
         let mut meta = [0; INGRESS_META.len()];
         meta[..5].copy_from_slice(&self.nic(cx.me, cx.now));
@@ -294,7 +295,8 @@ impl Nano {
         })
     }
 
-    /// Have the egress pipeline make `packet` in `slot`, of which source, destination, flags and payload are known.
+    /// Have the egress pipeline make `packet` in `slot`, of which source, destination, flags and
+    /// payload are known.
     fn run_egress(
         &mut self,
         now: Time,
@@ -310,8 +312,9 @@ impl Nano {
         frame::read(frame, self.config.priorities, slot)
     }
 
-    /// What the egress pipeline makes of the first packet of a message of two, of each protocol: a program that is wrong there
-    /// is wrong everywhere. It leaves its marks in the program's memory: not for a NIC that is to run.
+    /// What the egress pipeline makes of the first packet of a message of two, of each protocol: a
+    /// program that is wrong there is wrong everywhere. It leaves its marks in the program's
+    /// memory: not for a NIC that is to run.
     ///
     /// # Errors
     /// See [`ProgramError::Frame`].
@@ -369,8 +372,8 @@ impl Nano {
         Span { msg: id, offset, len: rest as u32 }
     }
 
-    /// The path of the next packet: a draw for each, or one for each message, or one for each flow, since
-    /// what a program knows of a flow it knows of its path.
+    /// The path of the next packet: a draw for each, or one for each message, or one for each flow,
+    /// since what a program knows of a flow it knows of its path.
     fn path(&mut self, cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
         let paths = cx.net.paths(dst);
         if paths <= 1 {
@@ -471,7 +474,7 @@ impl Endpoint for Nano {
         self.advance(cx.now, cx.me, cx.fx);
         if self.packetization.cancel(cx.now, id.0) {
             self.finish(id);
-            cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+            cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
         }
         self.arm(cx.fx);
     }
@@ -480,7 +483,7 @@ impl Endpoint for Nano {
 impl Nano {
     fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         if msg.len > u64::from(self.packetization.longest()) {
-            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
             return Submit::Taken;
         }
         let channel = (msg.dst, msg.channel);
@@ -529,8 +532,9 @@ impl Nano {
         }
     }
 
-    /// Rule 1, for the packet in `self.frame`: the receiving side at once, the rest when the packet takes
-    /// effect. `key` is what its sender calls the message; `None`: what its header says of that.
+    /// Rule 1, for the packet in `self.frame`: the receiving side at once, the rest when the packet
+    /// takes effect. `key` is what its sender calls the message; `None`: what its header says of
+    /// that.
     fn arrive(
         &mut self,
         cx: &mut Cx<'_>,
@@ -558,16 +562,16 @@ impl Nano {
         let key = self.units.key();
         let is_last = ingress.is_last_pkt && self.units.complete(rx_msg_id);
         if ingress.is_last_pkt && !is_last {
-            // The simulated application hears of a message once; this counts the promise broken.
+            // The simulated application gets a message once; this counts the promise broken.
             cx.fx.count(Stat::DeliveredTwice);
         }
         let (is_placed, ends_here) = (info.is_placed, ingress.to == To::Nobody);
         Arrived::Payload { key, rx_msg_id, request, is_placed, is_last, ends_here }
     }
 
-    /// A packet with bytes, beginning with Ethernet: runs the ingress pipeline over `frame`, which came
-    /// from `src` if that is a host of this network, and says what is to be done with the payload.
-    /// `chopped`: a switch has cut that off.
+    /// A packet with bytes, beginning with Ethernet: runs the ingress pipeline over `frame`, which
+    /// came from `src` if that is a host of this network, and says what is to be done with the
+    /// payload. `chopped`: a switch has cut that off.
     pub fn receive_frame(
         &mut self,
         cx: &mut Cx<'_>,

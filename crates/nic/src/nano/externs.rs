@@ -1,7 +1,8 @@
 //! What programs call (`p4/include/nano.p4`), bound to the blocks.
 //!
-//! Reassembly, cells and scheduler answer at once. What concerns packetization, the generator and the
-//! application takes effect when the packet has gone through the pipeline: it becomes an [`Event`].
+//! Reassembly, cells and scheduler answer at once. What concerns packetization, the generator and
+//! the application takes effect when the packet has gone through the pipeline: it becomes an
+//! [`Event`].
 
 use std::collections::VecDeque;
 
@@ -177,8 +178,8 @@ impl Units {
         Ok(units)
     }
 
-    /// On egress a program reaches the priorities of messages alone: the other units hang on the ingress pipeline
-    /// (specs/nanotransport.md#2).
+    /// On egress a program reaches the priorities of messages alone: the other units hang on the
+    /// ingress pipeline (specs/nanotransport.md#2).
     fn check_egress(&self, program: &ir::Program) -> Result<(), BindError> {
         let [_, egress] = program.pipelines.as_slice() else { return Ok(()) };
         let reachable =
@@ -277,8 +278,8 @@ impl Units {
         self.arrival.key.or_else(carried).unwrap_or_default()
     }
 
-    /// The message of the packet in the pipeline is whole. Whether it goes to the application: not if
-    /// that has had it before.
+    /// The message of the packet in the pipeline is whole. Whether it goes to the application: not
+    /// if that has had it before.
     pub fn complete(&mut self, rx_msg_id: u16) -> bool {
         let twice = self.reassembly.complete(self.arrival.at, rx_msg_id);
         self.forget(rx_msg_id);

@@ -1,13 +1,15 @@
 //! Windows and paces of flows, for programs whose senders decide how fast they send (docs/nic.md,
-//! "Flows"). A flow is all messages to one host; a program sets its window and its gap by `set_flow`.
+//! "Flows"). A flow is all messages to one host; a program sets its window and its gap by
+//! `set_flow`.
 //!
-//! In hardware: a table of [`FLOWS`] entries beside packetization's, 112 bits each, read and written once for each
-//! packet that leaves. The message whose packet is next is found among those that wait, one for each id, as the
-//! priority scheduler finds its own.
+//! In hardware: a table of [`FLOWS`] entries beside packetization's, 112 bits each, read and
+//! written once for each packet that leaves. The message whose packet is next is found among those
+//! that wait, one for each id, as the priority scheduler finds its own.
 
 use units::{Dur, Time};
 
-/// Flows of a NIC. The low bits of a host's address choose its cell; hosts in which they agree share it.
+/// Flows of a NIC. The low bits of a host's address choose its cell; hosts in which they agree
+/// share it.
 pub const FLOWS: usize = 256;
 
 /// A gap counts in so many parts of a cycle, for each [`WORD`] of payload.
@@ -18,10 +20,10 @@ const WORD: u16 = 64;
 /// What a program says of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Packets that may be under way; one may always.
+    /// Packets that may be in flight; one may always.
     pub window: u16,
-    /// From one packet to the next, also if the last one was sent with another gap, in 1/256 cycle for each 64 bytes of the first one's payload. Zero: as the wire
-    /// has it.
+    /// From one packet to the next, also if the last one was sent with another gap, in 1/256 cycle
+    /// for each 64 bytes of the first one's payload. Zero: as the wire has it.
     pub gap: u32,
 }
 
@@ -48,7 +50,7 @@ pub const fn flow_of(dst_ip: u32) -> usize {
 }
 
 impl Flows {
-    /// Nothing is under way, and so many packets may be in each.
+    /// Nothing is in flight, and so many packets may be in each.
     #[must_use]
     pub fn new(window: u16) -> Self {
         let pace = Pace { window, gap: 0 };
@@ -56,16 +58,17 @@ impl Flows {
         Self(vec![Flow { pace, in_flight: 0, last, payload: 0, opened }; FLOWS])
     }
 
-    /// Since when `flow` may send; `None`: not before something is delivered or the window is larger. What goes
-    /// `again` is under way already, or has arrived meanwhile: it needs no window.
+    /// Since when `flow` may send; `None`: not before something is delivered or the window is
+    /// larger. What goes `again` is in flight already, or has arrived meanwhile: it needs no
+    /// window.
     #[must_use]
     pub fn open_since(&self, flow: usize, again: bool) -> Option<Time> {
         let flow = self.0.get(flow)?;
         (again || flow.is_open()).then_some(flow.since())
     }
 
-    /// A packet with so many bytes of payload goes to the wire, which was in the arbiter at `at`. A packet that
-    /// was late does not delay those after it, but by no more than its own gap.
+    /// A packet with so many bytes of payload goes to the wire, which was in the arbiter at `at`. A
+    /// packet that was late does not delay those after it, but by no more than its own gap.
     pub fn sent(&mut self, flow: usize, again: bool, payload: u16, at: Time) {
         let Some(flow) = self.0.get_mut(flow) else { return };
         flow.in_flight += u32::from(!again);
@@ -74,7 +77,7 @@ impl Flows {
         flow.payload = payload;
     }
 
-    /// So many of the packets under way have been delivered, or their message is over.
+    /// So many of the packets in flight have been delivered, or their message is over.
     pub fn done(&mut self, now: Time, flow: usize, packets: u32) {
         let Some(flow) = self.0.get_mut(flow) else { return };
         let was_open = flow.is_open();
@@ -131,12 +134,12 @@ mod tests {
         let send = |flows: &mut Flows, n| (0..n).for_each(|_| flows.sent(7, false, FULL, Time(0)));
         send(&mut flows, 2);
         assert_eq!(flows.open_since(7, false), None);
-        assert_eq!(flows.open_since(7, true), Some(Time(0)), "a repeat is under way already");
+        assert_eq!(flows.open_since(7, true), Some(Time(0)), "a repeat is in flight already");
         assert_eq!(flows.open_since(8, false), Some(Time(0)), "another flow");
         flows.done(Time(50), 7, 1);
         assert_eq!(flows.open_since(7, false), Some(Time(50)), "not before it has opened");
         flows.set(Time(60), 7, Pace { window: 0, gap: 0 });
-        assert_eq!(flows.open_since(7, false), None, "one is under way");
+        assert_eq!(flows.open_since(7, false), None, "one is in flight");
         flows.done(Time(70), 7, 1);
         assert_eq!(flows.open_since(7, false), Some(Time(70)), "one may always be");
     }

@@ -19,9 +19,9 @@ const VERSION_IHL: u8 = 0x45;
 const TTL: u8 = 64;
 /// The IPv4 type of service of the lowest class; classes count the other way.
 const TOS_MAX: u8 = 7;
-/// These bits of a type of service say that it is a codepoint for local use (RFC 2474, section 6) with ECN (RFC 3168)
-/// below: the class, whether switches write telemetry, these, ECN. Without them it is a rank, as in the
-/// prototype.
+/// These bits of a type of service say that it is a codepoint for local use (RFC 2474, section 6)
+/// with ECN (RFC 3168) below: the class, whether switches write telemetry, these, ECN. Without them
+/// it is a rank, as in the prototype.
 const LOCAL_USE: u8 = 0b0000_1100;
 const TELEMETRY: u8 = 0b0001_0000;
 const CLASS_SHIFT: u8 = 5;
@@ -41,8 +41,8 @@ pub const fn mac_of(host: HostId) -> u64 {
 /// The MAC address of the switch port at the other end of every link.
 pub const SWITCH_MAC: u64 = MAC_BASE | 1;
 
-/// The traffic class of a type of service, where there are so many `priorities`: rank zero is the most urgent
-/// of them.
+/// The traffic class of a type of service, where there are so many `priorities`: rank zero is the
+/// most urgent of them.
 #[must_use]
 pub const fn class_of(tos: u8, priorities: u8) -> u8 {
     let last = priorities.saturating_sub(1);
@@ -53,7 +53,8 @@ pub const fn class_of(tos: u8, priorities: u8) -> u8 {
     TOS_MAX.saturating_sub(if rank < last { rank } else { last })
 }
 
-/// The type of service of a packet: one for local use if it has anything to say of ECN or telemetry.
+/// The type of service of a packet: one for local use if it has anything to say of ECN or
+/// telemetry.
 const fn tos_of(pkt: &Packet) -> u8 {
     let telemetry = if pkt.flags.has(Flags::INT) { TELEMETRY } else { 0 };
     let ecn = match (pkt.flags.has(Flags::ECT), pkt.flags.has(Flags::CE)) {
@@ -101,7 +102,8 @@ pub enum FrameError {
     },
 }
 
-/// Write the headers of `pkt` as a NIC receives them behind so many `switches`, payload left out, into `frame`.
+/// Write the headers of `pkt` as a NIC receives them behind so many `switches`, payload left out,
+/// into `frame`.
 pub fn write(pkt: &Packet, switches: u32, frame: &mut Vec<u8>) {
     let mac = |mac: u64| {
         let [_, _, bytes @ ..] = mac.to_be_bytes();
@@ -124,8 +126,9 @@ pub fn write(pkt: &Packet, switches: u32, frame: &mut Vec<u8>) {
     }
 }
 
-/// Read what an egress pipeline has written into `pkt`, whose source, destination, protocol and payload (`span`) are
-/// known: class (of so many `priorities`), ECN, telemetry, length and transport header.
+/// Read what an egress pipeline has written into `pkt`, whose source, destination, protocol and
+/// payload (`span`) are known: class (of so many `priorities`), ECN, telemetry, length and
+/// transport header.
 ///
 /// # Errors
 /// It is no frame that a packet can hold, or not of this packet: no peer would understand it.
@@ -144,8 +147,8 @@ pub fn read(frame: &[u8], priorities: u8, pkt: &mut Packet) -> Result<(), FrameE
 /// Whether the fields of Ethernet and IPv4 that follow from `pkt` are in `frame`.
 fn check(frame: &[u8], pkt: &Packet) -> Result<(), FrameError> {
     let number = |bytes: &[u8]| bytes.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
-    // No packet is without payload, so that no frame is as short as a beat: where there is none, it has a byte of nothing,
-    // in control packets any number.
+    // No packet is without payload, so that no frame is as short as a beat: where there is none, it
+    // has a byte of nothing, in control packets any number.
     let total_len = number(&frame[16..18]);
     let headers = (frame.len() - usize::from(ETHERNET)) as u64;
     let least = headers + u64::from(pkt.span.len.max(1));

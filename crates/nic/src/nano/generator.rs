@@ -26,8 +26,8 @@ impl Pacer {
         Self { period, token_back: Time::ZERO, waiting: VecDeque::new(), room: room as usize }
     }
 
-    /// `packet` was asked for at `now`: what of it goes at once. A PULL that finds the token goes with
-    /// what it is joined to, before those that wait; its credit is not less than theirs.
+    /// `packet` was asked for at `now`: what of it goes at once. A PULL that finds the token goes
+    /// with what it is joined to, before those that wait; its credit is not less than theirs.
     pub fn ask(&mut self, now: Time, packet: Egress) -> Option<Egress> {
         if packet.flags & PULL == 0 {
             return Some(packet);

@@ -54,8 +54,8 @@ impl To {
     }
 }
 
-/// What the header of a packet says of its message's id: the context, which is the low half, and what is
-/// above the bits of the number that choose one of `tx_ids` cells (rule 7).
+/// What the header of a packet says of its message's id: the context, which is the low half, and
+/// what is above the bits of the number that choose one of `tx_ids` cells (rule 7).
 #[must_use]
 pub fn carried_id(tx_msg_id: u16, src_context: u16, tx_ids: u16) -> MsgId {
     let high = tx_msg_id / tx_ids.max(1);

@@ -1,9 +1,10 @@
 //! Packetization: messages that are being sent, which of their packets may go, must go again, or
 //! have arrived (specs/nanotransport.md#6).
 //!
-//! A message is here whole from its submission. A packet is waiting for credit (`to_btx`), or for the
-//! wire in one descriptor (`waiting`), or sent; `delivered` says which have arrived. Descriptors stand
-//! in three queues: first transmissions, what credit has released, what a timeout repeats.
+//! A message is here whole from its submission. A packet is waiting for credit (`to_btx`), or for
+//! the wire in one descriptor (`waiting`), or sent; `delivered` says which have arrived.
+//! Descriptors stand in three queues: first transmissions, what credit has released, what a timeout
+//! repeats.
 
 use std::collections::VecDeque;
 
@@ -137,7 +138,8 @@ pub struct Packetization {
 }
 
 impl Packetization {
-    /// Nothing is being sent. With `by_flow`, windows are those of flows (see [`Flows`]), `rtt_packets` each at first.
+    /// Nothing is being sent. With `by_flow`, windows are those of flows (see [`Flows`]),
+    /// `rtt_packets` each at first.
     #[must_use]
     pub fn new(config: &Config, by_flow: bool) -> Self {
         let rtt_pkts = if by_flow { u16::from(PACKETS_MAX) } else { config.rtt_packets };
@@ -162,8 +164,8 @@ impl Packetization {
         self.buffers.longest()
     }
 
-    /// Take a message, if an id and a buffer are free: its first packets may go, the others wait for
-    /// credit (specs/nanotransport.md#6.2).
+    /// Take a message, if an id and a buffer are free: its first packets may go, the others wait
+    /// for credit (specs/nanotransport.md#6.2).
     pub fn submit(&mut self, now: Time, out: Outgoing) -> bool {
         if self.ids.left() == 0 {
             return false;
@@ -316,8 +318,8 @@ impl Packetization {
         Some(Timeout { tag, gave_up: false, repeats: (rtx & !before).count_ones() })
     }
 
-    /// When the packet that [`Packetization::next`] would give began to wait, at the earliest; or will,
-    /// if its flow is paced.
+    /// When the packet that [`Packetization::next`] would give began to wait, at the earliest; or
+    /// will, if its flow is paced.
     #[must_use]
     pub fn waiting_since(&mut self) -> Option<Time> {
         self.drop_finished();
@@ -368,8 +370,8 @@ impl Packetization {
         Some(DataPacket { message: out, tx_msg_id, buffer, pkt_offset, is_new_msg, is_rtx, again })
     }
 
-    /// The queue of the next packet and its descriptor's place there, which is the front unless the flows of those
-    /// before it may not send.
+    /// The queue of the next packet and its descriptor's place there, which is the front unless the
+    /// flows of those before it may not send.
     fn ready(&self, since: Time) -> Option<(usize, usize)> {
         let mut queues = self.queues.iter().enumerate();
         let Some(flows) = &self.flows else {
@@ -418,8 +420,8 @@ impl Message {
     }
 }
 
-/// Since when the next packet of a descriptor may be in the arbiter; `None`: its flow's window is shut, or the message
-/// is over.
+/// Since when the next packet of a descriptor may be in the arbiter; `None`: its flow's window is
+/// shut, or the message is over.
 fn released(messages: &[Option<Message>], flows: &Flows, d: &Descriptor) -> Option<Time> {
     let message = messages.get(usize::from(d.id))?.as_ref().filter(|m| m.serial == d.serial)?;
     let lowest = d.bits & d.bits.wrapping_neg();

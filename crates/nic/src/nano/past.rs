@@ -1,5 +1,5 @@
-//! Messages that are over at their receiver, so that a packet that comes again does not begin them anew
-//! (docs/nic.md, rules 16 and 18).
+//! Messages that are over at their receiver, so that a packet that comes again does not begin them
+//! anew (docs/nic.md, rules 16 and 18).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

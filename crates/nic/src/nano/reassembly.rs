@@ -1,11 +1,11 @@
 //! Reassembly: which packets of which messages have arrived (specs/nanotransport.md#5).
 //!
 //! A message has an id, a buffer and an entry in the table from its first packet to its last; it is
-//! found by its whole key. A timer of its own, restarted by each packet and each GRANT, ends a message
-//! whose sender has fallen silent. Those that are complete are remembered, so that a packet that comes
-//! again does not begin them anew (the public code does; specs/homa-tr.md#E6). So are those that
-//! were ended with packets in them: their senders have heard that these had arrived, and would
-//! never send them again.
+//! found by its whole key. A timer of its own, restarted by each packet and each GRANT, ends a
+//! message whose sender has fallen silent. Those that are complete are remembered, so that a packet
+//! that comes again does not begin them anew (the public code does; specs/homa-tr.md#E6). So are
+//! those that were ended with packets in them: their senders have heard that these had arrived, and
+//! would never send them again.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,8 @@ pub struct Info {
     pub ack_no: u16,
     /// The message was complete before: it has no id any more.
     pub is_done: bool,
-    /// The application has the payload already, from an earlier life of the message. Not for programs.
+    /// The application has the payload already, from an earlier life of the message. Not for
+    /// programs.
     pub is_placed: bool,
 }
 
@@ -108,8 +109,8 @@ impl Reassembly {
         }
     }
 
-    /// Answer `request`, a packet that takes effect at `now`. Messages that have fallen silent before are
-    /// ended first: see [`Reassembly::expire`].
+    /// Answer `request`, a packet that takes effect at `now`. Messages that have fallen silent
+    /// before are ended first: see [`Reassembly::expire`].
     pub fn lookup(&mut self, now: Time, request: Request) -> Info {
         let Request { key, msg_len, pkt_offset, mark_received } = request;
         let packets = packets(msg_len);
@@ -173,8 +174,8 @@ impl Reassembly {
         Some(id)
     }
 
-    /// Message `id` is whole at `now`: free what it has, and remember it. Whether it had been delivered
-    /// before, and forgotten.
+    /// Message `id` is whole at `now`: free what it has, and remember it. Whether it had been
+    /// delivered before, and forgotten.
     pub fn complete(&mut self, now: Time, id: u16) -> bool {
         let Some(entry) = self.free(id) else { return false };
         let over = Over { delivered: true, placed: entry.placed() };
@@ -264,7 +265,8 @@ mod tests {
         r.assert_consistent();
     }
 
-    /// N11: at most 16 messages; the 17th gets fail. Hosts whose low address bits agree are different.
+    /// N11: at most 16 messages; the 17th gets fail. Hosts whose low address bits agree are
+    /// different.
     #[test]
     fn n11_the_seventeenth_message_fails() {
         let mut r = reassembly();
@@ -343,7 +345,8 @@ mod tests {
         assert_eq!(deliver(&mut r, Time(u64::MAX / 2), 0), None);
     }
 
-    /// A message that was ended and forgotten may begin anew: no byte goes to the application twice.
+    /// A message that was ended and forgotten may begin anew: no byte goes to the application
+    /// twice.
     #[test]
     fn what_an_earlier_life_has_placed_is_not_placed_again() {
         let mut r = reassembly_of(Some(0));
@@ -358,8 +361,8 @@ mod tests {
     }
 
     proptest! {
-        /// N2 at every step, N7's half here: whatever the order, duplicates, chops and silence, every
-        /// packet is new exactly once per life of its message.
+        /// N2 at every step, N7's half here: whatever the order, duplicates, chops and silence,
+        /// every packet is new exactly once per life of its message.
         #[test]
         fn n2_ids_buffers_and_entries_agree(
             steps in prop::collection::vec((0..24u32, 0..6u8, any::<bool>(), 0..3u64), 1..400)

@@ -1,16 +1,17 @@
-//! Which buffers a NIC should have: size classes and how many of each, from a distribution of message
-//! sizes (`trimline nic size`; specs/nanotransport.md#5.1,15.3).
+//! Which buffers a NIC should have: size classes and how many of each, from a distribution of
+//! message sizes (`trimline nic size`; specs/nanotransport.md#5.1,15.3).
 //!
-//! A message takes the smallest class that is large enough and has a buffer free ([`Buffers`]), so a
-//! larger buffer helps a smaller message and not the other way round. Of n messages at once, let S(t) be
-//! those larger than t bytes and B(t) the buffers larger than t. Then
+//! A message takes the smallest class that is large enough and has a buffer free ([`Buffers`]), so
+//! a larger buffer helps a smaller message and not the other way round. Of n messages at once, let
+//! S(t) be those larger than t bytes and B(t) the buffers larger than t. Then
 //!
 //! > refused = max(0, max over t of S(t) - B(t)),
 //!
-//! in whatever order they come: each class hands what it cannot hold to the next, which is Lindley's
-//! recursion, and the right-hand side is its solution (D. V. Lindley, The theory of queues with a single
-//! server, 1952). S(t) is binomial. So what is needed is B(t) alone, a number for each size, and the memory
-//! of classes is a sum over neighbouring pairs of sizes: dynamic programming finds the least.
+//! in whatever order they come: each class hands what it cannot hold to the next, which is
+//! Lindley's recursion, and the right-hand side is its solution (D. V. Lindley, The theory of
+//! queues with a single server, 1952). S(t) is binomial. So what is needed is B(t) alone, a number
+//! for each size, and the memory of classes is a sum over neighbouring pairs of sizes: dynamic
+//! programming finds the least.
 //!
 //! [`Buffers`]: super::buffers::Buffers
 
@@ -77,9 +78,9 @@ impl Usage {
 }
 
 impl Demand {
-    /// Sizes in bytes, ascending, each with its share of the messages; `longest` is that of the longest
-    /// message that the NIC is to take, which the largest class holds if there are longer ones.
-    /// `None` if no message is that short.
+    /// Sizes in bytes, ascending, each with its share of the messages; `longest` is that of the
+    /// longest message that the NIC is to take, which the largest class holds if there are longer
+    /// ones. `None` if no message is that short.
     #[must_use]
     pub fn new(sizes: &[(u64, f64)], longest: u32) -> Option<Self> {
         let fits = |&&(size, _): &&(u64, f64)| size <= u64::from(longest);
@@ -187,8 +188,8 @@ impl Demand {
         (fits > 0).then(|| (fits, plan(fits)))
     }
 
-    /// The classes for `at_once` messages that fit `budget` bytes of one direction and refuse least, but
-    /// no less than `refused`. `None` if none does.
+    /// The classes for `at_once` messages that fit `budget` bytes of one direction and refuse
+    /// least, but no less than `refused`. `None` if none does.
     #[must_use]
     pub fn squeezed(
         &self,
@@ -216,12 +217,13 @@ impl Demand {
         Some(best)
     }
 
-    /// The share of `at_once` messages that find no buffer, on average: all come, and none has gone.
-    /// Classes are smallest first. Exact but for states rarer than 1e-15.
+    /// The share of `at_once` messages that find no buffer, on average: all come, and none has
+    /// gone. Classes are smallest first. Exact but for states rarer than 1e-15.
     #[must_use]
     pub fn refused(&self, classes: &[SizeClass], at_once: u32) -> f64 {
         const RARE: f64 = 1e-15;
-        // How many messages are too large for the classes so far, and how many are refused at least.
+        // How many messages are too large for the classes so far, and how many are refused at
+        // least.
         let mut states = BTreeMap::from([((at_once, 0), 1.0)]);
         let mut below = 0;
         for (place, class) in classes.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The priority scheduler: which message is granted next (specs/nanotransport.md#9).
 //!
-//! Sixteen entries are in registers and compared at once; what finds no register waits in a FIFO until
-//! one is removed, and is kept up to date there, but never chosen and never counted.
+//! Sixteen entries are in registers and compared at once; what finds no register waits in a FIFO
+//! until one is removed, and is kept up to date there, but never chosen and never counted.
 
 use std::collections::VecDeque;
 
@@ -84,8 +84,8 @@ impl Scheduler {
         }
     }
 
-    /// The best entry that has something to grant. Entries that have nothing count as better all the
-    /// same: their packets are under way.
+    /// The best entry that has something to grant. Entries that have nothing count as better all
+    /// the same: their packets are in flight.
     fn choose(&mut self) -> Option<Choice> {
         let valid = || self.registers.iter().flatten();
         let best =
@@ -118,7 +118,7 @@ mod tests {
     fn the_best_with_something_to_grant_and_its_level() {
         let mut s = Scheduler::new(3);
         assert_eq!(s.update(entry(5, 10, 2, 3)), choice(5, 0, 3));
-        assert_eq!(s.update(entry(6, 12, 2, 3)), choice(6, 1, 3), "5 is better and under way");
+        assert_eq!(s.update(entry(6, 12, 2, 3)), choice(6, 1, 3), "5 is better and in flight");
         assert_eq!(s.update(entry(4, 10, 2, 4)), choice(4, 0, 4), "equal ranks by id");
         assert_eq!(s.update(entry(7, 20, 2, 3)), None, "three are better");
         assert_eq!(s.update_without(4), choice(7, 2, 3));

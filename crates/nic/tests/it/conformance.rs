@@ -80,8 +80,9 @@ fn n7_the_window_of_the_docs_delivers_everything_once() {
     conforms(WINDOW, "window.p4", &[], false);
 }
 
-/// Nothing tells senders to slow down here: HPCC's windows stay as they begin, Swift's grow, DCQCN has none.
-/// Nothing but delay tells senders to slow down here: HPCC's windows stay as they begin, DCQCN has none.
+/// Nothing tells senders to slow down here: HPCC's windows stay as they begin, Swift's grow, DCQCN
+/// has none. Nothing but delay tells senders to slow down here: HPCC's windows stay as they begin,
+/// DCQCN has none.
 #[test]
 fn n7_hpcc_delivers_everything_once() {
     conforms(197, "hpcc.p4", &[], false);
@@ -89,7 +90,8 @@ fn n7_hpcc_delivers_everything_once() {
 
 #[test]
 fn n7_swift_delivers_everything_once() {
-    // Delays of 20 ms, where 27 us are wanted, make it a packet every 84 ms: receivers must not end such messages.
+    // Delays of 20 ms, where 27 us are wanted, make it a packet every 84 ms: receivers must not end
+    // such messages.
     let config = Config { ingress_timeouts: 10_000, ..patient(198) };
     conforms_on(&config, &compile("swift.p4", &[]), false);
 }

@@ -1,7 +1,7 @@
 //! Extern requests cycle by cycle, as hardware will see them (specs/nanotransport.md#4): a
-//! read-modify-write unit reads its memory in one cycle, writes it in the next, and answers in the one
-//! after that. It must not be asked in two cycles running, or the second request would read what the
-//! first is about to replace. Cycles are those of `ir::stages`.
+//! read-modify-write unit reads its memory in one cycle, writes it in the next, and answers in the
+//! one after that. It must not be asked in two cycles running, or the second request would read
+//! what the first is about to replace. Cycles are those of `ir::stages`.
 
 use crate::shipped;
 
@@ -44,8 +44,8 @@ fn cycles_of(program: &ir::Program, kind: &str, method: &str) -> Vec<u32> {
     cycles
 }
 
-/// N1: what needs an answer comes two cycles after the request, not earlier and, in these programs, not
-/// later: lookup, registers, scheduler, second port, GRANT.
+/// N1: what needs an answer comes two cycles after the request, not earlier and, in these programs,
+/// not later: lookup, registers, scheduler, second port, GRANT.
 #[test]
 fn n1_answers_come_two_cycles_after_requests() {
     let ndp = compile("ndp.p4", &[]);
@@ -68,9 +68,9 @@ fn n1_answers_come_two_cycles_after_requests() {
     }
 }
 
-/// N12: the shortest packet has 65 bytes, two words of 512 bits. If every port is asked in one cycle of
-/// the pipeline, its requests are two cycles apart at least; with two places, that of a packet in the
-/// later one and that of a packet behind it in the earlier one could meet.
+/// N12: the shortest packet has 65 bytes, two words of 512 bits. If every port is asked in one
+/// cycle of the pipeline, its requests are two cycles apart at least; with two places, that of a
+/// packet in the later one and that of a packet behind it in the earlier one could meet.
 #[test]
 fn n12_every_port_is_asked_in_one_cycle_of_the_pipeline() {
     let programs =

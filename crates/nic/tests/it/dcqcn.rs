@@ -1,4 +1,5 @@
-//! `p4/dcqcn.p4`: ACK after ACK against the rule of DCQCN in real numbers, within the bounds that the program states at its head.
+//! `p4/dcqcn.p4`: ACK after ACK against the rule of DCQCN in real numbers, within the bounds that
+//! the program states at its head.
 
 use crate::shipped;
 use crate::step;
@@ -83,8 +84,8 @@ impl Rule {
     }
 }
 
-/// Hundreds of thousands of ACKs, with cuts in between: rates within 0.1 % and alpha within 1/100 000 of the rule's,
-/// though errors add up; the pace within 0.03 % of the rate.
+/// Hundreds of thousands of ACKs, with cuts in between: rates within 0.1 % and alpha within 1/100
+/// 000 of the rule's, though errors add up; the pace within 0.03 % of the rate.
 #[test]
 fn a_long_run_stays_within_its_bound() {
     let mut drawn = Drawn(11);

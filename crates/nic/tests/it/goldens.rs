@@ -160,7 +160,7 @@ fn e6_duplicates_of_a_complete_message_are_acknowledged() {
     assert_eq!(answers(&mut bench, data(1, 0)), [Ack(0)]);
 }
 
-/// E9: a duplicate of a message under way gets what its sender should know.
+/// E9: a duplicate of a message in flight gets what its sender should know.
 #[test]
 fn e9_duplicates_of_a_message_under_way_are_answered() {
     let mut bench = homa(&[]);

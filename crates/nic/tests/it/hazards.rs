@@ -6,9 +6,9 @@ use crate::shipped;
 use p4::{front, ir};
 use shipped::{HOMA_TR, compile};
 
-/// N12, and that what a program does packet by packet it does in a pipeline, too: no port of a unit is
-/// asked twice by a packet, no register is read while the packet before is about to write it, and
-/// none is written from two pipelines.
+/// N12, and that what a program does packet by packet it does in a pipeline, too: no port of a unit
+/// is asked twice by a packet, no register is read while the packet before is about to write it,
+/// and none is written from two pipelines.
 #[test]
 fn n12_shipped_programs_have_no_hazards() {
     let programs =
@@ -22,7 +22,8 @@ fn n12_shipped_programs_have_no_hazards() {
     }
 }
 
-/// Swift computes for longer on a flow's windows than its next acknowledgement may take (docs/p4.md).
+/// Swift computes for longer on a flow's windows than its next acknowledgement may take
+/// (docs/p4.md).
 #[test]
 fn swift_reads_windows_that_are_about_to_change() {
     let found = ir::hazards(&compile("swift.p4", &[]));

@@ -1,5 +1,5 @@
-//! `p4/hpcc.p4`: one ACK after the other against algorithm 1 of HPCC in real numbers, within the bounds that the program
-//! states at its head.
+//! `p4/hpcc.p4`: one ACK after the other against algorithm 1 of HPCC in real numbers, within the
+//! bounds that the program states at its head.
 
 use crate::shipped;
 use crate::step;
@@ -67,7 +67,8 @@ fn drawn_hops(drawn: &mut Drawn) -> (Vec<Hop>, Vec<Hop>) {
     (0..hops).map(pair).unzip()
 }
 
-/// U within 0.03 % and 2^-22, W within 0.06 % and 1/16 byte, the gap within 0.06 % of what they should be.
+/// U within 0.03 % and 2^-22, W within 0.06 % and 1/16 byte, the gap within 0.06 % of what they
+/// should be.
 #[test]
 fn a_step_is_within_its_bound() {
     let mut drawn = Drawn(7);

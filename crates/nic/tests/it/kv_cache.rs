@@ -120,8 +120,8 @@ fn cycles_35() -> Dur {
     Dur(7_188 + 3_750)
 }
 
-/// The client's NIC: 12 cycles out, 23 in; the wire twice; the server's NIC: 35 cycles, and the request's ACK
-/// before the answer. To the picosecond.
+/// The client's NIC: 12 cycles out, 23 in; the wire twice; the server's NIC: 35 cycles, and the
+/// request's ACK before the answer. To the picosecond.
 #[test]
 fn a_hit_is_answered_at_pipeline_latency() {
     for transport in [0, 1] {
@@ -149,7 +149,8 @@ fn a_miss_goes_to_the_host() {
     assert_eq!(took, cycles_35() + wire + wire + cycles_35() + HOST);
 }
 
-/// Two keys of one cell: the later one has it, and the earlier one is found at the host. Key 0 is a key.
+/// Two keys of one cell: the later one has it, and the earlier one is found at the host. Key 0 is a
+/// key.
 #[test]
 fn the_later_of_two_keys_has_the_cell() {
     let mut bench = Bench::new(1);
@@ -188,7 +189,8 @@ proptest! {
         let mut bench = Bench::new(transport);
         bench.net.set_fates(Box::new(move |n, frame| match fates[n as usize % 64] {
             0 => Fate::Lost,
-            // A header that has no payload is not trimmed, and Homa without TRIM knows no trimmed ones.
+            // A header that has no payload is not trimmed, and Homa without TRIM knows no trimmed
+            // ones.
             1 if frame.len() > 65 && transport == 0 => Fate::Trimmed,
             2 => Fate::Twice,
             3 => Fate::Late(Dur::from_us(3)),

@@ -4,7 +4,7 @@ use crate::shipped;
 
 use std::sync::Arc;
 
-use endpoint::{Endpoint, Packet, Why};
+use endpoint::{Endpoint, FailReason, Packet};
 use p4::ir;
 use shipped::{HOMA_TR, compile, compile_changed, config, nic};
 use testkit::{Link, Net};
@@ -34,8 +34,8 @@ fn programs() -> [(Protocol, Arc<ir::Program>); 3] {
     ]
 }
 
-/// A message that needs no credit takes the way out, its packets one after another, the link, and the
-/// way in; its acknowledgement the same again. To the picosecond.
+/// A message that needs no credit takes the way out, its packets one after another, the link, and
+/// the way in; its acknowledgement the same again. To the picosecond.
 #[test]
 fn a_lone_message_takes_exactly_the_way_there() {
     for (protocol, program) in programs() {
@@ -124,7 +124,7 @@ fn a_message_longer_than_any_buffer_is_refused() {
     let long: MsgKey = net.submit(HostId(1), SINK, 38_913);
     let fits = net.submit(HostId(1), SINK, 38_912);
     net.run_until_idle(Dur::from_ms(1));
-    assert_eq!(net.record(long).failed, Some((Time(0), Why::Refused)));
+    assert_eq!(net.record(long).failed, Some((Time(0), FailReason::Refused)));
     assert!(net.record(fits).acked.is_some());
 }
 
@@ -152,6 +152,6 @@ fn a_program_whose_lengths_are_wrong_sends_nothing() {
         let key = net.submit(HostId(1), SINK, 20_000);
         net.run_until_idle(Dur::from_ms(1));
         assert_eq!(net.log().len(), 0, "{wrong}");
-        assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))), "{wrong}");
+        assert!(matches!(net.record(key).failed, Some((_, FailReason::TimedOut))), "{wrong}");
     }
 }

@@ -1,5 +1,5 @@
-//! `p4/reciprocal.p4` and `p4/inverse_root.p4` against division and roots: their tables are what their formulas say, and the
-//! bounds that their comments state are never exceeded.
+//! `p4/reciprocal.p4` and `p4/inverse_root.p4` against division and roots: their tables are what
+//! their formulas say, and the bounds that their comments state are never exceeded.
 
 use crate::step;
 

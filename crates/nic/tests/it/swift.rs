@@ -1,5 +1,5 @@
-//! `p4/swift.p4`: one ACK after the other against the algorithms of Swift in real numbers, within the bounds that the program
-//! states at its head.
+//! `p4/swift.p4`: one ACK after the other against the algorithms of Swift in real numbers, within
+//! the bounds that the program states at its head.
 
 use crate::shipped;
 use crate::step;

@@ -1,5 +1,5 @@
-//! What the paper names beside transports (SOSR 2021, section 6.2), with bytes: software round reassembly, messages
-//! written to memory, a stage for payload.
+//! What the paper names beside transports (SOSR 2021, section 6.2), with bytes: software round
+//! reassembly, messages written to memory, a stage for payload.
 
 use crate::shipped;
 
@@ -57,8 +57,8 @@ fn datagram(src: HostId, dst: HostId, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// An unknown protocol reaches software as it is, 23 cycles after its last bit; messages of NDP beside it
-/// arrive whole, and neither waits for all of the other.
+/// An unknown protocol reaches software as it is, 23 cycles after its last bit; messages of NDP
+/// beside it arrive whole, and neither waits for all of the other.
 #[test]
 fn software_gets_its_packets_round_reassembly() {
     let mut net = network("ndp_bypass.p4", 2);
@@ -98,8 +98,8 @@ fn without_the_bypass_unknown_packets_are_dropped() {
     assert_eq!(net.run(END), []);
 }
 
-/// Writes of three hosts, over a network that loses, trims, delays and doubles: every byte lands once and in
-/// its place, each write has one completion, and what is not allowed is refused.
+/// Writes of three hosts, over a network that loses, trims, delays and doubles: every byte lands
+/// once and in its place, each write has one completion, and what is not allowed is refused.
 #[test]
 fn messages_are_written_to_memory_once_and_in_place() {
     const KEY: u32 = 0xfeed_0001;
@@ -144,8 +144,8 @@ fn messages_are_written_to_memory_once_and_in_place() {
     assert_eq!(refusals, [beyond, Refusal::Key(3), Refusal::ReadOnly]);
 }
 
-/// One message from `SOURCE` to `SINK`, with keys of a cipher on both: when it is whole, its bytes, and the
-/// frames on the wire.
+/// One message from `SOURCE` to `SINK`, with keys of a cipher on both: when it is whole, its bytes,
+/// and the frames on the wire.
 fn through_ciphers(
     keys: Option<[u8; 2]>,
     message: &[u8],
@@ -174,8 +174,9 @@ fn through_ciphers(
     (at, bytes, seen.take())
 }
 
-/// Packets are sealed one by one, so that lost, trimmed and late ones do not matter; nothing of the message
-/// is seen on the wire; a wrong key delivers something else; and both ways are longer by the cycles.
+/// Packets are sealed one by one, so that lost, trimmed and late ones do not matter; nothing of the
+/// message is seen on the wire; a wrong key delivers something else; and both ways are longer by
+/// the cycles.
 #[test]
 fn a_cipher_seals_every_packet_by_its_place() {
     let message = bytes(5, 30_000);

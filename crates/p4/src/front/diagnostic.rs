@@ -17,8 +17,8 @@ pub enum Severity {
 
 /// One message about a program.
 ///
-/// `Display` gives one line: `file:line:column: error: message; hint`. Whoever shows it to people has
-/// the text and the place to draw.
+/// `Display` gives one line: `file:line:column: error: message; hint`. Whoever shows it to people
+/// has the text and the place to draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Whether the program is refused for it.

@@ -4,7 +4,8 @@
 //! specification (version 1.2.4; "section" in comments here means one of its) says; what is not
 //! supported is refused with its place and what to write instead.
 //!
-//! Text becomes tokens (`lexer`), a tree (`ast`, `parse`) and, names and types resolved, the IR (`check`).
+//! Text becomes tokens (`lexer`), a tree (`ast`, `parse`) and, names and types resolved, the IR
+//! (`check`).
 
 mod ast;
 mod check;
@@ -37,8 +38,8 @@ const LIBRARY: &[(&str, &str)] = &[
     ("<switch.p4>", include_str!("../../../../p4/include/switch.p4")),
 ];
 
-/// The text of a file by its name, as asked for or as written in an `#include "..."`; or why there is
-/// none, in a few words.
+/// The text of a file by its name, as asked for or as written in an `#include "..."`; or why there
+/// is none, in a few words.
 pub type Files<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 /// Compile the file `main`. `constants` replace the values of top-level constants of those names.

@@ -1,5 +1,5 @@
-//! Values of expressions (P4-16 section 8). A value is kept in the lowest bits of a `u128`, the bits
-//! above its width 0.
+//! Values of expressions (P4-16 section 8). A value is kept in the lowest bits of a `u128`, the
+//! bits above its width 0.
 
 use crate::ir::{BinaryOp, Expr, ExprKind, MAX_WIDTH, Sign, UnaryOp, mask};
 

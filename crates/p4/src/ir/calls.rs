@@ -3,7 +3,8 @@
 use super::{Block, ExternId, Pipeline, Stmt, StmtKind};
 
 impl Pipeline {
-    /// The externs that it calls somewhere, in parser, control or actions; one as often as it is called.
+    /// The externs that it calls somewhere, in parser, control or actions; one as often as it is
+    /// called.
     #[must_use]
     pub fn calls(&self) -> Vec<ExternId> {
         let states = self.parser.iter().flat_map(|parser| &parser.states).map(|state| &state.body);

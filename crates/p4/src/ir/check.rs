@@ -1,5 +1,5 @@
-//! Whether a program keeps the rules of [`crate::ir`]. A front end that breaks one has a mistake; the
-//! back ends rely on them.
+//! Whether a program keeps the rules of [`crate::ir`]. A front end that breaks one has a mistake;
+//! the back ends rely on them.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! A small program by hand, for tests: a header of a kind and a length, a table that says what to do
-//! with a kind, a unit to ask, a register of what it has said.
+//! A small program by hand, for tests: a header of a kind and a length, a table that says what to
+//! do with a kind, a unit to ask, a register of what it has said.
 
 use super::{
     Action, ActionId, BinaryOp, Choice, Counter, CounterId, Direction, Entry, Expr, ExprKind,

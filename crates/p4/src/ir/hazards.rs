@@ -1,12 +1,12 @@
-//! What goes wrong in a pipeline that works on several packets at once: a packet must not reach a memory
-//! before the packet ahead of it is done there.
+//! What goes wrong in a pipeline that works on several packets at once: a packet must not reach a
+//! memory before the packet ahead of it is done there.
 //!
 //! Packets follow one another by at least [`PACKET_CYCLES`] (specs/nanotransport.md#4,N12),
-//! so a register that a packet reads in one cycle and writes in the next is safe: the next packet reads
-//! it after that. Where more has to lie between the first and the last access of a packet, the next one
-//! reads what is about to be replaced. Two pipelines work at once, so only one of them may write a
-//! register. Externs change their memory by themselves, one request per packet and port; those that
-//! answer nothing queue what they are given.
+//! so a register that a packet reads in one cycle and writes in the next is safe: the next packet
+//! reads it after that. Where more has to lie between the first and the last access of a packet,
+//! the next one reads what is about to be replaced. Two pipelines work at once, so only one of them
+//! may write a register. Externs change their memory by themselves, one request per packet and
+//! port; those that answer nothing queue what they are given.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -171,8 +171,8 @@ fn of_register(program: &Program, memory: &Memory, found: &mut Vec<Hazard>) {
     }
 }
 
-/// Least cycles from a packet's first access to a register to its last. What is read early and written
-/// late for another reason is read later.
+/// Least cycles from a packet's first access to a register to its last. What is read early and
+/// written late for another reason is read later.
 fn window(program: &Program, pipeline: usize, unit: Unit) -> u32 {
     let Unit::Register(register) = unit else { return 0 };
     let pipeline = &program.pipelines[pipeline];

@@ -10,8 +10,8 @@
 //! What P4-16 (v1.2.4) leaves unspecified is fixed here, so that all back ends agree:
 //!
 //! - Every slot is 0 when a pipeline begins, except those that its caller sets.
-//! - [`StmtKind::SetValid`] with `valid: false` makes the header's fields 0. So a field of an invalid
-//!   header reads as 0, unless the program itself has written it meanwhile.
+//! - [`StmtKind::SetValid`] with `valid: false` makes the header's fields 0. So a field of an
+//!   invalid header reads as 0, unless the program itself has written it meanwhile.
 //! - Reading a register beyond its end gives 0, writing there does nothing, nor does counting.
 //!
 //! Nothing recurs (actions call only actions before them) and nothing loops (the front end unrolls
@@ -110,8 +110,8 @@ pub struct Program {
     pub registers: Vec<Register>,
     /// Counters of all pipelines, which may share them.
     pub counters: Vec<Counter>,
-    /// What programs may call and whoever runs them supplies: one for each method of an instance that
-    /// is called, one for each function that is called.
+    /// What programs may call and whoever runs them supplies: one for each method of an instance
+    /// that is called, one for each function that is called.
     pub externs: Vec<Extern>,
 }
 
@@ -143,8 +143,8 @@ pub struct Pipeline {
 /// A value with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its path in the source, for instance `hdr.ndp.msg_len`; a valid bit ends in `.$valid`, what the
-    /// front end adds begins with `$`. Unique in the pipeline.
+    /// Its path in the source, for instance `hdr.ndp.msg_len`; a valid bit ends in `.$valid`, what
+    /// the front end adds begins with `$`. Unique in the pipeline.
     pub name: String,
     /// 1 to [`MAX_WIDTH`] bits.
     pub width: u16,
@@ -178,8 +178,8 @@ pub struct Field {
 /// A value that passes between a pipeline and its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// Its path by the architecture's names, for instance `meta.msg_len`, whatever the program calls its
-    /// own parameter.
+    /// Its path by the architecture's names, for instance `meta.msg_len`, whatever the program
+    /// calls its own parameter.
     pub name: String,
     /// Where the value is.
     pub slot: SlotId,
@@ -277,8 +277,8 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The same set, always written the same way: a mask without bits is [`Self::Any`], one with all
-    /// bits of the width is a value.
+    /// The same set, always written the same way: a mask without bits is [`Self::Any`], one with
+    /// all bits of the width is a value.
     #[must_use]
     pub fn canonical(self, width: u16) -> Self {
         match self {
@@ -341,7 +341,8 @@ pub enum StmtKind {
         /// Where it is 0.
         otherwise: Block,
     },
-    /// The first case that has the value, else `default`. Cases do not fall through. Not in parsers.
+    /// The first case that has the value, else `default`. Cases do not fall through. Not in
+    /// parsers.
     Switch {
         /// What is compared.
         on: Expr,
@@ -408,11 +409,11 @@ pub enum StmtKind {
     Return,
     /// Leaves the control, wherever it stands (P4-16 section 11.5).
     Exit,
-    /// Parsers only: takes the header from the front of what is left of the packet and makes it valid.
-    /// Without bits enough, rejects with [`PACKET_TOO_SHORT`].
+    /// Parsers only: takes the header from the front of what is left of the packet and makes it
+    /// valid. Without bits enough, rejects with [`PACKET_TOO_SHORT`].
     Extract(HeaderId),
-    /// Parsers only: the slot's width of bits at the front of what is left, which stay. Without bits
-    /// enough, rejects with [`PACKET_TOO_SHORT`].
+    /// Parsers only: the slot's width of bits at the front of what is left, which stay. Without
+    /// bits enough, rejects with [`PACKET_TOO_SHORT`].
     Lookahead(SlotId),
     /// Parsers only: skips that many bits. Without bits enough, rejects with [`PACKET_TOO_SHORT`].
     Advance(Expr),
@@ -466,8 +467,8 @@ pub enum ExprKind {
     Slice(Box<Expr>, Slice),
     /// The first operand's bits above the second's (`++`).
     Concat(Box<Expr>, Box<Expr>),
-    /// The same value in another width: cut off at the top, or filled there with zeros or, if signed,
-    /// with the sign.
+    /// The same value in another width: cut off at the top, or filled there with zeros or, if
+    /// signed, with the sign.
     Resize(Box<Expr>, Sign),
     /// The second operand if the first (one bit) is 1, else the third.
     Mux(Box<Expr>, Box<Expr>, Box<Expr>),
@@ -535,8 +536,8 @@ pub enum BinaryOp {
 pub struct Action {
     /// Its name in the source, with the controls around it.
     pub name: String,
-    /// Set to the arguments before the body runs: of a call, or of a table's entry. What a call gives
-    /// back (`out`, `inout`) the front end copies after it.
+    /// Set to the arguments before the body runs: of a call, or of a table's entry. What a call
+    /// gives back (`out`, `inout`) the front end copies after it.
     pub params: Vec<SlotId>,
     /// What it does.
     pub body: Block,
@@ -611,8 +612,8 @@ pub struct Entry {
     /// One for each key: `Value` for exact keys, any but `Range` for ternary and (masks that are
     /// prefixes) for lpm.
     pub patterns: Vec<Pattern>,
-    /// Where keys are ternary: the entry with the smallest number wins; entries of one number win in
-    /// their order.
+    /// Where keys are ternary: the entry with the smallest number wins; entries of one number win
+    /// in their order.
     pub priority: u32,
     /// What runs.
     pub choice: Choice,
@@ -715,7 +716,8 @@ impl Program {
         first.map_or(which, |(at, _)| ExternId(at))
     }
 
-    /// The table of this name: the whole, or the part behind the last point if only one table has that.
+    /// The table of this name: the whole, or the part behind the last point if only one table has
+    /// that.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<TableId> {
         let whole = self.tables.iter().position(|table| table.name == name);
@@ -726,8 +728,8 @@ impl Program {
         Some(TableId(u32::try_from(at).ok()?))
     }
 
-    /// Parameters of an action of a table, as [`Choice::args`] has them: names as the action declares
-    /// them, and widths.
+    /// Parameters of an action of a table, as [`Choice::args`] has them: names as the action
+    /// declares them, and widths.
     #[must_use]
     pub fn params(&self, table: &Table, action: &TableAction) -> Vec<(&str, u16)> {
         let pipeline = &self.pipelines[table.pipeline.index()];
@@ -747,8 +749,8 @@ impl Program {
         last_part(&pipeline.actions[action.action.index()].name)
     }
 
-    /// A number for the program's text: whether code was generated from just this program. (FNV-1a, 64
-    /// bits.)
+    /// A number for the program's text: whether code was generated from just this program. (FNV-1a,
+    /// 64 bits.)
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

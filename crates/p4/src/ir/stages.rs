@@ -1,15 +1,15 @@
 //! What of a control can happen at once, as a pipeline in hardware would do it.
 //!
 //! A stage is what lies between two accesses to memory: logic is wires, but what an extern, a
-//! register or a table answers is there a stage later (and its latency in cycles later). That is how
-//! specs/nanotransport.md#1 counts stages: NDP's ingress asks reassembly, then the credit register,
-//! then says what it has found, which is three.
+//! register or a table answers is there a stage later (and its latency in cycles later). That is
+//! how specs/nanotransport.md#1 counts stages: NDP's ingress asks reassembly, then the credit
+//! register, then says what it has found, which is three.
 //!
 //! A value is ready when all that it is computed from is; under a condition, when that is, too. A
 //! packet's values move from stage to stage in registers of their own, so a later assignment to the
-//! same slot waits for nothing. Accesses to one register or one extern instance keep their order, and
-//! each of its ports (reading, writing, a method) serves one of them at a time. What that means for
-//! packets that follow one another, [`hazards`](super::hazards()) says.
+//! same slot waits for nothing. Accesses to one register or one extern instance keep their order,
+//! and each of its ports (reading, writing, a method) serves one of them at a time. What that means
+//! for packets that follow one another, [`hazards`](super::hazards()) says.
 
 use super::{
     ActionId, Block, Expr, ExprKind, Pipeline, Program, RegisterId, SlotId, Stmt, StmtKind, Table,
@@ -25,8 +25,8 @@ pub type Stages<'a> = Vec<Schedule<'a>>;
 /// The stages of a control.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule<'a> {
-    /// Every statement, without those that only hold others, in the order of the source; those of an
-    /// action each time it is called.
+    /// Every statement, without those that only hold others, in the order of the source; those of
+    /// an action each time it is called.
     pub steps: Vec<Step<'a>>,
     /// How many stages.
     pub stages: u32,

@@ -1,9 +1,10 @@
 //! Rust source from [`crate::ir`]: what the interpreter does, compiled.
 //!
-//! A program becomes a type that implements [`Program`](crate::program::Program). Each of its pipelines
-//! is a struct with a field for each slot and a method for each state of the parser, each action and
-//! table, the control and the deparser. Names are those of the source, and a comment says from which line
-//! of it a statement comes. Numbers are Rust's integers; nothing is allocated for a packet.
+//! A program becomes a type that implements [`Program`](crate::program::Program). Each of its
+//! pipelines is a struct with a field for each slot and a method for each state of the parser, each
+//! action and table, the control and the deparser. Names are those of the source, and a comment
+//! says from which line of it a statement comes. Numbers are Rust's integers; nothing is allocated
+//! for a packet.
 //!
 //! Tables whose entries and default are constant are written out; others are looked up in
 //! [`State`], where registers and counters are, too.
@@ -28,8 +29,8 @@ pub use context::{Context, Exit};
 
 /// Source of a type of this name that runs a program which [`check`](crate::ir::check()) accepts.
 ///
-/// It wants `use nic::...` as in `crates/programs/src/lib.rs` around it. Its `new` takes the program, its
-/// `FINGERPRINT` is [`Program::fingerprint`] of that.
+/// It wants `use nic::...` as in `crates/programs/src/lib.rs` around it. Its `new` takes the
+/// program, its `FINGERPRINT` is [`Program::fingerprint`] of that.
 #[must_use]
 pub fn generate(program: &Arc<Program>, name: &str) -> String {
     let mut code = Code::new(program);

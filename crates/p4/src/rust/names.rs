@@ -47,8 +47,8 @@ pub(super) struct Unique {
 }
 
 impl Unique {
-    /// `prefix` and the name, in snake case: `hdr.ndp.msg_len` is `hdr_ndp_msg_len`, `hdr.ndp.$valid`
-    /// is `hdr_ndp_is_valid`. A number follows where that is used already.
+    /// `prefix` and the name, in snake case: `hdr.ndp.msg_len` is `hdr_ndp_msg_len`,
+    /// `hdr.ndp.$valid` is `hdr_ndp_is_valid`. A number follows where that is used already.
     pub(super) fn name(&mut self, prefix: &str, source: &str) -> String {
         let plain = snake(&source.replace("$valid", "is_valid"));
         let mut name = format!("{prefix}{plain}");

@@ -1,5 +1,6 @@
-//! The front end on text that nobody meant: it ends soon, never panics, gives places inside the text,
-//! and what it accepts keeps the rules of the IR. The long form of this is the fuzz target `p4`.
+//! The front end on text that nobody meant: it ends soon, never panics, gives places inside the
+//! text, and what it accepts keeps the rules of the IR. The long form of this is the fuzz target
+//! `p4`.
 
 use std::path::Path;
 use std::sync::Arc;

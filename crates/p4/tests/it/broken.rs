@@ -1,6 +1,6 @@
 //! Broken programs, one mistake or a few in each, and what is said of them (`broken/*.txt` beside
-//! them). To see the messages after a change: `ACCEPT=1 cargo test -p trimline-nic --test broken`, and
-//! read the difference.
+//! them). To see the messages after a change: `ACCEPT=1 cargo test -p trimline-nic --test broken`,
+//! and read the difference.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! Drawn expressions, compiled and interpreted, have the values that arithmetic on plain integers gives
-//! them: written from sections 8.6 to 8.11 of the P4-16 specification, without the compiler's folding.
+//! Drawn expressions, compiled and interpreted, have the values that arithmetic on plain integers
+//! gives them: written from sections 8.6 to 8.11 of the P4-16 specification, without the compiler's
+//! folding.
 
 use std::sync::Arc;
 

@@ -208,8 +208,8 @@ fn lists_fill_structs_and_are_compared() {
     }
 }
 
-/// Section 8.1: operands are evaluated from left to right, and `&&`, `||` and `?:` evaluate only what
-/// they need. Calls become statements; what was read before one is kept.
+/// Section 8.1: operands are evaluated from left to right, and `&&`, `||` and `?:` evaluate only
+/// what they need. Calls become statements; what was read before one is kept.
 #[test]
 fn calls_in_expressions_keep_their_order() {
     let text = "#include <core.p4>

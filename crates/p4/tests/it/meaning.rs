@@ -1,5 +1,5 @@
-//! Programs that once meant something else than P4-16 (1.2.4) says: each with the sentence that settles
-//! it, run by the interpreter.
+//! Programs that once meant something else than P4-16 (1.2.4) says: each with the sentence that
+//! settles it, run by the interpreter.
 
 use std::sync::Arc;
 
@@ -163,8 +163,8 @@ fn a_table_without_keys_has_no_entries() {
     refused(&Text { locals, apply: "t.apply();", ..EMPTY }, "an entry in a table without keys");
 }
 
-/// Section 6.8: the value of an `inout` argument is taken in its turn, and it is copied back to what it
-/// names, whatever later arguments do to it. The example there is `f(a, g(a))`.
+/// Section 6.8: the value of an `inout` argument is taken in its turn, and it is copied back to
+/// what it names, whatever later arguments do to it. The example there is `f(a, g(a))`.
 #[test]
 fn a_later_argument_changes_nothing_of_an_earlier_one() {
     let top = "extern bit<8> bump(inout bit<8> n);"; // Makes it 5 and returns 0xcd.

@@ -1,5 +1,5 @@
-//! Generated Rust does what the interpreter does: on programs drawn from a seed and on those of `p4/`,
-//! over packets, metadata, table entries and answers of externs drawn from another.
+//! Generated Rust does what the interpreter does: on programs drawn from a seed and on those of
+//! `p4/`, over packets, metadata, table entries and answers of externs drawn from another.
 
 mod draw;
 mod drawn;
@@ -29,8 +29,8 @@ impl Externs for Answers {
     }
 }
 
-/// What a packet does in a pipeline: the result, metadata, headers; and afterwards the externs and the
-/// first values of registers and counters.
+/// What a packet does in a pipeline: the result, metadata, headers; and afterwards the externs and
+/// the first values of registers and counters.
 fn outcome(
     program: &mut dyn Program<Answers>,
     pipeline: PipelineId,

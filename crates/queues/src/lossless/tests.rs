@@ -18,8 +18,8 @@ const LINK: Ingress = Ingress {
 };
 
 /// A static threshold of 10 000 B without reserve, headroom of 5000 B, XON 2000 B below.
-fn plain() -> MemorySpec {
-    MemorySpec {
+fn plain() -> PfcBufferSpec {
+    PfcBufferSpec {
         size: 100_000,
         reserve: 0,
         headroom: Headroom::Bytes(5_000),
@@ -32,7 +32,7 @@ fn plain() -> MemorySpec {
     }
 }
 
-fn memory(spec: &MemorySpec, ports: usize) -> PfcBuffer {
+fn memory(spec: &PfcBufferSpec, ports: usize) -> PfcBuffer {
     PfcBuffer::new(spec, &vec![LINK; ports], HOSTS).unwrap()
 }
 
@@ -43,7 +43,8 @@ fn depart(memory: &mut PfcBuffer, port: u32, class: u8, len: u16) -> Vec<(u32, u
     resumed
 }
 
-/// Drawn arrivals and departures at one switch, whose neighbours send for as long as XOFF takes to reach them.
+/// Drawn arrivals and departures at one switch, whose neighbours send for as long as XOFF takes to
+/// reach them.
 struct Swarm {
     draw: Draw,
     drawn: u64,
@@ -117,14 +118,14 @@ impl Swarm {
 }
 
 /// The memory after a swarm's 20 000 steps and after everything has left.
-fn swarm(seed: u64, spec: &MemorySpec, deaf: u32) -> PfcBuffer {
+fn swarm(seed: u64, spec: &PfcBufferSpec, deaf: u32) -> PfcBuffer {
     let ports = 6;
     let draw = Draw::new(seed, Purpose::new("test"), 0);
     let memory = memory(spec, ports as usize);
     let (queued, paused) = (Vec::new(), Vec::new());
     let mut swarm = Swarm { draw, drawn: 0, memory, ports, deaf, queued, paused };
     for step in 0..20_000 {
-        // Filling and emptying by turns.
+        // Filling and emptying in turn.
         let arrives = if step / 2_000 % 2 == 0 { 9 } else { 1 };
         if swarm.below(10) < arrives {
             swarm.arrive();
@@ -140,19 +141,20 @@ fn swarm(seed: u64, spec: &MemorySpec, deaf: u32) -> PfcBuffer {
     swarm.memory
 }
 
-fn specs() -> Vec<MemorySpec> {
+fn specs() -> Vec<PfcBufferSpec> {
     let dynamic = |alpha| Threshold::Dynamic { alpha, with_rate: false };
     let mut specs = Vec::new();
     for threshold in [Threshold::Static(10_000), dynamic(0.125), dynamic(1.0), dynamic(16.0)] {
         for (reserve, size) in [(0, 100_000), (1_000, 150_000), (4_000, 300_000)] {
-            specs.push(MemorySpec { threshold, reserve, size, ..plain() });
+            specs.push(PfcBufferSpec { threshold, reserve, size, ..plain() });
         }
     }
     specs
 }
 
-/// I1 and I2: whatever comes and goes, nothing lossless is lost while neighbours keep to the headroom (I4), what is
-/// accounted is what is queued, XOFF and XON alternate, and in the end every XOFF has had its XON.
+/// I1 and I2: whatever comes and goes, nothing lossless is lost while neighbours keep to the
+/// headroom (I4), what is accounted is what is queued, XOFF and XON alternate, and in the end every
+/// XOFF has had its XON.
 #[test]
 fn i1_i2_nothing_is_lost_and_everything_is_accounted() {
     for (n, spec) in specs().iter().enumerate() {
@@ -165,11 +167,11 @@ fn i1_i2_nothing_is_lost_and_everything_is_accounted() {
     }
 }
 
-/// I1: without headroom, what is under way when XOFF is sent is lost.
+/// I1: without headroom, what is in flight when XOFF is sent is lost.
 #[test]
 fn i1_without_headroom_packets_are_lost() {
     for (n, spec) in specs().into_iter().enumerate() {
-        let spec = MemorySpec { headroom: Headroom::Bytes(0), ..spec };
+        let spec = PfcBufferSpec { headroom: Headroom::Bytes(0), ..spec };
         let memory = swarm(n as u64, &spec, 5_000 - u32::from(MTU));
         assert!(memory.stats().violations > 0, "{spec:?}");
     }
@@ -199,7 +201,8 @@ fn at_the_threshold_a_class_is_paused_and_goes_on_in_the_headroom() {
     assert_eq!(memory.paused(0), 0);
 }
 
-/// The trap of ns-3's first port: with headroom in use, the room below the threshold is not taken again.
+/// The trap of ns-3's first port: with headroom in use, the room below the threshold is not taken
+/// again.
 #[test]
 fn once_headroom_is_in_use_everything_goes_there() {
     let mut memory = memory(&plain(), 1);
@@ -223,7 +226,7 @@ fn once_headroom_is_in_use_everything_goes_there() {
 
 #[test]
 fn what_the_threshold_allows_is_not_lost_because_the_headroom_is_full() {
-    let mut memory = memory(&MemorySpec { headroom: Headroom::Bytes(1_500), ..plain() }, 1);
+    let mut memory = memory(&PfcBufferSpec { headroom: Headroom::Bytes(1_500), ..plain() }, 1);
     for _ in 0..9 {
         memory.admit(0, 0, 1_000);
     }
@@ -237,7 +240,7 @@ fn what_the_threshold_allows_is_not_lost_because_the_headroom_is_full() {
 #[test]
 fn a_departure_resumes_everybody_whose_threshold_it_raises() {
     let threshold = Threshold::Dynamic { alpha: 1.0, with_rate: false };
-    let spec = MemorySpec { threshold, size: 60_000, resume_offset: 0, ..plain() };
+    let spec = PfcBufferSpec { threshold, size: 60_000, resume_offset: 0, ..plain() };
     // Three ports with two lossless classes of 5000 B of headroom: 30 000 B to share.
     let mut memory = memory(&spec, 3);
     for _ in 0..10 {
@@ -261,9 +264,9 @@ fn a_departure_resumes_everybody_whose_threshold_it_raises() {
 
 #[test]
 fn the_reserve_is_nobody_elses() {
-    let spec = MemorySpec { reserve: 2_000, size: 80_000, ..plain() };
+    let spec = PfcBufferSpec { reserve: 2_000, size: 80_000, ..plain() };
     // Two ports with two lossless classes: 52 000 B to share.
-    let mut memory = memory(&MemorySpec { threshold: Threshold::Static(52_000), ..spec }, 2);
+    let mut memory = memory(&PfcBufferSpec { threshold: Threshold::Static(52_000), ..spec }, 2);
     assert_eq!(memory.pool, 80_000 - 2 * 2 * (2_000 + 5_000));
     let joined = (0..100).take_while(|_| memory.admit(0, 2, 1_000) == JOINS).count();
     assert_eq!(
@@ -286,7 +289,7 @@ fn the_reserve_is_nobody_elses() {
 fn xon_comes_at_the_latest_when_the_shared_memory_is_free() {
     for (xon, left) in [(0, 0), (1_248, 1_000)] {
         let threshold = Threshold::Dynamic { alpha: 0.125, with_rate: false };
-        let spec = MemorySpec { threshold, xon, size: 56_000, lossless: 1, ..plain() };
+        let spec = PfcBufferSpec { threshold, xon, size: 56_000, lossless: 1, ..plain() };
         // One port: 51 000 B to share.
         let mut memory = memory(&spec, 1);
         while memory.admit(0, 0, 1_000) == JOINS {}
@@ -301,13 +304,20 @@ fn xon_comes_at_the_latest_when_the_shared_memory_is_free() {
 }
 
 /// specs/rdma.md#2, from the DCQCN paper: 32 ports, 12 MB, 8 priorities, 22.4 KB of headroom each.
-fn dcqcn(threshold: Threshold) -> MemorySpec {
+fn dcqcn(threshold: Threshold) -> PfcBufferSpec {
     let headroom = Headroom::Bytes(22_400);
-    MemorySpec { size: 12_000_000, headroom, threshold, lossless: u8::MAX, control: 0, ..plain() }
+    PfcBufferSpec {
+        size: 12_000_000,
+        headroom,
+        threshold,
+        lossless: u8::MAX,
+        control: 0,
+        ..plain()
+    }
 }
 
-/// The paper's bound of a static XOFF, 24.47 KB: as long as every (port, class) can have it, none goes on into the
-/// headroom before it has.
+/// The paper's bound of a static XOFF, 24.47 KB: as long as every (port, class) can have it, none
+/// goes on into the headroom before it has.
 #[test]
 fn static_xoff_has_room_for_everybody_up_to_the_bound() {
     let fill = |xoff: u32| {
@@ -323,8 +333,9 @@ fn static_xoff_has_room_for_everybody_up_to_the_bound() {
     assert!(fill(24_490) > 0, "above the bound");
 }
 
-/// The paper's bound of the ECN threshold under a dynamic XOFF with beta = 8 (alpha = beta / 8 for each class),
-/// 21.75 KB: one port's packets fill the queues of all 32 ports and 8 classes up to it before any class is paused.
+/// The paper's bound of the ECN threshold under a dynamic XOFF with beta = 8 (alpha = beta / 8 for
+/// each class), 21.75 KB: one port's packets fill the queues of all 32 ports and 8 classes up to it
+/// before any class is paused.
 #[test]
 fn ecn_before_pfc_up_to_the_bound() {
     let threshold = Threshold::Dynamic { alpha: 1.0, with_rate: false };
@@ -348,34 +359,36 @@ fn ecn_before_pfc_up_to_the_bound() {
 
 #[test]
 fn headroom_is_what_a_link_needs() {
-    let headroom_of = |headroom| MemorySpec { headroom, ..plain() }.headroom_of(&LINK);
+    let headroom_of = |headroom| PfcBufferSpec { headroom, ..plain() }.headroom_of(&LINK);
     // The example of specs/rdma.md#2: 100 Gb/s and 1 us make 12.5 KB.
     assert_eq!(headroom_of(Headroom::Delays(3)), 37_500);
-    // Two delays, the packet that makes the frame wait and the frame, the packet that led to XOFF, and the one
-    // that the far end has begun.
+    // Two delays, the packet that makes the frame wait and the frame, the packet that led to XOFF,
+    // and the one that the far end has begun.
     assert_eq!(headroom_of(Headroom::Auto), 25_000 + 1_064 + 64 + 2 * 1_064);
-    // A frame that goes back at a tenth of the rate leaves ten times as much room for what comes meanwhile.
+    // A frame that goes back at a tenth of the rate leaves ten times as much room for what comes
+    // meanwhile.
     let slow = Ingress { back_rate: Rate(HOSTS.0 / 10), ..LINK };
     assert_eq!(slow.most_after_xoff(), 25_000 + 10 * (1_064 + 64) + 2 * 1_064);
 }
 
 #[test]
 fn alpha_grows_with_the_rate_of_a_port_up_to_one() {
-    let spec = MemorySpec::hpcc();
+    let spec = PfcBufferSpec::hpcc();
     let alphas = [1, 2, 4, 8, 16].map(|times| spec.alpha_of(Rate(HOSTS.0 * times), HOSTS));
     assert_eq!(alphas, [0.125, 0.25, 0.5, 1.0, 1.0]);
-    let odd = MemorySpec { threshold: Threshold::Dynamic { alpha: 0.3, with_rate: true }, ..spec };
+    let odd =
+        PfcBufferSpec { threshold: Threshold::Dynamic { alpha: 0.3, with_rate: true }, ..spec };
     assert_eq!([2, 4, 8].map(|times| odd.alpha_of(Rate(HOSTS.0 * times), HOSTS)), [0.6, 1.0, 1.0]);
-    assert_eq!(MemorySpec::sonic(0).alpha_of(Rate(HOSTS.0 * 4), HOSTS), 0.125);
+    assert_eq!(PfcBufferSpec::sonic(0).alpha_of(Rate(HOSTS.0 * 4), HOSTS), 0.125);
 }
 
 #[test]
 fn presets_fit_the_switches_they_are_for() {
-    let pool = |spec: &MemorySpec, ports: usize| memory(spec, ports).pool;
+    let pool = |spec: &PfcBufferSpec, ports: usize| memory(spec, ports).pool;
     // 20 ports of HPCC's FatTree, as `SwitchMmu::ConfigNPort` of its authors counts them.
-    assert_eq!(pool(&MemorySpec::hpcc(), 20), 12 * 1024 * 1024 - 20 * (37_500 + 4 * 1024));
-    assert_eq!(pool(&MemorySpec::legacy(), 32), 9_000_000 - 32 * (103_000 + 1_030));
-    assert_eq!(pool(&MemorySpec::sonic(0), 32), 18_000_000, "headroom beside it");
+    assert_eq!(pool(&PfcBufferSpec::hpcc(), 20), 12 * 1024 * 1024 - 20 * (37_500 + 4 * 1024));
+    assert_eq!(pool(&PfcBufferSpec::legacy(), 32), 9_000_000 - 32 * (103_000 + 1_030));
+    assert_eq!(pool(&PfcBufferSpec::sonic(0), 32), 18_000_000, "headroom beside it");
 }
 
 #[test]
@@ -442,7 +455,8 @@ fn what_is_discarded_is_of_one_class() {
     assert_eq!(queue.bytes(), 2_000);
 }
 
-/// Each class is marked by what it holds itself; ramps that grow with the rate are those of the port.
+/// Each class is marked by what it holds itself; ramps that grow with the rate are those of the
+/// port.
 #[test]
 fn classes_are_marked_by_their_own_queues_at_the_ports_rate() {
     let ramp = Ramp { unit: Unit::Bytes, min: 500, max: 500, probability: 1.0 };

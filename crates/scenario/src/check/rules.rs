@@ -124,7 +124,7 @@ fn marks_unread(view: &View<'_>) -> Vec<Diagnostic> {
     let keys = ["ecn_threshold", "red_min", "ecn", "class"];
     let hint =
         "leave the marking out, or give a transport `ecn = true` or a rule that acts on marks";
-    vec![at(&view.tables.queue, &keys, message, "marks for nobody").hint(hint)]
+    vec![at(&view.tables.queue, &keys, message, "unused marks").hint(hint)]
 }
 
 /// A marking threshold that is longer than the queue.
@@ -193,7 +193,7 @@ fn message_priority_ignored(view: &View<'_>) -> Vec<Diagnostic> {
         let message = "the priority of these messages has no effect: their transport does not look \
                        at it";
         let hint = "leave it out, or use `kind = \"ndp\"` with `discipline = \"prio\"`";
-        Some(at(table, &["priority", "file"], message, "nobody reads it").hint(hint))
+        Some(at(table, &["priority", "file"], message, "not read").hint(hint))
     };
     all.filter_map(warn).collect()
 }

@@ -1,7 +1,7 @@
 //! [`Entries`]: what a TOML file puts into the tables of a P4 program, in place of a control plane.
 //!
-//! Tables, keys, actions and parameters are named as the program names them. Numbers are TOML's, or texts:
-//! `"0x1f"`, `"10.0.0.1"`, `"02:00:00:00:00:01"`. docs/p4.md describes the file.
+//! Tables, keys, actions and parameters are named as the program names them. Numbers are TOML's, or
+//! texts: `"0x1f"`, `"10.0.0.1"`, `"02:00:00:00:00:01"`. docs/p4.md describes the file.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;

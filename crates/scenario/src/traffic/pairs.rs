@@ -1,8 +1,8 @@
-//! Between which pairs of hosts a table of traffic sends, where it is those of a permutation: its own,
-//! or one that it shares with other tables.
+//! Between which pairs of hosts a table of traffic sends, where it is those of a permutation: its
+//! own, or one that it shares with other tables.
 
 use workload::matrix;
-use workload::{Portion, PortionError};
+use workload::{Share, ShareError};
 
 use super::{Context, hosts, possible};
 use crate::diagnostic::{Diagnostic, did_you_mean};
@@ -15,13 +15,13 @@ const SHARED: [&str; 2] = ["rest_of", "pairs_of"];
 #[derive(Debug)]
 pub(super) struct Taken {
     name: Option<String>,
-    portion: Portion,
+    share: Share,
 }
 
 impl Taken {
-    /// `portion` is what the table called `name` has.
-    pub(super) fn new(name: Option<String>, portion: Portion) -> Self {
-        Self { name, portion }
+    /// `share` is what the table called `name` has.
+    pub(super) fn new(name: Option<String>, share: Share) -> Self {
+        Self { name, share }
     }
 }
 
@@ -32,11 +32,8 @@ pub(super) fn are_shared(table: &Reader<'_>) -> bool {
 
 /// The pairs of a table whose matrix is a permutation: with `rest_of` or `pairs_of` that of another
 /// table, otherwise one among `hosts`; of it the `share`, if that is written.
-pub(super) fn portion(
-    table: &mut Reader<'_>,
-    context: &mut Context<'_>,
-) -> Result<Portion, Diagnostic> {
-    let portion = match (of(table, "rest_of", context)?, of(table, "pairs_of", context)?) {
+pub(super) fn read(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Share, Diagnostic> {
+    let share = match (of(table, "rest_of", context)?, of(table, "pairs_of", context)?) {
         (Some(_), Some(_)) => {
             let message = "`rest_of` and `pairs_of` exclude each other";
             return Err(table
@@ -55,13 +52,13 @@ pub(super) fn portion(
             let hosts = hosts(table, "hosts", context)?;
             let pairs = possible(table, "hosts", matrix::permutation(&hosts, context.draw))?;
             match share(table)? {
-                None => Portion::whole(pairs),
-                Some(share) => taken(table, "share", Portion::drawn(pairs, share, context.draw))?,
+                None => Share::whole(pairs),
+                Some(share) => taken(table, "share", Share::drawn(pairs, share, context.draw))?,
             }
         }
     };
-    context.portion = Some(portion.clone());
-    Ok(portion)
+    context.share = Some(share.clone());
+    Ok(share)
 }
 
 /// The pairs of the table that `key` names, if it is written.
@@ -69,11 +66,11 @@ fn of(
     table: &mut Reader<'_>,
     key: &'static str,
     context: &Context<'_>,
-) -> Result<Option<Portion>, Diagnostic> {
+) -> Result<Option<Share>, Diagnostic> {
     let Some(wanted) = table.maybe::<String>(key)? else { return Ok(None) };
     let of = |taken: &&Taken| taken.name.as_deref() == Some(&wanted);
     if let Some(taken) = context.taken.iter().find(of) {
-        return Ok(Some(taken.portion.clone()));
+        return Ok(Some(taken.share.clone()));
     }
     let message = format!("no table before this one has a permutation and the name `{wanted}`");
     let error = table.error(key, message, "no such table");
@@ -86,11 +83,12 @@ fn of(
     })
 }
 
-/// Check that no table of `before` has taken any pair of `rest`, what this one takes by `rest_of`: two tables that
-/// take the rest of one table would have the same pairs, which only `pairs_of` may ask for.
-fn check_left(table: &Reader<'_>, before: &[Taken], rest: &Portion) -> Result<(), Diagnostic> {
+/// Check that no table of `before` has taken any pair of `rest`, what this one takes by `rest_of`:
+/// two tables that take the rest of one table would have the same pairs, which only `pairs_of` may
+/// ask for.
+fn check_left(table: &Reader<'_>, before: &[Taken], rest: &Share) -> Result<(), Diagnostic> {
     // The last of them is the one that left what is left.
-    let Some(last) = before.iter().rfind(|taken| taken.portion.overlaps(rest)) else {
+    let Some(last) = before.iter().rfind(|taken| taken.share.overlaps(rest)) else {
         return Ok(());
     };
     let message = "a table before this one has already taken these pairs";
@@ -110,9 +108,9 @@ fn share(table: &mut Reader<'_>) -> Result<Option<f64>, Diagnostic> {
 fn taken(
     table: &Reader<'_>,
     key: &'static str,
-    portion: Result<Portion, PortionError>,
-) -> Result<Portion, Diagnostic> {
-    portion.map_err(|why| {
+    share: Result<Share, ShareError>,
+) -> Result<Share, Diagnostic> {
+    share.map_err(|why| {
         let error = table.error(key, format!("impossible traffic: {why}"), "here");
         error.hint("shares are of the whole permutation; those that share it come to 1 at most")
     })

@@ -81,7 +81,7 @@ fn deadlines(table: &mut Reader<'_>, levels: usize) -> Result<Vec<Dur>, Diagnost
         return Err(table.error("deadlines", message, "here").hint(hint));
     }
     if deadlines.last() == Some(&Dur::ZERO) || deadlines.windows(2).any(|d| d[0] <= d[1]) {
-        let message = "a deadline that nobody can meet";
+        let message = "a deadline that no answer can meet";
         return Err(table.error("deadlines", message, "here").hint(hint));
     }
     Ok(deadlines)

@@ -10,8 +10,8 @@ use super::{Context, Part, Sender, pairs, until};
 use crate::diagnostic::Diagnostic;
 use crate::reader::Reader;
 
-/// `kind = "poisson"`. Open loop, under way from time zero, so that what is measured is drained under
-/// continuing load unless `until` is written.
+/// `kind = "poisson"`. Open loop, under way from time zero, so that what is measured is drained
+/// under continuing load unless `until` is written.
 pub(super) fn poisson(
     table: &mut Reader<'_>,
     context: &mut Context<'_>,
@@ -31,14 +31,14 @@ fn who(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Vec<Sender>,
     if !paired {
         return super::senders(table, context);
     }
-    let portion = pairs::portion(table, context)?;
+    let share = pairs::read(table, context)?;
     let to = |dst| Destinations::among(vec![dst]);
-    Ok(portion.pairs().iter().map(|&(src, dst)| (src, to(dst))).collect())
+    Ok(share.pairs().iter().map(|&(src, dst)| (src, to(dst))).collect())
 }
 
-/// The mean time between two pieces of work of a host, each of which has `bytes` bytes of payload on
-/// average, that offer `load`: relative to a host's own link, that of host 0, whose number is also its
-/// link's.
+/// The mean time between two pieces of work of a host, each of which has `bytes` bytes of payload
+/// on average, that offer `load`: relative to a host's own link, that of host 0, whose number is
+/// also its link's.
 pub(super) fn gap_of_load(
     table: &Reader<'_>,
     context: &Context<'_>,
@@ -55,8 +55,8 @@ pub(super) fn gap_of_load(
 /// `message_rate`.
 ///
 /// A Poisson process of which each arrival is at a host drawn anew is the same as an independent
-/// process at each host, of a rate that is its share (superposition). So the rate of the whole network
-/// is divided, and no host has to know of the others.
+/// process at each host, of a rate that is its share (superposition). So the rate of the whole
+/// network is divided, and no host has to know of the others.
 fn mean_gap_ps(
     table: &mut Reader<'_>,
     context: &Context<'_>,

@@ -44,8 +44,9 @@ pub(super) fn rpc(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<P
     Ok(Part::Calls(Arc::new(spec), clients))
 }
 
-/// When a client calls, and how many calls it keeps under way: exactly one of `outstanding` (a closed
-/// loop, with its `gap`), `load` and `call_rate` (open ones). A call moves `bytes` bytes on average.
+/// When a client calls, and how many calls it keeps under way: exactly one of `outstanding` (a
+/// closed loop, with its `gap`), `load` and `call_rate` (open ones). A call moves `bytes` bytes on
+/// average.
 fn pace(
     table: &mut Reader<'_>,
     context: &Context<'_>,

@@ -35,7 +35,7 @@ keys! { KEYS: Config {
          incast control. For `kind = \"rpc\"`; any message that is no response counts as a \
          request".default("none");
     incast_bytes (incast: Some(incast) => incast.bytes): Size32 [Size32(1)..=SIZE_MAX],
-        "the response to a marked request begins with so much unscheduled: in a packet of its \
+        "the response to a marked request begins with this much unscheduled: in a packet of its \
          own that is no longer, or in whole packets if it is not less than `payload`. See \
          `scenarios/homa_incast.toml`".written().only("`incast_threshold`");
     trimmed: Trimmed,
@@ -44,12 +44,12 @@ keys! { KEYS: Config {
          receiver refuses it at once, and whose sender repeats it with the next grant of that \
          message. `refused-as-published`: with three defects of the public code (E2, E3 and E4 \
          of docs/nic.md)".was("strict_paper");
-    resend_timeout: Dur, "what is missing for so long is asked for again".range("above 0");
+    resend_timeout: Dur, "what is missing for this long is asked for again".range("above 0");
     ack_delay: Dur,
-        "that a message is whole is told with the next data in the other direction, or after so \
-         long by itself (own)";
+        "that a message is whole is reported with the next data in the other direction, or after \
+         this long by itself (own)";
     abort_after: Dur,
-        "a sender that hears nothing of a message for so long gives it up (own)"
+        "a sender that hears nothing of a message for this long gives it up (own)"
             .range("above 0").was("give_up");
     rx_idle_timeout: Dur,
         "and so does a receiver (own)".range("at least `abort_after`").was("linger");

@@ -36,7 +36,7 @@ keys! { KEYS: Config {
         "what a receiver lets its peer send of a connection beyond what has come in order"
             .range("at least `mss`");
     send_buffer: SizeOr<Unlimited>,
-        "what a sender has under way of a connection that is not acknowledged in order"
+        "what a sender has in flight of a connection that is not acknowledged in order"
             .range("at least `mss`");
 }}
 
@@ -51,7 +51,7 @@ keys! { MULTIPATH: Config {
          `linked`: `lia` without its cap at a TCP's growth. The others: Wischik and others, NSDI \
          2011. Slow start and decreases are NewReno's, but `fully-coupled` halves the total";
     lia_min_increase (get lia_min_increase, set set_lia_min_increase): Bytes,
-        "an acknowledgement adds so much at least (ns-3: a byte)"
+        "an acknowledgement adds at least this much (ns-3: a byte)"
             .range("0 to `mss`").any_preset().only("`coupling = \"lia\"` or `\"linked\"`")
             .was("lia_least_increase");
     ewtcp_weight (tcp.rule: RuleConfig::Ewtcp(weight) => *weight): ewtcp::Weight,

@@ -36,10 +36,10 @@ keys! { KEYS: Config {
         "a timeout clamped to `rto_min` is spread uniformly by this much either way"
             .range("0 to 99");
     stall_timeout: units::Dur,
-        "a sender that waits for pulls and hears nothing for so long sends one packet unasked \
+        "a sender that waits for pulls and hears nothing for this long sends one packet unasked \
          (own)".range("above 0");
     abort_after: units::Dur,
-        "a message unanswered for so long fails (own)".range("above 0").was("give_up");
+        "a message unanswered for this long fails (own)".range("above 0").was("give_up");
     bounce_history: u8,
         "how many answers the rule for bounced headers looks back".range("1 to 32");
     pull_interval: Or<Wire, units::Dur>,
@@ -61,14 +61,14 @@ keys! { KEYS: Config {
             .range("see `time_wait`");
     time_wait: units::Dur,
         "how long a receiver remembers a finished message (own). With twice the longest time \
-         that a packet can be under way in this fabric (all queues on its way full) for `msl`, \
+         that a packet can be in flight in this fabric (all queues on its way full) for `msl`, \
          it must suffice as well, or the scenario is refused: the message could be delivered \
          twice".range("at least `abort_after`, the longest timeout and twice `msl` together");
     time_wait_entries: u32,
         "how many messages a receiver knows, finished or not; data of others is ignored (own). A \
          sender remembers as many finished ones".range("at least 1");
     rx_idle_timeout: units::Dur,
-        "a receiver forgets a message silent for so long (own)"
+        "a receiver forgets a message silent for this long (own)"
             .range("at least `abort_after`").was("linger");
     max_tx_messages: u32,
         "messages that a sender takes at once (own)".range("at least 1").was("messages");

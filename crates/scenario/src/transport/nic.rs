@@ -30,21 +30,21 @@ const MODELS: &[(&str, Program, &str, &[&str])] = &[
 keys! { MODEL: Config {
     rtt_packets: u16,
         "packets of a message that leave before anything is heard".range("1 to 32768");
-    tx_messages: u16, "messages under way from a host; more wait".range("a power of two, to 1024");
+    tx_messages: u16, "messages in flight from a host; more wait".range("a power of two, to 1024");
     rx_messages: u16,
-        "messages under way to a host; packets of others are refused".range("1 to 1024");
+        "messages in flight to a host; packets of others are refused".range("1 to 1024");
     timeout: Dur,
-        "a message that is not complete so long after its beginning, or after its last timeout, \
+        "a message that is not complete this long after its beginning, or after its last timeout, \
          repeats what is not acknowledged".range("1 ps to 1 s");
     max_timeouts: Or<Unlimited, u32>,
         "a message fails at this timeout in a row without progress"
             .range("at least 1").was("timeouts_max");
     ingress_timeouts: u32,
-        "a receiver ends a message silent for so many timeouts, and from then on refuses it if \
+        "a receiver ends a message silent for this many timeouts, and from then on refuses it if \
          packets of it had come".range("1 to 10^6");
     remember: Or<Lifetime, u32>,
         "messages that are over and that a receiver still knows, so that none is delivered twice: \
-         `\"lifetime\"`, as long as their packets can live (own), or the last so many delivered \
+         `\"lifetime\"`, as long as their packets can live (own), or this many last delivered \
          and as many ended: 1024 is a size for hardware, 0 what is published. What they deliver \
          twice is counted: [nic.md](nic.md#what-the-nic-promises)"
             .default("");
@@ -60,7 +60,7 @@ keys! { MODEL: Config {
         c.strict_paper = v): bool,
         "the program without the repairs E2 and E9 of docs/nic.md (its constant \
          `STRICT_PAPER`): what is trimmed after its message has been granted whole waits for the \
-         timeout, and duplicates of a message under way are not answered. With `probe = false` \
+         timeout, and duplicates of a message in progress are not answered. With `probe = false` \
          it is as published, but for E1, E4 and E6".only("`program = \"homa\"` or `\"homa-tr\"`");
     probe: bool,
         "a timeout that finds nothing to repeat sends one packet beyond the credit: a GRANT or \
@@ -274,8 +274,8 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, 
     })
 }
 
-/// The first of the keys whose published value is for links of [`super::PUBLISHED_FOR`] and is kept.
-/// `pulls`: pacing PULLs is the NIC's, not the program's.
+/// The first of the keys whose published value is for links of [`super::PUBLISHED_FOR`] and is
+/// kept. `pulls`: pacing PULLs is the NIC's, not the program's.
 fn kept(table: &Reader<'_>, pulls: bool) -> Option<&'static str> {
     let keys = ["pull_cycles", "timeout"].into_iter().skip(usize::from(!pulls));
     table.has("preset").then(|| keys.into_iter().find(|key| !table.has(key))).flatten()

@@ -18,29 +18,29 @@ keys! { KEYS: Config {
     free_tokens: FreeTokens,
         "tokens that a sender gives itself when a message starts. `\"bdp\"`: what it can send in \
          one round trip; n: one for each packet of a message of at most n, none for a longer one";
-    window: u32, "tokens of a message under way at once".range("at least 1");
+    window: u32, "tokens of a message in flight at once".range("at least 1");
     token_expiry: f64,
         "packet times after which an unused token is void".range("0.001 to 1000000");
     window_timeout: f64,
-        "a message whose window is used up gets one more token after so many packet times \
+        "a message whose window is used up gets one more token after this many packet times \
          without one".range("0.001 to 1000000");
     resend_timeout: f64,
-        "when every packet has had its token, what is missing gets others after so many packet \
+        "when every packet has had its token, what is missing gets others after this many packet \
          times".range("0.001 to 1000000");
     request_timeout: f64,
-        "a sender that has heard nothing for so many packet times asks again"
+        "a sender that has heard nothing for this many packet times asks again"
             .range("0.001 to 1000000");
-    short_packets: u64, "a message of at most so many packets is short";
+    short_packets: u64, "a message of at most this many packets is short";
     class_control (classes.control): u8, "traffic class of control packets".range("0 to 7");
     class_short (classes.short): u8, "traffic class of data of short messages".range("0 to 7");
     class_long (classes.long): u8, "traffic class of other data".range("0 to 7");
     abort_after: units::Dur,
-        "a message of which nothing is heard for so long fails (own)"
+        "a message of which nothing is heard for this long fails (own)"
             .range("above 0, below `time_wait`").was("give_up");
     time_wait: units::Dur,
         "how long a receiver remembers a finished message (own)".range("above `abort_after`");
     rx_idle_timeout: units::Dur,
-        "a receiver forgets a message silent for so long (own)"
+        "a receiver forgets a message silent for this long (own)"
             .range("at least `abort_after`").was("linger");
 }}
 
@@ -58,7 +58,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
     Ok(Transport {
         mtu: (config.payload + config.header).max(config.control),
         classes: vec![config.classes.control, config.classes.short, config.classes.long],
-        // It has so many packets under way, from the first round trip or the second on.
+        // It has so many packets in flight, from the first round trip or the second on.
         first_window: u64::from(config.window) * u64::from(config.payload),
         sprays: true,
         signals: Signals { classes: Need::Needs, ..Signals::NONE },

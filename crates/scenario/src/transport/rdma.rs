@@ -27,7 +27,7 @@ keys! { KEYS: Config {
         "traffic class of control packets. The same as `class`: no priority for acknowledgements"
             .range("0 to 7");
     segment: Segment,
-        "what is acknowledged: each packet, or a burst of as many full packets as have so much \
+        "what is acknowledged: each packet, or a burst of as many full packets as have this much \
          payload".range("up to 32768 payloads");
     nic_pacing: NicPacing,
         "packets of a segment leave at this rate; `\"own\"`: at that of their queue pair, \
@@ -41,10 +41,10 @@ keys! { KEYS: Config {
          last packet's (the simulator of \"ECN or Delay\"). Without `count_nic_wait`: all";
     timestamps: Timestamps,
         "who takes the time of an acknowledgement for round-trip times: the interface when it \
-         arrives, or the host when it hears of it";
+         arrives, or the host when it handles it";
     rtt_noise (clock.noise): Dur, "each such time is later by one drawn between zero and this";
     clock_drift (clock.drift_ppb): u32,
-        "the clock of an interface differs from its host's by at most so many parts in 10^9, \
+        "the clock of an interface differs from its host's by at most this many parts in 10^9, \
          drawn for each host. With `timestamps = \"nic\"`".range("0 to 1000000");
     clock_calibration (clock.calibration): Or<Start, Dur>,
         "how often hosts compare both clocks, to translate one into the other. `\"start\"`: only \
@@ -64,16 +64,16 @@ keys! { KEYS: Config {
          from there on is sent again. `selective`: they take what comes; what is missing is sent \
          again. It needs `segment = \"packet\"`";
     nack_interval (recovery: Recovery::GoBackN { nack_interval } => *nack_interval): Dur,
-        "the same missing packet is named again after so long".only("`recovery = \"go-back-n\"`");
+        "the same missing packet is named again after this long".only("`recovery = \"go-back-n\"`");
     reordering (recovery: Recovery::Selective { reordering } => *reordering): u32,
-        "a packet is lost if one sent so many later has been acknowledged"
+        "a packet is lost if one sent this many later has been acknowledged"
             .range("1 to 63").only("`recovery = \"selective\"`");
     rto_min (rto.min): Dur,
         "least retransmission timeout (RFC 6298)".range("above 0, at most `rto_max`");
     rto_initial (rto.initial): Dur, "first timeout (own)".range("above 0");
     rto_max (rto.max): Dur, "greatest timeout (own)".range("above 0");
     max_timeouts: u32,
-        "a message fails after so many timeouts without progress"
+        "a message fails after this many timeouts without progress"
             .range("at least 1").was("timeouts_max");
     ecn: bool, "packets may be marked";
 }}

@@ -187,12 +187,12 @@ keys! { pub(super) SUBFLOW: Config {
     rto_first_rttvar (rto.first_rttvar): f64,
         "mean deviation after the first sample, as a share of it".range("at least 0");
     max_timeouts: u32,
-        "a message fails after so many timeouts in a row".range("at least 1").was("timeouts_max");
+        "a message fails after this many timeouts in a row".range("at least 1").was("timeouts_max");
     delayed_ack: Or<Off, Dur>,
         "longest delay of an acknowledgement; `\"off\"`: every segment is acknowledged";
-    quick_acks: u32, "the first so many acknowledgements of a connection are not delayed";
+    quick_acks: u32, "this many acknowledgements at the start of a connection are not delayed";
     max_messages: u32,
-        "messages that a host may have under way".range("at least 1").was("messages_max");
+        "messages that a host may have in flight".range("at least 1").was("messages_max");
 }}
 
 keys! { RR: Config {
@@ -201,7 +201,7 @@ keys! { RR: Config {
          (the publication's example)"
             .range("0 to 1").any_preset().only("`dup_threshold = \"rr\"`");
     rr_step (rr: Some(p) => p.step): f64,
-        "by how much a false fast retransmit raises it; waiting in vain lowers it, as much more \
+        "by how much a false fast retransmit raises it; a needless wait lowers it, as much more \
          as it costs more (own)"
             .range("above 0, at most 1").any_preset().only("`dup_threshold = \"rr\"`");
     rr_history (rr: Some(p) => p.history): u32,
@@ -227,7 +227,7 @@ keys! { ICTCP: Config {
         "it shrinks by a segment when its throughput is short by at least this share ..."
             .range("0 to 1").any_preset().only(ONLY_ICTCP).was("ictcp_shrink_above");
     ictcp_shrink_after (receive_window: ReceiveWindow::Ictcp(p) => p.shrink_after): u32,
-        "... in so many round trips in a row".range("at least 1").any_preset().only(ONLY_ICTCP);
+        "... in this many round trips in a row".range("at least 1").any_preset().only(ONLY_ICTCP);
     ictcp_min_window (receive_window: ReceiveWindow::Ictcp(p) => p.min_window): u32,
         "least window, and the first, segments"
             .range("at least 1").any_preset().only(ONLY_ICTCP).was("ictcp_least_window");

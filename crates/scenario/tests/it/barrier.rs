@@ -1,5 +1,5 @@
-//! The barrier-synchronised incast: against what the protocol and the wire allow, and the invariants
-//! of specs/incast.md#7.
+//! The barrier-synchronised incast: against what the protocol and the wire allow, and the
+//! invariants of specs/incast.md#7.
 
 use std::path::Path;
 
@@ -26,8 +26,8 @@ fn run_briefly(sets: &[&str]) -> Results {
 
 const SRU: u64 = 256 * 1024;
 
-/// One sender: nothing is lost, and a block takes what the links take (I1). The window is 20 packets,
-/// which is more than the pipe holds, and stays open from block to block.
+/// One sender: nothing is lost, and a block takes what the links take (I1). The window is 20
+/// packets, which is more than the pipe holds, and stays open from block to block.
 #[test]
 fn a_lone_sender_fills_the_link_but_for_the_request() {
     let results = run_briefly(&["traffic.0.senders=1"]);
@@ -44,8 +44,8 @@ fn a_lone_sender_fills_the_link_but_for_the_request() {
     assert!(goodput < most && goodput > 0.99 * most, "{goodput} of {most}");
 }
 
-/// Every block has all of every part (I2), they follow each other without a gap, and an idle link is
-/// what goodput lacks (I4).
+/// Every block has all of every part (I2), they follow each other without a gap, and an idle link
+/// is what goodput lacks (I4).
 #[test]
 fn blocks_are_whole_and_follow_each_other() {
     let results = run_briefly(&["traffic.0.senders=16"]);
@@ -139,8 +139,8 @@ const CAP: [&str; 4] = [
     "traffic.0.cap_queue=66560B",
 ];
 
-/// With the dynamic cap, windows fit into pipe and buffer, and nothing is lost (I7). 79 060 bytes are
-/// 76 packets, so up to 64 senders have one each at least.
+/// With the dynamic cap, windows fit into pipe and buffer, and nothing is lost (I7). 79 060 bytes
+/// are 76 packets, so up to 64 senders have one each at least.
 #[test]
 fn the_dynamic_cap_loses_nothing() {
     for senders in [1, 5, 16, 64] {
@@ -161,8 +161,8 @@ fn a_cap_for_half_the_senders_collapses() {
     assert!(results.summary.jobs.goodput_gbps.unwrap() < 0.3);
 }
 
-/// The study's caveat: each job knows its own senders only, so a second one that joins overflows what
-/// the first had planned for itself.
+/// The study's caveat: each job knows its own senders only, so a second one that joins overflows
+/// what the first had planned for itself.
 #[test]
 fn a_second_job_that_joins_breaks_the_first_one_s_plan() {
     let second = "name=\"second\", kind=\"barrier\", receiver=0, sources=\"33-64\", senders=32, \

@@ -36,7 +36,8 @@ fn with_separate_queues_each_gets_about_half() {
     }
 }
 
-/// NDP alone would have all of the link, TCP alone as well: the port wastes nothing on who is silent.
+/// NDP alone would have all of the link, TCP alone as well: the port wastes nothing on who is
+/// silent.
 #[test]
 fn whoever_is_alone_has_the_link() {
     let late = ["measure.to=100ms", "traffic.1.start=200ms"];
@@ -62,8 +63,8 @@ fn each_keeps_its_own_way_of_choosing_paths() {
     }
 }
 
-/// RFC 8257, section 6: conventional TCP, which does not see the marks, leaves DCTCP next to nothing. It
-/// pays itself where a switch drops what it cannot mark.
+/// RFC 8257, section 6: conventional TCP, which does not see the marks, leaves DCTCP next to
+/// nothing. It pays itself where a switch drops what it cannot mark.
 #[test]
 fn of_two_tcps_in_a_shared_queue_the_one_that_sees_the_marks_gives_way() {
     let file = "dctcp_beside_newreno.toml";

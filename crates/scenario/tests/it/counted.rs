@@ -4,7 +4,8 @@ use std::path::Path;
 
 use trimline_scenario::{Options, Scenario, simulate};
 
-/// Sixteen servers answer over a port of 64 packets: losses of every kind, several messages per connection.
+/// Sixteen servers answer over a port of 64 packets: losses of every kind, several messages per
+/// connection.
 #[test]
 fn the_counts_of_messages_add_up_to_those_of_the_run() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/incast/base.toml");

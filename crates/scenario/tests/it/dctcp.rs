@@ -36,8 +36,8 @@ fn two_flows_keep_the_queue_at_the_threshold() {
     }
 }
 
-/// NewReno halves at each mark: it needs as much queue as bandwidth-delay product to keep the link full
-/// and loses throughput where DCTCP does not.
+/// NewReno halves at each mark: it needs as much queue as bandwidth-delay product to keep the link
+/// full and loses throughput where DCTCP does not.
 #[test]
 fn reacting_to_how_many_are_marked_keeps_the_link_full() {
     let k = "queue.ecn_threshold=15 packets";

@@ -1,6 +1,6 @@
-//! Deadlines of messages, and D2TCP (Vamanan and others, SIGCOMM 2012), which heeds them: at one bottleneck
-//! flows that are near their deadlines get more of the link than those that are far from them, as the paper
-//! wants it, and without deadlines it is DCTCP.
+//! Deadlines of messages, and D2TCP (Vamanan and others, SIGCOMM 2012), which heeds them: at one
+//! bottleneck flows that are near their deadlines get more of the link than those that are far from
+//! them, as the paper wants it, and without deadlines it is DCTCP.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ fn results(file: &str, sets: &[&str]) -> Results {
     evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap()
 }
 
-/// What three flows of 10 MB with 40 ms get while six share the link, over what three with 100 ms get; and
-/// the deadlines of all.
+/// What three flows of 10 MB with 40 ms get while six share the link, over what three with 100 ms
+/// get; and the deadlines of all.
 fn near_over_far(rule: &str, seed: u64) -> (f64, Deadlines) {
     let sets = [format!("transport.rule={rule}"), format!("seed={seed}")];
     let window = ["measure.from=10ms", "measure.to=30ms"];
@@ -25,8 +25,9 @@ fn near_over_far(rule: &str, seed: u64) -> (f64, Deadlines) {
     (gbps("near") / gbps("far"), whole.summary.flows.deadlines)
 }
 
-/// Equal shares take 50 ms, so that under DCTCP who has 40 ms is late; with D2TCP all are in time. As d < 1
-/// for the ones and d > 1 for the others, their windows are in proportion to about alpha^-d.
+/// Equal shares take 50 ms, so that under DCTCP who has 40 ms is late; with D2TCP all are in time.
+/// As d < 1 for the ones and d > 1 for the others, their windows are in proportion to about
+/// alpha^-d.
 #[test]
 fn near_deadlines_get_more_of_the_link() {
     for seed in 1..=3 {

@@ -24,8 +24,8 @@ fn t13_each_flow_keeps_alpha_packets_queued() {
         let scenario =
             Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{}", e.render(false)));
         let simulated = simulate(&scenario, &Options::default(), &mut |_| ()).unwrap();
-        // One port of nine has a queue: the 99th percentile among all samples is its 91st, which is a
-        // packet or two above the mean, of which the law speaks.
+        // One port of nine has a queue: the 99th percentile among all samples is its 91st, which is
+        // a packet or two above the mean, of which the law speaks.
         let queue = f64::from(simulated.outcome.queue_bytes_p99.unwrap()) / 1500.0;
         let want = f64::from(flows) * alpha;
         assert!(

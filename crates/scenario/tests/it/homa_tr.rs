@@ -24,7 +24,8 @@ const BIG: [&str; 4] = [
     "queue.class.3.capacity=200KB",
 ];
 
-/// Where nothing is trimmed, Homa-Tr is Homa to the picosecond, strict or not; where something is, it is not.
+/// Where nothing is trimmed, Homa-Tr is Homa to the picosecond, strict or not; where something is,
+/// it is not.
 #[test]
 fn r3_with_room_for_all_homa_tr_is_homa() {
     let with = |set| digest(&[&[set], &BIG[..]].concat());
@@ -57,7 +58,8 @@ fn the_incast_is_repaired_without_timeouts() {
     assert!(homa.0 * 2 > homa_tr.0 * 3, "{} and {}", homa.0, homa_tr.0);
 }
 
-/// E8: headers and control packets that find no room are lost, which switches count; everything arrives all the same.
+/// E8: headers and control packets that find no room are lost, which switches count; everything
+/// arrives all the same.
 #[test]
 fn e8_lost_headers_are_counted() {
     let packet = (0..4).map(|class| format!("queue.class.{class}.capacity=1088B"));

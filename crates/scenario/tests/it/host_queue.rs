@@ -109,8 +109,8 @@ const IDLE: &str = r#"
     keep_destination = true
 "#;
 
-/// A round trip crosses the stack twice at each end that has one. Two links of 2 us, a packet of 1500 B and its
-/// acknowledgement of 40 B without it.
+/// A round trip crosses the stack twice at each end that has one. Two links of 2 us, a packet of
+/// 1500 B and its acknowledgement of 40 B without it.
 #[test]
 fn a_stack_is_crossed_twice_at_each_end() {
     let alone = 4.0 * 2.0 + 2.0 * (1500.0 + 40.0) * 0.0008;

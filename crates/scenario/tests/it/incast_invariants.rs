@@ -91,11 +91,11 @@ fn timeouts(outcome: &Outcome) -> u64 {
     outcome.counters.stat(Stat::Timeout)
 }
 
-/// One sender: nothing is lost, and the time of a block is arithmetic. The first: three round trips of slow
-/// start (2, 4, 8 packets; alone, a packet and its acknowledgement take 117.28 us), then the other 249
-/// packets one after the other. Each later one finds a window of 20, which is more than a round
-/// trip holds: 263 packets one after the other. Both take a request of 50 us before, and two links of 25
-/// us and the switch after, where the last packet waits for the one before it.
+/// One sender: nothing is lost, and the time of a block is arithmetic. The first: three round trips
+/// of slow start (2, 4, 8 packets; alone, a packet and its acknowledgement take 117.28 us), then
+/// the other 249 packets one after the other. Each later one finds a window of 20, which is more
+/// than a round trip holds: 263 packets one after the other. Both take a request of 50 us before,
+/// and two links of 25 us and the switch after, where the last packet waits for the one before it.
 #[test]
 fn i1_one_sender_takes_what_arithmetic_says() {
     let (outcome, seen) = Incast { senders: 1, ms: 100, ..BASE }.run();
@@ -123,8 +123,8 @@ fn bulk_transfers_fill_the_link() {
     }
 }
 
-/// I2, in collapse: each block has delivered N SRUs, exactly, and what arrived meanwhile at host 0 is
-/// what the application was told.
+/// I2, in collapse: each block has delivered N SRUs, exactly, and what arrived meanwhile at host 0
+/// is what the application was told.
 #[test]
 fn i2_each_block_is_whole() {
     let (_, seen) = Incast { senders: 16, ms: 2_000, ..BASE }.run();
@@ -151,8 +151,8 @@ fn i3_nothing_is_lost_below_the_onset() {
     assert!(outcome.counters.dropped > 0);
 }
 
-/// I4, in collapse: what goodput lacks is idle time of the bottleneck, and a block either has no timeout and is
-/// quick, or lasts at least RTOmin.
+/// I4, in collapse: what goodput lacks is idle time of the bottleneck, and a block either has no
+/// timeout and is quick, or lasts at least RTOmin.
 #[test]
 fn i4_collapse_is_idle_time() {
     let (outcome, seen) = Incast { senders: 16, ms: 5_000, ..BASE }.run();
@@ -169,8 +169,8 @@ fn i4_collapse_is_idle_time() {
     );
 }
 
-/// I5: beyond the collapse a larger buffer never costs more than 10 % of goodput, and the collapse does not
-/// come earlier.
+/// I5: beyond the collapse a larger buffer never costs more than 10 % of goodput, and the collapse
+/// does not come earlier.
 #[test]
 fn i5_goodput_grows_with_the_buffer() {
     let mut before = 0;
@@ -194,8 +194,9 @@ fn i6_goodput_grows_with_quicker_timers() {
     assert!(goodputs.is_sorted_by(|less, more| *more > 0.9 * less), "{goodputs:?}");
 }
 
-/// I7: with the dynamic cap nothing is lost up to one segment for each sender: pipe and buffer hold 12 500 +
-/// 66 560 bytes, 76 packets. The senders are asked 10 us apart, so that the packets find the pipe in use.
+/// I7: with the dynamic cap nothing is lost up to one segment for each sender: pipe and buffer hold
+/// 12 500 + 66 560 bytes, 76 packets. The senders are asked 10 us apart, so that the packets find
+/// the pipe in use.
 #[test]
 fn i7_the_dynamic_cap_prevents_losses() {
     let run = |senders| Incast { senders, capped: true, gap: "10us", ms: 150, ..BASE }.run();
@@ -206,8 +207,9 @@ fn i7_the_dynamic_cap_prevents_losses() {
     assert!(run(77).0.counters.dropped > 0);
 }
 
-/// Where all are asked at once, I7 does not hold for every N, as a burst finds the pipe empty: N windows of W
-/// packets are at the switch within W packet times, in which W - 1 leave, and the buffer holds 64.
+/// Where all are asked at once, I7 does not hold for every N, as a burst finds the pipe empty: N
+/// windows of W packets are at the switch within W packet times, in which W - 1 leave, and the
+/// buffer holds 64.
 #[test]
 fn i7_a_burst_has_no_pipe() {
     for senders in [10, 13, 16, 32, 33, 38, 64, 65, 76] {
@@ -219,8 +221,8 @@ fn i7_a_burst_has_no_pipe() {
     }
 }
 
-/// I8: the same seed gives the same run; another one only another order. One sender has none, and below
-/// the onset, where all senders are alike, blocks take as long in whatever order.
+/// I8: the same seed gives the same run; another one only another order. One sender has none, and
+/// below the onset, where all senders are alike, blocks take as long in whatever order.
 #[test]
 fn i8_a_seed_is_an_order() {
     let run = |senders, seed| {
@@ -249,8 +251,8 @@ fn i9_packets_are_dropped_only_when_the_queue_is_full() {
     }
 }
 
-/// I10: every timeout has one cause. Nothing of a block is acknowledged before a timeout (head) only where
-/// more than 64 first packets come at once.
+/// I10: every timeout has one cause. Nothing of a block is acknowledged before a timeout (head)
+/// only where more than 64 first packets come at once.
 #[test]
 fn i10_causes_add_up() {
     let mut causes = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! Messages that no buffer of a NIC can hold are an error of the scenario, with its place, not of the run.
+//! Messages that no buffer of a NIC can hold are an error of the scenario, with its place, not of
+//! the run.
 
 use std::path::Path;
 
@@ -72,7 +73,8 @@ const TRAFFIC: [(&str, &str); 8] = [
     ),
 ];
 
-/// An aggregator passes on all that it has heard: two answers of 20 kB are too much, two of 19 are not.
+/// An aggregator passes on all that it has heard: two answers of 20 kB are too much, two of 19 are
+/// not.
 #[test]
 fn what_aggregators_pass_on_counts() {
     let queries = "kind = \"partition-aggregate\"\nroots = 0\naggregators = \"1-2\"\nworkers = \"3-7\"\n\
@@ -99,8 +101,8 @@ fn what_no_buffer_holds_is_refused_where_it_is_written() {
     }
 }
 
-/// None of the published distributions fits: the line that names it is shown, with its largest message,
-/// and no advice that would not help.
+/// None of the published distributions fits: the line that names it is shown, with its largest
+/// message, and no advice that would not help.
 #[test]
 fn published_distributions_are_refused_by_name() {
     for name in workload::SizeDist::names() {

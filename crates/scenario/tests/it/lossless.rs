@@ -1,5 +1,5 @@
-//! What lossless switches do to flows that are not to blame: the scenarios of `docs/lossless.md`, against targets P1
-//! and P3 and invariant specs/rdma.md#I5.
+//! What lossless switches do to flows that are not to blame: the scenarios of `docs/lossless.md`,
+//! against targets P1 and P3 and invariant specs/rdma.md#I5.
 
 use std::path::Path;
 
@@ -21,8 +21,8 @@ fn goodput(summary: &Summary, table: &str) -> f64 {
     summary.traffic[table].flow_goodput_gbps.mean.unwrap()
 }
 
-/// The near sender has a third of the link, or half of it where the hashes of the far ones agree; twice what the
-/// slowest of them has, or more.
+/// The near sender has a third of the link, or half of it where the hashes of the far ones agree;
+/// twice what the slowest of them has, or more.
 #[test]
 fn p1_whoever_has_a_port_for_himself_has_more() {
     for seed in 1..=3 {
@@ -37,7 +37,8 @@ fn p1_whoever_has_a_port_for_himself_has_more() {
     }
 }
 
-/// Seed 1: the victim's hash puts it on a link with two of the four. Everybody on a link that is stopped has the same.
+/// Seed 1: the victim's hash puts it on a link with two of the four. Everybody on a link that is
+/// stopped has the same.
 #[test]
 fn p3_a_victim_pays_for_senders_that_it_never_meets() {
     let victim = |from: &str, to: &str| {
@@ -54,7 +55,8 @@ fn p3_a_victim_pays_for_senders_that_it_never_meets() {
     assert!(one <= 0.6 * none, "{none}, {one}");
 }
 
-/// I5: three switches in a ring, of which each waits for the next; the watchdog ends it, one way or the other.
+/// I5: three switches in a ring, of which each waits for the next; the watchdog ends it, one way or
+/// the other.
 #[test]
 fn i5_a_ring_deadlocks_and_the_watchdog_ends_it() {
     let stuck = run("deadlock.toml", &[]);

@@ -1,5 +1,5 @@
-//! Marking switches against what must hold of them, whatever the senders do: long TCP flows into one port
-//! (`scenarios/dctcp_two_flows.toml`, with other queues).
+//! Marking switches against what must hold of them, whatever the senders do: long TCP flows into
+//! one port (`scenarios/dctcp_two_flows.toml`, with other queues).
 
 use std::path::Path;
 
@@ -24,8 +24,9 @@ fn average_queue(outcome: &Outcome) -> (f64, f64) {
     (lengths.iter().sum::<f64>() / lengths.len() as f64, most)
 }
 
-/// The average packet is marked with the probability of the average queue, because the ramp is a straight
-/// line: eight flows that each react to how many of their packets are marked keep the queue on it.
+/// The average packet is marked with the probability of the average queue, because the ramp is a
+/// straight line: eight flows that each react to how many of their packets are marked keep the
+/// queue on it.
 #[test]
 fn the_share_of_marked_packets_is_that_of_the_ramp_at_the_average_queue() {
     let ramp = "red_min=\"10 packets\", red_max=\"210 packets\", red_probability=0.1";
@@ -48,8 +49,8 @@ fn the_share_of_marked_packets_is_that_of_the_ramp_at_the_average_queue() {
     }
 }
 
-/// What cannot be marked is lost above the threshold of 65 packets; where it passes, only the capacity of
-/// 300 ends it.
+/// What cannot be marked is lost above the threshold of 65 packets; where it passes, only the
+/// capacity of 300 ends it.
 #[test]
 fn what_cannot_be_marked_is_lost_or_fills_the_queue() {
     for (not_ect, most) in [("drop", 66), ("pass", 300)] {
@@ -63,9 +64,9 @@ fn what_cannot_be_marked_is_lost_or_fills_the_queue() {
     }
 }
 
-/// In slow start two packets arrive for each that leaves. Marked on arrival at a queue of K, a packet waits
-/// for K others to leave, and the queue has grown by K when the news is on its way at last; marked as it
-/// leaves, it carries the news at once.
+/// In slow start two packets arrive for each that leaves. Marked on arrival at a queue of K, a
+/// packet waits for K others to leave, and the queue has grown by K when the news is on its way at
+/// last; marked as it leaves, it carries the news at once.
 #[test]
 fn marks_at_departure_save_the_threshold_in_overshoot() {
     for k in [65, 150] {

@@ -1,5 +1,5 @@
-//! One of two paths fails under a connection of two subflows: docs/notebook/linux_mptcp.toml, which stands beside
-//! the Linux kernel in docs/notebook/2026-11-21-mptcp.md. The message is whole
+//! One of two paths fails under a connection of two subflows: docs/notebook/linux_mptcp.toml, which
+//! stands beside the Linux kernel in docs/notebook/2026-11-21-mptcp.md. The message is whole
 //! (specs/mptcp.md#I1,T9: the simulator asserts that no byte is placed twice), and late by no more
 //! than what the repair takes.
 
@@ -51,7 +51,8 @@ fn t9_a_dead_path_costs_its_capacity_and_a_timeout() {
     for seed in SEEDS {
         for buffer in ["receive_buffer=6291456B", "receive_buffer=100KB"] {
             let took = completion(seed, DEAD, &[&format!("transport.{buffer}")]);
-            // A timeout of 200 ms and the round trip in a full queue, 150 ms, while the other path goes on.
+            // A timeout of 200 ms and the round trip in a full queue, 150 ms, while the other path
+            // goes on.
             assert!(
                 (bound(1.0)..bound(1.0) + 1.0).contains(&took),
                 "seed {seed}, {buffer}: {took} s"
@@ -88,8 +89,9 @@ fn a_path_of_100_ms_more_is_used_where_the_buffer_allows_it() {
         assert!((BOTH..BOTH + 0.8).contains(&took), "seed {seed}: {took} s");
         let small = completion(seed, "", &[slow, "transport.receive_buffer=100KB"]);
         assert!(small > took && small < bound(0.0), "seed {seed}: {small} s");
-        // Opportunistic retransmission is not for a subflow whose round trip is less than four times the
-        // other's, but when its window is small: less than one segment in a hundred comes twice.
+        // Opportunistic retransmission is not for a subflow whose round trip is less than four
+        // times the other's, but when its window is small: less than one segment in a hundred comes
+        // twice.
         let sent = run(seed, &[slow, "fault=[]", "transport.receive_buffer=100KB"]).packets;
         assert!(sent.retransmitted <= sent.dropped + 28, "seed {seed}: {sent:?}");
     }

@@ -1,7 +1,7 @@
-//! Two implementations of the programmable NIC that share nothing but the headers, the native models
-//! (`program = "ndp"`, `"homa"`, `"homa-tr"`) and the P4 programs on the NIC's blocks (`p4`), send the same packets
-//! at the same picosecond: on the incast of the nanoTransport paper, and in a hundred drawn scenarios.
-//! docs/nic.md, "Timing and order", is what both follow.
+//! Two implementations of the programmable NIC that share nothing but the headers, the native
+//! models (`program = "ndp"`, `"homa"`, `"homa-tr"`) and the P4 programs on the NIC's blocks
+//! (`p4`), send the same packets at the same picosecond: on the incast of the nanoTransport paper,
+//! and in a hundred drawn scenarios. docs/nic.md, "Timing and order", is what both follow.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use trimline_scenario::{Options, Scenario, observe};
 use units::Time;
 use wire::nano::{Header, Kind, Protocol, Repr};
 
-/// Everything that a host puts on its link, or that a switch does to it: time, link, what, and the packet's
-/// addresses, class, length and header.
+/// Everything that a host puts on its link, or that a switch does to it: time, link, what, and the
+/// packet's addresses, class, length and header.
 #[derive(Default)]
 struct Trace {
     packets: Vec<(Time, u32, String, Seen)>,
@@ -316,9 +316,10 @@ fn swarm_with(seed: u64, key: &str) -> Trace {
     agree(&scenario, &native, &p4)
 }
 
-/// Rules 15 and 16: a receiver that holds messages back for longer than its timer, because it grants to
-/// others, ends none of them; nothing is lost and everything arrives. Of sixty senders some wait for
-/// more than two timeouts after a GRANT, behind what has been granted with higher priorities.
+/// Rules 15 and 16: a receiver that holds messages back for longer than its timer, because it
+/// grants to others, ends none of them; nothing is lost and everything arrives. Of sixty senders
+/// some wait for more than two timeouts after a GRANT, behind what has been granted with higher
+/// priorities.
 #[test]
 fn a_message_that_is_held_back_is_not_ended() {
     for (senders, ingress_timeouts) in [(20, 2), (60, 6)] {
@@ -344,7 +345,8 @@ fn a_message_that_is_held_back_is_not_ended() {
     }
 }
 
-/// And they do what they are meant to: much is trimmed, lost, refused for good, repaired and given up.
+/// And they do what they are meant to: much is trimmed, lost, refused for good, repaired and given
+/// up.
 #[test]
 fn a_hundred_drawn_scenarios() {
     let (mut sums, mut at_once, mut trimming) = (Sums::default(), 0, 0);
@@ -368,8 +370,8 @@ fn is_nack_at_once(seen: &Seen) -> bool {
     repr.is_some_and(|h| matches!(h.kind, Kind::Nack { .. }) && h.grant_prio == 1)
 }
 
-/// A table of completed messages that is too small delivers some twice, the same ones in both, and ends
-/// no run.
+/// A table of completed messages that is too small delivers some twice, the same ones in both, and
+/// ends no run.
 #[test]
 fn small_tables_deliver_the_same_messages_twice() {
     let mut sums = Sums::default();

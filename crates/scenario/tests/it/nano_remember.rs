@@ -1,5 +1,5 @@
-//! What the programmable NIC promises: each message is delivered at most once, natively and in P4. A
-//! table of a fixed size breaks that, which is counted; docs/nic.md, "What the NIC promises".
+//! What the programmable NIC promises: each message is delivered at most once, natively and in P4.
+//! A table of a fixed size breaks that, which is counted; docs/nic.md, "What the NIC promises".
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ struct Nothing;
 
 impl Observer for Nothing {}
 
-/// Fifteen senders of short messages to one host whose link loses three of ten acknowledgements to one
-/// of them: thousands of messages are over before that one hears of its own.
+/// Fifteen senders of short messages to one host whose link loses three of ten acknowledgements to
+/// one of them: thousands of messages are over before that one hears of its own.
 const MANY: &str = "
 name = \"thousands of short messages\"
 seed = 1

@@ -1,5 +1,5 @@
-//! What scenarios were called before, what is missing and what has no effect: errors that say how to
-//! write it.
+//! What scenarios were called before, what is missing and what has no effect: errors that say how
+//! to write it.
 
 use std::path::Path;
 

@@ -34,8 +34,8 @@ fn mean(shares: &[f64]) -> f64 {
     shares.iter().sum::<f64>() / shares.len() as f64
 }
 
-/// Of each period's n packets a share f passes whole and the rest as headers, together what the link
-/// carries: f FULL + (n - f) HEADER = FULL.
+/// Of each period's n packets a share f passes whole and the rest as headers, together what the
+/// link carries: f FULL + (n - f) HEADER = FULL.
 #[test]
 fn cut_payload_collapses_under_its_headers() {
     let queue = "{kind=\"cut-payload\", capacity=\"16 packets\"}";

@@ -1,4 +1,5 @@
-//! Scenario kind `p4`: the shipped example, who runs it, and what is wrong with programs that are not right.
+//! Scenario kind `p4`: the shipped example, who runs it, and what is wrong with programs that are
+//! not right.
 
 use std::path::Path;
 

@@ -1,5 +1,6 @@
-//! `hpcc.p4`, `swift.p4` and `dcqcn.p4` over the simulated fabric, from packets alone: against closed forms and bounds of
-//! specs/rdma.md, and against the same rules as they are built in, on the same fabric.
+//! `hpcc.p4`, `swift.p4` and `dcqcn.p4` over the simulated fabric, from packets alone: against
+//! closed forms and bounds of specs/rdma.md, and against the same rules as they are built in, on
+//! the same fabric.
 
 use crate::bottleneck;
 
@@ -160,8 +161,8 @@ fn swift_holds_the_delay_at_its_target() {
 
 /// specs/rdma.md#S2,I13: four hundred flows have a quarter of a packet each in a round trip, the
 /// link is full and nothing lost.
-/// Their delay is near the law's, which knows no window that a single ACK makes five times as large. Windows that are a
-/// packet at least (S1) make it what 400 packets take.
+/// Their delay is near the law's, which knows no window that a single ACK makes five times as
+/// large. Windows that are a packet at least (S1) make it what 400 packets take.
 #[test]
 fn swift_holds_more_flows_than_packets() {
     let window = (us(20_000), us(40_000));

@@ -1,5 +1,5 @@
-//! `p4/ndp_switch.p4` at every switch port does, packet for packet, what the native NDP queue does that
-//! always trims the arriving packet.
+//! `p4/ndp_switch.p4` at every switch port does, packet for packet, what the native NDP queue does
+//! that always trims the arriving packet.
 
 use std::path::Path;
 

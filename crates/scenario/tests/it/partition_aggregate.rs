@@ -26,8 +26,8 @@ fn a_lone_answer_takes_what_the_links_take() {
     let results =
         run(&["traffic.0.fanout=[1]", "traffic.0.deadlines=['250ms']", "traffic.0.size=1460B"]);
     let jobs = results.summary.jobs;
-    // 8 ns a byte. A request of 1500 and 180 B, which waits for the first at the switch, then an answer
-    // of 1500 B; two links of 20 us each time.
+    // 8 ns a byte. A request of 1500 and 180 B, which waits for the first at the switch, then an
+    // answer of 1500 B; two links of 20 us each time.
     let request = (2.0 * 1500.0 + 180.0) * 0.008 + 40.0;
     let alone = request + 2.0 * 1500.0 * 0.008 + 40.0;
     // The request's acknowledgement of 40 B may leave before the answer.
@@ -39,8 +39,8 @@ fn a_lone_answer_takes_what_the_links_take() {
     assert_eq!((jobs.quality.min, results.jobs[0].bytes), (Some(1.0), 1460));
 }
 
-/// TCP loses tails of ten answers at once, whose timeout is as long as the deadline; DCTCP keeps the
-/// queue short.
+/// TCP loses tails of ten answers at once, whose timeout is as long as the deadline; DCTCP keeps
+/// the queue short.
 #[test]
 fn what_overflows_a_port_is_missed() {
     let tcp = run(&[]);
@@ -72,8 +72,8 @@ fn a_deadline_too_short_for_the_network_leaves_nothing() {
     assert_eq!(results.summary.flows.messages.submitted, results.summary.flows.messages.completed);
 }
 
-/// Queries that end at their deadline, before their messages have: what is under way has a bound, as
-/// in any open loop.
+/// Queries that end at their deadline, before their messages have: what is under way has a bound,
+/// as in any open loop.
 #[test]
 fn queries_faster_than_the_network_end_soon_with_a_warning() {
     let sets = ["deadlines=['9us', '8us']", "gap='1us'", "queries=100000"];
@@ -81,7 +81,7 @@ fn queries_faster_than_the_network_end_soon_with_a_warning() {
     let scenario = load(&sets.each_ref().map(String::as_str)).unwrap_or_else(|e| panic!("{e}"));
     let results = evaluate(&scenario, &Options::default(), &mut |_| ()).unwrap();
     let warnings = results.summary.warnings;
-    let says = "more than 100000 messages were under way (measure.max_in_flight)";
+    let says = "more than 100000 messages were in flight (measure.max_in_flight)";
     assert!(warnings.iter().any(|warning| warning.contains(says)), "{warnings:?}");
 }
 
@@ -94,8 +94,8 @@ fn impossible_trees_are_located() {
         ("traffic.0.fanout=[4, 41]", "a node asks 41 `workers`, and there are 40"),
         ("traffic.0.fanout=[5, 4]", "a node asks 5 `aggregators`, and there are 4"),
         ("traffic.0.deadlines=['1ms']", "1 deadlines for 2 levels"),
-        ("traffic.0.deadlines=['1ms', '1ms']", "a deadline that nobody can meet"),
-        ("traffic.0.deadlines=['1ms', '0us']", "a deadline that nobody can meet"),
+        ("traffic.0.deadlines=['1ms', '1ms']", "a deadline that no answer can meet"),
+        ("traffic.0.deadlines=['1ms', '0us']", "a deadline that no answer can meet"),
         ("traffic.0.query_rate=10", "`gap` and `query_rate` exclude each other"),
         ("traffic.0.size=unbounded", "must end"),
         ("traffic.0.request=unbounded", "must end"),

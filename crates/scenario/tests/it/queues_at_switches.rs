@@ -8,8 +8,8 @@ use trimline_scenario::{Options, Scenario, simulate};
 /// Bytes of a packet.
 const PACKET: u32 = 1000;
 
-/// Two racks of unresponsive sources send to a third over two spines, each of whose ports to that rack gets
-/// twice what it can send.
+/// Two racks of unresponsive sources send to a third over two spines, each of whose ports to that
+/// rack gets twice what it can send.
 fn text(queue: &str) -> String {
     format!(
         "name = \"two spines\"\nseed = 3\nrouting.mode = \"random\"\n\

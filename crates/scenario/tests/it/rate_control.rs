@@ -22,7 +22,8 @@ const SWIFT: &str = r#"
     queue = { kind = "drop-tail", capacity = "12MB" }
     transport = { kind = "rdma", rule = "swift", preset = "paper", payload = "1000B" }"#;
 
-/// `flows` into one link of `gbps`, from as many hosts, each link of 1 us; measured `from` to `to` ms.
+/// `flows` into one link of `gbps`, from as many hosts, each link of 1 us; measured `from` to `to`
+/// ms.
 fn scenario(kind: &str, flows: u32, gbps: u32, (from, to): (u64, u64)) -> String {
     format!(
         r#"

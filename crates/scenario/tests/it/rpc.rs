@@ -26,8 +26,9 @@ fn a_lone_call_takes_what_the_links_take() {
     let still: Vec<&str> = still.iter().flatten().map(String::as_str).collect();
     let until = ["traffic.0.until=1s", "traffic.1.until=1s"];
     let results = run(&[&still[..], &until[..]].concat());
-    // 6 links of 1 us each way. A request, or response, of 1 KB is a packet of 1064 B; the other is seven
-    // packets of 9064 B and a last one of 1064 B, which may overtake the others on another path.
+    // 6 links of 1 us each way. A request, or response, of 1 KB is a packet of 1064 B; the other is
+    // seven packets of 9064 B and a last one of 1064 B, which may overtake the others on another
+    // path.
     let request = 6.0 * (1064.0 * 0.0008 + 1.0);
     let response = (7.0 * 9064.0 + 5.0 * 9064.0 + 1064.0) * 0.0008 + 6.0;
     for table in ["reads", "writes"] {

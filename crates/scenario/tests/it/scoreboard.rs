@@ -1,5 +1,5 @@
-//! NDP's path scoreboard in whole fabrics: what it saves where paths differ, and that it does nothing
-//! where they do not.
+//! NDP's path scoreboard in whole fabrics: what it saves where paths differ, and that it does
+//! nothing where they do not.
 
 use std::path::Path;
 
@@ -36,8 +36,8 @@ fn paths_that_are_alike_are_used_alike() {
     assert_eq!(digests, [digests[0]; 3]);
 }
 
-/// NDP figure 22: one link between a core switch and a pod runs at 1 Gb/s. Once a path has its hundred
-/// samples, half way through the run, the flows that have it use the others.
+/// NDP figure 22: one link between a core switch and a pod runs at 1 Gb/s. Once a path has its
+/// hundred samples, half way through the run, the flows that have it use the others.
 #[test]
 fn a_slow_link_is_left() {
     let slow = ["topology.link=[{link=\"agg 0 -> core 0\", rate=\"1Gbps\"}]"];
@@ -46,8 +46,8 @@ fn a_slow_link_is_left() {
     assert!(decaying > 1.05 * off && literal > 1.05 * off, "{off} {decaying} {literal} Gb/s");
 }
 
-/// A core switch's link dies and nobody is told: what is sent over it is lost until the timeout. The
-/// scoreboard has the path sit out for longer each time.
+/// A core switch's link dies and nobody is told: what is sent over it is lost until the timeout.
+/// The scoreboard has the path sit out for longer each time.
 #[test]
 fn a_dead_link_is_tried_less_and_less() {
     let dead = [
@@ -58,7 +58,8 @@ fn a_dead_link_is_tried_less_and_less() {
         "transport.rto_max=1ms",
     ];
     let [off, decaying] = ["off", "decaying"].map(|rule| run(rule, &dead));
-    // Resent, and not because it was trimmed. (Answers are lost there, too: receivers keep no score.)
+    // Resent, and not because it was trimmed. (Answers are lost there, too: receivers keep no
+    // score.)
     let lost = |run: &(Outcome, _)| {
         run.0.counters.stat(Stat::Retransmission).saturating_sub(run.0.counters.trimmed)
     };

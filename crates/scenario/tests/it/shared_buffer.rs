@@ -1,5 +1,5 @@
-//! Switches whose ports share memory, with dynamic thresholds, against the arithmetic of A. Choudhury and
-//! E. Hahne (1998): sources that never wait fill ports of one switch.
+//! Switches whose ports share memory, with dynamic thresholds, against the arithmetic of A.
+//! Choudhury and E. Hahne (1998): sources that never wait fill ports of one switch.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -93,8 +93,9 @@ fn ports_that_overflow_share_the_memory_by_the_paper_s_formula() {
     }
 }
 
-/// A memory of one packet keeps a link full: what has been sent by an instant makes way for what arrives at
-/// that instant, and of the two packets that do so every 800 ns one is lost for want of memory.
+/// A memory of one packet keeps a link full: what has been sent by an instant makes way for what
+/// arrives at that instant, and of the two packets that do so every 800 ns one is lost for want of
+/// memory.
 #[test]
 fn what_departs_makes_way_for_what_arrives_at_the_same_instant() {
     let mut text = text(&[Hot { sources: 2, from_us: 0 }], 1024.0);
@@ -128,9 +129,10 @@ impl Observer for FirstLoss {
     }
 }
 
-/// A port holds half of the memory (alpha = 1), and another one begins to grow at k times the rate of a
-/// link. The first gives way at half of that or, if that is more, at the rate of its link, which is all
-/// that it sends. By how far the second has come when it meets the threshold, a burst is absorbed.
+/// A port holds half of the memory (alpha = 1), and another one begins to grow at k times the rate
+/// of a link. The first gives way at half of that or, if that is more, at the rate of its link,
+/// which is all that it sends. By how far the second has come when it meets the threshold, a burst
+/// is absorbed.
 #[test]
 fn a_burst_finds_room_as_fast_as_the_full_port_drains() {
     const START: u32 = 3000;

@@ -79,8 +79,8 @@ fn long_and_short_flows_share_a_permutation() {
     assert_eq!(names, ["long", "short"]);
 }
 
-/// Two transports side by side: by host, with shares; by message, with two Poisson processes over the
-/// same pairs, whose sum is one of which every message draws its transport.
+/// Two transports side by side: by host, with shares; by message, with two Poisson processes over
+/// the same pairs, whose sum is one of which every message draws its transport.
 #[test]
 fn fleets_mix_by_host_and_by_flow() {
     let results = run(r#"

@@ -1,4 +1,5 @@
-//! NDP where messages share a receiver, or a rack with one: who gets how much, seen from the packets.
+//! NDP where messages share a receiver, or a rack with one: who gets how much, seen from the
+//! packets.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -32,8 +33,8 @@ fn rows(scenario: &Scenario) -> Vec<FlowRow> {
     simulate(scenario, &Options::default(), &mut |_| ()).unwrap().flows
 }
 
-/// Edge case 7 (NDP figure 21): A sends to B, C, D and E, F to E. A's link is what limits A's flows; E
-/// pulls A as often as F, and what A cannot use goes to F.
+/// Edge case 7 (NDP figure 21): A sends to B, C, D and E, F to E. A's link is what limits A's
+/// flows; E pulls A as often as F, and what A cannot use goes to F.
 #[test]
 fn a_flow_limited_by_its_sender_leaves_its_share_to_the_other() {
     let (a, e, f) = (0, 12, 15);

@@ -1,5 +1,5 @@
-//! The presets of TCP: the table of docs/scenario-reference.md is what they are, and a manifest spells them
-//! out.
+//! The presets of TCP: the table of docs/scenario-reference.md is what they are, and a manifest
+//! spells them out.
 
 use std::path::{Path, PathBuf};
 

@@ -15,12 +15,13 @@ use std::time::Duration;
 use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
-    Carriage, Config, Conservation, Counted, Counters, Deadlock, Departures, Encoding, End, Events,
-    Fault, FaultAction, LinkStats, Outcome, PfcSpec, Progress, Routing, Sample, Sim, Topology,
+    Config, Conservation, Counted, Counters, Deadlock, Departures, Encapsulation, Encoding, End,
+    Events, Fault, FaultAction, LinkStats, Outcome, PfcSpec, Progress, Routing, Sample, Sim,
+    Topology,
 };
 use metrics::{FlowRow, JobRow};
 use queues::{
-    Capacity, DropTailSpec, MemoryStats, NdpSpec, QueueSpec, SharedBufferSpec, SharedBufferStats,
+    Capacity, DropTailSpec, NdpSpec, PfcBufferStats, QueueSpec, SharedBufferSpec, SharedBufferStats,
 };
 use transports::{ndp, tcp};
 use trimline_scenario::{Options, Scenario, simulate};
@@ -69,7 +70,7 @@ struct Told<Row> {
     queue_bytes_p99: Option<u32>,
     links: Vec<LinkStats>,
     buffers: Vec<SharedBufferStats>,
-    memories: Vec<MemoryStats>,
+    memories: Vec<PfcBufferStats>,
     deadlock: Option<Deadlock>,
     samples: Vec<Sample>,
     rows: Vec<Row>,
@@ -181,8 +182,9 @@ impl Observer for Keep {
     }
 }
 
-/// The plan of a connection matrix on the drawn fabric, with signals that take `delay`. In scenarios
-/// those of triggers always take one picosecond, and whoever has triggers runs in one partition.
+/// The plan of a connection matrix on the drawn fabric, with signals that take `delay`. In
+/// scenarios those of triggers always take one picosecond, and whoever has triggers runs in one
+/// partition.
 struct Signals {
     fabric: Topology,
     plan: Plan,
@@ -216,7 +218,7 @@ impl Signals {
         let routings = [Routing::FlowHash, Routing::PacketRandom, Routing::Source, encoded];
         let config = Config {
             seed,
-            carriages: vec![Carriage {
+            encapsulations: vec![Encapsulation {
                 framing: Framing { payload: drawn.payload, overhead: 64 },
                 spray: true,
             }],
@@ -533,7 +535,8 @@ fn i3_pauses_conserve_in_drawn_runs_that_come_to_rest() {
         let outcome = simulate(&scenario, &options, &mut |_| ()).unwrap().outcome;
         let about = format!("seed {seed}: {:?}\n{}", outcome.end, drawn.text);
         if outcome.conservation.in_flight.packets > 0 {
-            // All messages are done while the last acknowledgements are under way, or will never be.
+            // All messages are done while the last acknowledgements are under way, or will never
+            // be.
             let stopped_early = matches!(outcome.end, End::Complete | End::Backlog);
             assert!(stopped_early || outcome.deadlock.is_some(), "{about}");
             (stopped, deadlocks) = match outcome.deadlock {

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use trimline_scenario::{Options, Results, Scenario, evaluate};
 
-/// Lossless switches with so much memory, and TIMELY that begins with this share of the line. New rates count at once:
-/// what was cut in the beginning is back within the first 10 ms, which are not measured.
+/// Lossless switches with so much memory, and TIMELY that begins with this share of the line. New
+/// rates count at once: what was cut in the beginning is back within the first 10 ms, which are not
+/// measured.
 fn scenario(hosts: u32, buffer: &str, initial_rate: f64, traffic: &str) -> String {
     format!(
         r#"
@@ -59,9 +60,9 @@ fn incast(name: &str, sources: &str, senders: u32, receiver: u32) -> String {
     )
 }
 
-/// Acknowledgements of a flow from host 1 to host 0 share a port with an incast to host 1. With priority their
-/// round-trip times are as without the incast, but for a packet in service and host 1's own acknowledgements before its
-/// data; without, they are longer by the queue.
+/// Acknowledgements of a flow from host 1 to host 0 share a port with an incast to host 1. With
+/// priority their round-trip times are as without the incast, but for a packet in service and host
+/// 1's own acknowledgements before its data; without, they are longer by the queue.
 #[test]
 fn i8_acknowledgements_with_priority_do_not_see_reverse_congestion() {
     let forward = incast("forward", "1", 1, 0);
@@ -80,8 +81,8 @@ fn i8_acknowledgements_with_priority_do_not_see_reverse_congestion() {
     );
 }
 
-/// 40 connections from 10 hosts, each at C/40 at first: a buffer of N segments and what T_high holds, 1.28 MB, is never
-/// so full that a link is paused. A tenth of it is.
+/// 40 connections from 10 hosts, each at C/40 at first: a buffer of N segments and what T_high
+/// holds, 1.28 MB, is never so full that a link is paused. A tenth of it is.
 #[test]
 fn i13_enough_memory_pauses_nobody() {
     let traffic: String = (0..4).map(|n| incast(&format!("{n}"), "1-10", 10, 0)).collect();

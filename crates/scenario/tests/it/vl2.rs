@@ -1,5 +1,5 @@
-//! VL2 (Greenberg et al., SIGCOMM 2009) under NDP and TCP: load is uniform whatever the traffic, and links that
-//! fail are gone round.
+//! VL2 (Greenberg et al., SIGCOMM 2009) under NDP and TCP: load is uniform whatever the traffic,
+//! and links that fail are gone round.
 
 use std::path::Path;
 
@@ -27,9 +27,10 @@ fn utilizations(scenario: &Scenario, results: &Results, from: Tier, to: Tier) ->
     between.map(|(_, row)| row.utilization.unwrap()).collect()
 }
 
-/// Section 4.2 of the paper: with VLB the load of the links above the racks depends on how much racks
-/// send, not on to whom. All hosts of each rack send to the next rack only, which for half of them
-/// hangs at the same aggregation switches: every link to and from a core switch has the same load.
+/// Section 4.2 of the paper: with VLB the load of the links above the racks depends on how much
+/// racks send, not on to whom. All hosts of each rack send to the next rack only, which for half of
+/// them hangs at the same aggregation switches: every link to and from a core switch has the same
+/// load.
 #[test]
 fn traffic_from_rack_to_rack_loads_all_core_links_alike() {
     let hosts = 8 * 8;

@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::Time;
 
-/// When each packet, by its key, reached the switch where it is. Packets of one key (multicast copies) are not
-/// told apart.
+/// When each packet, by its key, reached the switch where it is. Packets of one key (multicast
+/// copies) are not told apart.
 #[derive(Default)]
 pub(super) struct AtSwitch {
     reached: HashMap<u64, Time, FxBuildHasher>,
@@ -24,8 +24,8 @@ pub(super) struct Left<'a> {
 }
 
 impl AtSwitch {
-    /// A packet's event on a link of `topology`, as an observer sees it: its way through the switch before this link,
-    /// if it came from one.
+    /// A packet's event on a link of `topology`, as an observer sees it: its way through the switch
+    /// before this link, if it came from one.
     pub(super) fn left<'a>(
         &mut self,
         topology: &'a Topology,

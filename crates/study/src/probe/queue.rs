@@ -1,5 +1,5 @@
-//! The probe `queue`: the longest queue of a run, worked out from packets alone. A packet is in the queue of a link from its
-//! arrival at the switch until its last bit has left over that link.
+//! The probe `queue`: the longest queue of a run, worked out from packets alone. A packet is in the
+//! queue of a link from its arrival at the switch until its last bit has left over that link.
 
 use endpoint::{Flags, Observer, Packet, PacketEvent};
 use fabric::Topology;
@@ -129,7 +129,8 @@ pub(crate) struct OverTime {
 }
 
 impl OverTime {
-    /// The corners of the line of bytes (y) over time in microseconds (x), of all that left in the window.
+    /// The corners of the line of bytes (y) over time in microseconds (x), of all that left in the
+    /// window.
     pub(crate) fn corners(&self) -> Vec<(f64, f64)> {
         let steps = steps(&self.stays, self.window.0, self.window.1);
         steps.flat_map(|(bytes, a, b)| [a, b].map(|at| (at.as_us_f64(), bytes as f64))).collect()

@@ -1,6 +1,6 @@
-//! The probe `shares`: how flows come to share what there is. The window of `[measure]` begins when something has
-//! changed (a flow joins or leaves) and is cut into 200 slots; the flows are those that receivers still hear in the
-//! last tenth of it. For specs/rdma.md#10 (D5, D6, H4), and
+//! The probe `shares`: how flows come to share what there is. The window of `[measure]` begins when
+//! something has changed (a flow joins or leaves) and is cut into 200 slots; the flows are those
+//! that receivers still hear in the last tenth of it. For specs/rdma.md#10 (D5, D6, H4), and
 //! specs/timely.md#9 (F10, F18).
 
 use std::collections::BTreeMap;
@@ -129,8 +129,9 @@ fn in_a_row(is: impl Fn(usize) -> bool) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// One flow has 100 B per slot and gives a byte per slot to another that begins with nothing; after 50 they are equal.
-    /// By hand: Jain's index of 61 and 39 is 10^4 / (2 (61^2 + 39^2)) = 0.954, of 62 and 38 0.946; 48.75 of 100 is 49.
+    /// One flow has 100 B per slot and gives a byte per slot to another that begins with nothing;
+    /// after 50 they are equal. By hand: Jain's index of 61 and 39 is 10^4 / (2 (61^2 + 39^2)) =
+    /// 0.954, of 62 and 38 0.946; 48.75 of 100 is 49.
     #[test]
     fn two_flows_by_hand() {
         let rates = |up: bool| {
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(values[..5], [Some(400.0), Some(500.0), Some(10.0), Some(10.0), Some(1.0)]);
     }
 
-    /// 3 and 1 by turns: a mean of 2 and, of 200 samples, a deviation of sqrt(200 / 199).
+    /// 3 and 1 in turn: a mean of 2 and, of 200 samples, a deviation of sqrt(200 / 199).
     #[test]
     fn swing_by_hand() {
         let bytes = std::array::from_fn(|n| 1 + 2 * (n as u64 % 2));

@@ -1,5 +1,5 @@
-//! The probe `signals`: what round-trip samples and ECN marks tell about the longest queue of a run. For figures 2 and 3
-//! of TIMELY (SIGCOMM 2015; specs/timely.md#9).
+//! The probe `signals`: what round-trip samples and ECN marks tell about the longest queue of a
+//! run. For figures 2 and 3 of TIMELY (SIGCOMM 2015; specs/timely.md#9).
 
 use endpoint::{Observer, Packet, PacketEvent, Routes, RttRecord};
 use fabric::Node;

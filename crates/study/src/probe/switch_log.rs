@@ -1,8 +1,9 @@
-//! The probe `switch-log`: completion times as they are worked out from the log of a switch, which knows when packets
-//! come and how long the queue is, but not when each leaves. That is how the notebook of nanoTransport's hardware
-//! experiment has them (specs/nanotransport.md#15.2): a message is complete when the last packet
-//! that it needs has come to the switch, all that is in the queue then has left, and a link more
-//! has been crossed. Where classes have priorities that is later than its end.
+//! The probe `switch-log`: completion times as they are worked out from the log of a switch, which
+//! knows when packets come and how long the queue is, but not when each leaves. That is how the
+//! notebook of nanoTransport's hardware experiment has them (specs/nanotransport.md#15.2): a
+//! message is complete when the last packet that it needs has come to the switch, all that is in
+//! the queue then has left, and a link more has been crossed. Where classes have priorities that is
+//! later than its end.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -144,8 +145,9 @@ mod tests {
         }
     }
 
-    /// By hand, at 8 Gb/s (1 ns per byte) over 50 ns: the last packet that host 1 needs comes at 1500 ns, when
-    /// three packets are in the queue; that it overtakes the others is not seen. A copy counts once.
+    /// By hand, at 8 Gb/s (1 ns per byte) over 50 ns: the last packet that host 1 needs comes at
+    /// 1500 ns, when three packets are in the queue; that it overtakes the others is not seen. A
+    /// copy counts once.
     #[test]
     fn the_whole_queue_drains_by_hand() {
         let stays = [

@@ -1,7 +1,8 @@
-//! The probe `tier-queues`: how much waits before the links of each tier of two switches. On average over time and links,
-//! without the packet in transmission; and as packets find it that come, what is left of that packet included: so the
-//! simulator behind the table of queue lengths of the Homa paper (SIGCOMM 2018, section 5.2) has it (`DropTailQueue::enqueue`
-//! in its inet, `digestQueueLenInfo` in analysis/MetricsDashBoard.py).
+//! The probe `tier-queues`: how much waits before the links of each tier of two switches. On
+//! average over time and links, without the packet in transmission; and as packets find it that
+//! come, what is left of that packet included: so the simulator behind the table of queue lengths
+//! of the Homa paper (SIGCOMM 2018, section 5.2) has it (`DropTailQueue::enqueue` in its inet,
+//! `digestQueueLenInfo` in analysis/MetricsDashBoard.py).
 
 use endpoint::{Observer, Packet, PacketEvent};
 use fabric::{Node, Tier, Topology};
@@ -116,7 +117,8 @@ impl Stay {
 
 fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let (topology, measure) = (scenario.topology().clone(), scenario.measure());
-    // What has not left by the end of the run is missing: it has to go on beyond the window for longer than packets wait.
+    // What has not left by the end of the run is missing: it has to go on beyond the window for
+    // longer than packets wait.
     let window = (measure.from, measure.to.unwrap_or(measure.from));
     let (at_switch, stays) = (AtSwitch::default(), [const { Vec::new() }; TIERS]);
     let watch = Watch { topology: topology.clone(), window, at_switch, stays };
@@ -159,7 +161,8 @@ mod tests {
         }
         let [to_hosts, others @ ..] = &mut watch.stays;
         assert!(others.iter().all(Vec::is_empty));
-        // The second waits for 1 us, the third for 0.75 us; half a microsecond of the former is in the second window.
+        // The second waits for 1 us, the third for 0.75 us; half a microsecond of the former is in
+        // the second window.
         assert_eq!(mean(to_hosts, window, 1), Some(175.0));
         assert_eq!(mean(to_hosts, (ns(10_500), ns(11_000)), 2), Some(500.0));
         // The second finds the first whole, the third finds three quarters of the second.

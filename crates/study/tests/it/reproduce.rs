@@ -1,6 +1,6 @@
 //! A tiny study from its files to its verdicts.
 
-use metrics::{Drawn, StudyResults, Verdict};
+use metrics::{Plot, StudyResults, Verdict};
 use trimline_study::{Options, Plan, Study, reproduce};
 
 const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny");
@@ -62,7 +62,7 @@ fn curves_are_measured_beside_what_is_published() {
     let end = completion.measured.last().unwrap();
     let slowest = results.figures[0].rows[2].result.measured.unwrap();
     assert!(end.y == 1.0 && end.x >= slowest, "{end:?}: the slowest of all seeds");
-    assert_eq!((dots.drawn, dots.measured.len()), (Drawn::Dots, 8), "one per message, of one seed");
+    assert_eq!((dots.drawn, dots.measured.len()), (Plot::Dots, 8), "one per message, of one seed");
     assert!(dots.measured.iter().all(|dot| dot.x == 0.0 && dot.y <= end.x), "all begin at once");
 }
 
@@ -111,7 +111,8 @@ fn the_quick_form_is_a_part() {
     assert_eq!(results.left_out, 6, "an onset takes the whole axis");
 }
 
-/// A run is as far from itself as nothing, and from messages of half the size by more than half of its own.
+/// A run is as far from itself as nothing, and from messages of half the size by more than half of
+/// its own.
 #[test]
 fn distributions_of_two_runs_have_a_distance() {
     let tiny = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny");

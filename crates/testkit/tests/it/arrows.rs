@@ -94,7 +94,7 @@ fn unsafe_code_stands_in_one_file() {
             }
         }
     }
-    assert_eq!(found, [Path::new("endpoint/src/fetch.rs")]);
+    assert_eq!(found, [Path::new("endpoint/src/prefetch.rs")]);
 }
 
 /// Tests may use the testkit; programs may not.

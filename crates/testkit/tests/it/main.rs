@@ -3,3 +3,4 @@
 mod arrows;
 mod citations;
 mod tree;
+mod vocabulary;

@@ -46,3 +46,29 @@ pub(crate) fn files() -> Vec<(String, String)> {
     };
     paths.into_iter().filter(known).filter_map(read).collect()
 }
+
+/// Comments of sources are wrapped as code is, which `cargo fmt` does not do. Rows of tables and
+/// figures in fences cannot be.
+#[test]
+fn comments_are_at_most_100_columns_wide() {
+    let mut wide = Vec::new();
+    for (path, text) in files() {
+        if !path.starts_with("crates/") || !path.ends_with(".rs") {
+            continue;
+        }
+        let mut fenced = false;
+        for (number, line) in text.lines().enumerate() {
+            let comment = line.trim_start().strip_prefix("//");
+            let Some(comment) = comment.map(|rest| rest.trim_start_matches(['/', '!', ' '])) else {
+                fenced = false;
+                continue;
+            };
+            fenced ^= comment.starts_with("```");
+            let fixed = fenced || comment.starts_with('|') || comment.starts_with("http");
+            if !fixed && line.chars().count() > 100 {
+                wide.push(format!("{path}:{}", number + 1));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "{} comments to wrap:\n{}", wide.len(), wide.join("\n"));
+}

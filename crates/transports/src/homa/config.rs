@@ -20,11 +20,11 @@ pub enum LevelBy {
 /// begin with little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incast {
-    /// While more requests than this are unanswered, further ones are marked. A request is any message that is no
-    /// response: meant for traffic of requests and responses.
+    /// While more requests than this are unanswered, further ones are marked. A request is any
+    /// message that is no response: meant for traffic of requests and responses.
     pub threshold: u32,
-    /// The response to a marked request begins with so many bytes unscheduled: in a packet of its own that is no
-    /// longer, or rounded up to whole packets if it is not less than one.
+    /// The response to a marked request begins with so many bytes unscheduled: in a packet of its
+    /// own that is no longer, or rounded up to whole packets if it is not less than one.
     pub bytes: u32,
 }
 
@@ -35,8 +35,8 @@ pub enum Trimmed {
     Lost,
     /// Refused at once: Homa-Tr, without the defects of its public code (specs/homa-tr.md#6).
     Refused,
-    /// The same with E2, E3 and E4 of that section: refused packets wait for a GRANT even if none will come, and
-    /// shrink the window; also what has come before is refused.
+    /// The same with E2, E3 and E4 of that section: refused packets wait for a GRANT even if none
+    /// will come, and shrink the window; also what has come before is refused.
     RefusedAsPublished,
 }
 
@@ -47,36 +47,38 @@ pub enum Trimmed {
 pub struct Config {
     /// Payload of a full packet, bytes; 1 or more, with `header` at most 65535. OM: 1442.
     pub payload: u16,
-    /// Bytes on the wire beside the payload, all headers, the check sequence, the preamble and the gap
-    /// between packets. OM: 30 of Homa, 28 of IP and UDP, 38 of Ethernet.
+    /// Bytes on the wire beside the payload, all headers, the check sequence, the preamble and the
+    /// gap between packets. OM: 30 of Homa, 28 of IP and UDP, 38 of Ethernet.
     pub header: u16,
     /// Bytes on the wire of a control packet. OM: 84, the least that Ethernet sends.
     pub control: u16,
     /// How packets are spread over paths: an independent draw for each, or one path for a message.
     pub paths: PathStrategy,
-    /// Payload bytes that leave unscheduled at the start of a message, and that a message with grants is kept ahead
-    /// by; rounded up to whole packets. OM: 9328, which are 10 000 on the wire.
+    /// Payload bytes that leave unscheduled at the start of a message, and that a message with
+    /// grants is kept ahead by; rounded up to whole packets. OM: 9328, which are 10 000 on the
+    /// wire.
     pub rtt_bytes: u32,
     /// Priority levels in all, 1 to 8. P: 8.
     pub priorities: u8,
-    /// How unscheduled packets are divided among the first of them; what is left is for scheduled ones.
+    /// How unscheduled packets are divided among the first of them; what is left is for scheduled
+    /// ones.
     pub cutoffs: Cutoffs,
     /// What of a message the cut-offs are compared with.
     pub priority_by: LevelBy,
     /// Messages that are given grants at once (K). P: as many as scheduled levels.
     pub overcommitment: u32,
-    /// The last `rtt_bytes` of a message are granted at the level of an unscheduled message of that size,
-    /// where that is better ("boostTailBytesPrio" of OM).
+    /// The last `rtt_bytes` of a message are granted at the level of an unscheduled message of that
+    /// size, where that is better ("boostTailBytesPrio" of OM).
     pub boost_tail: bool,
     /// Incast control, if any.
     pub incast: Option<Incast>,
     /// Whether this is Homa-Tr.
     pub trimmed: Trimmed,
-    /// A receiver that misses packets which it has asked for, or a sender that hears nothing, asks again after
-    /// so long, and each time that it passes again. P: "a few ms". LK: 5 ms.
+    /// A receiver that misses packets which it has asked for, or a sender that hears nothing, asks
+    /// again after so long, and each time that it passes again. P: "a few ms". LK: 5 ms.
     pub resend_timeout: Dur,
-    /// That a message is whole is reported with the next data to its sender, or after so long by itself. LK leaves the
-    /// latter to its sender, who asks after 2 ms.
+    /// That a message is whole is reported with the next data to its sender, or after so long by
+    /// itself. LK leaves the latter to its sender, who asks after 2 ms.
     pub ack_delay: Dur,
     /// A message fails at its sender if no packet about it comes for so long. LK: 100 ms.
     pub abort_after: Dur,
@@ -113,8 +115,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// The paper's simulations (OM) with `unscheduled` of eight levels for unscheduled packets, divided as
-    /// `cutoffs` says, and as much overcommitment as other levels (one at least).
+    /// The paper's simulations (OM) with `unscheduled` of eight levels for unscheduled packets,
+    /// divided as `cutoffs` says, and as much overcommitment as other levels (one at least).
     #[must_use]
     pub fn paper(cutoffs: Cutoffs) -> Self {
         Self {
@@ -176,7 +178,8 @@ impl Config {
         Framing { payload: self.payload, overhead: self.header }
     }
 
-    /// How a message of `size` bytes is cut, whose first packet has `head` bytes, or is as the others if that is zero.
+    /// How a message of `size` bytes is cut, whose first packet has `head` bytes, or is as the
+    /// others if that is zero.
     pub(super) fn cut(&self, size: u64, head: u16) -> Cut {
         let head = if head == 0 { self.payload } else { head.min(self.payload) };
         Cut { size, payload: self.payload, head }
@@ -225,7 +228,8 @@ impl Config {
         (usize::from(self.cutoffs.levels()) + place).min(usize::from(self.priorities) - 1) as u8
     }
 
-    /// The best level of packets that are not first packets of their message (the specification's N_UNSCHED).
+    /// The best level of packets that are not first packets of their message (the specification's
+    /// N_UNSCHED).
     pub(super) fn first_scheduled_level(&self) -> u8 {
         self.cutoffs.levels().min(self.priorities - 1)
     }
@@ -244,7 +248,8 @@ impl Config {
     }
 }
 
-/// How a message is cut: into full packets but for the last, and for the first of one that begins with little.
+/// How a message is cut: into full packets but for the last, and for the first of one that begins
+/// with little.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     pub(super) size: u64,
@@ -280,7 +285,8 @@ impl Cut {
         self.left(index).min(u64::from(full)) as u16
     }
 
-    /// The payload of the first packet as headers name it: zero if it is a full one, or all there is.
+    /// The payload of the first packet as headers name it: zero if it is a full one, or all there
+    /// is.
     pub(super) fn short_head(&self) -> u16 {
         let short = self.head < self.payload && self.size > u64::from(self.head);
         if short { self.head } else { 0 }
@@ -310,7 +316,8 @@ mod tests {
         assert_eq!(none.scheduled_level(0, 3), 7, "no level of their own");
     }
 
-    /// The last `rtt_bytes` have the level of an unscheduled message of that size, if that is better.
+    /// The last `rtt_bytes` have the level of an unscheduled message of that size, if that is
+    /// better.
     #[test]
     fn the_tail_is_boosted() {
         let w3 = config(&[433, 2339, 6756]);

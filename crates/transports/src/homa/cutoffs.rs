@@ -1,5 +1,5 @@
-//! [`Cutoffs`]: which size of message goes to which priority level, and how that follows from a workload
-//! (specs/homa.md#6).
+//! [`Cutoffs`]: which size of message goes to which priority level, and how that follows from a
+//! workload (specs/homa.md#6).
 
 /// The most levels there can be.
 const LEVELS_MAX: usize = 8;
@@ -12,8 +12,8 @@ pub struct Cutoffs {
 }
 
 impl Cutoffs {
-    /// One level for messages up to each of `bounds`, inclusive, and one for all others. `None` if there are more
-    /// than seven bounds, or one that is not greater than the one before.
+    /// One level for messages up to each of `bounds`, inclusive, and one for all others. `None` if
+    /// there are more than seven bounds, or one that is not greater than the one before.
     #[must_use]
     pub fn new(bounds: &[u64]) -> Option<Self> {
         if bounds.len() >= LEVELS_MAX || bounds.windows(2).any(|pair| pair[0] >= pair[1]) {
@@ -45,11 +45,13 @@ impl Cutoffs {
         self.bounds().iter().filter(|&&bound| size > bound).count() as u8
     }
 
-    /// Bounds with which `levels` levels (1 to 8) carry equal bytes of a workload: of a share `.1` of messages
-    /// the size is `.0`; sizes ascend, shares sum up to 1. `None` for another number of levels.
+    /// Bounds with which `levels` levels (1 to 8) carry equal bytes of a workload: of a share `.1`
+    /// of messages the size is `.0`; sizes ascend, shares sum up to 1. `None` for another number of
+    /// levels.
     ///
-    /// The rule of OM ("STATIC_CBF_GRADUATED"): a packet counts with its bytes on the wire for what is left of
-    /// its message there, if it is among the first or last `wire.cap` bytes of it, and each grant for size zero.
+    /// The rule of OM ("STATIC_CBF_GRADUATED"): a packet counts with its bytes on the wire for what
+    /// is left of its message there, if it is among the first or last `wire.cap` bytes of it, and
+    /// each grant for size zero.
     #[must_use]
     pub fn of_workload(sizes: &[(u64, f64)], levels: u8, wire: &Wire) -> Option<Self> {
         if !(1..=LEVELS_MAX).contains(&usize::from(levels)) {
@@ -94,8 +96,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Tell of each packet of a message of `size` bytes what is left of the message, and its bytes on the wire;
-    /// and of all its grants together.
+    /// Tell of each packet of a message of `size` bytes what is left of the message, and its bytes
+    /// on the wire; and of all its grants together.
     fn count(&self, size: u64, mut tell: impl FnMut(u64, u64)) {
         let (payload, header) = (u64::from(self.payload.max(1)), u64::from(self.header));
         let packets = size.div_ceil(payload);

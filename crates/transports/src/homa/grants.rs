@@ -24,8 +24,8 @@ type Rank = (u64, u64);
 struct Sender {
     /// The best first. An entry means nothing once its message is gone or has another number left.
     messages: BinaryHeap<Reverse<(u64, u64, SlotRef)>>,
-    /// When the last grant was given, and at which level. The next is a packet time later, earlier only at a
-    /// better level.
+    /// When the last grant was given, and at which level. The next is a packet time later, earlier
+    /// only at a better level.
     given_at: Time,
     next_at: Time,
     level: u8,
@@ -38,8 +38,8 @@ pub(super) struct Grants {
     senders: Vec<Sender>,
     /// Senders that are given grants, the best first, by the rank of their best message.
     active: Vec<(Rank, u32)>,
-    /// Others that need some, each with its best message. An entry means nothing once its sender is active or its
-    /// best message is another one or has another rank.
+    /// Others that need some, each with its best message. An entry means nothing once its sender is
+    /// active or its best message is another one or has another rank.
     waiting: BinaryHeap<Reverse<(Rank, u32, SlotRef)>>,
     /// When a grant can be given that could not yet; `NEVER` if only data can make one possible.
     wake: Time,
@@ -171,7 +171,8 @@ impl Grants {
         }
     }
 
-    /// Grant a packet to the sender at `place`, if it may have one. How many bytes its message has left then.
+    /// Grant a packet to the sender at `place`, if it may have one. How many bytes its message has
+    /// left then.
     fn grant(
         &mut self,
         cx: &mut Cx<'_>,
@@ -228,7 +229,7 @@ impl Grants {
 }
 
 impl Conn {
-    /// Whether less than `rtt_bytes` of what it was granted is under way.
+    /// Whether less than `rtt_bytes` of what it was granted is in flight.
     fn has_window(&self, config: &Config) -> bool {
         let room = self.under_way() < config.rtt_packets();
         room && self.granted < self.received.prefix() + WINDOW_MAX

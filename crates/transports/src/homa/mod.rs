@@ -1,6 +1,6 @@
-//! Homa: messages begin with a round trip's worth of data, unscheduled; what follows is granted by the
-//! receiver, to the few messages with the least to come; switches serve packets by priorities that
-//! receivers choose.
+//! Homa: messages begin with a round trip's worth of data, unscheduled; what follows is granted by
+//! the receiver, to the few messages with the least to come; switches serve packets by priorities
+//! that receivers choose.
 //!
 //! B. Montazeri, Y. Li, M. Alizadeh, J. Ousterhout: "Homa: A Receiver-Driven Low-Latency Transport
 //! Protocol Using Network Priorities", SIGCOMM 2018; by specs/homa.md: the paper (P) as its authors
@@ -9,7 +9,7 @@
 //!
 //! A sender chooses, whenever its link is free, the message with the least left to send (`sender`).
 //! A receiver gives grants to the `overcommitment` best messages, of as many senders, one packet at
-//! a time, so that each has `rtt_bytes` under way (`grants`). Packets of short messages, and of the
+//! a time, so that each has `rtt_bytes` in flight (`grants`). Packets of short messages, and of the
 //! ends of long ones, go before others (`config`, `cutoffs`). Switches only have to serve eight
 //! classes by strict priority, and may spray.
 //!

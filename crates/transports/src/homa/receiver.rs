@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use endpoint::{Cx, MsgId, MsgKey, Packet, Stat, UNBOUNDED, Why};
+use endpoint::{Cx, FailReason, MsgId, MsgKey, Packet, Stat, UNBOUNDED};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
@@ -398,7 +398,7 @@ impl Receiver {
         self.peers[peer as usize].over.insert(number);
         let Some(&at) = self.by_number.get(&(peer, number)) else { return };
         if let Some(conn) = self.close(config, at) {
-            cx.fx.failed(conn.key, Why::Cancelled);
+            cx.fx.failed(conn.key, FailReason::Cancelled);
         }
     }
 
@@ -419,7 +419,7 @@ impl Receiver {
         for at in dead {
             let Some(conn) = self.close(config, at) else { continue };
             self.peers[conn.peer as usize].abandoned.insert(conn.number);
-            cx.fx.failed(conn.key, Why::TimedOut);
+            cx.fx.failed(conn.key, FailReason::TimedOut);
         }
         self.give_grants(cx, config, out);
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::ops::Range;
 
-use endpoint::{Cx, Msg, MsgId, MsgKey, Packet, Span, Stat, UNBOUNDED, Why};
+use endpoint::{Cx, FailReason, Msg, MsgId, MsgKey, Packet, Span, Stat, UNBOUNDED};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
@@ -381,20 +381,27 @@ impl Sender {
             }
         }
         for at in dead {
-            self.end(cx, config, at, Why::TimedOut, out);
+            self.end(cx, config, at, FailReason::TimedOut, out);
         }
     }
 
     pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId, out: &mut Outbox) {
         if let Some(&at) = self.by_id.get(&id) {
-            self.end(cx, config, at, Why::Cancelled, out);
+            self.end(cx, config, at, FailReason::Cancelled, out);
         } else if self.channels.cancel(id) {
-            cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+            cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
         }
     }
 
     /// Give a message up, and tell the receiver.
-    fn end(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, why: Why, out: &mut Outbox) {
+    fn end(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &Config,
+        at: SlotRef,
+        why: FailReason,
+        out: &mut Outbox,
+    ) {
         let Some(flow) = self.flows.get_mut(at) else { return };
         if flow.msg.reply_to.is_none() {
             // No response will come.

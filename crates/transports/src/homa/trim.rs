@@ -1,27 +1,29 @@
-//! Homa-Tr: switches cut the payload off what they have no room for, and its receiver says so at once, a round trip
-//! after it was sent instead of a timeout (specs/homa-tr.md; invented in "NanoTransport", SOSR
-//! 2021).
+//! Homa-Tr: switches cut the payload off what they have no room for, and its receiver says so at
+//! once, a round trip after it was sent instead of a timeout (specs/homa-tr.md; invented in
+//! "NanoTransport", SOSR 2021).
 //!
-//! That specification counts in packets of a NIC and knows messages of one direction; here it is Homa's receiver,
-//! of bytes cut into packets, and each of the two messages of a call is treated alike. What stands for what:
+//! That specification counts in packets of a NIC and knows messages of one direction; here it is
+//! Homa's receiver, of bytes cut into packets, and each of the two messages of a call is treated
+//! alike. What stands for what:
 //!
 //! | specs/homa-tr.md | here |
 //! |---|---|
-//! | K = 3 entries, those wholly under way included | `overcommitment` messages of as many senders, as Homa has it |
-//! | grantable - granted | `rtt_bytes` less what is under way, in packets |
+//! | K = 3 entries, those wholly in flight included | `overcommitment` messages of as many senders, as Homa has it |
+//! | grantable - granted | `rtt_bytes` less what is in flight, in packets |
 //! | NACK(packet, ackNo) | NACK(packet, granted): messages are acknowledged whole, so there is no ackNo; the sender sees by `granted` whether a GRANT has left after the NACK |
 //! | exactly one of GRANT and ACK for a packet | GRANTs as Homa gives them, ACKs of whole messages |
 //! | N_UNSCHED | the levels of the cut-offs |
 //! | timeout at the sender, receive timer | RESEND at the receiver, NEED_ACK, `rx_idle_timeout` |
 //!
-//! A refused packet waits at its sender and leaves with the next GRANT of its message, so that who sends is still the
-//! receiver's choice. Until that GRANT it counts neither as under way (E3: it has made room) nor as missing: nothing
-//! asks for it. If the message has been granted whole, no GRANT will come, and it leaves at once (E2); so it does if
-//! that GRANT has overtaken the NACK, where packets are sprayed. What is lost for all that, NACKs and GRANTs (E7)
-//! included, RESEND repairs, as in Homa. Of the other defects of the public code
-//! (specs/homa-tr.md#6) there is nothing here: a message begins in one way (E1), what has come is
-//! not refused (E4), there is no number or buffer to run out of (E5), messages that are over are
-//! remembered (E6), and switches count what they drop (E8).
+//! A refused packet waits at its sender and leaves with the next GRANT of its message, so that who
+//! sends is still the receiver's choice. Until that GRANT it counts neither as in flight (E3: it
+//! has made room) nor as missing: nothing asks for it. If the message has been granted whole, no
+//! GRANT will come, and it leaves at once (E2); so it does if that GRANT has overtaken the NACK,
+//! where packets are sprayed. What is lost for all that, NACKs and GRANTs (E7) included, RESEND
+//! repairs, as in Homa. Of the other defects of the public code (specs/homa-tr.md#6) there is
+//! nothing here: a message begins in one way (E1), what has come is not refused (E4), there is no
+//! number or buffer to run out of (E5), messages that are over are remembered (E6), and switches
+//! count what they drop (E8).
 //!
 //! As published ([`Trimmed::RefusedAsPublished`]): E2, E3, E4.
 

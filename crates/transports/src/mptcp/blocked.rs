@@ -1,7 +1,7 @@
-//! What a connection does while nothing new fits its buffers because the oldest data is missing: a quicker
-//! subflow sends that, too (opportunistic retransmission), and the windows of those that have it outstanding
-//! are halved (penalisation). Raiciu and others, NSDI 2012, section 4.2, with the conditions of Linux
-//! (multipath-tcp.org v0.95, `mptcp_rcv_buf_optimization`).
+//! What a connection does while nothing new fits its buffers because the oldest data is missing: a
+//! quicker subflow sends that, too (opportunistic retransmission), and the windows of those that
+//! have it outstanding are halved (penalisation). Raiciu and others, NSDI 2012, section 4.2, with
+//! the conditions of Linux (multipath-tcp.org v0.95, `mptcp_rcv_buf_optimization`).
 
 use units::{Dur, Time};
 
@@ -9,8 +9,8 @@ use super::config::Config;
 use super::connection::{Connection, Subflow};
 use super::mappings::Chunk;
 
-/// The oldest data is sent again by a subflow whose round trip is less than this part of that of each subflow
-/// that has it outstanding, as in Linux ...
+/// The oldest data is sent again by a subflow whose round trip is less than this part of that of
+/// each subflow that has it outstanding, as in Linux ...
 const MUCH_QUICKER: u64 = 4;
 /// ... or if that one has so small a window left, segments.
 const SMALL_WINDOW: f64 = 4.0;
@@ -26,7 +26,8 @@ impl Connection {
         self.subflows.iter().filter(|subflow| subflow.sender.source().holds(self.una))
     }
 
-    /// Whether subflow `i` may send the oldest data again: it has not sent it yet, and all that have are slow.
+    /// Whether subflow `i` may send the oldest data again: it has not sent it yet, and all that
+    /// have are slow.
     pub(super) fn may_rescue(&self, i: usize) -> bool {
         let Some(rtt) = self.subflows[i].srtt() else { return false };
         let is_slow = |holder: &Subflow| {
@@ -36,8 +37,8 @@ impl Connection {
         !self.subflows[i].sender.source().holds(self.una) && self.holders().all(is_slow)
     }
 
-    /// If nothing new fits the buffers although a subflow could send it: halve the windows of the slower ones
-    /// that have the oldest data outstanding, once per round trip of each.
+    /// If nothing new fits the buffers although a subflow could send it: halve the windows of the
+    /// slower ones that have the oldest data outstanding, once per round trip of each.
     pub(super) fn penalise(&mut self, config: &Config, now: Time) {
         let Some(next) = self.chunk(self.next).filter(|next| self.is_blocked(config, next)) else {
             return;
@@ -52,7 +53,8 @@ impl Connection {
         }
     }
 
-    /// The least round-trip time of the subflows that could send `next`, if its size were all that mattered.
+    /// The least round-trip time of the subflows that could send `next`, if its size were all that
+    /// mattered.
     fn quickest_with_room(&mut self, config: &Config, next: Chunk) -> Option<Dur> {
         let phase = self.phase;
         let open =

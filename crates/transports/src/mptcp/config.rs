@@ -46,8 +46,8 @@ pub enum ScatterThreshold {
 /// What ends the first phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SwitchOn {
-    /// The connection has sent more than this, retransmissions not counted, bytes: what the messages of a
-    /// channel have together, since they are one connection.
+    /// The connection has sent more than this, retransmissions not counted, bytes: what the
+    /// messages of a channel have together, since they are one connection.
     Bytes(u64),
     /// The window is worth this share of the rate of the host's link: w / srtt >= share * rate.
     Window(f64),
@@ -73,18 +73,22 @@ pub struct Scatter {
     pub switch: Option<Switch>,
 }
 
-/// Everything that can be set about MPTCP and its family. There is no default: each value changes results.
+/// Everything that can be set about MPTCP and its family. There is no default: each value changes
+/// results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Of each subflow. Its rule is the coupled one; `overhead` and `ack_bytes` count the option's 20
-    /// bytes if anything does. `handshake`: the first subflow begins with one; the others always do.
+    /// Of each subflow. Its rule is the coupled one; `overhead` and `ack_bytes` count the option's
+    /// 20 bytes if anything does. `handshake`: the first subflow begins with one; the others always
+    /// do.
     pub tcp: tcp::Config,
-    /// Subflows of a connection, at least 1; with a first phase those after it, its own not counted.
+    /// Subflows of a connection, at least 1; with a first phase those after it, its own not
+    /// counted.
     pub subflows: u32,
-    /// Joins wait for a random time below this, another one each, whole microseconds; zero: they do not.
+    /// Joins wait for a random time below this, another one each, whole microseconds; zero: they do
+    /// not.
     pub join_gap: Dur,
-    /// The handshake of a subflow is a sample of its round-trip time (RFC 6298). Not so in the reference
-    /// code: its timeout is the initial one until data has been acknowledged.
+    /// The handshake of a subflow is a sample of its round-trip time (RFC 6298). Not so in the
+    /// reference code: its timeout is the initial one until data has been acknowledged.
     pub handshake_sample: bool,
     /// Which subflow is next.
     pub scheduler: Scheduler,
@@ -95,8 +99,9 @@ pub struct Config {
     pub send_buffer: u64,
     /// Whether data goes over a second subflow.
     pub reinject: Reinject,
-    /// When one of these buffers is full, slower subflows that have the oldest data outstanding get their
-    /// windows halved, once per round trip, and a much quicker one sends that data, too (`blocked.rs`).
+    /// When one of these buffers is full, slower subflows that have the oldest data outstanding get
+    /// their windows halved, once per round trip, and a much quicker one sends that data, too
+    /// (`blocked.rs`).
     pub opportunistic: bool,
     /// The first phase, if there is one.
     pub scatter: Option<Scatter>,
@@ -139,7 +144,8 @@ pub enum ConfigError {
 
 impl Config {
     /// The published evaluation of MMPTCP (specs/mptcp.md#6): subflows as in
-    /// [`tcp::Config::ns3_3_17`], and the first phase ends after 100 KB. For MPTCP leave `scatter` out.
+    /// [`tcp::Config::ns3_3_17`], and the first phase ends after 100 KB. For MPTCP leave `scatter`
+    /// out.
     #[must_use]
     pub const fn mmptcp_infocom16(mss: u16) -> Self {
         // One byte per acknowledgement at least (specs/mptcp.md#3, "reference per-ACK form").
@@ -163,8 +169,8 @@ impl Config {
     }
 
     /// Linux with the MPTCP kernel of multipath-tcp.org (specs/mptcp.md#2): subflows as
-    /// in [`tcp::Config::linux_datacenter`] with SACK, shared buffers as large as Linux lets TCP's grow
-    /// (`tcp_rmem`, `tcp_wmem`).
+    /// in [`tcp::Config::linux_datacenter`] with SACK, shared buffers as large as Linux lets TCP's
+    /// grow (`tcp_rmem`, `tcp_wmem`).
     #[must_use]
     pub const fn linux(mss: u16) -> Self {
         let rule = RuleConfig::Lia(lia::Params::RFC);
@@ -211,8 +217,8 @@ impl Config {
         self.subflows_max() - 1
     }
 
-    /// By how many bits receive windows are shifted on the wire (RFC 7323, section 2): both ends know it,
-    /// as if it had been negotiated.
+    /// By how many bits receive windows are shifted on the wire (RFC 7323, section 2): both ends
+    /// know it, as if it had been negotiated.
     pub(super) fn window_shift(&self) -> u32 {
         (u64::BITS - self.receive_buffer.leading_zeros()).saturating_sub(16)
     }

@@ -1,15 +1,16 @@
-//! What coupled congestion-control rules need to know of a whole connection (RFC 6356; OLIA: Khalili et al.,
-//! ToN 2013; specs/mptcp.md#3), worked out from where its established subflows stand. The rules
-//! themselves are in `tcp/rule/`.
+//! What coupled congestion-control rules need to know of a whole connection (RFC 6356; OLIA:
+//! Khalili et al., ToN 2013; specs/mptcp.md#3), worked out from where its established subflows
+//! stand. The rules themselves are in `tcp/rule/`.
 
 use crate::tcp::rule::{Group, RuleConfig, Standing};
 
-/// What `rule`, that of subflow `me`, is to know; `subflows` are all that count, `me` among them. What the rule
-/// does not ask for is as in [`Group::ALONE`]: this is work for every acknowledgement.
+/// What `rule`, that of subflow `me`, is to know; `subflows` are all that count, `me` among them.
+/// What the rule does not ask for is as in [`Group::ALONE`]: this is work for every
+/// acknowledgement.
 ///
-/// A subflow whose round-trip time has not been measured counts in the total, but has no part in what is
-/// reckoned with times (Linux, `mptcp_ccc_sk_can_send`). Where none has been measured, all are taken to be
-/// equally long.
+/// A subflow whose round-trip time has not been measured counts in the total, but has no part in
+/// what is reckoned with times (Linux, `mptcp_ccc_sk_can_send`). Where none has been measured, all
+/// are taken to be equally long.
 pub(crate) fn group(rule: &RuleConfig, subflows: &[Standing], me: usize) -> Group {
     let paths = Paths::new(subflows);
     let total = paths.total();
@@ -54,8 +55,8 @@ impl<'a> Paths<'a> {
         self.subflows.iter().enumerate().filter_map(rtt)
     }
 
-    /// LIA's alpha: w_tot max(w/rtt^2) / (sum of w/rtt)^2 (RFC 6356, equation 2). With the round-trip
-    /// times divided by that of the path of the maximum, a single subflow has exactly 1.
+    /// LIA's alpha: w_tot max(w/rtt^2) / (sum of w/rtt)^2 (RFC 6356, equation 2). With the
+    /// round-trip times divided by that of the path of the maximum, a single subflow has exactly 1.
     fn alpha(&self) -> f64 {
         let mut best = (0.0, 1.0);
         for (_, s, rtt) in self.timed() {
@@ -77,8 +78,8 @@ impl<'a> Paths<'a> {
     }
 
     /// OLIA's alpha_i (ToN 2013, equation 6): the best paths are presumably those whose l/rtt^2 is
-    /// largest, as 1/l estimates the loss rate and a TCP's rate is sqrt(2/p)/rtt. Those of them whose
-    /// window is not the largest get 1/n together, at the cost of those whose window is.
+    /// largest, as 1/l estimates the loss rate and a TCP's rate is sqrt(2/p)/rtt. Those of them
+    /// whose window is not the largest get 1/n together, at the cost of those whose window is.
     fn shift(&self, me: usize) -> f64 {
         let quality = |s: &Standing, rtt: f64| s.loss_interval / (rtt * rtt);
         let best = self.timed().map(|(_, s, rtt)| quality(s, rtt)).fold(0.0, f64::max);

@@ -1,5 +1,5 @@
-//! What a subflow sends: pieces of its connection's data, each at a place in the subflow's own sequence
-//! space that never changes (specs/mptcp.md#1).
+//! What a subflow sends: pieces of its connection's data, each at a place in the subflow's own
+//! sequence space that never changes (specs/mptcp.md#1).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -64,8 +64,8 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    /// From now on `chunk` is what would be sent next after everything mapped; `front` is the message that
-    /// the connection waits for.
+    /// From now on `chunk` is what would be sent next after everything mapped; `front` is the
+    /// message that the connection waits for.
     pub(super) fn offer(&mut self, chunk: Option<Chunk>, front: Option<MsgId>) {
         (self.offered, self.front) = (chunk, front);
     }
@@ -121,7 +121,8 @@ impl Source for Mappings {
         self.queue.front().map(|m| m.chunk.msg).or(self.front)
     }
 
-    /// From the beginning of the message, as far as that came this way, to the end of what is mapped.
+    /// From the beginning of the message, as far as that came this way, to the end of what is
+    /// mapped.
     fn first(&self) -> Option<Range<u64>> {
         let first = self.queue.front()?;
         Some(first.ssn.saturating_sub(first.chunk.offset)..self.end)

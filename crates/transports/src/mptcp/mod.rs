@@ -47,7 +47,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Stat, Submit, Tx, TxPort, Why};
+use endpoint::{Cx, Endpoint, FailReason, Flags, Msg, Packet, Stat, Submit, Tx, TxPort};
 use units::{MsgId, MsgKey, Time, TimerId};
 use wire::mptcp::{Body, Signal};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX};
@@ -76,7 +76,7 @@ pub struct Mptcp {
     timeouts: Deadlines,
     receivers: Receivers,
     acks: VecDeque<Ack>,
-    /// Messages under way.
+    /// Messages in flight.
     messages: u32,
     /// The timers of the host: for retransmissions and joins, and for delayed acknowledgements.
     armed: Armed<2>,
@@ -349,7 +349,7 @@ impl Endpoint for Mptcp {
         for slot in self.connections.slots() {
             if self.connections[slot].cancel(id) {
                 self.messages -= 1;
-                cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+                cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
                 self.settle(cx.now, slot, 0, Timer::Keep);
                 break;
             }

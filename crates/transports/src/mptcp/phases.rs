@@ -1,5 +1,5 @@
-//! Which subflows a connection has, and when: those of MPTCP from the start; in MMPTCP one whose packets are
-//! scattered over all paths, and after it the others (specs/mptcp.md#4).
+//! Which subflows a connection has, and when: those of MPTCP from the start; in MMPTCP one whose
+//! packets are scattered over all paths, and after it the others (specs/mptcp.md#4).
 
 use endpoint::{Cx, Purpose};
 use units::Dur;
@@ -48,7 +48,8 @@ impl Phase {
 }
 
 impl Connection {
-    /// Open the first subflow, and if that takes no handshake the others, too. True if subflows wait to join.
+    /// Open the first subflow, and if that takes no handshake the others, too. True if subflows
+    /// wait to join.
     pub(super) fn open(&mut self, config: &Config, cx: &Cx<'_>) -> bool {
         let mut tcp = config.tcp;
         if let Some(scatter) = config.scatter {
@@ -84,7 +85,8 @@ impl Connection {
         self.join(config, cx)
     }
 
-    /// A subflow has failed. If none of those that followed the first one is left, that one has to go on.
+    /// A subflow has failed. If none of those that followed the first one is left, that one has to
+    /// go on.
     pub(super) fn after_failure(&mut self) {
         let others = self.subflows.get(1..).unwrap_or_default();
         if self.phase == Phase::Switched && others.iter().all(|s| s.state == State::Dead) {
@@ -125,7 +127,8 @@ impl Connection {
     }
 }
 
-/// Duplicate acknowledgements that mean loss while packets take `paths` paths, and how to learn others.
+/// Duplicate acknowledgements that mean loss while packets take `paths` paths, and how to learn
+/// others.
 fn scatter_threshold(scatter: &Scatter, paths: u32) -> (u32, Option<rr::Params>) {
     match scatter.dup_threshold {
         ScatterThreshold::Fixed(n) => (n, None),
@@ -149,8 +152,8 @@ impl Gaps {
         Self { steps, left, taken: Vec::new() }
     }
 
-    /// The next one; `below` draws a number below what it is given. (Floyd's algorithm: Bentley and Floyd,
-    /// CACM 30(9), 1987.)
+    /// The next one; `below` draws a number below what it is given. (Floyd's algorithm: Bentley and
+    /// Floyd, CACM 30(9), 1987.)
     pub(super) fn next(&mut self, below: impl Fn(u64) -> u64) -> Dur {
         if self.steps == 0 {
             return Dur::ZERO;

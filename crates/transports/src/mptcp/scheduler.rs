@@ -1,7 +1,7 @@
 //! Which subflow sends next (specs/mptcp.md#2).
 //!
-//! A subflow that has to send again what it has outstanding does so first, and takes nothing new before.
-//! Of those that have window for a segment of new data, the scheduler chooses.
+//! A subflow that has to send again what it has outstanding does so first, and takes nothing new
+//! before. Of those that have window for a segment of new data, the scheduler chooses.
 
 use units::{Dur, Time};
 

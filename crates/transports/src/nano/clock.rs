@@ -8,9 +8,9 @@ pub(super) const fn cycles(n: u64) -> Dur {
     Dur((n * 625).div_ceil(2))
 }
 
-/// The timer of entry `id` of `entries` is looked at in cycles 2 `id`, 2 `id` + 2 `entries`, and so on, because
-/// a scan reads one after another, two cycles each (specs/nanotransport.md#7). The first look at or
-/// after `deadline`.
+/// The timer of entry `id` of `entries` is looked at in cycles 2 `id`, 2 `id` + 2 `entries`, and so
+/// on, because a scan reads one after another, two cycles each (specs/nanotransport.md#7). The
+/// first look at or after `deadline`.
 pub(super) fn look(deadline: Time, id: usize, entries: u16) -> Time {
     let round = 2 * u64::from(entries.max(1));
     let first = 2 * id as u64;

@@ -45,37 +45,39 @@ pub struct Config {
     pub program: Program,
     /// Packets that a message sends before it hears anything (9).
     pub rtt_packets: u16,
-    /// Messages under way to others: a power of two, at most 1024 (16).
+    /// Messages in flight to others: a power of two, at most 1024 (16).
     pub tx_messages: u16,
     /// Messages being reassembled, at most 1024 (16).
     pub rx_messages: u16,
     /// The buffers, smallest first (16 of 38 912 B).
     pub buffers: Vec<SizeClass>,
-    /// After so long without completion, packets sent so far and not acknowledged are sent again (7 us). It
-    /// takes up to two cycles longer for each of `tx_messages`.
+    /// After so long without completion, packets sent so far and not acknowledged are sent again (7
+    /// us). It takes up to two cycles longer for each of `tx_messages`.
     pub timeout: Dur,
-    /// A message is given up at the so-manieth timeout in a row without progress (5). `None`: never, as in
-    /// the prototype.
+    /// A message is given up at the so-manieth timeout in a row without progress (5). `None`:
+    /// never, as in the prototype.
     pub max_timeouts: Option<u32>,
     /// A message of which nothing arrives for so many timeouts is forgotten by its receiver (2).
     pub ingress_timeouts: u32,
-    /// Messages that are over and whose packets a receiver still knows: `None`, all of which a packet
-    /// may come ([`Config::time_wait`]), so that each is delivered at most once. `Some(n)`: the last n
-    /// delivered and the last n ended, as a table in hardware holds them (1024); one that is forgotten
-    /// too soon is delivered twice, which [`endpoint::Stat::DeliveredTwice`] counts.
+    /// Messages that are over and whose packets a receiver still knows: `None`, all of which a
+    /// packet may come ([`Config::time_wait`]), so that each is delivered at most once. `Some(n)`:
+    /// the last n delivered and the last n ended, as a table in hardware holds them (1024); one
+    /// that is forgotten too soon is delivered twice, which [`endpoint::Stat::DeliveredTwice`]
+    /// counts.
     pub remember: Option<u32>,
-    /// The longest time that a packet can be under way in the network; [`Dur::MAX`] where nobody knows.
+    /// The longest time that a packet can be in flight in the network; [`Dur::MAX`] where nobody
+    /// knows.
     pub packet_life: Dur,
     /// Cycles from one PULL to the next (140: 1088 B at 200 Gb/s; the prototype's constant: 122).
     pub pull_cycles: u32,
     /// So many messages may be granted at a time, each with a priority of its own (3).
     pub overcommitment: u8,
     /// As published: a refused packet waits for the next GRANT even if none will come
-    /// (specs/homa-tr.md#E2), and duplicates of a message under way are not answered, so that a
+    /// (specs/homa-tr.md#E2), and duplicates of a message in flight are not answered, so that a
     /// lost GRANT is not repeated. Not for NDP.
     pub strict_paper: bool,
-    /// A timeout that finds nothing to repeat sends one packet beyond the credit: it asks for a GRANT or PULL
-    /// that may have been lost. Not as published.
+    /// A timeout that finds nothing to repeat sends one packet beyond the credit: it asks for a
+    /// GRANT or PULL that may have been lost. Not as published.
     pub probe: bool,
     /// A trimmed packet makes room for another, as one that has come whole does
     /// (specs/homa-tr.md#E3; no).
@@ -185,7 +187,8 @@ impl Config {
     }
 
     fn check_buffers(&self) -> Result<(), ConfigError> {
-        // 16 bits hold no more than 64 packets, which is what a bitmap has here (the prototype's: 38).
+        // 16 bits hold no more than 64 packets, which is what a bitmap has here (the prototype's:
+        // 38).
         let holds = |class: &SizeClass| {
             class.bytes.is_multiple_of(WORD) && class.bytes >= PAYLOAD && class.count > 0
         };
@@ -218,10 +221,10 @@ impl Config {
         }
     }
 
-    /// How long after the last packet of a message another one may come. Its sender gives it up after
-    /// `max_timeouts` timeouts without progress, and progress is an answer, which is no older than a
-    /// packet's life, or a packet sent for the first time, of which there are 64. A repeated packet
-    /// waits at its host for less than a timeout. [`Dur::MAX`] where senders never give up.
+    /// How long after the last packet of a message another one may come. Its sender gives it up
+    /// after `max_timeouts` timeouts without progress, and progress is an answer, which is no older
+    /// than a packet's life, or a packet sent for the first time, of which there are 64. A repeated
+    /// packet waits at its host for less than a timeout. [`Dur::MAX`] where senders never give up.
     #[must_use]
     pub fn time_wait(&self) -> Dur {
         let Some(timeouts) = self.max_timeouts else { return Dur::MAX };

@@ -73,8 +73,8 @@ pub(super) fn put_header(slot: &mut Packet, protocol: Protocol, header: &Repr) {
     slot.hdr[..LEN].copy_from_slice(&header.to_bytes(protocol));
 }
 
-/// The control side of the arbiter. nano-NDP has one queue; nano-Homa sends acknowledgements before refusals
-/// before grants.
+/// The control side of the arbiter. nano-NDP has one queue; nano-Homa sends acknowledgements before
+/// refusals before grants.
 #[derive(Debug)]
 pub(super) struct Controls {
     protocol: Protocol,

@@ -1,5 +1,6 @@
 //! The receiver's side of nano-Homa and Homa-Tr (specs/nanotransport.md#11; specs/homa-tr.md#4,6):
-//! each new packet makes room for one more, which the message with the fewest packets left is granted.
+//! each new packet makes room for one more, which the message with the fewest packets left is
+//! granted.
 
 use units::Time;
 use wire::nano::Kind;
@@ -31,8 +32,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// Of a message of which nothing has come whole yet. The public code counts a chopped first packet as
-    /// received, or leaves what the last message had here (E1).
+    /// Of a message of which nothing has come whole yet. The public code counts a chopped first
+    /// packet as received, or leaves what the last message had here (E1).
     const fn new(data: &Data, packets: u16, config: &Config) -> Self {
         let rtt = config.rtt_packets;
         Self { data: *data, granted: rtt, grantable: rtt, remaining: packets, ack_no: 0 }
@@ -58,7 +59,8 @@ impl Receiver {
         self.scheduler.remove(rx);
     }
 
-    /// Answer `data`, about which reassembly says `lookup`. Returns the message that is granted more.
+    /// Answer `data`, about which reassembly says `lookup`. Returns the message that is granted
+    /// more.
     pub(super) fn on_data(
         &mut self,
         at: Time,
@@ -91,8 +93,8 @@ impl Receiver {
         None
     }
 
-    /// A packet that had not come before: a GRANT, for whichever message, or else an ACK; and the last packet
-    /// of a message is always acknowledged.
+    /// A packet that had not come before: a GRANT, for whichever message, or else an ACK; and the
+    /// last packet of a message is always acknowledged.
     fn accept(
         &mut self,
         at: Time,

@@ -1,20 +1,23 @@
-//! The transports of a programmable NIC, as models: nano-NDP, nano-Homa and Homa-Tr as the hardware of
-//! nanoTransport runs them, which is not quite what the papers on NDP and Homa describe.
+//! The transports of a programmable NIC, as models: nano-NDP, nano-Homa and Homa-Tr as the hardware
+//! of nanoTransport runs them, which is not quite what the papers on NDP and Homa describe.
 //!
-//! S. Arslan, S. Ibanez, A. Mallery, C. Kim, N. McKeown: "NanoTransport: A Low-Latency, Programmable
-//! Transport Layer for NICs", SOSR 2021; by specs/nanotransport.md and specs/homa-tr.md. Departures
-//! are listed in `nano.deviations.toml`. The same NIC with its programs in P4 is in crates/nic; the
-//! two share nothing but the headers (`wire::nano`), so that each is the other's test.
+//! S. Arslan, S. Ibanez, A. Mallery, C. Kim, N. McKeown: "NanoTransport: A Low-Latency,
+//! Programmable Transport Layer for NICs", SOSR 2021; by specs/nanotransport.md and
+//! specs/homa-tr.md. Departures are listed in `nano.deviations.toml`. The same NIC with its
+//! programs in P4 is in crates/nic; the two share nothing but the headers (`wire::nano`), so that
+//! each is the other's test.
 //!
-//! What of the NIC is seen from outside is here: so many messages under way (`tx_messages`, `rx_messages`)
-//! in buffers of fixed sizes, bitmaps of their packets, timers that are looked at in turn, a pipeline that
-//! takes its time in both directions. A message that has been submitted waits whole in `packetization`; what
-//! has arrived is noted in `reassembly`, and answered by the rules of the program (`ndp`, `homa`).
+//! What of the NIC is seen from outside is here: so many messages in flight (`tx_messages`,
+//! `rx_messages`) in buffers of fixed sizes, bitmaps of their packets, timers that are looked at in
+//! turn, a pipeline that takes its time in both directions. A message that has been submitted waits
+//! whole in `packetization`; what has arrived is noted in `reassembly`, and answered by the rules
+//! of the program (`ndp`, `homa`).
 //!
-//! Two instants belong to a packet that arrives: its last bit's, and the one, `ingress_cycles` later, at
-//! which it takes effect. What follows from data depends on nothing but the data before it, so it is worked out
-//! at once and dated; control packets and deliveries wait until then. What leaves has been in the pipeline for
-//! `egress_cycles`: when the wire is free, the choice is among what was there by then, control before data.
+//! Two instants belong to a packet that arrives: its last bit's, and the one, `ingress_cycles`
+//! later, at which it takes effect. What follows from data depends on nothing but the data before
+//! it, so it is worked out at once and dated; control packets and deliveries wait until then. What
+//! leaves has been in the pipeline for `egress_cycles`: when the wire is free, the choice is among
+//! what was there by then, control before data.
 
 mod buffers;
 mod clock;
@@ -32,7 +35,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoint::{
-    Cx, Endpoint, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId, Tx, TxPort, Why,
+    Cx, Endpoint, FailReason, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId, Tx, TxPort,
 };
 use units::{HostId, MsgKey, Time};
 use wire::nano::{Header, Kind, PAYLOAD, Protocol, Repr};
@@ -132,7 +135,8 @@ impl Nano {
         }
         if info.is_last_packet {
             if reassembly.delivered(at, info.rx, config) {
-                // The simulated application hears of a message once; this counts the promise broken.
+                // The simulated application is notified of a message once; this counts the promise
+                // broken.
                 cx.fx.count(Stat::DeliveredTwice);
             } else {
                 self.enter(cx, at, Ingress::Delivered(key));
@@ -198,8 +202,8 @@ fn read(pkt: &Packet, program: Program) -> Option<(Repr, bool)> {
     (known && !pkt.flags.has(Flags::BOUNCED)).then_some((header, chopped))
 }
 
-/// Whether the header and the environment's span speak of the same bytes. On a real network a peer may say
-/// anything.
+/// Whether the header and the environment's span speak of the same bytes. On a real network a peer
+/// may say anything.
 fn describes(pkt: &Packet, header: &Repr) -> bool {
     let offset = u64::from(header.pkt_offset) * u64::from(PAYLOAD);
     let rest = u64::from(header.msg_len).saturating_sub(offset).min(u64::from(PAYLOAD));
@@ -209,8 +213,8 @@ fn describes(pkt: &Packet, header: &Repr) -> bool {
         && (u64::from(pkt.span.len) == rest || empty)
 }
 
-/// The path of a packet to `dst`, of message `msg` or in answer to it (docs/nic.md, rule 11): all of a
-/// message take one, as long as it is up.
+/// The path of a packet to `dst`, of message `msg` or in answer to it (docs/nic.md, rule 11): all
+/// of a message take one, as long as it is up.
 fn path(cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
     let paths = cx.net.paths(dst);
     if paths <= 1 {
@@ -225,7 +229,7 @@ fn path(cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
 impl Endpoint for Nano {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         if msg.len > self.config.longest() {
-            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
             return Submit::Taken;
         }
         if !self.sender.submit(cx.now, msg, &self.config) {

@@ -1,9 +1,9 @@
-//! Messages under way to others: what has been delivered, what may be sent, what waits to be sent
+//! Messages in flight to others: what has been delivered, what may be sent, what waits to be sent
 //! (specs/nanotransport.md#6).
 
 mod descriptors;
 
-use endpoint::{Effects, Flags, Msg, MsgId, Packet, Span, Stat, Why};
+use endpoint::{Effects, FailReason, Flags, Msg, MsgId, Packet, Span, Stat};
 use units::{HostId, MsgKey, Time};
 use wire::nano::{Kind, PAYLOAD, Repr};
 
@@ -49,8 +49,8 @@ struct Message {
 }
 
 impl Message {
-    /// A number for the packets of message `id` in `slot` of `slots`. With the low bits of `id` as context it
-    /// names 28 bits of it (for 16 slots).
+    /// A number for the packets of message `id` in `slot` of `slots`. With the low bits of `id` as
+    /// context it names 28 bits of it (for 16 slots).
     const fn number(id: MsgId, slot: usize, slots: u16) -> u16 {
         let generations = 65_536 / slots as u64;
         slot as u16 + slots * ((id.0 >> 16) % generations) as u16
@@ -95,9 +95,9 @@ impl Packetization {
         }
     }
 
-    /// The application writes `msg`, all of it at once: what a round trip holds may leave, the rest waits for
-    /// credit. False if there is no number or no buffer for it, or if it has to wait for one before it
-    /// on its channel (the NIC keeps no order between messages).
+    /// The application writes `msg`, all of it at once: what a round trip holds may leave, the rest
+    /// waits for credit. False if there is no number or no buffer for it, or if it has to wait for
+    /// one before it on its channel (the NIC keeps no order between messages).
     pub(super) fn submit(&mut self, now: Time, msg: &Msg, config: &Config) -> bool {
         let ahead = |m: &Message| msg.channel != 0 && (m.to, m.channel) == (msg.dst, msg.channel);
         let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
@@ -223,14 +223,14 @@ impl Packetization {
         Some(message)
     }
 
-    /// The application does not want `id` delivered any more. On a channel it is finished all the same: the
-    /// receiver could complete it after the next one.
+    /// The application does not want `id` delivered any more. On a channel it is finished all the
+    /// same: the receiver could complete it after the next one.
     pub(super) fn cancel(&mut self, id: MsgId, me: HostId, config: &Config, fx: &mut Effects) {
         let of_it =
             |slot: &Option<Message>| slot.as_ref().is_some_and(|m| m.id == id && m.channel == 0);
         if let Some(slot) = self.slots.iter().position(of_it) {
             self.free(slot, config);
-            fx.failed(MsgKey { src: me, id }, Why::Cancelled);
+            fx.failed(MsgKey { src: me, id }, FailReason::Cancelled);
         }
     }
 
@@ -254,12 +254,13 @@ impl Packetization {
         let progress = message.progress || message.sent_max > message.repeat_to;
         message.timeouts = if progress { 0 } else { message.timeouts + 1 };
         if config.max_timeouts.is_some_and(|most| message.timeouts >= most) {
-            fx.failed(MsgKey { src: me, id: message.id }, Why::TimedOut);
+            fx.failed(MsgKey { src: me, id: message.id }, FailReason::TimedOut);
             self.free(slot, config);
             return;
         }
         let mut repeat = message.all & !message.delivered & below(u16::from(message.repeat_to) + 1);
-        // Everything sent has arrived and what would permit more is lost: ask with the first packet that waits.
+        // Everything sent has arrived and what would permit more is lost: ask with the first packet
+        // that waits.
         let idle = message.queued == 0 && message.sent_max <= message.repeat_to;
         if repeat == 0 && idle && config.probe {
             repeat = message.held & message.held.wrapping_neg();

@@ -2,8 +2,8 @@
 //! message, and with what the prototype lacks: a timer that ends unfinished messages, and a memory
 //! of those that are over (specs/homa-tr.md#E6; docs/nic.md, rules 16 to 18).
 //!
-//! All of it is a function of the packets' order and times, so it may be asked at once about an instant
-//! that comes only when the packet has passed the pipeline.
+//! All of it is a function of the packets' order and times, so it may be asked at once about an
+//! instant that comes only when the packet has passed the pipeline.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,8 @@ const fn key(data: &Data) -> Key {
 /// What is known of the message of a packet (`get_rx_msg_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// There is no number or no buffer for it, it makes no sense, or it was ended with packets in it.
+    /// There is no number or no buffer for it, it makes no sense, or it was ended with packets in
+    /// it.
     Fail,
     /// It was delivered before.
     Done,
@@ -157,8 +158,8 @@ impl Reassembly {
         Some(rx)
     }
 
-    /// Look up the message of `data`, which takes effect at `now`, or begin it; a packet that is not
-    /// chopped is noted as received. Whatever has [expired](Self::expire) must be gone.
+    /// Look up the message of `data`, which takes effect at `now`, or begin it; a packet that is
+    /// not chopped is noted as received. Whatever has [expired](Self::expire) must be gone.
     pub(super) fn lookup(&mut self, now: Time, data: &Data, config: &Config) -> Lookup {
         let key = key(data);
         let offset = u16::from(data.header.pkt_offset);
@@ -273,7 +274,8 @@ mod tests {
         info
     }
 
-    /// N2 and N11: sixteen messages have numbers and buffers; the seventeenth has none until one is whole.
+    /// N2 and N11: sixteen messages have numbers and buffers; the seventeenth has none until one is
+    /// whole.
     #[test]
     fn n11_the_seventeenth_message_fails() {
         let config = Config::firesim(Program::Ndp);
@@ -305,8 +307,8 @@ mod tests {
         assert!(!again.is_new_packet);
     }
 
-    /// E6 and rule 16: what falls silent is ended. With packets in it, it is refused from then on; without any, it
-    /// may begin anew.
+    /// E6 and rule 16: what falls silent is ended. With packets in it, it is refused from then on;
+    /// without any, it may begin anew.
     #[test]
     fn e6_a_silent_message_is_ended() {
         let config = Config::firesim(Program::Ndp);
@@ -388,7 +390,8 @@ mod tests {
         assert_eq!(deliver(&mut reassembly, Time(1), 0, &config), None);
     }
 
-    /// A message that was ended and forgotten may begin anew: no byte goes to the application twice.
+    /// A message that was ended and forgotten may begin anew: no byte goes to the application
+    /// twice.
     #[test]
     fn what_an_earlier_life_has_placed_is_not_placed_again() {
         let config = Config { remember: Some(0), ..Config::firesim(Program::Ndp) };

@@ -94,7 +94,8 @@ mod tests {
         assert_eq!(granted, [grant(0, 0), grant(1, 1), grant(2, 2), None]);
     }
 
-    /// "Invariant trap": messages with nothing to be granted hold their levels until they are removed.
+    /// "Invariant trap": messages with nothing to be granted hold their levels until they are
+    /// removed.
     #[test]
     fn outstanding_messages_keep_their_levels() {
         let mut scheduler = Scheduler::default();

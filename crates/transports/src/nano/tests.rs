@@ -17,7 +17,8 @@ use super::{Config, Nano, Program};
 const TO: HostId = HostId(0);
 const PROGRAMS: [Program; 3] = [Program::Ndp, Program::Homa, Program::HomaTr];
 
-/// 200 Gb/s and half the round trip of the hardware experiment, less the NIC's and the wire's own times.
+/// 200 Gb/s and half the round trip of the hardware experiment, less the NIC's and the wire's own
+/// times.
 const LINK: Link = Link {
     rate: Rate(200_000_000_000),
     delay: Dur::from_ns(200),

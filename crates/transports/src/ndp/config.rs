@@ -24,7 +24,7 @@ pub enum ScoreboardRule {
     /// Outliers by NACKs or losses; each round that a path sits out counts, so it is tried again
     /// (S, P: "temporarily").
     Decaying,
-    /// R to the letter: outliers by NACKs only; only feedback of packets already under way ends
+    /// R to the letter: outliers by NACKs only; only feedback of packets already in flight ends
     /// a path's absence, so it is away for the rest of the message.
     Literal,
 }

@@ -199,10 +199,10 @@ impl Flow {
     }
 
     /// Have at hand what the next packet and the next answer touch.
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         let ends = self.sent.front().into_iter().chain(self.sent.back());
-        ends.for_each(endpoint::fetch::item);
-        self.paths.fetch();
+        ends.for_each(endpoint::prefetch::item);
+        self.paths.prefetch();
     }
 
     /// How many packets are sent without being asked for.

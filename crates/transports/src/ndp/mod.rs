@@ -228,14 +228,14 @@ impl Endpoint for Ndp {
         }
     }
 
-    fn fetch(&self, step: u8) {
+    fn prefetch(&self, step: u8) {
         if step == 0
             && let Some(control) = self.out.front()
         {
-            endpoint::fetch::item(control);
+            endpoint::prefetch::item(control);
         }
-        self.sender.fetch(step);
-        self.receiver.fetch(step);
+        self.sender.prefetch(step);
+        self.receiver.prefetch(step);
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

@@ -64,9 +64,9 @@ impl PathWalk {
     }
 
     /// Have at hand where the round stands.
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let Some(path) = self.order.get(self.cursor) {
-            endpoint::fetch::item(path);
+            endpoint::prefetch::item(path);
         }
     }
 

@@ -51,11 +51,11 @@ impl PullQueue {
     }
 
     /// Have the head of the queue at hand.
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let Some((_, ring)) = self.levels.first()
             && let Some(at) = ring.front()
         {
-            endpoint::fetch::item(at);
+            endpoint::prefetch::item(at);
         }
     }
 

@@ -1,6 +1,6 @@
 //! All messages that a host receives: one answer and one pull per packet (specs/ndp.md#7,8).
 
-use endpoint::{Cx, MsgKey, Span, Stat, TimerId, Why};
+use endpoint::{Cx, FailReason, MsgKey, Span, Stat, TimerId};
 use units::{Dur, Time};
 use wire::ndp::{Data, Feedback, Header, Kind, Repr};
 
@@ -116,13 +116,13 @@ impl Receiver {
         }
     }
 
-    /// See [`endpoint::Endpoint::fetch`]: the message of the last packet that came, and the next to
-    /// be pulled.
-    pub(crate) fn fetch(&self, step: u8) {
+    /// See [`endpoint::Endpoint::prefetch`]: the message of the last packet that came, and the next
+    /// to be pulled.
+    pub(crate) fn prefetch(&self, step: u8) {
         if step > 0 {
-            self.pulls.fetch();
+            self.pulls.prefetch();
         } else if let Some(at) = self.by_key.latest() {
-            self.conns.fetch(at);
+            self.conns.prefetch(at);
         }
     }
 
@@ -292,7 +292,7 @@ impl Receiver {
         for at in silent {
             if let Some(conn) = self.close(cx, at, out) {
                 self.remember(cx.now, config, conn.key, Over::Abandoned);
-                cx.fx.failed(conn.key, Why::TimedOut);
+                cx.fx.failed(conn.key, FailReason::TimedOut);
             }
         }
         if !self.conns.is_empty() {

@@ -7,9 +7,9 @@
 //! packets and more than twice the mean of the others. The numbers of the second rule are ours.
 //!
 //! What an outlier is charged is in rounds of the permutation. By NACKs it is one per feedback that
-//! still finds the path bad, and every feedback that does not takes one back (R). By losses it is as
-//! many rounds as the path has lost packets, so that a dead path, of which only timeouts tell, is
-//! tried less and less often.
+//! still finds the path bad, and every feedback that does not takes one back (R). By losses it is
+//! as many rounds as the path has lost packets, so that a dead path, of which only timeouts tell,
+//! is tried less and less often.
 
 use super::config::ScoreboardRule;
 

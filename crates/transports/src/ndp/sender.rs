@@ -12,7 +12,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use endpoint::{Cx, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx, Why};
+use endpoint::{
+    Cx, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx,
+};
 use units::{HostId, Time};
 use wire::ndp::{Data, Feedback, Kind, Repr};
 
@@ -137,7 +139,7 @@ impl Sender {
     pub(crate) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) -> Submit {
         // At-most-once (specs/ndp.md#8): an id in use, or used within the last MSL, is refused.
         if self.by_id.get(msg.id).is_some() || self.is_finished(cx.now, msg.id) {
-            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, Why::Refused);
+            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
             return Submit::Taken;
         }
         if self.by_id.len() >= config.max_tx_messages as usize {
@@ -167,25 +169,25 @@ impl Sender {
         }
     }
 
-    /// See [`endpoint::Endpoint::fetch`]: the next to send, and the message of the last packet that
-    /// came.
-    pub(crate) fn fetch(&self, step: u8) {
+    /// See [`endpoint::Endpoint::prefetch`]: the next to send, and the message of the last packet
+    /// that came.
+    pub(crate) fn prefetch(&self, step: u8) {
         let heard = match self.by_id.latest() {
             Some(Stage::Sending(at)) => Some(at),
             _ => None,
         };
         if step == 0 {
             if let Some(credit) = self.agenda.credits.front() {
-                endpoint::fetch::item(credit);
+                endpoint::prefetch::item(credit);
             }
-            heard.into_iter().for_each(|at| self.flows.fetch(at));
+            heard.into_iter().for_each(|at| self.flows.prefetch(at));
         } else {
             let next = self.agenda.credits.front().map(|credit| credit.flow);
             if let Some(next) = next.filter(|&next| Some(next) != heard) {
-                self.flows.fetch(next);
+                self.flows.prefetch(next);
             }
             if let Some(flow) = heard.and_then(|at| self.flows.get(at)) {
-                flow.fetch();
+                flow.prefetch();
             }
         }
     }
@@ -314,7 +316,7 @@ impl Sender {
             }
             flow.check_at = Time::NEVER;
             match flow.check(config, cx.now) {
-                Checked::GiveUp => self.finish(cx, config, at, Some(Why::TimedOut)),
+                Checked::GiveUp => self.finish(cx, config, at, Some(FailReason::TimedOut)),
                 Checked::Due(packets, next) => {
                     if packets > 0 {
                         cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
@@ -328,11 +330,11 @@ impl Sender {
 
     pub(crate) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId) {
         match self.by_id.get(id) {
-            Some(Stage::Sending(at)) => self.finish(cx, config, at, Some(Why::Cancelled)),
+            Some(Stage::Sending(at)) => self.finish(cx, config, at, Some(FailReason::Cancelled)),
             Some(Stage::Waiting) => {
                 self.by_id.remove(id);
                 self.channels.cancel(id);
-                cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+                cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
             }
             None => {}
         }
@@ -340,7 +342,7 @@ impl Sender {
 
     /// Forget a message, tell the application, and start the next one of its channel.
     #[cold]
-    fn finish(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, why: Option<Why>) {
+    fn finish(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, why: Option<FailReason>) {
         let Some(flow) = self.flows.remove(at) else { return };
         let msg = flow.msg;
         if self.memories.len() < MEMORIES {

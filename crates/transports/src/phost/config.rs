@@ -41,12 +41,12 @@ pub struct Config {
     pub paths: PathStrategy,
     /// P: line rate in the first round trip. R2: 8 ("capability_initial").
     pub free_tokens: FreeTokens,
-    /// Tokens of a message under way at once; 1 or more. R2: 8 ("capability_window").
+    /// Tokens of a message in flight at once; 1 or more. R2: 8 ("capability_window").
     pub window: u32,
     /// A token unused for so long is void. R2: 1.5 ("capability_timeout").
     pub token_expiry: f64,
-    /// A message whose window is used up and that has had no token for so long gets one more. R2: 25
-    /// ("capability_window_timeout").
+    /// A message whose window is used up and that has had no token for so long gets one more. R2:
+    /// 25 ("capability_window_timeout").
     pub window_timeout: f64,
     /// How long a message is put aside that has had a token for each packet, before what is missing
     /// gets tokens again. R2: 9 ("capability_resend_timeout").
@@ -54,16 +54,19 @@ pub struct Config {
     /// A sender that has heard nothing for so long repeats its REQ. R2: its "retx_timeout" of
     /// 9.50003 us is 31.7 times the 0.3 us of a packet there.
     pub request_timeout: f64,
-    /// Messages of at most so many packets are short. R2 leaves it open; ours: those with free tokens.
+    /// Messages of at most so many packets are short. R2 leaves it open; ours: those with free
+    /// tokens.
     pub short_packets: u64,
     /// R2: three priorities. P: none.
     pub classes: Classes,
-    /// A message fails if no packet about it comes for so long. Ours (both publications wait for ever).
+    /// A message fails if no packet about it comes for so long. Ours (both publications wait for
+    /// ever).
     pub abort_after: Dur,
-    /// How long a receiver remembers a finished message, from the last copy that asked about it; more
-    /// than `abort_after`. Ours.
+    /// How long a receiver remembers a finished message, from the last copy that asked about it;
+    /// more than `abort_after`. Ours.
     pub time_wait: Dur,
-    /// A receiver forgets a message silent for so long (up to twice as long); at least `abort_after`. Ours.
+    /// A receiver forgets a message silent for so long (up to twice as long); at least
+    /// `abort_after`. Ours.
     pub rx_idle_timeout: Dur,
 }
 
@@ -98,8 +101,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// The pHost of the NDP paper's comparison: a line-rate burst in the first round trip, no priorities,
-    /// 9000 B packets. What the paper does not say is R2's.
+    /// The pHost of the NDP paper's comparison: a line-rate burst in the first round trip, no
+    /// priorities, 9000 B packets. What the paper does not say is R2's.
     #[must_use]
     pub fn ndp_paper(payload: u16) -> Self {
         Self {
@@ -179,7 +182,8 @@ impl Config {
     }
 
     /// The longest life of a packet with which no message is delivered twice: a REQ may ask for the
-    /// last time after `abort_after`, and come a life later, after another life of the packet before it.
+    /// last time after `abort_after`, and come a life later, after another life of the packet
+    /// before it.
     #[must_use]
     pub fn life_max(&self) -> Dur {
         Dur((self.time_wait.0 - self.abort_after.0.min(self.time_wait.0)) / 2)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use endpoint::{Cx, MsgId, MsgKey, Stat, TimerId, Why};
+use endpoint::{Cx, FailReason, MsgId, MsgKey, Stat, TimerId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, Time};
@@ -199,7 +199,7 @@ impl Receiver {
         };
         self.close(cx, at);
         self.remember(cx.now, config, key, Over::Abandoned);
-        cx.fx.failed(key, Why::Cancelled);
+        cx.fx.failed(key, FailReason::Cancelled);
     }
 
     /// The state of a message, new if it has none; `None` if it is over.
@@ -327,7 +327,7 @@ impl Receiver {
         for at in over {
             let Some(key) = self.close(cx, at) else { continue };
             self.remember(cx.now, config, key, Over::Abandoned);
-            cx.fx.failed(key, Why::TimedOut);
+            cx.fx.failed(key, FailReason::TimedOut);
         }
         if !self.conns.is_empty() {
             cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-use endpoint::{Cx, Msg, MsgId, MsgKey, Packet, Span, Stat, TimerId, Why};
+use endpoint::{Cx, FailReason, Msg, MsgId, MsgKey, Packet, Span, Stat, TimerId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
@@ -213,7 +213,7 @@ impl Sender {
                 self.asks.push(Reverse((quiet_until, at)));
             } else if flow.heard.saturating_add(config.abort_after) <= cx.now {
                 let key = MsgKey { src: cx.me, id: flow.msg.id };
-                self.end(cx, config, at, key, Why::TimedOut, out);
+                self.end(cx, config, at, key, FailReason::TimedOut, out);
             } else {
                 cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
                 self.ask(cx, config, at, out);
@@ -225,11 +225,11 @@ impl Sender {
     pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId, out: &mut Outbox) {
         let key = MsgKey { src: cx.me, id };
         if let Some(&at) = self.by_id.get(&id) {
-            self.end(cx, config, at, key, Why::Cancelled, out);
+            self.end(cx, config, at, key, FailReason::Cancelled, out);
             return;
         }
         if self.channels.cancel(id) {
-            cx.fx.failed(key, Why::Cancelled);
+            cx.fx.failed(key, FailReason::Cancelled);
         }
     }
 
@@ -240,7 +240,7 @@ impl Sender {
         config: &Config,
         at: SlotRef,
         key: MsgKey,
-        why: Why,
+        why: FailReason,
         out: &mut Outbox,
     ) {
         if let Some(flow) = self.flows.get_mut(at) {

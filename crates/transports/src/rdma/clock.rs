@@ -27,7 +27,8 @@ impl Clock {
         within("clock_calibration", calibration.0 as f64, 1.0..=f64::MAX, must)
     }
 
-    /// The stamp, as the host sees it, of what arrived at `at`: the `n`-th that the host with these draws looks at.
+    /// The stamp, as the host sees it, of what arrived at `at`: the `n`-th that the host with these
+    /// draws looks at.
     pub(super) fn stamp(&self, draw: Draw, n: u64, at: Time) -> Time {
         if *self == Self::PERFECT {
             return at;

@@ -1,4 +1,5 @@
-//! [`Config`]: every number and switch of the transport. No `Default`: these values change the science.
+//! [`Config`]: every number and switch of the transport. No `Default`: these values change the
+//! science.
 
 use std::ops::RangeInclusive;
 
@@ -17,21 +18,22 @@ use crate::rto::RtoConfig;
 pub enum Segment {
     /// Each packet.
     Packet,
-    /// The last packet of a burst of as many full packets as fit in so many bytes of payload, one at least and 32768 at most
-    /// (TIMELY: 16, 32 or 64 KB).
+    /// The last packet of a burst of as many full packets as fit in so many bytes of payload, one
+    /// at least and 32768 at most (TIMELY: 16, 32 or 64 KB).
     Bytes(u32),
 }
 
 /// How what is lost is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// A receiver takes packets in order only, says once for each hole what it misses (NAK), and the sender goes
-    /// on from there: RDMA over Converged Ethernet.
+    /// A receiver takes packets in order only, says once for each hole what it misses (NAK), and
+    /// the sender goes on from there: RDMA over Converged Ethernet.
     GoBackN {
         /// The same hole is named again after so long (specs/rdma.md#6: 500 us).
         nack_interval: Dur,
     },
-    /// A receiver takes what comes and acknowledges it by a bitmap; the sender repeats what is missing (Swift).
+    /// A receiver takes what comes and acknowledges it by a bitmap; the sender repeats what is
+    /// missing (Swift).
     Selective {
         /// A packet counts as lost when one sent so many later has been acknowledged, 1 to 63.
         reordering: u32,
@@ -54,8 +56,8 @@ pub enum NicPacing {
     Line,
     /// At this rate, if it is lower (TIMELY's figure 16).
     At(Rate),
-    /// At the rate of the queue pair: no bursts at all ("ECN or Delay": per-packet pacing). Needs round-trip times that
-    /// begin with the last packet, `count_nic_wait` off.
+    /// At the rate of the queue pair: no bursts at all ("ECN or Delay": per-packet pacing). Needs
+    /// round-trip times that begin with the last packet, `count_nic_wait` off.
     Own,
 }
 
@@ -82,11 +84,11 @@ pub enum Timestamps {
 pub struct Clock {
     /// Each is late by a time drawn from zero to this (TIMELY's figure 12).
     pub noise: Dur,
-    /// The interface's clock drifts against the host's by at most so many parts in 10^9, drawn for each host, quick or
-    /// slow. At most 10^6.
+    /// The interface's clock drifts against the host's by at most so many parts in 10^9, drawn for
+    /// each host, quick or slow. At most 10^6.
     pub drift_ppb: u32,
-    /// How often the host reads both clocks to translate one into the other; above zero. `None`: at the start only,
-    /// and drift accumulates.
+    /// How often the host reads both clocks to translate one into the other; above zero. `None`: at
+    /// the start only, and drift accumulates.
     pub calibration: Option<Dur>,
     /// The host reads its own clock later than the interface's by a time drawn from zero to this.
     pub reading: Dur,
@@ -103,7 +105,8 @@ pub struct Config {
     pub ack_bytes: u16,
     /// The traffic class of data, 0 to 7.
     pub class: u8,
-    /// The traffic class of control packets, 0 to 7: that of data, or one that goes before it (ACK priority).
+    /// The traffic class of control packets, 0 to 7: that of data, or one that goes before it (ACK
+    /// priority).
     pub ack_class: u8,
     /// What is acknowledged.
     pub segment: Segment,
@@ -113,15 +116,17 @@ pub struct Config {
     pub recompute_gap: bool,
     /// A round-trip time includes what its segment waited for others in the interface.
     pub count_nic_wait: bool,
-    /// What a round-trip time leaves out of its segment's own time on the first link: all of it (TIMELY), or only its last
-    /// packet's (the simulator of "ECN or Delay", where the rest counts). Without `count_nic_wait`: all.
+    /// What a round-trip time leaves out of its segment's own time on the first link: all of it
+    /// (TIMELY), or only its last packet's (the simulator of "ECN or Delay", where the rest
+    /// counts). Without `count_nic_wait`: all.
     pub subtract: Subtract,
     /// What round-trip times are measured by.
     pub timestamps: Timestamps,
     /// What is wrong with them. Drift and calibration matter to [`Timestamps::Nic`] only.
     pub clock: Clock,
-    /// A receiver holds each acknowledgement and congestion notification for a time drawn from zero to this, so that they
-    /// may overtake one another (CoNEXT 2016, section 5: jitter of the feedback).
+    /// A receiver holds each acknowledgement and congestion notification for a time drawn from zero
+    /// to this, so that they may overtake one another (CoNEXT 2016, section 5: jitter of the
+    /// feedback).
     pub feedback_jitter: Dur,
     /// Who paces.
     pub operation: Operation,
@@ -133,8 +138,8 @@ pub struct Config {
     pub max_timeouts: u32,
     /// Packets may be marked instead of dropped (ECT).
     pub ecn: bool,
-    /// A receiver sends a congestion notification packet (CNP) for a marked packet, at most one per queue pair in
-    /// so long (DCQCN: 50 us). `None`: it sends none.
+    /// A receiver sends a congestion notification packet (CNP) for a marked packet, at most one per
+    /// queue pair in so long (DCQCN: 50 us). `None`: it sends none.
     pub cnp_interval: Option<Dur>,
     /// Packets ask switches for telemetry, and acknowledgements return it.
     pub telemetry: bool,
@@ -153,10 +158,10 @@ impl Config {
         ..RtoConfig::RFC_6298
     };
 
-    /// Queue pairs of RDMA over Converged Ethernet with `rule`: bytes of RoCEv2 (annex A17: Ethernet with its check
-    /// sequence 18, IPv4 20, UDP 8, BTH 12, ICRC 4; AETH 4), an acknowledgement for each packet, before data where
-    /// classes matter; go-back-N with specs/rdma.md#6; 7 retries (the greatest count of
-    /// InfiniBand, volume 1, section 9.7.5.2.8).
+    /// Queue pairs of RDMA over Converged Ethernet with `rule`: bytes of RoCEv2 (annex A17:
+    /// Ethernet with its check sequence 18, IPv4 20, UDP 8, BTH 12, ICRC 4; AETH 4), an
+    /// acknowledgement for each packet, before data where classes matter; go-back-N with
+    /// specs/rdma.md#6; 7 retries (the greatest count of InfiniBand, volume 1, section 9.7.5.2.8).
     #[must_use]
     pub const fn roce(payload: u16, rule: RuleConfig) -> Self {
         Self {
@@ -205,8 +210,8 @@ impl Config {
         Self { ecn: true, cnp_interval, ..Self::roce(payload, RuleConfig::Dcqcn(params)) }
     }
 
-    /// HPCC: packets have room for telemetry; acknowledgements are in the class of data, as wherever windows limit what
-    /// is under way (specs/rdma.md#5, last paragraph).
+    /// HPCC: packets have room for telemetry; acknowledgements are in the class of data, as
+    /// wherever windows limit what is in flight (specs/rdma.md#5, last paragraph).
     #[must_use]
     pub const fn hpcc(payload: u16, params: hpcc::Params) -> Self {
         let roce = Self::roce(payload, RuleConfig::Hpcc(params));
@@ -214,8 +219,9 @@ impl Config {
         Self { overhead, telemetry: true, ack_class: roce.class, ..roce }
     }
 
-    /// Swift: what is lost is repeated, after three later packets or 100 us at least, 1 ms at first; what a packet
-    /// waits in its own host's interface is not the fabric's delay (specs/rdma.md#7).
+    /// Swift: what is lost is repeated, after three later packets or 100 us at least, 1 ms at
+    /// first; what a packet waits in its own host's interface is not the fabric's delay
+    /// (specs/rdma.md#7).
     #[must_use]
     pub const fn swift(payload: u16, params: swift::Params) -> Self {
         Self {
@@ -353,14 +359,14 @@ impl Speed {
 /// The rate of a queue pair that begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Initial {
-    /// The line rate over n + 1, where n other queue pairs of the host have something under way.
+    /// The line rate over n + 1, where n other queue pairs of the host have something in flight.
     Share,
     /// This.
     At(Speed),
 }
 
 impl Initial {
-    /// Bits per second on a line of `line`, with `others` under way.
+    /// Bits per second on a line of `line`, with `others` in flight.
     #[must_use]
     pub fn of(self, line: Rate, others: u32) -> f64 {
         match self {

@@ -1,4 +1,5 @@
-//! Packets without payload: acknowledgements and the like, which wait for the interface and go before data.
+//! Packets without payload: acknowledgements and the like, which wait for the interface and go
+//! before data.
 
 use endpoint::{Cx, Flags, MsgId, Packet, Span};
 use units::{Dur, HostId, Time};
@@ -36,7 +37,8 @@ impl Control {
         Self { to, path, header, msg, since, telemetry: None }
     }
 
-    /// Tell the host that `pkt` came from that everything before packet `next` is here, or that the queue pair is `over`.
+    /// Tell the host that `pkt` came from that everything before packet `next` is here, or that the
+    /// queue pair is `over`.
     pub(super) fn acknowledge(
         cx: &Cx<'_>,
         pkt: &Packet,

@@ -15,7 +15,7 @@ use super::rule::{self, PathView};
 use super::stream::{Piece, Stream};
 use crate::rto::Rto;
 
-/// Packets under way at most: what acknowledgements can tell apart, and more than any fabric holds.
+/// Packets in flight at most: what acknowledgements can tell apart, and more than any fabric holds.
 pub(super) const OUTSTANDING_MAX: u64 = 1 << 15;
 
 /// Which queue pair this is.
@@ -66,7 +66,7 @@ pub(super) struct Flow {
     pub(super) waits: bool,
     /// It waits in the interface's queue.
     pub(super) queued: bool,
-    /// It has something under way: it is one of the host's active queue pairs.
+    /// It has something in flight: it is one of the host's active queue pairs.
     pub(super) active: bool,
 }
 

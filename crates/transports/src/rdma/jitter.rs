@@ -1,6 +1,7 @@
-//! Feedback that comes late: a receiver holds each acknowledgement and congestion notification for a time drawn from zero to
-//! a limit, each by itself, so that they may overtake one another ("ECN or Delay", CoNEXT 2016, section 5). It stands for jitter
-//! of interfaces, and of whatever the feedback crosses.
+//! Feedback that comes late: a receiver holds each acknowledgement and congestion notification for
+//! a time drawn from zero to a limit, each by itself, so that they may overtake one another ("ECN
+//! or Delay", CoNEXT 2016, section 5). It stands for jitter of interfaces, and of whatever the
+//! feedback crosses.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,8 @@ impl Jitter {
         &mut self.fresh
     }
 
-    /// Hold what has been written, each packet for up to `longest`. What finds no room is lost, as in an outbox.
+    /// Hold what has been written, each packet for up to `longest`. What finds no room is lost, as
+    /// in an outbox.
     pub(super) fn hold(&mut self, cx: &Cx<'_>, longest: Dur) {
         while let Some(control) = self.fresh.pop() {
             let held = cx.draw.below(JITTER, self.count, longest.0.saturating_add(1));

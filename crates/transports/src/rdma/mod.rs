@@ -24,7 +24,7 @@
 //!
 //! Per packet one hash lookup and O(1) work, O(log n) in the queue pairs of the host where segments
 //! are released. With selective recovery an acknowledgement that shows a hole walks over what the
-//! queue pair has under way.
+//! queue pair has in flight.
 
 mod clock;
 mod config;
@@ -43,7 +43,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
+use endpoint::{
+    Cx, Endpoint, FailReason, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort,
+};
 use units::{Dur, MsgId, MsgKey, Time, TimerId};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
@@ -74,7 +76,7 @@ pub struct Rdma {
     config: Config,
     /// By peer and number of the queue pair.
     flows: Connections<Flow, BITS>,
-    /// Flows that have something under way.
+    /// Flows that have something in flight.
     active: u32,
     pacer: Pacer,
     /// Retransmission timers, by slot.
@@ -401,7 +403,7 @@ impl Endpoint for Rdma {
                         flow.id.peer
                     }
                 };
-                flow.stream.fail(src, Why::TimedOut, cx.fx);
+                flow.stream.fail(src, FailReason::TimedOut, cx.fx);
                 self.close(slot);
             }
         }
@@ -448,7 +450,7 @@ impl Endpoint for Rdma {
         }
         for slot in self.flows.slots() {
             if self.flows[slot].cancel(id) {
-                cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+                cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
                 self.settle(cx.now, cx.now, slot, Timer::Keep);
                 break;
             }

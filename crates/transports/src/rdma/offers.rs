@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Msg, MsgId, Packet, Stat, Why};
+use endpoint::{Cx, FailReason, Msg, MsgId, Packet, Stat};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgKey, Time};
@@ -176,7 +176,7 @@ impl Offers {
         let Some(&slot) = self.by_id.get(&(pkt.src, queue_pair)) else { return };
         let Some(offer) = &mut self.table[slot as usize] else { return };
         if ack.over && ack.nak {
-            offer.stream.fail(cx.me, Why::TimedOut, cx.fx);
+            offer.stream.fail(cx.me, FailReason::TimedOut, cx.fx);
             return self.close(slot);
         }
         let next = if ack.over { Some(offer.stream.end()) } else { unwrap(psn, offer.una, BITS) };
@@ -198,7 +198,7 @@ impl Offers {
             let Some(offer) = &mut self.table[slot as usize] else { continue };
             offer.repeats += 1;
             if offer.repeats > config.max_timeouts {
-                offer.stream.fail(cx.me, Why::TimedOut, cx.fx);
+                offer.stream.fail(cx.me, FailReason::TimedOut, cx.fx);
                 self.close(slot);
                 continue;
             }
@@ -252,7 +252,7 @@ impl Offers {
     pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         // Rare, as at the writer.
         if self.table.iter_mut().flatten().any(|offer| offer.stream.abandon(id)) {
-            cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+            cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
         }
     }
 

@@ -63,7 +63,8 @@ impl Pace {
         self.total as f64 - self.bytes as f64 * share
     }
 
-    /// The rate at which bytes were released since the meter was started, bits per second; `None` if that is now.
+    /// The rate at which bytes were released since the meter was started, bits per second; `None`
+    /// if that is now.
     pub(super) fn achieved(&self, now: Time) -> Option<f64> {
         let elapsed = now.since(self.started).0;
         (elapsed > 0).then(|| (self.spread(now) - self.start) * 8e12 / elapsed as f64)

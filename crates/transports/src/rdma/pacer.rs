@@ -1,4 +1,5 @@
-//! Which queue pair's segment a host's interface sends: the one released first, whole, and then the next.
+//! Which queue pair's segment a host's interface sends: the one released first, whole, and then the
+//! next.
 
 use std::collections::VecDeque;
 

@@ -8,7 +8,8 @@ use units::{Dur, Time};
 pub(super) struct Named(Option<(u64, Time)>);
 
 impl Named {
-    /// Whether packet `psn`, which is missing, was named less than `interval` ago; if not, it is now.
+    /// Whether packet `psn`, which is missing, was named less than `interval` ago; if not, it is
+    /// now.
     pub(super) fn has(&mut self, psn: u64, now: Time, interval: Dur) -> bool {
         let named = self.0.is_some_and(|(hole, at)| hole == psn && now < at + interval);
         if !named {

@@ -2,7 +2,7 @@
 //! queue pair, whose congestion state is here. What a writer learns from acknowledgements the
 //! reader sees by itself.
 
-use endpoint::{Cx, Flags, MsgId, Packet, Stat, Why};
+use endpoint::{Cx, FailReason, Flags, MsgId, Packet, Stat};
 use units::{Dur, MsgKey, Time};
 use wire::int;
 use wire::roce::{BITS, Data, Kind, Repr};
@@ -40,7 +40,7 @@ impl Rdma {
         let known = self.flows.find((pkt.src, queue_pair));
         if offer.given_up {
             if let Some(slot) = known {
-                self.flows[slot].stream.fail(pkt.src, Why::Cancelled, cx.fx);
+                self.flows[slot].stream.fail(pkt.src, FailReason::Cancelled, cx.fx);
                 self.close(slot);
             }
             return;
@@ -201,7 +201,7 @@ impl Rdma {
         while let Some(ended) = flow.stream.pop_ended(next) {
             let key = MsgKey { src: pkt.src, id: ended.id };
             if ended.abandoned {
-                cx.fx.failed(key, Why::Cancelled);
+                cx.fx.failed(key, FailReason::Cancelled);
             } else {
                 cx.fx.delivered(key);
             }

@@ -1,7 +1,7 @@
 //! The end of queue pairs that gets data: what has come, in which order, and what acknowledgements,
 //! NAKs and congestion notifications say of it (specs/rdma.md#4,6).
 
-use endpoint::{Cx, Effects, Flags, Packet, Stat, Why};
+use endpoint::{Cx, Effects, FailReason, Flags, Packet, Stat};
 use units::{HostId, MsgId, MsgKey};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind};
@@ -167,7 +167,7 @@ impl Receiver {
             self.messages = self.messages.wrapping_add(1) & ((1 << BITS) - 1);
             let key = MsgKey { src: self.peer, id: end.msg };
             if end.given_up {
-                fx.failed(key, Why::Cancelled);
+                fx.failed(key, FailReason::Cancelled);
             } else {
                 fx.delivered(key);
             }

@@ -1,9 +1,10 @@
-//! Rate rules: how fast a queue pair sends, and how much it may have in flight, by what its acknowledgements
-//! say. A rule knows rates, bytes and times, no packets. Everything else (segments, pacing, acknowledgements,
-//! recovery, round-trip times) is the same for all of them.
+//! Rate rules: how fast a queue pair sends, and how much it may have in flight, by what its
+//! acknowledgements say. A rule knows rates, bytes and times, no packets. Everything else
+//! (segments, pacing, acknowledgements, recovery, round-trip times) is the same for all of them.
 //!
-//! To add a rule: a file here with its `Parameters` and its [`Rule`], its `mod`, its line in the table
-//! below, and its keys in `crates/scenario/src/transport/rdma.rs`. `rule/timely.rs` is an example.
+//! To add a rule: a file here with its `Parameters` and its [`Rule`], its `mod`, its line in the
+//! table below, and its keys in `crates/scenario/src/transport/rdma.rs`. `rule/timely.rs` is an
+//! example.
 
 pub mod dcqcn;
 pub mod fast;
@@ -55,8 +56,8 @@ pub struct PathView {
     pub hops: u32,
     /// Bytes of a full packet on the wire.
     pub packet: u32,
-    /// Queue pairs of this host that have something under way, this one not counted: the n of an initial rate
-    /// of C / (n + 1).
+    /// Queue pairs of this host that have something in flight, this one not counted: the n of an
+    /// initial rate of C / (n + 1).
     pub others: u32,
 }
 
@@ -65,27 +66,32 @@ pub struct PathView {
 pub struct Ack<'a> {
     /// When it came.
     pub now: Time,
-    /// Everything below this packet number is acknowledged: never wraps, counts packets of the queue pair from 0.
+    /// Everything below this packet number is acknowledged: never wraps, counts packets of the
+    /// queue pair from 0.
     pub acked: u64,
-    /// The number of the next packet to send (`snd_nxt`); where a sender goes back, that is what is acknowledged next.
+    /// The number of the next packet to send (`snd_nxt`); where a sender goes back, that is what is
+    /// acknowledged next.
     pub next: u64,
-    /// Bytes on the wire that it acknowledges and no one before it did, headers included; out of order too. Zero for
-    /// a duplicate.
+    /// Bytes on the wire that it acknowledges and no one before it did, headers included; out of
+    /// order too. Zero for a duplicate.
     pub bytes: u64,
-    /// The round-trip time that it measures, the serialisation of the segment at the sender removed; `None` if
-    /// what it answers was sent more than once, or is not known.
+    /// The round-trip time that it measures, the serialisation of the segment at the sender
+    /// removed; `None` if what it answers was sent more than once, or is not known.
     pub rtt: Option<Dur>,
-    /// Between the arrival of what it answers at the receiver's interface and its own departure there, as the
-    /// receiver says. A part of `rtt`.
+    /// Between the arrival of what it answers at the receiver's interface and its own departure
+    /// there, as the receiver says. A part of `rtt`.
     pub remote: Dur,
-    /// Between its own arrival at this host's interface and `now`, if `rtt` ends with the arrival. Not a part of `rtt`.
+    /// Between its own arrival at this host's interface and `now`, if `rtt` ends with the arrival.
+    /// Not a part of `rtt`.
     pub local: Dur,
     /// It echoes a congestion mark.
     pub ce: bool,
-    /// What the switches wrote on the way of what it answers, the first first. Empty without telemetry.
+    /// What the switches wrote on the way of what it answers, the first first. Empty without
+    /// telemetry.
     pub hops: &'a [Hop],
-    /// What was handed to the interface since the last acknowledgement, spread over the pacing gaps: bits on the
-    /// wire per second. Less than the rate where the application has nothing to send, or the fabric pauses.
+    /// What was handed to the interface since the last acknowledgement, spread over the pacing
+    /// gaps: bits on the wire per second. Less than the rate where the application has nothing to
+    /// send, or the fabric pauses.
     pub achieved: f64,
     /// A loss is being repaired.
     pub recovering: bool,
@@ -105,7 +111,8 @@ pub trait Rule {
     /// A packet of so many bytes has been handed to the interface.
     fn on_sent(&mut self, _bytes: u64, _now: Time) {}
 
-    /// The receiver misses a packet: it said so, or its acknowledgements show it. Once for each recovery.
+    /// The receiver misses a packet: it said so, or its acknowledgements show it. Once for each
+    /// recovery.
     fn on_nack(&mut self, _now: Time) {}
 
     /// The retransmission timer has expired.
@@ -122,8 +129,9 @@ pub trait Rule {
     /// Bits on the wire per second, above zero.
     fn rate(&self) -> Rate;
 
-    /// Bytes that may be in flight. A packet may leave if what is in flight and the packet are together not more
-    /// than this, or if nothing is in flight: below one packet, the rate alone says when. [`u64::MAX`]: no limit.
+    /// Bytes that may be in flight. A packet may leave if what is in flight and the packet are
+    /// together not more than this, or if nothing is in flight: below one packet, the rate alone
+    /// says when. [`u64::MAX`]: no limit.
     fn window(&self) -> u64 {
         u64::MAX
     }
@@ -148,7 +156,8 @@ mod bench {
         others: 0,
     };
 
-    /// The acknowledgement of a packet that measures `rtt` at `now`, sent at the full rate of `rule`.
+    /// The acknowledgement of a packet that measures `rtt` at `now`, sent at the full rate of
+    /// `rule`.
     pub(super) fn ack(rule: &dyn Rule, now: Time, rtt: Dur) -> Ack<'static> {
         Ack {
             now,

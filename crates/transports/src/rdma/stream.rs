@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use endpoint::{Effects, Why};
+use endpoint::{Effects, FailReason};
 use units::{HostId, MsgId, MsgKey};
 use wire::roce::Part;
 
@@ -218,7 +218,7 @@ impl Stream {
     }
 
     /// Fail every message, sent by host `src`.
-    pub(super) fn fail(&mut self, src: HostId, why: Why, fx: &mut Effects) {
+    pub(super) fn fail(&mut self, src: HostId, why: FailReason, fx: &mut Effects) {
         for m in self.messages.drain(..).filter(|m| !m.reported) {
             fx.failed(MsgKey { src, id: m.id }, why);
         }

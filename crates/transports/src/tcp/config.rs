@@ -52,8 +52,8 @@ pub enum Undo {
 pub enum Reduces {
     /// What is in flight, if that is less than the window (RFC 5681, equation 4; ns-3).
     Flight,
-    /// The window in use: the least of the congestion window, the receiver's and the cap, however little
-    /// of it is in flight (specs/tcp.md#3; ns-2, Linux, htsim).
+    /// The window in use: the least of the congestion window, the receiver's and the cap, however
+    /// little of it is in flight (specs/tcp.md#3; ns-2, Linux, htsim).
     Window,
 }
 
@@ -64,8 +64,8 @@ pub enum IdleRestart {
     Never,
     /// From the initial window, by slow start (RFC 5681, section 4.1; ns-2).
     InitialWindow,
-    /// The window is halved for each timeout of silence, not below the initial window, and ssthresh is
-    /// at least three quarters of what it was (RFC 2861, section 2; Linux).
+    /// The window is halved for each timeout of silence, not below the initial window, and ssthresh
+    /// is at least three quarters of what it was (RFC 2861, section 2; Linux).
     Halving,
 }
 
@@ -139,14 +139,14 @@ pub struct Config {
     /// (RFC 6582, section 3.2, step 3, option 1), so that no burst follows. SACK counts what is in
     /// flight all along.
     pub conservative_exit: bool,
-    /// With fewer than four segments outstanding and no new one to send, as many duplicates as there
-    /// are others outstanding mean loss (RFC 5827).
+    /// With fewer than four segments outstanding and no new one to send, as many duplicates as
+    /// there are others outstanding mean loss (RFC 5827).
     pub early_retransmit: bool,
     /// How a connection sends again that was silent for longer than its timeout.
     pub idle_restart: IdleRestart,
     /// Every segment carries timestamps, and every acknowledgement of new data is a sample of the
-    /// round-trip time, retransmissions included (RFC 7323, sections 3 and 4). Otherwise one segment
-    /// is timed at a time. The 12 bytes are to be counted into `overhead` and `ack_bytes`.
+    /// round-trip time, retransmissions included (RFC 7323, sections 3 and 4). Otherwise one
+    /// segment is timed at a time. The 12 bytes are to be counted into `overhead` and `ack_bytes`.
     pub timestamps: bool,
     /// Retransmission timeouts.
     pub rto: RtoConfig,
@@ -159,7 +159,7 @@ pub struct Config {
     /// The first so many acknowledgements of a connection are not delayed (16: Linux, quick-ack, as
     /// specs/tcp.md#6 describes it; 0: none).
     pub quick_acks: u32,
-    /// Messages that a host may have under way at once; more are refused until one ends.
+    /// Messages that a host may have in flight at once; more are refused until one ends.
     pub max_messages: u32,
 }
 
@@ -283,8 +283,8 @@ impl Config {
         }
     }
 
-    /// NewReno on Linux before 2010 (2.6): as [`Self::linux_datacenter`], but with a first window of 3
-    /// segments and growth per acknowledgement (specs/tcp.md#11; `tcp_abc` was off).
+    /// NewReno on Linux before 2010 (2.6): as [`Self::linux_datacenter`], but with a first window
+    /// of 3 segments and growth per acknowledgement (specs/tcp.md#11; `tcp_abc` was off).
     #[must_use]
     pub const fn linux_2_6(mss: u16) -> Self {
         Self { initial_window: 3.0, increase: Increase::PerAck, ..Self::linux_datacenter(mss) }
@@ -472,8 +472,8 @@ fn check_rto(rto: &RtoConfig) -> Result<(), ConfigError> {
 
 #[cfg(test)]
 impl Config {
-    /// RFC 5681 and 6582 and nothing more, in segments of `mss` bytes each of which is acknowledged: what
-    /// tests can work out by hand.
+    /// RFC 5681 and 6582 and nothing more, in segments of `mss` bytes each of which is
+    /// acknowledged: what tests can work out by hand.
     pub(crate) const fn textbook(mss: u16, rto: RtoConfig) -> Self {
         Self {
             increase: Increase::PerAck,

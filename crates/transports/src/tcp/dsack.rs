@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-/// The duplicate segment that an acknowledgement of everything below `ack` reports, if it reports one: in
-/// its first SACK block, which then lies below `ack`, or within the second (RFC 2883, section 4).
+/// The duplicate segment that an acknowledgement of everything below `ack` reports, if it reports
+/// one: in its first SACK block, which then lies below `ack`, or within the second (RFC 2883,
+/// section 4).
 pub(super) fn duplicate(ack: u64, blocks: &[(u64, u64)]) -> Option<Range<u64>> {
     let &(left, right) = blocks.first()?;
     let within =
@@ -16,8 +17,8 @@ pub(super) fn duplicate(ack: u64, blocks: &[(u64, u64)]) -> Option<Range<u64>> {
 mod tests {
     use super::*;
 
-    /// The examples of RFC 2883, section 4.1: a segment below the acknowledgement (1); beside a hole (2);
-    /// within what is held (3); and what reports none.
+    /// The examples of RFC 2883, section 4.1: a segment below the acknowledgement (1); beside a
+    /// hole (2); within what is held (3); and what reports none.
     #[test]
     fn the_first_block_may_be_a_duplicate() {
         assert_eq!(duplicate(4000, &[(3000, 3500)]), Some(3000..3500));

@@ -1,9 +1,10 @@
 //! The handshake that opens a connection (RFC 9293, section 3.5): SYN and SYN-ACK, lost like other
 //! packets and repaired by the sender's timer, which begins with the initial timeout.
 //!
-//! SYN has the number before the first data, as one that occupies a position. A receiver answers each SYN
-//! with a SYN-ACK and keeps nothing until data comes, as with SYN cookies (RFC 4987, section 3.6): only
-//! the sender has a timer. The acknowledgement of the SYN-ACK comes with the first data.
+//! SYN has the number before the first data, as one that occupies a position. A receiver answers
+//! each SYN with a SYN-ACK and keeps nothing until data comes, as with SYN cookies (RFC 4987,
+//! section 3.6): only the sender has a timer. The acknowledgement of the SYN-ACK comes with the
+//! first data.
 
 use endpoint::{Flags, Packet, Span};
 use units::{MsgId, Time};
@@ -56,8 +57,8 @@ pub(crate) fn answer(config: &Config, conn: u32, header: &Repr, pkt: &Packet) ->
     }
 }
 
-/// Whether SYN and SYN-ACK may be marked instead of lost: for DCTCP alone (RFC 8257, section 3.6; RFC
-/// 3168, section 6.1.1). Their marks mean nothing.
+/// Whether SYN and SYN-ACK may be marked instead of lost: for DCTCP alone (RFC 8257, section 3.6;
+/// RFC 3168, section 6.1.1). Their marks mean nothing.
 pub(crate) fn may_be_marked(config: &Config) -> bool {
     config.ecn && config.rule.params().echoes_each_mark()
 }

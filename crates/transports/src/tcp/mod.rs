@@ -57,7 +57,9 @@ mod window;
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort, Why};
+use endpoint::{
+    Cx, Endpoint, FailReason, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort,
+};
 use units::{MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
@@ -95,7 +97,7 @@ pub struct Tcp {
     timeouts: Deadlines,
     receivers: Receivers,
     acks: VecDeque<Ack>,
-    /// Messages under way.
+    /// Messages in flight.
     messages: u32,
     /// The timers of the host: for retransmissions, and for delayed acknowledgements.
     armed: Armed<2>,
@@ -321,7 +323,7 @@ impl Endpoint for Tcp {
         for slot in self.senders.slots() {
             if self.senders[slot].cancel(id) {
                 self.messages -= 1;
-                cx.fx.failed(MsgKey { src: cx.me, id }, Why::Cancelled);
+                cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
                 self.settle(cx.now, slot, Timer::Keep);
                 break;
             }

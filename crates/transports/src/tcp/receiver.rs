@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use endpoint::{Cx, Effects, Flags, Packet, RangeSet, Stat, Why};
+use endpoint::{Cx, Effects, FailReason, Flags, Packet, RangeSet, Stat};
 use units::{HostId, MsgId, MsgKey, Time};
 use wire::tcp::{Control, Repr, SACK_BLOCKS_MAX, SACK_BLOCKS_WITH_TIMESTAMPS, SackBlocks};
 
@@ -433,7 +433,7 @@ impl MessageEnds {
             self.0.pop();
             let key = MsgKey { src: peer, id: mark.msg };
             if mark.given_up {
-                fx.failed(key, Why::Cancelled);
+                fx.failed(key, FailReason::Cancelled);
             } else {
                 fx.delivered(key);
             }

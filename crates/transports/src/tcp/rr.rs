@@ -1,12 +1,14 @@
-//! RR-TCP: how many duplicate acknowledgements mean loss, learnt from how far segments are reordered (Zhang,
-//! Karp, Floyd and Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICNP 2003).
+//! RR-TCP: how many duplicate acknowledgements mean loss, learnt from how far segments are
+//! reordered (Zhang, Karp, Floyd and Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICNP
+//! 2003).
 //!
-//! A histogram holds the latest reordering lengths: by how many segments others had overtaken one that then
-//! came. The threshold is a percentile of it, the *FA ratio*: the share of false fast retransmits that it
-//! avoids. A false one, which the receiver proves by reporting the duplicate, moves that share up; waiting in
-//! vain for a threshold that is too high, until the timer or with nothing to send, moves it down, as much more
-//! as it costs more. While duplicate acknowledgements come, each releases a new segment, up to one more window
-//! (extended limited transmit), so that high thresholds can be reached.
+//! A histogram holds the latest reordering lengths: by how many segments others had overtaken one
+//! that then came. The threshold is a percentile of it, the *FA ratio*: the share of false fast
+//! retransmits that it avoids. A false one, which the receiver proves by reporting the duplicate,
+//! moves that share up; waiting for a threshold that is too high, until the timer or with
+//! nothing to send, moves it down, as much more as it costs more. While duplicate acknowledgements
+//! come, each releases a new segment, up to one more window (extended limited transmit), so that
+//! high thresholds can be reached.
 //!
 //! `tcp.deviations.toml` says which numbers are not the publication's.
 
@@ -98,8 +100,8 @@ impl Rr {
         (self.fa_ratio, self.threshold, self.false_cost) = (self.params.fa_ratio, LEAST, 0.0);
     }
 
-    /// The threshold under a window of `cwnd` segments: no higher than the duplicates that it and as many
-    /// segments by extended limited transmit can cause.
+    /// The threshold under a window of `cwnd` segments: no higher than the duplicates that it and
+    /// as many segments by extended limited transmit can cause.
     pub(super) fn threshold(&self, cwnd: f64) -> u32 {
         let most = ((2.0 * cwnd) as u32).saturating_sub(1);
         self.threshold.min(most).max(LEAST)
@@ -121,7 +123,8 @@ impl Rr {
         self.update();
     }
 
-    /// The segment at `at` is sent again by a fast retransmit, which reduces the window by `reduction`.
+    /// The segment at `at` is sent again by a fast retransmit, which reduces the window by
+    /// `reduction`.
     pub(super) fn on_fast_retransmit(&mut self, now: Time, at: u64, reduction: f64) {
         if self.suspects.len() == SUSPECTS {
             self.suspects.pop_front();
@@ -129,15 +132,16 @@ impl Rr {
         self.suspects.push_back(Suspect { at, since: now, reduction, length: 0 });
     }
 
-    /// The segment at `at`, which was sent again, was acknowledged after `length` segments beyond it had come.
+    /// The segment at `at`, which was sent again, was acknowledged after `length` segments beyond
+    /// it had come.
     pub(super) fn on_repaired(&mut self, at: u64, length: u32) {
         if let Some(suspect) = self.suspects.iter_mut().rev().find(|suspect| suspect.at == at) {
             suspect.length = length;
         }
     }
 
-    /// The receiver reports the duplicate `range`: if a fast retransmit sent it again, that was false, and cost
-    /// what a reduced window did not send until now.
+    /// The receiver reports the duplicate `range`: if a fast retransmit sent it again, that was
+    /// false, and cost what a reduced window did not send until now.
     pub(super) fn on_duplicate(&mut self, now: Time, range: &Range<u64>, srtt: Option<Dur>) {
         let Some(i) = self.suspects.iter().rposition(|suspect| range.contains(&suspect.at)) else {
             return;
@@ -149,14 +153,16 @@ impl Rr {
         }
     }
 
-    /// More than the least threshold was waited for, in vain, which cost so many segments not sent.
+    /// More than the least threshold was waited for, needlessly, which cost so many segments not
+    /// sent.
     pub(super) fn on_waited(&mut self, cost: f64) {
         let weight = if self.false_cost > 0.0 { cost / self.false_cost } else { 1.0 };
         self.fa_ratio = (self.fa_ratio - self.params.step * weight).max(0.0);
         self.update();
     }
 
-    /// The threshold is one above the least length that the share `fa_ratio` of all does not exceed.
+    /// The threshold is one above the least length that the share `fa_ratio` of all does not
+    /// exceed.
     fn update(&mut self) {
         let wanted = self.fa_ratio * self.recent.len() as f64;
         let mut seen = 0;
@@ -179,8 +185,9 @@ pub(super) fn unsent(window: f64, silent: Dur, srtt: Option<Dur>) -> f64 {
     srtt.map_or(window, |srtt| window * (silent.0 as f64 / srtt.0.max(1) as f64))
 }
 
-/// Segments that slow start from one segment sends less than half of `window` in each round trip until it is
-/// there: what a timeout costs more than a fast retransmit, beside the silence before it.
+/// Segments that slow start from one segment sends less than half of `window` in each round trip
+/// until it is there: what a timeout costs more than a fast retransmit, beside the silence before
+/// it.
 pub(super) fn slow_start(window: f64) -> f64 {
     let half = window / 2.0;
     let rounds = std::iter::successors(Some(1.0), |sent| Some(sent * 2.0));
@@ -197,7 +204,8 @@ mod tests {
         Rr::new(Params { fa_ratio, history: 10, ..Params::PRESET })
     }
 
-    /// The publication's example: if nine of ten lengths are at most 8, a threshold of 9 avoids 90 %.
+    /// The publication's example: if nine of ten lengths are at most 8, a threshold of 9 avoids 90
+    /// %.
     #[test]
     fn the_threshold_is_a_percentile_of_the_lengths() {
         let mut rr = rr(0.9);
@@ -215,8 +223,9 @@ mod tests {
         assert_eq!(rr.counts.iter().sum::<u32>(), 10);
     }
 
-    /// A false fast retransmit that halves a window of 20 for two round trips costs 20 segments; silence of a
-    /// timeout, 50 round trips, 1000, and slow start 1, 2, 4, 8 where 10 could go: 25 more.
+    /// A false fast retransmit that halves a window of 20 for two round trips costs 20 segments;
+    /// silence of a timeout, 50 round trips, 1000, and slow start 1, 2, 4, 8 where 10 could go: 25
+    /// more.
     #[test]
     fn costs_move_the_ratio() {
         let srtt = Some(Dur::from_us(100));

@@ -1,7 +1,7 @@
 //! Congestion-control rules: how the window grows beyond slow start, and what a loss or a mark
 //! leaves of it. A rule knows windows in segments and times, no packets. Everything else (slow
-//! start, recovery, timeouts, caps) is the same for all of them. The coupled rules of MPTCP's subflows also
-//! hear of their connection (`Group`), which `mptcp/coupling.rs` works out.
+//! start, recovery, timeouts, caps) is the same for all of them. The coupled rules of MPTCP's
+//! subflows also hear of their connection (`Group`), which `mptcp/coupling.rs` works out.
 //!
 //! To add a rule: a file here with its `Parameters` and its `Rule`, its `mod`, its line in the
 //! table below, and its keys in `crates/scenario/src/transport/tcp.rs`. `cubic.rs` is an example.
@@ -60,8 +60,8 @@ pub(super) trait Parameters {
         Ok(())
     }
 
-    /// Whether the rule's receivers echo each mark, not just whether there was one (RFC 8257, section
-    /// 3.2, instead of RFC 3168, section 6.1.3).
+    /// Whether the rule's receivers echo each mark, not just whether there was one (RFC 8257,
+    /// section 3.2, instead of RFC 3168, section 6.1.3).
     fn echoes_each_mark(&self) -> bool {
         false
     }
@@ -100,7 +100,8 @@ pub(super) struct Due {
     pub(super) rtt: Dur,
 }
 
-/// What a coupled rule knows of the connection that its subflow belongs to, as `mptcp/coupling.rs` works it out.
+/// What a coupled rule knows of the connection that its subflow belongs to, as `mptcp/coupling.rs`
+/// works it out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Group {
     /// Established subflows, at least 1.
@@ -109,14 +110,16 @@ pub(crate) struct Group {
     pub(crate) total: f64,
     /// LIA's alpha (RFC 6356, equation 2): 1 for a single subflow.
     pub(crate) alpha: f64,
-    /// The part of the connection's rate that is this subflow's, by windows and round trips: 0 to 1.
+    /// The part of the connection's rate that is this subflow's, by windows and round trips: 0 to
+    /// 1.
     pub(crate) rate_share: f64,
     /// OLIA's alpha_i: how strongly window is moved to (above 0) or from this subflow, -1 to 1.
     pub(crate) shift: f64,
 }
 
 impl Group {
-    /// Of a subflow that is alone. Whatever its window, the total is that: rules take the larger of both.
+    /// Of a subflow that is alone. Whatever its window, the total is that: rules take the larger of
+    /// both.
     pub(crate) const ALONE: Self =
         Self { subflows: 1, total: 0.0, alpha: 1.0, rate_share: 1.0, shift: 0.0 };
 }

@@ -223,7 +223,7 @@ impl<S: Source> Sender<S> {
         self.window.cwnd()
     }
 
-    /// Whether a fast recovery is under way.
+    /// Whether a fast recovery is in flight.
     pub(crate) fn is_recovering(&self) -> bool {
         self.window.phase() == Phase::Recovery
     }

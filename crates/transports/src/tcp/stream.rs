@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use endpoint::{Effects, Why};
+use endpoint::{Effects, FailReason};
 use units::{HostId, MsgId, MsgKey, Time};
 use wire::tcp::Control;
 
@@ -55,7 +55,7 @@ struct Outgoing {
     start: u64,
     /// Bytes to send: those of the message, or those that were sent when it was given up.
     len: u64,
-    /// When all of it should be there; [`Time::NEVER`]: no matter when.
+    /// When all of it should be there; [`Time::NEVER`]: no deadline.
     deadline: Time,
     /// It ends with a mark that it was given up, not whole.
     given_up: bool,
@@ -134,7 +134,7 @@ impl Stream {
     pub(crate) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
         self.open = 0;
         for m in self.messages.drain(..).filter(|m| !m.reported) {
-            fx.failed(MsgKey { src: me, id: m.id }, Why::TimedOut);
+            fx.failed(MsgKey { src: me, id: m.id }, FailReason::TimedOut);
         }
     }
 

@@ -2,8 +2,9 @@
 
 use units::{Dur, Time};
 
-/// Its unit. Usual timestamps count milliseconds (RFC 7323, section 5.4: 1 ms to 1 s), too long for the
-/// round trips of a data centre; ICTCP's count 100 ns (Wu and others, CoNEXT 2010, section 5.4).
+/// Its unit. Usual timestamps count milliseconds (RFC 7323, section 5.4: 1 ms to 1 s), too long for
+/// the round trips of a data centre; ICTCP's count 100 ns (Wu and others, CoNEXT 2010, section
+/// 5.4).
 const TICK: Dur = Dur::from_ns(100);
 
 /// The time as a packet says it.

@@ -85,8 +85,9 @@ impl Window {
         self.cwnd
     }
 
-    /// Halve the window of a subflow that holds up its connection, and ssthresh unless that is above it,
-    /// so that slow start goes on (Raiciu and others, NSDI 2012, section 4.2, as in Linux).
+    /// Halve the window of a subflow that holds up its connection, and ssthresh unless that is
+    /// above it, so that slow start goes on (Raiciu and others, NSDI 2012, section 4.2, as in
+    /// Linux).
     pub(super) fn penalise(&mut self) {
         if self.cwnd >= self.ssthresh {
             self.ssthresh = (self.ssthresh / 2.0).max(2.0);
@@ -184,8 +185,8 @@ impl Window {
         self.before_mark = used;
     }
 
-    /// A duplicate acknowledgement came. True if `threshold` mean loss and it is not before the last
-    /// of these; the caller decides whether to believe it.
+    /// A duplicate acknowledgement came. True if `threshold` mean loss and it is not before the
+    /// last of these; the caller decides whether to believe it.
     pub(super) fn on_duplicate(&mut self, config: &Config, threshold: u32) -> bool {
         if self.phase == Phase::Recovery {
             if config.recovery != Recovery::Sack {
@@ -197,10 +198,10 @@ impl Window {
         self.dup_acks >= threshold
     }
 
-    /// Loss inferred with `outstanding` segments to reckon with (RFC 5681, section 3.2, steps 2 and 3; RFC
-    /// 6582, section 3.2, step 2; RFC 6675, section 5, step 4). The window reduced is the one in use:
-    /// never one that limited transmit or the cap has stretched. `marked`: what is lost was sent before
-    /// a mark reduced the window, so that both are one event of congestion.
+    /// Loss inferred with `outstanding` segments to reckon with (RFC 5681, section 3.2, steps 2 and
+    /// 3; RFC 6582, section 3.2, step 2; RFC 6675, section 5, step 4). The window reduced is the
+    /// one in use: never one that limited transmit or the cap has stretched. `marked`: what is lost
+    /// was sent before a mark reduced the window, so that both are one event of congestion.
     pub(super) fn enter_recovery(
         &mut self,
         config: &Config,
@@ -244,8 +245,8 @@ impl Window {
         self.reopen();
     }
 
-    /// The retransmission timer expired with `outstanding` segments to reckon with. `again`: the same
-    /// segment as the time before, which leaves ssthresh alone (RFC 5681, section 3.1).
+    /// The retransmission timer expired with `outstanding` segments to reckon with. `again`: the
+    /// same segment as the time before, which leaves ssthresh alone (RFC 5681, section 3.1).
     pub(super) fn on_timeout(&mut self, now: Time, outstanding: f64, again: bool) {
         if !again {
             let used = self.used(outstanding);
@@ -258,8 +259,8 @@ impl Window {
         self.phase = Phase::Loss;
     }
 
-    /// The connection is open after a SYN or its answer was lost: it begins with one segment (RFC 5681,
-    /// section 3.1).
+    /// The connection is open after a SYN or its answer was lost: it begins with one segment (RFC
+    /// 5681, section 3.1).
     pub(super) fn after_lost_syn(&mut self) {
         self.cwnd = 1.0;
     }
@@ -276,9 +277,9 @@ impl Window {
         Before { ssthresh: self.ssthresh, rule: self.rule }
     }
 
-    /// What reduced the window was no congestion: slow start takes it from what is in `flight` to `pipe`,
-    /// where it was, so that no burst follows (RFC 4015, step 9); `acked` segments are newly acknowledged. What
-    /// the rule concluded is forgotten (RFC 9438, section 4.9).
+    /// What reduced the window was no congestion: slow start takes it from what is in `flight` to
+    /// `pipe`, where it was, so that no burst follows (RFC 4015, step 9); `acked` segments are
+    /// newly acknowledged. What the rule concluded is forgotten (RFC 9438, section 4.9).
     pub(super) fn restore(
         &mut self,
         config: &Config,

@@ -53,7 +53,7 @@ fn ictcp_allocates_nothing_per_packet() {
 fn rdma_allocates_nothing_per_packet() {
     let lossy = |config: rdma::Config| {
         let rto = RtoConfig { min: Dur::from_ms(1), initial: Dur::from_ms(1), ..config.rto };
-        // Rates come back sooner so: what is under way has been as much as it gets by the end of
+        // Rates come back sooner so: what is in flight has been as much as it gets by the end of
         // the warm-up.
         rdma::Config { rto, max_timeouts: 100, recompute_gap: true, ..config }
     };

@@ -1,10 +1,10 @@
 //! The barrier-synchronised incast: one receiver asks many senders for a part each of a block, and
-//! asks for the next block once it has all of them. Phanishayee et al., FAST'08, section 2: a client
-//! that reads data striped over servers; each part is a *server request unit* (SRU).
+//! asks for the next block once it has all of them. Phanishayee et al., FAST'08, section 2: a
+//! client that reads data striped over servers; each part is a *server request unit* (SRU).
 //!
-//! Requests take no room in the network: a request is a signal of an explicit latency. The next block
-//! is requested when the last byte of the slowest part has arrived, so a block lasts from its request
-//! to that byte.
+//! Requests take no room in the network: a request is a signal of an explicit latency. The next
+//! block is requested when the last byte of the slowest part has arrived, so a block lasts from its
+//! request to that byte.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct BarrierSpec {
     pub channel: u32,
     /// When the first block is requested.
     pub start: Time,
-    /// No block is requested at or after this time; one under way is finished.
+    /// No block is requested at or after this time; one in flight is finished.
     pub until: Time,
     /// No more blocks than this.
     pub blocks: u64,
@@ -70,8 +70,8 @@ impl BarrierSpec {
 }
 
 /// The greatest window of each of `senders` that share a bottleneck of `rate` with a round trip of
-/// `rtt` and a buffer of `queue`: what fits into both, divided equally, bytes on the wire. The dynamic
-/// cap of the incast study (specs/incast.md#5).
+/// `rtt` and a buffer of `queue`: what fits into both, divided equally, bytes on the wire. The
+/// dynamic cap of the incast study (specs/incast.md#5).
 #[must_use]
 pub fn window_share(rate: Rate, rtt: Dur, queue: Bytes, senders: u32) -> u64 {
     rate.bytes_in(rtt).0.saturating_add(queue.0) / u64::from(senders.max(1))
@@ -132,7 +132,7 @@ pub struct Receiver {
 enum State {
     /// Before the first block.
     Idle,
-    /// A block is under way.
+    /// A block is in flight.
     Run(Block),
     /// No block is requested any more.
     Over,
@@ -195,7 +195,8 @@ impl Receiver {
                     self.request(cx, next);
                 }
             }
-            // A sender has given its part up: the block will never be whole, and none comes after it.
+            // A sender has given its part up: the block will never be whole, and none comes after
+            // it.
             AppEvent::Signal { from, token, .. }
                 if token == block.number && block.missing.contains(&from) =>
             {
@@ -262,7 +263,7 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use endpoint::{UNBOUNDED, Why};
+    use endpoint::{FailReason, UNBOUNDED};
     use units::MsgKey;
 
     use super::*;
@@ -376,7 +377,7 @@ mod tests {
         assert!(bench.jobs.is_empty() && bench.apps[0].more_to_come());
         let failed = |src| {
             let key = MsgKey { src: HostId(src), id: MsgId(0) };
-            (key.src, AppEvent::Failed(key, Why::TimedOut))
+            (key.src, AppEvent::Failed(key, FailReason::TimedOut))
         };
         // That of host 1 has been acknowledged.
         for (host, event) in [failed(1), failed(2)] {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use endpoint::{App, AppCx, AppEffect, AppEvent, Draw, Job, Msg, Purpose, UNBOUNDED, Why};
+use endpoint::{App, AppCx, AppEffect, AppEvent, Draw, FailReason, Job, Msg, Purpose, UNBOUNDED};
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 
 /// How long every message takes until it is acknowledged.
@@ -59,14 +59,14 @@ impl<A: App> Bench<A> {
         self.call(host, |app, cx| app.on_event(cx, event));
     }
 
-    /// A message that is under way fails at its sender, and never arrives.
+    /// A message that is in flight fails at its sender, and never arrives.
     pub(crate) fn fail(&mut self, key: MsgKey) {
         self.queue.retain(|&(_, host, _), happening| match happening {
             Happening::Event(AppEvent::Delivered { key: other, .. }) => *other != key,
             Happening::Event(AppEvent::Acked(id)) => (host, *id) != (key.src, key.id),
             _ => true,
         });
-        self.event(key.src, AppEvent::Failed(key, Why::TimedOut));
+        self.event(key.src, AppEvent::Failed(key, FailReason::TimedOut));
     }
 
     /// Until nothing happens any more.

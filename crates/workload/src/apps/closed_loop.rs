@@ -1,4 +1,4 @@
-//! [`ClosedLoop`]: a fixed number of connections per host, each with at most one message under way.
+//! [`ClosedLoop`]: a fixed number of connections per host, each with at most one message in flight.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub struct ClosedLoop {
 struct Connection {
     /// How many messages it has submitted: the number of its next draws.
     submitted: u64,
-    /// The message under way.
+    /// The message in flight.
     open: Option<MsgId>,
 }
 
@@ -102,7 +102,7 @@ impl ClosedLoop {
         connection.submitted += 1;
     }
 
-    /// The connection whose message `id` was under way; it is no longer. Connections are few.
+    /// The connection whose message `id` was in flight; it is no longer. Connections are few.
     fn finish(&mut self, id: MsgId) -> Option<usize> {
         let index = self.connections.iter().position(|c| c.open == Some(id))?;
         self.connections.get_mut(index)?.open = None;
@@ -144,7 +144,7 @@ impl App for ClosedLoop {
 
 #[cfg(test)]
 mod tests {
-    use endpoint::Why;
+    use endpoint::FailReason;
     use units::{HostId, MsgKey};
 
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
         bench.start();
         assert_eq!(bench.submitted.len(), 3, "without a gap all start at once");
         let key = |id| MsgKey { src: HostId(0), id: MsgId(id) };
-        bench.event(HostId(0), AppEvent::Failed(key(1), Why::TimedOut));
+        bench.event(HostId(0), AppEvent::Failed(key(1), FailReason::TimedOut));
         bench.event(HostId(0), AppEvent::Acked(MsgId(1)));
         assert_eq!(bench.submitted.len(), 3);
         bench.event(HostId(0), AppEvent::Acked(MsgId(2)));

@@ -1,11 +1,11 @@
-//! Partition and aggregate: a query fans out from a root over aggregators to workers, and the answers
-//! come back the same way. Every node that waits has a deadline, at which it goes on with what it has:
-//! what comes later is ignored, and the quality of the answer suffers. Alizadeh et al., DCTCP,
-//! SIGCOMM'10, section 2.1.
+//! Partition and aggregate: a query fans out from a root over aggregators to workers, and the
+//! answers come back the same way. Every node that waits has a deadline, at which it goes on with
+//! what it has: what comes later is ignored, and the quality of the answer suffers. Alizadeh et
+//! al., DCTCP, SIGCOMM'10, section 2.1.
 //!
-//! Requests and answers are messages over the network. A deadline counts from the moment at which the
-//! node got its request, a root's from its query. Answers that are late go on using the network: nobody
-//! tells their senders, as in the systems that the paper describes.
+//! Requests and answers are messages over the network. A deadline counts from the moment at which
+//! the node got its request, a root's from its query. Answers that are late go on using the
+//! network: their senders are not told, as in the systems that the paper describes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub struct QuerySpec {
     pub aggregators: Vec<HostId>,
     /// Who can be a worker.
     pub workers: Vec<HostId>,
-    /// How many nodes each node asks, the root first. The product is the workers of a query, at most
-    /// [`WORKERS_MAX`], on at most [`LEVELS_MAX`] levels.
+    /// How many nodes each node asks, the root first. The product is the workers of a query, at
+    /// most [`WORKERS_MAX`], on at most [`LEVELS_MAX`] levels.
     pub fanout: Vec<u32>,
     /// How long each node waits for answers, the root first: as many as `fanout`.
     pub deadlines: Vec<Dur>,
@@ -68,12 +68,12 @@ pub struct QuerySpec {
     pub prio: u8,
 }
 
-/// Which of the hosts that could do it a node asks. Never itself, nobody twice.
+/// Which of the hosts that could do it a node asks. Never itself, none twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Drawn by each node for each query.
     Drawn,
-    /// The nodes of a level take the hosts by turns, in every query the same.
+    /// The nodes of a level take the hosts in turn, in every query the same.
     InOrder,
 }
 
@@ -91,7 +91,7 @@ pub enum Aggregate {
 pub enum Arrivals {
     /// So long after the end of the query or call before, or after the start.
     Closed(Gap),
-    /// At random instants, whatever is under way: exponential gaps of this mean, in picoseconds.
+    /// At random instants, whatever is in flight: exponential gaps of this mean, in picoseconds.
     Poisson(f64),
 }
 
@@ -215,7 +215,7 @@ pub struct PartitionAggregate {
     is_root: bool,
     /// Its own queries so far.
     asked: u64,
-    /// Its own queries under way.
+    /// Its own queries in flight.
     open: u32,
     /// When it asks the next time; never, if that is not known yet, or will not be.
     next: Time,
@@ -546,7 +546,7 @@ mod tests {
         let of_root = bench.submitted.iter().filter(|s| s.src == HostId(0) && s.msg.len == 100);
         of_root.for_each(|s| asked[s.msg.dst.index()] += 1);
         assert!(bench.submitted.iter().all(|s| s.src != s.msg.dst));
-        // 400 aggregators among five hosts, and what host 0 asks as an aggregator of nobody.
+        // 400 aggregators among five hosts, and what host 0 asks as an aggregator of no host.
         assert_eq!(asked[0], 0);
         assert!(asked[1..].iter().all(|n| (40..=120).contains(n)), "{asked:?}");
         for job in &bench.jobs {

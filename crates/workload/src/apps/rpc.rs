@@ -1,10 +1,10 @@
-//! [`Rpc`]: remote procedure calls. A client sends a request, the server works on it and sends its response;
-//! the call is over when the client has that whole. Each call is a job of the results.
+//! [`Rpc`]: remote procedure calls. A client sends a request, the server works on it and sends its
+//! response; the call is over when the client has that whole. Each call is a job of the results.
 //!
-//! Closed loop: a client keeps a number of calls under way, the next after a gap. Open loop: calls come at
-//! random instants, whatever is under way. Requests and responses of equal size in both directions are the
-//! load of TIMELY (SIGCOMM 2015, section 6); small requests for large responses, and the other way round,
-//! are reads and writes of a storage service.
+//! Closed loop: a client keeps a number of calls in flight, the next after a gap. Open loop: calls
+//! come at random instants, whatever is in flight. Requests and responses of equal size in both
+//! directions are the load of TIMELY (SIGCOMM 2015, section 6); small requests for large responses,
+//! and the other way round, are reads and writes of a storage service.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct RpcSpec {
     pub compute: Gap,
     /// When a client calls: each of its slots by itself.
     pub arrivals: Arrivals,
-    /// Slots of each client: in a closed loop, calls under way at once; 1 in an open one.
+    /// Slots of each client: in a closed loop, calls in flight at once; 1 in an open one.
     pub slots: u32,
     /// Whether a slot draws its server once, or anew for each call.
     pub keep_server: bool,
@@ -76,7 +76,7 @@ impl Said {
     const RESPONSE: u64 = 1 << 63;
     const FAILURE: u64 = Self::RESPONSE | 1;
     const CALL: u32 = 40;
-    /// Calls are numbered modulo this: more are never under way at one client.
+    /// Calls are numbered modulo this: more are never in flight at one client.
     const CALLS: u32 = 1 << 23;
 
     fn token(self) -> u64 {
@@ -97,7 +97,7 @@ impl Said {
     }
 }
 
-/// A call under way.
+/// A call in flight.
 #[derive(Debug)]
 struct Call {
     slot: u32,
@@ -121,7 +121,7 @@ struct Slot {
 #[derive(Debug)]
 pub struct Rpc {
     spec: Arc<RpcSpec>,
-    /// Whom it calls; `None`: nobody.
+    /// Whom it calls; `None`: no host.
     servers: Option<Destinations>,
     slots: Vec<Slot>,
     /// Its calls so far.
@@ -129,15 +129,15 @@ pub struct Rpc {
     calls: BTreeMap<u32, Call>,
     /// Responses so far: the number of the next draw.
     answered: u64,
-    /// The responses that it works out: when each is ready, its number, for whom it is, how long it is
-    /// and which call it answers, and which request.
+    /// The responses that it works out: when each is ready, its number, for whom it is, how long it
+    /// is and which call it answers, and which request.
     due: BTreeSet<(Time, u64, HostId, u64, u32, MsgId)>,
-    /// Its responses under way: for whom each is, and which call it answers.
+    /// Its responses in flight: for whom each is, and which call it answers.
     responses: BTreeMap<MsgId, (HostId, u32)>,
 }
 
 impl Rpc {
-    /// The part of a host that calls `servers`, if any, and answers whoever calls it.
+    /// The part of a host that calls `servers`, if any, and answers its callers.
     #[must_use]
     pub fn new(spec: Arc<RpcSpec>, servers: Option<Destinations>) -> Self {
         let (calls, responses) = (BTreeMap::new(), BTreeMap::new());
@@ -271,7 +271,8 @@ impl App for Rpc {
             }
             AppEvent::Failed(key, _) if key.src == cx.me => {
                 if let Some((client, call)) = self.responses.remove(&key.id) {
-                    // Once: who cannot be told either waits for ever, as in a network without deadlines.
+                    // Once: who cannot be told either waits for ever, as in a network without
+                    // deadlines.
                     self.submit(cx, client, 1, Said::Failure { call });
                 }
                 let failed = self.calls.iter().find(|(_, call)| call.request == key.id);

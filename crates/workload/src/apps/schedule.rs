@@ -220,7 +220,7 @@ impl App for Schedule {
         self.advance(cx);
     }
 
-    /// Entries that wait for a trigger count: the signal that starts them may be under way. If a
+    /// Entries that wait for a trigger count: the signal that starts them may be in flight. If a
     /// message that they wait for fails, they stay; the run then ends at its time limit or when
     /// nothing happens any more.
     fn more_to_come(&self) -> bool {

@@ -1,4 +1,5 @@
-//! [`Stop`]: an application whose messages are given up at some instant: connections that are closed.
+//! [`Stop`]: an application whose messages are given up at some instant: connections that are
+//! closed.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,8 @@ use units::{Dur, MsgId, Time, TimerId};
 /// The application's timer `t` is `t + 1` outside.
 const STOP: TimerId = TimerId(0);
 
-/// An application, and when it is over: what it has under way then is cancelled, and it is called no more.
+/// An application, and when it is over: what it has in flight then is cancelled, and it is called
+/// no more.
 pub struct Stop {
     app: Box<dyn App>,
     at: Time,
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(cancelled, [0, 2].map(|id| AppEffect::Cancel(MsgId(id))));
         let failed = MsgKey { src: HostId(0), id: MsgId(0) };
         call(Time(10), &mut |cx| {
-            stop.on_event(cx, AppEvent::Failed(failed, endpoint::Why::Cancelled));
+            stop.on_event(cx, AppEvent::Failed(failed, endpoint::FailReason::Cancelled));
         });
         assert_eq!(call(Time(20), &mut |cx| stop.on_timer(cx, TimerId(4))), []);
         assert!(!stop.more_to_come());

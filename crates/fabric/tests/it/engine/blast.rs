@@ -7,11 +7,11 @@ use endpoint::{
 };
 use queues::{
     ByClassSpec, Capacity, CutPayloadSpec, DropTailSpec, Headroom, LosslessSpec, MarkAt, Marking,
-    MemorySpec, NdpSpec, NotEct, QueueSpec, Ramp, RedSpec, Schedule, SharedBufferSpec, Threshold,
-    Unit,
+    NdpSpec, NotEct, PfcBufferSpec, QueueSpec, Ramp, RedSpec, Schedule, SharedBufferSpec,
+    Threshold, Unit,
 };
 use trimline_fabric::{
-    Carriage, Config, Departures, Events, LinkSpec, Outcome, Pause, PfcSpec, Routing, Sim,
+    Config, Departures, Encapsulation, Events, LinkSpec, Outcome, Pause, PfcSpec, Routing, Sim,
     Topology, Vl2,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
@@ -116,7 +116,7 @@ impl App for Random {
 pub(crate) fn config(seed: u64) -> Config {
     Config {
         seed,
-        carriages: vec![Carriage {
+        encapsulations: vec![Encapsulation {
             framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
             spray: true,
         }],
@@ -177,7 +177,7 @@ pub(crate) fn lossless() -> [(QueueSpec, PfcSpec); 2] {
     let ramp = Ramp { unit: Unit::Bytes, min: 1_000, max: 12_000, probability: 0.4 };
     let marking = Marking { ramp, mark_at: MarkAt::Departure, per: None };
     let spec = |lossless: u8, threshold| {
-        let memory = MemorySpec {
+        let memory = PfcBufferSpec {
             size: 150_000,
             reserve: 1_100,
             headroom: Headroom::Auto,

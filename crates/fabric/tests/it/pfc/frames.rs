@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use endpoint::{Draw, Purpose};
-use queues::{Headroom, MemorySpec, Threshold};
+use queues::{Headroom, PfcBufferSpec, Threshold};
 use trimline_fabric::{
     Config, Fault, FaultAction, LinkSpec, Node, Outcome, Pause, PfcSpec, Tier, Topology,
 };
@@ -29,7 +29,7 @@ impl Dice {
 }
 
 /// Links of any rate and length, and hosts that overload some of them.
-fn drawn(seed: u64) -> (Topology, MemorySpec, Vec<Send>, Dice) {
+fn drawn(seed: u64) -> (Topology, PfcBufferSpec, Vec<Send>, Dice) {
     let mut dice = Dice(Draw::new(seed, TEST, 0), 0);
     let mut topology = match dice.below(3) {
         0 => Topology::leaf_spine(3, 2, 3, LINK, LINK).unwrap(),
@@ -46,7 +46,7 @@ fn drawn(seed: u64) -> (Topology, MemorySpec, Vec<Send>, Dice) {
         _ => Threshold::Dynamic { alpha: dice.pick(&[0.01, 0.125, 1.0]), with_rate: true },
     };
     let reserve = dice.pick(&[0, 1_500]);
-    let spec = MemorySpec { threshold, reserve, lossless: 0b11, size: 2_000_000, ..memory() };
+    let spec = PfcBufferSpec { threshold, reserve, lossless: 0b11, size: 2_000_000, ..memory() };
     let hosts = u64::from(topology.hosts());
     let sends = (0..30).map(|_| {
         let (src, away) = (dice.below(hosts), 1 + dice.below(hosts - 1));
@@ -88,7 +88,7 @@ fn i1_i3_i4_nothing_is_lost_and_stops_and_resumes_alternate() {
         check_alternation(&log, seed);
         paused += outcome.links.iter().map(|link| link.pfc.pauses).sum::<u64>();
         // I1: and without it, there are losses where there were pauses before the last hop.
-        let none = MemorySpec { headroom: Headroom::Bytes(0), ..spec };
+        let none = PfcBufferSpec { headroom: Headroom::Bytes(0), ..spec };
         let (bare, _) = run(&topology, config(none), &sends, false);
         let violations: u64 = bare.memories.iter().map(|memory| memory.violations).sum();
         assert_eq!(bare.counters.dropped, violations, "seed {seed}");

@@ -7,9 +7,9 @@ use endpoint::{
     App, AppCx, Cx, Endpoint, Flags, Framing, Msg, Observer, Packet, PacketEvent, Submit, Tx,
     TxPort,
 };
-use queues::{Headroom, LosslessSpec, MemorySpec, QueueSpec, Schedule, Threshold};
+use queues::{Headroom, LosslessSpec, PfcBufferSpec, QueueSpec, Schedule, Threshold};
 use trimline_fabric::{
-    Carriage, Config, Departures, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Topology,
+    Config, Departures, Encapsulation, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Topology,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 use wire::pfc;
@@ -108,8 +108,8 @@ impl Observer for Log {
 }
 
 /// Class 0 is lossless, class 7 control. XOFF above 3000 bytes, XON at 2000.
-pub(crate) fn memory() -> MemorySpec {
-    MemorySpec {
+pub(crate) fn memory() -> PfcBufferSpec {
+    PfcBufferSpec {
         size: 1_000_000,
         reserve: 0,
         headroom: Headroom::Auto,
@@ -122,11 +122,14 @@ pub(crate) fn memory() -> MemorySpec {
     }
 }
 
-pub(crate) fn config(memory: MemorySpec) -> Config {
+pub(crate) fn config(memory: PfcBufferSpec) -> Config {
     let lossless = LosslessSpec { memory, schedule: Schedule::Strict, marking: [None; 8] };
     Config {
         seed: 1,
-        carriages: vec![Carriage { framing: Framing { payload: 1000, overhead: 64 }, spray: true }],
+        encapsulations: vec![Encapsulation {
+            framing: Framing { payload: 1000, overhead: 64 },
+            spray: true,
+        }],
         routing: Routing::Source,
         queue: QueueSpec::Lossless(Box::new(lossless)),
         queues_at: Vec::new(),

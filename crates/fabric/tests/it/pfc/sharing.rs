@@ -2,7 +2,7 @@
 //!
 //! Hosts 0 and 1 - tor 0 - tor 1 - hosts 2 and 3, all at 10 Gb/s, but 2.5 Gb/s to host 2.
 
-use queues::{Capacity, DropTailSpec, MemorySpec, QueueSpec, Threshold};
+use queues::{Capacity, DropTailSpec, PfcBufferSpec, QueueSpec, Threshold};
 use trimline_fabric::{Config, LinkSpec, Node, Tier, Topology};
 use units::{Rate, Time};
 
@@ -32,8 +32,8 @@ fn while_a_hundred(config: Config, sends: &[Send], aware: bool) -> usize {
 }
 
 /// Both classes of the test.
-fn two_classes() -> MemorySpec {
-    MemorySpec { lossless: 0b11, ..memory() }
+fn two_classes() -> PfcBufferSpec {
+    PfcBufferSpec { lossless: 0b11, ..memory() }
 }
 
 /// Host 1's packets to host 3 go over no slow link. But tor 1 pauses tor 0 for those to host 2,
@@ -103,7 +103,7 @@ fn a_lossy_class_is_lost_and_not_paused() {
 #[test]
 fn the_control_class_is_not_paused() {
     let (dumbbell, [slow, _]) = dumbbell();
-    let none = MemorySpec { threshold: Threshold::Static(0), lossless: 1, ..memory() };
+    let none = PfcBufferSpec { threshold: Threshold::Static(0), lossless: 1, ..memory() };
     let (outcome, log) =
         run(&dumbbell, config(none), &[Send { class: 7, ..send(0, 2, 300) }], false);
     assert_eq!((arrivals(&log, slow).len(), log.frames.len()), (300, 0));

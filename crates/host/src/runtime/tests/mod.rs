@@ -144,9 +144,9 @@ fn host<'a>(
     (Host::new(config, socket, endpoint, app, content).unwrap(), addr)
 }
 
-fn breach(result: Result<bool, Error>) -> Breach {
+fn violation(result: Result<bool, Error>) -> ContractViolation {
     match result {
-        Err(Error::Contract(breach)) => breach,
+        Err(Error::Contract(violation)) => violation,
         other => panic!("{other:?}"),
     }
 }
@@ -244,7 +244,7 @@ fn the_port_waits_as_long_as_it_is_told() {
 #[test]
 fn not_before_now_is_a_breach() {
     let (result, ..) = run_script(vec![], |_| |cx, _| Answer::NotBefore(cx.now));
-    assert!(matches!(breach(result), Breach::NotLater { now, at } if now == at));
+    assert!(matches!(violation(result), ContractViolation::NotLater { now, at } if now == at));
 }
 
 /// What an endpoint does in a call.
@@ -302,7 +302,7 @@ fn only_bytes_of_the_packet_are_placed_and_only_once() {
         // The second one is too late for a message that is over.
         let (result, app, counters) = on_arrival(vec![pkt, pkt], effects);
         assert!(result.unwrap(), "{nth}: the host goes on");
-        assert_eq!(app.told, [AppEvent::Failed(key(3), Why::Refused)], "{nth}");
+        assert_eq!(app.told, [AppEvent::Failed(key(3), FailReason::Refused)], "{nth}");
         assert!(counters.contradictions >= 2 && counters.delivered == 0, "{nth}: {counters:?}");
     }
 }
@@ -318,11 +318,17 @@ fn placing_without_a_packet_of_that_host_is_a_breach() {
             Answer::Default
         }
     });
-    assert_eq!(breach(result), Breach::PlacedElsewhere { key: key(3), offset: 0, len: 10 });
+    assert_eq!(
+        violation(result),
+        ContractViolation::PlacedElsewhere { key: key(3), offset: 0, len: 10 }
+    );
     let (result, ..) = on_arrival(vec![data(3, 0, 50)], |fx| {
         fx.place(MsgKey { src: HostId(7), id: MsgId(3) }, 0, 10);
     });
-    assert_eq!(breach(result), Breach::PlacedElsewhere { key: foreign, offset: 0, len: 10 });
+    assert_eq!(
+        violation(result),
+        ContractViolation::PlacedElsewhere { key: foreign, offset: 0, len: 10 }
+    );
 }
 
 /// Keeps the first id and a draw of the life it is in.
@@ -413,7 +419,7 @@ fn messages_to_nowhere_or_without_end_are_refused() {
         }
     });
     assert!(result.unwrap());
-    assert_eq!(app.told, [0, 1, 2].map(|id| AppEvent::Failed(key(id), Why::Refused)));
+    assert_eq!(app.told, [0, 1, 2].map(|id| AppEvent::Failed(key(id), FailReason::Refused)));
     assert_eq!((counters.submitted, counters.failed), (4, 3));
 }
 
@@ -426,7 +432,7 @@ fn a_cancel_reaches_the_message_wherever_it_is() {
             Call::Submit(msg) if msg.id != MsgId(0) => Answer::Full,
             Call::Cancel(id) => {
                 assert_eq!(id, 0, "2 is still with the host");
-                cx.fx.failed(key(0), Why::Cancelled);
+                cx.fx.failed(key(0), FailReason::Cancelled);
                 finish.send(()).unwrap();
                 Answer::Default
             }
@@ -434,7 +440,7 @@ fn a_cancel_reaches_the_message_wherever_it_is() {
         }
     });
     assert!(result.unwrap());
-    assert_eq!(app.told, [2, 0].map(|id| AppEvent::Failed(key(id), Why::Cancelled)));
+    assert_eq!(app.told, [2, 0].map(|id| AppEvent::Failed(key(id), FailReason::Cancelled)));
 }
 
 #[test]

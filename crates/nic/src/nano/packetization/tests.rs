@@ -47,8 +47,8 @@ fn a_message_sends_its_window_and_then_what_credit_releases() {
     assert_eq!(drain(&mut p), [(4, false)]);
 }
 
-/// Two messages to one host share its window, a third one to another host passes them by; a repeat needs no window,
-/// and what is over holds none.
+/// Two messages to one host share its window, a third one to another host passes them by; a repeat
+/// needs no window, and what is over holds none.
 #[test]
 fn a_flow_has_one_window() {
     let mut p = Packetization::new(&Config::prototype(3, TIMEOUT), true);
@@ -75,7 +75,8 @@ fn a_flow_has_one_window() {
     assert_eq!(all(&mut p, later.0), [(4, 1)]);
 }
 
-/// A packet arrives while its repeat waits for the wire: the repeat takes no room in the window, now or later.
+/// A packet arrives while its repeat waits for the wire: the repeat takes no room in the window,
+/// now or later.
 #[test]
 fn a_repeat_of_what_has_arrived_takes_no_room() {
     let mut p = Packetization::new(&Config::prototype(3, TIMEOUT), true);

@@ -23,7 +23,8 @@ fn ratio(n: u32, k: usize, p: f64) -> f64 {
     (f64::from(n) - k as f64 + 1.0) / k as f64 * p / (1.0 - p)
 }
 
-/// The least number that a count with these `probabilities` exceeds by no more than `allowed`, on average.
+/// The least number that a count with these `probabilities` exceeds by no more than `allowed`, on
+/// average.
 pub(super) fn enough(probabilities: &[f64], allowed: f64) -> u32 {
     let (mut excess, mut above) = (0.0, 0.0);
     let mut bound = probabilities.len() as u32 - 1;

@@ -1,6 +1,6 @@
-//! The NIC with bytes: frames in and out, messages as bytes. What the simulated [`Nano`] does with packets
-//! that have no payload, it does here with whole ones, so that programs may read payload, software may have packets
-//! of its own, and what reaches an application are bytes.
+//! The NIC with bytes: frames in and out, messages as bytes. What the simulated [`Nano`] does with
+//! packets that have no payload, it does here with whole ones, so that programs may read payload,
+//! software may have packets of its own, and what reaches an application are bytes.
 //!
 //! ```text
 //!   submit ──► packetization ──► stage ──┐            ┌──► stage ──► buffers ──► Output::Message
@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use endpoint::{
-    Cx, Draw, Effect, Effects, Endpoint, Flags, Msg, NetView, Packet, Purpose, Routes, Submit, Tx,
-    TxPort, Why,
+    Cx, Draw, Effect, Effects, Endpoint, FailReason, Flags, Msg, NetView, Packet, Purpose, Routes,
+    Submit, Tx, TxPort,
 };
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
 
@@ -46,7 +46,7 @@ pub(crate) enum Output {
     /// A message of this host has arrived.
     Acked(MsgId),
     /// A message of this host will not arrive.
-    Failed(MsgId, Why),
+    Failed(MsgId, FailReason),
 }
 
 /// See the top of the file.
@@ -201,8 +201,9 @@ impl Device {
         }
     }
 
-    /// The application sends `bytes` to `dst`, over the so-manieth of the program's transports. Without an id
-    /// or a buffer the message waits. An empty one arrives as a byte of zero (rule 5).
+    /// The application sends `bytes` to `dst`, over the so-manieth of the program's transports.
+    /// Without an id or a buffer the message waits. An empty one arrives as a byte of zero (rule
+    /// 5).
     pub(crate) fn submit(
         &mut self,
         now: Time,
@@ -266,8 +267,8 @@ impl Device {
         }
     }
 
-    /// The wire is free at `now`: the frame that begins, if there is one; otherwise when to ask again, if
-    /// nothing else happens before.
+    /// The wire is free at `now`: the frame that begins, if there is one; otherwise when to ask
+    /// again, if nothing else happens before.
     ///
     /// # Errors
     /// That instant; [`Time::NEVER`] if nothing waits.

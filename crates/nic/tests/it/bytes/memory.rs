@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
 use units::HostId;
 
-/// Bytes at the head of a message that say where the rest belongs: the region's key (4) and the offset
-/// in it (8), big-endian.
+/// Bytes at the head of a message that say where the rest belongs: the region's key (4) and the
+/// offset in it (8), big-endian.
 pub(crate) const HEADER: usize = 12;
 
 /// Why a write is refused.
@@ -74,8 +74,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Nothing is registered. The completion queue has `room` entries: without a free one nothing is
-    /// written.
+    /// Nothing is registered. The completion queue has `room` entries: without a free one nothing
+    /// is written.
     #[must_use]
     pub(crate) const fn new(room: usize) -> Self {
         Self { regions: BTreeMap::new(), completions: VecDeque::new(), room, refused: 0 }
@@ -101,8 +101,8 @@ impl Memory {
         self.regions.get(&key).map(|region| region.bytes.as_slice())
     }
 
-    /// Write a `message` of `src` that is whole. Its transport has acknowledged it before: a refusal is
-    /// for the host here, in the completion queue and in the count.
+    /// Write a `message` of `src` that is whole. Its transport has acknowledged it before: a
+    /// refusal is for the host here, in the completion queue and in the count.
     pub(crate) fn write(&mut self, src: HostId, message: &[u8]) {
         if self.completions.len() >= self.room {
             self.refused += 1;

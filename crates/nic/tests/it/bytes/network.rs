@@ -1,5 +1,6 @@
-//! NICs with bytes joined by an ideal switch: every frame takes its serialisation time and a delay, and
-//! nothing queues behind it. For tests and examples of what a program does with payload; the fabric has queues.
+//! NICs with bytes joined by an ideal switch: every frame takes its serialisation time and a delay,
+//! and nothing queues behind it. For tests and examples of what a program does with payload; the
+//! fabric has queues.
 
 use std::collections::BTreeMap;
 
@@ -82,8 +83,8 @@ impl Network {
         self.now
     }
 
-    /// Let happen what happens next, if that is not after `limit`. Returns whether something did, with
-    /// what hosts hear of it.
+    /// Let happen what happens next, if that is not after `limit`. Returns whether something did,
+    /// with what hosts hear of it.
     pub(crate) fn step(&mut self, limit: Time) -> Option<Vec<(HostId, Time, Output)>> {
         let next = self.next().filter(|next| *next <= limit)?;
         self.now = self.now.max(next);

@@ -1,8 +1,8 @@
-//! A stage between the NIC's memories and the wire, through which the payload of every packet goes: a
-//! cipher, a serializer (specs/nanotransport.md#14: "pluggable stages").
+//! A stage between the NIC's memories and the wire, through which the payload of every packet goes:
+//! a cipher, a serializer (specs/nanotransport.md#14: "pluggable stages").
 //!
-//! Packets are lost, trimmed, repeated and overtake one another, so a stage works on one packet at a time
-//! and knows of it only what its header says, too: its place.
+//! Packets are lost, trimmed, repeated and overtake one another, so a stage works on one packet at
+//! a time and knows of it only what its header says, too: its place.
 
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher};
@@ -13,7 +13,8 @@ use units::{HostId, MsgId};
 pub(crate) struct Place {
     /// The sending host.
     pub(crate) src: HostId,
-    /// The message, as far as headers name it ([`carried_id`](trimline_nic::nano::meta::carried_id)).
+    /// The message, as far as headers name it
+    /// ([`carried_id`](trimline_nic::nano::meta::carried_id)).
     pub(crate) msg: MsgId,
     /// Index of the packet.
     pub(crate) pkt_offset: u8,
@@ -21,8 +22,8 @@ pub(crate) struct Place {
 
 /// What is done to payload. A payload keeps its length.
 pub(crate) trait PayloadStage: Send {
-    /// Of a packet that leaves. The same bytes at the same place become the same bytes again: a packet may
-    /// be sent twice.
+    /// Of a packet that leaves. The same bytes at the same place become the same bytes again: a
+    /// packet may be sent twice.
     fn seal(&self, place: Place, bytes: &mut [u8]);
 
     /// Of a packet that has arrived: the opposite of [`PayloadStage::seal`].
@@ -32,9 +33,10 @@ pub(crate) trait PayloadStage: Send {
     fn cycles(&self) -> u32;
 }
 
-/// The cipher `ChaCha20` (RFC 8439), under one key for all hosts. The nonce is the packet's place, so that no two packets
-/// share one until the message ids that headers carry come again, which is after 2^28 messages of a host
-/// with 16 ids; the key must be replaced before that. It hides payload and authenticates nothing.
+/// The cipher `ChaCha20` (RFC 8439), under one key for all hosts. The nonce is the packet's place,
+/// so that no two packets share one until the message ids that headers carry come again, which is
+/// after 2^28 messages of a host with 16 ids; the key must be replaced before that. It hides
+/// payload and authenticates nothing.
 pub(crate) struct Cipher {
     key: [u8; 32],
     cycles: u32,
@@ -103,8 +105,8 @@ mod tests {
 
     const PLACE: Place = Place { src: HostId(1), msg: MsgId(2), pkt_offset: 3 };
 
-    /// RFC 8439, section 2.3.2 has the key stream of this key and nonce for block 1: a payload begins with
-    /// block 0, so the block is its second.
+    /// RFC 8439, section 2.3.2 has the key stream of this key and nonce for block 1: a payload
+    /// begins with block 0, so the block is its second.
     #[test]
     fn the_key_stream_is_that_of_the_standard() {
         let key: [u8; 32] = std::array::from_fn(|i| i as u8);

@@ -1,5 +1,6 @@
-//! One packet through the ingress pipeline of a program whose senders decide how fast they send: what it makes of its registers
-//! and of its flow's window and pace, or what it answers. For the tests of `hpcc.p4`, `swift.p4` and `dcqcn.p4`.
+//! One packet through the ingress pipeline of a program whose senders decide how fast they send:
+//! what it makes of its registers and of its flow's window and pace, or what it answers. For the
+//! tests of `hpcc.p4`, `swift.p4` and `dcqcn.p4`.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::sync::Arc;

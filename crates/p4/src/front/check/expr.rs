@@ -1,8 +1,8 @@
 //! Expressions: what they name, what type they have, what they compute.
 //!
 //! Expressions of the IR have no effects, so a call within an expression becomes a statement before
-//! it. What is evaluated before the call is then kept in a temporary slot, and what P4 evaluates only
-//! under a condition (`&&`, `||`, `?:`) is put under an `if`.
+//! it. What is evaluated before the call is then kept in a temporary slot, and what P4 evaluates
+//! only under a condition (`&&`, `||`, `?:`) is put under an `if`.
 
 use std::rc::Rc;
 

@@ -97,7 +97,8 @@ impl Checker<'_> {
         self.extern_call(&unit, found, bound, args, into, span)
     }
 
-    /// What the type parameters of a function or method stand for, if the call says so: all or none.
+    /// What the type parameters of a function or method stand for, if the call says so: all or
+    /// none.
     fn type_arguments(
         &mut self,
         of: &Prototype,

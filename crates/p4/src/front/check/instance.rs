@@ -55,7 +55,8 @@ impl Checker<'_> {
         self.declare(&instance.name, Symbol::Instance(made))
     }
 
-    /// `Register` and `Counter` are the machine's own; what else there is, the architecture supplies.
+    /// `Register` and `Counter` are the machine's own; what else there is, the architecture
+    /// supplies.
     fn instance_kind(
         &mut self,
         declared: &Extern,

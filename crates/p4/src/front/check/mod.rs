@@ -1,7 +1,8 @@
 //! Names, types and widths, and what follows from them: the [`ir::Program`].
 //!
 //! Checking and lowering are one walk. Blocks are walked once for every place that they are put in
-//! (controls are inlined), and those that the package does not use once, for their mistakes only. The same mistake is reported once.
+//! (controls are inlined), and those that the package does not use once, for their mistakes only.
+//! The same mistake is reported once.
 
 mod block;
 mod call;

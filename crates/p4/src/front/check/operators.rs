@@ -163,7 +163,8 @@ impl Checker<'_> {
         self.operation(op, l, r, l.ty.clone(), width, span)
     }
 
-    /// Division is for positive numbers of type `int` (section 8.8); `bit<W>` has none (section 8.6).
+    /// Division is for positive numbers of type `int` (section 8.8); `bit<W>` has none (section
+    /// 8.6).
     fn check_division(&mut self, op: Binary, l: &Typed, r: &Typed, span: Span) -> Checked<()> {
         if l.ty != Type::Int {
             let message = format!("`{}` cannot be applied to {}", op.symbol(), l.ty);
@@ -419,7 +420,8 @@ impl Checker<'_> {
     }
 }
 
-/// Whether `loose` could have the type of `other`: a number that of a number, a list that of a struct.
+/// Whether `loose` could have the type of `other`: a number that of a number, a list that of a
+/// struct.
 fn can_become(loose: &Typed, other: &Typed) -> bool {
     match loose.value {
         Value::Parts(_) => matches!(other.ty, Type::Struct(_) | Type::Header(_)),

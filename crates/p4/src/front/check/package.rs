@@ -354,8 +354,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Walk the blocks and actions that nothing uses, for their mistakes only. Without `main`, that is a mistake,
-    /// too.
+    /// Walk the blocks and actions that nothing uses, for their mistakes only. Without `main`, that
+    /// is a mistake, too.
     pub(super) fn unused_blocks(&mut self, declarations: &[Declaration]) {
         if self.messages.full() {
             return;

@@ -80,7 +80,8 @@ impl Checker<'_> {
         for state in &others {
             let message = format!("the state `{}` is never reached", state.name);
             self.messages.warn(state.name.span, message, "remove it, or lead to it");
-            // How full stacks would be is not known: full enough for `last`. What is wrong is reported.
+            // How full stacks would be is not known: full enough for `last`. What is wrong is
+            // reported.
             self.frame.filled.fill(1);
             let _ = self.walk_state(walk, &state.name);
         }

@@ -180,8 +180,8 @@ impl Scopes {
         self.all.extend(hidden.0);
     }
 
-    /// Know only what stands before `block` at the top level, for a while: `restore` brings the rest
-    /// back.
+    /// Know only what stands before `block` at the top level, for a while: `restore` brings the
+    /// rest back.
     pub(super) fn only_before(&mut self, block: &str) -> ScopesApart {
         let at = self.all.first().and_then(|all| all.iter().position(|e| *e.name == *block));
         let horizon = std::mem::replace(&mut self.horizon, at);

@@ -14,8 +14,8 @@ use super::{Checked, Checker, Within};
 use crate::ir;
 
 impl Checker<'_> {
-    /// `stack.next`, `stack.last` and `stack.lastIndex` (section 8.18): the parser's walk knows how far
-    /// the stack is filled.
+    /// `stack.next`, `stack.last` and `stack.lastIndex` (section 8.18): the parser's walk knows how
+    /// far the stack is filled.
     pub(super) fn stack_member(&mut self, base: &Typed, name: &Name, span: Span) -> Checked<Typed> {
         let (Value::Stored { storage: Storage::Stack(stack), readonly, .. }, Type::Stack(of, size)) =
             (&base.value, &base.ty)

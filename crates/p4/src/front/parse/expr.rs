@@ -216,8 +216,8 @@ impl Parser<'_> {
     }
 
     /// How many tokens on the `>` is that closes the `<` at `ahead`, plus one; `None` if what is
-    /// between them is no list of types. `known`: names have to be of types that are declared, as in
-    /// `f(a < b, c > (d))`, which has none.
+    /// between them is no list of types. `known`: names have to be of types that are declared, as
+    /// in `f(a < b, c > (d))`, which has none.
     pub(super) fn behind_type_arguments(&self, ahead: usize, known: bool) -> Option<usize> {
         let mut open = 0usize;
         for at in ahead..ahead + MAX_LOOK_AHEAD {

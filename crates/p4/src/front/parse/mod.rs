@@ -1,4 +1,5 @@
-//! Tokens to an [`ast`](super::ast): recursive descent over the grammar of P4-16 1.2.4 (appendix G).
+//! Tokens to an [`ast`](super::ast): recursive descent over the grammar of P4-16 1.2.4 (appendix
+//! G).
 //!
 //! What the grammar has and Trimline has not is refused here if it can be told from its first
 //! tokens, with what to write instead. After an error, reading goes on behind the next `;` or `}`.

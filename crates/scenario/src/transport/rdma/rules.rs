@@ -143,7 +143,7 @@ keys! { TIMELY: Config {
     hai_factor (rule: RuleConfig::Timely(p) => p.hai_factor): f64,
         "hyperactive increase: `delta` times this".range("at least 1");
     hai_after (rule: RuleConfig::Timely(p) => p.hai_after): u32,
-        "after so many acknowledgements in a row that count".range("at least 1");
+        "after this many acknowledgements in a row that count".range("at least 1");
     hai_by (rule: RuleConfig::Timely(p) => p.hai_by): Calm,
         "those count whose gradient lets the rate grow, between the thresholds, or those whose \
          round-trip time is below the one before";
@@ -153,7 +153,7 @@ keys! { TIMELY: Config {
     max_rate (rule: RuleConfig::Timely(p) => p.max_rate): Speed, "nor above";
     initial_rate (rule: RuleConfig::Timely(p) => p.initial_rate): Initial,
         "the first rate. `\"share\"`: line rate / (n + 1), n other queue pairs of the host \
-         having something under way";
+         having something in flight";
     update (rule: RuleConfig::Timely(p) => p.update): Update,
         "the rate is worked out at each acknowledgement that measures a round-trip time, or once \
          for what was sent since the last time; the first of all is then only remembered";
@@ -209,7 +209,7 @@ keys! { DCQCN: Config {
     feedback (get feedback, set set_feedback): Feedback,
         "how a mark comes back: by a notification packet, or with the acknowledgement";
     cnp_interval (cnp_interval: Some(interval) => *interval): Dur,
-        "no more than one notification for a queue pair in so long".only("`feedback = \"cnp\"`");
+        "no more than one notification for a queue pair in this time".only("`feedback = \"cnp\"`");
     cut_interval (rule: RuleConfig::Dcqcn(dcqcn::Params { cuts: dcqcn::Cuts::Clocked(every), .. })
         => *every): Dur,
         "a cut at the end of each interval of this length in which a mark came; the first mark \
@@ -217,18 +217,18 @@ keys! { DCQCN: Config {
     g (rule: RuleConfig::Dcqcn(p) => p.g): f64,
         "weight of the newest observation in alpha".range("above 0, at most 1").was("gain");
     alpha_timer (rule: RuleConfig::Dcqcn(p) => p.alpha_timer): Dur,
-        "alpha falls after so long without a notification; with `feedback = \"ack\"` it is \
-         worked out so often".range("from 1 ns");
+        "alpha falls after this long without a notification; with `feedback = \"ack\"` it is \
+         computed at this interval".range("from 1 ns");
     rate_timer (rule: RuleConfig::Dcqcn(p) => p.rate_timer): Dur,
-        "the rate is raised so often".range("from 1 us");
+        "interval at which the rate is raised".range("from 1 us");
     byte_counter (rule: RuleConfig::Dcqcn(p) => p.byte_counter): SizeOr<Off>,
-        "and each time that so much has been sent".range("above 0");
+        "and each time that this much has been sent".range("above 0");
     f (rule: RuleConfig::Dcqcn(p) => p.f): u32,
         "from which time on the target is raised, too".range("at least 1").was("stages");
     r_ai (rule: RuleConfig::Dcqcn(p) => p.r_ai): Speed,
-        "by so much".range("above 0").was("increase");
+        "by this much".range("above 0").was("increase");
     r_hai (rule: RuleConfig::Dcqcn(p) => p.r_hai): Or<Off, Speed>,
-        "by so much when timer and counter are both beyond `f`, or the timer if there is no \
+        "by this much when timer and counter are both beyond `f`, or the timer if there is no \
          counter".range("above 0").was("hyper_increase");
     min_rate (rule: RuleConfig::Dcqcn(p) => p.min_rate): Speed,
         "the rate is never below".range("above 0");
@@ -277,7 +277,7 @@ keys! { HPCC: Config {
     eta (rule: RuleConfig::Hpcc(p) => p.eta): f64,
         "what links are loaded to".range("above 0, at most 1").was("utilization");
     max_stage (rule: RuleConfig::Hpcc(p) => p.max_stage): u32,
-        "after so many additive steps the window is set by the load again".was("stages");
+        "after this many additive steps the window is set by the load again".was("stages");
     flows (rule: RuleConfig::Hpcc(hpcc::Params { w_ai: hpcc::Increase::Flows(flows), .. }) =>
         *flows): u32,
         "N: the additive step is the window of a whole link times (1 - `eta`) over this number \
@@ -330,7 +330,7 @@ keys! { SWIFT: Config {
     initial_window (rule: RuleConfig::Swift(p) => p.initial_window): f64,
         "the first window, packets".range("`min_cwnd` to `max_cwnd`");
     retx_reset_threshold (rule: RuleConfig::Swift(p) => p.retx_reset_threshold): u32,
-        "so many timeouts without an acknowledgement make the window the least"
+        "this many timeouts without an acknowledgement make the window the least"
             .range("at least 1").was("reset_after");
 }}
 

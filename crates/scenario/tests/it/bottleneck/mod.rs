@@ -1,5 +1,6 @@
-//! The queue before host 0 of a star, worked out from packets alone: what has come to the switch for it
-//! and not yet left, the packet in transmission included. No code of the simulator's queues is used.
+//! The queue before host 0 of a star, worked out from packets alone: what has come to the switch
+//! for it and not yet left, the packet in transmission included. No code of the simulator's queues
+//! is used.
 
 #![allow(dead_code, reason = "each test that includes this file uses a part of it")]
 

@@ -1,5 +1,5 @@
-//! Scenarios that nobody has thought up: fabric, queues, routing, transport, traffic and faults from
-//! one seed. Small enough that a run takes a moment.
+//! Scenarios that nobody has thought up: fabric, queues, routing, transport, traffic and faults
+//! from one seed. Small enough that a run takes a moment.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -142,7 +142,8 @@ pub(crate) fn lossless_queue(dice: &mut Dice) -> String {
     text
 }
 
-/// RDMA without a rule for its rate, with one, or TCP: whoever sends, flow control keeps it from losses.
+/// RDMA without a rule for its rate, with one, or TCP: whoever sends, flow control keeps it from
+/// losses.
 fn rdma_transport(dice: &mut Dice, payload: u16) -> String {
     let kind = match dice.below(100) {
         0..40 => "kind = \"rdma\"\nrule = \"none\"\npreset = \"roce\"",
@@ -388,7 +389,8 @@ pub(crate) fn mptcp_transport(dice: &mut Dice, mss: u16) -> String {
     text
 }
 
-/// NewReno, or DCTCP, which switches can mark; half of the time with timeouts short enough to run out.
+/// NewReno, or DCTCP, which switches can mark; half of the time with timeouts short enough to run
+/// out.
 fn newreno_transport(dice: &mut Dice, mss: u16) -> String {
     let preset = dice.pick(&["linux-datacenter", "ns2", "htsim"]);
     let kind = match dice.percent(50) {

@@ -1,7 +1,7 @@
 //! The invariants I1 to I12 of NDP (specs/ndp.md#10) over whole runs: every scenario with NDP that
 //! ships, cut short, and drawn ones. The checks see packets only: [`testkit::ndp`] those of hosts
-//! (I4 to I9, I11), [`ports`] those of switch ports (I1 to I3, I10); I12 is held against the records
-//! of messages, beside what the fabric itself checks.
+//! (I4 to I9, I11), [`ports`] those of switch ports (I1 to I3, I10); I12 is held against the
+//! records of messages, beside what the fabric itself checks.
 //!
 //! `TRIMLINE_SWARM=1000` draws a thousand, `TRIMLINE_SWARM_SEED=17` begins with seed 17.
 
@@ -179,8 +179,8 @@ fn violations(
     violations
 }
 
-/// I12: a message is delivered if, and only if, each of its bytes was placed; the fabric itself sees
-/// to it that none is placed twice. Nobody learns of a delivery before it.
+/// I12: a message is delivered if, and only if, each of its bytes was placed; the fabric itself
+/// sees to it that none is placed twice. Nobody learns of a delivery before it.
 fn i12_whole_and_once(about: &str, outcome: &Outcome, records: &[MessageRecord]) {
     let mut keys: Vec<_> = records.iter().map(|r| r.key).collect();
     keys.sort_unstable();
@@ -303,7 +303,8 @@ fn drawn_scenarios_keep_the_invariants() {
     }
 }
 
-// ---------------------------------------------------------------------------- the checks themselves
+// ---------------------------------------------------------------------------- the checks
+// themselves
 
 /// Held against rules that it was not run by, a run breaks them: each check can fail.
 #[test]

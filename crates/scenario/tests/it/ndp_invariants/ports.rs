@@ -1,8 +1,9 @@
 //! The invariants of NDP that concern switch ports: I1, I2, I3 and I10 of specs/ndp.md#10.
 //!
 //! The queues of every port are worked out anew from what happens to packets: when one arrived at a
-//! switch, whether it was trimmed there, and when it arrived at the far end of the link that it left
-//! by, from which the start of its transmission follows. No code of the simulator's queues is used.
+//! switch, whether it was trimmed there, and when it arrived at the far end of the link that it
+//! left by, from which the start of its transmission follows. No code of the simulator's queues is
+//! used.
 
 use std::collections::BTreeMap;
 
@@ -63,8 +64,8 @@ pub(crate) struct Ports {
     pending: BTreeMap<(u64, u32), Vec<Pending>>,
     stays: BTreeMap<u32, Vec<Stay>>,
     violations: Vec<String>,
-    /// Whether two copies that are alike may leave a switch by different ports: then which of them is
-    /// where cannot be told, and nothing is judged that comes later.
+    /// Whether two copies that are alike may leave a switch by different ports: then which of them
+    /// is where cannot be told, and nothing is judged that comes later.
     switches_choose: bool,
     judged_until: Time,
     /// How many services were contested between the two queues.
@@ -113,8 +114,8 @@ impl Ports {
         });
     }
 
-    /// I3: a packet is where it was last seen, as it was seen. Nothing appears, and with the count of
-    /// what is in flight at the end nothing disappears.
+    /// I3: a packet is where it was last seen, as it was seen. Nothing appears, and with the count
+    /// of what is in flight at the end nothing disappears.
     fn i3_take(&mut self, at: Time, link: u32, pkt: &Packet, seen: Seen) -> Option<Pending> {
         let from = self.topology.links()[link as usize].from;
         let there = |p: &Pending| {
@@ -218,7 +219,8 @@ impl Ports {
                 format!("I3: {} packets have not arrived, {in_flight} are under way", left.len());
             self.violations.push(what);
         }
-        // Where a packet waits that has not been sent is not known: what came after it is not judged.
+        // Where a packet waits that has not been sent is not known: what came after it is not
+        // judged.
         let at_switch = left.iter().filter(|p| matches!(p.from, Node::Switch(..)));
         let until = at_switch.map(|p| p.since).fold(self.judged_until, Time::min);
         for (link, stays) in std::mem::take(&mut self.stays) {
@@ -246,8 +248,9 @@ impl Ports {
         }
     }
 
-    /// I1: neither queue holds more than its capacity, the packet in service included. Where packets
-    /// differ in length, two shorter victims may not make room enough: less than one packet more.
+    /// I1: neither queue holds more than its capacity, the packet in service included. Where
+    /// packets differ in length, two shorter victims may not make room enough: less than one packet
+    /// more.
     fn i1_within_capacity(&mut self, at: Time, name: &str, port: &Port, slack: i64) {
         let exceeds = |capacity, packets: i64, bytes: i64, slack: i64| match capacity {
             Capacity::Packets(n) => packets > i64::from(n),
@@ -282,9 +285,9 @@ impl Ports {
         }
     }
 
-    /// I10: while data waits, at most ten headers are sent to each packet but for one round, whatever
-    /// is offered: of full packets of M bytes and headers of 64, a share of M / (M + 640) at least,
-    /// 93.4 % at 9 KB.
+    /// I10: while data waits, at most ten headers are sent to each packet but for one round,
+    /// whatever is offered: of full packets of M bytes and headers of 64, a share of M / (M + 640)
+    /// at least, 93.4 % at 9 KB.
     fn i10_data_has_its_share(&mut self, at: Time, name: &str, port: &mut Port, data: bool) {
         if port.data_waiting == 0 {
             port.share = (0, 0);

@@ -1,14 +1,15 @@
-//! DCTCP's queue against the analysis of SIGCOMM'10, section 3.3, for N long flows in step, in packets.
-//! Windows reach W* = (C RTT + K) / N, and W* + 1 before they fall by D, to grow again by one per round
-//! trip: the queue is K + N at its highest, its amplitude N D, its period D round trips.
+//! DCTCP's queue against the analysis of SIGCOMM'10, section 3.3, for N long flows in step, in
+//! packets. Windows reach W* = (C RTT + K) / N, and W* + 1 before they fall by D, to grow again by
+//! one per round trip: the queue is K + N at its highest, its amplitude N D, its period D round
+//! trips.
 
 use units::Dur;
 
 use super::ms;
 use crate::bottleneck::{Level, watch};
 
-/// `flows` from as many hosts, which are not the bottleneck, over a link of `rate` to host 0, with packets
-/// of 1500 bytes and a round trip of 100 us without a queue (at 10 Gb/s; at 1 Gb/s 110 us).
+/// `flows` from as many hosts, which are not the bottleneck, over a link of `rate` to host 0, with
+/// packets of 1500 bytes and a round trip of 100 us without a queue (at 10 Gb/s; at 1 Gb/s 110 us).
 fn scenario(flows: u32, rate: &str, transport: &str, queue: &str, to: u64) -> String {
     format!(
         r#"
@@ -102,10 +103,10 @@ fn within(percent: f64, measured: f64, law: f64) -> bool {
 /// trips are those with the queue, in each of which a window grows by a packet.
 ///
 /// For many flows two things that the law leaves out are larger than that. Windows are whole
-/// packets: with 40 flows, where W* is 3, they go 4, 2, 3, 4, and the queue from 160 packets less the
-/// 83 on the way, almost K + N, down to nothing. And the law's windows fall in no time; here one to
-/// two round trips pass until the marks are back and all flows have reacted. Windows do not grow
-/// meanwhile (RFC 8257, section 3.3), and the period is so much longer.
+/// packets: with 40 flows, where W* is 3, they go 4, 2, 3, 4, and the queue from 160 packets less
+/// the 83 on the way, almost K + N, down to nothing. And the law's windows fall in no time; here
+/// one to two round trips pass until the marks are back and all flows have reacted. Windows do not
+/// grow meanwhile (RFC 8257, section 3.3), and the period is so much longer.
 #[test]
 fn t10_queue_law() {
     const K: f64 = 40.0;
@@ -135,9 +136,10 @@ fn t10_queue_law() {
     }
 }
 
-/// Invariant T10: the mean queue lies between K - A and K + N, nothing is dropped, and the link is full
-/// for K > C RTT / 7, which is 12 packets. (At K = 13 and 20 flows, where windows are 5 packets, it is full
-/// to 98 %: they fall by whole packets.) With a lower K there is less throughput.
+/// Invariant T10: the mean queue lies between K - A and K + N, nothing is dropped, and the link is
+/// full for K > C RTT / 7, which is 12 packets. (At K = 13 and 20 flows, where windows are 5
+/// packets, it is full to 98 %: they fall by whole packets.) With a lower K there is less
+/// throughput.
 #[test]
 fn t10_throughput() {
     let run = |n: u32, k: u32| {

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use trimline_scenario::{Options, Scenario, simulate};
 
-/// One flow with a round trip of 1 ms for `to` ms; its packets are lost at random, acknowledgements are not.
+/// One flow with a round trip of 1 ms for `to` ms; its packets are lost at random, acknowledgements
+/// are not.
 fn scenario(p: f64, rule: &str, recovery: &str, to: u32) -> String {
     format!(
         r#"
@@ -62,8 +63,8 @@ fn t9_square_root_law() {
     }
 }
 
-/// In its Reno-friendly region, which short round trips never leave, CUBIC has Reno's mean window (RFC 9438,
-/// section 4.3).
+/// In its Reno-friendly region, which short round trips never leave, CUBIC has Reno's mean window
+/// (RFC 9438, section 4.3).
 #[test]
 fn cubic_is_as_quick_as_reno_where_it_is_friendly() {
     for p in [1e-3, 1e-2] {

@@ -1,5 +1,5 @@
-//! What grants a receiver gives, packet by packet: by hand, and against the rules written down as plainly as
-//! possible. What a sender makes of them.
+//! What grants a receiver gives, packet by packet: by hand, and against the rules written down as
+//! plainly as possible. What a sender makes of them.
 
 use endpoint::{Draw, Endpoint, Flags, Msg, Packet, Purpose, Submit};
 use units::{Dur, HostId, Time};
@@ -47,12 +47,13 @@ fn us(us: u64) -> Time {
     Time::ZERO + Dur::from_us(us)
 }
 
-/// Two of three senders at a time (K = 2, levels 4 to 7 for scheduled packets). By hand, from rules 1 to 6 of
-/// specs/homa.md#5.3.
+/// Two of three senders at a time (K = 2, levels 4 to 7 for scheduled packets). By hand, from rules
+/// 1 to 6 of specs/homa.md#5.3.
 #[test]
 fn a_trace_by_hand() {
     let mut to = Host::new(Config { overcommitment: 2, ..w3() });
-    // 100 packets from host 1, 7 unscheduled. One has come, so an eighth may; it is alone, at the lowest level.
+    // 100 packets from host 1, 7 unscheduled. One has come, so an eighth may; it is alone, at the
+    // lowest level.
     assert_eq!(to.data(1, 0, 100, 0), [(1, 0, 8, 7)]);
     to.now = us(2);
     assert_eq!(to.data(1, 0, 100, 1), [(1, 0, 9, 7)]);
@@ -63,9 +64,9 @@ fn a_trace_by_hand() {
     assert_eq!(to.data(3, 0, 20, 0), [(3, 0, 8, 6)]);
     assert_eq!(to.data(1, 0, 100, 2), []);
     assert_eq!(to.data(2, 0, 50, 1), [(2, 0, 9, 7)]);
-    // Another of 10 from host 3, which has its turn after the packet time, 1.2304 us: edge case 2, only the better
-    // of one sender's messages is active. Its last 7 packets are 10094 B, more than `rtt_bytes`; then the rest
-    // has the level of a short message.
+    // Another of 10 from host 3, which has its turn after the packet time, 1.2304 us: edge case 2,
+    // only the better of one sender's messages is active. Its last 7 packets are 10094 B, more than
+    // `rtt_bytes`; then the rest has the level of a short message.
     assert_eq!(to.data(3, 1, 10, 0), []);
     assert_eq!(to.run_to(us(5)), []);
     let given = to.run_to(us(6));
@@ -78,7 +79,7 @@ fn a_trace_by_hand() {
         given[..2],
         [(Time(6_460_800), vec![(3, 1, 9, 2)]), (Time(7_691_200), vec![(3, 1, 10, 1)]),]
     );
-    // Edge case 4: its packets are under way still, and do not count.
+    // Edge case 4: its packets are in flight still, and do not count.
     assert_eq!(given.len(), 2, "{given:?}");
     assert_eq!(to.data(3, 0, 20, 1), [(3, 0, 9, 6)]);
 }
@@ -95,7 +96,8 @@ fn a_better_message_evicts_the_worst() {
         to.now += Dur::from_us(2);
         assert_eq!(to.data(1, 0, 100, index), []);
     }
-    // All that it was granted has come; the others have finished being granted: it is its turn again, packet by packet.
+    // All that it was granted has come; the others have finished being granted: it is its turn
+    // again, packet by packet.
     for (sender, packets) in [(3, 80), (2, 90)] {
         for index in 1..packets {
             to.now += Dur::from_us(2);
@@ -107,8 +109,8 @@ fn a_better_message_evicts_the_worst() {
     assert_eq!(to.data(1, 0, 100, 8).len(), 1);
 }
 
-/// A grant that is overtaken by a later one says nothing, neither how much nor how urgent (edge case 5); nor does one
-/// of nearly 2^32 packets, which can only be one from before the first.
+/// A grant that is overtaken by a later one says nothing, neither how much nor how urgent (edge
+/// case 5); nor does one of nearly 2^32 packets, which can only be one from before the first.
 #[test]
 fn an_older_grant_says_nothing() {
     let mut host = Host::new(w3());
@@ -129,7 +131,8 @@ fn an_older_grant_says_nothing() {
 struct Rules {
     config: Config,
     messages: Vec<Message>,
-    /// By sender: no grant before, unless at a better level than this, and not when the last was given.
+    /// By sender: no grant before, unless at a better level than this, and not when the last was
+    /// given.
     next: Vec<(Time, u8, Time)>,
 }
 
@@ -139,7 +142,8 @@ struct Message {
     packets: u64,
     granted: u64,
     count: u64,
-    /// The first that has never arrived, and those that have only without their payload: sent again, and not.
+    /// The first that has never arrived, and those that have only without their payload: sent
+    /// again, and not.
     next: u64,
     again: Vec<u64>,
     refused: Vec<u64>,
@@ -167,7 +171,7 @@ impl Rules {
         self.messages[m].packets - self.messages[m].granted
     }
 
-    /// Whether less than a window of it is under way (specs/homa-tr.md#E3: refused packets are not
+    /// Whether less than a window of it is in flight (specs/homa-tr.md#E3: refused packets are not
     /// until they leave again).
     fn has_window(&self, m: usize) -> bool {
         let message = &self.messages[m];
@@ -207,9 +211,10 @@ impl Rules {
     }
 }
 
-/// Messages of several senders, their packets in any order that grants permit, and whatever time between them: what
-/// is granted when is what the rules say. That is H3 and H4: `overcommitment` messages at most, of as many senders,
-/// none worse than one that waits. Half of the time packets are trimmed (specs/homa-tr.md#R6).
+/// Messages of several senders, their packets in any order that grants permit, and whatever time
+/// between them: what is granted when is what the rules say. That is H3 and H4: `overcommitment`
+/// messages at most, of as many senders, none worse than one that waits. Half of the time packets
+/// are trimmed (specs/homa-tr.md#R6).
 #[test]
 fn h3_h4_grants_are_those_of_the_rules() {
     const STEP: Purpose = Purpose::new("step");

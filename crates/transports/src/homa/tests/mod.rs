@@ -92,7 +92,8 @@ fn one_level_one_path_and_acks_at_once_conform() {
     conforms(Config { priorities: 1, overcommitment: 1, paths, ack_delay: Dur::ZERO, ..config });
 }
 
-/// `rtt_bytes` cover the round trip here, so that a message never waits for a grant: its packets leave back to back.
+/// `rtt_bytes` cover the round trip here, so that a message never waits for a grant: its packets
+/// leave back to back.
 #[test]
 fn a_lone_message_takes_the_ideal_time() {
     let config = w3();
@@ -149,9 +150,10 @@ struct Known {
     packets: u64,
 }
 
-/// H1: no packet leaves before the grant for it has come. H2: no grant is for more than the message, nor for more than
-/// `rtt_bytes` beyond what has come. H5, H9: control packets have the highest class, unscheduled ones that of their size,
-/// granted ones that of the last grant, which is not above any unscheduled one's but for the last `rtt_bytes` of a message.
+/// H1: no packet leaves before the grant for it has come. H2: no grant is for more than the
+/// message, nor for more than `rtt_bytes` beyond what has come. H5, H9: control packets have the
+/// highest class, unscheduled ones that of their size, granted ones that of the last grant, which
+/// is not above any unscheduled one's but for the last `rtt_bytes` of a message.
 #[test]
 fn h1_h2_h5_h9_what_is_sent_is_granted_and_of_its_class() {
     let config = w3();
@@ -227,8 +229,8 @@ fn h6_senders_serve_the_shortest_remaining_first() {
     assert_eq!(order, expected);
 }
 
-/// H8: no loss, and queues of less than the timeout: in forty timeouts nobody asks, though a long message waits for
-/// short ones again and again.
+/// H8: no loss, and queues of less than the timeout: in forty timeouts nobody asks, though a long
+/// message waits for short ones again and again.
 #[test]
 fn h8_without_loss_nothing_is_asked_for_again() {
     let (resend_timeout, ack_delay) = (Dur::from_us(500), Dur::from_us(100));
@@ -285,7 +287,8 @@ fn h11_all_messages_complete_below_capacity() {
     assert!(idle.since(end) < Dur::from_ms(3), "{}", idle.since(end));
 }
 
-/// Lost data is asked for when it has been missing for `resend_timeout`, and comes at the highest level (edge case 6).
+/// Lost data is asked for when it has been missing for `resend_timeout`, and comes at the highest
+/// level (edge case 6).
 #[test]
 fn what_is_lost_is_asked_for_and_goes_first() {
     let mut net = net(w3(), 2);
@@ -340,8 +343,8 @@ fn a_message_that_is_lost_whole_begins_anew() {
     assert_eq!(net.stat(HostId(1), Stat::Retransmission), 7);
 }
 
-/// That a message is whole is told with data in the other direction, otherwise after `ack_delay`, and again if
-/// that is lost.
+/// That a message is whole is told with data in the other direction, otherwise after `ack_delay`,
+/// and again if that is lost.
 #[test]
 fn acknowledgements_come_with_data_or_by_themselves() {
     let acks = |net: &Net| of_kind(net, |kind| matches!(kind, Kind::Ack { .. })).len();
@@ -394,7 +397,8 @@ fn a_cancelled_message_gets_no_more_grants() {
     assert!(net.record(other).delivered.is_some());
 }
 
-/// Six requests at once and their responses of 10 kB: of the latter, what the first packet says and has.
+/// Six requests at once and their responses of 10 kB: of the latter, what the first packet says and
+/// has.
 fn answered(net: &mut Net) -> Vec<(u16, u16)> {
     let requests: Vec<_> = (1..7).map(|to| net.submit(TO, HostId(to), 100)).collect();
     net.run_until_idle(Dur::from_ms(100));
@@ -433,7 +437,8 @@ fn responses_may_begin_with_whole_packets() {
     assert_eq!(answered(&mut net)[4..], [(7, 1442), (2, 1442)]);
 }
 
-/// Nothing else comes unscheduled: without it the receiver knows nothing, and the message begins anew.
+/// Nothing else comes unscheduled: without it the receiver knows nothing, and the message begins
+/// anew.
 #[test]
 fn a_short_first_packet_that_is_lost_is_sent_again() {
     let mut net = net(Config { incast: Some(Incast { threshold: 0, bytes: 400 }), ..w3() }, 7);

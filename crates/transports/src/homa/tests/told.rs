@@ -16,8 +16,8 @@ fn waiting_for_its_own_turn_is_no_silence() {
     net.ledger().assert_all_done();
 }
 
-/// Send `count` short messages 10 us apart beside what is open, and see that their sender hears of each within
-/// `ack_delay`, without asking.
+/// Send `count` short messages 10 us apart beside what is open, and see that their sender hears of
+/// each within `ack_delay`, without asking.
 fn all_are_told(net: &mut Net, count: u64) {
     let mut short = Vec::new();
     for n in 0..count {
@@ -44,8 +44,8 @@ fn messages_behind_an_open_one_are_told_in_groups() {
     assert!((20..=30).contains(&acks), "{acks} ACKs");
 }
 
-/// Data of the other direction tells of the 33 numbers from the first that is missing; the others are told all the
-/// same.
+/// Data of the other direction tells of the 33 numbers from the first that is missing; the others
+/// are told all the same.
 #[test]
 fn what_data_does_not_tell_of_is_told() {
     let mut net = net(w3(), 2);

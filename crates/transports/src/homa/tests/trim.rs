@@ -36,8 +36,8 @@ fn grant(granted: u32, level: u8) -> Kind {
 }
 
 impl Host {
-    /// Packet `index` of message 0 of `packets` full packets from host 1 arrives, with or without its payload, 2 us
-    /// after the one before: longer than a packet takes.
+    /// Packet `index` of message 0 of `packets` full packets from host 1 arrives, with or without
+    /// its payload, 2 us after the one before: longer than a packet takes.
     fn whole(&mut self, packets: u64, index: u64) -> Vec<Kind> {
         self.now += Dur::from_us(2);
         let pkt = self.packet(1, 0, packets, index);
@@ -51,7 +51,8 @@ impl Host {
         kinds(&self.arrive(&pkt))
     }
 
-    /// The application submits a message of `packets` full packets to host 1. Indices and levels of what leaves.
+    /// The application submits a message of `packets` full packets to host 1. Indices and levels of
+    /// what leaves.
     fn submit(&mut self, packets: u64) -> Vec<(u32, u8)> {
         let msg = Msg { id: MsgId(0), ..Msg::new(HostId(1), packets * 1442) };
         let sent = self.call(|endpoint, cx| {
@@ -87,7 +88,8 @@ fn homa_tr_conforms() {
     }
 }
 
-/// A packet without its payload is refused, and places nothing; the one that comes later with it does.
+/// A packet without its payload is refused, and places nothing; the one that comes later with it
+/// does.
 #[test]
 fn r1_nothing_is_delivered_of_a_trimmed_packet() {
     for trimmed in [Trimmed::Refused, Trimmed::RefusedAsPublished] {
@@ -142,8 +144,8 @@ fn trimming(config: Config, rule: impl FnMut(&Sent) -> Verdict + 'static) -> Net
     net
 }
 
-/// One NACK for each packet that has come without its payload. (That each other packet has a GRANT or an ACK is the
-/// NIC's way, not Homa's: `trim`.)
+/// One NACK for each packet that has come without its payload. (That each other packet has a GRANT
+/// or an ACK is the NIC's way, not Homa's: `trim`.)
 #[test]
 fn r2_a_trimmed_packet_has_one_nack() {
     let net = trimming(homa_tr(Trimmed::Refused), trim_some(20, |_| false));
@@ -173,16 +175,16 @@ fn timeouts(net: &Net) -> u64 {
     (0..4).map(|host| net.stat(HostId(host), Stat::Timeout)).sum()
 }
 
-/// If no control packet is lost, no timeout fires: with the repairs, whatever is trimmed; as published, if the
-/// message is being granted still when its packet is trimmed.
+/// If no control packet is lost, no timeout fires: with the repairs, whatever is trimmed; as
+/// published, if the message is being granted still when its packet is trimmed.
 #[test]
 fn r4_no_timeout_while_control_packets_arrive() {
     for share in [10, 50, 90] {
         let net = trimming(homa_tr(Trimmed::Refused), trim_some(share, |_| false));
         assert_eq!((timeouts(&net), resends(&net).len()), (0, 0), "{share} %");
     }
-    // The last seven packets, and what comes again, may be on their way when the last grant has been given. One packet
-    // in three comes whole, so that one of those does that have left.
+    // The last seven packets, and what comes again, may be on their way when the last grant has
+    // been given. One packet in three comes whole, so that one of those does that have left.
     let mut rule = trim_some(50, |sent| {
         data(sent).is_some_and(|d| u64::from(d.index) + 9 > d.size / 1442 || d.index % 3 == 0)
     });
@@ -212,8 +214,8 @@ fn r5_whole_packets_are_as_many_as_the_message_has() {
     assert_eq!((left.len(), left.values().sum::<u64>()), (40, 0));
 }
 
-/// GRANTs have the scheduled levels, 4 to 7 here, and so have the packets that come again. To how many messages
-/// they go at a time: `h3_h4_grants_are_those_of_the_rules`, which trims, too.
+/// GRANTs have the scheduled levels, 4 to 7 here, and so have the packets that come again. To how
+/// many messages they go at a time: `h3_h4_grants_are_those_of_the_rules`, which trims, too.
 #[test]
 fn r6_grants_have_scheduled_levels() {
     let config = Config { boost_tail: false, ..homa_tr(Trimmed::Refused) };
@@ -231,8 +233,9 @@ fn r6_grants_have_scheduled_levels() {
     }
 }
 
-/// A message may begin with a trimmed packet, also where another one of that sender has just ended: nothing has
-/// come of it, all that leaves unscheduled is still to come, and it is granted as any other.
+/// A message may begin with a trimmed packet, also where another one of that sender has just ended:
+/// nothing has come of it, all that leaves unscheduled is still to come, and it is granted as any
+/// other.
 #[test]
 fn e1_a_message_may_begin_with_a_trimmed_packet() {
     // With the eighth comes the first again, so there are eight on their way.
@@ -250,8 +253,8 @@ fn e1_a_message_may_begin_with_a_trimmed_packet() {
     }
 }
 
-/// A message of what leaves unscheduled is never granted: what is refused of it leaves again at once, at the first
-/// scheduled level. As published it waits until it is asked for again.
+/// A message of what leaves unscheduled is never granted: what is refused of it leaves again at
+/// once, at the first scheduled level. As published it waits until it is asked for again.
 #[test]
 fn e2_what_no_grant_follows_leaves_at_once() {
     let mut from = host(Trimmed::Refused);
@@ -263,8 +266,8 @@ fn e2_what_no_grant_follows_leaves_at_once() {
     assert_eq!(from.hear(Kind::Resend { first: 3, end: 4, level: 0 }), [(3, 0)]);
 }
 
-/// The same after the last grant; before it, what is refused waits for the next grant, and leaves with it and at
-/// its level, the lowest packets first.
+/// The same after the last grant; before it, what is refused waits for the next grant, and leaves
+/// with it and at its level, the lowest packets first.
 #[test]
 fn e2_what_is_refused_leaves_with_the_next_grant() {
     let mut from = host(Trimmed::Refused);
@@ -278,7 +281,8 @@ fn e2_what_is_refused_leaves_with_the_next_grant() {
     assert_eq!(from.hear(nack(8, 9)), [(8, 5)]);
 }
 
-/// Where packets are sprayed, a grant may overtake the NACK that left before it: the packet does not wait for another.
+/// Where packets are sprayed, a grant may overtake the NACK that left before it: the packet does
+/// not wait for another.
 #[test]
 fn e2_a_nack_that_a_grant_has_overtaken_is_obeyed_at_once() {
     let mut from = host(Trimmed::Refused);
@@ -290,8 +294,9 @@ fn e2_a_nack_that_a_grant_has_overtaken_is_obeyed_at_once() {
     assert_eq!(from.hear(grant(9, 7)), [(1, 7), (2, 7), (8, 7)]);
 }
 
-/// A refused packet is not under way until it leaves again, so it makes room for a grant, with which it
-/// leaves. As published it does not: all that left unscheduled is refused, and no grant follows.
+/// A refused packet is not in flight until it leaves again, so it makes room for a grant, with
+/// which it leaves. As published it does not: all that left unscheduled is refused, and no grant
+/// follows.
 #[test]
 fn e3_a_refused_packet_makes_room() {
     let mut to = host(Trimmed::Refused);
@@ -318,8 +323,8 @@ fn e4_what_has_come_is_not_refused() {
     }
 }
 
-/// There are no buffers to run out of but the application's. What finds no room there is not refused, which would have
-/// it sent in vain at once, but asked for again later.
+/// There are no buffers to run out of but the application's. What finds no room there is not
+/// refused, which would have it sent in vain at once, but asked for again later.
 #[test]
 fn e5_without_room_nothing_is_refused() {
     let mut to = host(Trimmed::Refused);
@@ -331,7 +336,8 @@ fn e5_without_room_nothing_is_refused() {
     assert_eq!(kinds(&asked), [Kind::Resend { first: 1, end: 2, level: 0 }]);
 }
 
-/// A copy of a packet of a message that is over, trimmed, begins nothing: its sender is told that it is over.
+/// A copy of a packet of a message that is over, trimmed, begins nothing: its sender is told that
+/// it is over.
 #[test]
 fn e6_a_message_that_is_over_stays_so() {
     let mut to = host(Trimmed::Refused);
@@ -352,7 +358,8 @@ fn e6_a_silent_message_is_forgotten() {
     assert!(to.receiver_is_idle());
 }
 
-/// Lost grants: the next one has what was refused leave; if it was the last, the receiver asks for it after all.
+/// Lost grants: the next one has what was refused leave; if it was the last, the receiver asks for
+/// it after all.
 #[test]
 fn e7_a_lost_grant_is_superseded_or_asked_for() {
     for (lost, resent) in [(0..1, 0), (2..3, 1)] {

@@ -1,10 +1,12 @@
-//! Windows of the connection: receive and send buffers, the scheduler, and what happens when they are full.
+//! Windows of the connection: receive and send buffers, the scheduler, and what happens when they
+//! are full.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// The highest data sequence number sent, and the highest acknowledged, packet by packet as A sees it.
+/// The highest data sequence number sent, and the highest acknowledged, packet by packet as A sees
+/// it.
 fn outstanding(net: &Net<Mptcp>) -> u64 {
     let connection = &net.endpoint(A).connections[0];
     connection.next - connection.una
@@ -91,7 +93,8 @@ fn the_scheduler_takes_turns_or_the_quickest_subflow() {
     assert!(limited[1..].iter().all(|&n| n > 1_000), "it is not quick enough for all: {limited:?}");
 }
 
-/// A message without end over subflows of which the last one's data is `late`, and a window of 30 segments.
+/// A message without end over subflows of which the last one's data is `late`, and a window of 30
+/// segments.
 fn held_up(config: Config, late: Dur) -> (Net<Mptcp>, MsgKey) {
     let config = Config { receive_buffer: 30 * MSS, ..patient(config) };
     let last = config.subflows as u8 - 1;
@@ -104,8 +107,8 @@ fn held_up(config: Config, late: Dur) -> (Net<Mptcp>, MsgKey) {
     (net, key)
 }
 
-/// NSDI 2012, section 4: a slow subflow fills a small receive buffer with what cannot be delivered; the
-/// others go on with opportunistic retransmission and penalisation.
+/// NSDI 2012, section 4: a slow subflow fills a small receive buffer with what cannot be delivered;
+/// the others go on with opportunistic retransmission and penalisation.
 #[test]
 fn a_full_receive_window_does_not_wait_for_the_slow_subflow() {
     let run = |opportunistic| {
@@ -139,8 +142,9 @@ fn the_slow_subflow_pays_for_a_full_window() {
     assert_eq!(penalised, [false, false, true]);
 }
 
-/// Linux: with a round trip that is not four times the other's, a subflow is left its data while its window is
-/// above four segments; that is halved again and again, which takes it there unless it is in slow start.
+/// Linux: with a round trip that is not four times the other's, a subflow is left its data while
+/// its window is above four segments; that is halved again and again, which takes it there unless
+/// it is in slow start.
 #[test]
 fn a_subflow_not_much_slower_keeps_its_data_until_its_window_is_small() {
     let run = |initial_ssthresh| {

@@ -67,8 +67,8 @@ fn whatever_happens_to_a_subflow_everything_arrives_once_and_in_order() {
     }
 }
 
-/// A path of four fails in either phase, for a while and for ever: hosts do not know it, switches route
-/// around it after a millisecond.
+/// A path of four fails in either phase, for a while and for ever: hosts do not know it, switches
+/// route around it after a millisecond.
 #[test]
 fn a_path_fails_in_either_phase() {
     for threshold in [20_000, 1_000_000_000] {
@@ -132,8 +132,8 @@ fn t9_a_timeout_of_one_subflow_stalls_the_connection() {
     assert!((200..=260).contains(&(longest.0 / Dur::from_ms(1).0)), "{longest}");
 }
 
-/// A subflow that has given up leaves its data to the others, whatever `reinject` says; the last one to go
-/// takes the connection with it.
+/// A subflow that has given up leaves its data to the others, whatever `reinject` says; the last
+/// one to go takes the connection with it.
 #[test]
 fn a_connection_lives_as_long_as_a_subflow() {
     let [(_, config), ..] = family();
@@ -150,7 +150,7 @@ fn a_connection_lives_as_long_as_a_subflow() {
     net.fault(|sent| if sent.at < ms(1) { Verdict::Pass } else { Verdict::Drop });
     let key = net.submit(A, B, 50_000_000);
     net.run_until_idle(Dur::from_ms(100_000));
-    assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
+    assert!(matches!(net.record(key).failed, Some((_, FailReason::TimedOut))));
     let ended = net.endpoint(A);
     assert!(
         ended.connections.open_count() == 0
@@ -159,8 +159,8 @@ fn a_connection_lives_as_long_as_a_subflow() {
     );
 }
 
-/// Subflows are down one after the other, each for several timeouts, so that what several of them hold waits for
-/// others at a time; the messages are shorter than that.
+/// Subflows are down one after the other, each for several timeouts, so that what several of them
+/// hold waits for others at a time; the messages are shorter than that.
 #[test]
 fn several_subflows_leave_data_to_the_others_in_turn() {
     for seed in 0..8 {
@@ -184,7 +184,8 @@ fn several_subflows_leave_data_to_the_others_in_turn() {
     }
 }
 
-/// What was lost on its subflow is not sent again needlessly, even if others have brought it meanwhile.
+/// What was lost on its subflow is not sent again needlessly, even if others have brought it
+/// meanwhile.
 #[test]
 fn a_repair_is_not_spurious_because_others_were_quicker() {
     let [_, _, (_, config), ..] = family();

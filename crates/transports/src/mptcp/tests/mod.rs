@@ -1,5 +1,6 @@
 //! MPTCP and its family on the pair harness: the invariants of specs/mptcp.md#8, and the
-//! conformance suite. 10 Gb/s, 5 us one way, segments of 1000 + 60 bytes, unless a test says otherwise.
+//! conformance suite. 10 Gb/s, 5 us one way, segments of 1000 + 60 bytes, unless a test says
+//! otherwise.
 
 mod buffers;
 mod faults;
@@ -171,8 +172,8 @@ fn i2_one_subflow_is_newreno() {
     }
 }
 
-/// Bytes that a connection of `n` subflows coupled by `rule` gets through in 10 s, and a NewReno flow with the
-/// same round trip and the same loss rate.
+/// Bytes that a connection of `n` subflows coupled by `rule` gets through in 10 s, and a NewReno
+/// flow with the same round trip and the same loss rate.
 fn goodput(n: u32, rule: RuleConfig, seed: u64) -> [f64; 2] {
     let several = Config { tcp: tcp::Config { rule, ..mptcp(n).tcp }, ..mptcp(n) };
     let make = |config| Box::new(Mptcp::new(patient(config)).unwrap());
@@ -186,9 +187,9 @@ fn goodput(n: u32, rule: RuleConfig, seed: u64) -> [f64; 2] {
     keys.map(|key| net.record(key).placed.prefix() as f64)
 }
 
-/// I9: with LIA, two subflows take at most 1.1 times what one NewReno flow takes; uncoupled, they take twice
-/// as much. Losses strike at random: then the windows of more subflows differ so much by chance that LIA's
-/// alpha, which takes the largest for the best, makes that 1.2.
+/// I9: with LIA, two subflows take at most 1.1 times what one NewReno flow takes; uncoupled, they
+/// take twice as much. Losses strike at random: then the windows of more subflows differ so much by
+/// chance that LIA's alpha, which takes the largest for the best, makes that 1.2.
 #[test]
 fn i9_lia_takes_no_more_than_one_flow() {
     let share = |n, rule| {

@@ -70,8 +70,8 @@ fn i4_a_short_flow_does_not_switch() {
     }
 }
 
-/// The messages of a channel are one connection, which switches for all of them; each message by itself has one
-/// of its own.
+/// The messages of a channel are one connection, which switches for all of them; each message by
+/// itself has one of its own.
 #[test]
 fn messages_of_a_channel_switch_together() {
     for (channel, switches) in [(0, false), (1, true)] {
@@ -106,8 +106,8 @@ fn i11_retransmissions_do_not_trigger_the_switch() {
     assert_eq!(joins(&net).len(), 0);
 }
 
-/// I5: after the switch nothing new goes over subflow 0, and its window is not in the group. I12: when it
-/// has drained its timer stands still.
+/// I5: after the switch nothing new goes over subflow 0, and its window is not in the group. I12:
+/// when it has drained its timer stands still.
 #[test]
 fn i5_i12_the_first_subflow_drains() {
     let mut net = pair(patient(mmptcp(4, 100_000)), LINK);
@@ -159,8 +159,8 @@ fn i6_segments_are_spread_and_acknowledgements_are_not() {
     assert!((155..=193).contains(&wide), "{wide} of 200");
 }
 
-/// I6, before the first segment and after the last: the answer to a SYN, and those to what comes again when the
-/// connection is over, take the path of the others.
+/// I6, before the first segment and after the last: the answer to a SYN, and those to what comes
+/// again when the connection is over, take the path of the others.
 #[test]
 fn i6_all_answers_take_one_path() {
     for seed in 0..20 {
@@ -201,8 +201,8 @@ fn fast_retransmits(threshold: ScatterThreshold) -> (u64, u64) {
     (net.stat(A, Stat::FastRetransmit), net.stat(B, Stat::Duplicate))
 }
 
-/// I7: reordering over fewer packets than there are paths is not taken for loss; it is with a threshold
-/// of 3.
+/// I7: reordering over fewer packets than there are paths is not taken for loss; it is with a
+/// threshold of 3.
 #[test]
 fn i7_reordering_is_no_loss() {
     assert_eq!(fast_retransmits(ScatterThreshold::Paths), (0, 0));

@@ -1,5 +1,5 @@
-//! The three queues of packetization: packets of a message that may be sent, in the order in which they
-//! were permitted (specs/nanotransport.md#6.1).
+//! The three queues of packetization: packets of a message that may be sent, in the order in which
+//! they were permitted (specs/nanotransport.md#6.1).
 
 use std::collections::VecDeque;
 
@@ -51,9 +51,9 @@ impl Descriptors {
         self.queues[rank as usize].push_back(descriptor);
     }
 
-    /// The packet that goes next of those that have been in the pipeline for `egress` at `now`: of each
-    /// descriptor the lowest first, one descriptor after another. `id_of` says which message is kept
-    /// where.
+    /// The packet that goes next of those that have been in the pipeline for `egress` at `now`: of
+    /// each descriptor the lowest first, one descriptor after another. `id_of` says which message
+    /// is kept where.
     pub(super) fn next(
         &mut self,
         now: Time,

@@ -9,8 +9,8 @@ use units::{Bytes, Dur};
 use super::PROGRAMS;
 use crate::nano::{Config, Nano, Program};
 
-/// At the pace of the suite's network, and with a patience for faults that the NIC does not have: messages are
-/// never given up, and what has come is kept for longer than any packet is late.
+/// At the pace of the suite's network, and with a patience for faults that the NIC does not have:
+/// messages are never given up, and what has come is kept for longer than any packet is late.
 fn lossy(program: Program) -> Config {
     let firesim = Config::firesim(program);
     Config {

@@ -1,5 +1,6 @@
 //! The defects of the public code (specs/homa-tr.md#6: E1 to E7; docs/nic.md: E9 and the probe),
-//! packet by packet. E8 is the switch's: crates/scenario/tests/it/homa_tr.rs. E6, in part: `reassembly`.
+//! packet by packet. E8 is the switch's: crates/scenario/tests/it/homa_tr.rs. E6, in part:
+//! `reassembly`.
 
 use units::Dur;
 use wire::nano::Kind;
@@ -30,7 +31,8 @@ fn e1_a_chopped_first_packet_begins_the_message() {
     }
 }
 
-/// The NACK says that no GRANT follows, and the sender obeys it at once; what is sent again has priority 1 at best.
+/// The NACK says that no GRANT follows, and the sender obeys it at once; what is sent again has
+/// priority 1 at best.
 #[test]
 fn e2_what_is_chopped_last_is_sent_again_at_once() {
     for (config, prio) in [(homa_tr(), 1), (strict(), 0)] {
@@ -111,7 +113,8 @@ fn e9_duplicates_of_a_message_under_way_are_answered() {
     assert_eq!(nic.whole(20, 0), []);
 }
 
-/// All nine are acknowledged, and the GRANTs are lost: the second timeout asks with the tenth packet.
+/// All nine are acknowledged, and the GRANTs are lost: the second timeout asks with the tenth
+/// packet.
 #[test]
 fn a_probe_asks_for_a_lost_grant() {
     for (config, expected) in [(homa_tr(), vec![(9, 1)]), (strict(), vec![])] {

@@ -13,7 +13,8 @@ fn two(program: Program) -> Config {
     Config { rtt_packets: 2, ..Config::firesim(program) }
 }
 
-/// What host 0 answers to messages of so many packets, in order: the type, pkt_offset, credit, priority.
+/// What host 0 answers to messages of so many packets, in order: the type, pkt_offset, credit,
+/// priority.
 fn answers(config: &Config, messages: &[u64]) -> Vec<(Kind, u8, u16, u8)> {
     let mut net = net(config, messages.len() + 1);
     for (i, packets) in (1..).zip(messages) {
@@ -67,7 +68,8 @@ fn homa_tr_refuses_a_chopped_packet() {
 fn homa_gives_the_shorter_message_the_higher_priority() {
     let grants: Vec<_> =
         answers(&two(Program::Homa), &[8, 4]).into_iter().filter(|a| a.0 == GRANT).collect();
-    // Packets arrive in turn: long, short, long, short. The long one is alone when its first packet comes.
+    // Packets arrive in turn: long, short, long, short. The long one is alone when its first packet
+    // comes.
     assert_eq!(
         grants[..4],
         [(GRANT, 1, 3, 1), (GRANT, 1, 3, 1), (GRANT, 2, 4, 2), (GRANT, 2, 4, 1)]

@@ -50,8 +50,8 @@ fn timeouts(net: &Net, hosts: u32) -> u64 {
     (0..hosts).map(|host| net.stat(HostId(host), Stat::Timeout)).sum()
 }
 
-/// One NACK for each chopped packet, of its index; one GRANT or ACK for each other new one, and an ACK besides for
-/// the last.
+/// One NACK for each chopped packet, of its index; one GRANT or ACK for each other new one, and an
+/// ACK besides for the last.
 #[test]
 fn r2_each_packet_has_one_answer() {
     let mut nic = Bench::new(&homa_tr());
@@ -98,7 +98,8 @@ fn r3_without_trims_homa_tr_is_homa() {
     assert_eq!(trace(Program::Homa), trace(Program::HomaTr));
 }
 
-/// Also as published: packets are chopped while their messages are granted, and whole ones come after them.
+/// Also as published: packets are chopped while their messages are granted, and whole ones come
+/// after them.
 #[test]
 fn r4_while_a_message_is_granted_no_timeout_repairs_it() {
     for config in [homa_tr(), Config { strict_paper: true, probe: false, ..homa_tr() }] {
@@ -115,13 +116,14 @@ fn r4_while_a_message_is_granted_no_timeout_repairs_it() {
     }
 }
 
-/// R2 and R5 in a network: as many NACKs as chopped packets, and of each message every packet comes whole once.
+/// R2 and R5 in a network: as many NACKs as chopped packets, and of each message every packet comes
+/// whole once.
 #[test]
 fn r5_whole_packets_are_as_many_as_the_message_has() {
     let config = homa_tr();
     let net = incast(&config, 3, trim(20));
     net.ledger().assert_all_done();
-    assert_eq!(timeouts(&net, 4), 0, "so nothing is sent twice in vain");
+    assert_eq!(timeouts(&net, 4), 0, "so nothing is sent twice for nothing");
     let (mut whole, mut chopped) = (BTreeMap::new(), 0);
     for sent in net.log().iter().filter(|sent| is_data(sent)) {
         match trim(20)(sent) {
@@ -135,8 +137,8 @@ fn r5_whole_packets_are_as_many_as_the_message_has() {
     assert!(refused == chopped && chopped > 8, "{chopped}");
 }
 
-/// GRANTs have priorities 1 to 3 with K = 3, and never more than three messages have one each that is better than 4;
-/// the packets that they permit have classes below that of first packets.
+/// GRANTs have priorities 1 to 3 with K = 3, and never more than three messages have one each that
+/// is better than 4; the packets that they permit have classes below that of first packets.
 #[test]
 fn r6_grants_have_as_many_priorities_as_messages_are_granted() {
     for overcommitment in [1, 3, 5] {
@@ -172,8 +174,8 @@ fn n3_ids_are_free_when_messages_are_over() {
     assert_eq!(nic.wait(Dur::from_ns(100))[0].header.tx_msg_id, 5);
 }
 
-/// Under loss and trims, with every program: what is sent for the first time is below the credit (what needs none, or
-/// the greatest that any control packet has brought). No probes.
+/// Under loss and trims, with every program: what is sent for the first time is below the credit
+/// (what needs none, or the greatest that any control packet has brought). No probes.
 #[test]
 fn n4_what_is_sent_has_credit() {
     for program in super::PROGRAMS {
@@ -213,7 +215,8 @@ fn n5_what_waits_is_not_queued_again() {
     assert_eq!(nic.hear((0, 0), (GRANT, 0, 11, 1)), [(10, 1)]);
 }
 
-/// N6: a timeout repeats up to what had been sent when its timer was started, packet 0 at first, then all.
+/// N6: a timeout repeats up to what had been sent when its timer was started, packet 0 at first,
+/// then all.
 #[test]
 fn n6_timeouts_repeat_what_had_been_sent() {
     let mut nic = Bench::new(&homa_tr());
@@ -230,7 +233,8 @@ fn n8_control_goes_before_data() {
         let mut nic = Bench::new(&Config::firesim(program));
         let pkt = nic.packet(0, 1, 0, false);
         nic.call(|nic, cx| nic.on_packet(cx, &pkt));
-        // The answer enters the arbiter 7 ns later; so does the data, which then waits for 4 ns as it does.
+        // The answer enters the arbiter 7 ns later; so does the data, which then waits for 4 ns as
+        // it does.
         nic.wait(Dur::from_ns(7));
         nic.submit(0, 9);
         let sent = nic.wait(Dur::from_ns(100));
@@ -261,7 +265,8 @@ fn n9_pulls_are_paced() {
     assert_eq!(others, 8, "every ACK and NACK but the first goes at once, without");
 }
 
-/// What a queue trims at a receiver with half the link rate is repaired, with every program that knows trims.
+/// What a queue trims at a receiver with half the link rate is repaired, with every program that
+/// knows trims.
 #[test]
 fn a_slow_receiver_gets_everything() {
     for program in [Program::Ndp, Program::HomaTr] {

@@ -10,9 +10,9 @@ const OUT: u64 = 3_750;
 const IN: u64 = 7_188;
 const PULL: u64 = 43_750;
 
-/// When the last of `n` full packets takes effect, nine of which need no credit. Each packet that arrives brings one
-/// more back: a GRANT at once; a PULL when the pacer has a token, with the ACK if it has one then, otherwise behind
-/// that and those before.
+/// When the last of `n` full packets takes effect, nine of which need no credit. Each packet that
+/// arrives brings one more back: a GRANT at once; a PULL when the pacer has a token, with the ACK
+/// if it has one then, otherwise behind that and those before.
 fn whole(program: Program, n: usize) -> Time {
     let (packet, control) = (LINK.rate.serialise(1088).0, LINK.rate.serialise(65).0);
     let there = LINK.delay.0 + IN;
@@ -50,7 +50,8 @@ fn a_lone_message_takes_what_the_closed_form_says() {
             assert_eq!(net.record(key).delivered, Some(expected), "{program:?}: {packets}");
         }
     }
-    // By hand: one packet; nine, one after another; of ten the last waits for the credit that the first brings.
+    // By hand: one packet; nine, one after another; of ten the last waits for the credit that the
+    // first brings.
     assert_eq!(whole(Program::Homa, 1), Time(3_750 + 43_520 + 200_000 + 7_188));
     assert_eq!(whole(Program::Homa, 9), Time(3_750 + 9 * 43_520 + 200_000 + 7_188));
     let round = 2 * (3_750 + 200_000 + 7_188) + 43_520 + 2_600;

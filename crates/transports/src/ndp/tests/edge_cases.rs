@@ -1,6 +1,6 @@
 //! The edge cases of specs/ndp.md#9, in its order, and a few of our own.
 
-use endpoint::{Effect, Flags, MsgId, MsgKey, Stat, UNBOUNDED, Why};
+use endpoint::{Effect, FailReason, Flags, MsgId, MsgKey, Stat, UNBOUNDED};
 use testkit::Verdict;
 use units::{Dur, HostId, Time};
 use wire::ndp::{Data, Kind};
@@ -206,7 +206,7 @@ fn a_finished_id_is_refused_at_both_ends() {
     bench.hear(7, ack(0, 1, None));
     assert_eq!(bench.count(Effect::Acked(MsgId(7))), 1);
     assert!(bench.submit(7, 100).is_empty());
-    let refused = Effect::Failed(MsgKey { src: ME, id: MsgId(7) }, Why::Refused);
+    let refused = Effect::Failed(MsgKey { src: ME, id: MsgId(7) }, FailReason::Refused);
     assert_eq!(bench.count(refused), 1);
     bench.wait(Dur::from_ms(2));
     assert_eq!(bench.submit(7, 100).len(), 1, "after one MSL");
@@ -249,7 +249,7 @@ fn a_full_table_takes_on_nobody_new() {
 fn bounces_are_no_sign_of_life() {
     let mut bench = Bench::new(Config { abort_after: Dur::from_ms(50), ..paper() });
     let mut sent = bench.submit(0, 100);
-    let failed = Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, Why::TimedOut);
+    let failed = Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, FailReason::TimedOut);
     while let Some(pkt) = sent.last().copied()
         && bench.count(failed) == 0
     {
@@ -462,9 +462,15 @@ fn a_sender_gives_up_and_a_receiver_forgets() {
     let mut bench = Bench::new(Config { abort_after: Dur::from_ms(50), ..paper() });
     bench.submit(0, 100);
     bench.wait(Dur::from_ms(49));
-    assert_eq!(bench.count(Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, Why::TimedOut)), 0);
+    assert_eq!(
+        bench.count(Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, FailReason::TimedOut)),
+        0
+    );
     bench.wait(Dur::from_ms(20));
-    assert_eq!(bench.count(Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, Why::TimedOut)), 1);
+    assert_eq!(
+        bench.count(Effect::Failed(MsgKey { src: ME, id: MsgId(0) }, FailReason::TimedOut)),
+        1
+    );
     assert!(bench.wait(Dur::from_ms(1000)).is_empty());
 
     let mut bench = Bench::new(Config {
@@ -476,7 +482,10 @@ fn a_sender_gives_up_and_a_receiver_forgets() {
         bench.receive(PEER, 0, Flags::TRIMMED, Kind::Data(data(seq)));
     }
     bench.wait(Dur::from_ms(35));
-    assert_eq!(bench.count(Effect::Failed(MsgKey { src: PEER, id: MsgId(0) }, Why::TimedOut)), 1);
+    assert_eq!(
+        bench.count(Effect::Failed(MsgKey { src: PEER, id: MsgId(0) }, FailReason::TimedOut)),
+        1
+    );
     assert!(bench.hear(0, Kind::Data(data(0))).is_empty(), "its id is not good any more");
 }
 

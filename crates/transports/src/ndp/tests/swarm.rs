@@ -1,13 +1,13 @@
-//! Configurations and networks that nobody has thought up: loss up to 30 %, duplication, reordering,
-//! trimming, bouncing, path failures, queues of one packet, windows from 1 to 60. Every message
-//! arrives once, and the invariants of specs/ndp.md#10 hold at every packet.
+//! Configurations and networks that nobody has thought up: loss up to 30 %, duplication,
+//! reordering, trimming, bouncing, path failures, queues of one packet, windows from 1 to 60. Every
+//! message arrives once, and the invariants of specs/ndp.md#10 hold at every packet.
 //!
 //! `TRIMLINE_SWARM=1000` draws a thousand, `TRIMLINE_SWARM_SEED=17` begins with seed 17.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use endpoint::{Draw, Msg, Purpose, Why};
+use endpoint::{Draw, FailReason, Msg, Purpose};
 use testkit::fault::{self, Mix};
 use testkit::ndp::{HostInvariants, Rules};
 use testkit::{Bottleneck, Link, Net, Seen};
@@ -73,7 +73,7 @@ fn config(dice: &mut Dice) -> Config {
         discipline: dice.pick(&[Discipline::Fair, Discipline::Prio]),
         pull_on_duplicate: dice.below(4) > 0,
         pull_interval: dice.pick(&[None, Some(Dur::from_us(8))]),
-        // Nothing is under way for as long as that, see `mix`.
+        // Nothing is in flight for as long as that, see `mix`.
         msl: Dur::from_ms(100),
         ..Config::paper(payload)
     }
@@ -193,8 +193,8 @@ fn whatever_is_drawn_arrives_once_and_keeps_the_invariants() {
     assert!(draws < 60 || all.0 > 100_000 && all.1 > 10, "{all:?}");
 }
 
-/// The shortest time-wait that [`Config::check`] accepts, where packets live for up to `msl` and many
-/// messages are given up: the ledger sees anything that is delivered twice.
+/// The shortest time-wait that [`Config::check`] accepts, where packets live for up to `msl` and
+/// many messages are given up: the ledger sees anything that is delivered twice.
 #[test]
 fn at_the_shortest_time_wait_nothing_arrives_twice() {
     let mut failed = 0;
@@ -225,7 +225,7 @@ fn at_the_shortest_time_wait_nothing_arrives_twice() {
         failed += net
             .ledger()
             .iter()
-            .filter(|(_, m)| matches!(m.failed, Some((_, Why::TimedOut))))
+            .filter(|(_, m)| matches!(m.failed, Some((_, FailReason::TimedOut))))
             .count();
         assert!(net.ledger().iter().all(|(_, m)| m.acked.is_some() || m.failed.is_some()));
     }

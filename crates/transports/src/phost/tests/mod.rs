@@ -46,8 +46,8 @@ fn the_authors_values_conform() {
 }
 
 /// Up to the free tokens, no waiting at all. Beyond, the receiver lets the turns of the free tokens
-/// pass before it gives its first (R2: CAPABILITY_HOLD), so that the sender waits for as long as a REQ
-/// there and a TOKEN back take.
+/// pass before it gives its first (R2: CAPABILITY_HOLD), so that the sender waits for as long as a
+/// REQ there and a TOKEN back take.
 #[test]
 fn a_lone_message_takes_the_ideal_time_and_a_long_one_waits_for_its_first_token() {
     for payload in [1500, 9000] {
@@ -73,8 +73,8 @@ fn a_lone_message_takes_the_ideal_time_and_a_long_one_waits_for_its_first_token(
     }
 }
 
-/// When the last of `len` bytes is there, over one link and one store-and-forward switch, if the sender
-/// pauses only once its free tokens are used up.
+/// When the last of `len` bytes is there, over one link and one store-and-forward switch, if the
+/// sender pauses only once its free tokens are used up.
 fn arrival(config: &Config, len: u64, free: u64) -> Time {
     let framing = config.framing();
     let control = TEN_GIG.serialise(u64::from(config.control));
@@ -82,7 +82,8 @@ fn arrival(config: &Config, len: u64, free: u64) -> Time {
     let (mut left, mut sent, mut arrived) = (len, Time::ZERO + control, Time::ZERO);
     for n in 0.. {
         if n == free {
-            // REQ and TOKEN on two links and in the switch; the sender has not waited for the first.
+            // REQ and TOKEN on two links and in the switch; the sender has not waited for the
+            // first.
             sent += DELAY * 2 + control * 2;
         }
         let payload = left.min(u64::from(framing.payload));
@@ -111,8 +112,8 @@ fn tokens(net: &Net) -> Vec<&Sent> {
     net.log().iter().filter(|s| matches!(kind(s), Kind::Token { .. })).collect()
 }
 
-/// Tokens leave one MTU time apart at least, eight are under way at most; of a message that answers none
-/// of them, one more in each 25 MTU times.
+/// Tokens leave one MTU time apart at least, eight are in flight at most; of a message that answers
+/// none of them, one more in each 25 MTU times.
 #[test]
 fn a_silent_sender_uses_up_its_window_and_is_probed() {
     let config = Config { free_tokens: FreeTokens::UpTo(0), ..Config::ndp_paper(9000) };
@@ -131,8 +132,8 @@ fn a_silent_sender_uses_up_its_window_and_is_probed() {
     assert_eq!(at[9].since(at[8]), mtu_times(25));
 }
 
-/// A token is for the next packet after the one before; what was lost has one when all have had theirs
-/// and 9 MTU times are over.
+/// A token is for the next packet after the one before; what was lost has one when all have had
+/// theirs and 9 MTU times are over.
 #[test]
 fn what_is_lost_is_given_tokens_again_at_the_end() {
     let mut net = net(Config::ndp_paper(9000), 2);
@@ -197,8 +198,8 @@ fn the_shorter_message_goes_first_at_both_ends() {
     }
 }
 
-/// Nothing but its REQ tells a receiver of a message without free tokens, and nothing but another REQ
-/// that its ACK was lost.
+/// Nothing but its REQ tells a receiver of a message without free tokens, and nothing but another
+/// REQ that its ACK was lost.
 #[test]
 fn a_req_is_repeated_until_it_is_heard_and_answers_a_lost_ack() {
     let config = Config { free_tokens: FreeTokens::UpTo(0), ..Config::ndp_paper(9000) };
@@ -221,8 +222,8 @@ fn a_req_is_repeated_until_it_is_heard_and_answers_a_lost_ack() {
     assert!(at.windows(2).all(|pair| pair[1].since(pair[0]) >= mtu_times(32)), "{at:?}");
 }
 
-/// The free tokens are long used up when a REQ is repeated: if that is the first one heard, the receiver
-/// has nothing to wait for, and the packets of the burst have been lost like it.
+/// The free tokens are long used up when a REQ is repeated: if that is the first one heard, the
+/// receiver has nothing to wait for, and the packets of the burst have been lost like it.
 #[test]
 fn a_repeated_req_is_answered_at_once() {
     let mut net = net(Config::ndp_paper(9000), 2);

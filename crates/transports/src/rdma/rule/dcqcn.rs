@@ -1,9 +1,9 @@
-//! DCQCN (Zhu et al., SIGCOMM 2015, section 5): marks come back as congestion notification packets (CNPs), which cut
-//! the rate by half of alpha, an estimate of how much is marked; a timer and a byte counter raise it again, first back to
-//! what it was, then beyond. specs/rdma.md#4.
+//! DCQCN (Zhu et al., SIGCOMM 2015, section 5): marks come back as congestion notification packets
+//! (CNPs), which cut the rate by half of alpha, an estimate of how much is marked; a timer and a
+//! byte counter raise it again, first back to what it was, then beyond. specs/rdma.md#4.
 //!
-//! [`Cuts::Clocked`] is the form of HPCC's authors' simulator (there "mlx"), where every acknowledgement echoes
-//! its mark, alpha is worked out on a clock of its own, and so are cuts.
+//! [`Cuts::Clocked`] is the form of HPCC's authors' simulator (there "mlx"), where every
+//! acknowledgement echoes its mark, alpha is worked out on a clock of its own, and so are cuts.
 
 use units::{Dur, Rate, Time};
 
@@ -17,7 +17,8 @@ pub struct Params {
     pub g: f64,
     /// What cuts the rate.
     pub cuts: Cuts,
-    /// [`Cuts::Cnp`]: alpha falls whenever there was no CNP for so long. [`Cuts::Clocked`]: alpha is worked out so often.
+    /// [`Cuts::Cnp`]: alpha falls whenever there was no CNP for so long. [`Cuts::Clocked`]: alpha
+    /// is worked out so often.
     pub alpha_timer: Dur,
     /// The rate is raised so long after a cut, and so often from then on (the paper's T).
     pub rate_timer: Dur,
@@ -27,12 +28,14 @@ pub struct Params {
     pub f: u32,
     /// R_AI: by how much the target is raised.
     pub r_ai: Speed,
-    /// R_HAI: by how much it is raised when both have expired F times, times how often beyond that. Without a byte
-    /// counter: when the timer has expired more than F times, and not times anything. `None`: R_AI there, too.
+    /// R_HAI: by how much it is raised when both have expired F times, times how often beyond that.
+    /// Without a byte counter: when the timer has expired more than F times, and not times
+    /// anything. `None`: R_AI there, too.
     pub r_hai: Option<Speed>,
     /// R_min: the rate is never below.
     pub min_rate: Speed,
-    /// Whether every cut brings the target down to the rate; if not, only the first after an increase.
+    /// Whether every cut brings the target down to the rate; if not, only the first after an
+    /// increase.
     pub clamp_target: bool,
     /// Whether a CNP raises alpha before it cuts (some code), not after (the paper, equation 1).
     pub alpha_first: bool,
@@ -43,13 +46,14 @@ pub struct Params {
 pub enum Cuts {
     /// Every CNP. The receiver sends no more than one in an interval.
     Cnp,
-    /// Marks that acknowledgements echo: there is a cut at the end of each interval of this length in which one came.
-    /// The first mark begins the first interval.
+    /// Marks that acknowledgements echo: there is a cut at the end of each interval of this length
+    /// in which one came. The first mark begins the first interval.
     Clocked(Dur),
 }
 
 impl Params {
-    /// The paper's, for 40 Gb/s (sections 5 and 6). It does not state R_HAI, nor R_min: 1 Mb/s, as NICs have it.
+    /// The paper's, for 40 Gb/s (sections 5 and 6). It does not state R_HAI, nor R_min: 1 Mb/s, as
+    /// NICs have it.
     pub const PAPER: Self = Self {
         g: 1.0 / 256.0,
         cuts: Cuts::Cnp,
@@ -72,8 +76,8 @@ impl Params {
         ..Self::PAPER
     };
 
-    /// Of HPCC's evaluation: its simulator's, where F is 1, but counted from zero. 5 and 50 Mb/s per 25 Gb/s of the
-    /// line; R_min is 1 Gb/s at 100 Gb/s.
+    /// Of HPCC's evaluation: its simulator's, where F is 1, but counted from zero. 5 and 50 Mb/s
+    /// per 25 Gb/s of the line; R_min is 1 Gb/s at 100 Gb/s.
     pub const MLX: Self = Self {
         cuts: Cuts::Clocked(Dur::from_us(4)),
         alpha_timer: Dur::from_us(1),
@@ -141,7 +145,8 @@ pub struct Dcqcn {
     alpha_at: Time,
     /// When the rate timer expires next; never while the rate is the line's.
     rate_at: Time,
-    /// Clocked cuts: when an interval ends that has begun, perhaps in the past; never before the first mark.
+    /// Clocked cuts: when an interval ends that has begun, perhaps in the past; never before the
+    /// first mark.
     cut_at: Time,
     /// Clocked cuts: a mark has come since alpha was worked out, and since the last cut.
     marked: Marked,
@@ -458,8 +463,9 @@ mod tests {
         assert_eq!(rule.deadline(), at(1_000_000_055));
     }
 
-    /// HPCC's simulator: a cut every 4 us at most, the first 4 us after the first mark, alpha on its clock of 1 us,
-    /// recovery in one step of 300 us, then R_AI, then R_HAI, at 100 Gb/s four times those of 25 Gb/s.
+    /// HPCC's simulator: a cut every 4 us at most, the first 4 us after the first mark, alpha on
+    /// its clock of 1 us, recovery in one step of 300 us, then R_AI, then R_HAI, at 100 Gb/s four
+    /// times those of 25 Gb/s.
     #[test]
     fn clocked_cuts() {
         let mut rule = begun(Params::MLX, 100);
@@ -468,7 +474,8 @@ mod tests {
         mark(&mut rule, at(11));
         mark(&mut rule, at(12));
         assert_eq!(rule.deadline(), at(14));
-        // Alpha at 14 us: marks came in two of four periods, of which the last before 12 us is at its end.
+        // Alpha at 14 us: marks came in two of four periods, of which the last before 12 us is at
+        // its end.
         let g = 1.0 / 256.0;
         let mut alpha = 1.0;
         for marked in [0.0, 1.0, 1.0, 0.0] {
@@ -493,7 +500,8 @@ mod tests {
         is(rule.target, target + 0.22 * GBPS);
     }
 
-    /// Its `dcqcn_paper`: the same with longer intervals, without a clamp: a second cut in a row leaves the target.
+    /// Its `dcqcn_paper`: the same with longer intervals, without a clamp: a second cut in a row
+    /// leaves the target.
     #[test]
     fn clocked_cuts_with_intervals_like_the_papers() {
         let mut rule = begun(Params::MLX_PAPER, 100);

@@ -1,6 +1,6 @@
-//! A rate controller in the manner of FAST TCP (Wei and others, ToN 2006), the "FAST*" that TIMELY was compared
-//! with: FAST's equation 6 for a pacing rate in place of a window, once in a round trip. The paper does not say
-//! how it was mapped; this is the mapping of specs/timely.md#6.
+//! A rate controller in the manner of FAST TCP (Wei and others, ToN 2006), the "FAST*" that TIMELY
+//! was compared with: FAST's equation 6 for a pacing rate in place of a window, once in a round
+//! trip. The paper does not say how it was mapped; this is the mapping of specs/timely.md#6.
 
 use units::{Dur, Rate, Time};
 
@@ -10,7 +10,8 @@ use super::{Ack, Parameters, PathView, Rule, rate};
 /// Parameters of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// alpha: how much of its rate each queue pair keeps queued (TIMELY's Table 1: 10, 50 and 100 Mb/s).
+    /// alpha: how much of its rate each queue pair keeps queued (TIMELY's Table 1: 10, 50 and 100
+    /// Mb/s).
     pub alpha: Speed,
     /// gamma: the share of the way to the new rate that an update goes, above 0 and at most 1.
     pub gamma: f64,
@@ -23,8 +24,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// For the comparison of the TIMELY paper: what it does not say is ours, and as for TIMELY here. alpha is to be
-    /// chosen.
+    /// For the comparison of the TIMELY paper: what it does not say is ours, and as for TIMELY
+    /// here. alpha is to be chosen.
     pub const TIMELY_PAPER: Self = Self {
         alpha: Speed::Fixed(Rate(10_000_000)),
         gamma: 0.5,

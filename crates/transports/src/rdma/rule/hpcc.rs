@@ -1,9 +1,9 @@
-//! HPCC (Li et al., SIGCOMM 2019, algorithm 1): switches write into packets what their links carry and how long their
-//! queues are, and the sender sets a window that leaves every link a little below full.
-//! specs/rdma.md#5.
+//! HPCC (Li et al., SIGCOMM 2019, algorithm 1): switches write into packets what their links carry
+//! and how long their queues are, and the sender sets a window that leaves every link a little
+//! below full. specs/rdma.md#5.
 //!
-//! Every acknowledgement changes the window, but all those of one round trip start from the same reference window, so
-//! that nothing is corrected twice.
+//! Every acknowledgement changes the window, but all those of one round trip start from the same
+//! reference window, so that nothing is corrected twice.
 
 use units::{Dur, Rate, Time};
 use wire::int::{HOPS, Hop};
@@ -16,7 +16,8 @@ use super::{Ack, Parameters, PathView, Rule, rate};
 pub struct Params {
     /// Eta: the utilisation aimed at, above 0 and at most 1.
     pub eta: f64,
-    /// maxStage: after so many additive increases the window is set by the utilisation, whatever that is.
+    /// maxStage: after so many additive increases the window is set by the utilisation, whatever
+    /// that is.
     pub max_stage: u32,
     /// T: a little more than the longest round-trip time without queues, the same for all.
     pub rtt: Dur,
@@ -37,20 +38,22 @@ pub enum Increase {
     Speed(Speed),
 }
 
-/// Which acknowledgements change the window: the paper's, and what it is compared with (section 3.2).
+/// Which acknowledgements change the window: the paper's, and what it is compared with (section
+/// 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
     /// All, from a reference window that changes once in a round trip.
     Both,
-    /// One in a round trip; nothing is measured in between (its authors' simulator without fast reaction).
+    /// One in a round trip; nothing is measured in between (its authors' simulator without fast
+    /// reaction).
     PerRtt,
     /// All, each from the window that the last one left.
     PerAck,
 }
 
 impl Params {
-    /// The paper's (sections 3.3 and 5.1), for round trips of up to 13 us (its fat tree) and 16 flows at once. It has
-    /// no R_min: its simulator's least.
+    /// The paper's (sections 3.3 and 5.1), for round trips of up to 13 us (its fat tree) and 16
+    /// flows at once. It has no R_min: its simulator's least.
     pub const PAPER: Self = Self {
         eta: 0.95,
         max_stage: 5,
@@ -60,8 +63,8 @@ impl Params {
         reaction: Reaction::Both,
     };
 
-    /// Its authors' simulator as its script runs it: 10 Mb/s per 25 Gb/s of the line are added, the window always
-    /// follows the utilisation, and the rate is never below 1 Gb/s at 100 Gb/s.
+    /// Its authors' simulator as its script runs it: 10 Mb/s per 25 Gb/s of the line are added, the
+    /// window always follows the utilisation, and the rate is never below 1 Gb/s at 100 Gb/s.
     pub const SIMULATOR: Self = Self {
         max_stage: 0,
         w_ai: Increase::Speed(Speed::Share(0.0004)),
@@ -132,8 +135,8 @@ impl Hpcc {
         }
     }
 
-    /// MeasureInflight: brings U up to date. `None` if `hops` tell nothing, as there is nothing to compare
-    /// them with: the first ones, and those of another way.
+    /// MeasureInflight: brings U up to date. `None` if `hops` tell nothing, as there is nothing to
+    /// compare them with: the first ones, and those of another way.
     fn measure(&mut self, hops: &[Hop]) -> Option<f64> {
         let before = &self.before[..self.hops];
         let same = |(now, before): (&Hop, &Hop)| now.rate() == before.rate();
@@ -261,7 +264,8 @@ mod tests {
         assert!((rule.utilization - 1.0).abs() < 0.01, "{}", rule.utilization);
     }
 
-    /// The queue counts by the time that it takes of T: 16 250 B are a tenth; the shorter of two queues counts.
+    /// The queue counts by the time that it takes of T: 16 250 B are a tenth; the shorter of two
+    /// queues counts.
     #[test]
     fn a_queue_adds_its_share_of_t() {
         let mut rule = begun(Params::PAPER);
@@ -360,8 +364,8 @@ mod tests {
         assert!(per_ack.window < both.window / 2.0, "the same queue is corrected again and again");
     }
 
-    /// Its authors' simulator without fast reaction: what comes within a round trip is not looked at, so that U is that of
-    /// the whole round trip, by its first and its last queue.
+    /// Its authors' simulator without fast reaction: what comes within a round trip is not looked
+    /// at, so that U is that of the whole round trip, by its first and its last queue.
     #[test]
     fn without_fast_reaction_a_whole_round_trip_is_measured() {
         let mut rule = begun(Params { reaction: Reaction::PerRtt, ..Params::PAPER });

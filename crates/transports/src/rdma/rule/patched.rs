@@ -1,7 +1,7 @@
-//! Patched TIMELY (Zhu and others: "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT
-//! 2016): between the thresholds, the gradient only says how much the rate should grow and how much it should
-//! follow the queue, so that there is one fixed point (specs/timely.md#5). Elsewhere it is TIMELY,
-//! without hyperactive increase.
+//! Patched TIMELY (Zhu and others: "ECN or Delay: Lessons Learnt from Analysis of DCQCN and
+//! TIMELY", CoNEXT 2016): between the thresholds, the gradient only says how much the rate should
+//! grow and how much it should follow the queue, so that there is one fixed point
+//! (specs/timely.md#5). Elsewhere it is TIMELY, without hyperactive increase.
 
 use units::Dur;
 

@@ -1,6 +1,7 @@
-//! Swift (Kumar et al., SIGCOMM 2020, algorithms 1 and 2): windows that hold the delay at a target, one for the fabric
-//! and one for the hosts; the fabric's target grows with the length of the way and as the window shrinks. A window below
-//! one packet is a packet every so many round trips. specs/rdma.md#7.
+//! Swift (Kumar et al., SIGCOMM 2020, algorithms 1 and 2): windows that hold the delay at a target,
+//! one for the fabric and one for the hosts; the fabric's target grows with the length of the way
+//! and as the window shrinks. A window below one packet is a packet every so many round trips.
+//! specs/rdma.md#7.
 
 use units::{Dur, Rate, Time};
 
@@ -204,7 +205,8 @@ impl Rule for Swift {
         self.rtt = rtt + ack.local;
         let acked = ack.bytes as f64 / self.packet;
         let when = (ack.now, self.rtt);
-        // What hosts take is the remote one's time from interface to interface and this one's to here.
+        // What hosts take is the remote one's time from interface to interface and this one's to
+        // here.
         let (fabric, hosts) = (rtt - ack.remote.min(rtt), ack.remote + ack.local);
         let target = self.params.target(self.hops, self.fabric.cwnd);
         self.fabric.on_ack((fabric.as_s_f64(), target), acked, when, &self.params);
@@ -341,7 +343,8 @@ mod tests {
         is(rule.fabric.cwnd, 15.0 + 1.0 / 15.0);
         is(rule.endpoint.cwnd, 15.0 * (1.0 - 0.8 * 0.5));
         is(rule.cwnd(), rule.endpoint.cwnd);
-        // What the acknowledgement waits in this host comes on top, and is in no round-trip time of the interface's.
+        // What the acknowledgement waits in this host comes on top, and is in no round-trip time of
+        // the interface's.
         let mut rule = begun(Params::PAPER);
         let (remote, local) = (Dur::from_us(50), Dur::from_us(150));
         let slow = Ack { remote, local, ..bench::ack(&rule, at(300), Dur::from_us(70)) };
@@ -351,7 +354,8 @@ mod tests {
         assert_eq!(rule.rtt, Dur::from_us(220));
     }
 
-    /// Timeouts halve; the fifth in a row makes it the least window; an acknowledgement begins the count again.
+    /// Timeouts halve; the fifth in a row makes it the least window; an acknowledgement begins the
+    /// count again.
     #[test]
     fn timeouts_in_a_row_reset() {
         let mut rule = begun(Params { initial_window: 64.0, ..Params::PAPER });

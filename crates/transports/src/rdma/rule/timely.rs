@@ -1,6 +1,6 @@
-//! TIMELY (Mittal and others, SIGCOMM 2015): the rate follows the gradient of the round-trip time between two
-//! thresholds, and the round-trip time itself beyond them (specs/timely.md#3, whose step numbers
-//! the code bears).
+//! TIMELY (Mittal and others, SIGCOMM 2015): the rate follows the gradient of the round-trip time
+//! between two thresholds, and the round-trip time itself beyond them (specs/timely.md#3, whose
+//! step numbers the code bears).
 
 use units::{Dur, Rate, Time};
 
@@ -12,18 +12,20 @@ use super::{Ack, Parameters, PathView, Rule, patched, rate};
 pub enum Update {
     /// At each acknowledgement that measures a round-trip time (the paper).
     Completion,
-    /// At the first of them for what was sent after the last time; the first of all is only remembered (HPCC's authors).
+    /// At the first of them for what was sent after the last time; the first of all is only
+    /// remembered (HPCC's authors).
     RoundTrip,
 }
 
 /// What counts towards hyperactive increase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calm {
-    /// A gradient that lets the rate grow, between the thresholds (the paper's text, "gradient < 0 for five
-    /// completion events", with the gradient of the rule).
+    /// A gradient that lets the rate grow, between the thresholds (the paper's text, "gradient < 0
+    /// for five completion events", with the gradient of the rule).
     Gradient,
-    /// A round-trip time below the one before, wherever it is: the newest difference, not their average (the code
-    /// that the paper's authors put on the web, timely-code-snippet.cc; eRPC has it from there).
+    /// A round-trip time below the one before, wherever it is: the newest difference, not their
+    /// average (the code that the paper's authors put on the web, timely-code-snippet.cc; eRPC has
+    /// it from there).
     Difference,
 }
 
@@ -50,8 +52,9 @@ pub enum HaiBelow {
 /// Parameters of TIMELY.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Below this round-trip time the rate grows, whatever the gradient. At most `t_high`; where both are the
-    /// same, the gradient is never looked at: the "queue size" rule of the paper's figures 9 and 10.
+    /// Below this round-trip time the rate grows, whatever the gradient. At most `t_high`; where
+    /// both are the same, the gradient is never looked at: the "queue size" rule of the paper's
+    /// figures 9 and 10.
     pub t_low: Dur,
     /// Above it the rate shrinks, whatever the gradient.
     pub t_high: Dur,
@@ -61,10 +64,11 @@ pub struct Params {
     pub delta: Speed,
     /// beta: how strongly it shrinks, above 0 and at most 1.
     pub beta: f64,
-    /// alpha: the weight of the newest difference of round-trip times in their average, above 0 and at most 1. No
-    /// source says what the paper used.
+    /// alpha: the weight of the newest difference of round-trip times in their average, above 0 and
+    /// at most 1. No source says what the paper used.
     pub alpha: f64,
-    /// What the gradient is measured in; also the least interval between updates that count in full (`scaled`).
+    /// What the gradient is measured in; also the least interval between updates that count in full
+    /// (`scaled`).
     pub min_rtt: Dur,
     /// Hyperactive increase: delta is multiplied by this, at least 1.
     pub hai_factor: f64,
@@ -86,11 +90,14 @@ pub struct Params {
     pub zero_gradient_increases: bool,
     /// An update leaves at least this share of the rate, 0 to 1 (eRPC: 0.5).
     pub min_factor: f64,
-    /// delta and beta of an update that comes less than `min_rtt` after the last are scaled down by that.
+    /// delta and beta of an update that comes less than `min_rtt` after the last are scaled down by
+    /// that.
     pub scaled: bool,
-    /// The rate grows only if the application has used more than this share of it, 0 to 1 (the paper: 0.8).
+    /// The rate grows only if the application has used more than this share of it, 0 to 1 (the
+    /// paper: 0.8).
     pub min_use: f64,
-    /// Nothing is worked out at the greatest rate while the round-trip time is at most `t_low` (eRPC).
+    /// Nothing is worked out at the greatest rate while the round-trip time is at most `t_low`
+    /// (eRPC).
     pub bypass: bool,
 }
 
@@ -137,8 +144,9 @@ impl Params {
         ..Self::PAPER
     };
 
-    /// TIMELY in the simulations of HPCC's authors (their code, and the least rate of their runs). There five
-    /// increases in a row, whatever the gradient below `t_low`, make the sixth hyperactive.
+    /// TIMELY in the simulations of HPCC's authors (their code, and the least rate of their runs).
+    /// There five increases in a row, whatever the gradient below `t_low`, make the sixth
+    /// hyperactive.
     pub const HPCC: Self = Self {
         delta: Speed::Share(0.001),
         alpha: 0.875,
@@ -384,7 +392,8 @@ mod tests {
         assert_eq!(rising(HaiBelow::Always), 1_190.0);
     }
 
-    /// HPCC's authors: `UpdateRateTimely` looks at the count of increases before it counts this one.
+    /// HPCC's authors: `UpdateRateTimely` looks at the count of increases before it counts this
+    /// one.
     #[test]
     fn hpccs_authors_begin_hyperactive_increase_with_the_sixth() {
         let mut rule = timely(Params::HPCC);
@@ -409,8 +418,8 @@ mod tests {
         close(after(&mut rule, 101), low + 10.0);
     }
 
-    /// What falls on average need not fall each time: after a steep descent the average stays negative, although
-    /// single samples rise.
+    /// What falls on average need not fall each time: after a steep descent the average stays
+    /// negative, although single samples rise.
     #[test]
     fn i3_hyperactive_increase_may_count_falling_samples_instead() {
         let fourth = |hai_by| {
@@ -447,7 +456,8 @@ mod tests {
         assert_eq!(after(&mut timely(PAPER), 500), 1_010.0, "at t_high itself the gradient counts");
     }
 
-    /// Whatever the samples; with the greatest weight, single steps have gradients far beyond 1 / beta.
+    /// Whatever the samples; with the greatest weight, single steps have gradients far beyond 1 /
+    /// beta.
     #[test]
     fn i6_the_rate_stays_in_its_bounds() {
         for params in

@@ -1,5 +1,5 @@
-//! No rate control: line rate, whatever happens. In a lossless fabric that is priority flow control alone, the
-//! baseline of TIMELY and DCQCN ("PFC").
+//! No rate control: line rate, whatever happens. In a lossless fabric that is priority flow control
+//! alone, the baseline of TIMELY and DCQCN ("PFC").
 
 use units::{Rate, Time};
 

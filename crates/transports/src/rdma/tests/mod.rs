@@ -1,4 +1,5 @@
-//! The conformance suite, the ideal time of a lone message, and what queue pairs do that is not a rule's affair.
+//! The conformance suite, the ideal time of a lone message, and what queue pairs do that is not a
+//! rule's affair.
 
 use endpoint::{
     Cx, Draw, Effect, Effects, Endpoint, Flags, Msg, MsgId, MsgKey, NetView, Packet, Purpose, Span,
@@ -148,7 +149,8 @@ fn samples(net: &Net<Recorder>, host: u32) -> &[(Time, MsgId, Dur)] {
     &net.endpoint(HostId(host)).samples
 }
 
-/// What a sample is on an idle path: both ways, the acknowledgement, and the last packet once more at the switch.
+/// What a sample is on an idle path: both ways, the acknowledgement, and the last packet once more
+/// at the switch.
 fn idle_rtt(config: &Config) -> Dur {
     let last = u64::from(config.payload + config.overhead);
     DELAY * 2 + TEN_GIG.serialise(u64::from(config.ack_bytes)) + TEN_GIG.serialise(last)
@@ -177,7 +179,8 @@ fn i1_i2_samples_of_an_idle_path_are_constant_whatever_the_segment() {
     }
 }
 
-/// What the receiver holds back is a part of the round-trip time: anything from nothing to the limit, half of it on average.
+/// What the receiver holds back is a part of the round-trip time: anything from nothing to the
+/// limit, half of it on average.
 #[test]
 fn jitter_of_feedback_is_in_the_samples() {
     let jitter = Dur::from_us(100);
@@ -195,8 +198,8 @@ fn jitter_of_feedback_is_in_the_samples() {
     assert!((45_000_000..55_000_000).contains(&mean), "{mean} ps");
 }
 
-/// Without bursts (`own`), and with one whose own time on the link counts but for the last packet's (`packet`): the
-/// simulator of "ECN or Delay".
+/// Without bursts (`own`), and with one whose own time on the link counts but for the last packet's
+/// (`packet`): the simulator of "ECN or Delay".
 #[test]
 fn segments_paced_packet_by_packet_have_the_samples_of_a_lone_packet_and_bursts_may_count_their_own_time()
  {
@@ -250,7 +253,8 @@ fn i1_a_short_last_segment_gives_a_sample_of_its_own() {
     net.run_until_idle(Dur::from_ms(1));
     let [(_, _, first), (_, _, second)] = *samples(&net, 1) else { panic!("two samples") };
     assert_eq!(first, idle_rtt(&config));
-    // At the switch it waits for what is left of the packet before it: as long as a full one takes, all in all.
+    // At the switch it waits for what is left of the packet before it: as long as a full one takes,
+    // all in all.
     assert_eq!(second, idle_rtt(&config));
 }
 
@@ -490,8 +494,8 @@ fn from_peer(queue_pair: u32, kind: Kind) -> Packet {
     packet
 }
 
-/// PFC: class 3 is data here, class 6 acknowledgements; a closed class holds back only its own packets, and the time
-/// in which it is closed counts as round-trip time.
+/// PFC: class 3 is data here, class 6 acknowledgements; a closed class holds back only its own
+/// packets, and the time in which it is closed counts as round-trip time.
 #[test]
 fn a_paused_class_holds_back_its_own_packets() {
     let config = Config { class: 3, ack_class: 6, ..UNLIMITED };
@@ -568,7 +572,8 @@ fn i6_marked_packets_cause_one_notification_in_each_interval_and_are_echoed() {
     assert!(answers.iter().all(|(_, repr, slot)| repr.queue_pair == 7 && slot.class == 7));
 }
 
-/// What switches wrote comes back as it was, in a packet that is so much longer, with the time that the host took.
+/// What switches wrote comes back as it was, in a packet that is so much longer, with the time that
+/// the host took.
 #[test]
 fn telemetry_and_the_time_at_the_receiver_come_back() {
     let rule = RuleConfig::Unlimited;
@@ -584,7 +589,7 @@ fn telemetry_and_the_time_at_the_receiver_come_back() {
     assert_eq!((ack.remote, ack.cause, repr.psn), (3_000, Some(-1), 1));
 }
 
-/// specs/rdma.md#5: no priority for acknowledgements where windows limit what is under way.
+/// specs/rdma.md#5: no priority for acknowledgements where windows limit what is in flight.
 #[test]
 fn acknowledgements_of_hpcc_are_in_the_class_of_data() {
     for params in [hpcc::Params::PAPER, hpcc::Params::SIMULATOR] {
@@ -602,7 +607,8 @@ fn reading_conforms() {
     conforms(Config { operation: Operation::Read, ..UNLIMITED });
 }
 
-/// An offer there, a request back, and then as if it were written: the requests of later segments leave early enough.
+/// An offer there, a request back, and then as if it were written: the requests of later segments
+/// leave early enough.
 #[test]
 fn a_lone_read_takes_the_ideal_time_and_a_round_trip() {
     for len in [0, 1, 1024, 16 << 10, 100_000, 1_000_000] {
@@ -616,7 +622,8 @@ fn a_lone_read_takes_the_ideal_time_and_a_round_trip() {
     }
 }
 
-/// `nic_pacing` spaces the packets of a segment that is read, too, and the round-trip time has that taken out.
+/// `nic_pacing` spaces the packets of a segment that is read, too, and the round-trip time has that
+/// taken out.
 #[test]
 fn answers_are_paced_inside_segments() {
     let slow = Rate(1_000_000_000);
@@ -638,7 +645,8 @@ fn answers_are_paced_inside_segments() {
         let gaps: Vec<Dur> = times.windows(2).map(|pair| pair[1].since(pair[0])).collect();
         assert_eq!(gaps, vec![slow.serialise(1024 + 62); 15], "to {to}: beside the other");
     }
-    // Both ways, and a request, which the switch sends once more; the segment's own time is taken out.
+    // Both ways, and a request, which the switch sends once more; the segment's own time is taken
+    // out.
     assert_eq!(*one, DELAY * 2 + TEN_GIG.serialise(66) * 2);
 }
 
@@ -682,7 +690,8 @@ fn an_idle_queue_pair_of_dcqcn_wakes_its_rule() {
     assert!(host.flows[0].rule().rate().0 > TEN_GIG.0 * 9 / 10, "as if it had been awake");
 }
 
-/// With a window far below a packet what is lost waits for much longer than the timeout before it leaves again.
+/// With a window far below a packet what is lost waits for much longer than the timeout before it
+/// leaves again.
 #[test]
 fn what_waits_for_its_release_has_no_timeout() {
     let window = swift::Params { initial_window: 0.02, max_cwnd: 0.02, ..swift::Params::PAPER };
@@ -712,7 +721,8 @@ fn what_has_no_room_is_not_acknowledged() {
     }
 }
 
-/// Hosts that read and serve at once: requests take a little of what answers have, and answers nothing of the rate.
+/// Hosts that read and serve at once: requests take a little of what answers have, and answers
+/// nothing of the rate.
 #[test]
 fn reading_both_ways_takes_as_long_as_writing() {
     let by_packet = Config { operation: Operation::Read, ..UNLIMITED };
@@ -729,7 +739,8 @@ fn reading_both_ways_takes_as_long_as_writing() {
     }
 }
 
-/// A reader that has given a queue pair up says so: its owner reports no success, and uses another one.
+/// A reader that has given a queue pair up says so: its owner reports no success, and uses another
+/// one.
 #[test]
 fn what_a_reader_has_given_up_is_not_acknowledged() {
     for channel in [0, 1] {

@@ -183,7 +183,8 @@ mod tests {
         }
     }
 
-    /// An acknowledgement of 20 segments ends a recovery; another of a delayed acknowledgement follows.
+    /// An acknowledgement of 20 segments ends a recovery; another of a delayed acknowledgement
+    /// follows.
     #[test]
     fn the_end_of_a_recovery_is_no_delayed_acknowledgement() {
         let mut rule = Bic { ratio: 1.0, ..bic(Increase::PerAck) };

@@ -110,8 +110,8 @@ impl Rule for Cubic {
         ssthresh
     }
 
-    /// Time without data does not count (RFC 9438, section 4.2), and what follows slow start is a new
-    /// stage.
+    /// Time without data does not count (RFC 9438, section 4.2), and what follows slow start is a
+    /// new stage.
     fn after_idle(&mut self, idle: Dur, restarts: bool) {
         if restarts {
             self.epoch = None;
@@ -125,7 +125,8 @@ impl Rule for Cubic {
 mod tests {
     use super::*;
 
-    /// The window after `time` from `now` on, with acknowledgements evenly spread over each round trip.
+    /// The window after `time` from `now` on, with acknowledgements evenly spread over each round
+    /// trip.
     fn after(rule: &mut Cubic, cwnd: f64, now: &mut Time, time: Dur, rtt: Dur) -> f64 {
         let (mut cwnd, end) = (cwnd, *now + time);
         while *now < end {
@@ -135,7 +136,8 @@ mod tests {
         cwnd
     }
 
-    /// Equation 1 of RFC 9438: after a loss at 1000 segments, K = cbrt(0.3 * 1000 / 0.4) = 9.0856 s.
+    /// Equation 1 of RFC 9438: after a loss at 1000 segments, K = cbrt(0.3 * 1000 / 0.4) = 9.0856
+    /// s.
     #[test]
     fn the_window_follows_the_cubic_curve() {
         let mut rule = Cubic::new(Params::RFC);

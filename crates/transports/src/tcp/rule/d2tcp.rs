@@ -1,5 +1,6 @@
-//! D2TCP (Vamanan, Hasan and Vijaykumar, SIGCOMM 2012): DCTCP whose decrease depends on the deadline, by a
-//! gamma correction of its estimate. Far from their deadlines flows yield to those that are near.
+//! D2TCP (Vamanan, Hasan and Vijaykumar, SIGCOMM 2012): DCTCP whose decrease depends on the
+//! deadline, by a gamma correction of its estimate. Far from their deadlines flows yield to those
+//! that are near.
 
 use units::Time;
 
@@ -62,9 +63,9 @@ impl D2tcp {
         Self { params, dctcp: dctcp::Dctcp::new(params.dctcp), due: None }
     }
 
-    /// d = Tc / D (the paper, section 3): the time that the rest takes with a window that swings between
-    /// `window` and half of it, three quarters of it per round trip, over the time that is left. 1 without
-    /// a deadline; when it has passed, as much as there is.
+    /// d = Tc / D (the paper, section 3): the time that the rest takes with a window that swings
+    /// between `window` and half of it, three quarters of it per round trip, over the time that is
+    /// left. 1 without a deadline; when it has passed, as much as there is.
     fn urgency(&self, window: f64) -> f64 {
         let Some(due) = self.due else { return 1.0 };
         let needed = due.segments / (0.75 * window) * seconds(due.rtt);
@@ -120,7 +121,8 @@ mod tests {
         rule.after_mark(40.0, Time::ZERO)
     }
 
-    /// By hand: 300 segments take 10 round trips of 3/4 of 40. alpha^d/2: 1/8 at d = 1, 1/32 at 2, 1/4 at 0.5.
+    /// By hand: 300 segments take 10 round trips of 3/4 of 40. alpha^d/2: 1/8 at d = 1, 1/32 at 2,
+    /// 1/4 at 0.5.
     #[test]
     fn the_nearer_the_deadline_the_smaller_the_decrease() {
         assert_eq!(left(None), 35.0);

@@ -1,5 +1,5 @@
-//! EWTCP (Honda, Nishida, Eggert, Sarolahti and Tokuda, PFLDNeT 2009; Wischik et al., NSDI 2011, section
-//! 2; specs/mptcp.md#3): each subflow is a TCP of a fixed, smaller weight, whatever the
+//! EWTCP (Honda, Nishida, Eggert, Sarolahti and Tokuda, PFLDNeT 2009; Wischik et al., NSDI 2011,
+//! section 2; specs/mptcp.md#3): each subflow is a TCP of a fixed, smaller weight, whatever the
 //! others do.
 
 use units::Time;
@@ -11,8 +11,8 @@ use super::{Acked, Group, Parameters, Rule};
 pub enum Weight {
     /// 1 / sqrt(n) (NSDI 2011, section 2).
     InverseRoot,
-    /// 1 / n^2 (htsim, `COUPLED_TCP`): as a window is proportional to the square root of its weight, all
-    /// together then get what one TCP does at the same loss rate.
+    /// 1 / n^2 (htsim, `COUPLED_TCP`): as a window is proportional to the square root of its
+    /// weight, all together then get what one TCP does at the same loss rate.
     InverseSquare,
 }
 

@@ -1,5 +1,5 @@
-//! FAST TCP (Wei, Jin, Low and Hegde, IEEE/ACM ToN 2006): each flow keeps a number of packets queued,
-//! by comparing its round-trip time with the least it has seen (specs/tcp.md#8.5).
+//! FAST TCP (Wei, Jin, Low and Hegde, IEEE/ACM ToN 2006): each flow keeps a number of packets
+//! queued, by comparing its round-trip time with the least it has seen (specs/tcp.md#8.5).
 
 use units::{Dur, Time};
 

@@ -1,6 +1,6 @@
 //! COUPLED (Wischik et al., NSDI 2011, section 2; specs/mptcp.md#3): both increase and
-//! decrease are those of the whole connection, so that only the least congested paths are used. It is
-//! there to compare with: it gives up what a path has too readily.
+//! decrease are those of the whole connection, so that only the least congested paths are used. It
+//! is there to compare with: it gives up what a path has too readily.
 
 use units::Time;
 

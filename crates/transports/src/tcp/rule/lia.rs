@@ -1,5 +1,5 @@
-//! LIA, the linked increases of MPTCP (RFC 6356; Wischik, Raiciu, Greenhalgh and Handley, NSDI 2011,
-//! where it is called MPTCP; specs/mptcp.md#3): all subflows together grow as one TCP on
+//! LIA, the linked increases of MPTCP (RFC 6356; Wischik, Raiciu, Greenhalgh and Handley, NSDI
+//! 2011, where it is called MPTCP; specs/mptcp.md#3): all subflows together grow as one TCP on
 //! the best of their paths would. Decreases are NewReno's.
 
 use units::Time;
@@ -10,12 +10,12 @@ use super::{Acked, Group, Parameters, Rule};
 /// Parameters of LIA.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Never more than what NewReno on this subflow alone would add (RFC 6356, section 3, the second
-    /// argument of its minimum). Without: "linked increases" of the reference code, which does not heed
-    /// RFC 6356's second goal, to harm no path more than a TCP would.
+    /// Never more than what NewReno on this subflow alone would add (RFC 6356, section 3, the
+    /// second argument of its minimum). Without: "linked increases" of the reference code, which
+    /// does not heed RFC 6356's second goal, to harm no path more than a TCP would.
     pub capped: bool,
-    /// An acknowledgement adds at least so many segments, 0 to 1 (0: RFC 6356; one byte: the reference
-    /// code of MMPTCP, as all of ns-3's window rules).
+    /// An acknowledgement adds at least so many segments, 0 to 1 (0: RFC 6356; one byte: the
+    /// reference code of MMPTCP, as all of ns-3's window rules).
     pub min_increase: f64,
 }
 

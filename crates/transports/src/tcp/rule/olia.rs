@@ -1,5 +1,5 @@
-//! OLIA, opportunistic linked increases (Khalili, Gast, Popovic and Le Boudec, CoNEXT 2012 and ToN 2013;
-//! specs/mptcp.md#3): a part that is optimal where loss rates stand still, and a part that
+//! OLIA, opportunistic linked increases (Khalili, Gast, Popovic and Le Boudec, CoNEXT 2012 and ToN
+//! 2013; specs/mptcp.md#3): a part that is optimal where loss rates stand still, and a part that
 //! moves the window from the paths with the largest to the best ones that have less. Decreases are
 //! NewReno's.
 
@@ -10,7 +10,8 @@ use super::{Acked, Group, Rule};
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Olia {
     group: Group,
-    /// Segments acknowledged since the last loss, and between the last two: l_2 and l_1 of the paper.
+    /// Segments acknowledged since the last loss, and between the last two: l_2 and l_1 of the
+    /// paper.
     since_loss: f64,
     between_losses: f64,
 }
@@ -35,8 +36,8 @@ impl Rule for Olia {
         self.since_loss += ack.segments;
     }
 
-    /// The paper's equation 5: (w/rtt^2) / (sum of w/rtt)^2 is the square of the subflow's share of the
-    /// rate, over w. May be negative; a window keeps a segment.
+    /// The paper's equation 5: (w/rtt^2) / (sum of w/rtt)^2 is the square of the subflow's share of
+    /// the rate, over w. May be negative; a window keeps a segment.
     fn increase(&mut self, cwnd: f64, n: f64, _: &Acked) -> f64 {
         let Group { rate_share, shift, .. } = self.group;
         (n * (rate_share * rate_share + shift) / cwnd).max(1.0 - cwnd)

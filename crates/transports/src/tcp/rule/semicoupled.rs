@@ -13,8 +13,8 @@ use super::{Acked, Group, Parameters, Rule, between};
 pub struct Params {
     /// phi, 0 to 2: 0 moves everything to the best paths, 1 is SEMICOUPLED, 2 is uncoupled.
     pub exponent: f64,
-    /// a: how aggressive all subflows together are, above 0 and at most 1 (NSDI 2011 gives no value: 1
-    /// with one subflow is NewReno).
+    /// a: how aggressive all subflows together are, above 0 and at most 1 (NSDI 2011 gives no
+    /// value: 1 with one subflow is NewReno).
     pub weight: f64,
 }
 
@@ -82,8 +82,9 @@ mod tests {
         }
     }
 
-    /// Losses take p w / 2 per segment, acknowledgements add a w^(1-phi) / w_tot^(2-phi): in balance the
-    /// windows are in proportion to p^(-1/phi). Two paths, one of which loses four times as much.
+    /// Losses take p w / 2 per segment, acknowledgements add a w^(1-phi) / w_tot^(2-phi): in
+    /// balance the windows are in proportion to p^(-1/phi). Two paths, one of which loses four
+    /// times as much.
     #[test]
     fn windows_settle_by_the_exponent() {
         for (exponent, ratio) in [(2.0, 2.0), (1.0, 4.0), (0.5, 16.0)] {

@@ -1,4 +1,5 @@
-//! The handshake on the pair harness: what it costs, what its losses cost, and how it looks on the wire.
+//! The handshake on the pair harness: what it costs, what its losses cost, and how it looks on the
+//! wire.
 
 use super::*;
 
@@ -50,8 +51,8 @@ fn a_connection_opens_once() {
     }
 }
 
-/// RFC 5681, section 3.1, and Karn: after a lost SYN, or answer to it, the window is one segment, and
-/// there is no sample but by timestamps.
+/// RFC 5681, section 3.1, and Karn: after a lost SYN, or answer to it, the window is one segment,
+/// and there is no sample but by timestamps.
 #[test]
 fn a_lost_handshake_costs_the_initial_timeout_and_the_initial_window() {
     for (loser, timestamps) in [(A, false), (B, false), (A, true)] {
@@ -88,7 +89,7 @@ fn a_peer_that_does_not_answer_fails_the_message() {
     net.run_until_idle(Dur::from_ms(1_000));
     let at: Vec<u64> = data(&net).map(|s| s.at.0 / Dur::from_ms(1).0).collect();
     assert_eq!(at, [0, 1, 3, 6], "1, 2, 3 ms, 3 ms");
-    assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
+    assert!(matches!(net.record(key).failed, Some((_, FailReason::TimedOut))));
     assert_eq!(net.endpoint(A).senders.open_count(), 0);
 }
 
@@ -126,8 +127,8 @@ fn a_handshake_for_nothing_ends() {
     }
 }
 
-/// A connection for each of thousands of messages, some with losses: what is over leaves nothing behind, at
-/// either end, but a range of ids.
+/// A connection for each of thousands of messages, some with losses: what is over leaves nothing
+/// behind, at either end, but a range of ids.
 #[test]
 fn connections_that_are_over_leave_nothing() {
     let mut net = pair(with_handshake());

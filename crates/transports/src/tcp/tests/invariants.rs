@@ -1,7 +1,7 @@
 //! Invariants T1 to T15 of specs/tcp.md#13, for every congestion-control rule and every
-//! recovery. T5, T9, T12 and T13, which are about some of them, are in `mod.rs`; T9, T10 and T13 on a
-//! fabric are among the tests of `scenario`. 10 Gb/s, segments of 1000 + 40 bytes, a round trip of 2 ms
-//! unless said otherwise.
+//! recovery. T5, T9, T12 and T13, which are about some of them, are in `mod.rs`; T9, T10 and T13 on
+//! a fabric are among the tests of `scenario`. 10 Gb/s, segments of 1000 + 40 bytes, a round trip
+//! of 2 ms unless said otherwise.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -37,8 +37,8 @@ fn textbook() -> Config {
     Config::textbook(MSS as u16, rto)
 }
 
-/// Every rule, with what it leaves of a window of 20 after its first loss, as its publication has it. FAST
-/// never finds its own delay here.
+/// Every rule, with what it leaves of a window of 20 after its first loss, as its publication has
+/// it. FAST never finds its own delay here.
 fn rules() -> [(RuleConfig, f64); 6] {
     let slow_start_delay = Dur::from_us(500);
     let fast = fast::Params { alpha: 10.0, gamma: 0.5, slow_start_delay };
@@ -85,8 +85,8 @@ fn draw() -> Draw {
     Draw::new(7, Purpose::new("tcp invariants"), 0)
 }
 
-/// T1 and T2 at every step of a run in which packets of both directions are lost, doubled and overtaken.
-/// The ledger of the wire checks that what is delivered is placed exactly once.
+/// T1 and T2 at every step of a run in which packets of both directions are lost, doubled and
+/// overtaken. The ledger of the wire checks that what is delivered is placed exactly once.
 #[test]
 fn t1_t2_positions_and_windows_stay_in_range() {
     for (config, _) in all() {
@@ -134,7 +134,8 @@ fn t3_slow_start_doubles() {
     }
 }
 
-/// T4: one loss in a window of 20: one fast retransmit, no timeout, one round trip, and what the rule leaves.
+/// T4: one loss in a window of 20: one fast retransmit, no timeout, one round trip, and what the
+/// rule leaves.
 #[test]
 fn t4_one_drop_costs_one_round_trip() {
     for (config, left) in all() {
@@ -178,8 +179,8 @@ fn t6_a_lost_tail_costs_one_timeout() {
     }
 }
 
-/// T7: nothing arrives any more: 20 ms, 40, 80, ... up to the greatest timeout, and as often as the timer
-/// says, not more.
+/// T7: nothing arrives any more: 20 ms, 40, 80, ... up to the greatest timeout, and as often as the
+/// timer says, not more.
 #[test]
 fn t7_timeouts_double_up_to_the_maximum() {
     for (mut config, _) in all() {
@@ -194,8 +195,8 @@ fn t7_timeouts_double_up_to_the_maximum() {
     }
 }
 
-/// T8: what was sent has arrived or was lost, once nothing is in flight; and every segment that arrived was
-/// placed or counted as a duplicate.
+/// T8: what was sent has arrived or was lost, once nothing is in flight; and every segment that
+/// arrived was placed or counted as a duplicate.
 #[test]
 fn t8_conservation() {
     for (config, _) in all() {
@@ -219,8 +220,8 @@ fn t8_conservation() {
     }
 }
 
-/// T11: with a round trip below 10 ms and losses more often than once a second H-TCP is Reno, packet
-/// for packet.
+/// T11: with a round trip below 10 ms and losses more often than once a second H-TCP is Reno,
+/// packet for packet.
 #[test]
 fn t11_htcp_is_reno_in_a_data_centre() {
     let run = |rule, recovery| {
@@ -239,8 +240,8 @@ fn t11_htcp_is_reno_in_a_data_centre() {
     }
 }
 
-/// T14: with a clock of 10 ms no timeout comes sooner than that, though RTOmin is 1 ms, the round trip
-/// 2 ms, and losses fall anywhere between two ticks.
+/// T14: with a clock of 10 ms no timeout comes sooner than that, though RTOmin is 1 ms, the round
+/// trip 2 ms, and losses fall anywhere between two ticks.
 #[test]
 fn t14_no_timeout_below_a_tick() {
     let mut config = textbook();
@@ -269,8 +270,8 @@ fn t14_no_timeout_below_a_tick() {
     assert!(least >= Dur::from_ms(10) && least < Dur::from_ms(23), "{least}");
 }
 
-/// T15: half as many acknowledgements as segments, and no needless timeout where RTOmin is above the delay;
-/// where it is below, an odd last segment costs one each time.
+/// T15: half as many acknowledgements as segments, and no needless timeout where RTOmin is above
+/// the delay; where it is below, an odd last segment costs one each time.
 #[test]
 fn t15_delayed_acknowledgements() {
     for (config, _) in all() {
@@ -289,9 +290,9 @@ fn t15_delayed_acknowledgements() {
     }
 }
 
-/// The mean windows of a flow that loses every 10 000th segment, with a round trip of 100 ms: Reno's is
-/// sqrt(3 / 2p) (T9), CUBIC's (C (3 + beta) / (4 (1 - beta)) (RTT / p)^3)^(1/4) (RFC 9438, section
-/// 5.1), 187 segments. The first 150 s do not count.
+/// The mean windows of a flow that loses every 10 000th segment, with a round trip of 100 ms:
+/// Reno's is sqrt(3 / 2p) (T9), CUBIC's (C (3 + beta) / (4 (1 - beta)) (RTT / p)^3)^(1/4) (RFC
+/// 9438, section 5.1), 187 segments. The first 150 s do not count.
 #[test]
 fn mean_windows_under_periodic_loss() {
     const P: f64 = 1e-4;
@@ -302,8 +303,8 @@ fn mean_windows_under_periodic_loss() {
     for (rule, law) in
         [(RuleConfig::NewReno, (1.5 / P).sqrt()), (RuleConfig::Cubic(params), cubic_law)]
     {
-        // Windows as real numbers, and near to the law from the start: CUBIC is slow to find it, all
-        // the more if it yields.
+        // Windows as real numbers, and near to the law from the start: CUBIC is slow to find it,
+        // all the more if it yields.
         let (recovery, ssthresh_of) = (Recovery::Sack, Reduces::Window);
         let initial_ssthresh = law;
         let mut config = Config { rule, recovery, ssthresh_of, initial_ssthresh, ..textbook() };

@@ -1,7 +1,8 @@
-//! The profile `linux-datacenter` beside the Linux kernel, under the same losses: which segments are
-//! sent again, how often the timer expires, how many round trips the repair takes, what threshold it
-//! leaves. The kernel's numbers are those that `docs/notebook/linux_tcp.py` measured with Linux 6.18;
-//! docs/notebook/2026-11-21-tcp.md has the commands, and where the two differ and why.
+//! The profile `linux-datacenter` beside the Linux kernel, under the same losses: which segments
+//! are sent again, how often the timer expires, how many round trips the repair takes, what
+//! threshold it leaves. The kernel's numbers are those that `docs/notebook/linux_tcp.py` measured
+//! with Linux 6.18; docs/notebook/2026-11-21-tcp.md has the commands, and where the two differ and
+//! why.
 //!
 //! The wire is that of the script: 50 ms one way, a segment every 2 ms, acknowledgements at once.
 
@@ -44,12 +45,12 @@ fn is_data(pkt: &Packet) -> bool {
     pkt.src == A && pkt.carries_payload()
 }
 
-/// What a sender did: the segments sent again, in order; timeouts; round trips from the first of these until
-/// everything sent before was acknowledged; the threshold then.
+/// What a sender did: the segments sent again, in order; timeouts; round trips from the first of
+/// these until everything sent before was acknowledged; the threshold then.
 type Repair = (Vec<u64>, u64, f64, f64);
 
-/// What `config` does with `segments` of which those in `lost` are lost, once for each time that they
-/// stand there.
+/// What `config` does with `segments` of which those in `lost` are lost, once for each time that
+/// they stand there.
 fn repair(config: Config, segments: u64, lost: &[u64]) -> Repair {
     let make = || Box::new(Tcp::new(config).unwrap());
     let mut net = Net::new(1, LINK, vec![make(), make()]);
@@ -96,12 +97,12 @@ fn repair(config: Config, segments: u64, lost: &[u64]) -> Repair {
     (again, net.stat(A, Stat::Timeout), round_trips, threshold)
 }
 
-/// Recovery, initial window, segments, those lost; then the kernel: segments sent again, timeouts, round trips,
-/// threshold.
+/// Recovery, initial window, segments, those lost; then the kernel: segments sent again, timeouts,
+/// round trips, threshold.
 type Case = (Recovery, f64, u64, &'static [u64], &'static [u64], u64, f64, f64);
 
-/// One loss, three, five of eight, one of twenty; with SACK and without. The kernel's threshold is a whole
-/// number, its round trips are measured to some ms.
+/// One loss, three, five of eight, one of twenty; with SACK and without. The kernel's threshold is
+/// a whole number, its round trips are measured to some ms.
 #[test]
 fn losses_are_repaired_as_by_linux() {
     use Recovery::{NewReno, Sack};
@@ -125,9 +126,9 @@ fn losses_are_repaired_as_by_linux() {
     assert_eq!((ours.0, ours.1, ours.3.floor()), (vec![9], 0, 20.0), "0.7 of 29");
 }
 
-/// The last segment is lost; a whole window is; a retransmission is. The kernel's timers fire up to an eighth
-/// late (its timer wheel), 0.4 round trips here. Unlike RFC 5681 it does not halve again when the timer
-/// expires inside a recovery: those thresholds are not compared.
+/// The last segment is lost; a whole window is; a retransmission is. The kernel's timers fire up to
+/// an eighth late (its timer wheel), 0.4 round trips here. Unlike RFC 5681 it does not halve again
+/// when the timer expires inside a recovery: those thresholds are not compared.
 #[test]
 fn timeouts_repair_as_by_linux() {
     use Recovery::{NewReno, Sack};
@@ -150,8 +151,8 @@ fn timeouts_repair_as_by_linux() {
     }
 }
 
-/// Nothing arrives: the gaps between the transmissions that the kernel tries, ms, beside ours, again up to
-/// an eighth late.
+/// Nothing arrives: the gaps between the transmissions that the kernel tries, ms, beside ours,
+/// again up to an eighth late.
 #[test]
 fn timeouts_back_off_as_in_linux() {
     const KERNEL: [f64; 5] = [328.0, 640.0, 1_252.0, 2_620.0, 5_120.0];
@@ -167,10 +168,10 @@ fn timeouts_back_off_as_in_linux() {
     assert!(late.len() == 5 && late.iter().all(|late| (1.0..=1.125).contains(late)), "{late:?}");
 }
 
-/// A connection that has sent 30 segments, up to a window of 38, gets 30 more after a pause. What it sends
-/// at once: the window is halved for every timeout (312 ms) since it last sent, but not below the
-/// initial one. (The kernel judges whether the window is used when it sends, so that the last
-/// acknowledgements, after which nothing is sent, still let it grow: `grow_unused` here.)
+/// A connection that has sent 30 segments, up to a window of 38, gets 30 more after a pause. What
+/// it sends at once: the window is halved for every timeout (312 ms) since it last sent, but not
+/// below the initial one. (The kernel judges whether the window is used when it sends, so that the
+/// last acknowledgements, after which nothing is sent, still let it grow: `grow_unused` here.)
 #[test]
 fn a_pause_halves_the_window_as_in_linux() {
     const KERNEL: [(u64, usize); 6] =

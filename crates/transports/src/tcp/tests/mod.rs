@@ -8,7 +8,7 @@ mod reordering;
 mod script;
 mod traces;
 
-use endpoint::{Draw, Effect, Endpoint, Stat, UNBOUNDED, Why};
+use endpoint::{Draw, Effect, Endpoint, FailReason, Stat, UNBOUNDED};
 use testkit::{Bottleneck, Link, Net, Sent, Star, Verdict, conformance, fault};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
@@ -179,8 +179,8 @@ fn t5_k_drops_in_a_window_take_k_round_trips() {
     }
 }
 
-/// Reno repairs two losses in a window without its timer, but not four: each halves the window, until
-/// too few duplicates come (Fall and Floyd, CCR 26(3), 1996, sections 6.2 to 6.4).
+/// Reno repairs two losses in a window without its timer, but not four: each halves the window,
+/// until too few duplicates come (Fall and Floyd, CCR 26(3), 1996, sections 6.2 to 6.4).
 #[test]
 fn t5_reno_needs_the_timer_for_many_drops() {
     for (k, expired) in [(1, 0), (2, 0), (4, 1)] {
@@ -264,7 +264,7 @@ fn t7_timeouts_double_up_to_the_maximum_and_then_the_message_fails() {
     let at: Vec<u64> = data(&net).map(|s| s.at.0 / Dur::from_ms(1).0).collect();
     let gaps: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(gaps, [1, 2, 4, 8, 16, 30, 30]);
-    assert!(matches!(net.record(key).failed, Some((_, Why::TimedOut))));
+    assert!(matches!(net.record(key).failed, Some((_, FailReason::TimedOut))));
     assert_eq!(net.endpoint(A).senders.open_count(), 0);
 }
 
@@ -332,7 +332,7 @@ fn i10_causes_add_up_to_the_timeouts() {
     }
 }
 
-/// specs/tcp.md#6: a timeout shorter than the delay of an acknowledgement expires in vain.
+/// specs/tcp.md#6: a timeout shorter than the delay of an acknowledgement expires needlessly.
 #[test]
 fn a_timeout_during_a_delayed_acknowledgement_is_spurious() {
     let delayed_ack = Some(Dur::from_ms(5));
@@ -447,8 +447,9 @@ fn the_cap_bounds_what_is_in_flight_and_what_is_halved() {
     assert!(cwnd <= 12.0, "frozen: {cwnd}");
 }
 
-/// RFC 7323, section 4: with timestamps every acknowledgement of new data is a sample, even of what was
-/// sent twice; without, one segment of a window is timed, and Karn's algorithm forbids a sample of that.
+/// RFC 7323, section 4: with timestamps every acknowledgement of new data is a sample, even of what
+/// was sent twice; without, one segment of a window is timed, and Karn's algorithm forbids a sample
+/// of that.
 #[test]
 fn timestamps_measure_every_round_trip() {
     let srtt_after = |timestamps, lost: &[u64], acks: u64| {
@@ -462,7 +463,8 @@ fn timestamps_measure_every_round_trip() {
         run_until(&mut net, |net| net.now() >= last + RATE.serialise(40) + DELAY_LONG);
         net.endpoint(A).only().rto().srtt()
     };
-    // From the first bit of a segment to the last of its acknowledgement; the k-th waits for nothing.
+    // From the first bit of a segment to the last of its acknowledgement; the k-th waits for
+    // nothing.
     let rtt = RATE.serialise(1040) + RATE.serialise(40) + DELAY_LONG * 2;
     let tick = Dur::from_ns(100);
     for acks in 1..=5 {
@@ -477,8 +479,8 @@ fn timestamps_measure_every_round_trip() {
     assert!(sample <= rtt + tick && sample + tick >= rtt, "of the second transmission: {sample}");
 }
 
-/// RFC 7323, section 4.3: a delayed acknowledgement echoes the first segment that it answers, and so
-/// counts the delay; one of a hole filled the segment that filled it.
+/// RFC 7323, section 4.3: a delayed acknowledgement echoes the first segment that it answers, and
+/// so counts the delay; one of a hole filled the segment that filled it.
 #[test]
 fn an_acknowledgement_echoes_the_segment_it_waited_for() {
     let echoes = |lost: &[u64]| {
@@ -494,7 +496,8 @@ fn an_acknowledgement_echoes_the_segment_it_waited_for() {
         acks.map(|ack| sent.iter().position(|&t| t == times(ack).echo).unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(echoes(&[]), [0, 2, 4, 6]);
-    // Segment 2 is lost: duplicates echo 1's stamp, the last to arrive in order, until it comes again.
+    // Segment 2 is lost: duplicates echo 1's stamp, the last to arrive in order, until it comes
+    // again.
     let after = echoes(&[2]);
     assert_eq!(after[0], 0);
     assert_eq!(after.last(), Some(&8), "the ninth packet is the retransmission: {after:?}");
@@ -556,7 +559,7 @@ fn a_message_caps_the_window_of_its_connection() {
 fn a_smaller_cap_than_the_flight_stops_sending() {
     let mut net = long_pipe(slow_timer(Config { grow_unused: true, ..textbook() }));
     net.submit_as(A, Msg { channel: 1, ..Msg::new(B, 100 * MSS) });
-    net.run_until(Time::ZERO + Dur::from_us(2_900)); // 20 segments, 1000 us under way
+    net.run_until(Time::ZERO + Dur::from_us(2_900)); // 20 segments, 1000 us in flight
     assert_eq!(net.endpoint(A).only().window().cwnd(), 20.0);
     assert_eq!(net.endpoint(A).only().flight(), 20 * MSS);
     net.submit_as(A, Msg { channel: 1, window: 6 * 1040, ..Msg::new(B, MSS) });
@@ -592,8 +595,8 @@ fn an_idle_connection_restarts_from_the_initial_window() {
     assert!(cwnd_after_idle(IdleRestart::Never) > 15.0);
 }
 
-/// RFC 2861, section 2: half of the window for each timeout of 1 ms that nothing was sent, down to the
-/// initial window of 10; ssthresh is then at least three quarters of it.
+/// RFC 2861, section 2: half of the window for each timeout of 1 ms that nothing was sent, down to
+/// the initial window of 10; ssthresh is then at least three quarters of it.
 #[test]
 fn a_silent_connection_loses_half_its_window_for_each_timeout() {
     let after = |us: u64| {
@@ -615,8 +618,9 @@ fn a_silent_connection_loses_half_its_window_for_each_timeout() {
     assert_eq!(after(50_000).2, 0.75);
 }
 
-/// RFC 5827: three segments, the first lost and nothing to follow: two duplicates are all that comes. A
-/// cap of three has the same effect where there is more to send (edge case 4 of specs/tcp.md#12).
+/// RFC 5827: three segments, the first lost and nothing to follow: two duplicates are all that
+/// comes. A cap of three has the same effect where there is more to send (edge case 4 of
+/// specs/tcp.md#12).
 #[test]
 fn early_retransmit_needs_all_that_can_come() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {

@@ -5,7 +5,8 @@ use super::*;
 /// A full segment on the wire.
 const SERIALIZATION: Dur = Dur(832_000);
 
-/// A message of `segments`, all in the first window, of which segment 0 is late by `depth` segments, or lost.
+/// A message of `segments`, all in the first window, of which segment 0 is late by `depth`
+/// segments, or lost.
 fn late(config: Config, segments: u64, depth: Option<u64>) -> Net<Tcp> {
     let mut net = pair(Config { initial_window: segments as f64, ..config });
     net.fault(move |sent| match (sent.n, depth) {
@@ -25,10 +26,10 @@ fn counts(net: &Net<Tcp>) -> (u64, u64, u64) {
     (net.stat(A, Stat::FastRetransmit), spurious, net.stat(B, Stat::Duplicate))
 }
 
-/// Depth 2 is below the threshold. At depth 5 the original comes before what is sent again, as at any depth
-/// below the round trip of 10.832 us (13 segments) and the two segments after which that is sent; beyond,
-/// after it. NewReno then takes the acknowledgements of what else was in flight for partial ones, and sends
-/// that again too: none of it begins a recovery.
+/// Depth 2 is below the threshold. At depth 5 the original comes before what is sent again, as at
+/// any depth below the round trip of 10.832 us (13 segments) and the two segments after which that
+/// is sent; beyond, after it. NewReno then takes the acknowledgements of what else was in flight
+/// for partial ones, and sends that again too: none of it begins a recovery.
 #[test]
 fn a_fast_retransmit_is_spurious_if_its_original_arrives_before_or_after_it() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
@@ -43,8 +44,9 @@ fn a_fast_retransmit_is_spurious_if_its_original_arrives_before_or_after_it() {
     }
 }
 
-/// The original of a message that is whole since it was sent again still proves it spurious. SACK sends it
-/// yet once more, as the last thing missing (RFC 6675, NextSeg, rule 4): that copy proves nothing.
+/// The original of a message that is whole since it was sent again still proves it spurious. SACK
+/// sends it yet once more, as the last thing missing (RFC 6675, NextSeg, rule 4): that copy proves
+/// nothing.
 #[test]
 fn an_original_may_come_after_its_connection_is_over() {
     let late = |recovery, depth| counts(&late(Config { recovery, ..textbook() }, 5, depth));
@@ -79,8 +81,8 @@ fn rr() -> Config {
     Config { recovery, rr, dsack: true, undo: Undo::Dsack, ..textbook() }
 }
 
-/// The first time it is mistaken for a loss; from the duplicate reported RR-TCP learns, and later ones are not.
-/// A loss is repaired all the same, by fast retransmit.
+/// The first time it is mistaken for a loss; from the duplicate reported RR-TCP learns, and later
+/// ones are not. A loss is repaired all the same, by fast retransmit.
 #[test]
 fn rr_mistakes_the_same_reordering_once() {
     let late = &[20, 200, 320, 400];

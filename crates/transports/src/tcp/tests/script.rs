@@ -328,8 +328,8 @@ fn sack_repairs_several_losses_in_one_round_trip() {
     assert_eq!(s.sent(), [13, 14], "10 to 12 are in flight");
 }
 
-/// RFC 6675, section 4, NextSeg: new data goes before what is not known to be lost, "if the receiver's
-/// advertised window allows". Segments 0 and 8 are lost, and the window of ten is full.
+/// RFC 6675, section 4, NextSeg: new data goes before what is not known to be lost, "if the
+/// receiver's advertised window allows". Segments 0 and 8 are lost, and the window of ten is full.
 #[test]
 fn a_full_receive_window_does_not_hold_up_a_recovery() {
     let params = ictcp::Params { min_window: 10, ..ictcp::Params::paper(Dur::ZERO) };
@@ -478,8 +478,8 @@ fn a_mark_never_enlarges_the_window() {
     assert_eq!(s.cwnd(), 1.0, "a window of one stays one, and does not grow by a mark");
 }
 
-/// RFC 3465, section 2.3: however much an acknowledgement covers after a timeout, slow start grows by
-/// one segment.
+/// RFC 3465, section 2.3: however much an acknowledgement covers after a timeout, slow start grows
+/// by one segment.
 #[test]
 fn after_a_timeout_slow_start_grows_by_one() {
     let abc = Increase::PerByte { slow_start_limit: 2.0 };
@@ -497,8 +497,8 @@ fn after_a_timeout_slow_start_grows_by_one() {
     assert_eq!(s.cwnd(), 3.0, "the slow start that follows the timeout is not over yet");
 }
 
-/// Linux counts the whole acknowledgement: as measured, one of 12 segments takes the window from 1 to
-/// ssthresh at once, and what is left of it counts as congestion avoidance.
+/// Linux counts the whole acknowledgement: as measured, one of 12 segments takes the window from 1
+/// to ssthresh at once, and what is left of it counts as congestion avoidance.
 #[test]
 fn without_a_limit_slow_start_after_a_timeout_has_none() {
     let increase = Increase::PerByte { slow_start_limit: f64::INFINITY };
@@ -511,8 +511,8 @@ fn without_a_limit_slow_start_after_a_timeout_has_none() {
     assert_eq!((s.cwnd(), s.ssthresh()), (6.0 + 7.0 / 6.0, 6.0));
 }
 
-/// Measured of Linux: a window of 10 with one segment outstanding leaves ssthresh at 5 after a timeout;
-/// RFC 5681, equation 4, at 2.
+/// Measured of Linux: a window of 10 with one segment outstanding leaves ssthresh at 5 after a
+/// timeout; RFC 5681, equation 4, at 2.
 #[test]
 fn a_loss_reduces_the_window_or_what_is_in_flight() {
     for (ssthresh_of, left) in [(Reduces::Window, 5.0), (Reduces::Flight, 2.0)] {
@@ -584,8 +584,9 @@ impl Script {
     }
 }
 
-/// Reordering of depth 5 under a threshold of 3. RFC 3522: what was in flight is acknowledged with the stamp
-/// of the original. RFC 4015: the window is what is in flight, 4, and the 6 acknowledged: the 10 it was.
+/// Reordering of depth 5 under a threshold of 3. RFC 3522: what was in flight is acknowledged with
+/// the stamp of the original. RFC 4015: the window is what is in flight, 4, and the 6 acknowledged:
+/// the 10 it was.
 #[test]
 fn eifel_undoes_a_recovery_without_a_loss() {
     let mut s = Script::new(Config { initial_ssthresh: 8.0, ..eifel() });
@@ -611,8 +612,9 @@ fn eifel_undoes_without_a_burst() {
     assert_eq!(s.sent(), [10, 11]);
 }
 
-/// A loss is none of it: what fills the hole was sent again. Nor is what the network marked, nor what is
-/// acknowledged whole, since then acknowledgements of originals may have been lost (RFC 3522, step 5).
+/// A loss is none of it: what fills the hole was sent again. Nor is what the network marked, nor
+/// what is acknowledged whole, since then acknowledgements of originals may have been lost (RFC
+/// 3522, step 5).
 #[test]
 fn eifel_does_not_undo_a_loss() {
     let after = |n, at, marked| {
@@ -630,8 +632,8 @@ fn eifel_does_not_undo_a_loss() {
     assert_eq!(after(10, Time::ZERO, false), 5.0);
 }
 
-/// RFC 4015 after a timeout: no go-back-N, the window as it was, and a timer that allows for the delay. The
-/// second timeout of a segment is no event of its own.
+/// RFC 4015 after a timeout: no go-back-N, the window as it was, and a timer that allows for the
+/// delay. The second timeout of a segment is no event of its own.
 #[test]
 fn eifel_undoes_a_spurious_timeout() {
     let mut s = Script::new(Config { initial_ssthresh: 8.0, ..eifel() });
@@ -654,8 +656,8 @@ fn dsack() -> Config {
     Config { undo: Undo::Dsack, dsack: true, initial_ssthresh: 8.0, ..sack() }
 }
 
-/// RFC 3708, on the same reordering: what was sent again comes, and is reported, when the recovery is nearly
-/// over. Slow start goes back to the window of ten.
+/// RFC 3708, on the same reordering: what was sent again comes, and is reported, when the recovery
+/// is nearly over. Slow start goes back to the window of ten.
 #[test]
 fn a_report_of_all_that_was_sent_again_undoes_a_recovery() {
     let ssthresh = |reports: &[(u64, u64)]| {
@@ -676,8 +678,8 @@ fn a_report_of_all_that_was_sent_again_undoes_a_recovery() {
     assert_eq!(ssthresh(&[(3, 4), (0, 1)]), 5.0, "the network duplicates: nothing is proved");
 }
 
-/// RFC 2883 and RR-TCP: while duplicates come, each releases a segment, and the threshold is one above the
-/// depth of the first reordering.
+/// RFC 2883 and RR-TCP: while duplicates come, each releases a segment, and the threshold is one
+/// above the depth of the first reordering.
 #[test]
 fn rr_learns_a_depth_and_waits_for_it() {
     let mut s = Script::new(Config { rr: Some(rr::Params::PRESET), ..dsack() });

@@ -183,9 +183,9 @@ fn expect(config: Config, segments: u64, script: &str) {
     assert_eq!(trace.lines, want, "got\n{}\n", trace.lines.join("\n"));
 }
 
-/// RFC 6582, section 3.2. The third duplicate, at 10.5, finds 10 segments in flight: the threshold is 5,
-/// and the window 5 + 3. The duplicates at 10.6 and 10.7 make it 10, as much as is in flight; each
-/// further one releases a segment. The full acknowledgement comes one round trip after the
+/// RFC 6582, section 3.2. The third duplicate, at 10.5, finds 10 segments in flight: the threshold
+/// is 5, and the window 5 + 3. The duplicates at 10.6 and 10.7 make it 10, as much as is in flight;
+/// each further one releases a segment. The full acknowledgement comes one round trip after the
 /// retransmission, and leaves 4 segments in flight and a window of 5.
 #[test]
 fn one_loss() {
@@ -207,10 +207,10 @@ fn one_loss() {
     expect(textbook(8.0), ENDLESS, script);
 }
 
-/// RFC 6582, section 3.2: NewReno repairs one loss per round trip, from 10.3 to 40.6. The threshold is half
-/// of 8. A partial acknowledgement of n segments takes n - 1 from the inflation of the window. At 20.4 it
-/// goes from 5 to 4, so that 8 segments may be in flight, of which 2 to 8 are: one new one goes with
-/// the repetition of 2.
+/// RFC 6582, section 3.2: NewReno repairs one loss per round trip, from 10.3 to 40.6. The threshold
+/// is half of 8. A partial acknowledgement of n segments takes n - 1 from the inflation of the
+/// window. At 20.4 it goes from 5 to 4, so that 8 segments may be in flight, of which 2 to 8 are:
+/// one new one goes with the repetition of 2.
 #[test]
 fn three_losses_newreno() {
     let script = "
@@ -230,10 +230,10 @@ fn three_losses_newreno() {
     expect(textbook(8.0), ENDLESS, script);
 }
 
-/// RFC 5681, section 3.2: the same losses, with Reno. The first acknowledgement of anything new, at 20.4, ends
-/// the recovery; 7 segments are in flight then, and the window is 4. One duplicate comes, of 8. The
-/// timer finds 2 missing, 1 s after 20.4; go-back-N sends 5 needlessly, before the acknowledgement
-/// says that 5 to 8 have arrived.
+/// RFC 5681, section 3.2: the same losses, with Reno. The first acknowledgement of anything new, at
+/// 20.4, ends the recovery; 7 segments are in flight then, and the window is 4. One duplicate
+/// comes, of 8. The timer finds 2 missing, 1 s after 20.4; go-back-N sends 5 needlessly, before the
+/// acknowledgement says that 5 to 8 have arrived.
 #[test]
 fn three_losses_reno() {
     let script = "
@@ -253,10 +253,10 @@ fn three_losses_reno() {
     expect(Config { recovery: Recovery::Reno, ..textbook(8.0) }, ENDLESS, script);
 }
 
-/// RFC 6675, section 5: the same losses as above, with SACK, take one round trip. A segment is lost once three
-/// ranges or three segments above it have arrived: 0 at 10.3, 2 at 10.4, 4 at 10.5. What is left in
-/// flight then, retransmissions included (pipe): 0 2 4 6 7; 0 2 4 7; 0 2 4. A window of 4
-/// lets a segment go when there are fewer.
+/// RFC 6675, section 5: the same losses as above, with SACK, take one round trip. A segment is lost
+/// once three ranges or three segments above it have arrived: 0 at 10.3, 2 at 10.4, 4 at 10.5. What
+/// is left in flight then, retransmissions included (pipe): 0 2 4 6 7; 0 2 4 7; 0 2 4. A window of
+/// 4 lets a segment go when there are fewer.
 #[test]
 fn three_losses_sack() {
     let script = "
@@ -291,9 +291,9 @@ fn five_losses_of_eight_sack() {
     expect(sack(8.0), ENDLESS, script);
 }
 
-/// A lost retransmission: NewReno has no sign of it but the timer, which runs from the retransmission
-/// at 10.3, for 1 s, as there is no sample. Meanwhile each duplicate releases a segment. The
-/// timeout halves what was in use: a window of 3.
+/// A lost retransmission: NewReno has no sign of it but the timer, which runs from the
+/// retransmission at 10.3, for 1 s, as there is no sample. Meanwhile each duplicate releases a
+/// segment. The timeout halves what was in use: a window of 3.
 #[test]
 fn lost_retransmission_newreno() {
     let script = "
@@ -312,8 +312,8 @@ fn lost_retransmission_newreno() {
 }
 
 /// RFC 6675 cannot tell either: a retransmission counts as in flight until the timer expires. At
-/// 20.5 there is nothing else to send, so that 7 goes again, the rescue (NextSeg, rule 4); it was not
-/// lost. Its duplicate says nothing new.
+/// 20.5 there is nothing else to send, so that 7 goes again, the rescue (NextSeg, rule 4); it was
+/// not lost. Its duplicate says nothing new.
 #[test]
 fn lost_retransmission_sack() {
     let script = "
@@ -333,8 +333,8 @@ fn lost_retransmission_sack() {
 }
 
 /// The last segment is lost: no duplicate will come. The only sample is that of segment 0, 10.1, so
-/// that the timeout is 30.3 (RFC 6298, rule 2.2), from the last acknowledgement of new data on (rule
-/// 5.3).
+/// that the timeout is 30.3 (RFC 6298, rule 2.2), from the last acknowledgement of new data on
+/// (rule 5.3).
 #[test]
 fn lost_tail() {
     for config in [textbook(5.0), sack(5.0)] {
@@ -371,9 +371,9 @@ fn lost_window() {
 
 /// A timeout in recovery, and an acknowledgement beyond snd_nxt after it (specs/tcp.md#12,1,3).
 /// At most 10 in flight. The retransmission of 5, upon the partial acknowledgement at
-/// 20.6, is lost; that acknowledgement has restarted the timer (30.3, as in [`lost_tail`]). What the
-/// timeout takes back to 6, snd_nxt, the acknowledgement at 61.0 takes on to 15: nothing that the receiver
-/// holds is sent again.
+/// 20.6, is lost; that acknowledgement has restarted the timer (30.3, as in [`lost_tail`]). What
+/// the timeout takes back to 6, snd_nxt, the acknowledgement at 61.0 takes on to 15: nothing that
+/// the receiver holds is sent again.
 #[test]
 fn timeout_in_recovery() {
     let script = "
@@ -451,8 +451,8 @@ fn timeout_sack() {
     expect(sack(4.0), ENDLESS, script);
 }
 
-/// Each timeout doubles the next (RFC 6298, rule 5.5), and none of the acknowledgements of what was sent
-/// twice is a sample (Karn): segment 1 would still have 8 s. It is a sample itself.
+/// Each timeout doubles the next (RFC 6298, rule 5.5), and none of the acknowledgements of what was
+/// sent twice is a sample (Karn): segment 1 would still have 8 s. It is a sample itself.
 #[test]
 fn back_off() {
     let script = "
@@ -469,8 +469,9 @@ fn back_off() {
     expect(textbook(2.0), ENDLESS, script);
 }
 
-/// The same with timestamps (RFC 7323, section 4): the acknowledgement of what was sent three times is a
-/// sample, of the last time. It ends the back-off, and the timeout is three times 10.1 from then on.
+/// The same with timestamps (RFC 7323, section 4): the acknowledgement of what was sent three times
+/// is a sample, of the last time. It ends the back-off, and the timeout is three times 10.1 from
+/// then on.
 #[test]
 fn back_off_ends_with_timestamps() {
     let script = "
@@ -500,8 +501,8 @@ fn delayed_acknowledgements() {
     expect(Config { delayed_ack, ..textbook(4.0) }, ENDLESS, script);
 }
 
-/// An odd last segment waits for the receiver's timer, here 50 ms from 5.3 on; the sender's, of three times
-/// 10.2 from 10.2 on, is shorter: a needless timeout (specs/tcp.md#6). What comes twice
+/// An odd last segment waits for the receiver's timer, here 50 ms from 5.3 on; the sender's, of
+/// three times 10.2 from 10.2 on, is shorter: a needless timeout (specs/tcp.md#6). What comes twice
 /// is acknowledged at once (RFC 5681, section 4.2).
 #[test]
 fn delayed_acknowledgement_and_a_short_timeout() {
@@ -515,9 +516,9 @@ fn delayed_acknowledgement_and_a_short_timeout() {
     expect(Config { delayed_ack, ..textbook(3.0) }, 3, script);
 }
 
-/// RFC 3042: three segments in flight yield two duplicates; each releases a new segment, and the first
-/// of those brings the third duplicate. The threshold does not count them: half of 3, but at least
-/// 2 (RFC 5681, section 3.2, step 2).
+/// RFC 3042: three segments in flight yield two duplicates; each releases a new segment, and the
+/// first of those brings the third duplicate. The threshold does not count them: half of 3, but at
+/// least 2 (RFC 5681, section 3.2, step 2).
 #[test]
 fn limited_transmit() {
     let script = "
@@ -565,9 +566,9 @@ fn early_retransmit() {
     expect(Config { recovery: Recovery::Sack, ..config }, 2, script);
 }
 
-/// RFC 9293, section 3.5, and 6298, rules 2.2 and 2.3: SYN and SYN-ACK, of 40 bytes, take 10.0 and give the first
-/// sample; segment 0 gives the second, 10.1. So rttvar = 3/4 5.0 + 1/4 0.1 = 3.78, srtt = 10.0, and the timeout
-/// 10.0 + 4 3.78 = 25.1, from the last acknowledgement at 20.4 on.
+/// RFC 9293, section 3.5, and 6298, rules 2.2 and 2.3: SYN and SYN-ACK, of 40 bytes, take 10.0 and
+/// give the first sample; segment 0 gives the second, 10.1. So rttvar = 3/4 5.0 + 1/4 0.1 = 3.78,
+/// srtt = 10.0, and the timeout 10.0 + 4 3.78 = 25.1, from the last acknowledgement at 20.4 on.
 #[test]
 fn handshake() {
     let script = "
@@ -583,8 +584,8 @@ fn handshake() {
     expect(Config { handshake: true, ..textbook(5.0) }, 5, script);
 }
 
-/// A cap of the window of 3 segments leaves two duplicates, whether limited transmit is on or not (it
-/// needs room in the peer's window, and the cap is one); a cap of 4 leaves three
+/// A cap of the window of 3 segments leaves two duplicates, whether limited transmit is on or not
+/// (it needs room in the peer's window, and the cap is one); a cap of 4 leaves three
 /// (specs/tcp.md#12,4).
 #[test]
 fn window_cap() {
@@ -618,8 +619,8 @@ fn window_cap() {
     expect(Config { window_cap: 4.0, ..textbook(4.0) }, ENDLESS, script);
 }
 
-/// A NewReno recovery ends with nothing in flight: by option 1 of RFC 6582, section 3.2, step 3, with a
-/// window of two segments, by option 2 with the threshold, in one burst.
+/// A NewReno recovery ends with nothing in flight: by option 1 of RFC 6582, section 3.2, step 3,
+/// with a window of two segments, by option 2 with the threshold, in one burst.
 #[test]
 fn end_of_recovery() {
     let script = |last| {
@@ -643,8 +644,8 @@ fn end_of_recovery() {
     expect(config, ENDLESS, &script("-> 8 9 [open: 2, 4]"));
 }
 
-/// A loss among what a recovery has sent is another loss: 9 is beyond recover, so that the window, 4 and
-/// a quarter, is halved again (RFC 6582, section 3.2, step 2).
+/// A loss among what a recovery has sent is another loss: 9 is beyond recover, so that the window,
+/// 4 and a quarter, is halved again (RFC 6582, section 3.2, step 2).
 #[test]
 fn two_recoveries() {
     let script = "

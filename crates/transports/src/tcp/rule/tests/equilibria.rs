@@ -1,6 +1,6 @@
 //! Coupled rules and `mptcp/coupling.rs` together, where there are no packets: subflows whose
-//! acknowledgements come as windows and round trips say, and whose losses do as the paths' loss rates say.
-//! What they settle at is known in closed form.
+//! acknowledgements come as windows and round trips say, and whose losses do as the paths' loss
+//! rates say. What they settle at is known in closed form.
 
 use endpoint::{Draw, Purpose};
 use units::{Dur, Time};
@@ -17,7 +17,8 @@ struct Path {
 }
 
 impl Path {
-    /// The rate of a TCP here, segments per second: sqrt(2/p) / rtt (RFC 6356, section 1, cites it).
+    /// The rate of a TCP here, segments per second: sqrt(2/p) / rtt (RFC 6356, section 1, cites
+    /// it).
     fn tcp(&self) -> f64 {
         (2.0 / self.loss).sqrt() / seconds(self.rtt)
     }
@@ -25,8 +26,8 @@ impl Path {
 
 /// Where the windows of one connection by `config` settle, one subflow on each path.
 ///
-/// A step is a round trip of the quickest path, in which all subflows are acknowledged what their rates say.
-/// Each segment acknowledged also costs p times what a loss would.
+/// A step is a round trip of the quickest path, in which all subflows are acknowledged what their
+/// rates say. Each segment acknowledged also costs p times what a loss would.
 fn settle(config: &RuleConfig, paths: &[Path], steps: u32) -> Vec<f64> {
     let mut rules: Vec<State> =
         paths.iter().map(|_| State::started(config, Increase::PerAck)).collect();
@@ -76,8 +77,8 @@ fn networks() -> Vec<Vec<Path>> {
     ]
 }
 
-/// RFC 6356, section 1, goal 1, which LIA's alpha is solved for (NSDI 2011, appendix): the connection's rate
-/// is that of a TCP on the best of its paths.
+/// RFC 6356, section 1, goal 1, which LIA's alpha is solved for (NSDI 2011, appendix): the
+/// connection's rate is that of a TCP on the best of its paths.
 #[test]
 fn lia_gets_what_a_tcp_gets_on_the_best_path() {
     for paths in networks() {
@@ -92,8 +93,8 @@ fn lia_gets_what_a_tcp_gets_on_the_best_path() {
     }
 }
 
-/// ToN 2013, theorem 1: only the best paths are used (the others keep a segment), and together they have the
-/// rate of a TCP there.
+/// ToN 2013, theorem 1: only the best paths are used (the others keep a segment), and together they
+/// have the rate of a TCP there.
 #[test]
 fn olia_gets_what_a_tcp_gets_on_the_best_path_from_the_best_paths() {
     for paths in networks() {
@@ -111,8 +112,8 @@ fn olia_gets_what_a_tcp_gets_on_the_best_path_from_the_best_paths() {
     }
 }
 
-/// Without coupling n subflows on equal paths take n times a TCP's rate; with EWTCP's weight 1/n^2 one
-/// TCP's, with 1/sqrt(n) n^(3/4) times that (windows go by the square root of the weight).
+/// Without coupling n subflows on equal paths take n times a TCP's rate; with EWTCP's weight 1/n^2
+/// one TCP's, with 1/sqrt(n) n^(3/4) times that (windows go by the square root of the weight).
 #[test]
 fn uncoupled_subflows_get_as_many_tcps_and_weighted_ones_their_weight() {
     use crate::tcp::rule::ewtcp::Weight::{InverseRoot, InverseSquare};
@@ -121,7 +122,8 @@ fn uncoupled_subflows_get_as_many_tcps_and_weighted_ones_their_weight() {
         (RuleConfig::NewReno, 4.0),
         (RuleConfig::Ewtcp(InverseSquare), 1.0),
         (RuleConfig::Ewtcp(InverseRoot), 8.0_f64.sqrt()),
-        // A subflow cannot give more than it has: of four equal ones it gives w_tot/4 where w_tot/2 is due.
+        // A subflow cannot give more than it has: of four equal ones it gives w_tot/4 where w_tot/2
+        // is due.
         (RuleConfig::FullyCoupled, 2.0_f64.sqrt()),
     ] {
         let got = rate(&settle(&config, &paths, 60_000), &paths) / paths[0].tcp();
@@ -156,8 +158,9 @@ fn n_equal_subflows_together_grow_by_one_nth_of_a_segment_per_round_trip() {
     }
 }
 
-/// The rate, segments per round trip, of a connection by `config` with `n` subflows of equal round trips, where each
-/// segment is lost with probability `loss` by itself, and a window is halved once per round trip at most.
+/// The rate, segments per round trip, of a connection by `config` with `n` subflows of equal round
+/// trips, where each segment is lost with probability `loss` by itself, and a window is halved once
+/// per round trip at most.
 fn rate_with_random_losses(config: &RuleConfig, n: usize, loss: f64) -> f64 {
     const PICK: Purpose = Purpose::new("equilibria: who is acknowledged");
     const LOSS: Purpose = Purpose::new("equilibria: lost");
@@ -197,9 +200,10 @@ fn rate_with_random_losses(config: &RuleConfig, n: usize, loss: f64) -> f64 {
     SEGMENTS as f64 / round_trips
 }
 
-/// Where losses come at random, windows swing, and LIA's alpha, which takes the largest of them, is more than 1/n on
-/// average: the connection is faster than a TCP with the same losses, the more so the more subflows there are. OLIA has no
-/// maximum in its first part. (studies/mmptcp/lia shows the same with packets.)
+/// Where losses come at random, windows swing, and LIA's alpha, which takes the largest of them, is
+/// more than 1/n on average: the connection is faster than a TCP with the same losses, the more so
+/// the more subflows there are. OLIA has no maximum in its first part. (studies/mmptcp/lia shows
+/// the same with packets.)
 #[test]
 fn lia_is_faster_than_a_tcp_where_windows_swing() {
     let rate = |config, n| rate_with_random_losses(config, n, 0.001);
