@@ -18,7 +18,8 @@ hosts = 4
 link_rate = "10Gbps"
 link_delay = "1us"
 [transport]
-kind = "swift"
+kind = "rdma"
+rule = "swift"
 preset = "paper"
 payload = "1000B"
 class = 0
@@ -195,4 +196,23 @@ fn scenarios_and_studies_come_with_the_program() {
     let output = trimline(dir.path(), &write).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert_eq!(fs::read_to_string(all.join("scenarios/first.toml")).unwrap(), "mine");
+}
+
+#[test]
+fn nobody_who_reads_stderr_any_more_stops_nothing() {
+    // Two warnings, and a stderr whose reader has gone, as with `2>&1 | head`.
+    let dir = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/dctcp_two_flows.toml");
+    let unmarked = "queue={kind=\"drop-tail\",capacity=\"100KB\"}";
+    for command in ["check", "run"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut trimline = Process::new(env!("CARGO_BIN_EXE_trimline"));
+        trimline.current_dir(dir.path()).arg(command).arg(&file).args(["--set", unmarked]);
+        if command == "run" {
+            trimline.args(["--set", "measure.to=61ms", "--set", "measure.from=60ms"]);
+        }
+        let status = trimline.stdout(Stdio::null()).stderr(writer).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{command}");
+    }
 }
