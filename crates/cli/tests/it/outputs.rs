@@ -163,11 +163,13 @@ fn a_name_does_not_command_the_terminal() {
     let name = "name = \"\\u001b[31mred\"\n";
     let text_of = format!("{name}{}", LONG.replace("name = ", "# name = "));
     fs::write(dir.path().join("x.toml"), text_of).unwrap();
-    let run = ["run", "x.toml", "--set", "measure.to=1100us"];
-    let output = trimline(dir.path(), &run).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(text(&output.stdout).contains("\\u{1b}[31mred"), "{output:?}");
-    assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
+    for command in ["run", "check"] {
+        let args = [command, "x.toml", "--set", "measure.to=1100us"];
+        let output = trimline(dir.path(), &args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(text(&output.stdout).contains("\\u{1b}[31mred"), "{output:?}");
+        assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
+    }
 }
 
 #[test]
