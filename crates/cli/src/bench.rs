@@ -14,7 +14,7 @@ use scenario::Error;
 use serde::{Deserialize, Serialize};
 
 use self::cases::Case;
-use crate::{Ended, args, cores, say};
+use crate::{Ended, args, cores, say, tell};
 
 /// One line of the result. The keys are part of the command-line contract.
 #[derive(Clone, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub(crate) fn bench(args: &args::Bench) -> Ended {
     }
     match old {
         // Standard output is then JSON and nothing else.
-        Some(old) if args.json => eprintln!("{}", table::ratios(&all, &old)),
+        Some(old) if args.json => tell(format_args!("{}\n", table::ratios(&all, &old))),
         Some(old) => say(table::ratios(&all, &old))?,
         None => {}
     }
@@ -89,7 +89,7 @@ fn best(case: &Case, threads: &[u32], runs: u32) -> Result<Vec<Measured>, Error>
     for run in 1..=runs {
         for &n in threads {
             if std::io::stderr().is_terminal() {
-                eprintln!("{}, {n} threads, run {run} of {runs}", case.name);
+                tell(format_args!("{}, {n} threads, run {run} of {runs}\n", case.name));
             }
             let new = in_a_child(case, n)?;
             if let Some(first) = all.first() {

@@ -11,7 +11,7 @@ use study::Step;
 use crate::args;
 use crate::progress::{Bar, RunsBar};
 use crate::run::{print_warnings, run_into};
-use crate::{Ended, cores, html, said, say, table};
+use crate::{Ended, cores, html, said, say, table, tell};
 
 /// A run that drains has done less than all.
 const GOING_ON: f64 = 0.99;
@@ -50,7 +50,7 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
                     let ran = ran.and_then(|ran| ran.violated.map_or(Ok(ran.summary), Err));
                     step(1.0);
                     let how = if ran.is_ok() { "done" } else { "failed" };
-                    eprintln!("{}: {how}", table::printable(&job.label));
+                    tell(format_args!("{}: {how}\n", table::printable(&job.label)));
                     if let Ok(mut ended) = ended.lock() {
                         ended.push((index, ran));
                     }

@@ -47,10 +47,15 @@ fn say(line: impl Display) -> Ended {
     }
 }
 
+/// Print on stderr. Whoever reads it may have gone (`2>&1 | head`): that stops no run.
+fn tell(what: impl Display) {
+    drop(write!(std::io::stderr(), "{what}"));
+}
+
 /// That results could not be printed is no failure of a command that has written them to `dir`.
 fn said(printed: Ended, dir: &Path) {
     if let Err(error) = printed {
-        eprint!("{}", error.render(std::io::stderr().is_terminal()));
+        tell(error.render(std::io::stderr().is_terminal()));
         warn(&format!("the results are complete all the same, in {}", dir.display()));
     }
 }
@@ -59,14 +64,14 @@ fn said(printed: Ended, dir: &Path) {
 fn warn(warning: &str) {
     let (on, off) =
         if std::io::stderr().is_terminal() { ("\u{1b}[33m", "\u{1b}[0m") } else { ("", "") };
-    eprintln!("{on}warning:{off} {}", table::printable(warning));
+    tell(format_args!("{on}warning:{off} {}\n", table::printable(warning)));
 }
 
 /// On Ctrl-C, and when it is told to end, the program leaves its directories as it found them.
 fn clear_when_interrupted() {
     let ended = ctrlc::set_handler(|| {
         metrics::discard_unfinished();
-        eprintln!("interrupted: what was unfinished is discarded");
+        tell("interrupted: what was unfinished is discarded\n");
         std::process::exit(INTERRUPTED);
     });
     if let Err(error) = ended {
@@ -98,7 +103,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprint!("{}", error.render(std::io::stderr().is_terminal()));
+            tell(error.render(std::io::stderr().is_terminal()));
             ExitCode::from(error.exit_code())
         }
     }

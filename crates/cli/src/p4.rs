@@ -9,7 +9,7 @@ use p4::state::State;
 use scenario::{Diagnostic, Entries, Source, check_program, read_text};
 
 use crate::args::P4Check;
-use crate::{Ended, say};
+use crate::{Ended, say, tell};
 
 /// `trimline p4 check FILE`. Warnings are said and change nothing.
 pub(crate) fn check(args: &P4Check) -> Ended {
@@ -36,7 +36,7 @@ pub(crate) fn check(args: &P4Check) -> Ended {
 }
 
 fn show(diagnostic: &Diagnostic) {
-    eprint!("{}", diagnostic.render(std::io::stderr().is_terminal()));
+    tell(diagnostic.render(std::io::stderr().is_terminal()));
 }
 
 /// One line for each pipeline, memory, hazard and table.

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use scenario::{Progress, Scenario};
 use study::Step;
 
-use crate::args;
+use crate::{args, tell};
 
 /// The bar has this many steps.
 const STEPS: u64 = 1000;
@@ -41,7 +41,7 @@ impl Lines {
         let latest = Arc::clone(&message);
         let thread = std::thread::spawn(move || {
             while ended.recv_timeout(between) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("{}", locked(&latest));
+                tell(format_args!("{}\n", locked(&latest)));
             }
         });
         Self { message, end: Some(end), thread: Some(thread) }

@@ -12,7 +12,7 @@ use study::{Options, Plan, Study};
 
 use crate::progress::RunsBar;
 use crate::table::{number, right};
-use crate::{Ended, args, cores, html, said, say, warn};
+use crate::{Ended, args, cores, html, said, say, tell, warn};
 
 /// `trimline reproduce`. Fails if a row fails.
 pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
@@ -23,7 +23,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     let results = run_into(&dir, &plan, how, |results| results)?;
     for row in results.rows() {
         if let Some(problem) = &row.problem {
-            eprintln!("{}/{}: {problem}", row.result.figure, row.result.row);
+            tell(format_args!("{}/{}: {problem}\n", row.result.figure, row.result.row));
         }
     }
     say_missing(&results);
@@ -131,7 +131,7 @@ pub(crate) fn say_missing(results: &StudyResults) {
         for curve in &figure.curves {
             for (x, why) in curve.missing.iter().filter(|(_, why)| !said(why)) {
                 let at = curve.point(&figure.x.label, *x);
-                eprintln!("{}, {at}: {why}", figure.id);
+                tell(format_args!("{}, {at}: {why}\n", figure.id));
             }
         }
     }

@@ -7,7 +7,7 @@ use scenario::{Error, Options, Scenario, Trace, Written, command_line, unwritabl
 
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
-use crate::{Ended, html, said, say, table, warn};
+use crate::{Ended, html, said, say, table, tell, warn};
 
 /// `trimline run`.
 pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
     };
     let estimate = scenario.estimate();
     if estimate.is_large() {
-        eprintln!("{} hosts: {estimate}", scenario.topology().hosts());
+        tell(format_args!("{} hosts: {estimate}\n", scenario.topology().hosts()));
     }
     bar.running(&scenario);
     let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(&scenario, p));

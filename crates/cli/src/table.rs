@@ -46,7 +46,7 @@ pub(crate) fn summary(s: &Summary) -> String {
 /// What the scenario `name` will do.
 pub(crate) fn forecast(name: &str, rows: Vec<(String, String)>) -> String {
     let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_header(["scenario", name]);
+    table.load_style(UTF8_FULL_CONDENSED).set_header(["scenario".to_owned(), printable(name)]);
     for (label, value) in rows {
         table.add_row([label, value]);
     }

@@ -186,6 +186,8 @@ pub(crate) struct Transport {
     pub(crate) classes: Vec<u8>,
     /// What it sends before it hears anything, payload bytes.
     pub(crate) first_window: u64,
+    /// Whether a lone message may have more under way later, as after slow start.
+    pub(crate) window_grows: bool,
     /// Whether it can choose a path for each packet.
     pub(crate) sprays: bool,
     /// Whether the packets of a message take several paths even where switches keep those of a flow
@@ -238,6 +240,7 @@ impl Transport {
             parts: Vec::new(),
             classes: vec![0],
             first_window: u64::MAX,
+            window_grows: false,
             sprays: false,
             scatters: false,
             permutes: false,

@@ -8,5 +8,6 @@ mod licences;
 mod nic_size;
 mod outputs;
 mod p4;
+mod repro;
 mod reproduce;
 mod sweep;

@@ -163,11 +163,13 @@ fn a_name_does_not_command_the_terminal() {
     let name = "name = \"\\u001b[31mred\"\n";
     let text_of = format!("{name}{}", LONG.replace("name = ", "# name = "));
     fs::write(dir.path().join("x.toml"), text_of).unwrap();
-    let run = ["run", "x.toml", "--set", "measure.to=1100us"];
-    let output = trimline(dir.path(), &run).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(text(&output.stdout).contains("\\u{1b}[31mred"), "{output:?}");
-    assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
+    for command in ["run", "check"] {
+        let args = [command, "x.toml", "--set", "measure.to=1100us"];
+        let output = trimline(dir.path(), &args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(text(&output.stdout).contains("\\u{1b}[31mred"), "{output:?}");
+        assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
+    }
 }
 
 #[test]
@@ -196,4 +198,23 @@ fn scenarios_and_studies_come_with_the_program() {
     let output = trimline(dir.path(), &write).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert_eq!(fs::read_to_string(all.join("scenarios/first.toml")).unwrap(), "mine");
+}
+
+#[test]
+fn nobody_who_reads_stderr_any_more_stops_nothing() {
+    // Two warnings, and a stderr whose reader has gone, as with `2>&1 | head`.
+    let dir = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/dctcp_two_flows.toml");
+    let unmarked = "queue={kind=\"drop-tail\",capacity=\"100KB\"}";
+    for command in ["check", "run"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut trimline = Process::new(env!("CARGO_BIN_EXE_trimline"));
+        trimline.current_dir(dir.path()).arg(command).arg(&file).args(["--set", unmarked]);
+        if command == "run" {
+            trimline.args(["--set", "measure.to=61ms", "--set", "measure.from=60ms"]);
+        }
+        let status = trimline.stdout(Stdio::null()).stderr(writer).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{command}");
+    }
 }

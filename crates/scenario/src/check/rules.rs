@@ -207,8 +207,11 @@ fn nothing_lossless(view: &View<'_>) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let message = "no packet is of a lossless class: these switches never pause anybody";
+    // What is control is not counted, and cannot be lossless.
+    let free = used & !spec.memory.control;
+    let free = if free == 0 { used } else { free };
     let classes: Vec<String> =
-        (0..8).filter(|class| used & 1 << class != 0).map(|class| class.to_string()).collect();
+        (0..8).filter(|class| free & 1 << class != 0).map(|class| class.to_string()).collect();
     let hint = format!("the packets' classes are {}: name them in `lossless`", classes.join(", "));
     let warning = at(&view.tables.queue, &["lossless", "preset"], message, "none of them");
     let mut warnings = vec![warning.hint(hint)];
@@ -333,15 +336,22 @@ fn overload(view: &View<'_>) -> Vec<Diagnostic> {
     busiest.and_then(warn).into_iter().collect()
 }
 
-/// A first window below the bandwidth-delay product cannot fill a link.
+/// A window below the bandwidth-delay product cannot fill a link, unless it grows.
 fn small_first_window(view: &View<'_>) -> Vec<Diagnostic> {
-    let window = view.transports.iter().map(|transport| transport.first_window).min();
     let needed = super::product(view.topology);
+    let fixed = view.transports.iter().filter(|transport| !transport.window_grows);
+    // Links carry headers, too.
+    let small = fixed.filter(|transport| {
+        let packets = transport.first_window.div_ceil(u64::from(transport.framing.payload.max(1)));
+        let headers = packets.saturating_mul(u64::from(transport.framing.overhead));
+        transport.first_window.saturating_add(headers) < needed
+    });
+    let smallest = small.map(|transport| transport.first_window).min();
     let warn = |window: u64| {
         Diagnostic::new(format!(
             "the initial window of {window}B is below the bandwidth-delay product of the longest \
              path, {needed}B: a lone message cannot fill its link"
         ))
     };
-    window.filter(|&window| window < needed).map(warn).into_iter().collect()
+    smallest.map(warn).into_iter().collect()
 }

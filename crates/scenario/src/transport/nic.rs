@@ -259,6 +259,8 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, 
         // Types of service count from zero, classes the other way.
         classes: classes.collect(),
         first_window,
+        // A program may open its window; whether it does is not known.
+        window_grows: true,
         sprays: true,
         longest,
         // A program may react to all of them; what it needs is not known.

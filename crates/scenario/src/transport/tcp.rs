@@ -375,6 +375,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         mtu: (config.mss + config.overhead).max(config.longest_ack()),
         classes: vec![config.class],
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
+        window_grows: true,
         caps_windows: true,
         signals: Signals { marks: marks(&config), ..Signals::NONE },
         // No acknowledgements of single packets: they are cumulative.

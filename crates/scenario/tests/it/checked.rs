@@ -13,8 +13,8 @@ const CUBIC: &str = r#"{ kind = "tcp", preset = "linux-datacenter", mss = "1460B
     recovery = "sack", rule = "cubic", ecn = ECN, initial_window = 100 }"#;
 const HOMA: &str = r#"{ kind = "homa", preset = "paper", workload = "homa-w3",
     unscheduled_priorities = 4 }"#;
-const DCQCN: &str =
-    r#"{ kind = "rdma", rule = "dcqcn", preset = "paper", payload = "1000B", class = 3 }"#;
+const DCQCN: &str = r#"{ kind = "rdma", rule = "dcqcn", preset = "paper",
+    payload = "1000B", class = 3 }"#;
 const DROP_TAIL: &str = r#"{ kind = "drop-tail", capacity = "100 packets" }"#;
 const MARKING: &str =
     r#"{ kind = "drop-tail", capacity = "100 packets", ecn_threshold = "20 packets" }"#;
@@ -187,6 +187,10 @@ fn a_first_window_below_the_bandwidth_delay_product() {
     let says = "the initial window of 9000B is below the bandwidth-delay product";
     let [bad, good] = [&small, NDP].map(|ndp| warned(ndp, TRIMMING, INCAST, ""));
     one_of(says, &bad, &good);
+    let tcp = r#"{ kind = "tcp", preset = "linux-datacenter", rule = "newreno", recovery = "sack",
+        ecn = false, mss = "1460B", initial_window = 1 }"#;
+    let grown = warned(tcp, TRIMMING, INCAST, "");
+    assert!(!grown.iter().any(|w| w.contains("initial window")), "slow start grows: {grown:?}");
 }
 
 /// Messages from file lists that nobody gave a limit.

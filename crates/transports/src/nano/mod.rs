@@ -198,7 +198,12 @@ fn read(pkt: &Packet, program: Program) -> Option<(Repr, bool)> {
     let header = Header::new(protocol, pkt.header()).ok()?;
     let header = Repr::parse(&header).ok()?;
     let chopped = header.kind == Kind::Data { chopped: true } || pkt.flags.has(Flags::TRIMMED);
-    let known = !chopped || homa::understands_chopped(program);
+    let known = match header.kind {
+        Kind::Data { .. } if chopped => homa::understands_chopped(program),
+        // Data that says that it is control has no payload to place.
+        Kind::Data { .. } => pkt.carries_payload(),
+        _ => !chopped || homa::understands_chopped(program),
+    };
     (known && !pkt.flags.has(Flags::BOUNCED)).then_some((header, chopped))
 }
 
