@@ -12,7 +12,7 @@ use crate::registry::Kind;
 use crate::topology::TOPOLOGIES;
 use crate::traffic::TRAFFIC;
 use crate::transport::TRANSPORTS;
-use crate::{fault, host, measure, routing, topology};
+use crate::{fault, host, lossless, measure, queue, routing, topology};
 
 fn of<F>(kinds: &[Kind<F>]) -> Vec<(&'static str, String)> {
     kinds.iter().map(|kind| (kind.name, kind.about.to_owned())).collect()
@@ -56,13 +56,21 @@ pub fn schema() -> serde_json::Value {
     for kind in topology["oneOf"].as_array_mut().into_iter().flatten() {
         kind["properties"]["link"] = some(&table(&topology::link_keys()));
     }
+    let mut queue = one_of(QUEUES);
+    for kind in queue["oneOf"].as_array_mut().into_iter().flatten() {
+        let keys = &mut kind["properties"];
+        keys["switch"] = some(&table(&queue::switch_keys()));
+        if keys["kind"]["const"] == "lossless" {
+            keys["ecn"] = some(&table(&lossless::ecn_keys()));
+        }
+    }
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A scenario of Trimline",
         "type": "object",
         "properties": {
             "topology": topology,
-            "queue": one_of(QUEUES),
+            "queue": queue,
             "buffer": one_of(BUFFERS),
             "host": host,
             "routing": table(&routing::keys()),
@@ -97,6 +105,12 @@ fn some(table: &serde_json::Value) -> serde_json::Value {
     json!({ "anyOf": [table, { "type": "array", "items": table }] })
 }
 
+/// The table and name of each key, with its type, range, default and what it is.
+#[must_use]
+pub fn key_lines() -> Vec<(String, String)> {
+    keys().iter().flat_map(Section::lines).collect()
+}
+
 /// The keys of all tables of a scenario.
 #[must_use]
 pub fn keys() -> Vec<Section> {
@@ -105,8 +119,10 @@ pub fn keys() -> Vec<Section> {
     let queues = QUEUES.iter().map(|kind| kind.keys);
     let buffers = BUFFERS.iter().map(|kind| kind.keys);
     let traffic = TRAFFIC.iter().map(|kind| kind.keys);
-    let others: [fn() -> Vec<Section>; 6] = [
+    let others: [fn() -> Vec<Section>; 8] = [
         topology::link_keys,
+        queue::switch_keys,
+        lossless::ecn_keys,
         host::keys,
         host::stack_keys,
         routing::keys,

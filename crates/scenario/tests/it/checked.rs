@@ -12,8 +12,9 @@ const DCTCP: &str = r#"{ kind = "tcp", preset = "linux-datacenter", mss = "1460B
 const CUBIC: &str = r#"{ kind = "tcp", preset = "linux-datacenter", mss = "1460B",
     recovery = "sack", rule = "cubic", ecn = ECN, initial_window = 100 }"#;
 const HOMA: &str = r#"{ kind = "homa", preset = "paper", workload = "homa-w3",
-    unscheduled_levels = 4 }"#;
-const DCQCN: &str = r#"{ kind = "dcqcn", preset = "paper", payload = "1000B", class = 3 }"#;
+    unscheduled_priorities = 4 }"#;
+const DCQCN: &str =
+    r#"{ kind = "rdma", rule = "dcqcn", preset = "paper", payload = "1000B", class = 3 }"#;
 const DROP_TAIL: &str = r#"{ kind = "drop-tail", capacity = "100 packets" }"#;
 const MARKING: &str =
     r#"{ kind = "drop-tail", capacity = "100 packets", ecn_threshold = "20 packets" }"#;
@@ -104,7 +105,7 @@ fn trimming_and_priorities() {
 #[test]
 fn lossless_classes() {
     let says = "no packet is of a lossless class";
-    let rdma = DCQCN.replace("dcqcn", "rdma").replace("paper", "roce");
+    let rdma = DCQCN.replace("dcqcn", "none").replace("paper", "roce");
     let [bad, good] =
         ["lossless = [6]", "lossless = [3]"].map(|keys| warned(&rdma, &lossless(keys), INCAST, ""));
     one_of(says, &bad, &good);
