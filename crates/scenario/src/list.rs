@@ -60,8 +60,10 @@ pub fn schema() -> serde_json::Value {
     for kind in queue["oneOf"].as_array_mut().into_iter().flatten() {
         let keys = &mut kind["properties"];
         keys["switch"] = some(&table(&queue::switch_keys()));
-        if keys["kind"]["const"] == "lossless" {
-            keys["ecn"] = some(&table(&lossless::ecn_keys()));
+        match keys["kind"]["const"].as_str() {
+            Some("lossless") => keys["ecn"] = some(&table(&lossless::ecn_keys())),
+            Some("fair" | "priority") => keys["class"] = some(&table(&queue::class_keys())),
+            _ => {}
         }
     }
     json!({
@@ -119,8 +121,9 @@ pub fn keys() -> Vec<Section> {
     let queues = QUEUES.iter().map(|kind| kind.keys);
     let buffers = BUFFERS.iter().map(|kind| kind.keys);
     let traffic = TRAFFIC.iter().map(|kind| kind.keys);
-    let others: [fn() -> Vec<Section>; 8] = [
+    let others: [fn() -> Vec<Section>; 9] = [
         topology::link_keys,
+        queue::class_keys,
         queue::switch_keys,
         lossless::ecn_keys,
         host::keys,

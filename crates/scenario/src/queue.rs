@@ -48,7 +48,7 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
         name: "fair",
         about: "a queue for each traffic class, served in turn: equal shares in bytes",
         read: fair,
-        keys: || vec![section("queue.fair", FAIR, &[], None), of_classes()],
+        keys: || vec![section("queue.fair", FAIR, &[], None)],
     },
     Kind {
         name: "priority",
@@ -57,7 +57,7 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
         keys: || {
             let usual = Some(&Priority::USUAL);
             let trim = section("queue.priority.trim", TRIM, &[], usual);
-            vec![section("queue.priority", PRIORITY, &[], usual), trim, of_classes()]
+            vec![section("queue.priority", PRIORITY, &[], usual), trim]
         },
     },
     Kind {
@@ -479,9 +479,9 @@ keys! { CLASS: u8 {
          needs a queue".written();
 }}
 
-/// For the reference.
-fn of_classes() -> Section {
-    section("queue.class", CLASS, &[], None)
+/// For the reference: the keys of `[[queue.class]]`.
+pub(crate) fn class_keys() -> Vec<Section> {
+    vec![section("queue.class", CLASS, &[], None)]
 }
 
 /// `[[queue.class]]`: the queue of each class.
