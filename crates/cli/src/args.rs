@@ -280,6 +280,10 @@ pub(crate) enum What {
     Queues,
     /// Traffic and size distributions
     Workloads,
+    /// Keys of scenarios: table and key, type, range, default, meaning
+    Keys,
+    /// The same as a JSON schema, for editors
+    Schema,
     /// Published evaluations in ./studies
     Studies,
     /// Scenarios that come with Trimline; `trimline examples DIR` writes them

@@ -15,6 +15,8 @@ pub(crate) fn list(what: What) -> Ended {
         What::Queues => print(&list::queues()),
         What::Workloads => print(&list::workloads()),
         What::Scenarios => print(&shipped::scenarios()),
+        What::Keys => print(&list::key_lines()),
+        What::Schema => say(format_args!("{:#}", list::schema())),
         What::Studies => print(&studies()?),
     }
 }

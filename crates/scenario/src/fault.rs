@@ -7,8 +7,10 @@ use fabric::{Fault, FaultAction, Topology};
 use units::{Dur, Rate, Time};
 
 use crate::diagnostic::Diagnostic;
+use crate::key::{Section, keys, section};
 use crate::reader::Reader;
-use crate::topology::{RATE_MAX, RATE_MIN, links_of_switch, named_links};
+use crate::topology::{NAMED, RATE_MAX, RATE_MIN, links_of_switch, named_links};
+use crate::value::choices;
 
 /// What the fault tables say.
 #[derive(Debug, Default)]
@@ -25,7 +27,7 @@ pub(crate) struct Script {
 const FAULTS_MAX: usize = 1_000_000;
 
 /// What a table may ask for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Action {
     Down,
     Up,
@@ -34,13 +36,85 @@ enum Action {
     Loss,
 }
 
-const ACTIONS: [(&str, Action); 5] = [
-    ("down", Action::Down),
-    ("up", Action::Up),
-    ("flap", Action::Flap),
-    ("rate", Action::Rate),
-    ("loss", Action::Loss),
-];
+choices!(Action,
+    "down" => Action::Down,
+    "up" => Action::Up,
+    "flap" => Action::Flap,
+    "rate" => Action::Rate,
+    "loss" => Action::Loss);
+
+/// What a table says.
+struct Written {
+    at: Time,
+    action: Action,
+    rate: Rate,
+    probability: f64,
+    period: Dur,
+    down_share: f64,
+    until: Option<Time>,
+    announce: bool,
+}
+
+impl Written {
+    /// Before it is read.
+    const NONE: Self = Self {
+        at: Time::ZERO,
+        action: Action::Down,
+        rate: RATE_MAX,
+        probability: 0.0,
+        period: Dur::ZERO,
+        down_share: 0.0,
+        until: None,
+        announce: true,
+    };
+
+    /// `value` if it has an effect: with this `action`.
+    fn of<T>(&self, action: Action, value: T) -> Option<T> {
+        (self.action == action).then_some(value)
+    }
+}
+
+keys! { FAULT: Written {
+    at: Time, "from when".written();
+    action: Action, "what".written();
+    period (get |w| w.of(Action::Flap, w.period), set |w, v| w.period = v): Dur,
+        "from one time down to the next".range("above 0").written().only("`action = \"flap\"`");
+    down_share (get |w| w.of(Action::Flap, w.down_share), set |w, v| w.down_share = v): f64,
+        "share of each period, at its beginning, during which the link is down"
+            .range("above 0, below 1").written().only("`action = \"flap\"`");
+    rate (get |w| w.of(Action::Rate, w.rate), set |w, v| w.rate = v): Rate [RATE_MIN..=RATE_MAX],
+        "the link's rate meanwhile".written().only("`action = \"rate\"`");
+    probability (get |w| w.of(Action::Loss, w.probability), set |w, v| w.probability = v):
+        f64 [0.0..=1.0],
+        "of each packet, to be lost".written().only("`action = \"loss\"`");
+}}
+
+keys! { SPAN: Written {
+    until (get |w| w.until, set |w, v: Time| w.until = Some(v)): Time,
+        "until when; ends this fault and no other".range("after `at`")
+            .default("for good; required for `flap`");
+    announce: bool,
+        "whether switches and hosts hear of its beginning and of its end, each \
+         `routing.reroute_after` later; in between no path leads over the link"
+            .default("`true` for `down` and `flap`, otherwise `false`");
+}}
+
+keys! { SWITCH: String {
+    switch (get |switch| Some(switch.clone()), set |switch, v| *switch = v): String,
+        "all links of this switch, both directions"
+            .range("`tor n`, `agg n`, `core n`; in a `bcube` `relay n`, `switch n`")
+            .default("this or `link`");
+}}
+
+/// For the reference.
+pub(crate) fn keys() -> Vec<Section> {
+    vec![
+        section("fault", FAULT, &[], None),
+        section("fault.span", SPAN, &[], None),
+        section("fault.switch", SWITCH, &[], None),
+        section("topology.link.which", NAMED, &[], None),
+    ]
+}
 
 /// Read all `[[fault]]`. News of them takes `reroute_after`.
 pub(crate) fn read(
@@ -50,26 +124,13 @@ pub(crate) fn read(
 ) -> Result<Script, Diagnostic> {
     let mut script = Script::default();
     for table in tables {
-        let at = table.need("at")?;
-        script.begins.push(at);
+        let mut written = Written::NONE;
         let (target, links) = target(table, topology)?;
-        let &(_, action) = table.choose("action", &ACTIONS, |a| a.0)?;
-        let spans = match action {
-            Action::Down => vec![span(table, at, FaultAction::Down, true)?],
-            Action::Up => vec![Span::up(at)],
-            Action::Flap => flap(table, at)?,
-            Action::Rate => {
-                let rate: Rate = table.need("rate")?;
-                table.within("rate", rate, RATE_MIN..=RATE_MAX)?;
-                vec![span(table, at, FaultAction::Rate(rate), false)?]
-            }
-            Action::Loss => {
-                let probability = table.need("probability")?;
-                table.within("probability", probability, 0.0..=1.0)?;
-                vec![span(table, at, FaultAction::Loss(probability), false)?]
-            }
-        };
-        script.note(action, &target, &spans, reroute_after);
+        table.keys(FAULT, &mut written, None)?;
+        table.complete(&[])?;
+        script.begins.push(written.at);
+        let spans = spans(table, &mut written)?;
+        script.note(written.action, &target, &spans, reroute_after);
         script.add(table, &spans, &links)?;
     }
     Ok(script)
@@ -107,34 +168,35 @@ impl Span {
     }
 }
 
-/// A fault from `at` until `until`, if that is written. Whether it is announced if nobody says.
-fn span(
-    table: &mut Reader<'_>,
-    at: Time,
-    action: FaultAction,
-    announced: bool,
-) -> Result<Span, Diagnostic> {
-    let until: Option<Time> = table.maybe("until")?;
-    check_until(table, at, until)?;
-    let announced = table.or("announce", announced)?;
-    Ok(Span { from: at, until: until.unwrap_or(Time::NEVER), action, announced })
-}
-
-fn check_until(table: &Reader<'_>, at: Time, until: Option<Time>) -> Result<(), Diagnostic> {
-    if until.is_none_or(|until| until > at) {
-        return Ok(());
+/// When each of the links of a table has a fault, and which.
+fn spans(table: &mut Reader<'_>, written: &mut Written) -> Result<Vec<Span>, Diagnostic> {
+    let (at, action) = (written.at, written.action);
+    if action == Action::Up {
+        table.without(SPAN, "an `action` other than `\"up\"`");
+        return Ok(vec![Span::up(at)]);
     }
-    let error = table.error("until", "the fault is over before it begins", "too early");
-    Err(error.hint(format!("after \"{at}\"")))
+    written.announce = matches!(action, Action::Down | Action::Flap);
+    table.keys(SPAN, written, None)?;
+    if written.until.is_some_and(|until| until <= at) {
+        let error = table.error("until", "the fault is over before it begins", "too early");
+        return Err(error.hint(format!("after \"{at}\"")));
+    }
+    let action = match action {
+        Action::Flap => return flap(table, written),
+        Action::Rate => FaultAction::Rate(written.rate),
+        Action::Loss => FaultAction::Loss(written.probability),
+        Action::Down | Action::Up => FaultAction::Down,
+    };
+    let until = written.until.unwrap_or(Time::NEVER);
+    Ok(vec![Span { from: at, until, action, announced: written.announce }])
 }
 
 /// Down at the beginning of each period.
-fn flap(table: &mut Reader<'_>, at: Time) -> Result<Vec<Span>, Diagnostic> {
-    let until: Time = table.need("until")?;
-    check_until(table, at, Some(until))?;
-    let period: Dur = table.need("period")?;
-    let share: f64 = table.need("down_share")?;
-    let announced = table.or("announce", true)?;
+fn flap(table: &Reader<'_>, written: &Written) -> Result<Vec<Span>, Diagnostic> {
+    let &Written { at, period, down_share: share, announce: announced, .. } = written;
+    let Some(until) = written.until else {
+        return Err(table.missing("until", "add `until = ...` (time): when it ends"));
+    };
     let down = Dur((period.0 as f64 * share) as u64);
     if !(0.0..1.0).contains(&share) || down == Dur::ZERO {
         let message = format!("a share of {share} of {period} is no time down and time up");
@@ -328,7 +390,7 @@ mod tests {
             ("switch = \"host 0\"\naction = \"down\"".to_owned(), "host 0 is no switch"),
             ("switch = \"core 4\"\naction = \"down\"".to_owned(), "there is no core 4"),
             (format!("{core}action = \"down\"\nuntil = \"1ms\""), "over before it begins"),
-            (format!("{core}action = \"up\"\nuntil = \"2ms\""), "unknown key `until`"),
+            (format!("{core}action = \"up\"\nuntil = \"2ms\""), "`until` has no effect here"),
             (format!("{core}action = \"loss\"\nprobability = 2"), "`probability`"),
             (format!("{core}action = \"rate\"\nrate = \"1bps\""), "`rate`"),
             (format!("{flap}period = \"1us\"\ndown_share = 1"), "no time down and time up"),

@@ -8,6 +8,7 @@ use units::{Dur, HostId};
 use workload::HostSet;
 
 use crate::diagnostic::Diagnostic;
+use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 
 /// What hosts have beside their transports. Without the table, nothing.
@@ -24,9 +25,52 @@ pub(crate) struct Host {
 /// A median beyond this is no stack's: the longest link.
 const LONGEST: Dur = Dur::from_ms(10_000);
 
+keys! { HOST: Option<Capacity> {
+    queue (get |queue| *queue, set |queue, v: Capacity| *queue = Some(v)): Capacity,
+        "what may wait at each interface, the packet in transmission *not* included, as in ns-3. \
+         A switch port of ns-3 with `n` packets is `capacity = \"n + 1 packets\"` in `[queue]`"
+            .range("packets").default("this or `stack` is required");
+}}
+
+/// The table `stack`.
+struct Stack {
+    delay: StackDelay,
+    hosts: HostSet,
+}
+
+impl Stack {
+    /// Before it is read.
+    fn none() -> Self {
+        let delay = StackDelay { median: Dur::ZERO, sigma: 0.0 };
+        Self { delay, hosts: HostSet::all() }
+    }
+}
+
+keys! { STACK: Stack {
+    median (delay.median): Dur [Dur::ZERO..=LONGEST],
+        "each packet takes a lognormal time from the link to the transport, and each from the \
+         transport to the link; half of them no more than this. 0: no stack".written();
+    sigma (delay.sigma): f64 [0.0..=3.0],
+        "standard deviation of that time's natural logarithm".written();
+    hosts (get |s| Some(s.hosts.clone()), set |s, v| s.hosts = v): HostSet,
+        "which hosts have the stack".default("");
+}}
+
+/// For the reference: the keys of `[host]`.
+pub(crate) fn keys() -> Vec<Section> {
+    vec![section("host", HOST, &[], None)]
+}
+
+/// For the reference: those of its `stack`.
+pub(crate) fn stack_keys() -> Vec<Section> {
+    vec![section("host.stack", STACK, &[], Some(&Stack::none()))]
+}
+
 /// Read `[host]`, for `hosts` hosts.
 pub(crate) fn read(table: &mut Reader<'_>, hosts: u32) -> Result<Host, Diagnostic> {
-    let queue = match table.maybe("queue")? {
+    let mut queue = None;
+    table.keys(HOST, &mut queue, None)?;
+    let queue = match queue {
         Some(Capacity::Packets(packets)) => Some(packets),
         Some(Capacity::Bytes(_)) => {
             let error = table.error("queue", "a device queue holds so many packets", "here");
@@ -40,17 +84,15 @@ pub(crate) fn read(table: &mut Reader<'_>, hosts: u32) -> Result<Host, Diagnosti
             None => Err(table.missing("queue", "add `queue = \"100 packets\"`, or `stack`")),
         };
     };
-    let median = stack.need("median")?;
-    stack.within("median", median, Dur::ZERO..=LONGEST)?;
-    let sigma = stack.need("sigma")?;
-    stack.within("sigma", sigma, 0.0..=3.0)?;
-    let set = stack.or("hosts", HostSet::all())?;
-    let stacked = set.members(hosts).map_err(|why| {
+    let mut read = Stack::none();
+    stack.keys(STACK, &mut read, None)?;
+    stack.complete(&[])?;
+    let stacked = read.hosts.members(hosts).map_err(|why| {
         let error = stack.error("hosts", format!("`hosts`: {why}"), "here");
         error.hint(format!("the hosts of the topology are 0 to {}", hosts.saturating_sub(1)))
     })?;
     table.finish_table("stack", stack)?;
-    let stack = Some(StackDelay { median, sigma }).filter(|_| median > Dur::ZERO);
+    let stack = Some(read.delay).filter(|delay| delay.median > Dur::ZERO);
     Ok(Host { queue, stack, stacked })
 }
 

@@ -111,6 +111,12 @@ impl Info {
         }
     }
 
+    /// What it is, and what it takes for it to have an effect.
+    fn sentence(&self) -> String {
+        let colon = if self.only.is_empty() { "" } else { ": " };
+        format!("{}{colon}{}", self.only, self.about)
+    }
+
     /// For a hint: name, type and range.
     pub(crate) fn described(&self) -> String {
         let form = (self.form)();
@@ -298,16 +304,34 @@ impl Section {
             let info = row.info;
             let cells = if has_presets { row.by_preset() } else { vec![row.without_preset()] };
             let (form, range) = ((info.form)().name, info.range_words());
-            let only =
-                if info.only.is_empty() { String::new() } else { format!("{}: ", info.only) };
-            out += &format!(
-                "| `{}` | {form} | {range} | {} | {only}{} |\n",
-                info.name,
-                cells.join(" | "),
-                info.about
-            );
+            let (cells, sentence) = (cells.join(" | "), info.sentence());
+            out += &format!("| `{}` | {form} | {range} | {cells} | {sentence} |\n", info.name);
         }
         out
+    }
+
+    /// A line for each key: table and key; type, range, values and sentence.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (String, String)> {
+        let line = |row: &Row| {
+            let info = row.info;
+            let mut line = (info.form)().name;
+            let range = info.range_words();
+            if !range.is_empty() {
+                line += &format!(" ({range})");
+            }
+            let of_presets = self.presets.iter().zip(row.by_preset());
+            let mut cells: Vec<String> =
+                of_presets.map(|(name, cell)| format!("{name}: {cell}")).collect();
+            if cells.is_empty() {
+                cells.push(format!("default: {}", row.without_preset()));
+            }
+            let cells = cells.join(", ");
+            (
+                format!("{} {}", self.name, info.name),
+                format!("{line}; {cells}; {}", info.sentence()),
+            )
+        };
+        self.rows.iter().map(line)
     }
 
     /// The properties of a JSON schema.

@@ -1,41 +1,136 @@
 //! `[queue] kind = "lossless"`: switches that pause their neighbours instead of losing packets.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use fabric::{Pause, PfcSpec, Topology, Watchdog, WatchdogAction};
 use queues::{
-    Headroom, LosslessSpec, MarkAt, Marking, PfcBufferSpec, QueueSpec, Schedule, Threshold,
+    Capacity, Headroom, LosslessSpec, MarkAt, Marking, PfcBufferSpec, QueueSpec, Schedule,
+    Threshold,
 };
 use units::{Bytes, Dur, Rate};
 
 use crate::buffer::{ALPHA, SIZE_MAX};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::queue::{longest, ramp};
+use crate::key::{Section, keys, section};
+use crate::queue::{checked_ramp, longest};
 use crate::reader::Reader;
+use crate::topology::{RATE_MAX, RATE_MIN};
 use crate::transport::Transport;
-use crate::value::{Form, Refused, ScenarioValue};
+use crate::value::{Form, Refused, ScenarioValue, Size32, choices};
 
-/// Published memories (specs/rdma.md#2).
-fn presets() -> [(&'static str, PfcBufferSpec); 3] {
-    [
-        ("hpcc", PfcBufferSpec::hpcc()),
-        (SONIC, PfcBufferSpec::sonic(0)),
-        ("legacy", PfcBufferSpec::legacy()),
-    ]
+/// Published memories (specs/rdma.md#2). SONiC leaves to the operator what a class reserves.
+fn presets() -> [(&'static str, Written); 3] {
+    let sonic = Written { reserve: None, ..Written::of(PfcBufferSpec::sonic(0)) };
+    let [hpcc, legacy] = [PfcBufferSpec::hpcc(), PfcBufferSpec::legacy()].map(Written::of);
+    [("hpcc", hpcc), ("sonic", sonic), ("legacy", legacy)]
 }
 
-/// Leaves to the operator what a class reserves.
-const SONIC: &str = "sonic";
 /// Rates of links, as in `[topology]`.
-const RATES: std::ops::RangeInclusive<Rate> = Rate(1_000)..=Rate(100_000_000_000_000);
-
+const RATES: RangeInclusive<Rate> = RATE_MIN..=RATE_MAX;
 /// specs/rdma.md#9,I5.
 const DEADLOCK_AFTER: Dur = Dur::from_ms(10);
 /// How long a pause can be too long.
-const PATIENCE: std::ops::RangeInclusive<Dur> = Dur::from_us(1)..=Dur::from_ms(1_000_000);
-const WATCHDOG_ACTIONS: &[(&str, WatchdogAction)] =
-    &[("drop", WatchdogAction::Drop), ("forward", WatchdogAction::Forward)];
+const PATIENCE: RangeInclusive<Dur> = Dur::from_us(1)..=Dur::from_ms(1_000_000);
+/// The largest memory.
+const LARGEST: Size32 = Size32(SIZE_MAX.0 as u32);
+
+choices!(WatchdogAction, "drop" => WatchdogAction::Drop, "forward" => WatchdogAction::Forward);
+
+/// What the table says of the memory and of the queues.
+#[derive(Clone)]
+struct Written {
+    memory: PfcBufferSpec,
+    reserve: Option<u32>,
+    schedule: Weights,
+}
+
+impl Written {
+    fn of(memory: PfcBufferSpec) -> Self {
+        Self { reserve: Some(memory.reserve), memory, schedule: Weights(None) }
+    }
+}
+
+keys! { LOSSLESS: Written {
+    buffer (memory.size): Size32 [Size32(1)..=LARGEST],
+        "memory of each switch, packets in service included".range("a full packet to 1 GB");
+    reserve (get |w| w.reserve.map(Size32), set |w, v: Size32| w.reserve = Some(v.0)):
+        Size32 [Size32(0)..=LARGEST],
+        "memory that each lossless class of each port has for itself".range("to 1 GB");
+    headroom (get |w| Some(Room(w.memory.headroom)), set |w, v: Room| w.memory.headroom = v.0):
+        Room,
+        "memory that each lossless class of each port has for what still comes after XOFF. `n \
+         delays`: what the link carries in n times its delay. `auto`: the most that can come, 2 x \
+         delay x rate + 3 full packets + the pause frame, if both directions are alike";
+    headroom_beside (memory.headroom_beside): bool,
+        "headroom is memory beside `buffer`, not part of it".default("");
+    xon (memory.xon): Size32 [Size32(0)..=LARGEST],
+        "XON also when the class of the port holds no more than this, whatever the threshold"
+            .range("to 1 GB").default("");
+    resume_offset (memory.resume_offset): Size32 [Size32(0)..=LARGEST],
+        "XON when the class of the port holds so much less than its threshold".range("to 1 GB");
+    lossless (get |w| Some(Classes(w.memory.lossless)),
+              set |w, v: Classes| w.memory.lossless = v.0): Classes,
+        "classes that are paused. Others are lost at their threshold, and have no headroom"
+            .range("0 to 7");
+    control_class (get |w| Some(Control(w.memory.control)),
+                   set |w, v: Control| w.memory.control = v.0): Control,
+        "a class that is neither counted nor paused nor marked: acknowledgements".range("0 to 7");
+    schedule (get |w| Some(w.schedule), set |w, v| w.schedule = v): Weights,
+        "the highest class first, or in turn, by weights of the classes 0 to 7".range("1 to 255");
+}}
+
+keys! { DYNAMIC: Written {
+    alpha (memory.threshold: Threshold::Dynamic { alpha, .. } => *alpha): f64 [ALPHA],
+        "threshold of a class of a port: so many times the free shared memory"
+            .range("1/1024 to 1024");
+    alpha_with_rate (memory.threshold: Threshold::Dynamic { with_rate, .. } => *with_rate): bool,
+        "`alpha` is twice as large, up to 1, for each doubling of a port's rate over a host's"
+            .default("");
+}}
+
+keys! { STATIC: Written {
+    xoff (memory.threshold: Threshold::Static(xoff) => *xoff): Size32 [Size32(1)..=LARGEST],
+        "instead of `alpha`: a fixed threshold".range("1 B to 1 GB");
+}}
+
+keys! { PFC: PfcSpec {
+    pause (get |p| Some(Stop(p.pause)), set |p, v: Stop| p.pause = v.0): Stop,
+        "how long a frame stops a class, if none comes before; rounded up to quanta of 512 bit \
+         times of the link, at most 65 535 of those of any link, and refreshed after half of it"
+            .default("");
+    watchdog (get |p| p.watchdog.map(|watchdog| watchdog.after),
+              set |p, after| p.watchdog = Some(Watchdog { after, action: WatchdogAction::Drop })):
+        Dur [PATIENCE],
+        "what happens to a class at a port that has been paused for so long, until the pause ends:"
+            .range("1 us to 1000 s").default("");
+    watchdog_action (watchdog: Some(watchdog) => watchdog.action): WatchdogAction,
+        "its packets are lost, or they are sent".written().only("`watchdog`");
+    deadlock_after (get |p| p.deadlock_after, set |p, v: Dur| p.deadlock_after = Some(v)):
+        Dur [PATIENCE],
+        "links paused for so long that wait for one another in a circle are reported as a deadlock"
+            .range("1 us to 1000 s").default("");
+}}
+
+/// Without a word about it.
+const PFC_USUAL: PfcSpec =
+    PfcSpec { pause: Pause::UntilResume, watchdog: None, deadlock_after: Some(DEADLOCK_AFTER) };
+
+/// For the reference.
+pub(crate) fn keys() -> Vec<Section> {
+    vec![
+        section("queue.lossless", LOSSLESS, &presets(), None),
+        section("queue.lossless.alpha", DYNAMIC, &presets(), None),
+        section("queue.lossless.xoff", STATIC, &presets(), None),
+        section("queue.lossless.pauses", PFC, &[], Some(&PFC_USUAL)),
+    ]
+}
+
+/// For the reference: the keys of `ecn`.
+pub(crate) fn ecn_keys() -> Vec<Section> {
+    vec![section("queue.lossless.ecn", ECN, &[], None)]
+}
 
 /// Read the memory of the switches, and the queues of their ports.
 pub(crate) fn read(
@@ -44,38 +139,58 @@ pub(crate) fn read(
     _: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let mtu = longest(transports).1;
-    let memory = memory(table, mtu)?;
-    let schedule = schedule(table, mtu, table.has("preset"))?;
+    let presets = presets();
+    let preset = match table.has("preset") {
+        true => Some(&table.choose("preset", &presets, |(name, _)| name)?.1),
+        false => None,
+    };
+    let mut read = preset.cloned().unwrap_or_else(|| {
+        Written::of(PfcBufferSpec { headroom_beside: false, xon: 0, ..PfcBufferSpec::hpcc() })
+    });
+    read.reserve = read.reserve.or(Some(0));
+    table.keys(LOSSLESS, &mut read, preset)?;
+    threshold(table, &mut read, preset)?;
+    table.complete(&presets.map(|(name, _)| name))?;
+    let Written { mut memory, reserve, schedule } = read;
+    memory.reserve = reserve.unwrap_or(0);
+    let (size, all) = (u64::from(memory.size), Bytes(mtu.into())..=SIZE_MAX);
+    table.within("buffer", Bytes(size), all)?;
+    let both = memory.lossless & memory.control;
+    if both != 0 {
+        let message = format!("class {} is lossless and control", both.trailing_zeros());
+        let error = table.error("control_class", message, "in `lossless`, too");
+        return Err(error.hint("what is not counted cannot be paused: name another class"));
+    }
+    let schedule = match schedule.0 {
+        None => Schedule::Strict,
+        Some(weights) => Schedule::InTurn(weights.map(|weight| weight * u32::from(mtu))),
+    };
     let marking = markings(table, memory.control)?;
     Ok(QueueSpec::Lossless(Box::new(LosslessSpec { memory, schedule, marking })))
 }
 
-fn memory(table: &mut Reader<'_>, mtu: u16) -> Result<PfcBufferSpec, Diagnostic> {
-    let preset = match table.has("preset") {
-        true => Some(table.choose("preset", &presets(), |(name, _)| name)?.clone()),
-        false => None,
+/// `alpha` or `xoff`, which replace what a preset has of either.
+fn threshold(
+    table: &mut Reader<'_>,
+    read: &mut Written,
+    preset: Option<&Written>,
+) -> Result<(), Diagnostic> {
+    if table.has("alpha") && table.has("xoff") {
+        let message = "`alpha` and `xoff`: a threshold is dynamic or static";
+        return Err(table.error("xoff", message, "one of two").hint("leave one of them out"));
+    }
+    let usual = preset.map(|preset| preset.memory.threshold);
+    read.memory.threshold = match usual {
+        _ if table.has("xoff") => Threshold::Static(0),
+        Some(threshold) if !table.has("alpha") => threshold,
+        Some(dynamic @ Threshold::Dynamic { .. }) => dynamic,
+        _ => Threshold::Dynamic { alpha: 1.0, with_rate: false },
     };
-    let (name, preset) = preset.unzip();
-    let of = |field: fn(&PfcBufferSpec) -> u32| {
-        preset.as_ref().map(|preset| Bytes(u64::from(field(preset))))
-    };
-    let size = bytes(table, "buffer", of(|m| m.size), u64::from(mtu))?;
-    let reserve = of(|m| m.reserve).filter(|_| name != Some(SONIC));
-    let classes = preset.as_ref().map(|preset| (Classes(preset.lossless), Control(preset.control)));
-    let headroom = table.given("headroom", preset.as_ref().map(|preset| Room(preset.headroom)))?.0;
-    let (lossless, control) = classes_of(table, classes)?;
-    Ok(PfcBufferSpec {
-        size,
-        reserve: bytes(table, "reserve", reserve, 0)?,
-        headroom,
-        headroom_beside: table
-            .or("headroom_beside", preset.as_ref().is_some_and(|preset| preset.headroom_beside))?,
-        threshold: threshold(table, preset.as_ref().map(|preset| preset.threshold))?,
-        xon: bytes(table, "xon", of(|m| m.xon).or(Some(Bytes(0))), 0)?,
-        resume_offset: bytes(table, "resume_offset", of(|m| m.resume_offset), 0)?,
-        lossless,
-        control,
-    })
+    if matches!(read.memory.threshold, Threshold::Static(_)) {
+        table.without(DYNAMIC, "a threshold that is not fixed by `xoff`");
+        return table.keys(STATIC, read, preset);
+    }
+    table.keys(DYNAMIC, read, preset)
 }
 
 /// Read what ports do about flow control beside sending and obeying its frames; nothing if `queue`
@@ -88,14 +203,14 @@ pub(crate) fn read_pfc(
     if !matches!(queue, QueueSpec::Lossless(_)) {
         return Ok(PfcSpec::default());
     }
-    let pause = table.or("pause", Stop(Pause::UntilResume))?.0;
-    fabric::check_pause(topology, pause).map_err(|why| {
+    let mut pfc = PFC_USUAL;
+    table.keys(PFC, &mut pfc, None)?;
+    table.complete(&[])?;
+    fabric::check_pause(topology, pfc.pause).map_err(|why| {
         let error = table.error("pause", why, "more than a frame can say");
         error.hint("make `pause` shorter: frames are sent again for as long as it takes")
     })?;
-    let deadlock_after = table.or("deadlock_after", DEADLOCK_AFTER)?;
-    table.within("deadlock_after", deadlock_after, PATIENCE)?;
-    Ok(PfcSpec { pause, watchdog: watchdog(table)?, deadlock_after: Some(deadlock_after) })
+    Ok(pfc)
 }
 
 /// Check that every switch of `topology` has memory for what `queue` reserves in it.
@@ -114,75 +229,27 @@ pub(crate) fn check_memory(
     })
 }
 
-fn watchdog(table: &mut Reader<'_>) -> Result<Option<Watchdog>, Diagnostic> {
-    let Some(after) = table.maybe("watchdog")? else {
-        if table.has("watchdog_action") {
-            let message = "`watchdog_action` without a time after which it acts";
-            let error = table.error("watchdog_action", message, "has no effect here");
-            return Err(error.hint("add `watchdog = \"200ms\"`"));
-        }
-        return Ok(None);
-    };
-    table.within("watchdog", after, PATIENCE)?;
-    let action = table.choose("watchdog_action", WATCHDOG_ACTIONS, |(name, _)| name)?.1;
-    Ok(Some(Watchdog { after, action }))
+/// The ramp of one table `ecn`.
+struct Ecn {
+    min: Capacity,
+    max: Capacity,
+    probability: f64,
+    at: MarkAt,
+    per: Option<Rate>,
+    class: Option<u8>,
 }
 
-/// A size of memory, `least` or more.
-fn bytes(
-    table: &mut Reader<'_>,
-    key: &'static str,
-    preset: Option<Bytes>,
-    least: u64,
-) -> Result<u32, Diagnostic> {
-    let bytes = table.given(key, preset)?;
-    // At most a gigabyte, so it fits.
-    Ok(table.within(key, bytes, Bytes(least)..=SIZE_MAX)?.0 as u32)
-}
-
-/// `alpha` or `xoff`, which replace what a preset has of either.
-fn threshold(table: &mut Reader<'_>, preset: Option<Threshold>) -> Result<Threshold, Diagnostic> {
-    if table.has("alpha") && table.has("xoff") {
-        let message = "`alpha` and `xoff`: a threshold is dynamic or static";
-        return Err(table.error("xoff", message, "one of two").hint("leave one of them out"));
-    }
-    let (alpha, with_rate, xoff) = match preset {
-        Some(Threshold::Dynamic { alpha, with_rate }) => (Some(alpha), with_rate, None),
-        Some(Threshold::Static(xoff)) => (None, false, Some(xoff)),
-        None => (None, false, None),
-    };
-    if table.has("xoff") || xoff.is_some() && !table.has("alpha") {
-        let usual = xoff.map(|bytes| Bytes(u64::from(bytes)));
-        return bytes(table, "xoff", usual, 1).map(Threshold::Static);
-    }
-    let alpha = table.given("alpha", alpha)?;
-    let alpha = table.within("alpha", alpha, ALPHA)?;
-    let with_rate = table.or("alpha_with_rate", with_rate)?;
-    Ok(Threshold::Dynamic { alpha, with_rate })
-}
-
-/// Which classes are lossless, and which one is neither counted nor paused.
-fn classes_of(
-    table: &mut Reader<'_>,
-    preset: Option<(Classes, Control)>,
-) -> Result<(u8, u8), Diagnostic> {
-    let lossless = table.given("lossless", preset.map(|(lossless, _)| lossless))?.0;
-    let control = table.given("control_class", preset.map(|(_, control)| control))?.0;
-    if lossless & control != 0 {
-        let message = format!("class {} is lossless and control", control.trailing_zeros());
-        let error = table.error("control_class", message, "in `lossless`, too");
-        return Err(error.hint("what is not counted cannot be paused: name another class"));
-    }
-    Ok((lossless, control))
-}
-
-fn schedule(table: &mut Reader<'_>, mtu: u16, preset: bool) -> Result<Schedule, Diagnostic> {
-    let weights = table.given("schedule", preset.then_some(Weights(None)))?.0;
-    Ok(match weights {
-        None => Schedule::Strict,
-        Some(weights) => Schedule::InTurn(weights.map(|weight| weight * u32::from(mtu))),
-    })
-}
+keys! { ECN: Ecn {
+    min: Capacity, "no packet is marked that finds this or less of its class at the port"
+        .range("up to `max`, same unit").written();
+    max: Capacity, "every packet is marked that finds more".written();
+    probability: f64 [1e-9..=1.0], "the probability at `max`".range("above 0, to 1").written();
+    at: MarkAt, "as `mark_at` of `drop-tail`".written();
+    per (get |e| e.per, set |e, v: Rate| e.per = Some(v)): Rate [RATES],
+        "`min` and `max` are those of a port of this rate, and grow with the port's".default("");
+    class (get |e| e.class, set |e, v: u8| e.class = Some(v)): u8 [0..=7],
+        "the table is for this class alone; one without it for all that have none".default("");
+}}
 
 /// `ecn`: for all classes, for each a table of its own, or both. Classes in `control` are not
 /// marked.
@@ -190,12 +257,10 @@ fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8],
     let mut tables = table.tables("ecn")?;
     let (mut own, mut others) = ([None; 8], None);
     for table in &mut tables {
-        let class: Option<u8> = table.maybe("class")?;
-        let marking = marking(table)?;
+        let (class, marking) = marking(table)?;
         let place = match class {
             None => &mut others,
             Some(class) => {
-                table.within("class", class, 0..=7)?;
                 if control & 1 << class != 0 {
                     let message = format!("class {class} is the control class");
                     let error = table.error("class", message, "never marked");
@@ -214,14 +279,14 @@ fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8],
     Ok(std::array::from_fn(of))
 }
 
-fn marking(table: &mut Reader<'_>) -> Result<Marking, Diagnostic> {
-    let ramp = ramp(table, ["min", "max", "probability"])?;
-    let mark_at: MarkAt = table.need("at")?;
-    let per = table.maybe("per")?;
-    if let Some(per) = per {
-        table.within("per", per, RATES)?;
-    }
-    Ok(Marking { ramp, mark_at, per })
+fn marking(table: &mut Reader<'_>) -> Result<(Option<u8>, Marking), Diagnostic> {
+    let (any, at) = (Capacity::Packets(1), MarkAt::Arrival);
+    let mut read = Ecn { min: any, max: any, probability: 1.0, at, per: None, class: None };
+    table.keys(ECN, &mut read, None)?;
+    table.complete(&[])?;
+    let bounds = (read.min, read.max);
+    let ramp = checked_ramp(table, ["min", "max"], bounds, read.probability)?;
+    Ok((read.class, Marking { ramp, mark_at: read.at, per: read.per }))
 }
 
 /// How long a frame stops a class.
@@ -329,6 +394,7 @@ fn bit(class: u8) -> Result<u8, String> {
 }
 
 /// The weight of each class, or the highest class first.
+#[derive(Clone, Copy)]
 struct Weights(Option<[u32; 8]>);
 
 impl ScenarioValue for Weights {

@@ -3,6 +3,7 @@
 use units::{Dur, Time};
 
 use crate::diagnostic::Diagnostic;
+use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
 
@@ -36,6 +37,39 @@ const SPARE: Dur = Dur::from_ms(100);
 const IN_FLIGHT: u64 = 100_000;
 const IN_FLIGHT_PER_HOST: u64 = 1_000;
 
+keys! { WINDOW: Measure {
+    from: Time, "messages submitted from here on are measured".default("");
+    to (get |m| m.to, set |m, v: Time| m.to = Some(v)): Time,
+        "messages submitted before this are measured".range("after `from`")
+            .default("until everything is complete; required for traffic that never ends");
+}}
+
+keys! { END: Measure {
+    limit: Time, "the run ends here at the latest".range("at least `to` (or `from`)").default(
+        "one second after `to` (or `from`); without `to` later where listed messages (the first \
+         five kinds, files) need it: their last start, four times what the busiest link takes \
+         for them, and a second");
+    max_in_flight (get |m| m.max_in_flight, set |m, v: u64| m.max_in_flight = Some(v)):
+        u64 [1..=i64::MAX as u64],
+        "the run ends, with a warning, when more messages than this are under way"
+            .range("at least 1").default(
+        "with `poisson`, `partition-aggregate` and open-loop `rpc` traffic 1000 per host, at \
+         least 100000; otherwise none");
+    rtt: bool,
+        "keep the round-trip samples of transports (TCP and its kin, and those that pace by \
+         rate): `rtt_us` in summary.json. Changes no other result".default("");
+    packet_latency: bool,
+        "time every packet first transmitted in the window until its acknowledgement arrives: \
+         `packet_latency_us` in summary.json, `packet_latency.parquet`. `ndp` only; the run then \
+         uses one thread. Changes no other result".default("");
+}}
+
+/// For the reference.
+pub(crate) fn keys() -> Vec<Section> {
+    let none = Some(&Measure::NONE);
+    vec![section("measure", WINDOW, &[], none), section("measure.end", END, &[], none)]
+}
+
 /// Read `[measure]`, for `traffic` between `hosts`. Traffic that never ends by itself needs a
 /// window, an open loop a bound, and timed packets a transport that `acknowledges` each. Messages
 /// that are listed should be through at `needed`.
@@ -46,8 +80,9 @@ pub(crate) fn read(
     acknowledges: bool,
     needed: Time,
 ) -> Result<Measure, Diagnostic> {
-    let from = table.or("from", Time::ZERO)?;
-    let to: Option<Time> = table.maybe("to")?;
+    let mut measure = Measure::NONE;
+    table.keys(WINDOW, &mut measure, None)?;
+    let Measure { from, to, .. } = measure;
     if let (None, Some(endless)) = (to, traffic.endless) {
         let hint = format!(
             "{endless} never ends: say in [measure] until when to measure, `to = \"25ms\"`"
@@ -64,27 +99,21 @@ pub(crate) fn read(
         None if needed.saturating_add(SPARE) > usual => needed.saturating_add(PATIENCE),
         _ => usual,
     };
-    let limit = table.or("limit", usual)?;
+    measure.limit = usual;
+    let bound = IN_FLIGHT.max(u64::from(hosts) * IN_FLIGHT_PER_HOST);
+    measure.max_in_flight = Some(bound).filter(|_| traffic.open_loop);
+    table.keys(END, &mut measure, None)?;
+    let limit = measure.limit;
     if limit < to.unwrap_or(from) || limit == Time::ZERO {
         let message = "the run ends before the measurement window does";
         return Err(table.error("limit", message, "too early").hint("`limit` is the last instant"));
     }
-    let max_in_flight = if traffic.open_loop {
-        Some(table.or("max_in_flight", IN_FLIGHT.max(u64::from(hosts) * IN_FLIGHT_PER_HOST))?)
-    } else {
-        table.maybe("max_in_flight")?
-    };
-    if let Some(n) = max_in_flight {
-        table.within("max_in_flight", n, 1..=i64::MAX as u64)?;
-    }
-    let packet_latency = table.or("packet_latency", false)?;
-    if packet_latency && !acknowledges {
+    if measure.packet_latency && !acknowledges {
         let message = "this transport does not acknowledge packets one by one";
         let error = table.error("packet_latency", message, "cannot be measured");
         return Err(error.hint("leave `packet_latency` out, or use `kind = \"ndp\"`"));
     }
-    let rtt = table.or("rtt", false)?;
-    Ok(Measure { from, to, limit, max_in_flight, packet_latency, rtt })
+    Ok(measure)
 }
 
 /// Samples of a window: enough for a plot.
@@ -97,6 +126,16 @@ const SAMPLES_MIN: u64 = 50;
 const FINEST: Dur = Dur::from_us(1);
 
 impl Measure {
+    /// Before it is read.
+    const NONE: Self = Self {
+        from: Time::ZERO,
+        to: None,
+        limit: Time::ZERO,
+        max_in_flight: None,
+        packet_latency: false,
+        rtt: false,
+    };
+
     /// How often queues and rates are sampled: some hundred times a window (fewer where there are
     /// very many `links`), not below 1 us. With no window, every 50 us.
     #[must_use]

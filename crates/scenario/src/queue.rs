@@ -22,7 +22,7 @@ use crate::reader::Reader;
 use crate::registry::Kind;
 use crate::topology::links_of_switch;
 use crate::transport::{Transport, Transports};
-use crate::value::{Form, Refused, ScenarioValue, Size16, choices};
+use crate::value::{Form, Refused, ScenarioValue, Size16, Size32, choices};
 
 /// What `kind` can be.
 pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
@@ -42,32 +42,36 @@ pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
         name: "cut-payload",
         about: "first in, first out; cuts the payload off what would exceed a threshold",
         read: cut_payload,
-        keys: Vec::new,
+        keys: || vec![section("queue.cut-payload", CUT_PAYLOAD, &[], Some(&CUT_USUAL))],
     },
     Kind {
         name: "fair",
         about: "a queue for each traffic class, served in turn: equal shares in bytes",
         read: fair,
-        keys: Vec::new,
+        keys: || vec![section("queue.fair", FAIR, &[], None)],
     },
     Kind {
         name: "priority",
         about: "a queue for each traffic class, the highest class first",
         read: priority,
-        keys: Vec::new,
+        keys: || {
+            let usual = Some(&Priority::USUAL);
+            let trim = section("queue.priority.trim", TRIM, &[], usual);
+            vec![section("queue.priority", PRIORITY, &[], usual), trim]
+        },
     },
     Kind {
         name: "p4",
         about: "a P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, \
                 or your own",
         read: p4,
-        keys: Vec::new,
+        keys: || vec![section("queue.p4", P4, &[], None)],
     },
     Kind {
         name: "lossless",
         about: "priority flow control: switches pause their neighbours before their memory is full",
         read: lossless::read,
-        keys: Vec::new,
+        keys: lossless::keys,
     },
 ];
 
@@ -93,7 +97,9 @@ pub(crate) fn at_switches(
     let mut all = BTreeMap::new();
     for table in tables {
         let (switch, links) = links_of_switch(table, "switch", topology)?;
-        let capacity = table.need("capacity")?;
+        let mut capacity = Capacity::Packets(1);
+        table.keys(OF_SWITCH, &mut capacity, None)?;
+        table.complete(&[])?;
         holds_a_packet(table, "capacity", capacity, &transports)?;
         let Some(queue) = queue.spec().with_capacity(capacity) else {
             let message = "one number does not say what the ports of this [queue] hold";
@@ -108,6 +114,16 @@ pub(crate) fn at_switches(
         }
     }
     Ok(all.into_iter().collect())
+}
+
+keys! { OF_SWITCH: Capacity {
+    capacity (get |capacity| Some(*capacity), set |capacity, v| *capacity = v): Capacity,
+        "what each of its ports holds".range("at least one full packet").written();
+}}
+
+/// For the reference: the keys of `[[queue.switch]]`.
+pub(crate) fn switch_keys() -> Vec<Section> {
+    vec![section("queue.switch", OF_SWITCH, &[], None)]
 }
 
 /// How one kind of queue is read, for the packets of these transports. Paths are relative to the
@@ -242,17 +258,8 @@ fn drop_tail(
     }
 }
 
-/// A ramp, by such keys.
-pub(crate) fn ramp(table: &mut Reader<'_>, keys: [&'static str; 3]) -> Result<Ramp, Diagnostic> {
-    let [from, to, chance] = keys;
-    let bounds = (table.need(from)?, table.need(to)?);
-    let probability = table.need(chance)?;
-    table.within(chance, probability, 1e-9..=1.0)?;
-    checked_ramp(table, [from, to], bounds, probability)
-}
-
 /// The ramp from the value of one key to that of the other, in one unit.
-fn checked_ramp(
+pub(crate) fn checked_ramp(
     table: &Reader<'_>,
     [from, to]: [&'static str; 2],
     (low, high): (Capacity, Capacity),
@@ -328,7 +335,23 @@ fn ndp(
     Ok(QueueSpec::Ndp(spec))
 }
 
-/// `kind = "cut-payload"`. Defaults are those of the NDP authors' code (specs/ndp.md#4).
+keys! { CUT_PAYLOAD: CutPayloadSpec {
+    capacity: Capacity,
+        "what fits, the packet in service included. n packets are the memory of n full packets"
+            .range("at least one full packet").written();
+    trim_threshold: Capacity, "what would make the queue longer than this loses its payload"
+        .range("a full packet to `capacity`").default("half of `capacity`");
+    trim_to: Size16 [TRIM_TO], "length of a trimmed packet".default("");
+}}
+
+/// What the NDP authors' code has (specs/ndp.md#4).
+const CUT_USUAL: CutPayloadSpec = CutPayloadSpec {
+    capacity: Capacity::Bytes(0),
+    trim_threshold: Capacity::Bytes(0),
+    trim_to: 64,
+};
+
+/// `kind = "cut-payload"`.
 fn cut_payload(
     table: &mut Reader<'_>,
     transports: &[&Transport],
@@ -340,15 +363,23 @@ fn cut_payload(
         Capacity::Packets(n) => n.saturating_mul(full),
         Capacity::Bytes(n) => n,
     };
-    let bytes = memory(table.need("capacity")?);
-    let capacity = Capacity::Bytes(bytes);
-    let trim_threshold = memory(table.or("trim_threshold", Capacity::Bytes(bytes / 2))?);
-    table.within("trim_threshold", trim_threshold, 1..=bytes)?;
-    let trim_threshold = Capacity::Bytes(trim_threshold);
-    holds_a_packet(table, "trim_threshold", trim_threshold, transports)?;
-    let trim_to = trim_to(table)?;
-    Ok(CutPayloadSpec { capacity, trim_threshold, trim_to }.into())
+    let half = table.peek("capacity").map_or(0, memory) / 2;
+    let mut spec = CutPayloadSpec { trim_threshold: Capacity::Bytes(half), ..CUT_USUAL };
+    table.keys(CUT_PAYLOAD, &mut spec, None)?;
+    table.complete(&[])?;
+    let bytes = memory(spec.capacity);
+    spec.capacity = Capacity::Bytes(bytes);
+    let threshold = table.within("trim_threshold", memory(spec.trim_threshold), 1..=bytes)?;
+    spec.trim_threshold = Capacity::Bytes(threshold);
+    holds_a_packet(table, "trim_threshold", spec.trim_threshold, transports)?;
+    Ok(spec.into())
 }
+
+keys! { FAIR: Bytes {
+    quantum (get |quantum| Some(*quantum), set |quantum, v| *quantum = v): Bytes,
+        "what a class may send before it is the next one's turn"
+            .range("a full packet to 1 MB").default("a full packet");
+}}
 
 /// `kind = "fair"`: a queue for each class in `[[queue.class]]`.
 fn fair(
@@ -357,24 +388,77 @@ fn fair(
     dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let mtu = Bytes(u64::from(longest(transports).1));
-    let quantum = table.or("quantum", mtu)?;
+    let mut quantum = mtu;
+    table.keys(FAIR, &mut quantum, None)?;
     // At most so much that credits are counted in packets, not in megabytes.
     let quantum = table.within("quantum", quantum, mtu..=Bytes(1_000_000))?.0 as u32;
     let classes = classes(table, transports, Classifier::Class, dir)?;
     Ok(ByClassSpec::new(Schedule::fair(quantum), classes).into())
 }
 
+/// What becomes of a packet that its class has no room for.
+#[derive(Clone, Copy, PartialEq)]
+enum Full {
+    Drop,
+    Trim,
+}
+
+choices!(Full, "drop" => Full::Drop, "trim" => Full::Trim);
+choices!(Classifier, "class" => Classifier::Class, "payload" => Classifier::Payload);
+choices!(HeaderClass, "next" => HeaderClass::Next, "highest" => HeaderClass::Highest);
+
+/// The keys of `kind = "priority"`.
+struct Priority {
+    full: Full,
+    sort_by: Classifier,
+    trim: Trim,
+}
+
+impl Priority {
+    // Sorted by payload, headers have but one place to go.
+    const USUAL: Self = Self {
+        full: Full::Drop,
+        sort_by: Classifier::Class,
+        trim: Trim { to: 64, header: HeaderClass::Highest },
+    };
+}
+
+keys! { PRIORITY: Priority {
+    full: Full,
+        "what becomes of a packet that its class has no room for. `drop`: what the class's own \
+         `kind` says. `trim`: an arriving packet with payload is cut to `trim_to`; its header, if \
+         that finds no room either, and control are lost. Classes are then `drop-tail`, without \
+         marks".default("");
+    sort_by: Classifier,
+        "which queue a packet joins. `payload`: of two, the lower if it carries payload, the \
+         higher if it is trimmed or control, whatever its class".default("");
+}}
+
+keys! { TRIM: Priority {
+    trim_to (trim.to): Size16 [TRIM_TO], "length of a trimmed packet".default("");
+    header_class (get |p| (p.sort_by == Classifier::Class).then_some(p.trim.header),
+                  set |p, v| p.trim.header = v): HeaderClass,
+        "in which class a trimmed packet goes on: the next lower one that has a queue (the lowest \
+         keeps its own), as in the public switch model of nanoTransport; or the highest. At the \
+         next switch it is of its own class again".written().only("`sort_by = \"class\"`");
+}}
+
 /// `kind = "priority"`: a queue for each class in `[[queue.class]]`, the highest first; what
-/// finds its class
-/// full may be trimmed.
+/// finds its class full may be trimmed.
 fn priority(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
-    let sort = table.choose_or_first("sort_by", SORT_BY, |(name, _)| name)?.1;
-    let trims = table.choose_or_first("full", FULL, |(name, _)| name)?.1;
-    let trim = if trims { Some(trim(table, sort)?) } else { None };
+    let mut read = Priority::USUAL;
+    table.keys(PRIORITY, &mut read, None)?;
+    let trims = read.full == Full::Trim;
+    match trims {
+        true => table.keys(TRIM, &mut read, None)?,
+        false => table.without(TRIM, "`full = \"trim\"`"),
+    }
+    table.complete(&[])?;
+    let (sort, trim) = (read.sort_by, trims.then_some(read.trim));
     let classes = classes(table, transports, sort, dir)?;
     let plain = |queue: &QueueSpec| matches!(queue, QueueSpec::DropTail(spec) if spec.ecn_threshold.is_none());
     if trims && let Some((class, _)) = classes.iter().find(|(_, queue)| !plain(queue)) {
@@ -388,19 +472,16 @@ fn priority(
     Ok(ByClassSpec { schedule: Schedule::Strict, classes, sort, trim }.into())
 }
 
-const SORT_BY: &[(&str, Classifier)] =
-    &[("class", Classifier::Class), ("payload", Classifier::Payload)];
-const FULL: &[(&str, bool)] = &[("drop", false), ("trim", true)];
-const HEADER_CLASS: &[(&str, HeaderClass)] =
-    &[("next", HeaderClass::Next), ("highest", HeaderClass::Highest)];
+keys! { CLASS: u8 {
+    class (get |class| Some(*class), set |class, v| *class = v): u8 [0..=7],
+        "whose packets queue here. `ndp` and `cbr` are class 0, those of the programmable NIC 7 \
+         and below, all other transports have keys for it. Every class that a transport uses \
+         needs a queue".written();
+}}
 
-/// The keys of `full = "trim"`. Sorted by payload, headers have but one place to go.
-fn trim(table: &mut Reader<'_>, sort: Classifier) -> Result<Trim, Diagnostic> {
-    let header = match sort {
-        Classifier::Class => table.choose("header_class", HEADER_CLASS, |(name, _)| name)?.1,
-        Classifier::Payload => HeaderClass::Highest,
-    };
-    Ok(Trim { to: trim_to(table)?, header })
+/// For the reference: the keys of `[[queue.class]]`.
+pub(crate) fn class_keys() -> Vec<Section> {
+    vec![section("queue.class", CLASS, &[], None)]
 }
 
 /// `[[queue.class]]`: the queue of each class.
@@ -413,8 +494,9 @@ fn classes(
     let mut tables = table.tables("class")?;
     let mut classes: Vec<(u8, QueueSpec)> = Vec::new();
     for table in &mut tables {
-        let class = table.need("class")?;
-        table.within("class", class, 0..=7)?;
+        let mut class = 0;
+        table.keys(CLASS, &mut class, None)?;
+        table.complete(&[])?;
         if classes.iter().any(|(other, _)| *other == class) {
             let error = table.error("class", format!("two queues for class {class}"), "again");
             return Err(error.hint("one queue for each class"));
@@ -467,6 +549,22 @@ fn of_class(
     (kind.read)(table, &of_class, dir)
 }
 
+/// The keys of `kind = "p4"`, beside those of its program.
+#[derive(Default)]
+struct Programmed {
+    weights: Vec<u8>,
+    memory: u32,
+}
+
+keys! { P4: Programmed {
+    weights (get |p| Some(p.weights.clone()), set |p, v| p.weights = v): Vec<u8>,
+        "a queue for each, and the packets of it that are served per round while others wait"
+            .range("one to eight, each 1 to 255").written();
+    memory: Size32 [Size32(1)..=Size32(SIZE_MAX.0 as u32)],
+        "bytes that a port holds, the packet in service included; what the program wants beyond \
+         that is lost".range("at least one full packet, at most 1 GB").written();
+}}
+
 /// `kind = "p4"`: queues served in turn, and the program that says what joins them.
 fn p4(
     table: &mut Reader<'_>,
@@ -474,14 +572,15 @@ fn p4(
     dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
     let compiled = Compiled::read(table, dir)?;
-    let weights: Vec<u8> = table.need("weights")?;
+    let mut read = Programmed::default();
+    table.keys(P4, &mut read, None)?;
+    table.complete(&[])?;
+    let Programmed { weights, memory } = read;
     let fits = (1..=8).contains(&weights.len()) && !weights.contains(&0);
     if !fits {
         let error = table.error("weights", "a weight for each of the queues", "not these");
         return Err(error.hint("one to eight numbers from 1 to 255, such as [10, 1]"));
     }
-    let memory: Bytes = table.need("memory")?;
-    let memory = table.within("memory", memory, Bytes(1)..=SIZE_MAX)?.0 as u32;
     holds_a_packet(table, "memory", Capacity::Bytes(memory), transports)?;
     let program = SwitchPort::new(&compiled.program, compiled.first(table)?).map_err(|why| {
         let error = table.error("program", why.to_string(), "this program");
@@ -489,13 +588,6 @@ fn p4(
     })?;
     let program = Box::new(program);
     Ok(ProgrammedSpec { program, weights, memory }.into())
-}
-
-/// The length of a trimmed packet.
-fn trim_to(table: &mut Reader<'_>) -> Result<u16, Diagnostic> {
-    let trim_to = table.or("trim_to", Bytes(64))?;
-    // At most 1500, so it fits.
-    Ok(table.within("trim_to", trim_to, Bytes(64)..=Bytes(1_500))?.0 as u16)
 }
 
 /// Check that `capacity`, the value of `key`, is at least one packet of any of `transports`.

@@ -240,18 +240,6 @@ impl<'d> Reader<'d> {
         Ok(default)
     }
 
-    /// The value of `key`; what is not written comes from a preset, if one is in force.
-    pub(crate) fn given<K: ScenarioValue>(
-        &mut self,
-        key: &'static str,
-        preset: Option<K>,
-    ) -> Result<K, Diagnostic> {
-        match preset {
-            Some(value) => self.or(key, value),
-            None => self.need(key),
-        }
-    }
-
     /// Check that the value just read for `key` lies in `range`.
     pub fn within<K: PartialOrd + Display>(
         &self,

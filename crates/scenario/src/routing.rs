@@ -5,40 +5,78 @@ use transports::ndp::PathStrategy;
 use units::Dur;
 
 use crate::diagnostic::Diagnostic;
+use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::transport::Transports;
+use crate::value::choices;
 
 /// A way to choose paths: what the switches do, and what a sender with a choice does.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Mode {
-    name: &'static str,
     /// What the switches do.
     pub(crate) switches: Routing,
     /// What the sender does.
     pub(crate) sender: PathStrategy,
 }
 
-const MODES: [Mode; 5] = [
+const fn mode(switches: Routing, sender: PathStrategy) -> Mode {
+    Mode { switches, sender }
+}
+
+choices!(Mode,
     // The sender walks a random permutation of all paths (NDP, section 3.1.1).
-    Mode { name: "permute", switches: Routing::Source, sender: PathStrategy::Permute },
+    "permute" => mode(Routing::Source, PathStrategy::Permute),
     // The sender draws a path for each packet.
-    Mode { name: "spray", switches: Routing::Source, sender: PathStrategy::Random },
+    "spray" => mode(Routing::Source, PathStrategy::Random),
     // The sender draws one path for each message.
-    Mode { name: "single", switches: Routing::Source, sender: PathStrategy::Single },
+    "single" => mode(Routing::Source, PathStrategy::Single),
     // Each switch draws for each packet.
-    Mode { name: "random", switches: Routing::PacketRandom, sender: PathStrategy::Single },
+    "random" => mode(Routing::PacketRandom, PathStrategy::Single),
     // Each switch hashes the flow.
-    Mode { name: "ecmp", switches: Routing::FlowHash, sender: PathStrategy::Single },
-];
+    "ecmp" => mode(Routing::FlowHash, PathStrategy::Single));
 
 /// How the sender's choice is written into packets. Without a word, it is worked out from the
 /// number of the path.
-const ENCODINGS: [(&str, Routing); 4] = [
-    ("computed", Routing::Source),
-    ("source-route", Routing::Encoded(Encoding::SourceRoute)),
-    ("core-label", Routing::Encoded(Encoding::CoreLabel)),
-    ("core-address", Routing::Encoded(Encoding::CoreAddress)),
-];
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct PathEncoding(Routing);
+
+choices!(PathEncoding,
+    "computed" => PathEncoding(Routing::Source),
+    "source-route" => PathEncoding(Routing::Encoded(Encoding::SourceRoute)),
+    "core-label" => PathEncoding(Routing::Encoded(Encoding::CoreLabel)),
+    "core-address" => PathEncoding(Routing::Encoded(Encoding::CoreAddress)));
+
+/// What the table says.
+struct Written {
+    mode: Mode,
+    reroute_after: Dur,
+    path_encoding: PathEncoding,
+}
+
+/// Before it is read.
+const NONE: Written = Written {
+    mode: mode(Routing::Source, PathStrategy::Permute),
+    reroute_after: Dur::ZERO,
+    path_encoding: PathEncoding(Routing::Source),
+};
+
+keys! { ROUTING: Written {
+    mode: Mode, "who chooses a packet's path".written();
+    reroute_after: Dur, "until switches and hosts know of the beginning or the end of a fault"
+        .default("`\"0ps\"`; required if there is a `[[fault]]`");
+}}
+
+keys! { ENCODING: Written {
+    path_encoding: PathEncoding,
+        "with `permute`, `spray` and `single`: how the sender's choice is written into a packet. \
+         No effect on results".default("");
+}}
+
+/// For the reference.
+pub(crate) fn keys() -> Vec<Section> {
+    let encoding = section("routing.encoding", ENCODING, &[], Some(&NONE));
+    vec![section("routing", ROUTING, &[], Some(&NONE)), encoding]
+}
 
 impl Mode {
     /// Whether the sender has to choose anew for each packet.
@@ -55,17 +93,19 @@ impl Mode {
 /// Read `[routing]`: the mode with how paths are encoded, and how long switches and hosts take to
 /// learn of a `[[fault]]`, which matters only if there are any.
 pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Result<(Mode, Dur), Diagnostic> {
-    let mut mode = *table.choose("mode", &MODES, |mode| mode.name)?;
-    if mode.switches == Routing::Source {
-        mode.switches = table.choose_or_first("path_encoding", &ENCODINGS, |e| e.0)?.1;
-    } else if table.has("path_encoding") {
-        let message = format!("`path_encoding` with `mode = \"{}\"`", mode.name);
-        let error = table.error("path_encoding", message, "switches choose the path");
-        return Err(error.hint("remove it, or use `permute`, `spray` or `single`"));
+    let mut read = NONE;
+    table.keys(ROUTING, &mut read, None)?;
+    table.complete(&[])?;
+    if faults && !table.has("reroute_after") {
+        return Err(table.missing("reroute_after", "add `reroute_after = ...` (time)"));
     }
-    let reroute_after =
-        if faults { table.need("reroute_after")? } else { table.or("reroute_after", Dur::ZERO)? };
-    Ok((mode, reroute_after))
+    if read.mode.switches == Routing::Source {
+        table.keys(ENCODING, &mut read, None)?;
+        read.mode.switches = read.path_encoding.0;
+    } else {
+        table.without(ENCODING, "`permute`, `spray` or `single`; here switches choose the path");
+    }
+    Ok((read.mode, read.reroute_after))
 }
 
 /// Check that one of the transports can do what `mode` asks of it.
@@ -129,7 +169,7 @@ mod tests {
             let path_encoding = format!("path_encoding = \"{encoding}\"");
             assert!(read(&format!("mode = \"spray\", {path_encoding}"), tree).is_ok());
             let why = read(&format!("mode = \"random\", {path_encoding}"), tree).err().unwrap();
-            assert!(why.contains("switches choose the path"), "{why}");
+            assert!(why.contains("`path_encoding` has no effect here"), "{why}");
         }
         let by_address = "mode = \"permute\", path_encoding = \"core-address\"";
         let why = read(by_address, "kind = \"fat-tree\", k = 64").err().unwrap();

@@ -2,68 +2,95 @@
 
 mod graphs;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fabric::{Clos, Link, LinkSpec, Node, Tier, Topology, Vl2};
 use units::{Dur, Rate};
 
 use crate::diagnostic::Diagnostic;
 use crate::files;
+use crate::key::{Key, Section, keys, section};
 use crate::reader::Reader;
 use crate::registry::Kind;
 
-use graphs::{bcube, jellyfish};
+use graphs::{BCUBE, JELLYFISH, bcube, jellyfish};
 
 /// How one kind of topology is read. Paths in the table are relative to the directory given.
 pub(crate) type ReadTopology = fn(&mut Reader<'_>, &Path) -> Result<Topology, Diagnostic>;
 
 /// What `kind` can be.
 pub(crate) const TOPOLOGIES: &[Kind<ReadTopology>] = &[
-    Kind { name: "star", about: "hosts around one switch", read: star, keys: Vec::new },
+    Kind {
+        name: "star",
+        about: "hosts around one switch",
+        read: star,
+        keys: || vec![links_of_all(), counts("topology.star", STAR)],
+    },
     Kind {
         name: "dumbbell",
         about: "two switches with hosts on both sides of one bottleneck link",
         read: dumbbell,
-        keys: Vec::new,
+        keys: || {
+            let trunk = section("topology.dumbbell.bottleneck", BOTTLENECK, &[], None);
+            vec![links_of_all(), counts("topology.dumbbell", DUMBBELL), trunk]
+        },
     },
     Kind {
         name: "leaf-spine",
         about: "two tiers: every leaf joined to every spine",
         read: leaf_spine,
-        keys: Vec::new,
+        keys: || vec![links_of_all(), counts("topology.leaf-spine", LEAF_SPINE), uplinks()],
     },
     Kind {
         name: "fat-tree",
         about: "three tiers of k-port switches, k^3/4 hosts (Al-Fares et al., SIGCOMM'08)",
         read: fat_tree,
-        keys: Vec::new,
+        keys: || vec![links_of_all(), counts("topology.fat-tree", FAT_TREE)],
     },
     Kind {
         name: "vl2",
         about: "aggregation x intermediate switches, every packet over any intermediate one \
                 (Greenberg et al., SIGCOMM'09)",
         read: vl2,
-        keys: Vec::new,
+        keys: || vec![links_of_all(), section("topology.vl2", VL2, &[], Some(&NO_VL2)), uplinks()],
     },
     Kind {
         name: "jellyfish",
         about: "a random regular graph of switches, k shortest paths (Singla et al., NSDI'12)",
         read: jellyfish,
-        keys: Vec::new,
+        keys: || vec![links_of_all(), section("topology.jellyfish", JELLYFISH, &[], None)],
     },
     Kind {
         name: "bcube",
         about: "servers with a port per level that forward for each other (Guo et al., SIGCOMM'09)",
         read: bcube,
-        keys: Vec::new,
+        keys: || vec![links_of_all(), section("topology.bcube", BCUBE, &[], None)],
     },
     Kind {
         name: "file",
         about: "a .topo file of htsim (two or three tiers)",
         read: file,
-        keys: Vec::new,
+        keys: || vec![section("topology.file", FILE, &[], None)],
     },
 ];
+
+fn links_of_all() -> Section {
+    section("topology.links", LINKS, &[], Some(&Links::UNKNOWN))
+}
+
+fn uplinks() -> Section {
+    section("topology.uplinks", UPLINKS, &[], None)
+}
+
+fn counts(name: &'static str, keys: &'static [Key<Counts>]) -> Section {
+    section(name, keys, &[], Some(&Counts::NONE))
+}
+
+/// The keys of `[[topology.link]]`, for the reference.
+pub(crate) fn link_keys() -> Vec<Section> {
+    let rest = section("topology.link", OTHER, &[], Some(&Other::default()));
+    vec![section("topology.link.which", NAMED, &[], Some(&Named::default())), rest]
+}
 
 /// Read `[topology]`.
 pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
@@ -77,139 +104,235 @@ pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagn
     Ok(topology)
 }
 
-/// `kind = "star"`: one switch.
-fn star(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let hosts = count_of(table, "hosts", 2)?;
-    let link = host_link(table)?;
-    finish(table, "hosts", Topology::star(hosts, link))
+/// The links of hosts, the others, and what all switches take.
+struct Links {
+    host: LinkSpec,
+    other: LinkSpec,
+    switch_latency: Dur,
 }
 
-/// `kind = "dumbbell"`: two switches and the link between them.
-fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let left = count_of(table, "left_hosts", 1)?;
-    let right = count_of(table, "right_hosts", 1)?;
-    let link = host_link(table)?;
-    let trunk = other_link(table, "bottleneck_rate", "bottleneck_delay", link.delay)?;
-    finish(table, "left_hosts", Topology::dumbbell(left, right, link, trunk))
+impl Links {
+    const UNKNOWN: Self = Self { host: NO_LINK, other: NO_LINK, switch_latency: Dur::ZERO };
 }
 
-/// `kind = "leaf-spine"`: two tiers, every leaf joined to every spine.
-fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let leaves = count_of(table, "leaves", 1)?;
-    let spines = count_of(table, "spines", 1)?;
-    let hosts = count_of(table, "hosts_per_leaf", 1)?;
-    let link = host_link(table)?;
-    let uplink = other_link(table, "uplink_rate", "uplink_delay", link.delay)?;
-    finish(table, "leaves", Topology::leaf_spine(leaves, spines, hosts, link, uplink))
+/// Before it is read.
+const NO_LINK: LinkSpec = LinkSpec { rate: Rate(0), delay: Dur::ZERO };
+
+keys! { LINKS: Links {
+    link_rate (host.rate): Rate [RATE_MIN..=RATE_MAX],
+        "rate of hosts' links, and of every other link without a key of its own".written();
+    link_delay (host.delay): Dur [Dur::ZERO..=DELAY_MAX],
+        "one-way propagation of the same links".written();
+    switch_latency: Dur [Dur::ZERO..=DELAY_MAX],
+        "from a packet's last bit at a switch to the output queue".default("");
+}}
+
+keys! { UPLINKS: Links {
+    uplink_rate (other.rate): Rate [RATE_MIN..=RATE_MAX],
+        "rate of the links between switches".written();
+    uplink_delay (other.delay): Dur [Dur::ZERO..=DELAY_MAX], "their delay".default("`link_delay`");
+}}
+
+keys! { BOTTLENECK: Links {
+    bottleneck_rate (other.rate): Rate [RATE_MIN..=RATE_MAX],
+        "rate of the link between the two switches".written();
+    bottleneck_delay (other.delay): Dur [Dur::ZERO..=DELAY_MAX],
+        "its delay".default("`link_delay`");
+}}
+
+/// What the simple shapes count.
+struct Counts {
+    hosts: u32,
+    left_hosts: u32,
+    right_hosts: u32,
+    leaves: u32,
+    spines: u32,
+    k: u32,
+    oversubscription: u32,
 }
 
-/// `kind = "fat-tree"`: three tiers of k-port switches.
-fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let k = table.need("k")?;
-    let oversubscription = table.or("oversubscription", 1)?;
-    table.within("oversubscription", oversubscription, 1..=PORTS_MAX)?;
-    let link = host_link(table)?;
-    finish(table, "k", Topology::fat_tree(k, oversubscription, link))
-}
-
-/// `kind = "vl2"`: every aggregation switch joined to every intermediate switch.
-fn vl2(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let aggregation_ports = count_of(table, "aggregation_ports", 2)?;
-    let intermediate_ports = count_of(table, "intermediate_ports", 2)?;
-    let hosts_per_rack = count_of(table, "hosts_per_rack", 1)?;
-    let host_link = host_link(table)?;
-    let switch_link = other_link(table, "uplink_rate", "uplink_delay", host_link.delay)?;
-    let shape = Vl2 {
-        aggregation_ports,
-        intermediate_ports,
-        hosts_per_rack,
-        host_link,
-        switch_link,
-        shortcut: table.or("shortcut", false)?,
+impl Counts {
+    const NONE: Self = Self {
+        hosts: 0,
+        left_hosts: 0,
+        right_hosts: 0,
+        leaves: 0,
+        spines: 0,
+        k: 0,
+        oversubscription: 1,
     };
-    finish(table, "aggregation_ports", Topology::vl2(&shape))
 }
+
+keys! { STAR: Counts {
+    hosts: u32 [2..=PORTS_MAX], "hosts around the switch".written();
+}}
+
+keys! { DUMBBELL: Counts {
+    left_hosts: u32 [1..=PORTS_MAX], "hosts on the left".written();
+    right_hosts: u32 [1..=PORTS_MAX], "hosts on the right".written();
+}}
+
+keys! { LEAF_SPINE: Counts {
+    leaves: u32 [1..=PORTS_MAX], "switches that hosts hang at".written();
+    spines: u32 [1..=PORTS_MAX], "switches that join the leaves".written();
+    hosts_per_leaf (hosts): u32 [1..=PORTS_MAX], "hosts of each leaf".written();
+}}
+
+keys! { FAT_TREE: Counts {
+    k: u32, "ports of a switch".range("even, 2 to 128").written();
+    oversubscription: u32 [1..=PORTS_MAX],
+        "hosts of a top-of-rack switch over its uplinks".default("");
+}}
+
+keys! { VL2: Vl2 {
+    aggregation_ports: u32 [2..=PORTS_MAX],
+        "ports of an aggregation switch (the paper's D_A)".range("even, 2 to 65534").written();
+    intermediate_ports: u32 [2..=PORTS_MAX],
+        "ports of an intermediate switch (the paper's D_I)"
+            .range("even, 2 to 65534; not both 2").written();
+    hosts_per_rack: u32 [1..=PORTS_MAX],
+        "hosts of each top-of-rack switch (the paper: 20)".written();
+    shortcut: bool,
+        "packets between racks that share aggregation switches turn there, on the shortest way. \
+         Not VL2, but its shape with plain ECMP: the testbed of DCQCN".default("");
+}}
+
+/// Before it is read.
+const NO_VL2: Vl2 = Vl2 {
+    aggregation_ports: 0,
+    intermediate_ports: 0,
+    hosts_per_rack: 0,
+    host_link: NO_LINK,
+    switch_link: NO_LINK,
+    shortcut: false,
+};
+
+keys! { FILE: PathBuf {
+    file (get |file| Some(file.clone()), set |file, v| *file = v): PathBuf,
+        "a `.topo` file of htsim".written();
+}}
 
 /// The most ports of a switch.
 const PORTS_MAX: u32 = 65_534;
-
-/// A number of nodes.
-fn count_of(table: &mut Reader<'_>, key: &'static str, least: u32) -> Result<u32, Diagnostic> {
-    let n = table.need(key)?;
-    table.within(key, n, least..=PORTS_MAX)
-}
-
-/// The links of hosts, and of everything else that has no keys of its own.
-fn host_link(table: &mut Reader<'_>) -> Result<LinkSpec, Diagnostic> {
-    let rate = rate(table, "link_rate")?;
-    let delay = delay(table, "link_delay")?;
-    Ok(LinkSpec { rate, delay })
-}
-
-/// Links with a rate of their own, and a delay that is the hosts' unless it is written.
-fn other_link(
-    table: &mut Reader<'_>,
-    rate_key: &'static str,
-    delay_key: &'static str,
-    usual: Dur,
-) -> Result<LinkSpec, Diagnostic> {
-    let rate = rate(table, rate_key)?;
-    let delay = table.or(delay_key, usual)?;
-    Ok(LinkSpec { rate, delay: table.within(delay_key, delay, Dur::ZERO..=DELAY_MAX)? })
-}
-
 /// From a modem to beyond anything built, so that no serialisation time overflows.
 pub(crate) const RATE_MIN: Rate = Rate(1_000);
 pub(crate) const RATE_MAX: Rate = Rate(100_000_000_000_000);
 /// Beyond the moon.
 const DELAY_MAX: Dur = Dur::from_ms(10_000);
 
-fn rate(table: &mut Reader<'_>, key: &'static str) -> Result<Rate, Diagnostic> {
-    let rate = table.need(key)?;
-    table.within(key, rate, RATE_MIN..=RATE_MAX)
+/// Read the keys of a shape and of its links; `others` are links with keys of their own.
+fn read_shape<C>(
+    table: &mut Reader<'_>,
+    keys: &'static [Key<C>],
+    mut shape: C,
+    others: &'static [Key<Links>],
+) -> Result<(C, Links), Diagnostic> {
+    let mut links = Links::UNKNOWN;
+    table.keys(keys, &mut shape, None)?;
+    table.keys(LINKS, &mut links, None)?;
+    links.other.delay = links.host.delay;
+    table.keys(others, &mut links, None)?;
+    table.complete(&[])?;
+    Ok((shape, links))
 }
 
-fn delay(table: &mut Reader<'_>, key: &'static str) -> Result<Dur, Diagnostic> {
-    let delay = table.need(key)?;
-    table.within(key, delay, Dur::ZERO..=DELAY_MAX)
+/// `kind = "star"`: one switch.
+fn star(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+    let (n, links) = read_shape(table, STAR, Counts::NONE, &[])?;
+    finish(table, "hosts", Topology::star(n.hosts, links.host), &links)
+}
+
+/// `kind = "dumbbell"`: two switches and the link between them.
+fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+    let (n, links) = read_shape(table, DUMBBELL, Counts::NONE, BOTTLENECK)?;
+    let built = Topology::dumbbell(n.left_hosts, n.right_hosts, links.host, links.other);
+    finish(table, "left_hosts", built, &links)
+}
+
+/// `kind = "leaf-spine"`: two tiers, every leaf joined to every spine.
+fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+    let (n, links) = read_shape(table, LEAF_SPINE, Counts::NONE, UPLINKS)?;
+    let built = Topology::leaf_spine(n.leaves, n.spines, n.hosts, links.host, links.other);
+    finish(table, "leaves", built, &links)
+}
+
+/// `kind = "fat-tree"`: three tiers of k-port switches.
+fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+    let (n, links) = read_shape(table, FAT_TREE, Counts::NONE, &[])?;
+    finish(table, "k", Topology::fat_tree(n.k, n.oversubscription, links.host), &links)
+}
+
+/// `kind = "vl2"`: every aggregation switch joined to every intermediate switch.
+fn vl2(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+    let (shape, links) = read_shape(table, VL2, NO_VL2, UPLINKS)?;
+    let shape = Vl2 { host_link: links.host, switch_link: links.other, ..shape };
+    finish(table, "aggregation_ports", Topology::vl2(&shape), &links)
 }
 
 /// What every kind has, and where an impossible shape is reported: at `key`.
 fn finish<E: std::fmt::Display>(
-    table: &mut Reader<'_>,
+    table: &Reader<'_>,
     key: &str,
     built: Result<Topology, E>,
+    links: &Links,
 ) -> Result<Topology, Diagnostic> {
-    let latency = table.or("switch_latency", Dur::ZERO)?;
-    table.within("switch_latency", latency, Dur::ZERO..=DELAY_MAX)?;
     let topology = built.map_err(|why| {
         let error = table.error(key, format!("impossible topology: {why}"), "this shape");
         error.hint("change the numbers of this table")
     })?;
-    Ok(topology.with_switch_latency(latency))
+    Ok(topology.with_switch_latency(links.switch_latency))
 }
+
+/// What is different about a link.
+#[derive(Default)]
+struct Other {
+    rate: Option<Rate>,
+    delay: Option<Dur>,
+    failed: bool,
+}
+
+keys! { OTHER: Other {
+    rate (get |o| o.rate, set |o, v: Rate| o.rate = Some(v)): Rate [RATE_MIN..=RATE_MAX],
+        "another rate".default("unchanged");
+    delay (get |o| o.delay, set |o, v: Dur| o.delay = Some(v)): Dur [Dur::ZERO..=DELAY_MAX],
+        "another delay".default("unchanged");
+    failed: bool, "the link does not work, and everybody knows from the start".default("");
+}}
 
 /// One `[[topology.link]]`: other numbers for a link, or its failure, in both directions unless
 /// `one_way` is set.
 fn override_link(table: &mut Reader<'_>, topology: &mut Topology) -> Result<(), Diagnostic> {
     let links = named_links(table, topology)?;
-    let rate: Option<Rate> = table.maybe("rate")?;
-    let delay: Option<Dur> = table.maybe("delay")?;
-    rate.map(|rate| table.within("rate", rate, RATE_MIN..=RATE_MAX)).transpose()?;
-    delay.map(|delay| table.within("delay", delay, Dur::ZERO..=DELAY_MAX)).transpose()?;
-    let failed = table.or("failed", false)?;
+    let mut other = Other::default();
+    table.keys(OTHER, &mut other, None)?;
     for link in links {
         let old = topology.links()[link as usize];
-        if rate.is_some() || delay.is_some() {
-            let rate = rate.unwrap_or(old.rate);
-            topology.set_link(link, LinkSpec { rate, delay: delay.unwrap_or(old.delay) });
+        if other.rate.is_some() || other.delay.is_some() {
+            let (rate, delay) = (other.rate.unwrap_or(old.rate), other.delay.unwrap_or(old.delay));
+            topology.set_link(link, LinkSpec { rate, delay });
         }
-        if failed {
+        if other.failed {
             topology.fail_link(link);
         }
     }
     Ok(())
 }
+
+/// Which link a table is about.
+#[derive(Default)]
+pub(crate) struct Named {
+    link: String,
+    one_way: bool,
+}
+
+keys! { pub(crate) NAMED: Named {
+    link (get |named| Some(named.link.clone()), set |named, v| named.link = v): String,
+        "the link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are \
+         `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` \
+         and `tor 1`. The intermediate switches of a `vl2` are `core`. In a `bcube`: `host n`, \
+         `relay n`, `switch m`, level 0 first".range("`\"A n -> B m\"`").written();
+    one_way: bool, "only in the direction written; otherwise both".default("");
+}}
 
 /// The directed links that `link = "tor 0 -> agg 1"` names: that one and, unless `one_way` is set,
 /// the one back.
@@ -217,8 +340,10 @@ pub(crate) fn named_links(
     table: &mut Reader<'_>,
     topology: &Topology,
 ) -> Result<Vec<u32>, Diagnostic> {
-    let text: String = table.need("link")?;
-    let one_way = table.or("one_way", false)?;
+    let mut named = Named::default();
+    table.keys(NAMED, &mut named, None)?;
+    table.complete(&[])?;
+    let Named { link: text, one_way } = named;
     let wrong = |what: String| table.error("link", what, "no such link").hint(LINK_HINT);
     let Some((from, to)) = text.split_once("->") else {
         return Err(wrong(format!("`{text}` does not name two ends")));
@@ -300,6 +425,8 @@ fn count(topology: &Topology, node: Node) -> u32 {
 /// `kind = "file"`: a fat-tree as htsim describes it. Its queue sizes are not used: `[queue]` says
 /// how large queues are.
 fn file(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
+    table.keys(FILE, &mut PathBuf::new(), None)?;
+    table.complete(&[])?;
     let file = files::read(table, "file", dir)?;
     let topo = workload::read_topo(&file.source.text, &file.source.name);
     let topo = topo.map_err(|e| files::located(&file.source, &e))?;

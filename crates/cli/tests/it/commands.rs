@@ -167,4 +167,10 @@ fn list_names_what_scenarios_can_name() {
     for what in ["transports", "topologies", "queues", "workloads"] {
         insta::assert_snapshot!(what, text(&trimline(dir.path(), &["list", what]).stdout));
     }
+    // The reference has all of them.
+    for what in ["keys", "schema"] {
+        let all = text(&trimline(dir.path(), &["list", what]).stdout);
+        let first: Vec<&str> = all.lines().take(12).collect();
+        insta::assert_snapshot!(what, first.join("\n"));
+    }
 }

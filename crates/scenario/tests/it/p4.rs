@@ -33,6 +33,19 @@ fn interpreter_and_generated_rust_give_the_same_run() {
     }
 }
 
+#[test]
+fn every_back_end_of_a_model_gives_the_same_run() {
+    for (file, program) in
+        [("incast_ndp.toml", "ndp"), ("incast.toml", "homa"), ("incast.toml", "homa-tr")]
+    {
+        let nic = format!("kind=\"nic\", preset=\"firesim\", program=\"{program}\"");
+        let with = |backend| run(file, &[&format!("transport={{{nic}, backend=\"{backend}\"}}")]);
+        let model = with("model");
+        assert_eq!(model.0, 10, "{program}");
+        assert_eq!([with("rust"), with("interpreter")], [model, model], "{program}");
+    }
+}
+
 fn error(edits: &[&str]) -> String {
     match load("incast.toml", edits) {
         Ok(_) => panic!("{edits:?} is accepted"),
