@@ -15,8 +15,8 @@ fn text(queue: &str, transport: &str, rate: &str) -> String {
 }
 
 const NDP: &str = "kind = \"ndp\"\npreset = \"paper\"\npayload = \"9000B\"\ninitial_window = 12";
-const NANO: &str = "kind = \"ndp-nano\"\npreset = \"firesim\"";
-const HOMA: &str = "kind = \"homa-nano\"\npreset = \"firesim\"";
+const NANO: &str = "kind = \"nic\"\nprogram = \"ndp\"\npreset = \"firesim\"";
+const HOMA: &str = "kind = \"nic\"\nprogram = \"homa\"\npreset = \"firesim\"";
 
 fn read(text: &str) -> Result<Scenario, String> {
     let read = Scenario::parse("refused.toml", text, Path::new("."), &[]);
