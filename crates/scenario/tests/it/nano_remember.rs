@@ -45,7 +45,7 @@ action = \"loss\"
 probability = 0.3
 ";
 
-const NATIVE: &str = "kind = \"ndp-nano\"";
+const NATIVE: &str = "kind = \"nic\"\nprogram = \"ndp\"";
 const P4: &str = "kind = \"p4\"\nprogram = \"../../p4/ndp.p4\"\nbackend = \"rust\"\nprotocol = 155\n\
                   priorities = 1";
 

@@ -56,7 +56,7 @@ fn warning(transport: &str, rate: &str) -> Option<String> {
 #[test]
 fn a_nic_with_published_times_on_other_links_is_warned_of() {
     let slow = warning(NANO, "40Gbps").unwrap();
-    let (key, at) = ("`pull_cycles = 700`", "refused.toml:15:");
+    let (key, at) = ("`pull_cycles = 700`", "refused.toml:16:");
     for part in ["links of 200Gbps", "links of 40Gbps", "5.000 times", key, "`timeout`", at] {
         assert!(slow.contains(part), "{part:?} is not in\n{slow}");
     }
