@@ -46,7 +46,7 @@ probability = 0.3
 ";
 
 const NATIVE: &str = "kind = \"nic\"\nprogram = \"ndp\"";
-const P4: &str = "kind = \"p4\"\nprogram = \"../../p4/ndp.p4\"\nbackend = \"rust\"\nprotocol = 155\n\
+const P4: &str = "kind = \"nic\"\nprogram = \"../../p4/ndp.p4\"\nbackend = \"rust\"\nprotocol = 155\n\
                   priorities = 1";
 
 /// Messages delivered, and delivered twice.
