@@ -52,10 +52,10 @@ fn count(summary: &Value, pointer: &str) -> u64 {
 #[test]
 fn messages_given_up_are_counted_by_cause() {
     let (summary, stderr) = result("given_up_messages_not_counted.toml");
-    let of = |key: &str| count(&summary, &format!("/flows/messages/{key}"));
+    let of = |key: &str| count(&summary, &format!("/messages/{key}"));
     assert_eq!((of("submitted"), of("completed")), (1067, 575));
     assert_eq!((of("failed/total"), of("failed/timed_out"), of("failed/refused")), (492, 492, 0));
-    assert_eq!(count(&summary, "/flows/measured/unfinished"), 0);
+    assert_eq!(count(&summary, "/measured/unfinished"), 0);
     assert!(stderr.contains("492 of the measured messages were given up"), "{stderr}");
 }
 
@@ -63,14 +63,14 @@ fn messages_given_up_are_counted_by_cause() {
 fn a_nic_s_message_is_delivered_once() {
     let (summary, stderr) = result("nano_delivered_twice.toml");
     assert_eq!(count(&summary, "/delivered_twice"), 0);
-    assert!(count(&summary, "/flows/messages/completed") > 100_000);
+    assert!(count(&summary, "/messages/completed") > 100_000);
     assert!(!stderr.contains("invariant"), "{stderr}");
 }
 
 #[test]
 fn a_table_of_two_messages_is_chosen_knowingly() {
     let (summary, stderr) = result("p4_remember2_rule_broken.toml");
-    let of = |key: &str| count(&summary, &format!("/flows/messages/{key}"));
+    let of = |key: &str| count(&summary, &format!("/messages/{key}"));
     assert_eq!(of("submitted"), of("completed") + of("failed/total"));
     assert!(!stderr.contains("invariant"), "{stderr}");
 }
@@ -104,5 +104,5 @@ fn a_sweep_of_2_to_the_70_points_is_refused() {
     let stderr = refusal("sweep", "sweep_2pow70_points.toml");
     assert!(stderr.contains("about 1.2e21 runs"), "{stderr}");
     let (summary, _) = result("sweep_2pow70_points.toml");
-    assert_eq!(count(&summary, "/flows/messages/completed"), 2, "a run needs no sweep");
+    assert_eq!(count(&summary, "/messages/completed"), 2, "a run needs no sweep");
 }
