@@ -146,7 +146,7 @@ fn traffic(dice: &mut Dice, fabric: &Topology, longest: u64) -> String {
         match dice.below(5) {
             0 => write!(text, "kind = \"permutation\"\nsize = \"{size}B\"\nstart = \"{start}ps\"\n"),
             1 if hosts <= 16 => write!(text, "kind = \"all-to-all\"\nsize = \"{}B\"\n", size.min(20_000)),
-            0..3 => write!(
+            1 | 2 => write!(
                 text,
                 "kind = \"incast\"\nreceiver = {}\nsenders = {}\nsize = \"{size}B\"\nevery = \"100us\"\n\
                  until = \"{}ps\"\n",
