@@ -244,6 +244,6 @@ fn an_acknowledgement_of_what_was_never_sent_ends_nothing() {
         }
         let ended = |effect: &Effect| matches!(effect, Effect::Acked(_));
         assert!(!nic.fx.as_slice().iter().any(ended), "{:?}", nic.fx);
-        assert!(nic.fx.as_slice().iter().any(|effect| *effect == Effect::Count(Stat::Rejected)));
+        assert!(nic.fx.as_slice().contains(&Effect::Count(Stat::Rejected)));
     }
 }

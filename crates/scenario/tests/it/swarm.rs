@@ -205,7 +205,7 @@ struct Seen {
     refused: u32,
     messages: u64,
     failed: u64,
-    deadlocks: u32,
+    paused_for_ever: u32,
 }
 
 /// Run one scenario. What it breaks, if it breaks anything.
@@ -215,9 +215,11 @@ fn follow(scenario: &Scenario, seed: u64, seen: &mut Seen) -> Result<(), String>
     seen.runs += 1;
     seen.messages += run.flows.len() as u64;
     seen.failed += run.flows.iter().filter(|row| row.has_failed()).count() as u64;
-    if run.outcome.deadlock.is_some() {
-        // Flow control's circles are named, and do not end.
-        seen.deadlocks += 1;
+    let paused = run.outcome.links.iter().any(|link| link.pfc.pauses > link.pfc.resumes);
+    if paused || run.outcome.deadlock.is_some() {
+        // Circles of pauses do not end, nor do those of a switch that died before it sent XON: a
+        // pause without a time lasts until it is taken back.
+        seen.paused_for_ever += 1;
         return Ok(());
     }
     let stuck: Vec<&FlowRow> = run.flows.iter().filter(|row| row.is_unfinished()).collect();
