@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     Timer,
     /// A timer of, or a signal to, a host's application may be due.
     App,
-    /// A frame of flow control ([`crate::pfc::Frame`]) arrives at the far end of a link.
+    /// A frame of flow control ([`crate::pfc::frame::Frame`]) arrives at the far end of a link.
     Frame,
     /// Something that flow control waits for may be due at a port.
     Pause,
