@@ -146,7 +146,7 @@ impl Scenario {
 
     /// The end of the window, or the last instant at which something finite begins.
     fn last_instant(&self) -> Time {
-        self.measure.to.unwrap_or(self.demand.last_start)
+        self.measure.to.unwrap_or(self.demand.last_start.max(self.demand.loops_until))
     }
 
     /// What it will do: label and value of each row, for people.

@@ -42,9 +42,6 @@ pub struct Subject<'a> {
     pub transports: u8,
     /// Every message is one without end, cancelled at last.
     pub endless: bool,
-    /// It believes that what is acknowledged was sent and that data carry payload, as published
-    /// hardware does: neither is checked.
-    pub believes: bool,
 }
 
 /// What an altered run was.
@@ -188,7 +185,7 @@ pub fn altered(
         let mut dice = Dice::new(seed, 1);
         let mut net = network(subject, seed, &mut dice);
         let orders = orders(subject, &mut dice);
-        outcome = meddle(&mut net, &orders, &mut dice, subject.believes);
+        outcome = meddle(&mut net, &orders, &mut dice);
         kept = Some(net);
     });
     let came = outcome.sent + outcome.forged;
@@ -198,13 +195,13 @@ pub fn altered(
 }
 
 /// Run `net` with alterations and forgeries.
-fn meddle(net: &mut Net, orders: &[Order], dice: &mut Dice, believes: bool) -> Outcome {
+fn meddle(net: &mut Net, orders: &[Order], dice: &mut Dice) -> Outcome {
     let seen = Rc::new(RefCell::new(VecDeque::with_capacity(SEEN_MAX)));
     let altered = Rc::new(Cell::new(0));
     let (often, forge) = (1 + dice.below(400), dice.below(3) * dice.below(200));
     let mut own = Dice { draw: dice.draw.part(1), n: 0 };
     let (history, counter) = (Rc::clone(&seen), Rc::clone(&altered));
-    net.tamper(believes, move |pkt| {
+    net.tamper(move |pkt| {
         let mut history = history.borrow_mut();
         if history.len() == SEEN_MAX {
             history.pop_front();

@@ -38,8 +38,6 @@ pub struct Ledger {
     in_order: BTreeMap<(HostId, HostId, u32), MsgKey>,
     /// Packets may have been altered or forged: only what holds for any peer is checked.
     hostile: bool,
-    /// See [`crate::hostile::Subject::believes`].
-    believes: bool,
 }
 
 impl Ledger {
@@ -93,8 +91,8 @@ impl Ledger {
         self.get_mut(key).cancelled = true;
     }
 
-    pub(crate) fn distrust(&mut self, believes: bool) {
-        (self.hostile, self.believes) = (true, believes);
+    pub(crate) fn distrust(&mut self) {
+        self.hostile = true;
     }
 
     /// A host begins to send `pkt`.
@@ -112,20 +110,19 @@ impl Ledger {
     /// [`Ledger::apply`] where any packet may be a lie: what a host says of messages that come to
     /// it may be wrong, but not what it says of its own.
     fn apply_hostile(&mut self, now: Time, me: HostId, rx: Option<&Packet>, effect: Effect) {
-        let believes = self.believes;
         match effect {
             Effect::Place { key, .. } => {
                 let of_its_host = rx.is_some_and(|pkt| pkt.src == key.src);
                 assert!(of_its_host, "{key}: placed without a packet of that host");
                 let carried = rx.is_some_and(Packet::carries_payload);
-                assert!(carried || believes, "{key}: placed from a packet without payload");
+                assert!(carried, "{key}: placed from a packet without payload");
             }
             Effect::Acked(id) => {
                 let key = MsgKey { src: me, id };
                 let m = self.get_mut(key);
                 assert!(m.acked.is_none() && m.failed.is_none(), "{key} ends twice: {m:?}");
                 let all = m.begun && m.left.prefix() == m.msg.len;
-                assert!(all || believes, "{key} acked before all of it was sent: {m:?}");
+                assert!(all, "{key} acked before all of it was sent: {m:?}");
                 m.acked = Some(now);
             }
             Effect::Failed(key, why) if key.src == me => {

@@ -280,9 +280,9 @@ impl<E: Endpoint + ?Sized> Net<E> {
     }
 
     /// Let `tamper` alter every packet from now on. The ledger then only checks what holds for any
-    /// peer, and less of transports that are known to believe what they hear.
-    pub fn tamper(&mut self, believes: bool, tamper: impl FnMut(&mut Packet) + 'static) {
-        self.ledger.distrust(believes);
+    /// peer.
+    pub fn tamper(&mut self, tamper: impl FnMut(&mut Packet) + 'static) {
+        self.ledger.distrust();
         self.tamper = Some(Box::new(tamper));
     }
 

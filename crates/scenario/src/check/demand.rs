@@ -202,6 +202,8 @@ pub(crate) struct Demand {
     pub(crate) listed: u64,
     /// When the last of them starts.
     pub(crate) last_start: Time,
+    /// Until when loops go on, of those that end.
+    pub(crate) loops_until: Time,
     /// How many messages open loops begin in a second.
     pub(crate) messages_per_s: f64,
     /// Tables that are left out: those of queries.
@@ -217,6 +219,7 @@ impl Demand {
             flows: none,
             listed: 0,
             last_start: Time::ZERO,
+            loops_until: Time::ZERO,
             messages_per_s: 0.0,
             left_out: 0,
         };
@@ -233,6 +236,17 @@ impl Demand {
     }
 
     fn add(&mut self, part: &Part, topology: &Topology) {
+        let until = match part {
+            Part::Plan(_) => Time::NEVER,
+            Part::Poisson(spec, _) => spec.until,
+            Part::ClosedLoop(spec, _) => spec.until,
+            Part::Barrier(spec) => spec.until,
+            Part::Calls(spec, _) => spec.until,
+            Part::Queries(spec) => spec.until,
+        };
+        if until < Time::NEVER {
+            self.loops_until = self.loops_until.max(until);
+        }
         match part {
             Part::Plan(plan) => {
                 for flow in &plan.flows {

@@ -309,3 +309,15 @@ fn a_single_flow() {
         assert!(why.contains(says), "{why}");
     }
 }
+
+#[test]
+fn loops_that_end_are_in_the_forecast() {
+    let poisson = |until: &str| {
+        let traffic = format!("{{ kind = \"poisson\", load = 0.5, size = \"90KB\"{until} }}");
+        let text = star(NDP, TRIMMING, &traffic, "");
+        let scenario = Scenario::parse("x.toml", &text, Path::new("."), &[]).unwrap();
+        scenario.forecast().into_iter().map(|(_, value)| value).collect::<Vec<_>>()
+    };
+    let (soon, late) = (poisson(", until = \"1ms\""), poisson(", until = \"900ms\""));
+    assert_ne!(soon, late, "the time and memory that it takes");
+}

@@ -143,7 +143,7 @@ fn a_request_with_countless_free_tokens_does_not_stop_a_phost_receiver() {
     let (rate, delay) = (Rate(10_000_000_000), Dur::from_us(2));
     let link = Link { rate, delay, mtu: 1064, paths: 1, hashed: false };
     let mut net = Net::new(1, link, vec![make(), make(), make()]);
-    net.tamper(false, |_| {});
+    net.tamper(|_| {});
     let kind = wire::phost::Kind::Req { size: 1, free: u32::MAX };
     let header = wire::phost::Repr { message: 7, kind }.to_bytes();
     let (src, flags, proto) = (HostId(1), Flags::CONTROL, wire::phost::PROTO);

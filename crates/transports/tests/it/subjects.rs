@@ -172,6 +172,6 @@ pub(crate) fn each(mut with: impl FnMut(&Subject<'_>)) {
     for Kind { name, make, opts, transports } in kinds() {
         let make: Make<'_> = &|_| make();
         let endless = name == "cbr";
-        with(&Subject { name, make, opts, transports, endless, believes: false });
+        with(&Subject { name, make, opts, transports, endless });
     }
 }
