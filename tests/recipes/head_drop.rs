@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{Capacity, Desc, Discipline, DisciplineSpec, Fate, Queue, Random, Told};
+use crate::{Capacity, Desc, Discipline, DisciplineSpec, Disposition, Queue, Random, Told};
 
 /// Parameters of [`HeadDrop`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,9 +32,9 @@ struct HeadDrop {
 impl Discipline for HeadDrop {
     fn enqueue(&mut self, packet: Desc, _: &mut Random<'_>, told: &mut Told<'_>) {
         while self.held + u32::from(packet.len) > self.most {
-            let Some(oldest) = self.waiting.pop_front() else { return told(Fate::Drop, packet) };
+            let Some(oldest) = self.waiting.pop_front() else { return told(Disposition::Drop, packet) };
             self.finish(oldest);
-            told(Fate::Drop, oldest);
+            told(Disposition::Drop, oldest);
         }
         self.held += u32::from(packet.len);
         self.waiting.push_back(packet);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The recipes of CONTRIBUTING for a queue kind and a TCP rule, followed in a copy of the tree that is thrown
-# away: it must compile, both must be known by name, and the places touched are counted.
+# The recipes of CONTRIBUTING for a queue kind and a TCP rule, followed in a copy of the tree that is
+# thrown away: it must compile, and the places touched are counted.
 # usage: tests/recipes/run.sh [TARGET_DIR]   (TARGET_DIR: build products to use again)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,7 +27,7 @@ count() {
 # A queue kind: its file, its mod, and an entry in the list of queues with what reads its keys.
 cp "$here/head_drop.rs" crates/queues/src/head_drop.rs
 after crates/queues/src/lib.rs 'mod fifo;' 'pub mod head_drop;'
-after crates/scenario/src/registry.rs 'QUEUES: &[Kind<ReadQueue>] = &[' '    Kind { name: "head-drop", about: "the oldest make way", read: |table, _, _| Ok(queues::head_drop::HeadDropSpec { bytes: table.need("bytes")? }.into()) },'
+after crates/scenario/src/queue.rs 'QUEUES: &[Kind<ReadQueue>] = &[' '    Kind { name: "head-drop", about: "the oldest make way", read: |table, _, _| Ok(queues::head_drop::HeadDropSpec { bytes: table.need("bytes")? }.into()), keys: Vec::new },'
 count 'a queue kind'
 
 # A rule: its file, its mod, its line in the table, and its name in the scenario.
@@ -35,7 +35,7 @@ cp "$here/scalable.rs" crates/transports/src/tcp/rule/scalable.rs
 after crates/transports/src/tcp/rule.rs 'mod olia;' 'mod scalable;'
 after crates/transports/src/tcp/rule.rs 'NewReno => newreno::NewReno,' '    /// Scalable TCP (Kelly, 2003).
     Scalable => scalable::Scalable,'
-after crates/scenario/src/transport/tcp.rs '("newreno", |_, _| Ok(RuleConfig::NewReno)),' '    ("scalable", |_, _| Ok(RuleConfig::Scalable)),'
+after crates/scenario/src/transport/tcp.rs '("newreno", RuleConfig::NewReno),' '    ("scalable", RuleConfig::Scalable),'
 count 'a rule'
 
 CARGO_TARGET_DIR=${1:-$copy/target} cargo check -q -p trimline-scenario
