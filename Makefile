@@ -1,12 +1,14 @@
 # make demo    the main job: build, run two workloads under two transports, compare
 # make test    every check and every test (what .ci/run calls), the quick form of the studies included
 # make docs    every command block of the documentation, also those that take minutes
-# make swarm   ten thousand drawn scenarios: any transport, queue and fault (before a release)
-# make reproduce  the published evaluations in full: targets, verdicts, reports in out/reproduce
+# make swarm   ten thousand drawn scenarios: any transports, queue, traffic and faults (before a release)
+# make reproduce  the published evaluations in full: reports in out/reproduce, the scoreboard in docs/reproduction.md;
+#                 RECORD=--record takes the verdicts over
+# make golden  TCP incast beside ns-2.35: forty points, in tests/golden/ns2
 # make bench   the simulator's own speed
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test lint docs swarm bench fuzz reproduce
+.PHONY: demo test lint docs swarm golden bench fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -39,11 +41,15 @@ docs:
 	DOCS_SLOW=1 cargo test $(OPTIMISED) -p trimline --test docs
 
 swarm:
-	TRIMLINE_SWARM=10000 cargo test $(OPTIMISED) -p trimline-scenario --test it swarm
+	TRIMLINE_SWARM=10000 cargo test $(OPTIMISED) --workspace --test it swarm:: -- --nocapture
+
+golden:
+	TRIMLINE_GOLDEN=all cargo test $(OPTIMISED) -p trimline-scenario --test it ns2 -- --nocapture
 
 reproduce:
 	cargo build --release --locked -p trimline
-	for study in $(STUDIES); do $(TRIMLINE) reproduce $$study || exit 1; done
+	left=; for study in $(STUDIES); do $(TRIMLINE) reproduce $$study $(RECORD) || left=1; done; \
+	$(TRIMLINE) scoreboard --page docs/reproduction.md $(STUDIES:%=out/reproduce/%) && test -z "$$left"
 
 bench:
 	cargo build --profile fast --locked -p trimline

@@ -27,7 +27,7 @@ count() {
 # A queue kind: its file, its mod, and an entry in the list of queues with what reads its keys.
 cp "$here/head_drop.rs" crates/queues/src/head_drop.rs
 after crates/queues/src/lib.rs 'mod fifo;' 'pub mod head_drop;'
-after crates/scenario/src/queue.rs 'QUEUES: &[Kind<ReadQueue>] = &[' '    Kind { name: "head-drop", about: "the oldest make way", read: |table, _, _| Ok(queues::head_drop::HeadDropSpec { bytes: table.need("bytes")? }.into()), keys: Vec::new },'
+after crates/scenario/src/queue.rs 'QUEUES: ReadQueue {' '    "head-drop", |table, _, _| Ok(queues::head_drop::HeadDropSpec { bytes: table.need("bytes")? }.into()), Vec::new, "the oldest make way";'
 count 'a queue kind'
 
 # A rule: its file, its mod, its line in the table, and its name in the scenario.

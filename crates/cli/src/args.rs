@@ -40,8 +40,10 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Run a scenario along its own sweep: mean and 95 % interval per point
     Sweep(Sweep),
-    /// Run a study or a figure of it: target, band, measured and verdict of every row
+    /// Run a study or a figure of it: published, band, measured and verdict of every row
     Reproduce(Reproduce),
+    /// Say how many rows of reproduced studies came out: a line per study, and a page
+    Scoreboard(Scoreboard),
     /// List what a scenario can name, one line each
     List {
         /// Category
@@ -222,6 +224,19 @@ pub(crate) struct Reproduce {
     /// Runs that go on at once; no effect on results [default: all cores]
     #[arg(long, value_name = "N", value_parser = thread_count())]
     pub(crate) threads: Option<u32>,
+    /// Write the verdicts to the study's verdicts.toml, with which later runs are compared
+    #[arg(long)]
+    pub(crate) record: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Scoreboard {
+    /// Directories that `trimline reproduce` wrote, one per study
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// Write the scoreboard with the headline numbers to this Markdown file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
 }
 
 /// Changes to a scenario from the command line.

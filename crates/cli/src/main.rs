@@ -10,6 +10,7 @@ mod p4;
 mod progress;
 mod reproduce;
 mod run;
+mod scoreboard;
 mod shipped;
 mod sizing;
 mod sweep;
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args, progress),
         Command::Sweep(args) => sweep::sweep(&args, progress),
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
+        Command::Scoreboard(args) => scoreboard::scoreboard(&args),
         Command::List { what } => list::list(what),
         Command::Examples { dir } => shipped::write(&dir),
         Command::Report { dir } => html::report(&dir),

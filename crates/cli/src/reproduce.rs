@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{FigureRow, OutputDir, StudyResults, Verdict};
+use metrics::{FigureRow, OutputDir, StudyResults};
 use scenario::{Error, command_line, unwritable};
-use study::{Options, Plan, Study};
+use study::{Left, Options, Plan, Record, Study};
 
 use crate::progress::RunsBar;
 use crate::table::{number, right};
 use crate::{Ended, args, cores, html, said, say, tell, warn};
 
-/// `trimline reproduce`. Fails if a row fails.
+/// `trimline reproduce`. Fails if a row leaves its recorded verdict.
 pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
     let study = Study::load(&args.study)?;
+    let mut record = Record::load(&study)?;
     let plan = Plan::new(&study, args.quick)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
     let how = (args.threads, progress);
@@ -29,11 +30,16 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     say_missing(&results);
     say_few_seeds(&results);
     said(print(&results, &dir), &dir);
-    ended(&results, &dir)
+    if args.record {
+        record.update(&study, &results);
+        record.write()?;
+    }
+    ended(&record.left(&results), &results, &dir)
 }
 
 fn print(results: &StudyResults, dir: &Path) -> Ended {
     say(table(results))?;
+    say(results.score())?;
     if results.left_out > 0 {
         say(format_args!("{} rows are left to the full form", results.left_out))?;
     }
@@ -111,16 +117,30 @@ fn default_dir(study: &Study) -> PathBuf {
     Path::new("out/reproduce").join(study.name())
 }
 
-/// An error if a row fails, or a run of which only curves would tell.
-fn ended(results: &StudyResults, dir: &Path) -> Ended {
-    let failed = results.count(Verdict::Fail);
-    let all = results.rows().count();
-    if failed == 0 {
+/// An error if a row left its recorded verdict, or a run failed of which only curves would tell.
+fn ended(left: &[Left<'_>], results: &StudyResults, dir: &Path) -> Ended {
+    for left in left {
+        let result = &left.row.result;
+        let was = match left.recorded {
+            Some(recorded) if recorded < result.verdict => {
+                format!("was {}: worse", recorded.name())
+            }
+            Some(recorded) => format!("was {}: better", recorded.name()),
+            None => "not recorded".to_owned(),
+        };
+        let (figure, row, verdict) = (&result.figure, &result.row, result.verdict.name());
+        tell(format_args!("{figure}: {row}: {verdict}, {was}\n"));
+    }
+    if left.is_empty() {
         return failed_runs(results, dir);
     }
+    let all = results.rows().count();
     Err(Error::Run {
-        what: format!("{failed} of {all} rows fail"),
-        hint: format!("{} shows them beside their runs", dir.join("report.html").display()),
+        what: format!("{} of {all} rows left their recorded verdicts", left.len()),
+        hint: format!(
+            "{} shows them; --record takes the new ones over",
+            dir.join("report.html").display()
+        ),
     })
 }
 
@@ -158,16 +178,16 @@ pub(crate) fn failed_runs(results: &StudyResults, dir: &Path) -> Ended {
 fn table(results: &StudyResults) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(["row", "target", "band", "measured", "unit", "verdict"]);
+    table.set_header(["row", "published", "band", "measured", "unit", "verdict"]);
     for figure in &results.figures {
         for row in &figure.rows {
             table.add_row([
                 format!("{}: {}", figure.id, row.result.row),
-                number(Some(row.result.target)),
+                row.result.target.map_or_else(String::new, |target| number(Some(target))),
                 band(row),
                 measured(row),
                 row.result.unit.clone(),
-                verdict(row.result.verdict).to_owned(),
+                row.result.verdict.name().to_owned(),
             ]);
         }
     }
@@ -191,14 +211,6 @@ pub(crate) fn with_interval(value: &str, interval: Option<f64>) -> String {
     match interval {
         Some(half) => format!("{value} ± {}", number(Some(half))),
         None => value.to_owned(),
-    }
-}
-
-const fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "pass",
-        Verdict::Explained => "explained",
-        Verdict::Fail => "FAIL",
     }
 }
 

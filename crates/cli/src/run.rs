@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use metrics::{OutputDir, Summary};
-use scenario::{Error, Options, Scenario, Trace, Written, command_line, unwritable};
+use scenario::{Error, Estimate, Options, Scenario, Trace, Written, command_line, unwritable};
 
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
@@ -25,8 +25,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
         threads: args.threads,
         command: command_line(std::env::args().skip(1)),
     };
-    let estimate = scenario.estimate();
-    if estimate.is_large() {
+    if let Some(estimate) = scenario.estimate().filter(Estimate::is_large) {
         tell(format_args!("{} hosts: {estimate}\n", scenario.topology().hosts()));
     }
     bar.running(&scenario);

@@ -50,6 +50,9 @@ pub enum FailReason {
     TimedOut,
     /// The peer refused it (a connection id inside its time-wait, no listener).
     Refused,
+    /// The receiver had forgotten a part of it ([`Stat::Forgotten`]), so its sender took it for
+    /// delivered. No endpoint can know: the environment says so, which sees both ends.
+    Forgotten,
 }
 
 /// What transports count. One word per line of `summary.json`; a transport uses those that it has.
@@ -87,11 +90,14 @@ pub enum Stat {
     /// A receiver had forgotten a message that it had delivered, and delivered it again. Only
     /// transports that are told to forget so soon count this; for all others it is a defect.
     DeliveredTwice,
+    /// A receiver had forgotten a message that it had a part of, and begins it anew. Its sender may
+    /// take it for delivered when it is not. For whom as above; counted for the message.
+    Forgotten,
 }
 
 impl Stat {
     /// How many there are, for tables indexed by `stat as usize`.
-    pub const COUNT: usize = 13;
+    pub const COUNT: usize = 14;
 }
 
 /// The effects of one call, in order. Reused between calls: pushing allocates only to warm up.

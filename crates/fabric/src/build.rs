@@ -1,17 +1,18 @@
 //! How partitions are built: which ports they have, where links between them end, and how wide
 //! their slots are.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use endpoint::{App, Endpoint};
 use queues::{Queue, QueueSpec};
-use units::{Dur, Rate};
+use units::{Dur, HostId, Rate};
 
 use crate::config::{Config, Departures, Events};
 use crate::core::Core;
 use crate::events::{EventQueue, Ranks};
 use crate::faults::Script;
+use crate::host_clock::Jitter;
 use crate::hosts::Hosts;
 use crate::link_state::LinkState;
 use crate::links::{Links, Plan};
@@ -147,6 +148,7 @@ pub(crate) fn partition<'o, const WATCHED: bool>(
         first_receiving,
         switches,
         elsewhere: leaving.iter().map(|end| end.at).collect(),
+        jitter: jitter(world, mine.clone()),
         packets: PACKETS_PER_HOST * mine.len(),
     };
     let links = Links::new(Core::new(index, partitioning.parts, events), plan, config);
@@ -154,6 +156,17 @@ pub(crate) fn partition<'o, const WATCHED: bool>(
     let lengths = Lengths::new(by_entity.map(|_| common.shortest), bounces);
     let network = Network::new(world, links, pfc, learnt, lengths, is_settled(world));
     Partition::new(Hosts::new(world, mine.start, hosts), network)
+}
+
+/// By host of `mine`; empty if packets are never late.
+fn jitter(world: &World, mine: Range<u32>) -> Vec<Jitter> {
+    let World { topology, config, .. } = world;
+    let jitter = |host: u32| {
+        let rate = topology.links()[host as usize].rate;
+        let longest = config.host_clock.longest_delay(rate, topology.mtu());
+        (longest > Dur::ZERO).then(|| Jitter::new(config.seed, HostId(host), longest))
+    };
+    mine.filter_map(jitter).collect()
 }
 
 /// The switches of a partition. Their ports come in the order of their links, after those of hosts.
@@ -197,8 +210,11 @@ fn ports(
         || matches!(config.queue, QueueSpec::Lossless(_))
         || config.queue.spec().marks_at_departure();
     let port = |n: u32, end: FarEnd, transmits: bool| {
-        let link = &topology.links()[n as usize];
+        let mut link = topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
+        if let Node::Host(host) = link.from {
+            link.rate = config.host_clock.rate(config.seed, host, link.rate);
+        }
         let queue = (of_switch && transmits).then(|| match (config.queue_of(n), config.buffer) {
             (QueueSpec::Lossless(spec), _) => {
                 Queue::new(&QueueSpec::Lossless(Box::new(spec.at_rate(link.rate))))
@@ -207,9 +223,9 @@ fn ports(
             (spec, _) => Queue::in_shared_buffer(spec),
         });
         let delay = topology.delay(n);
-        let mut port = Port::new((n, link), end, delay, queue, departs || !of_switch);
+        let mut port = Port::new((n, &link), end, delay, queue, departs || !of_switch);
         if let FarEnd::Switch(at) = end {
-            port.set_onward(switches[at as usize].down, Leg::after(link));
+            port.set_onward(switches[at as usize].down, Leg::after(&link));
         }
         if let (Node::Switch(tier, n), true) = (link.from, transmits) {
             port.rare.switch = place(tier, n);
@@ -255,6 +271,7 @@ fn span(
     shortest: u16,
 ) -> Span {
     let frame = |rate: &Rate| rate.serialise(u64::from(topology.mtu()));
+    // Jitter and slow clocks add to it: what the wheel does not reach goes into a heap.
     let slowest = (0..).zip(rates).map(|(n, rate)| frame(rate.start()) + topology.delay(n)).max();
     let quickest = rates.iter().map(|rate| frame(rate.end())).min();
     let sent = rates.iter().map(|rate| rate.end().serialise(u64::from(shortest)));

@@ -46,7 +46,7 @@ fn check_lossless(topology: &Topology, config: &Config) -> Result<(), ConfigErro
         return Err(ConfigError("lossless queues at some ports and others at others".to_owned()));
     }
     match &config.queue {
-        QueueSpec::Lossless(spec) => check_memory(topology, &spec.memory)
+        QueueSpec::Lossless(spec) => check_memory(topology, &spec.memory, config.host_clock)
             .and_then(|()| check_pause(topology, config.pfc.pause))
             .map_err(ConfigError),
         _ => Ok(()),

@@ -6,6 +6,8 @@ use endpoint::Framing;
 use queues::{QueueSpec, SharedBufferSpec};
 use units::{Dur, Rate, Time};
 
+use crate::host_clock::HostClock;
+
 /// Who chooses among equal ways up, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
@@ -155,6 +157,8 @@ pub struct Config {
     pub seed: u64,
     /// How messages travel, by [`endpoint::Msg::transport`]: for ideal completion times.
     pub encapsulations: Vec<Encapsulation>,
+    /// How far hosts differ in time.
+    pub host_clock: HostClock,
     /// Who chooses paths.
     pub routing: Routing,
     /// The queue of every switch port.

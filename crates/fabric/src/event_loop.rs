@@ -308,6 +308,7 @@ mod tests {
             telemetry: false,
             faults: Vec::new(),
             reroute_after: Dur::from_us(20),
+            host_clock: crate::host_clock::HostClock::EXACT,
             events: Events::Wheel,
             departures: Departures::Lazy,
             threads: 1,

@@ -7,9 +7,11 @@
 //! ([`EventQueue::open`]); what comes up within the open slot is kept apart
 //! ([`EventQueue::fresh`]).
 //!
-//! Kinds among equal times: fault, departure, arrival, timer,
-//! application. Within a kind the entity's rank decides, a seed-drawn permutation of ids, so that
-//! no link wins all ties. Kind and rank together are an event's *order*, one number.
+//! Kinds among equal times: fault, departure, arrival, timer, application. Among arrivals a hash of
+//! seed, instant and link decides ([`Ties`]), so that no link wins all ties: which of two packets
+//! that come at once finds room is a coin's throw, anew each time. Among others the entity's rank
+//! does, a seed-drawn permutation of ids; they touch nothing that another one reads. Kind and rank
+//! together are an event's *order*, one number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,6 +21,7 @@ use units::Time;
 
 use crate::config::Events;
 use crate::event::{Event, EventId, Kind};
+use crate::ties::Ties;
 use crate::timers::IndexedHeap;
 use crate::wheel::{Span, Wheel};
 
@@ -29,6 +32,7 @@ pub(crate) type Key = (Time, u32);
 pub(crate) struct Ranks {
     pub(crate) links: Vec<u32>,
     pub(crate) hosts: Vec<u32>,
+    ties: Ties,
 }
 
 const RANK: Purpose = Purpose::new("fabric: rank");
@@ -40,7 +44,8 @@ impl Ranks {
             Draw::new(seed, Purpose::new(kind), 0).shuffle(RANK, 0, &mut ranks);
             ranks
         };
-        Self { links: ranks("links", links), hosts: ranks("hosts", hosts) }
+        let ties = Ties::new(seed, links);
+        Self { links: ranks("links", links), hosts: ranks("hosts", hosts), ties }
     }
 }
 
@@ -72,6 +77,7 @@ pub(crate) struct EventQueue {
     fresh: BinaryHeap<Reverse<(Key, Event)>>,
     /// Ranks of links, by their numbers in this partition.
     ranks: Vec<u32>,
+    ties: Ties,
     /// How many bits an order takes.
     order_bits: u32,
     /// By host.
@@ -103,7 +109,7 @@ impl EventQueue {
             Events::Wheel => Wheel::new(shift, span.horizon),
             Events::Heap => Wheel::none(shift),
         };
-        let orders = 1 + 3 * ranks.links.len() as u32 + 2 * all;
+        let orders = 1 + 2 * ranks.links.len() as u32 + ranks.ties.places() + 2 * all;
         Self {
             order_bits: orders.ilog2() + 1,
             links: ranks.links.len() as u32,
@@ -115,6 +121,7 @@ impl EventQueue {
             start: Time::ZERO,
             fresh: BinaryHeap::new(),
             ranks: links.map(|link| ranks.links[link as usize]).collect(),
+            ties: ranks.ties,
             pending,
             by_rank,
         }
@@ -166,28 +173,30 @@ impl EventQueue {
     #[inline(always)]
     pub(crate) fn order(&self, event: Event) -> u32 {
         if event.id().is_arrival() {
-            self.order_of_arrival(event.id())
+            self.order_of_arrival(event)
         } else {
-            self.order_of_other(event.id())
+            self.order_of_other(event)
         }
     }
 
     #[inline(always)]
-    fn order_of_arrival(&self, id: EventId) -> u32 {
-        1 + 2 * self.links + self.ranks[id.link() as usize]
+    fn order_of_arrival(&self, event: Event) -> u32 {
+        let rank = self.ranks[event.id().link() as usize];
+        1 + 2 * self.links + self.ties.place(event.at, rank)
     }
 
     #[inline(never)]
-    fn order_of_other(&self, id: EventId) -> u32 {
-        let number = id.link() as usize;
+    fn order_of_other(&self, event: Event) -> u32 {
+        let number = event.id().link() as usize;
+        let hosts = 1 + 2 * self.links + self.ties.places();
         // Of one link departures come first, then what flow control waits for.
-        match id.kind() {
+        match event.id().kind() {
             Kind::Fault => 0,
             Kind::Departure => 1 + 2 * self.ranks[number],
             Kind::Pause => 2 + 2 * self.ranks[number],
-            Kind::Arrival | Kind::Frame => self.order_of_arrival(id),
-            Kind::Timer => 1 + 3 * self.links + self.pending[number].rank,
-            Kind::App => 1 + 3 * self.links + self.hosts + self.pending[number].rank,
+            Kind::Arrival | Kind::Frame => self.order_of_arrival(event),
+            Kind::Timer => hosts + self.pending[number].rank,
+            Kind::App => hosts + self.hosts + self.pending[number].rank,
         }
     }
 

@@ -29,6 +29,9 @@ pub(crate) enum Change {
     Rate(Rate),
     /// Whether switches and hosts believe that it works: ECMP groups and path lists follow.
     Believed(bool),
+    /// Whether its receiving end has a signal. A link that loses every packet by
+    /// [`FaultAction::Loss`] has one.
+    Signal(bool),
 }
 
 /// The steps in order of time, the same in all partitions.
@@ -98,6 +101,10 @@ impl<'a> Holding<'a> {
         if self.failed { 1.0 } else { 1.0 - passes }
     }
 
+    fn has_signal(&self) -> bool {
+        !self.failed && !self.faults.iter().any(|fault| fault.action == FaultAction::Down)
+    }
+
     fn rate(&self, nominal: Rate) -> Rate {
         let rates = self.faults.iter().filter_map(|fault| match fault.action {
             FaultAction::Rate(rate) => Some(rate),
@@ -118,6 +125,7 @@ fn timeline(link: &Link, faults: &[&Fault]) -> Vec<(Time, Change)> {
     let times: BTreeSet<Time> = faults.iter().map(|fault| fault.at).chain(ends).collect();
     let mut holding = Holding { failed: !link.up, faults: Vec::new() };
     let (mut loss, mut rate, mut sound) = (holding.loss(), link.rate, holding.sound());
+    let mut signal = holding.has_signal();
     let (mut changes, mut coming) = (Vec::new(), faults);
     for now in times {
         let (starting, later) = coming.split_at(coming.partition_point(|fault| fault.at <= now));
@@ -126,6 +134,10 @@ fn timeline(link: &Link, faults: &[&Fault]) -> Vec<(Time, Change)> {
         if holding.loss() != loss {
             loss = holding.loss();
             changes.push((now, Change::Loss(loss)));
+        }
+        if holding.has_signal() != signal {
+            signal = holding.has_signal();
+            changes.push((now, Change::Signal(signal)));
         }
         if holding.rate(link.rate) != rate {
             rate = holding.rate(link.rate);
@@ -183,16 +195,18 @@ mod tests {
 
     #[test]
     fn a_link_works_again_when_nothing_keeps_it_down() {
-        use Change::{Believed, Loss};
+        use Change::{Believed, Loss, Signal};
         let overlapping = [fault(10, 30, FaultAction::Down), fault(20, 40, FaultAction::Down)];
-        let once = [(10, Loss(1.0)), (15, Believed(false)), (40, Loss(0.0)), (45, Believed(true))];
+        let down = [(10, Loss(1.0)), (10, Signal(false)), (15, Believed(false))];
+        let works = [(40, Loss(0.0)), (40, Signal(true)), (45, Believed(true))];
+        let once = [down, works].concat();
         assert_eq!(steps(false, &overlapping), once);
         let never = Time::NEVER.0;
         let up = fault(40, never, FaultAction::Up);
         assert_eq!(steps(false, &[up, fault(10, never, FaultAction::Down)]), once);
         // Down and up at one instant is nothing.
         assert_eq!(steps(false, &[up, fault(40, 90, FaultAction::Down)]), []);
-        assert_eq!(steps(true, &[up]), [(40, Loss(0.0)), (45, Believed(true))]);
+        assert_eq!(steps(true, &[up]), works);
     }
 
     #[test]

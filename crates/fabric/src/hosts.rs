@@ -535,7 +535,13 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 let key = MsgKey { src: self.hosts[h as usize].me, id };
                 self.count_for(stat, key);
             }
-            Effect::CountReceived(stat, key) => self.count_for(stat, key),
+            Effect::CountReceived(stat, key) => {
+                self.count_for(stat, key);
+                if stat == Stat::Forgotten {
+                    let (at, news) = (net.core().now(), MessageEvent::Forgotten);
+                    self.reports.push(Report { at, key, news });
+                }
+            }
             Effect::Rtt(..) | Effect::RttReceived(..) if !self.world.config.rtts => {}
             Effect::Rtt(id, rtt) => {
                 let key = MsgKey { src: self.hosts[h as usize].me, id };

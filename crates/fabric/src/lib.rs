@@ -18,6 +18,7 @@ mod event_loop;
 mod events;
 mod faults;
 mod graph;
+mod host_clock;
 mod hosts;
 mod link_state;
 mod links;
@@ -43,6 +44,7 @@ mod slab;
 mod slot;
 mod switch;
 mod telemetry;
+mod ties;
 mod timers;
 mod topology;
 mod transit;
@@ -54,12 +56,13 @@ pub use config::{
     Config, ConfigError, Departures, Encapsulation, Encoding, Events, Fault, FaultAction, Pause,
     PfcSpec, Routing, Watchdog, WatchdogAction,
 };
+pub use host_clock::{HostClock, SendJitter};
 pub use livelock::{Recent, RecentKind};
 pub use outcome::{
     Amount, Conservation, Counted, Counters, Deadlock, End, LinkStats, Outcome, PauseStats,
     Progress, QueueBytes, Sample, Violated, Violation,
 };
-pub use pfc::{check_memory, check_pause};
+pub use pfc::{check_memory, check_pause, little_headroom};
 pub use sim::Sim;
 pub use topology::{
     Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Tier, Topology, TopologyError, Vl2,

@@ -11,6 +11,7 @@ use units::{Rate, Time};
 use crate::config::Config;
 use crate::core::Core;
 use crate::digest::{self, Outcome};
+use crate::host_clock::Jitter;
 use crate::outcome::Amount;
 use crate::outgoing::Outgoing;
 use crate::port::{DropCounters, FarEnd, PORT, Port};
@@ -34,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) switches: Vec<Switch>,
     /// The links to other partitions.
     pub(crate) elsewhere: Vec<Elsewhere>,
+    /// By host; empty if packets are never late.
+    pub(crate) jitter: Vec<Jitter>,
     /// Packets for which memory is set aside.
     pub(crate) packets: usize,
 }
@@ -55,6 +58,7 @@ pub(crate) struct Links<'o, const WATCHED: bool> {
     first_receiving: usize,
     switches: Vec<Switch>,
     elsewhere: Vec<Elsewhere>,
+    jitter: Vec<Jitter>,
     slab: Slab,
     /// Headers that a queue has turned back, until they are forwarded.
     returned: Vec<u32>,
@@ -80,7 +84,8 @@ const COIN: Purpose = Purpose::new("queue: coin");
 
 impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     pub(crate) fn new(core: Core, plan: Plan, config: &Config) -> Self {
-        let Plan { ports, hosts, heights, first_receiving, switches, elsewhere, packets } = plan;
+        let Plan { ports, hosts, heights, first_receiving, switches, elsewhere, jitter, packets } =
+            plan;
         Self {
             core,
             sampled: heights.into_iter().map(|height| Sampled { height, bytes: 0 }).collect(),
@@ -89,6 +94,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
             first_receiving,
             switches,
             elsewhere,
+            jitter,
             slab: Slab::with_capacity(packets),
             returned: Vec::new(),
             observer: None,
@@ -249,6 +255,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         Exit {
             packet: &mut self.slab[handle],
             port: &mut self.ports[link as usize],
+            jitter: self.jitter.get_mut(link as usize),
             core: &mut self.core,
             active: &mut self.active,
             observer: &mut self.observer,
@@ -365,11 +372,13 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         &self.ports[..self.first_receiving]
     }
 
-    fn transmitting_end(&self, link: u32) -> Option<usize> {
+    /// The port that transmits over link number `link`, if it is here.
+    pub(crate) fn transmitting_end(&self, link: u32) -> Option<usize> {
         self.transmitting().binary_search_by_key(&link, |port| port.rare.link).ok()
     }
 
-    fn receiving_end(&self, link: u32) -> Option<usize> {
+    /// The port at which link number `link` ends, if it is here.
+    pub(crate) fn receiving_end(&self, link: u32) -> Option<usize> {
         let ports = &self.ports[self.first_receiving..];
         match ports.binary_search_by_key(&link, |port| port.rare.link) {
             Ok(port) => Some(self.first_receiving + port),
@@ -503,6 +512,7 @@ fn observe(
 pub(crate) struct Exit<'a, 'o, const WATCHED: bool> {
     packet: &'a mut Packet,
     port: &'a mut Port,
+    jitter: Option<&'a mut Jitter>,
     core: &'a mut Core,
     active: &'a mut Vec<u32>,
     observer: &'a mut Option<Watcher<'o>>,
@@ -519,7 +529,7 @@ impl<const WATCHED: bool> Exit<'_, '_, WATCHED> {
     /// It begins to leave.
     #[inline(always)]
     pub(crate) fn send(self) {
-        let Self { packet: pkt, port, core, active, observer, link, handle } = self;
+        let Self { packet: pkt, port, jitter, core, active, observer, link, handle } = self;
         let now = core.now();
         pkt.key = digest::packet_key(pkt);
         let desc = describe(handle, pkt);
@@ -528,7 +538,10 @@ impl<const WATCHED: bool> Exit<'_, '_, WATCHED> {
         }
         port.chain = digest::chain(port.chain, now.0, pkt.key, Outcome::Sent);
         port.note_active(link, active);
-        port.start(link, desc, now, core);
+        match jitter {
+            None => port.start(link, desc, now, core),
+            Some(jitter) => port.start_late(link, desc, now, jitter, core),
+        }
     }
 }
 

@@ -15,6 +15,8 @@ use crate::reassembly::Placed;
 pub(crate) enum MessageEvent {
     /// The application has handed it over.
     Submitted { dst: HostId, len: u64, tag: u16, ideal: Dur, deadline: Dur },
+    /// Its receiver had a part of it, has forgotten that and begins anew.
+    Forgotten,
     /// The endpoint of host `at` says that the message is whole.
     Delivered { at: HostId, placed: Placed },
     /// The sending endpoint knows that it was delivered.
@@ -37,9 +39,10 @@ impl Report {
     pub(crate) fn order(&self) -> (Time, u8, MsgKey) {
         let stage = match self.news {
             MessageEvent::Submitted { .. } => 0,
-            MessageEvent::Delivered { .. } => 1,
-            MessageEvent::Acked => 2,
-            MessageEvent::Failed(_) => 3,
+            MessageEvent::Forgotten => 1,
+            MessageEvent::Delivered { .. } => 2,
+            MessageEvent::Acked => 3,
+            MessageEvent::Failed(_) => 4,
         };
         (self.at, stage, self.key)
     }
@@ -56,6 +59,7 @@ struct Live {
     ideal: Dur,
     deadline: Dur,
     awaited: bool,
+    forgotten: bool,
     /// Why an endpoint gave it up before it was whole, if one did: the first of them.
     failed: Option<FailReason>,
     delivered: Option<Time>,
@@ -101,6 +105,7 @@ impl MessageTable {
             MessageEvent::Submitted { dst, len, tag, ideal, deadline } => {
                 self.submit(key, (dst, len, tag), at, (ideal, deadline));
             }
+            MessageEvent::Forgotten => self.forget(key),
             MessageEvent::Delivered { at: host, placed } => self.deliver(key, host, placed, at)?,
             MessageEvent::Acked => self.acknowledge(key, at)?,
             MessageEvent::Failed(why) => self.fail(key, why)?,
@@ -131,6 +136,7 @@ impl MessageTable {
             ideal,
             deadline,
             awaited,
+            forgotten: false,
             failed: None,
             delivered: None,
             placed: Placed::default(),
@@ -152,6 +158,14 @@ impl MessageTable {
         match self.index.get(&key) {
             Some(&slot) => Ok(&mut self.live[slot as usize]),
             None => Err("unknown, or over already".into()),
+        }
+    }
+
+    /// The receiving endpoint says that it has forgotten a part of the message. One that is over by
+    /// then stays so.
+    fn forget(&mut self, key: MsgKey) {
+        if let Ok(live) = self.find(key) {
+            live.forgotten = true;
         }
     }
 
@@ -182,16 +196,18 @@ impl MessageTable {
         Ok(())
     }
 
-    /// The sending endpoint knows that the message was delivered.
+    /// The sending endpoint believes that the message was delivered. If it was not, it is lost
+    /// where the receiver has said that it forgets, and a violation elsewhere.
     fn acknowledge(&mut self, key: MsgKey, now: Time) -> Result<(), String> {
         let live = self.find(key)?;
-        if live.delivered.is_none() {
+        let lost = live.delivered.is_none();
+        if lost && !live.forgotten {
             return Err("acknowledged before it was delivered".into());
         }
         if live.acked.replace(now).is_some() {
             return Err("acknowledged twice".into());
         }
-        Ok(())
+        if lost { self.fail(key, FailReason::Forgotten) } else { Ok(()) }
     }
 
     /// An endpoint gives the message up. The other end may have done so too, or have it all.
@@ -298,6 +314,19 @@ mod tests {
         assert_eq!(record.tag, 7);
         assert_eq!((messages.open, messages.awaited), (0, 0));
         assert!(messages.deliver(KEY, TO, placed(100), Time(9)).is_err(), "over");
+    }
+
+    #[test]
+    fn what_its_receiver_forgot_may_be_acknowledged_and_has_failed() {
+        let mut messages = one(100);
+        messages.forget(KEY);
+        assert!(messages.acknowledge(KEY, Time(3)).is_ok());
+        assert!(messages.acknowledge(KEY, Time(3)).is_err(), "twice");
+        assert_eq!((messages.open, messages.awaited, messages.failed), (0, 0, 1));
+        assert!(messages.deliver(KEY, TO, placed(100), Time(4)).is_ok(), "late, and not counted");
+        assert_eq!(messages.delivered, 0);
+        let (records, _) = messages.drain(|_, _| placed(0));
+        assert_eq!(records[0].failed, Some(FailReason::Forgotten));
     }
 
     #[test]

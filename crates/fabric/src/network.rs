@@ -7,7 +7,7 @@ use endpoint::{Draw, Packet, Purpose};
 use queues::{
     Desc, Disposition, HEADER_MAX, PfcBufferStats, Queue, SharedBuffer, SharedBufferStats,
 };
-use units::{HostId, MsgKey, Time};
+use units::{Dur, HostId, MsgKey, Time};
 
 use crate::core::Core;
 use crate::event::Event;
@@ -422,18 +422,26 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     }
 
     /// Faults begin or end. They reach every partition; those at the ends of the link act on them.
-    pub(crate) fn fault(&mut self) {
+    /// The hosts that may send now because a pause is over.
+    pub(crate) fn fault(&mut self) -> Vec<u32> {
         let now = self.core().now();
-        let mut changes = Vec::new();
+        let (mut changes, mut resumed) = (Vec::new(), Vec::new());
         while let Some(step) = self.script.take(now) {
             match step.change {
                 Change::Believed(up) => changes.push((step.link, up)),
                 Change::Loss(loss) => self.links.set_loss(step.link, loss),
                 Change::Rate(rate) => self.links.set_rate(step.link, rate),
+                Change::Signal(signal) => {
+                    let pfc = self.pfc.as_mut();
+                    resumed.extend(
+                        pfc.and_then(|pfc| pfc.set_signal(&mut self.links, step.link, signal)),
+                    );
+                }
             }
         }
         self.link_state.update(&self.world.topology, &changes);
         self.schedule_script();
+        resumed
     }
 
     /// What ports have done up to and including `until`.
@@ -503,6 +511,11 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     /// Every class of a port here that has been paused since `since` or longer.
     pub(crate) fn stuck(&self, since: Time) -> Vec<Stuck> {
         self.pfc.as_ref().map_or_else(Vec::new, |pfc| pfc.stuck(&self.links, since))
+    }
+
+    /// When the next pause here will have lasted for `after`, later than `now`.
+    pub(crate) fn next_stuck(&self, now: Time, after: Dur) -> Option<Time> {
+        self.pfc.as_ref().and_then(|pfc| pfc.next_stuck(&self.links, now, after))
     }
 
     /// Packets in queues and on links.

@@ -103,7 +103,9 @@ impl<'o, const WATCHED: bool> Partition<'o, WATCHED> {
                 if network.core().index() > 0 {
                     network.core_mut().uncount();
                 }
-                network.fault();
+                for host in network.fault() {
+                    hosts.classes_changed(network, host);
+                }
                 None
             }
         };

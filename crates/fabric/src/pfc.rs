@@ -29,11 +29,12 @@ use units::{Dur, Time};
 
 use crate::config::{Config, PfcSpec, WatchdogAction};
 use crate::digest;
+use crate::host_clock::HostClock;
 use crate::links::Links;
 use crate::outcome::PauseStats;
 use crate::port::Port;
 use crate::switch::{Elsewhere, Switch};
-use crate::topology::Topology;
+use crate::topology::{Node, Topology};
 
 use self::port::{PauseRx, PauseTx};
 use deadlock::Stuck;
@@ -116,7 +117,9 @@ impl Pfc {
             let refresh_after = hold(topology.reverse(port.rare.link)).map(|hold| Dur(hold.0 / 2));
             Line { hold: hold(port.rare.link), refresh_after, ..Line::default() }
         };
-        let memory = |switch: &Switch| memory(topology, &lossless.memory, switch.number).ok();
+        let memory = |switch: &Switch| {
+            memory(topology, &lossless.memory, config.host_clock, switch.number).ok()
+        };
         Some(Self {
             topology: Arc::clone(topology),
             spec,
@@ -186,19 +189,50 @@ impl Pfc {
 ///
 /// # Errors
 /// A sentence, if one is too small.
-pub fn check_memory(topology: &Topology, spec: &PfcBufferSpec) -> Result<(), String> {
+pub fn check_memory(
+    topology: &Topology,
+    spec: &PfcBufferSpec,
+    clock: HostClock,
+) -> Result<(), String> {
     let mut switches = 0..topology.switches.len() as u32;
-    switches.try_for_each(|switch| memory(topology, spec, switch).map(drop))
+    switches.try_for_each(|switch| memory(topology, spec, clock, switch).map(drop))
+}
+
+/// The first link over which more can come after XOFF than `spec` has headroom for, where a class
+/// is lossless: the link, the headroom, and what can come; bytes.
+#[must_use]
+pub fn little_headroom(topology: &Topology, spec: &PfcBufferSpec) -> Option<(String, u32, u32)> {
+    let (own, auto) = (spec, PfcBufferSpec { headroom: queues::Headroom::Auto, ..*spec });
+    if spec.lossless == 0 {
+        return None;
+    }
+    (0..topology.switches.len() as u32).find_map(|switch| {
+        // Hosts' send jitter comes on top, but no full link has it.
+        let ports = ingress_ports(topology, HostClock::EXACT, switch);
+        // Of the three full packets that `auto` has room for, one is for a pause that waits behind
+        // data the other way: that is rare where data goes one way.
+        let short =
+            |port: &Ingress| own.headroom_of(port) + u32::from(port.mtu) < auto.headroom_of(port);
+        let at = ports.iter().position(short)?;
+        let back = topology.switches[switch as usize].down + at as u32;
+        let link = &topology.links()[topology.reverse(back) as usize];
+        Some((link.to_string(), own.headroom_of(&ports[at]), auto.headroom_of(&ports[at])))
+    })
 }
 
 /// The ports of switch number `switch` as packets come in over them, in their order.
-fn ingress_ports(topology: &Topology, switch: u32) -> Vec<Ingress> {
+fn ingress_ports(topology: &Topology, clock: HostClock, switch: u32) -> Vec<Ingress> {
     let own = &topology.switches[switch as usize];
     let ingress = |back: u32| {
         let link = topology.reverse(back);
+        let rate = topology.links()[link as usize].rate;
+        let late = match topology.links()[link as usize].from {
+            Node::Host(_) => clock.longest_delay(rate, topology.mtu()),
+            Node::Switch(..) => Dur::ZERO,
+        };
         Ingress {
-            rate: topology.links()[link as usize].rate,
-            delay: topology.delay(link),
+            rate,
+            delay: topology.delay(link) + late,
             back_rate: topology.links()[back as usize].rate,
             back_delay: topology.delay(back),
             mtu: topology.mtu(),
@@ -208,8 +242,13 @@ fn ingress_ports(topology: &Topology, switch: u32) -> Vec<Ingress> {
 }
 
 /// The memory of switch number `switch`; a sentence if it is too small.
-fn memory(topology: &Topology, spec: &PfcBufferSpec, switch: u32) -> Result<PfcBuffer, String> {
-    PfcBuffer::new(spec, &ingress_ports(topology, switch), topology.links()[0].rate)
+fn memory(
+    topology: &Topology,
+    spec: &PfcBufferSpec,
+    clock: HostClock,
+    switch: u32,
+) -> Result<PfcBuffer, String> {
+    PfcBuffer::new(spec, &ingress_ports(topology, clock, switch), topology.links()[0].rate)
 }
 
 impl Pfc {
@@ -395,6 +434,20 @@ impl Pfc {
             }
         }
         all
+    }
+
+    /// When the next of the pauses that [`Pfc::stuck`] looks at will have lasted for `after`, later
+    /// than `now`.
+    pub(crate) fn next_stuck<const WATCHED: bool>(
+        &self,
+        links: &Links<'_, WATCHED>,
+        now: Time,
+        after: Dur,
+    ) -> Option<Time> {
+        let ports = links.switches().iter().flat_map(outputs);
+        let classes = ports.flat_map(|out| (0..8).map(move |class| (out, class)));
+        let due = classes.filter_map(|(out, class)| Some(self.paused_since(out, class)? + after));
+        due.filter(|&due| due > now).min()
     }
 
     /// Since when `class` of port `out` has been paused, if it is and nothing is done about it.

@@ -16,6 +16,7 @@ use queues::{Desc, Queue};
 use units::{Dur, Rate, Time};
 
 use crate::core::Core;
+use crate::host_clock::Jitter;
 use crate::outcome::{LinkStats, PauseStats};
 use crate::route::Leg;
 use crate::topology::Link;
@@ -268,14 +269,35 @@ impl Port {
     #[inline(always)]
     pub(crate) fn start(&mut self, me: u32, packet: Desc, at: Time, core: &mut Core) {
         let due = self.occupy(me, packet, at, core);
+        self.launch(me, packet.handle, due, core);
+    }
+
+    /// The same for a host's port, whose packets travel late by its jitter.
+    #[inline(always)]
+    pub(crate) fn start_late(
+        &mut self,
+        me: u32,
+        packet: Desc,
+        at: Time,
+        jitter: &mut Jitter,
+        core: &mut Core,
+    ) {
+        let due = self.occupy(me, packet, at, core);
+        let due = jitter.delay(due, self.free_at.since(at));
+        self.launch(me, packet.handle, due, core);
+    }
+
+    /// Packet `handle` is on its way, and arrives when it is `due`.
+    #[inline(always)]
+    fn launch(&mut self, me: u32, handle: u32, due: Time, core: &mut Core) {
         if let FarEnd::Elsewhere(place) = self.end() {
-            core.transit_mut().leave(place, packet.handle, due);
+            core.transit_mut().leave(place, handle, due);
             if !self.crossing && !self.has(DEPARTS) {
                 self.cross(me, core);
             }
             return;
         }
-        core.events_mut().arrival(me, packet.handle, due);
+        core.events_mut().arrival(me, handle, due);
     }
 
     /// Transmit `packet` from `at` on. When its last bit arrives at the far end.

@@ -331,6 +331,9 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let step = |steps: u64| Time(steps.saturating_mul(grid.0));
         let event = Some(self.next_event()).filter(|&at| at != Time::NEVER);
         let event = event.map(|at| step((at.0 / grid.0).saturating_add(1)));
+        let event = event.map(|event| {
+            self.next_stuck().fold(event, |first, at| first.min(step(at.0.div_ceil(grid.0))))
+        });
         let end = self.world.config.window.1;
         if end == Time::NEVER || self.now >= end {
             return event;
@@ -350,10 +353,16 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             true => part.next_if_silent(),
             false => part.next_at(),
         });
-        let next = next.min().unwrap_or(Time::NEVER);
-        // How long before it depends on the cut, but when a deadlock is seen must not.
-        let no_step_left_out = !silent && self.world.config.pfc.deadlock_after.is_some();
-        if no_step_left_out && next != Time::NEVER { self.now } else { next }
+        next.min().unwrap_or(Time::NEVER)
+    }
+
+    /// When pauses will have lasted so long that a deadlock may be seen: the first in each
+    /// partition.
+    fn next_stuck(&self) -> impl Iterator<Item = Time> {
+        let after = self.world.config.pfc.deadlock_after.filter(|_| self.deadlock.is_none());
+        let networks =
+            after.into_iter().flat_map(|after| self.networks().map(move |net| (net, after)));
+        networks.filter_map(|(network, after)| network.next_stuck(self.now, after))
     }
 
     /// Remember the first circle of pauses that have lasted since `since` or longer.

@@ -8,8 +8,14 @@ use crate::message_table::MessageTable;
 use crate::outcome::{QueueBytes, Sample};
 use crate::partition::Partition;
 
+/// After so many samples the time between two doubles, and again after as many more: a run that
+/// waits for timeouts that back off may last for simulated hours.
+const SAMPLES_OF_INTERVAL: usize = 20_000;
+
 pub(crate) struct Sampler {
     every: Option<Dur>,
+    /// How many of the first intervals one has now.
+    weight: u64,
     window: (Time, Time),
     next: Time,
     pub(crate) samples: Vec<Sample>,
@@ -23,7 +29,7 @@ impl Sampler {
         let every = every.filter(|every| *every > Dur::ZERO);
         let next = every.map_or(Time::NEVER, |every| Time(every.0));
         let (samples, seen, scratch) = (Vec::new(), BTreeMap::new(), Vec::new());
-        Self { every, window, next, samples, seen, scratch }
+        Self { every, weight: 1, window, next, samples, seen, scratch }
     }
 
     pub(crate) fn next_at(&self) -> Time {
@@ -38,7 +44,6 @@ impl Sampler {
         parts: impl Iterator<Item = &'a mut Partition<'o, WATCHED>>,
         messages: &MessageTable,
     ) {
-        self.next = self.every.map_or(Time::NEVER, |every| now + every);
         self.scratch.clear();
         let mut tier_bytes = [0; 3];
         let mut placed_bytes = 0;
@@ -52,9 +57,9 @@ impl Sampler {
         let empty = ports - self.scratch.len();
         self.scratch.sort_unstable();
         if now >= self.window.0 && now < self.window.1 {
-            *self.seen.entry(0).or_default() += empty as u64;
+            *self.seen.entry(0).or_default() += empty as u64 * self.weight;
             for run in self.scratch.chunk_by(|a, b| a == b) {
-                *self.seen.entry(run[0]).or_default() += run.len() as u64;
+                *self.seen.entry(run[0]).or_default() += run.len() as u64 * self.weight;
             }
         }
         // Nearest rank, the empty queues first.
@@ -68,6 +73,11 @@ impl Sampler {
         let messages_in_flight = messages.open + messages.unbounded;
         let sample = Sample { at: now, queue_bytes, placed_bytes, messages_in_flight, tier_bytes };
         self.samples.push(sample);
+        if self.samples.len().is_multiple_of(SAMPLES_OF_INTERVAL) {
+            self.every = self.every.map(|every| every * 2);
+            self.weight *= 2;
+        }
+        self.next = self.every.map_or(Time::NEVER, |every| now + every);
     }
 
     /// The 99th percentile (nearest rank) over ports and time, inside the window.
@@ -79,5 +89,34 @@ impl Sampler {
             below += n;
             (below >= rank && count > 0).then_some(bytes)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A day at 50 us would be 1.7 thousand million samples. Time weighs the same however often it
+    /// was looked at.
+    #[test]
+    fn a_long_run_has_few_samples_and_they_weigh_what_they_stand_for() {
+        let window = (Time::ZERO, Time::NEVER);
+        let every = Dur::from_us(50);
+        let (mut sampler, messages) =
+            (Sampler::new(Some(every), window), MessageTable::new(window));
+        let day = Time(86_400_000_000_000_000);
+        while sampler.next_at() < day {
+            sampler.take(
+                sampler.next_at(),
+                3,
+                std::iter::empty::<&mut Partition<'_, false>>(),
+                &messages,
+            );
+        }
+        let Sample { at, .. } = sampler.samples[SAMPLES_OF_INTERVAL - 1];
+        assert_eq!(at, Time(every.0 * SAMPLES_OF_INTERVAL as u64), "as if it were short");
+        assert!(sampler.samples.len() < 20 * SAMPLES_OF_INTERVAL, "{}", sampler.samples.len());
+        let last = sampler.samples.last().unwrap().at;
+        assert_eq!(sampler.seen[&0], 3 * (last.0 / every.0));
     }
 }

@@ -17,6 +17,7 @@ mod ideal;
 mod jellyfish;
 mod vl2;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use endpoint::Routes;
@@ -378,6 +379,33 @@ impl Topology {
         let pairs = racks.iter().flat_map(|&a| racks.iter().map(move |&b| (a, b)));
         let apart = pairs.filter(|(a, b)| a != b);
         apart.map(|(a, b)| self.base_rtt(a, b)).max().unwrap_or(Dur::ZERO)
+    }
+
+    /// The greatest bandwidth-delay product between two hosts, bytes: the least rate on the best
+    /// path, times the base round trip. Hosts are alike if their links are; of each kind the first
+    /// and the last are looked at, and in a graph one of each rack.
+    #[must_use]
+    pub fn bandwidth_delay(&self) -> u64 {
+        const KINDS: usize = 32;
+        const PATHS: u32 = 64;
+        let mut kinds: BTreeMap<(Rate, Dur, Rate), [HostId; 2]> = BTreeMap::new();
+        for host in (0..self.hosts()).map(HostId) {
+            let up = &self.links[host.index()];
+            let kind = (up.rate, up.delay, self.receive_rate(host));
+            kinds.entry(kind).and_modify(|[_, last]| *last = host).or_insert([host; 2]);
+        }
+        let mut ends: Vec<HostId> = kinds.into_values().take(KINDS).flatten().collect();
+        if self.graph().is_some() {
+            ends.extend(self.rack_firsts());
+        }
+        let rate = |a, b, path| self.path_links(a, b, path).map(|l| self.links[l as usize].rate);
+        let product = |(a, b): (HostId, HostId)| {
+            let paths = 0..self.paths(a, b).min(PATHS);
+            let best = paths.filter_map(|path| rate(a, b, path).min()).max();
+            best.map_or(0, |rate| rate.bytes_in(self.base_rtt(a, b)).0)
+        };
+        let pairs = ends.iter().flat_map(|&a| ends.iter().map(move |&b| (a, b)));
+        pairs.filter(|(a, b)| a != b).map(product).max().unwrap_or(0)
     }
 
     /// Links on the longest path between any two hosts, theirs included.

@@ -16,10 +16,12 @@ pub enum Failure {
     Refused,
     /// The application cancelled it.
     Cancelled,
+    /// Its receiver had forgotten a part of it, and its sender took it for delivered.
+    Forgotten,
 }
 
 impl Failure {
-    const ALL: [Self; 3] = [Self::TimedOut, Self::Refused, Self::Cancelled];
+    const ALL: [Self; 4] = [Self::TimedOut, Self::Refused, Self::Cancelled, Self::Forgotten];
 
     /// As in `flows.parquet` and in the keys of `summary.json`.
     #[must_use]
@@ -28,6 +30,7 @@ impl Failure {
             Self::TimedOut => "timed_out",
             Self::Refused => "refused",
             Self::Cancelled => "cancelled",
+            Self::Forgotten => "forgotten",
         }
     }
 }

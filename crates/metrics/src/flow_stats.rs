@@ -96,6 +96,7 @@ fn failed(rows: &[FlowRow]) -> Failed {
             Failure::TimedOut => &mut failed.timed_out,
             Failure::Refused => &mut failed.refused,
             Failure::Cancelled => &mut failed.cancelled,
+            Failure::Forgotten => &mut failed.forgotten,
         } += 1;
     }
     failed
@@ -226,9 +227,9 @@ fn warnings(rows: &[FlowRow], done: &[&FlowRow], stats: &FlowStats, window: Wind
              completion times and slowdowns leave out what was slowest"
         ));
     }
-    // Whoever cancels messages knows of it.
-    let given_up =
-        |r: &&FlowRow| r.measured && r.has_failed() && r.failed != Some(Failure::Cancelled);
+    // Whoever cancels messages knows of it, and no transport has given up what a NIC forgot.
+    let other = [Some(Failure::Cancelled), Some(Failure::Forgotten)];
+    let given_up = |r: &&FlowRow| r.measured && r.has_failed() && !other.contains(&r.failed);
     let given_up = rows.iter().filter(given_up).count();
     if given_up > 0 {
         let Failed { timed_out, refused, .. } = stats.messages.failed;
@@ -241,8 +242,8 @@ fn warnings(rows: &[FlowRow], done: &[&FlowRow], stats: &FlowStats, window: Wind
     warnings.extend(backlog(rows, window));
     if !done.is_empty() && done.len() < ENOUGH_FOR_P99 {
         warnings.push(format!(
-            "only {} measured messages completed: the 99th percentile is that of the slowest one \
-             (measure longer, or over several seeds)",
+            "only {} measured messages completed: the p99 is the maximum (measure longer, or over \
+             several seeds)",
             done.len()
         ));
     }
@@ -338,7 +339,7 @@ mod tests {
         let counts = Messages {
             submitted: 10,
             completed: 6,
-            failed: Failed { total: 3, timed_out: 1, refused: 1, cancelled: 1 },
+            failed: Failed { total: 3, timed_out: 1, refused: 1, cancelled: 1, forgotten: 0 },
             with_timeout: Some(2.0 / 7.0),
             timeouts: Some(3.0 / 7.0),
             fast_retransmits: Some(1.0 / 7.0),

@@ -9,18 +9,137 @@ use crate::output::{read_json, write_json};
 use crate::{FileError, OutputDir};
 
 /// Version of `results.json` and `study.json`.
-pub const STUDY_SCHEMA: u32 = 2;
+pub const STUDY_SCHEMA: u32 = 3;
 
-/// What became of a row.
+/// Whose number a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// The publication's: in a figure, in its text or in its authors' data.
+    Published,
+    /// Ours: a property, arithmetic, or an experiment that no publication has.
+    Own,
+    /// It repeats another row, and counts nowhere.
+    Copy,
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Verdict {
-    /// In its band.
-    Pass,
-    /// Out of its band, and a note with packet-level evidence says why.
-    Explained,
+    /// A published number in its band.
+    #[serde(rename = "in band")]
+    InBand,
+    /// Out of its band, and an experiment of the study, run by the same command, confirms why.
+    #[serde(rename = "cause tested")]
+    CauseTested,
     /// Out of its band, or without a value.
-    Fail,
+    #[serde(rename = "not reproduced")]
+    NotReproduced,
+    /// A row of our own within its bounds.
+    #[serde(rename = "holds")]
+    Holds,
+    /// A row of our own beyond its bounds, or without a value.
+    #[serde(rename = "does not hold")]
+    DoesNotHold,
+}
+
+impl Verdict {
+    /// All of them; of a kind of row the better ones first.
+    pub const ALL: [Self; 5] =
+        [Self::InBand, Self::CauseTested, Self::NotReproduced, Self::Holds, Self::DoesNotHold];
+
+    /// Its name in files and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InBand => "in band",
+            Self::CauseTested => "cause tested",
+            Self::NotReproduced => "not reproduced",
+            Self::Holds => "holds",
+            Self::DoesNotHold => "does not hold",
+        }
+    }
+
+    /// Whether the value is where it should be.
+    #[must_use]
+    pub const fn is_good(self) -> bool {
+        matches!(self, Self::InBand | Self::Holds)
+    }
+}
+
+/// How many rows of a study came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Score {
+    /// Published rows in their bands.
+    pub in_band: usize,
+    /// Published rows out of their bands for a cause that an experiment confirms.
+    pub cause_tested: usize,
+    /// All other published rows.
+    pub not_reproduced: usize,
+    /// Rows of our own that hold.
+    pub holds: usize,
+    /// Rows of our own that do not.
+    pub does_not_hold: usize,
+}
+
+impl Score {
+    /// The score of rows with these origins and verdicts. Copies do not count.
+    #[must_use]
+    pub fn of(rows: impl Iterator<Item = (Origin, Verdict)>) -> Self {
+        let mut score = Self::default();
+        for (_, verdict) in rows.filter(|(origin, _)| *origin != Origin::Copy) {
+            *match verdict {
+                Verdict::InBand => &mut score.in_band,
+                Verdict::CauseTested => &mut score.cause_tested,
+                Verdict::NotReproduced => &mut score.not_reproduced,
+                Verdict::Holds => &mut score.holds,
+                Verdict::DoesNotHold => &mut score.does_not_hold,
+            } += 1;
+        }
+        score
+    }
+
+    /// All published rows.
+    #[must_use]
+    pub const fn published(&self) -> usize {
+        self.in_band + self.cause_tested + self.not_reproduced
+    }
+
+    /// All rows of our own.
+    #[must_use]
+    pub const fn own(&self) -> usize {
+        self.holds + self.does_not_hold
+    }
+}
+
+impl std::ops::Add for Score {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            in_band: self.in_band + other.in_band,
+            cause_tested: self.cause_tested + other.cause_tested,
+            not_reproduced: self.not_reproduced + other.not_reproduced,
+            holds: self.holds + other.holds,
+            does_not_hold: self.does_not_hold + other.does_not_hold,
+        }
+    }
+}
+
+impl std::fmt::Display for Score {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "published rows in band: {} of {}; cause tested: {}; not reproduced: {}; own \
+             properties: {} of {} hold",
+            self.in_band,
+            self.published(),
+            self.cause_tested,
+            self.not_reproduced,
+            self.holds,
+            self.own()
+        )
+    }
 }
 
 /// One number of the publication and ours: an entry of `results.json`.
@@ -32,12 +151,14 @@ pub struct RowResult {
     pub figure: String,
     /// The row's name.
     pub row: String,
+    /// Whose number it is.
+    pub origin: Origin,
     /// What is compared: a metric or a formula over metrics.
     pub metric: String,
     /// Unit of target, band and measured value; empty for a plain number.
     pub unit: String,
-    /// What the publication says.
-    pub target: f64,
+    /// What the publication says, or what a row of our own expects; `null`: a bound alone.
+    pub target: Option<f64>,
     /// Lower end of the band; `null`: no bound.
     pub low: Option<f64>,
     /// Upper end of the band; `null`: no bound.
@@ -46,10 +167,10 @@ pub struct RowResult {
     pub measured: Option<f64>,
     /// The judgement.
     pub verdict: Verdict,
-    /// Where the target is published.
+    /// Where the target is published, or where a row of our own comes from.
     pub source: String,
-    /// The note that explains the disagreement if the verdict is `explained`, else the command that
-    /// repeats the (first) run behind the value.
+    /// The note on the disagreement if the value is out of its band and there is a note, else the
+    /// command that repeats the (first) run behind the value.
     pub evidence: String,
 }
 
@@ -63,10 +184,46 @@ pub struct FigureRow {
     pub interval: Option<f64>,
     /// Why the band is that wide.
     pub why: String,
-    /// The text of the note that explains, if the verdict is `explained`.
+    /// Whether it is one of the numbers that a reader of the publication looks for first.
+    pub headline: bool,
+    /// The text of the note, if the value is out of its band and there is a note.
     pub note: Option<String>,
+    /// The experiment on the cause, if the value is out of its band and there is one.
+    pub experiment: Option<Experiment>,
     /// Why there is no value, if there is none.
     pub problem: Option<String>,
+}
+
+/// The run that tests why a row is out of its band.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Its name, with the point of its sweep.
+    pub run: String,
+    /// What is compared.
+    pub metric: String,
+    /// Its value; `null`: there is none.
+    pub measured: Option<f64>,
+    /// Lower end of the values that confirm the cause: of the row's band, unless the experiment
+    /// shows that the band cannot be reached.
+    pub low: Option<f64>,
+    /// Upper end of them.
+    pub high: Option<f64>,
+    /// Whether it shows that the band cannot be reached.
+    pub unreachable: bool,
+}
+
+impl Experiment {
+    /// Whether it confirms the cause.
+    #[must_use]
+    pub fn confirms(&self) -> bool {
+        self.measured.is_some_and(|value| is_within(value, self.low, self.high))
+    }
+}
+
+/// Whether `value` is between `low` and `high`, as far as these are there.
+#[must_use]
+pub fn is_within(value: f64, low: Option<f64>, high: Option<f64>) -> bool {
+    low.is_none_or(|low| value >= low) && high.is_none_or(|high| value <= high)
 }
 
 /// A point of our curve.
@@ -204,6 +361,8 @@ pub struct StudyResults {
     pub title: String,
     /// What it reproduces.
     pub publication: String,
+    /// The figure whose plot is shown first, if any.
+    pub picture: Option<String>,
     /// Whether this is the quick form.
     pub quick: bool,
     /// Rows that the quick form leaves out.
@@ -222,10 +381,10 @@ impl StudyResults {
         self.figures.iter().flat_map(|figure| &figure.rows)
     }
 
-    /// How many rows have the verdict `verdict`.
+    /// How many rows came out.
     #[must_use]
-    pub fn count(&self, verdict: Verdict) -> usize {
-        self.rows().filter(|row| row.result.verdict == verdict).count()
+    pub fn score(&self) -> Score {
+        Score::of(self.rows().map(|row| (row.result.origin, row.result.verdict)))
     }
 
     /// Writes `study.json` and, if there are rows, `results.json`.
@@ -271,18 +430,26 @@ mod tests {
             study: "ndp".to_owned(),
             figure: "fig14".to_owned(),
             row: "slowest".to_owned(),
+            origin: Origin::Published,
             metric: "flow_goodput_gbps.min".to_owned(),
             unit: "Gb/s".to_owned(),
-            target: 9.02,
+            target: Some(9.02),
             low: Some(8.5),
             high: None,
             measured: Some(8.9),
-            verdict: Verdict::Pass,
-            source: "Fig 14 [D]".to_owned(),
+            verdict: Verdict::InBand,
+            source: "Fig 14, read off the plot".to_owned(),
             evidence: "trimline run x.toml".to_owned(),
         };
-        let why = "digitised".to_owned();
-        let row = FigureRow { result, interval: None, why, note: None, problem: None };
+        let row = FigureRow {
+            result,
+            interval: None,
+            why: "digitised".to_owned(),
+            headline: true,
+            note: None,
+            experiment: None,
+            problem: None,
+        };
         let figure = FigureResults {
             id: "fig14".to_owned(),
             title: String::new(),
@@ -299,6 +466,7 @@ mod tests {
             study: "ndp".to_owned(),
             title: "NDP".to_owned(),
             publication: String::new(),
+            picture: None,
             quick: false,
             left_out: 0,
             command: String::new(),
@@ -318,15 +486,34 @@ mod tests {
         let rows: Vec<serde_json::Map<String, Value>> = serde_json::from_str(&text).unwrap();
         let mut keys: Vec<&str> = rows[0].keys().map(String::as_str).collect();
         keys.sort_unstable();
-        let mut expected: Vec<&str> = "study figure row metric unit target low high measured \
-                                       verdict source evidence"
+        let mut expected: Vec<&str> = "study figure row origin metric unit target low high \
+                                       measured verdict source evidence"
             .split_whitespace()
             .collect();
         expected.sort_unstable();
         assert_eq!(keys, expected);
-        assert_eq!(rows[0]["verdict"], "pass");
+        assert_eq!(rows[0]["verdict"], "in band");
+        assert_eq!(rows[0]["origin"], "published");
         assert_eq!(rows[0]["high"], Value::Null);
         assert_eq!(StudyResults::read(&dir.path().join("study.json")).unwrap(), study());
+    }
+
+    #[test]
+    fn a_verdict_is_called_alike_everywhere() {
+        for verdict in Verdict::ALL {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.name());
+        }
+    }
+
+    #[test]
+    fn copies_do_not_score() {
+        use {Origin::*, Verdict::*};
+        let rows =
+            [(Published, InBand), (Published, NotReproduced), (Copy, Holds), (Own, DoesNotHold)];
+        let score = Score::of(rows.into_iter());
+        assert_eq!((score.in_band, score.published(), score.holds, score.own()), (1, 2, 0, 1));
+        let twice = (score + score).to_string();
+        assert!(twice.starts_with("published rows in band: 2 of 4; cause tested: 0"), "{twice}");
     }
 
     #[test]
@@ -336,6 +523,6 @@ mod tests {
         StudyResults { schema: 9, ..study() }.write(&out).unwrap();
         out.commit().unwrap();
         let error = StudyResults::read(&dir.path().join("study.json")).unwrap_err();
-        assert_eq!(error.cause, "its schema is 9, not 2");
+        assert_eq!(error.cause, "its schema is 9, not 3");
     }
 }

@@ -197,6 +197,8 @@ pub struct Failed {
     pub refused: u64,
     /// The application cancelled them.
     pub cancelled: u64,
+    /// A receiver had forgotten a part of them, and their senders took them for delivered.
+    pub forgotten: u64,
 }
 
 /// Measured messages that have a deadline.

@@ -541,7 +541,9 @@ impl PfcBufferSpec {
         if self.lossless & 1 << class != 0 { self.reserve } else { 0 }
     }
 
-    fn headroom_of(&self, port: &Ingress) -> u32 {
+    /// The headroom of each lossless class at `port`, bytes.
+    #[must_use]
+    pub fn headroom_of(&self, port: &Ingress) -> u32 {
         match self.headroom {
             Headroom::Bytes(bytes) => bytes,
             Headroom::Delays(n) => {

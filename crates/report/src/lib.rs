@@ -1,6 +1,7 @@
 //! Result files to one self-contained HTML page.
 //!
 //! [`render`] makes the page of one run or of a study, [`render_comparison`] that of several runs.
+//! [`scoreboard()`] is a Markdown page over several studies.
 //! The pages need no network, no script and no fonts: the plots are inline SVG by `plotters`, the
 //! text is escaped by `maud`, and colours follow the reader's light or dark setting.
 
@@ -13,12 +14,15 @@ mod numbers;
 mod page;
 mod results;
 mod run;
+mod scoreboard;
 mod study;
 mod timeline;
 
 use std::path::{Path, PathBuf};
 
 use metrics::FileError;
+
+pub use scoreboard::{score_line, scoreboard};
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -119,7 +119,12 @@ const HEADLINE: [(&str, &[&str]); 9] = [
     ("messages.completed", &["messages.submitted", "measured.unfinished"]),
     (
         "messages.failed.total",
-        &["messages.failed.timed_out", "messages.failed.refused", "messages.failed.cancelled"],
+        &[
+            "messages.failed.timed_out",
+            "messages.failed.refused",
+            "messages.failed.cancelled",
+            "messages.failed.forgotten",
+        ],
     ),
     ("queue_bytes.max", &["queue_bytes.p99"]),
 ];

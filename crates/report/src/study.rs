@@ -1,7 +1,11 @@
-//! The page of a study: our curves over the published points, every row with its verdict.
+//! The page of a study: how many published rows came out and the numbers that a reader looks for
+//! first, then each figure, folded.
 
 use maud::{Markup, html};
-use metrics::{AxisSpec, Curve, FigureResults, FigureRow, Plot, RunRecord, StudyResults, Verdict};
+use metrics::{
+    AxisSpec, Curve, Experiment, FigureResults, FigureRow, Origin, Plot, RunRecord, Score,
+    StudyResults, Verdict,
+};
 
 use crate::ReportError;
 use crate::axis::Axis;
@@ -10,9 +14,14 @@ use crate::number::{count, number};
 use crate::page::{Tile, figure, shell, tiles};
 use crate::timeline;
 
+/// How many curves a plot shows: as many as there are colours.
+const CURVES: usize = 8;
+
 /// The page of `study`.
 pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
-    let figures: Vec<Markup> = study.figures.iter().map(of_figure).collect::<Result<_, _>>()?;
+    let folded = study.figures.len() > 1;
+    let figures = study.figures.iter().map(|figure| of_figure(figure, folded));
+    let figures: Vec<Markup> = figures.collect::<Result<_, _>>()?;
     let body = html! {
         header {
             h1 { (study.title) }
@@ -25,10 +34,12 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
             }
         }
         @if study.rows().next().is_some() {
-            (tiles(&verdicts(study)))
+            (tiles(&score(study.score())))
+            (headline(study)?)
             (contents(study))
         }
         @for figure in &figures { (figure) }
+        @if study.rows().next().is_some() { (words()) }
         h2 { "How to repeat this" }
         pre { (study.command) }
         p.note {
@@ -38,70 +49,189 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
     Ok(shell(&format!("{} · Trimline", study.title), &body))
 }
 
-fn verdicts(study: &StudyResults) -> [Tile; 3] {
-    let tile = |name: &str, verdict, about: &str| Tile {
+fn score(score: Score) -> [Tile; 4] {
+    let tile = |name: &str, n: usize, of: Option<usize>, about: &str| Tile {
         name: name.to_owned(),
-        value: count(study.count(verdict) as u64),
-        unit: "rows",
+        value: match of {
+            Some(of) => format!("{n} of {of}"),
+            None => n.to_string(),
+        },
+        unit: "",
         about: about.to_owned(),
     };
+    let (published, own) = (score.published(), score.own());
     [
-        tile("Pass", Verdict::Pass, "in the band around the published number"),
-        tile("Explained", Verdict::Explained, "out of the band; a note says why"),
-        tile("Fail", Verdict::Fail, "out of the band, or without a value"),
+        tile(
+            "Published rows in band",
+            score.in_band,
+            Some(published),
+            "numbers or statements of the publication",
+        ),
+        tile(
+            "Cause tested",
+            score.cause_tested,
+            None,
+            "out of the band; an experiment in this study confirms why",
+        ),
+        tile(
+            "Not reproduced",
+            score.not_reproduced,
+            None,
+            "out of the band, or without a value; notes say what is known",
+        ),
+        tile(
+            "Own properties",
+            score.holds,
+            Some(own),
+            "arithmetic, invariants and experiments of ours",
+        ),
     ]
+}
+
+/// The numbers that a reader of the publication looks for first, and a picture.
+fn headline(study: &StudyResults) -> Result<Markup, ReportError> {
+    let rows: Vec<&FigureRow> = study.rows().filter(|row| row.headline).collect();
+    let shown = study.figures.iter().find(|figure| Some(&figure.id) == study.picture.as_ref());
+    let picture =
+        match shown.and_then(|figure| Some((figure, figure.curves.chunks(CURVES).next()?))) {
+            Some((results, curves)) => plot(results, curves)?,
+            None => html! {},
+        };
+    Ok(html! {
+        @if !rows.is_empty() {
+            h2 { "What the publication is known for" }
+            div.pair {
+                div.scroll {
+                    table {
+                        thead {
+                            tr {
+                                th scope="col" { "Number" }
+                                th scope="col" { "Published" }
+                                th scope="col" { "Ours" }
+                                th.text scope="col" { "Unit" }
+                                th.text scope="col" { "Verdict" }
+                            }
+                        }
+                        tbody { @for row in rows { (of_headline(row)) } }
+                    }
+                }
+                div { (picture) }
+            }
+        }
+    })
+}
+
+fn of_headline(row: &FigureRow) -> Markup {
+    let result = &row.result;
+    html! {
+        tr {
+            th.wide scope="row" title=(result.source) {
+                a href={ "#" (result.figure) } { (result.figure) } ": " (result.row)
+            }
+            td {
+                @match result.target {
+                    Some(target) => (number(Some(target))),
+                    None => (band(result.low, result.high)),
+                }
+            }
+            td { (number(result.measured)) }
+            td.text { (result.unit) }
+            td.text { (badge(result.verdict)) }
+        }
+    }
 }
 
 fn contents(study: &StudyResults) -> Markup {
     html! {
         @if study.figures.len() > 1 {
+            h2 { "All figures" }
             ul.legend {
                 @for figure in &study.figures {
-                    @let worst = figure.rows.iter().map(|row| rank(row.result.verdict)).max();
-                    li {
-                        a href={ "#" (figure.id) } { (figure.id) } " "
-                        @if let Some(worst) = worst { (badge(RANKS[worst])) }
-                    }
+                    li { a href={ "#" (figure.id) } { (figure.id) } " " (in_band(figure)) }
                 }
             }
         }
     }
 }
 
-/// Verdicts from good to bad.
-const RANKS: [Verdict; 3] = [Verdict::Pass, Verdict::Explained, Verdict::Fail];
-
-fn rank(verdict: Verdict) -> usize {
-    RANKS.iter().position(|other| *other == verdict).unwrap_or(0)
+/// How many published rows of a figure are in their bands, if there are any.
+fn in_band(figure: &FigureResults) -> String {
+    let rows = figure.rows.iter().map(|row| (row.result.origin, row.result.verdict));
+    match Score::of(rows) {
+        score if score.published() > 0 => format!("{}/{}", score.in_band, score.published()),
+        _ => String::new(),
+    }
 }
 
 fn badge(verdict: Verdict) -> Markup {
-    let (class, text) = match verdict {
-        Verdict::Pass => ("pass", "pass"),
-        Verdict::Explained => ("explained", "explained"),
-        Verdict::Fail => ("fail", "fail"),
-    };
-    html! { span.verdict.(class) { (text) } }
+    html! { span.verdict.(verdict.name().replace(' ', "-")) { (verdict.name()) } }
 }
 
-fn of_figure(results: &FigureResults) -> Result<Markup, ReportError> {
+/// How sources are named.
+fn words() -> Markup {
+    const WORDS: [(&str, &str); 10] = [
+        ("text of the publication", "stands in its text"),
+        ("read off the plot", "digitised from its figure: one or two per cent of the axis"),
+        ("authors' data, scripts", "numbers in the authors' files or of their program's runs"),
+        ("our run of the authors' program", "we ran it; the number is not published"),
+        ("text of the study, slides", "stands in the documents from which this project was made"),
+        ("hardware simulation", "printed or plotted by the public hardware simulation"),
+        ("stored notes", "a summary of the publication, not its text"),
+        ("from memory", "not looked up again: to be treated with care"),
+        ("arithmetic", "derived by us"),
+        ("quick model", "a number of a model of a few lines: plausibility only"),
+    ];
+    html! {
+        details {
+            summary { "How sources are named" }
+            table { tbody {
+                @for (word, meaning) in WORDS {
+                    tr { th scope="row" { (word) } td.text { (meaning) } }
+                }
+            } }
+        }
+    }
+}
+
+fn of_figure(results: &FigureResults, folded: bool) -> Result<Markup, ReportError> {
     let timelines: Vec<Markup> = results.timelines.iter().map(timeline::picture).collect();
-    Ok(html! {
+    let plots = results.curves.chunks(CURVES).map(|curves| plot(results, curves));
+    let plots: Vec<Markup> = plots.collect::<Result<_, _>>()?;
+    let inside = html! {
         h2 id=(results.id) { (results.id) ": " (results.title) }
         @if !results.expect.is_empty() { p { (results.expect) } }
-        @if !results.curves.is_empty() { (plot(results)?) (missing(results)) }
+        @for plot in &plots { (plot) }
+        (missing(results))
         @for timeline in &timelines { (timeline) }
-        @if !results.rows.is_empty() { (rows(&results.rows)) }
+        @for (origin, heading) in TABLES { (rows(&results.rows, origin, heading)) }
         (notes(&results.rows))
         @if !results.runs.is_empty() { (runs(&results.runs)) }
+    };
+    Ok(html! {
+        @if folded {
+            details.figure {
+                summary { b { (results.id) } ": " (results.title) " " (in_band(results)) }
+                (inside)
+            }
+        } @else {
+            (inside)
+        }
     })
 }
 
-fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
+/// The tables of a figure.
+const TABLES: [(Origin, &str); 3] = [
+    (Origin::Published, "Published"),
+    (Origin::Own, "Own properties"),
+    (Origin::Copy, "Rows that repeat others"),
+];
+
+/// A plot of `curves`, which are of the figure `results`.
+fn plot(results: &FigureResults, curves: &[Curve]) -> Result<Markup, ReportError> {
     let measured = |curve: &Curve| curve.measured.iter().map(|p| (p.x, p.y)).collect::<Vec<_>>();
     let all = || {
         let of = |curve: &Curve| [measured(curve), curve.published.clone()].concat();
-        results.curves.iter().flat_map(of)
+        curves.iter().flat_map(of)
     };
     let bar = |curve: &Curve| {
         let bar = |p: &metrics::CurvePoint| Some((p.x, p.y, p.interval?));
@@ -111,16 +241,16 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
         title: "figure",
         x: axis(&results.x, all().map(|(x, _)| x)),
         y: axis(&results.y, all().map(|(_, y)| y)),
-        lines: results.curves.iter().map(measured).collect(),
-        drawn: drawn(&results.curves),
+        lines: curves.iter().map(measured).collect(),
+        drawn: drawn(curves),
         over: Overlay {
-            circles: results.curves.iter().map(|curve| curve.published.clone()).collect(),
-            bars: results.curves.iter().map(bar).collect(),
+            circles: curves.iter().map(|curve| curve.published.clone()).collect(),
+            bars: curves.iter().map(bar).collect(),
         },
     };
-    let legend: Vec<String> = results.curves.iter().map(|curve| curve.label.clone()).collect();
+    let legend: Vec<String> = curves.iter().map(|curve| curve.label.clone()).collect();
     let mut sources: Vec<&str> = Vec::new();
-    for curve in &results.curves {
+    for curve in curves {
         if !curve.source.is_empty() && !sources.contains(&curve.source.as_str()) {
             sources.push(&curve.source);
         }
@@ -133,7 +263,7 @@ fn plot(results: &FigureResults) -> Result<Markup, ReportError> {
         [] => ours.to_owned(),
         sources => format!("{ours} Circles: published ({}).", sources.join("; ")),
     };
-    let published = results.curves.iter().any(|curve| !curve.published.is_empty());
+    let published = curves.iter().any(|curve| !curve.published.is_empty());
     let heading = if published { "Measured and published" } else { "Measured" };
     figure(heading, &legend, &chart, &about, "Nothing was measured.")
 }
@@ -159,29 +289,34 @@ fn axis(spec: &AxisSpec, values: impl Iterator<Item = f64>) -> Axis {
     Axis::around(spec.label.as_str(), values, spec.logarithmic)
 }
 
-fn rows(rows: &[FigureRow]) -> Markup {
+/// The rows of one origin.
+fn rows(rows: &[FigureRow], origin: Origin, heading: &str) -> Markup {
+    let rows: Vec<&FigureRow> = rows.iter().filter(|row| row.result.origin == origin).collect();
+    let published = origin == Origin::Published;
     html! {
-        div.scroll {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Row" }
-                        th scope="col" { "Target" }
-                        th scope="col" { "Band" }
-                        th scope="col" { "Measured" }
-                        th.text scope="col" { "Unit" }
-                        th.text scope="col" { "Verdict" }
-                        th.text scope="col" { "Published in" }
-                        th.text scope="col" { "Why this band" }
+        @if !rows.is_empty() {
+            h3 { (heading) }
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "Row" }
+                            th scope="col" { (if published { "Published" } else { "Expected" }) }
+                            th scope="col" { "Band" }
+                            th scope="col" { "Ours" }
+                            th.text scope="col" { "Unit" }
+                            th.text scope="col" { "Verdict" }
+                            th.text scope="col" { "Source, and why this band" }
+                        }
                     }
+                    tbody { @for row in rows { (of_row(row)) } }
                 }
-                tbody { @for row in rows { (of_row(row)) } }
             }
         }
     }
 }
 
-/// What explains the rows out of their bands, each note once.
+/// The notes on rows out of their bands, each once.
 fn notes(rows: &[FigureRow]) -> Markup {
     let mut notes: Vec<(&str, &str)> = rows
         .iter()
@@ -191,7 +326,7 @@ fn notes(rows: &[FigureRow]) -> Markup {
     html! {
         @for (link, text) in notes {
             details {
-                summary { "Explained: " (link) }
+                summary { "Note: " (link) }
                 pre { (text) }
             }
         }
@@ -202,20 +337,35 @@ fn of_row(row: &FigureRow) -> Markup {
     let result = &row.result;
     html! {
         tr {
-            th scope="row" title=(result.metric) { (result.row) }
-            td { (number(Some(result.target))) }
+            th.wide scope="row" title=(result.metric) { (result.row) }
+            td { @if result.target.is_some() { (number(result.target)) } }
             td { (band(result.low, result.high)) }
             td {
                 (number(result.measured))
                 @if let Some(half) = row.interval { " ± " (number(Some(half))) }
             }
             td.text { (result.unit) }
-            td.text {
+            td.text.wide {
                 (badge(result.verdict))
                 @if let Some(problem) = &row.problem { " " (problem) }
+                @if let Some(experiment) = &row.experiment { " " (of_experiment(experiment)) }
             }
-            td.text.wide { (result.source) }
-            td.text.wide { (row.why) }
+            td.text.wide { (result.source) br; span.note { (row.why) } }
+        }
+    }
+}
+
+/// What the experiment on a row's cause found.
+fn of_experiment(experiment: &Experiment) -> Markup {
+    let band = band(experiment.low, experiment.high);
+    let found = match (experiment.confirms(), experiment.unreachable) {
+        (true, false) => format!("in the band, {band}"),
+        (true, true) => format!("{band}: the band cannot be reached"),
+        (false, _) => format!("not {band}: it does not confirm the cause"),
+    };
+    html! {
+        span.note title=(experiment.metric) {
+            "experiment " (experiment.run) ": " (number(experiment.measured)) ", " (found)
         }
     }
 }

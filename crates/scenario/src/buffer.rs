@@ -44,8 +44,7 @@ pub(crate) fn read(
         return Err(error.hint("take `kind = \"drop-tail\"` in [queue], or leave [buffer] out"));
     }
     let mut spec = SharedBufferSpec { size: 0, alpha: 1.0 };
-    table.keys(SHARED, &mut spec, None)?;
-    table.complete(&[])?;
+    table.all_keys(SHARED, &mut spec)?;
     table.within("size", Bytes(u64::from(spec.size)), Bytes(u64::from(mtu))..=SIZE_MAX)?;
     Ok(spec)
 }

@@ -17,6 +17,7 @@ use crate::traffic::Traffic;
 use crate::transport::Transports;
 use crate::warnings::for_people;
 use demand::Demand;
+pub(crate) use rules::all as warnings;
 
 /// A scenario that has been read, with its tables for the places of warnings.
 pub(crate) struct View<'a> {
@@ -31,19 +32,7 @@ pub(crate) struct View<'a> {
     pub(crate) demand: &'a Demand,
 }
 
-/// What looks wrong.
-pub(crate) fn warnings(view: &View<'_>) -> Vec<Diagnostic> {
-    rules::all(view)
-}
-
-/// The bandwidth-delay product of the longest path, bytes.
-fn product(topology: &Topology) -> u64 {
-    let rate = topology.links().first().map(|link| link.rate);
-    rate.map_or(0, |rate| rate.bytes_in(topology.longest_rtt()).0)
-}
-
-/// About how much a run takes. Fitted to the measured runs of docs/performance.md: right within a
-/// factor of three or so.
+/// About how much a run takes. Fitted to measured runs: right within a factor of three for most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Memory, bytes.
@@ -53,16 +42,19 @@ pub struct Estimate {
 }
 
 /// Bytes of memory: of a program without a fabric, a host with its endpoint, a link with its port,
-/// a packet in flight, a message.
+/// a packet in flight, a message that is over, and what one takes beyond that until then.
 const BASE: f64 = 20e6;
 const OF_HOST: f64 = 5_000.0;
 const OF_LINK: f64 = 600.0;
 const OF_PACKET: f64 = 200.0;
 const OF_MESSAGE: f64 = 330.0;
-/// Seconds: of a host and its links until they are built, and of a packet-hop where what is touched
-/// is near, and where it is not.
+const OF_OPEN_MESSAGE: f64 = 1_200.0;
+/// Seconds: until a program has started and has written its files, of a host and its links until
+/// they are built, of a message, and of a packet-hop where what is touched is near, and where not.
+const STARTING: f64 = 10e-3;
 const BUILDING: f64 = 10e-6;
-const HOP_NEAR: f64 = 0.15e-6;
+const MESSAGE: f64 = 2.5e-6;
+const HOP_NEAR: f64 = 0.2e-6;
 const HOP_FAR: f64 = 0.4e-6;
 /// From so many hosts on, it is not.
 const FAR: f64 = 4_000.0;
@@ -106,42 +98,66 @@ impl Scenario {
         &self.warnings
     }
 
-    /// About how much a run takes.
+    /// About how much a run takes; `None` where that is not known: of queries and the like.
     #[must_use]
-    pub fn estimate(&self) -> Estimate {
+    pub fn estimate(&self) -> Option<Estimate> {
+        if self.demand.left_out > 0 {
+            return None;
+        }
         let (hosts, links) = (f64::from(self.topology.hosts()), self.topology.links().len() as f64);
         let payload = |t: &crate::transport::Transport| f64::from(t.framing.payload.max(1));
         let payload = self.transports.iter().map(payload).fold(f64::INFINITY, f64::min);
         // Senders without a window keep some round trips in flight, until something stops them.
         let window = self.transports.iter().map(|t| t.first_window).max().unwrap_or(0);
-        let window = window.min(4 * product(&self.topology)).max(payload as u64) as f64;
-        let seconds = self.last_instant().as_us_f64() / 1e6;
-        let listed = self.demand.listed as f64;
-        let messages = listed + self.demand.messages_per_s * seconds;
-        // Nobody receives more than the hosts' links carry until the end.
-        let carried: f64 = self
-            .topology
-            .links()
-            .iter()
-            .take(self.topology.hosts() as usize)
-            .map(|link| link.rate.0 as f64 / 8.0)
-            .sum();
-        let endless = self.demand.flows.bottlenecked(&self.topology);
-        let asked = self.demand.bytes.total() + (self.demand.rate.total() + endless) * seconds;
-        let limit = self.measure.limit.as_us_f64() / 1e6;
-        let sent = asked.min(carried * limit);
+        let product = self.topology.bandwidth_delay();
+        let window = window.min(4 * product).max(payload as u64) as f64;
+        let (messages, open, sent) = self.messages(payload);
         // Each packet of data has its acknowledgement.
         let hops = sent / payload * f64::from(self.topology.longest_path()) * 2.0;
         let active = hosts.min(messages.max(self.demand.flows.total()));
         let hop = if hosts < FAR { HOP_NEAR } else { HOP_FAR };
-        Estimate {
+        Some(Estimate {
             memory: BASE
                 + hosts * OF_HOST
                 + links * OF_LINK
                 + messages * OF_MESSAGE
+                + open * OF_OPEN_MESSAGE
                 + active * window / payload * OF_PACKET,
-            seconds: hosts * BUILDING + hops * hop,
+            seconds: STARTING + hosts * BUILDING + messages * MESSAGE + hops * hop,
+        })
+    }
+
+    /// About how many messages there are, how many at once, and their bytes: with `payload` for
+    /// those that are shorter, which take a packet, too.
+    fn messages(&self, payload: f64) -> (f64, f64, f64) {
+        let (demand, topology) = (&self.demand, &*self.topology);
+        let seconds = self.last_instant().as_us_f64() / 1e6;
+        let rates = topology.links().iter().take(topology.hosts() as usize);
+        let carried: f64 = rates.map(|link| link.rate.0 as f64 / 8.0).sum();
+        let (listed, drawn) = (demand.listed as f64, demand.messages_per_s * seconds);
+        // What is listed for one instant is all there at once.
+        let needed = demand.bytes.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());
+        let spread = demand.last_start.as_us_f64() / 1e6;
+        let at_once = (1.0 - spread / needed.max(1e-12)).clamp(0.0, 1.0);
+        let mut messages = listed + drawn;
+        let mut sent = demand.bytes.total().max(listed * payload)
+            + (demand.rate.total() * seconds).max(drawn * payload);
+        // Loops have their share of the links, and wait for each message.
+        let bottlenecked = demand.flows.bottlenecked(topology) * seconds;
+        let share = bottlenecked / demand.flows.total().max(1.0);
+        let looping: f64 = demand.loops.iter().map(|of| of.connections).sum();
+        sent += share * (demand.flows.total() - looping).max(0.0);
+        let rtt = topology.longest_rtt();
+        for of in &demand.loops {
+            let each = (rtt + of.gap).as_us_f64() / 1e6;
+            let rounds = of.connections * seconds / each.max(1e-12);
+            let rounds = rounds.min(share * of.connections / of.size.max(1.0));
+            messages += rounds;
+            sent += rounds * of.size.max(payload);
         }
+        let limit = self.measure.limit.as_us_f64() / 1e6;
+        // Hosts receive no more than their links carry until the end.
+        (messages, listed * at_once + looping, sent.min(carried * limit + messages * payload))
     }
 
     /// The end of the window, or the last instant at which something finite begins.
@@ -164,7 +180,7 @@ impl Scenario {
         row("transport", self.kinds("transport"));
         row("queue", self.kinds("queue"));
         row("traffic", self.kinds("traffic"));
-        let product = product(topology);
+        let product = topology.bandwidth_delay();
         row("base round trip, longest path", for_people(topology.longest_rtt()));
         row("bandwidth-delay product", bytes(product as f64));
         let times = |n: u64| {
@@ -182,12 +198,11 @@ impl Scenario {
         self.offered(&mut row);
         let limit = for_people(self.measure.limit.since(Time::ZERO));
         row("ends at the latest after", limit);
-        let estimate = self.estimate();
-        row("memory, about", bytes(estimate.memory));
-        row(
-            "time of one thread, about",
-            for_people(Dur((estimate.seconds * 1e12).min(1e19) as u64)),
-        );
+        if let Some(estimate) = self.estimate() {
+            let time = Dur((estimate.seconds * 1e12).min(1e19) as u64);
+            row("memory, about", bytes(estimate.memory));
+            row("time of one thread, about", for_people(time));
+        }
         rows
     }
 

@@ -1,4 +1,4 @@
-//! A size distribution that a command names, rather than a scenario.
+//! Size distributions by name: one that a scenario names, or a command.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use workload::SizeDist;
 
 use crate::diagnostic::{Diagnostic, Source, did_you_mean};
 use crate::files;
+use crate::reader::Reader;
 
 /// The published distribution `named` so, or that of the points in the file of that name.
 ///
@@ -28,4 +29,13 @@ pub fn size_distribution(named: &str) -> Result<SizeDist, Diagnostic> {
     })?;
     let source = Arc::new(Source { name: named.to_owned(), text });
     workload::read_sizes(&source.text, named).map_err(|why| files::located(&source, &why))
+}
+
+/// The published distribution `name`, the value of `key`.
+pub(crate) fn shipped(table: &Reader<'_>, key: &str, name: &str) -> Result<SizeDist, Diagnostic> {
+    SizeDist::shipped(name).ok_or_else(|| {
+        let names: Vec<&str> = SizeDist::names().collect();
+        let error = table.error(key, format!("unknown distribution `{name}`"), "here");
+        error.hint(did_you_mean(name, &names))
+    })
 }

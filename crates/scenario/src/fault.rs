@@ -27,8 +27,9 @@ pub(crate) struct Script {
 const FAULTS_MAX: usize = 1_000_000;
 
 /// What a table may ask for.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum Action {
+    #[default]
     Down,
     Up,
     Flap,
@@ -44,6 +45,7 @@ choices!(Action,
     "loss" => Action::Loss);
 
 /// What a table says.
+#[derive(Default)]
 struct Written {
     at: Time,
     action: Action,
@@ -55,43 +57,22 @@ struct Written {
     announce: bool,
 }
 
-impl Written {
-    /// Before it is read.
-    const NONE: Self = Self {
-        at: Time::ZERO,
-        action: Action::Down,
-        rate: RATE_MAX,
-        probability: 0.0,
-        period: Dur::ZERO,
-        down_share: 0.0,
-        until: None,
-        announce: true,
-    };
-
-    /// `value` if it has an effect: with this `action`.
-    fn of<T>(&self, action: Action, value: T) -> Option<T> {
-        (self.action == action).then_some(value)
-    }
-}
-
 keys! { FAULT: Written {
     at: Time, "from when".written();
     action: Action, "what".written();
-    period (get |w| w.of(Action::Flap, w.period), set |w, v| w.period = v): Dur,
+    period (period when |w| w.action == Action::Flap): Dur,
         "from one time down to the next".range("above 0").written().only("`action = \"flap\"`");
-    down_share (get |w| w.of(Action::Flap, w.down_share), set |w, v| w.down_share = v): f64,
+    down_share (down_share when |w| w.action == Action::Flap): f64,
         "share of each period, at its beginning, during which the link is down"
             .range("above 0, below 1").written().only("`action = \"flap\"`");
-    rate (get |w| w.of(Action::Rate, w.rate), set |w, v| w.rate = v): Rate [RATE_MIN..=RATE_MAX],
+    rate (rate when |w| w.action == Action::Rate): Rate [RATE_MIN..=RATE_MAX],
         "the link's rate meanwhile".written().only("`action = \"rate\"`");
-    probability (get |w| w.of(Action::Loss, w.probability), set |w, v| w.probability = v):
-        f64 [0.0..=1.0],
+    probability (probability when |w| w.action == Action::Loss): f64 [0.0..=1.0],
         "of each packet, to be lost".written().only("`action = \"loss\"`");
 }}
 
 keys! { SPAN: Written {
-    until (get |w| w.until, set |w, v: Time| w.until = Some(v)): Time,
-        "until when; ends this fault and no other".range("after `at`")
+    until (maybe until): Time, "until when; ends this fault and no other".range("after `at`")
             .default("for good; required for `flap`");
     announce: bool,
         "whether switches and hosts hear of its beginning and of its end, each \
@@ -100,7 +81,7 @@ keys! { SPAN: Written {
 }}
 
 keys! { SWITCH: String {
-    switch (get |switch| Some(switch.clone()), set |switch, v| *switch = v): String,
+    switch (self): String,
         "all links of this switch, both directions"
             .range("`tor n`, `agg n`, `core n`; in a `bcube` `relay n`, `switch n`")
             .default("this or `link`");
@@ -124,10 +105,9 @@ pub(crate) fn read(
 ) -> Result<Script, Diagnostic> {
     let mut script = Script::default();
     for table in tables {
-        let mut written = Written::NONE;
+        let mut written = Written::default();
         let (target, links) = target(table, topology)?;
-        table.keys(FAULT, &mut written, None)?;
-        table.complete(&[])?;
+        table.all_keys(FAULT, &mut written)?;
         script.begins.push(written.at);
         let spans = spans(table, &mut written)?;
         script.note(written.action, &target, &spans, reroute_after);
@@ -149,7 +129,9 @@ fn target(table: &mut Reader<'_>, topology: &Topology) -> Result<(String, Vec<u3
         let error = table.error("link", "both `switch` and `link` are written", "one too many");
         return Err(error.hint("a fault is of one link, or of all links of one switch"));
     }
-    let (switch, links) = links_of_switch(table, "switch", topology)?;
+    let mut text = String::new();
+    table.all_keys(SWITCH, &mut text)?;
+    let (switch, links) = links_of_switch(table, "switch", &text, topology)?;
     Ok((switch.to_string(), links))
 }
 

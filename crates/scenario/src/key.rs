@@ -127,9 +127,17 @@ impl Info {
 }
 
 /// Keys of a `C`, one to a row: `name (place): Type [range], "sentence" .flag(...);`. The place is
-/// the field of the same name, a path of fields, a pattern in one, or a pair of functions. With
-/// `keep`, the numbers in an enum stay as they are if its variant does.
+/// the field of the same name, a path of fields, the `C` itself (`self`), a pattern in a field, or
+/// a pair of functions. With `maybe` the field is an `Option`; with `when` the key has an effect
+/// only if the condition holds; with `keep` the numbers in an enum stay as they are if its variant
+/// does. A name before the table's is what the reference calls it, and stands beside the keys.
 macro_rules! keys {
+    ($name:literal $table:ident: $c:ty { $($rows:tt)* }) => {
+        pub(super) const $table: (&str, &[$crate::key::Key<$c>]) = {
+            $crate::key::keys! { KEYS: $c { $($rows)* } }
+            ($name, KEYS)
+        };
+    };
     ($vis:vis $table:ident: $c:ty {
         $( $name:ident $(( $($place:tt)+ ))? : $k:ty $([ $range:expr ])? , $about:literal
            $( . $flag:ident ( $($arg:expr),* ) )* ; )*
@@ -174,6 +182,11 @@ pub(crate) fn set_by<C, K>(config: &mut C, value: K, set: fn(&mut C, K)) {
     set(config, value);
 }
 
+/// Whether a key has an effect in `config`.
+pub(crate) fn holds<C>(config: &C, when: fn(&C) -> bool) -> bool {
+    when(config)
+}
+
 /// The value of a key, in its range if it has one.
 macro_rules! value {
     ($v:ident, $k:ty) => {
@@ -192,12 +205,18 @@ macro_rules! put {
     ($c:ident, $value:ident, $name:ident, keep $field:ident) => {
         $crate::key::change(&mut $c.$field, $value)
     };
+    ($c:ident, $value:ident, $name:ident, self) => {
+        *$c = $value.into()
+    };
+    ($c:ident, $value:ident, $name:ident, maybe $($field:ident).+ $(when $when:expr)?) => {
+        $c.$($field).+ = Some($value.into())
+    };
     ($c:ident, $value:ident, $name:ident, keep $($field:ident).+ : $pat:pat => $place:expr) => {
         if let $pat = &mut $c.$($field).+ {
             $crate::key::change(&mut $place, $value);
         }
     };
-    ($c:ident, $value:ident, $name:ident, $($field:ident).+) => {
+    ($c:ident, $value:ident, $name:ident, $($field:ident).+ $(when $when:expr)?) => {
         $c.$($field).+ = $value.into()
     };
     ($c:ident, $value:ident, $name:ident, $($field:ident).+ : $pat:pat => $place:expr) => {
@@ -213,7 +232,26 @@ macro_rules! put {
 /// Shows the value in its place, if the place is there.
 macro_rules! take {
     (@some $k:ty, $value:expr) => {
-        Some($crate::value::ScenarioValue::show(&<$k>::from($value)))
+        Some($crate::value::ScenarioValue::show(&<$k>::from(Clone::clone(&$value))))
+    };
+    ($c:ident, $k:ty, $name:ident, self) => {
+        $crate::key::take!(@some $k, *$c)
+    };
+    ($c:ident, $k:ty, $name:ident, maybe $($field:ident).+) => {
+        Clone::clone(&$c.$($field).+)
+            .map(|value| $crate::value::ScenarioValue::show(&<$k>::from(value)))
+    };
+    ($c:ident, $k:ty, $name:ident, maybe $($field:ident).+ when $when:expr) => {
+        if $crate::key::holds($c, $when) {
+            $crate::key::take!($c, $k, $name, maybe $($field).+)
+        } else {
+            None
+        }
+    };
+    ($c:ident, $k:ty, $name:ident, $($field:ident).+ when $when:expr) => {
+        $crate::key::holds($c, $when).then(|| {
+            $crate::value::ScenarioValue::show(&<$k>::from(Clone::clone(&$c.$($field).+)))
+        })
     };
     ($c:ident, $k:ty, $name:ident) => {
         $crate::key::take!(@some $k, $c.$name)
@@ -336,6 +374,13 @@ impl Section {
 
     /// The properties of a JSON schema.
     pub(crate) fn schema(&self, properties: &mut serde_json::Map<String, serde_json::Value>) {
+        // Titles in words are no names of presets.
+        let presets: Vec<_> = self.presets.iter().filter(|name| !name.contains(' ')).collect();
+        if !presets.is_empty() {
+            let about = "published values for the keys that are not written";
+            let preset = serde_json::json!({ "description": about, "enum": presets });
+            properties.insert("preset".to_owned(), preset);
+        }
         for Row { info, .. } in &self.rows {
             let form = (info.form)();
             let mut about = info.about.to_owned();

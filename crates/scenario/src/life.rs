@@ -1,4 +1,4 @@
-//! How long a packet can be under way. A receiver that forgets a message sooner than the last copy
+//! How long a packet can be in flight. A receiver that forgets a message sooner than the last copy
 //! of its packets has gone could deliver it twice.
 
 use fabric::{Fault, FaultAction, Link, Topology};
@@ -25,7 +25,7 @@ pub(crate) fn check(
     let Some(most) = transport.life_max.filter(|&most| longest > most) else { return Ok(()) };
     let lacking = Dur(2 * (longest.0 - most.0));
     let message = format!(
-        "a packet can be under way here for up to {longest}, and this transport knows a repeated \
+        "a packet can be in flight here for up to {longest}, and this transport knows a repeated \
          message only if that is at most {most}: it could deliver one twice"
     );
     let key = table.likeliest(&["time_wait", "abort_after"]).unwrap_or("kind");
@@ -63,7 +63,7 @@ pub(crate) fn longest(
     }
     each.sort_unstable_by(|a, b| b.cmp(a));
     let on_the_way: u128 = each.iter().take(topology.longest_path() as usize).sum();
-    let all = on_the_way + 2 * u128::from(host.longest_stack().0);
+    let all = on_the_way + host.longest_delay(topology);
     // Whole microseconds: it is a figure to be read.
     Dur::from_us(u64::try_from(all.div_ceil(PS_PER_US)).unwrap_or(LIFE_MAX_US).min(LIFE_MAX_US))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use workload::SizeDist;
 
 use crate::buffer::BUFFERS;
@@ -12,7 +12,8 @@ use crate::registry::Kind;
 use crate::topology::TOPOLOGIES;
 use crate::traffic::TRAFFIC;
 use crate::transport::TRANSPORTS;
-use crate::{fault, host, lossless, measure, queue, routing, topology};
+use crate::transport::nic;
+use crate::{fault, host, lossless, measure, queue, routing, scenario, topology};
 
 fn of<F>(kinds: &[Kind<F>]) -> Vec<(&'static str, String)> {
     kinds.iter().map(|kind| (kind.name, kind.about.to_owned())).collect()
@@ -49,61 +50,83 @@ pub fn workloads() -> Vec<(&'static str, String)> {
 
 /// A schema in JSON of the tables that have definitions of their keys, for editors.
 #[must_use]
-pub fn schema() -> serde_json::Value {
+pub fn schema() -> Value {
     let mut host = table(&host::keys());
     host["properties"]["stack"] = table(&host::stack_keys());
     let mut topology = one_of(TOPOLOGIES);
-    for kind in topology["oneOf"].as_array_mut().into_iter().flatten() {
-        kind["properties"]["link"] = some(&table(&topology::link_keys()));
-    }
+    each(&mut topology, |_, keys| keys["link"] = some(&table(&topology::link_keys())));
     let mut queue = one_of(QUEUES);
-    for kind in queue["oneOf"].as_array_mut().into_iter().flatten() {
-        let keys = &mut kind["properties"];
+    let mut classes = one_of_these(QUEUES.iter().filter(|kind| queue::is_of_class(kind)));
+    each(&mut classes, |_, keys| {
+        let mut of_class = table(&queue::class_keys());
+        let of_class = of_class["properties"].as_object_mut().into_iter().flatten();
+        of_class.for_each(|(name, key)| keys[name] = key.take());
+    });
+    each(&mut queue, |kind, keys| {
         keys["switch"] = some(&table(&queue::switch_keys()));
-        match keys["kind"]["const"].as_str() {
-            Some("lossless") => keys["ecn"] = some(&table(&lossless::ecn_keys())),
-            Some("fair" | "priority") => keys["class"] = some(&table(&queue::class_keys())),
+        match kind {
+            "lossless" => keys["ecn"] = some(&table(&lossless::ecn_keys())),
+            "fair" | "priority" => keys["class"] = some(&classes),
             _ => {}
         }
+    });
+    let mut transport = one_of(TRANSPORTS);
+    each(&mut transport, |kind, keys| {
+        if kind == "nic" {
+            keys["buffer"] = some(&table(&nic::buffer_keys()));
+        }
+    });
+    let mut all = table(&scenario::keys());
+    all["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    all["title"] = json!("A scenario of Trimline");
+    all["definitions"] = json!({ "transport": transport, "traffic": one_of(TRAFFIC) });
+    let tables = [
+        ("topology", topology),
+        ("queue", queue),
+        ("buffer", one_of(BUFFERS)),
+        ("host", host),
+        ("routing", table(&routing::keys())),
+        ("transport", some(&json!({ "$ref": "#/definitions/transport" }))),
+        ("traffic", some(&json!({ "$ref": "#/definitions/traffic" }))),
+        ("measure", table(&measure::keys())),
+        ("fault", some(&table(&fault::keys()))),
+    ];
+    tables.into_iter().for_each(|(name, table)| all["properties"][name] = table);
+    all
+}
+
+/// Add to the keys of each kind of `table`.
+fn each(table: &mut Value, mut add: impl FnMut(&str, &mut Value)) {
+    for kind in table["oneOf"].as_array_mut().into_iter().flatten() {
+        let name = kind["properties"]["kind"]["const"].as_str().unwrap_or_default().to_owned();
+        add(&name, &mut kind["properties"]);
     }
-    json!({
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "A scenario of Trimline",
-        "type": "object",
-        "properties": {
-            "topology": topology,
-            "queue": queue,
-            "buffer": one_of(BUFFERS),
-            "host": host,
-            "routing": table(&routing::keys()),
-            "transport": some(&json!({ "$ref": "#/definitions/transport" })),
-            "measure": table(&measure::keys()),
-            "fault": some(&table(&fault::keys())),
-        },
-        "definitions": { "transport": one_of(TRANSPORTS) },
-    })
 }
 
 /// The schema of a table with the keys of these sections.
-fn table(sections: &[Section]) -> serde_json::Value {
+fn table(sections: &[Section]) -> Value {
     let mut keys = serde_json::Map::new();
     sections.iter().for_each(|section| section.schema(&mut keys));
     json!({ "type": "object", "properties": keys })
 }
 
 /// The schema of a table whose keys are those of its `kind`.
-fn one_of<F>(kinds: &[Kind<F>]) -> serde_json::Value {
+fn one_of<F>(kinds: &[Kind<F>]) -> Value {
+    one_of_these(kinds.iter())
+}
+
+fn one_of_these<'k, F: 'k>(kinds: impl Iterator<Item = &'k Kind<F>>) -> Value {
     let kind = |kind: &Kind<F>| {
         let mut schema = table(&(kind.keys)());
         schema["properties"]["kind"] = json!({ "const": kind.name, "description": kind.about });
         schema["required"] = json!(["kind"]);
         schema
     };
-    json!({ "oneOf": kinds.iter().map(kind).collect::<Vec<_>>() })
+    json!({ "oneOf": kinds.map(kind).collect::<Vec<_>>() })
 }
 
 /// The schema of one such table, or a list of them.
-fn some(table: &serde_json::Value) -> serde_json::Value {
+fn some(table: &Value) -> Value {
     json!({ "anyOf": [table, { "type": "array", "items": table }] })
 }
 
@@ -121,8 +144,10 @@ pub fn keys() -> Vec<Section> {
     let queues = QUEUES.iter().map(|kind| kind.keys);
     let buffers = BUFFERS.iter().map(|kind| kind.keys);
     let traffic = TRAFFIC.iter().map(|kind| kind.keys);
-    let others: [fn() -> Vec<Section>; 9] = [
+    let others: [fn() -> Vec<Section>; 11] = [
+        scenario::keys,
         topology::link_keys,
+        nic::buffer_keys,
         queue::class_keys,
         queue::switch_keys,
         lossless::ecn_keys,

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use fabric::{Pause, PfcSpec, Topology, Watchdog, WatchdogAction};
+use fabric::{HostClock, Pause, PfcSpec, Topology, Watchdog, WatchdogAction};
 use queues::{
     Capacity, Headroom, LosslessSpec, MarkAt, Marking, PfcBufferSpec, QueueSpec, Schedule,
     Threshold,
@@ -55,11 +55,9 @@ impl Written {
 keys! { LOSSLESS: Written {
     buffer (memory.size): Size32 [Size32(1)..=LARGEST],
         "memory of each switch, packets in service included".range("a full packet to 1 GB");
-    reserve (get |w| w.reserve.map(Size32), set |w, v: Size32| w.reserve = Some(v.0)):
-        Size32 [Size32(0)..=LARGEST],
+    reserve (maybe reserve): Size32 [Size32(0)..=LARGEST],
         "memory that each lossless class of each port has for itself".range("to 1 GB");
-    headroom (get |w| Some(Room(w.memory.headroom)), set |w, v: Room| w.memory.headroom = v.0):
-        Room,
+    headroom (memory.headroom): Headroom,
         "memory that each lossless class of each port has for what still comes after XOFF. `n \
          delays`: what the link carries in n times its delay. `auto`: the most that can come, 2 x \
          delay x rate + 3 full packets + the pause frame, if both directions are alike";
@@ -69,21 +67,19 @@ keys! { LOSSLESS: Written {
         "XON also when the class of the port holds no more than this, whatever the threshold"
             .range("to 1 GB").default("");
     resume_offset (memory.resume_offset): Size32 [Size32(0)..=LARGEST],
-        "XON when the class of the port holds so much less than its threshold".range("to 1 GB");
-    lossless (get |w| Some(Classes(w.memory.lossless)),
-              set |w, v: Classes| w.memory.lossless = v.0): Classes,
+        "XON when the class of the port holds this much less than its threshold".range("to 1 GB");
+    lossless (memory.lossless): Classes,
         "classes that are paused. Others are lost at their threshold, and have no headroom"
             .range("0 to 7");
-    control_class (get |w| Some(Control(w.memory.control)),
-                   set |w, v: Control| w.memory.control = v.0): Control,
+    control_class (memory.control): Control,
         "a class that is neither counted nor paused nor marked: acknowledgements".range("0 to 7");
-    schedule (get |w| Some(w.schedule), set |w, v| w.schedule = v): Weights,
+    schedule: Weights,
         "the highest class first, or in turn, by weights of the classes 0 to 7".range("1 to 255");
 }}
 
 keys! { DYNAMIC: Written {
     alpha (memory.threshold: Threshold::Dynamic { alpha, .. } => *alpha): f64 [ALPHA],
-        "threshold of a class of a port: so many times the free shared memory"
+        "threshold of a class of a port, as a multiple of the free shared memory"
             .range("1/1024 to 1024");
     alpha_with_rate (memory.threshold: Threshold::Dynamic { with_rate, .. } => *with_rate): bool,
         "`alpha` is twice as large, up to 1, for each doubling of a port's rate over a host's"
@@ -96,20 +92,19 @@ keys! { STATIC: Written {
 }}
 
 keys! { PFC: PfcSpec {
-    pause (get |p| Some(Stop(p.pause)), set |p, v: Stop| p.pause = v.0): Stop,
+    pause: Pause,
         "how long a frame stops a class, if none comes before; rounded up to quanta of 512 bit \
          times of the link, at most 65 535 of those of any link, and refreshed after half of it"
             .default("");
     watchdog (get |p| p.watchdog.map(|watchdog| watchdog.after),
               set |p, after| p.watchdog = Some(Watchdog { after, action: WatchdogAction::Drop })):
         Dur [PATIENCE],
-        "what happens to a class at a port that has been paused for so long, until the pause ends:"
+        "what happens to a class at a port that has been paused for this long, until the pause ends:"
             .range("1 us to 1000 s").default("");
     watchdog_action (watchdog: Some(watchdog) => watchdog.action): WatchdogAction,
         "its packets are lost, or they are sent".written().only("`watchdog`");
-    deadlock_after (get |p| p.deadlock_after, set |p, v: Dur| p.deadlock_after = Some(v)):
-        Dur [PATIENCE],
-        "links paused for so long that wait for one another in a circle are reported as a deadlock"
+    deadlock_after (maybe deadlock_after): Dur [PATIENCE],
+        "links paused for this long that wait for one another in a circle are reported as a deadlock"
             .range("1 us to 1000 s").default("");
 }}
 
@@ -177,7 +172,7 @@ fn threshold(
 ) -> Result<(), Diagnostic> {
     if table.has("alpha") && table.has("xoff") {
         let message = "`alpha` and `xoff`: a threshold is dynamic or static";
-        return Err(table.error("xoff", message, "one of two").hint("leave one of them out"));
+        return table.fail("xoff", message, "one of two", "leave one of them out");
     }
     let usual = preset.map(|preset| preset.memory.threshold);
     read.memory.threshold = match usual {
@@ -204,8 +199,7 @@ pub(crate) fn read_pfc(
         return Ok(PfcSpec::default());
     }
     let mut pfc = PFC_USUAL;
-    table.keys(PFC, &mut pfc, None)?;
-    table.complete(&[])?;
+    table.all_keys(PFC, &mut pfc)?;
     fabric::check_pause(topology, pfc.pause).map_err(|why| {
         let error = table.error("pause", why, "more than a frame can say");
         error.hint("make `pause` shorter: frames are sent again for as long as it takes")
@@ -218,9 +212,10 @@ pub(crate) fn check_memory(
     table: &Reader<'_>,
     queue: &QueueSpec,
     topology: &Topology,
+    clock: HostClock,
 ) -> Result<(), Diagnostic> {
     let QueueSpec::Lossless(spec) = queue else { return Ok(()) };
-    fabric::check_memory(topology, &spec.memory).map_err(|why| {
+    fabric::check_memory(topology, &spec.memory, clock).map_err(|why| {
         let key = table.likeliest(&["buffer", "headroom", "reserve", "preset"]).unwrap_or("kind");
         let error = table.error(key, why, "nothing is left to share");
         error.hint(
@@ -245,9 +240,9 @@ keys! { ECN: Ecn {
     max: Capacity, "every packet is marked that finds more".written();
     probability: f64 [1e-9..=1.0], "the probability at `max`".range("above 0, to 1").written();
     at: MarkAt, "as `mark_at` of `drop-tail`".written();
-    per (get |e| e.per, set |e, v: Rate| e.per = Some(v)): Rate [RATES],
+    per (maybe per): Rate [RATES],
         "`min` and `max` are those of a port of this rate, and grow with the port's".default("");
-    class (get |e| e.class, set |e, v: u8| e.class = Some(v)): u8 [0..=7],
+    class (maybe class): u8 [0..=7],
         "the table is for this class alone; one without it for all that have none".default("");
 }}
 
@@ -282,41 +277,35 @@ fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8],
 fn marking(table: &mut Reader<'_>) -> Result<(Option<u8>, Marking), Diagnostic> {
     let (any, at) = (Capacity::Packets(1), MarkAt::Arrival);
     let mut read = Ecn { min: any, max: any, probability: 1.0, at, per: None, class: None };
-    table.keys(ECN, &mut read, None)?;
-    table.complete(&[])?;
+    table.all_keys(ECN, &mut read)?;
     let bounds = (read.min, read.max);
     let ramp = checked_ramp(table, ["min", "max"], bounds, read.probability)?;
     Ok((read.class, Marking { ramp, mark_at: read.at, per: read.per }))
 }
 
 /// How long a frame stops a class.
-struct Stop(Pause);
-
-impl ScenarioValue for Stop {
+impl ScenarioValue for Pause {
     fn form() -> Form {
         Dur::form().or_word("until-resume")
     }
     fn read(value: &Value) -> Result<Self, Refused> {
         match value {
-            Value::Text(text) if text == "until-resume" => Ok(Self(Pause::UntilResume)),
+            Value::Text(text) if text == "until-resume" => Ok(Self::UntilResume),
             _ => match Dur::read(value)? {
                 Dur::ZERO => Err("a pause of no time is none".to_owned().into()),
-                time => Ok(Self(Pause::Timed(time))),
+                time => Ok(Self::Timed(time)),
             },
         }
     }
     fn show(&self) -> toml::Value {
-        match self.0 {
-            Pause::UntilResume => "until-resume".to_owned().show(),
-            Pause::Timed(time) => time.show(),
+        match self {
+            Self::UntilResume => "until-resume".to_owned().show(),
+            Self::Timed(time) => time.show(),
         }
     }
 }
 
-#[derive(Clone, Copy)]
-struct Room(Headroom);
-
-impl ScenarioValue for Room {
+impl ScenarioValue for Headroom {
     fn form() -> Form {
         Form::new("size, `\"n delays\"` or `\"auto\"`", "\"auto\"` or `\"40KB\"", "string")
     }
@@ -325,32 +314,51 @@ impl ScenarioValue for Room {
             return Err(format!("a size or \"auto\" is wanted, not {}", value.kind()).into());
         };
         if text == "auto" {
-            return Ok(Self(Headroom::Auto));
+            return Ok(Self::Auto);
         }
         if let Some(times) = text.strip_suffix("delays") {
             let times = times.trim().parse::<u8>().ok().filter(|&n| n > 0);
             let times = times.ok_or_else(|| format!("{text:?} is not like \"3 delays\""))?;
-            return Ok(Self(Headroom::Delays(u32::from(times))));
+            return Ok(Self::Delays(u32::from(times)));
         }
         let bytes = Bytes::read(value)?;
         if bytes > SIZE_MAX {
             return Err(format!("{bytes} is more than {SIZE_MAX}").into());
         }
         // At most a gigabyte, so it fits.
-        Ok(Self(Headroom::Bytes(bytes.0 as u32)))
+        Ok(Self::Bytes(bytes.0 as u32))
     }
     fn show(&self) -> toml::Value {
-        toml::Value::String(match self.0 {
-            Headroom::Auto => "auto".to_owned(),
-            Headroom::Delays(times) => format!("{times} delays"),
-            Headroom::Bytes(bytes) => Bytes(u64::from(bytes)).to_string(),
+        toml::Value::String(match self {
+            Self::Auto => "auto".to_owned(),
+            Self::Delays(times) => format!("{times} delays"),
+            Self::Bytes(bytes) => Bytes(u64::from(*bytes)).to_string(),
         })
     }
 }
 
-/// A list of classes, as a mask.
-#[derive(Clone, Copy)]
-struct Classes(u8);
+/// A type of masks.
+macro_rules! mask {
+    ($type:ident, $about:literal) => {
+        #[doc = $about]
+        struct $type(u8);
+
+        impl From<u8> for $type {
+            fn from(mask: u8) -> Self {
+                Self(mask)
+            }
+        }
+
+        impl From<$type> for u8 {
+            fn from(mask: $type) -> Self {
+                mask.0
+            }
+        }
+    };
+}
+
+mask!(Classes, "A list of classes, as a mask.");
+mask!(Control, "A class, as a mask, or none.");
 
 impl ScenarioValue for Classes {
     fn form() -> Form {
@@ -366,10 +374,6 @@ impl ScenarioValue for Classes {
         classes.show()
     }
 }
-
-/// A class, as a mask, or none.
-#[derive(Clone, Copy)]
-struct Control(u8);
 
 impl ScenarioValue for Control {
     fn form() -> Form {

@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::traffic::Traffic;
 
 /// The measurement window and the end of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Measure {
     /// Messages submitted from here on count.
     pub from: Time,
@@ -17,7 +17,7 @@ pub struct Measure {
     pub to: Option<Time>,
     /// The run ends here at the latest, unfinished messages or not.
     pub limit: Time,
-    /// The run ends when more messages than this are under way; `None`: never.
+    /// The run ends when more messages than this are in flight; `None`: never.
     pub max_in_flight: Option<u64>,
     /// Whether packets are timed, from their first transmission to their acknowledgement.
     pub packet_latency: bool,
@@ -39,8 +39,7 @@ const IN_FLIGHT_PER_HOST: u64 = 1_000;
 
 keys! { WINDOW: Measure {
     from: Time, "messages submitted from here on are measured".default("");
-    to (get |m| m.to, set |m, v: Time| m.to = Some(v)): Time,
-        "messages submitted before this are measured".range("after `from`")
+    to (maybe to): Time, "messages submitted before this are measured".range("after `from`")
             .default("until everything is complete; required for traffic that never ends");
 }}
 
@@ -49,8 +48,7 @@ keys! { END: Measure {
         "one second after `to` (or `from`); without `to` later where listed messages (the first \
          five kinds, files) need it: their last start, four times what the busiest link takes \
          for them, and a second");
-    max_in_flight (get |m| m.max_in_flight, set |m, v: u64| m.max_in_flight = Some(v)):
-        u64 [1..=i64::MAX as u64],
+    max_in_flight (maybe max_in_flight): u64 [1..=i64::MAX as u64],
         "the run ends, with a warning, when more messages than this are under way"
             .range("at least 1").default(
         "with `poisson`, `partition-aggregate` and open-loop `rpc` traffic 1000 per host, at \
@@ -66,8 +64,8 @@ keys! { END: Measure {
 
 /// For the reference.
 pub(crate) fn keys() -> Vec<Section> {
-    let none = Some(&Measure::NONE);
-    vec![section("measure", WINDOW, &[], none), section("measure.end", END, &[], none)]
+    let none = &Measure::default();
+    vec![section("measure", WINDOW, &[], Some(none)), section("measure.end", END, &[], Some(none))]
 }
 
 /// Read `[measure]`, for `traffic` between `hosts`. Traffic that never ends by itself needs a
@@ -80,10 +78,10 @@ pub(crate) fn read(
     acknowledges: bool,
     needed: Time,
 ) -> Result<Measure, Diagnostic> {
-    let mut measure = Measure::NONE;
+    let mut measure = Measure::default();
     table.keys(WINDOW, &mut measure, None)?;
     let Measure { from, to, .. } = measure;
-    if let (None, Some(endless)) = (to, traffic.endless) {
+    if let (None, Some(endless)) = (to, traffic.endless()) {
         let hint = format!(
             "{endless} never ends: say in [measure] until when to measure, `to = \"25ms\"`"
         );
@@ -91,7 +89,7 @@ pub(crate) fn read(
     }
     if to.is_some_and(|to| to <= from) {
         let message = "the measurement window is empty: `to` is not after `from`";
-        return Err(table.error("to", message, "too early").hint(format!("after \"{from}\"")));
+        return table.fail("to", message, "too early", format!("after \"{from}\""));
     }
     let usual = to.unwrap_or(from).saturating_add(PATIENCE);
     // Without a window a run ends with its messages, so that they must have the time.
@@ -101,12 +99,13 @@ pub(crate) fn read(
     };
     measure.limit = usual;
     let bound = IN_FLIGHT.max(u64::from(hosts) * IN_FLIGHT_PER_HOST);
-    measure.max_in_flight = Some(bound).filter(|_| traffic.open_loop);
+    measure.max_in_flight =
+        Some(bound).filter(|_| traffic.tables.iter().any(|part| part.open_loop));
     table.keys(END, &mut measure, None)?;
     let limit = measure.limit;
     if limit < to.unwrap_or(from) || limit == Time::ZERO {
         let message = "the run ends before the measurement window does";
-        return Err(table.error("limit", message, "too early").hint("`limit` is the last instant"));
+        return table.fail("limit", message, "too early", "`limit` is the last instant");
     }
     if measure.packet_latency && !acknowledges {
         let message = "this transport does not acknowledge packets one by one";
@@ -126,16 +125,6 @@ const SAMPLES_MIN: u64 = 50;
 const FINEST: Dur = Dur::from_us(1);
 
 impl Measure {
-    /// Before it is read.
-    const NONE: Self = Self {
-        from: Time::ZERO,
-        to: None,
-        limit: Time::ZERO,
-        max_in_flight: None,
-        packet_latency: false,
-        rtt: false,
-    };
-
     /// How often queues and rates are sampled: some hundred times a window (fewer where there are
     /// very many `links`), not below 1 us. With no window, every 50 us.
     #[must_use]

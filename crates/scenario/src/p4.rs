@@ -3,7 +3,7 @@
 mod entries;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use p4::interp::Machine;
@@ -15,6 +15,7 @@ pub use entries::Entries;
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::Value;
 use crate::files;
+use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::value::{Form, Refused, ScenarioValue, choices};
 
@@ -51,12 +52,61 @@ const SHIPPED: [(&str, &str); 5] = [
     ("headers.p4", include_str!("../../../p4/headers.p4")),
 ];
 
+/// What a table says of the program that it names.
+#[derive(Default)]
+pub(crate) struct Named {
+    pub(crate) program: PathBuf,
+    constants: Constants,
+    entries: Option<PathBuf>,
+    pub(crate) backend: Option<Backend>,
+}
+
+keys! { pub(crate) PROGRAM: Named {
+    program: PathBuf,
+        "what runs: on a NIC NDP, Homa or Homa-Tr, or a program of your own"
+            .range("the path of a `.p4` file; on a NIC also `ndp`, `homa`, `homa-tr`").written();
+    backend (maybe backend): Backend,
+        "who runs it: a model in Rust (of the first three on a NIC), the reference interpreter, or \
+         Rust generated when Trimline was built (the programs of `p4/`, with the constants that \
+         `crates/programs/build.rs` lists). Results are the same"
+            .default("the quickest that there is");
+    constants (constants when Named::is_file): Constants,
+        "other values for constants of the program, `constants = { TRIM = true }`; which there \
+         are, it says".range("integers and booleans").default("none").only(FILE);
+    entries (maybe entries when Named::is_file): PathBuf,
+        "entries for the program's tables, [p4.md](p4.md#entries-of-tables)"
+            .default("none").only(FILE);
+}}
+
+const FILE: &str = "a `program` in a file";
+
+impl Named {
+    /// Read what `table` says.
+    pub(crate) fn read(table: &mut Reader<'_>) -> Result<Self, Diagnostic> {
+        let mut named = Self::default();
+        table.all_keys(PROGRAM, &mut named)?;
+        Ok(named)
+    }
+
+    fn is_file(&self) -> bool {
+        self.program.extension().is_some_and(|end| end == "p4")
+    }
+}
+
+/// For the reference.
+pub(crate) fn keys() -> Section {
+    section("program", PROGRAM, &[], Some(&Named::default()))
+}
+
 impl Compiled {
-    /// Read `program`, relative to `dir`, `constants`, `entries` and `backend`, which is by default
-    /// the quickest that there is for the program.
-    pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Self, Diagnostic> {
-        let program = Arc::new(program(table, dir)?);
-        let entries = match table.node("entries") {
+    /// What `named` says, with paths relative to `dir`.
+    pub(crate) fn new(
+        table: &mut Reader<'_>,
+        dir: &Path,
+        named: Named,
+    ) -> Result<Self, Diagnostic> {
+        let program = Arc::new(program(table, dir, named.constants)?);
+        let entries = match named.entries {
             None => Entries::default(),
             Some(_) => {
                 let file = files::read_noting(table, "entries", dir, "entries_fingerprint")?;
@@ -65,7 +115,8 @@ impl Compiled {
         };
         let generated = programs::is_generated(&program);
         let usual = if generated { Backend::Rust } else { Backend::Interpreter };
-        let backend = table.or("backend", usual)?;
+        let backend = named.backend.unwrap_or(usual);
+        table.resolve("backend", &backend);
         Ok(Self { program, entries, backend })
     }
 
@@ -119,9 +170,12 @@ impl Compiled {
 }
 
 /// Compile the program, with its constants. What it includes is looked for beside it.
-fn program(table: &mut Reader<'_>, dir: &Path) -> Result<ir::Program, Diagnostic> {
+fn program(
+    table: &mut Reader<'_>,
+    dir: &Path,
+    constants: Constants,
+) -> Result<ir::Program, Diagnostic> {
     let file = files::read(table, "program", dir)?;
-    let constants = table.or("constants", Constants(BTreeMap::new()))?;
     let constants: Vec<(String, i128)> = constants.0.into_iter().collect();
     let dir = file.path.parent().unwrap_or(Path::new(""));
     let mut checked = check_program(&file.source, dir, &constants);
@@ -184,6 +238,7 @@ fn located(found: &p4::front::Diagnostic, main: &Source) -> Diagnostic {
 }
 
 /// Values of the program's constants, by name.
+#[derive(Clone, Default)]
 struct Constants(BTreeMap<String, i128>);
 
 impl ScenarioValue for Constants {

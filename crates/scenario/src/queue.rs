@@ -17,63 +17,34 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::key::{Section, keys, section, section_of_variants};
 use crate::lossless;
-use crate::p4::Compiled;
+use crate::p4::{self, Compiled, Named};
 use crate::reader::Reader;
-use crate::registry::Kind;
+use crate::registry::{Kind, kinds};
 use crate::topology::links_of_switch;
 use crate::transport::{Transport, Transports};
 use crate::value::{Form, Refused, ScenarioValue, Size16, Size32, choices};
 
-/// What `kind` can be.
-pub(crate) const QUEUES: &[Kind<ReadQueue>] = &[
-    Kind {
-        name: "ndp",
-        about: "short data queue, headers and control first (10:1), trimming, bouncing",
-        read: ndp,
-        keys: || vec![section("queue.ndp", NDP, &[], Some(&NDP_PAPER))],
+kinds! { QUEUES: ReadQueue {
+    "ndp", ndp, || vec![section("queue.ndp", NDP, &[], Some(&NDP_PAPER))],
+        "short data queue, headers and control first (10:1), trimming, bouncing";
+    "drop-tail", drop_tail, drop_tail_keys,
+        "first in, first out; drops what does not fit; optional ECN threshold or RED";
+    "cut-payload", cut_payload, || vec![section("queue.cut-payload", CUT_PAYLOAD, &[], Some(&CUT_USUAL))],
+        "first in, first out; cuts the payload off what would exceed a threshold";
+    "fair", fair, || vec![section("queue.fair", FAIR, &[], None)],
+        "a queue for each traffic class, served in turn: equal shares in bytes";
+    "priority", priority, || {
+        let usual = Some(&Priority::USUAL);
+        let trim = section("queue.priority.trim", TRIM, &[], usual);
+        vec![section("queue.priority", PRIORITY, &[], usual), trim]
     },
-    Kind {
-        name: "drop-tail",
-        about: "first in, first out; drops what does not fit; optional ECN threshold or RED",
-        read: drop_tail,
-        keys: drop_tail_keys,
-    },
-    Kind {
-        name: "cut-payload",
-        about: "first in, first out; cuts the payload off what would exceed a threshold",
-        read: cut_payload,
-        keys: || vec![section("queue.cut-payload", CUT_PAYLOAD, &[], Some(&CUT_USUAL))],
-    },
-    Kind {
-        name: "fair",
-        about: "a queue for each traffic class, served in turn: equal shares in bytes",
-        read: fair,
-        keys: || vec![section("queue.fair", FAIR, &[], None)],
-    },
-    Kind {
-        name: "priority",
-        about: "a queue for each traffic class, the highest class first",
-        read: priority,
-        keys: || {
-            let usual = Some(&Priority::USUAL);
-            let trim = section("queue.priority.trim", TRIM, &[], usual);
-            vec![section("queue.priority", PRIORITY, &[], usual), trim]
-        },
-    },
-    Kind {
-        name: "p4",
-        about: "a P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, \
-                or your own",
-        read: p4,
-        keys: || vec![section("queue.p4", P4, &[], None)],
-    },
-    Kind {
-        name: "lossless",
-        about: "priority flow control: switches pause their neighbours before their memory is full",
-        read: lossless::read,
-        keys: lossless::keys,
-    },
-];
+        "a queue for each traffic class, the highest class first";
+    "p4", p4, || vec![p4::keys(), section("queue.p4", P4, &[], None)],
+        "a P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, \
+                or your own";
+    "lossless", lossless::read, lossless::keys,
+        "priority flow control: switches pause their neighbours before their memory is full";
+}}
 
 /// Read `[queue]`, for the packets of `transports`, with paths relative to `dir`.
 pub(crate) fn read(
@@ -96,10 +67,10 @@ pub(crate) fn at_switches(
     let transports: Vec<&Transport> = transports.iter().collect();
     let mut all = BTreeMap::new();
     for table in tables {
-        let (switch, links) = links_of_switch(table, "switch", topology)?;
-        let mut capacity = Capacity::Packets(1);
-        table.keys(OF_SWITCH, &mut capacity, None)?;
-        table.complete(&[])?;
+        let mut read = OfSwitch { switch: String::new(), capacity: Capacity::Packets(1) };
+        table.all_keys(OF_SWITCH, &mut read)?;
+        let OfSwitch { switch, capacity } = read;
+        let (switch, links) = links_of_switch(table, "switch", &switch, topology)?;
         holds_a_packet(table, "capacity", capacity, &transports)?;
         let Some(queue) = queue.spec().with_capacity(capacity) else {
             let message = "one number does not say what the ports of this [queue] hold";
@@ -116,8 +87,15 @@ pub(crate) fn at_switches(
     Ok(all.into_iter().collect())
 }
 
-keys! { OF_SWITCH: Capacity {
-    capacity (get |capacity| Some(*capacity), set |capacity, v| *capacity = v): Capacity,
+/// The keys of `[[queue.switch]]`.
+struct OfSwitch {
+    switch: String,
+    capacity: Capacity,
+}
+
+keys! { OF_SWITCH: OfSwitch {
+    switch: String, "the switch".range("as in `[[fault]]`").written();
+    capacity: Capacity,
         "what each of its ports holds".range("at least one full packet").written();
 }}
 
@@ -169,8 +147,7 @@ struct WrittenRamp {
 keys! { DROP_TAIL: DropTail {
     capacity: Capacity,
         "what fits, the packet in service included".range("at least one full packet").written();
-    ecn_threshold (get |q| q.ecn_threshold, set |q, v: Capacity| q.ecn_threshold = Some(v)):
-        Capacity,
+    ecn_threshold (maybe ecn_threshold): Capacity,
         "an ECN-capable packet that arrives to find more than this is marked".default("none");
     red_min (ramp: Some(ramp) => ramp.min): Capacity,
         "instead of a threshold, a ramp (RED): no packet is marked that finds this or less, \
@@ -184,7 +161,7 @@ keys! { DROP_TAIL: DropTail {
 
 // DCTCP's paper has the first of each two; with a ramp they must be written.
 keys! { MARKED: DropTail {
-    red_weight (get |q| q.weight, set |q, v: f64| q.weight = Some(v)): f64 [1e-6..=1.0],
+    red_weight (maybe weight): f64 [1e-6..=1.0],
         "not the queue decides but an average, of which this is the weight of what the latest \
          packet found (RED 1993: 0.002). It falls with arriving packets only, not while the port \
          is idle. Without the key: the queue as it is".default("none");
@@ -222,8 +199,7 @@ fn drop_tail(
         let any = Capacity::Packets(1);
         read.ramp = Some(WrittenRamp { min: any, max: any, probability: 1.0 });
     }
-    table.keys(DROP_TAIL, &mut read, None)?;
-    table.complete(&[])?;
+    table.all_keys(DROP_TAIL, &mut read)?;
     let ramp = match (read.ecn_threshold, &read.ramp) {
         (Some(_), Some(_)) => {
             let message = "a threshold and a ramp: both say when packets are marked";
@@ -277,7 +253,7 @@ pub(crate) fn checked_ramp(
     if min > max {
         let message = format!("`{to}` is {high}, less than `{from}`, which is {low}");
         let hint = format!("at least `{from}`");
-        return Err(table.error(to, message, "too small").hint(hint));
+        return table.fail(to, message, "too small", hint);
     }
     Ok(Ramp { unit, min, max, probability })
 }
@@ -296,8 +272,7 @@ keys! { NDP: NdpSpec {
         "probability that the arriving packet is trimmed, not the last one queued".default("");
     trim_to: Size16 [TRIM_TO], "length of a trimmed packet".default("");
     bounce: bool,
-        "a header that does not fit is returned to its sender; otherwise it is dropped"
-            .default("");
+        "a header that does not fit is returned to its sender; otherwise it is dropped".default("");
 }}
 
 /// The lengths of trimmed packets.
@@ -328,8 +303,7 @@ fn ndp(
         None => NDP_PAPER.header_capacity,
     };
     let mut spec = NdpSpec { header_capacity, ..NDP_PAPER };
-    table.keys(NDP, &mut spec, None)?;
-    table.complete(&[])?;
+    table.all_keys(NDP, &mut spec)?;
     holds_a_packet(table, "capacity", spec.data_capacity, transports)?;
     holds_a_header(table, spec.header_capacity, spec.trim_to, transports)?;
     Ok(QueueSpec::Ndp(spec))
@@ -365,8 +339,7 @@ fn cut_payload(
     };
     let half = table.peek("capacity").map_or(0, memory) / 2;
     let mut spec = CutPayloadSpec { trim_threshold: Capacity::Bytes(half), ..CUT_USUAL };
-    table.keys(CUT_PAYLOAD, &mut spec, None)?;
-    table.complete(&[])?;
+    table.all_keys(CUT_PAYLOAD, &mut spec)?;
     let bytes = memory(spec.capacity);
     spec.capacity = Capacity::Bytes(bytes);
     let threshold = table.within("trim_threshold", memory(spec.trim_threshold), 1..=bytes)?;
@@ -376,7 +349,7 @@ fn cut_payload(
 }
 
 keys! { FAIR: Bytes {
-    quantum (get |quantum| Some(*quantum), set |quantum, v| *quantum = v): Bytes,
+    quantum (self): Bytes,
         "what a class may send before it is the next one's turn"
             .range("a full packet to 1 MB").default("a full packet");
 }}
@@ -436,8 +409,7 @@ keys! { PRIORITY: Priority {
 
 keys! { TRIM: Priority {
     trim_to (trim.to): Size16 [TRIM_TO], "length of a trimmed packet".default("");
-    header_class (get |p| (p.sort_by == Classifier::Class).then_some(p.trim.header),
-                  set |p, v| p.trim.header = v): HeaderClass,
+    header_class (trim.header when |p| p.sort_by == Classifier::Class): HeaderClass,
         "in which class a trimmed packet goes on: the next lower one that has a queue (the lowest \
          keeps its own), as in the public switch model of nanoTransport; or the highest. At the \
          next switch it is of its own class again".written().only("`sort_by = \"class\"`");
@@ -473,7 +445,7 @@ fn priority(
 }
 
 keys! { CLASS: u8 {
-    class (get |class| Some(*class), set |class, v| *class = v): u8 [0..=7],
+    class (self): u8 [0..=7],
         "whose packets queue here. `ndp` and `cbr` are class 0, those of the programmable NIC 7 \
          and below, all other transports have keys for it. Every class that a transport uses \
          needs a queue".written();
@@ -495,8 +467,7 @@ fn classes(
     let mut classes: Vec<(u8, QueueSpec)> = Vec::new();
     for table in &mut tables {
         let mut class = 0;
-        table.keys(CLASS, &mut class, None)?;
-        table.complete(&[])?;
+        table.all_keys(CLASS, &mut class)?;
         if classes.iter().any(|(other, _)| *other == class) {
             let error = table.error("class", format!("two queues for class {class}"), "again");
             return Err(error.hint("one queue for each class"));
@@ -522,6 +493,11 @@ fn classes(
     Ok(classes)
 }
 
+/// Whether a class may have such a queue; the others are for all classes of a port.
+pub(crate) fn is_of_class(kind: &Kind<ReadQueue>) -> bool {
+    !["fair", "priority", "lossless", "p4"].contains(&kind.name)
+}
+
 /// The queue of one class.
 fn of_class(
     table: &mut Reader<'_>,
@@ -530,9 +506,7 @@ fn of_class(
     sort: Classifier,
     dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
-    let whole_port = ["fair", "priority", "lossless", "p4"];
-    let simple = QUEUES.iter().filter(|kind| !whole_port.contains(&kind.name));
-    let simple: Vec<&Kind<ReadQueue>> = simple.collect();
+    let simple: Vec<_> = QUEUES.iter().filter(|kind| is_of_class(kind)).collect();
     let kind = *table.choose("kind", &simple, |k| k.name)?;
     let of_class: Vec<&Transport> = transports
         .iter()
@@ -541,7 +515,7 @@ fn of_class(
         .collect();
     if of_class.is_empty() {
         let error =
-            table.error("class", "no transport has packets of this class", "a queue for nobody");
+            table.error("class", "no transport has packets of this class", "no packets join it");
         return Err(
             error.hint("`ndp` and `cbr` are class 0; `tcp`, `rdma` and `phost` have keys for it")
         );
@@ -557,7 +531,7 @@ struct Programmed {
 }
 
 keys! { P4: Programmed {
-    weights (get |p| Some(p.weights.clone()), set |p, v| p.weights = v): Vec<u8>,
+    weights: Vec<u8>,
         "a queue for each, and the packets of it that are served per round while others wait"
             .range("one to eight, each 1 to 255").written();
     memory: Size32 [Size32(1)..=Size32(SIZE_MAX.0 as u32)],
@@ -571,10 +545,10 @@ fn p4(
     transports: &[&Transport],
     dir: &Path,
 ) -> Result<QueueSpec, Diagnostic> {
-    let compiled = Compiled::read(table, dir)?;
+    let named = Named::read(table)?;
+    let compiled = Compiled::new(table, dir, named)?;
     let mut read = Programmed::default();
-    table.keys(P4, &mut read, None)?;
-    table.complete(&[])?;
+    table.all_keys(P4, &mut read)?;
     let Programmed { weights, memory } = read;
     let fits = (1..=8).contains(&weights.len()) && !weights.contains(&0);
     if !fits {
@@ -626,7 +600,7 @@ fn holds_a_header(
             let key = if table.has("header_capacity") { "header_capacity" } else { "capacity" };
             let hint =
                 format!("at least `header_capacity = \"{longest}B\"`; the paper's is 72000B");
-            Err(table.error(key, message, "too small").hint(hint))
+            table.fail(key, message, "too small", hint)
         }
         _ => Ok(()),
     }

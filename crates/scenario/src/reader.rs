@@ -146,11 +146,22 @@ impl<'d> Reader<'d> {
                 Source::Default(_) => true,
             };
             self.key(info, from_preset, &mut |value| read(config, value))?;
-            if let Some(value) = show(config) {
-                self.resolved.insert(info.name.to_owned(), value);
+            match show(config) {
+                Some(value) => drop(self.resolved.insert(info.name.to_owned(), value)),
+                None => self.without_effect(info.name).map_or(Ok(()), Err)?,
             }
         }
         Ok(())
+    }
+
+    /// Read `keys`, which are all and have no presets.
+    pub(crate) fn all_keys<C>(
+        &mut self,
+        keys: &'static [Key<C>],
+        config: &mut C,
+    ) -> Result<(), Diagnostic> {
+        self.keys(keys, config, None)?;
+        self.complete(&[])
     }
 
     /// Read one key; `is_given`: it need not be written.
@@ -275,31 +286,28 @@ impl<'d> Reader<'d> {
         })
     }
 
-    /// The same; without the key, `usual`, if there is such an entry.
-    pub(crate) fn choose_or<'r, E>(
-        &mut self,
-        key: &'static str,
-        registry: &'r [E],
-        name_of: impl Fn(&E) -> &'static str,
-        usual: Option<&'r E>,
-    ) -> Result<&'r E, Diagnostic> {
-        match usual {
-            Some(usual) if !self.has(key) => {
-                self.or(key, name_of(usual).to_owned())?;
-                Ok(usual)
+    /// The one of `keys` that is written, if one is. They exclude each other.
+    pub(crate) fn at_most_one(
+        &self,
+        keys: &[&'static str],
+    ) -> Result<Option<&'static str>, Diagnostic> {
+        let mut written = keys.iter().copied().filter(|key| self.has(key));
+        let first = written.next();
+        match (first, written.next()) {
+            (Some(first), Some(second)) => {
+                let message = format!("`{first}` and `{second}` exclude each other");
+                Err(self.error(second, message, "one too many").hint("remove one of them"))
             }
-            _ => self.choose(key, registry, name_of),
+            _ => Ok(first),
         }
     }
 
-    /// The same; without the key, the first entry of `registry`.
-    pub(crate) fn choose_or_first<'r, E>(
-        &mut self,
-        key: &'static str,
-        registry: &'r [E],
-        name_of: impl Fn(&E) -> &'static str,
-    ) -> Result<&'r E, Diagnostic> {
-        self.choose_or(key, registry, name_of, registry.first())
+    /// Check that exactly one of `keys` is written; `hint` says what there is to choose from.
+    pub(crate) fn one_of(&self, keys: &[&'static str], hint: &str) -> Result<(), Diagnostic> {
+        match self.at_most_one(keys)? {
+            Some(_) => Ok(()),
+            None => Err(self.missing(keys[0], hint)),
+        }
     }
 
     /// The table below `key`, to be [finished](Self::finish) when it is read.
@@ -412,6 +420,17 @@ impl<'d> Reader<'d> {
             Some((_, node)) => node.at.error(message, label),
             None => self.at.error(message, label),
         }
+    }
+
+    /// The same as a result, with what would be right.
+    pub(crate) fn fail<T>(
+        &self,
+        key: &str,
+        message: impl Into<String>,
+        label: &str,
+        hint: impl Into<String>,
+    ) -> Result<T, Diagnostic> {
+        Err(self.error(key, message, label).hint(hint))
     }
 
     /// The one of `keys` that a user would change first: from `--set`, or written at all.

@@ -70,6 +70,7 @@ const fn failure(why: FailReason) -> Failure {
         FailReason::TimedOut => Failure::TimedOut,
         FailReason::Refused => Failure::Refused,
         FailReason::Cancelled => Failure::Cancelled,
+        FailReason::Forgotten => Failure::Forgotten,
     }
 }
 

@@ -1,6 +1,5 @@
 //! [`Kind`]: what a scenario can name in a `kind` key. The lists are beside the tables that they
-//! are
-//! of: `TRANSPORTS` in `transport`, `QUEUES` in `queue`, and so on.
+//! are of: `TRANSPORTS` in `transport`, `QUEUES` in `queue`, and so on.
 
 use crate::key::Section;
 
@@ -15,3 +14,14 @@ pub(crate) struct Kind<F> {
     /// Its keys, for the reference.
     pub(crate) keys: fn() -> Vec<Section>,
 }
+
+/// A list of kinds, one to a row: `name, reading, keys, "description";`.
+macro_rules! kinds {
+    ($list:ident: $f:ty { $($name:literal, $read:expr, $keys:expr, $about:literal;)+ }) => {
+        /// What `kind` can be.
+        pub(crate) const $list: &[$crate::registry::Kind<$f>] = &[
+            $($crate::registry::Kind { name: $name, about: $about, read: $read, keys: $keys }),+
+        ];
+    };
+}
+pub(crate) use kinds;

@@ -94,8 +94,7 @@ impl Mode {
 /// learn of a `[[fault]]`, which matters only if there are any.
 pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Result<(Mode, Dur), Diagnostic> {
     let mut read = NONE;
-    table.keys(ROUTING, &mut read, None)?;
-    table.complete(&[])?;
+    table.all_keys(ROUTING, &mut read)?;
     if faults && !table.has("reroute_after") {
         return Err(table.missing("reroute_after", "add `reroute_after = ...` (time)"));
     }

@@ -13,6 +13,7 @@ use crate::check::{self, View};
 use crate::diagnostic::Diagnostic;
 use crate::document::{At, Document, Node, Value};
 use crate::host::Host;
+use crate::key::{Section, keys, section};
 use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
@@ -131,11 +132,29 @@ impl Scenario {
     }
 }
 
+/// What stands above all tables.
+#[derive(Default)]
+struct About {
+    name: String,
+    seed: u64,
+}
+
+keys! { ROOT: About {
+    name: String, "what the run is called in tables and reports".written();
+    seed: u64, "seed of every random draw; `--seed N` changes it".range("0 to 2^63 - 1").written();
+}}
+
+/// For the reference: the keys above all tables.
+pub(crate) fn keys() -> Vec<Section> {
+    vec![section("scenario", ROOT, &[], None)]
+}
+
 /// Read every table, in the order in which one needs the others.
 fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
-    let name: String = root.need("name")?;
-    let seed: u64 = root.need("seed")?;
-    root.within("seed", seed, 0..=i64::MAX as u64)?;
+    let mut about = About::default();
+    root.keys(ROOT, &mut about, None)?;
+    root.complete(&[])?;
+    let About { name, seed } = about;
     let mut tables = Tables::of(&mut root)?;
 
     let (mode, reroute_after) = routing::read(&mut tables.routing, root.has("fault"))?;
@@ -148,8 +167,9 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let mut topology = topology.with_mtu(transports.mtu());
     transport::check_telemetry(&tables.transport, &transports, &topology)?;
     transport::check_links(&tables.transport, &transports, &topology);
+    let host = host::read(&mut tables.host, hosts)?;
     let queue = queue::read(&mut tables.queue, &transports, dir)?;
-    lossless::check_memory(&tables.queue, &queue, &topology)?;
+    lossless::check_memory(&tables.queue, &queue, &topology, host.clock)?;
     let pfc = lossless::read_pfc(&mut tables.queue, &queue, &topology)?;
     let buffer = match &mut tables.buffer {
         Some(table) => Some(buffer::read(table, &queue, transports.mtu())?),
@@ -157,14 +177,10 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     };
     let traffic = traffic::read(&mut tables.traffic, dir, seed, &mut topology, &transports)?;
     let acknowledges = transports.acknowledges().is_some();
-    let demand = Demand::of(&traffic, &topology);
+    let demand = Demand::of(&traffic, &transports, &topology);
     let needed = demand.time_needed(&topology);
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges, needed)?;
     let script = fault::read(&mut tables.fault, &topology, reroute_after)?;
-    let host = match &mut tables.host {
-        Some(table) => host::read(table, topology.hosts())?,
-        None => Host::default(),
-    };
     let mut of_switches = tables.queue.tables("switch")?;
     let queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;
@@ -195,6 +211,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let resolved = root.finish()?;
     let config = fabric::Config {
         seed,
+        host_clock: host.clock,
         routing: mode.switches,
         encapsulations: transports.encapsulations(mode),
         queue,
@@ -241,7 +258,7 @@ pub(crate) struct Tables<'d> {
     pub(crate) transport: Vec<Reader<'d>>,
     pub(crate) queue: Reader<'d>,
     buffer: Option<Reader<'d>>,
-    host: Option<Reader<'d>>,
+    host: Reader<'d>,
     pub(crate) traffic: Vec<Reader<'d>>,
     pub(crate) measure: Reader<'d>,
     pub(crate) fault: Vec<Reader<'d>>,
@@ -251,14 +268,14 @@ pub(crate) struct Tables<'d> {
 impl<'d> Tables<'d> {
     /// Those of `root`. An error if one is missing that must be there.
     fn of(root: &mut Reader<'d>) -> Result<Self, Diagnostic> {
-        let routing = section(root, "routing", "mode = \"permute\"")?;
-        let topology = section(root, "topology", "kind = \"fat-tree\"")?;
+        let routing = required(root, "routing", "mode = \"permute\"")?;
+        let topology = required(root, "topology", "kind = \"fat-tree\"")?;
         let transport = root.tables("transport")?;
         if transport.is_empty() {
             return Err(no_section(root, "transport", "kind = \"ndp\""));
         }
-        let queue = section(root, "queue", "kind = \"ndp\"")?;
-        let (buffer, host) = (root.table("buffer")?, root.table("host")?);
+        let queue = required(root, "queue", "kind = \"ndp\"")?;
+        let (buffer, host) = (root.table("buffer")?, root.table_or_empty("host")?);
         let traffic = root.tables("traffic")?;
         if traffic.is_empty() {
             return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
@@ -293,9 +310,7 @@ impl<'d> Tables<'d> {
         if let Some(buffer) = self.buffer {
             root.finish_table("buffer", buffer)?;
         }
-        if let Some(host) = self.host {
-            root.finish_table("host", host)?;
-        }
+        root.finish_table("host", self.host)?;
         root.finish_table("routing", self.routing)?;
         match self.transport.pop() {
             Some(alone) if self.transport.is_empty() => root.finish_table("transport", alone)?,
@@ -311,7 +326,7 @@ impl<'d> Tables<'d> {
 }
 
 /// The table `key`, which must be there.
-fn section<'d>(
+fn required<'d>(
     root: &mut Reader<'d>,
     key: &'static str,
     example: &str,

@@ -11,68 +11,35 @@ use crate::diagnostic::Diagnostic;
 use crate::files;
 use crate::key::{Key, Section, keys, section};
 use crate::reader::Reader;
-use crate::registry::Kind;
+use crate::registry::{Kind, kinds};
 
 use graphs::{BCUBE, JELLYFISH, bcube, jellyfish};
 
 /// How one kind of topology is read. Paths in the table are relative to the directory given.
 pub(crate) type ReadTopology = fn(&mut Reader<'_>, &Path) -> Result<Topology, Diagnostic>;
 
-/// What `kind` can be.
-pub(crate) const TOPOLOGIES: &[Kind<ReadTopology>] = &[
-    Kind {
-        name: "star",
-        about: "hosts around one switch",
-        read: star,
-        keys: || vec![links_of_all(), counts("topology.star", STAR)],
+kinds! { TOPOLOGIES: ReadTopology {
+    "star", star, || vec![links_of_all(), counts("topology.star", STAR)],
+        "hosts around one switch";
+    "dumbbell", dumbbell, || {
+        let trunk = section("topology.dumbbell.bottleneck", BOTTLENECK, &[], None);
+        vec![links_of_all(), counts("topology.dumbbell", DUMBBELL), trunk]
     },
-    Kind {
-        name: "dumbbell",
-        about: "two switches with hosts on both sides of one bottleneck link",
-        read: dumbbell,
-        keys: || {
-            let trunk = section("topology.dumbbell.bottleneck", BOTTLENECK, &[], None);
-            vec![links_of_all(), counts("topology.dumbbell", DUMBBELL), trunk]
-        },
-    },
-    Kind {
-        name: "leaf-spine",
-        about: "two tiers: every leaf joined to every spine",
-        read: leaf_spine,
-        keys: || vec![links_of_all(), counts("topology.leaf-spine", LEAF_SPINE), uplinks()],
-    },
-    Kind {
-        name: "fat-tree",
-        about: "three tiers of k-port switches, k^3/4 hosts (Al-Fares et al., SIGCOMM'08)",
-        read: fat_tree,
-        keys: || vec![links_of_all(), counts("topology.fat-tree", FAT_TREE)],
-    },
-    Kind {
-        name: "vl2",
-        about: "aggregation x intermediate switches, every packet over any intermediate one \
-                (Greenberg et al., SIGCOMM'09)",
-        read: vl2,
-        keys: || vec![links_of_all(), section("topology.vl2", VL2, &[], Some(&NO_VL2)), uplinks()],
-    },
-    Kind {
-        name: "jellyfish",
-        about: "a random regular graph of switches, k shortest paths (Singla et al., NSDI'12)",
-        read: jellyfish,
-        keys: || vec![links_of_all(), section("topology.jellyfish", JELLYFISH, &[], None)],
-    },
-    Kind {
-        name: "bcube",
-        about: "servers with a port per level that forward for each other (Guo et al., SIGCOMM'09)",
-        read: bcube,
-        keys: || vec![links_of_all(), section("topology.bcube", BCUBE, &[], None)],
-    },
-    Kind {
-        name: "file",
-        about: "a .topo file of htsim (two or three tiers)",
-        read: file,
-        keys: || vec![section("topology.file", FILE, &[], None)],
-    },
-];
+        "two switches with hosts on both sides of one bottleneck link";
+    "leaf-spine", leaf_spine, || vec![links_of_all(), counts("topology.leaf-spine", LEAF_SPINE), uplinks()],
+        "two tiers: every leaf joined to every spine";
+    "fat-tree", fat_tree, || vec![links_of_all(), counts("topology.fat-tree", FAT_TREE)],
+        "three tiers of k-port switches, k^3/4 hosts (Al-Fares et al., SIGCOMM'08)";
+    "vl2", vl2, || vec![links_of_all(), section("topology.vl2", VL2, &[], Some(&NO_VL2)), uplinks()],
+        "aggregation x intermediate switches, every packet over any intermediate one \
+                (Greenberg et al., SIGCOMM'09)";
+    "jellyfish", jellyfish, || vec![links_of_all(), section("topology.jellyfish", JELLYFISH, &[], None)],
+        "a random regular graph of switches, k shortest paths (Singla et al., NSDI'12)";
+    "bcube", bcube, || vec![links_of_all(), section("topology.bcube", BCUBE, &[], None)],
+        "servers with a port per level that forward for each other (Guo et al., SIGCOMM'09)";
+    "file", file, || vec![section("topology.file", FILE, &[], None)],
+        "a .topo file of htsim (two or three tiers)";
+}}
 
 fn links_of_all() -> Section {
     section("topology.links", LINKS, &[], Some(&Links::UNKNOWN))
@@ -83,7 +50,7 @@ fn uplinks() -> Section {
 }
 
 fn counts(name: &'static str, keys: &'static [Key<Counts>]) -> Section {
-    section(name, keys, &[], Some(&Counts::NONE))
+    section(name, keys, &[], Some(&Counts { oversubscription: 1, ..Counts::default() }))
 }
 
 /// The keys of `[[topology.link]]`, for the reference.
@@ -141,6 +108,7 @@ keys! { BOTTLENECK: Links {
 }}
 
 /// What the simple shapes count.
+#[derive(Default)]
 struct Counts {
     hosts: u32,
     left_hosts: u32,
@@ -149,18 +117,6 @@ struct Counts {
     spines: u32,
     k: u32,
     oversubscription: u32,
-}
-
-impl Counts {
-    const NONE: Self = Self {
-        hosts: 0,
-        left_hosts: 0,
-        right_hosts: 0,
-        leaves: 0,
-        spines: 0,
-        k: 0,
-        oversubscription: 1,
-    };
 }
 
 keys! { STAR: Counts {
@@ -208,8 +164,7 @@ const NO_VL2: Vl2 = Vl2 {
 };
 
 keys! { FILE: PathBuf {
-    file (get |file| Some(file.clone()), set |file, v| *file = v): PathBuf,
-        "a `.topo` file of htsim".written();
+    file (self): PathBuf, "a `.topo` file of htsim".written();
 }}
 
 /// The most ports of a switch.
@@ -231,34 +186,34 @@ fn read_shape<C>(
     table.keys(keys, &mut shape, None)?;
     table.keys(LINKS, &mut links, None)?;
     links.other.delay = links.host.delay;
-    table.keys(others, &mut links, None)?;
-    table.complete(&[])?;
+    table.all_keys(others, &mut links)?;
     Ok((shape, links))
 }
 
 /// `kind = "star"`: one switch.
 fn star(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let (n, links) = read_shape(table, STAR, Counts::NONE, &[])?;
+    let (n, links) = read_shape(table, STAR, Counts::default(), &[])?;
     finish(table, "hosts", Topology::star(n.hosts, links.host), &links)
 }
 
 /// `kind = "dumbbell"`: two switches and the link between them.
 fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let (n, links) = read_shape(table, DUMBBELL, Counts::NONE, BOTTLENECK)?;
+    let (n, links) = read_shape(table, DUMBBELL, Counts::default(), BOTTLENECK)?;
     let built = Topology::dumbbell(n.left_hosts, n.right_hosts, links.host, links.other);
     finish(table, "left_hosts", built, &links)
 }
 
 /// `kind = "leaf-spine"`: two tiers, every leaf joined to every spine.
 fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let (n, links) = read_shape(table, LEAF_SPINE, Counts::NONE, UPLINKS)?;
+    let (n, links) = read_shape(table, LEAF_SPINE, Counts::default(), UPLINKS)?;
     let built = Topology::leaf_spine(n.leaves, n.spines, n.hosts, links.host, links.other);
     finish(table, "leaves", built, &links)
 }
 
 /// `kind = "fat-tree"`: three tiers of k-port switches.
 fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
-    let (n, links) = read_shape(table, FAT_TREE, Counts::NONE, &[])?;
+    let one_over_one = Counts { oversubscription: 1, ..Counts::default() };
+    let (n, links) = read_shape(table, FAT_TREE, one_over_one, &[])?;
     finish(table, "k", Topology::fat_tree(n.k, n.oversubscription, links.host), &links)
 }
 
@@ -292,10 +247,8 @@ struct Other {
 }
 
 keys! { OTHER: Other {
-    rate (get |o| o.rate, set |o, v: Rate| o.rate = Some(v)): Rate [RATE_MIN..=RATE_MAX],
-        "another rate".default("unchanged");
-    delay (get |o| o.delay, set |o, v: Dur| o.delay = Some(v)): Dur [Dur::ZERO..=DELAY_MAX],
-        "another delay".default("unchanged");
+    rate (maybe rate): Rate [RATE_MIN..=RATE_MAX], "another rate".default("unchanged");
+    delay (maybe delay): Dur [Dur::ZERO..=DELAY_MAX], "another delay".default("unchanged");
     failed: bool, "the link does not work, and everybody knows from the start".default("");
 }}
 
@@ -326,7 +279,7 @@ pub(crate) struct Named {
 }
 
 keys! { pub(crate) NAMED: Named {
-    link (get |named| Some(named.link.clone()), set |named, v| named.link = v): String,
+    link: String,
         "the link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are \
          `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` \
          and `tor 1`. The intermediate switches of a `vl2` are `core`. In a `bcube`: `host n`, \
@@ -341,8 +294,7 @@ pub(crate) fn named_links(
     topology: &Topology,
 ) -> Result<Vec<u32>, Diagnostic> {
     let mut named = Named::default();
-    table.keys(NAMED, &mut named, None)?;
-    table.complete(&[])?;
+    table.all_keys(NAMED, &mut named)?;
     let Named { link: text, one_way } = named;
     let wrong = |what: String| table.error("link", what, "no such link").hint(LINK_HINT);
     let Some((from, to)) = text.split_once("->") else {
@@ -363,17 +315,16 @@ const LINK_HINT: &str = "write it like \"tor 0 -> agg 1\", with `host`, `tor`, `
 
 /// The switch that `key = "core 3"` names, and all of its links, in both directions.
 pub(crate) fn links_of_switch(
-    table: &mut Reader<'_>,
-    key: &'static str,
+    table: &Reader<'_>,
+    key: &str,
+    text: &str,
     topology: &Topology,
 ) -> Result<(Node, Vec<u32>), Diagnostic> {
-    let text: String = table.need(key)?;
     let hint = "write it like \"core 3\", with `tor`, `agg` or `core` (the leaves of a leaf-spine \
                 are `tor`, its spines `agg`); in a bcube with `relay` or `switch`";
-    let switch = known_node(table, key, &text, topology, hint)?;
+    let switch = known_node(table, key, text, topology, hint)?;
     if let Node::Host(_) = switch {
-        let error = table.error(key, format!("{switch} is no switch"), "no such switch");
-        return Err(error.hint(hint));
+        return table.fail(key, format!("{switch} is no switch"), "no such switch", hint);
     }
     let links = (0..).zip(topology.links());
     let mine = links.filter(|(_, link)| link.from == switch || link.to == switch);
@@ -390,7 +341,7 @@ fn known_node(
 ) -> Result<Node, Diagnostic> {
     let Some(node) = node(text) else {
         let message = format!("`{}` is no node", text.trim());
-        return Err(table.error(key, message, &format!("no such {key}")).hint(hint));
+        return table.fail(key, message, &format!("no such {key}"), hint);
     };
     let (Node::Host(n) | Node::Switch(_, n), count) = (node, count(topology, node));
     if n < count {
@@ -425,8 +376,7 @@ fn count(topology: &Topology, node: Node) -> u32 {
 /// `kind = "file"`: a fat-tree as htsim describes it. Its queue sizes are not used: `[queue]` says
 /// how large queues are.
 fn file(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
-    table.keys(FILE, &mut PathBuf::new(), None)?;
-    table.complete(&[])?;
+    table.all_keys(FILE, &mut PathBuf::new())?;
     let file = files::read(table, "file", dir)?;
     let topo = workload::read_topo(&file.source.text, &file.source.name);
     let topo = topo.map_err(|e| files::located(&file.source, &e))?;

@@ -9,7 +9,7 @@ mod cbr;
 mod homa;
 mod mptcp;
 mod ndp;
-mod nic;
+pub(crate) mod nic;
 mod phost;
 mod rdma;
 mod tcp;
@@ -26,66 +26,33 @@ use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::key::{Key, Section, section};
 use crate::packet_latency::Acknowledges;
 use crate::reader::Reader;
-use crate::registry::Kind;
+use crate::registry::{Kind, kinds};
 use crate::routing::Mode;
 use crate::value::Size16;
 
-/// What `kind` can be.
-pub(crate) const TRANSPORTS: &[Kind<ReadTransport>] = &[
-    Kind {
-        name: "ndp",
-        about: "NDP (SIGCOMM'17): trimming, receiver-driven pulls, per-packet spraying",
-        read: ndp::read,
-        keys: ndp::keys,
-    },
-    Kind {
-        name: "tcp",
-        about: "TCP with SACK, NewReno or Reno recovery, ECN, ICTCP, and a rule: NewReno, BIC, \
-                H-TCP, CUBIC, DCTCP, D2TCP or FAST",
-        read: tcp::read,
-        keys: tcp::keys,
-    },
-    Kind {
-        name: "mptcp",
-        about: "Multipath TCP (RFC 8684): subflows with coupled windows; MMPTCP (INFOCOM'16): \
-                packets scattered over all paths, and subflows after the first bytes",
-        read: mptcp::read,
-        keys: mptcp::keys,
-    },
-    Kind {
-        name: "phost",
-        about: "pHost (CoNEXT'15): receivers hand out tokens, shortest message first",
-        read: phost::read,
-        keys: phost::keys,
-    },
-    Kind {
-        name: "homa",
-        about: "Homa (SIGCOMM'18): receivers grant to the shortest messages and choose \
-                priorities; Homa-Tr (SOSR'21), which refuses at once what switches have trimmed",
-        read: homa::read,
-        keys: homa::keys,
-    },
-    Kind {
-        name: "rdma",
-        about: "RDMA over Converged Ethernet: queue pairs, and a rule for their rate: none, \
-                TIMELY, patched TIMELY, FAST, DCQCN, HPCC or Swift",
-        read: rdma::read,
-        keys: rdma::keys,
-    },
-    Kind {
-        name: "nic",
-        about: "a programmable NIC (nanoTransport, SOSR'21) with NDP, Homa, Homa-Tr, or a P4 \
-                program of your own",
-        read: nic::read,
-        keys: nic::keys,
-    },
-    Kind {
-        name: "cbr",
-        about: "unresponsive sources of a constant bit rate: load for switches, never complete",
-        read: cbr::read,
-        keys: cbr::keys,
-    },
-];
+kinds! { TRANSPORTS: ReadTransport {
+    "ndp", ndp::read, ndp::keys,
+        "NDP (SIGCOMM'17): trimming, receiver-driven pulls, per-packet spraying";
+    "tcp", tcp::read, tcp::keys,
+        "TCP with SACK, NewReno or Reno recovery, ECN, ICTCP, and a rule: NewReno, BIC, \
+                H-TCP, CUBIC, DCTCP, D2TCP or FAST";
+    "mptcp", mptcp::read, mptcp::keys,
+        "Multipath TCP (RFC 8684): subflows with coupled windows; MMPTCP (INFOCOM'16): \
+                packets scattered over all paths, and subflows after the first bytes";
+    "phost", phost::read, phost::keys,
+        "pHost (CoNEXT'15): receivers hand out tokens, shortest message first";
+    "homa", homa::read, homa::keys,
+        "Homa (SIGCOMM'18): receivers grant to the shortest messages and choose \
+                priorities; Homa-Tr (SOSR'21), which refuses at once what switches have trimmed";
+    "rdma", rdma::read, rdma::keys,
+        "RDMA over Converged Ethernet: queue pairs, and a rule for their rate: none, \
+                TIMELY, patched TIMELY, FAST, DCQCN, HPCC or Swift";
+    "nic", nic::read, nic::keys,
+        "a programmable NIC (nanoTransport, SOSR'21) with NDP, Homa, Homa-Tr, or a P4 \
+                program of your own";
+    "cbr", cbr::read, cbr::keys,
+        "unresponsive sources of a constant bit rate: load for switches, never complete";
+}}
 
 /// What `kind` was before, and what is no kind but a rule of one: and how it is written.
 const WRITTEN: &[(&str, &str)] = &[
@@ -123,8 +90,7 @@ fn kind<'k>(table: &mut Reader<'_>) -> Result<&'k Kind<ReadTransport>, Diagnosti
     let name = table.peek::<String>("kind").unwrap_or_default();
     if let Some((_, written)) = WRITTEN.iter().find(|(known, _)| *known == name) {
         let message = format!("`{name}` is no kind of transport");
-        let error = table.error("kind", message, "written differently");
-        return Err(error.hint(format!("write {written}")));
+        return table.fail("kind", message, "written differently", format!("write {written}"));
     }
     if OTHER_RULES.contains(&name.as_str()) {
         let error = table.error("kind", format!("there is no `{name}`"), "no such transport");
@@ -168,6 +134,15 @@ impl Signals {
     };
 }
 
+/// How long a timer runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wait {
+    /// So long.
+    Time(Dur),
+    /// As long as a host's link takes for this many full packets.
+    Packets(f64),
+}
+
 /// A transport with its parameters, ready to be put on hosts.
 pub(crate) struct Transport {
     /// How it cuts messages into packets.
@@ -175,12 +150,10 @@ pub(crate) struct Transport {
     /// Its longest packet on the wire, data or control.
     pub(crate) mtu: u16,
     /// The protocol of its packets; on the wire, where others of its kind come before it, another
-    /// one
-    /// stands for it.
+    /// one stands for it.
     pub(crate) proto: u8,
     /// Where it is several protocols in one, what `[[traffic]]` calls each; its packets bear
-    /// numbers of
-    /// their own then.
+    /// numbers of their own then.
     pub(crate) parts: Vec<String>,
     /// The traffic classes of its packets.
     pub(crate) classes: Vec<u8>,
@@ -203,6 +176,14 @@ pub(crate) struct Transport {
     pub(crate) telemetry: bool,
     /// What it acts on.
     pub(crate) signals: Signals,
+    /// What it waits for an answer before it sends again, at most: the key, and its value.
+    pub(crate) timers: Vec<(&'static str, Wait)>,
+    /// The rate of each of its messages, bytes on the wire counted, if it is constant.
+    pub(crate) constant_rate: Option<Rate>,
+    /// Whether it acts on the deadlines of messages.
+    pub(crate) uses_deadlines: bool,
+    /// Whether its rule has round-trip samples.
+    pub(crate) samples_rtt: bool,
     /// Whether its connections keep to `Msg::window`.
     pub(crate) caps_windows: bool,
     /// The longest life of a packet with which it delivers nothing twice; `None` if that does not
@@ -221,8 +202,7 @@ pub(crate) struct Transport {
 }
 
 /// Makes the endpoint of one host. `None` for a configuration that the transport refuses, which
-/// reading has
-/// checked.
+/// reading has checked.
 pub(crate) type MakeEndpoint = Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>;
 
 /// Makes what makes endpoints, from the longest life of a packet.
@@ -230,8 +210,7 @@ pub(crate) type ForLife = Box<dyn Fn(Dur) -> MakeEndpoint + Send + Sync>;
 
 impl Transport {
     /// A transport of class 0 with nothing special: it sends without waiting for an answer, over
-    /// the
-    /// paths that switches choose, messages of any length.
+    /// the paths that switches choose, messages of any length.
     fn new(framing: Framing, proto: u8, endpoint: MakeEndpoint) -> Self {
         Self {
             framing,
@@ -248,6 +227,10 @@ impl Transport {
             longest: u64::MAX,
             telemetry: false,
             signals: Signals::NONE,
+            timers: Vec::new(),
+            constant_rate: None,
+            uses_deadlines: false,
+            samples_rtt: false,
             caps_windows: false,
             life_max: None,
             acknowledges: None,
@@ -317,7 +300,7 @@ pub(crate) fn read(
         if read.list.len() == TRANSPORTS_MAX {
             let message = format!("more than {TRANSPORTS_MAX} transports on a host");
             let hint = "each of one kind needs a protocol number of its own";
-            return Err(table.error("kind", message, "one too many").hint(hint));
+            return table.fail("kind", message, "one too many", hint);
         }
         read.list.push(transport);
     }
@@ -348,9 +331,13 @@ fn check_least(table: &Reader<'_>, transport: &Transport) -> Result<(), Diagnost
             error.hint(format!("{PAYLOAD_MIN} bytes at least: less is nothing but headers"))
         );
     }
-    for key in TIMERS {
-        // What counts in times that packets take is none.
-        let timer = table.peek::<Dur>(key);
+    // What counts in times that packets take is none.
+    let written = TIMERS.iter().map(|&key| (key, table.peek::<Dur>(key)));
+    let of_transport = transport.timers.iter().map(|&(key, wait)| match wait {
+        Wait::Time(time) => (key, Some(time)),
+        Wait::Packets(_) => (key, None),
+    });
+    for (key, timer) in written.chain(of_transport) {
         if let Some(timer) = timer.filter(|timer| (Dur(1)..TIMER_MIN).contains(timer)) {
             let error = table.error(key, format!("`{key}` is {timer}"), "too short");
             return Err(error.hint(format!(
@@ -370,6 +357,11 @@ impl Transports {
     /// The one at this place among the names.
     pub(crate) fn at(&self, place: u8) -> Option<&Transport> {
         self.list.get(usize::from(place)).or(self.list.last())
+    }
+
+    /// Its index.
+    pub(crate) fn index(&self, place: u8) -> usize {
+        usize::from(place).min(self.list.len() - 1)
     }
 
     /// No packet is under way for longer than `life`.
@@ -401,20 +393,25 @@ impl Transports {
         (0..each.len().max(self.names.len())).map(|at| each[at.min(each.len() - 1)]).collect()
     }
 
+    /// Whether `[[traffic]]` has to say which of them it goes over.
+    pub(crate) fn are_several(&self) -> bool {
+        !self.names.is_empty()
+    }
+
     /// The one that a table of `[[traffic]]` names, and its place among them. One alone needs no
     /// name.
-    pub(crate) fn of_traffic(
+    pub(crate) fn named(
         &self,
-        table: &mut Reader<'_>,
+        table: &Reader<'_>,
+        wanted: &str,
     ) -> Result<(u8, &Transport), Diagnostic> {
         let mut at = 0;
-        if !self.names.is_empty() {
-            let wanted: String = table.need("transport")?;
+        if self.are_several() {
             let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
             at = names.iter().position(|&name| name == wanted).ok_or_else(|| {
                 let message = format!("no transport is named `{wanted}`");
                 let error = table.error("transport", message, "no such name");
-                error.hint(did_you_mean(&wanted, &names))
+                error.hint(did_you_mean(wanted, &names))
             })?;
         }
         // At most `TRANSPORTS_MAX`, and as many protocols; the parts of one are one.
@@ -460,7 +457,7 @@ pub(crate) fn check_telemetry(
     let message = format!("telemetry cannot name links of {}, as switches have here", link.rate);
     let known = Hop::rates().map(|gbps| format!("{gbps}")).join(", ");
     let hint = format!("it has codes for links of these Gb/s: {known}");
-    Err(table.error("kind", message, "it has switches write telemetry").hint(hint))
+    table.fail("kind", message, "it has switches write telemetry", hint)
 }
 
 /// The links of nanoTransport's prototype (specs/nanotransport.md#15.2): a PULL is due every 140

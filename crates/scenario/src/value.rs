@@ -126,15 +126,30 @@ pub(crate) fn read_word<T: Copy>(value: &Value, all: &[(&'static str, T)]) -> Re
 }
 
 /// The word of `all` for `value`.
-pub(crate) fn show_word<T: PartialEq>(value: &T, all: &[(&'static str, T)]) -> toml::Value {
-    let word = all.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word);
+pub(crate) fn show_word<T>(
+    value: &T,
+    all: &[(&'static str, T)],
+    same: fn(&T, &T) -> bool,
+) -> toml::Value {
+    let word = all.iter().find(|(_, known)| same(known, value)).map_or("", |(word, _)| word);
     toml::Value::String(word.to_owned())
 }
 
+/// Whether two values are the same but for the numbers that they hold.
+pub(crate) fn same_variant<T>(one: &T, other: &T) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+}
+
 /// Makes a type one whose values are words: `choices!(Discipline, "fair" => Discipline::Fair,
-/// ...)`.
+/// ...)`. With `variants` the numbers that a value holds are keys of their own.
 macro_rules! choices {
+    (variants $type:ty, $($word:literal => $value:expr),+ $(,)?) => {
+        $crate::value::choices!(@ $crate::value::same_variant, $type, $($word => $value),+);
+    };
     ($type:ty, $($word:literal => $value:expr),+ $(,)?) => {
+        $crate::value::choices!(@ PartialEq::eq, $type, $($word => $value),+);
+    };
+    (@ $same:path, $type:ty, $($word:literal => $value:expr),+) => {
         impl $crate::value::ScenarioValue for $type {
             fn form() -> $crate::value::Form {
                 $crate::value::Form::of_words(vec![$($word),+])
@@ -145,12 +160,38 @@ macro_rules! choices {
                 $crate::value::read_word(value, &[$(($word, $value)),+])
             }
             fn show(&self) -> toml::Value {
-                $crate::value::show_word(self, &[$(($word, $value)),+])
+                $crate::value::show_word(self, &[$(($word, $value)),+], $same)
             }
         }
     };
 }
-pub(crate) use choices;
+
+/// Makes an enum the value of a type `$k`, or one of some words: `word_or!(Segment: Size32,
+/// "packet" => Segment::Packet; Segment::Bytes)`.
+macro_rules! word_or {
+    ($type:ty: $k:ty, $($word:literal => $variant:path),+; $other:path) => {
+        impl $crate::value::ScenarioValue for $type {
+            fn form() -> $crate::value::Form {
+                <$k>::form()$(.or_word($word))+
+            }
+            fn read(
+                value: &$crate::document::Value,
+            ) -> Result<Self, $crate::value::Refused> {
+                match value {
+                    $($crate::document::Value::Text(text) if text == $word => Ok($variant),)+
+                    _ => <$k>::read(value).map(|value| $other(value.into())),
+                }
+            }
+            fn show(&self) -> toml::Value {
+                match self {
+                    $($variant => toml::Value::String($word.to_owned()),)+
+                    $other(value) => <$k>::from(*value).show(),
+                }
+            }
+        }
+    };
+}
+pub(crate) use {choices, word_or};
 
 /// A type whose values are written as texts and parsed by `FromStr`.
 macro_rules! quantity {
@@ -285,80 +326,53 @@ impl ScenarioValue for PathBuf {
     }
 }
 
-/// A size that fits the 16 bits of a packet's length.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub(crate) struct Size16(pub(crate) u16);
+/// A type of sizes that are counted in fewer bits.
+macro_rules! size {
+    ($type:ident, $int:ty, $most:expr, $about:literal) => {
+        #[doc = $about]
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+        pub(crate) struct $type(pub(crate) $int);
+
+        impl ScenarioValue for $type {
+            fn form() -> Form {
+                Bytes::form()
+            }
+            fn read(value: &Value) -> Result<Self, Refused> {
+                let bytes = Bytes::read(value)?;
+                let beyond = |_| Refused::Range(bytes.to_string(), format!("0B to {}B", $most));
+                <$int>::try_from(bytes.0).map(Self).map_err(beyond)
+            }
+            fn show(&self) -> toml::Value {
+                Bytes(u64::from(self.0)).show()
+            }
+        }
+
+        impl Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                Bytes(u64::from(self.0)).fmt(f)
+            }
+        }
+
+        impl From<$int> for $type {
+            fn from(bytes: $int) -> Self {
+                Self(bytes)
+            }
+        }
+
+        impl From<$type> for $int {
+            fn from(size: $type) -> Self {
+                size.0
+            }
+        }
+    };
+}
 
 /// The largest part of a packet: with the rest it must fit the 16 bits of its length.
 pub(crate) const PART_MAX: Size16 = Size16(65_000);
 
-impl ScenarioValue for Size16 {
-    fn form() -> Form {
-        Bytes::form()
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        let bytes = Bytes::read(value)?;
-        let beyond = || Refused::Range(bytes.to_string(), format!("0B to {PART_MAX}"));
-        u16::try_from(bytes.0).map(Self).map_err(|_| beyond())
-    }
-    fn show(&self) -> toml::Value {
-        Bytes(u64::from(self.0)).show()
-    }
-}
-
-impl Display for Size16 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        Bytes(u64::from(self.0)).fmt(f)
-    }
-}
-
-impl From<u16> for Size16 {
-    fn from(bytes: u16) -> Self {
-        Self(bytes)
-    }
-}
-
-impl From<Size16> for u16 {
-    fn from(size: Size16) -> Self {
-        size.0
-    }
-}
-
-/// A size that is counted in 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub(crate) struct Size32(pub(crate) u32);
-
-impl ScenarioValue for Size32 {
-    fn form() -> Form {
-        Bytes::form()
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        let bytes = Bytes::read(value)?;
-        let beyond = |_| Refused::Range(bytes.to_string(), format!("0B to {}B", u32::MAX));
-        u32::try_from(bytes.0).map(Self).map_err(beyond)
-    }
-    fn show(&self) -> toml::Value {
-        Bytes(u64::from(self.0)).show()
-    }
-}
-
-impl Display for Size32 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        Bytes(u64::from(self.0)).fmt(f)
-    }
-}
-
-impl From<u32> for Size32 {
-    fn from(bytes: u32) -> Self {
-        Self(bytes)
-    }
-}
-
-impl From<Size32> for u32 {
-    fn from(size: Size32) -> Self {
-        size.0
-    }
-}
+size!(Size16, u16, PART_MAX.0, "A size that fits the 16 bits of a packet's length.");
+size!(Size32, u32, u32::MAX, "A size that is counted in 32 bits.");
+size!(Size64, u64, u64::MAX, "A size, where the greatest stands for a word.");
 
 /// A word that stands for the absence of a value.
 pub(crate) trait Word {
@@ -381,7 +395,9 @@ absent!(
     Lifetime = "lifetime",
     Off = "off",
     Unlimited = "unlimited",
+    Rr = "rr",
     Start = "start",
+    Unbounded = "unbounded",
     Wire = "wire"
 );
 
@@ -416,58 +432,55 @@ impl<W, T> From<Or<W, T>> for Option<T> {
     }
 }
 
+/// A type whose greatest value stands for a word.
+pub(crate) trait Greatest: Copy + PartialEq {
+    /// That value.
+    const GREATEST: Self;
+    /// As it is written.
+    type Written: ScenarioValue + From<Self> + Into<Self>;
+}
+
+/// A value, or the word `W`, which stands for the greatest value of `T`.
+pub(crate) struct UpTo<W, T>(T, PhantomData<W>);
+
 /// A number, or "unlimited", which is infinite.
-pub(crate) struct Limit(f64);
-
-impl ScenarioValue for Limit {
-    fn form() -> Form {
-        f64::form().or_word("unlimited")
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        let Or(limit, _) = Or::<Unlimited, f64>::read(value)?;
-        Ok(Self(limit.unwrap_or(f64::INFINITY)))
-    }
-    fn show(&self) -> toml::Value {
-        Or::<Unlimited, f64>::from(Some(self.0).filter(|limit| limit.is_finite())).show()
-    }
-}
-
-impl From<f64> for Limit {
-    fn from(limit: f64) -> Self {
-        Self(limit)
-    }
-}
-
-impl From<Limit> for f64 {
-    fn from(limit: Limit) -> Self {
-        limit.0
-    }
-}
-
+pub(crate) type Limit = UpTo<Unlimited, f64>;
 /// A size, or the word `W`, which is [`u64::MAX`].
-pub(crate) struct SizeOr<W>(u64, PhantomData<W>);
+pub(crate) type SizeOr<W> = UpTo<W, u64>;
 
-impl<W: Word> ScenarioValue for SizeOr<W> {
+impl<W: Word, T: Greatest> ScenarioValue for UpTo<W, T> {
     fn form() -> Form {
-        Bytes::form().or_word(W::WORD)
+        T::Written::form().or_word(W::WORD)
     }
     fn read(value: &Value) -> Result<Self, Refused> {
-        let Or(size, _) = Or::<W, Bytes>::read(value)?;
-        Ok(size.map_or(u64::MAX, |Bytes(size)| size).into())
+        let Or(value, _) = Or::<W, T::Written>::read(value)?;
+        Ok(value.map_or(T::GREATEST, Into::into).into())
     }
     fn show(&self) -> toml::Value {
-        Or::<W, Bytes>::from(Some(Bytes(self.0)).filter(|size| size.0 != u64::MAX)).show()
+        let value = Some(self.0).filter(|value| *value != T::GREATEST);
+        Or::<W, T::Written>::from(value.map(T::Written::from)).show()
     }
 }
 
-impl<W> From<u64> for SizeOr<W> {
-    fn from(size: u64) -> Self {
-        Self(size, PhantomData)
+impl<W, T> From<T> for UpTo<W, T> {
+    fn from(value: T) -> Self {
+        Self(value, PhantomData)
     }
 }
 
-impl<W> From<SizeOr<W>> for u64 {
-    fn from(size: SizeOr<W>) -> Self {
-        size.0
-    }
+/// Types with a greatest value, and as what they are written.
+macro_rules! greatest {
+    ($($type:ty = $greatest:expr, $written:ty);+) => {$(
+        impl Greatest for $type {
+            const GREATEST: Self = $greatest;
+            type Written = $written;
+        }
+        impl<W> From<UpTo<W, $type>> for $type {
+            fn from(value: UpTo<W, $type>) -> Self {
+                value.0
+            }
+        }
+    )+};
 }
+
+greatest!(f64 = f64::INFINITY, f64; u32 = u32::MAX, u32; u64 = u64::MAX, Size64);

@@ -1,9 +1,11 @@
 //! What a reader should know before trusting a result, beyond what its messages say
 //! (`metrics::fold_flows` says that).
 
+use std::collections::BTreeMap;
+
 use endpoint::Stat;
 use fabric::{End, Outcome, WatchdogAction};
-use metrics::{FlowRow, JobRow, Window};
+use metrics::{Failure, FlowRow, JobRow, Window};
 use units::{Dur, Time};
 
 use crate::Scenario;
@@ -39,6 +41,8 @@ pub(crate) fn of(
     warnings.extend(late_faults(scenario, outcome));
     warnings.extend(flow_control(scenario, outcome));
     warnings.extend(delivered_twice(outcome));
+    warnings.extend(forgotten(flows));
+    warnings.extend(starved(flows));
     warnings
 }
 
@@ -70,6 +74,39 @@ fn delivered_twice(outcome: &Outcome) -> Option<String> {
         format!(
             "messages delivered twice: {twice}, because receivers remember only the last messages \
              (`remember`); \"lifetime\" delivers each once"
+        )
+    })
+}
+
+/// Unbounded flows that got next to nothing of a link that others of their table had: at a queue
+/// that drops from its tail, phases decide that (specs/phases.md#3).
+fn starved(flows: &[FlowRow]) -> Option<String> {
+    const LITTLE: f64 = 0.01;
+    let mut bytes: BTreeMap<(u16, u32), Vec<u64>> = BTreeMap::new();
+    for row in flows.iter().filter(|row| row.size.is_none()) {
+        bytes.entry((row.traffic, row.dst)).or_default().push(row.placed_in_window);
+    }
+    let starved_of = |flows: &Vec<u64>| {
+        let mean = flows.iter().sum::<u64>() as f64 / flows.len() as f64;
+        flows.iter().filter(|&&bytes| (bytes as f64) < mean * LITTLE).count()
+    };
+    let starved: usize = bytes.values().map(starved_of).sum();
+    (starved > 0).then(|| {
+        format!(
+            "unbounded flows that got less than a hundredth of the mean to the same host: {starved}; \
+             phases may decide who is lost (clock_ppm and send_jitter in [host])"
+        )
+    })
+}
+
+/// Messages that such a NIC had forgotten before they were whole, and acknowledged none the less.
+fn forgotten(flows: &[FlowRow]) -> Option<String> {
+    let lost = |row: &&FlowRow| row.failed == Some(Failure::Forgotten) && row.has_failed();
+    let lost = flows.iter().filter(lost).count();
+    (lost > 0).then(|| {
+        format!(
+            "messages acknowledged and never delivered: {lost}, because receivers remember only \
+             the last messages (`remember`); with \"lifetime\" none is lost so"
         )
     })
 }

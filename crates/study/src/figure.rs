@@ -403,17 +403,22 @@ fn index(axis: &run::Axis, node: &Node) -> Result<usize, Diagnostic> {
 
 /// A list of pairs of numbers.
 pub(crate) fn points(node: &Node) -> Result<Vec<(f64, f64)>, Diagnostic> {
-    let point = |item: &Node| match &item.value {
-        Value::Array(pair) => match pair.as_slice() {
-            [x, y] => Ok((number(x)?, number(y)?)),
-            _ => Err(not_a_pair(&item.at)),
-        },
-        _ => Err(not_a_pair(&item.at)),
-    };
-    run::list(node)?.iter().map(point).collect()
+    run::list(node)?.iter().map(pair).collect()
 }
 
-fn number(node: &Node) -> Result<f64, Diagnostic> {
+/// A pair of numbers.
+pub(crate) fn pair(node: &Node) -> Result<(f64, f64), Diagnostic> {
+    match &node.value {
+        Value::Array(pair) => match pair.as_slice() {
+            [x, y] => Ok((number(x)?, number(y)?)),
+            _ => Err(not_a_pair(&node.at)),
+        },
+        _ => Err(not_a_pair(&node.at)),
+    }
+}
+
+/// A number, or a text that counts as one along an axis.
+pub(crate) fn number(node: &Node) -> Result<f64, Diagnostic> {
     run::axis_value(node)?.number.ok_or_else(|| node.at.error("a number is wanted", "here"))
 }
 

@@ -1,12 +1,14 @@
 //! [`Judge`]: values of rows and curves from what the runs measured, and verdicts.
 
-use metrics::{CurvePoint, FigureRow, Plot, RowResult, Verdict, mean_and_interval};
+use metrics::{
+    CurvePoint, Experiment, FigureRow, Origin, Plot, RowResult, Verdict, mean_and_interval,
+};
 
 use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
 use crate::metric::ks_distance;
 use crate::reproduce::{AllRan, Ran};
-use crate::row::{Along, Row};
+use crate::row::{Along, Cause, Row};
 use crate::run::Point;
 
 /// A figure and what its runs measured.
@@ -41,28 +43,56 @@ impl Judge<'_> {
             Ok((value, interval)) => (Some(value), interval, None),
             Err(problem) => (None, None, Some(problem)),
         };
-        let verdict = verdict(row, measured);
-        let note = row.explained.as_ref().filter(|_| verdict == Verdict::Explained);
-        let evidence = match note {
-            Some(note) => note.link.clone(),
-            None => self.command(row),
-        };
+        let out = !measured.is_some_and(|value| row.holds(value));
+        let note = row.note.as_ref().filter(|_| out);
+        let cause = row.cause.as_ref().filter(|_| out);
+        let experiment = cause.and_then(|cause| self.experiment(row, cause, statistic));
+        let tested = measured.is_some() && experiment.as_ref().is_some_and(Experiment::confirms);
         let result = RowResult {
             study: self.study.to_owned(),
             figure: self.figure.id.clone(),
             row: row.id.clone(),
+            origin: row.origin,
             metric: row.formula.text.clone(),
             unit: row.unit.clone(),
             target: row.target,
             low: row.low,
             high: row.high,
             measured,
-            verdict,
+            verdict: verdict(row.origin, out, tested),
             source: row.source.clone(),
-            evidence,
+            evidence: note.map_or_else(|| self.command(row), |note| note.link.clone()),
         };
-        let (why, note) = (row.why.clone(), note.map(|note| note.text.clone()));
-        Some(FigureRow { result, interval, why, note, problem })
+        Some(FigureRow {
+            result,
+            interval,
+            why: row.why.clone(),
+            headline: row.headline,
+            note: note.map(|note| note.text.clone()),
+            experiment,
+            problem,
+        })
+    }
+
+    /// What the run of `cause` says; nothing if the quick form leaves it out.
+    fn experiment(&self, row: &Row, cause: &Cause, statistic: Statistic) -> Option<Experiment> {
+        let run = &self.figure.runs[cause.run];
+        let own = &self.figure.runs[row.run];
+        let point = cause.at.clone().or_else(|| run.same_point(own, &row.point))?;
+        if !run.points(self.quick).contains(&point) {
+            return None;
+        }
+        let value = |seed| self.value(cause.run, &cause.formula, &point, seed);
+        let measured = self.over_seeds(cause.run, value, statistic).ok().map(|(value, _)| value);
+        let (low, high) = cause.unreachable.unwrap_or((row.low, row.high));
+        Some(Experiment {
+            run: run.label(&point),
+            metric: cause.formula.text.clone(),
+            measured,
+            low,
+            high,
+            unreachable: cause.unreachable.is_some(),
+        })
     }
 
     /// The command that repeats the row's run with its first seed.
@@ -201,14 +231,14 @@ fn distance(a: &[f64], b: &[f64]) -> Option<f64> {
     ks_distance(a, &weighted)
 }
 
-/// The verdict on `value`, or on the lack of one.
-fn verdict(row: &Row, value: Option<f64>) -> Verdict {
-    match value {
-        Some(value) if row.holds(value) => Verdict::Pass,
-        Some(value) if row.explained.as_ref().is_some_and(|note| note.explains(value)) => {
-            Verdict::Explained
-        }
-        _ => Verdict::Fail,
+/// The verdict on a row that is `out` of its band, or whose cause was `tested`.
+fn verdict(origin: Origin, out: bool, tested: bool) -> Verdict {
+    match (origin, out) {
+        (Origin::Published, false) => Verdict::InBand,
+        (Origin::Published, true) if tested => Verdict::CauseTested,
+        (Origin::Published, true) => Verdict::NotReproduced,
+        (Origin::Own | Origin::Copy, false) => Verdict::Holds,
+        (Origin::Own | Origin::Copy, true) => Verdict::DoesNotHold,
     }
 }
 

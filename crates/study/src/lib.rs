@@ -2,8 +2,8 @@
 //!
 //! The way of a study through this crate: [`Study::load`] reads its files (`figure` with `run`,
 //! `row` and `formula`), [`Plan`] says which runs that takes, [`reproduce()`] runs them and judges
-//! every row (`metric`, `probe`, `judge`). A [`Sweep`] is a scenario's own sweep, run by the same
-//! code.
+//! every row (`metric`, `probe`, `judge`), and [`Record`] knows what was found before. A [`Sweep`]
+//! is a scenario's own sweep, run by the same code.
 //!
 //! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.
 
@@ -14,6 +14,7 @@ mod judge;
 mod metric;
 mod plan;
 mod probe;
+mod record;
 mod reproduce;
 mod row;
 mod run;
@@ -21,6 +22,7 @@ mod study;
 mod sweep;
 
 pub use plan::Plan;
+pub use record::{Left, Record};
 pub use reproduce::{Options, Step, reproduce};
 pub use study::{Study, list};
 pub use sweep::Sweep;

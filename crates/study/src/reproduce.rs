@@ -104,6 +104,7 @@ pub fn reproduce(
         study: study.name.clone(),
         title: study.title.clone(),
         publication: study.publication.clone(),
+        picture: study.picture.clone(),
         quick: plan.quick,
         left_out: (all - judged) as u64,
         command: options.command.clone(),
@@ -124,7 +125,8 @@ fn shown(figure: &Figure, run: usize) -> Vec<Shown<'_>> {
     let compared = figure.rows.iter().flat_map(|row| {
         let of = move |name| {
             let (other, of) = figure.distance(name)?;
-            (row.run == run || other == run).then_some(Shown::Distribution(of))
+            let runs = row.cause.iter().map(|cause| cause.run).chain([row.run, other]);
+            runs.into_iter().any(|of| of == run).then_some(Shown::Distribution(of))
         };
         row.formula.names().filter_map(of)
     });

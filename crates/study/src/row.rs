@@ -1,17 +1,21 @@
-//! [`Row`]: a number of the publication with its band.
+//! [`Row`]: a number with its band.
 
 use std::path::Path;
 use std::rc::Rc;
 
-use scenario::{Diagnostic, Reader, read_text};
+use metrics::{Origin, is_within};
+use scenario::{Diagnostic, Node, Reader, Value, read_text};
 
 use crate::figure::{self, Curve, CurveOf, Figure};
 use crate::formula::Formula;
-use crate::run::{Axis, Point};
+use crate::run::{self, Axis, Point};
 
-/// A number of the publication, and where ours comes from.
+/// A number of the publication, or a property of our own, and where our value comes from.
 pub(crate) struct Row {
     pub(crate) id: String,
+    pub(crate) origin: Origin,
+    /// It is among the first that the page shows.
+    pub(crate) headline: bool,
     /// Index of the run.
     pub(crate) run: usize,
     /// The point of the run's sweep; with an `onset` the first one along its axis.
@@ -22,13 +26,29 @@ pub(crate) struct Row {
     /// The value is the median over seeds, not the mean.
     pub(crate) median: bool,
     pub(crate) unit: String,
-    pub(crate) target: f64,
+    /// Without one there is only a bound.
+    pub(crate) target: Option<f64>,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
     pub(crate) source: String,
     pub(crate) why: String,
-    /// What explains a value out of the band.
-    pub(crate) explained: Option<Note>,
+    /// What to read about a value out of the band.
+    pub(crate) note: Option<Note>,
+    /// The experiment that tests why it is.
+    pub(crate) cause: Option<Cause>,
+}
+
+/// The run that tests why a row is out of its band.
+#[derive(Clone)]
+pub(crate) struct Cause {
+    /// Index of the run.
+    pub(crate) run: usize,
+    /// The point of its sweep; without, that of the row.
+    pub(crate) at: Option<Point>,
+    /// The row's metric, if the experiment has no other one.
+    pub(crate) formula: Rc<Formula>,
+    /// The values that show that the band cannot be reached; without, the experiment moves into it.
+    pub(crate) unreachable: Option<(Option<f64>, Option<f64>)>,
 }
 
 /// The first value of an axis at which a formula is below a bound: where goodput collapses.
@@ -56,16 +76,6 @@ pub(crate) struct Note {
     pub(crate) link: String,
     /// Its text.
     pub(crate) text: String,
-    /// The values that it explains, both ends included.
-    range: (f64, f64),
-}
-
-impl Note {
-    /// Whether it explains `value`.
-    pub(crate) fn explains(&self, value: f64) -> bool {
-        let (low, high) = self.range;
-        low <= value && value <= high
-    }
 }
 
 impl Row {
@@ -78,23 +88,37 @@ impl Row {
 
     /// Whether `value` is in the band.
     pub(crate) fn holds(&self, value: f64) -> bool {
-        self.low.is_none_or(|low| value >= low) && self.high.is_none_or(|high| value <= high)
+        is_within(value, self.low, self.high)
     }
 }
+
+/// What `origin` may say.
+const ORIGINS: &[(&str, Origin)] =
+    &[("published", Origin::Published), ("own", Origin::Own), ("copy", Origin::Copy)];
 
 /// Read a table `[[row]]` into `figure`: one row, or one per point and a curve.
 pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Diagnostic> {
     let id: String = table.need("id")?;
+    let origin = table.choose("origin", ORIGINS, |(name, _)| name)?.1;
     let run = figure.run_of(table, "run")?;
     let formula = figure.formula(table, "metric", run)?;
     let unit = table.need("unit")?;
     let source: String = table.need("source")?;
     let why = table.need("why")?;
     let median = table.or("median", false)?;
-    let explained = explained(table, &figure.dir)?;
+    let headline = table.or("headline", false)?;
+    let note = note(table, &figure.dir)?;
+    let cause = cause(table, figure, &formula, note.is_some())?;
+    if origin != Origin::Published && (headline || cause.is_some()) {
+        let key = if headline { "headline" } else { "cause" };
+        let error = table.error(key, "nothing is published for this row", "here");
+        return Err(error.hint("only rows with `origin = \"published\"` have it"));
+    }
     let band = Band::read(table)?;
     let row = |id, point, onset, target, (low, high)| Row {
         id,
+        origin,
+        headline,
         run,
         point,
         onset,
@@ -106,7 +130,8 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
         high,
         source: source.clone(),
         why: String::clone(&why),
-        explained: explained.clone(),
+        note: note.clone(),
+        cause: cause.clone(),
     };
     let own = &figure.runs[run];
     if !table.has("over") {
@@ -118,15 +143,12 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
             }
             None => (None, figure::at(table, own, None)?.into_iter().flatten().collect()),
         };
-        let target = table.need("target")?;
+        let target = table.maybe("target")?;
         return add(table, figure, row(id, point, onset, target, band.around(target, table)?));
     }
     let axis = figure::axis_of(table, "over", own)?;
     let at = figure::at(table, own, Some(axis))?;
-    let Some(node) = table.node("points") else {
-        return Err(table.missing("points", "add `points = [[9, 1.02], [17, 1.38]]`"));
-    };
-    let points = figure::points(node)?;
+    let points = points(table)?;
     let mut rows = Vec::new();
     for &(x, target) in &points {
         let values = &own.axes[axis].values;
@@ -141,14 +163,76 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
     if table.or("plot", true)? {
         let (y, source) = (Rc::clone(&formula), source.clone());
         let of = CurveOf::Along { axis, y };
-        figure.curves.push(Curve { label: id, run, at, of, published: points, source });
+        let published = match origin {
+            Origin::Published => points.iter().filter_map(|&(x, y)| Some((x, y?))).collect(),
+            Origin::Own | Origin::Copy => Vec::new(),
+        };
+        figure.curves.push(Curve { label: id, run, at, of, published, source });
     }
     rows.into_iter().try_for_each(|row| add(table, figure, row))
+}
+
+/// The places of a row per point, each with its target; a place alone has only the bound.
+fn points(table: &mut Reader<'_>) -> Result<Vec<(f64, Option<f64>)>, Diagnostic> {
+    let Some(node) = table.node("points") else {
+        return Err(table.missing("points", "add `points = [[9, 1.02], [17, 1.38]]`"));
+    };
+    let point = |item: &Node| match &item.value {
+        Value::Array(_) => figure::pair(item).map(|(x, y)| (x, Some(y))),
+        _ => figure::number(item).map(|x| (x, None)),
+    };
+    run::list(node)?.iter().map(point).collect()
+}
+
+/// The table `cause` of a row with `formula`.
+fn cause(
+    table: &mut Reader<'_>,
+    figure: &Figure,
+    formula: &Formula,
+    noted: bool,
+) -> Result<Option<Cause>, Diagnostic> {
+    let Some(mut keys) = table.table("cause")? else { return Ok(None) };
+    if !noted {
+        return Err(table.missing("note", "add the note that tells the cause"));
+    }
+    let run = figure.run_of(&mut keys, "run")?;
+    let own = &figure.runs[run];
+    let formula = match keys.has("metric") {
+        true => figure.formula(&mut keys, "metric", run)?,
+        false => figure.formula_of(&formula.text, &keys, "run", run)?,
+    };
+    let at = match keys.has("at") {
+        true => Some(figure::at(&mut keys, own, None)?.into_iter().flatten().collect()),
+        false => None,
+    };
+    let unreachable = match keys.maybe::<String>("shows")?.as_deref() {
+        None => None,
+        Some("unreachable") => Some((keys.maybe("low")?, keys.maybe("high")?)),
+        Some(_) => {
+            let error = keys.error("shows", "an experiment shows another thing", "here");
+            return Err(error.hint("it moves into the band, or `shows = \"unreachable\"`"));
+        }
+    };
+    if unreachable == Some((None, None)) {
+        return Err(keys.missing("low", "add `low` or `high`: which values show it"));
+    }
+    keys.finish()?;
+    Ok(Some(Cause { run, at, formula, unreachable }))
 }
 
 fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Result<(), Diagnostic> {
     if figure.rows.iter().any(|other| other.id == row.id) {
         return Err(table.error("id", format!("two rows are called `{}`", row.id), "here"));
+    }
+    if let Some(cause) = &row.cause {
+        let (run, own) = (&figure.runs[cause.run], &figure.runs[row.run]);
+        if cause.at.is_none() && run.same_point(own, &row.point).is_none() {
+            let message = format!("run `{}` is not run at {}", run.id, own.show(&row.point));
+            return Err(table.error("cause", message, "here").hint("say where with `at`"));
+        }
+        if row.onset.is_some() {
+            return Err(table.error("cause", "a place along an axis has no experiment", "here"));
+        }
     }
     figure.rows.push(row);
     Ok(())
@@ -233,9 +317,17 @@ impl Band {
     /// The band around `target`, which must be in it.
     fn around(
         &self,
-        target: f64,
+        target: Option<f64>,
         table: &Reader<'_>,
     ) -> Result<(Option<f64>, Option<f64>), Diagnostic> {
+        let Some(target) = target else {
+            return match *self {
+                Self::Ends(low, high) => Ok((low, high)),
+                Self::Within(_) | Self::PlusMinus(_) => {
+                    Err(table.missing("target", "add it, or a bound instead: `low = 1`"))
+                }
+            };
+        };
         let (low, high) = match *self {
             Self::Ends(low, high) => (low, high),
             Self::Within(share) => {
@@ -253,44 +345,26 @@ impl Band {
     }
 }
 
-/// The note that explains, which must be there, with its heading.
-fn explained(table: &mut Reader<'_>, dir: &Path) -> Result<Option<Note>, Diagnostic> {
-    let range = table.maybe::<Vec<f64>>("explains")?;
-    let Some(note) = table.maybe::<String>("explained")? else {
-        return match range {
-            Some(_) => Err(table.missing("explained", "add the note, `explained = \"notes.md\"`")),
-            None => Ok(None),
-        };
-    };
-    let range = match range.as_deref() {
-        // A note that explained every value would let the row change unnoticed.
-        None => {
-            let hint = "add the values that the note explains, like `explains = [2.5, 2.8]`";
-            return Err(table.missing("explains", hint));
-        }
-        Some(&[low, high]) if low <= high => (low, high),
-        Some(_) => {
-            let error = table.error("explains", "a lower and an upper end are wanted", "here");
-            return Err(error.hint("write it like `explains = [2.5, 2.8]`"));
-        }
-    };
+/// The note of a row, which must be there, with its heading.
+fn note(table: &mut Reader<'_>, dir: &Path) -> Result<Option<Note>, Diagnostic> {
+    let Some(note) = table.maybe::<String>("note")? else { return Ok(None) };
     let (file, heading) = note.split_once('#').map_or((note.as_str(), None), |(f, h)| (f, Some(h)));
     let path = dir.join(file);
     let text = read_text(&path).map_err(|why| {
         let message = format!("cannot read the note {}: {why}", path.display());
-        let error = table.error("explained", message, "here");
-        error.hint("a row is explained by a note with packet-level evidence")
+        let error = table.error("note", message, "here");
+        error.hint("what is known of a value out of its band, with packet-level evidence")
     })?;
     let link = dir.join(&note).display().to_string();
-    let Some(heading) = heading else { return Ok(Some(Note { link, text, range })) };
+    let Some(heading) = heading else { return Ok(Some(Note { link, text })) };
     let text = section(&text, heading).ok_or_else(|| {
         let message = format!("{} has no heading `#{heading}`", path.display());
         let known: Vec<String> = text.lines().filter_map(|l| Some(title(l)?.1)).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let error = table.error("explained", message, "here");
+        let error = table.error("note", message, "here");
         error.hint(scenario::did_you_mean(heading, &known))
     })?;
-    Ok(Some(Note { link, text, range }))
+    Ok(Some(Note { link, text }))
 }
 
 /// The part of the Markdown `text` under the heading with the anchor `heading`, up to the next of

@@ -11,9 +11,13 @@ const STUDIES: &str = "studies";
 
 /// A study, or one figure of it.
 pub struct Study {
+    /// Where its `study.toml` is.
+    pub(crate) dir: PathBuf,
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) publication: String,
+    /// The figure whose plot the page shows first.
+    pub(crate) picture: Option<String>,
     pub(crate) figures: Vec<Figure>,
     /// Whether it is one figure of the study.
     pub(crate) one_figure: bool,
@@ -23,6 +27,7 @@ pub struct Study {
 struct Head {
     title: String,
     publication: String,
+    picture: Option<String>,
     figures: Vec<String>,
 }
 
@@ -73,8 +78,9 @@ impl Study {
         };
         let figures = figures.iter().map(|id| Figure::load(id, &dir.join(id)));
         let figures = figures.collect::<Result<_, _>>()?;
-        let Head { title, publication, .. } = head;
-        Ok(Self { name, title, publication, figures, one_figure: only.is_some() })
+        let Head { title, publication, picture, .. } = head;
+        let (dir, one_figure) = (dir.to_owned(), only.is_some());
+        Ok(Self { dir, name, title, publication, picture, figures, one_figure })
     }
 }
 
@@ -86,6 +92,7 @@ impl Head {
         let head = Self {
             title: root.need("title")?,
             publication: root.need("publication")?,
+            picture: root.maybe("picture")?,
             figures: root.need("figures")?,
         };
         for figure in &head.figures {
@@ -94,6 +101,13 @@ impl Head {
                 let error = root.error("figures", message, "named here");
                 return Err(error.hint("a figure is a directory beside study.toml"));
             }
+        }
+        if let Some(picture) = &head.picture
+            && !head.figures.contains(picture)
+        {
+            let known: Vec<&str> = head.figures.iter().map(String::as_str).collect();
+            let error = root.error("picture", format!("there is no figure `{picture}`"), "here");
+            return Err(error.hint(did_you_mean(picture, &known)));
         }
         root.finish()?;
         Ok(head)

@@ -1,6 +1,6 @@
 //! [`Sweep`]: the table `[sweep]` of a scenario, run as a study without targets.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use metrics::{AxisSpec, FigureResults, StudyResults};
 use scenario::{Diagnostic, Reader};
@@ -64,7 +64,15 @@ impl Sweep {
         }
         table.finish()?;
         let figures = vec![figure];
-        let study = Study { name, title, publication: String::new(), figures, one_figure: false };
+        let study = Study {
+            dir: PathBuf::new(),
+            name,
+            title,
+            publication: String::new(),
+            picture: None,
+            figures,
+            one_figure: false,
+        };
         Ok(Self { study, metrics })
     }
 

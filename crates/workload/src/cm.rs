@@ -47,9 +47,10 @@ const NO_PRIO: u32 = 2_000_000;
 const UNNUMBERED: u32 = 0;
 
 /// What `start` counts in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartUnit {
     /// Picoseconds, as csg-htsim does.
+    #[default]
     Picoseconds,
     /// Microseconds, as files for some other simulators do.
     Microseconds,

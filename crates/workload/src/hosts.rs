@@ -63,6 +63,12 @@ impl HostSet {
     }
 }
 
+impl Default for HostSet {
+    fn default() -> Self {
+        Self::all()
+    }
+}
+
 impl FromStr for HostSet {
     type Err = HostSetError;
 

@@ -10,4 +10,5 @@ mod outputs;
 mod p4;
 mod repro;
 mod reproduce;
+mod scoreboard;
 mod sweep;

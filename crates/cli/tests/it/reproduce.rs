@@ -18,14 +18,25 @@ fn studies(edit: impl Fn(&str) -> String) -> TempDir {
         std::fs::copy(from.join(file), to.join(file)).unwrap();
     }
     std::fs::write(to.join("fig1/figure.toml"), edit(FIGURE)).unwrap();
+    record(&dir, "cause tested");
     dir
 }
 
-/// The figure without the rows that fail.
+/// Record the verdict of the row that is known to differ.
+fn record(dir: &TempDir, verdict: &str) {
+    let forms = format!("{{ full = \"{verdict}\", quick = \"{verdict}\" }}");
+    let text = format!("[fig1]\n\"known to differ\" = {forms}\n");
+    std::fs::write(dir.path().join("studies/tiny/verdicts.toml"), text).unwrap();
+}
+
+/// The figure with one row out of its band, of which the cause is tested.
 fn good(figure: &str) -> String {
     figure
         .replace("flow_goodput_gbps.min", "hosts / 9")
-        .replace("explains = [1, 2]", "explains = [1, 80]")
+        .replace(
+            "target = 0\nhigh = 0\nsource = \"nobody\"\nwhy = \"the experiment",
+            "low = 1\nsource = \"nobody\"\nwhy = \"the experiment",
+        )
         .replace("below = -1e6", "below = -200")
 }
 
@@ -50,16 +61,18 @@ fn verdicts_are_printed_and_written() {
         panic!("{line}");
     };
     assert_eq!([name, target, band], ["fig1: last n=8", "590.0", "560.5 .. 619.5"]);
-    assert_eq!([unit, verdict], ["us", "pass"]);
+    assert_eq!([unit, verdict], ["us", "in band"]);
     assert!(measured.contains('±'), "{measured}: three seeds");
     assert!(said.contains(">= 1.900") && said.contains("<= 0.000"), "bounds: {said}");
+    let score = "published rows in band: 5 of 6; cause tested: 1; not reproduced: 0";
+    assert!(said.contains(score), "{said}");
     assert!(said.contains("report:  out/reproduce/tiny/report.html"), "{said}");
     assert!(text(&output.stderr).is_empty(), "no bar in a pipe: {output:?}");
     let out = dir.path().join("out/reproduce/tiny");
     let results = std::fs::read_to_string(out.join("results.json")).unwrap();
     let rows: Vec<serde_json::Value> = serde_json::from_str(&results).unwrap();
     assert_eq!(rows.len(), 11);
-    assert_eq!(rows[4]["verdict"], "explained");
+    assert_eq!(rows[4]["verdict"], "cause tested");
     assert_eq!(rows[4]["evidence"], "studies/tiny/fig1/notes.md#trimmed-packets");
     let repeat = "trimline run studies/tiny/fig1/incast.toml --set traffic.senders=8 --seed 1";
     assert_eq!(rows[2]["evidence"], repeat);
@@ -77,7 +90,9 @@ fn the_page_is_self_contained_and_can_be_rebuilt() {
     for part in [
         "A tiny study",
         "The last completion grows",
-        "explained",
+        "cause tested",
+        "experiment single",
+        "5 of 6",
         "notes.md#trimmed-packets",
         "Eight senders send ten packets each",
         "--set traffic.senders=4 --seed 2",
@@ -92,17 +107,58 @@ fn the_page_is_self_contained_and_can_be_rebuilt() {
 }
 
 #[test]
-fn a_row_that_fails_is_exit_code_1_with_all_files() {
+fn a_row_that_does_not_come_out_is_exit_code_1_with_all_files() {
     let dir = studies(str::to_owned);
     let output = trimline(&dir, &["reproduce", "tiny/fig1", "--quick", "--threads", "1"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stderr);
-    for part in ["2 of 5 rows fail", "`flow_goodput_gbps.min` has no value"] {
+    for part in [
+        "2 of 5 rows left their recorded verdicts",
+        "fig1: cause refuted: not reproduced, not recorded",
+        "`flow_goodput_gbps.min` has no value",
+    ] {
         assert!(said.contains(part), "{said}");
     }
     for file in ["results.json", "study.json", "report.html"] {
         assert!(dir.path().join("out/reproduce/tiny/fig1").join(file).is_file(), "{file}");
     }
+}
+
+#[test]
+fn a_row_that_leaves_its_verdict_is_named_until_it_is_recorded() {
+    let dir = studies(good);
+    for (was, way) in [("in band", "worse"), ("not reproduced", "better")] {
+        record(&dir, was);
+        let output = trimline(&dir, &["reproduce", "tiny", "--quick"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let named = format!("fig1: known to differ: cause tested, was {was}: {way}");
+        assert!(text(&output.stderr).contains(&named), "{output:?}");
+    }
+    let output = trimline(&dir, &["reproduce", "tiny", "--quick", "--record"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let recorded = std::fs::read_to_string(dir.path().join("studies/tiny/verdicts.toml")).unwrap();
+    let line = r#""known to differ" = { full = "not reproduced", quick = "cause tested" }"#;
+    assert!(recorded.contains(line), "the full form is as it was: {recorded}");
+    assert!(recorded.contains(r#""last n=8" = { quick = "in band" }"#), "{recorded}");
+    record(&dir, "fine");
+    let output = trimline(&dir, &["reproduce", "tiny", "--quick"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn scores_of_studies_are_lines_and_a_page() {
+    let dir = studies(good);
+    trimline(&dir, &["reproduce", "tiny", "--quick", "--out", "r"]);
+    let output = trimline(&dir, &["scoreboard", "r", "--page", "page.md"]);
+    let said = text(&output.stdout);
+    assert!(said.starts_with("tiny: published rows in band: 3 of 4; cause tested: 1"), "{said}");
+    let page = std::fs::read_to_string(dir.path().join("page.md")).unwrap();
+    assert!(page.contains("| [tiny](#tiny) | 3 of 4 | 75 % | 1 | 0 | 0 of 0 |"), "{page}");
+    assert!(
+        page.contains("| fig1 | known to differ | 0 | 69.0 | packets | cause tested |"),
+        "{page}"
+    );
+    assert_eq!(trimline(&dir, &["scoreboard", "nowhere"]).status.code(), Some(2));
 }
 
 /// No row would tell: the run is there for its curve.
@@ -124,7 +180,7 @@ fn a_run_that_fails_is_exit_code_1() {
     let output = trimline(&dir, &["reproduce", "tiny"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stderr);
-    assert!(said.contains("1 of 16 runs failed, first cut_off with seed 1"), "{said}");
+    assert!(said.contains("1 of 19 runs failed, first cut_off with seed 1"), "{said}");
     assert!(dir.path().join("out/reproduce/tiny/report.html").is_file());
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct PauseTx {
     advertised: u8,
     /// What is to be stopped there is to be sent again.
     again: bool,
+    /// Bit c: what was last said of class c may not be known at the far end.
+    doubtful: u8,
     /// When that is due next, where a pause ends by itself.
     pub(super) again_at: Time,
     /// How deep a pause of each class would be.
@@ -44,6 +46,11 @@ impl PauseTx {
         self.again = true;
     }
 
+    /// The far end has forgotten what was said to it.
+    pub(crate) fn repeat(&mut self) {
+        self.doubtful |= self.advertised;
+    }
+
     /// Bit c: the last frame that named class c stopped it.
     pub(crate) fn advertised(&self) -> u8 {
         self.advertised
@@ -51,17 +58,19 @@ impl PauseTx {
 
     /// Whether there is a frame to send.
     pub(crate) fn pending(&self) -> bool {
-        self.wanted != self.advertised || self.again && self.wanted != 0
+        let changed = self.wanted ^ self.advertised | self.doubtful;
+        changed != 0 || self.again && self.wanted != 0
     }
 
     /// The frame to send: what has changed and, if pauses end by themselves (`timed`), everything
     /// that is to be stopped, so that all of it is refreshed at one time.
     pub(crate) fn next_frame(&mut self, timed: bool) -> Frame {
-        let classes = self.wanted ^ self.advertised | if timed { self.wanted } else { 0 };
+        let changed = self.wanted ^ self.advertised | self.doubtful;
+        let classes = changed | if timed { self.wanted } else { 0 };
         let stops = (0..8).filter(|class| classes & self.wanted & 1 << class != 0);
         let depth = stops.map(|class| self.depths[class]).max().unwrap_or(0);
         self.advertised = self.wanted;
-        self.again = false;
+        (self.again, self.doubtful) = (false, 0);
         Frame::new(classes, self.wanted, depth)
     }
 }
@@ -122,6 +131,11 @@ impl PauseRx {
                 self.resume(class, now);
             }
         }
+    }
+
+    /// Every pause is over.
+    pub(crate) fn forget(&mut self, now: Time) {
+        (0..8).for_each(|class| self.resume(class, now));
     }
 
     /// Bit c: class c has just been paused for `after`, which is too long.

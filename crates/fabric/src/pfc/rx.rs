@@ -102,6 +102,30 @@ impl Pfc {
         self.reopen(links, link)
     }
 
+    /// The receiving end of link number `link` has a signal from now on, or none. Without one the
+    /// port there forgets what it was told over the link (specs/rdma.md#1): the far end may have
+    /// died, and no resume would come. With one, the far end says again what it has stopped. As
+    /// [`Pfc::frame_arrives`].
+    #[cold]
+    pub(crate) fn set_signal<const WATCHED: bool>(
+        &mut self,
+        links: &mut Links<'_, WATCHED>,
+        link: u32,
+        signal: bool,
+    ) -> Option<u32> {
+        if signal {
+            let from = links.transmitting_end(link)? as u32;
+            self.lines[from as usize].tx.repeat();
+            if self.lines[from as usize].tx.pending() {
+                self.serve(links, from);
+            }
+            return None;
+        }
+        let out = self.back[links.receiving_end(link)?];
+        self.lines[out as usize].rx.forget(links.core().now());
+        self.reopen(links, out)
+    }
+
     /// What waits at the switch port of `link` in `classes` is lost.
     fn discard<const WATCHED: bool>(
         &mut self,

@@ -96,6 +96,7 @@ pub(crate) fn whole(
         telemetry: false,
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),
+        host_clock: trimline_fabric::HostClock::EXACT,
         events,
         departures: Departures::Lazy,
         threads,

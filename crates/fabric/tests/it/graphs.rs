@@ -128,6 +128,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         telemetry: false,
         faults: Vec::new(),
         reroute_after: Dur::ZERO,
+        host_clock: trimline_fabric::HostClock::EXACT,
         events: Events::Wheel,
         departures: Departures::Lazy,
         threads: 1,

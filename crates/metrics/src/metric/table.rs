@@ -44,7 +44,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "of those, placed whole at their receivers"),
     one("messages.failed.total", "messages failed", Plain, IfNotZero,
         "of those submitted, given up by an end before they were whole, and not whole when the \
-         run ended; the sum of the next three"),
+         run ended; the sum of the next four"),
     one("messages.failed.timed_out", "failed: timed out", Plain, IfNotZero,
         "given up because the peer did not answer for as long as the transport is willing to try"),
     one("messages.failed.refused", "failed: refused", Plain, IfNotZero,
@@ -52,6 +52,9 @@ pub(super) const ENTRIES: &[Entry] = &[
          listener"),
     one("messages.failed.cancelled", "failed: cancelled", Plain, IfNotZero,
         "given up because the application cancelled them"),
+    one("messages.failed.forgotten", "failed: forgotten", Plain, IfNotZero,
+        "acknowledged and never whole, because a NIC had forgotten a part of them; 0 unless \
+         [`remember`](nic.md#what-the-nic-promises) is a number"),
     one("delivered_twice", "delivered twice", Plain, IfNotZero,
         "messages delivered a second time by a NIC that had forgotten them; 0 unless \
          [`remember`](nic.md#what-the-nic-promises) is a number. Completion times are those of the \
@@ -161,7 +164,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "99th percentile of the switch queues' lengths over all switch ports and the samples \
          inside the window: 0 where one port is busy and a thousand are not"),
     one("shared_buffer.max_bytes", "max shared-buffer occupancy", Bytes, IfThere,
-        "with `[buffer]`: the most memory that any one switch had in use in the whole run; `null`\
+        "with `[buffer]`: the most memory that any one switch had in use in the whole run; `null` \
          without, as are the next two"),
     one("shared_buffer.over_threshold", "dropped: over threshold", Plain, IfThere,
         "packets lost because their queue had its share, `alpha` times the free memory; part of \

@@ -552,6 +552,9 @@ impl Nano {
             return Arrived::Software;
         }
         let Some((request, info)) = self.units.lookup_made() else { return Arrived::Nothing };
+        if info.is_forgotten {
+            cx.fx.count_received(Stat::Forgotten, self.units.key());
+        }
         if info.is_done || (carries_payload && !info.is_new_pkt && !info.fail) {
             cx.fx.count(Stat::Duplicate);
         }

@@ -98,6 +98,8 @@ struct Message {
     /// `delivered` when the timer was last started.
     delivered_before: u64,
     timeouts: u32,
+    /// Whether packets have been repeated since the timer was last started.
+    repeated: bool,
     /// How many messages came before it: tells it from others that had its id.
     serial: u64,
 }
@@ -186,6 +188,7 @@ impl Packetization {
             max_tx: 0,
             delivered_before: 0,
             timeouts: 0,
+            repeated: false,
             serial: self.accepted,
         });
         self.accepted += 1;
@@ -291,8 +294,9 @@ impl Packetization {
         let message = self.message(id)?;
         let (tag, max_tx) = (message.out.tag, message.max_tx);
         let moved = max_tx > rtx_offset || message.delivered != message.delivered_before;
-        // What its flow holds back makes no progress of its own.
-        let held = by_flow && message.waiting != 0;
+        // What its flow holds back makes no progress of its own. What is repeated may.
+        let held = by_flow && message.waiting != 0 && !message.repeated;
+        message.repeated = false;
         message.timeouts = match (moved, held) {
             (true, _) => 0,
             (false, true) => message.timeouts,
@@ -360,6 +364,7 @@ impl Packetization {
         let pkt_offset = lowest.trailing_zeros() as u8;
         message.waiting &= !lowest;
         let (again, is_new_msg) = (message.sent & lowest != 0, message.sent == 0);
+        message.repeated |= again;
         if let Some(flows) = &mut self.flows {
             flows.sent(message.flow(), again, message.payload(pkt_offset), since);
         }

@@ -17,6 +17,13 @@ pub(super) struct Over {
     pub(super) placed: u64,
 }
 
+impl Over {
+    /// Its sender has heard of packets, and it was not whole.
+    pub(super) const fn is_part(self) -> bool {
+        !self.delivered && self.placed != 0
+    }
+}
+
 /// See the top of the file.
 #[derive(Debug)]
 pub(super) struct Past {

@@ -61,6 +61,8 @@ pub struct Info {
     /// The application has the payload already, from an earlier life of the message. Not for
     /// programs.
     pub is_placed: bool,
+    /// The message begins anew: a part of it had come, and is forgotten. Not for programs.
+    pub is_forgotten: bool,
 }
 
 /// A message that is being received.
@@ -151,6 +153,7 @@ impl Reassembly {
             ack_no: entry.received.trailing_ones() as u16,
             is_done: false,
             is_placed: entry.before.placed & mask != 0,
+            is_forgotten: is_new_msg && entry.before.is_part(),
         }
     }
 

@@ -138,10 +138,27 @@ fn what_is_missing_or_broken_is_named() {
 #[test]
 fn a_study_has_its_rows_its_plot_and_its_pictures() {
     let dir = tempfile::tempdir().unwrap();
+    let rows = serde_json::json!([{
+        "study": "x", "figure": "fig1", "row": "off", "origin": "published",
+        "metric": "m", "unit": "us",
+        "target": 1.0, "low": null, "high": 1.5, "measured": 2.0, "verdict": "cause tested",
+        "source": "Fig 1", "evidence": "notes.md#why", "interval": 0.25,
+        "why": "digitised", "headline": true, "note": "## Why\nBecause <b>.", "problem": null,
+        "experiment": {
+            "run": "window_12", "metric": "m", "measured": 1.25, "low": null, "high": 1.5,
+            "unreachable": false,
+        },
+    }, {
+        "study": "x", "figure": "fig1", "row": "ours", "origin": "own",
+        "metric": "m", "unit": "", "target": null, "low": 7.0, "high": null,
+        "measured": 8.0, "verdict": "holds", "source": "arithmetic", "evidence": "",
+        "interval": null, "why": "a bound", "headline": false, "note": null,
+        "problem": null, "experiment": null,
+    }]);
     let text = serde_json::json!({
         "schema": metrics::STUDY_SCHEMA,
         "study": "x", "title": "A <script> study", "publication": "P", "quick": true,
-        "left_out": 3, "command": "trimline reproduce x --quick", "engine": 2,
+        "left_out": 3, "picture": "fig1", "command": "trimline reproduce x --quick", "engine": 2,
         "figures": [{
             "id": "fig1", "title": "One", "expect": "A line.",
             "x": {"label": "senders", "logarithmic": true}, "y": {"label": "us", "logarithmic": null},
@@ -157,12 +174,7 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
                     {"from_us": 7.2, "to_us": 7.25, "label": "9", "accent": true},
                 ]], ["empty", []]],
             }],
-            "rows": [{
-                "study": "x", "figure": "fig1", "row": "off", "metric": "m", "unit": "us",
-                "target": 1.0, "low": null, "high": 1.5, "measured": 2.0, "verdict": "explained",
-                "source": "Fig 1", "evidence": "notes.md#why", "interval": 0.25,
-                "why": "digitised", "note": "## Why\nBecause <b>.", "problem": null,
-            }],
+            "rows": rows,
             "runs": [{
                 "run": "a n=1", "seed": 1, "command": "trimline run a.toml --seed 1",
                 "digest": null, "wall_s": 0.1, "packet_hops": 5, "error": "it broke",
@@ -185,7 +197,11 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
     let parts = [
         "A &lt;script&gt; study",
         "3 rows are left to the full form",
-        "≤ 1.50",
+        "0 of 1",
+        "1 of 1",
+        "What the publication is known for",
+        "Own properties",
+        "experiment window_12: 1.25, in the band, ≤ 1.50",
         "2.00 ± 0.250",
         "notes.md#why",
         "Because &lt;b&gt;.",
@@ -197,7 +213,11 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
     for part in parts {
         assert!(page.contains(part), "{part:?} is missing");
     }
-    assert_eq!(page.matches("<svg").count(), 3, "two plots and a picture");
+    assert_eq!(
+        page.matches("<svg").count(),
+        4,
+        "two plots, the first of them twice, and a picture"
+    );
     let dots = page.matches("h0").count();
     assert!((1000..=2000).contains(&dots), "{dots}: what falls on one pixel is drawn once");
     assert!(page.contains("Dots: measured, one per message"));

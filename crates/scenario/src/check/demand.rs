@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use endpoint::UNBOUNDED;
+use endpoint::{Framing, UNBOUNDED};
 use fabric::{Node, Topology};
 use units::{Dur, HostId, Rate, Time};
-use workload::{Arrivals, Destinations, Start};
+use workload::{Destinations, Plan, SizeDist, Start};
 
-use crate::traffic::{Part, Traffic};
+use crate::traffic::Traffic;
+use crate::transport::Transports;
 
 /// Amounts of something that hosts and racks send and receive.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ impl Bottleneck {
 }
 
 impl Load {
-    fn new(topology: &Topology) -> Self {
+    pub(crate) fn new(topology: &Topology) -> Self {
         let (hosts, racks) = (topology.hosts() as usize, topology.racks() as usize);
         Self {
             sent: vec![0.0; hosts],
@@ -66,7 +67,7 @@ impl Load {
     }
 
     /// From one host to another.
-    fn pair(&mut self, topology: &Topology, src: HostId, dst: HostId, amount: f64) {
+    pub(crate) fn pair(&mut self, topology: &Topology, src: HostId, dst: HostId, amount: f64) {
         self.sent[src.index()] += amount;
         self.received[dst.index()] += amount;
         let (from, to) = (topology.rack(src) as usize, topology.rack(dst) as usize);
@@ -77,7 +78,12 @@ impl Load {
     }
 
     /// From each of `senders`, `amount` in all, to its destinations.
-    fn spread(&mut self, topology: &Topology, senders: &[(HostId, Destinations)], amount: f64) {
+    pub(crate) fn spread(
+        &mut self,
+        topology: &Topology,
+        senders: &[(HostId, Destinations)],
+        amount: f64,
+    ) {
         let mut by_list: BTreeMap<usize, (&Destinations, Vec<HostId>)> = BTreeMap::new();
         for (host, to) in senders {
             by_list.entry(to.identity()).or_insert((to, Vec::new())).1.push(*host);
@@ -124,8 +130,24 @@ impl Load {
         }
     }
 
+    /// As [`Self::spread`], or if `back` from the destinations to each.
+    fn spread_either(
+        &mut self,
+        topology: &Topology,
+        senders: &[(HostId, Destinations)],
+        (amount, back): (f64, bool),
+    ) {
+        if back {
+            let mut there = Self::new(topology);
+            there.spread(topology, senders, amount);
+            self.answer(&there);
+        } else {
+            self.spread(topology, senders, amount);
+        }
+    }
+
     /// Add `other`, the other way round: what its hosts receive, these send.
-    fn answer(&mut self, other: &Self) {
+    pub(crate) fn answer(&mut self, other: &Self) {
         let add = |mine: &mut [f64], theirs: &[f64]| {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         };
@@ -189,6 +211,17 @@ fn uplinks(topology: &Topology) -> (Vec<Rate>, Vec<Rate>) {
     rates
 }
 
+/// Connections that always have a message.
+#[derive(Debug, Clone)]
+pub(crate) struct Loop {
+    /// How many.
+    pub(crate) connections: f64,
+    /// The mean size of a message, bytes.
+    pub(crate) size: f64,
+    /// From the end of a message to the next.
+    pub(crate) gap: Dur,
+}
+
 /// What all tables ask.
 #[derive(Debug, Clone)]
 pub(crate) struct Demand {
@@ -196,8 +229,14 @@ pub(crate) struct Demand {
     pub(crate) bytes: Load,
     /// Payload of open loops, bytes per second.
     pub(crate) rate: Load,
+    /// The same on the wire, with an acknowledgement for each message: the least there is.
+    pub(crate) wire: Load,
     /// Flows without an end, and connections that always have a message.
     pub(crate) flows: Load,
+    /// The latter, by table.
+    pub(crate) loops: Vec<Loop>,
+    /// How the transport of the table that is being looked at cuts messages.
+    framing: Framing,
     /// How many messages are listed one by one.
     pub(crate) listed: u64,
     /// When the last of them starts.
@@ -211,19 +250,30 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    pub(crate) fn of(traffic: &Traffic, topology: &Topology) -> Self {
+    pub(crate) fn of(traffic: &Traffic, transports: &Transports, topology: &Topology) -> Self {
         let none = Load::new(topology);
         let mut demand = Self {
             bytes: none.clone(),
             rate: none.clone(),
+            wire: none.clone(),
             flows: none,
+            loops: Vec::new(),
+            framing: Framing { payload: 1, overhead: 0 },
             listed: 0,
             last_start: Time::ZERO,
             loops_until: Time::ZERO,
             messages_per_s: 0.0,
             left_out: 0,
         };
-        traffic.tables.iter().for_each(|part| demand.add(part, topology));
+        for part in &traffic.tables {
+            if part.until < Time::NEVER {
+                demand.loops_until = demand.loops_until.max(part.until);
+            }
+            if let Some(transport) = transports.at(part.transport) {
+                demand.framing = transport.framing;
+            }
+            (part.ask)(&mut demand, topology);
+        }
         demand
     }
 
@@ -235,61 +285,49 @@ impl Demand {
         self.last_start.saturating_add(Dur((least * 4e12).min(1e18) as u64))
     }
 
-    fn add(&mut self, part: &Part, topology: &Topology) {
-        let until = match part {
-            Part::Plan(_) => Time::NEVER,
-            Part::Poisson(spec, _) => spec.until,
-            Part::ClosedLoop(spec, _) => spec.until,
-            Part::Barrier(spec) => spec.until,
-            Part::Calls(spec, _) => spec.until,
-            Part::Queries(spec) => spec.until,
-        };
-        if until < Time::NEVER {
-            self.loops_until = self.loops_until.max(until);
+    /// Add open loops: from each of `senders` `per_s` messages of `sizes` in a second; or, for
+    /// `answers`, to each.
+    pub(crate) fn open_loop(
+        &mut self,
+        topology: &Topology,
+        senders: &[(HostId, Destinations)],
+        (per_s, sizes, answers): (f64, &SizeDist, bool),
+    ) {
+        let header = f64::from(self.framing.overhead);
+        let wire = sizes.mean() + packets(sizes, self.framing) * header;
+        let (rate, on_wire) = (&mut self.rate, &mut self.wire);
+        let each = [(rate, sizes.mean(), answers), (on_wire, wire, answers)];
+        for (load, bytes, back) in each {
+            load.spread_either(topology, senders, (per_s * bytes, back));
         }
-        match part {
-            Part::Plan(plan) => {
-                for flow in &plan.flows {
-                    let (load, amount) = match flow.len {
-                        UNBOUNDED => (&mut self.flows, 1.0),
-                        len => (&mut self.bytes, len as f64),
-                    };
-                    load.pair(topology, flow.src, flow.dst, amount);
-                    if let Start::At(at) = flow.start {
-                        self.last_start = self.last_start.max(at);
-                    }
-                }
-                self.listed += plan.flows.len() as u64;
-            }
-            Part::Poisson(spec, senders) => {
-                let per_s = 1e12 / spec.mean_gap_ps;
-                self.rate.spread(topology, senders, per_s * spec.sizes.mean());
-                self.messages_per_s += per_s * senders.len() as f64;
-            }
-            Part::ClosedLoop(spec, senders) => {
-                self.flows.spread(topology, senders, f64::from(spec.connections));
-            }
-            Part::Barrier(spec) => {
-                for &(sender, _) in &spec.senders {
-                    self.flows.pair(topology, sender, spec.receiver, 1.0);
-                }
-            }
-            Part::Calls(spec, clients) => match spec.arrivals {
-                Arrivals::Poisson(gap_ps) => {
-                    let per_s = 1e12 / gap_ps;
-                    self.rate.spread(topology, clients, per_s * spec.requests.mean());
-                    let mut answers = Load::new(topology);
-                    answers.spread(topology, clients, per_s * spec.responses.mean());
-                    self.rate.answer(&answers);
-                    self.messages_per_s += 2.0 * per_s * clients.len() as f64;
-                }
-                Arrivals::Closed(_) => {
-                    let mut answers = Load::new(topology);
-                    answers.spread(topology, clients, f64::from(spec.slots));
-                    self.flows.answer(&answers);
-                }
-            },
-            Part::Queries(_) => self.left_out += 1,
-        }
+        self.wire.spread_either(topology, senders, (per_s * header, !answers));
+        self.messages_per_s += per_s * senders.len() as f64;
     }
+
+    /// Add messages that are listed.
+    pub(crate) fn list(&mut self, plan: &Plan, topology: &Topology) {
+        for flow in &plan.flows {
+            let (load, amount) = match flow.len {
+                UNBOUNDED => (&mut self.flows, 1.0),
+                len => (&mut self.bytes, len as f64),
+            };
+            load.pair(topology, flow.src, flow.dst, amount);
+            if let Start::At(at) = flow.start {
+                self.last_start = self.last_start.max(at);
+            }
+        }
+        self.listed += plan.flows.len() as u64;
+    }
+}
+
+/// How many packets a message of `sizes` takes on average.
+fn packets(sizes: &SizeDist, Framing { payload, .. }: Framing) -> f64 {
+    const DRAWS: u32 = 512;
+    let payload = f64::from(payload.max(1));
+    // The mean of what the last packet lacks varies little; that of the sizes is known.
+    let lacks = |n: u32| {
+        let size = sizes.sample((f64::from(n) + 0.5) / f64::from(DRAWS)) as f64 / payload;
+        size.ceil() - size
+    };
+    sizes.mean() / payload + (0..DRAWS).map(lacks).sum::<f64>() / f64::from(DRAWS)
 }

@@ -1,6 +1,7 @@
 //! What looks wrong in a scenario before it runs: choices that have no effect. One function for
 //! each rule; they ask for properties of transports and queues, not for their names.
 
+use endpoint::Framing;
 use queues::{MarksFrom, QueueSpec};
 use units::{Dur, Time};
 
@@ -10,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::document::{Node, Value};
 use crate::reader::Reader;
 use crate::traffic::Part;
-use crate::transport::{Need, Transport};
+use crate::transport::{Need, Transport, Wait};
 use crate::warnings::for_people;
 
 /// A rule: what it finds, each a warning.
@@ -20,7 +21,6 @@ type Rule = fn(&View<'_>) -> Vec<Diagnostic>;
 const RULES: &[Rule] = &[
     marks_needed,
     marks_wanted,
-    marks_unread,
     marks_out_of_reach,
     trims_needed,
     priorities_ignored,
@@ -32,11 +32,16 @@ const RULES: &[Rule] = &[
     completion_of_what_never_ends,
     limit_too_early,
     overload,
+    rate_above_the_link,
     small_first_window,
+    timers_too_short,
+    deadlines_wanted,
+    rtt_of_nothing,
+    little_headroom,
 ];
 
 /// What all rules find.
-pub(super) fn all(view: &View<'_>) -> Vec<Diagnostic> {
+pub(crate) fn all(view: &View<'_>) -> Vec<Diagnostic> {
     RULES.iter().flat_map(|rule| rule(view)).map(Diagnostic::warning).collect()
 }
 
@@ -109,24 +114,6 @@ fn marks_wanted(view: &View<'_>) -> Vec<Diagnostic> {
     transports(view).filter(deaf).map(warn).collect()
 }
 
-/// Queues that mark packets which no transport reads.
-fn marks_unread(view: &View<'_>) -> Vec<Diagnostic> {
-    let drops = |queue: &QueueSpec| queue.spec().drops_unmarked();
-    let programmed = view.queue.spec().marks_from(&ALL) == MarksFrom::Programmed;
-    let of = |t: &Transport| marks(view.queue, &t.classes) && !programmed;
-    let read = |t: &Transport| of(t) && t.signals.marks != Need::Ignores;
-    let marked: Vec<&Transport> = view.transports.iter().filter(|t| of(t)).collect();
-    let acts = joined(view.queue, &ALL).into_iter().any(drops);
-    if marked.is_empty() || acts || marked.iter().any(|t| read(t)) {
-        return Vec::new();
-    }
-    let message = "queues mark packets here, and no transport reads the marks: they have no effect";
-    let keys = ["ecn_threshold", "red_min", "ecn", "class"];
-    let hint =
-        "leave the marking out, or give a transport `ecn = true` or a rule that acts on marks";
-    vec![at(&view.tables.queue, &keys, message, "unused marks").hint(hint)]
-}
-
 /// A marking threshold that is longer than the queue.
 fn marks_out_of_reach(view: &View<'_>) -> Vec<Diagnostic> {
     let mtu = u64::from(view.transports.mtu());
@@ -184,10 +171,10 @@ fn priorities_ignored(view: &View<'_>) -> Vec<Diagnostic> {
 
 /// Priorities of messages, for a transport that does not look at them.
 fn message_priority_ignored(view: &View<'_>) -> Vec<Diagnostic> {
-    let all = view.tables.traffic.iter().zip(&view.traffic.tables).zip(view.traffic.transports());
-    let warn = |((table, part), transport): ((&Reader<'_>, &Part), u8)| {
-        let carrier = view.transports.at(transport)?;
-        if carrier.signals.message_priorities || part.priority() == 0 {
+    let all = view.tables.traffic.iter().zip(&view.traffic.tables);
+    let warn = |(table, part): (&Reader<'_>, &Part)| {
+        let carrier = view.transports.at(part.transport)?;
+        if carrier.signals.message_priorities || part.priority == 0 {
             return None;
         }
         let message = "the priority of these messages has no effect: their transport does not look \
@@ -225,9 +212,9 @@ fn nothing_lossless(view: &View<'_>) -> Vec<Diagnostic> {
 
 /// Traffic that starts when the run, or its own `stop`, is over.
 fn starts_after_the_end(view: &View<'_>) -> Vec<Diagnostic> {
-    let all = view.tables.traffic.iter().zip(&view.traffic.tables).zip(view.traffic.stops());
-    let warn = |((table, part), stop): ((&Reader<'_>, &Part), Time)| {
-        let limit = view.measure.limit;
+    let all = view.tables.traffic.iter().zip(&view.traffic.tables);
+    let warn = |(table, part): (&Reader<'_>, &Part)| {
+        let (stop, limit) = (part.stop, view.measure.limit);
         let (late, of) = part.starting_from(stop.min(limit));
         if late == 0 {
             return None;
@@ -320,11 +307,11 @@ pub(super) fn seconds(busiest: &Bottleneck) -> String {
 
 /// An open loop that offers more than some link carries.
 fn overload(view: &View<'_>) -> Vec<Diagnostic> {
-    let busiest = view.demand.rate.bottleneck(view.topology).filter(|b| b.seconds() > 1.0);
+    let busiest = view.demand.wire.bottleneck(view.topology).filter(|b| b.seconds() > 1.0);
     let warn = |busiest: Bottleneck| {
         let percent = busiest.seconds() * 100.0;
         let message = format!(
-            "the load is more than the fabric carries: {percent:.0} % of {}, headers not counted",
+            "the load is more than the fabric carries: with headers {percent:.0} % of {}",
             busiest.name
         );
         let table = view.tables.traffic.iter().find(|table| table.has("load"));
@@ -336,22 +323,108 @@ fn overload(view: &View<'_>) -> Vec<Diagnostic> {
     busiest.and_then(warn).into_iter().collect()
 }
 
+/// Sources of a constant rate that no host's link carries.
+fn rate_above_the_link(view: &View<'_>) -> Vec<Diagnostic> {
+    let hosts = &view.topology.links()[..view.topology.hosts() as usize];
+    let Some(fastest) = hosts.iter().map(|link| link.rate).max() else { return Vec::new() };
+    let above = |(_, t): &(_, &Transport)| t.constant_rate.is_some_and(|rate| rate > fastest);
+    let warn = |(table, _): (&Reader<'_>, _)| {
+        let message = format!("hosts have links of {fastest}: none of them carries this rate");
+        at(table, &["rate"], message, "more than there is").hint("a rate up to that of the link")
+    };
+    transports(view).filter(above).map(warn).collect()
+}
+
 /// A window below the bandwidth-delay product cannot fill a link, unless it grows.
 fn small_first_window(view: &View<'_>) -> Vec<Diagnostic> {
-    let needed = super::product(view.topology);
+    // A lone message that has nearly all of a path is no surprise.
+    const NEARLY_ALL: f64 = 0.8;
+    let needed = view.topology.bandwidth_delay();
+    let enough = (needed as f64 * NEARLY_ALL) as u64;
     let fixed = view.transports.iter().filter(|transport| !transport.window_grows);
     // Links carry headers, too.
     let small = fixed.filter(|transport| {
         let packets = transport.first_window.div_ceil(u64::from(transport.framing.payload.max(1)));
         let headers = packets.saturating_mul(u64::from(transport.framing.overhead));
-        transport.first_window.saturating_add(headers) < needed
+        transport.first_window.saturating_add(headers) < enough
     });
     let smallest = small.map(|transport| transport.first_window).min();
     let warn = |window: u64| {
         Diagnostic::new(format!(
-            "the initial window of {window}B is below the bandwidth-delay product of the longest \
-             path, {needed}B: a lone message cannot fill its link"
+            "the initial window of {window}B is below the greatest bandwidth-delay product of a path, \
+             {needed}B: a lone message cannot fill that path"
         ))
     };
     smallest.map(warn).into_iter().collect()
+}
+
+/// A timer that expires before an answer can come.
+fn timers_too_short(view: &View<'_>) -> Vec<Diagnostic> {
+    let hosts = &view.topology.links()[..view.topology.hosts() as usize];
+    let slowest = hosts.iter().map(|link| link.rate).min();
+    let Some(slowest) = slowest else { return Vec::new() };
+    let rtt = view.topology.longest_rtt();
+    let mut warnings = Vec::new();
+    for (table, transport) in transports(view) {
+        let Framing { payload, overhead } = transport.framing;
+        let packet = slowest.serialise(u64::from(payload) + u64::from(overhead));
+        let time = |wait| match wait {
+            Wait::Time(time) => time,
+            Wait::Packets(n) => Dur((packet.0 as f64 * n) as u64),
+        };
+        let waits = transport.timers.iter().map(|&(key, wait)| (key, time(wait)));
+        let Some((key, wait)) = waits.filter(|(_, wait)| *wait < rtt).min_by_key(|of| of.1) else {
+            continue;
+        };
+        let message = format!(
+            "`{key}` is {}, and the base round trip of the longest path {}: it expires before an \
+             answer can come, and repeats what is not lost",
+            for_people(wait),
+            for_people(rtt)
+        );
+        let warning = at(table, &[key, "preset"], message, "expires before any answer");
+        warnings.push(warning.hint("a longer one: a round trip through full queues at least"));
+    }
+    warnings
+}
+
+/// A rule that acts on deadlines, where no message has one.
+fn deadlines_wanted(view: &View<'_>) -> Vec<Diagnostic> {
+    let of = |at: usize| {
+        let carried = |part: &&Part| view.transports.index(part.transport) == at;
+        let mut parts = view.traffic.tables.iter().filter(carried).peekable();
+        parts.peek().is_some() && parts.all(|part| !part.has_deadline())
+    };
+    let without = |(n, (_, t)): &(usize, (_, &Transport))| t.uses_deadlines && of(*n);
+    let warn = |(_, (table, _)): (usize, (&Reader<'_>, _))| {
+        let message = "this rule acts on deadlines, and no message of its traffic has one";
+        let hint = "add `deadline` to [[traffic]], or take another rule";
+        at(table, &["rule", "kind"], message, "without deadlines").hint(hint)
+    };
+    transports(view).enumerate().filter(without).map(warn).collect()
+}
+
+/// Round-trip samples of transports that take none.
+fn rtt_of_nothing(view: &View<'_>) -> Vec<Diagnostic> {
+    let measures = view.tables.measure.peek("rtt") == Some(true);
+    if !measures || view.transports.iter().any(|transport| transport.samples_rtt) {
+        return Vec::new();
+    }
+    let message = "`rtt` has no effect: this transport takes no round-trip samples";
+    vec![at(&view.tables.measure, &["rtt"], message, "no samples").hint("leave it out")]
+}
+
+/// Headroom for less than what comes after a pause has been sent.
+fn little_headroom(view: &View<'_>) -> Vec<Diagnostic> {
+    let QueueSpec::Lossless(spec) = view.queue else { return Vec::new() };
+    let Some((port, has, needs)) = fabric::little_headroom(view.topology, &spec.memory) else {
+        return Vec::new();
+    };
+    let message = format!(
+        "a lossless class has {has} B of headroom for what comes over {port}, and up to {needs} B \
+         can come after XOFF: packets of it may be lost"
+    );
+    let keys = ["headroom", "preset"];
+    let hint = "`headroom = \"auto\"` is what can come";
+    vec![at(&view.tables.queue, &keys, message, "may be too little").hint(hint)]
 }

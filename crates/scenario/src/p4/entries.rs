@@ -133,7 +133,7 @@ fn patterns(table: &mut Reader<'_>, known: &ir::Table) -> Result<Vec<Pattern>, D
         }),
         (None, MatchKind::Exact) => {
             let message = format!("the exact key `{}` has no value", key.name);
-            Err(table.error("key", message, "here").hint(key_hint(key)))
+            table.fail("key", message, "here", key_hint(key))
         }
         (None, _) => Ok(Pattern::Any),
     };
@@ -286,7 +286,7 @@ fn choice(
         let Some((_, node)) = written.get(param) else {
             let message = format!("`{name}` has no argument for `{param}`");
             let hint = format!("add `arguments = {{ {param} = ... }}`, a number of {width} bits");
-            return Err(table.error("arguments", message, "here").hint(hint));
+            return table.fail("arguments", message, "here", hint);
         };
         args.push(number(&node.value, width).map_err(|why| {
             let hint = format!("a number such as {}, of at most {width} bits", u32::form().example);

@@ -6,10 +6,9 @@ use fabric::{Bcube, Jellyfish, Topology};
 
 use super::{NO_LINK, PORTS_MAX, finish, read_shape};
 use crate::diagnostic::Diagnostic;
-use crate::document::Value;
 use crate::key::keys;
 use crate::reader::Reader;
-use crate::value::{Form, Or, Refused, ScenarioValue, Unlimited};
+use crate::value::{Unlimited, UpTo};
 
 /// More paths between two switches than this are refused: NDP walks them all.
 const PATHS_MAX: u32 = 64;
@@ -25,10 +24,10 @@ keys! { pub(super) JELLYFISH: Jellyfish {
         "seed of the graph and of the choice among equally long paths; the scenario's `seed` \
          changes neither".range("0 to 2^63 - 1").written();
     paths: u32 [1..=PATHS_MAX],
-        "paths between two switches: so many of the shortest, or all if there are fewer (the \
+        "paths between two switches: this many of the shortest, or all if there are fewer (the \
          paper's k, there 8)".written();
     stretch: Stretch,
-        "paths that are more than so many links longer than the shortest are left out; 0: the \
+        "paths that are more than this many links longer than the shortest are left out; 0: the \
          shortest only".written();
 }}
 
@@ -37,7 +36,7 @@ keys! { pub(super) BCUBE: Bcube {
     k: u32 [0..=PORTS_MAX], "the highest level, from 0: a server has k + 1 ports"
         .range("n^(k+1) at most 2048").written();
     stretch: Stretch,
-        "paths that are more than so many links longer than the shortest are left out; 0: the \
+        "paths that are more than this many links longer than the shortest are left out; 0: the \
          shortest only. The longer paths are 4 links longer".written();
 }}
 
@@ -59,29 +58,4 @@ pub(crate) fn bcube(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagno
 }
 
 /// By how many links a path may be longer than the shortest; [`u32::MAX`]: by any.
-struct Stretch(u32);
-
-impl ScenarioValue for Stretch {
-    fn form() -> Form {
-        Or::<Unlimited, u32>::form()
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        let links: Option<u32> = Or::<Unlimited, u32>::read(value)?.into();
-        Ok(Self(links.unwrap_or(u32::MAX)))
-    }
-    fn show(&self) -> toml::Value {
-        Or::<Unlimited, u32>::from(Some(self.0).filter(|links| *links != u32::MAX)).show()
-    }
-}
-
-impl From<u32> for Stretch {
-    fn from(links: u32) -> Self {
-        Self(links)
-    }
-}
-
-impl From<Stretch> for u32 {
-    fn from(stretch: Stretch) -> Self {
-        stretch.0
-    }
-}
+type Stretch = UpTo<Unlimited, u32>;

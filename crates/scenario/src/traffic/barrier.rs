@@ -5,83 +5,123 @@ use std::sync::Arc;
 use units::{Bytes, Dur, HostId, Rate};
 use workload::{BarrierSpec, window_share};
 
-use super::sizes::fixed_size;
-use super::{Context, LONGEST, Part, channel, incast_pairs, span};
+use super::ends::incast_pairs;
+use super::sizes::Length;
+use super::{Context, LONGEST, Part, Written, boxed};
+use crate::check::demand::Loop;
 use crate::diagnostic::Diagnostic;
-use crate::reader::Reader;
+use crate::key::keys;
+use crate::value::choices;
 
 /// The greatest rate: as that of links.
 const FASTEST: Rate = Rate(100_000_000_000_000);
 
+keys! { "traffic.barrier" BARRIER: Written {
+    size (maybe part): Length,
+        "what each sender sends of a block (the server request unit)"
+            .range("1 B to 10^15 B").default("this or `block` is required");
+    block (maybe block): Length,
+        "what all of them send together, in equal parts; of bytes that remain, the first senders \
+         send one each".range("a byte per sender to 10^15 B").default("");
+    request_latency: Dur [Dur(1)..=LONGEST],
+        "from the request of a block until the first sender is asked; from the end of a block, \
+         too, therefore".written();
+    request_gap: Dur [Dur::ZERO..=LONGEST],
+        "the senders are asked in an order drawn for each block, each so much after the one \
+         before; 0: at once, in that order".written();
+    blocks (maybe most): u64 [1..=i64::MAX as u64],
+        "at most this many blocks".range("at least 1").default("none");
+    cap: Cap,
+        "`dynamic`: the window of each connection is at most its share of pipe and buffer, \
+         (`cap_rate` x `cap_rtt` + `cap_queue`) / `cap_senders`, bytes on the wire, rounded down \
+         to whole segments, at least one. The transport's own rules go on below it. TCP only"
+            .written();
+    cap_rate (cap_rate when Written::is_capped): Rate [Rate(1)..=FASTEST],
+        "rate of the bottleneck".written().only(DYNAMIC);
+    cap_rtt (cap_rtt when Written::is_capped): Dur [Dur::ZERO..=LONGEST],
+        "round trip without queues".written().only(DYNAMIC);
+    cap_queue (cap_queue when Written::is_capped): Bytes,
+        "buffer of the bottleneck, bytes on the wire".written().only(DYNAMIC);
+    cap_senders (maybe cap_senders when Written::is_capped): u32 [1..=u32::MAX],
+        "how many share it".range("at least 1").default("`senders`").only(DYNAMIC);
+}}
+
+const DYNAMIC: &str = "`cap = \"dynamic\"`";
+
+/// What bounds the windows of connections.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(super) enum Cap {
+    #[default]
+    None,
+    Dynamic,
+}
+
+choices!(Cap, "none" => Cap::None, "dynamic" => Cap::Dynamic);
+
+impl Written {
+    fn is_capped(&self) -> bool {
+        self.cap == Cap::Dynamic
+    }
+}
+
 /// `kind = "barrier"`.
-pub(super) fn barrier(
-    table: &mut Reader<'_>,
-    context: &mut Context<'_>,
-) -> Result<Part, Diagnostic> {
-    let pairs = incast_pairs(table, context)?;
-    let receiver = HostId(table.need("receiver")?);
+pub(super) fn barrier(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+    let pairs = incast_pairs(cx)?;
     let mut hosts: Vec<HostId> = pairs.iter().map(|&(sender, _)| sender).collect();
     hosts.sort_unstable();
-    let senders = parts(table, &hosts)?;
-    let request_latency = table.need("request_latency")?;
-    table.within("request_latency", request_latency, Dur(1)..=LONGEST)?;
-    let request_gap = table.need("request_gap")?;
-    table.within("request_gap", request_gap, Dur::ZERO..=LONGEST)?;
-    let channel = channel(table, context)?;
-    let (start, until, blocks) = span(table, "blocks")?;
-    let window = window(table, hosts.len() as u32)?;
-    let prio = table.or("priority", 0)?;
-    let spec = BarrierSpec {
-        receiver,
+    let senders = parts(cx, &hosts)?;
+    let spec = Arc::new(BarrierSpec {
+        receiver: HostId(cx.written.receiver),
+        request_latency: cx.written.request_latency,
+        request_gap: cx.written.request_gap,
+        channel: cx.channel(),
+        start: cx.written.start,
+        until: cx.until()?,
+        blocks: cx.written.most(),
+        window: window(&cx.written, hosts.len() as u32),
+        prio: cx.written.priority,
         senders,
-        request_latency,
-        request_gap,
-        channel,
-        start,
-        until,
-        blocks,
-        window,
-        prio,
-    };
-    Ok(Part::Barrier(Arc::new(spec)))
+    });
+    let longest = spec.senders.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+    let asking = Arc::clone(&spec);
+    let part = Part::of_loop(
+        &cx.written,
+        Box::new(move |_| Ok(boxed(spec.apps()))),
+        Box::new(move |demand, topology| {
+            for &(sender, bytes) in &asking.senders {
+                demand.flows.pair(topology, sender, asking.receiver, 1.0);
+                let (size, gap) = (bytes as f64, asking.request_latency);
+                demand.loops.push(Loop { connections: 1.0, size, gap });
+            }
+        }),
+    );
+    Ok(Part {
+        longest: vec![(longest, ["size", "block", "size"])],
+        endless: cx.written.endless("a barrier without `until` and `blocks`"),
+        capped: cx.written.is_capped(),
+        ..part
+    })
 }
 
 /// What each sender sends of a block: `size`, or its part of `block`.
-fn parts(table: &mut Reader<'_>, hosts: &[HostId]) -> Result<Vec<(HostId, u64)>, Diagnostic> {
-    let block = fixed_size(table, "block")?;
-    let size = fixed_size(table, "size")?;
-    match (size, block) {
-        (Some(size), None) => Ok(hosts.iter().map(|&host| (host, size)).collect()),
-        (None, Some(block)) if block >= hosts.len() as u64 => Ok(BarrierSpec::split(hosts, block)),
-        (None, Some(block)) => {
-            let message = format!("a block of {block} bytes for {} senders", hosts.len());
-            let error = table.error("block", message, "less than a byte each");
-            Err(error.hint("a larger block, or fewer senders"))
-        }
-        (Some(_), Some(_)) => {
-            let message = "`size` and `block` exclude each other";
-            Err(table.error("block", message, "one too many").hint("remove one of them"))
-        }
-        (None, None) => {
-            let hint = "add `size = \"256KiB\"`, what each sender sends, or `block`, what all send";
-            Err(table.missing("size", hint))
-        }
+fn parts(cx: &Context<'_, '_>, hosts: &[HostId]) -> Result<Vec<(HostId, u64)>, Diagnostic> {
+    let hint = "add `size = \"256KiB\"`, what each sender sends, or `block`, what all send";
+    cx.table.one_of(&["size", "block"], hint)?;
+    if let Some(Length(size)) = cx.written.part {
+        return Ok(hosts.iter().map(|&host| (host, size)).collect());
     }
+    let block = cx.written.block.map_or(0, |Length(block)| block);
+    if block < hosts.len() as u64 {
+        let message = format!("a block of {block} bytes for {} senders", hosts.len());
+        let error = cx.table.error("block", message, "less than a byte each");
+        return Err(error.hint("a larger block, or fewer senders"));
+    }
+    Ok(BarrierSpec::split(hosts, block))
 }
 
 /// The greatest window of a connection, bytes on the wire.
-fn window(table: &mut Reader<'_>, senders: u32) -> Result<u64, Diagnostic> {
-    let kinds = [("none", false), ("dynamic", true)];
-    let &(_, capped) = table.choose("cap", &kinds, |kind| kind.0)?;
-    if !capped {
-        return Ok(u64::MAX);
-    }
-    let rate = table.need("cap_rate")?;
-    table.within("cap_rate", rate, Rate(1)..=FASTEST)?;
-    let rtt = table.need("cap_rtt")?;
-    table.within("cap_rtt", rtt, Dur::ZERO..=LONGEST)?;
-    let queue: Bytes = table.need("cap_queue")?;
-    let senders = table.or("cap_senders", senders)?;
-    table.within("cap_senders", senders, 1..=u32::MAX)?;
-    Ok(window_share(rate, rtt, queue, senders))
+fn window(written: &Written, senders: u32) -> u64 {
+    let &Written { cap_rate, cap_rtt, cap_queue, .. } = written;
+    let senders = written.cap_senders.unwrap_or(senders);
+    if written.is_capped() { window_share(cap_rate, cap_rtt, cap_queue, senders) } else { u64::MAX }
 }

@@ -2,116 +2,95 @@
 //! own, or one that it shares with other tables.
 
 use workload::matrix;
-use workload::{Share, ShareError};
+use workload::{HostSet, Share, ShareError};
 
-use super::{Context, hosts, possible};
+use super::ends::possible;
+use super::{Context, Written};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::reader::Reader;
+use crate::key::keys;
 
-/// The keys that name another table.
-const SHARED: [&str; 2] = ["rest_of", "pairs_of"];
-
-/// The pairs of a table, for others to share if it has a name.
-#[derive(Debug)]
-pub(super) struct Taken {
-    name: Option<String>,
-    share: Share,
-}
-
-impl Taken {
-    /// `share` is what the table called `name` has.
-    pub(super) fn new(name: Option<String>, share: Share) -> Self {
-        Self { name, share }
-    }
-}
-
-/// Whether the pairs are those of another table, or what it left.
-pub(super) fn are_shared(table: &Reader<'_>) -> bool {
-    SHARED.iter().any(|key| table.has(key))
-}
+keys! { "traffic.pairs" PAIRS: Written {
+    rest_of (maybe rest_of): String,
+        "instead of `hosts`: what that table and those before it left of their permutation. See \
+         below".range("the `name` of a table before").default("none");
+    pairs_of (maybe pairs_of): String, "instead of `hosts`: the very pairs of that table"
+        .range("the `name` of a table before").default("none");
+    hosts (hosts when |w| !w.shared): HostSet, "among whom"
+        .range("at least 2").default("").only("a permutation of its own");
+    share (maybe share when |w| w.pairs_of.is_none()): f64 [1e-6..=1.0],
+        "only this share of the pairs send, drawn; of a fraction of a pair, nothing. See below"
+            .default("all").only("pairs that are not those of another table");
+}}
 
 /// The pairs of a table whose matrix is a permutation: with `rest_of` or `pairs_of` that of another
 /// table, otherwise one among `hosts`; of it the `share`, if that is written.
-pub(super) fn read(table: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Share, Diagnostic> {
-    let share = match (of(table, "rest_of", context)?, of(table, "pairs_of", context)?) {
-        (Some(_), Some(_)) => {
-            let message = "`rest_of` and `pairs_of` exclude each other";
-            return Err(table
-                .error("pairs_of", message, "one too many")
-                .hint("remove one of them"));
-        }
-        (None, Some(same)) => same,
-        (Some(before), None) => {
-            let share = share(table)?;
-            let rest = before.rest(share);
-            let rest = taken(table, if share.is_some() { "share" } else { "rest_of" }, rest)?;
-            check_left(table, context.taken, &rest)?;
-            rest
-        }
-        (None, None) => {
-            let hosts = hosts(table, "hosts", context)?;
-            let pairs = possible(table, "hosts", matrix::permutation(&hosts, context.draw))?;
-            match share(table)? {
-                None => Share::whole(pairs),
-                Some(share) => taken(table, "share", Share::drawn(pairs, share, context.draw))?,
-            }
-        }
-    };
-    context.share = Some(share.clone());
-    Ok(share)
+pub(super) fn share(cx: &Context<'_, '_>) -> Result<Share, Diagnostic> {
+    cx.table.at_most_one(&["rest_of", "pairs_of"])?;
+    if let Some(name) = &cx.written.pairs_of {
+        return of(cx, "pairs_of", name).cloned();
+    }
+    if let Some(name) = &cx.written.rest_of {
+        let rest = of(cx, "rest_of", name)?.rest(cx.written.share);
+        let key = if cx.written.share.is_some() { "share" } else { "rest_of" };
+        let rest = taken(cx, key, rest)?;
+        check_left(cx, &rest)?;
+        return Ok(rest);
+    }
+    let hosts = cx.members("hosts", &cx.written.hosts)?;
+    let pairs = possible(cx, "hosts", matrix::permutation(&hosts, cx.draw))?;
+    match cx.written.share {
+        None => Ok(Share::whole(pairs)),
+        Some(share) => taken(cx, "share", Share::drawn(pairs, share, cx.draw)),
+    }
 }
 
-/// The pairs of the table that `key` names, if it is written.
-fn of(
-    table: &mut Reader<'_>,
-    key: &'static str,
-    context: &Context<'_>,
-) -> Result<Option<Share>, Diagnostic> {
-    let Some(wanted) = table.maybe::<String>(key)? else { return Ok(None) };
-    let of = |taken: &&Taken| taken.name.as_deref() == Some(&wanted);
-    if let Some(taken) = context.taken.iter().find(of) {
-        return Ok(Some(taken.share.clone()));
+/// The tables before this one that have pairs, with their names.
+fn before<'c>(
+    cx: &Context<'c, '_>,
+) -> impl DoubleEndedIterator<Item = (Option<&'c str>, &'c Share)> {
+    let all = cx.before.iter().zip(cx.names);
+    all.filter_map(|(part, name)| Some((name.as_deref(), part.share.as_ref()?)))
+}
+
+/// The pairs of the table that is called `wanted`, the value of `key`.
+fn of<'c>(cx: &Context<'c, '_>, key: &str, wanted: &str) -> Result<&'c Share, Diagnostic> {
+    if let Some((_, share)) = before(cx).find(|(name, _)| *name == Some(wanted)) {
+        return Ok(share);
     }
     let message = format!("no table before this one has a permutation and the name `{wanted}`");
-    let error = table.error(key, message, "no such table");
-    let names: Vec<&str> = context.taken.iter().filter_map(|taken| taken.name.as_deref()).collect();
+    let error = cx.table.error(key, message, "no such table");
+    let names: Vec<&str> = before(cx).filter_map(|(name, _)| name).collect();
     Err(match names.is_empty() {
         true => {
             error.hint("give the table with the permutation a `name`, and put it before this one")
         }
-        false => error.hint(did_you_mean(&wanted, &names)),
+        false => error.hint(did_you_mean(wanted, &names)),
     })
 }
 
-/// Check that no table of `before` has taken any pair of `rest`, what this one takes by `rest_of`:
-/// two tables that take the rest of one table would have the same pairs, which only `pairs_of` may
-/// ask for.
-fn check_left(table: &Reader<'_>, before: &[Taken], rest: &Share) -> Result<(), Diagnostic> {
+/// Check that no table before this one has taken any pair of `rest`, what this one takes by
+/// `rest_of`: two tables that take the rest of one table would have the same pairs, which only
+/// `pairs_of` may ask for.
+fn check_left(cx: &Context<'_, '_>, rest: &Share) -> Result<(), Diagnostic> {
     // The last of them is the one that left what is left.
-    let Some(last) = before.iter().rfind(|taken| taken.share.overlaps(rest)) else {
+    let Some((last, _)) = before(cx).rfind(|(_, share)| share.overlaps(rest)) else {
         return Ok(());
     };
     let message = "a table before this one has already taken these pairs";
-    let error = table.error("rest_of", message, "not left any more");
-    Err(match &last.name {
+    let error = cx.table.error("rest_of", message, "not left any more");
+    Err(match last {
         Some(name) => error.hint(format!("`rest_of = \"{name}\"` takes what that one left")),
         None => error.hint("give that table a `name`, and write it here"),
     })
 }
 
-/// The share of the pairs that a table takes.
-fn share(table: &mut Reader<'_>) -> Result<Option<f64>, Diagnostic> {
-    let Some(share) = table.maybe::<f64>("share")? else { return Ok(None) };
-    table.within("share", share, 1e-6..=1.0).map(Some)
-}
-
 fn taken(
-    table: &Reader<'_>,
+    cx: &Context<'_, '_>,
     key: &'static str,
     share: Result<Share, ShareError>,
 ) -> Result<Share, Diagnostic> {
     share.map_err(|why| {
-        let error = table.error(key, format!("impossible traffic: {why}"), "here");
+        let error = cx.table.error(key, format!("impossible traffic: {why}"), "here");
         error.hint("shares are of the whole permutation; those that share it come to 1 at most")
     })
 }

@@ -1,159 +1,134 @@
 //! How long the messages of a `[traffic]` table are: a size, or a distribution.
 
+use std::path::PathBuf;
+
 use units::Bytes;
 use workload::SizeDist;
 
-use super::Context;
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use super::{Context, Written};
+use crate::diagnostic::Diagnostic;
+use crate::distribution;
 use crate::document::Value;
 use crate::files;
+use crate::key::keys;
 use crate::reader::Reader;
-use crate::value::{Form, Refused, ScenarioValue};
+use crate::value::{Form, Or, Refused, ScenarioValue, Unbounded};
+
+keys! { "traffic.sizes" SIZES: Written {
+    size (maybe lengths.size): Size,
+        "every message has this size, of `partition-aggregate` every answer of a worker. \
+         `\"unbounded\"` (the first five kinds): it never ends"
+            .range("1 B to 10^15 B").default("one of the three is required");
+    distribution (maybe lengths.distribution): String,
+        "sizes are drawn from a published distribution".range("[below](#size-distributions)")
+            .default("");
+    distribution_file (maybe lengths.file): PathBuf,
+        "sizes are drawn from points in a file".default("");
+}}
+
+/// What says how long messages are, one of them.
+#[derive(Default)]
+pub(super) struct Lengths {
+    /// Within, `None`: unbounded.
+    pub(super) size: Option<Option<Length>>,
+    pub(super) distribution: Option<String>,
+    pub(super) file: Option<PathBuf>,
+}
 
 /// The keys of a size: a fixed one, a published distribution, points of one; and where the resolved
 /// scenario says what a distribution is.
 pub(super) struct SizeKeys {
-    size: &'static str,
-    distribution: &'static str,
-    file: &'static str,
+    pub(super) keys: [&'static str; 3],
     about: &'static str,
+    lengths: fn(&Written) -> &Lengths,
 }
 
 /// How long messages are.
-const MESSAGES: SizeKeys = SizeKeys {
-    size: "size",
-    distribution: "distribution",
-    file: "distribution_file",
+pub(super) const MESSAGES: SizeKeys = SizeKeys {
+    keys: ["size", "distribution", "distribution_file"],
     about: "about",
+    lengths: |written| &written.lengths,
 };
 /// How long the requests of calls are.
 pub(super) const REQUESTS: SizeKeys = SizeKeys {
-    size: "request",
-    distribution: "request_distribution",
-    file: "request_distribution_file",
+    keys: ["request", "request_distribution", "request_distribution_file"],
     about: "about_request",
+    lengths: |written| &written.request,
 };
 /// How long the responses of calls are.
 pub(super) const RESPONSES: SizeKeys = SizeKeys {
-    size: "response",
-    distribution: "response_distribution",
-    file: "response_distribution_file",
+    keys: ["response", "response_distribution", "response_distribution_file"],
     about: "about_response",
+    lengths: |written| &written.response,
 };
 
-/// How long the messages of a table are.
-pub(super) enum Sizes {
-    /// They never end.
-    Unbounded,
-    /// Drawn from this; a fixed size is a distribution, too.
-    Drawn(SizeDist),
-}
-
 /// A size or "unbounded", as one writes it.
-struct Size(Option<u64>);
+pub(super) type Size = Or<Unbounded, Length>;
+
+/// The size of messages that end, bytes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Length(pub(super) u64);
 
 /// Larger messages than this are refused: 1 PB takes ten days at 10 Gb/s.
 const SIZE_MAX: u64 = 1_000_000_000_000_000;
 
-impl ScenarioValue for Size {
+const MUST_END: &str = "messages that come one after another must end";
+
+impl ScenarioValue for Length {
     fn form() -> Form {
-        Bytes::form().or_word("unbounded")
+        Bytes::form()
     }
     fn read(value: &Value) -> Result<Self, Refused> {
         match value {
-            Value::Text(text) if text == "unbounded" => Ok(Self(None)),
+            Value::Text(text) if text == "unbounded" => Err(MUST_END.to_owned().into()),
             _ => match Bytes::read(value)? {
                 Bytes(0) => Err("a message needs at least one byte".to_owned().into()),
                 Bytes(n) if n > SIZE_MAX => {
                     Err(format!("{n} bytes is more than {SIZE_MAX}").into())
                 }
-                Bytes(n) => Ok(Self(Some(n))),
+                Bytes(n) => Ok(Self(n)),
             },
         }
     }
     fn show(&self) -> toml::Value {
-        self.0.map_or_else(|| toml::Value::String("unbounded".to_owned()), |n| Bytes(n).show())
+        Bytes(self.0).show()
     }
-}
-
-/// The size `key`, of something that ends, if it is there.
-pub(super) fn fixed_size(
-    table: &mut Reader<'_>,
-    key: &'static str,
-) -> Result<Option<u64>, Diagnostic> {
-    match table.maybe(key)? {
-        Some(Size(None)) => Err(never_ends(table, key)),
-        Some(Size(size)) => Ok(size),
-        None => Ok(None),
-    }
-}
-
-fn never_ends(table: &Reader<'_>, key: &str) -> Diagnostic {
-    let message = "messages that come one after another must end";
-    let error = table.error(key, message, "never ends");
-    error.hint("give a size such as \"135KB\"")
-}
-
-/// The sizes of messages that end.
-pub(super) fn drawn_sizes(
-    table: &mut Reader<'_>,
-    context: &Context<'_>,
-) -> Result<SizeDist, Diagnostic> {
-    drawn_sizes_of(table, context, &MESSAGES)
 }
 
 /// The sizes that `keys` give, of messages that end.
-pub(super) fn drawn_sizes_of(
-    table: &mut Reader<'_>,
-    context: &Context<'_>,
+pub(super) fn drawn_sizes(
+    cx: &mut Context<'_, '_>,
     keys: &SizeKeys,
 ) -> Result<SizeDist, Diagnostic> {
-    match sizes_of(table, context, keys, false)? {
-        Sizes::Drawn(dist) => Ok(dist),
-        Sizes::Unbounded => Err(never_ends(table, keys.size)),
-    }
+    sizes(cx, keys, "")?.ok_or_else(|| {
+        cx.table.error(keys.keys[0], MUST_END, "never ends").hint("give a size such as \"135KB\"")
+    })
 }
 
-/// The sizes of messages.
-pub(super) fn sizes(table: &mut Reader<'_>, context: &Context<'_>) -> Result<Sizes, Diagnostic> {
-    sizes_of(table, context, &MESSAGES, true)
-}
-
-/// Exactly one of a size, a published distribution and points of one.
-fn sizes_of(
-    table: &mut Reader<'_>,
-    context: &Context<'_>,
+/// Exactly one of a size, a published distribution and points of one; `None`: messages that never
+/// end, which a hint may offer as `unbounded`.
+pub(super) fn sizes(
+    cx: &mut Context<'_, '_>,
     keys: &SizeKeys,
-    may_be_unbounded: bool,
-) -> Result<Sizes, Diagnostic> {
-    let SizeKeys { size, distribution, file, about } = *keys;
-    let given: Vec<&str> =
-        [size, distribution, file].into_iter().filter(|key| table.has(key)).collect();
-    if let [first, second, ..] = given.as_slice() {
-        let message = format!("`{first}` and `{second}` exclude each other");
-        return Err(table.error(second, message, "one too many").hint("remove one of them"));
+    unbounded: &str,
+) -> Result<Option<SizeDist>, Diagnostic> {
+    let [size, distribution, file] = keys.keys;
+    let hint = format!("add `{size} = \"135KB\"`{unbounded}, or `{distribution} = \"web-search\"`");
+    cx.table.one_of(&keys.keys, &hint)?;
+    let lengths = (keys.lengths)(&cx.written);
+    if let Some(size) = lengths.size {
+        return Ok(size.map(|Length(bytes)| SizeDist::fixed(bytes)));
     }
-    if let Some(Size(size)) = table.maybe(size)? {
-        return Ok(size.map_or(Sizes::Unbounded, |n| Sizes::Drawn(SizeDist::fixed(n))));
-    }
-    let dist = if let Some(name) = table.maybe::<String>(distribution)? {
-        SizeDist::shipped(&name).ok_or_else(|| {
-            let names: Vec<&str> = SizeDist::names().collect();
-            let error = table.error(distribution, format!("unknown distribution `{name}`"), "here");
-            error.hint(did_you_mean(&name, &names))
-        })?
-    } else if table.has(file) {
-        let file = files::read(table, file, context.dir)?;
-        let dist = workload::read_sizes(&file.source.text, &file.source.name);
-        dist.map_err(|e| files::located(&file.source, &e))?
-    } else {
-        let unbounded = if may_be_unbounded { " or \"unbounded\"" } else { "" };
-        let hint =
-            format!("add `{size} = \"135KB\"`{unbounded}, or `{distribution} = \"web-search\"`");
-        return Err(table.missing(size, &hint));
+    let dist = match &lengths.distribution {
+        Some(name) => distribution::shipped(cx.table, distribution, name)?,
+        None => {
+            let file = files::read(cx.table, file, cx.dir)?;
+            let dist = workload::read_sizes(&file.source.text, &file.source.name);
+            dist.map_err(|e| files::located(&file.source, &e))?
+        }
     };
-    describe(table, &dist, about)?;
-    Ok(Sizes::Drawn(dist))
+    describe(cx.table, &dist, keys.about)?;
+    Ok(Some(dist))
 }
 
 /// Say in the resolved scenario what a distribution is. When that is read again, it is a comment.

@@ -23,8 +23,7 @@ pub(super) fn keys() -> Vec<Section> {
 /// `kind = "cbr"`.
 pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let mut config = Config { payload: 1, header: 40, rate: Rate(1) };
-    table.keys(KEYS, &mut config, None)?;
-    table.complete(&[])?;
+    table.all_keys(KEYS, &mut config)?;
     config.check().map_err(|why| {
         let keys: &[&str] = match why {
             cbr::ConfigError::Zero(key) => &[key],
@@ -38,6 +37,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         // It waits for nothing.
         first_window: u64::MAX,
         unbounded_only: true,
+        constant_rate: Some(config.rate),
         ..Transport::new(
             config.framing(),
             wire::frame::UDP,

@@ -2,10 +2,10 @@
 
 use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Trimmed, Wire};
 use units::{Bytes, Dur};
-use workload::SizeDist;
 
-use super::{Around, Need, Signals, Transport, chosen, refused};
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use super::{Around, Need, Signals, Transport, Wait, chosen, refused};
+use crate::diagnostic::Diagnostic;
+use crate::distribution;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::value::{PART_MAX, Size16, Size32, choices};
@@ -44,7 +44,7 @@ keys! { KEYS: Config {
          receiver refuses it at once, and whose sender repeats it with the next grant of that \
          message. `refused-as-published`: with three defects of the public code (E2, E3 and E4 \
          of docs/nic.md)".was("strict_paper");
-    resend_timeout: Dur, "what is missing for this long is asked for again".range("above 0");
+    resend_timeout: Dur, "what is missing for this long is asked for again".range("at least 100 ns");
     ack_delay: Dur,
         "that a message is whole is reported with the next data in the other direction, or after \
          this long by itself (own)";
@@ -57,17 +57,15 @@ keys! { KEYS: Config {
 
 // How the levels of what leaves unscheduled are divided.
 keys! { CUTOFFS: Division {
-    cutoffs (get |d| d.cutoffs.clone(), set |d, v: Vec<Bytes>| d.cutoffs = Some(v)): Vec<Bytes>,
+    cutoffs (maybe cutoffs): Vec<Bytes>,
         "messages up to the first size use level 0 for what leaves unscheduled, up to the second \
          level 1 and so on, all others the next level. Levels beyond are for granted packets. \
          This or `workload` must be written".range("at most 7, ascending").default("");
-    workload (get |d| d.workload.clone(), set |d, v: String| d.workload = Some(v)): String,
+    workload (maybe workload): String,
         "a size distribution, as in `[[traffic]]`: the cut-offs with which \
          `unscheduled_priorities` levels carry equal bytes of it".default("");
-    unscheduled_priorities (get Division::priorities, set |d, v| d.unscheduled_priorities = v): u8
-        [1..=8],
-        "levels for what leaves unscheduled"
-            .written().only("`workload`").was("unscheduled_levels");
+    unscheduled_priorities (unscheduled_priorities when |d| d.workload.is_some()): u8 [1..=8],
+        "levels for what leaves unscheduled".written().only("`workload`").was("unscheduled_levels");
 }}
 
 /// What decides the cut-offs.
@@ -75,12 +73,6 @@ struct Division {
     cutoffs: Option<Vec<Bytes>>,
     workload: Option<String>,
     unscheduled_priorities: u8,
-}
-
-impl Division {
-    fn priorities(&self) -> Option<u8> {
-        self.workload.as_ref().map(|_| self.unscheduled_priorities)
-    }
 }
 
 const SIZE_MAX: Size32 = Size32(1 << 30);
@@ -123,6 +115,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
         mtu: (config.payload + config.header).max(config.control),
         classes: (0..config.priorities).map(|level| config.class(level)).collect(),
         first_window: u64::from(config.rtt_bytes),
+        timers: vec![("resend_timeout", Wait::Time(config.resend_timeout))],
         signals: Signals {
             classes: Need::Needs,
             trims: if config.trimmed == Trimmed::Lost { Need::Ignores } else { Need::Needs },
@@ -143,32 +136,18 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
 fn cutoffs(table: &mut Reader<'_>) -> Result<Cutoffs, Diagnostic> {
     let mut division = Division { cutoffs: None, workload: None, unscheduled_priorities: 0 };
     table.keys(CUTOFFS, &mut division, None)?;
-    let name = match (division.cutoffs, division.workload) {
-        (Some(_), Some(_)) => {
-            let message = "`cutoffs` and `workload` exclude each other";
-            let error = table.error("workload", message, "one too many");
-            return Err(error.hint("remove one of them"));
-        }
-        (Some(bounds), None) => {
-            let bounds: Vec<u64> = bounds.into_iter().map(|Bytes(n)| n).collect();
-            return Cutoffs::new(&bounds).ok_or_else(|| {
-                let error =
-                    table.error("cutoffs", "at most seven sizes, each above the last", "here");
-                error.hint("there is a level for each, and one for all greater messages")
-            });
-        }
-        (None, Some(name)) => name,
-        (None, None) => {
-            let hint = "add `cutoffs` (sizes), or `workload` (a size distribution) with \
-                        `unscheduled_priorities`";
-            return Err(table.missing("cutoffs", hint));
-        }
-    };
-    let dist = SizeDist::shipped(&name).ok_or_else(|| {
-        let names: Vec<&str> = SizeDist::names().collect();
-        let error = table.error("workload", format!("unknown distribution `{name}`"), "here");
-        error.hint(did_you_mean(&name, &names))
-    })?;
+    let hint =
+        "add `cutoffs` (sizes), or `workload` (a size distribution) with `unscheduled_priorities`";
+    table.one_of(&["cutoffs", "workload"], hint)?;
+    if let Some(bounds) = division.cutoffs {
+        let bounds: Vec<u64> = bounds.into_iter().map(|Bytes(n)| n).collect();
+        return Cutoffs::new(&bounds).ok_or_else(|| {
+            let error = table.error("cutoffs", "at most seven sizes, each above the last", "here");
+            error.hint("there is a level for each, and one for all greater messages")
+        });
+    }
+    let name = division.workload.unwrap_or_default();
+    let dist = distribution::shipped(table, "workload", &name)?;
     table.complete(&[])?;
     Cutoffs::of_workload(&dist.masses(), division.unscheduled_priorities, &wire(table))
         .ok_or_else(|| refused(table, "no such levels", &["unscheduled_priorities"]))
@@ -199,13 +178,13 @@ fn keys_of(why: &homa::ConfigError) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use workload::SizeDist;
+
     use super::*;
 
-    /// The cut-offs of specs/homa.md#6, worked out there apart from this code. Ours are a step
-    /// of the
-    /// distribution or two beside some of them: up to seven whole packets leave unasked here, and
-    /// at 127 B the share of W1
-    /// that is below is 2.017 sevenths.
+    /// The cut-offs of specs/homa.md#6, worked out there apart from this code. Ours are a step of
+    /// the distribution or two beside some of them: up to seven whole packets leave unasked here,
+    /// and at 127 B the share of W1 that is below is 2.017 sevenths.
     #[test]
     fn cutoffs_are_those_of_the_specification() {
         let wire = Wire { payload: 1442, header: 96, grant: 84, unscheduled: 9328, cap: 10_000 };

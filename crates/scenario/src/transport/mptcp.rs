@@ -8,7 +8,7 @@ use transports::tcp::rr;
 use transports::tcp::rule::{RuleConfig, ewtcp, lia, semicoupled};
 use units::{Bytes, Dur};
 
-use super::tcp::{OF_SUBFLOWS, marks, refuse};
+use super::tcp::{OF_SUBFLOWS, marks, refuse, timers};
 use super::{Around, Begun, Presets, Signals, Transport, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
@@ -76,8 +76,7 @@ keys! { MULTIPATH: Config {
 keys! { SCATTER: Config {
     scatter_dup_threshold (scatter: Some(scatter) => scatter.dup_threshold): ScatterThreshold,
         "`dup_threshold` of the first subflow; `\"paths\"`: 3 and one more for each path to the \
-         destination, 3 if there is but one; `\"rr\"` as there, with its keys"
-            .range("at least 1");
+         destination, 3 if there is but one; `\"rr\"` as there, with its keys".range("at least 1");
     rr_fa_ratio (scatter: Some(Scatter { dup_threshold: ScatterThreshold::Rr(p), .. }) =>
         p.fa_ratio): f64,
         "as for `tcp`".range("0 to 1").any_preset().only("`scatter_dup_threshold = \"rr\"`");
@@ -110,6 +109,11 @@ choices!(Scheduler,
 choices!(Reinject, "none" => Reinject::None, "timeout" => Reinject::Timeout);
 choices!(ewtcp::Weight,
     "1/sqrt(n)" => ewtcp::Weight::InverseRoot, "1/n^2" => ewtcp::Weight::InverseSquare);
+
+choices!(variants SwitchOn,
+    "bytes" => SwitchOn::Bytes(0),
+    "window" => SwitchOn::Window(1.0 / 50.0),
+    "loss" => SwitchOn::Loss);
 
 /// What a connection does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -240,28 +244,6 @@ impl ScenarioValue for ScatterThreshold {
     }
 }
 
-/// What ends the first phase; the numbers are keys of their own.
-impl ScenarioValue for SwitchOn {
-    fn form() -> Form {
-        Form::of_words(vec!["bytes", "window", "loss"])
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        let (bytes, window) = (Self::Bytes(0), Self::Window(1.0 / 50.0));
-        crate::value::read_word(
-            value,
-            &[("bytes", bytes), ("window", window), ("loss", Self::Loss)],
-        )
-    }
-    fn show(&self) -> toml::Value {
-        let word = match self {
-            Self::Bytes(_) => "bytes",
-            Self::Window(_) => "window",
-            Self::Loss => "loss",
-        };
-        word.to_owned().show()
-    }
-}
-
 /// For the reference.
 pub(super) fn keys() -> Vec<Section> {
     let mut all = sections("transport.mptcp", KEYS, PRESETS);
@@ -298,6 +280,8 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         classes: vec![tcp.class],
         first_window: (tcp.initial_window * f64::from(tcp.mss)) as u64,
         window_grows: true,
+        samples_rtt: true,
+        timers: timers(tcp),
         signals: Signals { marks: marks(tcp), ..Signals::NONE },
         sprays: phases != Phases::Multipath,
         scatters: phases != Phases::Multipath || config.subflows > 1,

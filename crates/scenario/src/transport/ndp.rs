@@ -7,7 +7,7 @@ use transports::ndp::{self, Config, Discipline, ScoreboardRule};
 use units::{HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, payload, refused, sections};
+use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::key::{Section, keys};
@@ -22,16 +22,16 @@ keys! { KEYS: Config {
     initial_window: u32,
         "packets sent at once, unscheduled, when a message starts (paper: 30)"
             .range("at least 1").written();
-    header: Size16 [Size16(40)..=PART_MAX],
-        "bytes on the wire beside the payload of a data packet";
+    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload of a data packet";
     control: Size16 [Size16(40)..=PART_MAX], "bytes on the wire of an ACK, NACK or PULL";
     scoreboard: ScoreboardRule,
         "which paths sit out rounds of `mode = \"permute\"` because they do much worse than the \
          others; without effect in other modes. See below";
     rto_initial: units::Dur,
-        "retransmission timeout before the first round-trip sample".range("above 0");
+        "retransmission timeout before the first round-trip sample".range("at least 100 ns");
     rto_min: units::Dur, "smallest timeout, before jitter".range("above 0");
-    rto_max: units::Dur, "largest timeout, before jitter".range("at least `rto_min`");
+    rto_max: units::Dur, "largest timeout, before jitter"
+        .range("at least `rto_min` and 100 ns");
     rto_jitter_percent: u8,
         "a timeout clamped to `rto_min` is spread uniformly by this much either way"
             .range("0 to 99");
@@ -40,8 +40,7 @@ keys! { KEYS: Config {
          (own)".range("above 0");
     abort_after: units::Dur,
         "a message unanswered for this long fails (own)".range("above 0").was("give_up");
-    bounce_history: u8,
-        "how many answers the rule for bounced headers looks back".range("1 to 32");
+    bounce_history: u8, "how many answers the rule for bounced headers looks back".range("1 to 32");
     pull_interval: Or<Wire, units::Dur>,
         "least time between two pulls; `\"wire\"`: the wire time of a full packet on the host's \
          link".range("above 0");
@@ -54,8 +53,7 @@ keys! { KEYS: Config {
             .range("a host of the fabric; any").default("none").was("preferred_host");
     pull_on_duplicate: bool, "a data packet that came before asks for a pull again";
     max_rx_messages: u32,
-        "messages in reception at once; data for more is ignored"
-            .range("at least 1").was("listen");
+        "messages in reception at once; data for more is ignored".range("at least 1").was("listen");
     msl: units::Dur,
         "how long a sender refuses to use the id of a finished message again"
             .range("see `time_wait`");
@@ -126,6 +124,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
         mtu: (config.payload + config.header).max(config.control),
         classes: vec![0],
         first_window: u64::from(config.initial_window) * u64::from(config.payload),
+        timers: vec![("rto_max", Wait::Time(config.rto_max))],
         sprays: true,
         permutes: true,
         life_max: config.life_max(),

@@ -9,13 +9,13 @@ use nic::nano::buffers::SizeClass as Buffers;
 use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError};
 use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
 use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
-use units::{Bytes, Dur};
+use units::Dur;
 
-use super::{Around, ForLife, Need, Signals, Transport, chosen, refused};
+use super::{Around, ForLife, Need, Signals, Transport, Wait, chosen, refused};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::key::{Section, keys, section};
-use crate::p4::{Backend, Compiled};
+use crate::key::{Key, Section, keys, section};
+use crate::p4::{self, Backend, Compiled, Named};
 use crate::reader::Reader;
 use crate::value::{Form, Lifetime, Or, PART_MAX, Refused, ScenarioValue, Size16, Unlimited};
 
@@ -35,7 +35,7 @@ keys! { MODEL: Config {
         "messages in flight to a host; packets of others are refused".range("1 to 1024");
     timeout: Dur,
         "a message that is not complete this long after its beginning, or after its last timeout, \
-         repeats what is not acknowledged".range("1 ps to 1 s");
+         repeats what is not acknowledged".range("100 ns to 1 s");
     max_timeouts: Or<Unlimited, u32>,
         "a message fails at this timeout in a row without progress"
             .range("at least 1").was("timeouts_max");
@@ -46,18 +46,14 @@ keys! { MODEL: Config {
         "messages that are over and that a receiver still knows, so that none is delivered twice: \
          `\"lifetime\"`, as long as their packets can live (own), or this many last delivered \
          and as many ended: 1024 is a size for hardware, 0 what is published. What they deliver \
-         twice is counted: [nic.md](nic.md#what-the-nic-promises)"
-            .default("");
-    pull_cycles (get |c| (c.program == Program::Ndp).then_some(c.pull_cycles), set |c, v|
-        c.pull_cycles = v): u32,
+         twice is counted: [nic.md](nic.md#what-the-nic-promises)".default("");
+    pull_cycles (pull_cycles when |c| c.program == Program::Ndp): u32,
         "cycles of 3.2 GHz from one PULL to the next: 140 is a full packet at 200 Gb/s; the \
          prototype has 122".range("1 to 2^20").only("`program = \"ndp\"`");
-    overcommitment (get |c| (c.program != Program::Ndp).then_some(c.overcommitment), set |c, v|
-        c.overcommitment = v): u8,
+    overcommitment (overcommitment when |c| c.program != Program::Ndp): u8,
         "messages that are granted at a time"
             .range("1 to 7").only("`program = \"homa\"` or `\"homa-tr\"`");
-    strict_paper (get |c| (c.program != Program::Ndp).then_some(c.strict_paper), set |c, v|
-        c.strict_paper = v): bool,
+    strict_paper (strict_paper when |c| c.program != Program::Ndp): bool,
         "the program without the repairs E2 and E9 of docs/nic.md (its constant \
          `STRICT_PAPER`): what is trimmed after its message has been granted whole waits for the \
          timeout, and duplicates of a message in progress are not answered. With `probe = false` \
@@ -65,8 +61,7 @@ keys! { MODEL: Config {
     probe: bool,
         "a timeout that finds nothing to repeat sends one packet beyond the credit: a GRANT or \
          PULL may have been lost";
-    count_chops (get |c| (c.program == Program::HomaTr).then_some(c.count_chops), set |c, v|
-        c.count_chops = v): bool,
+    count_chops (count_chops when |c| c.program == Program::HomaTr): bool,
         "a trimmed packet makes room for another (the constant `COUNT_CHOPS`), and so does its \
          repetition: the window of its message grows by one for each"
             .only("`program = \"homa-tr\"`");
@@ -77,7 +72,7 @@ keys! { MODEL: Config {
 
 // Of a program in a file.
 keys! { PROGRAM: Programmed {
-    protocol (get |p| Some(p.protocol.clone()), set |p, v| p.protocol = v): Protocols,
+    protocol: Protocols,
         "the IP protocol that messages are sent with: 155 for `ndp.p4`, 154 for `homa.p4`; \
          refused if the program does not write it into their packets. A program of several: `{ \
          ndp = 155, homa = 154 }`, and each `[[traffic]]` says which by `transport = \"ndp\"`"
@@ -89,7 +84,7 @@ keys! { PROGRAM: Programmed {
     rtt_packets (nic.rtt_packets): u16, "as above".range("at least 1");
     tx_messages (nic.tx_messages): u16, "as above".range("a power of two, to 4096");
     rx_messages (nic.rx_messages): u16, "as above".range("a power of two, to 4096");
-    timeout (nic.timeout): Dur, "as above".range("above 0");
+    timeout (nic.timeout): Dur, "as above".range("at least 100 ns");
     max_timeouts (nic.max_timeouts): Or<Unlimited, u32>, "as above".was("timeouts_max");
     ingress_timeouts (nic.ingress_timeouts): u32, "as above".range("at least 1");
     probe (nic.probe): bool, "as above";
@@ -129,6 +124,7 @@ pub(super) fn keys() -> Vec<Section> {
     let model = Config::firesim(Program::HomaTr);
     let programmed = Programmed::firesim();
     vec![
+        p4::keys(),
         section("transport.nic.model", MODEL, &[("firesim", model)], None),
         section("transport.nic.p4", PROGRAM, &[("firesim", programmed.clone())], Some(&programmed)),
     ]
@@ -136,14 +132,13 @@ pub(super) fn keys() -> Vec<Section> {
 
 /// `kind = "nic"`.
 pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let Some(program) = table.maybe::<String>("program")? else {
-        let hint = "add `program = ...`: \"ndp\", \"homa\", \"homa-tr\", or a file, \"mine.p4\"";
-        return Err(table.missing("program", hint));
-    };
-    let is_file = program.ends_with(".p4");
+    let named = Named::read(table)?;
+    let program = named.program.to_string_lossy().into_owned();
     match MODELS.iter().find(|(name, ..)| *name == program) {
-        Some(&(_, program, file, constants)) => model(table, program, file, constants),
-        None if is_file => programmed(table, around),
+        Some(&(_, program, file, constants)) => {
+            model(table, program, file, constants, named.backend)
+        }
+        None if program.ends_with(".p4") => programmed(table, around, named),
         None => {
             let message = format!("unknown program `{program}`");
             let error = table.error("program", message, "no such program");
@@ -158,15 +153,18 @@ fn model(
     program: Program,
     file: &str,
     constants: &[&str],
+    backend: Option<Backend>,
 ) -> Result<Transport, Diagnostic> {
-    let backend = table.or("backend", Backend::Model)?;
+    let backend = backend.unwrap_or(Backend::Model);
+    table.resolve("backend", &backend);
     let preset = chosen(table, &["firesim"])?.map(|_| Config::firesim(program));
     let mut config = Config::firesim(program);
     table.keys(MODEL, &mut config, preset.as_ref())?;
     table.complete(&["firesim"])?;
-    let usual = preset.map(|p| p.buffers.iter().map(|c| (c.bytes, c.count)).collect());
-    let classes = buffers(table, usual)?.into_iter();
-    config.buffers = classes.map(|(bytes, count)| SizeClass { bytes, count }).collect();
+    let class = |c: &SizeClass| Class { size: c.bytes, count: c.count };
+    let classes = buffers(table, preset.map(|p| p.buffers.iter().map(class).collect()))?;
+    let class = |c: &Class| SizeClass { bytes: c.size, count: c.count };
+    config.buffers = classes.iter().map(class).collect();
     config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
     let framing = config.framing();
     let longest = config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0);
@@ -175,6 +173,7 @@ fn model(
         classes: config.classes(),
         first_window: u64::from(config.rtt_packets) * u64::from(framing.payload),
         longest,
+        timers: vec![("timeout", Wait::Time(config.timeout))],
         signals: match program {
             Program::Homa => Signals { classes: Need::Needs, ..Signals::NONE },
             Program::Ndp => Signals { trims: Need::Needs, ..Signals::NONE },
@@ -233,18 +232,22 @@ fn on_blocks(config: &Config) -> NicConfig {
 }
 
 /// A program in a file, on the blocks of the NIC.
-fn programmed(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
-    let compiled = Compiled::read(table, around.dir)?;
+fn programmed(
+    table: &mut Reader<'_>,
+    around: &Around<'_>,
+    named: Named,
+) -> Result<Transport, Diagnostic> {
+    let compiled = Compiled::new(table, around.dir, named)?;
     let preset = chosen(table, &["firesim"])?.map(|_| Programmed::firesim());
     let mut read = Programmed::firesim();
     table.keys(PROGRAM, &mut read, preset.as_ref())?;
     table.complete(&["firesim"])?;
     let Programmed { mut nic, protocol, telemetry, overhead } = read;
     // At most what the 16 bits of a message's length can say.
-    let usual = |p: Programmed| p.nic.classes.iter().map(|c| (c.bytes as u16, c.buffers)).collect();
-    let classes = buffers(table, preset.map(usual))?.into_iter();
-    nic.classes =
-        classes.map(|(bytes, buffers)| Buffers { bytes: u32::from(bytes), buffers }).collect();
+    let class = |c: &Buffers| Class { size: c.bytes as u16, count: c.buffers };
+    let classes = buffers(table, preset.map(|p| p.nic.classes.iter().map(class).collect()))?;
+    let class = |c: &Class| Buffers { bytes: u32::from(c.size), buffers: c.count };
+    nic.classes = classes.iter().map(class).collect();
     nic.protocols = protocol.0.iter().map(|(_, number)| *number).collect();
     nic.spray = around.mode.needs_spraying();
     nic.check().map_err(|why| refused(table, &why.to_string(), &nic_keys_of(&why)))?;
@@ -252,9 +255,12 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, 
     let first_protocol = nic.protocols.first().copied().unwrap_or(0);
     let (classes, longest) = (8_u8.saturating_sub(nic.priorities)..8, u64::from(nic.longest()));
     let first_window = u64::from(nic.rtt_packets) * u64::from(FRAMING.payload);
+    let timeout = nic.timeout;
+    let pulls = compiled.program.externs.iter().any(|called| called.kind == "ctrl_pkt");
     let for_life = on_the_nic(table, compiled, nic)?;
     Ok(Transport {
         mtu: framing.payload + framing.overhead,
+        timers: vec![("timeout", Wait::Time(timeout))],
         parts: protocol.0.iter().filter_map(|(name, _)| name.clone()).collect(),
         // Types of service count from zero, classes the other way.
         classes: classes.collect(),
@@ -270,14 +276,14 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, 
             classes: Need::Uses,
             message_priorities: false,
         },
-        kept: kept(table, true),
+        kept: kept(table, pulls),
         telemetry,
         ..Transport::of_life(framing, first_protocol, for_life)
     })
 }
 
 /// The first of the keys whose published value is for links of [`super::PUBLISHED_FOR`] and is
-/// kept. `pulls`: pacing PULLs is the NIC's, not the program's.
+/// kept. `pulls`: the program has the NIC pace its PULLs.
 fn kept(table: &Reader<'_>, pulls: bool) -> Option<&'static str> {
     let keys = ["pull_cycles", "timeout"].into_iter().skip(usize::from(!pulls));
     table.has("preset").then(|| keys.into_iter().find(|key| !table.has(key))).flatten()
@@ -306,33 +312,46 @@ fn on_the_nic(
     }))
 }
 
-/// `[[transport.buffer]]`: the size classes of a NIC, bytes and number of each.
-fn buffers(
-    table: &mut Reader<'_>,
-    preset: Option<Vec<(u16, u16)>>,
-) -> Result<Vec<(u16, u16)>, Diagnostic> {
+/// A size class of buffers, bytes and number.
+#[derive(Clone, Copy, Default)]
+struct Class {
+    size: u16,
+    count: u16,
+}
+
+keys! { BUFFER: Class {
+    size: Size16 [Size16(64)..=Size16(65_472)],
+        "of each; with a model 1024 B at least, and a multiple of 64 B".written();
+    count: u16, "how many".range("at least 1; 4 MiB in all").written();
+}}
+
+/// For the reference: the keys of `[[transport.buffer]]`.
+pub(crate) fn buffer_keys() -> Vec<Section> {
+    vec![section("transport.buffer", BUFFER, &[], None)]
+}
+
+/// `[[transport.buffer]]`: the size classes of a NIC.
+fn buffers(table: &mut Reader<'_>, preset: Option<Vec<Class>>) -> Result<Vec<Class>, Diagnostic> {
     let mut tables = table.tables("buffer")?;
     if tables.is_empty() {
         let Some(preset) = preset else {
             return Err(table.missing("buffer", "add [[transport.buffer]] with `size` and `count`"));
         };
-        table.keep_list("buffer", preset.iter().copied().map(show_class).collect());
+        let show = |class: &Class| {
+            let shown = |key: &Key<Class>| Some((key.info.name.to_owned(), (key.show)(class)?));
+            BUFFER.iter().filter_map(shown).collect()
+        };
+        table.keep_list("buffer", preset.iter().map(show).collect());
         return Ok(preset);
     }
     let mut classes = Vec::new();
     for table in &mut tables {
-        let size: Bytes = table.need("size")?;
-        // At most 65 472, so it fits.
-        let bytes = table.within("size", size, Bytes(64)..=Bytes(65_472))?.0 as u16;
-        classes.push((bytes, table.need("count")?));
+        let mut class = Class::default();
+        table.all_keys(BUFFER, &mut class)?;
+        classes.push(class);
     }
     table.finish_tables("buffer", tables)?;
     Ok(classes)
-}
-
-fn show_class((bytes, count): (u16, u16)) -> toml::Table {
-    let size = Bytes(u64::from(bytes)).show();
-    toml::Table::from_iter([("size".to_owned(), size), ("count".to_owned(), count.show())])
 }
 
 /// The keys whose values are refused.

@@ -2,12 +2,11 @@
 
 use transports::phost::{self, Config, FreeTokens};
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, payload, refused, sections};
+use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
-use crate::document::Value;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
-use crate::value::{Form, PART_MAX, Refused, ScenarioValue, Size16};
+use crate::value::{PART_MAX, Size16, word_or};
 
 const PRESETS: &Presets<Config> = &[("ndp-paper", Config::ndp_paper), ("authors", Config::authors)];
 
@@ -19,8 +18,7 @@ keys! { KEYS: Config {
         "tokens that a sender gives itself when a message starts. `\"bdp\"`: what it can send in \
          one round trip; n: one for each packet of a message of at most n, none for a longer one";
     window: u32, "tokens of a message in flight at once".range("at least 1");
-    token_expiry: f64,
-        "packet times after which an unused token is void".range("0.001 to 1000000");
+    token_expiry: f64, "packet times after which an unused token is void".range("0.001 to 1000000");
     window_timeout: f64,
         "a message whose window is used up gets one more token after this many packet times \
          without one".range("0.001 to 1000000");
@@ -60,6 +58,11 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
         classes: vec![config.classes.control, config.classes.short, config.classes.long],
         // It has so many packets in flight, from the first round trip or the second on.
         first_window: u64::from(config.window) * u64::from(config.payload),
+        timers: vec![
+            ("window_timeout", Wait::Packets(config.window_timeout)),
+            ("resend_timeout", Wait::Packets(config.resend_timeout)),
+            ("request_timeout", Wait::Packets(config.request_timeout)),
+        ],
         sprays: true,
         signals: Signals { classes: Need::Needs, ..Signals::NONE },
         life_max: Some(config.life_max()),
@@ -83,20 +86,4 @@ fn keys_of(why: &phost::ConfigError) -> Vec<&'static str> {
     }
 }
 
-impl ScenarioValue for FreeTokens {
-    fn form() -> Form {
-        u32::form().or_word("bdp")
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        match value {
-            Value::Text(text) if text == "bdp" => Ok(Self::Bdp),
-            _ => u32::read(value).map(Self::UpTo),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        match self {
-            Self::Bdp => toml::Value::String("bdp".into()),
-            Self::UpTo(n) => n.show(),
-        }
-    }
-}
+word_or!(FreeTokens: u32, "bdp" => FreeTokens::Bdp; FreeTokens::UpTo);

@@ -5,15 +5,17 @@ mod rules;
 use transports::rdma::{
     self, Config, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract, Timestamps,
 };
-use units::{Bytes, Dur, Rate};
+use units::{Dur, Rate};
 
 use self::rules::{RULES, Rule};
-use super::{Around, Begun, Need, Signals, Transport, payload, refused, sections};
+use super::{Around, Begun, Need, Signals, Transport, Wait, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
-use crate::value::{Form, Or, PART_MAX, Refused, ScenarioValue, Size16, Start, choices};
+use crate::value::{
+    Form, Or, PART_MAX, Refused, ScenarioValue, Size16, Size32, Start, choices, word_or,
+};
 
 keys! { KEYS: Config {
     payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet".written();
@@ -70,8 +72,8 @@ keys! { KEYS: Config {
             .range("1 to 63").only("`recovery = \"selective\"`");
     rto_min (rto.min): Dur,
         "least retransmission timeout (RFC 6298)".range("above 0, at most `rto_max`");
-    rto_initial (rto.initial): Dur, "first timeout (own)".range("above 0");
-    rto_max (rto.max): Dur, "greatest timeout (own)".range("above 0");
+    rto_initial (rto.initial): Dur, "first timeout (own)".range("at least 100 ns");
+    rto_max (rto.max): Dur, "greatest timeout (own)".range("at least 100 ns");
     max_timeouts: u32,
         "a message fails after this many timeouts without progress"
             .range("at least 1").was("timeouts_max");
@@ -81,6 +83,13 @@ keys! { KEYS: Config {
 choices!(Operation, "write" => Operation::Write, "read" => Operation::Read);
 choices!(Timestamps, "nic" => Timestamps::Nic, "host" => Timestamps::Host);
 choices!(Subtract, "segment" => Subtract::Segment, "packet" => Subtract::Packet);
+
+choices!(variants Recovery,
+    "go-back-n" => Recovery::GoBackN { nack_interval: Dur::ZERO },
+    "selective" => Recovery::Selective { reordering: 1 });
+word_or!(Initial: Speed, "share" => Initial::Share; Initial::At);
+word_or!(Segment: Size32, "packet" => Segment::Packet; Segment::Bytes);
+word_or!(NicPacing: Rate, "line" => NicPacing::Line, "own" => NicPacing::Own; NicPacing::At);
 
 /// Where acknowledgements are in the class of data, as in a preset, they follow it.
 fn set_class(config: &mut Config, class: u8) {
@@ -117,6 +126,8 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         mtu: (config.payload + config.overhead).max(config.longest_ack()),
         classes: vec![config.class, config.ack_class],
         first_window: u64::MAX, // rates, not windows
+        samples_rtt: true,
+        timers: vec![("rto_max", Wait::Time(config.rto.max))],
         telemetry: config.telemetry,
         signals: match config.rule {
             rdma::RuleConfig::Dcqcn(_) => Signals { marks: Need::Needs, ..Signals::NONE },
@@ -141,22 +152,6 @@ fn keys_of(why: &rdma::ConfigError) -> Vec<&'static str> {
     }
 }
 
-/// The numbers of both are keys of their own.
-impl ScenarioValue for Recovery {
-    fn form() -> Form {
-        Form::of_words(vec!["go-back-n", "selective"])
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        let go_back_n = Self::GoBackN { nack_interval: Dur::ZERO };
-        let selective = Self::Selective { reordering: 1 };
-        crate::value::read_word(value, &[("go-back-n", go_back_n), ("selective", selective)])
-    }
-    fn show(&self) -> toml::Value {
-        let go_back_n = matches!(self, Self::GoBackN { .. });
-        if go_back_n { "go-back-n" } else { "selective" }.to_owned().show()
-    }
-}
-
 /// A rate, or a share of the line rate.
 impl ScenarioValue for Speed {
     fn form() -> Form {
@@ -172,69 +167,6 @@ impl ScenarioValue for Speed {
         match self {
             Self::Share(share) => share.show(),
             Self::Fixed(rate) => rate.show(),
-        }
-    }
-}
-
-/// "share", or a speed.
-impl ScenarioValue for Initial {
-    fn form() -> Form {
-        Speed::form().or_word("share")
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        match value {
-            Value::Text(text) if text == "share" => Ok(Self::Share),
-            _ => Speed::read(value).map(Self::At),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        match self {
-            Self::Share => "share".to_owned().show(),
-            Self::At(speed) => speed.show(),
-        }
-    }
-}
-
-/// "packet", or a size.
-impl ScenarioValue for Segment {
-    fn form() -> Form {
-        Bytes::form().or_word("packet")
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        match value {
-            Value::Text(text) if text == "packet" => Ok(Self::Packet),
-            _ => {
-                let Bytes(bytes) = Bytes::read(value)?;
-                let bytes = u32::try_from(bytes);
-                bytes.map(Self::Bytes).map_err(|_| "it is too long".to_owned().into())
-            }
-        }
-    }
-    fn show(&self) -> toml::Value {
-        match self {
-            Self::Packet => "packet".to_owned().show(),
-            Self::Bytes(bytes) => Bytes(u64::from(*bytes)).show(),
-        }
-    }
-}
-
-/// The rate inside segments, "line", or "own".
-impl ScenarioValue for NicPacing {
-    fn form() -> Form {
-        Rate::form().or_word("line").or_word("own")
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        match value {
-            Value::Text(text) if text == "line" => Ok(Self::Line),
-            Value::Text(text) if text == "own" => Ok(Self::Own),
-            _ => Rate::read(value).map(Self::At),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        match self {
-            Self::Line => "line".to_owned().show(),
-            Self::Own => "own".to_owned().show(),
-            Self::At(rate) => rate.show(),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! `[transport] kind = "tcp"`: the keys of [`transports::tcp::Config`].
 
-use std::mem::discriminant;
-
 use transports::tcp::rule::{bic, cubic, d2tcp, dctcp, fast, htcp};
 use transports::tcp::{
     self, Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, RuleConfig, Undo, ictcp,
@@ -9,13 +7,14 @@ use transports::tcp::{
 };
 use units::Dur;
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, payload, refused, sections};
+use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::key::{Key, Section, keys, section_of_variants};
 use crate::reader::Reader;
 use crate::value::{
-    Form, Limit, Off, Or, PART_MAX, Refused, ScenarioValue, Size16, choices, read_word,
+    Form, Limit, Off, Or, PART_MAX, Refused, Rr, ScenarioValue, Size16, choices, read_word,
+    same_variant, show_word,
 };
 
 const PRESETS: &Presets<Config> = &[
@@ -29,7 +28,7 @@ const PRESETS: &Presets<Config> = &[
 
 // No preset sets these three.
 keys! { KEYS: Config {
-    rule: Rule, "the congestion-control rule".written();
+    rule: RuleConfig, "the congestion-control rule".written();
     recovery: Recovery,
         "how losses are repaired. `reno`: one lost segment; the first acknowledgement of \
          anything new ends the recovery (RFC 5681). `newreno`: a lost segment per round trip \
@@ -45,67 +44,56 @@ keys! { KEYS: Config {
 // The values with a preset are those of the source of each rule.
 keys! { RULES: Config {
     bic_low_window (rule: RuleConfig::Bic(p) => p.low_window): f64,
-        "up to this window, segments, it is NewReno"
-            .range("above 0").any_preset().only("`rule = \"bic\"`");
+        "up to this window, segments, it is NewReno".range("above 0").any_preset().only(BIC);
     bic_max_increment (rule: RuleConfig::Bic(p) => p.max_increment): f64,
-        "greatest growth per round trip, segments"
-            .range("above 0").any_preset().only("`rule = \"bic\"`");
+        "greatest growth per round trip, segments".range("above 0").any_preset().only(BIC);
     bic_beta (rule: RuleConfig::Bic(p) => p.beta): f64,
         "factor of the window after a loss (819/1024)"
-            .range("0 to 1, exclusive").any_preset().only("`rule = \"bic\"`");
+            .range("0 to 1, exclusive").any_preset().only(BIC);
     bic_fast_convergence (rule: RuleConfig::Bic(p) => p.fast_convergence): bool,
-        "a flow that loses below its last maximum leaves room"
-            .any_preset().only("`rule = \"bic\"`");
+        "a flow that loses below its last maximum leaves room".any_preset().only(BIC);
     bic_smooth (rule: RuleConfig::Bic(p) => p.smooth): f64,
         "how slowly the window grows next to its last maximum"
-            .range("above 0").any_preset().only("`rule = \"bic\"`");
+            .range("above 0").any_preset().only(BIC);
     htcp_rtt_scaling (rule: RuleConfig::HTcp(p) => p.rtt_scaling): bool,
         "growth is divided by 100 ms over the least round-trip time, within 0.5 to 10"
-            .any_preset().only("`rule = \"htcp\"`");
+            .any_preset().only(HTCP);
     htcp_bandwidth_switch (rule: RuleConfig::HTcp(p) => p.bandwidth_switch): bool,
         "a loss halves the window where throughput has changed by more than a fifth"
-            .any_preset().only("`rule = \"htcp\"`");
+            .any_preset().only(HTCP);
     cubic_c (rule: RuleConfig::Cubic(p) => p.c): f64,
-        "steepness, segments per second cubed"
-            .range("above 0").any_preset().only("`rule = \"cubic\"`");
+        "steepness, segments per second cubed".range("above 0").any_preset().only(CUBIC);
     cubic_beta (rule: RuleConfig::Cubic(p) => p.beta): f64,
-        "factor of the window after a loss"
-            .range("0 to 1, exclusive").any_preset().only("`rule = \"cubic\"`");
+        "factor of the window after a loss".range("0 to 1, exclusive").any_preset().only(CUBIC);
     cubic_fast_convergence (rule: RuleConfig::Cubic(p) => p.fast_convergence): bool,
-        "a flow that loses below its last maximum leaves room"
-            .any_preset().only("`rule = \"cubic\"`");
+        "a flow that loses below its last maximum leaves room".any_preset().only(CUBIC);
     dctcp_gain (rule: RuleConfig::Dctcp(p) | RuleConfig::D2tcp(d2tcp::Params { dctcp: p, .. }) =>
         p.gain): f64,
         "weight of the newest round trip in the estimate of marks (g)"
-            .range("above 0, at most 1").any_preset().only("`rule = \"dctcp\"` or `\"d2tcp\"`");
+            .range("above 0, at most 1").any_preset().only(DCTCP);
     dctcp_initial_alpha (rule: RuleConfig::Dctcp(p) | RuleConfig::D2tcp(d2tcp::Params { dctcp: p,
         .. }) => p.initial_alpha): f64,
         "the estimate before anything was acknowledged; 0 in htsim"
-            .range("0 to 1").any_preset().only("`rule = \"dctcp\"` or `\"d2tcp\"`");
+            .range("0 to 1").any_preset().only(DCTCP);
     dctcp_min_window (rule: RuleConfig::Dctcp(p) | RuleConfig::D2tcp(d2tcp::Params { dctcp: p, ..
         }) => p.min_window): f64,
         "the window is never below this after a mark or a loss, segments"
-            .range("at least 1").any_preset().only("`rule = \"dctcp\"` or `\"d2tcp\"`")
-            .was("dctcp_least_window");
+            .range("at least 1").any_preset().only(DCTCP).was("dctcp_least_window");
     d2tcp_min_urgency (rule: RuleConfig::D2tcp(p) => p.min_urgency): f64,
         "least exponent d of the gamma correction alpha^d: the time that the rest of the message \
          needs over the time until its `deadline`"
-            .range("above 0, at most 1").any_preset().only("`rule = \"d2tcp\"`")
-            .was("d2tcp_least_urgency");
+            .range("above 0, at most 1").any_preset().only(D2TCP).was("d2tcp_least_urgency");
     d2tcp_max_urgency (rule: RuleConfig::D2tcp(p) => p.max_urgency): f64,
         "the greatest; also when the deadline has passed"
-            .range("at least 1").any_preset().only("`rule = \"d2tcp\"`")
-            .was("d2tcp_greatest_urgency");
+            .range("at least 1").any_preset().only(D2TCP).was("d2tcp_greatest_urgency");
     // The paper chooses alpha for each network.
     fast_alpha (rule: RuleConfig::Fast(p) => p.alpha): f64,
-        "segments that each flow keeps queued"
-            .range("above 0").written().only("`rule = \"fast\"`");
+        "segments that each flow keeps queued".range("above 0").written().only(FAST);
     fast_gamma (rule: RuleConfig::Fast(p) => p.gamma): f64,
         "share of the way to its new window that each round trip goes (the paper: 0.5)"
-            .range("above 0, at most 1").written().only("`rule = \"fast\"`");
+            .range("above 0, at most 1").written().only(FAST);
     fast_slow_start_delay (rule: RuleConfig::Fast(p) => p.slow_start_delay): Dur,
-        "queueing delay that ends slow start (the ns-2 module: 0.75 ms)"
-            .written().only("`rule = \"fast\"`");
+        "queueing delay that ends slow start (the ns-2 module: 0.75 ms)".written().only(FAST);
 }}
 
 // Of a connection, or of a subflow of Multipath TCP.
@@ -141,8 +129,8 @@ keys! { pub(super) SUBFLOW: Config {
         "segments per acknowledgement in slow start; a number is at most 1 in the slow start \
          that follows a timeout (RFC 3465)".range("above 0").only("`increase = \"per-byte\"`");
     grow_unused: bool, "the window grows even while it is not used up";
-    dup_threshold (get |c| Some(DupThreshold(c.rr.is_none().then_some(c.dup_threshold))), set
-        set_dup_threshold): DupThreshold,
+    dup_threshold (get |c| Some(c.rr.is_none().then_some(c.dup_threshold).into()),
+                   set set_dup_threshold): Or<Rr, u32>,
         "duplicate acknowledgements that mean loss; `\"rr\"`: RR-TCP learns how many (its keys \
          are below)".range("at least 1");
     dsack: bool,
@@ -167,14 +155,16 @@ keys! { pub(super) SUBFLOW: Config {
     timestamps: bool,
         "every acknowledgement of new data is a round-trip sample (RFC 7323), not one segment at \
          a time; count the 12 bytes into `overhead` and `ack_bytes`";
-    rto_min (rto.min): Dur, "least retransmission timeout".range("above 0");
-    rto_max (rto.max): Dur, "greatest timeout, backed off or not".range("at least `rto_min`");
+    rto_min (rto.min): Dur, "least retransmission timeout"
+            .range("above 0; with `rto_fixed` at least 100 ns");
+    rto_max (rto.max): Dur, "greatest timeout, backed off or not"
+            .range("at least `rto_min` and 100 ns");
     rto_fixed (rto.fixed): bool,
         "the timeout is `rto_min`, whatever is measured, and never backed off";
     rto_random (rto.random): f64,
         "x: a timeout t is drawn from t to (1 + x) t, after backoff and beyond `rto_max` too, \
          anew for each expiry (SIGCOMM 2009: 0.5)".range("at least 0");
-    rto_initial (rto.initial): Dur, "timeout before the first sample".range("above 0");
+    rto_initial (rto.initial): Dur, "timeout before the first sample".range("at least 100 ns");
     rto_tick (rto.tick): Dur, "granularity of the clock; `0` is an ideal one";
     rto_min_is_variance (rto.min_is_variance): bool,
         "`rto_min` bounds the term of the variance, not the sum (Linux)";
@@ -198,8 +188,7 @@ keys! { pub(super) SUBFLOW: Config {
 keys! { RR: Config {
     rr_fa_ratio (rr: Some(p) => p.fa_ratio): f64,
         "the percentile of a new connection: the share of false fast retransmits to be avoided \
-         (the publication's example)"
-            .range("0 to 1").any_preset().only("`dup_threshold = \"rr\"`");
+         (the publication's example)".range("0 to 1").any_preset().only("`dup_threshold = \"rr\"`");
     rr_step (rr: Some(p) => p.step): f64,
         "by how much a false fast retransmit raises it; a needless wait lowers it, as much more \
          as it costs more (own)"
@@ -236,6 +225,14 @@ keys! { ICTCP: Config {
             .range("0 to 1").any_preset().only(ONLY_ICTCP);
 }}
 
+/// What rules the keys are for.
+const BIC: &str = "`rule = \"bic\"`";
+const HTCP: &str = "`rule = \"htcp\"`";
+const CUBIC: &str = "`rule = \"cubic\"`";
+const D2TCP: &str = "`rule = \"d2tcp\"`";
+const FAST: &str = "`rule = \"fast\"`";
+const DCTCP: &str = "`rule = \"dctcp\"` or `\"d2tcp\"`";
+/// And those of receivers.
 const ONLY_ICTCP: &str = "`receive_window = \"ictcp\"`";
 
 choices!(Recovery,
@@ -246,8 +243,12 @@ choices!(IdleRestart,
     "never" => IdleRestart::Never, "initial-window" => IdleRestart::InitialWindow,
     "halving" => IdleRestart::Halving);
 
-/// A rule, with the values of its source.
-struct Rule(RuleConfig);
+choices!(variants ReceiveWindow,
+    "unlimited" => ReceiveWindow::Unlimited,
+    "ictcp" => ReceiveWindow::Ictcp(ictcp::Params::paper(Dur::ZERO)));
+choices!(variants Increase,
+    "per-ack" => Increase::PerAck,
+    "per-byte" => Increase::PerByte { slow_start_limit: f64::INFINITY });
 
 /// What `rule` can be.
 const NAMES: &[(&str, RuleConfig)] = &[
@@ -263,82 +264,24 @@ const NAMES: &[(&str, RuleConfig)] = &[
     ),
 ];
 
-impl ScenarioValue for Rule {
+/// The numbers are those of its source, and keys of their own.
+impl ScenarioValue for RuleConfig {
     fn form() -> Form {
         Form::of_words(NAMES.iter().map(|(name, _)| *name).collect())
     }
     fn read(value: &Value) -> Result<Self, Refused> {
-        read_word(value, NAMES).map(Self)
+        read_word(value, NAMES)
     }
     fn show(&self) -> toml::Value {
-        let named = NAMES.iter().find(|(_, rule)| discriminant(rule) == discriminant(&self.0));
-        toml::Value::String(named.map_or("", |(name, _)| name).to_owned())
-    }
-}
-
-impl From<RuleConfig> for Rule {
-    fn from(rule: RuleConfig) -> Self {
-        Self(rule)
-    }
-}
-
-impl From<Rule> for RuleConfig {
-    fn from(rule: Rule) -> Self {
-        rule.0
-    }
-}
-
-/// "unlimited", or "ictcp", whose numbers are keys of their own.
-impl ScenarioValue for ReceiveWindow {
-    fn form() -> Form {
-        Form::of_words(vec!["unlimited", "ictcp"])
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        let ictcp = Self::Ictcp(ictcp::Params::paper(Dur::ZERO));
-        read_word(value, &[("unlimited", Self::Unlimited), ("ictcp", ictcp)])
-    }
-    fn show(&self) -> toml::Value {
-        if *self == Self::Unlimited { "unlimited" } else { "ictcp" }.to_owned().show()
-    }
-}
-
-/// "per-ack", or "per-byte", whose limit is a key of its own.
-impl ScenarioValue for Increase {
-    fn form() -> Form {
-        Form::of_words(vec!["per-ack", "per-byte"])
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        let per_byte = Self::PerByte { slow_start_limit: f64::INFINITY };
-        read_word(value, &[("per-ack", Self::PerAck), ("per-byte", per_byte)])
-    }
-    fn show(&self) -> toml::Value {
-        if *self == Self::PerAck { "per-ack" } else { "per-byte" }.to_owned().show()
-    }
-}
-
-/// Duplicate acknowledgements that mean loss; `None`: "rr".
-#[derive(Clone, Copy)]
-struct DupThreshold(Option<u32>);
-
-impl ScenarioValue for DupThreshold {
-    fn form() -> Form {
-        u32::form().or_word("rr")
-    }
-    fn read(value: &Value) -> Result<Self, Refused> {
-        match value {
-            Value::Text(text) if text == "rr" => Ok(Self(None)),
-            _ => u32::read(value).map(|n| Self(Some(n))),
-        }
-    }
-    fn show(&self) -> toml::Value {
-        self.0.map_or_else(|| "rr".to_owned().show(), |n| n.show())
+        show_word(self, NAMES, same_variant)
     }
 }
 
 /// `dup_threshold = 3`, or `"rr"`: what RR-TCP begins with and never goes below.
-fn set_dup_threshold(config: &mut Config, threshold: DupThreshold) {
-    config.dup_threshold = threshold.0.unwrap_or(rr::LEAST);
-    config.rr = threshold.0.is_none().then_some(rr::Params::PRESET);
+fn set_dup_threshold(config: &mut Config, threshold: Or<Rr, u32>) {
+    let threshold: Option<u32> = threshold.into();
+    config.rr = threshold.is_none().then_some(rr::Params::PRESET);
+    config.dup_threshold = threshold.unwrap_or(rr::LEAST);
 }
 
 /// Tables of keys that subflows have, too; what applies to one applies to the other.
@@ -377,6 +320,9 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         window_grows: true,
         caps_windows: true,
+        samples_rtt: true,
+        timers: timers(&config),
+        uses_deadlines: matches!(config.rule, RuleConfig::D2tcp(_)),
         signals: Signals { marks: marks(&config), ..Signals::NONE },
         // No acknowledgements of single packets: they are cumulative.
         ..Transport::new(
@@ -385,6 +331,13 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
             Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
         )
     })
+}
+
+/// The bounds of its timeout: both are one where that is fixed.
+pub(super) fn timers(config: &Config) -> Vec<(&'static str, Wait)> {
+    let most =
+        if config.rto.fixed { ("rto_min", config.rto.min) } else { ("rto_max", config.rto.max) };
+    vec![(most.0, Wait::Time(most.1))]
 }
 
 /// What marks are to it.

@@ -30,7 +30,7 @@ const SRU: u64 = 256 * 1024;
 /// packets, which is more than the pipe holds, and stays open from block to block.
 #[test]
 fn a_lone_sender_fills_the_link_but_for_the_request() {
-    let results = run_briefly(&["traffic.0.senders=1"]);
+    let results = run_briefly(&[&["traffic.0.senders=1"], &crate::EXACT[..]].concat());
     let packets = results.summary.packets;
     assert_eq!((packets.dropped, packets.retransmitted), (0, 0));
     // The request 50 us, two links of 25 us; 262 packets of 1040 B and one of 184 B at 8 ns a byte,
@@ -201,7 +201,8 @@ fn impossible_barriers_are_located() {
         (&["traffic.0.until=0"], "nothing would ever begin"),
         (&["traffic.0.blocks=0"], "`blocks`"),
         (&["traffic.0.connections=some"], "unknown connections"),
-        (&["traffic.0.cap=dynamic"], "`cap_rate` is missing"),
+        (&["traffic.0.cap_rtt=1ms"], "only with `cap = \"dynamic\"`"),
+        (&["traffic.0.cap=dynamic"], "add `cap_rate = ...` (rate"),
         (&[CAP[0], CAP[1], CAP[2], CAP[3], "traffic.0.cap_senders=0"], "`cap_senders`"),
         (&["transport={kind='cbr', payload='1KB', header='40B', rate='1Mbps'}"], "never learns"),
         (

@@ -6,7 +6,8 @@ use trimline_scenario::{Options, Scenario, Simulated, simulate};
 use units::{Dur, Time};
 
 fn run(sets: &[&str], options: &Options) -> Simulated {
-    let sets: Vec<String> = sets.iter().map(|&s| s.to_owned()).collect();
+    let sets = sets.iter().chain(&crate::EXACT).map(|&s| s.to_owned());
+    let sets: Vec<String> = sets.collect();
     let file = "../../scenarios/homa_tr_incast.toml";
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let scenario = Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{}", e.render(false)));

@@ -51,6 +51,7 @@ impl Incast {
             topology = {{ kind = "star", hosts = {hosts}, link_rate = "1Gbps", link_delay = "25us" }}
             queue = {{ kind = "drop-tail", capacity = "{queue} packets" }}
             routing = {{ mode = "ecmp" }}
+            host = {{ clock_ppm = 0, send_jitter = "0" }}
             transport = {{ kind = "tcp", rule = "newreno", recovery = "newreno", ecn = false, preset = "ns2", mss = "1000B", rto_min = "{rto_min}" }}
             measure = {{ to = "{ms}ms" }}
             [traffic]

@@ -1,5 +1,8 @@
 //! Every integration test of the crate, in one binary: one link instead of many.
 
+/// Hosts in step, for what arithmetic says to the picosecond.
+const EXACT: [&str; 2] = ["host.clock_ppm=0", "host.send_jitter=0"];
+
 mod barrier;
 mod bottleneck;
 mod checked;
@@ -23,6 +26,7 @@ mod mptcp_two_paths;
 mod nano_agreement;
 mod nano_remember;
 mod ndp_invariants;
+mod ns2;
 mod old_names;
 mod outage;
 mod overload;
@@ -31,6 +35,7 @@ mod p4_entries;
 mod p4_senders;
 mod p4_switch;
 mod partition_aggregate;
+mod phases;
 mod queues_at_switches;
 mod rate_control;
 mod reference;

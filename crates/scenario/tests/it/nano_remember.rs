@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use endpoint::{Observer, Stat};
+use fabric::{Counters, Outcome};
 use trimline_scenario::{Options, Scenario, observe};
 
 struct Nothing;
@@ -45,19 +46,51 @@ action = \"loss\"
 probability = 0.3
 ";
 
+/// Receivers that end a message before its sender has asked again, so that most of them begin anew.
+const HASTY: &str = "
+name = \"receivers without patience\"
+seed = 1
+[host]
+clock_ppm = 0
+send_jitter = 0
+[topology]
+kind = \"star\"
+hosts = 9
+link_rate = \"200Gbps\"
+link_delay = \"131ns\"
+[queue]
+kind = \"drop-tail\"
+capacity = \"4 packets\"
+[routing]
+mode = \"single\"
+[traffic]
+kind = \"incast\"
+receiver = 0
+senders = 8
+size = \"30KB\"
+every = \"30us\"
+until = \"1ms\"
+[measure]
+limit = \"3ms\"
+";
+
 const NATIVE: &str = "kind = \"nic\"\nprogram = \"ndp\"";
 const P4: &str = "kind = \"nic\"\nprogram = \"../../p4/ndp.p4\"\nbackend = \"rust\"\nprotocol = 155\n\
                   priorities = 1";
 
-/// Messages delivered, and delivered twice.
+/// Messages delivered, and delivered twice, of [`MANY`].
 fn run(transport: &str) -> (u64, u64) {
+    let outcome = run_of(MANY, transport);
+    (outcome.counters.delivered, outcome.counters.stat(Stat::DeliveredTwice))
+}
+
+fn run_of(scenario: &str, transport: &str) -> Outcome {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/p4");
-    let text = format!("{MANY}[transport]\npreset = \"firesim\"\n{transport}\n");
+    let text = format!("{scenario}[transport]\npreset = \"firesim\"\n{transport}\n");
     let scenario = Scenario::parse("x.toml", &text, &here, &[]);
     let scenario = scenario.unwrap_or_else(|error| panic!("{}", error.render(false)));
     let options = Options { threads: Some(1), ..Options::default() };
-    let (outcome, _) = observe(&scenario, &options, Nothing).unwrap_or_else(|e| panic!("{e}"));
-    (outcome.counters.delivered, outcome.counters.stat(Stat::DeliveredTwice))
+    observe(&scenario, &options, Nothing).unwrap_or_else(|e| panic!("{e}")).0
 }
 
 #[test]
@@ -82,4 +115,22 @@ fn a_table_of_any_size_ends_no_run() {
         let (_, twice) = run(&format!("{P4}\nremember = {remember}"));
         assert!(twice > 0, "remember = {remember}");
     }
+}
+
+/// Nor does what a sender takes for delivered when its packets came in different lives of the
+/// message: such a message has failed.
+#[test]
+fn what_a_table_forgets_in_parts_has_failed() {
+    let hasty = "ingress_timeouts = 1\ntimeout = \"1us\"\nremember = ";
+    let of = |transport: &str, remember: &str| {
+        let outcome = run_of(HASTY, &format!("{transport}\n{hasty}{remember}"));
+        let Counters { submitted, delivered, failed, .. } = outcome.counters;
+        (submitted, delivered, failed, outcome.counters.stat(Stat::Forgotten))
+    };
+    for remember in ["0", "1", "2"] {
+        let (native, p4) = (of(NATIVE, remember), of(P4, remember));
+        assert!(native.2 > 0 && native.3 > 0, "remember = {remember}: {native:?}");
+        assert_eq!(native, p4);
+    }
+    assert_eq!(of(NATIVE, "\"lifetime\"").3, 0);
 }

@@ -19,6 +19,7 @@ fn shares(queue: &str, n: u32) -> Vec<f64> {
         format!("queue={queue}"),
         "measure.to=22ms".to_owned(),
     ];
+    let sets = [&sets[..], &crate::EXACT.map(str::to_owned)].concat();
     let scenario = Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{}", e.render(false)));
     let simulated = simulate(&scenario, &Options::default(), &mut |_| ()).unwrap();
     assert_eq!(simulated.flows.len(), n as usize);

@@ -13,7 +13,8 @@ use units::{Dur, Time};
 /// A scenario of `scenarios/p4`, changed.
 fn load(name: &str, sets: &[&str]) -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/p4").join(name);
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let sets = sets.iter().chain(&crate::EXACT).map(|&set| set.to_owned());
+    let sets: Vec<String> = sets.collect();
     Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 

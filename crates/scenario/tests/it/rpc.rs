@@ -25,7 +25,7 @@ fn a_lone_call_takes_what_the_links_take() {
         ["load=0.0005", "compute=0"].map(|set| [0, 1].map(|t| format!("traffic.{t}.{set}")));
     let still: Vec<&str> = still.iter().flatten().map(String::as_str).collect();
     let until = ["traffic.0.until=1s", "traffic.1.until=1s"];
-    let results = run(&[&still[..], &until[..]].concat());
+    let results = run(&[&still[..], &until[..], &crate::EXACT].concat());
     // 6 links of 1 us each way. A request, or response, of 1 KB is a packet of 1064 B; the other is
     // seven packets of 9064 B and a last one of 1064 B, which may overtake the others on another
     // path.
@@ -100,6 +100,10 @@ fn what_is_missing_or_too_much_is_named() {
     refuses("load = 0.4", "load = 0.4\ncall_rate = 3", "`load` and `call_rate` exclude each other");
     refuses("response = \"64KB\"", "", "response = \"135KB\"");
     refuses("response = \"64KB\"", "response = \"2000GB\"", "a response of more than");
-    refuses("load = 0.4", "load = 0.4\ndestinations = \"0-1, 8\"\nhotspots = 8", "hotspots");
+    refuses(
+        "load = 0.4",
+        "load = 0.4\ndestinations = \"0-1, 8\"\nhotspots = 8",
+        "`longest_path = false`",
+    );
     refuses("load = 0.4", "load = 0.4\ndestinations = \"0-3\"", "no destination 6 links away");
 }

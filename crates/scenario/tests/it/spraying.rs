@@ -24,7 +24,11 @@ fn headers_bounce_home_over_any_path() {
     let options = Options { check: true, ..Options::default() };
     let simulated = simulate(&scenario, &options, &mut |_| ()).unwrap();
     assert!(simulated.outcome.counters.bounced > 100, "{:?}", simulated.outcome.counters);
-    assert!(simulated.flows.iter().all(|row| row.finish.is_some() && row.acked.is_some()));
+    assert!(simulated.flows.iter().all(|row| row.finish.is_some()));
+    // The run ends with the last delivery: only that one's sender may not have heard yet.
+    let unheard = simulated.flows.iter().filter(|row| row.acked.is_none());
+    let last = simulated.flows.iter().filter_map(|row| row.finish).max();
+    assert!(unheard.map(|row| row.finish).all(|finish| finish == last));
 }
 
 /// NDP paper, section 3.1.1: at 128 hosts, permuted paths hardly ever trim on the way up (0.01 %),

@@ -16,8 +16,8 @@ use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
     Config, Conservation, Counted, Counters, Deadlock, Departures, Encapsulation, Encoding, End,
-    Events, Fault, FaultAction, LinkStats, Outcome, PfcSpec, Progress, Routing, Sample, Sim,
-    Topology,
+    Events, Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Progress, Routing, Sample,
+    SendJitter, Sim, Topology,
 };
 use metrics::{FlowRow, JobRow};
 use queues::{
@@ -216,8 +216,12 @@ impl Signals {
         let buffer = SharedBufferSpec { size: 30_000, alpha: 0.5 };
         let encoded = Routing::Encoded(Encoding::SourceRoute);
         let routings = [Routing::FlowHash, Routing::PacketRandom, Routing::Source, encoded];
+        let jitters = [SendJitter::None, SendJitter::Frame, SendJitter::UpTo(Dur::from_ns(50))];
+        let host_clock =
+            HostClock { tolerance_ppm: dice.pick(&[0, 100]), send_jitter: dice.pick(&jitters) };
         let config = Config {
             seed,
+            host_clock,
             encapsulations: vec![Encapsulation {
                 framing: Framing { payload: drawn.payload, overhead: 64 },
                 spray: true,

@@ -14,6 +14,7 @@ fn scenario(hosts: u32, buffer: &str, initial_rate: f64, traffic: &str) -> Strin
         seed = 1
         topology = {{ kind = "star", hosts = {hosts}, link_rate = "10Gbps", link_delay = "1us" }}
         routing = {{ mode = "ecmp" }}
+        host = {{ clock_ppm = 0, send_jitter = "0" }}
         measure = {{ from = "10ms", to = "40ms", rtt = true }}
         [queue]
         kind = "lossless"

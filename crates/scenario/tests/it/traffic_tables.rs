@@ -12,6 +12,7 @@ const STAR: &str = r#"
     topology = { kind = "star", hosts = 8, link_rate = "10Gbps", link_delay = "1us" }
     queue = { kind = "ndp", capacity = "8 packets" }
     routing = { mode = "permute" }
+    host = { clock_ppm = 0, send_jitter = "0" }
     transport = { kind = "ndp", preset = "paper", payload = "9000B", initial_window = 10 }
 "#;
 
@@ -172,6 +173,8 @@ fn impossible_tables_say_what_is_wrong() {
         (format!("{closed}destinations = 3"), "host 3 would send to itself"),
         (format!("{random}flows = 8\nflows_per_host = 1"), "exclude each other"),
         (format!("{random}name = \"a.b\""), "`a.b` is no name"),
+        (format!("{random}until = \"1ms\""), "it has an effect only with `every`"),
+        (random.replace("random", "closed-loop"), "4 keys are missing in [traffic]"),
     ] {
         let error = load(&rest).map(drop).unwrap_err();
         assert!(error.contains(says), "{says}: {error}");

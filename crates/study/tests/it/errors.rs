@@ -65,9 +65,18 @@ bad! {
     no_band: "low = 1.9\n" => "";
     two_bands: "low = 1.9" => "low = 1.9\nwithin = 0.1";
     two_ways_of_a_band: "within = 0.05" => "within = 0.05\nplus_minus = 2";
-    explains_without_a_note: "explained = \"notes.md#trimmed-packets\"\n" => "";
-    explains_every_value: "explains = [1, 80]\n" => "";
-    explains_one_number: "explains = [1, 80]" => "explains = [80]";
+    origin_missing: "origin = \"own\"" => "";
+    origin_unknown: "origin = \"own\"" => "origin = \"ours\"";
+    own_headline: "origin = \"own\"" => "origin = \"own\"\nheadline = true";
+    cause_without_a_note: "note = \"notes.md#trimmed-packets\"\n" => "";
+    cause_of_an_own_row: "origin = \"published\"\nheadline = true" => "origin = \"own\"";
+    cause_of_another_metric: "cause = { run = \"single\" }" => "cause = { run = \"single\", metric = \"n\" }";
+    cause_at_another_point:
+        "why = \"the first packets compete\"" =>
+        "why = \"the first packets compete\"\nnote = \"notes.md\"\ncause = { run = \"large\" }";
+    cause_that_shows_something: "shows = \"unreachable\"" => "shows = \"it\"";
+    unreachable_by_nothing: "shows = \"unreachable\", high = 1" => "shows = \"unreachable\"";
+    share_of_no_target: "points = [[1, 82]" => "points = [1";
     note_missing: "notes.md#trimmed-packets" => "other.md";
     note_without_the_heading: "notes.md#trimmed-packets" => "notes.md#trimed-packets";
     two_rows_of_one_name: "id = \"ratio\"" => "id = \"known to differ\"";

@@ -24,17 +24,17 @@ fn every_row_has_its_verdict() {
     let rows: Vec<(&str, Verdict)> =
         results.rows().map(|row| (row.result.row.as_str(), row.result.verdict)).collect();
     let expected = [
-        ("last n=1", Verdict::Pass),
-        ("last n=4", Verdict::Pass),
-        ("last n=8", Verdict::Pass),
-        ("ratio", Verdict::Pass),
-        ("known to differ", Verdict::Explained),
-        ("beyond the note", Verdict::Fail),
-        ("without a value", Verdict::Fail),
-        ("first beyond 200 us", Verdict::Pass),
-        ("first beyond a second", Verdict::Fail),
-        ("first beyond 200 us over that of large", Verdict::Pass),
-        ("not plotted n=8", Verdict::Pass),
+        ("last n=1", Verdict::InBand),
+        ("last n=4", Verdict::InBand),
+        ("last n=8", Verdict::InBand),
+        ("ratio", Verdict::Holds),
+        ("known to differ", Verdict::CauseTested),
+        ("cause refuted", Verdict::NotReproduced),
+        ("without a value", Verdict::NotReproduced),
+        ("first beyond 200 us", Verdict::Holds),
+        ("first beyond a second", Verdict::DoesNotHold),
+        ("first beyond 200 us over that of large", Verdict::Holds),
+        ("not plotted n=8", Verdict::Holds),
     ];
     assert_eq!(rows, expected);
     let row = |i: usize| results.rows().nth(i).unwrap();
@@ -42,7 +42,14 @@ fn every_row_has_its_verdict() {
     assert!(row(4).result.evidence.ends_with("tiny/fig1/notes.md#trimmed-packets"));
     let command = &row(2).result.evidence;
     assert!(command.ends_with("incast.toml --set traffic.senders=8 --seed 1"), "{command}");
-    assert_eq!(row(6).result.measured, None, "a note does not excuse a missing value");
+    let experiment = row(4).experiment.as_ref().unwrap();
+    assert_eq!((experiment.run.as_str(), experiment.measured), ("single", Some(0.0)));
+    assert!(!row(5).experiment.as_ref().unwrap().confirms());
+    assert_eq!(row(6).result.measured, None, "an experiment does not excuse a missing value");
+    assert_eq!(row(8).result.target, None, "a bound alone");
+    assert!(row(4).headline && !row(5).headline);
+    let score = results.score();
+    assert_eq!((score.in_band, score.published(), score.holds, score.own()), (3, 6, 3, 4));
     let problem = row(6).problem.as_deref();
     assert_eq!(problem, Some("ndp, seed 1: `flow_goodput_gbps.min` has no value"));
     assert_eq!((row(7).result.measured, row(7).interval), (Some(4.0), Some(0.0)));
@@ -79,7 +86,7 @@ fn points_without_a_value_are_named() {
 #[test]
 fn threads_change_nothing() {
     let one = timeless(run(TINY, false, 1));
-    assert_eq!(one.figures[0].runs.len(), 15, "every run, with each seed");
+    assert_eq!(one.figures[0].runs.len(), 18, "every run, with each seed");
     assert_eq!(timeless(run(TINY, false, 3)), one);
 }
 
@@ -89,7 +96,7 @@ fn equal_runs_are_run_once_and_shown_wherever_they_are_asked_for() {
     assert_eq!(
         Plan::new(&study, false).unwrap().runs(),
         12,
-        "three of the fifteen are others again"
+        "six of the eighteen are others again"
     );
     let results = run(TINY, false, 2);
     let of = |name: &str| {
@@ -103,10 +110,10 @@ fn equal_runs_are_run_once_and_shown_wherever_they_are_asked_for() {
 #[test]
 fn the_quick_form_is_a_part() {
     let results = run(&format!("{TINY}/fig1"), true, 2);
-    assert_eq!(results.figures[0].runs.len(), 1, "one point, one seed");
+    assert_eq!(results.figures[0].runs.len(), 2, "one point, one seed, and the experiment");
     let rows: Vec<&str> = results.rows().map(|row| row.result.row.as_str()).collect();
     let expected =
-        ["last n=8", "known to differ", "beyond the note", "without a value", "not plotted n=8"];
+        ["last n=8", "known to differ", "cause refuted", "without a value", "not plotted n=8"];
     assert_eq!(rows, expected);
     assert_eq!(results.left_out, 6, "an onset takes the whole axis");
 }

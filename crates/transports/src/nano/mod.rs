@@ -129,6 +129,9 @@ impl Nano {
             cx.fx.count_received(Stat::Duplicate, key);
         }
         let Lookup::Known(info) = lookup else { return };
+        if info.is_forgotten {
+            cx.fx.count_received(Stat::Forgotten, key);
+        }
         if info.is_new_packet && !info.is_placed && !data.chopped && data.len > 0 {
             let offset = u64::from(data.header.pkt_offset) * u64::from(PAYLOAD);
             cx.fx.place(key, offset, data.len);

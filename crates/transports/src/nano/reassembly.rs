@@ -51,6 +51,8 @@ pub(super) struct Info {
     pub(super) ack_no: u16,
     /// The application has the bytes of this packet from an earlier life of the message.
     pub(super) is_placed: bool,
+    /// The message begins anew: a part of it had come, and is forgotten.
+    pub(super) is_forgotten: bool,
 }
 
 #[derive(Debug)]
@@ -70,6 +72,13 @@ struct Entry {
 struct Over {
     delivered: bool,
     placed: u64,
+}
+
+impl Over {
+    /// Its sender has heard of packets, and it was not whole.
+    const fn is_part(self) -> bool {
+        !self.delivered && self.placed != 0
+    }
 }
 
 /// The last messages that are over, the oldest forgotten first.
@@ -192,6 +201,7 @@ impl Reassembly {
             is_last_packet: entry.received == entry.all,
             ack_no: entry.received.trailing_ones() as u16,
             is_placed: entry.before.placed & bit != 0,
+            is_forgotten: is_new_message && entry.before.is_part(),
         })
     }
 

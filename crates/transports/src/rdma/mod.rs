@@ -193,12 +193,13 @@ impl Rdma {
     fn close(&mut self, slot: u32) {
         let flow = &mut self.flows[slot];
         self.active -= u32::from(std::mem::take(&mut flow.active));
+        let queued = std::mem::take(&mut flow.queued);
         let id = flow.id;
         self.flows.close(slot, (id.peer, id.queue_pair), id.channel);
         if self.config.operation == Operation::Read {
             self.read.insert(id.peer, id.queue_pair);
         }
-        self.pacer.remove(slot);
+        self.pacer.remove(slot, queued);
         self.timeouts.set(slot, Time::NEVER);
         self.rule_timers.set(slot, Time::NEVER);
     }

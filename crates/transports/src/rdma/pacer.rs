@@ -41,10 +41,13 @@ impl Pacer {
         self.queue.pop_front();
     }
 
-    /// Queue pair `slot` ends.
-    pub(super) fn remove(&mut self, slot: u32) {
+    /// Queue pair `slot` ends; `queued`: with a segment in the queue. Few have one, and looking
+    /// for it takes as long as the queue is.
+    pub(super) fn remove(&mut self, slot: u32, queued: bool) {
         self.releases.set(slot, Time::NEVER);
-        self.queue.retain(|queued| *queued != slot);
+        if queued {
+            self.queue.retain(|queued| *queued != slot);
+        }
     }
 
     /// When the next segment is released, or before.

@@ -3,8 +3,8 @@
 //! (segments, pacing, acknowledgements, recovery, round-trip times) is the same for all of them.
 //!
 //! To add a rule: a file here with its `Parameters` and its [`Rule`], its `mod`, its line in the
-//! table below, and its keys in `crates/scenario/src/transport/rdma.rs`. `rule/timely.rs` is an
-//! example.
+//! table below, and its keys in `crates/scenario/src/transport/rdma/rules.rs`. `rule/timely.rs` is
+//! an example.
 
 pub mod dcqcn;
 pub mod fast;

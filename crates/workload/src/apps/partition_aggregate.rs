@@ -69,9 +69,10 @@ pub struct QuerySpec {
 }
 
 /// Which of the hosts that could do it a node asks. Never itself, none twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
     /// Drawn by each node for each query.
+    #[default]
     Drawn,
     /// The nodes of a level take the hosts in turn, in every query the same.
     InOrder,

@@ -128,6 +128,7 @@ pub(crate) fn config(seed: u64) -> Config {
         telemetry: false,
         faults: Vec::new(),
         reroute_after: Dur::from_us(20),
+        host_clock: trimline_fabric::HostClock::EXACT,
         events: Events::Wheel,
         departures: Departures::Lazy,
         threads: 1,

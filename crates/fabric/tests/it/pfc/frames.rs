@@ -10,7 +10,7 @@ use trimline_fabric::{
 };
 use units::{Dur, Rate, Time};
 
-use super::script::{LINK, Log, Send, config, memory, run, send};
+use super::script::{LINK, Log, Send, config, memory, run, run_counting_steps, send};
 
 const TEST: Purpose = Purpose::new("test");
 
@@ -100,18 +100,69 @@ fn i1_i3_i4_nothing_is_lost_and_stops_and_resumes_alternate() {
     assert!(paused > 1000, "{paused}");
 }
 
-/// Tor 1's frames to tor 0 are lost from some time on; see `line`, whose XOFF is at 6256 ns and
-/// whose XON is at 13917 ns.
+/// Tor 1's frames to tor 0 are lost from some time on.
 fn lossy_line(lost_from: u64, pause: Pause) -> Outcome {
+    let fault = |link| Fault::new(Time(lost_from), link, FaultAction::Loss(1.0));
+    faulty_line(fault, pause, &[send(0, 1, 60)]).0
+}
+
+/// Something is wrong with the link from tor 1 to tor 0; see `line`, whose XOFF is at 6256 ns and
+/// whose XON is at 13917 ns. Also how many steps of the grid it takes.
+fn faulty_line(fault: impl Fn(u32) -> Fault, pause: Pause, sends: &[Send]) -> (Outcome, Log, u32) {
     let mut line = Topology::dumbbell(1, 1, LINK, LINK).unwrap();
     let tor = |n| Node::Switch(Tier::Tor, n);
     let last = line.find_link(tor(1), Node::Host(1)).unwrap();
     line.set_link(last, LinkSpec { rate: Rate(5_000_000_000), ..LINK });
     let back = line.find_link(tor(1), tor(0)).unwrap();
-    let fault = Fault::new(Time(lost_from), back, FaultAction::Loss(1.0));
-    let faults = vec![fault];
-    let pfc = PfcSpec { pause, ..PfcSpec::default() };
-    run(&line, Config { faults, pfc, ..config(memory()) }, &[send(0, 1, 60)], false).0
+    let faults = vec![fault(back)];
+    let deadlock_after = Some(Dur::from_us(50));
+    let pfc = PfcSpec { pause, deadlock_after, ..PfcSpec::default() };
+    run_counting_steps(&line, Config { faults, pfc, ..config(memory()) }, sends, false)
+}
+
+/// The XOFF has come when the link dies, and no XON can: the pause is over with the link, and what
+/// comes now overflows what headroom there is.
+#[test]
+fn a_dead_link_pauses_nobody() {
+    let dead = |link| Fault::new(Time(10_000_000), link, FaultAction::Down);
+    let (dead, ..) = faulty_line(dead, Pause::UntilResume, &[send(0, 1, 60)]);
+    let received = dead.conservation.received.packets;
+    assert_eq!((dead.conservation.in_flight.packets, received + dead.counters.dropped), (0, 60));
+    assert!(dead.links.iter().all(|link| link.pfc.pauses == link.pfc.resumes));
+}
+
+/// A link that is down for a moment has forgotten the XOFF that came before: it is said again.
+#[test]
+fn a_link_that_works_again_is_paused_again() {
+    let back = |until| {
+        let down = move |link| Fault {
+            until: Time(until),
+            ..Fault::new(Time(10_000_000), link, FaultAction::Down)
+        };
+        let (outcome, log, _) = faulty_line(down, Pause::UntilResume, &[send(0, 1, 60)]);
+        assert_eq!(outcome.conservation.received.packets, 60, "nothing is lost");
+        assert!(outcome.links.iter().all(|link| link.pfc.pauses == link.pfc.resumes));
+        let mut to_tor =
+            log.frames.iter().filter(|(_, link, _)| outcome.links[*link as usize].pfc.frames > 0);
+        to_tor.any(|(at, _, frame)| {
+            frame.of(0).is_some_and(|quanta| quanta > 0)
+                && (Time(until)..Time(until + 2_000_000)).contains(at)
+        })
+    };
+    assert!(back(10_500_000));
+}
+
+/// A pause for ever while hosts wait for something far away takes no steps on the way there.
+#[test]
+fn a_pause_for_ever_takes_no_steps() {
+    let lossy = |link| Fault::new(Time(10_000_000), link, FaultAction::Loss(1.0));
+    let late = Send { class: 7, from: Time(15_000_000_000), ..send(1, 0, 1) };
+    let (outcome, _, steps) = faulty_line(lossy, Pause::UntilResume, &[send(0, 1, 60), late]);
+    assert!(
+        outcome.now > late.from
+            && outcome.links.iter().any(|link| link.pfc.pauses > link.pfc.resumes)
+    );
+    assert!(steps < 30, "{steps} of 1500");
 }
 
 /// When an XON is lost, a pause without end does not end; one for a time does.

@@ -139,6 +139,7 @@ pub(crate) fn config(memory: PfcBufferSpec) -> Config {
         rtts: false,
         faults: Vec::new(),
         reroute_after: Dur::ZERO,
+        host_clock: trimline_fabric::HostClock::EXACT,
         events: Events::Wheel,
         departures: Departures::Lazy,
         threads: 1,
@@ -159,6 +160,17 @@ pub(crate) fn run(
     sends: &[Send],
     aware: bool,
 ) -> (Outcome, Log) {
+    let (outcome, log, _) = run_counting_steps(topology, config, sends, aware);
+    (outcome, log)
+}
+
+/// The same, and how many steps of the grid that took.
+pub(crate) fn run_counting_steps(
+    topology: &Topology,
+    config: Config,
+    sends: &[Send],
+    aware: bool,
+) -> (Outcome, Log, u32) {
     let topology = topology.clone().with_mtu(PACKET);
     let hosts = topology.hosts();
     let endpoint = |host: u32| {
@@ -169,8 +181,12 @@ pub(crate) fn run(
     let endpoints = (0..hosts).map(endpoint).collect();
     let mut log = Log::default();
     let sim = Sim::new(topology, config, endpoints, apps, &mut log).unwrap();
-    let outcome = sim.run(&mut |_| ControlFlow::Continue(())).unwrap();
-    (outcome, log)
+    let mut steps = 0;
+    let outcome = sim.run(&mut |_| {
+        steps += 1;
+        ControlFlow::Continue(())
+    });
+    (outcome.unwrap(), log, steps)
 }
 
 /// Nanoseconds to a tenth, as computed by hand.

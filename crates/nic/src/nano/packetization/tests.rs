@@ -165,6 +165,23 @@ fn a_message_without_progress_is_given_up() {
     assert_eq!((p.waiting_since(), drain(&mut p)), (None, vec![]), "which say nothing");
 }
 
+/// Its flow holds packets back for the room of those that are repeated in vain.
+#[test]
+fn repeats_without_progress_are_given_up_though_the_flow_holds_others_back() {
+    let mut p = Packetization::new(&Config::prototype(3, TIMEOUT), true);
+    p.submit(Time(0), message(5));
+    assert_eq!(drain(&mut p).len(), 3);
+    grant(&mut p, 5);
+    assert_eq!(drain(&mut p), [], "a window of three");
+    let given_up = (0..20).find(|_| {
+        let timeout = time_out(&mut p);
+        assert_eq!(drain(&mut p).len(), timeout.repeats as usize);
+        timeout.gave_up
+    });
+    // As soon as where nothing is held back.
+    assert_eq!(given_up, Some(5));
+}
+
 #[test]
 fn progress_is_an_arrival_too() {
     let mut p = packetization();

@@ -27,95 +27,71 @@ pub(super) struct Rule {
     pub(super) prepare: fn(&Reader<'_>, &mut Config),
 }
 
+/// A rule: name, keys, presets, what sets the rest.
+macro_rules! rule {
+    ($name:literal, $keys:expr, $presets:expr, $prepare:expr) => {
+        Rule {
+            name: $name,
+            only: concat!("`rule = \"", $name, "\"`"),
+            section: concat!("transport.rdma.", $name),
+            presets: $presets,
+            keys: $keys,
+            prepare: $prepare,
+        }
+    };
+}
+
 /// What `rule` can be.
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "none",
-        only: "`rule = \"none\"`",
-        section: "",
-        presets: ROCE,
-        keys: &[],
-        prepare: |_, _| {},
-    },
-    Rule {
-        name: "timely",
-        only: "`rule = \"timely\"`",
-        section: "transport.rdma.timely",
-        presets: &[
-            ("paper", Config::timely),
-            // eRPC's timing wheel knows the rate when a packet is put into it.
-            ("erpc", |payload| Config {
-                recompute_gap: false,
-                ..Config::roce(payload, RuleConfig::Timely(timely::Params::ERPC))
-            }),
-            ("hpcc", |payload| Config::roce(payload, RuleConfig::Timely(timely::Params::HPCC))),
-        ],
-        keys: TIMELY,
-        prepare: |_, _| {},
-    },
-    Rule {
-        name: "patched-timely",
-        only: "`rule = \"patched-timely\"`",
-        section: "transport.rdma.patched-timely",
-        presets: &[("paper", |payload| Config {
-            rule: RuleConfig::Timely(timely::Params::PATCHED),
-            ..Config::timely(payload)
-        })],
-        keys: TIMELY,
-        prepare: |_, config| {
-            if let RuleConfig::Timely(params) = &mut config.rule {
-                params.middle = Middle::Weighted;
-            }
-        },
-    },
-    Rule {
-        name: "fast",
-        only: "`rule = \"fast\"`",
-        section: "transport.rdma.fast",
-        presets: &[("timely-paper", |payload| Config {
-            rule: RuleConfig::Fast(fast::Params::TIMELY_PAPER),
-            ..Config::timely(payload)
-        })],
-        keys: FAST,
-        prepare: |_, _| {},
-    },
-    Rule {
-        name: "dcqcn",
-        only: "`rule = \"dcqcn\"`",
-        section: "transport.rdma.dcqcn",
-        presets: &[
-            ("paper", |payload| Config::dcqcn(payload, dcqcn::Params::PAPER)),
-            ("ns3-rdma", |payload| Config::dcqcn(payload, dcqcn::Params::NS3_RDMA)),
-            ("mlx", |payload| Config::dcqcn(payload, dcqcn::Params::MLX)),
-            ("mlx-paper", |payload| Config::dcqcn(payload, dcqcn::Params::MLX_PAPER)),
-        ],
-        keys: DCQCN,
-        prepare: |_, _| {},
-    },
-    Rule {
-        name: "hpcc",
-        only: "`rule = \"hpcc\"`",
-        section: "transport.rdma.hpcc",
-        presets: &[
-            ("paper", |payload| Config::hpcc(payload, hpcc::Params::PAPER)),
-            ("simulator", |payload| Config::hpcc(payload, hpcc::Params::SIMULATOR)),
-        ],
-        keys: HPCC,
-        prepare: additive_step,
-    },
-    Rule {
-        name: "swift",
-        only: "`rule = \"swift\"`",
-        section: "transport.rdma.swift",
-        presets: &[("paper", |payload| Config::swift(payload, swift::Params::PAPER))],
-        keys: SWIFT,
-        prepare: |_, _| {},
-    },
+    rule!("none", &[], ROCE, |_, _| {}),
+    rule!("timely", TIMELY, TIMELY_PRESETS, |_, _| {}),
+    rule!("patched-timely", TIMELY, PATCHED_PRESETS, weighted),
+    rule!("fast", FAST, FAST_PRESETS, |_, _| {}),
+    rule!("dcqcn", DCQCN, DCQCN_PRESETS, |_, _| {}),
+    rule!("hpcc", HPCC, HPCC_PRESETS, additive_step),
+    rule!("swift", SWIFT, SWIFT_PRESETS, |_, _| {}),
 ];
 
 /// Presets without a rule for the rate.
 pub(super) const ROCE: &Presets<Config> =
     &[("roce", |payload| Config::roce(payload, RuleConfig::Unlimited))];
+
+const TIMELY_PRESETS: &Presets<Config> = &[
+    ("paper", Config::timely),
+    // eRPC's timing wheel knows the rate when a packet is put into it.
+    ("erpc", |payload| Config {
+        recompute_gap: false,
+        ..Config::roce(payload, RuleConfig::Timely(timely::Params::ERPC))
+    }),
+    ("hpcc", |payload| Config::roce(payload, RuleConfig::Timely(timely::Params::HPCC))),
+];
+const PATCHED_PRESETS: &Presets<Config> = &[("paper", |payload| Config {
+    rule: RuleConfig::Timely(timely::Params::PATCHED),
+    ..Config::timely(payload)
+})];
+const FAST_PRESETS: &Presets<Config> = &[("timely-paper", |payload| Config {
+    rule: RuleConfig::Fast(fast::Params::TIMELY_PAPER),
+    ..Config::timely(payload)
+})];
+const DCQCN_PRESETS: &Presets<Config> = &[
+    ("paper", |payload| Config::dcqcn(payload, dcqcn::Params::PAPER)),
+    ("ns3-rdma", |payload| Config::dcqcn(payload, dcqcn::Params::NS3_RDMA)),
+    ("mlx", |payload| Config::dcqcn(payload, dcqcn::Params::MLX)),
+    ("mlx-paper", |payload| Config::dcqcn(payload, dcqcn::Params::MLX_PAPER)),
+];
+const HPCC_PRESETS: &Presets<Config> = &[
+    ("paper", |payload| Config::hpcc(payload, hpcc::Params::PAPER)),
+    ("simulator", |payload| Config::hpcc(payload, hpcc::Params::SIMULATOR)),
+];
+const SWIFT_PRESETS: &Presets<Config> =
+    &[("paper", |payload| Config::swift(payload, swift::Params::PAPER))];
+
+/// What of TIMELY is patched.
+fn weighted(_: &Reader<'_>, config: &mut Config) {
+    if let RuleConfig::Timely(params) = &mut config.rule {
+        params.middle = Middle::Weighted;
+    }
+}
 
 /// `flows` or `w_ai` says what the additive step of HPCC is, whichever is written.
 fn additive_step(table: &Reader<'_>, config: &mut Config) {

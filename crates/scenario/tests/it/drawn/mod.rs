@@ -280,26 +280,36 @@ fn any_link(dice: &mut Dice, fabric: &Topology) -> Link {
 }
 
 pub(crate) fn queue(dice: &mut Dice, ndp: bool, payload: u16) -> String {
-    let mut text = String::from("\n[queue]\n");
-    let bytes = format!("{}B", 3 * u64::from(payload));
     if dice.percent(if ndp { 85 } else { 15 }) {
-        let capacity = dice.pick(&["1 packets", "2 packets", "8 packets", "8 packets", &bytes]);
-        writeln!(text, "kind = \"ndp\"\ncapacity = \"{capacity}\"").unwrap();
-        dice.maybe(&mut text, 50, "header_capacity", &["\"128B\"", "\"640B\"", "\"2 packets\""]);
-        dice.maybe(&mut text, 30, "header_weight", &["1", "3"]);
-        dice.maybe(&mut text, 30, "trim_arriving", &["0.0", "0.3", "1.0"]);
-        dice.maybe(&mut text, 30, "trim_to", &["\"100B\""]);
-        dice.maybe(&mut text, 25, "bounce", &["false"]);
+        ndp_queue(dice, payload)
     } else {
-        let capacity = dice.pick(&["2 packets", "5 packets", "30 packets", &bytes]);
-        writeln!(text, "kind = \"drop-tail\"\ncapacity = \"{capacity}\"").unwrap();
-        marking(dice, &mut text);
-        if dice.percent(50) {
-            let (size, alpha) =
-                (dice.pick(&["10KB", "30KB", "200KB"]), dice.pick(&["0.25", "1.0", "64.0"]));
-            writeln!(text, "\n[buffer]\nkind = \"shared\"\nsize = \"{size}\"\nalpha = {alpha}")
-                .unwrap();
-        }
+        drop_tail_queue(dice, payload)
+    }
+}
+
+pub(crate) fn ndp_queue(dice: &mut Dice, payload: u16) -> String {
+    let bytes = format!("{}B", 3 * u64::from(payload));
+    let capacity = dice.pick(&["1 packets", "2 packets", "8 packets", "8 packets", &bytes]);
+    let mut text = format!("\n[queue]\nkind = \"ndp\"\ncapacity = \"{capacity}\"\n");
+    dice.maybe(&mut text, 50, "header_capacity", &["\"128B\"", "\"640B\"", "\"2 packets\""]);
+    dice.maybe(&mut text, 30, "header_weight", &["1", "3"]);
+    dice.maybe(&mut text, 30, "trim_arriving", &["0.0", "0.3", "1.0"]);
+    dice.maybe(&mut text, 30, "trim_to", &["\"100B\""]);
+    dice.maybe(&mut text, 25, "bounce", &["false"]);
+    text
+}
+
+/// Half of the time in memory that all ports of a switch share.
+pub(crate) fn drop_tail_queue(dice: &mut Dice, payload: u16) -> String {
+    let bytes = format!("{}B", 3 * u64::from(payload));
+    let capacity = dice.pick(&["2 packets", "5 packets", "30 packets", &bytes]);
+    let mut text = format!("\n[queue]\nkind = \"drop-tail\"\ncapacity = \"{capacity}\"\n");
+    marking(dice, &mut text);
+    if dice.percent(50) {
+        let (size, alpha) =
+            (dice.pick(&["10KB", "30KB", "200KB"]), dice.pick(&["0.25", "1.0", "64.0"]));
+        writeln!(text, "\n[buffer]\nkind = \"shared\"\nsize = \"{size}\"\nalpha = {alpha}")
+            .unwrap();
     }
     text
 }
@@ -643,7 +653,7 @@ fn instant(dice: &mut Dice, limit: Time) -> Time {
 
 /// A connection matrix of htsim: flows that start in time, and triggers that start others when they
 /// are done. Every trigger has the activations that it needs.
-fn connection_matrix(dice: &mut Dice, hosts: u32, limit: Time) -> String {
+pub(crate) fn connection_matrix(dice: &mut Dice, hosts: u32, limit: Time) -> String {
     let mut flows = Vec::new();
     let mut flow = |dice: &mut Dice, start: String| {
         let src = dice.below(u64::from(hosts));
@@ -697,7 +707,7 @@ fn connection_matrix(dice: &mut Dice, hosts: u32, limit: Time) -> String {
 }
 
 /// A list of messages.
-fn messages(dice: &mut Dice, hosts: u32, limit: Time) -> String {
+pub(crate) fn messages(dice: &mut Dice, hosts: u32, limit: Time) -> String {
     let mut text = "start,src,dst,size,prio\n".to_owned();
     for _ in 0..dice.from(1, 60) {
         let src = dice.below(u64::from(hosts));

@@ -17,6 +17,7 @@ fn scenario(flows: u32, rate: &str, transport: &str, queue: &str, to: u64) -> St
         seed = 1
         queue = {{ kind = "drop-tail", {queue} }}
         routing = {{ mode = "ecmp" }}
+        host = {{ clock_ppm = 0, send_jitter = "0" }}
         traffic = {{ kind = "incast", senders = {flows}, receiver = 0, size = "unbounded" }}
         measure = {{ from = "20ms", to = "{to}ms" }}
         [topology]

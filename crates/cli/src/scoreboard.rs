@@ -1,0 +1,25 @@
+//! `trimline scoreboard`: how many rows of several studies came out.
+
+use metrics::StudyResults;
+use scenario::{Diagnostic, Error};
+
+use crate::{Ended, args, say};
+
+/// `trimline scoreboard DIR...`.
+pub(crate) fn scoreboard(args: &args::Scoreboard) -> Ended {
+    let read = |dir: &std::path::PathBuf| {
+        StudyResults::read(&dir.join("study.json")).map_err(|error| {
+            let error = Diagnostic::new(error.to_string());
+            Error::from(error.hint("give directories that `trimline reproduce` wrote"))
+        })
+    };
+    let studies: Vec<StudyResults> = args.dirs.iter().map(read).collect::<Result<_, _>>()?;
+    for study in &studies {
+        say(format_args!("{}: {}", study.study, study.score()))?;
+    }
+    let Some(path) = &args.page else { return Ok(()) };
+    std::fs::write(path, report::scoreboard(&studies)).map_err(|why| {
+        let error = Diagnostic::new(format!("cannot write {}: {why}", path.display()));
+        Error::from(error.hint("give another file with --page"))
+    })
+}

@@ -1,0 +1,69 @@
+//! The scoreboard over studies, as a Markdown page.
+
+use std::fmt::Write as _;
+
+use metrics::{FigureRow, Score, StudyResults};
+
+use crate::number::number;
+
+/// The page: a line per study, then the headline numbers of each.
+#[must_use]
+pub fn scoreboard(studies: &[StudyResults]) -> String {
+    let mut page = String::from(
+        "# Reproduction\n\n\
+         Written by `make reproduce`, from the results of the studies; \
+         [studies.md](studies.md) says what the verdicts mean.\n",
+    );
+    if studies.iter().any(|study| study.quick) {
+        page += "\nThis is the quick form: fewer sizes and seeds, shorter runs.\n";
+    }
+    page += "\n| study | published rows in band | | cause tested | not reproduced | \
+             own properties that hold |\n|---|---|---|---|---|---|\n";
+    let mut all = Score::default();
+    for study in studies {
+        let name = &study.study;
+        all = all + study.score();
+        let _ = writeln!(page, "{}", score_line(&format!("[{name}](#{name})"), study.score()));
+    }
+    let _ = writeln!(page, "{}", score_line("all", all));
+    studies.iter().for_each(|study| headline(study, &mut page));
+    page
+}
+
+/// The line of the scoreboard for `name`.
+#[must_use]
+pub fn score_line(name: &str, score: Score) -> String {
+    let (in_band, published) = (score.in_band, score.published());
+    let share = 100.0 * in_band as f64 / published.max(1) as f64;
+    let (tested, missed) = (score.cause_tested, score.not_reproduced);
+    let (holds, own) = (score.holds, score.own());
+    format!(
+        "| {name} | {in_band} of {published} | {share:.0} % | {tested} | {missed} | \
+         {holds} of {own} |"
+    )
+}
+
+/// The headline numbers of `study`.
+fn headline(study: &StudyResults, page: &mut String) {
+    let rows: Vec<&FigureRow> = study.rows().filter(|row| row.headline).collect();
+    let _ = write!(page, "\n## {}\n\n{}\n", study.study, study.publication);
+    if rows.is_empty() {
+        return;
+    }
+    page.push_str("\n| figure | number | published | ours | unit | verdict |\n");
+    page.push_str("|---|---|---|---|---|---|\n");
+    for row in rows {
+        let result = &row.result;
+        let published = match (result.target, result.low, result.high) {
+            (Some(target), _, _) => number(Some(target)),
+            (None, Some(low), Some(high)) => {
+                format!("{} – {}", number(Some(low)), number(Some(high)))
+            }
+            (None, Some(low), None) => format!("≥ {}", number(Some(low))),
+            (None, None, high) => format!("≤ {}", number(high)),
+        };
+        let (figure, name, unit) = (&result.figure, &result.row, &result.unit);
+        let (ours, verdict) = (number(result.measured), result.verdict.name());
+        let _ = writeln!(page, "| {figure} | {name} | {published} | {ours} | {unit} | {verdict} |");
+    }
+}
