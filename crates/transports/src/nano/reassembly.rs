@@ -155,10 +155,12 @@ impl Reassembly {
         }
     }
 
-    /// A message that is ended before `now`, one per call.
+    /// A message that is ended before `now`, one per call, in the order in which their times ran
+    /// out: a table of a few places forgets the first.
     pub(super) fn expire(&mut self, now: Time, config: &Config) -> Option<usize> {
-        let over = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.expires < now);
-        let rx = self.entries.iter().position(over)?;
+        let expires = |(rx, entry): (usize, &Option<Entry>)| Some((entry.as_ref()?.expires, rx));
+        let ends = self.entries.iter().enumerate().filter_map(expires);
+        let (_, rx) = ends.filter(|(expires, _)| *expires < now).min()?;
         let entry = self.free(rx, config)?;
         let over = Over { placed: entry.before.placed | entry.received, ..entry.before };
         if over.placed != 0 {
@@ -302,6 +304,22 @@ mod tests {
         assert_eq!(reassembly.in_use(), (15, 15));
         assert_eq!(known(reassembly.lookup(Time(1), &data(16, 1, 0, false), &config)).rx, 5);
         assert_eq!(reassembly.lookup(Time(1), &data(5, 2, 1, false), &config), Lookup::Done);
+    }
+
+    /// A table of one place keeps the message whose time ran out last, whatever its number.
+    #[test]
+    fn what_ran_out_first_is_forgotten_first() {
+        let config = Config { remember: Some(1), ..Config::firesim(Program::Ndp) };
+        let mut reassembly = Reassembly::new(&config);
+        known(reassembly.lookup(Time(1), &data(0, 3, 0, false), &config));
+        known(reassembly.lookup(Time(1), &data(1, 3, 0, false), &config));
+        known(reassembly.lookup(Time(1_000_000), &data(0, 3, 1, false), &config));
+        let later = Time(2_000_000) + config.timeout * 3;
+        assert_eq!(reassembly.expire(later, &config), Some(1));
+        assert_eq!(reassembly.expire(later, &config), Some(0));
+        assert_eq!(reassembly.expire(later, &config), None);
+        assert_eq!(reassembly.lookup(later, &data(0, 3, 2, false), &config), Lookup::Fail);
+        assert!(known(reassembly.lookup(later, &data(1, 3, 2, false), &config)).is_forgotten);
     }
 
     /// R1 and E1: a chopped packet begins a message and is not counted as received.
