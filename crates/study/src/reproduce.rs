@@ -81,7 +81,8 @@ pub fn reproduce(
         for &i in of_round.iter().filter(|i| !needed.contains(i)) {
             progress(Step { run: i, label: &plan.jobs[i].label, done: 1.0 });
         }
-        for (i, ran) in pool.install(|| run_all(plan, &needed, threads, progress)) {
+        let jobs = with_shown(plan, &needed);
+        for (i, ran) in pool.install(|| run_all(&jobs, threads, progress)) {
             for place in &plan.jobs[i].places {
                 let mut ran = ran.clone();
                 ran.record.run = place.run.label(&place.point);
@@ -118,20 +119,23 @@ fn needed(plan: &Plan<'_>, ran: &[AllRan], of_round: &[usize]) -> Vec<usize> {
     of_round.iter().copied().filter(|&i| plan.jobs[i].places.iter().any(is_read)).collect()
 }
 
-/// Run `jobs`, by their indices in the plan. They begin in that order: it is that of the progress
-/// bar.
+/// A job with its index in the plan, and what its figures' curves and rows show of it.
+type Wanted<'s> = (usize, &'s Job<'s>, Vec<Shown<'s>>);
+
+/// The `jobs` of the plan, by index.
+fn with_shown<'s>(plan: &'s Plan<'s>, jobs: &[usize]) -> Vec<Wanted<'s>> {
+    let shown = |place: &Place<'_>| shown(&plan.study.figures[place.figure], place.index);
+    let of = |&i: &usize| (i, &plan.jobs[i], plan.jobs[i].places.iter().flat_map(shown).collect());
+    jobs.iter().map(of).collect()
+}
+
+/// Run `jobs`. They begin in their order: it is that of the progress bar.
 fn run_all(
-    plan: &Plan<'_>,
-    jobs: &[usize],
+    jobs: &[Wanted<'_>],
     threads: u32,
     progress: &(dyn Fn(Step<'_>) + Sync),
 ) -> Vec<(usize, Ran)> {
-    let of = |&i: &usize| {
-        let shown = |place: &Place<'_>| shown(&plan.study.figures[place.figure], place.index);
-        (i, &plan.jobs[i], plan.jobs[i].places.iter().flat_map(shown).collect())
-    };
-    let jobs: Vec<(usize, &Job<'_>, Vec<Shown<'_>>)> = jobs.iter().map(of).collect();
-    let run = |(i, job, wanted): &(usize, &Job<'_>, Vec<Shown<'_>>)| {
+    let run = |(i, job, wanted): &Wanted<'_>| {
         let step = |done| progress(Step { run: *i, label: &job.label, done });
         (*i, run(job, wanted, threads, &step))
     };
