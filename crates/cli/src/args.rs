@@ -224,6 +224,9 @@ pub(crate) struct Reproduce {
     /// Runs that go on at once; no effect on results [default: all cores]
     #[arg(long, value_name = "N", value_parser = thread_count())]
     pub(crate) threads: Option<u32>,
+    /// Run every seed; without, a run stops when another seed would hardly change a verdict
+    #[arg(long)]
+    pub(crate) all_seeds: bool,
     /// Write the verdicts to the study's verdicts.toml, with which later runs are compared
     #[arg(long)]
     pub(crate) record: bool,

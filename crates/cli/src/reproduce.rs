@@ -8,7 +8,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{FigureRow, OutputDir, StudyResults};
 use scenario::{Error, command_line, unwritable};
-use study::{Left, Options, Plan, Record, Study};
+use study::{Left, Options, Plan, Record, Study, is_wide};
 
 use crate::progress::RunsBar;
 use crate::table::{number, right};
@@ -20,8 +20,8 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     let mut record = Record::load(&study)?;
     let plan = Plan::new(&study, args.quick)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
-    let how = (args.threads, progress);
-    let results = run_into(&dir, &plan, how, |results| results)?;
+    let how = How { threads: args.threads, all_seeds: args.all_seeds, progress };
+    let results = run_into(&dir, &plan, &how, |results| results)?;
     for row in results.rows() {
         if let Some(problem) = &row.problem {
             tell(format_args!("{}/{}: {problem}\n", row.result.figure, row.result.row));
@@ -60,7 +60,7 @@ pub(crate) fn say_few_seeds(results: &StudyResults) {
     let curves = results.figures.iter().flat_map(|figure| &figure.curves);
     let points = curves.flat_map(|curve| &curve.measured);
     let points = points.filter_map(|point| Some((point.y, point.interval?)));
-    if !rows.chain(points).any(is_wide) {
+    if !rows.chain(points).any(|(value, half)| is_wide(value, half)) {
         return;
     }
     let mut seeds: BTreeMap<(&str, &str), u32> = BTreeMap::new();
@@ -77,11 +77,6 @@ pub(crate) fn say_few_seeds(results: &StudyResults) {
     }
 }
 
-/// Whether half the interval is more than a quarter of the value.
-fn is_wide((value, half): (f64, f64)) -> bool {
-    half > value.abs() / 4.0
-}
-
 /// The fewest seeds of a run that has several, if they are few, and by Student's t of how many
 /// standard errors half the interval is then.
 fn few_seeds(of_runs: impl Iterator<Item = u32>) -> Option<(u32, f64)> {
@@ -92,17 +87,25 @@ fn few_seeds(of_runs: impl Iterator<Item = u32>) -> Option<(u32, f64)> {
     }
 }
 
+/// How a plan is run.
+pub(crate) struct How {
+    pub(crate) threads: Option<u32>,
+    pub(crate) all_seeds: bool,
+    pub(crate) progress: args::Progress,
+}
+
 /// Run `plan`, and leave the results, arranged by `arrange`, and their page in `dir`.
 pub(crate) fn run_into(
     dir: &Path,
     plan: &Plan<'_>,
-    (threads, progress): (Option<u32>, args::Progress),
+    how: &How,
     arrange: impl FnOnce(StudyResults) -> StudyResults,
 ) -> Result<StudyResults, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
     let command = command_line(std::env::args().skip(1));
-    let options = Options { threads: threads.unwrap_or_else(cores), command };
-    let bar = RunsBar::new(progress, plan.runs());
+    let threads = how.threads.unwrap_or_else(cores);
+    let options = Options { all_seeds: how.all_seeds, threads, command };
+    let bar = RunsBar::new(how.progress, plan.runs());
     let results = study::reproduce(plan, &options, &|step| bar.update(step));
     drop(bar);
     let results = arrange(results?);
@@ -224,7 +227,7 @@ mod tests {
         assert_eq!(few_seeds([3, 5].into_iter()), Some((3, 4.3)));
         assert_eq!(few_seeds([1, 1].into_iter()), None);
         assert_eq!(few_seeds([4].into_iter()), None);
-        assert!(is_wide((17.0, 41.1)) && is_wide((-1.0, 0.3)));
-        assert!(!is_wide((17.0, 4.1)) && !is_wide((0.0, 0.0)));
+        assert!(is_wide(17.0, 41.1) && is_wide(-1.0, 0.3));
+        assert!(!is_wide(17.0, 4.1) && !is_wide(0.0, 0.0));
     }
 }

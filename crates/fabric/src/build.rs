@@ -162,8 +162,7 @@ pub(crate) fn partition<'o, const WATCHED: bool>(
 fn jitter(world: &World, mine: Range<u32>) -> Vec<Jitter> {
     let World { topology, config, .. } = world;
     let jitter = |host: u32| {
-        let rate = topology.links()[host as usize].rate;
-        let longest = config.host_clock.longest_delay(rate, topology.mtu());
+        let longest = config.host_clock.longest_delay(topology, host);
         (longest > Dur::ZERO).then(|| Jitter::new(config.seed, HostId(host), longest))
     };
     mine.filter_map(jitter).collect()

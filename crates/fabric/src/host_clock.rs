@@ -5,6 +5,8 @@
 use endpoint::{Draw, Purpose, Stream};
 use units::{Dur, HostId, Rate, Time};
 
+use crate::topology::{Node, Topology};
+
 const CLOCK: Purpose = Purpose::new("fabric: host clock");
 const RATE: Purpose = Purpose::new("rate");
 const JITTER: Purpose = Purpose::new("send jitter");
@@ -48,14 +50,14 @@ impl HostClock {
         Rate(((u128::from(nominal.0) * share / (MILLION * MILLION)) as u64).max(1))
     }
 
-    /// The most that a packet of a host can be late, on a link of `rate` with packets of up to
-    /// `mtu` bytes.
+    /// The most that a packet on `link` of `topology` can be late: zero if no host sends on it.
     #[must_use]
-    pub fn longest_delay(self, rate: Rate, mtu: u16) -> Dur {
-        match self.send_jitter {
-            SendJitter::None => Dur::ZERO,
-            SendJitter::Frame => rate.serialise(u64::from(mtu)),
-            SendJitter::UpTo(most) => most,
+    pub fn longest_delay(self, topology: &Topology, link: u32) -> Dur {
+        let link = &topology.links()[link as usize];
+        match (link.from, self.send_jitter) {
+            (Node::Switch(..), _) | (_, SendJitter::None) => Dur::ZERO,
+            (_, SendJitter::Frame) => link.rate.serialise(u64::from(topology.mtu())),
+            (_, SendJitter::UpTo(most)) => most,
         }
     }
 }

@@ -34,7 +34,7 @@ use crate::links::Links;
 use crate::outcome::PauseStats;
 use crate::port::Port;
 use crate::switch::{Elsewhere, Switch};
-use crate::topology::{Node, Topology};
+use crate::topology::Topology;
 
 use self::port::{PauseRx, PauseTx};
 use deadlock::Stuck;
@@ -225,14 +225,9 @@ fn ingress_ports(topology: &Topology, clock: HostClock, switch: u32) -> Vec<Ingr
     let own = &topology.switches[switch as usize];
     let ingress = |back: u32| {
         let link = topology.reverse(back);
-        let rate = topology.links()[link as usize].rate;
-        let late = match topology.links()[link as usize].from {
-            Node::Host(_) => clock.longest_delay(rate, topology.mtu()),
-            Node::Switch(..) => Dur::ZERO,
-        };
         Ingress {
-            rate,
-            delay: topology.delay(link) + late,
+            rate: topology.links()[link as usize].rate,
+            delay: topology.delay(link) + clock.longest_delay(topology, link),
             back_rate: topology.links()[back as usize].rate,
             back_delay: topology.delay(back),
             mtu: topology.mtu(),

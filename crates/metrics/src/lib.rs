@@ -53,7 +53,7 @@ pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
 pub use phases::{Phase, fold_phases};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
-pub use statistics::{Moments, mean_and_interval, nearest_rank};
+pub use statistics::{Moments, jain, mean_and_interval, nearest_rank};
 pub use study::{
     AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, Origin, Plot, RowResult,
     RunRecord, STUDY_SCHEMA, Score, Span, StudyResults, Timeline, Verdict, is_within,

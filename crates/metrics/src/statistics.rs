@@ -1,4 +1,4 @@
-//! Mean and deviation in one pass, and exact percentiles.
+//! Mean and deviation in one pass, fairness, and exact percentiles.
 
 /// Mean and standard deviation in one pass. Source: B. P. Welford, "Note on a method for
 /// calculating corrected sums of squares and products", Technometrics 4 (1962).
@@ -63,6 +63,14 @@ pub fn mean_and_interval(values: &[f64]) -> Option<(f64, Option<f64>)> {
     Some((mean, interval))
 }
 
+/// Jain's fairness index: (sum x)^2 / (n sum x^2). `None` if all are zero. Source: R. Jain, D. Chiu,
+/// W. Hawe, "A quantitative measure of fairness and discrimination", DEC-TR-301 (1984).
+pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum, squares) =
+        values.fold((0.0, 0.0, 0.0), |(n, sum, squares), v| (n + 1.0, sum + v, squares + v * v));
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
 /// The nearest-rank percentile of values in ascending order: the smallest one that at least
 /// `permille` thousandths of them do not exceed. Exact: always one of the values, never an
 /// interpolation. `None` without values.
@@ -85,6 +93,13 @@ mod tests {
         assert!((stdev - (32.0f64 / 7.0).sqrt()).abs() < 1e-12, "{stdev}");
         assert_eq!(Moments::default().mean(), None);
         assert_eq!([3.0].into_iter().collect::<Moments>().stdev(), None);
+    }
+
+    #[test]
+    fn fairness_by_hand() {
+        assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
+        assert_eq!(jain([0.0, 0.0, 3.0].into_iter()), Some(1.0 / 3.0));
+        assert_eq!(jain([0.0].into_iter()), None);
     }
 
     #[test]

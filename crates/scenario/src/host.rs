@@ -169,8 +169,7 @@ impl Host {
     /// the jitter of the slowest host of `topology`.
     pub(crate) fn longest_delay(&self, topology: &Topology) -> u128 {
         let stack = self.stack.map_or(Dur::ZERO, StackDelay::longest);
-        let hosts = topology.links().iter().take(topology.hosts() as usize);
-        let late = hosts.map(|link| self.clock.longest_delay(link.rate, topology.mtu())).max();
+        let late = (0..topology.hosts()).map(|host| self.clock.longest_delay(topology, host)).max();
         2 * u128::from(stack.0) + u128::from(late.unwrap_or(Dur::ZERO).0)
     }
 

@@ -17,7 +17,7 @@
 
 mod buffer;
 mod check;
-mod command;
+mod command_line;
 mod diagnostic;
 mod distribution;
 mod document;
@@ -26,13 +26,13 @@ mod fault;
 mod files;
 mod host;
 mod key;
-mod life;
 pub mod list;
 mod lossless;
 mod measure;
 mod mux;
 mod p4;
 mod packet_latency;
+mod packet_lifetime;
 mod queue;
 mod reader;
 mod record;
@@ -50,7 +50,7 @@ mod warnings;
 
 pub use self::p4::{CheckedProgram, Entries, check_program};
 pub use check::Estimate;
-pub use command::command_line;
+pub use command_line::command_line;
 pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};
 pub use distribution::size_distribution;
 pub use document::{At, Document, Node, Table, Value};

@@ -19,7 +19,8 @@ use crate::reader::Reader;
 use crate::traffic::Traffic;
 use crate::transport::{Around, Transports};
 use crate::{
-    buffer, fault, files, host, life, lossless, queue, routing, topology, traffic, transport,
+    buffer, fault, files, host, lossless, packet_lifetime, queue, routing, topology, traffic,
+    transport,
 };
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
@@ -185,9 +186,9 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;
     let queues: Vec<_> = queues_at.iter().map(|(_, queue)| queue).chain([&queue]).collect();
-    let longest_life = life::longest(&topology, &queues, buffer, &host, &script.faults);
+    let longest_life = packet_lifetime::longest(&topology, &queues, buffer, &host, &script.faults);
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
-        life::check(table, transport, longest_life)?;
+        packet_lifetime::check(table, transport, longest_life)?;
     }
     // For how long pauses stop a packet has no bound.
     let lossless = queues.iter().any(|queue| matches!(queue, QueueSpec::Lossless(_)));

@@ -8,6 +8,7 @@ use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
 use crate::metric::ks_distance;
 use crate::reproduce::{AllRan, Ran};
+use crate::rounds::Read;
 use crate::row::{Along, Cause, Row};
 use crate::run::Point;
 
@@ -22,31 +23,14 @@ pub(crate) struct Judge<'f> {
 impl Judge<'_> {
     /// The row with its value and its verdict; nothing if the quick form leaves it out.
     pub(crate) fn row(&self, row: &Row) -> Option<FigureRow> {
-        let is_run = |(run, point): (usize, &Point)| {
-            self.figure.runs[run].points(self.quick).contains(point)
-        };
-        if !row.points().into_iter().all(is_run) {
-            return None;
-        }
-        let value = |seed| {
-            let Some(onset) = &row.onset else {
-                return self.value(row.run, &row.formula, &row.point, seed);
-            };
-            let place = |along| self.first_below(&row.formula, onset.below, along, seed);
-            match &onset.over {
-                None => place(&onset.own),
-                Some(other) => Ok(place(&onset.own)? / place(other)?),
-            }
-        };
-        let statistic: Statistic = if row.median { median } else { mean_and_interval };
-        let (measured, interval, problem) = match self.over_seeds(row.run, value, statistic) {
+        let (measured, interval, problem) = match self.measured(row)? {
             Ok((value, interval)) => (Some(value), interval, None),
             Err(problem) => (None, None, Some(problem)),
         };
         let out = !measured.is_some_and(|value| row.holds(value));
         let note = row.note.as_ref().filter(|_| out);
         let cause = row.cause.as_ref().filter(|_| out);
-        let experiment = cause.and_then(|cause| self.experiment(row, cause, statistic));
+        let experiment = cause.and_then(|cause| self.experiment(row, cause));
         let tested = measured.is_some() && experiment.as_ref().is_some_and(Experiment::confirms);
         let result = RowResult {
             study: self.study.to_owned(),
@@ -74,25 +58,61 @@ impl Judge<'_> {
         })
     }
 
-    /// What the run of `cause` says; nothing if the quick form leaves it out.
-    fn experiment(&self, row: &Row, cause: &Cause, statistic: Statistic) -> Option<Experiment> {
-        let run = &self.figure.runs[cause.run];
-        let own = &self.figure.runs[row.run];
-        let point = cause.at.clone().or_else(|| run.same_point(own, &row.point))?;
-        if !run.points(self.quick).contains(&point) {
+    /// The row's value over seeds, and half of its interval; nothing if the quick form leaves the
+    /// row out.
+    pub(crate) fn measured(&self, row: &Row) -> Option<Result<OverSeeds, String>> {
+        let is_run = |(run, point): (usize, &Point)| {
+            self.figure.runs[run].points(self.quick).contains(point)
+        };
+        if !row.points().into_iter().all(is_run) {
             return None;
         }
-        let value = |seed| self.value(cause.run, &cause.formula, &point, seed);
-        let measured = self.over_seeds(cause.run, value, statistic).ok().map(|(value, _)| value);
+        let value = |seed| {
+            let Some(onset) = &row.onset else {
+                return self.value(row.run, &row.formula, &row.point, seed);
+            };
+            let place = |along| self.first_below(&row.formula, onset.below, along, seed);
+            match &onset.over {
+                None => place(&onset.own),
+                Some(other) => Ok(place(&onset.own)? / place(other)?),
+            }
+        };
+        Some(self.over_seeds(row.run, &self.reads_of(row), value, statistic(row)))
+    }
+
+    /// What the run of `cause` says; nothing if the quick form leaves it out.
+    fn experiment(&self, row: &Row, cause: &Cause) -> Option<Experiment> {
+        let point = self.point_of(row, cause)?;
+        let measured = self.experiment_at(row, cause, &point).ok().map(|(value, _)| value);
         let (low, high) = cause.unreachable.unwrap_or((row.low, row.high));
         Some(Experiment {
-            run: run.label(&point),
+            run: self.figure.runs[cause.run].label(&point),
             metric: cause.formula.text.clone(),
             measured,
             low,
             high,
             unreachable: cause.unreachable.is_some(),
         })
+    }
+
+    /// The point of the sweep of the run of `cause`; nothing if the quick form leaves it out.
+    pub(crate) fn point_of(&self, row: &Row, cause: &Cause) -> Option<Point> {
+        let run = &self.figure.runs[cause.run];
+        let own = &self.figure.runs[row.run];
+        let point = cause.at.clone().or_else(|| run.same_point(own, &row.point))?;
+        run.points(self.quick).contains(&point).then_some(point)
+    }
+
+    /// What the run of `cause` measured at `point` of its sweep.
+    pub(crate) fn experiment_at(
+        &self,
+        row: &Row,
+        cause: &Cause,
+        point: &Point,
+    ) -> Result<OverSeeds, String> {
+        let value = |seed| self.value(cause.run, &cause.formula, point, seed);
+        let reads = self.reads(cause.run, &cause.formula, point);
+        self.over_seeds(cause.run, &reads, value, statistic(row))
     }
 
     /// The command that repeats the row's run with its first seed.
@@ -113,7 +133,8 @@ impl Judge<'_> {
                     points.iter().filter_map(|p| Some((self.x(curve.run, *axis, p)?, p)))
                 {
                     let value = |seed| self.value(curve.run, y, point, seed);
-                    match self.over_seeds(curve.run, value, mean_and_interval) {
+                    let reads = self.reads(curve.run, y, point);
+                    match self.over_seeds(curve.run, &reads, value, mean_and_interval) {
                         Ok((y, interval)) => measured.push(CurvePoint { x, y, interval }),
                         Err(problem) => missing.push((x, problem)),
                     }
@@ -159,17 +180,23 @@ impl Judge<'_> {
         dots.map(|&(x, y)| CurvePoint { x, y, interval: None }).collect()
     }
 
-    /// A statistic over seeds, and half of its 95 % interval. Each seed gives a value of its own,
-    /// so that a ratio of two runs compares equal traffic.
-    fn over_seeds(
+    /// A statistic over the seeds with which all that `reads` names was run, and half of its 95 %
+    /// interval. Each seed gives a value of its own, so that a ratio of two runs compares equal
+    /// traffic.
+    pub(crate) fn over_seeds(
         &self,
         run: usize,
+        reads: &[Read],
         value: impl Fn(u64) -> Result<f64, String>,
         statistic: Statistic,
-    ) -> Result<(f64, Option<f64>), String> {
-        let seeds = self.figure.runs[run].seeds(self.quick);
-        let values = seeds.iter().map(|&seed| value(seed));
-        let values: Vec<f64> = values.collect::<Result<_, _>>()?;
+    ) -> Result<OverSeeds, String> {
+        let seeds = self.figure.runs[run].seeds(self.quick).iter().copied();
+        let were_run = |seed: &u64| {
+            reads
+                .iter()
+                .all(|(index, point)| self.ran.contains_key(&(*index, point.clone(), *seed)))
+        };
+        let values: Vec<f64> = seeds.take_while(were_run).map(value).collect::<Result<_, _>>()?;
         statistic(&values).ok_or_else(|| "there is no seed".to_owned())
     }
 
@@ -190,7 +217,7 @@ impl Judge<'_> {
     }
 
     /// The value of `formula` at `point` of the sweep of `run`, with one seed.
-    fn value(
+    pub(crate) fn value(
         &self,
         run: usize,
         formula: &Formula,
@@ -248,11 +275,20 @@ fn metric_of(ran: &Ran, name: &str) -> Result<f64, String> {
     }
     ran.metrics.get(name).copied().ok_or_else(|| format!("`{name}` has no value"))
 }
-/// A value of several, and half of its 95 % interval; nothing of nothing.
-type Statistic = fn(&[f64]) -> Option<(f64, Option<f64>)>;
+
+/// A value over seeds, and half of its 95 % interval, if it has one.
+pub(crate) type OverSeeds = (f64, Option<f64>);
+
+/// A value of several; nothing of nothing.
+type Statistic = fn(&[f64]) -> Option<OverSeeds>;
+
+/// The one of the values of `row`.
+fn statistic(row: &Row) -> Statistic {
+    if row.median { median } else { mean_and_interval }
+}
 
 /// The median, which has no interval here.
-fn median(values: &[f64]) -> Option<(f64, Option<f64>)> {
+fn median(values: &[f64]) -> Option<OverSeeds> {
     let mut ascending = values.to_vec();
     ascending.sort_unstable_by(f64::total_cmp);
     let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);

@@ -2,7 +2,7 @@
 //!
 //! The way of a study through this crate: [`Study::load`] reads its files (`figure` with `run`,
 //! `row` and `formula`), [`Plan`] says which runs that takes, [`reproduce()`] runs them and judges
-//! every row (`metric`, `probe`, `judge`), and [`Record`] knows what was found before. A [`Sweep`]
+//! every row (`metric`, `probe`, `judge`, `rounds`), and [`Record`] knows what was found before. A [`Sweep`]
 //! is a scenario's own sweep, run by the same code.
 //!
 //! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.
@@ -16,6 +16,7 @@ mod plan;
 mod probe;
 mod record;
 mod reproduce;
+mod rounds;
 mod row;
 mod run;
 mod study;
@@ -24,5 +25,6 @@ mod sweep;
 pub use plan::Plan;
 pub use record::{Left, Record};
 pub use reproduce::{Options, Step, reproduce};
+pub use rounds::is_wide;
 pub use study::{Study, list};
 pub use sweep::Sweep;

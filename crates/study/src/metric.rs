@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use metrics::{
-    FlowRow, LinkRow, Moments, Summary, TrafficStats, acked_us, fct_us, long_flow_goodputs,
+    FlowRow, LinkRow, Moments, Summary, TrafficStats, acked_us, fct_us, jain, long_flow_goodputs,
     nearest_rank, slowdowns,
 };
 use scenario::{Results, Scenario};
@@ -227,14 +227,6 @@ fn worst_decile(ascending: &[f64]) -> Option<f64> {
     (!worst.is_empty()).then(|| worst.iter().sum::<f64>() / worst.len() as f64)
 }
 
-/// Jain's fairness index: (sum x)^2 / (n sum x^2). Source: R. Jain, D. Chiu, W. Hawe, "A
-/// quantitative measure of fairness and discrimination", DEC-TR-301 (1984).
-pub(crate) fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (n, sum, squares) =
-        values.fold((0.0, 0.0, 0.0), |(n, sum, squares), v| (n + 1.0, sum + v, squares + v * v));
-    (squares > 0.0).then(|| sum * sum / (n * squares))
-}
-
 /// The distance of Kolmogorov and Smirnov between `samples` and values with weights, both
 /// ascending: the greatest difference of their distribution functions.
 pub(crate) fn ks_distance(samples: &[f64], weighted: &[(f64, f64)]) -> Option<f64> {
@@ -318,10 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fairness_and_the_slowest_by_hand() {
-        assert_eq!(jain([1.0, 1.0, 1.0].into_iter()), Some(1.0));
-        assert_eq!(jain([0.0, 0.0, 3.0].into_iter()), Some(1.0 / 3.0));
-        assert_eq!(jain([0.0].into_iter()), None);
+    fn the_slowest_by_hand() {
         let values: Vec<f64> = (1..=20).map(f64::from).collect();
         assert_eq!(worst_decile(&values), Some(1.5), "two of twenty");
         assert_eq!(worst_decile(&[7.0, 9.0]), Some(7.0), "one at least");

@@ -25,6 +25,8 @@ pub(crate) struct Job<'s> {
     pub(crate) run: &'s Run,
     pub(crate) point: Point,
     pub(crate) seed: u64,
+    /// The round in which it is run: the place of its seed among those of its run.
+    pub(crate) round: usize,
     /// What to call it while it runs.
     pub(crate) label: String,
     quick: bool,
@@ -64,7 +66,7 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// How many runs it takes.
+    /// How many runs it takes at most.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.jobs.len()
@@ -77,7 +79,11 @@ fn each_once<'s>(all: impl Iterator<Item = Job<'s>>) -> Vec<Job<'s>> {
     let mut known: BTreeMap<_, usize> = BTreeMap::new();
     for job in all {
         match known.entry(job.identity()) {
-            Entry::Occupied(at) => jobs[*at.get()].places.extend(job.places),
+            Entry::Occupied(at) => {
+                let known = &mut jobs[*at.get()];
+                known.places.extend(job.places);
+                known.round = known.round.min(job.round);
+            }
             Entry::Vacant(place) => {
                 place.insert(jobs.len());
                 jobs.push(job);
@@ -91,11 +97,11 @@ fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
     let mut jobs = Vec::new();
     for (r, run) in figure.runs.iter().enumerate() {
         for point in run.points(quick) {
-            for &seed in run.seeds(quick) {
+            for (round, &seed) in run.seeds(quick).iter().enumerate() {
                 let label = format!("{} {}", figure.id, run.label(&point));
                 let point = point.clone();
                 let place = Place { figure: index, index: r, run, point: point.clone() };
-                jobs.push(Job { places: vec![place], run, point, seed, label, quick });
+                jobs.push(Job { places: vec![place], run, point, seed, round, label, quick });
             }
         }
     }

@@ -10,11 +10,14 @@ use crate::figure::{CurveOf, Figure};
 use crate::judge::Judge;
 use crate::metric::{self, Metrics};
 use crate::plan::{Job, Place, Plan};
+use crate::rounds::FEWEST_SEEDS;
 use crate::run::Point;
 
-/// How to reproduce a study. None of it changes results.
+/// How to reproduce a study.
 pub struct Options {
-    /// How many runs go on at once.
+    /// Run every seed, not only as many as a verdict takes.
+    pub all_seeds: bool,
+    /// How many runs go on at once; no effect on results.
     pub threads: u32,
     /// The command that repeats it, for the report.
     pub command: String,
@@ -68,30 +71,24 @@ pub fn reproduce(
     })?;
     // A single run has all threads for itself.
     let threads = (options.threads / plan.jobs.len().max(1) as u32).max(1);
-    let jobs: Vec<(usize, &Job<'_>, Vec<Shown<'_>>)> = plan
-        .jobs
-        .iter()
-        .enumerate()
-        .map(|(i, job)| {
-            let of = |place: &Place<'_>| shown(&study.figures[place.figure], place.index);
-            (i, job, job.places.iter().flat_map(of).collect())
-        })
-        .collect();
-    // One at a time from the front: the order in the study is that of the progress bar.
-    let ran: Vec<(usize, Ran)> = pool.install(|| {
-        let run = |(i, job, wanted): &(usize, &Job<'_>, Vec<Shown<'_>>)| {
-            let step = |done| progress(Step { run: *i, label: &job.label, done });
-            (*i, run(job, wanted, threads, &step))
-        };
-        jobs.iter().par_bridge().map(run).collect()
-    });
     let mut figures: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
-    for (i, ran) in ran {
-        for place in &plan.jobs[i].places {
-            let mut ran = ran.clone();
-            ran.record.run = place.run.label(&place.point);
-            let key = (place.index, place.point.clone(), plan.jobs[i].seed);
-            figures[place.figure].insert(key, ran);
+    let rounds = plan.jobs.iter().map(|job| job.round + 1).max().unwrap_or(0);
+    for round in 0..rounds {
+        let of_round: Vec<usize> =
+            (0..plan.jobs.len()).filter(|&i| plan.jobs[i].round == round).collect();
+        let all = options.all_seeds || round < FEWEST_SEEDS;
+        let needed = if all { of_round.clone() } else { needed(plan, &figures, &of_round) };
+        for &i in of_round.iter().filter(|i| !needed.contains(i)) {
+            progress(Step { run: i, label: &plan.jobs[i].label, done: 1.0 });
+        }
+        let jobs = with_shown(plan, &needed);
+        for (i, ran) in pool.install(|| run_all(&jobs, threads, progress)) {
+            for place in &plan.jobs[i].places {
+                let mut ran = ran.clone();
+                ran.record.run = place.run.label(&place.point);
+                let key = (place.index, place.point.clone(), plan.jobs[i].seed);
+                figures[place.figure].insert(key, ran);
+            }
         }
     }
     let results = study.figures.iter().zip(figures);
@@ -111,6 +108,42 @@ pub fn reproduce(
         engine: ENGINE_VERSION,
         figures,
     })
+}
+
+/// Those of the jobs `of_round` that a row or a curve still needs after what has been `ran`.
+fn needed(plan: &Plan<'_>, ran: &[AllRan], of_round: &[usize]) -> Vec<usize> {
+    let of_figure = |(figure, ran)| judge(plan, figure, ran).undecided();
+    let undecided: Vec<_> = plan.study.figures.iter().zip(ran).map(of_figure).collect();
+    let is_read =
+        |place: &Place<'_>| undecided[place.figure].contains(&(place.index, place.point.clone()));
+    of_round.iter().copied().filter(|&i| plan.jobs[i].places.iter().any(is_read)).collect()
+}
+
+/// A job with its index in the plan, and what its figures' curves and rows show of it.
+type Wanted<'s> = (usize, &'s Job<'s>, Vec<Shown<'s>>);
+
+/// The `jobs` of the plan, by index.
+fn with_shown<'s>(plan: &'s Plan<'s>, jobs: &[usize]) -> Vec<Wanted<'s>> {
+    let shown = |place: &Place<'_>| shown(&plan.study.figures[place.figure], place.index);
+    let of = |&i: &usize| (i, &plan.jobs[i], plan.jobs[i].places.iter().flat_map(shown).collect());
+    jobs.iter().map(of).collect()
+}
+
+/// Run `jobs`. They begin in their order: it is that of the progress bar.
+fn run_all(
+    jobs: &[Wanted<'_>],
+    threads: u32,
+    progress: &(dyn Fn(Step<'_>) + Sync),
+) -> Vec<(usize, Ran)> {
+    let run = |(i, job, wanted): &Wanted<'_>| {
+        let step = |done| progress(Step { run: *i, label: &job.label, done });
+        (*i, run(job, wanted, threads, &step))
+    };
+    jobs.iter().par_bridge().map(run).collect()
+}
+
+fn judge<'f>(plan: &'f Plan<'_>, figure: &'f Figure, ran: &'f AllRan) -> Judge<'f> {
+    Judge { study: &plan.study.name, figure, quick: plan.quick, ran }
 }
 
 /// What curves show of a run's messages or packets: see [`CurveOf`].
@@ -141,7 +174,7 @@ fn shown(figure: &Figure, run: usize) -> Vec<Shown<'_>> {
 }
 
 fn of_figure(plan: &Plan<'_>, figure: &Figure, ran: AllRan) -> FigureResults {
-    let judge = Judge { study: &plan.study.name, figure, quick: plan.quick, ran: &ran };
+    let judge = judge(plan, figure, &ran);
     let curves = figure.curves.iter().map(|curve| judge.curve(curve)).collect();
     let rows = figure.rows.iter().filter_map(|row| judge.row(row)).collect();
     FigureResults {

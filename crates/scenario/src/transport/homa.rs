@@ -49,10 +49,10 @@ keys! { KEYS: Config {
         "that a message is whole is reported with the next data in the other direction, or after \
          this long by itself (own)";
     abort_after: Dur,
-        "a sender that hears nothing of a message for this long gives it up (own)"
+        "a sender gives up a message unanswered, or unknown to its receiver, for this long (own)"
             .range("above 0").was("give_up");
     rx_idle_timeout: Dur,
-        "and so does a receiver (own)".range("at least `abort_after`").was("linger");
+        "a receiver gives up a message silent, or asked for in vain, for this long (own)".range("at least `abort_after`").was("linger");
 }}
 
 // How the levels of what leaves unscheduled are divided.

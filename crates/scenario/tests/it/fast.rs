@@ -34,9 +34,6 @@ fn t13_each_flow_keeps_alpha_packets_queued() {
         );
         let shares: Vec<f64> =
             simulated.flows.iter().map(|row| row.placed_in_window as f64).collect();
-        let sum: f64 = shares.iter().sum();
-        let squares: f64 = shares.iter().map(|x| x * x).sum();
-        let jain = sum * sum / (f64::from(flows) * squares);
-        assert!(jain > 0.99, "{shares:?}");
+        assert!(metrics::jain(shares.iter().copied()) > Some(0.99), "{shares:?}");
     }
 }

@@ -49,13 +49,11 @@ fn see(scenario: &Scenario, gbps: f64, from: Time, to: Time) -> Seen {
     for message in &seen.messages {
         *shares.entry(message.key.src).or_insert(0.0) += message.placed_in_window as f64;
     }
-    let (sum, squares) =
-        shares.values().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     Seen {
         utilization: seen.arrived(from, to) as f64 * 8.0 / (gbps * 1e9 * window),
         queue: mean(&levels),
         p99: long.map_or(0, |stay| stay.0),
-        fairness: sum * sum / (shares.len() as f64 * squares),
+        fairness: metrics::jain(shares.into_values()).unwrap(),
         dropped: outcome.counters.dropped,
         pauses: outcome.links.iter().map(|link| link.pfc.pauses).sum(),
     }

@@ -39,9 +39,7 @@ fn star(rule: &str, flows: u32, seed: u64, seconds: u64, more: &[&str]) -> Resul
 
 /// Jain's index of what the flows have placed.
 fn fairness(results: &Results) -> f64 {
-    let bytes: Vec<f64> = results.flows.iter().map(|row| row.placed_in_window as f64).collect();
-    let (sum, squares) = (bytes.iter().sum::<f64>(), bytes.iter().map(|b| b * b).sum::<f64>());
-    sum * sum / (bytes.len() as f64 * squares)
+    metrics::jain(results.flows.iter().map(|row| row.placed_in_window as f64)).unwrap()
 }
 
 /// In `make test` for two seconds; before a release with `TRIMLINE_SEEDS=10`, for ten.

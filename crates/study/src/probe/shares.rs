@@ -3,6 +3,7 @@
 //! that receivers still hear in the last tenth of it. For specs/rdma.md#10 (D5, D6, H4), and
 //! specs/timely.md#9 (F10, F18).
 
+use metrics::jain;
 use std::collections::BTreeMap;
 
 use endpoint::{Observer, Packet, PacketEvent};
@@ -12,7 +13,6 @@ use scenario::{Diagnostic, Error, Options, Scenario};
 use units::{Dur, MsgKey, Time};
 
 use super::{Probe, Probed};
-use crate::metric::jain;
 
 /// Its entry in the registry.
 pub(super) const PROBE: Probe = Probe {

@@ -6,10 +6,30 @@ use trimline_study::{Options, Plan, Study, reproduce};
 const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny");
 
 fn run(what: &str, quick: bool, threads: u32) -> StudyResults {
+    run_seeds(what, quick, threads, false)
+}
+
+fn run_seeds(what: &str, quick: bool, threads: u32, all_seeds: bool) -> StudyResults {
     let study = Study::load(what).unwrap();
     let plan = Plan::new(&study, quick).unwrap();
-    let options = Options { threads, command: "trimline reproduce tiny".to_owned() };
-    reproduce(&plan, &options, &|_| ()).unwrap()
+    let command = "trimline reproduce tiny".to_owned();
+    reproduce(&plan, &Options { all_seeds, threads, command }, &|_| ()).unwrap()
+}
+
+/// What is alike with every seed is told by two of three. Where a row has no value to the end, every
+/// seed is run.
+#[test]
+fn a_run_stops_when_its_rows_are_decided() {
+    let (some, all) = (run(TINY, false, 2), run_seeds(TINY, false, 2, true));
+    let seeds = |results: &StudyResults, of: &str| {
+        results.figures[0].runs.iter().filter(|run| run.run == of).count()
+    };
+    assert_eq!((seeds(&some, "large n=8"), seeds(&all, "large n=8")), (2, 3));
+    assert_eq!((seeds(&some, "ndp n=8"), seeds(&all, "ndp n=8")), (3, 3));
+    let verdicts = |results: &StudyResults| {
+        results.rows().map(|row| row.result.verdict).collect::<Vec<Verdict>>()
+    };
+    assert_eq!(verdicts(&some), verdicts(&all));
 }
 
 /// Without what a clock measured.
@@ -86,8 +106,9 @@ fn points_without_a_value_are_named() {
 #[test]
 fn threads_change_nothing() {
     let one = timeless(run(TINY, false, 1));
-    assert_eq!(one.figures[0].runs.len(), 18, "every run, with each seed");
     assert_eq!(timeless(run(TINY, false, 3)), one);
+    let all = run_seeds(TINY, false, 1, true);
+    assert_eq!(all.figures[0].runs.len(), 18, "every run, with each seed");
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(super) struct Conn {
     heard: Time,
     /// When what is missing was last asked for.
     asked: Time,
+    /// When that was first asked for, if nothing whole has come since.
+    pub(super) in_vain: Option<Time>,
     /// When its sender last gave a sign of life.
     alive: Time,
     /// Control packets sent, for the draws of paths.
@@ -194,6 +196,7 @@ impl Receiver {
         let (at, index) = self.arrive(cx, config, pkt, (number, data))?;
         let conn = self.conns.get_mut(at)?;
         let key = conn.key;
+        conn.in_vain = None;
         if u64::from(data.len) > cx.room {
             // Without room for it, it is as good as lost.
         } else if !conn.received.insert(index) {
@@ -239,6 +242,7 @@ impl Receiver {
             waits: None,
             heard: cx.now,
             asked: cx.now,
+            in_vain: None,
             alive: cx.now,
             departures: 0,
             paths: ControlPaths::new(
@@ -350,7 +354,7 @@ impl Receiver {
         let number = unwrap_index(self.peers[peer as usize].over.prefix(), number);
         let conn = self.by_number.get(&(peer, number)).copied();
         if let Some(conn) = conn.and_then(|at| self.conns.get_mut(at)) {
-            conn.heard = cx.now;
+            (conn.heard, conn.in_vain) = (cx.now, None);
             conn.alive = cx.now;
         }
     }
@@ -403,16 +407,18 @@ impl Receiver {
     }
 
     /// Ask for what has been permitted and does not come; forget messages whose sender is silent
-    /// for very long.
+    /// for very long, and those of which nothing comes for so long although it was asked for.
     pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, conn) in self.conns.iter_mut() {
-            if conn.alive.saturating_add(config.rx_idle_timeout) <= cx.now {
+            let silent = conn.in_vain.map_or(conn.alive, |asked| asked.min(conn.alive));
+            if silent.saturating_add(config.rx_idle_timeout) <= cx.now {
                 dead.push(at);
             } else if conn.under_way() > 0
                 && conn.heard.max(conn.asked).saturating_add(config.resend_timeout) <= cx.now
             {
                 conn.asked = cx.now;
+                conn.in_vain.get_or_insert(cx.now);
                 conn.ask_for_gaps(cx, out);
             }
         }

@@ -56,6 +56,8 @@ pub(super) struct Flow {
     /// When a packet of the receiver last came, or it had all that may be sent: since then it is
     /// its turn.
     pub(super) heard: Time,
+    /// Since when its receiver has known nothing of it, if that is what it last said.
+    unknown: Option<Time>,
     /// When it last sent, or asked its receiver.
     active: Time,
 }
@@ -149,6 +151,7 @@ impl Sender {
             departures: 0,
             paths: ControlPaths::new(config.paths, cx.net, msg.dst, cx.draw.part(msg.id.0)),
             heard: cx.now,
+            unknown: None,
             active: cx.now,
         });
         peer.flows.push_back(Some(at));
@@ -215,7 +218,7 @@ impl Sender {
         (granted, level): (u32, u8),
     ) {
         let Some((at, flow)) = self.find(name) else { return };
-        flow.heard = cx.now;
+        (flow.heard, flow.unknown) = (cx.now, None);
         let granted = unwrap_index(flow.granted, granted);
         // What cannot be ahead is behind, beyond zero.
         if granted <= flow.granted || granted - flow.granted > u64::from(u32::MAX / 2) {
@@ -242,7 +245,7 @@ impl Sender {
             out.push(answer(cx, config, name, Kind::Unknown { mine: true }));
             return;
         };
-        flow.heard = cx.now;
+        (flow.heard, flow.unknown) = (cx.now, None);
         let first = unwrap_index(flow.next, first);
         let end = unwrap_index(flow.next, end).min(flow.packets);
         if first >= end {
@@ -265,6 +268,7 @@ impl Sender {
     pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
         let Some((at, flow)) = self.find(name) else { return };
         flow.heard = cx.now;
+        flow.unknown.get_or_insert(cx.now);
         flow.sent = flow.sent.max(flow.next);
         flow.unscheduled = flow.unscheduled.max(flow.next);
         flow.next = 0;
@@ -278,7 +282,7 @@ impl Sender {
     /// The receiver is alive.
     pub(super) fn on_busy(&mut self, cx: &mut Cx<'_>, name: Named) {
         if let Some((_, flow)) = self.find(name) {
-            flow.heard = cx.now;
+            (flow.heard, flow.unknown) = (cx.now, None);
         }
     }
 
@@ -365,15 +369,18 @@ impl Sender {
     }
 
     /// Ask the receivers of messages that have nothing more to send and have been silent for long;
-    /// give up those that have been silent for very long. While a message waits for its own turn
-    /// there is nothing to hear (specs/homa.md#8: the ball is in its own court).
+    /// give up those that have been silent for very long, or have known nothing of the message for
+    /// so long although it was sent anew each time: nothing of it gets through. While a message
+    /// waits for its own turn there is nothing to hear (specs/homa.md#8: the ball is in its own
+    /// court).
     pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, flow) in self.flows.iter_mut() {
             if flow.may_send() {
                 continue;
             }
-            if flow.heard.saturating_add(config.abort_after) <= cx.now {
+            let silent = flow.unknown.unwrap_or(flow.heard);
+            if silent.saturating_add(config.abort_after) <= cx.now {
                 dead.push(at);
             } else if flow.heard.max(flow.active).saturating_add(config.resend_timeout) <= cx.now {
                 flow.active = cx.now;

@@ -66,6 +66,7 @@ impl Receiver {
         out.push(conn.control(cx, refusal));
         if conn.left() > 0 && !as_published {
             conn.refused += 1;
+            conn.in_vain = None;
         }
         self.give_grants(cx, config, out);
     }

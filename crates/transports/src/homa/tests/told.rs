@@ -53,3 +53,20 @@ fn what_data_does_not_tell_of_is_told() {
     net.submit(TO, HostId(1), 10_000_000);
     all_are_told(&mut net, 200);
 }
+
+/// Both hosts answer one another, and no data gets through, all of it or all but the first packet:
+/// the message is given up at both ends.
+#[test]
+fn what_never_gets_through_is_given_up() {
+    for passes in [0, 1] {
+        let abort_after = Dur::from_ms(50);
+        let mut net = net(Config { abort_after, rx_idle_timeout: abort_after, ..w3() }, 2);
+        net.fault(move |sent: &Sent| {
+            let lost = data(sent).is_some_and(|data| data.index >= passes);
+            if lost { Verdict::Drop } else { Verdict::Pass }
+        });
+        let key = net.submit(HostId(1), TO, 100_000);
+        net.run_until_idle(Dur::from_ms(500));
+        assert!(net.record(key).failed.is_some(), "{passes} packets pass");
+    }
+}
