@@ -96,7 +96,9 @@ fn is_plain<const WATCHED: bool>(world: &World) -> bool {
     let World { topology, config, .. } = world;
     let lossless = matches!(config.queue, QueueSpec::Lossless(_));
     let alone = config.buffer.is_none() && !config.telemetry && !lossless;
-    let lazy = config.departures == Departures::Lazy && !config.queue.spec().marks_at_departure();
+    let lazy = config.departures == Departures::Lazy
+        && !config.queue.spec().marks_at_departure()
+        && topology.switch_slot().is_none();
     let sound = config.faults.is_empty() && topology.links().iter().all(|link| link.up);
     let wheel = config.events == Events::Wheel;
     alone && lazy && sound && wheel && !WATCHED && is_settled(world)
@@ -207,7 +209,8 @@ fn ports(
         || config.buffer.is_some()
         || config.telemetry
         || matches!(config.queue, QueueSpec::Lossless(_))
-        || config.queue.spec().marks_at_departure();
+        || config.queue.spec().marks_at_departure()
+        || topology.switch_slot().is_some();
     let port = |n: u32, end: FarEnd, transmits: bool| {
         let mut link = topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
@@ -228,6 +231,7 @@ fn ports(
         }
         if let (Node::Switch(tier, n), true) = (link.from, transmits) {
             port.rare.switch = place(tier, n);
+            port.rare.slot = topology.switch_slot();
         }
         port
     };

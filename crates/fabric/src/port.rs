@@ -116,6 +116,9 @@ enum Service {
     Scheduled,
 }
 
+/// In service while a port waits for its next slot.
+const NOTHING: Desc = Desc { handle: u32::MAX, len: 0, flags: Flags(0), class: 0 };
+
 /// What is seldom touched of a port.
 pub(crate) struct Rare {
     /// The link's number in the whole fabric.
@@ -131,6 +134,8 @@ pub(crate) struct Rare {
     pub(crate) window_bytes: [u64; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
+    /// Packets leave in such slots: see `Topology::with_switch_slot`. Departures are events then.
+    pub(crate) slot: Option<Dur>,
 }
 
 const _: () = assert!(
@@ -139,7 +144,7 @@ const _: () = assert!(
 );
 const _: () = assert!(std::mem::offset_of!(Port, bytes) == 64, "line 0 is for arrivals");
 
-const _: () = assert!(size_of::<Rare>() == 56, "65 536 hosts have 400 000 ports");
+const _: () = assert!(size_of::<Rare>() == 72, "65 536 hosts have 400 000 ports");
 
 /// What happens to packets at a port beside being sent; see `LinkStats`.
 #[derive(Default)]
@@ -188,6 +193,7 @@ impl Port {
                 drops: None,
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
+                slot: None,
             }),
         }
     }
@@ -303,14 +309,9 @@ impl Port {
     /// Transmit `packet` from `at` on. When its last bit arrives at the far end.
     #[inline(always)]
     fn occupy(&mut self, me: u32, packet: Desc, at: Time, core: &mut Core) -> Time {
-        let len = u64::from(packet.len);
-        let time = match self.ps_per_byte {
-            0 => self.rare.rate.serialise(len),
-            ps => Dur(u64::from(ps) * len),
-        };
         self.serving = packet;
-        self.free_at = at + time;
-        self.bytes += len;
+        self.free_at = at + self.serialise(packet.len);
+        self.bytes += u64::from(packet.len);
         if self.has(DEPARTS) {
             self.service = Service::Scheduled;
             core.events_mut().departure(me, self.free_at);
@@ -362,7 +363,9 @@ impl Port {
     /// The packet in service has been sent; begin the next, if one waits.
     #[inline(always)]
     pub(crate) fn depart(&mut self, me: u32, core: &mut Core) {
-        if let Some(queue) = &mut self.queue
+        if self.rare.slot.is_some() {
+            self.begin_slot(me, core);
+        } else if let Some(queue) = &mut self.queue
             && let Some(next) = queue.next(self.serving)
         {
             self.start(me, next, self.free_at, core);
@@ -371,6 +374,51 @@ impl Port {
         }
         if self.has(CROWDED) {
             self.note_crowd(core);
+        }
+    }
+
+    /// The same where packets leave in slots, of which one begins. What leaves in it counts as
+    /// queued no longer.
+    #[inline(never)]
+    fn begin_slot(&mut self, me: u32, core: &mut Core) {
+        self.service = Service::Idle;
+        let Some(slot) = self.rare.slot else { return };
+        let begin = self.free_at;
+        let mut at = begin;
+        while let Some(next) = self.queue.as_ref().and_then(Queue::peek) {
+            let end = at + self.serialise(next.len);
+            if at > begin && end > begin + slot {
+                break;
+            }
+            if let Some(queue) = &mut self.queue {
+                queue.dequeue();
+                queue.finish(next);
+            }
+            self.bytes += u64::from(next.len);
+            self.launch(me, next.handle, end + self.delay, core);
+            at = end;
+        }
+        if at > begin {
+            self.await_slot(me, at.max(begin + slot), core);
+        }
+    }
+
+    /// Nothing is sent before the next slot begins, `now` or later.
+    fn await_slot(&mut self, me: u32, now: Time, core: &mut Core) {
+        let Some(slot) = self.rare.slot else { return };
+        self.serving = NOTHING;
+        self.free_at = Time(now.0.next_multiple_of(slot.0));
+        self.service = Service::Scheduled;
+        core.events_mut().departure(me, self.free_at);
+    }
+
+    /// How long a packet of `len` bytes takes.
+    #[inline(always)]
+    fn serialise(&self, len: u16) -> Dur {
+        let len = u64::from(len);
+        match self.ps_per_byte {
+            0 => self.rare.rate.serialise(len),
+            ps => Dur(u64::from(ps) * len),
         }
     }
 
@@ -417,6 +465,13 @@ impl Port {
     pub(crate) fn try_enqueue(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
         let Some(queue) = &mut self.queue else { return false };
         let idle = self.service == Service::Idle;
+        if idle && self.rare.slot.is_some() {
+            let taken = queue.try_enqueue(packet);
+            if taken {
+                self.start_if_idle(me, core);
+            }
+            return taken;
+        }
         let taken = if idle { queue.cut_through(packet) } else { queue.try_enqueue(packet) };
         if taken {
             self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
@@ -437,10 +492,15 @@ impl Port {
     /// The queue may have changed in any way: serve it from now on if the port is idle.
     pub(crate) fn start_if_idle(&mut self, me: u32, core: &mut Core) {
         self.note_queue();
+        let idle = self.service == Service::Idle;
+        if idle && self.rare.slot.is_some() {
+            if self.queued_bytes() > 0 {
+                self.await_slot(me, Time(core.now().0 + 1), core);
+            }
+            return;
+        }
         let Some(queue) = &mut self.queue else { return };
-        if self.service == Service::Idle
-            && let Some(next) = queue.dequeue()
-        {
+        if idle && let Some(next) = queue.dequeue() {
             self.start(me, next, core.now(), core);
         }
     }

@@ -220,6 +220,7 @@ pub struct Topology {
     switches_in: [u32; Tier::ALL.len()],
     pub(crate) shape: Shape,
     switch_latency: Dur,
+    switch_slot: Option<Dur>,
     mtu: u16,
     /// Whether some link differs from the rest of its tier: the ideal time then depends on the
     /// path.
@@ -249,6 +250,14 @@ impl Topology {
     #[must_use]
     pub fn with_switch_latency(self, latency: Dur) -> Self {
         Self { switch_latency: latency, ..self }
+    }
+
+    /// The same fabric whose switches send in slots of `slot`, not zero, from time 0 on: what has
+    /// come before a slot begins may leave in it, as much as ends within it, but one packet at
+    /// least. So does the switch model of FireSim, in batches of the latency of its links.
+    #[must_use]
+    pub fn with_switch_slot(self, slot: Option<Dur>) -> Self {
+        Self { switch_slot: slot.filter(|slot| *slot > Dur::ZERO), ..self }
     }
 
     /// The same fabric, known to its hosts to carry packets of up to `mtu` bytes (on the wire).
@@ -291,6 +300,12 @@ impl Topology {
     #[must_use]
     pub fn switch_latency(&self) -> Dur {
         self.switch_latency
+    }
+
+    /// The slots in which switches send, if they do.
+    #[must_use]
+    pub fn switch_slot(&self) -> Option<Dur> {
+        self.switch_slot
     }
 
     /// The largest packet, bytes on the wire.

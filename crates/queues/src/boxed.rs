@@ -57,6 +57,11 @@ pub trait Discipline: Debug + Send {
     /// Which packet goes next, if one may. It is in service now.
     fn dequeue(&mut self) -> Option<Desc>;
 
+    /// Which packet `dequeue` would give, of a kind that can tell ([`DisciplineSpec::peeks`]).
+    fn peek(&self) -> Option<Desc> {
+        None
+    }
+
     /// `sent`, the packet in service, has been transmitted.
     fn finish(&mut self, sent: Desc);
 
@@ -138,6 +143,12 @@ pub trait DisciplineSpec: Any + Debug + Send + Sync + SameSpec {
     /// Whether it marks packets as they leave, so that its caller must ask [`Queue::take_mark`]
     /// at that moment.
     fn marks_at_departure(&self) -> bool {
+        false
+    }
+
+    /// Whether it can tell which packet goes next without giving it: needed where switches send in
+    /// slots.
+    fn peeks(&self) -> bool {
         false
     }
 

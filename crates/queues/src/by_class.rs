@@ -85,6 +85,10 @@ impl DisciplineSpec for ByClassSpec {
     fn marks_at_departure(&self) -> bool {
         self.classes.iter().any(|(_, queue)| queue.spec().marks_at_departure())
     }
+
+    fn peeks(&self) -> bool {
+        self.schedule == Schedule::Strict && self.classes.iter().all(|(_, q)| q.spec().peeks())
+    }
 }
 
 /// By what packets are told apart.
@@ -320,6 +324,12 @@ impl Discipline for ByClass {
             self.classes[self.turn].credit -= i64::from(packet.len);
         }
         Some(packet)
+    }
+
+    /// Of strict priorities.
+    fn peek(&self) -> Option<Desc> {
+        let highest = (self.waits & self.open).checked_ilog2()?;
+        self.classes.get(highest as usize)?.queue.peek()
     }
 
     fn finish(&mut self, packet: Desc) {

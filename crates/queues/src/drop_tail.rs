@@ -31,6 +31,10 @@ impl DisciplineSpec for DropTailSpec {
         Some(Self { capacity, ..*self }.wrap())
     }
 
+    fn peeks(&self) -> bool {
+        true
+    }
+
     fn shares_memory(&self) -> bool {
         true
     }

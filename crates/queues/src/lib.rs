@@ -309,6 +309,16 @@ impl Queue {
         }
     }
 
+    /// Which packet `dequeue` would give, of a kind that can tell ([`DisciplineSpec::peeks`]).
+    #[must_use]
+    pub fn peek(&self) -> Option<Desc> {
+        match self {
+            Self::DropTail(queue) => queue.waiting().iter().next(),
+            Self::Ndp(_) => None,
+            Self::Boxed(queue) => queue.peek(),
+        }
+    }
+
     /// `sent`, the packet in service, has been transmitted: which packet goes next.
     #[inline(always)]
     pub fn next(&mut self, sent: Desc) -> Option<Desc> {

@@ -12,6 +12,8 @@ use crate::transport::Transport;
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 const PS_PER_US: u128 = 1_000_000;
+/// The shortest Ethernet frame, bytes.
+const SHORTEST: u128 = 64;
 /// Beyond any sensible network, and far from overflow: ten days.
 const LIFE_MAX_US: u64 = 864_000_000_000;
 
@@ -51,7 +53,9 @@ pub(crate) fn longest(
     // Slow links with long queues come to more than a clock can hold.
     let hop = |link: &Link, rate: Rate| {
         let delay = u128::from(link.delay.0) + u128::from(topology.switch_latency().0);
-        ahead * 8 * PS_PER_S / u128::from(rate.0) + delay
+        // A slot takes one packet at least, however short.
+        let slots = topology.switch_slot().map_or(0, |slot| ahead / SHORTEST * u128::from(slot.0));
+        (ahead * 8 * PS_PER_S / u128::from(rate.0)).max(slots) + delay
     };
     let links = topology.links();
     let mut each: Vec<u128> = links.iter().map(|link| hop(link, link.rate)).collect();

@@ -186,6 +186,8 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;
     let queues: Vec<_> = queues_at.iter().map(|(_, queue)| queue).chain([&queue]).collect();
+    let alone = buffer.is_none() && !transports.telemetry();
+    topology::check_slots(&tables.topology, &topology, &queues, alone)?;
     let longest_life = packet_lifetime::longest(&topology, &queues, buffer, &host, &script.faults);
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         packet_lifetime::check(table, transport, longest_life)?;

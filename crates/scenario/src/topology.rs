@@ -5,6 +5,7 @@ mod graphs;
 use std::path::{Path, PathBuf};
 
 use fabric::{Clos, Link, LinkSpec, Node, Tier, Topology, Vl2};
+use queues::QueueSpec;
 use units::{Dur, Rate};
 
 use crate::diagnostic::Diagnostic;
@@ -76,10 +77,12 @@ struct Links {
     host: LinkSpec,
     other: LinkSpec,
     switch_latency: Dur,
+    switch_slot: Option<Dur>,
 }
 
 impl Links {
-    const UNKNOWN: Self = Self { host: NO_LINK, other: NO_LINK, switch_latency: Dur::ZERO };
+    const UNKNOWN: Self =
+        Self { host: NO_LINK, other: NO_LINK, switch_latency: Dur::ZERO, switch_slot: None };
 }
 
 /// Before it is read.
@@ -92,6 +95,10 @@ keys! { LINKS: Links {
         "one-way propagation of the same links".written();
     switch_latency: Dur [Dur::ZERO..=DELAY_MAX],
         "from a packet's last bit at a switch to the output queue".default("");
+    switch_slot (maybe switch_slot): Dur [Dur(1)..=DELAY_MAX],
+        "switches send in slots of this, from time 0 on, as the switch model of FireSim does: what has \
+         come before a slot begins may leave in it, as much as ends within it, but one packet at \
+         least. For `drop-tail`, and `priority` with drop-tail classes".default("none");
 }}
 
 keys! { UPLINKS: Links {
@@ -224,6 +231,24 @@ fn vl2(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
     finish(table, "aggregation_ports", Topology::vl2(&shape), &links)
 }
 
+/// Refuse queues that cannot say what goes next where switches send in slots. `alone`: ports share
+/// no memory and write no telemetry.
+pub(crate) fn check_slots(
+    table: &Reader<'_>,
+    topology: &Topology,
+    queues: &[&QueueSpec],
+    alone: bool,
+) -> Result<(), Diagnostic> {
+    let peek = queues.iter().all(|queue| queue.spec().peeks());
+    if topology.switch_slot().is_none() || peek && alone {
+        return Ok(());
+    }
+    let message = "slots need ports that know which packet goes next".to_owned();
+    let error = table.error("switch_slot", message, "not with this `[queue]`");
+    Err(error
+        .hint("use `drop-tail`, or `priority` with drop-tail classes; no `[buffer]`, no telemetry"))
+}
+
 /// What every kind has, and where an impossible shape is reported: at `key`.
 fn finish<E: std::fmt::Display>(
     table: &Reader<'_>,
@@ -235,7 +260,8 @@ fn finish<E: std::fmt::Display>(
         let error = table.error(key, format!("impossible topology: {why}"), "this shape");
         error.hint("change the numbers of this table")
     })?;
-    Ok(topology.with_switch_latency(links.switch_latency))
+    let topology = topology.with_switch_latency(links.switch_latency);
+    Ok(topology.with_switch_slot(links.switch_slot))
 }
 
 /// What is different about a link.

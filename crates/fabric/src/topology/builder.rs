@@ -35,6 +35,7 @@ impl Builder {
             switches_in: [0; Tier::ALL.len()],
             shape: Shape::Tree,
             switch_latency: Dur::ZERO,
+            switch_slot: None,
             mtu: 1500,
             uneven: false,
             slow_core: false,

@@ -150,7 +150,7 @@ keys! { pub(super) SUBFLOW: Config {
          can come mean loss (RFC 5827)";
     idle_restart: IdleRestart,
         "how a connection sends again that was silent for longer than its timeout: as before; \
-         from the initial window (RFC 5681, section 4.1); with half of its window for each \
+         from the initial window (RFC 5681, section 4.1); from one segment (ns-2); with half of its window for each \
          timeout of silence, not below the initial one (RFC 2861, Linux)";
     timestamps: bool,
         "every acknowledgement of new data is a round-trip sample (RFC 7323), not one segment at \
@@ -241,6 +241,7 @@ choices!(Undo, "none" => Undo::None, "eifel" => Undo::Eifel, "dsack" => Undo::Ds
 choices!(Reduces, "window" => Reduces::Window, "flight" => Reduces::Flight);
 choices!(IdleRestart,
     "never" => IdleRestart::Never, "initial-window" => IdleRestart::InitialWindow,
+    "one-segment" => IdleRestart::OneSegment,
     "halving" => IdleRestart::Halving);
 
 choices!(variants ReceiveWindow,

@@ -12,7 +12,7 @@ use fabric::{Link, Node};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use scenario::{Error, Options, Scenario};
-use units::{HostId, MsgId, Time};
+use units::{Dur, HostId, MsgId, Time};
 
 use super::{Probe, Probed};
 
@@ -30,6 +30,9 @@ struct Stay {
     /// When it came to the switch, and when its last bit left.
     from: Time,
     to: Time,
+    /// When it no longer counted as queued: as it had left or, where switches send in slots, when
+    /// its slot began.
+    gone: Time,
     len: u16,
     /// Whose payload it carries.
     of: (HostId, MsgId),
@@ -40,6 +43,7 @@ struct Stay {
 /// Keeps what leaves switches for hosts, and what becomes of messages.
 struct Watch {
     links: Vec<Link>,
+    slot: Option<Dur>,
     /// When packets that are at a switch have come there, by their key: copies have the same.
     at_switch: HashMap<u64, VecDeque<Time>, FxBuildHasher>,
     stays: BTreeMap<u32, Vec<Stay>>,
@@ -61,9 +65,13 @@ impl Observer for Watch {
             (PacketEvent::Arrived, Node::Host(_)) => {
                 let came = self.at_switch.get_mut(&pkt.key).and_then(VecDeque::pop_front);
                 let Some(from) = came else { return };
+                let to = Time(at.0.saturating_sub(crossed.delay.0));
+                let begin = to.0.saturating_sub(crossed.rate.serialise(pkt.wire_len.into()).0);
+                let gone = self.slot.map_or(to, |slot| Time(begin - begin % slot.0));
                 self.stays.entry(link).or_default().push(Stay {
                     from,
-                    to: Time(at.0.saturating_sub(crossed.delay.0)),
+                    to,
+                    gone,
                     len: pkt.wire_len,
                     of: (pkt.src, pkt.span.msg),
                     offset: pkt.span.offset,
@@ -84,6 +92,7 @@ fn measure(scenario: &Scenario) -> Result<Probed, Error> {
     let options = Options { threads: Some(1), ..Options::default() };
     let watch = Watch {
         links: links.clone(),
+        slot: scenario.topology().switch_slot(),
         at_switch: HashMap::default(),
         stays: BTreeMap::new(),
         messages: Vec::new(),
@@ -114,7 +123,7 @@ fn completion_us(message: &MessageRecord, stays: &[Stay], link: &Link) -> Option
         *first = (*first).min((stay.to, stay.from));
     }
     let came = needed.values().map(|(_, from)| *from).max()?;
-    let there = stays.iter().filter(|stay| stay.from <= came && came < stay.to);
+    let there = stays.iter().filter(|stay| stay.from <= came && came < stay.gone);
     let bytes: u64 = there.map(|stay| u64::from(stay.len)).sum();
     let complete = came + link.rate.serialise(bytes) + link.delay;
     Some(complete.since(message.submitted).as_us_f64())
@@ -132,12 +141,13 @@ fn burst(stays: &[Stay]) -> Option<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Dur, MsgKey, Rate};
+    use units::{MsgKey, Rate};
 
     fn stay(from_ns: u64, to_ns: u64, src: u32, offset: u64) -> Stay {
         Stay {
             from: Time::ZERO + Dur::from_ns(from_ns),
             to: Time::ZERO + Dur::from_ns(to_ns),
+            gone: Time::ZERO + Dur::from_ns(to_ns),
             len: 1000,
             of: (HostId(src), MsgId(0)),
             offset,

@@ -62,8 +62,10 @@ pub enum Reduces {
 pub enum IdleRestart {
     /// As if it had not been.
     Never,
-    /// From the initial window, by slow start (RFC 5681, section 4.1; ns-2).
+    /// From the initial window, by slow start (RFC 5681, section 4.1).
     InitialWindow,
+    /// From one segment, by slow start (ns-2: its timer goes on when all is acknowledged).
+    OneSegment,
     /// The window is halved for each timeout of silence, not below the initial window, and ssthresh
     /// is at least three quarters of what it was (RFC 2861, section 2; Linux).
     Halving,

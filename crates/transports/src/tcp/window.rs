@@ -301,10 +301,14 @@ impl Window {
         let window = match config.idle_restart {
             IdleRestart::Never => self.cwnd,
             IdleRestart::InitialWindow => config.initial_window,
+            IdleRestart::OneSegment => 1.0,
             // Halved 1074 times, the largest number is zero.
             IdleRestart::Halving => libm::ldexp(self.cwnd, -(timeouts.min(1_074) as i32)),
         };
-        let window = window.max(config.initial_window);
+        let window = match config.idle_restart {
+            IdleRestart::OneSegment => window,
+            _ => window.max(config.initial_window),
+        };
         let restarts = timeouts > 0 && window < self.cwnd;
         if restarts {
             if config.idle_restart == IdleRestart::Halving {

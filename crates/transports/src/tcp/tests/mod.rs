@@ -592,6 +592,7 @@ fn an_idle_connection_restarts_from_the_initial_window() {
         net.endpoint(A).only().window().cwnd()
     };
     assert_eq!(cwnd_after_idle(IdleRestart::InitialWindow), 10.0);
+    assert_eq!(cwnd_after_idle(IdleRestart::OneSegment), 1.0);
     assert!(cwnd_after_idle(IdleRestart::Never) > 15.0);
 }
 
