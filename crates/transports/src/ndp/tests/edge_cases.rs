@@ -61,8 +61,7 @@ fn a_bounced_single_packet_is_resent_at_once_on_another_path() {
     assert_ne!(third[0].path, again[0].path);
 }
 
-/// 3. All of a window is bounced: each bounce that leaves at most one packet unanswered triggers a
-/// resend. A bounce counts before it is judged.
+/// 3. All of a window is bounced: a bounce counts before it is judged, so the last two are resent.
 #[test]
 fn a_bounced_window_is_resumed_by_its_last_two_packets() {
     let mut bench = Bench::new(Config { initial_window: 23, ..paper() });
