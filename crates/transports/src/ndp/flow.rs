@@ -361,10 +361,10 @@ impl Flow {
     /// The header of packet `seq` came back: whether it is to be resent at once (specs/ndp.md#5.4).
     pub(crate) fn on_bounce(&mut self, config: &Config, now: Time, seq: u32) -> Option<bool> {
         let seq = self.index(seq)?;
-        // Rule a looks at the state before this bounce: "every other packet of the first window
-        // has been answered, and no pull is on its way".
-        let alone = self.pull_window <= 0 && self.feedbacks + 1 >= self.first_window(config);
         self.note(now, Feedback::Bounce);
+        // Rule a: no pull is on its way, and of the first window at most one packet is unanswered,
+        // this bounce counted (table 5.2; the authors' program counts first, too).
+        let alone = self.pull_window <= 0 && self.feedbacks + 1 >= self.first_window(config);
         if !self.mark_resend(seq, Outcome::Bounce) {
             return Some(false);
         }

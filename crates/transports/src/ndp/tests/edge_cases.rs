@@ -61,19 +61,19 @@ fn a_bounced_single_packet_is_resent_at_once_on_another_path() {
     assert_ne!(third[0].path, again[0].path);
 }
 
-/// 3. All of a window is bounced: the last bounce triggers the single resend.
+/// 3. All of a window is bounced: a bounce counts before it is judged, so the last two are resent.
 #[test]
-fn a_bounced_window_is_resumed_by_one_packet() {
+fn a_bounced_window_is_resumed_by_its_last_two_packets() {
     let mut bench = Bench::new(Config { initial_window: 23, ..paper() });
     let sent = bench.submit(0, 100 * 9000);
     assert_eq!(sent.len(), 23);
-    for pkt in &sent[..22] {
+    for pkt in &sent[..21] {
         assert!(bench.bounce(pkt).is_empty());
     }
-    let resumed = bench.bounce(&sent[22]);
-    assert_eq!(seqs(&resumed), [22], "bounced packets go to the front");
+    assert_eq!(seqs(&bench.bounce(&sent[21])), [21], "bounced packets go to the front");
+    assert_eq!(seqs(&bench.bounce(&sent[22])), [22]);
     // From here on it is pulled, latest bounce first.
-    assert_eq!(seqs(&bench.hear(0, nack(22, 0, Some(1)))), [21]);
+    assert_eq!(seqs(&bench.hear(0, nack(22, 0, Some(1)))), [20]);
 }
 
 /// Rule b: with a quarter of ACKs among the last feedbacks the path is to blame.
