@@ -145,8 +145,8 @@ impl Run {
         self.sets.iter().chain(shorter).map(fill).collect()
     }
 
-    /// The scenario at `point` with `seed`, with phases drawn from `phase_seed` if it is another. An
-    /// error in an edit is shown where the edit stands in the figure.
+    /// The scenario at `point` with `seed`, with phases drawn from `phase_seed` if it is another.
+    /// An error in an edit is shown where the edit stands in the figure.
     pub(crate) fn scenario(
         &self,
         point: &Point,

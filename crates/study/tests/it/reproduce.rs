@@ -16,8 +16,8 @@ fn run_seeds(what: &str, quick: bool, threads: u32, all_seeds: bool) -> StudyRes
     reproduce(&plan, &Options { all_seeds, threads, command }, &|_| ()).unwrap()
 }
 
-/// What is alike with every seed is told by two of three. Where a row has no value to the end, every
-/// seed is run.
+/// What is alike with every seed is told by two of three. Where a row has no value to the end,
+/// every seed is run.
 #[test]
 fn a_run_stops_when_its_rows_are_decided() {
     let (some, all) = (run(TINY, false, 2), run_seeds(TINY, false, 2, true));
