@@ -203,6 +203,10 @@ pub(crate) struct Sweep {
     /// Change a value of the scenario in every run, for example --set transport.initial_window=23
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) sets: Vec<String>,
+    /// Draw ties, clocks and jitter once for all seeds, then again for the first one, and name what
+    /// that moves by more than its interval
+    #[arg(long)]
+    pub(crate) phases: bool,
     /// Where the result files go [default: out/sweep/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -227,6 +231,10 @@ pub(crate) struct Reproduce {
     /// Run every seed; without, a run stops when another seed would hardly change a verdict
     #[arg(long)]
     pub(crate) all_seeds: bool,
+    /// Draw ties, clocks and jitter once for all seeds, then again for the first one, and name what
+    /// that moves by more than its interval
+    #[arg(long, conflicts_with = "record")]
+    pub(crate) phases: bool,
     /// Write the verdicts to the study's verdicts.toml, with which later runs are compared
     #[arg(long)]
     pub(crate) record: bool,

@@ -20,6 +20,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     let mut record = Record::load(&study)?;
     let plan = Plan::new(&study, args.quick)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
+    let plan = if args.phases { plan.with_phases() } else { plan };
     let how = How { threads: args.threads, all_seeds: args.all_seeds, progress };
     let results = run_into(&dir, &plan, &how, |results| results)?;
     for row in results.rows() {
@@ -29,6 +30,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     }
     say_missing(&results);
     say_few_seeds(&results);
+    say_phases(&results);
     said(print(&results, &dir), &dir);
     if args.record {
         record.update(&study, &results);
@@ -73,6 +75,20 @@ pub(crate) fn say_few_seeds(results: &StudyResults) {
         warn(&format!(
             "± is half of the 95 % confidence interval by Student's t: with {n} seeds that is \
              {times} standard errors (with 10 it would be 2.3), so add seeds"
+        ));
+    }
+}
+
+/// Say what hangs on phases.
+pub(crate) fn say_phases(results: &StudyResults) {
+    for on in &results.on_phases {
+        warn(&format!(
+            "{}: {} hangs on phases: it is {} ± {}, and other ties, clocks and jitter move it by {}",
+            on.figure,
+            on.what,
+            number(Some(on.value)),
+            number(Some(on.interval)),
+            number(Some(on.shift))
         ));
     }
 }

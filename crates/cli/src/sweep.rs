@@ -8,7 +8,7 @@ use metrics::{Curve, StudyResults};
 use study::{Plan, Sweep};
 
 use crate::reproduce::{
-    How, failed_runs, run_into, say_few_seeds, say_missing, say_where, with_interval,
+    How, failed_runs, run_into, say_few_seeds, say_missing, say_phases, say_where, with_interval,
 };
 use crate::table::{number, right};
 use crate::{Ended, args, said, say};
@@ -20,10 +20,12 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
     let dir = args.out.clone().unwrap_or_else(|| {
         Path::new("out/sweep").join(args.file.file_stem().unwrap_or(args.file.as_os_str()))
     });
+    let plan = if args.phases { plan.with_phases() } else { plan };
     let how = How { threads: args.threads, all_seeds: true, progress };
     let results = run_into(&dir, &plan, &how, |results| sweep.by_metric(results))?;
     say_missing(&results);
     say_few_seeds(&results);
+    say_phases(&results);
     said(say(table(&results)).and_then(|()| say_where(&results, &dir)), &dir);
     failed_runs(&results, &dir)
 }

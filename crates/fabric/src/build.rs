@@ -80,7 +80,7 @@ impl Common {
         let World { topology, config, .. } = world;
         let shortest = shortest(config);
         Self {
-            ranks: Ranks::new(topology.links().len() as u32, topology.hosts(), config.seed),
+            ranks: Ranks::new(topology.links().len() as u32, topology.hosts(), config.phase_seed),
             ends: receiving_ends(world),
             span: span(topology, rates, signals, shortest),
             shortest,
@@ -165,7 +165,7 @@ fn jitter(world: &World, mine: Range<u32>) -> Vec<Jitter> {
     let World { topology, config, .. } = world;
     let jitter = |host: u32| {
         let longest = config.host_clock.longest_delay(topology, host);
-        (longest > Dur::ZERO).then(|| Jitter::new(config.seed, HostId(host), longest))
+        (longest > Dur::ZERO).then(|| Jitter::new(config.phase_seed, HostId(host), longest))
     };
     mine.filter_map(jitter).collect()
 }
@@ -215,7 +215,7 @@ fn ports(
         let mut link = topology.links()[n as usize];
         let of_switch = matches!(link.from, Node::Switch(..));
         if let Node::Host(host) = link.from {
-            link.rate = config.host_clock.rate(config.seed, host, link.rate);
+            link.rate = config.host_clock.rate(config.phase_seed, host, link.rate);
         }
         let queue = (of_switch && transmits).then(|| match (config.queue_of(n), config.buffer) {
             (QueueSpec::Lossless(spec), _) => {

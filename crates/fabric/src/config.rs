@@ -153,8 +153,11 @@ pub struct Encapsulation {
 /// Everything about a run except its topology, endpoints and applications.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Seed of every draw.
+    /// Seed of every draw but those of phases.
     pub seed: u64,
+    /// Seed of ties, clocks and jitter (specs/phases.md): another one moves only what hangs on
+    /// phases.
+    pub phase_seed: u64,
     /// How messages travel, by [`endpoint::Msg::transport`]: for ideal completion times.
     pub encapsulations: Vec<Encapsulation>,
     /// How far hosts differ in time.

@@ -296,6 +296,7 @@ mod tests {
     fn config() -> Config {
         Config {
             seed: 1,
+            phase_seed: 1,
             encapsulations: vec![Encapsulation {
                 framing: Framing { payload: 1436, overhead: 64 },
                 spray: true,

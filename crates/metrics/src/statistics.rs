@@ -63,8 +63,8 @@ pub fn mean_and_interval(values: &[f64]) -> Option<(f64, Option<f64>)> {
     Some((mean, interval))
 }
 
-/// Jain's fairness index: (sum x)^2 / (n sum x^2). `None` if all are zero. Source: R. Jain, D. Chiu,
-/// W. Hawe, "A quantitative measure of fairness and discrimination", DEC-TR-301 (1984).
+/// Jain's fairness index: (sum x)^2 / (n sum x^2). `None` if all are zero. Source: R. Jain, D.
+/// Chiu, W. Hawe, "A quantitative measure of fairness and discrimination", DEC-TR-301 (1984).
 pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (n, sum, squares) =
         values.fold((0.0, 0.0, 0.0), |(n, sum, squares), v| (n + 1.0, sum + v, squares + v * v));

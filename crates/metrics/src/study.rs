@@ -9,7 +9,7 @@ use crate::output::{read_json, write_json};
 use crate::{FileError, OutputDir};
 
 /// Version of `results.json` and `study.json`.
-pub const STUDY_SCHEMA: u32 = 3;
+pub const STUDY_SCHEMA: u32 = 4;
 
 /// Whose number a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -371,8 +371,25 @@ pub struct StudyResults {
     pub command: String,
     /// Version of the engine.
     pub engine: u32,
+    /// What hangs on phases, if that was looked for.
+    pub on_phases: Vec<OnPhases>,
     /// The figures, in the study's order.
     pub figures: Vec<FigureResults>,
+}
+
+/// A value that other ties, clocks and jitter move by more than its interval (specs/phases.md#3).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OnPhases {
+    /// The figure.
+    pub figure: String,
+    /// The row, or the curve and its point.
+    pub what: String,
+    /// The value over all seeds.
+    pub value: f64,
+    /// Half of its 95 % interval.
+    pub interval: f64,
+    /// How far other phases moved it with the first seed.
+    pub shift: f64,
 }
 
 impl StudyResults {
@@ -471,6 +488,7 @@ mod tests {
             left_out: 0,
             command: String::new(),
             engine: 1,
+            on_phases: Vec::new(),
             figures: vec![figure],
         }
     }
@@ -523,6 +541,6 @@ mod tests {
         StudyResults { schema: 9, ..study() }.write(&out).unwrap();
         out.commit().unwrap();
         let error = StudyResults::read(&dir.path().join("study.json")).unwrap_err();
-        assert_eq!(error.cause, "its schema is 9, not 3");
+        assert_eq!(error.cause, "its schema is 9, not 4");
     }
 }

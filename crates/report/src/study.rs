@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 use metrics::{
-    AxisSpec, Curve, Experiment, FigureResults, FigureRow, Origin, Plot, RunRecord, Score,
-    StudyResults, Verdict,
+    AxisSpec, Curve, Experiment, FigureResults, FigureRow, OnPhases, Origin, Plot, RunRecord,
+    Score, StudyResults, Verdict,
 };
 
 use crate::ReportError;
@@ -38,6 +38,7 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
             (headline(study)?)
             (contents(study))
         }
+        @if !study.on_phases.is_empty() { (on_phases(&study.on_phases)) }
         @for figure in &figures { (figure) }
         @if study.rows().next().is_some() { (words()) }
         h2 { "How to repeat this" }
@@ -47,6 +48,37 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
         }
     };
     Ok(shell(&format!("{} · Trimline", study.title), &body))
+}
+
+/// What other phases move by more than its interval.
+fn on_phases(all: &[OnPhases]) -> Markup {
+    html! {
+        h2 { "What hangs on phases" }
+        p.note {
+            "Other ties, clocks and jitter move these values, with the same traffic, by more than "
+            "half of their 95 % intervals."
+        }
+        div.scroll {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Value" }
+                        th scope="col" { "Over all seeds" }
+                        th scope="col" { "Moved by" }
+                    }
+                }
+                tbody {
+                    @for on in all {
+                        tr {
+                            th.wide scope="row" { (on.figure) ": " (on.what) }
+                            td { (number(Some(on.value))) " ± " (number(Some(on.interval))) }
+                            td { (number(Some(on.shift))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn score(score: Score) -> [Tile; 4] {

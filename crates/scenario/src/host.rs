@@ -19,6 +19,8 @@ use crate::value::{Form, Refused, ScenarioValue, words};
 pub(crate) struct Host {
     /// How far they differ in time.
     pub(crate) clock: HostClock,
+    /// The seed of that and of ties; `None`: that of the scenario.
+    pub(crate) phase_seed: Option<u64>,
     /// Packets that may wait before the link; `None`: the transport is asked when the link is free.
     pub(crate) queue: Option<u32>,
     /// How long packets take between link and transport; `None`: no time.
@@ -37,12 +39,13 @@ const USUAL: HostClock = HostClock { tolerance_ppm: 100, send_jitter: SendJitter
 /// The keys of the table itself.
 struct Own {
     clock: HostClock,
+    phase_seed: Option<u64>,
     queue: Option<Capacity>,
 }
 
 impl Own {
     /// Before it is read.
-    const USUAL: Self = Self { clock: USUAL, queue: None };
+    const USUAL: Self = Self { clock: USUAL, phase_seed: None, queue: None };
 }
 
 keys! { HOST: Own {
@@ -55,6 +58,10 @@ keys! { HOST: Own {
          their distance on the link. `\"frame\"`: up to the time of the longest packet on the \
          host's link. 0: hosts that start together stay in step, and phases decide who loses"
             .default("");
+    phase_seed (get |own| own.phase_seed, set |own, v: u64| own.phase_seed = Some(v)): u64,
+        "draws clocks, jitter and the order of packets that arrive at one instant, and nothing \
+         else: a result that another one moves by more than its interval hangs on phases"
+            .range("0 to 2^63 - 1").default("the seed");
     queue (get |own| own.queue, set |own, v: Capacity| own.queue = Some(v)): Capacity,
         "what may wait at each interface, the packet in transmission *not* included, as in ns-3. \
          A switch port of ns-3 with `n` packets is `capacity = \"n + 1 packets\"` in `[queue]`"
@@ -135,7 +142,7 @@ pub(crate) fn read(table: &mut Reader<'_>, hosts: u32) -> Result<Host, Diagnosti
         Some(stack) => read_stack(table, stack, hosts)?,
         None => (None, Vec::new()),
     };
-    Ok(Host { clock: own.clock, queue, stack, stacked })
+    Ok(Host { clock: own.clock, phase_seed: own.phase_seed, queue, stack, stacked })
 }
 
 /// Read its table `stack`: the delay, and the hosts that have it.

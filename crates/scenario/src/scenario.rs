@@ -214,6 +214,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let resolved = root.finish()?;
     let config = fabric::Config {
         seed,
+        phase_seed: host.phase_seed.unwrap_or(seed),
         host_clock: host.clock,
         routing: mode.switches,
         encapsulations: transports.encapsulations(mode),

@@ -17,6 +17,8 @@ pub(crate) struct Judge<'f> {
     pub(crate) study: &'f str,
     pub(crate) figure: &'f Figure,
     pub(crate) quick: bool,
+    /// How many seeds count, at most.
+    pub(crate) seeds: usize,
     pub(crate) ran: &'f AllRan,
 }
 
@@ -190,7 +192,7 @@ impl Judge<'_> {
         value: impl Fn(u64) -> Result<f64, String>,
         statistic: Statistic,
     ) -> Result<OverSeeds, String> {
-        let seeds = self.figure.runs[run].seeds(self.quick).iter().copied();
+        let seeds = self.figure.runs[run].seeds(self.quick).iter().copied().take(self.seeds);
         let were_run = |seed: &u64| {
             reads
                 .iter()

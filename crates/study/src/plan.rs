@@ -15,16 +15,21 @@ use crate::study::Study;
 pub struct Plan<'s> {
     pub(crate) study: &'s Study,
     pub(crate) quick: bool,
+    /// See [`Plan::with_phases`].
+    pub(crate) phases: bool,
     pub(crate) jobs: Vec<Job<'s>>,
 }
 
 /// One run: a scenario at a point of its sweep with one seed.
+#[derive(Clone)]
 pub(crate) struct Job<'s> {
     /// Whose it is; several figures may show the same.
     pub(crate) places: Vec<Place<'s>>,
     pub(crate) run: &'s Run,
     pub(crate) point: Point,
     pub(crate) seed: u64,
+    /// The seed of phases: the same, but to see what hangs on them.
+    pub(crate) phase_seed: u64,
     /// The round in which it is run: the place of its seed among those of its run.
     pub(crate) round: usize,
     /// What to call it while it runs.
@@ -33,6 +38,7 @@ pub(crate) struct Job<'s> {
 }
 
 /// A figure that shows a run.
+#[derive(Clone)]
 pub(crate) struct Place<'s> {
     /// Index of the figure.
     pub(crate) figure: usize,
@@ -62,8 +68,18 @@ impl<'s> Plan<'s> {
         let wrong = firsts.par_iter().find_map_first(|job| job.scenario().err());
         match wrong {
             Some(error) => Err(error),
-            None => Ok(Self { study, quick, jobs }),
+            None => Ok(Self { study, quick, phases: false, jobs }),
         }
+    }
+
+    /// The same with one draw of phases for all seeds of a run, so that intervals are over traffic;
+    /// the first seed is run once more with another draw, and what that moves is named.
+    #[must_use]
+    pub fn with_phases(mut self) -> Self {
+        for job in &mut self.jobs {
+            job.phase_seed = job.run.seeds(self.quick).first().copied().unwrap_or(job.seed);
+        }
+        Self { phases: true, ..self }
     }
 
     /// How many runs it takes at most.
@@ -101,7 +117,16 @@ fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
                 let label = format!("{} {}", figure.id, run.label(&point));
                 let point = point.clone();
                 let place = Place { figure: index, index: r, run, point: point.clone() };
-                jobs.push(Job { places: vec![place], run, point, seed, round, label, quick });
+                jobs.push(Job {
+                    places: vec![place],
+                    run,
+                    point,
+                    seed,
+                    phase_seed: seed,
+                    round,
+                    label,
+                    quick,
+                });
             }
         }
     }
@@ -109,9 +134,15 @@ fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
 }
 
 impl Job<'_> {
+    /// The same with other phases.
+    pub(crate) fn with_other_phases(&self) -> Self {
+        const OTHER: u64 = 1 << 32;
+        Self { phase_seed: self.phase_seed + OTHER, ..self.clone() }
+    }
+
     /// Read its scenario.
     pub(crate) fn scenario(&self) -> Result<Scenario, Diagnostic> {
-        self.run.scenario(&self.point, self.quick, self.seed)
+        self.run.scenario(&self.point, self.quick, (self.seed, self.phase_seed))
     }
 
     /// What makes it another run: file, edits, seed and probe.
@@ -126,7 +157,10 @@ impl Job<'_> {
     /// The command that repeats it.
     pub(crate) fn command(&self) -> String {
         let edits = self.run.edits(&self.point, self.quick);
-        let sets = edits.into_iter().flat_map(|(edit, _)| ["--set".to_owned(), edit]);
+        let phases =
+            (self.phase_seed != self.seed).then(|| format!("host.phase_seed={}", self.phase_seed));
+        let edits = edits.into_iter().map(|(edit, _)| edit).chain(phases);
+        let sets = edits.flat_map(|edit| ["--set".to_owned(), edit]);
         let scenario = self.run.scenario.display().to_string();
         let words = ["run".to_owned(), scenario].into_iter().chain(sets);
         command_line(words.chain(["--seed".to_owned(), self.seed.to_string()]))

@@ -9,9 +9,11 @@ use scenario::{ENGINE_VERSION, Error, Scenario};
 use crate::figure::{CurveOf, Figure};
 use crate::judge::Judge;
 use crate::metric::{self, Metrics};
+use crate::phases;
 use crate::plan::{Job, Place, Plan};
 use crate::rounds::FEWEST_SEEDS;
 use crate::run::Point;
+use crate::study::Study;
 
 /// How to reproduce a study.
 pub struct Options {
@@ -81,16 +83,30 @@ pub fn reproduce(
         for &i in of_round.iter().filter(|i| !needed.contains(i)) {
             progress(Step { run: i, label: &plan.jobs[i].label, done: 1.0 });
         }
-        let jobs = with_shown(plan, &needed);
+        let jobs = shown_by(study, needed.iter().map(|&i| (i, &plan.jobs[i])));
         for (i, ran) in pool.install(|| run_all(&jobs, threads, progress)) {
-            for place in &plan.jobs[i].places {
-                let mut ran = ran.clone();
-                ran.record.run = place.run.label(&place.point);
-                let key = (place.index, place.point.clone(), plan.jobs[i].seed);
-                figures[place.figure].insert(key, ran);
-            }
+            keep(&plan.jobs[i], &ran, &mut figures);
         }
     }
+    let on_phases = if plan.phases {
+        let others: Vec<Job<'_>> =
+            plan.jobs.iter().filter(|job| job.round == 0).map(Job::with_other_phases).collect();
+        let jobs = shown_by(study, others.iter().enumerate());
+        let ran = pool.install(|| run_all(&jobs, threads, &|_| ()));
+        let mut with_others: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
+        for (i, ran) in &ran {
+            keep(&others[*i], ran, &mut with_others);
+        }
+        let figures = study.figures.iter().zip(&figures).zip(&with_others);
+        let of = |((figure, ran), others)| {
+            let all = judge(plan, figure, ran);
+            let first = Judge { seeds: 1, ..judge(plan, figure, ran) };
+            phases::of_figure(&all, &first, &judge(plan, figure, others))
+        };
+        figures.flat_map(of).collect()
+    } else {
+        Vec::new()
+    };
     let results = study.figures.iter().zip(figures);
     let figures: Vec<FigureResults> =
         results.map(|(figure, ran)| of_figure(plan, figure, ran)).collect();
@@ -106,6 +122,7 @@ pub fn reproduce(
         left_out: (all - judged) as u64,
         command: options.command.clone(),
         engine: ENGINE_VERSION,
+        on_phases,
         figures,
     })
 }
@@ -122,11 +139,22 @@ fn needed(plan: &Plan<'_>, ran: &[AllRan], of_round: &[usize]) -> Vec<usize> {
 /// A job with its index in the plan, and what its figures' curves and rows show of it.
 type Wanted<'s> = (usize, &'s Job<'s>, Vec<Shown<'s>>);
 
-/// The `jobs` of the plan, by index.
-fn with_shown<'s>(plan: &'s Plan<'s>, jobs: &[usize]) -> Vec<Wanted<'s>> {
-    let shown = |place: &Place<'_>| shown(&plan.study.figures[place.figure], place.index);
-    let of = |&i: &usize| (i, &plan.jobs[i], plan.jobs[i].places.iter().flat_map(shown).collect());
-    jobs.iter().map(of).collect()
+/// `jobs`, each with an index of the caller's.
+fn shown_by<'s>(
+    study: &'s Study,
+    jobs: impl Iterator<Item = (usize, &'s Job<'s>)>,
+) -> Vec<Wanted<'s>> {
+    let shown = |place: &Place<'_>| shown(&study.figures[place.figure], place.index);
+    jobs.map(|(i, job)| (i, job, job.places.iter().flat_map(shown).collect())).collect()
+}
+
+/// What came out of `job` goes to all figures that show it.
+fn keep(job: &Job<'_>, ran: &Ran, figures: &mut [AllRan]) {
+    for place in &job.places {
+        let mut ran = ran.clone();
+        ran.record.run = place.run.label(&place.point);
+        figures[place.figure].insert((place.index, place.point.clone(), job.seed), ran);
+    }
 }
 
 /// Run `jobs`. They begin in their order: it is that of the progress bar.
@@ -143,7 +171,7 @@ fn run_all(
 }
 
 fn judge<'f>(plan: &'f Plan<'_>, figure: &'f Figure, ran: &'f AllRan) -> Judge<'f> {
-    Judge { study: &plan.study.name, figure, quick: plan.quick, ran }
+    Judge { study: &plan.study.name, figure, quick: plan.quick, seeds: usize::MAX, ran }
 }
 
 /// What curves show of a run's messages or packets: see [`CurveOf`].

@@ -84,6 +84,7 @@ pub(crate) fn whole(
     let capacity = Capacity::Bytes(100_000);
     let config = Config {
         seed: 1,
+        phase_seed: 1,
         encapsulations: vec![Encapsulation {
             framing: Framing { payload: 1000, overhead: 64 },
             spray: true,

@@ -116,6 +116,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
     });
     let config = Config {
         seed: 1,
+        phase_seed: 1,
         encapsulations: vec![Encapsulation {
             framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
             spray: false,

@@ -221,6 +221,7 @@ impl Signals {
             HostClock { tolerance_ppm: dice.pick(&[0, 100]), send_jitter: dice.pick(&jitters) };
         let config = Config {
             seed,
+            phase_seed: seed,
             host_clock,
             encapsulations: vec![Encapsulation {
                 framing: Framing { payload: drawn.payload, overhead: 64 },

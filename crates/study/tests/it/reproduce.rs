@@ -16,8 +16,8 @@ fn run_seeds(what: &str, quick: bool, threads: u32, all_seeds: bool) -> StudyRes
     reproduce(&plan, &Options { all_seeds, threads, command }, &|_| ()).unwrap()
 }
 
-/// What is alike with every seed is told by two of three. Where a row has no value to the end, every
-/// seed is run.
+/// What is alike with every seed is told by two of three. Where a row has no value to the end,
+/// every seed is run.
 #[test]
 fn a_run_stops_when_its_rows_are_decided() {
     let (some, all) = (run(TINY, false, 2), run_seeds(TINY, false, 2, true));
@@ -30,6 +30,20 @@ fn a_run_stops_when_its_rows_are_decided() {
         results.rows().map(|row| row.result.verdict).collect::<Vec<Verdict>>()
     };
     assert_eq!(verdicts(&some), verdicts(&all));
+}
+
+/// Two flows in step: ties decide what each gets. With clocks and jitter they share.
+#[test]
+fn what_hangs_on_phases_is_named() {
+    let study = Study::load(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/step")).unwrap();
+    let plan = Plan::new(&study, false).unwrap().with_phases();
+    let options = Options { all_seeds: true, threads: 2, command: String::new() };
+    let results = reproduce(&plan, &options, &|_| ()).unwrap();
+    let on: Vec<&str> = results.on_phases.iter().map(|on| on.what.as_str()).collect();
+    assert_eq!(on, ["in step"], "{:?}", results.on_phases);
+    let commands = results.figures[0].runs.iter().map(|run| &run.command);
+    let fixed = commands.filter(|command| command.contains("host.phase_seed=1")).count();
+    assert_eq!(fixed, 2, "the second seed of each run has the phases of the first");
 }
 
 /// Without what a clock measured.

@@ -116,6 +116,7 @@ impl App for Random {
 pub(crate) fn config(seed: u64) -> Config {
     Config {
         seed,
+        phase_seed: seed,
         encapsulations: vec![Encapsulation {
             framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
             spray: true,

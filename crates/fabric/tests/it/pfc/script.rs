@@ -126,6 +126,7 @@ pub(crate) fn config(memory: PfcBufferSpec) -> Config {
     let lossless = LosslessSpec { memory, schedule: Schedule::Strict, marking: [None; 8] };
     Config {
         seed: 1,
+        phase_seed: 1,
         encapsulations: vec![Encapsulation {
             framing: Framing { payload: 1000, overhead: 64 },
             spray: true,
