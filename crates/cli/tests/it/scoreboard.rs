@@ -13,10 +13,10 @@ fn the_page_agrees_with_the_records() {
     for entry in std::fs::read_dir(root.join("studies")).unwrap() {
         let study = Study::load(entry.unwrap().path().to_str().unwrap()).unwrap();
         let name = study.name();
-        let quick = page.contains(&of_study(name, true));
+        let quick = page.contains(&of_study(&name, true));
         let recorded = Record::load(&study).unwrap().score(&study, quick);
         assert!(recorded.published() > 0, "{name} has no record");
-        let line = score_line(&of_study(name, quick), recorded);
+        let line = score_line(&of_study(&name, quick), recorded);
         assert!(page.contains(&line), "{name}: make reproduce writes the page; recorded is {line}");
         studies += 1;
     }
