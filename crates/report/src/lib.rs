@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use metrics::FileError;
 
-pub use scoreboard::{score_line, scoreboard};
+pub use scoreboard::{of_study, score_line, scoreboard};
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -15,19 +15,26 @@ pub fn scoreboard(studies: &[StudyResults]) -> String {
          [studies.md](studies.md) says what the verdicts mean.\n",
     );
     if studies.iter().any(|study| study.quick) {
-        page += "\nThis is the quick form: fewer sizes and seeds, shorter runs.\n";
+        page += "\nA quick form has fewer sizes and seeds, and shorter runs.\n";
     }
     page += "\n| study | published rows in band | | cause tested | not reproduced | \
              own properties that hold |\n|---|---|---|---|---|---|\n";
     let mut all = Score::default();
     for study in studies {
-        let name = &study.study;
         all = all + study.score();
-        let _ = writeln!(page, "{}", score_line(&format!("[{name}](#{name})"), study.score()));
+        let _ =
+            writeln!(page, "{}", score_line(&of_study(&study.study, study.quick), study.score()));
     }
     let _ = writeln!(page, "{}", score_line("all", all));
     studies.iter().for_each(|study| headline(study, &mut page));
     page
+}
+
+/// What the line of a study is called.
+#[must_use]
+pub fn of_study(name: &str, quick: bool) -> String {
+    let form = if quick { ", quick form" } else { "" };
+    format!("[{name}](#{name}){form}")
 }
 
 /// The line of the scoreboard for `name`.
