@@ -93,6 +93,7 @@ fn tcp(dice: &mut Dice, payload: u16) -> String {
     dice.maybe(&mut text, 20, "rto_fixed", &["true"]);
     text += &drawn::tcp_options(dice);
     dice.maybe(&mut text, 30, "increase", &["\"per-ack\"", "\"per-byte\"\nslow_start_limit = 2"]);
+    dice.maybe(&mut text, 20, "idle_restart", &["\"one-segment\""]);
     if !text.contains("receive_window") {
         dice.maybe(&mut text, 30, "receive_window", &["\"unlimited\""]);
     }
