@@ -19,6 +19,7 @@ mod drop_tail;
 mod fifo;
 mod lossless;
 mod ndp;
+mod pfabric;
 mod programmed;
 mod red;
 mod shared_buffer;
@@ -40,6 +41,7 @@ pub use lossless::{
     PfcBufferStats, Threshold,
 };
 pub use ndp::{Ndp, NdpSpec};
+pub use pfabric::{PFabric, PFabricSpec};
 pub use programmed::{Programmed, ProgrammedSpec};
 pub use red::{MarkAt, NotEct, Ramp, Red, RedSpec, Unit};
 pub use shared_buffer::{SharedBuffer, SharedBufferSpec, SharedBufferStats};

@@ -8,7 +8,7 @@ use fabric::Topology;
 use nic::switch::SwitchPort;
 use queues::{
     ByClassSpec, Capacity, Classifier, CutPayloadSpec, DropTailSpec, HeaderClass, MarkAt, NdpSpec,
-    NotEct, ProgrammedSpec, QueueSpec, Ramp, RedSpec, Schedule, Trim, Unit,
+    NotEct, PFabricSpec, ProgrammedSpec, QueueSpec, Ramp, RedSpec, Schedule, Trim, Unit,
 };
 use units::Bytes;
 
@@ -39,6 +39,9 @@ kinds! { QUEUES: ReadQueue {
         vec![section("queue.priority", PRIORITY, &[], usual), trim]
     },
         "a queue for each traffic class, the highest class first";
+    "pfabric", pfabric, || vec![section("queue.pfabric", PFABRIC, &[], None)],
+        "the message with the least left first, by its packets' headers; loses of that with the \
+                most left: for `pfabric`";
     "p4", p4, || vec![p4::keys(), section("queue.p4", P4, &[], None)],
         "a P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, \
                 or your own";
@@ -348,6 +351,24 @@ fn cut_payload(
     Ok(spec.into())
 }
 
+keys! { PFABRIC: PFabricSpec {
+    capacity: Capacity,
+        "what fits, the packet in service included. When it is full, the packet whose message has \
+         the most left is lost".range("at least one full packet").written();
+}}
+
+/// `kind = "pfabric"`.
+fn pfabric(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+    _: &Path,
+) -> Result<QueueSpec, Diagnostic> {
+    let mut spec = PFabricSpec { capacity: Capacity::Packets(1) };
+    table.all_keys(PFABRIC, &mut spec)?;
+    holds_a_packet(table, "capacity", spec.capacity, transports)?;
+    Ok(spec.into())
+}
+
 keys! { FAIR: Bytes {
     quantum (self): Bytes,
         "what a class may send before it is the next one's turn"
@@ -495,7 +516,7 @@ fn classes(
 
 /// Whether a class may have such a queue; the others are for all classes of a port.
 pub(crate) fn is_of_class(kind: &Kind<ReadQueue>) -> bool {
-    !["fair", "priority", "lossless", "p4"].contains(&kind.name)
+    !["fair", "priority", "lossless", "pfabric", "p4"].contains(&kind.name)
 }
 
 /// The queue of one class.

@@ -15,6 +15,7 @@ pub(super) fn queue(dice: &mut Dice, kind: &str, payload: u16, classes: &[u8]) -
         "cut-payload" => format!("\n[queue]\nkind = \"cut-payload\"\ncapacity = {}\n", large(dice)),
         "fair" => format!("\n[queue]\nkind = \"fair\"\n{}", by_class(dice, classes)),
         "priority" => priority(dice, classes),
+        "pfabric" => format!("\n[queue]\nkind = \"pfabric\"\ncapacity = {}\n", large(dice)),
         "p4" => p4(dice),
         "lossless" => lossless(dice),
         other => panic!("the swarm does not draw the queue `{other}`"),

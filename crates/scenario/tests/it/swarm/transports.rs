@@ -48,6 +48,7 @@ pub(super) fn transport(dice: &mut Dice, kind: &'static str, payload: u16) -> Ca
         "tcp" => with(tcp(dice, payload)),
         "mptcp" => with(mptcp(dice, payload)),
         "phost" => Carrier { modes: BY_ALL, ..with(phost(dice, payload)) },
+        "pfabric" => Carrier { modes: BY_ALL, ..with(pfabric(dice, payload)) },
         "homa" => Carrier { modes: BY_ALL, classes: (0..8).collect(), ..with(homa(dice, payload)) },
         "rdma" => {
             let table = rdma(dice, payload);
@@ -134,6 +135,18 @@ fn phost(dice: &mut Dice, payload: u16) -> String {
     let mut text = format!("\n[transport]\nkind = \"phost\"\n{preset}\npayload = \"{payload}B\"\n");
     dice.maybe(&mut text, 30, "free_tokens", &["1", "8"]);
     // With requests every few microseconds, ten seconds of silence take long.
+    text + "abort_after = \"5ms\"\nrx_idle_timeout = \"10ms\"\n"
+}
+
+/// With probes after fewer timeouts, too.
+fn pfabric(dice: &mut Dice, payload: u16) -> String {
+    let preset = dice.pick(&["paper", "homa-paper"]);
+    let mut text = format!(
+        "\n[transport]\nkind = \"pfabric\"\npreset = \"{preset}\"\npayload = \"{payload}B\"\n"
+    );
+    dice.maybe(&mut text, 40, "probe_after", &["1", "2"]);
+    dice.maybe(&mut text, 40, "initial_window", &["1", "4"]);
+    // With a timeout each few microseconds, ten seconds of silence take long.
     text + "abort_after = \"5ms\"\nrx_idle_timeout = \"10ms\"\n"
 }
 
