@@ -20,6 +20,7 @@ mod fifo;
 mod lossless;
 mod ndp;
 mod pfabric;
+mod port_wide;
 mod programmed;
 mod red;
 mod shared_buffer;
@@ -42,6 +43,7 @@ pub use lossless::{
 };
 pub use ndp::{Ndp, NdpSpec};
 pub use pfabric::{PFabric, PFabricSpec};
+pub use port_wide::{PortWide, PortWideSpec};
 pub use programmed::{Programmed, ProgrammedSpec};
 pub use red::{MarkAt, NotEct, Ramp, Red, RedSpec, Unit};
 pub use shared_buffer::{SharedBuffer, SharedBufferSpec, SharedBufferStats};

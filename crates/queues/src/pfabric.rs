@@ -68,7 +68,8 @@ impl Waiting {
             None => 0,
         };
         // A trimmed or returned packet is no longer one of its message's.
-        let of_message = header.map(|it| (contents.src, contents.dst, Urgency { remaining: 0, ..it }));
+        let of_message =
+            header.map(|it| (contents.src, contents.dst, Urgency { remaining: 0, ..it }));
         Self { packet, remaining, message: of_message }
     }
 }

@@ -70,7 +70,14 @@ fn tcp_kinds() -> Vec<Kind> {
     let paper = tcp::ictcp::Params::paper(Dur::from_ms(1));
     let receive_window = tcp::ReceiveWindow::Ictcp(paper);
     let reno = tcp::Config { recovery: tcp::Recovery::Reno, receive_window, ..plain };
-    let named = [("tcp", plain), ("tcp sack", sack), ("dctcp", dctcp), ("tcp opened", opened)];
+    let pias = tcp::Config { class: 2, pias: tcp::Demotion::new(&[2000, 20_000]), ..dctcp };
+    let named = [
+        ("tcp", plain),
+        ("tcp sack", sack),
+        ("dctcp", dctcp),
+        ("pias", pias),
+        ("tcp opened", opened),
+    ];
     let all = named.into_iter().chain([("ictcp", reno)]);
     all.map(|(name, config)| kind(name, HASHED, move || tcp::Tcp::new(config).unwrap())).collect()
 }

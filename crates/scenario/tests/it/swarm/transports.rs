@@ -45,7 +45,11 @@ pub(super) fn transport(dice: &mut Dice, kind: &'static str, payload: u16) -> Ca
             modes: &["permute", "spray", "single", "random", "ecmp"],
             ..with(ndp(dice, payload))
         },
-        "tcp" => with(tcp(dice, payload)),
+        "tcp" => {
+            let table = tcp(dice, payload);
+            let demoted = table.contains("pias_thresholds");
+            Carrier { classes: if demoted { vec![2, 1, 0] } else { vec![0] }, ..with(table) }
+        }
         "mptcp" => with(mptcp(dice, payload)),
         "phost" => Carrier { modes: BY_ALL, ..with(phost(dice, payload)) },
         "pfabric" => Carrier { modes: BY_ALL, ..with(pfabric(dice, payload)) },
@@ -94,6 +98,7 @@ fn tcp(dice: &mut Dice, payload: u16) -> String {
     dice.maybe(&mut text, 20, "rto_fixed", &["true"]);
     text += &drawn::tcp_options(dice);
     dice.maybe(&mut text, 30, "increase", &["\"per-ack\"", "\"per-byte\"\nslow_start_limit = 2"]);
+    dice.maybe(&mut text, 20, "pias_thresholds", &["[\"0B\", \"10KB\"]\nclass = 2"]);
     if !text.contains("receive_window") {
         dice.maybe(&mut text, 30, "receive_window", &["\"unlimited\""]);
     }
