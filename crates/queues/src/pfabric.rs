@@ -1,11 +1,12 @@
 //! The pFabric queue (SIGCOMM'13, section 4.1): a few packets, of which the one whose message has
-//! the most left is lost when there is no room, and the message with the least left is served first.
+//! the most left is lost when there is no room, and the message with the least left is served
+//! first.
 //!
 //! What is left of a message stands in its packets' headers ([`wire::pfabric::urgency`]), as it was
 //! when they were sent. So later packets of a message are more urgent than earlier ones; served is
 //! the earliest of the message that has the most urgent one, and messages stay in order
-//! (specs/pfabric.md#2). Other packets have no such header: those with payload are the least urgent,
-//! control the most.
+//! (specs/pfabric.md#2). Other packets have no such header: those with payload are the least
+//! urgent, control the most.
 
 use std::collections::VecDeque;
 

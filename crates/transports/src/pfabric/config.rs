@@ -75,9 +75,9 @@ pub enum ConfigError {
 pub const WINDOW_MAX: u32 = 4096;
 
 impl Config {
-    /// The paper's own simulations (M): a bandwidth-delay product of 12 packets, 45 us. What it does
-    /// not say is R's, but for the greatest window, which the paper's program takes from its queue
-    /// of 24 packets.
+    /// The paper's own simulations (M): a bandwidth-delay product of 12 packets, 45 us. What it
+    /// does not say is R's, but for the greatest window, which the paper's program takes from its
+    /// queue of 24 packets.
     #[must_use]
     pub fn paper(payload: u16) -> Self {
         Self { max_window: 23, rto: Dur::from_us(45), ..Self::homa_paper(payload) }

@@ -3,13 +3,13 @@
 //!
 //! M. Alizadeh, S. Yang, M. Sharif, S. Katti, N. McKeown, B. Prabhakar, S. Shenker: "pFabric:
 //! Minimal Near-Optimal Datacenter Transport", SIGCOMM 2013; by specs/pfabric.md. A baseline of the
-//! Homa paper, whose authors' copy of the ns-2 program is public (R there). Departures are listed in
-//! `pfabric.deviations.toml`. The queue that goes with it is `queues::PFabric`.
+//! Homa paper, whose authors' copy of the ns-2 program is public (R there). Departures are listed
+//! in `pfabric.deviations.toml`. The queue that goes with it is `queues::PFabric`.
 //!
 //! A message begins with a window of a bandwidth-delay product (`sender`). Each packet is
-//! acknowledged by itself (`receiver`). Only a timer tells of a loss, always the same short one: then
-//! the window is one packet and grows as TCP's does. After several timeouts in a row the sender asks
-//! with packets without payload whether anything gets through.
+//! acknowledged by itself (`receiver`). Only a timer tells of a loss, always the same short one:
+//! then the window is one packet and grows as TCP's does. After several timeouts in a row the
+//! sender asks with packets without payload whether anything gets through.
 //!
 //! Acknowledgements go before data, and the message with the least left before others. Messages of
 //! one non-zero channel are serialised by the sender: the next starts when the one before has been

@@ -1,4 +1,5 @@
-//! The messages that a host receives: each packet is acknowledged, by itself and with all before it.
+//! The messages that a host receives: each packet is acknowledged, by itself and with all before
+//! it.
 
 use endpoint::{Cx, FailReason, MsgKey, Span, Stat, TimerId};
 use hashbrown::HashMap;

@@ -127,8 +127,8 @@ impl Sender {
         }
     }
 
-    /// Packet `seq` of a message of ours has arrived, and none below `missing` is missing. If that is
-    /// `seq`, only its probe has.
+    /// Packet `seq` of a message of ours has arrived, and none below `missing` is missing. If that
+    /// is `seq`, only its probe has.
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
