@@ -1,7 +1,7 @@
 //! The header parsers: no bytes make them panic, and what parses is emitted as it was read.
 #![no_main]
 
-use wire::{cbr, frame, homa, ndp, pfc, phost, roce, shim, tcp};
+use wire::{cbr, frame, homa, ndp, pfabric, pfc, phost, roce, shim, tcp};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(header) = ndp::Header::new(bytes) {
@@ -15,6 +15,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(repr) = phost::Repr::parse(bytes) {
         assert_eq!(phost::Repr::parse(&repr.to_bytes()), Ok(repr));
+    }
+    if let Ok(repr) = pfabric::Repr::parse(bytes) {
+        assert_eq!(pfabric::Repr::parse(&repr.to_bytes()), Ok(repr));
     }
     if let Ok(repr) = homa::Repr::parse(bytes) {
         assert_eq!(homa::Repr::parse(repr.to_bytes().as_slice()), Ok(repr));

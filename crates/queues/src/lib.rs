@@ -19,6 +19,8 @@ mod drop_tail;
 mod fifo;
 mod lossless;
 mod ndp;
+mod pfabric;
+mod port_wide;
 mod programmed;
 mod red;
 mod shared_buffer;
@@ -40,6 +42,8 @@ pub use lossless::{
     PfcBufferStats, Threshold,
 };
 pub use ndp::{Ndp, NdpSpec};
+pub use pfabric::{PFabric, PFabricSpec};
+pub use port_wide::{PortWide, PortWideSpec};
 pub use programmed::{Programmed, ProgrammedSpec};
 pub use red::{MarkAt, NotEct, Ramp, Red, RedSpec, Unit};
 pub use shared_buffer::{SharedBuffer, SharedBufferSpec, SharedBufferStats};

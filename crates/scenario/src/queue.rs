@@ -8,7 +8,8 @@ use fabric::Topology;
 use nic::switch::SwitchPort;
 use queues::{
     ByClassSpec, Capacity, Classifier, CutPayloadSpec, DropTailSpec, HeaderClass, MarkAt, NdpSpec,
-    NotEct, ProgrammedSpec, QueueSpec, Ramp, RedSpec, Schedule, Trim, Unit,
+    NotEct, PFabricSpec, PortWideSpec, ProgrammedSpec, QueueSpec, Ramp, RedSpec, Schedule, Trim,
+    Unit,
 };
 use units::Bytes;
 
@@ -39,6 +40,9 @@ kinds! { QUEUES: ReadQueue {
         vec![section("queue.priority", PRIORITY, &[], usual), trim]
     },
         "a queue for each traffic class, the highest class first";
+    "pfabric", pfabric, || vec![section("queue.pfabric", PFABRIC, &[], None)],
+        "the message with the least left first, by its packets' headers; loses of that with the \
+                most left: for `pfabric`";
     "p4", p4, || vec![p4::keys(), section("queue.p4", P4, &[], None)],
         "a P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, \
                 or your own";
@@ -348,6 +352,24 @@ fn cut_payload(
     Ok(spec.into())
 }
 
+keys! { PFABRIC: PFabricSpec {
+    capacity: Capacity,
+        "what fits, the packet in service included. When it is full, the packet whose message has \
+         the most left is lost".range("at least one full packet").written();
+}}
+
+/// `kind = "pfabric"`.
+fn pfabric(
+    table: &mut Reader<'_>,
+    transports: &[&Transport],
+    _: &Path,
+) -> Result<QueueSpec, Diagnostic> {
+    let mut spec = PFabricSpec { capacity: Capacity::Packets(1) };
+    table.all_keys(PFABRIC, &mut spec)?;
+    holds_a_packet(table, "capacity", spec.capacity, transports)?;
+    Ok(spec.into())
+}
+
 keys! { FAIR: Bytes {
     quantum (self): Bytes,
         "what a class may send before it is the next one's turn"
@@ -384,6 +406,8 @@ choices!(HeaderClass, "next" => HeaderClass::Next, "highest" => HeaderClass::Hig
 struct Priority {
     full: Full,
     sort_by: Classifier,
+    capacity: Option<Capacity>,
+    ecn_threshold: Option<Capacity>,
     trim: Trim,
 }
 
@@ -392,6 +416,8 @@ impl Priority {
     const USUAL: Self = Self {
         full: Full::Drop,
         sort_by: Classifier::Class,
+        capacity: None,
+        ecn_threshold: None,
         trim: Trim { to: 64, header: HeaderClass::Highest },
     };
 }
@@ -405,6 +431,13 @@ keys! { PRIORITY: Priority {
     sort_by: Classifier,
         "which queue a packet joins. `payload`: of two, the lower if it carries payload, the \
          higher if it is trimmed or control, whatever its class".default("");
+    capacity (maybe capacity): Capacity,
+        "what all classes hold together, the packet in service included, beside what each holds: \
+         what arrives beyond that is lost. n packets are the memory of n full packets"
+            .range("at least one full packet").default("none");
+    ecn_threshold (maybe ecn_threshold): Capacity,
+        "an ECN-capable packet that arrives to find more than this in all classes together is \
+         marked (PIAS). n packets as above".default("none");
 }}
 
 keys! { TRIM: Priority {
@@ -432,6 +465,12 @@ fn priority(
     table.complete(&[])?;
     let (sort, trim) = (read.sort_by, trims.then_some(read.trim));
     let classes = classes(table, transports, sort, dir)?;
+    let limits = (read.capacity, read.ecn_threshold);
+    if trims && limits != (None, None) {
+        let message = "`full = \"trim\"`, but all classes together lose or mark packets";
+        let error = table.error("full", message, "not with limits of the port");
+        return Err(error.hint("leave `capacity` and `ecn_threshold` of [queue] out"));
+    }
     let plain = |queue: &QueueSpec| matches!(queue, QueueSpec::DropTail(spec) if spec.ecn_threshold.is_none());
     if trims && let Some((class, _)) = classes.iter().find(|(_, queue)| !plain(queue)) {
         let message =
@@ -441,7 +480,30 @@ fn priority(
             error.hint("with `full = \"trim\"` classes are `kind = \"drop-tail\"`, without marks")
         );
     }
-    Ok(ByClassSpec { schedule: Schedule::Strict, classes, sort, trim }.into())
+    let classes = ByClassSpec { schedule: Schedule::Strict, classes, sort, trim };
+    port_wide(table, transports, classes, limits)
+}
+
+/// `classes` with limits of what they hold together, if there are any.
+fn port_wide(
+    table: &Reader<'_>,
+    transports: &[&Transport],
+    classes: ByClassSpec,
+    (capacity, ecn_threshold): (Option<Capacity>, Option<Capacity>),
+) -> Result<QueueSpec, Diagnostic> {
+    if (capacity, ecn_threshold) == (None, None) {
+        return Ok(classes.into());
+    }
+    if let Some(capacity) = capacity {
+        holds_a_packet(table, "capacity", capacity, transports)?;
+    }
+    let mtu = u32::from(longest(transports).1);
+    let memory = |capacity| match capacity {
+        Capacity::Packets(n) => n.saturating_mul(mtu),
+        Capacity::Bytes(n) => n,
+    };
+    let (capacity, ecn_threshold) = (capacity.map(memory), ecn_threshold.map(memory));
+    Ok(PortWideSpec { classes, capacity, ecn_threshold }.into())
 }
 
 keys! { CLASS: u8 {
@@ -495,7 +557,7 @@ fn classes(
 
 /// Whether a class may have such a queue; the others are for all classes of a port.
 pub(crate) fn is_of_class(kind: &Kind<ReadQueue>) -> bool {
-    !["fair", "priority", "lossless", "p4"].contains(&kind.name)
+    !["fair", "priority", "lossless", "pfabric", "p4"].contains(&kind.name)
 }
 
 /// The queue of one class.

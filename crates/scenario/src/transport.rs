@@ -10,6 +10,7 @@ mod homa;
 mod mptcp;
 mod ndp;
 pub(crate) mod nic;
+mod pfabric;
 mod phost;
 mod rdma;
 mod tcp;
@@ -41,6 +42,9 @@ kinds! { TRANSPORTS: ReadTransport {
                 packets scattered over all paths, and subflows after the first bytes";
     "phost", phost::read, phost::keys,
         "pHost (CoNEXT'15): receivers hand out tokens, shortest message first";
+    "pfabric", pfabric::read, pfabric::keys,
+        "pFabric (SIGCOMM'13): packets say how much of their message is left, for switches that \
+                serve the least and lose the most; line rate until a timeout";
     "homa", homa::read, homa::keys,
         "Homa (SIGCOMM'18): receivers grant to the shortest messages and choose \
                 priorities; Homa-Tr (SOSR'21), which refuses at once what switches have trimmed";

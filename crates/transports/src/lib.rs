@@ -13,6 +13,7 @@ pub mod mux;
 pub mod nano;
 pub mod ndp;
 mod outbox;
+pub mod pfabric;
 pub mod phost;
 pub mod rdma;
 mod received;

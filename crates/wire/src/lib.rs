@@ -8,6 +8,7 @@ pub mod int;
 pub mod mptcp;
 pub mod nano;
 pub mod ndp;
+pub mod pfabric;
 pub mod pfc;
 pub mod phost;
 pub mod roce;

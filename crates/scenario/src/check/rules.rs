@@ -68,7 +68,7 @@ fn joined<'q>(queue: &'q QueueSpec, classes: &[u8]) -> Vec<&'q QueueSpec> {
 /// Whether packets of `classes` may be marked.
 fn marks(queue: &QueueSpec, classes: &[u8]) -> bool {
     let marks = |queue: &QueueSpec| queue.spec().marks_from(classes) != MarksFrom::Never;
-    joined(queue, classes).into_iter().any(marks)
+    marks(queue) || joined(queue, classes).into_iter().any(marks)
 }
 
 /// Whether data of `classes` is trimmed rather than lost.

@@ -2,15 +2,15 @@
 
 use transports::tcp::rule::{bic, cubic, d2tcp, dctcp, fast, htcp};
 use transports::tcp::{
-    self, Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, RuleConfig, Undo, ictcp,
-    rr,
+    self, Config, Demotion, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, RuleConfig,
+    Undo, ictcp, rr,
 };
-use units::Dur;
+use units::{Bytes, Dur};
 
 use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::key::{Key, Section, keys, section_of_variants};
+use crate::key::{Key, Section, keys, section, section_of_variants};
 use crate::reader::Reader;
 use crate::value::{
     Form, Limit, Off, Or, PART_MAX, Refused, Rr, ScenarioValue, Size16, choices, read_word,
@@ -185,6 +185,36 @@ keys! { pub(super) SUBFLOW: Config {
         "messages that a host may have in flight".range("at least 1").was("messages_max");
 }}
 
+// Whole classes, of which subflows have one.
+keys! { PIAS: Pias {
+    pias_thresholds (maybe thresholds): Vec<Bytes>,
+        "PIAS: packets that begin beyond the first of these positions in their message go one \
+         class below `class`, beyond the second two, and so on; at hosts a higher class goes \
+         first. Acknowledgements have `class`".range("one to `class`, ascending").default("none");
+}}
+
+/// How PIAS divides messages.
+#[derive(Default)]
+struct Pias {
+    thresholds: Option<Vec<Bytes>>,
+}
+
+impl Pias {
+    /// Read them, if they are written.
+    fn read(table: &mut Reader<'_>) -> Result<Option<Demotion>, Diagnostic> {
+        let mut read = Self::default();
+        table.keys(PIAS, &mut read, None)?;
+        let Some(thresholds) = read.thresholds else { return Ok(None) };
+        let bytes: Vec<u64> = thresholds.iter().map(|bytes| bytes.0).collect();
+        let Some(demotion) = Demotion::new(&bytes) else {
+            let message = "positions after which packets go one class lower each";
+            let error = table.error("pias_thresholds", message, "not these");
+            return Err(error.hint("one to seven sizes, ascending: [\"10KB\", \"1MB\"]"));
+        };
+        Ok(Some(demotion))
+    }
+}
+
 keys! { RR: Config {
     rr_fa_ratio (rr: Some(p) => p.fa_ratio): f64,
         "the percentile of a new connection: the share of false fast retransmits to be avoided \
@@ -300,6 +330,7 @@ pub(super) fn keys() -> Vec<Section> {
     let mut all = sections("transport.tcp", KEYS, PRESETS);
     all.push(section_of_variants("transport.tcp.rule", RULES, ANY_PRESET, &rules));
     all.extend(sections("transport.tcp.connection", SUBFLOW, PRESETS));
+    all.push(section("transport.tcp.pias", PIAS, &[], None));
     all.push(section_of_variants("transport.tcp.rr", RR, ANY_PRESET, &[learning]));
     all.push(section_of_variants("transport.tcp.ictcp", ICTCP, ANY_PRESET, &[learning]));
     all
@@ -313,18 +344,23 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
     for keys in OF_SUBFLOWS {
         begun.keys(table, keys)?;
     }
+    begun.config.pias = Pias::read(table)?;
     let config = begun.finish(table)?;
     config.check().map_err(|why| refuse(table, &why))?;
     Ok(Transport {
         mtu: (config.mss + config.overhead).max(config.longest_ack()),
-        classes: vec![config.class],
+        classes: config.classes().rev().collect(),
         first_window: (config.initial_window * f64::from(config.mss)) as u64,
         window_grows: true,
         caps_windows: true,
         samples_rtt: true,
         timers: timers(&config),
         uses_deadlines: matches!(config.rule, RuleConfig::D2tcp(_)),
-        signals: Signals { marks: marks(&config), ..Signals::NONE },
+        signals: Signals {
+            marks: marks(&config),
+            classes: if config.pias.is_some() { Need::Needs } else { Need::Ignores },
+            ..Signals::NONE
+        },
         // No acknowledgements of single packets: they are cumulative.
         ..Transport::new(
             config.framing(),

@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("nic", &["units", "wire", "endpoint", "p4"]),
     ("programs", &["p4"]),
     ("workload", &["units", "endpoint"]),
-    ("queues", &["units", "endpoint"]),
+    ("queues", &["units", "wire", "endpoint"]),
     ("fabric", &["units", "wire", "endpoint", "queues"]),
     ("host", &["units", "wire", "endpoint", "queues"]),
     ("metrics", &["units"]),

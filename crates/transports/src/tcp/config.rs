@@ -5,6 +5,7 @@ use thiserror::Error;
 use units::Dur;
 
 use super::ictcp;
+use super::pias::Demotion;
 use super::rr;
 use super::rule::{RuleConfig, between};
 use crate::rto::RtoConfig;
@@ -92,6 +93,9 @@ pub struct Config {
     pub ack_bytes: u16,
     /// Traffic class of all packets, 0..=7.
     pub class: u8,
+    /// That of data only at the beginning of a message, and lower classes beyond (PIAS). At most
+    /// `class` steps.
+    pub pias: Option<Demotion>,
     /// Initial sequence number of every connection. Both ends know it, handshake or not. 0 outside
     /// tests of wrap-around.
     pub isn: u32,
@@ -229,6 +233,7 @@ impl Config {
             overhead: 40,
             ack_bytes: 40,
             class: 0,
+            pias: None,
             isn: 0,
             handshake: false,
             initial_window: 10.0,
@@ -374,6 +379,20 @@ impl Config {
         self.timestamps || matches!(self.receive_window, ReceiveWindow::Ictcp(_))
     }
 
+    /// Classes of data below `class`.
+    const fn steps(&self) -> u8 {
+        match &self.pias {
+            Some(demotion) => demotion.steps(),
+            None => 0,
+        }
+    }
+
+    /// The traffic classes of its packets.
+    #[must_use]
+    pub const fn classes(&self) -> std::ops::RangeInclusive<u8> {
+        self.class.saturating_sub(self.steps())..=self.class
+    }
+
     /// How messages are cut into packets.
     #[must_use]
     pub const fn framing(&self) -> Framing {
@@ -410,6 +429,11 @@ impl Config {
         if self.class > 7 {
             let (name, value) = ("class", f64::from(self.class));
             return Err(ConfigError::Range { name, value, must: "it must be at most 7" });
+        }
+        if self.steps() > self.class {
+            let (name, value) = ("class", f64::from(self.class));
+            let must = "it must be at least the number of pias_thresholds";
+            return Err(ConfigError::Range { name, value, must });
         }
         for (name, value) in [("rto.min", self.rto.min), ("rto.initial", self.rto.initial)] {
             if value == Dur::ZERO {

@@ -31,7 +31,8 @@
 //! # Sending
 //!
 //! Acknowledgements go first, each with the number it had when it fell due, so that duplicates
-//! stay duplicates. Connections with something to send take turns, a packet each.
+//! stay duplicates. Connections with something to send take turns, a packet each. With PIAS
+//! ([`Demotion`]) those go first whose packet has sent the fewest bytes, in steps.
 //!
 //! # Cost
 //!
@@ -42,6 +43,7 @@ mod config;
 mod dsack;
 pub(crate) mod handshake;
 pub mod ictcp;
+mod pias;
 pub(crate) mod receiver;
 pub(crate) mod retransmission;
 pub mod rr;
@@ -66,6 +68,7 @@ use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 pub use config::{
     Config, ConfigError, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo,
 };
+pub use pias::Demotion;
 use receiver::{Ack, Receivers};
 pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Sender, Timer};
@@ -90,6 +93,8 @@ pub(crate) const PATH: Purpose = Purpose::new("tcp path");
 #[derive(Debug)]
 pub struct Tcp {
     config: Config,
+    /// Bit c: there are packets of class c.
+    classes: u8,
     senders: Connections<Sender, CONN_BITS>,
     /// Slots of the senders that have something to send, in turn.
     round: VecDeque<u32>,
@@ -112,6 +117,7 @@ impl Tcp {
         config.check()?;
         Ok(Self {
             config,
+            classes: config.classes().fold(0, |classes, class| classes | 1 << class),
             senders: Connections::new(),
             round: VecDeque::new(),
             timeouts: Deadlines::new(),
@@ -227,9 +233,20 @@ impl Tcp {
         self.settle(cx.now, slot, timer);
     }
 
+    /// Whose turn it is: with PIAS, the first of those with a packet of the highest class.
+    fn next_turn(&mut self) -> Option<u32> {
+        let Some(demotion) = &self.config.pias else { return self.round.pop_front() };
+        let steps = |slot: u32| {
+            let segment = self.senders[slot].peek(&self.config);
+            segment.map_or(0, |segment| demotion.steps_at(segment.offset))
+        };
+        let (place, _) = self.round.iter().enumerate().min_by_key(|&(_, &slot)| steps(slot))?;
+        self.round.remove(place)
+    }
+
     /// The next data packet, from the sender whose turn it is.
     fn send_data(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
-        while let Some(turn) = self.round.pop_front() {
+        while let Some(turn) = self.next_turn() {
             let sender = &mut self.senders[turn];
             sender.in_round = false;
             let Some(segment) = sender.next_segment(&self.config, cx.now) else { continue };
@@ -303,7 +320,8 @@ impl Endpoint for Tcp {
     }
 
     fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
-        if !port.opens(self.config.class) {
+        // All classes share the interface's one queue, so a pause of any of them pauses all.
+        if port.open & self.classes != self.classes {
             return Tx::Idle;
         }
         slot.src = cx.me;
@@ -385,6 +403,9 @@ pub(crate) fn fill_data(
     slot.dst = id.dst;
     slot.path = id.path;
     slot.span = Span { msg: segment.msg, offset: segment.offset, len: segment.len };
+    if let Some(demotion) = &config.pias {
+        slot.class = config.class.saturating_sub(demotion.steps_at(segment.offset));
+    }
     // Fits: Config::check has added the largest values of both.
     slot.wire_len = segment.len as u16 + config.overhead;
     if config.ecn {

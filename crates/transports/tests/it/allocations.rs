@@ -4,7 +4,7 @@
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
 use trimline_transports::rto::RtoConfig;
-use trimline_transports::{homa, mptcp, ndp, phost, rdma, tcp};
+use trimline_transports::{homa, mptcp, ndp, pfabric, phost, rdma, tcp};
 use units::{Bytes, Dur};
 
 fn allocations(run: &mut dyn FnMut()) -> u64 {
@@ -113,6 +113,14 @@ fn phost_allocates_nothing_per_packet() {
         patience: Dur::from_ms(10_000),
     };
     let make = |_| Box::new(phost::PHost::new(config).unwrap()) as Box<dyn Endpoint>;
+    conformance::allocates_nothing(&make, opts, allocations);
+}
+
+#[test]
+fn pfabric_allocates_nothing_per_packet() {
+    let config = pfabric::Config::paper(1500);
+    let make = |_| Box::new(pfabric::PFabric::new(config).unwrap()) as Box<dyn Endpoint>;
+    let opts = Opts { hashed_paths: false, ..hashed(1500, 18_000) };
     conformance::allocates_nothing(&make, opts, allocations);
 }
 

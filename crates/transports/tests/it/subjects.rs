@@ -10,7 +10,7 @@ use trimline_transports::mux::Mux;
 use trimline_transports::rdma::rule::{dcqcn, fast, hpcc, swift, timely};
 use trimline_transports::rto::RtoConfig;
 use trimline_transports::tcp::rule;
-use trimline_transports::{cbr, homa, mptcp, nano, ndp, phost, rdma, tcp};
+use trimline_transports::{cbr, homa, mptcp, nano, ndp, pfabric, phost, rdma, tcp};
 use units::{Bytes, Dur, Rate};
 
 /// A kind, its endpoint, and what there is to know of it.
@@ -70,7 +70,14 @@ fn tcp_kinds() -> Vec<Kind> {
     let paper = tcp::ictcp::Params::paper(Dur::from_ms(1));
     let receive_window = tcp::ReceiveWindow::Ictcp(paper);
     let reno = tcp::Config { recovery: tcp::Recovery::Reno, receive_window, ..plain };
-    let named = [("tcp", plain), ("tcp sack", sack), ("dctcp", dctcp), ("tcp opened", opened)];
+    let pias = tcp::Config { class: 2, pias: tcp::Demotion::new(&[2000, 20_000]), ..dctcp };
+    let named = [
+        ("tcp", plain),
+        ("tcp sack", sack),
+        ("dctcp", dctcp),
+        ("pias", pias),
+        ("tcp opened", opened),
+    ];
     let all = named.into_iter().chain([("ictcp", reno)]);
     all.map(|(name, config)| kind(name, HASHED, move || tcp::Tcp::new(config).unwrap())).collect()
 }
@@ -116,6 +123,11 @@ fn homa_config(trimmed: homa::Trimmed) -> homa::Config {
     homa::Config { payload: 1000, trimmed, ..homa::Config::paper(cutoffs) }
 }
 
+/// With a timeout longer than a round trip here.
+fn pfabric_config() -> pfabric::Config {
+    pfabric::Config { rto: Dur::from_us(300), ..pfabric::Config::paper(1000) }
+}
+
 /// NICs, with a patience for faults that the published ones do not have.
 fn nic(program: nano::Program, trims: bool, name: &'static str) -> Kind {
     let config = Arc::new(nano::Config {
@@ -152,11 +164,13 @@ fn kinds() -> Vec<Kind> {
     let config = cbr::Config { payload: 1000, header: 64, rate: Rate(1_000_000_000) };
     let homa = |trimmed| move || homa::Homa::new(homa_config(trimmed)).unwrap();
     let phost = || phost::PHost::new(phost::Config::ndp_paper(1000)).unwrap();
+    let pfabric = || pfabric::PFabric::new(pfabric_config()).unwrap();
     let mut kinds = vec![
         kind("ndp", Opts { bounces: true, ..trimming }, ndp),
         kind("homa", chosen, homa(homa::Trimmed::Lost)),
         kind("homa-tr", trimming, homa(homa::Trimmed::Refused)),
         kind("phost", chosen, phost),
+        kind("pfabric", chosen, pfabric),
         kind("cbr", HASHED, move || cbr::Cbr::new(config).unwrap()),
         nic(nano::Program::Ndp, true, "ndp-nano"),
         nic(nano::Program::Homa, false, "homa-nano"),

@@ -241,7 +241,7 @@ fn swarm(first: u64, draws: u64) -> Vec<Drawn> {
 
 #[test]
 fn whatever_is_drawn_is_delivered_once_or_given_up() {
-    const DRAWS: u64 = 500;
+    const DRAWS: u64 = 700;
     let (draws, first) = (setting("TRIMLINE_SWARM", DRAWS), setting("TRIMLINE_SWARM_SEED", 1));
     let all = swarm(first, draws);
     let (mut seen, mut wrong) = (BTreeMap::<&str, Seen>::new(), Vec::new());

@@ -15,6 +15,7 @@ pub(super) fn queue(dice: &mut Dice, kind: &str, payload: u16, classes: &[u8]) -
         "cut-payload" => format!("\n[queue]\nkind = \"cut-payload\"\ncapacity = {}\n", large(dice)),
         "fair" => format!("\n[queue]\nkind = \"fair\"\n{}", by_class(dice, classes)),
         "priority" => priority(dice, classes),
+        "pfabric" => format!("\n[queue]\nkind = \"pfabric\"\ncapacity = {}\n", large(dice)),
         "p4" => p4(dice),
         "lossless" => lossless(dice),
         other => panic!("the swarm does not draw the queue `{other}`"),
@@ -47,7 +48,12 @@ fn priority(dice: &mut Dice, classes: &[u8]) -> String {
     let header = "\n[queue]\nkind = \"priority\"\n";
     let trim = "full = \"trim\"\ntrim_to = \"72B\"\n";
     match dice.below(4) {
-        0 => format!("{header}full = \"drop\"\n{}", by_class(dice, classes)),
+        0 => {
+            let mut limits = String::new();
+            dice.maybe(&mut limits, 40, "capacity", &["\"4 packets\"", "\"40KB\""]);
+            dice.maybe(&mut limits, 40, "ecn_threshold", &["\"1 packets\"", "\"20KB\""]);
+            format!("{header}full = \"drop\"\n{limits}{}", by_class(dice, classes))
+        }
         1 => format!("{header}{trim}sort_by = \"class\"\nheader_class = \"next\"\n{each}"),
         2 => format!("{header}{trim}header_class = \"highest\"\n{each}"),
         _ => {

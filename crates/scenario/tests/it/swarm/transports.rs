@@ -45,9 +45,14 @@ pub(super) fn transport(dice: &mut Dice, kind: &'static str, payload: u16) -> Ca
             modes: &["permute", "spray", "single", "random", "ecmp"],
             ..with(ndp(dice, payload))
         },
-        "tcp" => with(tcp(dice, payload)),
+        "tcp" => {
+            let table = tcp(dice, payload);
+            let demoted = table.contains("pias_thresholds");
+            Carrier { classes: if demoted { vec![2, 1, 0] } else { vec![0] }, ..with(table) }
+        }
         "mptcp" => with(mptcp(dice, payload)),
         "phost" => Carrier { modes: BY_ALL, ..with(phost(dice, payload)) },
+        "pfabric" => Carrier { modes: BY_ALL, ..with(pfabric(dice, payload)) },
         "homa" => Carrier { modes: BY_ALL, classes: (0..8).collect(), ..with(homa(dice, payload)) },
         "rdma" => {
             let table = rdma(dice, payload);
@@ -94,6 +99,7 @@ fn tcp(dice: &mut Dice, payload: u16) -> String {
     text += &drawn::tcp_options(dice);
     dice.maybe(&mut text, 30, "increase", &["\"per-ack\"", "\"per-byte\"\nslow_start_limit = 2"]);
     dice.maybe(&mut text, 20, "idle_restart", &["\"one-segment\""]);
+    dice.maybe(&mut text, 20, "pias_thresholds", &["[\"0B\", \"10KB\"]\nclass = 2"]);
     if !text.contains("receive_window") {
         dice.maybe(&mut text, 30, "receive_window", &["\"unlimited\""]);
     }
@@ -135,6 +141,18 @@ fn phost(dice: &mut Dice, payload: u16) -> String {
     let mut text = format!("\n[transport]\nkind = \"phost\"\n{preset}\npayload = \"{payload}B\"\n");
     dice.maybe(&mut text, 30, "free_tokens", &["1", "8"]);
     // With requests every few microseconds, ten seconds of silence take long.
+    text + "abort_after = \"5ms\"\nrx_idle_timeout = \"10ms\"\n"
+}
+
+/// With probes after fewer timeouts, too.
+fn pfabric(dice: &mut Dice, payload: u16) -> String {
+    let preset = dice.pick(&["paper", "homa-paper"]);
+    let mut text = format!(
+        "\n[transport]\nkind = \"pfabric\"\npreset = \"{preset}\"\npayload = \"{payload}B\"\n"
+    );
+    dice.maybe(&mut text, 40, "probe_after", &["1", "2"]);
+    dice.maybe(&mut text, 40, "initial_window", &["1", "4"]);
+    // With a timeout each few microseconds, ten seconds of silence take long.
     text + "abort_after = \"5ms\"\nrx_idle_timeout = \"10ms\"\n"
 }
 

@@ -972,3 +972,35 @@ mod hostile {
         }
     }
 }
+
+/// PIAS: one class lower beyond each threshold, acknowledgements in the first.
+#[test]
+fn what_a_message_has_sent_says_the_class_of_its_packets() {
+    let pias = Demotion::new(&[2 * MSS, 10 * MSS]);
+    let mut net = pair(Config { class: 7, pias, ..textbook() });
+    net.submit(A, B, 20 * MSS);
+    net.run_until_idle(Dur::from_ms(1));
+    net.ledger().assert_all_done();
+    let classes: Vec<u8> = data(&net).map(|sent| sent.pkt.class).collect();
+    assert_eq!(classes, [vec![7; 3], vec![6; 8], vec![5; 9]].concat());
+    assert!(net.log().iter().all(|sent| sent.pkt.src == A || sent.pkt.class == 7));
+}
+
+/// And a host sends what has the highest class first.
+#[test]
+fn a_message_that_has_sent_less_goes_first() {
+    let pias = Demotion::new(&[2 * MSS]);
+    let config = Config { class: 1, pias, initial_window: 100.0, ..textbook() };
+    for (pias, packets) in [(pias, 3), (None, 5)] {
+        let mut net = pair(Config { pias, ..config });
+        net.submit(A, B, 50 * MSS);
+        net.run_until(Time::ZERO + RATE.serialise(1040) * 10);
+        let short = net.submit(A, B, 3 * MSS);
+        net.run_until_idle(Dur::from_ms(1));
+        let sent: Vec<bool> = data(&net).map(|sent| sent.pkt.span.msg == short.id).collect();
+        let first = sent.iter().position(|&short| short).unwrap();
+        let took = sent[first..].iter().take(packets).filter(|&&short| short).count();
+        assert_eq!(took, 3, "{pias:?}: one after the other, or in turn");
+        assert_eq!(sent[first..first + 3].iter().all(|&short| short), pias.is_some());
+    }
+}

@@ -1,0 +1,168 @@
+//! [`Config`]: every number and switch of pFabric. No `Default`: these values change the science.
+
+use endpoint::Framing;
+use thiserror::Error;
+use units::Dur;
+
+pub use crate::ndp::PathStrategy;
+
+/// The parameters of pFabric. Sources as in specs/pfabric.md#5: M is its paper, R the program that
+/// the authors of Homa ran for their comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Payload of a full packet, bytes; 1 or more, with `header` at most 65535. M, R: 1460.
+    pub payload: u16,
+    /// Bytes on the wire beside the payload. R: 40.
+    pub header: u16,
+    /// Bytes on the wire of a packet without payload. R: 40, and 10 to 26 of options.
+    pub control: u16,
+    /// How packets are spread over paths: an independent draw for each, or one path for a message.
+    pub paths: PathStrategy,
+    /// The window of a message that starts, packets. M, R: 12.
+    pub initial_window: u32,
+    /// The window grows up to this, packets; at least `initial_window`. R: 12.
+    pub max_window: u32,
+    /// So long after the last progress everything in flight is lost. Always the same. M: 45 us. R:
+    /// 24 us.
+    pub rto: Dur,
+    /// After so many timeouts in a row a message sends probes instead of packets; 1 or more. M, R:
+    /// 5.
+    pub probe_after: u32,
+    /// The traffic class of all packets. pFabric has none.
+    pub class: u8,
+    /// A message fails if nothing is acknowledged for so long while it sends. Ours (M waits for
+    /// ever).
+    pub abort_after: Dur,
+    /// How long a receiver remembers a finished message, from the last copy of a packet of it; more
+    /// than `abort_after`. Ours.
+    pub time_wait: Dur,
+    /// A receiver forgets a message silent for so long (up to twice as long); at least
+    /// `abort_after`. Ours.
+    pub rx_idle_timeout: Dur,
+}
+
+/// Why a configuration cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A field that must not be zero is.
+    #[error("pFabric: {0} must be more than zero")]
+    Zero(&'static str),
+    /// A full packet does not fit `Packet::wire_len`.
+    #[error("pFabric: payload {payload} B and header {header} B exceed 65535 B together")]
+    PacketTooLarge {
+        /// As configured.
+        payload: u16,
+        /// As configured.
+        header: u16,
+    },
+    /// A window is larger than what is remembered beyond a gap.
+    #[error("pFabric: {0} must be at most {WINDOW_MAX} packets")]
+    Window(&'static str),
+    /// A class is not one of eight.
+    #[error("pFabric: {0} must be from 0 to 7")]
+    Class(&'static str),
+    /// `low` exceeds `high`, or equals it where it must not.
+    #[error("pFabric: {low} must be less than {high}")]
+    Order {
+        /// The field that is too large.
+        low: &'static str,
+        /// The field that is too small.
+        high: &'static str,
+    },
+}
+
+/// Packets in flight at most. Ours: a receiver accepts packets so far beyond the first gap.
+pub const WINDOW_MAX: u32 = 4096;
+
+impl Config {
+    /// The paper's own simulations (M): a bandwidth-delay product of 12 packets, 45 us. What it
+    /// does not say is R's, but for the greatest window, which the paper's program takes from its
+    /// queue of 24 packets.
+    #[must_use]
+    pub fn paper(payload: u16) -> Self {
+        Self { max_window: 23, rto: Dur::from_us(45), ..Self::homa_paper(payload) }
+    }
+
+    /// What the authors of Homa ran beside it (R).
+    #[must_use]
+    pub fn homa_paper(payload: u16) -> Self {
+        Self {
+            payload,
+            header: 40,
+            control: 40,
+            paths: PathStrategy::Random,
+            initial_window: 12,
+            max_window: 12,
+            rto: Dur::from_us(24),
+            probe_after: 5,
+            class: 0,
+            abort_after: Dur::from_ms(10_000),
+            time_wait: Dur::from_ms(11_000),
+            rx_idle_timeout: Dur::from_ms(15_000),
+        }
+    }
+
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let &Self { payload, header, .. } = self;
+        let positive = [
+            ("payload", u64::from(payload)),
+            ("control", u64::from(self.control)),
+            ("initial_window", u64::from(self.initial_window)),
+            ("rto", self.rto.0),
+            ("probe_after", u64::from(self.probe_after)),
+            ("abort_after", self.abort_after.0),
+        ];
+        if let Some((name, _)) = positive.into_iter().find(|(_, n)| *n == 0) {
+            return Err(ConfigError::Zero(name));
+        }
+        if payload.checked_add(header).is_none() {
+            return Err(ConfigError::PacketTooLarge { payload, header });
+        }
+        if self.max_window > WINDOW_MAX {
+            return Err(ConfigError::Window("max_window"));
+        }
+        if self.initial_window > self.max_window {
+            return Err(ConfigError::Order { low: "initial_window", high: "max_window" });
+        }
+        if self.class > 7 {
+            return Err(ConfigError::Class("class"));
+        }
+        if self.abort_after >= self.time_wait {
+            return Err(ConfigError::Order { low: "abort_after", high: "time_wait" });
+        }
+        if self.abort_after > self.rx_idle_timeout {
+            return Err(ConfigError::Order { low: "abort_after", high: "rx_idle_timeout" });
+        }
+        Ok(())
+    }
+
+    /// How a message is cut into packets.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        Framing { payload: self.payload, overhead: self.header }
+    }
+
+    /// The longest life of a packet with which no message is delivered twice: the last packet may
+    /// be sent after `abort_after`, and come a life later, after another life of the packet that
+    /// completed the message.
+    #[must_use]
+    pub fn life_max(&self) -> Dur {
+        Dur((self.time_wait.0 - self.abort_after.0.min(self.time_wait.0)) / 2)
+    }
+
+    /// Packets of a message of `len` bytes. One of no bytes needs a packet to say so.
+    pub(super) fn packets(&self, len: u64) -> u64 {
+        match len {
+            endpoint::UNBOUNDED => u64::MAX,
+            len => len.div_ceil(u64::from(self.payload)).max(1),
+        }
+    }
+
+    /// Payload of packet `seq` of a message of `len` bytes.
+    pub(super) fn payload_of(&self, seq: u64, len: u64) -> u16 {
+        let offset = seq.saturating_mul(u64::from(self.payload));
+        len.saturating_sub(offset).min(u64::from(self.payload)) as u16
+    }
+}
