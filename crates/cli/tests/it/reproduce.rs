@@ -153,7 +153,10 @@ fn scores_of_studies_are_lines_and_a_page() {
     let said = text(&output.stdout);
     assert!(said.starts_with("tiny: published rows in band: 3 of 4; cause tested: 1"), "{said}");
     let page = std::fs::read_to_string(dir.path().join("page.md")).unwrap();
-    assert!(page.contains("| [tiny](#tiny), quick form | 3 of 4 | 75 % | 1 | 0 | 0 of 0 |"), "{page}");
+    assert!(
+        page.contains("| [tiny](#tiny), quick form | 3 of 4 | 75 % | 1 | 0 | 0 of 0 |"),
+        "{page}"
+    );
     assert!(
         page.contains("| fig1 | known to differ | 0 | 69.0 | packets | cause tested |"),
         "{page}"
