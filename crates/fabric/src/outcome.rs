@@ -266,6 +266,8 @@ pub struct Outcome {
     pub now: Time,
     /// Events handled.
     pub events: u64,
+    /// In how many parts the fabric was simulated at once. All else is the same for any.
+    pub partitions: u32,
     /// Packets times links crossed.
     pub packet_hops: u64,
     /// Sums.

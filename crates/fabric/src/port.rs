@@ -363,7 +363,7 @@ impl Port {
     /// The packet in service has been sent; begin the next, if one waits.
     #[inline(always)]
     pub(crate) fn depart(&mut self, me: u32, core: &mut Core) {
-        if self.rare.slot.is_some() {
+        if self.has_slots() {
             self.begin_slot(me, core);
         } else if let Some(queue) = &mut self.queue
             && let Some(next) = queue.next(self.serving)
@@ -410,6 +410,12 @@ impl Port {
         self.free_at = Time(now.0.next_multiple_of(slot.0));
         self.service = Service::Scheduled;
         core.events_mut().departure(me, self.free_at);
+    }
+
+    /// Whether packets leave in slots. Other ports are known by their first line alone.
+    #[inline(always)]
+    fn has_slots(&self) -> bool {
+        self.has(DEPARTS) && self.rare.slot.is_some()
     }
 
     /// How long a packet of `len` bytes takes.
@@ -463,9 +469,10 @@ impl Port {
     /// as it is; then nothing has happened.
     #[inline(always)]
     pub(crate) fn try_enqueue(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
-        let Some(queue) = &mut self.queue else { return false };
         let idle = self.service == Service::Idle;
-        if idle && self.rare.slot.is_some() {
+        let waits_for_slot = idle && self.has_slots();
+        let Some(queue) = &mut self.queue else { return false };
+        if waits_for_slot {
             let taken = queue.try_enqueue(packet);
             if taken {
                 self.start_if_idle(me, core);
@@ -493,7 +500,7 @@ impl Port {
     pub(crate) fn start_if_idle(&mut self, me: u32, core: &mut Core) {
         self.note_queue();
         let idle = self.service == Service::Idle;
-        if idle && self.rare.slot.is_some() {
+        if idle && self.has_slots() {
             if self.queued_bytes() > 0 {
                 self.await_slot(me, Time(core.now().0 + 1), core);
             }

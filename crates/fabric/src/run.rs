@@ -491,6 +491,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             digest: self.digest(),
             now: self.now,
             events: self.events(),
+            partitions: self.networks().count() as u32,
             packet_hops: links.iter().map(|link| link.packets).sum(),
             counters: self.counters(&links),
             conservation,

@@ -9,14 +9,12 @@ use crate::drawn;
 use std::fmt::{Debug, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::Duration;
 
 use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
     Config, Conservation, Counted, Counters, Deadlock, Departures, Encapsulation, Encoding, End,
-    Events, Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Progress, Routing, Sample,
+    Events, Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Routing, Sample,
     SendJitter, Sim, Topology,
 };
 use metrics::{FlowRow, JobRow};
@@ -59,6 +57,7 @@ const WAYS: [Way; 9] = [
 /// Everything that a run says of itself.
 #[derive(Debug, PartialEq)]
 struct Told<Row> {
+    partitions: u32,
     digest: u64,
     end: End,
     now: Time,
@@ -82,6 +81,7 @@ impl<Row> Told<Row> {
             digest,
             now,
             events,
+            partitions,
             packet_hops,
             counters,
             counted,
@@ -95,6 +95,7 @@ impl<Row> Told<Row> {
             end,
         } = outcome;
         Self {
+            partitions,
             digest,
             end,
             now,
@@ -114,36 +115,26 @@ impl<Row> Told<Row> {
     }
 }
 
-/// Carry out a run in all ways, which must agree. What it says, and in how many partitions it ran
-/// at most, if the system tells. `alone` is how many threads there are without it.
+/// Carry out a run in all ways, which must agree but for the partitions. What it says, with the
+/// most partitions that it ran in.
 fn agree<Row: Debug + PartialEq>(
     about: &str,
-    alone: Option<usize>,
-    run: impl Fn(Way, &mut dyn FnMut(&Progress)) -> Result<Told<Row>, String>,
-) -> (Told<Row>, Option<usize>) {
-    // Threads of the run before take a moment to go.
-    (0..1000).take_while(|_| tasks() > alone).for_each(|_| sleep(Duration::from_millis(1)));
-    let mut partitions = None;
+    run: impl Fn(Way) -> Result<Told<Row>, String>,
+) -> Told<Row> {
+    let mut partitions = 0;
     let mut all = WAYS.iter().map(|&way| {
-        let mut seen = None; // The threads of a run live as long as it does.
-        let told = run(way, &mut |_| seen = tasks());
-        let told = told.unwrap_or_else(|why| panic!("{way:?}: {why}\n{about}"));
-        let more = seen.zip(alone).map(|(seen, alone)| 1 + seen.saturating_sub(alone));
-        partitions = partitions.max(more);
+        let mut told = run(way).unwrap_or_else(|why| panic!("{way:?}: {why}\n{about}"));
+        partitions = partitions.max(std::mem::take(&mut told.partitions));
         (way, told)
     });
-    let (_, first) = all.next().unwrap();
+    let (_, mut first) = all.next().unwrap();
     for (way, told) in all {
         if told != first {
             panic!("{way:?} is another run\n{}\n{about}", differences(&first, &told));
         }
     }
-    (first, partitions)
-}
-
-/// The threads of this process, where the system has a file for each.
-fn tasks() -> Option<usize> {
-    std::fs::read_dir("/proc/self/task").ok().map(Iterator::count)
+    first.partitions = partitions;
+    first
 }
 
 /// The first lines in which two values differ.
@@ -153,14 +144,10 @@ fn differences(a: &impl Debug, b: &impl Debug) -> String {
     lines.map(|(n, (a, b))| format!("line {n}: {} | {}\n", a.trim(), b.trim())).collect()
 }
 
-fn run_scenario(
-    scenario: &Scenario,
-    way: Way,
-    progress: &mut dyn FnMut(&Progress),
-) -> Result<Told<Row>, String> {
+fn run_scenario(scenario: &Scenario, way: Way) -> Result<Told<Row>, String> {
     let Way { threads, heap, eager, check } = way;
     let options = Options { threads: Some(threads), heap, eager, check, ..Options::default() };
-    let told = simulate(scenario, &options, progress).map_err(|why| why.render(false))?;
+    let told = simulate(scenario, &options, &mut |_| ()).map_err(|why| why.render(false))?;
     let flows = told.flows.into_iter().map(Row::Flow);
     let rows = flows.chain(told.jobs.into_iter().map(Row::Job)).collect();
     Ok(Told::of(told.outcome, rows))
@@ -265,11 +252,7 @@ impl Signals {
         }
     }
 
-    fn run(
-        &self,
-        way: Way,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Told<MessageRecord>, String> {
+    fn run(&self, way: Way) -> Result<Told<MessageRecord>, String> {
         let hosts = self.fabric.hosts();
         let apps = self.plan.schedules(hosts, self.delay).map_err(|why| why.to_string())?;
         let apps = apps.into_iter().map(|app| Box::new(app) as Box<dyn App>).collect();
@@ -284,13 +267,9 @@ impl Signals {
         };
         let mut keep = Keep(Vec::new());
         let sim = Sim::new(self.fabric.clone(), config, endpoints, apps, &mut keep);
-        let mut progress = |p: &Progress| {
-            progress(p);
-            ControlFlow::Continue(())
-        };
         let outcome = sim
             .map_err(|why| why.to_string())?
-            .run(&mut progress)
+            .run(&mut |_| ControlFlow::Continue(()))
             .map_err(|violated| violated.to_string())?;
         Ok(Told::of(outcome, keep.0))
     }
@@ -302,7 +281,6 @@ impl Signals {
 #[derive(Debug, Default)]
 struct Seen {
     /// Threads of this process beside those of a run.
-    alone: Option<usize>,
     runs: u32,
     ndp: u32,
     newreno: u32,
@@ -338,11 +316,12 @@ struct Seen {
 }
 
 impl Seen {
-    fn note_jobs(&mut self, drawn: &Drawn, rows: &[Row], partitions: Option<usize>) {
+    fn note_jobs(&mut self, drawn: &Drawn, told: &Told<Row>) {
+        let rows = || told.rows.iter();
         let jobs =
-            || rows.iter().filter_map(|row| if let Row::Job(job) = row { Some(job) } else { None });
+            || rows().filter_map(|row| if let Row::Job(job) = row { Some(job) } else { None });
         let ran = |kind| drawn.text.contains(kind) && jobs().any(|job| job.completed);
-        let cut = partitions > Some(1);
+        let cut = told.partitions > 1;
         self.blocks_between_partitions += u32::from(cut && ran("barrier"));
         self.queries_between_partitions += u32::from(cut && ran("partition-aggregate"));
         self.calls_between_partitions += u32::from(cut && ran("\"rpc\""));
@@ -351,20 +330,20 @@ impl Seen {
         );
     }
 
-    fn note<Row>(&mut self, drawn: &Drawn, told: &Told<Row>, partitions: Option<usize>) {
+    fn note<Row>(&mut self, drawn: &Drawn, told: &Told<Row>) {
         let count = told.counters;
-        self.vl2 += u32::from(drawn.text.contains("\"vl2\"") && partitions > Some(1));
+        self.vl2 += u32::from(drawn.text.contains("\"vl2\"") && told.partitions > 1);
         let graph = ["jellyfish", "bcube"].iter().any(|kind| drawn.text.contains(kind));
-        self.graphs += u32::from(graph && partitions > Some(1));
+        self.graphs += u32::from(graph && told.partitions > 1);
         self.runs += 1;
         self.ndp += u32::from(drawn.ndp);
         self.newreno += u32::from(!drawn.ndp);
-        let cut_with = |key| u32::from(partitions > Some(1) && drawn.text.contains(key));
+        let cut_with = |key| u32::from(told.partitions > 1 && drawn.text.contains(key));
         self.mptcp += cut_with("\"multipath\"") + cut_with("\"scatter-then-multipath\"");
         self.handshakes += cut_with("handshake = true");
         self.ictcp += cut_with("\"ictcp\"");
-        self.several_partitions += u32::from(partitions > Some(1));
-        self.eight_partitions += u32::from(partitions >= Some(8));
+        self.several_partitions += u32::from(told.partitions > 1);
+        self.eight_partitions += u32::from(told.partitions >= 8);
         self.link_faults += u32::from(!drawn.faults.is_empty());
         let slow = |fault: &Fault| matches!(fault.action, FaultAction::Rate(_));
         self.slow_links += u32::from(drawn.faults.iter().any(slow));
@@ -380,7 +359,7 @@ impl Seen {
         let (over, exhausted) = buffers.fold((0, 0), |(over, exhausted), buffer| {
             (over + buffer.over_threshold, exhausted + buffer.exhausted)
         });
-        self.shared_buffers += u32::from(!told.buffers.is_empty() && partitions > Some(1));
+        self.shared_buffers += u32::from(!told.buffers.is_empty() && told.partitions > 1);
         self.over_threshold += u32::from(over > 0);
         self.exhausted += u32::from(exhausted > 0);
         self.timeouts += u32::from(count.stat(Stat::Timeout) > 0);
@@ -403,21 +382,19 @@ impl Seen {
         let rare = rare.into_iter().chain(switches);
         assert!(self.incomplete_queries > 0, "deadlines that are missed: {self:#?}");
         assert!(rare.min() > Some(0), "what seldom happens: {self:#?}");
-        if self.alone.is_some() {
-            assert!(self.shared_buffers >= 3, "shared buffers of fabrics that are cut: {self:#?}");
-            assert!(self.graphs >= 5, "graphs that are cut: {self:#?}");
-            assert!(self.vl2 >= 1, "a VL2 that is cut: {self:#?}");
-            assert!(self.mptcp >= 2, "MPTCPs that are cut: {self:#?}");
-            assert!(self.handshakes >= 3 && self.ictcp >= 3, "TCPs that are cut: {self:#?}");
-            assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
-            assert!(self.signals_between_partitions >= 2, "{self:#?}");
-            let jobs = [
-                self.blocks_between_partitions,
-                self.queries_between_partitions,
-                self.calls_between_partitions,
-            ];
-            assert!(jobs.iter().all(|&runs| runs >= 2), "jobs of fabrics that are cut: {self:#?}");
-        }
+        assert!(self.shared_buffers >= 3, "shared buffers of fabrics that are cut: {self:#?}");
+        assert!(self.graphs >= 5, "graphs that are cut: {self:#?}");
+        assert!(self.vl2 >= 1, "a VL2 that is cut: {self:#?}");
+        assert!(self.mptcp >= 2, "MPTCPs that are cut: {self:#?}");
+        assert!(self.handshakes >= 3 && self.ictcp >= 3, "TCPs that are cut: {self:#?}");
+        assert!(self.several_partitions >= 20 && self.eight_partitions >= 5, "{self:#?}");
+        assert!(self.signals_between_partitions >= 2, "{self:#?}");
+        let jobs = [
+            self.blocks_between_partitions,
+            self.queries_between_partitions,
+            self.calls_between_partitions,
+        ];
+        assert!(jobs.iter().all(|&runs| runs >= 2), "jobs of fabrics that are cut: {self:#?}");
     }
 }
 
@@ -429,10 +406,9 @@ fn try_seed(seed: u64, dir: &Path, seen: &mut Seen) {
         write!(about, "\n{name}:\n{text}").unwrap();
     }
     let scenario = parse(&drawn.text, dir);
-    let (told, partitions) =
-        agree(&about, seen.alone, |way, progress| run_scenario(&scenario, way, progress));
-    seen.note(&drawn, &told, partitions);
-    seen.note_jobs(&drawn, &told.rows, partitions);
+    let told = agree(&about, |way| run_scenario(&scenario, way));
+    seen.note(&drawn, &told);
+    seen.note_jobs(&drawn, &told);
     let Some((name, text)) = drawn.file.as_ref().filter(|(name, _)| name.ends_with(".cm")) else {
         return;
     };
@@ -440,9 +416,9 @@ fn try_seed(seed: u64, dir: &Path, seen: &mut Seen) {
     let plan = workload::read_cm(text, name).unwrap().plan();
     let signals = Signals::new(&drawn, seed, scenario.topology(), plan);
     let about = format!("{about}\nin itself, signals take {}: {:?}", signals.delay, signals.config);
-    let (told, partitions) = agree(&about, seen.alone, |way, progress| signals.run(way, progress));
-    seen.note(&drawn, &told, partitions);
-    seen.signals_between_partitions += u32::from(partitions > Some(1));
+    let told = agree(&about, |way| signals.run(way));
+    seen.note(&drawn, &told);
+    seen.signals_between_partitions += u32::from(told.partitions > 1);
 }
 
 #[test]
@@ -452,7 +428,7 @@ fn any_number_of_threads_gives_the_same_run() {
     println!("{draws} scenarios, from seed {first}");
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("threads");
     std::fs::create_dir_all(&dir).unwrap();
-    let mut seen = Seen { alone: tasks(), ..Seen::default() };
+    let mut seen = Seen::default();
     for seed in first..first + draws {
         try_seed(seed, &dir, &mut seen);
     }
@@ -481,7 +457,7 @@ fn i1_i3_drawn_lossless_fabrics_lose_nothing_and_pauses_alternate() {
     let (draws, first) = (setting("TRIMLINE_SWARM", DRAWS), setting("TRIMLINE_SWARM_SEED", 1));
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lossless");
     std::fs::create_dir_all(&dir).unwrap();
-    let (alone, mut seen) = (tasks(), Paused::default());
+    let mut seen = Paused::default();
     for seed in first..first + draws {
         let drawn = draw_lossless(seed);
         let about = format!("seed {seed}:\n{}", drawn.text);
@@ -489,8 +465,7 @@ fn i1_i3_drawn_lossless_fabrics_lose_nothing_and_pauses_alternate() {
             std::fs::write(dir.join(name), text).unwrap();
         }
         let scenario = parse(&drawn.text, &dir);
-        let (told, partitions) =
-            agree(&about, alone, |way, progress| run_scenario(&scenario, way, progress));
+        let told = agree(&about, |way| run_scenario(&scenario, way));
         let lost: u64 = told.memories.iter().map(|memory| memory.violations).sum();
         // Acknowledgements of TCP are of the lossless class, too.
         assert_eq!((lost, told.counters.dropped), (0, 0), "{about}");
@@ -505,14 +480,14 @@ fn i1_i3_drawn_lossless_fabrics_lose_nothing_and_pauses_alternate() {
         seen.pauses += pauses;
         seen.runs_with_pauses += u32::from(pauses > 0);
         seen.behind_each_other += u32::from(told.links.iter().any(|link| link.pfc.depth > 1));
-        seen.cut += u32::from(partitions > Some(1) && pauses > 0);
+        seen.cut += u32::from(told.partitions > 1 && pauses > 0);
         seen.deadlocks += u32::from(told.deadlock.is_some());
     }
     println!("{seen:#?}");
     if draws >= DRAWS {
         assert!(seen.runs_with_pauses >= 10 && seen.behind_each_other >= 3, "{seen:#?}");
         assert!(seen.resumes > 1000, "{seen:#?}");
-        assert!(alone.is_none() || seen.cut >= 5, "fabrics that are cut: {seen:#?}");
+        assert!(seen.cut >= 5, "fabrics that are cut: {seen:#?}");
     }
 }
 
