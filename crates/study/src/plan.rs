@@ -28,8 +28,8 @@ pub(crate) struct Job<'s> {
     pub(crate) run: &'s Run,
     pub(crate) point: Point,
     pub(crate) seed: u64,
-    /// The seed of phases: the same, but to see what hangs on them.
-    pub(crate) phase_seed: u64,
+    /// The seed of phases, to see what hangs on them.
+    pub(crate) phase_seed: Option<u64>,
     /// The round in which it is run: the place of its seed among those of its run.
     pub(crate) round: usize,
     /// What to call it while it runs.
@@ -77,7 +77,7 @@ impl<'s> Plan<'s> {
     #[must_use]
     pub fn with_phases(mut self) -> Self {
         for job in &mut self.jobs {
-            job.phase_seed = job.run.seeds(self.quick).first().copied().unwrap_or(job.seed);
+            job.phase_seed = job.run.seeds(self.quick).first().copied();
         }
         Self { phases: true, ..self }
     }
@@ -122,7 +122,7 @@ fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
                     run,
                     point,
                     seed,
-                    phase_seed: seed,
+                    phase_seed: None,
                     round,
                     label,
                     quick,
@@ -137,7 +137,7 @@ impl Job<'_> {
     /// The same with other phases.
     pub(crate) fn with_other_phases(&self) -> Self {
         const OTHER: u64 = 1 << 32;
-        Self { phase_seed: self.phase_seed + OTHER, ..self.clone() }
+        Self { phase_seed: self.phase_seed.map(|seed| seed + OTHER), ..self.clone() }
     }
 
     /// Read its scenario.
@@ -157,8 +157,7 @@ impl Job<'_> {
     /// The command that repeats it.
     pub(crate) fn command(&self) -> String {
         let edits = self.run.edits(&self.point, self.quick);
-        let phases =
-            (self.phase_seed != self.seed).then(|| format!("host.phase_seed={}", self.phase_seed));
+        let phases = self.phase_seed.map(|seed| format!("host.phase_seed={seed}"));
         let edits = edits.into_iter().map(|(edit, _)| edit).chain(phases);
         let sets = edits.flat_map(|edit| ["--set".to_owned(), edit]);
         let scenario = self.run.scenario.display().to_string();

@@ -1,6 +1,6 @@
 //! [`reproduce()`]: run a [`Plan`], judge every row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metrics::{FigureResults, RunRecord, STUDY_SCHEMA, StudyResults, Timeline};
 use rayon::prelude::*;
@@ -75,18 +75,24 @@ pub fn reproduce(
     let threads = (options.threads / plan.jobs.len().max(1) as u32).max(1);
     let mut figures: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
     let rounds = plan.jobs.iter().map(|job| job.round + 1).max().unwrap_or(0);
-    for round in 0..rounds {
-        let of_round: Vec<usize> =
-            (0..plan.jobs.len()).filter(|&i| plan.jobs[i].round == round).collect();
+    let mut left: BTreeSet<usize> = (0..plan.jobs.len()).collect();
+    for round in 0.. {
+        // A run that is needed late begins with the seeds that it has left out.
+        let so_far = left.iter().copied().filter(|&i| plan.jobs[i].round <= round);
         let all = options.all_seeds || round < FEWEST_SEEDS;
-        let needed = if all { of_round.clone() } else { needed(plan, &figures, &of_round) };
-        for &i in of_round.iter().filter(|i| !needed.contains(i)) {
-            progress(Step { run: i, label: &plan.jobs[i].label, done: 1.0 });
+        let needed: Vec<usize> =
+            if all { so_far.collect() } else { needed(plan, &figures, so_far) };
+        if needed.is_empty() && round >= rounds {
+            break;
         }
         let jobs = shown_by(study, needed.iter().map(|&i| (i, &plan.jobs[i])));
         for (i, ran) in pool.install(|| run_all(&jobs, threads, progress)) {
             keep(&plan.jobs[i], &ran, &mut figures);
+            left.remove(&i);
         }
+    }
+    for i in left {
+        progress(Step { run: i, label: &plan.jobs[i].label, done: 1.0 });
     }
     let on_phases = if plan.phases {
         let others: Vec<Job<'_>> =
@@ -127,13 +133,13 @@ pub fn reproduce(
     })
 }
 
-/// Those of the jobs `of_round` that a row or a curve still needs after what has been `ran`.
-fn needed(plan: &Plan<'_>, ran: &[AllRan], of_round: &[usize]) -> Vec<usize> {
+/// Those of `jobs` that a row or a curve still needs after what has been `ran`.
+fn needed(plan: &Plan<'_>, ran: &[AllRan], jobs: impl Iterator<Item = usize>) -> Vec<usize> {
     let of_figure = |(figure, ran)| judge(plan, figure, ran).undecided();
     let undecided: Vec<_> = plan.study.figures.iter().zip(ran).map(of_figure).collect();
     let is_read =
         |place: &Place<'_>| undecided[place.figure].contains(&(place.index, place.point.clone()));
-    of_round.iter().copied().filter(|&i| plan.jobs[i].places.iter().any(is_read)).collect()
+    jobs.filter(|&i| plan.jobs[i].places.iter().any(is_read)).collect()
 }
 
 /// A job with its index in the plan, and what its figures' curves and rows show of it.

@@ -95,7 +95,8 @@ impl Judge<'_> {
 }
 
 /// Whether another seed would hardly change the verdict: the whole interval is within the band, or
-/// outside it. A median has no interval.
+/// outside it. A median has no interval. One of no width says nothing: of counts of what is rare,
+/// and of places on an axis, two are often equal.
 fn is_decided(
     measured: &Result<(f64, Option<f64>), String>,
     median: bool,
@@ -105,7 +106,7 @@ fn is_decided(
     let (least, most) = (value - half, value + half);
     let inside = low.is_none_or(|low| least >= low) && high.is_none_or(|high| most <= high);
     let outside = low.is_some_and(|low| most < low) || high.is_some_and(|high| least > high);
-    !median && (inside || outside)
+    !median && *half > 0.0 && (inside || outside)
 }
 
 #[cfg(test)]
@@ -118,6 +119,7 @@ mod tests {
         let at = |value, half| is_decided(&Ok((value, Some(half))), false, band);
         assert!(at(10.0, 1.0) && at(8.0, 0.9) && at(12.0, 0.5));
         assert!(!at(10.0, 1.1) && !at(8.0, 1.0) && !at(11.5, 0.6));
+        assert!(!at(10.0, 0.0), "two equal values");
         assert!(!is_decided(&Ok((10.0, None)), false, band), "one seed");
         assert!(!is_decided(&Ok((10.0, Some(0.1))), true, band), "a median");
         assert!(!is_decided(&Err("failed".to_owned()), false, band));

@@ -108,7 +108,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
     let median = table.or("median", false)?;
     let headline = table.or("headline", false)?;
     let note = note(table, &figure.dir)?;
-    let cause = cause(table, figure, &formula, note.is_some())?;
+    let cause = cause(table, figure, (run, &formula), note.is_some())?;
     if origin != Origin::Published && (headline || cause.is_some()) {
         let key = if headline { "headline" } else { "cause" };
         let error = table.error(key, "nothing is published for this row", "here");
@@ -188,7 +188,7 @@ fn points(table: &mut Reader<'_>) -> Result<Vec<(f64, Option<f64>)>, Diagnostic>
 fn cause(
     table: &mut Reader<'_>,
     figure: &Figure,
-    formula: &Formula,
+    (of, formula): (usize, &Formula),
     noted: bool,
 ) -> Result<Option<Cause>, Diagnostic> {
     let Some(mut keys) = table.table("cause")? else { return Ok(None) };
@@ -215,6 +215,10 @@ fn cause(
     };
     if unreachable == Some((None, None)) {
         return Err(keys.missing("low", "add `low` or `high`: which values show it"));
+    }
+    if run == of && at.is_none() && unreachable.is_none() {
+        let error = keys.error("run", "this is the row's own run", "here");
+        return Err(error.hint("another way of counting is no experiment: name another run"));
     }
     keys.finish()?;
     Ok(Some(Cause { run, at, formula, unreachable }))

@@ -145,20 +145,18 @@ impl Run {
         self.sets.iter().chain(shorter).map(fill).collect()
     }
 
-    /// The scenario at `point` with `seed`, with phases drawn from `phase_seed` if it is another.
+    /// The scenario at `point` with `seed`, with phases drawn from `phase_seed` if there is one.
     /// An error in an edit is shown where the edit stands in the figure.
     pub(crate) fn scenario(
         &self,
         point: &Point,
         quick: bool,
-        (seed, phase_seed): (u64, u64),
+        (seed, phase_seed): (u64, Option<u64>),
     ) -> Result<Scenario, Diagnostic> {
         let edits = self.edits(point, quick);
         let mut texts: Vec<String> = edits.iter().map(|(edit, _)| edit.clone()).collect();
         texts.push(format!("seed={seed}"));
-        if phase_seed != seed {
-            texts.push(format!("host.phase_seed={phase_seed}"));
-        }
+        texts.extend(phase_seed.map(|seed| format!("host.phase_seed={seed}")));
         Scenario::load(&self.scenario, &texts).map_err(|error| {
             let at = match error.edit() {
                 Some(text) => edits.iter().find(|(edit, _)| edit == text).map(|(_, at)| at),
@@ -177,7 +175,7 @@ impl Run {
     pub(crate) fn tables(&self) -> Option<&[String]> {
         let read = || {
             let (point, &seed) = (self.points(false).into_iter().next()?, self.seeds.first()?);
-            Some(metric::table_names(&self.scenario(&point, false, (seed, seed)).ok()?))
+            Some(metric::table_names(&self.scenario(&point, false, (seed, None)).ok()?))
         };
         self.tables.get_or_init(read).as_deref()
     }

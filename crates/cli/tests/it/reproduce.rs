@@ -183,7 +183,7 @@ fn a_run_that_fails_is_exit_code_1() {
     let output = trimline(&dir, &["reproduce", "tiny"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stderr);
-    assert!(said.contains("1 of 13 runs failed, first cut_off with seed 1"), "{said}");
+    assert!(said.contains("1 of 19 runs failed, first cut_off with seed 1"), "{said}");
     assert!(dir.path().join("out/reproduce/tiny/report.html").is_file());
 }
 

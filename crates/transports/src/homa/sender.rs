@@ -9,7 +9,7 @@ use std::ops::Range;
 use endpoint::{Cx, FailReason, Msg, MsgId, MsgKey, Packet, Span, Stat, UNBOUNDED};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use units::{HostId, Time};
+use units::{Dur, HostId, Time};
 use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
 
 use super::config::{Config, Cut};
@@ -56,8 +56,9 @@ pub(super) struct Flow {
     /// When a packet of the receiver last came, or it had all that may be sent: since then it is
     /// its turn.
     pub(super) heard: Time,
-    /// Since when its receiver has known nothing of it, if that is what it last said.
-    unknown: Option<Time>,
+    /// For how long, together, it has been the turn of its receiver, which then knew nothing of it
+    /// each time.
+    pub(super) unknown: Dur,
     /// When it last sent, or asked its receiver.
     active: Time,
 }
@@ -151,7 +152,7 @@ impl Sender {
             departures: 0,
             paths: ControlPaths::new(config.paths, cx.net, msg.dst, cx.draw.part(msg.id.0)),
             heard: cx.now,
-            unknown: None,
+            unknown: Dur::ZERO,
             active: cx.now,
         });
         peer.flows.push_back(Some(at));
@@ -218,7 +219,7 @@ impl Sender {
         (granted, level): (u32, u8),
     ) {
         let Some((at, flow)) = self.find(name) else { return };
-        (flow.heard, flow.unknown) = (cx.now, None);
+        (flow.heard, flow.unknown) = (cx.now, Dur::ZERO);
         let granted = unwrap_index(flow.granted, granted);
         // What cannot be ahead is behind, beyond zero.
         if granted <= flow.granted || granted - flow.granted > u64::from(u32::MAX / 2) {
@@ -245,7 +246,7 @@ impl Sender {
             out.push(answer(cx, config, name, Kind::Unknown { mine: true }));
             return;
         };
-        (flow.heard, flow.unknown) = (cx.now, None);
+        (flow.heard, flow.unknown) = (cx.now, Dur::ZERO);
         let first = unwrap_index(flow.next, first);
         let end = unwrap_index(flow.next, end).min(flow.packets);
         if first >= end {
@@ -267,8 +268,8 @@ impl Sender {
     /// (specs/homa.md#4.2).
     pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
         let Some((at, flow)) = self.find(name) else { return };
+        flow.unknown += cx.now.since(flow.heard);
         flow.heard = cx.now;
-        flow.unknown.get_or_insert(cx.now);
         flow.sent = flow.sent.max(flow.next);
         flow.unscheduled = flow.unscheduled.max(flow.next);
         flow.next = 0;
@@ -282,7 +283,7 @@ impl Sender {
     /// The receiver is alive.
     pub(super) fn on_busy(&mut self, cx: &mut Cx<'_>, name: Named) {
         if let Some((_, flow)) = self.find(name) {
-            (flow.heard, flow.unknown) = (cx.now, None);
+            (flow.heard, flow.unknown) = (cx.now, Dur::ZERO);
         }
     }
 
@@ -379,8 +380,8 @@ impl Sender {
             if flow.may_send() {
                 continue;
             }
-            let silent = flow.unknown.unwrap_or(flow.heard);
-            if silent.saturating_add(config.abort_after) <= cx.now {
+            if flow.heard.saturating_add(config.abort_after) <= cx.now.saturating_add(flow.unknown)
+            {
                 dead.push(at);
             } else if flow.heard.max(flow.active).saturating_add(config.resend_timeout) <= cx.now {
                 flow.active = cx.now;

@@ -28,6 +28,7 @@
 //! As published ([`Trimmed::RefusedAsPublished`]): E2, E3, E4.
 
 use endpoint::{Cx, Packet};
+use units::Dur;
 use wire::homa::{Data, Kind};
 
 use super::Outbox;
@@ -83,7 +84,7 @@ impl Sender {
         (index, granted): (u32, u32),
     ) {
         let Some((at, flow)) = self.find(name) else { return };
-        flow.heard = cx.now;
+        (flow.heard, flow.unknown) = (cx.now, Dur::ZERO);
         let index = unwrap_index(flow.next, index);
         let granted = unwrap_index(flow.granted, granted);
         // What has not been sent, or will be again anyway, is not marked.

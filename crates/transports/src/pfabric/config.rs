@@ -62,7 +62,7 @@ pub enum ConfigError {
     #[error("pFabric: {0} must be from 0 to 7")]
     Class(&'static str),
     /// `low` exceeds `high`, or equals it where it must not.
-    #[error("pFabric: {low} must be less than {high}")]
+    #[error("pFabric: {low} is too large for {high}")]
     Order {
         /// The field that is too large.
         low: &'static str,

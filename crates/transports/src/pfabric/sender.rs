@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use endpoint::{Cx, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, TimerId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use units::Time;
+use units::{Dur, Time};
 use wire::pfabric::{Kind, Repr};
 
 use super::config::Config;
@@ -50,6 +50,9 @@ struct Flow {
     timed: bool,
     /// When an acknowledgement last came, or the first packet went since nothing was in flight.
     heard: Time,
+    /// How long, together, answers were waited for in vain before that. Waiting here for others to
+    /// send is no part of it.
+    in_vain: Dur,
     /// Packets sent, for the draws of paths.
     departures: u64,
 }
@@ -106,6 +109,7 @@ impl Sender {
             due: Time::NEVER,
             timed: false,
             heard: cx.now,
+            in_vain: Dur::ZERO,
             departures: 0,
         });
         self.by_id.insert(msg.id, at);
@@ -153,6 +157,10 @@ impl Sender {
         flow.heard = cx.now;
         flow.timeouts = 0;
         let progress = flow.acked.prefix() > before;
+        // That a probe gets through says nothing of full packets.
+        if progress || missing != seq {
+            flow.in_vain = Dur::ZERO;
+        }
         if flow.probing {
             // Something gets through: what is missing is sent from the first packet on.
             flow.probing = false;
@@ -212,7 +220,8 @@ impl Sender {
     /// What is in flight is lost. The timer runs again once something has been sent.
     fn time_out(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        if flow.heard.saturating_add(config.abort_after) <= cx.now {
+        flow.in_vain += cx.now.since(flow.heard);
+        if flow.in_vain >= config.abort_after {
             let key = MsgKey { src: cx.me, id: flow.msg.id };
             self.end(cx, config, at, key, FailReason::TimedOut, out);
             return;
@@ -282,9 +291,7 @@ impl Sender {
         let Some(seq) = flow.next() else { return false };
         flow.fill(cx, config, seq, slot);
         if flow.due == Time::NEVER {
-            if flow.timeouts == 0 {
-                flow.heard = cx.now;
-            }
+            flow.heard = cx.now;
             flow.due = cx.now + config.rto;
         }
         if !flow.probing {

@@ -70,3 +70,20 @@ fn what_never_gets_through_is_given_up() {
         assert!(net.record(key).failed.is_some(), "{passes} packets pass");
     }
 }
+
+/// A message that its receiver did not know is sent anew. While it waits behind others of its own
+/// host for that, nobody owes it an answer.
+#[test]
+fn begun_anew_it_waits_for_its_turn() {
+    let abort_after = Dur::from_ms(20);
+    let mut net = net(Config { abort_after, rx_idle_timeout: abort_after, ..w3() }, 2);
+    net.fault(lose(|kind| matches!(kind, Kind::Data(_)), 7));
+    net.submit(HostId(1), TO, 100_000);
+    net.run_until(Time::ZERO + Dur::from_us(4_900));
+    // 30 ms of the link.
+    for _ in 0..3600 {
+        net.submit(HostId(1), TO, 9000);
+    }
+    net.run_until_idle(Dur::from_ms(200));
+    net.ledger().assert_all_done();
+}
