@@ -243,3 +243,21 @@ pub struct Framing {
     /// Bytes on the wire beside the payload, every header included.
     pub overhead: u16,
 }
+
+impl Framing {
+    /// Packets of a message of `len` bytes. One of no bytes needs a packet to say so.
+    #[must_use]
+    pub fn packets(self, len: u64) -> u64 {
+        match len {
+            UNBOUNDED => u64::MAX,
+            len => len.div_ceil(u64::from(self.payload)).max(1),
+        }
+    }
+
+    /// Payload bytes of packet `seq` of a message of `len` bytes.
+    #[must_use]
+    pub fn payload_of(self, seq: u64, len: u64) -> u16 {
+        let offset = seq.saturating_mul(u64::from(self.payload));
+        len.saturating_sub(offset).min(u64::from(self.payload)) as u16
+    }
+}

@@ -15,8 +15,6 @@ use crate::study::Study;
 pub struct Plan<'s> {
     pub(crate) study: &'s Study,
     pub(crate) quick: bool,
-    /// See [`Plan::with_phases`].
-    pub(crate) phases: bool,
     pub(crate) jobs: Vec<Job<'s>>,
 }
 
@@ -68,7 +66,7 @@ impl<'s> Plan<'s> {
         let wrong = firsts.par_iter().find_map_first(|job| job.scenario().err());
         match wrong {
             Some(error) => Err(error),
-            None => Ok(Self { study, quick, phases: false, jobs }),
+            None => Ok(Self { study, quick, jobs }),
         }
     }
 
@@ -79,7 +77,7 @@ impl<'s> Plan<'s> {
         for job in &mut self.jobs {
             job.phase_seed = job.run.seeds(self.quick).first().copied();
         }
-        Self { phases: true, ..self }
+        self
     }
 
     /// How many runs it takes at most.
@@ -134,10 +132,11 @@ fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
 }
 
 impl Job<'_> {
-    /// The same with other phases.
-    pub(crate) fn with_other_phases(&self) -> Self {
+    /// The same with other phases, if the plan asks what hangs on them.
+    pub(crate) fn with_other_phases(&self) -> Option<Self> {
         const OTHER: u64 = 1 << 32;
-        Self { phase_seed: self.phase_seed.map(|seed| seed + OTHER), ..self.clone() }
+        let phase_seed = self.phase_seed? + OTHER;
+        Some(Self { phase_seed: Some(phase_seed), ..self.clone() })
     }
 
     /// Read its scenario.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::{FigureResults, RunRecord, STUDY_SCHEMA, StudyResults, Timeline};
+use metrics::{FigureResults, OnPhases, RunRecord, STUDY_SCHEMA, StudyResults, Timeline};
 use rayon::prelude::*;
 use scenario::{ENGINE_VERSION, Error, Scenario};
 
@@ -13,7 +13,6 @@ use crate::phases;
 use crate::plan::{Job, Place, Plan};
 use crate::rounds::FEWEST_SEEDS;
 use crate::run::Point;
-use crate::study::Study;
 
 /// How to reproduce a study.
 pub struct Options {
@@ -65,55 +64,11 @@ pub fn reproduce(
     options: &Options,
     progress: &(dyn Fn(Step<'_>) + Sync),
 ) -> Result<StudyResults, Error> {
+    let runner = Runner::new(plan, options.threads)?;
+    let ran = runner.rounds(options.all_seeds, progress);
+    let on_phases = runner.on_phases(&ran);
     let study = plan.study;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads as usize).build();
-    let pool = pool.map_err(|e| Error::Run {
-        what: format!("cannot start {} threads: {e}", options.threads),
-        hint: "use fewer, with --threads".to_owned(),
-    })?;
-    // A single run has all threads for itself.
-    let threads = (options.threads / plan.jobs.len().max(1) as u32).max(1);
-    let mut figures: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
-    let rounds = plan.jobs.iter().map(|job| job.round + 1).max().unwrap_or(0);
-    let mut left: BTreeSet<usize> = (0..plan.jobs.len()).collect();
-    for round in 0.. {
-        // A run that is needed late begins with the seeds that it has left out.
-        let so_far = left.iter().copied().filter(|&i| plan.jobs[i].round <= round);
-        let all = options.all_seeds || round < FEWEST_SEEDS;
-        let needed: Vec<usize> =
-            if all { so_far.collect() } else { needed(plan, &figures, so_far) };
-        if needed.is_empty() && round >= rounds {
-            break;
-        }
-        let jobs = shown_by(study, needed.iter().map(|&i| (i, &plan.jobs[i])));
-        for (i, ran) in pool.install(|| run_all(&jobs, threads, progress)) {
-            keep(&plan.jobs[i], &ran, &mut figures);
-            left.remove(&i);
-        }
-    }
-    for i in left {
-        progress(Step { run: i, label: &plan.jobs[i].label, done: 1.0 });
-    }
-    let on_phases = if plan.phases {
-        let others: Vec<Job<'_>> =
-            plan.jobs.iter().filter(|job| job.round == 0).map(Job::with_other_phases).collect();
-        let jobs = shown_by(study, others.iter().enumerate());
-        let ran = pool.install(|| run_all(&jobs, threads, &|_| ()));
-        let mut with_others: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
-        for (i, ran) in &ran {
-            keep(&others[*i], ran, &mut with_others);
-        }
-        let figures = study.figures.iter().zip(&figures).zip(&with_others);
-        let of = |((figure, ran), others)| {
-            let all = judge(plan, figure, ran);
-            let first = Judge { seeds: 1, ..judge(plan, figure, ran) };
-            phases::of_figure(&all, &first, &judge(plan, figure, others))
-        };
-        figures.flat_map(of).collect()
-    } else {
-        Vec::new()
-    };
-    let results = study.figures.iter().zip(figures);
+    let results = study.figures.iter().zip(ran);
     let figures: Vec<FigureResults> =
         results.map(|(figure, ran)| of_figure(plan, figure, ran)).collect();
     let all: usize = study.figures.iter().map(|figure| figure.rows.len()).sum();
@@ -133,6 +88,92 @@ pub fn reproduce(
     })
 }
 
+/// The threads that run the jobs of a plan.
+struct Runner<'p> {
+    plan: &'p Plan<'p>,
+    pool: rayon::ThreadPool,
+    /// Threads of one run: a single one has all for itself.
+    each: u32,
+}
+
+impl<'p> Runner<'p> {
+    fn new(plan: &'p Plan<'p>, threads: u32) -> Result<Self, Error> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build();
+        let pool = pool.map_err(|e| Error::Run {
+            what: format!("cannot start {threads} threads: {e}"),
+            hint: "use fewer, with --threads".to_owned(),
+        })?;
+        Ok(Self { plan, pool, each: (threads / plan.jobs.len().max(1) as u32).max(1) })
+    }
+
+    /// Run seed after seed until every row is decided, or all of them.
+    fn rounds(&self, all_seeds: bool, progress: &(dyn Fn(Step<'_>) + Sync)) -> Vec<AllRan> {
+        let Plan { study, jobs, .. } = self.plan;
+        let mut ran: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
+        let rounds = jobs.iter().map(|job| job.round + 1).max().unwrap_or(0);
+        let mut left: BTreeSet<usize> = (0..jobs.len()).collect();
+        for round in 0.. {
+            // A run that is needed late begins with the seeds that it has left out.
+            let so_far = left.iter().copied().filter(|&i| jobs[i].round <= round);
+            let all = all_seeds || round < FEWEST_SEEDS;
+            let needed: Vec<usize> =
+                if all { so_far.collect() } else { needed(self.plan, &ran, so_far) };
+            if needed.is_empty() && round >= rounds {
+                break;
+            }
+            for i in &needed {
+                left.remove(i);
+            }
+            self.run(needed.into_iter().map(|i| (i, &jobs[i])), progress, &mut ran);
+        }
+        for i in left {
+            progress(Step { run: i, label: &jobs[i].label, done: 1.0 });
+        }
+        ran
+    }
+
+    /// What other phases than those of `ran` change, if the plan asks for it.
+    fn on_phases(&self, ran: &[AllRan]) -> Vec<OnPhases> {
+        let Plan { study, jobs, .. } = self.plan;
+        let first = jobs.iter().filter(|job| job.round == 0);
+        let jobs: Vec<Job<'_>> = first.filter_map(Job::with_other_phases).collect();
+        if jobs.is_empty() {
+            return Vec::new();
+        }
+        let mut with_others: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
+        self.run(jobs.iter().enumerate(), &|_| (), &mut with_others);
+        let of = |((figure, ran), others)| {
+            let all = judge(self.plan, figure, ran);
+            let first = Judge { seeds: 1, ..judge(self.plan, figure, ran) };
+            phases::of_figure(&all, &first, &judge(self.plan, figure, others))
+        };
+        study.figures.iter().zip(ran).zip(&with_others).flat_map(of).collect()
+    }
+
+    /// Run `jobs`, each with an index of the caller's, into those of their figures. They begin in
+    /// their order: it is that of the progress bar.
+    fn run<'s>(
+        &self,
+        jobs: impl Iterator<Item = (usize, &'s Job<'s>)>,
+        progress: &(dyn Fn(Step<'_>) + Sync),
+        figures: &mut [AllRan],
+    ) {
+        let (study, each) = (self.plan.study, self.each);
+        let shown = |place: &Place<'_>| shown(&study.figures[place.figure], place.index);
+        let jobs: Vec<(usize, &Job<'_>, Vec<Shown<'_>>)> =
+            jobs.map(|(i, job)| (i, job, job.places.iter().flat_map(shown).collect())).collect();
+        let one = |(i, job, wanted): &(usize, &'s Job<'s>, Vec<Shown<'_>>)| {
+            let step = |done| progress(Step { run: *i, label: &job.label, done });
+            (*job, run(job, wanted, each, &step))
+        };
+        let ran: Vec<(&Job<'_>, Ran)> =
+            self.pool.install(|| jobs.iter().par_bridge().map(one).collect());
+        for (job, ran) in &ran {
+            keep(job, ran, figures);
+        }
+    }
+}
+
 /// Those of `jobs` that a row or a curve still needs after what has been `ran`.
 fn needed(plan: &Plan<'_>, ran: &[AllRan], jobs: impl Iterator<Item = usize>) -> Vec<usize> {
     let of_figure = |(figure, ran)| judge(plan, figure, ran).undecided();
@@ -142,18 +183,6 @@ fn needed(plan: &Plan<'_>, ran: &[AllRan], jobs: impl Iterator<Item = usize>) ->
     jobs.filter(|&i| plan.jobs[i].places.iter().any(is_read)).collect()
 }
 
-/// A job with its index in the plan, and what its figures' curves and rows show of it.
-type Wanted<'s> = (usize, &'s Job<'s>, Vec<Shown<'s>>);
-
-/// `jobs`, each with an index of the caller's.
-fn shown_by<'s>(
-    study: &'s Study,
-    jobs: impl Iterator<Item = (usize, &'s Job<'s>)>,
-) -> Vec<Wanted<'s>> {
-    let shown = |place: &Place<'_>| shown(&study.figures[place.figure], place.index);
-    jobs.map(|(i, job)| (i, job, job.places.iter().flat_map(shown).collect())).collect()
-}
-
 /// What came out of `job` goes to all figures that show it.
 fn keep(job: &Job<'_>, ran: &Ran, figures: &mut [AllRan]) {
     for place in &job.places {
@@ -161,19 +190,6 @@ fn keep(job: &Job<'_>, ran: &Ran, figures: &mut [AllRan]) {
         ran.record.run = place.run.label(&place.point);
         figures[place.figure].insert((place.index, place.point.clone(), job.seed), ran);
     }
-}
-
-/// Run `jobs`. They begin in their order: it is that of the progress bar.
-fn run_all(
-    jobs: &[Wanted<'_>],
-    threads: u32,
-    progress: &(dyn Fn(Step<'_>) + Sync),
-) -> Vec<(usize, Ran)> {
-    let run = |(i, job, wanted): &Wanted<'_>| {
-        let step = |done| progress(Step { run: *i, label: &job.label, done });
-        (*i, run(job, wanted, threads, &step))
-    };
-    jobs.iter().par_bridge().map(run).collect()
 }
 
 fn judge<'f>(plan: &'f Plan<'_>, figure: &'f Figure, ran: &'f AllRan) -> Judge<'f> {

@@ -7,6 +7,7 @@ mod connections;
 pub mod deadlines;
 pub mod device_queue;
 pub mod homa;
+mod incoming;
 mod inner;
 pub mod mptcp;
 pub mod mux;

@@ -79,6 +79,13 @@ impl<K: Copy + Eq + Hash, V: Copy> TimeWait<K, V> {
     }
 }
 
+/// The longest life of a packet with which a message that is remembered for `time_wait` is not
+/// taken for a new one; none if its sender alone goes on for longer. It does so for `asking`, from
+/// one life after the message was over here, and its last packet comes another life later.
+pub(crate) fn life_max(time_wait: Dur, asking: Dur) -> Option<Dur> {
+    time_wait.0.checked_sub(asking.0).map(|spare| Dur(spare / 2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

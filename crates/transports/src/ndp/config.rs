@@ -4,6 +4,8 @@ use endpoint::{Framing, NetView};
 use thiserror::Error;
 use units::{Dur, MsgKey};
 
+use crate::time_wait::life_max;
+
 /// How a sender spreads its packets over the paths to a host (specs/ndp.md#6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathStrategy {
@@ -247,7 +249,7 @@ impl Config {
     /// have forgotten the message.
     #[must_use]
     pub fn life_max(&self) -> Option<Dur> {
-        self.time_wait.0.checked_sub(self.asking_max().0).map(|spare| Dur(spare / 2))
+        life_max(self.time_wait, self.asking_max())
     }
 
     /// How a message is cut into packets.

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Draw, Msg, NetView, Purpose, UNBOUNDED};
+use endpoint::{Draw, Msg, NetView, Purpose};
 use units::{Dur, Time};
 
 use super::config::Config;
@@ -166,14 +166,9 @@ impl Flow {
         sent.clear();
         rtx.clear();
         let draw = draw.part(msg.id.0);
-        let packets = match msg.len {
-            UNBOUNDED => u64::MAX,
-            // A message of no bytes still needs a packet to say so.
-            len => len.div_ceil(u64::from(config.payload)).max(1),
-        };
         Self {
             msg,
-            packets,
+            packets: config.framing().packets(msg.len),
             base: 0,
             sent,
             rtx,

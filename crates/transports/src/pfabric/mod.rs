@@ -26,6 +26,7 @@ use endpoint::{NetView, TxPort};
 use units::HostId;
 use wire::pfabric::{Kind, LEN, PROTO, Repr};
 
+use crate::incoming::describes;
 use crate::ndp::paths::ControlPaths;
 
 pub use config::{Config, ConfigError, PathStrategy, WINDOW_MAX};
@@ -56,10 +57,10 @@ impl PFabric {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            config,
             sender: Sender::new(RTO_TIMER),
-            receiver: Receiver::new(LINGER_TIMER),
+            receiver: Receiver::new(&config, LINGER_TIMER),
             out: Outbox::new(CONTROL_MAX),
+            config,
         })
     }
 }
@@ -107,12 +108,14 @@ impl Endpoint for PFabric {
         };
         let key = MsgKey { src: pkt.src, id: MsgId(message) };
         match kind {
-            Kind::Data { seq, size, len, .. } if describes(config, pkt, message, seq, len) => {
+            Kind::Data { seq, size, len, .. }
+                if describes(config.framing(), pkt, message, seq, len) =>
+            {
                 receiver.on_data(cx, config, key, (seq, size, len), out);
             }
             Kind::Data { .. } => cx.fx.count(Stat::Rejected),
             Kind::Probe { seq, size, .. } => receiver.on_probe(cx, config, key, (seq, size), out),
-            Kind::End => receiver.on_end(cx, config, key),
+            Kind::End => receiver.on_end(cx, key),
             Kind::Ack { seq, missing } => {
                 sender.on_ack(cx, config, key, (seq, missing));
             }
@@ -123,7 +126,7 @@ impl Endpoint for PFabric {
         let Self { config, sender, receiver, out } = self;
         match id {
             RTO_TIMER => sender.on_timer(cx, config, out),
-            LINGER_TIMER => receiver.on_linger_timer(cx, config),
+            LINGER_TIMER => receiver.on_linger_timer(cx),
             _ => {}
         }
     }
@@ -149,15 +152,4 @@ impl Endpoint for PFabric {
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         self.sender.cancel(cx, &self.config, id, &mut self.out);
     }
-}
-
-/// Whether the header and the environment's span speak of the same bytes. On a real network a peer
-/// may say anything.
-fn describes(config: &Config, pkt: &Packet, message: u64, seq: u64, len: u16) -> bool {
-    let offset = seq.checked_mul(u64::from(config.payload));
-    let control = pkt.flags.has(Flags::CONTROL);
-    !control
-        && offset == Some(pkt.span.offset)
-        && pkt.span.msg.0 == message
-        && pkt.span.len == u32::from(len)
 }

@@ -1,18 +1,15 @@
 //! The messages that a host receives: each packet is acknowledged, by itself and with all before
 //! it.
 
-use endpoint::{Cx, FailReason, MsgKey, Span, Stat, TimerId};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
+use endpoint::{Cx, MsgKey, Span, Stat, TimerId};
 use units::Time;
 use wire::pfabric::{Kind, Repr};
 
 use super::config::Config;
 use super::{Control, Outbox, path};
-use crate::connections::{OPEN_MAX, OpenCounts};
+use crate::incoming::{Incoming, Message, Over};
 use crate::received::Received;
-use crate::slab::{Slab, SlotRef};
-use crate::time_wait::TimeWait;
+use crate::slab::SlotRef;
 
 /// One message at its receiver.
 #[derive(Debug)]
@@ -27,33 +24,26 @@ struct Conn {
     departures: u64,
 }
 
-/// What happened to a message that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Over {
-    /// It had so many packets.
-    Complete(u64),
-    Abandoned,
+impl Message for Conn {
+    fn key(&self) -> MsgKey {
+        self.key
+    }
+
+    fn heard(&self) -> Time {
+        self.heard
+    }
 }
 
 /// The receiving half of a host.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    linger_timer: TimerId,
-    conns: Slab<Conn>,
-    by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
-    open: OpenCounts,
-    finished: TimeWait<MsgKey, Over>,
+    messages: Incoming<Conn>,
 }
 
 impl Receiver {
-    pub(super) fn new(linger_timer: TimerId) -> Self {
-        Self {
-            linger_timer,
-            conns: Slab::new(),
-            by_key: HashMap::default(),
-            open: OpenCounts::default(),
-            finished: TimeWait::new(),
-        }
+    pub(super) fn new(config: &Config, linger_timer: TimerId) -> Self {
+        let messages = Incoming::new(linger_timer, config.rx_idle_timeout, config.time_wait);
+        Self { messages }
     }
 
     pub(super) fn on_data(
@@ -68,11 +58,11 @@ impl Receiver {
             return;
         }
         let Some(at) = self.find(cx, config, key, size) else { return };
-        let Some(conn) = self.conns.get_mut(at) else { return };
+        let Some(conn) = self.messages.get_mut(at) else { return };
         let possible = size == conn.size
             && seq < conn.packets
             && conn.received.admits(seq)
-            && len == config.payload_of(seq, size);
+            && len == config.framing().payload_of(seq, size);
         if !possible {
             cx.fx.count(Stat::Rejected);
             return;
@@ -93,9 +83,7 @@ impl Receiver {
         let complete = missing == conn.packets;
         out.push(ack(cx, config, key, (seq, missing, len), n));
         if complete {
-            self.close(cx, at);
-            self.remember(cx.now, config, key, Over::Complete(missing));
-            cx.fx.delivered(key);
+            self.messages.complete(cx, at, missing);
         }
     }
 
@@ -111,7 +99,7 @@ impl Receiver {
         if self.answer_for_finished(cx, config, key, (seq, 0), out) {
             return;
         }
-        let conn = self.by_key.get(&key).and_then(|&at| self.conns.get_mut(at));
+        let conn = self.messages.find(key).and_then(|at| self.messages.get_mut(at));
         let (missing, n) = match conn {
             Some(conn) if conn.size != size => {
                 cx.fx.count(Stat::Rejected);
@@ -136,9 +124,9 @@ impl Receiver {
         (seq, len): (u64, u16),
         out: &mut Outbox,
     ) -> bool {
-        match self.finished.get(cx.now, &key) {
+        match self.messages.over(cx.now, key) {
             Some(Over::Complete(packets)) => {
-                self.finished.refresh(cx.now, config.time_wait, &key);
+                self.messages.refresh(cx.now, key);
                 cx.fx.count(Stat::Duplicate);
                 out.push(ack(cx, config, key, (seq, packets, len), cx.now.0));
                 true
@@ -152,18 +140,13 @@ impl Receiver {
     }
 
     /// The sender has given the message up.
-    pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, config: &Config, key: MsgKey) {
-        let Some(&at) = self.by_key.get(&key) else {
-            // What never began need not be remembered by all means.
-            let room = self.finished.len() < OPEN_MAX as usize;
-            if room && self.finished.get(cx.now, &key).is_none() {
-                self.remember(cx.now, config, key, Over::Abandoned);
-            }
-            return;
-        };
-        self.close(cx, at);
-        self.remember(cx.now, config, key, Over::Abandoned);
-        cx.fx.failed(key, FailReason::Cancelled);
+    pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, key: MsgKey) {
+        self.messages.on_end(cx, key);
+    }
+
+    /// Forget messages that have been silent for too long.
+    pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>) {
+        self.messages.on_linger_timer(cx);
     }
 
     /// The state of a message, new if it has none; `None` if its sender has too many.
@@ -174,55 +157,18 @@ impl Receiver {
         key: MsgKey,
         size: u64,
     ) -> Option<SlotRef> {
-        if let Some(&at) = self.by_key.get(&key) {
+        if let Some(at) = self.messages.find(key) {
             return Some(at);
         }
-        if !self.open.enter(key.src) {
-            cx.fx.count(Stat::Rejected);
-            return None;
-        }
-        if self.conns.is_empty() {
-            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));
-        }
-        let at = self.conns.insert(Conn {
+        let conn = Conn {
             key,
             size,
-            packets: config.packets(size),
+            packets: config.framing().packets(size),
             received: Received::default(),
             heard: cx.now,
             departures: 0,
-        });
-        self.by_key.insert(key, at);
-        Some(at)
-    }
-
-    fn remember(&mut self, now: Time, config: &Config, key: MsgKey, over: Over) {
-        self.finished.insert(now, config.time_wait, u32::MAX, key, over);
-    }
-
-    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<MsgKey> {
-        let conn = self.conns.remove(at)?;
-        self.by_key.remove(&conn.key);
-        self.open.leave(conn.key.src);
-        if self.conns.is_empty() {
-            cx.fx.disarm(self.linger_timer);
-        }
-        Some(conn.key)
-    }
-
-    /// Forget messages that have been silent for too long.
-    pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
-        let silent = |conn: &Conn| conn.heard.saturating_add(config.rx_idle_timeout) <= cx.now;
-        let all = self.conns.iter_mut();
-        let over: Vec<SlotRef> = all.filter(|(_, conn)| silent(conn)).map(|(at, _)| at).collect();
-        for at in over {
-            let Some(key) = self.close(cx, at) else { continue };
-            self.remember(cx.now, config, key, Over::Abandoned);
-            cx.fx.failed(key, FailReason::TimedOut);
-        }
-        if !self.conns.is_empty() {
-            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));
-        }
+        };
+        self.messages.open(cx, conn)
     }
 }
 

@@ -95,7 +95,7 @@ impl Sender {
         self.started += 1;
         let at = self.flows.insert(Flow {
             msg,
-            packets: config.packets(msg.len),
+            packets: config.framing().packets(msg.len),
             order: self.started,
             listed: None,
             acked: Received::default(),
@@ -327,7 +327,7 @@ impl Flow {
     /// Packet `seq` has arrived.
     fn acknowledge(&mut self, config: &Config, seq: u64) {
         if self.acked.insert(seq) {
-            self.acked_bytes += u64::from(config.payload_of(seq, self.msg.len));
+            self.acked_bytes += u64::from(config.framing().payload_of(seq, self.msg.len));
         }
     }
 
@@ -339,7 +339,7 @@ impl Flow {
 
     fn fill(&mut self, cx: &Cx<'_>, config: &Config, seq: u64, slot: &mut Packet) {
         let size = self.msg.len;
-        let len = config.payload_of(seq, size);
+        let len = config.framing().payload_of(seq, size);
         self.departures += 1;
         slot.dst = self.msg.dst;
         slot.path = path(config, cx, self.msg.dst, self.msg.id, self.departures);

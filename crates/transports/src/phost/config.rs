@@ -4,6 +4,8 @@ use endpoint::{Framing, NetView};
 use thiserror::Error;
 use units::{Dur, HostId};
 
+use crate::time_wait::life_max;
+
 pub use crate::ndp::PathStrategy;
 
 /// How many tokens a sender gives itself when a message starts.
@@ -186,21 +188,7 @@ impl Config {
     /// before it.
     #[must_use]
     pub fn life_max(&self) -> Dur {
-        Dur((self.time_wait.0 - self.abort_after.0.min(self.time_wait.0)) / 2)
-    }
-
-    /// Packets of a message of `len` bytes. One of no bytes needs a packet to say so.
-    pub(super) fn packets(&self, len: u64) -> u64 {
-        match len {
-            endpoint::UNBOUNDED => u64::MAX,
-            len => len.div_ceil(u64::from(self.payload)).max(1),
-        }
-    }
-
-    /// Payload of packet `seq` of a message of `len` bytes.
-    pub(super) fn payload_of(&self, seq: u64, len: u64) -> u16 {
-        let offset = seq.saturating_mul(u64::from(self.payload));
-        len.saturating_sub(offset).min(u64::from(self.payload)) as u16
+        life_max(self.time_wait, self.abort_after).unwrap_or_default()
     }
 
     /// The MTU time on interface 0.

@@ -29,6 +29,8 @@ use wire::phost::{Kind, LEN, PROTO, Repr};
 
 pub use config::{Classes, Config, ConfigError, FreeTokens, PathStrategy};
 
+use crate::incoming::describes;
+
 use receiver::{Receiver, key};
 use sender::Sender;
 
@@ -58,7 +60,7 @@ impl PHost {
         Ok(Self {
             config,
             sender: Sender::new(REQUEST_TIMER),
-            receiver: Receiver::new(TOKEN_TIMER, LINGER_TIMER),
+            receiver: Receiver::new(&config, TOKEN_TIMER, LINGER_TIMER),
             out: Outbox::new(CONTROL_MAX),
         })
     }
@@ -100,11 +102,13 @@ impl Endpoint for PHost {
         let key = key(pkt.src, message);
         match kind {
             Kind::Req { size, free } => receiver.on_req(cx, config, key, (size, free), out),
-            Kind::Data { number, seq, size, len } if describes(config, pkt, message, seq, len) => {
+            Kind::Data { number, seq, size, len }
+                if describes(config.framing(), pkt, message, seq, len) =>
+            {
                 receiver.on_data(cx, config, key, (number, seq, size, len), out);
             }
             Kind::Data { .. } => cx.fx.count(Stat::Rejected),
-            Kind::End => receiver.on_end(cx, config, key),
+            Kind::End => receiver.on_end(cx, key),
             Kind::Token { number, seq, missing } => {
                 sender.on_token(cx, config, pkt.src, MsgId(message), (number, seq, missing), out);
             }
@@ -117,7 +121,7 @@ impl Endpoint for PHost {
         match id {
             TOKEN_TIMER => receiver.give(cx, config, out),
             REQUEST_TIMER => sender.on_timer(cx, config, out),
-            LINGER_TIMER => receiver.on_linger_timer(cx, config),
+            LINGER_TIMER => receiver.on_linger_timer(cx),
             _ => {}
         }
     }
@@ -144,15 +148,4 @@ impl Endpoint for PHost {
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         self.sender.cancel(cx, &self.config, id, &mut self.out);
     }
-}
-
-/// Whether the header and the environment's span speak of the same bytes. On a real network a peer
-/// may say anything.
-fn describes(config: &Config, pkt: &Packet, message: u64, seq: u64, len: u16) -> bool {
-    let offset = seq.checked_mul(u64::from(config.payload));
-    let control = pkt.flags.has(Flags::CONTROL);
-    !control
-        && offset == Some(pkt.span.offset)
-        && pkt.span.msg.0 == message
-        && pkt.span.len == u32::from(len)
 }

@@ -3,19 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use endpoint::{Cx, FailReason, MsgId, MsgKey, Stat, TimerId};
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
+use endpoint::{Cx, MsgId, MsgKey, Stat, TimerId};
 use units::{Dur, HostId, Time};
 use wire::phost::{Kind, Repr};
 
 use super::config::{Config, FREE_MAX, scaled};
 use super::{Control, Outbox};
-use crate::connections::{OPEN_MAX, OpenCounts};
+use crate::incoming::{Incoming, Message, Over};
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX};
-use crate::slab::{Slab, SlotRef};
-use crate::time_wait::TimeWait;
+use crate::slab::SlotRef;
 
 /// Whether a message may have a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,26 +56,25 @@ struct Conn {
     paths: ControlPaths,
 }
 
-/// What happened to a message that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Over {
-    Complete,
-    Abandoned,
+impl Message for Conn {
+    fn key(&self) -> MsgKey {
+        self.key
+    }
+
+    fn heard(&self) -> Time {
+        self.heard
+    }
 }
 
 /// The receiving half of a host.
 #[derive(Debug)]
 pub(super) struct Receiver {
     token_timer: TimerId,
-    linger_timer: TimerId,
-    conns: Slab<Conn>,
-    by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
-    open: OpenCounts,
+    messages: Incoming<Conn>,
     /// Who may have a token: fewest missing packets first.
     ready: BTreeSet<(u64, u64, SlotRef)>,
     /// Who may later.
     later: BTreeSet<(Time, SlotRef)>,
-    finished: TimeWait<MsgKey, Over>,
     asked: u64,
     /// When the next token may leave: one MTU time after the last.
     free_at: Time,
@@ -87,16 +83,12 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(token_timer: TimerId, linger_timer: TimerId) -> Self {
+    pub(super) fn new(config: &Config, token_timer: TimerId, linger_timer: TimerId) -> Self {
         Self {
             token_timer,
-            linger_timer,
-            conns: Slab::new(),
-            by_key: HashMap::default(),
-            open: OpenCounts::default(),
+            messages: Incoming::new(linger_timer, config.rx_idle_timeout, config.time_wait),
             ready: BTreeSet::new(),
             later: BTreeSet::new(),
-            finished: TimeWait::new(),
             asked: 0,
             free_at: Time::ZERO,
             hold_until: Time::ZERO,
@@ -112,9 +104,9 @@ impl Receiver {
         (size, free): (u64, u32),
         out: &mut Outbox,
     ) {
-        if self.finished.get(cx.now, &key) == Some(Over::Complete) {
+        if let Some(Over::Complete(_)) = self.messages.over(cx.now, key) {
             // The ACK was lost.
-            self.finished.refresh(cx.now, config.time_wait, &key);
+            self.messages.refresh(cx.now, key);
             let paths = ControlPaths::new(config.paths, cx.net, key.src, cx.draw.part(key.id.0));
             let path = paths.path(cx.net, cx.now.0);
             let header = Repr { message: key.id.0, kind: Kind::Ack };
@@ -124,7 +116,7 @@ impl Receiver {
         // More than a sender gives itself would keep the link waiting for ever.
         let free = free.min(FREE_MAX);
         let Some(at) = self.find(cx, config, key, size) else { return };
-        let Some(conn) = self.conns.get_mut(at) else { return };
+        let Some(conn) = self.messages.get_mut(at) else { return };
         conn.heard = cx.now;
         if conn.turn != Turn::Unasked {
             return;
@@ -154,11 +146,11 @@ impl Receiver {
         out: &mut Outbox,
     ) {
         let Some(at) = self.find(cx, config, key, size) else { return };
-        let Some(conn) = self.conns.get_mut(at) else { return };
+        let Some(conn) = self.messages.get_mut(at) else { return };
         let possible = size == conn.size
             && seq < conn.packets
             && conn.received.admits(seq)
-            && len == config.payload_of(seq, size);
+            && len == config.framing().payload_of(seq, size);
         if !possible {
             cx.fx.count(Stat::Rejected);
             return;
@@ -180,7 +172,7 @@ impl Receiver {
             }
         }
         if conn.count == conn.packets {
-            self.deliver(cx, config, at, out);
+            self.deliver(cx, at, out);
         } else {
             self.place(cx, config, at);
         }
@@ -188,18 +180,17 @@ impl Receiver {
     }
 
     /// The sender knows nothing of the message any more.
-    pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, config: &Config, key: MsgKey) {
-        let Some(&at) = self.by_key.get(&key) else {
-            // What never began need not be remembered by all means.
-            let room = self.finished.len() < OPEN_MAX as usize;
-            if room && self.finished.get(cx.now, &key).is_none() {
-                self.remember(cx.now, config, key, Over::Abandoned);
-            }
-            return;
-        };
-        self.close(cx, at);
-        self.remember(cx.now, config, key, Over::Abandoned);
-        cx.fx.failed(key, FailReason::Cancelled);
+    pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, key: MsgKey) {
+        if let Some((at, conn)) = self.messages.on_end(cx, key) {
+            self.displace(at, conn.turn, conn.order);
+        }
+    }
+
+    /// Forget messages that have been silent for too long.
+    pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>) {
+        for (at, conn) in self.messages.on_linger_timer(cx) {
+            self.displace(at, conn.turn, conn.order);
+        }
     }
 
     /// The state of a message, new if it has none; `None` if it is over.
@@ -210,19 +201,16 @@ impl Receiver {
         key: MsgKey,
         size: u64,
     ) -> Option<SlotRef> {
-        if let Some(&at) = self.by_key.get(&key) {
+        if let Some(at) = self.messages.find(key) {
             return Some(at);
         }
-        if self.finished.get(cx.now, &key).is_some() || !self.open.enter(key.src) {
+        if self.messages.over(cx.now, key).is_some() {
             cx.fx.count(Stat::Rejected);
             return None;
         }
-        if self.conns.is_empty() {
-            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));
-        }
-        let packets = config.packets(size);
+        let packets = config.framing().packets(size);
         let draw = cx.draw.part(u64::from(key.src.0)).part(key.id.0);
-        let at = self.conns.insert(Conn {
+        let conn = Conn {
             key,
             size,
             packets,
@@ -239,31 +227,32 @@ impl Receiver {
             heard: cx.now,
             departures: 0,
             paths: ControlPaths::new(config.paths, cx.net, key.src, draw),
-        });
-        self.by_key.insert(key, at);
-        Some(at)
+        };
+        self.messages.open(cx, conn)
     }
 
     /// Have a message that has asked where its state puts it: ready for a token, or later.
     fn place(&mut self, cx: &Cx<'_>, config: &Config, at: SlotRef) {
-        self.displace(at);
         let mtu_time = config.mtu_time(cx.net);
-        let Some(conn) = self.conns.get_mut(at) else { return };
+        let Some(conn) = self.messages.get_mut(at) else { return };
         if conn.order == 0 {
             return;
         }
+        let (before, order) = (conn.turn, conn.order);
         conn.turn = conn.next_turn(cx.now, config, mtu_time);
-        match conn.turn {
-            Turn::Ready(missing) => drop(self.ready.insert((missing, conn.order, at))),
+        let turn = conn.turn;
+        self.displace(at, before, order);
+        match turn {
+            Turn::Ready(missing) => drop(self.ready.insert((missing, order, at))),
             Turn::After(time) => drop(self.later.insert((time, at))),
             Turn::Unasked => {}
         }
     }
 
-    fn displace(&mut self, at: SlotRef) {
-        let Some(conn) = self.conns.get_mut(at) else { return };
-        match conn.turn {
-            Turn::Ready(missing) => drop(self.ready.remove(&(missing, conn.order, at))),
+    /// The message at `at`, whose turn was `turn`, waits no more.
+    fn displace(&mut self, at: SlotRef, turn: Turn, order: u64) {
+        match turn {
+            Turn::Ready(missing) => drop(self.ready.remove(&(missing, order, at))),
             Turn::After(time) => drop(self.later.remove(&(time, at))),
             Turn::Unasked => {}
         }
@@ -279,7 +268,7 @@ impl Receiver {
         let mtu_time = config.mtu_time(cx.net);
         if self.turn_at() <= cx.now
             && let Some(&(_, _, at)) = self.ready.first()
-            && let Some(conn) = self.conns.get_mut(at)
+            && let Some(conn) = self.messages.get_mut(at)
         {
             out.push(conn.token(cx, config, mtu_time));
             self.free_at = cx.now + mtu_time;
@@ -295,42 +284,12 @@ impl Receiver {
         self.free_at.max(self.hold_until)
     }
 
-    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
-        if let Some(conn) = self.conns.get_mut(at) {
-            out.push(conn.control(cx, Kind::Ack));
-        }
-        let Some(key) = self.close(cx, at) else { return };
-        self.remember(cx.now, config, key, Over::Complete);
-        cx.fx.delivered(key);
-    }
-
-    fn remember(&mut self, now: Time, config: &Config, key: MsgKey, over: Over) {
-        self.finished.insert(now, config.time_wait, u32::MAX, key, over);
-    }
-
-    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<MsgKey> {
-        self.displace(at);
-        let conn = self.conns.remove(at)?;
-        self.by_key.remove(&conn.key);
-        self.open.leave(conn.key.src);
-        if self.conns.is_empty() {
-            cx.fx.disarm(self.linger_timer);
-        }
-        Some(conn.key)
-    }
-
-    /// Forget messages that have been silent for too long.
-    pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config) {
-        let silent = |conn: &Conn| conn.heard.saturating_add(config.rx_idle_timeout) <= cx.now;
-        let all = self.conns.iter_mut();
-        let over: Vec<SlotRef> = all.filter(|(_, conn)| silent(conn)).map(|(at, _)| at).collect();
-        for at in over {
-            let Some(key) = self.close(cx, at) else { continue };
-            self.remember(cx.now, config, key, Over::Abandoned);
-            cx.fx.failed(key, FailReason::TimedOut);
-        }
-        if !self.conns.is_empty() {
-            cx.fx.arm(self.linger_timer, cx.now.saturating_add(config.rx_idle_timeout));
+    fn deliver(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) {
+        let Some(conn) = self.messages.get_mut(at) else { return };
+        out.push(conn.control(cx, Kind::Ack));
+        let packets = conn.packets;
+        if let Some(conn) = self.messages.complete(cx, at, packets) {
+            self.displace(at, conn.turn, conn.order);
         }
     }
 }

@@ -83,7 +83,7 @@ impl Sender {
 
     /// Ask for tokens, and use the free ones.
     fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg, out: &mut Outbox) {
-        let packets = config.packets(msg.len);
+        let packets = config.framing().packets(msg.len);
         let free = config.free(cx.net, msg.dst, packets);
         let mtu_time = config.mtu_time(cx.net);
         // They are all sent before the first expires.
@@ -294,7 +294,7 @@ impl Sender {
 impl Flow {
     fn fill(&mut self, cx: &Cx<'_>, config: &Config, token: Token, slot: &mut Packet) {
         let Token { number, seq, .. } = token;
-        let len = config.payload_of(seq, self.msg.len);
+        let len = config.framing().payload_of(seq, self.msg.len);
         let classes = config.classes;
         self.departures += 1;
         slot.src = cx.me;

@@ -1,0 +1,158 @@
+//! The messages that a host receives under a transport that opens their state with any packet
+//! (pFabric, pHost): those that are open, a bounded number from each peer, and what became of the
+//! others, for as long as their packets may still come.
+
+use endpoint::{Cx, FailReason, Flags, Framing, MsgKey, Packet, Stat, TimerId};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{Dur, Time};
+
+use crate::connections::{OPEN_MAX, OpenCounts};
+use crate::slab::{Slab, SlotRef};
+use crate::time_wait::TimeWait;
+
+/// What a transport keeps of a message that is open.
+pub(crate) trait Message {
+    /// Which message it is.
+    fn key(&self) -> MsgKey;
+    /// When something of it last arrived.
+    fn heard(&self) -> Time;
+}
+
+/// What happened to a message that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// It had so many packets.
+    Complete(u64),
+    Abandoned,
+}
+
+/// Messages of one receiving host.
+#[derive(Debug)]
+pub(crate) struct Incoming<M> {
+    /// Armed while a message is open.
+    linger_timer: TimerId,
+    /// A message that has been silent for so long is given up.
+    idle: Dur,
+    /// One that is over is remembered for so long after it was last asked about.
+    time_wait: Dur,
+    messages: Slab<M>,
+    by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
+    open: OpenCounts,
+    finished: TimeWait<MsgKey, Over>,
+}
+
+impl<M: Message> Incoming<M> {
+    pub(crate) fn new(linger_timer: TimerId, idle: Dur, time_wait: Dur) -> Self {
+        Self {
+            linger_timer,
+            idle,
+            time_wait,
+            messages: Slab::new(),
+            by_key: HashMap::default(),
+            open: OpenCounts::default(),
+            finished: TimeWait::new(),
+        }
+    }
+
+    /// The slot of an open message.
+    pub(crate) fn find(&self, key: MsgKey) -> Option<SlotRef> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// What is in a slot, if it is open.
+    pub(crate) fn get_mut(&mut self, at: SlotRef) -> Option<&mut M> {
+        self.messages.get_mut(at)
+    }
+
+    /// What became of a message that is over, if that is remembered.
+    pub(crate) fn over(&mut self, now: Time, key: MsgKey) -> Option<Over> {
+        self.finished.get(now, &key)
+    }
+
+    /// Remember a message that is over for longer: its sender still asks.
+    pub(crate) fn refresh(&mut self, now: Time, key: MsgKey) {
+        self.finished.refresh(now, self.time_wait, &key);
+    }
+
+    /// Open a message that is not open; `None` if its sender has too many.
+    pub(crate) fn open(&mut self, cx: &mut Cx<'_>, message: M) -> Option<SlotRef> {
+        let key = message.key();
+        if !self.open.enter(key.src) {
+            cx.fx.count(Stat::Rejected);
+            return None;
+        }
+        if self.messages.is_empty() {
+            cx.fx.arm(self.linger_timer, cx.now.saturating_add(self.idle));
+        }
+        let at = self.messages.insert(message);
+        self.by_key.insert(key, at);
+        Some(at)
+    }
+
+    /// All of a message has come, in so many packets.
+    pub(crate) fn complete(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) -> Option<M> {
+        let message = self.close(cx, at, Over::Complete(packets))?;
+        cx.fx.delivered(message.key());
+        Some(message)
+    }
+
+    /// Its sender has given message `key` up.
+    pub(crate) fn on_end(&mut self, cx: &mut Cx<'_>, key: MsgKey) -> Option<(SlotRef, M)> {
+        let Some(at) = self.find(key) else {
+            // What never began need not be remembered by all means.
+            if self.finished.len() < OPEN_MAX as usize && self.over(cx.now, key).is_none() {
+                self.remember(cx.now, key, Over::Abandoned);
+            }
+            return None;
+        };
+        let message = self.close(cx, at, Over::Abandoned)?;
+        cx.fx.failed(key, FailReason::Cancelled);
+        Some((at, message))
+    }
+
+    /// Give up the messages that have been silent for too long.
+    pub(crate) fn on_linger_timer(&mut self, cx: &mut Cx<'_>) -> Vec<(SlotRef, M)> {
+        let (now, idle) = (cx.now, self.idle);
+        let open = self.messages.iter_mut();
+        let silent = open.filter(|(_, message)| message.heard().saturating_add(idle) <= now);
+        let silent: Vec<SlotRef> = silent.map(|(at, _)| at).collect();
+        let mut over = Vec::new();
+        for at in silent {
+            let Some(message) = self.close(cx, at, Over::Abandoned) else { continue };
+            cx.fx.failed(message.key(), FailReason::TimedOut);
+            over.push((at, message));
+        }
+        if !self.messages.is_empty() {
+            cx.fx.arm(self.linger_timer, now.saturating_add(idle));
+        }
+        over
+    }
+
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, over: Over) -> Option<M> {
+        let message = self.messages.remove(at)?;
+        let key = message.key();
+        self.by_key.remove(&key);
+        self.open.leave(key.src);
+        if self.messages.is_empty() {
+            cx.fx.disarm(self.linger_timer);
+        }
+        self.remember(cx.now, key, over);
+        Some(message)
+    }
+
+    fn remember(&mut self, now: Time, key: MsgKey, over: Over) {
+        self.finished.insert(now, self.time_wait, u32::MAX, key, over);
+    }
+}
+
+/// Whether the header of a data packet, of `len` bytes at packet `seq` of `message`, and the
+/// environment's span speak of the same bytes. On a real network a peer may say anything.
+pub(crate) fn describes(framing: Framing, pkt: &Packet, message: u64, seq: u64, len: u16) -> bool {
+    let offset = seq.checked_mul(u64::from(framing.payload));
+    let control = pkt.flags.has(Flags::CONTROL);
+    !control
+        && offset == Some(pkt.span.offset)
+        && pkt.span.msg.0 == message
+        && pkt.span.len == u32::from(len)
+}
