@@ -1,7 +1,8 @@
 # make demo    the main job: build, run two workloads under two transports, compare
 # make test    every check and every test (what .ci/run calls), the quick form of the studies included
 # make docs    every command block of the documentation, also those that take minutes
-# make swarm   ten thousand drawn scenarios: any transports, queue, traffic and faults (before a release)
+# make swarm   before a release: ten thousand drawn scenarios (any transports, queue, traffic and
+#              faults), and the digests of the release build
 # make reproduce  the published evaluations in full: reports in out/reproduce, the scoreboard in docs/reproduction.md;
 #                 RECORD=--record takes the verdicts over
 # make golden  TCP incast beside ns-2.35: forty points, in tests/golden/ns2
@@ -15,19 +16,15 @@ TRIMLINE = target/release/trimline
 # Published evaluations, in studies/.
 STUDIES = ndp incast mmptcp lossless timely homa nanotransport
 
-# Our own crates optimised, and without the checks of a debug build.
-OPTIMISED = --locked --config .ci/optimised.toml
-
 demo:
 	cargo build --release --locked -p trimline
 	$(TRIMLINE) compare --out out/demo \
 	    scenarios/demo/websearch_ndp.toml scenarios/demo/websearch_newreno.toml \
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
-# The second build also leaves the program for the studies: they take a third of the time with it.
+# No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
 test: lint
-	cargo test --locked --workspace
-	cargo test $(OPTIMISED) --workspace --test builds --test docs
+	cargo test --locked --workspace --tests
 	for study in $(STUDIES); do \
 	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \
 	done
@@ -38,13 +35,14 @@ lint:
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
 docs:
-	DOCS_SLOW=1 cargo test $(OPTIMISED) -p trimline --test docs
+	DOCS_SLOW=1 cargo test --locked --workspace --test docs
 
 swarm:
-	TRIMLINE_SWARM=10000 cargo test $(OPTIMISED) --workspace --test it swarm:: -- --nocapture
+	TRIMLINE_SWARM=10000 cargo test --locked --workspace --test it swarm:: -- --nocapture
+	cargo test --release --locked --workspace --test builds
 
 golden:
-	TRIMLINE_GOLDEN=all cargo test $(OPTIMISED) -p trimline-scenario --test it ns2 -- --nocapture
+	TRIMLINE_GOLDEN=all cargo test --locked --workspace --test it ns2 -- --nocapture
 
 reproduce:
 	cargo build --release --locked -p trimline

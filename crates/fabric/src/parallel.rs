@@ -76,11 +76,6 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         parts: &mut Vec<EventLoop<'o, WATCHED>>,
         until: Time,
     ) -> Result<(), Abandoned> {
-        // In debug builds, and so in tests, both ways are taken, whatever they cost.
-        if cfg!(debug_assertions) {
-            let parallel = self.done.load(Ordering::Relaxed).is_multiple_of(2);
-            return self.run_slice(parts, until, parallel, None).map(|_| ());
-        }
         let pace = &mut *lock(&self.pace);
         let so_far = |parts: &[EventLoop<'o, WATCHED>]| {
             let events = parts.iter().map(|of| of.part().core().handled()).sum::<u64>();
@@ -88,7 +83,13 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         };
         loop {
             let (begun, before) = (Instant::now(), so_far(parts));
-            let ended = self.run_slice(parts, until, pace.is_parallel(), Some(begun + SLICE))?;
+            // In debug builds, and so in tests, both ways are taken, whatever they cost.
+            let parallel = if cfg!(debug_assertions) {
+                before.1.is_multiple_of(2)
+            } else {
+                pace.is_parallel()
+            };
+            let ended = self.run_slice(parts, until, parallel, Some(begun + SLICE))?;
             let (events, rounds) = so_far(parts);
             let (events, rounds) = (events - before.0, rounds - before.1);
             pace.note(Slice { took: begun.elapsed(), events, rounds });

@@ -1,7 +1,6 @@
 //! A build must not change a result: the digests of small runs, one for each rule of
 //! rates and windows and each kind of switch, as any build for any processor must find them.
-//! `make test` runs this as all tests, hardly optimised and with the checks of a debug build, and
-//! optimised without them.
+//! `make test` runs this as all tests, with the checks of a debug build, `make swarm` as a release.
 //!
 //! What changes a model on purpose changes its digest here: run the test with `--nocapture`, say
 //! why in the commit.
