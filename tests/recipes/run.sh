@@ -1,6 +1,6 @@
 #!/bin/sh
-# The recipes of CONTRIBUTING for a queue kind and a TCP rule, followed in a copy of the tree that is
-# thrown away: it must compile, and the places touched are counted.
+# The recipes of CONTRIBUTING for a queue, a TCP rule, a transport and a topology, followed in a copy of
+# the tree that is thrown away: it must compile and run, and the places touched are counted.
 # usage: tests/recipes/run.sh [TARGET_DIR]   (TARGET_DIR: build products to use again)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -38,5 +38,30 @@ after crates/transports/src/tcp/rule.rs 'NewReno => newreno::NewReno,' '    /// 
 after crates/scenario/src/transport/tcp.rs '("newreno", RuleConfig::NewReno),' '    ("scalable", RuleConfig::Scalable),'
 count 'a rule'
 
-CARGO_TARGET_DIR=${1:-$copy/target} cargo check -q -p trimline-scenario
-echo 'both compile'
+# A transport: its file and its mod; that of its keys, its mod, and an entry in the list of transports.
+cp "$here/stop_and_wait.rs" crates/transports/src/stop_and_wait.rs
+cp "$here/stop_and_wait_keys.rs" crates/scenario/src/transport/stop_and_wait.rs
+after crates/transports/src/lib.rs 'pub mod stack;' 'pub mod stop_and_wait;'
+after crates/scenario/src/transport.rs 'mod rdma;' 'mod stop_and_wait;'
+after crates/scenario/src/transport.rs 'TRANSPORTS: ReadTransport {' '    "stop-and-wait", stop_and_wait::read, stop_and_wait::keys, "one packet at a time";'
+count 'a transport'
+
+# A topology: its file, its mod, its type; the file of its keys, its mod, and an entry in the list.
+cp "$here/torus.rs" crates/fabric/src/topology/torus.rs
+mkdir -p crates/scenario/src/topology
+cp "$here/torus_keys.rs" crates/scenario/src/topology/torus.rs
+after crates/fabric/src/topology.rs 'mod vl2;' 'mod torus;'
+after crates/fabric/src/topology.rs 'pub use vl2::Vl2;' 'pub use torus::Torus;'
+after crates/fabric/src/lib.rs 'pub use sim::Sim;' 'pub use topology::Torus;'
+after crates/scenario/src/topology.rs 'mod graphs;' 'mod torus;'
+after crates/scenario/src/topology.rs 'TOPOLOGIES: ReadTopology {' '    "torus", torus::read, torus::keys, "switches in rows and columns";'
+count 'a topology'
+
+CARGO_TARGET_DIR=${1:-$copy/target}
+export CARGO_TARGET_DIR
+cargo build -q --locked -p trimline
+"$CARGO_TARGET_DIR/debug/trimline" run "$here/torus.toml" --out "$copy/out" | grep -q '24 of 24' || {
+    echo 'not all messages came' >&2
+    exit 1
+}
+echo 'all compile, and the torus delivers with stop-and-wait'
