@@ -6,6 +6,7 @@ use endpoint::{
     Cx, Endpoint, FailReason, Flags, Framing, Msg, Packet, Span, Stat, Submit, TimerId, Tx, TxPort,
 };
 use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgId, MsgKey};
 use wire::frame::UDP;
 
@@ -43,7 +44,7 @@ pub struct StopAndWait {
     /// Acknowledgements to send: to whom, of what.
     acks: VecDeque<(HostId, [u64; 3])>,
     /// Packets that have come, by message.
-    arrived: HashMap<MsgKey, u64>,
+    arrived: HashMap<MsgKey, u64, FxBuildHasher>,
 }
 
 impl StopAndWait {
@@ -51,7 +52,7 @@ impl StopAndWait {
     #[must_use]
     pub fn new(config: Config) -> Self {
         let (messages, acks) = (VecDeque::new(), VecDeque::new());
-        Self { config, messages, index: 0, sent: false, acks, arrived: HashMap::new() }
+        Self { config, messages, index: 0, sent: false, acks, arrived: HashMap::default() }
     }
 
     fn on_data(&mut self, cx: &mut Cx<'_>, src: HostId, said: [u64; 3]) {

@@ -282,7 +282,7 @@ impl Config {
             window_cap: 20.0,
             increase: Increase::PerAck,
             grow_unused: true,
-            idle_restart: IdleRestart::InitialWindow,
+            idle_restart: IdleRestart::OneSegment,
             rto: SIMULATORS_RTO,
             delayed_ack: None,
             quick_acks: 0,
