@@ -29,7 +29,7 @@ const AT: [(usize, &str); 6] =
 /// homaTransportConfig.ini of PlatformLab/HomaSimulation) and in the script for its ns-2 programs
 /// (`rangesDic` in outputParser.py), for which specs/homa.md#14.1 has results: the greatest size
 /// of the range before, and its own. Those up to 5286 B are of W1, the others of W3.
-const LISTED: [(u64, u64); 13] = [
+const LISTED: [(u64, u64); 12] = [
     (1, 2),
     (25, 28),
     (28, 31),
@@ -42,7 +42,6 @@ const LISTED: [(u64, u64); 13] = [
     (433, 469),
     (1603, 1755),
     (30_468, 40_018),
-    (350_288, 401_080),
 ];
 
 /// Messages of neighbouring sizes.
