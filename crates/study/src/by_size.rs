@@ -7,6 +7,10 @@
 //! PlatformLab/HomaSimulation): of those of each receiving host apart, and then the mean over
 //! hosts, weighted by their messages. With a hundred messages or fewer for a host the second is the
 //! mean of the slowest of each, which is less the fewer they are.
+//!
+//! A range by counting and one of the paper differ where the sizes of a range lie on both sides of
+//! what fits into a packet. So the paper's own ranges are there, too, as far as its table of results
+//! names them ([`LISTED`]).
 
 use metrics::{FlowRow, nearest_rank};
 
@@ -20,6 +24,25 @@ const WAYS: [Way; 2] =
 /// Where quantiles are, in thousandths of all messages, and what they are called.
 const AT: [(usize, &str); 6] =
     [(100, "at10"), (500, "at50"), (750, "at75"), (900, "at90"), (990, "at99"), (999, "at999")];
+
+/// Ranges in the configuration of the paper's simulator (`msgSizeRanges` in
+/// homaTransportConfig.ini of PlatformLab/HomaSimulation) and in the script for its ns-2 programs
+/// (`rangesDic` in outputParser.py), for which specs/homa.md#14.1 has results: the greatest size
+/// of the range before, and its own. Those up to 5286 B are of W1, the others of W3.
+const LISTED: [(u64, u64); 12] = [
+    (1, 2),
+    (25, 28),
+    (28, 31),
+    (186, 208),
+    (454, 508),
+    (1733, 1937),
+    (4729, 5286),
+    (32, 36),
+    (256, 268),
+    (433, 469),
+    (1603, 1755),
+    (30_468, 40_018),
+];
 
 /// Messages of neighbouring sizes.
 struct Range {
@@ -49,12 +72,16 @@ impl Range {
 
 /// The names of the metrics, in the order of [`values`].
 pub(crate) fn names() -> impl Iterator<Item = String> {
-    WAYS.iter().flat_map(|(way, _)| {
+    let by_counting = WAYS.iter().flat_map(|(way, _)| {
         let worst = ["small_half_p99", "worst_p99"].map(|name| format!("{way}.{name}"));
         let at =
             AT.iter().flat_map(move |(_, at)| ["p50", "p99"].map(|p| format!("{way}.{at}.{p}")));
         worst.into_iter().chain(at)
-    })
+    });
+    let listed = LISTED.iter().flat_map(|(above, to)| {
+        ["p50", "p99"].map(|p| format!("by_size.from_{}_to_{to}.{p}", above + 1))
+    });
+    by_counting.chain(listed)
 }
 
 /// The metrics of measured messages that are whole, as far as there are any.
@@ -73,7 +100,20 @@ pub(crate) fn values(rows: &[FlowRow]) -> Vec<Option<f64>> {
             values.push(range.and_then(p99));
         }
     }
+    for (above, to) in LISTED {
+        let within = rows.iter().filter(|row| row.size.is_some_and(|s| above < s && s <= to));
+        let slowdowns = slowdowns_ascending(within);
+        values.extend([500, 990].map(|permille| nearest_rank(&slowdowns, permille)));
+    }
     values
+}
+
+/// Of measured messages that are whole.
+fn slowdowns_ascending<'r>(rows: impl Iterator<Item = &'r FlowRow>) -> Vec<f64> {
+    let mut slowdowns: Vec<f64> =
+        rows.filter(|row| row.measured).filter_map(FlowRow::slowdown).collect();
+    slowdowns.sort_unstable_by(f64::total_cmp);
+    slowdowns
 }
 
 /// Ranges of sizes, ascending: each has at least a hundredth of all messages, beyond the largest
@@ -145,6 +185,20 @@ mod tests {
         assert_eq!(named("by_size.receivers.small_half_p99"), Some(expected));
         let expected = (75.0 * 150.0 + 1000.0 * 10.0) / 160.0;
         assert_eq!(named("by_size.receivers.at50.p50"), Some(expected));
+    }
+
+    /// A range of the paper holds its greatest size, and not that of the range before.
+    #[test]
+    fn a_range_of_the_paper_by_hand() {
+        let within = (1..=100).map(|slowdown| row(1733 + slowdown, slowdown));
+        let beside = [row(1733, 1000), row(1938, 1000)];
+        let unmeasured = FlowRow { measured: false, ..row(1800, 1000) };
+        let rows: Vec<FlowRow> = within.chain(beside).chain([unmeasured]).collect();
+        let values = values(&rows);
+        let named = |name: &str| values[names().position(|n| n == name).unwrap()];
+        assert_eq!(named("by_size.from_1734_to_1937.p50"), Some(50.0));
+        assert_eq!(named("by_size.from_1734_to_1937.p99"), Some(99.0));
+        assert_eq!(named("by_size.from_4730_to_5286.p99"), None);
     }
 
     #[test]
