@@ -9,8 +9,8 @@
 //! mean of the slowest of each, which is less the fewer they are.
 //!
 //! A range by counting and one of the paper differ where the sizes of a range lie on both sides of
-//! what fits into a packet. So the paper's own ranges are there, too, as far as its table of results
-//! names them ([`LISTED`]).
+//! what fits into a packet. So the paper's own ranges are there, too, as far as its table of
+//! results names them ([`LISTED`]).
 
 use metrics::{FlowRow, nearest_rank};
 

@@ -682,7 +682,7 @@ fn presets_are_the_profiles_of_the_specification() {
     assert_eq!(row(htsim), (10.0, none, 100.0, false, times));
     assert_eq!((htsim.mss, htsim.delayed_ack, htsim.quick_acks), (1460, None, 0));
     let restart = |c: Config| c.idle_restart;
-    assert_eq!([ns2, ns3].map(restart), [IdleRestart::InitialWindow; 2]);
+    assert_eq!((restart(ns2), restart(ns3)), (IdleRestart::OneSegment, IdleRestart::InitialWindow));
     assert_eq!([htsim, mmptcp].map(restart), [IdleRestart::Never; 2]);
     for config in [ns2, mmptcp, ns3, htsim, Config::linux_2_6(1460), Config::linux_datacenter(1460)]
     {
