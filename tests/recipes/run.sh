@@ -6,6 +6,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(git -C "$here" rev-parse --show-toplevel)
 copy=$(mktemp -d)
+CARGO_TARGET_DIR=$(realpath -m "${1:-$copy/target}")
+export CARGO_TARGET_DIR
 trap 'rm -rf "$copy"' EXIT
 git -C "$tree" archive HEAD | tar -x -C "$copy"
 cd "$copy"
@@ -57,8 +59,6 @@ after crates/scenario/src/topology.rs 'mod graphs;' 'mod torus;'
 after crates/scenario/src/topology.rs 'TOPOLOGIES: ReadTopology {' '    "torus", torus::read, torus::keys, "switches in rows and columns";'
 count 'a topology'
 
-CARGO_TARGET_DIR=${1:-$copy/target}
-export CARGO_TARGET_DIR
 cargo build -q --locked -p trimline
 "$CARGO_TARGET_DIR/debug/trimline" run "$here/torus.toml" --out "$copy/out" | grep -q '24 of 24' || {
     echo 'not all messages came' >&2

@@ -12,7 +12,8 @@ use crate::value::{PART_MAX, Size16};
 keys! { KEYS: Config {
     payload: Size16 [Size16(1)..=PART_MAX], "payload of a packet".written();
     header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside it".written();
-    timeout: Dur [Dur(1)..=Dur::from_ms(1_000)], "what is not acknowledged by then is sent again".written();
+    timeout: Dur [Dur(1)..=Dur::from_ms(1_000)],
+        "what is not acknowledged by then is sent again".written();
 }}
 
 /// For the reference.

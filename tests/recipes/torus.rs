@@ -1,4 +1,4 @@
-//! A torus: switches in rows and columns, each joined to its four neighbours, with hosts of its own.
+//! A torus: switches in rows and columns, each with hosts, joined to its four neighbours.
 
 use endpoint::{Draw, Purpose};
 
