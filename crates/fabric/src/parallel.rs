@@ -20,6 +20,9 @@ use crate::event_loop::EventLoop;
 use crate::outgoing::Outgoing;
 use crate::pace::{Pace, SLICE, Slice};
 
+/// In debug builds, and so in tests, this many rounds go both ways, whatever they cost.
+const BOTH_WAYS: u64 = 1000;
+
 /// What threads share.
 ///
 /// The partitions belong to the run, which lends them out to be run up to some time: it leaves them
@@ -83,12 +86,8 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
         };
         loop {
             let (begun, before) = (Instant::now(), so_far(parts));
-            // In debug builds, and so in tests, both ways are taken, whatever they cost.
-            let parallel = if cfg!(debug_assertions) {
-                before.1.is_multiple_of(2)
-            } else {
-                pace.is_parallel()
-            };
+            let both_ways = cfg!(debug_assertions) && before.1 < BOTH_WAYS;
+            let parallel = if both_ways { before.1.is_multiple_of(2) } else { pace.is_parallel() };
             let ended = self.run_slice(parts, until, parallel, Some(begun + SLICE))?;
             let (events, rounds) = so_far(parts);
             let (events, rounds) = (events - before.0, rounds - before.1);
