@@ -1,5 +1,6 @@
 # make demo    the main job: build, run two workloads under two transports, compare
-# make test    every check and every test (what .ci/run calls), the quick form of the studies included
+# make test    every check and every test; .ci/run calls this and the next
+# make studies the quick form of the published evaluations: every row keeps its recorded verdict
 # make docs    every command block of the documentation, also those that take minutes
 # make swarm   before a release: ten thousand drawn scenarios (any transports, queue, traffic and
 #              faults), and the digests of the release build
@@ -9,7 +10,7 @@
 # make bench   the simulator's own speed
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test lint docs swarm golden bench fuzz reproduce
+.PHONY: demo test lint studies docs swarm golden bench fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -25,6 +26,10 @@ demo:
 # No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
 test: lint
 	cargo test --locked --workspace --tests
+
+# The program that the tests have built.
+studies:
+	cargo test --quiet --locked --workspace --tests --no-run
 	for study in $(STUDIES); do \
 	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \
 	done

@@ -77,8 +77,8 @@ fn d3_fixed_point() {
         let stage: f64 = 1.0 / counter + flows / (timer * c);
         let p = libm::cbrt(ai * flows * flows / (tau * c * c) * stage * stage);
         let law = 5_000.0 + p / 0.01 * 195_000.0;
-        let (_, seen) = watch(&scenario(DCQCN, n, 40, (50, 150)));
-        let mean = mean(&seen.levels(ms(50), ms(149)));
+        let (_, seen) = watch(&scenario(DCQCN, n, 40, (50, 100)));
+        let mean = mean(&seen.levels(ms(50), ms(99)));
         assert!((mean / law - 1.0).abs() < 0.25, "{n} flows: {mean:.0} B, law {law:.0} B");
     }
 }

@@ -40,7 +40,7 @@ fn graphs() -> Vec<Topology> {
 fn wheel_heap_lazy_and_eager_agree() {
     let (mut marked, mut refused, mut paused) = (0, 0, 0);
     for topology in shapes().into_iter().chain(graphs()) {
-        for seed in 0..4 {
+        for seed in 0..2 {
             for routing in [Routing::Source, Routing::FlowHash, Routing::PacketRandom] {
                 let reds =
                     [red(MarkAt::Arrival, None), red(MarkAt::Departure, Some(0.1)), fair_red()];
@@ -101,12 +101,13 @@ fn any_number_of_threads_agrees() {
             let lossy = unshared.map(|queue| (queue, None)).into_iter().chain(shared());
             let lossy = lossy.map(|queue| (queue, PfcSpec::default()));
             let lossless = lossless().map(|(queue, pfc)| ((queue, None), pfc));
-            for ((queue, buffer), pfc) in lossy.chain(lossless) {
+            for (n, ((queue, buffer), pfc)) in lossy.chain(lossless).enumerate() {
                 let window = (Time(7_000_000), Time(90_000_000));
                 let faults = faults.clone();
                 let base = Config { routing, queue, buffer, pfc, faults, window, ..config(seed) };
                 let one = run(&topology, base.clone(), 6, 30_000);
-                for threads in [2, 3, 4, 8] {
+                // Every queue meets all four numbers, over the seeds.
+                for threads in [[2, 8], [3, 4]][(n + seed as usize) % 2] {
                     let many = run(&topology, Config { threads, ..base.clone() }, 6, 30_000);
                     assert_eq!(many.digest, one.digest, "{} in {threads}", topology.kind());
                     assert_eq!(many.links, one.links);

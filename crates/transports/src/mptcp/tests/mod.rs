@@ -172,7 +172,7 @@ fn i2_one_subflow_is_newreno() {
     }
 }
 
-/// Bytes that a connection of `n` subflows coupled by `rule` gets through in 10 s, and a NewReno
+/// Bytes that a connection of `n` subflows coupled by `rule` gets through in 6 s, and a NewReno
 /// flow with the same round trip and the same loss rate.
 fn goodput(n: u32, rule: RuleConfig, seed: u64) -> [f64; 2] {
     let several = Config { tcp: tcp::Config { rule, ..mptcp(n).tcp }, ..mptcp(n) };
@@ -183,7 +183,7 @@ fn goodput(n: u32, rule: RuleConfig, seed: u64) -> [f64; 2] {
     let mix = fault::Mix { drop: 0.0005, ..fault::Mix::NONE };
     net.fault(fault::random(Draw::new(seed, Purpose::new("loss"), 0), mix));
     let keys = [A, B].map(|from| net.submit(from, HostId(2), endpoint::UNBOUNDED));
-    net.run_until(ms(10_000));
+    net.run_until(ms(6_000));
     keys.map(|key| net.record(key).placed.prefix() as f64)
 }
 
