@@ -183,7 +183,7 @@ fn i5_goodput_grows_with_the_buffer() {
         before = onset;
     }
     let goodputs = [32, 64, 128, 256, 512]
-        .map(|queue| Incast { senders: 16, queue, ms: 6_000, ..BASE }.goodput_mbps());
+        .map(|queue| Incast { senders: 16, queue, ms: 4_000, ..BASE }.goodput_mbps());
     assert!(goodputs.is_sorted_by(|less, more| *more > 0.9 * less), "{goodputs:?}");
 }
 

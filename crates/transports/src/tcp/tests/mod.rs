@@ -348,7 +348,7 @@ fn a_timeout_during_a_delayed_acknowledgement_is_spurious() {
 /// 2p).
 #[test]
 fn t9_throughput_follows_the_square_root_of_loss() {
-    for (p, seconds) in [(0.0003, 120), (0.001, 40), (0.003, 15)] {
+    for (p, seconds) in [(0.0003, 60), (0.001, 20), (0.003, 8)] {
         let mut config = slow_timer(textbook());
         config.rto.min = Dur::from_ms(10);
         let mut net = long_pipe(config);
