@@ -204,7 +204,7 @@ pub(crate) struct Sweep {
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Draw ties, clocks and jitter once for all seeds, then again for the first one, and name what
-    /// that moves by more than its interval
+    /// that moves by more than single seeds differ
     #[arg(long)]
     pub(crate) phases: bool,
     /// Where the result files go [default: out/sweep/ and the name of the scenario file]
@@ -232,7 +232,7 @@ pub(crate) struct Reproduce {
     #[arg(long)]
     pub(crate) all_seeds: bool,
     /// Draw ties, clocks and jitter once for all seeds, then again for the first one, and name what
-    /// that moves by more than its interval
+    /// that moves by more than single seeds differ
     #[arg(long, conflicts_with = "record")]
     pub(crate) phases: bool,
     /// Write the verdicts to the study's verdicts.toml, with which later runs are compared

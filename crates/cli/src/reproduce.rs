@@ -83,7 +83,8 @@ pub(crate) fn say_few_seeds(results: &StudyResults) {
 pub(crate) fn say_phases(results: &StudyResults) {
     for on in &results.on_phases {
         warn(&format!(
-            "{}: {} hangs on phases: it is {} ± {}, and other ties, clocks and jitter move it by {}",
+            "{}: {} hangs on phases: one seed gives {} ± {}, other ties, clocks and jitter \
+             move it by {}",
             on.figure,
             on.what,
             number(Some(on.value)),

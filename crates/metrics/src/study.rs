@@ -377,7 +377,8 @@ pub struct StudyResults {
     pub figures: Vec<FigureResults>,
 }
 
-/// A value that other ties, clocks and jitter move by more than its interval (specs/phases.md#3).
+/// A value that other ties, clocks and jitter move by more than single seeds differ
+/// (specs/phases.md#3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnPhases {
     /// The figure.
@@ -386,7 +387,7 @@ pub struct OnPhases {
     pub what: String,
     /// The value over all seeds.
     pub value: f64,
-    /// Half of its 95 % interval.
+    /// Half of the 95 % interval of one seed's value.
     pub interval: f64,
     /// How far other phases moved it with the first seed.
     pub shift: f64,

@@ -50,20 +50,20 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
     Ok(shell(&format!("{} · Trimline", study.title), &body))
 }
 
-/// What other phases move by more than its interval.
+/// What other phases move by more than single seeds differ.
 fn on_phases(all: &[OnPhases]) -> Markup {
     html! {
         h2 { "What hangs on phases" }
         p.note {
             "Other ties, clocks and jitter move these values, with the same traffic, by more than "
-            "half of their 95 % intervals."
+            "single seeds differ (the 95 % interval of one seed's value)."
         }
         div.scroll {
             table {
                 thead {
                     tr {
                         th scope="col" { "Value" }
-                        th scope="col" { "Over all seeds" }
+                        th scope="col" { "One seed" }
                         th scope="col" { "Moved by" }
                     }
                 }

@@ -60,7 +60,7 @@ keys! { HOST: Own {
             .default("");
     phase_seed (get |own| own.phase_seed, set |own, v: u64| own.phase_seed = Some(v)): u64,
         "draws clocks, jitter and the order of packets that arrive at one instant, and nothing \
-         else: a result that another one moves by more than its interval hangs on phases"
+         else: a result that another one moves by more than seeds differ hangs on phases"
             .range("0 to 2^63 - 1").default("the seed");
     queue (get |own| own.queue, set |own, v: Capacity| own.queue = Some(v)): Capacity,
         "what may wait at each interface, the packet in transmission *not* included, as in ns-3. \

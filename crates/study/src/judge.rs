@@ -159,16 +159,14 @@ impl Judge<'_> {
         self.figure.runs[run].axes.get(axis)?.values.get(*point.get(axis)?)?.number
     }
 
-    /// The distribution called `name`, over all seeds together.
+    /// The distribution called `name`, over all points, with the seeds that each was run with: so
+    /// none counts more than another.
     fn distribution(&self, run: usize, name: &str, points: &[Point]) -> Vec<CurvePoint> {
-        let mut values: Vec<f64> = Vec::new();
-        for point in points {
-            for &seed in self.figure.runs[run].seeds(self.quick) {
-                let ran = self.ran.get(&(run, point.clone(), seed));
-                values
-                    .extend(ran.and_then(|ran| ran.distributions.get(name)).into_iter().flatten());
-            }
-        }
+        let reads: Vec<Read> = points.iter().map(|point| (run, point.clone())).collect();
+        let seeds: Vec<u64> = self.seeds_of(run, &reads).collect();
+        let each = points.iter().flat_map(|p| seeds.iter().map(|seed| (run, p.clone(), *seed)));
+        let ran = each.filter_map(|key| self.ran.get(&key)?.distributions.get(name));
+        let mut values: Vec<f64> = ran.flatten().copied().collect();
         values.sort_unstable_by(f64::total_cmp);
         let point = |(x, y)| CurvePoint { x, y, interval: None };
         metrics::cdf(&values).into_iter().map(point).collect()
@@ -192,14 +190,18 @@ impl Judge<'_> {
         value: impl Fn(u64) -> Result<f64, String>,
         statistic: Statistic,
     ) -> Result<OverSeeds, String> {
-        let seeds = self.figure.runs[run].seeds(self.quick).iter().copied().take(self.seeds);
-        let were_run = |seed: &u64| {
-            reads
-                .iter()
-                .all(|(index, point)| self.ran.contains_key(&(*index, point.clone(), *seed)))
-        };
-        let values: Vec<f64> = seeds.take_while(were_run).map(value).collect::<Result<_, _>>()?;
+        let values = self.seeds_of(run, reads).map(value).collect::<Result<Vec<_>, _>>()?;
         statistic(&values).ok_or_else(|| "there is no seed".to_owned())
+    }
+
+    /// The seeds of `run` with which all that `reads` names was run.
+    pub(crate) fn seeds_of(&self, run: usize, reads: &[Read]) -> impl Iterator<Item = u64> {
+        let were_run = |seed: &u64| {
+            let ran = |(index, point): &Read| (*index, point.clone(), *seed);
+            reads.iter().all(|read| self.ran.contains_key(&ran(read)))
+        };
+        let seeds = self.figure.runs[run].seeds(self.quick).iter().copied();
+        seeds.take(self.seeds).take_while(were_run)
     }
 
     /// Where `formula` is first below `bound`.

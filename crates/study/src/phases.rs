@@ -1,6 +1,6 @@
 //! Which values hang on phases: all seeds are run with one draw of ties, clocks and jitter, so that
 //! intervals are over traffic; the first seed is run again with another draw, and a value that
-//! moves by more than its interval is named (specs/phases.md#3).
+//! moves by more than it differs between seeds is named (specs/phases.md#3).
 
 use metrics::{OnPhases, mean_and_interval};
 
@@ -18,8 +18,9 @@ pub(crate) fn of_figure(all: &Judge<'_>, first: &Judge<'_>, other: &Judge<'_>) -
     let mut found = Vec::new();
     for row in &all.figure.rows {
         let values = [all, first, other].map(|judge| judge.measured(row));
-        if let [Some(all), Some(first), Some(other)] = values {
-            found.extend(compared(&row.id, [all, first, other]));
+        if let [Some(over), Some(first), Some(other)] = values {
+            let seeds = all.seeds_of(row.run, &all.reads_of(row)).count();
+            found.extend(compared(&row.id, seeds, [over, first, other]));
         }
     }
     for curve in &all.figure.curves {
@@ -32,16 +33,19 @@ pub(crate) fn of_figure(all: &Judge<'_>, first: &Judge<'_>, other: &Judge<'_>) -
                 judge.over_seeds(curve.run, &reads, value, mean_and_interval)
             });
             let what = format!("{}, {}", curve.label, run.show(&point));
-            found.extend(compared(&what, values));
+            let seeds = all.seeds_of(curve.run, &all.reads(curve.run, y, &point)).count();
+            found.extend(compared(&what, seeds, values));
         }
     }
     found.into_iter().map(|on| OnPhases { figure: all.figure.id.clone(), ..on }).collect()
 }
 
-/// Nothing if the value stays within half of its interval, or has none, or moves a little.
-fn compared(what: &str, [all, first, other]: [Measured; 3]) -> Option<OnPhases> {
+/// Nothing if the value of one seed moves by no more than such values differ between `seeds`, or
+/// has no interval, or moves a little. The interval of a mean is narrower than that of one value,
+/// by the root of their number.
+fn compared(what: &str, seeds: usize, [all, first, other]: [Measured; 3]) -> Option<OnPhases> {
     let (value, interval) = all.ok()?;
-    let (interval, shift) = (interval?, other.ok()?.0 - first.ok()?.0);
+    let (interval, shift) = (interval? * (seeds as f64).sqrt(), other.ok()?.0 - first.ok()?.0);
     (shift.abs() > interval.max(value.abs() * LITTLE)).then(|| OnPhases {
         figure: String::new(),
         what: what.to_owned(),
@@ -56,13 +60,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_by_more_than_its_interval_is_named() {
+    fn what_moves_by_more_than_seeds_differ_is_named() {
         let of = |shift: f64, interval| {
-            compared("x", [Ok((10.0, interval)), Ok((9.0, None)), Ok((9.0 + shift, None))])
+            compared("x", 4, [Ok((10.0, interval)), Ok((9.0, None)), Ok((9.0 + shift, None))])
         };
-        assert_eq!(of(2.5, Some(2.0)).map(|on| (on.value, on.shift)), Some((10.0, 2.5)));
-        assert_eq!(of(-2.5, Some(2.0)).map(|on| on.interval), Some(2.0));
-        assert_eq!(of(2.0, Some(2.0)), None);
+        assert_eq!(of(2.5, Some(1.0)).map(|on| (on.value, on.shift)), Some((10.0, 2.5)));
+        assert_eq!(of(-2.5, Some(1.0)).map(|on| on.interval), Some(2.0));
+        assert_eq!(of(2.0, Some(1.0)), None, "within what one value differs by");
         assert_eq!(of(0.4, Some(0.0)), None, "a little");
         assert_eq!(of(2.5, None), None, "one seed has no interval");
     }

@@ -234,6 +234,11 @@ fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Result<(), Diagnost
             let message = format!("run `{}` is not run at {}", run.id, own.show(&row.point));
             return Err(table.error("cause", message, "here").hint("say where with `at`"));
         }
+        if cause.unreachable.is_none() && !run.has_seeds_of(own) {
+            let message = format!("run `{}` has other seeds than `{}`", run.id, own.id);
+            let error = table.error("cause", message, "here");
+            return Err(error.hint("an experiment changes one thing: give both the same seeds"));
+        }
         if row.onset.is_some() {
             return Err(table.error("cause", "a place along an axis has no experiment", "here"));
         }

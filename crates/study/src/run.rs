@@ -132,6 +132,12 @@ impl Run {
         }
     }
 
+    /// Whether the seeds are those of `other`, and in the quick form, if both are in it, too.
+    pub(crate) fn has_seeds_of(&self, other: &Run) -> bool {
+        let both_quick = self.quick.is_some() && other.quick.is_some();
+        self.seeds == other.seeds && (!both_quick || self.seeds(true) == other.seeds(true))
+    }
+
     /// The edits at `point`, and where each stands.
     pub(crate) fn edits(&self, point: &Point, quick: bool) -> Vec<Edit> {
         let shorter = self.quick.iter().filter(|_| quick).flat_map(|part| &part.sets);
