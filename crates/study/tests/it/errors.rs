@@ -75,8 +75,8 @@ bad! {
         "why = \"the first packets compete\"" =>
         "why = \"the first packets compete\"\nnote = \"notes.md\"\ncause = { run = \"large\" }";
     cause_with_other_seeds:
-        "scenario = \"incast.toml\"\nseeds = [1, 2, 3]\nsweep = { n = [1, 4, 8] }" =>
-        "scenario = \"incast.toml\"\nseeds = [1, 2]\nsweep = { n = [1, 4, 8] }";
+        "id = \"single\"\nscenario = \"incast.toml\"\nseeds = [1, 2, 3]" =>
+        "id = \"single\"\nscenario = \"incast.toml\"\nseeds = [1, 2]";
     cause_that_shows_something: "shows = \"unreachable\"" => "shows = \"it\"";
     unreachable_by_nothing: "shows = \"unreachable\", high = 1" => "shows = \"unreachable\"";
     share_of_no_target: "points = [[1, 82]" => "points = [1";
