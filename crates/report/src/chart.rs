@@ -53,6 +53,9 @@ fn stand_in(i: usize) -> RGBColor {
     RGBColor(2, 2, (i % COLOURS) as u8)
 }
 
+/// What is drawn on.
+type On<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
+
 impl Chart {
     /// The chart as an `svg` element.
     pub(crate) fn svg(&self) -> Result<String, ReportError> {
@@ -106,8 +109,7 @@ impl Chart {
                 .draw_series(LineSeries::new(line.iter().copied(), style))
                 .map_err(|e| e.to_string())?;
             if self.drawn == Plot::Points {
-                let dots = line.iter().map(|at| Circle::new(*at, 8, stand_in(i).filled()));
-                chart.draw_series(dots).map_err(|e| e.to_string())?;
+                marks(&mut chart, i, line)?;
             }
         }
         self.overlay(&mut chart)?;
@@ -115,10 +117,7 @@ impl Chart {
         Ok(clouds)
     }
 
-    fn overlay<'a>(
-        &self,
-        chart: &mut ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>,
-    ) -> Result<(), String> {
+    fn overlay<'a>(&self, chart: &mut On<'a>) -> Result<(), String> {
         for (i, circles) in self.over.circles.iter().enumerate() {
             let style = stand_in(i).stroke_width(3);
             let circles = circles.iter().map(|at| Circle::new(*at, 12, style));
@@ -133,6 +132,21 @@ impl Chart {
         }
         Ok(())
     }
+}
+
+/// Mark the points of the i-th line: those who see no colours tell lines apart, too.
+fn marks<'a>(chart: &mut On<'a>, i: usize, line: &[(f64, f64)]) -> Result<(), String> {
+    let (filled, line) = (stand_in(i).filled(), line.iter().copied());
+    let square = || Rectangle::new([(-7, -7), (7, 7)], filled);
+    let drawn = match i % 4 {
+        0 => chart.draw_series(line.map(|at| Circle::new(at, 8, filled))).map(drop),
+        1 => chart.draw_series(line.map(|at| TriangleMarker::new(at, 11, filled))).map(drop),
+        2 => chart.draw_series(line.map(|at| EmptyElement::at(at) + square())).map(drop),
+        _ => chart
+            .draw_series(line.map(|at| Cross::new(at, 8, stand_in(i).stroke_width(4))))
+            .map(drop),
+    };
+    drawn.map_err(|e| e.to_string())
 }
 
 /// A dot at each of the `pixels`. One path for all of them takes a tenth of the bytes that an

@@ -59,6 +59,15 @@ pub(crate) fn tiles(tiles: &[Tile]) -> Markup {
     }
 }
 
+/// A piece of the i-th line of a chart.
+fn swatch(i: usize) -> Markup {
+    html! {
+        svg.swatch viewBox="0 0 70 16" aria-hidden="true" {
+            polyline points="0,8 70,8" stroke=(colour(i)) stroke-width="4" {}
+        }
+    }
+}
+
 /// A plot with its heading, its legend and a sentence on how to read it; without anything to
 /// plot, the sentence `empty` instead.
 pub(crate) fn figure(
@@ -79,7 +88,7 @@ pub(crate) fn figure(
                 @if !legend.is_empty() {
                     ul.legend {
                         @for (i, name) in legend.iter().enumerate() {
-                            li { span.swatch style={ "background:" (colour(i)) } {} (name) }
+                            li { (swatch(i)) (name) }
                         }
                     }
                 }

@@ -124,11 +124,10 @@ fn score(score: Score) -> [Tile; 4] {
 fn headline(study: &StudyResults) -> Result<Markup, ReportError> {
     let rows: Vec<&FigureRow> = study.rows().filter(|row| row.headline).collect();
     let shown = study.figures.iter().find(|figure| Some(&figure.id) == study.picture.as_ref());
-    let picture =
-        match shown.and_then(|figure| Some((figure, figure.curves.chunks(CURVES).next()?))) {
-            Some((results, curves)) => plot(results, curves)?,
-            None => html! {},
-        };
+    let picture = match shown.map(plots).transpose()? {
+        Some(plots) => plots.into_iter().next().unwrap_or_default(),
+        None => html! {},
+    };
     Ok(html! {
         @if !rows.is_empty() {
             h2 { "What the publication is known for" }
@@ -227,8 +226,7 @@ fn words() -> Markup {
 
 fn of_figure(results: &FigureResults, folded: bool) -> Result<Markup, ReportError> {
     let timelines: Vec<Markup> = results.timelines.iter().map(timeline::picture).collect();
-    let plots = results.curves.chunks(CURVES).map(|curves| plot(results, curves));
-    let plots: Vec<Markup> = plots.collect::<Result<_, _>>()?;
+    let plots = plots(results)?;
     let inside = html! {
         h2 id=(results.id) { (results.id) ": " (results.title) }
         @if !results.expect.is_empty() { p { (results.expect) } }
@@ -258,14 +256,24 @@ const TABLES: [(Origin, &str); 3] = [
     (Origin::Copy, "Rows that repeat others"),
 ];
 
+/// The plots of a figure, of the curves of which something was measured.
+fn plots(results: &FigureResults) -> Result<Vec<Markup>, ReportError> {
+    let measured = results.curves.iter().filter(|curve| !curve.measured.is_empty());
+    let measured: Vec<&Curve> = measured.collect();
+    match measured.is_empty() && !results.curves.is_empty() {
+        true => Ok(vec![plot(results, &[])?]),
+        false => measured.chunks(CURVES).map(|curves| plot(results, curves)).collect(),
+    }
+}
+
 /// A plot of `curves`, which are of the figure `results`.
-fn plot(results: &FigureResults, curves: &[Curve]) -> Result<Markup, ReportError> {
+fn plot(results: &FigureResults, curves: &[&Curve]) -> Result<Markup, ReportError> {
     let measured = |curve: &Curve| curve.measured.iter().map(|p| (p.x, p.y)).collect::<Vec<_>>();
     let all = || {
-        let of = |curve: &Curve| [measured(curve), curve.published.clone()].concat();
+        let of = |curve: &&Curve| [measured(curve), curve.published.clone()].concat();
         curves.iter().flat_map(of)
     };
-    let bar = |curve: &Curve| {
+    let bar = |curve: &&Curve| {
         let bar = |p: &metrics::CurvePoint| Some((p.x, p.y, p.interval?));
         curve.measured.iter().filter_map(bar).collect::<Vec<_>>()
     };
@@ -273,7 +281,7 @@ fn plot(results: &FigureResults, curves: &[Curve]) -> Result<Markup, ReportError
         title: "figure",
         x: axis(&results.x, all().map(|(x, _)| x)),
         y: axis(&results.y, all().map(|(_, y)| y)),
-        lines: curves.iter().map(measured).collect(),
+        lines: curves.iter().map(|curve| measured(curve)).collect(),
         drawn: drawn(curves),
         over: Overlay {
             circles: curves.iter().map(|curve| curve.published.clone()).collect(),
@@ -301,7 +309,7 @@ fn plot(results: &FigureResults, curves: &[Curve]) -> Result<Markup, ReportError
 }
 
 /// How all curves of a figure are drawn: a dot per point only if none of them has too many.
-fn drawn(curves: &[Curve]) -> Plot {
+fn drawn(curves: &[&Curve]) -> Plot {
     let any = |drawn| curves.iter().any(|curve| curve.drawn == drawn);
     [Plot::Dots, Plot::Line].into_iter().find(|&drawn| any(drawn)).unwrap_or(Plot::Points)
 }

@@ -84,9 +84,45 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
     by_counting.chain(listed)
 }
 
+/// Measured messages that are whole: size, receiver and slowdown, by size ascending.
+struct Messages(Vec<(u64, (u32, f64))>);
+
+impl Messages {
+    fn of(rows: &[FlowRow]) -> Self {
+        let measured = rows.iter().filter(|row| row.measured);
+        let mut messages: Vec<_> =
+            measured.filter_map(|row| Some((row.size?, (row.dst, row.slowdown()?)))).collect();
+        messages.sort_unstable_by_key(|(size, _)| *size);
+        Self(messages)
+    }
+
+    /// The slowdowns of those larger than `above` and up to `to`, ascending.
+    fn slowdowns(&self, above: u64, to: u64) -> Vec<f64> {
+        let [begin, end] = [above, to].map(|most| self.0.partition_point(|(s, _)| *s <= most));
+        let mut slowdowns: Vec<f64> =
+            self.0[begin..end].iter().map(|(_, (_, slowdown))| *slowdown).collect();
+        slowdowns.sort_unstable_by(f64::total_cmp);
+        slowdowns
+    }
+}
+
+/// What a curve can show of ranges of sizes: a percentile, in thousandths.
+pub(crate) const PERCENTILES: [(&str, u32); 2] = [("p50", 500), ("p99", 990)];
+
+/// Over the share of messages, in %, that are no larger than the messages of a range: the
+/// percentile `name` of their slowdowns.
+pub(crate) fn curve(name: &str, rows: &[FlowRow]) -> Vec<(f64, f64)> {
+    let ranges = ranges(&Messages::of(rows));
+    let all = ranges.last().map_or(0, |range| range.end) as f64;
+    let permille = PERCENTILES.iter().find(|(known, _)| *known == name).map(|(_, of)| *of);
+    let at = |range: &Range| Some((100.0 * range.end as f64 / all, range.percentile(permille?)?));
+    ranges.iter().filter_map(at).collect()
+}
+
 /// The metrics of measured messages that are whole, as far as there are any.
 pub(crate) fn values(rows: &[FlowRow]) -> Vec<Option<f64>> {
-    let ranges = ranges(rows);
+    let messages = Messages::of(rows);
+    let ranges = ranges(&messages);
     let all = ranges.last().map_or(0, |range| range.end);
     let mut values = Vec::new();
     for (_, percentile) in WAYS {
@@ -101,29 +137,16 @@ pub(crate) fn values(rows: &[FlowRow]) -> Vec<Option<f64>> {
         }
     }
     for (above, to) in LISTED {
-        let within = rows.iter().filter(|row| row.size.is_some_and(|s| above < s && s <= to));
-        let slowdowns = slowdowns_ascending(within);
+        let slowdowns = messages.slowdowns(above, to);
         values.extend([500, 990].map(|permille| nearest_rank(&slowdowns, permille)));
     }
     values
 }
 
-/// Of measured messages that are whole.
-fn slowdowns_ascending<'r>(rows: impl Iterator<Item = &'r FlowRow>) -> Vec<f64> {
-    let mut slowdowns: Vec<f64> =
-        rows.filter(|row| row.measured).filter_map(FlowRow::slowdown).collect();
-    slowdowns.sort_unstable_by(f64::total_cmp);
-    slowdowns
-}
-
 /// Ranges of sizes, ascending: each has at least a hundredth of all messages, beyond the largest
 /// hundredth at least a thousandth, but for the last, which has what is left. Messages of one size
 /// are in one range.
-fn ranges(rows: &[FlowRow]) -> Vec<Range> {
-    let measured = rows.iter().filter(|row| row.measured);
-    let mut messages: Vec<(u64, (u32, f64))> =
-        measured.filter_map(|row| Some((row.size?, (row.dst, row.slowdown()?)))).collect();
-    messages.sort_unstable_by_key(|(size, _)| *size);
+fn ranges(Messages(messages): &Messages) -> Vec<Range> {
     let all = messages.len();
     let (mut ranges, mut before) = (Vec::new(), 0);
     for (i, (size, _)) in messages.iter().enumerate() {
@@ -157,7 +180,7 @@ mod tests {
         let middle = (0..300).map(|n| row(20, if n < 4 { 9 } else { 3 }));
         let large = (0..100).map(|n| row(1000 + n, 20 + n));
         let rows: Vec<FlowRow> = small.chain(middle).chain(large).collect();
-        let ends: Vec<usize> = ranges(&rows).iter().map(|range| range.end).collect();
+        let ends: Vec<usize> = ranges(&Messages::of(&rows)).iter().map(|range| range.end).collect();
         assert_eq!(ends[..4], [600, 900, 910, 920]);
         assert_eq!(ends[10..], [990, 991, 992, 993, 994, 995, 996, 997, 998, 999, 1000]);
         let values = values(&rows);
@@ -169,6 +192,15 @@ mod tests {
             (named("by_size.at90.p50"), named("by_size.at999.p99")),
             (Some(3.0), Some(118.0))
         );
+    }
+
+    /// Three quarters are of 10 B, the rest of two larger sizes.
+    #[test]
+    fn a_curve_has_a_point_for_each_range() {
+        let rows: Vec<FlowRow> =
+            (0..8).map(|n| row([10, 10, 10, 10, 10, 10, 20, 30][n], n as u64 + 1)).collect();
+        assert_eq!(curve("p50", &rows), [(75.0, 3.0), (87.5, 7.0), (100.0, 8.0)]);
+        assert_eq!(curve("p99", &rows), [(75.0, 6.0), (87.5, 7.0), (100.0, 8.0)]);
     }
 
     /// One receiver has 150 messages, of slowdowns 1 to 150, another has ten, of 1000. The 99th

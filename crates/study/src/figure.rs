@@ -6,6 +6,7 @@ use std::rc::Rc;
 use metrics::AxisSpec;
 use scenario::{At, Diagnostic, Node, Reader, Value, did_you_mean, nearest};
 
+use crate::by_size;
 use crate::formula::Formula;
 use crate::metric;
 use crate::row::{self, Row};
@@ -53,6 +54,9 @@ pub(crate) enum CurveOf {
     Distribution(String),
     /// A time of each message over that of its submission, with the first seed: its name.
     Scatter(String),
+    /// A percentile of the slowdown over the share of messages that are no larger, with the first
+    /// seed: its name.
+    BySize(String),
     /// How long the queue of the run's probe is over time, with the first seed: its name.
     OverTime(String),
 }
@@ -286,6 +290,10 @@ impl CurveOf {
                 }
                 Ok(Self::OverTime(name))
             }
+            "by_size" => match by_size::PERCENTILES.iter().any(|(known, _)| *known == name) {
+                true => Ok(Self::BySize(name)),
+                false => Err(unknown("percentile", &by_size::PERCENTILES.map(|(known, _)| known))),
+            },
             "scatter" => {
                 metric::check_scatter(&name).map_err(|known| unknown("scatter plot", &known))?;
                 check_table(&name, run, |message| table.error(key, message, "here"))?;
@@ -306,7 +314,8 @@ impl Curve {
         let label = table.need("label")?;
         let run = figure.run_of(table, "run")?;
         let own = &figure.runs[run];
-        let one_of = ["cdf", "scatter", "over_time"].into_iter().filter(|key| table.has(key));
+        let kinds = ["cdf", "scatter", "by_size", "over_time"];
+        let one_of = kinds.into_iter().filter(|key| table.has(key));
         let (of, open) = match one_of.collect::<Vec<_>>().as_slice() {
             [] => {
                 let axis = axis_of(table, "x", own)?;
@@ -316,7 +325,9 @@ impl Curve {
             [key] => (CurveOf::read(table, key, own)?, None),
             [_, key, ..] => {
                 let message =
-                    "a curve shows a distribution, a scatter plot or a queue over time".to_owned();
+                    "a curve shows a distribution, a scatter plot, slowdown by size or a \
+                               queue over time"
+                        .to_owned();
                 return Err(table
                     .error(key, message, "here")
                     .hint("only one of these; remove one"));

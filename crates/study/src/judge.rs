@@ -147,6 +147,7 @@ impl Judge<'_> {
                 (self.distribution(curve.run, name, &points), Plot::Line)
             }
             CurveOf::Scatter(name) => (self.of_first_seed(curve.run, name, &points), Plot::Dots),
+            CurveOf::BySize(name) => (self.of_first_seed(curve.run, name, &points), Plot::Line),
             CurveOf::OverTime(name) => (self.of_first_seed(curve.run, name, &points), Plot::Line),
         };
         let (label, source) = (curve.label.clone(), curve.source.clone());

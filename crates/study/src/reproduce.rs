@@ -6,6 +6,7 @@ use metrics::{FigureResults, OnPhases, RunRecord, STUDY_SCHEMA, StudyResults, Ti
 use rayon::prelude::*;
 use scenario::{ENGINE_VERSION, Error, Scenario};
 
+use crate::by_size;
 use crate::figure::{CurveOf, Figure};
 use crate::judge::Judge;
 use crate::metric::{self, Metrics};
@@ -200,6 +201,7 @@ fn judge<'f>(plan: &'f Plan<'_>, figure: &'f Figure, ran: &'f AllRan) -> Judge<'
 enum Shown<'f> {
     Distribution(&'f str),
     Scatter(&'f str),
+    BySize(&'f str),
     OverTime(&'f str),
 }
 
@@ -217,6 +219,7 @@ fn shown(figure: &Figure, run: usize) -> Vec<Shown<'_>> {
     let shown = of_run.filter_map(|curve| match &curve.of {
         CurveOf::Distribution(name) => Some(Shown::Distribution(name)),
         CurveOf::Scatter(name) => Some(Shown::Scatter(name)),
+        CurveOf::BySize(name) => Some(Shown::BySize(name)),
         CurveOf::OverTime(name) => Some(Shown::OverTime(name)),
         CurveOf::Along { .. } => None,
     });
@@ -294,6 +297,9 @@ fn measure(
             Shown::Scatter(name) => {
                 let dots = metric::scatter(name, &scenario, &results);
                 ran.drawn.insert(name.to_owned(), dots);
+            }
+            Shown::BySize(name) => {
+                ran.drawn.insert(name.to_owned(), by_size::curve(name, &results.flows));
             }
             Shown::OverTime(_) => {} // of the probe
         }
