@@ -6,11 +6,12 @@
 #              faults), and the digests of the release build
 # make reproduce  the published evaluations in full: reports in out/reproduce, the scoreboard in docs/reproduction.md;
 #                 RECORD=--record takes the verdicts over
+# make recipes the recipes of CONTRIBUTING, followed by a script in a copy of the tree
 # make golden  TCP incast beside ns-2.35: forty points, in tests/golden/ns2
 # make bench   the simulator's own speed
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test lint studies docs swarm golden bench fuzz reproduce
+.PHONY: demo test lint studies docs swarm recipes golden bench fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -45,6 +46,9 @@ docs:
 swarm:
 	TRIMLINE_SWARM=10000 cargo test --locked --workspace --test it swarm:: -- --nocapture
 	cargo test --release --locked --workspace --test builds
+
+recipes:
+	tests/recipes/run.sh
 
 golden:
 	TRIMLINE_GOLDEN=all cargo test --locked --workspace --test it ns2 -- --nocapture

@@ -16,6 +16,7 @@ use crate::host::Host;
 use crate::key::{Section, keys, section};
 use crate::measure::{self, Measure};
 use crate::reader::Reader;
+use crate::routing::Mode;
 use crate::traffic::Traffic;
 use crate::transport::{Around, Transports};
 use crate::{
@@ -158,16 +159,9 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let About { name, seed } = about;
     let mut tables = Tables::of(&mut root)?;
 
-    let (mode, reroute_after) = routing::read(&mut tables.routing, root.has("fault"))?;
-    let topology = topology::read(&mut tables.topology, dir)?;
+    let faults = root.has("fault");
+    let (mode, reroute_after, mut topology, mut transports) = routed(&mut tables, faults, dir)?;
     let hosts = topology.hosts();
-    let around = Around { mode, hosts, dir };
-    let mut transports = transport::read(&mut tables.transport, &around)?;
-    routing::check(&tables.routing, mode, &transports)?;
-    routing::check_encoding(&tables.routing, mode, &topology)?;
-    let mut topology = topology.with_mtu(transports.mtu());
-    transport::check_telemetry(&tables.transport, &transports, &topology)?;
-    transport::check_links(&tables.transport, &transports, &topology);
     let host = host::read(&mut tables.host, hosts)?;
     let queue = queue::read(&mut tables.queue, &transports, dir)?;
     lossless::check_memory(&tables.queue, &queue, &topology, host.clock)?;
@@ -189,12 +183,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
     let alone = buffer.is_none() && !transports.telemetry();
     topology::check_slots(&tables.topology, &topology, &queues, alone)?;
     let longest_life = packet_lifetime::longest(&topology, &queues, buffer, &host, &script.faults);
-    for (table, transport) in tables.transport.iter().zip(transports.iter()) {
-        packet_lifetime::check(table, transport, longest_life)?;
-    }
-    // For how long pauses stop a packet has no bound.
-    let lossless = queues.iter().any(|queue| matches!(queue, QueueSpec::Lossless(_)));
-    transports.set_packet_life(if lossless { Dur::MAX } else { longest_life });
+    set_packet_life(&tables, &mut transports, longest_life, &queues)?;
 
     let links_at = tables.topology.place("link");
     let view = View {
@@ -253,6 +242,40 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
         warnings,
         resolved,
     })
+}
+
+/// How packets are routed, after how long around a fault, through what, and who sends them.
+fn routed(
+    tables: &mut Tables<'_>,
+    faults: bool,
+    dir: &Path,
+) -> Result<(Mode, Dur, Topology, Transports), Diagnostic> {
+    let (mode, reroute_after) = routing::read(&mut tables.routing, faults)?;
+    let topology = topology::read(&mut tables.topology, dir)?;
+    let around = Around { mode, hosts: topology.hosts(), dir };
+    let transports = transport::read(&mut tables.transport, &around)?;
+    routing::check(&tables.routing, mode, &transports)?;
+    routing::check_encoding(&tables.routing, mode, &topology)?;
+    let topology = topology.with_mtu(transports.mtu());
+    transport::check_telemetry(&tables.transport, &transports, &topology)?;
+    transport::check_links(&tables.transport, &transports, &topology);
+    Ok((mode, reroute_after, topology, transports))
+}
+
+/// Check that every transport remembers for as long as a packet lives, and tell it how long that is.
+fn set_packet_life(
+    tables: &Tables<'_>,
+    transports: &mut Transports,
+    longest: Dur,
+    queues: &[&QueueSpec],
+) -> Result<(), Diagnostic> {
+    for (table, transport) in tables.transport.iter().zip(transports.iter()) {
+        packet_lifetime::check(table, transport, longest)?;
+    }
+    // For how long pauses stop a packet has no bound.
+    let lossless = queues.iter().any(|queue| matches!(queue, QueueSpec::Lossless(_)));
+    transports.set_packet_life(if lossless { Dur::MAX } else { longest });
+    Ok(())
 }
 
 /// The tables of a scenario.
