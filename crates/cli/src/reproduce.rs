@@ -21,7 +21,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     let plan = Plan::new(&study, args.quick)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
     let plan = if args.phases { plan.with_phases() } else { plan };
-    let how = How { threads: args.threads, all_seeds: args.all_seeds, progress };
+    let how = How { threads: args.threads, all_seeds: args.all_seeds || args.phases, progress };
     let results = run_into(&dir, &plan, &how, |results| results)?;
     for row in results.rows() {
         if let Some(problem) = &row.problem {
@@ -83,8 +83,8 @@ pub(crate) fn say_few_seeds(results: &StudyResults) {
 pub(crate) fn say_phases(results: &StudyResults) {
     for on in &results.on_phases {
         warn(&format!(
-            "{}: {} hangs on phases: one seed gives {} ± {}, other ties, clocks and jitter \
-             move it by {}",
+            "{}: {} hangs on phases: one more seed would be within {} ± {}, other ties, clocks \
+             and jitter move it by {}",
             on.figure,
             on.what,
             number(Some(on.value)),

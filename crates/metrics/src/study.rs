@@ -387,7 +387,7 @@ pub struct OnPhases {
     pub what: String,
     /// The value over all seeds.
     pub value: f64,
-    /// Half of the 95 % interval of one seed's value.
+    /// How far one more seed's value may be from it: half of the 95 % prediction interval.
     pub interval: f64,
     /// How far other phases moved it with the first seed.
     pub shift: f64,

@@ -38,8 +38,8 @@ pub(crate) struct Chart {
 /// What some charts draw over their lines, each in the colour of the line of the same index.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    /// Circles.
-    pub(crate) circles: Vec<Vec<(f64, f64)>>,
+    /// Open marks.
+    pub(crate) open: Vec<Vec<(f64, f64)>>,
     /// Vertical bars: x, middle, half of the length.
     pub(crate) bars: Vec<Vec<(f64, f64, f64)>>,
 }
@@ -109,7 +109,7 @@ impl Chart {
                 .draw_series(LineSeries::new(line.iter().copied(), style))
                 .map_err(|e| e.to_string())?;
             if self.drawn == Plot::Points {
-                marks(&mut chart, i, line)?;
+                marks(&mut chart, i, line, 8, stand_in(i).filled())?;
             }
         }
         self.overlay(&mut chart)?;
@@ -118,10 +118,8 @@ impl Chart {
     }
 
     fn overlay<'a>(&self, chart: &mut On<'a>) -> Result<(), String> {
-        for (i, circles) in self.over.circles.iter().enumerate() {
-            let style = stand_in(i).stroke_width(3);
-            let circles = circles.iter().map(|at| Circle::new(*at, 12, style));
-            chart.draw_series(circles).map_err(|e| e.to_string())?;
+        for (i, open) in self.over.open.iter().enumerate() {
+            marks(chart, i, open, 12, stand_in(i).stroke_width(3))?;
         }
         for (i, bars) in self.over.bars.iter().enumerate() {
             let style = stand_in(i).stroke_width(3);
@@ -134,17 +132,32 @@ impl Chart {
     }
 }
 
-/// Mark the points of the i-th line: those who see no colours tell lines apart, too.
-fn marks<'a>(chart: &mut On<'a>, i: usize, line: &[(f64, f64)]) -> Result<(), String> {
-    let (filled, line) = (stand_in(i).filled(), line.iter().copied());
-    let square = || Rectangle::new([(-7, -7), (7, 7)], filled);
-    let drawn = match i % 4 {
-        0 => chart.draw_series(line.map(|at| Circle::new(at, 8, filled))).map(drop),
-        1 => chart.draw_series(line.map(|at| TriangleMarker::new(at, 11, filled))).map(drop),
-        2 => chart.draw_series(line.map(|at| EmptyElement::at(at) + square())).map(drop),
-        _ => chart
-            .draw_series(line.map(|at| Cross::new(at, 8, stand_in(i).stroke_width(4))))
-            .map(drop),
+/// Mark points of the i-th line, in a shape of its own: those who see no colours tell lines apart,
+/// too.
+fn marks<'a>(
+    chart: &mut On<'a>,
+    i: usize,
+    points: &[(f64, f64)],
+    size: i32,
+    style: ShapeStyle,
+) -> Result<(), String> {
+    let points = points.iter().copied();
+    let corners = match i % 4 {
+        0 => {
+            let circles = points.map(|at| Circle::new(at, size, style));
+            return chart.draw_series(circles).map(drop).map_err(|e| e.to_string());
+        }
+        1 => vec![(0, -size), (size, size), (-size, size)],
+        2 => vec![(-size, -size), (size, -size), (size, size), (-size, size)],
+        _ => vec![(0, -size - 2), (size + 2, 0), (0, size + 2), (-size - 2, 0)],
+    };
+    let drawn = if style.filled {
+        let shape = || Polygon::new(corners.clone(), style);
+        chart.draw_series(points.map(|at| EmptyElement::at(at) + shape())).map(drop)
+    } else {
+        let outline: Vec<_> = corners.iter().chain(&corners[..2]).copied().collect();
+        let shape = || PathElement::new(outline.clone(), style);
+        chart.draw_series(points.map(|at| EmptyElement::at(at) + shape())).map(drop)
     };
     drawn.map_err(|e| e.to_string())
 }

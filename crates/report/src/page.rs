@@ -1,6 +1,7 @@
 //! What both pages are made of: the shell, warnings, numbers with an explanation, figures.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use metrics::Plot;
 
 use crate::ReportError;
 use crate::chart::{Chart, colour};
@@ -59,11 +60,15 @@ pub(crate) fn tiles(tiles: &[Tile]) -> Markup {
     }
 }
 
-/// A piece of the i-th line of a chart.
-fn swatch(i: usize) -> Markup {
+/// A piece of the i-th line of a chart, or one of its dots.
+fn swatch(i: usize, drawn: Plot) -> Markup {
     html! {
         svg.swatch viewBox="0 0 70 16" aria-hidden="true" {
-            polyline points="0,8 70,8" stroke=(colour(i)) stroke-width="4" {}
+            @if drawn == Plot::Dots {
+                circle cx="35" cy="8" r="6" fill=(colour(i)) {}
+            } @else {
+                polyline points="0,8 70,8" stroke=(colour(i)) stroke-width="4" {}
+            }
         }
     }
 }
@@ -88,7 +93,7 @@ pub(crate) fn figure(
                 @if !legend.is_empty() {
                     ul.legend {
                         @for (i, name) in legend.iter().enumerate() {
-                            li { (swatch(i)) (name) }
+                            @if !name.is_empty() { li { (swatch(i, chart.drawn)) (name) } }
                         }
                     }
                 }

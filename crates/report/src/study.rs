@@ -56,14 +56,14 @@ fn on_phases(all: &[OnPhases]) -> Markup {
         h2 { "What hangs on phases" }
         p.note {
             "Other ties, clocks and jitter move these values, with the same traffic, by more than "
-            "single seeds differ (the 95 % interval of one seed's value)."
+            "one more seed's value would differ (its 95 % prediction interval)."
         }
         div.scroll {
             table {
                 thead {
                     tr {
                         th scope="col" { "Value" }
-                        th scope="col" { "One seed" }
+                        th scope="col" { "Mean of all seeds, and one more seed" }
                         th scope="col" { "Moved by" }
                     }
                 }
@@ -256,24 +256,24 @@ const TABLES: [(Origin, &str); 3] = [
     (Origin::Copy, "Rows that repeat others"),
 ];
 
-/// The plots of a figure, of the curves of which something was measured.
+/// The plots of a figure.
 fn plots(results: &FigureResults) -> Result<Vec<Markup>, ReportError> {
-    let measured = results.curves.iter().filter(|curve| !curve.measured.is_empty());
-    let measured: Vec<&Curve> = measured.collect();
-    match measured.is_empty() && !results.curves.is_empty() {
-        true => Ok(vec![plot(results, &[])?]),
-        false => measured.chunks(CURVES).map(|curves| plot(results, curves)).collect(),
-    }
+    results.curves.chunks(CURVES).map(|curves| plot(results, curves)).collect()
 }
 
-/// A plot of `curves`, which are of the figure `results`.
-fn plot(results: &FigureResults, curves: &[&Curve]) -> Result<Markup, ReportError> {
+/// A plot of `curves`, which are of the figure `results`. One of which nothing was measured is only
+/// named: its colour is that of its place, in every form of the study.
+fn plot(results: &FigureResults, curves: &[Curve]) -> Result<Markup, ReportError> {
     let measured = |curve: &Curve| curve.measured.iter().map(|p| (p.x, p.y)).collect::<Vec<_>>();
+    let is_measured = |curve: &&Curve| !curve.measured.is_empty();
+    let published = |curve: &Curve| {
+        if is_measured(&curve) { curve.published.clone() } else { Vec::new() }
+    };
     let all = || {
-        let of = |curve: &&Curve| [measured(curve), curve.published.clone()].concat();
+        let of = |curve: &Curve| [measured(curve), published(curve)].concat();
         curves.iter().flat_map(of)
     };
-    let bar = |curve: &&Curve| {
+    let bar = |curve: &Curve| {
         let bar = |p: &metrics::CurvePoint| Some((p.x, p.y, p.interval?));
         curve.measured.iter().filter_map(bar).collect::<Vec<_>>()
     };
@@ -281,16 +281,18 @@ fn plot(results: &FigureResults, curves: &[&Curve]) -> Result<Markup, ReportErro
         title: "figure",
         x: axis(&results.x, all().map(|(x, _)| x)),
         y: axis(&results.y, all().map(|(_, y)| y)),
-        lines: curves.iter().map(|curve| measured(curve)).collect(),
+        lines: curves.iter().map(measured).collect(),
         drawn: drawn(curves),
         over: Overlay {
-            circles: curves.iter().map(|curve| curve.published.clone()).collect(),
+            open: curves.iter().map(published).collect(),
             bars: curves.iter().map(bar).collect(),
         },
     };
-    let legend: Vec<String> = curves.iter().map(|curve| curve.label.clone()).collect();
+    let (drawn, not): (Vec<&Curve>, Vec<&Curve>) = curves.iter().partition(is_measured);
+    let named = |curve: &Curve| is_measured(&curve).then(|| curve.label.clone());
+    let legend: Vec<String> = curves.iter().map(|c| named(c).unwrap_or_default()).collect();
     let mut sources: Vec<&str> = Vec::new();
-    for curve in curves {
+    for curve in drawn {
         if !curve.source.is_empty() && !sources.contains(&curve.source.as_str()) {
             sources.push(&curve.source);
         }
@@ -301,15 +303,20 @@ fn plot(results: &FigureResults, curves: &[&Curve]) -> Result<Markup, ReportErro
     };
     let about = match sources.as_slice() {
         [] => ours.to_owned(),
-        sources => format!("{ours} Circles: published ({}).", sources.join("; ")),
+        sources => format!("{ours} Open marks: published ({}).", sources.join("; ")),
     };
-    let published = curves.iter().any(|curve| !curve.published.is_empty());
-    let heading = if published { "Measured and published" } else { "Measured" };
+    let not: Vec<&str> = not.iter().map(|curve| curve.label.as_str()).collect();
+    let about = match not.as_slice() {
+        [] => about,
+        not => format!("{about} Not measured: {}.", not.join("; ")),
+    };
+    let any_published = curves.iter().any(|curve| !published(curve).is_empty());
+    let heading = if any_published { "Measured and published" } else { "Measured" };
     figure(heading, &legend, &chart, &about, "Nothing was measured.")
 }
 
 /// How all curves of a figure are drawn: a dot per point only if none of them has too many.
-fn drawn(curves: &[&Curve]) -> Plot {
+fn drawn(curves: &[Curve]) -> Plot {
     let any = |drawn| curves.iter().any(|curve| curve.drawn == drawn);
     [Plot::Dots, Plot::Line].into_iter().find(|&drawn| any(drawn)).unwrap_or(Plot::Points)
 }

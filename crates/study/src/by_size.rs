@@ -106,16 +106,17 @@ impl Messages {
     }
 }
 
-/// What a curve can show of ranges of sizes: a percentile, in thousandths.
-pub(crate) const PERCENTILES: [(&str, u32); 2] = [("p50", 500), ("p99", 990)];
+/// What curves can show of ranges of sizes.
+pub(crate) const CURVES: [&str; 4] = ["p50", "p99", "receivers.p50", "receivers.p99"];
 
 /// Over the share of messages, in %, that are no larger than the messages of a range: the
-/// percentile `name` of their slowdowns.
+/// percentile of their slowdowns, one of [`CURVES`].
 pub(crate) fn curve(name: &str, rows: &[FlowRow]) -> Vec<(f64, f64)> {
     let ranges = ranges(&Messages::of(rows));
     let all = ranges.last().map_or(0, |range| range.end) as f64;
-    let permille = PERCENTILES.iter().find(|(known, _)| *known == name).map(|(_, of)| *of);
-    let at = |range: &Range| Some((100.0 * range.end as f64 / all, range.percentile(permille?)?));
+    let permille = if name.ends_with("p50") { 500 } else { 990 };
+    let (_, percentile) = WAYS[usize::from(name.starts_with("receivers."))];
+    let at = |range: &Range| Some((100.0 * range.end as f64 / all, percentile(range, permille)?));
     ranges.iter().filter_map(at).collect()
 }
 
@@ -201,6 +202,10 @@ mod tests {
             (0..8).map(|n| row([10, 10, 10, 10, 10, 10, 20, 30][n], n as u64 + 1)).collect();
         assert_eq!(curve("p50", &rows), [(75.0, 3.0), (87.5, 7.0), (100.0, 8.0)]);
         assert_eq!(curve("p99", &rows), [(75.0, 6.0), (87.5, 7.0), (100.0, 8.0)]);
+        // Five of one receiver, whose median is 3, and one of another, with 6.
+        let rows: Vec<FlowRow> =
+            (1..=6).map(|n| FlowRow { dst: n / 6, ..row(10, n.into()) }).collect();
+        assert_eq!(curve("receivers.p50", &rows), [(100.0, (5.0 * 3.0 + 6.0) / 6.0)]);
     }
 
     /// One receiver has 150 messages, of slowdowns 1 to 150, another has ten, of 1000. The 99th

@@ -290,9 +290,9 @@ impl CurveOf {
                 }
                 Ok(Self::OverTime(name))
             }
-            "by_size" => match by_size::PERCENTILES.iter().any(|(known, _)| *known == name) {
+            "by_size" => match by_size::CURVES.contains(&name.as_str()) {
                 true => Ok(Self::BySize(name)),
-                false => Err(unknown("percentile", &by_size::PERCENTILES.map(|(known, _)| known))),
+                false => Err(unknown("percentile", &by_size::CURVES)),
             },
             "scatter" => {
                 metric::check_scatter(&name).map_err(|known| unknown("scatter plot", &known))?;
@@ -324,10 +324,8 @@ impl Curve {
             }
             [key] => (CurveOf::read(table, key, own)?, None),
             [_, key, ..] => {
-                let message =
-                    "a curve shows a distribution, a scatter plot, slowdown by size or a \
-                               queue over time"
-                        .to_owned();
+                let shows = "a distribution, a scatter plot, slowdown by size or a queue over time";
+                let message = format!("a curve shows {shows}");
                 return Err(table
                     .error(key, message, "here")
                     .hint("only one of these; remove one"));

@@ -160,11 +160,16 @@ impl Judge<'_> {
         self.figure.runs[run].axes.get(axis)?.values.get(*point.get(axis)?)?.number
     }
 
-    /// The distribution called `name`, over all points, with the seeds that each was run with: so
-    /// none counts more than another.
+    /// The distribution called `name`, over all points, with the seeds with which each was run
+    /// without an error: no point has more seeds than another.
     fn distribution(&self, run: usize, name: &str, points: &[Point]) -> Vec<CurvePoint> {
         let reads: Vec<Read> = points.iter().map(|point| (run, point.clone())).collect();
-        let seeds: Vec<u64> = self.seeds_of(run, &reads).collect();
+        let failed = |point: &Point, seed| {
+            let ran = self.ran.get(&(run, point.clone(), seed));
+            ran.is_none_or(|ran| ran.record.error.is_some())
+        };
+        let all_ran = |seed: &u64| !points.iter().any(|point| failed(point, *seed));
+        let seeds: Vec<u64> = self.seeds_of(run, &reads).filter(all_ran).collect();
         let each = points.iter().flat_map(|p| seeds.iter().map(|seed| (run, p.clone(), *seed)));
         let ran = each.filter_map(|key| self.ran.get(&key)?.distributions.get(name));
         let mut values: Vec<f64> = ran.flatten().copied().collect();

@@ -40,12 +40,13 @@ pub(crate) fn of_figure(all: &Judge<'_>, first: &Judge<'_>, other: &Judge<'_>) -
     found.into_iter().map(|on| OnPhases { figure: all.figure.id.clone(), ..on }).collect()
 }
 
-/// Nothing if the value of one seed moves by no more than such values differ between `seeds`, or
-/// has no interval, or moves a little. The interval of a mean is narrower than that of one value,
-/// by the root of their number.
+/// Nothing if the value of one seed moves by no more than the value of one more seed would differ
+/// from the mean of `seeds` (its 95 % prediction interval, wider than that of the mean by the root
+/// of their number and one), or has no interval, or moves a little.
 fn compared(what: &str, seeds: usize, [all, first, other]: [Measured; 3]) -> Option<OnPhases> {
     let (value, interval) = all.ok()?;
-    let (interval, shift) = (interval? * (seeds as f64).sqrt(), other.ok()?.0 - first.ok()?.0);
+    let (interval, shift) =
+        (interval? * (seeds as f64 + 1.0).sqrt(), other.ok()?.0 - first.ok()?.0);
     (shift.abs() > interval.max(value.abs() * LITTLE)).then(|| OnPhases {
         figure: String::new(),
         what: what.to_owned(),
@@ -62,7 +63,7 @@ mod tests {
     #[test]
     fn what_moves_by_more_than_seeds_differ_is_named() {
         let of = |shift: f64, interval| {
-            compared("x", 4, [Ok((10.0, interval)), Ok((9.0, None)), Ok((9.0 + shift, None))])
+            compared("x", 3, [Ok((10.0, interval)), Ok((9.0, None)), Ok((9.0 + shift, None))])
         };
         assert_eq!(of(2.5, Some(1.0)).map(|on| (on.value, on.shift)), Some((10.0, 2.5)));
         assert_eq!(of(-2.5, Some(1.0)).map(|on| on.interval), Some(2.0));

@@ -38,10 +38,8 @@ impl Judge<'_> {
     fn undecided_by(&self, row: &Row) -> Vec<Read> {
         let Some(measured) = self.measured(row) else { return Vec::new() };
         let band = (row.low, row.high);
-        let mut reads = Vec::new();
-        if !is_decided(&measured, row.median, band) {
-            reads.extend(self.reads_of(row));
-        }
+        let decided = is_decided(&measured, row.median, band);
+        let reads = if decided { Vec::new() } else { self.reads_of(row) };
         let inside = measured.is_ok_and(|(value, _)| row.holds(value));
         let Some((cause, point)) = row
             .cause
@@ -52,10 +50,11 @@ impl Judge<'_> {
             return reads;
         };
         let experiment = self.experiment_at(row, cause, &point);
-        if !is_decided(&experiment, row.median, cause.unreachable.unwrap_or(band)) {
-            reads.extend(self.reads(cause.run, &cause.formula, &point));
+        if decided && is_decided(&experiment, row.median, cause.unreachable.unwrap_or(band)) {
+            return reads;
         }
-        reads
+        // Both, so that they are compared over the same seeds.
+        [self.reads_of(row), self.reads(cause.run, &cause.formula, &point)].concat()
     }
 
     /// What curves read where their intervals are wide.

@@ -237,7 +237,7 @@ fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Result<(), Diagnost
         if cause.unreachable.is_none() && !run.has_seeds_of(own) {
             let message = format!("run `{}` has other seeds than `{}`", run.id, own.id);
             let error = table.error("cause", message, "here");
-            return Err(error.hint("an experiment changes one thing: give both the same seeds"));
+            return Err(error.hint("give both the same seeds, also in their quick forms"));
         }
         if row.onset.is_some() {
             return Err(table.error("cause", "a place along an axis has no experiment", "here"));

@@ -17,6 +17,11 @@ fn assert_self_contained(page: &str) {
     }
 }
 
+/// Pictures, but for those of the legends.
+fn plots(page: &str) -> usize {
+    page.matches("<svg").count() - page.matches("class=\"swatch\"").count()
+}
+
 #[test]
 fn a_run_has_its_numbers_plots_and_warnings() {
     let dir = tempfile::tempdir().unwrap();
@@ -40,7 +45,7 @@ fn a_run_has_its_numbers_plots_and_warnings() {
     for text in headings {
         assert!(page.contains(text), "{text:?} is missing");
     }
-    assert_eq!(page.matches("<svg").count(), 7, "every plot is there");
+    assert_eq!(plots(&page), 7, "every plot is there");
     assert!(!page.contains("Goodput of long flows"), "there are none");
     assert!(!page.contains("buffer exhausted"), "not counted");
     assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
@@ -65,7 +70,7 @@ fn jobs_have_a_plot_and_numbers() {
     for text in ["Time of jobs", "jobs.parquet", "link idle overall", "80.0 %"] {
         assert!(page.contains(text), "{text:?} is missing");
     }
-    assert_eq!(page.matches("<svg").count(), 8, "one more");
+    assert_eq!(plots(&page), 8, "one more");
     fixture::write(dir.path(), &WEB_SEARCH);
     assert!(!render(dir.path()).unwrap().contains("Time of jobs"), "there are none");
 }
@@ -166,6 +171,9 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
                 "label": "ours", "drawn": "points", "source": "Fig 1",
                 "measured": [{"x": 1.0, "y": 2.0, "interval": 0.5}, {"x": 9.0, "y": 3.0, "interval": null}],
                 "published": [[1.0, 2.5], [0.0, 1.0]],
+            }, {
+                "label": "left to the full form", "drawn": "points", "source": "Fig 9",
+                "measured": [], "published": [[5.0, 5.0]],
             }],
             "timelines": [{
                 "title": "over time", "about": "Boxes.",
@@ -205,7 +213,7 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
         "2.00 ± 0.250",
         "notes.md#why",
         "Because &lt;b&gt;.",
-        "Circles: published (Fig 1)",
+        "Open marks: published (Fig 1). Not measured: left to the full form.",
         "over time",
         "it broke",
         "trimline run a.toml --seed 1",
@@ -213,11 +221,8 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
     for part in parts {
         assert!(page.contains(part), "{part:?} is missing");
     }
-    assert_eq!(
-        page.matches("<svg").count(),
-        4,
-        "two plots, the first of them twice, and a picture"
-    );
+    assert_eq!(plots(&page), 4, "two plots, the first of them twice, and a picture");
+    assert_eq!(page.matches("class=\"swatch\"").count(), 3, "two lines and dots");
     let dots = page.matches("h0").count();
     assert!((1000..=2000).contains(&dots), "{dots}: what falls on one pixel is drawn once");
     assert!(page.contains("Dots: measured, one per message"));

@@ -178,7 +178,7 @@ fn swift_holds_more_flows_than_packets() {
 /// specs/rdma.md#D3: the queue of N flows is at Kmin + p*/Pmax (Kmax - Kmin), where p* = cbrt(R_AI
 /// N^2 / (tau C^2) (1/B + N/(T C))^2), rates in packets per second; within 25 %. Ten flows are near
 /// Kmax, where that ends. Against the rule that is built in, queues are within 10 %: two flows
-/// swing by 70 KB, which 50 ms do not quite average out.
+/// swing by 70 KB, which 20 ms do not quite average out.
 #[test]
 fn dcqcn_is_at_its_fixed_point() {
     let bits = 8.0 * 1024.0;

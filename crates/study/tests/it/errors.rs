@@ -74,6 +74,7 @@ bad! {
     cause_at_another_point:
         "why = \"the first packets compete\"" =>
         "why = \"the first packets compete\"\nnote = \"notes.md\"\ncause = { run = \"large\" }";
+    by_size_of_an_unknown_percentile: "by_size = \"p99\"" => "by_size = \"p42\"";
     cause_with_other_seeds:
         "id = \"single\"\nscenario = \"incast.toml\"\nseeds = [1, 2, 3]" =>
         "id = \"single\"\nscenario = \"incast.toml\"\nseeds = [1, 2]";
