@@ -5,7 +5,7 @@
 #              faults), and the digests of the release build
 # make reproduce  the published evaluations in full: reports in out/reproduce, the scoreboard in docs/reproduction.md;
 #                 RECORD=--record takes the verdicts over
-# make golden  TCP incast beside ns-2.35: forty points, in tests/golden/ns2
+# make golden  beside ns-2.35 and htsim: every point of tests/golden
 # make bench   the simulator's own speed
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
@@ -42,7 +42,7 @@ swarm:
 	cargo test --release --locked --workspace --test builds
 
 golden:
-	TRIMLINE_GOLDEN=all cargo test --locked --workspace --test it ns2 -- --nocapture
+	TRIMLINE_GOLDEN=all cargo test --locked --workspace --test it -- --nocapture ns2 htsim
 
 reproduce:
 	cargo build --release --locked -p trimline
