@@ -82,6 +82,8 @@ def statistics(point, values):
     found = {"mean": sum(values) / len(values), "median": values[(len(values) - 1) // 2]}
     if point["transport"] == "mptcp":
         return {**found, "least": values[0]}
+    if point["matrix"] in ("racks", "incast_8"):
+        found["first"] = values[0]
     if point["transport"] == "tcp":
         rest = [value for value in values if value < 200_000]
         found["mean without timeouts"] = sum(rest) / len(rest)

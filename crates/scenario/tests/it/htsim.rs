@@ -140,6 +140,9 @@ impl Point {
             "mptcp" => of.push(("least", values[0])),
             _ => of.push(("last", values[values.len() - 1])),
         }
+        if ["racks", "incast_8"].contains(&self.matrix()) {
+            of.push(("first", values[0]));
+        }
         if self.transport() == "tcp" {
             let rest: Vec<f64> = values.iter().copied().filter(|us| *us < 200_000.0).collect();
             of.push(("mean without timeouts", mean(&rest)));
