@@ -25,6 +25,8 @@ const APART: &[(&str, &str, &[&str])] = &[
     ("tcp", "incast_8", &["mean", "median", "last", "timeouts"]),
     ("tcp", "permutation_long", &["last", "timeouts"]),
     ("tcp", "random_long", &["last", "timeouts"]),
+    ("dctcp", "incast_8", &["first"]),
+    ("dctcp-marked", "incast_8", &["first"]),
     ("mptcp", "permutation_unbounded", &["least"]),
 ];
 
