@@ -7,7 +7,7 @@
 # make reproduce  the published evaluations in full: reports in out/reproduce, the scoreboard in docs/reproduction.md;
 #                 RECORD=--record takes the verdicts over
 # make recipes the recipes of CONTRIBUTING, followed by a script in a copy of the tree
-# make golden  TCP incast beside ns-2.35: forty points, in tests/golden/ns2
+# make golden  beside ns-2.35 and htsim: every point of tests/golden
 # make bench   the simulator's own speed
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
@@ -51,7 +51,7 @@ recipes:
 	tests/recipes/run.sh
 
 golden:
-	TRIMLINE_GOLDEN=all cargo test --locked --workspace --test it ns2 -- --nocapture
+	TRIMLINE_GOLDEN=all cargo test --locked --workspace --test it -- --nocapture ns2 htsim
 
 reproduce:
 	cargo build --release --locked -p trimline

@@ -17,6 +17,7 @@ mod faults;
 mod homa_incast;
 mod homa_tr;
 mod host_queue;
+mod htsim;
 mod incast_invariants;
 mod longest;
 mod lossless;
