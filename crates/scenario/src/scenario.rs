@@ -262,7 +262,8 @@ fn routed(
     Ok((mode, reroute_after, topology, transports))
 }
 
-/// Check that every transport remembers for as long as a packet lives, and tell it how long that is.
+/// Check that every transport remembers for as long as a packet lives, and tell it how long that
+/// is.
 fn set_packet_life(
     tables: &Tables<'_>,
     transports: &mut Transports,
