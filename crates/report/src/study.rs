@@ -123,7 +123,11 @@ fn score(score: Score) -> [Tile; 4] {
 /// The numbers that a reader of the publication looks for first, and a picture.
 fn headline(study: &StudyResults) -> Result<Markup, ReportError> {
     let rows: Vec<&FigureRow> = study.rows().filter(|row| row.headline).collect();
-    let shown = study.figures.iter().find(|figure| Some(&figure.id) == study.picture.as_ref());
+    // A quick form may leave that figure out.
+    let measured = |figure: &&FigureResults| figure.curves.iter().any(|c| !c.measured.is_empty());
+    let chosen = study.figures.iter().find(|figure| Some(&figure.id) == study.picture.as_ref());
+    let of_rows = || study.figures.iter().filter(|f| f.rows.iter().any(|row| row.headline));
+    let shown = chosen.filter(measured).or_else(|| of_rows().find(measured)).or(chosen);
     let picture = match shown.map(plots).transpose()? {
         Some(plots) => plots.into_iter().next().unwrap_or_default(),
         None => html! {},
