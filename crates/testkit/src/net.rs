@@ -78,8 +78,7 @@ enum Cause {
 struct Flight {
     due: Time,
     n: u64,
-    /// Boxed: the heap moves its entries.
-    pkt: Box<Packet>,
+    pkt: Packet,
 }
 
 impl PartialEq for Flight {
@@ -562,7 +561,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
     }
 
     fn fly(&mut self, due: Time, n: u64, pkt: Packet) {
-        self.flights.push(Reverse(Flight { due, n, pkt: Box::new(pkt) }));
+        self.flights.push(Reverse(Flight { due, n, pkt }));
     }
 
     /// Whether the path of `pkt` loses it: the path chosen, or the one hashed to.
@@ -599,7 +598,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
         let h = pkt.dst.index();
         let now = self.now;
         match &mut self.hosts[h].bottleneck {
-            Some(queue) => self.dropped += u64::from(!queue.offer(now, *pkt)),
+            Some(queue) => self.dropped += u64::from(!queue.offer(now, pkt)),
             None => self.deliver(&pkt),
         }
     }
