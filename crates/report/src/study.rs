@@ -128,8 +128,9 @@ fn headline(study: &StudyResults) -> Result<Markup, ReportError> {
     let chosen = study.figures.iter().find(|figure| Some(&figure.id) == study.picture.as_ref());
     let of_rows = || study.figures.iter().filter(|f| f.rows.iter().any(|row| row.headline));
     let shown = chosen.filter(measured).or_else(|| of_rows().find(measured)).or(chosen);
-    let picture = match shown.map(plots).transpose()? {
-        Some(plots) => plots.into_iter().next().unwrap_or_default(),
+    let first = shown.and_then(|figure| Some((figure, figure.curves.chunks(CURVES).next()?)));
+    let picture = match first {
+        Some((results, curves)) => plot(results, curves)?,
         None => html! {},
     };
     Ok(html! {
@@ -230,7 +231,8 @@ fn words() -> Markup {
 
 fn of_figure(results: &FigureResults, folded: bool) -> Result<Markup, ReportError> {
     let timelines: Vec<Markup> = results.timelines.iter().map(timeline::picture).collect();
-    let plots = plots(results)?;
+    let plots = results.curves.chunks(CURVES).map(|curves| plot(results, curves));
+    let plots: Vec<Markup> = plots.collect::<Result<_, _>>()?;
     let inside = html! {
         h2 id=(results.id) { (results.id) ": " (results.title) }
         @if !results.expect.is_empty() { p { (results.expect) } }
@@ -259,11 +261,6 @@ const TABLES: [(Origin, &str); 3] = [
     (Origin::Own, "Own properties"),
     (Origin::Copy, "Rows that repeat others"),
 ];
-
-/// The plots of a figure.
-fn plots(results: &FigureResults) -> Result<Vec<Markup>, ReportError> {
-    results.curves.chunks(CURVES).map(|curves| plot(results, curves)).collect()
-}
 
 /// A plot of `curves`, which are of the figure `results`. One of which nothing was measured is only
 /// named: its colour is that of its place, in every form of the study.

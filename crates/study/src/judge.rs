@@ -163,16 +163,13 @@ impl Judge<'_> {
     /// The distribution called `name`, over all points, with the seeds with which each was run
     /// without an error: no point has more seeds than another.
     fn distribution(&self, run: usize, name: &str, points: &[Point]) -> Vec<CurvePoint> {
-        let reads: Vec<Read> = points.iter().map(|point| (run, point.clone())).collect();
-        let failed = |point: &Point, seed| {
-            let ran = self.ran.get(&(run, point.clone(), seed));
-            ran.is_none_or(|ran| ran.record.error.is_some())
-        };
-        let all_ran = |seed: &u64| !points.iter().any(|point| failed(point, *seed));
-        let seeds: Vec<u64> = self.seeds_of(run, &reads).filter(all_ran).collect();
-        let each = points.iter().flat_map(|p| seeds.iter().map(|seed| (run, p.clone(), *seed)));
-        let ran = each.filter_map(|key| self.ran.get(&key)?.distributions.get(name));
-        let mut values: Vec<f64> = ran.flatten().copied().collect();
+        let mut values: Vec<f64> = Vec::new();
+        for &seed in self.figure.runs[run].seeds(self.quick) {
+            let ran = points.iter().map(|point| self.ran.get(&(run, point.clone(), seed)));
+            let whole = ran.map(|ran| ran.filter(|ran| ran.record.error.is_none()));
+            let Some(all) = whole.collect::<Option<Vec<_>>>() else { continue };
+            values.extend(all.iter().filter_map(|ran| ran.distributions.get(name)).flatten());
+        }
         values.sort_unstable_by(f64::total_cmp);
         let point = |(x, y)| CurvePoint { x, y, interval: None };
         metrics::cdf(&values).into_iter().map(point).collect()

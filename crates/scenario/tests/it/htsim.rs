@@ -4,11 +4,15 @@
 //! `make test` runs a few points over few seeds, `make golden` (`TRIMLINE_GOLDEN=all`) all.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use metrics::{long_flow_goodputs, mean_and_interval};
 use trimline_scenario::{Options, Scenario, evaluate};
 use units::Dur;
+
+use crate::golden;
+
+/// Its directory in tests/golden.
+const PEER: &str = "htsim";
 
 /// Transport, matrix and seeds of the points that `make test` runs; of each the first in the list.
 const QUICK: &[(&str, &str, usize)] = &[
@@ -29,15 +33,6 @@ const APART: &[(&str, &str, &[&str])] = &[
     ("dctcp-marked", "incast_8", &["first"]),
     ("mptcp", "permutation_unbounded", &["least"]),
 ];
-
-fn dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/htsim")
-}
-
-fn rows(file: &str) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(dir().join(file)).unwrap();
-    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
-}
 
 /// The values of each statistic, one for each seed.
 type Statistics = BTreeMap<String, Vec<f64>>;
@@ -99,7 +94,7 @@ impl Point {
 
     fn peer(&self) -> Statistics {
         let mut of = Statistics::new();
-        for row in rows("peer.csv") {
+        for row in golden::rows(PEER, "peer.csv") {
             let (setting, value) = row.split_at(self.setting.len());
             if setting == self.setting {
                 of.entry(value[1].clone()).or_default().push(value[2].parse().unwrap());
@@ -110,12 +105,12 @@ impl Point {
 
     fn ours(&self, seeds: usize) -> Statistics {
         let name = format!("{}.toml", self.transport().trim_end_matches("-marked"));
-        let text = std::fs::read_to_string(dir().join(&name)).unwrap();
+        let text = std::fs::read_to_string(golden::dir(PEER).join(&name)).unwrap();
         let mut of = Statistics::new();
         for seed in 1..=seeds {
             let mut edits = self.edits();
             edits.push(format!("seed={seed}"));
-            let scenario = Scenario::parse(&name, &text, &dir(), &edits);
+            let scenario = Scenario::parse(&name, &text, &golden::dir(PEER), &edits);
             let scenario = scenario.unwrap_or_else(|e| panic!("{}", e.render(false)));
             let options = Options { threads: Some(1), ..Options::default() };
             let results = evaluate(&scenario, &options, &mut |_| ()).unwrap();
@@ -187,7 +182,7 @@ impl Point {
 
 /// The seeds to run of a point: none, if it is not among the quick ones and not all are wanted.
 fn seeds(points: &[Point], at: usize) -> usize {
-    if std::env::var("TRIMLINE_GOLDEN").is_ok_and(|which| which == "all") {
+    if golden::is_whole() {
         return points[at].seeds;
     }
     let same = |point: &&Point| {
@@ -202,7 +197,8 @@ fn seeds(points: &[Point], at: usize) -> usize {
 
 #[test]
 fn completion_times_are_those_of_htsim() {
-    let points: Vec<Point> = rows("points.csv").iter().map(|row| Point::of(row)).collect();
+    let points: Vec<Point> =
+        golden::rows(PEER, "points.csv").iter().map(|row| Point::of(row)).collect();
     let mut wrong = Vec::new();
     for (at, point) in points.iter().enumerate() {
         let seeds = seeds(&points, at);

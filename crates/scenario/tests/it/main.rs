@@ -14,6 +14,7 @@ mod digest;
 mod drawn;
 mod fast;
 mod faults;
+mod golden;
 mod homa_incast;
 mod homa_tr;
 mod host_queue;

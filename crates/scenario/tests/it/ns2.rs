@@ -9,6 +9,11 @@ use metrics::mean_and_interval;
 use trimline_scenario::{Options, Scenario, evaluate};
 use units::{Dur, Time};
 
+use crate::golden;
+
+/// Its directory in tests/golden.
+const PEER: &str = "ns2";
+
 /// Payload of a block, bytes: 256 packets of each sender.
 const PART: u64 = 256_000;
 const SEEDS: usize = 5;
@@ -17,12 +22,6 @@ const SEEDS: usize = 5;
 /// not known why.
 const APART: &[(&str, usize, &str)] =
     &[("delayed acks", 32, "drawn"), ("delayed acks", 32, "none")];
-
-fn rows(file: &str) -> Vec<Vec<String>> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/ns2");
-    let text = std::fs::read_to_string(dir.join(file)).unwrap();
-    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
-}
 
 /// A line of incast.csv.
 struct Point {
@@ -70,7 +69,7 @@ impl Point {
             window => format!("window_cap = {window}\ninitial_ssthresh = {window}"),
         };
         let hosts = senders + 1;
-        let delays = rows("delays.csv");
+        let delays = golden::rows(PEER, "delays.csv");
         let link = |sender: usize| {
             let delay = &delays[sender - 1][seed];
             format!("[[topology.link]]\nlink = \"host {sender} -> tor 0\"\ndelay = \"{delay}ns\"\n")
@@ -148,14 +147,15 @@ impl Point {
 
 /// Ties `scheduled` are those of ns-2's event list; here they are drawn.
 fn is_compared(point: &Point) -> bool {
-    let all = std::env::var("TRIMLINE_GOLDEN").is_ok_and(|which| which == "all");
+    let all = golden::is_whole();
     let quick = point.variant == "base" && [24, 64].contains(&point.senders);
     point.ties != "scheduled" && (all || quick)
 }
 
 #[test]
 fn incast_is_that_of_ns_2() {
-    let points: Vec<Point> = rows("incast.csv").iter().map(|row| Point::of(row)).collect();
+    let points: Vec<Point> =
+        golden::rows(PEER, "incast.csv").iter().map(|row| Point::of(row)).collect();
     let mut wrong = Vec::new();
     for point in points.iter().filter(|point| is_compared(point)) {
         let (line, agrees) = point.compare();
