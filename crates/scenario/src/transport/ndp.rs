@@ -66,7 +66,7 @@ keys! { KEYS: Config {
         "how many messages a receiver knows, finished or not; data of others is ignored (own). A \
          sender remembers as many finished ones".range("at least 1");
     rx_idle_timeout: units::Dur,
-        "a receiver forgets a message silent for this long (own)"
+        "a receiver gives up a message silent, or pulled for in vain, for this long (own)"
             .range("at least `abort_after`").was("linger");
     max_tx_messages: u32,
         "messages that a sender takes at once (own)".range("at least 1").was("messages");

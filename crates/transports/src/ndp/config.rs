@@ -102,8 +102,9 @@ pub struct Config {
     /// one is forgotten, and its sender recovers by timeout. A sender remembers as many finished
     /// ones; the oldest is forgotten first. Ours.
     pub time_wait_entries: u32,
-    /// A receiver forgets a message that has been silent for this long (up to twice as long);
-    /// at least `abort_after`. Ours (R never forgets).
+    /// A receiver gives up a message that has been silent, or of which no payload has come although
+    /// it was pulled for, for this long (up to twice as long); at least `abort_after`. Ours (R
+    /// never gives up).
     pub rx_idle_timeout: Dur,
     /// How many messages a sender takes at once, those that wait on a channel included. Ours.
     pub max_tx_messages: u32,

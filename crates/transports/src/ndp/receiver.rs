@@ -23,8 +23,10 @@ pub(crate) struct Conn {
     /// In the pull queue.
     level: u16,
     pulls: PullState,
-    /// When a packet of it last arrived.
+    /// When a packet of it last arrived, but for headers in answer to pulls.
     heard: Time,
+    /// Whether a pull has been sent since a payload last came.
+    pulled: bool,
     /// Back to the sender.
     paths: ControlPaths,
 }
@@ -45,6 +47,7 @@ impl Conn {
             level: level(config, key, prio),
             pulls: PullState::default(),
             heard: cx.now,
+            pulled: false,
             paths: ControlPaths::new(config.paths, cx.net, key.src, draw),
         }
     }
@@ -156,7 +159,11 @@ impl Receiver {
             reject(cx);
             return;
         };
-        conn.heard = cx.now;
+        // A header shows that the sender is there, but not that its payloads can ever come.
+        conn.pulled &= trimmed;
+        if !conn.pulled {
+            conn.heard = cx.now;
+        }
         if data.last {
             conn.last = Some(seq);
         }
@@ -177,7 +184,10 @@ impl Receiver {
         if !complete && (lost || new || config.pull_on_duplicate) {
             conn.pulls.newest = conn.pulls.newest.wrapping_add(1);
             match self.pulls.request(cx.now, interval, at, conn.level, &mut conn.pulls) {
-                Requested::Combine => pull = Some(conn.pulls.newest),
+                Requested::Combine => {
+                    pull = Some(conn.pulls.newest);
+                    conn.pulled = true;
+                }
                 Requested::Arm(due) => cx.fx.arm(self.pull_timer, due),
                 Requested::Queued => {}
             }
@@ -272,6 +282,7 @@ impl Receiver {
             cx.fx.arm(self.pull_timer, due);
         }
         let Some(conn) = self.conns.get_mut(at) else { return };
+        conn.pulled = true;
         self.pacer = self.pacer.wrapping_add(1);
         let kind = Kind::Pull { pull, pacer: self.pacer, cumulative: conn.cumulative() };
         let n = 2 * u64::from(pull) + 1;
@@ -280,7 +291,7 @@ impl Receiver {
         out.push(Control { pull_of: Some(at), ..control });
     }
 
-    /// Forget messages that have been silent for too long.
+    /// Forget messages silent, or pulled for in vain, for too long.
     #[cold]
     pub(crate) fn on_linger_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let silent: Vec<SlotRef> = self

@@ -489,6 +489,26 @@ fn a_sender_gives_up_and_a_receiver_forgets() {
     assert!(bench.hear(0, Kind::Data(data(0))).is_empty(), "its id is not good any more");
 }
 
+/// Queues into which no payload fits, only headers: both ends give up, whatever arrived before.
+#[test]
+fn what_never_gets_through_is_given_up() {
+    let config =
+        Config { abort_after: Dur::from_ms(10), rx_idle_timeout: Dur::from_ms(50), ..paper() };
+    for first in [0, 1] {
+        let mut net = net(&config, LINK, 2);
+        net.fault(move |sent| match kind(&sent.pkt) {
+            Kind::Data(d) if d.seq >= first => Verdict::Trim,
+            _ => Verdict::Pass,
+        });
+        let key = net.submit(A, B, 100 * 9000);
+        net.run_until_idle(Dur::from_ms(500));
+        let record = net.record(key);
+        let placed: u64 = record.placed.iter().map(|r| r.end - r.start).sum();
+        assert_eq!(placed, u64::from(first) * 9000);
+        assert!(record.failed.is_some() && record.delivered.is_none(), "{record:?}");
+    }
+}
+
 /// An application that takes nothing for a while loses nothing: what does not fit is NACKed.
 #[test]
 fn a_full_application_gets_the_rest_later() {
