@@ -64,9 +64,14 @@ impl Lists {
         let mut due = std::mem::take(&mut self.due);
         let mut ahead = std::mem::take(&mut self.ahead);
         while !part.core().violated() && part.core_mut().events_mut().open(until, &mut due) {
+            part.core_mut().count(due.len() as u64);
+            if let [event] = due[..] {
+                handle_alone(part, event);
+                due.clear();
+                continue;
+            }
             ahead.clear(due.len(), part.ports_mut());
             look_ahead(part, &due, &mut ahead);
-            part.core_mut().count(due.len() as u64);
             if part.is_by_entity() {
                 ahead.link(part.ports_mut());
                 self.handle_by_entity(part, &due, &mut ahead.leads);
@@ -159,9 +164,25 @@ impl Lists {
             check_time(part, event);
             part.dispatch(event, leads[n as usize].to);
         }
-        while !part.core().violated() && part.core().events().fresh().is_some() {
-            handle_fresh(part, &mut fresh);
-        }
+        handle_all_fresh(part, fresh);
+    }
+}
+
+/// Handle the only event of a slot, and those that come up meanwhile. There is nothing to order, and
+/// nothing to fetch in time: in a fabric with little traffic most slots are like that.
+#[inline(never)]
+fn handle_alone<const WATCHED: bool>(part: &mut Partition<'_, WATCHED>, event: Event) {
+    check_time(part, event);
+    let to = part.network().find_onward(event);
+    part.dispatch(event, to);
+    handle_all_fresh(part, 0);
+}
+
+/// Handle the events that have come up within the slot until there is none, after `fresh` of them.
+#[inline(always)]
+fn handle_all_fresh<const WATCHED: bool>(part: &mut Partition<'_, WATCHED>, mut fresh: u32) {
+    while !part.core().violated() && part.core().events().fresh().is_some() {
+        handle_fresh(part, &mut fresh);
     }
 }
 

@@ -240,7 +240,8 @@ impl Connection {
 
     /// What subflow `i` may send now; `next`: [`Self::next_data`].
     pub(super) fn sendable(&mut self, config: &Config, i: usize, next: Next) -> Option<Segment> {
-        if self.subflows[i].state != State::Live {
+        let subflow = &self.subflows[i];
+        if subflow.state != State::Live || subflow.sender.is_full(&config.tcp) {
             return None;
         }
         self.offer(config, i, next);

@@ -26,17 +26,21 @@ impl Connection {
         let (n, next) = (self.subflows.len(), self.next_data());
         let mut best: Option<(usize, Dur)> = None;
         for i in (self.turn..n).chain(0..self.turn.min(n)) {
-            let Some(segment) = self.sendable(config, i, next) else { continue };
             let subflow = &self.subflows[i];
-            let sender = &subflow.sender;
-            if !sender.is_open() || !sender.source().is_new(&segment) {
-                return Some(i);
-            }
             let rtt = match config.scheduler {
                 Scheduler::RoundRobin => Dur::ZERO,
                 Scheduler::LowestRtt => subflow.srtt().unwrap_or(Dur(u64::MAX)),
             };
-            if best.is_none_or(|(_, least)| rtt < least) {
+            let better = best.is_none_or(|(_, least)| rtt < least);
+            if !better && subflow.sender.sends_new_only() {
+                continue; // whatever it may send
+            }
+            let Some(segment) = self.sendable(config, i, next) else { continue };
+            let sender = &self.subflows[i].sender;
+            if !sender.is_open() || !sender.source().is_new(&segment) {
+                return Some(i);
+            }
+            if better {
                 best = Some((i, rtt));
             }
         }

@@ -245,6 +245,30 @@ impl<S: Source> Sender<S> {
         open
     }
 
+    /// Whether the window is full, so that nothing may be sent whatever there is to send. Told
+    /// without asking for a segment: most subflows of a connection are so most of the time. Not told
+    /// where it takes more than the window to know.
+    pub(crate) fn is_full(&self, config: &Config) -> bool {
+        let by_window = match self.window.phase() {
+            Phase::Open => true,
+            Phase::Recovery => config.recovery != Recovery::Sack,
+            Phase::Loss => false,
+        };
+        let asks = self.opening == Opening::Open && !self.resend && by_window;
+        asks && self.nxt - self.una >= self.allowed(config)
+    }
+
+    /// Whether the connection is open and its next segment, if any, has not been sent before.
+    pub(crate) fn sends_new_only(&self) -> bool {
+        let settled = self.window.phase() == Phase::Open && !self.resend && self.nxt == self.max;
+        self.opening == Opening::Open && settled
+    }
+
+    /// What may be in flight, bytes.
+    fn allowed(&self, config: &Config) -> u64 {
+        (self.window.allowed(config) * f64::from(self.id.mss)) as u64
+    }
+
     /// The segment that may be sent now.
     pub(crate) fn peek(&self, config: &Config) -> Option<Segment> {
         self.sendable(config).map(|(segment, _)| segment)
@@ -329,8 +353,7 @@ impl<S: Source> Sender<S> {
             }
             _ => (self.segment_at(self.nxt)?, Cause::Next, self.in_flight()),
         };
-        let allowed = (self.window.allowed(config) * f64::from(self.id.mss)) as u64;
-        let fits = flight + segment.space() <= allowed;
+        let fits = flight + segment.space() <= self.allowed(config);
         (fits && self.covers(&segment)).then_some((segment, cause))
     }
 
