@@ -18,9 +18,9 @@ use crate::record::Recorder;
 use crate::results::Results;
 use crate::trace::{Trace, Tracer};
 
-/// Version of the engine: results of equal versions have equal digests. 5: the TCP preset `ns2`
-/// continues an idle connection with one segment.
-pub const ENGINE_VERSION: u32 = 5;
+/// Version of the engine: results of equal versions have equal digests. 6: the TCP preset `ns2`
+/// takes a connection for idle a timeout after the last acknowledgement.
+pub const ENGINE_VERSION: u32 = 6;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -7,7 +7,7 @@ use endpoint::{Draw, Effects, Purpose, Stat};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
-use super::config::{Config, ReceiveWindow, Recovery, Reduces};
+use super::config::{Config, IdleRestart, ReceiveWindow, Recovery, Reduces};
 use super::handshake::{self, Opening};
 use super::retransmission::Retransmission;
 use super::rule::{Acked, Due, Group, Standing};
@@ -443,11 +443,15 @@ impl<S: Source> Sender<S> {
     }
 
     /// Nothing has been in flight since `since`, and now something will be. The window is judged by
-    /// the time since data was last sent (RFC 5681, section 4.1).
+    /// the time since data was last sent (RFC 5681, section 4.1), in ns-2 by that since the last
+    /// acknowledgement, which set the timer (specs/tcp.md#7).
     fn after_idle(&mut self, config: &Config, now: Time, since: Time) {
-        let (silent, timeout) = (now.since(self.last_send), self.rto.timeout(&config.rto));
-        // Longer than that, not as long.
-        let timeouts = silent.0.saturating_sub(1) / timeout.0.max(1);
+        let silent = match config.idle_restart {
+            IdleRestart::OneSegment => now.since(since),
+            // Longer than a timeout, not as long.
+            _ => Dur(now.since(self.last_send).0.saturating_sub(1)),
+        };
+        let timeouts = silent.0 / self.rto.timeout(&config.rto).0.max(1);
         self.window.after_idle(config, now.since(since), timeouts);
     }
 

@@ -596,6 +596,27 @@ fn an_idle_connection_restarts_from_the_initial_window() {
     assert!(cwnd_after_idle(IdleRestart::Never) > 15.0);
 }
 
+/// ns-2's timer is set by the last acknowledgement and goes on. The others count from the last
+/// segment, a round trip of 2 ms before.
+#[test]
+fn one_segment_is_for_silence_since_the_last_acknowledgement() {
+    let restarts = |idle_restart, timeouts: f64| {
+        let mut config = Config { idle_restart, initial_window: 4.0, ..textbook() };
+        (config.rto.min, config.rto.initial) = (Dur::from_ms(5), Dur::from_ms(5));
+        let mut net = long_pipe(config);
+        net.submit_on(A, B, 1, 100 * MSS);
+        run_until(&mut net, |net| net.endpoint(A).messages == 0);
+        let (window, rto) = (net.endpoint(A).only().cwnd(), *net.endpoint(A).only().rto());
+        let silence = Dur((rto.timeout(&config.rto).0 as f64 * timeouts) as u64);
+        net.run_until(net.now() + silence);
+        net.submit_on(A, B, 1, MSS);
+        net.endpoint(A).only().cwnd() < window
+    };
+    assert!(restarts(IdleRestart::InitialWindow, 0.9));
+    assert!(!restarts(IdleRestart::OneSegment, 0.9));
+    assert!(restarts(IdleRestart::OneSegment, 1.1));
+}
+
 /// RFC 2861, section 2: half of the window for each timeout of 1 ms that nothing was sent, down to
 /// the initial window of 10; ssthresh is then at least three quarters of it.
 #[test]
