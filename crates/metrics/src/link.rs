@@ -131,7 +131,7 @@ pub fn read_queues(path: &Path) -> Result<Vec<QueueRow>, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OutputDir;
+    use crate::{OutputDir, TableWriter};
 
     #[test]
     fn links_and_queues_read_back() {
