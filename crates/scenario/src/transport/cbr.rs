@@ -24,13 +24,7 @@ pub(super) fn keys() -> Vec<Section> {
 pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
     let mut config = Config { payload: 1, header: 40, rate: Rate(1) };
     table.all_keys(KEYS, &mut config)?;
-    config.check().map_err(|why| {
-        let keys: &[&str] = match why {
-            cbr::ConfigError::Zero(key) => &[key],
-            cbr::ConfigError::PacketTooLarge { .. } => &["payload", "header"],
-        };
-        refused(table, &why.to_string(), keys)
-    })?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: config.payload + config.header,
         classes: vec![0],

@@ -110,7 +110,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
     let preset = preset.then_some(config);
     table.keys(KEYS, &mut config, preset.as_ref())?;
     table.complete(&["paper"])?;
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: (config.payload + config.header).max(config.control),
         classes: (0..config.priorities).map(|level| config.class(level)).collect(),
@@ -160,20 +160,6 @@ fn wire(table: &Reader<'_>) -> Wire {
     let unscheduled = u64::from(table.peek("rtt_bytes").map_or(9328, |Size32(bytes)| bytes));
     let packets = unscheduled.div_ceil(u64::from(payload));
     Wire { payload, header, grant, unscheduled, cap: unscheduled + packets * u64::from(header) }
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &homa::ConfigError) -> Vec<&'static str> {
-    match *why {
-        homa::ConfigError::Zero(key) => vec![key],
-        homa::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
-        homa::ConfigError::TooManyUnasked => vec!["rtt_bytes", "payload"],
-        homa::ConfigError::Levels(_) => vec!["priorities"],
-        homa::ConfigError::Unscheduled(..) => {
-            vec!["priorities", "cutoffs", "unscheduled_priorities"]
-        }
-        homa::ConfigError::Order => vec!["abort_after", "rx_idle_timeout"],
-    }
 }
 
 #[cfg(test)]

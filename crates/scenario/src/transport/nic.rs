@@ -8,7 +8,7 @@ use endpoint::Framing;
 use nic::nano::buffers::SizeClass as Buffers;
 use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError};
 use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
-use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
+use transports::nano::{Config, Nano, Program, SizeClass};
 use units::Dur;
 
 use super::{Around, ForLife, Need, Signals, Transport, Wait, chosen, refused};
@@ -165,7 +165,7 @@ fn model(
     let classes = buffers(table, preset.map(|p| p.buffers.iter().map(class).collect()))?;
     let class = |c: &Class| SizeClass { bytes: c.size, count: c.count };
     config.buffers = classes.iter().map(class).collect();
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     let framing = config.framing();
     let longest = config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0);
     let transport = Transport {
@@ -352,15 +352,6 @@ fn buffers(table: &mut Reader<'_>, preset: Option<Vec<Class>>) -> Result<Vec<Cla
     }
     table.finish_tables("buffer", tables)?;
     Ok(classes)
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &ConfigError) -> Vec<&'static str> {
-    match *why {
-        ConfigError::Zero(key) | ConfigError::TooLarge { name: key, .. } => vec![key],
-        ConfigError::Buffers => vec!["buffer"],
-        ConfigError::NoPowerOfTwo => vec!["tx_messages"],
-    }
 }
 
 fn nic_keys_of(why: &NicConfigError) -> Vec<&'static str> {

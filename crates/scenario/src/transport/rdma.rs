@@ -121,7 +121,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         table.without(other.keys, other.only);
     }
     let config = begun.finish(table)?;
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: (config.payload + config.overhead).max(config.longest_ack()),
         classes: vec![config.class, config.ack_class],
@@ -140,16 +140,6 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
             Box::new(move || Some(Box::new(rdma::Rdma::new(config).ok()?))),
         )
     })
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &rdma::ConfigError) -> Vec<&'static str> {
-    match *why {
-        rdma::ConfigError::Range { name, .. } | rdma::ConfigError::Speed(name) => vec![name],
-        rdma::ConfigError::TooLong { .. } => vec!["payload", "overhead"],
-        rdma::ConfigError::Order { low, high } => vec![low, high],
-        rdma::ConfigError::Needs { name, .. } => vec![name],
-    }
 }
 
 /// A rate, or a share of the line rate.

@@ -36,12 +36,13 @@ use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, Time
 use units::{Dur, HostId, Time};
 use wire::homa::{CONTROL_LEN, DATA_LEN, Kind, PROTO, Repr};
 
-pub use config::{Config, ConfigError, Incast, LevelBy, PathStrategy, Trimmed};
+pub use config::{Config, Incast, LevelBy, PathStrategy, Trimmed};
 pub use cutoffs::{Cutoffs, Wire};
 
 use receiver::Receiver;
 use sender::Sender;
 
+use crate::config::ConfigError;
 use crate::deadlines::Armed;
 
 /// When the next grant may be given.

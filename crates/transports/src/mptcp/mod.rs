@@ -52,12 +52,11 @@ use units::{MsgId, MsgKey, Time, TimerId};
 use wire::mptcp::{Body, Signal};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX};
 
-pub use config::{
-    Config, ConfigError, Reinject, Scatter, ScatterThreshold, Scheduler, Switch, SwitchOn,
-};
+pub use config::{Config, Reinject, Scatter, ScatterThreshold, Scheduler, Switch, SwitchOn};
 use connection::{Connection, State};
 use receiver::{Ack, Receivers};
 
+use crate::config::ConfigError;
 use crate::connections::Connections;
 use crate::deadlines::{Armed, Deadlines};
 use crate::tcp::sender::{Identity, Timer};

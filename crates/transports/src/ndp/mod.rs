@@ -41,8 +41,9 @@ use endpoint::{
 use units::HostId;
 use wire::ndp::{self, Data, Feedback, Header, Type};
 
-pub use config::{Config, ConfigError, Discipline, PathStrategy, ScoreboardRule};
+pub use config::{Config, Discipline, PathStrategy, ScoreboardRule};
 
+use crate::config::ConfigError;
 use crate::slab::SlotRef;
 use receiver::Receiver;
 use sender::Sender;

@@ -26,10 +26,11 @@ use endpoint::{NetView, TxPort};
 use units::HostId;
 use wire::pfabric::{Kind, LEN, PROTO, Repr};
 
+use crate::config::ConfigError;
 use crate::incoming::describes;
 use crate::ndp::paths::ControlPaths;
 
-pub use config::{Config, ConfigError, PathStrategy, WINDOW_MAX};
+pub use config::{Config, PathStrategy, WINDOW_MAX};
 
 use receiver::Receiver;
 use sender::Sender;

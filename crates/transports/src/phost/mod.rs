@@ -27,8 +27,9 @@ use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, Time
 use units::HostId;
 use wire::phost::{Kind, LEN, PROTO, Repr};
 
-pub use config::{Classes, Config, ConfigError, FreeTokens, PathStrategy};
+pub use config::{Classes, Config, FreeTokens, PathStrategy};
 
+use crate::config::ConfigError;
 use crate::incoming::describes;
 
 use receiver::{Receiver, key};

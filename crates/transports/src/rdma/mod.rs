@@ -51,8 +51,7 @@ use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 
 pub use config::{
-    Clock, Config, ConfigError, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract,
-    Timestamps,
+    Clock, Config, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract, Timestamps,
 };
 use control::{OUTBOX_MAX, Outbox, put_header};
 use flow::{Departure, Flow, Identity, Incoming, Timer};
@@ -64,6 +63,7 @@ use receiver::Receivers;
 pub use rule::RuleConfig;
 use stream::Stream;
 
+use crate::config::ConfigError;
 use crate::connection_ids::{Finished, unwrap};
 use crate::connections::Connections;
 use crate::deadlines::{Armed, Deadlines};

@@ -65,15 +65,14 @@ use endpoint::{
 use units::{MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
-pub use config::{
-    Config, ConfigError, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo,
-};
+pub use config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo};
 pub use pias::Demotion;
 use receiver::{Ack, Receivers};
 pub use rule::RuleConfig;
 use sender::{Identity, Incoming, Sender, Timer};
 use stream::Segment;
 
+use crate::config::ConfigError;
 use crate::connection_ids::unwrap;
 use crate::connections::Connections;
 use crate::deadlines::{Armed, Deadlines};
