@@ -20,7 +20,7 @@ use endpoint::{
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
-use wire::cbr::{LEN, Repr};
+use wire::cbr::Repr;
 use wire::frame::UDP;
 
 use crate::config::{self, ConfigError};
@@ -136,8 +136,7 @@ impl Cbr {
         let offset = source.seq * u64::from(payload);
         slot.span = Span { msg: source.id, offset, len: payload };
         let header = Repr { message: source.id.0, seq: source.seq };
-        slot.hdr_len = LEN as u8;
-        slot.hdr[..LEN].copy_from_slice(&header.to_bytes());
+        slot.put_header(&header.to_bytes());
     }
 }
 

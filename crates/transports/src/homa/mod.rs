@@ -44,6 +44,7 @@ use sender::Sender;
 
 use crate::config::ConfigError;
 use crate::deadlines::Armed;
+use crate::outbox::CONTROL_MAX;
 
 /// When the next grant may be given.
 const GRANT_TIMER: TimerId = TimerId(0);
@@ -54,9 +55,6 @@ const ACK_TIMER: TimerId = TimerId(2);
 
 /// Silence is looked for so often in a `resend_timeout`.
 const LOOKS: u64 = 4;
-
-/// Control packets that may wait for the interface; more are lost, as in a full device queue.
-const CONTROL_MAX: usize = 1 << 16;
 
 /// Homa on one host.
 #[derive(Debug)]
@@ -70,17 +68,8 @@ pub struct Homa {
     look_at: Time,
 }
 
-/// A control packet that waits for the interface.
-#[derive(Debug)]
-struct Control {
-    to: HostId,
-    path: u32,
-    /// The message that it is about, for the environment.
-    msg: MsgId,
-    header: Repr,
-}
-
-/// Those that wait.
+/// A control packet, and those that wait.
+type Control = crate::outbox::Control<Repr>;
 type Outbox = crate::outbox::Outbox<Control>;
 
 impl Homa {
@@ -150,13 +139,15 @@ impl Homa {
     }
 }
 
+/// What tells host `to` of a message, which is `msg` to the environment.
+fn control(to: HostId, path: u32, msg: MsgId, header: Repr) -> Control {
+    Control { to, path, span: Span { msg, ..Span::default() }, header }
+}
+
 /// Write the Homa header of a packet.
 fn put_header(slot: &mut Packet, header: &Repr) {
-    let header = header.to_bytes();
-    let bytes = header.as_slice();
     slot.proto = PROTO;
-    slot.hdr_len = bytes.len() as u8;
-    slot.hdr[..bytes.len()].copy_from_slice(bytes);
+    slot.put_header(header.to_bytes().as_slice());
 }
 
 const _: () = assert!(DATA_LEN <= endpoint::HDR_MAX && CONTROL_LEN <= DATA_LEN);
@@ -202,14 +193,10 @@ impl Endpoint for Homa {
         if port.open != u8::MAX {
             return Tx::Idle;
         }
-        if let Some(Control { to, path, msg, header }) = self.out.pop() {
-            slot.src = cx.me;
-            slot.dst = to;
-            slot.path = path;
+        slot.src = cx.me;
+        if let Some(control) = self.out.pop() {
             slot.class = self.config.class(0);
-            slot.wire_len = self.config.control;
-            slot.flags = Flags::CONTROL;
-            slot.span = Span { msg, offset: 0, len: 0 };
+            let header = control.fill(slot, self.config.control);
             put_header(slot, &header);
             return Tx::Sent;
         }

@@ -12,7 +12,7 @@ use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
 use super::config::{Config, Cut};
 use super::grants::Grants;
 use super::sender::Named;
-use super::{Control, Outbox};
+use super::{Control, Outbox, control};
 use crate::connections::OPEN_MAX;
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX, unwrap_index};
@@ -471,7 +471,7 @@ impl Peer {
     fn control(&mut self, cx: &Cx<'_>, (number, msg): (u64, MsgId), kind: Kind) -> Control {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
-        Control { to: self.host, path, msg, header: Repr { number: number as u32, kind } }
+        control(self.host, path, msg, Repr { number: number as u32, kind })
     }
 }
 
@@ -533,6 +533,6 @@ impl Conn {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
         let header = Repr { number: self.number as u32, kind };
-        Control { to: self.key.src, path, msg: self.key.id, header }
+        control(self.key.src, path, self.key.id, header)
     }
 }

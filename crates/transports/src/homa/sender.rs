@@ -13,7 +13,7 @@ use units::{Dur, HostId, Time};
 use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
 
 use super::config::{Config, Cut};
-use super::{Control, Outbox, put_header};
+use super::{Control, Outbox, control, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
 use crate::received::{WINDOW_MAX, unwrap_index};
@@ -587,7 +587,7 @@ impl Flow {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
         let header = Repr { number: self.number as u32, kind };
-        Control { to: self.msg.dst, path, msg: self.msg.id, header }
+        control(self.msg.dst, path, self.msg.id, header)
     }
 }
 
@@ -596,7 +596,7 @@ fn answer(cx: &Cx<'_>, config: &Config, (to, number): Named, kind: Kind) -> Cont
     let paths = ControlPaths::new(config.paths, cx.net, to, cx.draw.part(u64::from(number)));
     // Time makes the draw differ between repeated answers.
     let path = paths.path(cx.net, cx.now.0);
-    Control { to, path, msg: MsgId(0), header: Repr { number, kind } }
+    control(to, path, MsgId(0), Repr { number, kind })
 }
 
 #[cfg(test)]

@@ -107,8 +107,7 @@ type Outbox = crate::outbox::Outbox<Control>;
 #[inline]
 fn put_header(slot: &mut Packet, header: [u8; ndp::LEN]) {
     slot.proto = ndp::PROTOCOL;
-    slot.hdr_len = ndp::LEN as u8;
-    slot.hdr[..ndp::LEN].copy_from_slice(&header);
+    slot.put_header(&header);
 }
 
 /// Write a control packet.

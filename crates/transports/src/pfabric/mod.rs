@@ -21,14 +21,15 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx};
+use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, MsgKey, Packet, Stat, Submit, TimerId, Tx};
 use endpoint::{NetView, TxPort};
 use units::HostId;
-use wire::pfabric::{Kind, LEN, PROTO, Repr};
+use wire::pfabric::{Kind, PROTO, Repr};
 
 use crate::config::ConfigError;
 use crate::incoming::describes;
 use crate::ndp::paths::ControlPaths;
+use crate::outbox::CONTROL_MAX;
 
 pub use config::{Config, PathStrategy, WINDOW_MAX};
 
@@ -37,9 +38,6 @@ use sender::Sender;
 
 const RTO_TIMER: TimerId = TimerId(0);
 const LINGER_TIMER: TimerId = TimerId(1);
-
-/// Control packets that may wait for the interface; more are lost, as in a full device queue.
-const CONTROL_MAX: usize = 1 << 16;
 
 /// pFabric on one host.
 #[derive(Debug)]
@@ -66,24 +64,14 @@ impl PFabric {
     }
 }
 
-/// A control packet that waits for the interface: an ACK, or an END.
-#[derive(Debug)]
-struct Control {
-    to: HostId,
-    path: u32,
-    /// What it acknowledges.
-    span: Span,
-    header: Repr,
-}
-
-/// Those that wait.
+/// A control packet, and those that wait.
+type Control = crate::outbox::Control<Repr>;
 type Outbox = crate::outbox::Outbox<Control>;
 
 /// Write the pFabric header of a packet.
 fn put_header(slot: &mut Packet, header: Repr) {
     slot.proto = PROTO;
-    slot.hdr_len = LEN as u8;
-    slot.hdr[..LEN].copy_from_slice(&header.to_bytes());
+    slot.put_header(&header.to_bytes());
 }
 
 /// The path of the `n`-th packet about message `id` to `to`.
@@ -138,12 +126,8 @@ impl Endpoint for PFabric {
         }
         slot.src = cx.me;
         slot.class = self.config.class;
-        if let Some(Control { to, path, span, header }) = self.out.pop() {
-            slot.dst = to;
-            slot.path = path;
-            slot.wire_len = self.config.control;
-            slot.flags = Flags::CONTROL;
-            slot.span = span;
+        if let Some(control) = self.out.pop() {
+            let header = control.fill(slot, self.config.control);
             put_header(slot, header);
             return Tx::Sent;
         }

@@ -25,12 +25,13 @@ mod tests;
 
 use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, TimerId, Tx, TxPort};
 use units::HostId;
-use wire::phost::{Kind, LEN, PROTO, Repr};
+use wire::phost::{Kind, PROTO, Repr};
 
 pub use config::{Classes, Config, FreeTokens, PathStrategy};
 
 use crate::config::ConfigError;
 use crate::incoming::describes;
+use crate::outbox::CONTROL_MAX;
 
 use receiver::{Receiver, key};
 use sender::Sender;
@@ -38,9 +39,6 @@ use sender::Sender;
 const TOKEN_TIMER: TimerId = TimerId(0);
 const REQUEST_TIMER: TimerId = TimerId(1);
 const LINGER_TIMER: TimerId = TimerId(2);
-
-/// Control packets that may wait for the interface; more are lost, as in a full device queue.
-const CONTROL_MAX: usize = 1 << 16;
 
 /// pHost on one host.
 #[derive(Debug)]
@@ -67,22 +65,20 @@ impl PHost {
     }
 }
 
-/// A control packet that waits for the interface.
-#[derive(Debug)]
-struct Control {
-    to: HostId,
-    path: u32,
-    header: Repr,
-}
-
-/// Those that wait.
+/// A control packet, and those that wait.
+type Control = crate::outbox::Control<Repr>;
 type Outbox = crate::outbox::Outbox<Control>;
+
+/// What tells host `to` of message `id`.
+fn control(to: HostId, path: u32, id: MsgId, kind: Kind) -> Control {
+    let span = Span { msg: id, ..Span::default() };
+    Control { to, path, span, header: Repr { message: id.0, kind } }
+}
 
 /// Write the pHost header of a packet.
 fn put_header(slot: &mut Packet, header: Repr) {
     slot.proto = PROTO;
-    slot.hdr_len = LEN as u8;
-    slot.hdr[..LEN].copy_from_slice(&header.to_bytes());
+    slot.put_header(&header.to_bytes());
 }
 
 impl Endpoint for PHost {
@@ -132,14 +128,10 @@ impl Endpoint for PHost {
         if port.open != u8::MAX {
             return Tx::Idle;
         }
-        if let Some(Control { to, path, header }) = self.out.pop() {
-            slot.src = cx.me;
-            slot.dst = to;
-            slot.path = path;
+        slot.src = cx.me;
+        if let Some(control) = self.out.pop() {
             slot.class = self.config.classes.control;
-            slot.wire_len = self.config.control;
-            slot.flags = Flags::CONTROL;
-            slot.span = Span { msg: MsgId(header.message), offset: 0, len: 0 };
+            let header = control.fill(slot, self.config.control);
             put_header(slot, header);
             return Tx::Sent;
         }

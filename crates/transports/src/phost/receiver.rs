@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use endpoint::{Cx, MsgId, MsgKey, Stat, TimerId};
 use units::{Dur, HostId, Time};
-use wire::phost::{Kind, Repr};
+use wire::phost::Kind;
 
 use super::config::{Config, FREE_MAX, scaled};
-use super::{Control, Outbox};
+use super::{Control, Outbox, control};
 use crate::incoming::{Incoming, Message, Over};
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX};
@@ -109,8 +109,7 @@ impl Receiver {
             self.messages.refresh(cx.now, key);
             let paths = ControlPaths::new(config.paths, cx.net, key.src, cx.draw.part(key.id.0));
             let path = paths.path(cx.net, cx.now.0);
-            let header = Repr { message: key.id.0, kind: Kind::Ack };
-            out.push(Control { to: key.src, path, header });
+            out.push(control(key.src, path, key.id, Kind::Ack));
             return;
         }
         // More than a sender gives itself would keep the link waiting for ever.
@@ -346,7 +345,7 @@ impl Conn {
     fn control(&mut self, cx: &Cx<'_>, kind: Kind) -> Control {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
-        Control { to: self.key.src, path, header: Repr { message: self.key.id.0, kind } }
+        control(self.key.src, path, self.key.id, kind)
     }
 }
 

@@ -11,7 +11,7 @@ use units::{HostId, Time};
 use wire::phost::{Kind, Repr};
 
 use super::config::{Config, scaled};
-use super::{Control, Outbox, put_header};
+use super::{Control, Outbox, control, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
 use crate::received::Received;
@@ -297,7 +297,6 @@ impl Flow {
         let len = config.framing().payload_of(seq, self.msg.len);
         let classes = config.classes;
         self.departures += 1;
-        slot.src = cx.me;
         slot.dst = self.msg.dst;
         slot.path = self.paths.path(cx.net, self.departures);
         slot.class =
@@ -312,7 +311,7 @@ impl Flow {
     fn control(&mut self, cx: &Cx<'_>, kind: Kind) -> Control {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
-        Control { to: self.msg.dst, path, header: Repr { message: self.msg.id.0, kind } }
+        control(self.msg.dst, path, self.msg.id, kind)
     }
 }
 
@@ -321,5 +320,5 @@ fn end(cx: &Cx<'_>, config: &Config, to: HostId, id: MsgId) -> Control {
     let paths = ControlPaths::new(config.paths, cx.net, to, cx.draw.part(id.0));
     // Time makes the draw differ between repeated answers.
     let path = paths.path(cx.net, cx.now.0);
-    Control { to, path, header: Repr { message: id.0, kind: Kind::End } }
+    control(to, path, id, Kind::End)
 }
