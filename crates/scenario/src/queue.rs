@@ -207,10 +207,8 @@ fn drop_tail(
     let ramp = match (read.ecn_threshold, &read.ramp) {
         (Some(_), Some(_)) => {
             let message = "a threshold and a ramp: both say when packets are marked";
-            let error = table.error("ecn_threshold", message, "one of two");
-            return Err(
-                error.hint("leave out `ecn_threshold`, or every key that begins with `red_`")
-            );
+            let hint = "leave out `ecn_threshold`, or every key that begins with `red_`";
+            return table.fail("ecn_threshold", message, "one of two", hint);
         }
         (None, None) => None,
         (Some(threshold), None) => Some(Ramp::step(threshold)),
@@ -475,10 +473,8 @@ fn priority(
     if trims && let Some((class, _)) = classes.iter().find(|(_, queue)| !plain(queue)) {
         let message =
             format!("`full = \"trim\"`, but class {class} does not simply lose what is too much");
-        let error = table.error("full", message, "not with this class");
-        return Err(
-            error.hint("with `full = \"trim\"` classes are `kind = \"drop-tail\"`, without marks")
-        );
+        let hint = "with `full = \"trim\"` classes are `kind = \"drop-tail\"`, without marks";
+        return table.fail("full", message, "not with this class", hint);
     }
     let classes = ByClassSpec { schedule: Schedule::Strict, classes, sort, trim };
     port_wide(table, transports, classes, limits)
@@ -539,9 +535,8 @@ fn classes(
     if sort == Classifier::Payload && classes.len() != 2 {
         let message =
             format!("{} queues for packets with payload and those without", classes.len());
-        let error = table.error("sort_by", message, "wants two");
-        return Err(error
-            .hint("two tables [[queue.class]]: the lower for payload, the higher for the rest"));
+        let hint = "two tables [[queue.class]]: the lower for payload, the higher for the rest";
+        return table.fail("sort_by", message, "wants two", hint);
     }
     let mut used = transports.iter().flat_map(|transport| &transport.classes);
     if sort == Classifier::Class

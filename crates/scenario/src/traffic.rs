@@ -351,8 +351,7 @@ impl Context<'_, '_> {
         let (start, until) = (self.written.start, self.written.until.unwrap_or(Time::NEVER));
         if until <= start {
             let message = "nothing would ever begin: `until` is not after `start`";
-            let error = self.table.error("until", message, "too early");
-            return Err(error.hint(format!("after \"{start}\"")));
+            return self.table.fail("until", message, "too early", format!("after \"{start}\""));
         }
         Ok(until)
     }

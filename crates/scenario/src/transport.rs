@@ -97,9 +97,8 @@ fn kind<'k>(table: &mut Reader<'_>) -> Result<&'k Kind<ReadTransport>, Diagnosti
         return table.fail("kind", message, "written differently", format!("write {written}"));
     }
     if OTHER_RULES.contains(&name.as_str()) {
-        let error = table.error("kind", format!("there is no `{name}`"), "no such transport");
-        return Err(error
-            .hint("`kind = \"tcp\"` has a `rule`: newreno, bic, htcp, cubic, dctcp, d2tcp, fast"));
+        let hint = "`kind = \"tcp\"` has a `rule`: newreno, bic, htcp, cubic, dctcp, d2tcp, fast";
+        return table.fail("kind", format!("there is no `{name}`"), "no such transport", hint);
     }
     table.choose("kind", TRANSPORTS, |kind| kind.name)
 }
@@ -330,10 +329,8 @@ fn check_least(table: &Reader<'_>, transport: &Transport) -> Result<(), Diagnost
     if transport.framing.payload < PAYLOAD_MIN {
         let key = table.likeliest(&["payload", "mss"]).unwrap_or("kind");
         let message = format!("packets with {} bytes of payload", transport.framing.payload);
-        let error = table.error(key, message, "too small");
-        return Err(
-            error.hint(format!("{PAYLOAD_MIN} bytes at least: less is nothing but headers"))
-        );
+        let hint = format!("{PAYLOAD_MIN} bytes at least: less is nothing but headers");
+        return table.fail(key, message, "too small", hint);
     }
     // What counts in times that packets take is none.
     let written = TIMERS.iter().map(|&key| (key, table.peek::<Dur>(key)));
