@@ -81,8 +81,8 @@ impl Homa {
         config.check()?;
         Ok(Self {
             config,
-            sender: Sender::new(),
-            receiver: Receiver::new(),
+            sender: Sender::new(config),
+            receiver: Receiver::new(config),
             out: Outbox::new(CONTROL_MAX),
             armed: Armed::NONE,
             look_at: Time::NEVER,
@@ -101,7 +101,7 @@ impl Homa {
     }
 
     fn on_header(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Repr) {
-        let Self { config, sender, receiver, out, .. } = self;
+        let Self { sender, receiver, out, .. } = self;
         let Repr { number, kind } = header;
         let from = pkt.src;
         match kind {
@@ -109,32 +109,26 @@ impl Homa {
             // anything.
             Kind::Data(_) if pkt.flags.has(Flags::CONTROL) => cx.fx.count(Stat::Rejected),
             Kind::Data(data) => {
-                sender.on_whole(cx, config, from, data.whole);
+                sender.on_whole(cx, from, data.whole);
                 if pkt.flags.has(Flags::TRIMMED) {
-                    receiver.on_trimmed(cx, config, pkt, (number, data), out);
-                } else if let Some(key) = receiver.on_data(cx, config, pkt, (number, data), out) {
-                    sender.on_arrival(cx, config, key, &data);
+                    receiver.on_trimmed(cx, pkt, (number, data), out);
+                } else if let Some(key) = receiver.on_data(cx, pkt, (number, data), out) {
+                    sender.on_arrival(cx, key, &data);
                 }
             }
-            Kind::Grant { granted, level } => {
-                sender.on_grant(cx, config, (from, number), (granted, level));
-            }
+            Kind::Grant { granted, level } => sender.on_grant(cx, (from, number), (granted, level)),
             Kind::Resend { first, end, level: _ } => {
-                sender.on_resend(cx, config, (from, number), (first, end), out);
+                sender.on_resend(cx, (from, number), (first, end), out)
             }
-            Kind::Unknown { mine: true } => {
-                receiver.on_unknown(cx, config, (from, number), out);
-            }
-            Kind::Unknown { mine: false } => sender.on_unknown(cx, config, (from, number)),
+            Kind::Unknown { mine: true } => receiver.on_unknown(cx, (from, number), out),
+            Kind::Unknown { mine: false } => sender.on_unknown(cx, (from, number)),
             Kind::Busy { mine: true } => receiver.on_busy(cx, (from, number)),
             Kind::Busy { mine: false } => sender.on_busy(cx, (from, number)),
-            Kind::NeedAck => receiver.on_need_ack(cx, config, (from, number), pkt.span.msg, out),
+            Kind::NeedAck => receiver.on_need_ack(cx, (from, number), pkt.span.msg, out),
             Kind::Ack { first_missing, next } => {
-                sender.on_ack(cx, config, (from, number), (first_missing, next));
+                sender.on_ack(cx, (from, number), (first_missing, next))
             }
-            Kind::Nack { index, granted } => {
-                sender.on_nack(cx, config, (from, number), (index, granted));
-            }
+            Kind::Nack { index, granted } => sender.on_nack(cx, (from, number), (index, granted)),
         }
     }
 }
@@ -154,7 +148,7 @@ const _: () = assert!(DATA_LEN <= endpoint::HDR_MAX && CONTROL_LEN <= DATA_LEN);
 
 impl Endpoint for Homa {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        self.sender.submit(cx, &self.config, msg);
+        self.sender.submit(cx, msg);
         self.arm(cx);
         Submit::Taken
     }
@@ -174,14 +168,14 @@ impl Endpoint for Homa {
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
         self.armed.fired(id);
-        let Self { config, sender, receiver, out, .. } = self;
+        let Self { sender, receiver, out, .. } = self;
         match id {
-            GRANT_TIMER => receiver.give_grants(cx, config, out),
+            GRANT_TIMER => receiver.give_grants(cx, out),
             ACK_TIMER => receiver.tell_whole(cx, out),
             SILENCE_TIMER => {
                 self.look_at = Time::NEVER;
-                receiver.look_for_silence(cx, config, out);
-                sender.look_for_silence(cx, config, out);
+                receiver.look_for_silence(cx, out);
+                sender.look_for_silence(cx, out);
             }
             _ => {}
         }
@@ -200,13 +194,13 @@ impl Endpoint for Homa {
             put_header(slot, &header);
             return Tx::Sent;
         }
-        let Self { config, sender, receiver, .. } = self;
+        let Self { sender, receiver, .. } = self;
         let whole = |to| receiver.tell_with_data(to);
-        if sender.poll(cx, config, whole, slot) { Tx::Sent } else { Tx::Idle }
+        if sender.poll(cx, whole, slot) { Tx::Sent } else { Tx::Idle }
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
-        self.sender.cancel(cx, &self.config, id, &mut self.out);
+        self.sender.cancel(cx, id, &mut self.out);
         self.arm(cx);
     }
 }

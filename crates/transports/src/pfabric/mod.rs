@@ -56,8 +56,8 @@ impl PFabric {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            sender: Sender::new(RTO_TIMER),
-            receiver: Receiver::new(&config, LINGER_TIMER),
+            sender: Sender::new(config, RTO_TIMER),
+            receiver: Receiver::new(config, LINGER_TIMER),
             out: Outbox::new(CONTROL_MAX),
             config,
         })
@@ -82,7 +82,7 @@ fn path(config: &Config, cx: &Cx<'_>, to: HostId, id: MsgId, n: u64) -> u32 {
 
 impl Endpoint for PFabric {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        self.sender.submit(cx, &self.config, msg);
+        self.sender.submit(cx, msg);
         Submit::Taken
     }
 
@@ -100,21 +100,19 @@ impl Endpoint for PFabric {
             Kind::Data { seq, size, len, .. }
                 if describes(config.framing(), pkt, message, seq, len) =>
             {
-                receiver.on_data(cx, config, key, (seq, size, len), out);
+                receiver.on_data(cx, key, (seq, size, len), out);
             }
             Kind::Data { .. } => cx.fx.count(Stat::Rejected),
-            Kind::Probe { seq, size, .. } => receiver.on_probe(cx, config, key, (seq, size), out),
+            Kind::Probe { seq, size, .. } => receiver.on_probe(cx, key, (seq, size), out),
             Kind::End => receiver.on_end(cx, key),
-            Kind::Ack { seq, missing } => {
-                sender.on_ack(cx, config, key, (seq, missing));
-            }
+            Kind::Ack { seq, missing } => sender.on_ack(cx, key, (seq, missing)),
         }
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
-        let Self { config, sender, receiver, out } = self;
+        let Self { sender, receiver, out, .. } = self;
         match id {
-            RTO_TIMER => sender.on_timer(cx, config, out),
+            RTO_TIMER => sender.on_timer(cx, out),
             LINGER_TIMER => receiver.on_linger_timer(cx),
             _ => {}
         }
@@ -131,10 +129,10 @@ impl Endpoint for PFabric {
             put_header(slot, header);
             return Tx::Sent;
         }
-        if self.sender.poll(cx, &self.config, slot) { Tx::Sent } else { Tx::Idle }
+        if self.sender.poll(cx, slot) { Tx::Sent } else { Tx::Idle }
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
-        self.sender.cancel(cx, &self.config, id, &mut self.out);
+        self.sender.cancel(cx, id, &mut self.out);
     }
 }

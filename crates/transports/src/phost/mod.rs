@@ -58,8 +58,8 @@ impl PHost {
         config.check()?;
         Ok(Self {
             config,
-            sender: Sender::new(REQUEST_TIMER),
-            receiver: Receiver::new(&config, TOKEN_TIMER, LINGER_TIMER),
+            sender: Sender::new(config, REQUEST_TIMER),
+            receiver: Receiver::new(config, TOKEN_TIMER, LINGER_TIMER),
             out: Outbox::new(CONTROL_MAX),
         })
     }
@@ -83,7 +83,7 @@ fn put_header(slot: &mut Packet, header: Repr) {
 
 impl Endpoint for PHost {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        self.sender.submit(cx, &self.config, msg, &mut self.out);
+        self.sender.submit(cx, msg, &mut self.out);
         Submit::Taken
     }
 
@@ -98,26 +98,26 @@ impl Endpoint for PHost {
         };
         let key = key(pkt.src, message);
         match kind {
-            Kind::Req { size, free } => receiver.on_req(cx, config, key, (size, free), out),
+            Kind::Req { size, free } => receiver.on_req(cx, key, (size, free), out),
             Kind::Data { number, seq, size, len }
                 if describes(config.framing(), pkt, message, seq, len) =>
             {
-                receiver.on_data(cx, config, key, (number, seq, size, len), out);
+                receiver.on_data(cx, key, (number, seq, size, len), out);
             }
             Kind::Data { .. } => cx.fx.count(Stat::Rejected),
             Kind::End => receiver.on_end(cx, key),
             Kind::Token { number, seq, missing } => {
-                sender.on_token(cx, config, pkt.src, MsgId(message), (number, seq, missing), out);
+                sender.on_token(cx, pkt.src, MsgId(message), (number, seq, missing), out)
             }
-            Kind::Ack => sender.on_ack(cx, config, pkt.src, MsgId(message), out),
+            Kind::Ack => sender.on_ack(cx, pkt.src, MsgId(message), out),
         }
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
-        let Self { config, sender, receiver, out } = self;
+        let Self { sender, receiver, out, .. } = self;
         match id {
-            TOKEN_TIMER => receiver.give(cx, config, out),
-            REQUEST_TIMER => sender.on_timer(cx, config, out),
+            TOKEN_TIMER => receiver.give(cx, out),
+            REQUEST_TIMER => sender.on_timer(cx, out),
             LINGER_TIMER => receiver.on_linger_timer(cx),
             _ => {}
         }
@@ -135,10 +135,10 @@ impl Endpoint for PHost {
             put_header(slot, header);
             return Tx::Sent;
         }
-        if self.sender.poll(cx, &self.config, slot) { Tx::Sent } else { Tx::Idle }
+        if self.sender.poll(cx, slot) { Tx::Sent } else { Tx::Idle }
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
-        self.sender.cancel(cx, &self.config, id, &mut self.out);
+        self.sender.cancel(cx, id, &mut self.out);
     }
 }
