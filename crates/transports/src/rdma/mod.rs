@@ -54,7 +54,7 @@ pub use config::{
     Clock, Config, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract, Timestamps,
 };
 use control::{OUTBOX_MAX, Outbox, put_header};
-use flow::{Departure, Flow, Identity, Incoming, Timer};
+use flow::{Departure, Flow, Identity, Incoming};
 use jitter::Jitter;
 use offers::Offers;
 use pacer::Pacer;
@@ -66,7 +66,7 @@ use stream::Stream;
 use crate::config::ConfigError;
 use crate::connection_ids::{Finished, unwrap};
 use crate::connections::Connections;
-use crate::deadlines::{Armed, Deadlines};
+use crate::deadlines::{Armed, Deadlines, Timer};
 
 const PATH: Purpose = Purpose::new("rdma path");
 
@@ -181,13 +181,7 @@ impl Rdma {
         self.pacer.set(slot, if waits { flow.due() } else { Time::NEVER });
         let due = if active { flow.rule().deadline() } else { Time::NEVER };
         self.rule_timers.set(slot, due);
-        match timer {
-            Timer::Keep => {}
-            Timer::Stop => self.timeouts.set(slot, Time::NEVER),
-            Timer::Restart => {
-                self.timeouts.set(slot, now.saturating_add(flow.timeout(&self.config)));
-            }
-        }
+        self.timeouts.follow(slot, timer, now, || flow.timeout(&self.config));
     }
 
     fn close(&mut self, slot: u32) {
