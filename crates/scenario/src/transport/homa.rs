@@ -4,7 +4,7 @@ use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Trimmed, Wire};
 use units::{Bytes, Dur};
 
 use super::{Around, Need, Signals, Transport, Wait, chosen, refused};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::distribution;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
@@ -103,7 +103,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "homa"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let preset = chosen(table, &["paper"])?.is_some();
     let cutoffs = cutoffs(table)?;
     let mut config = Config { paths: around.mode.sender, ..Config::paper(cutoffs) };
@@ -133,7 +133,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
 }
 
 /// The cut-offs between levels of unscheduled packets: as written, or those of a workload.
-fn cutoffs(table: &mut Reader<'_>) -> Result<Cutoffs, Diagnostic> {
+fn cutoffs(table: &mut Reader<'_>) -> Checked<Cutoffs> {
     let mut division = Division { cutoffs: None, workload: None, unscheduled_priorities: 0 };
     table.keys(CUTOFFS, &mut division, None)?;
     let hint =

@@ -10,7 +10,7 @@ use units::{Bytes, Dur};
 
 use super::tcp::{OF_SUBFLOWS, marks, timers};
 use super::{Around, Begun, Presets, Signals, Transport, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
@@ -253,7 +253,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "mptcp"`.
-pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "mss"))?;
     begun.keys(table, KEYS)?;
     for keys in OF_SUBFLOWS {

@@ -8,7 +8,7 @@ use units::{HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
 use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
@@ -109,7 +109,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "ndp"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
     begun.config.paths = around.mode.sender;
     let config = begun.read(table, KEYS)?;

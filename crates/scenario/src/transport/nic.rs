@@ -12,7 +12,7 @@ use transports::nano::{Config, Nano, Program, SizeClass};
 use units::Dur;
 
 use super::{Around, ForLife, Need, Signals, Transport, Wait, chosen, refused};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Key, Section, keys, section};
 use crate::p4::{self, Backend, Compiled, Named};
@@ -131,7 +131,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "nic"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let named = Named::read(table)?;
     let program = named.program.to_string_lossy().into_owned();
     match MODELS.iter().find(|(name, ..)| *name == program) {
@@ -154,7 +154,7 @@ fn model(
     file: &str,
     constants: &[&str],
     backend: Option<Backend>,
-) -> Result<Transport, Diagnostic> {
+) -> Checked<Transport> {
     let backend = backend.unwrap_or(Backend::Model);
     table.resolve("backend", &backend);
     let preset = chosen(table, &["firesim"])?.map(|_| Config::firesim(program));
@@ -232,11 +232,7 @@ fn on_blocks(config: &Config) -> NicConfig {
 }
 
 /// A program in a file, on the blocks of the NIC.
-fn programmed(
-    table: &mut Reader<'_>,
-    around: &Around<'_>,
-    named: Named,
-) -> Result<Transport, Diagnostic> {
+fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Checked<Transport> {
     let compiled = Compiled::new(table, around.dir, named)?;
     let preset = chosen(table, &["firesim"])?.map(|_| Programmed::firesim());
     let mut read = Programmed::firesim();
@@ -290,11 +286,7 @@ fn kept(table: &Reader<'_>, pulls: bool) -> Option<&'static str> {
 }
 
 /// Makes the NICs, of which one is tried.
-fn on_the_nic(
-    table: &Reader<'_>,
-    compiled: Compiled,
-    config: NicConfig,
-) -> Result<ForLife, Diagnostic> {
+fn on_the_nic(table: &Reader<'_>, compiled: Compiled, config: NicConfig) -> Checked<ForLife> {
     let runs: Runs = compiled.first(table)?;
     let tried = Nic::new(&compiled.program, runs, config.clone()).and_then(Nic::try_egress);
     tried.map_err(|why| {
@@ -331,7 +323,7 @@ pub(crate) fn buffer_keys() -> Vec<Section> {
 }
 
 /// `[[transport.buffer]]`: the size classes of a NIC.
-fn buffers(table: &mut Reader<'_>, preset: Option<Vec<Class>>) -> Result<Vec<Class>, Diagnostic> {
+fn buffers(table: &mut Reader<'_>, preset: Option<Vec<Class>>) -> Checked<Vec<Class>> {
     let mut tables = table.tables("buffer")?;
     if tables.is_empty() {
         let Some(preset) = preset else {

@@ -5,7 +5,7 @@ use transports::pfabric::{self, Config, WINDOW_MAX};
 use wire::pfabric::{Kind, Repr};
 
 use super::{Around, Begun, Presets, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
 use crate::value::{PART_MAX, Size16};
@@ -43,7 +43,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "pfabric"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
     begun.config.paths = around.mode.sender;
     let config = begun.read(table, KEYS)?;

@@ -3,7 +3,7 @@
 use transports::phost::{self, Config, FreeTokens};
 
 use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
 use crate::value::{PART_MAX, Size16, word_or};
@@ -48,7 +48,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "phost"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
     begun.config.paths = around.mode.sender;
     let config = begun.read(table, KEYS)?;

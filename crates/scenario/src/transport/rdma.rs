@@ -9,7 +9,7 @@ use units::{Dur, Rate};
 
 use self::rules::{RULES, Rule};
 use super::{Around, Begun, Need, Signals, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
@@ -111,7 +111,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "rdma"`.
-pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport> {
     let rule = table.choose("rule", RULES, |rule| rule.name)?;
     let mut begun = Begun::of(table, rule.presets, payload(table, "payload"))?;
     (rule.prepare)(table, &mut begun.config);

@@ -8,7 +8,7 @@ use transports::tcp::{
 use units::{Bytes, Dur};
 
 use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Key, Section, keys, section, section_of_variants};
 use crate::reader::Reader;
@@ -201,7 +201,7 @@ struct Pias {
 
 impl Pias {
     /// Read them, if they are written.
-    fn read(table: &mut Reader<'_>) -> Result<Option<Demotion>, Diagnostic> {
+    fn read(table: &mut Reader<'_>) -> Checked<Option<Demotion>> {
         let mut read = Self::default();
         table.keys(PIAS, &mut read, None)?;
         let Some(thresholds) = read.thresholds else { return Ok(None) };
@@ -337,7 +337,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "tcp"`.
-pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "mss"))?;
     begun.keys(table, KEYS)?;
     begun.keys(table, RULES)?;
