@@ -98,10 +98,8 @@ fn read_header(source: &Source<'_>) -> Parsed<Header> {
             "multiple of" => {
                 let bytes = text.parse::<u32>().ok().filter(|&bytes| bytes > 0);
                 let Some(bytes) = bytes else {
-                    return Err(wrong(
-                        "not a number of bytes",
-                        "for example `# multiple of: 1400`",
-                    ));
+                    let hint = "for example `# multiple of: 1400`";
+                    return Err(wrong("not a number of bytes", hint));
                 };
                 header.multiple = u64::from(bytes);
             }

@@ -330,11 +330,8 @@ impl<'a> Raw<'a> {
                 }
             }
             if flow.src.number == flow.dst.number {
-                return Err(source.wrong(
-                    flow.ends,
-                    "the flow goes from a host to itself",
-                    "choose another destination",
-                ));
+                let hint = "choose another destination";
+                return Err(source.wrong(flow.ends, "the flow goes from a host to itself", hint));
             }
             let Some(id) = flow.id else { continue };
             let connection = (flow.src.number, flow.dst.number, flow.msg.is_some());
@@ -370,11 +367,8 @@ impl<'a> Raw<'a> {
                 source.wrong(raw.keyword, "the trigger has no id", "write \"trigger id 1 oneshot\"")
             })?;
             if !ids.insert(id.number) {
-                return Err(source.wrong(
-                    id.word,
-                    "this trigger id is used twice",
-                    "number triggers differently",
-                ));
+                let hint = "number triggers differently";
+                return Err(source.wrong(id.word, "this trigger id is used twice", hint));
             }
             triggers.push(CmTrigger { id: id.number, kind: raw.kind(source)? });
         }
