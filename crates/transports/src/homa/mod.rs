@@ -118,7 +118,7 @@ impl Homa {
             }
             Kind::Grant { granted, level } => sender.on_grant(cx, (from, number), (granted, level)),
             Kind::Resend { first, end, level: _ } => {
-                sender.on_resend(cx, (from, number), (first, end), out)
+                sender.on_resend(cx, (from, number), (first, end), out);
             }
             Kind::Unknown { mine: true } => receiver.on_unknown(cx, (from, number), out),
             Kind::Unknown { mine: false } => sender.on_unknown(cx, (from, number)),
@@ -126,7 +126,7 @@ impl Homa {
             Kind::Busy { mine: false } => sender.on_busy(cx, (from, number)),
             Kind::NeedAck => receiver.on_need_ack(cx, (from, number), pkt.span.msg, out),
             Kind::Ack { first_missing, next } => {
-                sender.on_ack(cx, (from, number), (first_missing, next))
+                sender.on_ack(cx, (from, number), (first_missing, next));
             }
             Kind::Nack { index, granted } => sender.on_nack(cx, (from, number), (index, granted)),
         }

@@ -107,7 +107,7 @@ impl Endpoint for PHost {
             Kind::Data { .. } => cx.fx.count(Stat::Rejected),
             Kind::End => receiver.on_end(cx, key),
             Kind::Token { number, seq, missing } => {
-                sender.on_token(cx, pkt.src, MsgId(message), (number, seq, missing), out)
+                sender.on_token(cx, pkt.src, MsgId(message), (number, seq, missing), out);
             }
             Kind::Ack => sender.on_ack(cx, pkt.src, MsgId(message), out),
         }
