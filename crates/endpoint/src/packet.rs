@@ -119,6 +119,13 @@ impl Packet {
         hdr: [0; HDR_MAX],
     };
 
+    /// Write the transport header, of at most [`HDR_MAX`] bytes.
+    #[inline]
+    pub fn put_header(&mut self, header: &[u8]) {
+        self.hdr_len = header.len() as u8;
+        self.hdr[..header.len()].copy_from_slice(header);
+    }
+
     /// Whether the packet carries payload now (not control, not trimmed, not bounced).
     #[must_use]
     pub const fn carries_payload(&self) -> bool {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use units::{Dur, Time};
 
-use crate::table::{read_each, read_table};
-use crate::{Column, FileError, Row, StagedFile, TableWriter};
+use crate::table::{read_each, read_table, write_table};
+use crate::{Columns, FileError, Row, StagedFile};
 
 /// Why a message was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    const ALL: [Self; 4] = [Self::TimedOut, Self::Refused, Self::Cancelled, Self::Forgotten];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::TimedOut, Self::Refused, Self::Cancelled, Self::Forgotten];
 
     /// As in `flows.parquet` and in the keys of `summary.json`.
     #[must_use]
@@ -111,156 +112,76 @@ impl FlowRow {
 }
 
 impl Row for FlowRow {
-    fn columns() -> Vec<Column<Self>> {
-        let mut columns = Self::what_was_asked();
-        columns.extend(Self::what_became_of_it());
-        columns.extend(Self::what_was_counted());
-        columns
-    }
-}
-
-impl FlowRow {
-    fn what_was_asked() -> Vec<Column<Self>> {
-        vec![
-            Column::int(
-                "src",
-                "sending host, from 0",
-                |r: &Self| u64::from(r.src),
-                |r, v| r.src = id(v),
-            ),
-            Column::int(
-                "dst",
-                "receiving host, from 0",
-                |r: &Self| u64::from(r.dst),
-                |r, v| r.dst = id(v),
-            ),
-            Column::int(
-                "msg",
-                "the sending host's counter of messages, from 0",
-                |r: &Self| r.msg,
-                |r, v| r.msg = v,
-            ),
-            Column::int(
-                "traffic",
-                "the [[traffic]] table that it comes from, counted from 0",
-                |r: &Self| u64::from(r.traffic),
-                |r, v| r.traffic = u16::try_from(v).unwrap_or(u16::MAX),
-            ),
-            Column::maybe_int(
-                "size_bytes",
-                "message size; null if unbounded",
-                |r: &Self| r.size,
-                |r, v| r.size = v,
-            ),
-            Column::int(
-                "start_ps",
-                "when the application submitted it, since the start of the run",
-                |r: &Self| r.start.0,
-                |r, v| r.start = Time(v),
-            ),
-            Column::maybe_int(
+    fn columns() -> Columns<Self> {
+        Columns::<Self>::new()
+            .column("src", "sending host, from 0")
+            .field(|r| &mut r.src)
+            .column("dst", "receiving host, from 0")
+            .field(|r| &mut r.dst)
+            .column("msg", "the sending host's counter of messages, from 0")
+            .field(|r| &mut r.msg)
+            .column("traffic", "the [[traffic]] table that it comes from, counted from 0")
+            .field(|r| &mut r.traffic)
+            .column("size_bytes", "message size; null if unbounded")
+            .field(|r| &mut r.size)
+            .column("start_ps", "when the application submitted it, since the start of the run")
+            .field(|r| &mut r.start)
+            .column(
                 "deadline_ps",
                 "from start_ps until it should be whole at the receiver; null: none",
-                |r: &Self| r.deadline.map(|d| d.0),
-                |r, v| r.deadline = v.map(Dur),
-            ),
-        ]
-    }
-
-    fn what_became_of_it() -> Vec<Column<Self>> {
-        vec![
-            Column::maybe_int(
+            )
+            .field(|r| &mut r.deadline)
+            .column(
                 "finish_ps",
                 "when its last byte was placed at the receiver; null if unfinished",
-                |r: &Self| r.finish.map(|t| t.0),
-                |r, v| r.finish = v.map(Time),
-            ),
-            Column::maybe_int(
-                "acked_ps",
-                "when the sender learnt that it is complete; null if it did not",
-                |r: &Self| r.acked.map(|t| t.0),
-                |r, v| r.acked = v.map(Time),
-            ),
-            Column::maybe_text(
+            )
+            .field(|r| &mut r.finish)
+            .column("acked_ps", "when the sender learnt that it is complete; null if it did not")
+            .field(|r| &mut r.acked)
+            .column(
                 "failed",
-                "why an end gave it up before it was whole: timed_out, refused, cancelled; else null",
-                |r: &Self| r.failed.map(Failure::name),
-                |r, v| {
-                    r.failed = Failure::ALL.into_iter().find(|f| Some(f.name()) == v.as_deref());
-                },
-            ),
-            Column::int(
+                "why an end gave it up before it was whole: timed_out, refused, cancelled; \
+                else null",
+            )
+            .field(|r| &mut r.failed)
+            .column(
                 "ideal_ps",
                 "completion time of the same message alone in the same fabric; 0 if unbounded",
-                |r: &Self| r.ideal.0,
-                |r, v| r.ideal = Dur(v),
-            ),
-            Column::maybe_int(
-                "fct_ps",
-                "completion time: finish_ps - start_ps; null if unfinished",
-                |r: &Self| r.fct().map(|d| d.0),
-                |_, _| {},
-            ),
-            Column::maybe_real(
-                "slowdown",
-                "fct_ps / ideal_ps; null if unfinished or unbounded",
-                Self::slowdown,
-                |_, _| {},
-            ),
-            Column::int(
-                "placed_bytes",
-                "bytes placed at the receiver by the end of the run",
-                |r: &Self| r.placed,
-                |r, v| r.placed = v,
-            ),
-            Column::int(
+            )
+            .field(|r| &mut r.ideal)
+            .column("fct_ps", "completion time: finish_ps - start_ps; null if unfinished")
+            .derived(Self::fct)
+            .column("slowdown", "fct_ps / ideal_ps; null if unfinished or unbounded")
+            .derived(Self::slowdown)
+            .column("placed_bytes", "bytes placed at the receiver by the end of the run")
+            .field(|r| &mut r.placed)
+            .column(
                 "placed_in_window_bytes",
                 "bytes placed at the receiver inside the measurement window",
-                |r: &Self| r.placed_in_window,
-                |r, v| r.placed_in_window = v,
-            ),
-            Column::flag(
-                "measured",
-                "whether it was submitted inside the measurement window",
-                |r: &Self| r.measured,
-                |r, v| r.measured = v,
-            ),
-        ]
-    }
-
-    fn what_was_counted() -> Vec<Column<Self>> {
-        vec![
-            Column::int(
+            )
+            .field(|r| &mut r.placed_in_window)
+            .column("measured", "whether it was submitted inside the measurement window")
+            .field(|r| &mut r.measured)
+            .column(
                 "timeouts",
-                "timeouts that made the sender send again while this message was next to be acknowledged",
-                |r: &Self| u64::from(r.timeouts),
-                |r, v| r.timeouts = id(v),
-            ),
-            Column::int(
+                "timeouts that made the sender send again while this message was next to be \
+                acknowledged",
+            )
+            .field(|r| &mut r.timeouts)
+            .column(
                 "fast_retransmits",
-                "recoveries begun by acknowledgements while this message was next to be acknowledged",
-                |r: &Self| u64::from(r.fast_retransmits),
-                |r, v| r.fast_retransmits = id(v),
-            ),
-            Column::int(
-                "retransmissions",
-                "packets of it sent again",
-                |r: &Self| u64::from(r.retransmissions),
-                |r, v| r.retransmissions = id(v),
-            ),
-            Column::int(
+                "recoveries begun by acknowledgements while this message was next to be \
+                acknowledged",
+            )
+            .field(|r| &mut r.fast_retransmits)
+            .column("retransmissions", "packets of it sent again")
+            .field(|r| &mut r.retransmissions)
+            .column(
                 "spurious_fast_retransmits",
                 "fast retransmits of what the receiver had already",
-                |r: &Self| u64::from(r.spurious_fast_retransmits),
-                |r, v| r.spurious_fast_retransmits = id(v),
-            ),
-        ]
+            )
+            .field(|r| &mut r.spurious_fast_retransmits)
     }
-}
-
-/// A host id or a count of a file; one that does not fit can only come from another program.
-fn id(n: u64) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// Writes `flows.parquet`: one row per message, sorted by (src, msg).
@@ -269,11 +190,7 @@ fn id(n: u64) -> u32 {
 /// The file cannot be written.
 pub fn write_flows(file: StagedFile, rows: &mut [FlowRow]) -> Result<(), FileError> {
     rows.sort_unstable_by_key(|r| (r.src, r.msg));
-    let mut table = TableWriter::new(file)?;
-    for row in rows {
-        table.push(*row)?;
-    }
-    table.finish()
+    write_table(file, rows.iter().copied())
 }
 
 /// All rows of a `flows.parquet`, in file order.
@@ -346,12 +263,12 @@ mod tests {
 
     #[test]
     fn columns_are_stable_and_described() {
-        let columns = FlowRow::columns();
-        let names: Vec<&str> = columns.iter().map(Column::name).collect();
+        let Columns(columns) = FlowRow::columns();
+        let names: Vec<&str> = columns.iter().map(|c| &*c.name).collect();
         let expected = "src dst msg traffic size_bytes start_ps deadline_ps finish_ps acked_ps failed ideal_ps fct_ps \
              slowdown placed_bytes placed_in_window_bytes measured timeouts fast_retransmits \
              retransmissions spurious_fast_retransmits";
         assert_eq!(names.join(" "), expected);
-        assert!(columns.iter().all(|c| !c.about().is_empty()));
+        assert!(columns.iter().all(|c| !c.about.is_empty()));
     }
 }

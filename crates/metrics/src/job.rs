@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use units::{Dur, Rate, Time};
 
 use crate::statistics::{Moments, nearest_rank};
-use crate::table::read_table;
-use crate::{Column, FileError, Row, StagedFile, TableWriter};
+use crate::table::{read_table, write_table};
+use crate::{Columns, FileError, Row, StagedFile};
 
 /// A block of an incast, a query: several messages that one application waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,91 +74,39 @@ fn idle(received: f64, capacity: f64) -> Option<f64> {
 }
 
 impl Row for JobRow {
-    fn columns() -> Vec<Column<Self>> {
-        let mut columns = Self::what_it_was();
-        columns.extend(Self::what_became_of_it());
-        columns
-    }
-}
-
-impl JobRow {
-    fn what_it_was() -> Vec<Column<Self>> {
-        vec![
-            Column::int(
-                "host",
-                "the host whose application waits, from 0",
-                |r: &Self| u64::from(r.host),
-                |r, v| r.host = u32::try_from(v).unwrap_or(u32::MAX),
-            ),
-            Column::int(
-                "traffic",
-                "the [[traffic]] table that it comes from, counted from 0",
-                |r: &Self| u64::from(r.traffic),
-                |r, v| r.traffic = u16::try_from(v).unwrap_or(u16::MAX),
-            ),
-            Column::int(
-                "start_ps",
-                "when it began, since the start of the run",
-                |r: &Self| r.start.0,
-                |r, v| r.start = Time(v),
-            ),
-            Column::int(
-                "end_ps",
-                "when it was complete, or given up",
-                |r: &Self| r.end.0,
-                |r, v| r.end = Time(v),
-            ),
-            Column::flag(
+    fn columns() -> Columns<Self> {
+        Columns::<Self>::new()
+            .column("host", "the host whose application waits, from 0")
+            .field(|r| &mut r.host)
+            .column("traffic", "the [[traffic]] table that it comes from, counted from 0")
+            .field(|r| &mut r.traffic)
+            .column("start_ps", "when it began, since the start of the run")
+            .field(|r| &mut r.start)
+            .column("end_ps", "when it was complete, or given up")
+            .field(|r| &mut r.end)
+            .column(
                 "completed",
                 "whether it is complete; otherwise it was given up, because a message failed",
-                |r: &Self| r.completed,
-                |r, v| r.completed = v,
-            ),
-            Column::int(
-                "parts",
-                "the results it asked for",
-                |r: &Self| r.parts,
-                |r, v| r.parts = v,
-            ),
-        ]
-    }
-
-    fn what_became_of_it() -> Vec<Column<Self>> {
-        vec![
-            Column::int(
-                "in_time",
-                "those of them that came in time",
-                |r: &Self| r.in_time,
-                |r, v| r.in_time = v,
-            ),
-            Column::int("bytes", "payload delivered", |r: &Self| r.bytes, |r, v| r.bytes = v),
-            Column::int(
-                "received_bytes",
-                "bytes on the wire that arrived at the host meanwhile",
-                |r: &Self| r.received,
-                |r, v| r.received = v,
-            ),
-            Column::int(
-                "link_bps",
-                "the rate of the host's link, bits per second",
-                |r: &Self| r.rate.0,
-                |r, v| r.rate = Rate(v),
-            ),
-            Column::int("time_ps", "end_ps - start_ps", |r: &Self| r.time().0, |_, _| {}),
-            Column::maybe_real(
-                "idle",
-                "the share of its time in which nothing arrived on the host's link",
-                Self::idle,
-                |_, _| {},
-            ),
-            Column::maybe_real("quality", "in_time / parts", Self::quality, |_, _| {}),
-            Column::flag(
-                "measured",
-                "whether it began inside the measurement window",
-                |r: &Self| r.measured,
-                |r, v| r.measured = v,
-            ),
-        ]
+            )
+            .field(|r| &mut r.completed)
+            .column("parts", "the results it asked for")
+            .field(|r| &mut r.parts)
+            .column("in_time", "those of them that came in time")
+            .field(|r| &mut r.in_time)
+            .column("bytes", "payload delivered")
+            .field(|r| &mut r.bytes)
+            .column("received_bytes", "bytes on the wire that arrived at the host meanwhile")
+            .field(|r| &mut r.received)
+            .column("link_bps", "the rate of the host's link, bits per second")
+            .field(|r| &mut r.rate.0)
+            .column("time_ps", "end_ps - start_ps")
+            .derived(|r| r.time().0)
+            .column("idle", "the share of its time in which nothing arrived on the host's link")
+            .derived(Self::idle)
+            .column("quality", "in_time / parts")
+            .derived(Self::quality)
+            .column("measured", "whether it began inside the measurement window")
+            .field(|r| &mut r.measured)
     }
 }
 
@@ -167,11 +115,7 @@ impl JobRow {
 /// # Errors
 /// The file cannot be written.
 pub fn write_jobs(file: StagedFile, rows: &[JobRow]) -> Result<(), FileError> {
-    let mut table = TableWriter::new(file)?;
-    for row in rows {
-        table.push(*row)?;
-    }
-    table.finish()
+    write_table(file, rows.iter().copied())
 }
 
 /// All rows of a `jobs.parquet`, in file order.
@@ -331,11 +275,11 @@ mod tests {
         write_jobs(out.file("jobs.parquet").unwrap(), &rows).unwrap();
         out.commit().unwrap();
         assert_eq!(read_jobs(&dir.path().join("jobs.parquet")).unwrap(), rows);
-        let columns = JobRow::columns();
-        let names: Vec<&str> = columns.iter().map(Column::name).collect();
+        let Columns(columns) = JobRow::columns();
+        let names: Vec<&str> = columns.iter().map(|c| &*c.name).collect();
         let expected = "host traffic start_ps end_ps completed parts in_time bytes received_bytes \
              link_bps time_ps idle quality measured";
         assert_eq!(names.join(" "), expected);
-        assert!(columns.iter().all(|c| !c.about().is_empty()));
+        assert!(columns.iter().all(|c| !c.about.is_empty()));
     }
 }

@@ -62,4 +62,4 @@ pub use summary::{
     Deadlines, Distribution, Failed, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets,
     Pfc, QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
 };
-pub use table::{Column, Row, TableWriter};
+pub use table::{Columns, Row, TableWriter};

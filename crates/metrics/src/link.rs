@@ -4,8 +4,8 @@ use std::path::Path;
 
 use units::{Dur, Rate, Time};
 
-use crate::table::read_table;
-use crate::{Column, FileError, Row, StagedFile, TableWriter};
+use crate::table::{read_table, write_table};
+use crate::{Columns, FileError, Row, StagedFile};
 
 /// A directed link and the queue in front of it, over the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,77 +39,37 @@ pub struct LinkRow {
 }
 
 impl Row for LinkRow {
-    fn columns() -> Vec<Column<Self>> {
-        vec![
-            Column::text("name", "the directed link", |r: &Self| r.name.clone(), |r, v| r.name = v),
-            Column::text(
-                "tier",
-                "the level that it leaves and the direction",
-                |r: &Self| r.tier.clone(),
-                |r, v| r.tier = v,
-            ),
-            Column::int("rate_bps", "its rate", |r: &Self| r.rate.0, |r, v| r.rate = Rate(v)),
-            Column::int(
-                "tx_bytes",
-                "bytes transmitted during the run, headers included",
-                |r: &Self| r.tx_bytes,
-                |r, v| r.tx_bytes = v,
-            ),
-            Column::maybe_real(
+    fn columns() -> Columns<Self> {
+        Columns::<Self>::new()
+            .column("name", "the directed link")
+            .field(|r| &mut r.name)
+            .column("tier", "the level that it leaves and the direction")
+            .field(|r| &mut r.tier)
+            .column("rate_bps", "its rate")
+            .field(|r| &mut r.rate.0)
+            .column("tx_bytes", "bytes transmitted during the run, headers included")
+            .field(|r| &mut r.tx_bytes)
+            .column(
                 "utilization",
                 "share of the measurement window during which it was transmitting, 0 to 1",
-                |r: &Self| r.utilization,
-                |r, v| r.utilization = v,
-            ),
-            Column::int(
-                "max_queue_bytes",
-                "the longest that its queue has been",
-                |r: &Self| r.max_queue_bytes,
-                |r, v| r.max_queue_bytes = v,
-            ),
-            Column::int(
-                "dropped",
-                "packets dropped at its queue",
-                |r: &Self| r.dropped,
-                |r, v| r.dropped = v,
-            ),
-            Column::int(
-                "trimmed",
-                "packets whose payload was cut off at its queue",
-                |r: &Self| r.trimmed,
-                |r, v| r.trimmed = v,
-            ),
-            Column::int(
-                "bounced",
-                "headers returned to their senders from its queue",
-                |r: &Self| r.bounced,
-                |r, v| r.bounced = v,
-            ),
-            Column::int(
-                "marked",
-                "packets marked with congestion experienced at its queue",
-                |r: &Self| r.marked,
-                |r, v| r.marked = v,
-            ),
-            Column::int(
-                "pauses",
-                "times that the far end paused a class of it (priority flow control)",
-                |r: &Self| r.pauses,
-                |r, v| r.pauses = v,
-            ),
-            Column::int(
-                "paused_ps",
-                "how long its classes were paused, together",
-                |r: &Self| r.paused.0,
-                |r, v| r.paused = Dur(v),
-            ),
-            Column::int(
-                "longest_pause_ps",
-                "the longest of these pauses",
-                |r: &Self| r.longest_pause.0,
-                |r, v| r.longest_pause = Dur(v),
-            ),
-        ]
+            )
+            .field(|r| &mut r.utilization)
+            .column("max_queue_bytes", "the longest that its queue has been")
+            .field(|r| &mut r.max_queue_bytes)
+            .column("dropped", "packets dropped at its queue")
+            .field(|r| &mut r.dropped)
+            .column("trimmed", "packets whose payload was cut off at its queue")
+            .field(|r| &mut r.trimmed)
+            .column("bounced", "headers returned to their senders from its queue")
+            .field(|r| &mut r.bounced)
+            .column("marked", "packets marked with congestion experienced at its queue")
+            .field(|r| &mut r.marked)
+            .column("pauses", "times that the far end paused a class of it (priority flow control)")
+            .field(|r| &mut r.pauses)
+            .column("paused_ps", "how long its classes were paused, together")
+            .field(|r| &mut r.paused)
+            .column("longest_pause_ps", "the longest of these pauses")
+            .field(|r| &mut r.longest_pause)
     }
 }
 
@@ -121,11 +81,7 @@ pub fn write_links(
     file: StagedFile,
     rows: impl IntoIterator<Item = LinkRow>,
 ) -> Result<(), FileError> {
-    let mut table = TableWriter::new(file)?;
-    for row in rows {
-        table.push(row)?;
-    }
-    table.finish()
+    write_table(file, rows)
 }
 
 /// All rows of a `links.parquet`.
@@ -149,27 +105,18 @@ pub struct QueueRow {
 }
 
 impl Row for QueueRow {
-    fn columns() -> Vec<Column<Self>> {
-        vec![
-            Column::int(
-                "at_ps",
-                "time of the sample, since the start of the run",
-                |r: &Self| r.at.0,
-                |r, v| r.at = Time(v),
-            ),
-            Column::int(
-                "link",
-                "the directed link: row number in links.parquet, from 0",
-                |r: &Self| u64::from(r.link),
-                |r, v| r.link = u32::try_from(v).unwrap_or(u32::MAX),
-            ),
-            Column::int(
+    fn columns() -> Columns<Self> {
+        Columns::<Self>::new()
+            .column("at_ps", "time of the sample, since the start of the run")
+            .field(|r| &mut r.at)
+            .column("link", "the directed link: row number in links.parquet, from 0")
+            .field(|r| &mut r.link)
+            .column(
                 "bytes",
-                "bytes waiting at that time; a queue that holds as much as at the sample before has no row",
-                |r: &Self| r.bytes,
-                |r, v| r.bytes = v,
-            ),
-        ]
+                "bytes waiting at that time; a queue that holds as much as at the sample \
+                before has no row",
+            )
+            .field(|r| &mut r.bytes)
     }
 }
 
@@ -184,7 +131,7 @@ pub fn read_queues(path: &Path) -> Result<Vec<QueueRow>, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OutputDir;
+    use crate::{OutputDir, TableWriter};
 
     #[test]
     fn links_and_queues_read_back() {

@@ -8,7 +8,7 @@ use units::Dur;
 
 use crate::statistics::{Moments, nearest_rank};
 use crate::table::read_table;
-use crate::{Column, FileError, Row, StagedFile, TableWriter};
+use crate::{Columns, FileError, Row, StagedFile, TableWriter};
 
 /// From the first transmission of a packet with payload, at its beginning, to the arrival of its
 /// acknowledgement at the sender, retransmissions in between included, in microseconds. Over the
@@ -59,21 +59,15 @@ pub struct LatencyRow {
 }
 
 impl Row for LatencyRow {
-    fn columns() -> Vec<Column<Self>> {
-        vec![
-            Column::int(
-                "permille",
-                "thousandths of the packets acknowledged within latency_ps",
-                |r: &Self| u64::from(r.permille),
-                |r, v| r.permille = u32::try_from(v).unwrap_or(u32::MAX),
-            ),
-            Column::int(
+    fn columns() -> Columns<Self> {
+        Columns::<Self>::new()
+            .column("permille", "thousandths of the packets acknowledged within latency_ps")
+            .field(|r| &mut r.permille)
+            .column(
                 "latency_ps",
                 "from a packet's first transmission to the arrival of its acknowledgement",
-                |r: &Self| r.latency.0,
-                |r, v| r.latency = Dur(v),
-            ),
-        ]
+            )
+            .field(|r| &mut r.latency)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use units::Time;
 
 use crate::table::read_rows;
-use crate::{Column, FileError, StagedFile, TableWriter};
+use crate::{Columns, FileError, StagedFile, TableWriter};
 
 /// The most points a series keeps: enough for any plot.
 pub const MAX_POINTS: usize = 2000;
@@ -152,66 +152,36 @@ pub fn read_series(path: &Path) -> Result<Series, FileError> {
     Ok(Series { tiers, rows, stride: 1, last: 1 })
 }
 
-fn columns(tiers: &[String]) -> Vec<Column<SeriesRow>> {
-    type R = SeriesRow;
-    let mut columns = vec![
-        Column::int(
-            "at_ps",
-            "time of the sample, since the start of the run",
-            |r: &R| r.at.0,
-            |r, v| r.at = Time(v),
-        ),
-        Column::int(
-            "queue_p50_bytes",
-            "median over switch ports",
-            |r: &R| r.queues.p50,
-            |r, v| r.queues.p50 = v,
-        ),
-        Column::int(
+fn columns(tiers: &[String]) -> Columns<SeriesRow> {
+    let columns = Columns::<SeriesRow>::new()
+        .column("at_ps", "time of the sample, since the start of the run")
+        .field(|r| &mut r.at)
+        .column("queue_p50_bytes", "median over switch ports")
+        .field(|r| &mut r.queues.p50)
+        .column(
             "queue_p99_bytes",
             "99th percentile over switch ports; the largest of the samples merged into the row",
-            |r: &R| r.queues.p99,
-            |r, v| r.queues.p99 = v,
-        ),
-        Column::int(
+        )
+        .field(|r| &mut r.queues.p99)
+        .column(
             "queue_max_bytes",
             "longest switch queue; the largest of the samples merged into the row",
-            |r: &R| r.queues.max,
-            |r, v| r.queues.max = v,
-        ),
-        Column::int(
-            "queue_total_bytes",
-            "all switch queues together",
-            |r: &R| r.queues.total,
-            |r, v| r.queues.total = v,
-        ),
-        Column::maybe_real(
-            "goodput_gbps",
-            "payload placed at receivers since the row before",
-            |r: &R| Some(r.goodput_gbps),
-            |r, v| r.goodput_gbps = v.unwrap_or(0.0),
-        ),
-        Column::int(
-            "in_flight",
-            "messages submitted and not yet completed",
-            |r: &R| r.in_flight,
-            |r, v| r.in_flight = v,
-        ),
-    ];
-    columns.extend(tiers.iter().enumerate().map(|(i, tier)| {
-        Column::maybe_real(
-            format!("{TIER}{tier}"),
-            "mean utilization of the tier's links since the row before, 0 to 1",
-            move |r: &R| r.tier_utilization.get(i).copied(),
-            move |r, v| {
-                r.tier_utilization.resize(r.tier_utilization.len().max(i + 1), 0.0);
-                if let (Some(cell), Some(v)) = (r.tier_utilization.get_mut(i), v) {
-                    *cell = v;
-                }
-            },
         )
-    }));
-    columns
+        .field(|r| &mut r.queues.max)
+        .column("queue_total_bytes", "all switch queues together")
+        .field(|r| &mut r.queues.total)
+        .column("goodput_gbps", "payload placed at receivers since the row before")
+        .field(|r| &mut r.goodput_gbps)
+        .column("in_flight", "messages submitted and not yet completed")
+        .field(|r| &mut r.in_flight);
+    tiers.iter().enumerate().fold(columns, |columns, (i, tier)| {
+        let about = "mean utilization of the tier's links since the row before, 0 to 1";
+        columns.column(format!("{TIER}{tier}"), about).field(move |r| {
+            let known = r.tier_utilization.len().max(i + 1);
+            r.tier_utilization.resize(known, 0.0);
+            &mut r.tier_utilization[i]
+        })
+    })
 }
 
 #[cfg(test)]

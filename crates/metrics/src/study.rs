@@ -426,12 +426,8 @@ impl StudyResults {
         let study: Self = read_json(path)?;
         if study.schema != STUDY_SCHEMA {
             let cause = format!("its schema is {}, not {STUDY_SCHEMA}", study.schema);
-            return Err(FileError::new(
-                "read",
-                path,
-                cause,
-                "reproduce the study with this version",
-            ));
+            let hint = "reproduce the study with this version";
+            return Err(FileError::new("read", path, cause, hint));
         }
         Ok(study)
     }

@@ -1,5 +1,5 @@
-//! Rows to parquet files and back: a [`Column`] is a name, a unit-bearing description and a pair
-//! of accessors; [`TableWriter`] writes rows in groups, so that memory stays bounded.
+//! Rows to parquet files and back: a [`Column`] is a name, a unit-bearing description and what it
+//! reads and writes of a row; [`TableWriter`] writes rows in groups, so that memory stays bounded.
 //!
 //! Integers are signed 64-bit (a difference of two of them is then harmless in every reader),
 //! reals are doubles. The descriptions are stored in the file's key-value metadata, under the
@@ -22,7 +22,9 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::{FileError, StagedFile};
+use units::{Dur, Time};
+
+use crate::{Failure, FileError, StagedFile};
 
 /// Rows per row group: a few megabytes of buffer.
 const ROWS_PER_GROUP: usize = 1 << 15;
@@ -30,187 +32,259 @@ const ROWS_PER_GROUP: usize = 1 << 15;
 /// A row of a table with fixed columns.
 pub trait Row: Default + 'static {
     /// The columns, in file order.
-    fn columns() -> Vec<Column<Self>>;
+    fn columns() -> Columns<Self>;
 }
 
-type Get<R, V> = Box<dyn Fn(&R) -> V + Send>;
-type Set<R, V> = Box<dyn Fn(&mut R, V) + Send>;
-
-enum Access<R> {
-    Int(Get<R, u64>, Set<R, u64>),
-    MaybeInt(Get<R, Option<u64>>, Set<R, Option<u64>>),
-    MaybeReal(Get<R, Option<f64>>, Set<R, Option<f64>>),
-    Flag(Get<R, bool>, Set<R, bool>),
-    Text(Get<R, String>, Set<R, String>),
-    MaybeText(Get<R, Option<&'static str>>, Set<R, Option<String>>),
-}
+type Group<'a> = SerializedRowGroupWriter<'a, StagedFile>;
+type Write<R> = Box<dyn Fn(&mut [R], &mut Group<'_>) -> Result<(), ParquetError> + Send>;
+type Read<R> = Box<dyn Fn(&mut [R], &dyn RowGroupReader, usize) -> Result<(), ParquetError> + Send>;
 
 /// A column of a table of `R`.
-pub struct Column<R> {
-    name: Cow<'static, str>,
-    about: &'static str,
-    access: Access<R>,
+pub(crate) struct Column<R> {
+    /// The name in the file; it ends in the unit, if there is one.
+    pub(crate) name: Cow<'static, str>,
+    /// A sentence on what it holds.
+    pub(crate) about: &'static str,
+    physical: Physical,
+    nullable: bool,
+    write: Write<R>,
+    /// Fills this column of rows from a column of a group.
+    read: Read<R>,
 }
 
 impl<R> Column<R> {
-    /// The name in the file; it ends in the unit, if there is one.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// A sentence on what it holds.
-    #[must_use]
-    pub fn about(&self) -> &'static str {
-        self.about
-    }
-
-    pub(crate) fn int(
-        name: &'static str,
-        about: &'static str,
-        get: impl Fn(&R) -> u64 + Send + 'static,
-        set: impl Fn(&mut R, u64) + Send + 'static,
-    ) -> Self {
-        let access = Access::Int(Box::new(get), Box::new(set));
-        Self { name: name.into(), about, access }
-    }
-
-    pub(crate) fn maybe_int(
-        name: &'static str,
-        about: &'static str,
-        get: impl Fn(&R) -> Option<u64> + Send + 'static,
-        set: impl Fn(&mut R, Option<u64>) + Send + 'static,
-    ) -> Self {
-        let access = Access::MaybeInt(Box::new(get), Box::new(set));
-        Self { name: name.into(), about, access }
-    }
-
-    pub(crate) fn maybe_real(
-        name: impl Into<Cow<'static, str>>,
-        about: &'static str,
-        get: impl Fn(&R) -> Option<f64> + Send + 'static,
-        set: impl Fn(&mut R, Option<f64>) + Send + 'static,
-    ) -> Self {
-        let access = Access::MaybeReal(Box::new(get), Box::new(set));
-        Self { name: name.into(), about, access }
-    }
-
-    pub(crate) fn flag(
-        name: &'static str,
-        about: &'static str,
-        get: impl Fn(&R) -> bool + Send + 'static,
-        set: impl Fn(&mut R, bool) + Send + 'static,
-    ) -> Self {
-        let access = Access::Flag(Box::new(get), Box::new(set));
-        Self { name: name.into(), about, access }
-    }
-
-    pub(crate) fn text(
-        name: &'static str,
-        about: &'static str,
-        get: impl Fn(&R) -> String + Send + 'static,
-        set: impl Fn(&mut R, String) + Send + 'static,
-    ) -> Self {
-        let access = Access::Text(Box::new(get), Box::new(set));
-        Self { name: name.into(), about, access }
-    }
-
-    pub(crate) fn maybe_text(
-        name: &'static str,
-        about: &'static str,
-        get: impl Fn(&R) -> Option<&'static str> + Send + 'static,
-        set: impl Fn(&mut R, Option<String>) + Send + 'static,
-    ) -> Self {
-        let access = Access::MaybeText(Box::new(get), Box::new(set));
-        Self { name: name.into(), about, access }
-    }
-
     fn schema(&self) -> Result<Type, ParquetError> {
-        let (physical, nullable) = match self.access {
-            Access::Int(..) => (Physical::INT64, false),
-            Access::MaybeInt(..) => (Physical::INT64, true),
-            Access::MaybeReal(..) => (Physical::DOUBLE, true),
-            Access::Flag(..) => (Physical::BOOLEAN, false),
-            Access::Text(..) => (Physical::BYTE_ARRAY, false),
-            Access::MaybeText(..) => (Physical::BYTE_ARRAY, true),
-        };
-        let repetition = if nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        let mut column = Type::primitive_type_builder(&self.name, physical);
-        if physical == Physical::BYTE_ARRAY {
+        let repetition = if self.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let mut column = Type::primitive_type_builder(&self.name, self.physical);
+        if self.physical == Physical::BYTE_ARRAY {
             column = column
                 .with_converted_type(ConvertedType::UTF8)
                 .with_logical_type(Some(LogicalType::String));
         }
         column.with_repetition(repetition).build()
     }
+}
 
-    fn write<W: std::io::Write + Send>(
-        &self,
-        rows: &[R],
-        group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        match &self.access {
-            Access::Int(get, _) => {
-                let cells = rows.iter().map(|r| signed(get(r)).map(Some));
-                write_cells::<Int64Type, W>(group, cells, false)
-            }
-            Access::MaybeInt(get, _) => {
-                let cells = rows.iter().map(|r| get(r).map(signed).transpose());
-                write_cells::<Int64Type, W>(group, cells, true)
-            }
-            Access::MaybeReal(get, _) => {
-                write_cells::<DoubleType, W>(group, rows.iter().map(|r| Ok(get(r))), true)
-            }
-            Access::Flag(get, _) => {
-                write_cells::<BoolType, W>(group, rows.iter().map(|r| Ok(Some(get(r)))), false)
-            }
-            Access::Text(get, _) => {
-                let cells = rows.iter().map(|r| Ok(Some(ByteArray::from(get(r).into_bytes()))));
-                write_cells::<ByteArrayType, W>(group, cells, false)
-            }
-            Access::MaybeText(get, _) => {
-                let cells = rows.iter().map(|r| Ok(get(r).map(ByteArray::from)));
-                write_cells::<ByteArrayType, W>(group, cells, true)
-            }
-        }
+/// The columns of a table of `R`, in file order.
+pub struct Columns<R>(pub(crate) Vec<Column<R>>);
+
+impl<R: 'static> Columns<R> {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
     }
 
-    /// Fills this column of `rows` from column `index` of the group.
-    fn read(
-        &self,
-        rows: &mut [R],
-        group: &dyn RowGroupReader,
-        index: usize,
-    ) -> Result<(), ParquetError> {
-        match &self.access {
-            Access::Int(_, set) => fill::<Int64Type, R>(rows, group, index, |row, cell| {
-                set(row, unsigned(cell.ok_or_else(null)?)?);
+    /// One more, of this name; `about` is a sentence on what it holds.
+    pub(crate) fn column(self, name: impl Into<Cow<'static, str>>, about: &'static str) -> Next<R> {
+        Next { before: self, name: name.into(), about }
+    }
+}
+
+/// A column that has a name, and the columns before it.
+pub(crate) struct Next<R> {
+    before: Columns<R>,
+    name: Cow<'static, str>,
+    about: &'static str,
+}
+
+impl<R: 'static> Next<R> {
+    /// It holds this field.
+    pub(crate) fn field<V: Cell>(
+        self,
+        field: impl Fn(&mut R) -> &mut V + Copy + Send + 'static,
+    ) -> Columns<R> {
+        let read = move |rows: &mut [R], group: &dyn RowGroupReader, index: usize| {
+            let cells = read_cells::<V::Stored>(group, index, rows.len())?;
+            rows.iter_mut().zip(cells).try_for_each(|(row, cell)| {
+                *field(row) = V::load(cell)?;
                 Ok(())
-            }),
-            Access::MaybeInt(_, set) => fill::<Int64Type, R>(rows, group, index, |row, cell| {
-                set(row, cell.map(unsigned).transpose()?);
-                Ok(())
-            }),
-            Access::MaybeReal(_, set) => fill::<DoubleType, R>(rows, group, index, |row, cell| {
-                set(row, cell);
-                Ok(())
-            }),
-            Access::Flag(_, set) => fill::<BoolType, R>(rows, group, index, |row, cell| {
-                set(row, cell.ok_or_else(null)?);
-                Ok(())
-            }),
-            Access::Text(_, set) => fill::<ByteArrayType, R>(rows, group, index, |row, cell| {
-                let bytes = cell.ok_or_else(null)?;
-                set(row, text(&bytes)?);
-                Ok(())
-            }),
-            Access::MaybeText(_, set) => {
-                fill::<ByteArrayType, R>(rows, group, index, |row, cell| {
-                    set(row, cell.as_ref().map(text).transpose()?);
-                    Ok(())
-                })
-            }
-        }
+            })
+        };
+        self.add::<V>(move |row| field(row).store(), Box::new(read))
+    }
+
+    /// It holds what follows from other columns, for readers of the file.
+    pub(crate) fn derived<V: Cell>(self, get: impl Fn(&R) -> V + Send + 'static) -> Columns<R> {
+        self.add::<V>(move |row| get(row).store(), Box::new(|_, _, _| Ok(())))
+    }
+
+    fn add<V: Cell>(
+        self,
+        store: impl Fn(&mut R) -> Result<Option<Stored<V>>, ParquetError> + Send + 'static,
+        read: Read<R>,
+    ) -> Columns<R> {
+        let Self { before: Columns(mut columns), name, about } = self;
+        let write = move |rows: &mut [R], group: &mut Group<'_>| {
+            write_cells::<V::Stored>(group, rows.iter_mut().map(&store), V::NULLABLE)
+        };
+        columns.push(Column {
+            name,
+            about,
+            physical: V::Stored::get_physical_type(),
+            nullable: V::NULLABLE,
+            write: Box::new(write),
+            read,
+        });
+        Columns(columns)
+    }
+}
+
+/// What a cell holds in a row.
+pub(crate) trait Cell: Sized + 'static {
+    /// What it is in the file.
+    type Stored: DataType;
+    const NULLABLE: bool;
+    fn store(&self) -> Result<Option<Stored<Self>>, ParquetError>;
+    fn load(cell: Option<Stored<Self>>) -> Result<Self, ParquetError>;
+}
+
+type Stored<V> = <<V as Cell>::Stored as DataType>::T;
+
+/// A number without sign. One that does not fit can only come from another program.
+pub(crate) trait Int: Copy + 'static {
+    fn to_u64(self) -> u64;
+    fn from_u64(n: u64) -> Self;
+}
+
+impl Int for u16 {
+    fn to_u64(self) -> u64 {
+        u64::from(self)
+    }
+
+    fn from_u64(n: u64) -> Self {
+        Self::try_from(n).unwrap_or(Self::MAX)
+    }
+}
+
+impl Int for u32 {
+    fn to_u64(self) -> u64 {
+        u64::from(self)
+    }
+
+    fn from_u64(n: u64) -> Self {
+        Self::try_from(n).unwrap_or(Self::MAX)
+    }
+}
+
+impl Int for u64 {
+    fn to_u64(self) -> u64 {
+        self
+    }
+
+    fn from_u64(n: u64) -> Self {
+        n
+    }
+}
+
+impl Int for Time {
+    fn to_u64(self) -> u64 {
+        self.0
+    }
+
+    fn from_u64(n: u64) -> Self {
+        Self(n)
+    }
+}
+
+impl Int for Dur {
+    fn to_u64(self) -> u64 {
+        self.0
+    }
+
+    fn from_u64(n: u64) -> Self {
+        Self(n)
+    }
+}
+
+impl<T: Int> Cell for T {
+    type Stored = Int64Type;
+    const NULLABLE: bool = false;
+
+    fn store(&self) -> Result<Option<i64>, ParquetError> {
+        signed(self.to_u64()).map(Some)
+    }
+
+    fn load(cell: Option<i64>) -> Result<Self, ParquetError> {
+        Ok(Self::from_u64(unsigned(cell.ok_or_else(null)?)?))
+    }
+}
+
+impl<T: Int> Cell for Option<T> {
+    type Stored = Int64Type;
+    const NULLABLE: bool = true;
+
+    fn store(&self) -> Result<Option<i64>, ParquetError> {
+        self.map(|n| signed(n.to_u64())).transpose()
+    }
+
+    fn load(cell: Option<i64>) -> Result<Self, ParquetError> {
+        cell.map(|n| Ok(T::from_u64(unsigned(n)?))).transpose()
+    }
+}
+
+impl Cell for Option<f64> {
+    type Stored = DoubleType;
+    const NULLABLE: bool = true;
+
+    fn store(&self) -> Result<Self, ParquetError> {
+        Ok(*self)
+    }
+
+    fn load(cell: Self) -> Result<Self, ParquetError> {
+        Ok(cell)
+    }
+}
+
+/// A real is null in no file of ours.
+impl Cell for f64 {
+    type Stored = DoubleType;
+    const NULLABLE: bool = true;
+
+    fn store(&self) -> Result<Option<Self>, ParquetError> {
+        Ok(Some(*self))
+    }
+
+    fn load(cell: Option<Self>) -> Result<Self, ParquetError> {
+        Ok(cell.unwrap_or_default())
+    }
+}
+
+impl Cell for bool {
+    type Stored = BoolType;
+    const NULLABLE: bool = false;
+
+    fn store(&self) -> Result<Option<Self>, ParquetError> {
+        Ok(Some(*self))
+    }
+
+    fn load(cell: Option<Self>) -> Result<Self, ParquetError> {
+        cell.ok_or_else(null)
+    }
+}
+
+impl Cell for String {
+    type Stored = ByteArrayType;
+    const NULLABLE: bool = false;
+
+    fn store(&self) -> Result<Option<ByteArray>, ParquetError> {
+        Ok(Some(self.as_str().into()))
+    }
+
+    fn load(cell: Option<ByteArray>) -> Result<Self, ParquetError> {
+        text(&cell.ok_or_else(null)?)
+    }
+}
+
+impl Cell for Option<Failure> {
+    type Stored = ByteArrayType;
+    const NULLABLE: bool = true;
+
+    fn store(&self) -> Result<Option<ByteArray>, ParquetError> {
+        Ok(self.map(|failure| failure.name().into()))
+    }
+
+    fn load(cell: Option<ByteArray>) -> Result<Self, ParquetError> {
+        let name = cell.as_ref().map(text).transpose()?;
+        Ok(Failure::ALL.into_iter().find(|failure| Some(failure.name()) == name.as_deref()))
     }
 }
 
@@ -231,8 +305,8 @@ fn unsigned(n: i64) -> Result<u64, ParquetError> {
 }
 
 /// Writes the next column of `group`.
-fn write_cells<T: DataType, W: std::io::Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
+fn write_cells<T: DataType>(
+    group: &mut Group<'_>,
     cells: impl Iterator<Item = Result<Option<T::T>, ParquetError>>,
     nullable: bool,
 ) -> Result<(), ParquetError> {
@@ -246,17 +320,6 @@ fn write_cells<T: DataType, W: std::io::Write + Send>(
     let mut column = group.next_column()?.ok_or_else(too_many)?;
     column.typed::<T>().write_batch(&values, nullable.then_some(&present[..]), None)?;
     column.close()
-}
-
-/// Gives each row its cell of column `index`.
-fn fill<T: DataType, R>(
-    rows: &mut [R],
-    group: &dyn RowGroupReader,
-    index: usize,
-    set: impl Fn(&mut R, Option<T::T>) -> Result<(), ParquetError>,
-) -> Result<(), ParquetError> {
-    let cells = read_cells::<T>(group, index, rows.len())?;
-    rows.iter_mut().zip(cells).try_for_each(|(row, cell)| set(row, cell))
 }
 
 /// Reads column `index` of a group that has `rows` rows.
@@ -303,7 +366,7 @@ impl<R: Row> TableWriter<R> {
 impl<R> TableWriter<R> {
     pub(crate) fn with_columns(
         file: StagedFile,
-        columns: Vec<Column<R>>,
+        Columns(columns): Columns<R>,
     ) -> Result<Self, FileError> {
         let path = file.path().to_owned();
         let file = open(file, &columns).map_err(|e| FileError::parquet("write", &path, &e))?;
@@ -335,7 +398,7 @@ impl<R> TableWriter<R> {
         let mut write = || {
             let mut group = self.file.next_row_group()?;
             for column in &self.columns {
-                column.write(&self.buffer, &mut group)?;
+                (column.write)(&mut self.buffer, &mut group)?;
             }
             group.close()
         };
@@ -363,6 +426,16 @@ fn open<R>(
     SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
 }
 
+/// Writes a table of these rows.
+pub(crate) fn write_table<R: Row>(
+    file: StagedFile,
+    rows: impl IntoIterator<Item = R>,
+) -> Result<(), FileError> {
+    let mut table = TableWriter::new(file)?;
+    rows.into_iter().try_for_each(|row| table.push(row))?;
+    table.finish()
+}
+
 /// All rows of a table.
 pub(crate) fn read_table<R: Row>(path: &Path) -> Result<Vec<R>, FileError> {
     read_rows(path, |_| R::columns(), R::default)
@@ -371,7 +444,7 @@ pub(crate) fn read_table<R: Row>(path: &Path) -> Result<Vec<R>, FileError> {
 /// All rows of a table whose columns depend on the names that the file has.
 pub(crate) fn read_rows<R>(
     path: &Path,
-    columns: impl FnOnce(&[String]) -> Vec<Column<R>>,
+    columns: impl FnOnce(&[String]) -> Columns<R>,
     blank: impl Fn() -> R,
 ) -> Result<Vec<R>, FileError> {
     let mut rows: Vec<R> = Vec::new();
@@ -392,7 +465,7 @@ fn guarded(path: &Path, read: impl FnOnce() -> Result<(), FileError>) -> Result<
 
 fn read_groups<R>(
     path: &Path,
-    columns: impl FnOnce(&[String]) -> Vec<Column<R>>,
+    columns: impl FnOnce(&[String]) -> Columns<R>,
     blank: impl Fn() -> R,
     mut each: impl FnMut(&mut Vec<R>),
 ) -> Result<(), FileError> {
@@ -402,7 +475,7 @@ fn read_groups<R>(
     let schema = reader.metadata().file_metadata().schema_descr();
     let names: Vec<String> = schema.columns().iter().map(|c| c.name().to_owned()).collect();
     let mut wanted = Vec::new();
-    for column in columns(&names) {
+    for column in columns(&names).0 {
         let index = names.iter().position(|name| *name == column.name);
         let index = index.filter(|&i| {
             let same = |t: Type| t.get_physical_type() == schema.column(i).physical_type();
@@ -422,7 +495,7 @@ fn read_groups<R>(
         rows.clear();
         rows.extend((0..count).map(|_| blank()));
         for (index, column) in &wanted {
-            column.read(&mut rows, group.as_ref(), *index).map_err(broken)?;
+            (column.read)(&mut rows, group.as_ref(), *index).map_err(broken)?;
         }
         each(&mut rows);
     }

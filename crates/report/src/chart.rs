@@ -57,6 +57,23 @@ fn stand_in(i: usize) -> RGBColor {
 type On<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
 
 impl Chart {
+    /// The distributions of the values of `runs`: `x` says of what, `share` of how many.
+    pub(crate) fn distribution(
+        title: &'static str,
+        x: &str,
+        share: &str,
+        runs: &[Vec<f64>],
+    ) -> Self {
+        Self {
+            title,
+            x: Axis::around(x, runs.iter().flatten().copied(), None),
+            y: Axis::linear(share, 0.0, 1.0),
+            lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
+            drawn: Plot::Line,
+            over: Overlay::default(),
+        }
+    }
+
     /// The chart as an `svg` element.
     pub(crate) fn svg(&self) -> Result<String, ReportError> {
         let mut svg = String::new();

@@ -1,11 +1,10 @@
 //! The part of a run's page about its jobs: blocks of a barrier, queries.
 
 use maud::{Markup, html};
-use metrics::{JobRow, JobStats, Numbers, Plot, job_times_us, metrics_of};
+use metrics::{JobRow, JobStats, Numbers, job_times_us, metrics_of};
 
 use crate::ReportError;
-use crate::axis::Axis;
-use crate::chart::{Chart, Overlay};
+use crate::chart::Chart;
 use crate::numbers::by_row;
 use crate::page::figure;
 use crate::results::Results;
@@ -25,14 +24,8 @@ pub(crate) fn jobs(results: &Results) -> Result<Markup, ReportError> {
 fn times(jobs: &[JobRow]) -> Result<Markup, ReportError> {
     let mut times: Vec<f64> = job_times_us(jobs.iter()).collect();
     times.sort_unstable_by(f64::total_cmp);
-    let chart = Chart {
-        title: "job times",
-        x: Axis::around("time of a job (µs)", times.iter().copied(), None),
-        y: Axis::linear("share of jobs", 0.0, 1.0),
-        lines: vec![metrics::cdf(&times)],
-        drawn: Plot::Line,
-        over: Overlay::default(),
-    };
+    let x = "time of a job (µs)";
+    let chart = Chart::distribution("job times", x, "share of jobs", &[times]);
     let about = "A job is a piece of work of several messages: a block of a barrier, from its \
                  request to its last byte; a query, from its start to its answer.";
     figure("Time of jobs", &[], &chart, about, "No measured job completed.")

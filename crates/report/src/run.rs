@@ -150,23 +150,13 @@ fn headline(summary: &Summary) -> Vec<Tile> {
     HEADLINE.into_iter().filter_map(tile).collect()
 }
 
-fn share_axis() -> Axis {
-    Axis::linear("share of messages", 0.0, 1.0)
-}
-
 /// The distribution of completion times of each run.
 pub(crate) fn completion_times(
     runs: &[Vec<f64>],
     legend: &[String],
 ) -> Result<Markup, ReportError> {
-    let chart = Chart {
-        title: "completion times",
-        x: Axis::around("completion time (µs)", runs.iter().flatten().copied(), None),
-        y: share_axis(),
-        lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        drawn: Plot::Line,
-        over: Overlay::default(),
-    };
+    let (x, share) = ("completion time (µs)", "share of messages");
+    let chart = Chart::distribution("completion times", x, share, runs);
     let about = "Share of the measured messages that completed within a time: from submission to \
                  the last byte placed at the receiver.";
     let empty = "No measured message completed, so there are no completion times.";
@@ -175,14 +165,8 @@ pub(crate) fn completion_times(
 
 /// The distribution of slowdowns of each run.
 pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
-    let chart = Chart {
-        title: "slowdowns",
-        x: Axis::around("slowdown (×)", runs.iter().flatten().copied(), None),
-        y: share_axis(),
-        lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        drawn: Plot::Line,
-        over: Overlay::default(),
-    };
+    let (x, share) = ("slowdown (×)", "share of messages");
+    let chart = Chart::distribution("slowdowns", x, share, runs);
     let about = "Completion time over that of the same message alone in the same fabric: 1 is as \
                  fast as can be.";
     let empty = "No measured message completed, so there are no slowdowns.";
@@ -191,14 +175,8 @@ pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, 
 
 /// The distribution of the goodput of long flows of each run.
 pub(crate) fn long_flows(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
-    let chart = Chart {
-        title: "goodput of long flows",
-        x: Axis::around("goodput (Gb/s)", runs.iter().flatten().copied(), None),
-        y: Axis::linear("share of flows", 0.0, 1.0),
-        lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
-        drawn: Plot::Line,
-        over: Overlay::default(),
-    };
+    let (x, share) = ("goodput (Gb/s)", "share of flows");
+    let chart = Chart::distribution("goodput of long flows", x, share, runs);
     let about = "Share of the long flows (unbounded, or larger than the measurement is long) that \
                  received at most so much: the steeper, the fairer.";
     figure("Goodput of long flows", legend, &chart, about, "There are no long flows.")

@@ -3,7 +3,7 @@
 use queues::{QueueSpec, SharedBufferSpec};
 use units::Bytes;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{keys, section};
 use crate::reader::Reader;
 use crate::registry::Kind;
@@ -36,7 +36,7 @@ pub(crate) fn read(
     table: &mut Reader<'_>,
     queue: &QueueSpec,
     mtu: u16,
-) -> Result<SharedBufferSpec, Diagnostic> {
+) -> Checked<SharedBufferSpec> {
     table.choose("kind", BUFFERS, |kind| kind.name)?;
     if !queue.spec().shares_memory() {
         let message = "ports share memory only if their queues drop what does not fit";

@@ -20,6 +20,9 @@ pub struct Source {
     pub text: String,
 }
 
+/// What has been read and is right, or what is wrong with it.
+pub(crate) type Checked<T> = Result<T, Diagnostic>;
+
 /// One error in an input: message, place, hint. The process that prints it exits with 2; after a
 /// warning it goes on.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use workload::SizeDist;
 
-use crate::diagnostic::{Diagnostic, Source, did_you_mean};
+use crate::diagnostic::{Checked, Diagnostic, Source, did_you_mean};
 use crate::files;
 use crate::reader::Reader;
 
@@ -32,7 +32,7 @@ pub fn size_distribution(named: &str) -> Result<SizeDist, Diagnostic> {
 }
 
 /// The published distribution `name`, the value of `key`.
-pub(crate) fn shipped(table: &Reader<'_>, key: &str, name: &str) -> Result<SizeDist, Diagnostic> {
+pub(crate) fn shipped(table: &Reader<'_>, key: &str, name: &str) -> Checked<SizeDist> {
     SizeDist::shipped(name).ok_or_else(|| {
         let names: Vec<&str> = SizeDist::names().collect();
         let error = table.error(key, format!("unknown distribution `{name}`"), "here");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, Source};
+use crate::diagnostic::{Checked, Diagnostic, Source};
 
 /// Where something was written.
 #[derive(Debug, Clone)]
@@ -138,7 +138,7 @@ impl Document {
 
 /// The value of the option `source`, which begins at `start`: TOML if it is, else a text. It is
 /// parsed in its place (`v=` stands for the end of the path), so that places are right.
-fn option_value(source: &Arc<Source>, start: usize) -> Result<Value, Diagnostic> {
+fn option_value(source: &Arc<Source>, start: usize) -> Checked<Value> {
     let text = &source.text[start..];
     let padded = " ".repeat(start.saturating_sub(2)) + "v=" + text;
     match DeTable::parse(&padded) {
@@ -153,7 +153,7 @@ fn option_value(source: &Arc<Source>, start: usize) -> Result<Value, Diagnostic>
 
 /// The node `key` below `node`, made if it is not there. A table that stands alone is a list of
 /// one: `traffic.0` is `[traffic]`.
-fn step<'a>(node: &'a mut Node, key: &str, at: At) -> Result<&'a mut Node, Diagnostic> {
+fn step<'a>(node: &'a mut Node, key: &str, at: At) -> Checked<&'a mut Node> {
     if key.is_empty() {
         return Err(at.error("--set with an empty path", "a key is missing here").hint(
             "write --set path=value with a dotted path, for example --set queue.capacity=72000B",
@@ -198,12 +198,12 @@ fn not_toml(source: &Arc<Source>, error: &toml::de::Error) -> Diagnostic {
     )
 }
 
-fn of_spanned(value: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Result<Node, Diagnostic> {
+fn of_spanned(value: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Checked<Node> {
     let at = At { source: Arc::clone(source), span: value.span() };
     Ok(Node { value: of_value(value.get_ref(), &at)?, at })
 }
 
-fn of_value(value: &DeValue<'_>, at: &At) -> Result<Value, Diagnostic> {
+fn of_value(value: &DeValue<'_>, at: &At) -> Checked<Value> {
     Ok(match value {
         DeValue::String(text) => Value::Text(text.clone().into_owned()),
         DeValue::Integer(n) => Value::Integer(
@@ -227,7 +227,7 @@ fn of_value(value: &DeValue<'_>, at: &At) -> Result<Value, Diagnostic> {
     })
 }
 
-fn of_table(table: &DeTable<'_>, source: &Arc<Source>) -> Result<Value, Diagnostic> {
+fn of_table(table: &DeTable<'_>, source: &Arc<Source>) -> Checked<Value> {
     let mut out = Table::new();
     for (key, value) in table {
         let at = At { source: Arc::clone(source), span: key.span() };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fabric::{Fault, FaultAction, Topology};
 use units::{Dur, Rate, Time};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Checked, Diagnostic};
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::topology::{NAMED, RATE_MAX, RATE_MIN, links_of_switch, named_links};
@@ -102,7 +102,7 @@ pub(crate) fn read(
     tables: &mut [Reader<'_>],
     topology: &Topology,
     reroute_after: Dur,
-) -> Result<Script, Diagnostic> {
+) -> Checked<Script> {
     let mut script = Script::default();
     for table in tables {
         let mut written = Written::default();
@@ -117,7 +117,7 @@ pub(crate) fn read(
 }
 
 /// The links that a table is about, and what to call them.
-fn target(table: &mut Reader<'_>, topology: &Topology) -> Result<(String, Vec<u32>), Diagnostic> {
+fn target(table: &mut Reader<'_>, topology: &Topology) -> Checked<(String, Vec<u32>)> {
     if !table.has("switch") {
         let links = named_links(table, topology)?;
         let name = links.first().map(|&link| topology.links()[link as usize].to_string());
@@ -151,7 +151,7 @@ impl Span {
 }
 
 /// When each of the links of a table has a fault, and which.
-fn spans(table: &mut Reader<'_>, written: &mut Written) -> Result<Vec<Span>, Diagnostic> {
+fn spans(table: &mut Reader<'_>, written: &mut Written) -> Checked<Vec<Span>> {
     let (at, action) = (written.at, written.action);
     if action == Action::Up {
         table.without(SPAN, "an `action` other than `\"up\"`");
@@ -174,7 +174,7 @@ fn spans(table: &mut Reader<'_>, written: &mut Written) -> Result<Vec<Span>, Dia
 }
 
 /// Down at the beginning of each period.
-fn flap(table: &Reader<'_>, written: &Written) -> Result<Vec<Span>, Diagnostic> {
+fn flap(table: &Reader<'_>, written: &Written) -> Checked<Vec<Span>> {
     let &Written { at, period, down_share: share, announce: announced, .. } = written;
     let Some(until) = written.until else {
         return Err(table.missing("until", "add `until = ...` (time): when it ends"));
@@ -208,7 +208,7 @@ fn too_many(table: &Reader<'_>, key: &str) -> Diagnostic {
 }
 
 impl Script {
-    fn add(&mut self, table: &Reader<'_>, spans: &[Span], links: &[u32]) -> Result<(), Diagnostic> {
+    fn add(&mut self, table: &Reader<'_>, spans: &[Span], links: &[u32]) -> Checked<()> {
         if self.faults.len() + spans.len().saturating_mul(links.len()) > FAULTS_MAX {
             return Err(too_many(table, "period"));
         }
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use crate::Scenario;
 
-    fn scenario(faults: &str) -> Result<Scenario, Diagnostic> {
+    fn scenario(faults: &str) -> Checked<Scenario> {
         let text = format!(
             r#"name = "faults"
             seed = 1

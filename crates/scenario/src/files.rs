@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use workload::TextError;
 
-use crate::diagnostic::{Diagnostic, Source};
+use crate::diagnostic::{Checked, Diagnostic, Source};
 use crate::reader::Reader;
 
 /// The largest file that is read, bytes.
@@ -23,11 +23,7 @@ pub(crate) struct Named {
 /// `dir`; one given with `--set` is relative to the working directory if such a file exists. The
 /// resolved scenario holds the absolute path and, in `about`, a fingerprint of the text; read again
 /// from a manifest, the file must be the same.
-pub(crate) fn read(
-    table: &mut Reader<'_>,
-    key: &'static str,
-    dir: &Path,
-) -> Result<Named, Diagnostic> {
+pub(crate) fn read(table: &mut Reader<'_>, key: &'static str, dir: &Path) -> Checked<Named> {
     read_noting(table, key, dir, "fingerprint")
 }
 
@@ -37,7 +33,7 @@ pub(crate) fn read_noting(
     key: &'static str,
     dir: &Path,
     note: &'static str,
-) -> Result<Named, Diagnostic> {
+) -> Checked<Named> {
     let written: PathBuf = table.need(key)?;
     let path = if table.is_set_by_option(key) && written.is_file() {
         written.clone()
@@ -59,11 +55,7 @@ pub(crate) fn read_noting(
 
 /// Note `fingerprint` in the resolved scenario, and check that it is that of the run if the
 /// scenario comes from a manifest.
-fn unchanged(
-    table: &mut Reader<'_>,
-    note: &'static str,
-    fingerprint: &str,
-) -> Result<(), Diagnostic> {
+fn unchanged(table: &mut Reader<'_>, note: &'static str, fingerprint: &str) -> Checked<()> {
     let mut noted = toml::Table::new();
     noted.insert(note.to_owned(), toml::Value::String(fingerprint.to_owned()));
     table.keep("about", noted);

@@ -8,7 +8,7 @@ use transports::stack::{HostStack, StackDelay};
 use units::{Dur, HostId};
 use workload::HostSet;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
@@ -127,7 +127,7 @@ pub(crate) fn stack_keys() -> Vec<Section> {
 }
 
 /// Read `[host]`, for `hosts` hosts.
-pub(crate) fn read(table: &mut Reader<'_>, hosts: u32) -> Result<Host, Diagnostic> {
+pub(crate) fn read(table: &mut Reader<'_>, hosts: u32) -> Checked<Host> {
     let mut own = Own::USUAL;
     table.keys(HOST, &mut own, None)?;
     let queue = match own.queue {
@@ -150,7 +150,7 @@ fn read_stack<'d>(
     table: &mut Reader<'d>,
     mut stack: Reader<'d>,
     hosts: u32,
-) -> Result<(Option<StackDelay>, Vec<HostId>), Diagnostic> {
+) -> Checked<(Option<StackDelay>, Vec<HostId>)> {
     let mut read = Stack::none();
     stack.all_keys(STACK, &mut read)?;
     let stacked = members(&stack, "hosts", &read.hosts, hosts)?;
@@ -164,7 +164,7 @@ pub(crate) fn members(
     key: &str,
     set: &HostSet,
     hosts: u32,
-) -> Result<Vec<HostId>, Diagnostic> {
+) -> Checked<Vec<HostId>> {
     set.members(hosts).map_err(|why| {
         let error = table.error(key, format!("`{key}`: {why}"), "here");
         error.hint(format!("the hosts of the topology are 0 to {}", hosts.saturating_sub(1)))

@@ -11,7 +11,7 @@ use queues::{
 use units::{Bytes, Dur, Rate};
 
 use crate::buffer::{ALPHA, SIZE_MAX};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys, section};
 use crate::queue::{checked_ramp, longest};
@@ -132,7 +132,7 @@ pub(crate) fn read(
     table: &mut Reader<'_>,
     transports: &[&Transport],
     _: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+) -> Checked<QueueSpec> {
     let mtu = longest(transports).1;
     let presets = presets();
     let preset = match table.has("preset") {
@@ -165,11 +165,7 @@ pub(crate) fn read(
 }
 
 /// `alpha` or `xoff`, which replace what a preset has of either.
-fn threshold(
-    table: &mut Reader<'_>,
-    read: &mut Written,
-    preset: Option<&Written>,
-) -> Result<(), Diagnostic> {
+fn threshold(table: &mut Reader<'_>, read: &mut Written, preset: Option<&Written>) -> Checked<()> {
     if table.has("alpha") && table.has("xoff") {
         let message = "`alpha` and `xoff`: a threshold is dynamic or static";
         return table.fail("xoff", message, "one of two", "leave one of them out");
@@ -194,7 +190,7 @@ pub(crate) fn read_pfc(
     table: &mut Reader<'_>,
     queue: &QueueSpec,
     topology: &Topology,
-) -> Result<PfcSpec, Diagnostic> {
+) -> Checked<PfcSpec> {
     if !matches!(queue, QueueSpec::Lossless(_)) {
         return Ok(PfcSpec::default());
     }
@@ -213,7 +209,7 @@ pub(crate) fn check_memory(
     queue: &QueueSpec,
     topology: &Topology,
     clock: HostClock,
-) -> Result<(), Diagnostic> {
+) -> Checked<()> {
     let QueueSpec::Lossless(spec) = queue else { return Ok(()) };
     fabric::check_memory(topology, &spec.memory, clock).map_err(|why| {
         let key = table.likeliest(&["buffer", "headroom", "reserve", "preset"]).unwrap_or("kind");
@@ -248,7 +244,7 @@ keys! { ECN: Ecn {
 
 /// `ecn`: for all classes, for each a table of its own, or both. Classes in `control` are not
 /// marked.
-fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8], Diagnostic> {
+fn markings(table: &mut Reader<'_>, control: u8) -> Checked<[Option<Marking>; 8]> {
     let mut tables = table.tables("ecn")?;
     let (mut own, mut others) = ([None; 8], None);
     for table in &mut tables {
@@ -274,7 +270,7 @@ fn markings(table: &mut Reader<'_>, control: u8) -> Result<[Option<Marking>; 8],
     Ok(std::array::from_fn(of))
 }
 
-fn marking(table: &mut Reader<'_>) -> Result<(Option<u8>, Marking), Diagnostic> {
+fn marking(table: &mut Reader<'_>) -> Checked<(Option<u8>, Marking)> {
     let (any, at) = (Capacity::Packets(1), MarkAt::Arrival);
     let mut read = Ecn { min: any, max: any, probability: 1.0, at, per: None, class: None };
     table.all_keys(ECN, &mut read)?;

@@ -2,7 +2,7 @@
 
 use units::{Dur, Time};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::traffic::Traffic;
@@ -77,7 +77,7 @@ pub(crate) fn read(
     hosts: u32,
     acknowledges: bool,
     needed: Time,
-) -> Result<Measure, Diagnostic> {
+) -> Checked<Measure> {
     let mut measure = Measure::default();
     table.keys(WINDOW, &mut measure, None)?;
     let Measure { from, to, .. } = measure;

@@ -12,7 +12,7 @@ use p4::program::{Externs, Program};
 
 pub use entries::Entries;
 
-use crate::diagnostic::{Diagnostic, Source};
+use crate::diagnostic::{Checked, Diagnostic, Source};
 use crate::document::Value;
 use crate::files;
 use crate::key::{Section, keys, section};
@@ -82,7 +82,7 @@ const FILE: &str = "a `program` in a file";
 
 impl Named {
     /// Read what `table` says.
-    pub(crate) fn read(table: &mut Reader<'_>) -> Result<Self, Diagnostic> {
+    pub(crate) fn read(table: &mut Reader<'_>) -> Checked<Self> {
         let mut named = Self::default();
         table.all_keys(PROGRAM, &mut named)?;
         Ok(named)
@@ -100,11 +100,7 @@ pub(crate) fn keys() -> Section {
 
 impl Compiled {
     /// What `named` says, with paths relative to `dir`.
-    pub(crate) fn new(
-        table: &mut Reader<'_>,
-        dir: &Path,
-        named: Named,
-    ) -> Result<Self, Diagnostic> {
+    pub(crate) fn new(table: &mut Reader<'_>, dir: &Path, named: Named) -> Checked<Self> {
         let program = Arc::new(program(table, dir, named.constants)?);
         let entries = match named.entries {
             None => Entries::default(),
@@ -126,7 +122,7 @@ impl Compiled {
         file: &str,
         constants: &[(String, i128)],
         backend: Backend,
-    ) -> Result<Self, Diagnostic> {
+    ) -> Checked<Self> {
         let text_of = |name: &str| {
             let found = SHIPPED.iter().find(|(known, _)| *known == name);
             found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("no {name}"))
@@ -156,7 +152,7 @@ impl Compiled {
     pub(crate) fn first<E: Externs + ?Sized>(
         &self,
         table: &Reader<'_>,
-    ) -> Result<Box<dyn Program<E>>, Diagnostic> {
+    ) -> Checked<Box<dyn Program<E>>> {
         self.runs().ok_or_else(|| {
             let (what, hint) = match self.backend {
                 Backend::Model => ("model", "use `program = \"ndp\"`, `\"homa\"` or `\"homa-tr\"`"),
@@ -170,11 +166,7 @@ impl Compiled {
 }
 
 /// Compile the program, with its constants. What it includes is looked for beside it.
-fn program(
-    table: &mut Reader<'_>,
-    dir: &Path,
-    constants: Constants,
-) -> Result<ir::Program, Diagnostic> {
+fn program(table: &mut Reader<'_>, dir: &Path, constants: Constants) -> Checked<ir::Program> {
     let file = files::read(table, "program", dir)?;
     let constants: Vec<(String, i128)> = constants.0.into_iter().collect();
     let dir = file.path.parent().unwrap_or(Path::new(""));

@@ -5,7 +5,7 @@ use fabric::{Fault, FaultAction, Link, Topology};
 use queues::{QueueSpec, SharedBufferSpec};
 use units::{Dur, Rate};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::host::Host;
 use crate::reader::Reader;
 use crate::transport::Transport;
@@ -19,11 +19,7 @@ const LIFE_MAX_US: u64 = 864_000_000_000;
 
 /// Check that `transport` remembers its messages for longer than packets live here, `longest`;
 /// `table` is its own.
-pub(crate) fn check(
-    table: &Reader<'_>,
-    transport: &Transport,
-    longest: Dur,
-) -> Result<(), Diagnostic> {
+pub(crate) fn check(table: &Reader<'_>, transport: &Transport, longest: Dur) -> Checked<()> {
     let Some(most) = transport.life_max.filter(|&most| longest > most) else { return Ok(()) };
     let lacking = Dur(2 * (longest.0 - most.0));
     let message = format!(

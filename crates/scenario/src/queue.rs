@@ -14,7 +14,7 @@ use queues::{
 use units::Bytes;
 
 use crate::buffer::SIZE_MAX;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys, section, section_of_variants};
 use crate::lossless;
@@ -55,7 +55,7 @@ pub(crate) fn read(
     table: &mut Reader<'_>,
     transports: &Transports,
     dir: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+) -> Checked<QueueSpec> {
     let kind: &Kind<ReadQueue> = table.choose("kind", QUEUES, |k| k.name)?;
     (kind.read)(table, &transports.iter().collect::<Vec<_>>(), dir)
 }
@@ -67,7 +67,7 @@ pub(crate) fn at_switches(
     queue: &QueueSpec,
     topology: &Topology,
     transports: &Transports,
-) -> Result<Vec<(u32, QueueSpec)>, Diagnostic> {
+) -> Checked<Vec<(u32, QueueSpec)>> {
     let transports: Vec<&Transport> = transports.iter().collect();
     let mut all = BTreeMap::new();
     for table in tables {
@@ -110,8 +110,7 @@ pub(crate) fn switch_keys() -> Vec<Section> {
 
 /// How one kind of queue is read, for the packets of these transports. Paths are relative to the
 /// directory.
-pub(crate) type ReadQueue =
-    fn(&mut Reader<'_>, &[&Transport], &Path) -> Result<QueueSpec, Diagnostic>;
+pub(crate) type ReadQueue = fn(&mut Reader<'_>, &[&Transport], &Path) -> Checked<QueueSpec>;
 
 /// The one of `transports` with the longest packets: queues are measured in those.
 pub(crate) fn longest(transports: &[&Transport]) -> (Framing, u16) {
@@ -193,11 +192,7 @@ impl DropTail {
 }
 
 /// `kind = "drop-tail"`: capacity and, for transports that understand marks, a threshold or a ramp.
-fn drop_tail(
-    table: &mut Reader<'_>,
-    transports: &[&Transport],
-    _: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+fn drop_tail(table: &mut Reader<'_>, transports: &[&Transport], _: &Path) -> Checked<QueueSpec> {
     let mut read = DropTail::plain();
     if ["red_min", "red_max", "red_probability"].into_iter().any(|key| table.has(key)) {
         let any = Capacity::Packets(1);
@@ -207,10 +202,8 @@ fn drop_tail(
     let ramp = match (read.ecn_threshold, &read.ramp) {
         (Some(_), Some(_)) => {
             let message = "a threshold and a ramp: both say when packets are marked";
-            let error = table.error("ecn_threshold", message, "one of two");
-            return Err(
-                error.hint("leave out `ecn_threshold`, or every key that begins with `red_`")
-            );
+            let hint = "leave out `ecn_threshold`, or every key that begins with `red_`";
+            return table.fail("ecn_threshold", message, "one of two", hint);
         }
         (None, None) => None,
         (Some(threshold), None) => Some(Ramp::step(threshold)),
@@ -244,7 +237,7 @@ pub(crate) fn checked_ramp(
     [from, to]: [&'static str; 2],
     (low, high): (Capacity, Capacity),
     probability: f64,
-) -> Result<Ramp, Diagnostic> {
+) -> Checked<Ramp> {
     let (unit, min, max) = match (low, high) {
         (Capacity::Packets(min), Capacity::Packets(max)) => (Unit::Packets, min, max),
         (Capacity::Bytes(min), Capacity::Bytes(max)) => (Unit::Bytes, min, max),
@@ -294,11 +287,7 @@ const NDP_PAPER: NdpSpec = NdpSpec {
 };
 
 /// `kind = "ndp"`. Defaults are those of the paper and its code (specs/ndp.md#1).
-fn ndp(
-    table: &mut Reader<'_>,
-    transports: &[&Transport],
-    _: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+fn ndp(table: &mut Reader<'_>, transports: &[&Transport], _: &Path) -> Checked<QueueSpec> {
     let payload = u32::from(longest(transports).0.payload);
     // "The same byte memory as the data queue"; the paper counts eight packets as 72 000 bytes.
     let header_capacity = match table.peek("capacity") {
@@ -330,11 +319,7 @@ const CUT_USUAL: CutPayloadSpec = CutPayloadSpec {
 };
 
 /// `kind = "cut-payload"`.
-fn cut_payload(
-    table: &mut Reader<'_>,
-    transports: &[&Transport],
-    _: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+fn cut_payload(table: &mut Reader<'_>, transports: &[&Transport], _: &Path) -> Checked<QueueSpec> {
     // Headers and full packets share the queue, so it is memory that counts, not packets.
     let full = u32::from(longest(transports).1);
     let memory = |capacity| match capacity {
@@ -359,11 +344,7 @@ keys! { PFABRIC: PFabricSpec {
 }}
 
 /// `kind = "pfabric"`.
-fn pfabric(
-    table: &mut Reader<'_>,
-    transports: &[&Transport],
-    _: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+fn pfabric(table: &mut Reader<'_>, transports: &[&Transport], _: &Path) -> Checked<QueueSpec> {
     let mut spec = PFabricSpec { capacity: Capacity::Packets(1) };
     table.all_keys(PFABRIC, &mut spec)?;
     holds_a_packet(table, "capacity", spec.capacity, transports)?;
@@ -377,11 +358,7 @@ keys! { FAIR: Bytes {
 }}
 
 /// `kind = "fair"`: a queue for each class in `[[queue.class]]`.
-fn fair(
-    table: &mut Reader<'_>,
-    transports: &[&Transport],
-    dir: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+fn fair(table: &mut Reader<'_>, transports: &[&Transport], dir: &Path) -> Checked<QueueSpec> {
     let mtu = Bytes(u64::from(longest(transports).1));
     let mut quantum = mtu;
     table.keys(FAIR, &mut quantum, None)?;
@@ -450,11 +427,7 @@ keys! { TRIM: Priority {
 
 /// `kind = "priority"`: a queue for each class in `[[queue.class]]`, the highest first; what
 /// finds its class full may be trimmed.
-fn priority(
-    table: &mut Reader<'_>,
-    transports: &[&Transport],
-    dir: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+fn priority(table: &mut Reader<'_>, transports: &[&Transport], dir: &Path) -> Checked<QueueSpec> {
     let mut read = Priority::USUAL;
     table.keys(PRIORITY, &mut read, None)?;
     let trims = read.full == Full::Trim;
@@ -475,10 +448,8 @@ fn priority(
     if trims && let Some((class, _)) = classes.iter().find(|(_, queue)| !plain(queue)) {
         let message =
             format!("`full = \"trim\"`, but class {class} does not simply lose what is too much");
-        let error = table.error("full", message, "not with this class");
-        return Err(
-            error.hint("with `full = \"trim\"` classes are `kind = \"drop-tail\"`, without marks")
-        );
+        let hint = "with `full = \"trim\"` classes are `kind = \"drop-tail\"`, without marks";
+        return table.fail("full", message, "not with this class", hint);
     }
     let classes = ByClassSpec { schedule: Schedule::Strict, classes, sort, trim };
     port_wide(table, transports, classes, limits)
@@ -490,7 +461,7 @@ fn port_wide(
     transports: &[&Transport],
     classes: ByClassSpec,
     (capacity, ecn_threshold): (Option<Capacity>, Option<Capacity>),
-) -> Result<QueueSpec, Diagnostic> {
+) -> Checked<QueueSpec> {
     if (capacity, ecn_threshold) == (None, None) {
         return Ok(classes.into());
     }
@@ -524,7 +495,7 @@ fn classes(
     transports: &[&Transport],
     sort: Classifier,
     dir: &Path,
-) -> Result<Vec<(u8, QueueSpec)>, Diagnostic> {
+) -> Checked<Vec<(u8, QueueSpec)>> {
     let mut tables = table.tables("class")?;
     let mut classes: Vec<(u8, QueueSpec)> = Vec::new();
     for table in &mut tables {
@@ -539,9 +510,8 @@ fn classes(
     if sort == Classifier::Payload && classes.len() != 2 {
         let message =
             format!("{} queues for packets with payload and those without", classes.len());
-        let error = table.error("sort_by", message, "wants two");
-        return Err(error
-            .hint("two tables [[queue.class]]: the lower for payload, the higher for the rest"));
+        let hint = "two tables [[queue.class]]: the lower for payload, the higher for the rest";
+        return table.fail("sort_by", message, "wants two", hint);
     }
     let mut used = transports.iter().flat_map(|transport| &transport.classes);
     if sort == Classifier::Class
@@ -567,7 +537,7 @@ fn of_class(
     transports: &[&Transport],
     sort: Classifier,
     dir: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+) -> Checked<QueueSpec> {
     let simple: Vec<_> = QUEUES.iter().filter(|kind| is_of_class(kind)).collect();
     let kind = *table.choose("kind", &simple, |k| k.name)?;
     let of_class: Vec<&Transport> = transports
@@ -602,11 +572,7 @@ keys! { P4: Programmed {
 }}
 
 /// `kind = "p4"`: queues served in turn, and the program that says what joins them.
-fn p4(
-    table: &mut Reader<'_>,
-    transports: &[&Transport],
-    dir: &Path,
-) -> Result<QueueSpec, Diagnostic> {
+fn p4(table: &mut Reader<'_>, transports: &[&Transport], dir: &Path) -> Checked<QueueSpec> {
     let named = Named::read(table)?;
     let compiled = Compiled::new(table, dir, named)?;
     let mut read = Programmed::default();
@@ -632,7 +598,7 @@ fn holds_a_packet(
     key: &'static str,
     capacity: Capacity,
     transports: &[&Transport],
-) -> Result<(), Diagnostic> {
+) -> Checked<()> {
     let mtu = longest(transports).1;
     match capacity {
         Capacity::Bytes(n) if n < u32::from(mtu) => {
@@ -653,7 +619,7 @@ fn holds_a_header(
     capacity: Capacity,
     trim_to: u16,
     transports: &[&Transport],
-) -> Result<(), Diagnostic> {
+) -> Checked<()> {
     let headers = transports.iter().map(|transport| transport.framing.overhead);
     let longest = headers.chain([trim_to]).max().unwrap_or(trim_to);
     match capacity {

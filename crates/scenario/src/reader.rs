@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
+use crate::diagnostic::{Checked, Diagnostic, did_you_mean, nearest};
 use crate::document::{At, Node, Table, Value};
 use crate::key::{Info, Key, Source};
 use crate::value::{Form, Refused, ScenarioValue};
@@ -59,7 +59,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The table `node` within this one.
-    fn within_this(&self, node: &'d Node, at: &At, name: &str) -> Result<Self, Diagnostic> {
+    fn within_this(&self, node: &'d Node, at: &At, name: &str) -> Checked<Self> {
         let warnings = Rc::clone(&self.warnings);
         Ok(Self { warnings, ..Self::new(node, at, name)? })
     }
@@ -132,7 +132,7 @@ impl<'d> Reader<'d> {
         keys: &'static [Key<C>],
         config: &mut C,
         preset: Option<&C>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Checked<()> {
         self.known.extend(keys.iter().map(|key| &key.info));
         for Key { info, read, show } in keys {
             let is_optional = matches!(info.source, Source::Default(_));
@@ -155,11 +155,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Read `keys`, which are all and have no presets.
-    pub(crate) fn all_keys<C>(
-        &mut self,
-        keys: &'static [Key<C>],
-        config: &mut C,
-    ) -> Result<(), Diagnostic> {
+    pub(crate) fn all_keys<C>(&mut self, keys: &'static [Key<C>], config: &mut C) -> Checked<()> {
         self.keys(keys, config, None)?;
         self.complete(&[])
     }
@@ -170,7 +166,7 @@ impl<'d> Reader<'d> {
         info: &'static Info,
         is_given: bool,
         read: &mut dyn FnMut(&Value) -> Result<(), Refused>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Checked<()> {
         match self.node(info.name) {
             Some(node) => {
                 read(&node.value).map_err(|why| self.refused(info.name, node, why, info.form))
@@ -190,7 +186,7 @@ impl<'d> Reader<'d> {
     }
 
     /// All keys of tables are read: an error that names every one that is missing.
-    pub(crate) fn complete(&mut self, presets: &[&'static str]) -> Result<(), Diagnostic> {
+    pub(crate) fn complete(&mut self, presets: &[&'static str]) -> Checked<()> {
         let missing = std::mem::take(&mut self.missing);
         let Some(first) = missing.first() else { return Ok(()) };
         if let Some(error) = self.renamed() {
@@ -287,10 +283,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The one of `keys` that is written, if one is. They exclude each other.
-    pub(crate) fn at_most_one(
-        &self,
-        keys: &[&'static str],
-    ) -> Result<Option<&'static str>, Diagnostic> {
+    pub(crate) fn at_most_one(&self, keys: &[&'static str]) -> Checked<Option<&'static str>> {
         let mut written = keys.iter().copied().filter(|key| self.has(key));
         let first = written.next();
         match (first, written.next()) {
@@ -303,7 +296,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Check that exactly one of `keys` is written; `hint` says what there is to choose from.
-    pub(crate) fn one_of(&self, keys: &[&'static str], hint: &str) -> Result<(), Diagnostic> {
+    pub(crate) fn one_of(&self, keys: &[&'static str], hint: &str) -> Checked<()> {
         match self.at_most_one(keys)? {
             Some(_) => Ok(()),
             None => Err(self.missing(keys[0], hint)),
@@ -318,7 +311,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The table below `key`, or an empty one: all of its keys have defaults.
-    pub(crate) fn table_or_empty(&mut self, key: &'static str) -> Result<Reader<'d>, Diagnostic> {
+    pub(crate) fn table_or_empty(&mut self, key: &'static str) -> Checked<Reader<'d>> {
         static EMPTY: Table = Table::new();
         if let Some(table) = self.table(key)? {
             return Ok(table);
@@ -371,11 +364,7 @@ impl<'d> Reader<'d> {
     }
 
     /// `child` is read: check that it has no unknown key, and keep what it read.
-    pub(crate) fn finish_table(
-        &mut self,
-        key: &'static str,
-        child: Reader<'_>,
-    ) -> Result<(), Diagnostic> {
+    pub(crate) fn finish_table(&mut self, key: &'static str, child: Reader<'_>) -> Checked<()> {
         self.keep(key, child.finish()?);
         Ok(())
     }
@@ -385,7 +374,7 @@ impl<'d> Reader<'d> {
         &mut self,
         key: &'static str,
         children: Vec<Reader<'_>>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Checked<()> {
         let tables = children.into_iter().map(|child| child.finish().map(toml::Value::Table));
         let tables: Vec<toml::Value> = tables.collect::<Result<_, _>>()?;
         if !tables.is_empty() {
@@ -429,7 +418,7 @@ impl<'d> Reader<'d> {
         message: impl Into<String>,
         label: &str,
         hint: impl Into<String>,
-    ) -> Result<T, Diagnostic> {
+    ) -> Checked<T> {
         Err(self.error(key, message, label).hint(hint))
     }
 

@@ -4,7 +4,7 @@ use fabric::{Encoding, Routing, Topology};
 use transports::ndp::PathStrategy;
 use units::Dur;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::transport::Transports;
@@ -92,7 +92,7 @@ impl Mode {
 
 /// Read `[routing]`: the mode with how paths are encoded, and how long switches and hosts take to
 /// learn of a `[[fault]]`, which matters only if there are any.
-pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Result<(Mode, Dur), Diagnostic> {
+pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Checked<(Mode, Dur)> {
     let mut read = NONE;
     table.all_keys(ROUTING, &mut read)?;
     if faults && !table.has("reroute_after") {
@@ -108,11 +108,7 @@ pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Result<(Mode, Dur), 
 }
 
 /// Check that one of the transports can do what `mode` asks of it.
-pub(crate) fn check(
-    table: &Reader<'_>,
-    mode: Mode,
-    transports: &Transports,
-) -> Result<(), Diagnostic> {
+pub(crate) fn check(table: &Reader<'_>, mode: Mode, transports: &Transports) -> Checked<()> {
     let sprays = transports.iter().any(|transport| transport.sprays);
     let permutes = transports.iter().any(|transport| transport.permutes);
     if sprays && mode.sender == PathStrategy::Permute && !permutes {
@@ -129,11 +125,7 @@ pub(crate) fn check(
 }
 
 /// Check that the fabric is not too large for the way in which `mode` encodes paths.
-pub(crate) fn check_encoding(
-    table: &Reader<'_>,
-    mode: Mode,
-    topology: &Topology,
-) -> Result<(), Diagnostic> {
+pub(crate) fn check_encoding(table: &Reader<'_>, mode: Mode, topology: &Topology) -> Checked<()> {
     let Routing::Encoded(encoding) = mode.switches else { return Ok(()) };
     encoding.check(topology).map_err(|why| {
         let error = table.error("path_encoding", why.to_string(), "not in this fabric");

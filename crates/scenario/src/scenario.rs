@@ -10,7 +10,7 @@ use units::{Dur, Time};
 
 use crate::check::demand::Demand;
 use crate::check::{self, View};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Checked, Diagnostic};
 use crate::document::{At, Document, Node, Value};
 use crate::host::Host;
 use crate::key::{Section, keys, section};
@@ -152,7 +152,7 @@ pub(crate) fn keys() -> Vec<Section> {
 }
 
 /// Read every table, in the order in which one needs the others.
-fn read(mut root: Reader<'_>, dir: &Path) -> Result<Scenario, Diagnostic> {
+fn read(mut root: Reader<'_>, dir: &Path) -> Checked<Scenario> {
     let mut about = About::default();
     root.keys(ROOT, &mut about, None)?;
     root.complete(&[])?;
@@ -249,7 +249,7 @@ fn routed(
     tables: &mut Tables<'_>,
     faults: bool,
     dir: &Path,
-) -> Result<(Mode, Dur, Topology, Transports), Diagnostic> {
+) -> Checked<(Mode, Dur, Topology, Transports)> {
     let (mode, reroute_after) = routing::read(&mut tables.routing, faults)?;
     let topology = topology::read(&mut tables.topology, dir)?;
     let around = Around { mode, hosts: topology.hosts(), dir };
@@ -269,7 +269,7 @@ fn set_packet_life(
     transports: &mut Transports,
     longest: Dur,
     queues: &[&QueueSpec],
-) -> Result<(), Diagnostic> {
+) -> Checked<()> {
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         packet_lifetime::check(table, transport, longest)?;
     }
@@ -295,7 +295,7 @@ pub(crate) struct Tables<'d> {
 
 impl<'d> Tables<'d> {
     /// Those of `root`. An error if one is missing that must be there.
-    fn of(root: &mut Reader<'d>) -> Result<Self, Diagnostic> {
+    fn of(root: &mut Reader<'d>) -> Checked<Self> {
         let routing = required(root, "routing", "mode = \"permute\"")?;
         let topology = required(root, "topology", "kind = \"fat-tree\"")?;
         let transport = root.tables("transport")?;
@@ -332,7 +332,7 @@ impl<'d> Tables<'d> {
     }
 
     /// All are read: check that they have no unknown key, and keep what was read.
-    fn finish(mut self, root: &mut Reader<'d>) -> Result<(), Diagnostic> {
+    fn finish(mut self, root: &mut Reader<'d>) -> Checked<()> {
         root.finish_table("topology", self.topology)?;
         root.finish_table("queue", self.queue)?;
         if let Some(buffer) = self.buffer {
@@ -354,11 +354,7 @@ impl<'d> Tables<'d> {
 }
 
 /// The table `key`, which must be there.
-fn required<'d>(
-    root: &mut Reader<'d>,
-    key: &'static str,
-    example: &str,
-) -> Result<Reader<'d>, Diagnostic> {
+fn required<'d>(root: &mut Reader<'d>, key: &'static str, example: &str) -> Checked<Reader<'d>> {
     match root.table(key)? {
         Some(table) => Ok(table),
         None => Err(no_section(root, key, example)),
@@ -370,7 +366,7 @@ fn no_section(root: &Reader<'_>, key: &'static str, example: &str) -> Diagnostic
 }
 
 /// The scenario inside a manifest, as TOML.
-fn of_manifest(name: &str, text: &str) -> Result<String, Diagnostic> {
+fn of_manifest(name: &str, text: &str) -> Checked<String> {
     let wrong = |why: &str| {
         Diagnostic::new(format!("{name} is not the manifest of a run: {why}"))
             .hint("give a scenario (.toml) or the manifest.json in the output directory of a run")

@@ -8,7 +8,7 @@ use fabric::{Clos, Link, LinkSpec, Node, Tier, Topology, Vl2};
 use queues::QueueSpec;
 use units::{Dur, Rate};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::files;
 use crate::key::{Key, Section, keys, section};
 use crate::reader::Reader;
@@ -17,7 +17,7 @@ use crate::registry::{Kind, kinds};
 use graphs::{BCUBE, JELLYFISH, bcube, jellyfish};
 
 /// How one kind of topology is read. Paths in the table are relative to the directory given.
-pub(crate) type ReadTopology = fn(&mut Reader<'_>, &Path) -> Result<Topology, Diagnostic>;
+pub(crate) type ReadTopology = fn(&mut Reader<'_>, &Path) -> Checked<Topology>;
 
 kinds! { TOPOLOGIES: ReadTopology {
     "star", star, || vec![links_of_all(), counts("topology.star", STAR)],
@@ -61,7 +61,7 @@ pub(crate) fn link_keys() -> Vec<Section> {
 }
 
 /// Read `[topology]`.
-pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
+pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Checked<Topology> {
     let kind: &Kind<ReadTopology> = table.choose("kind", TOPOLOGIES, |k| k.name)?;
     let mut topology = (kind.read)(table, dir)?;
     let mut links = table.tables("link")?;
@@ -188,7 +188,7 @@ fn read_shape<C>(
     keys: &'static [Key<C>],
     mut shape: C,
     others: &'static [Key<Links>],
-) -> Result<(C, Links), Diagnostic> {
+) -> Checked<(C, Links)> {
     let mut links = Links::UNKNOWN;
     table.keys(keys, &mut shape, None)?;
     table.keys(LINKS, &mut links, None)?;
@@ -198,34 +198,34 @@ fn read_shape<C>(
 }
 
 /// `kind = "star"`: one switch.
-fn star(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn star(table: &mut Reader<'_>, _: &Path) -> Checked<Topology> {
     let (n, links) = read_shape(table, STAR, Counts::default(), &[])?;
     finish(table, "hosts", Topology::star(n.hosts, links.host), &links)
 }
 
 /// `kind = "dumbbell"`: two switches and the link between them.
-fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn dumbbell(table: &mut Reader<'_>, _: &Path) -> Checked<Topology> {
     let (n, links) = read_shape(table, DUMBBELL, Counts::default(), BOTTLENECK)?;
     let built = Topology::dumbbell(n.left_hosts, n.right_hosts, links.host, links.other);
     finish(table, "left_hosts", built, &links)
 }
 
 /// `kind = "leaf-spine"`: two tiers, every leaf joined to every spine.
-fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn leaf_spine(table: &mut Reader<'_>, _: &Path) -> Checked<Topology> {
     let (n, links) = read_shape(table, LEAF_SPINE, Counts::default(), UPLINKS)?;
     let built = Topology::leaf_spine(n.leaves, n.spines, n.hosts, links.host, links.other);
     finish(table, "leaves", built, &links)
 }
 
 /// `kind = "fat-tree"`: three tiers of k-port switches.
-fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn fat_tree(table: &mut Reader<'_>, _: &Path) -> Checked<Topology> {
     let one_over_one = Counts { oversubscription: 1, ..Counts::default() };
     let (n, links) = read_shape(table, FAT_TREE, one_over_one, &[])?;
     finish(table, "k", Topology::fat_tree(n.k, n.oversubscription, links.host), &links)
 }
 
 /// `kind = "vl2"`: every aggregation switch joined to every intermediate switch.
-fn vl2(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+fn vl2(table: &mut Reader<'_>, _: &Path) -> Checked<Topology> {
     let (shape, links) = read_shape(table, VL2, NO_VL2, UPLINKS)?;
     let shape = Vl2 { host_link: links.host, switch_link: links.other, ..shape };
     finish(table, "aggregation_ports", Topology::vl2(&shape), &links)
@@ -238,7 +238,7 @@ pub(crate) fn check_slots(
     topology: &Topology,
     queues: &[&QueueSpec],
     alone: bool,
-) -> Result<(), Diagnostic> {
+) -> Checked<()> {
     let peek = queues.iter().all(|queue| queue.spec().peeks());
     if topology.switch_slot().is_none() || peek && alone {
         return Ok(());
@@ -255,7 +255,7 @@ fn finish<E: std::fmt::Display>(
     key: &str,
     built: Result<Topology, E>,
     links: &Links,
-) -> Result<Topology, Diagnostic> {
+) -> Checked<Topology> {
     let topology = built.map_err(|why| {
         let error = table.error(key, format!("impossible topology: {why}"), "this shape");
         error.hint("change the numbers of this table")
@@ -280,7 +280,7 @@ keys! { OTHER: Other {
 
 /// One `[[topology.link]]`: other numbers for a link, or its failure, in both directions unless
 /// `one_way` is set.
-fn override_link(table: &mut Reader<'_>, topology: &mut Topology) -> Result<(), Diagnostic> {
+fn override_link(table: &mut Reader<'_>, topology: &mut Topology) -> Checked<()> {
     let links = named_links(table, topology)?;
     let mut other = Other::default();
     table.keys(OTHER, &mut other, None)?;
@@ -315,10 +315,7 @@ keys! { pub(crate) NAMED: Named {
 
 /// The directed links that `link = "tor 0 -> agg 1"` names: that one and, unless `one_way` is set,
 /// the one back.
-pub(crate) fn named_links(
-    table: &mut Reader<'_>,
-    topology: &Topology,
-) -> Result<Vec<u32>, Diagnostic> {
+pub(crate) fn named_links(table: &mut Reader<'_>, topology: &Topology) -> Checked<Vec<u32>> {
     let mut named = Named::default();
     table.all_keys(NAMED, &mut named)?;
     let Named { link: text, one_way } = named;
@@ -345,7 +342,7 @@ pub(crate) fn links_of_switch(
     key: &str,
     text: &str,
     topology: &Topology,
-) -> Result<(Node, Vec<u32>), Diagnostic> {
+) -> Checked<(Node, Vec<u32>)> {
     let hint = "write it like \"core 3\", with `tor`, `agg` or `core` (the leaves of a leaf-spine \
                 are `tor`, its spines `agg`); in a bcube with `relay` or `switch`";
     let switch = known_node(table, key, text, topology, hint)?;
@@ -364,7 +361,7 @@ fn known_node(
     text: &str,
     topology: &Topology,
     hint: &str,
-) -> Result<Node, Diagnostic> {
+) -> Checked<Node> {
     let Some(node) = node(text) else {
         let message = format!("`{}` is no node", text.trim());
         return table.fail(key, message, &format!("no such {key}"), hint);
@@ -401,7 +398,7 @@ fn count(topology: &Topology, node: Node) -> u32 {
 
 /// `kind = "file"`: a fat-tree as htsim describes it. Its queue sizes are not used: `[queue]` says
 /// how large queues are.
-fn file(table: &mut Reader<'_>, dir: &Path) -> Result<Topology, Diagnostic> {
+fn file(table: &mut Reader<'_>, dir: &Path) -> Checked<Topology> {
     table.all_keys(FILE, &mut PathBuf::new())?;
     let file = files::read(table, "file", dir)?;
     let topo = workload::read_topo(&file.source.text, &file.source.name);

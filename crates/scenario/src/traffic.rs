@@ -23,7 +23,7 @@ use workload::{
 };
 
 use crate::check::demand::Demand;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{Key, Section, keys, section};
 use crate::mux::{self, Mux};
 use crate::reader::Reader;
@@ -126,7 +126,7 @@ pub(crate) struct ReadTraffic {
     /// Its keys, beside those of all kinds.
     keys: &'static [Group],
     /// Reads what else there is, and says what comes of it.
-    part: fn(&mut Context<'_, '_>) -> Result<Part, Diagnostic>,
+    part: fn(&mut Context<'_, '_>) -> Checked<Part>,
 }
 
 /// Kinds of traffic with their keys; those after `or` one reads by itself, some or others.
@@ -347,18 +347,17 @@ impl Context<'_, '_> {
     }
 
     /// When nothing begins any more; [`Time::NEVER`] if that is not written.
-    fn until(&self) -> Result<Time, Diagnostic> {
+    fn until(&self) -> Checked<Time> {
         let (start, until) = (self.written.start, self.written.until.unwrap_or(Time::NEVER));
         if until <= start {
             let message = "nothing would ever begin: `until` is not after `start`";
-            let error = self.table.error("until", message, "too early");
-            return Err(error.hint(format!("after \"{start}\"")));
+            return self.table.fail("until", message, "too early", format!("after \"{start}\""));
         }
         Ok(until)
     }
 
     /// The hosts of `set`, the value of `key`.
-    fn members(&self, key: &str, set: &HostSet) -> Result<Vec<HostId>, Diagnostic> {
+    fn members(&self, key: &str, set: &HostSet) -> Checked<Vec<HostId>> {
         crate::host::members(self.table, key, set, self.topology.hosts())
     }
 }
@@ -378,7 +377,7 @@ pub(crate) fn read(
     seed: u64,
     topology: &mut Topology,
     transports: &Transports,
-) -> Result<Traffic, Diagnostic> {
+) -> Checked<Traffic> {
     let mut traffic = Traffic { tables: Vec::new(), names: Vec::new(), hosts: topology.hosts() };
     for (index, table) in tables.iter_mut().enumerate() {
         if index > usize::from(u16::MAX) {
@@ -412,7 +411,7 @@ pub(crate) fn read(
 }
 
 /// What `kind` says. With a `file` it may be left out.
-fn kind(table: &mut Reader<'_>) -> Result<&'static Kind<ReadTraffic>, Diagnostic> {
+fn kind(table: &mut Reader<'_>) -> Checked<&'static Kind<ReadTraffic>> {
     if table.has("file") && !table.has("kind") {
         table.or("kind", "file".to_owned())?;
         if let Some(kind) = TRAFFIC.iter().find(|kind| kind.name == "file") {
@@ -424,11 +423,7 @@ fn kind(table: &mut Reader<'_>) -> Result<&'static Kind<ReadTraffic>, Diagnostic
 
 /// Check what a table is called: not as one of `others`. Formulas of studies write `-` as `_`, so
 /// names differ in more than that.
-fn check_name(
-    table: &Reader<'_>,
-    name: Option<&str>,
-    others: &[Option<String>],
-) -> Result<(), Diagnostic> {
+fn check_name(table: &Reader<'_>, name: Option<&str>, others: &[Option<String>]) -> Checked<()> {
     let Some(name) = name else { return Ok(()) };
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(good) {
@@ -452,7 +447,7 @@ const BUFFER_MAX: u64 = 65_472;
 
 /// Check that `transport` carries messages as long as the longest, where that is known before the
 /// run.
-fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Result<(), Diagnostic> {
+fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Checked<()> {
     let Some((longest, keys)) = part.longest.iter().find(|(n, _)| *n > transport.longest) else {
         return Ok(());
     };
@@ -474,12 +469,7 @@ fn check_longest(table: &Reader<'_>, part: &Part, transport: &Transport) -> Resu
 }
 
 /// Check that `transport` does what the table asks of it, and that something happens in time.
-fn check(
-    table: &Reader<'_>,
-    part: &Part,
-    written: &Written,
-    transport: &Transport,
-) -> Result<(), Diagnostic> {
+fn check(table: &Reader<'_>, part: &Part, written: &Written, transport: &Transport) -> Checked<()> {
     const SIZED: [&str; 5] = ["size", "distribution", "distribution_file", "block", "request"];
     let has_unbounded = part.longest.iter().any(|(longest, _)| *longest == UNBOUNDED);
     let (key, message, label, hint) = if transport.unbounded_only && !part.never_completes() {

@@ -23,7 +23,7 @@ use transports::mux::{Mux, wire_protocols};
 use units::{Dur, Rate};
 use wire::int::Hop;
 
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::{Checked, Diagnostic, did_you_mean};
 use crate::key::{Key, Section, section};
 use crate::packet_latency::Acknowledges;
 use crate::reader::Reader;
@@ -90,16 +90,15 @@ const WRITTEN: &[(&str, &str)] = &[
 const OTHER_RULES: &[&str] = &["bbr", "vegas", "westwood", "hybla", "illinois", "prague"];
 
 /// The kind that a table names, or an error that says how an old one is written now.
-fn kind<'k>(table: &mut Reader<'_>) -> Result<&'k Kind<ReadTransport>, Diagnostic> {
+fn kind<'k>(table: &mut Reader<'_>) -> Checked<&'k Kind<ReadTransport>> {
     let name = table.peek::<String>("kind").unwrap_or_default();
     if let Some((_, written)) = WRITTEN.iter().find(|(known, _)| *known == name) {
         let message = format!("`{name}` is no kind of transport");
         return table.fail("kind", message, "written differently", format!("write {written}"));
     }
     if OTHER_RULES.contains(&name.as_str()) {
-        let error = table.error("kind", format!("there is no `{name}`"), "no such transport");
-        return Err(error
-            .hint("`kind = \"tcp\"` has a `rule`: newreno, bic, htcp, cubic, dctcp, d2tcp, fast"));
+        let hint = "`kind = \"tcp\"` has a `rule`: newreno, bic, htcp, cubic, dctcp, d2tcp, fast";
+        return table.fail("kind", format!("there is no `{name}`"), "no such transport", hint);
     }
     table.choose("kind", TRANSPORTS, |kind| kind.name)
 }
@@ -262,7 +261,7 @@ pub(crate) struct Around<'a> {
 }
 
 /// How one transport is read.
-pub(crate) type ReadTransport = fn(&mut Reader<'_>, &Around<'_>) -> Result<Transport, Diagnostic>;
+pub(crate) type ReadTransport = fn(&mut Reader<'_>, &Around<'_>) -> Checked<Transport>;
 
 /// The transports of every host, one at least, in the order of the file.
 pub(crate) struct Transports {
@@ -275,10 +274,7 @@ pub(crate) struct Transports {
 const TRANSPORTS_MAX: usize = 100;
 
 /// Read `[transport]` or all `[[transport]]`. Of several, each needs a `name`.
-pub(crate) fn read(
-    tables: &mut [Reader<'_>],
-    around: &Around<'_>,
-) -> Result<Transports, Diagnostic> {
+pub(crate) fn read(tables: &mut [Reader<'_>], around: &Around<'_>) -> Checked<Transports> {
     let several = tables.len() > 1;
     let mut read = Transports { list: Vec::new(), names: Vec::new() };
     for table in tables {
@@ -326,14 +322,12 @@ const TIMERS: [&str; 6] = [
 const PAYLOAD_MIN: u16 = 16;
 
 /// Check that `transport` sends payload worth its headers, and waits for answers that can come.
-fn check_least(table: &Reader<'_>, transport: &Transport) -> Result<(), Diagnostic> {
+fn check_least(table: &Reader<'_>, transport: &Transport) -> Checked<()> {
     if transport.framing.payload < PAYLOAD_MIN {
         let key = table.likeliest(&["payload", "mss"]).unwrap_or("kind");
         let message = format!("packets with {} bytes of payload", transport.framing.payload);
-        let error = table.error(key, message, "too small");
-        return Err(
-            error.hint(format!("{PAYLOAD_MIN} bytes at least: less is nothing but headers"))
-        );
+        let hint = format!("{PAYLOAD_MIN} bytes at least: less is nothing but headers");
+        return table.fail(key, message, "too small", hint);
     }
     // What counts in times that packets take is none.
     let written = TIMERS.iter().map(|&key| (key, table.peek::<Dur>(key)));
@@ -404,11 +398,7 @@ impl Transports {
 
     /// The one that a table of `[[traffic]]` names, and its place among them. One alone needs no
     /// name.
-    pub(crate) fn named(
-        &self,
-        table: &Reader<'_>,
-        wanted: &str,
-    ) -> Result<(u8, &Transport), Diagnostic> {
+    pub(crate) fn named(&self, table: &Reader<'_>, wanted: &str) -> Checked<(u8, &Transport)> {
         let mut at = 0;
         if self.are_several() {
             let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
@@ -452,7 +442,7 @@ pub(crate) fn check_telemetry(
     tables: &[Reader<'_>],
     transports: &Transports,
     topology: &Topology,
-) -> Result<(), Diagnostic> {
+) -> Checked<()> {
     let writes = |link: &&Link| matches!(link.from, Node::Switch(..));
     let coded = |rate: Rate| Hop::rates().iter().any(|gbps| gbps * 1_000_000_000 == rate.0);
     let odd = topology.links().iter().filter(writes).find(|link| !coded(link.rate));
@@ -515,7 +505,7 @@ fn sections<C>(
 }
 
 /// The one of `names` that `preset` names, if any.
-fn chosen(table: &mut Reader<'_>, names: &[&'static str]) -> Result<Option<usize>, Diagnostic> {
+fn chosen(table: &mut Reader<'_>, names: &[&'static str]) -> Checked<Option<usize>> {
     if !table.has("preset") {
         return Ok(None);
     }
@@ -535,7 +525,7 @@ struct Begun<C> {
 
 impl<C: Clone> Begun<C> {
     /// With the preset that `table` names, if any, for this payload.
-    fn of(table: &mut Reader<'_>, presets: &Presets<C>, payload: u16) -> Result<Self, Diagnostic> {
+    fn of(table: &mut Reader<'_>, presets: &Presets<C>, payload: u16) -> Checked<Self> {
         let names: Vec<&str> = presets.iter().map(|(name, _)| *name).collect();
         let chosen = chosen(table, &names)?;
         let (_, of) = presets[chosen.unwrap_or(0)];
@@ -544,18 +534,18 @@ impl<C: Clone> Begun<C> {
     }
 
     /// Read `keys`.
-    fn keys(&mut self, table: &mut Reader<'_>, keys: &'static [Key<C>]) -> Result<(), Diagnostic> {
+    fn keys(&mut self, table: &mut Reader<'_>, keys: &'static [Key<C>]) -> Checked<()> {
         table.keys(keys, &mut self.config, self.preset.as_ref())
     }
 
     /// All keys are read: the configuration, if none is missing.
-    fn finish(self, table: &mut Reader<'_>) -> Result<C, Diagnostic> {
+    fn finish(self, table: &mut Reader<'_>) -> Checked<C> {
         table.complete(&self.names)?;
         Ok(self.config)
     }
 
     /// Read `keys`, which are all.
-    fn read(mut self, table: &mut Reader<'_>, keys: &'static [Key<C>]) -> Result<C, Diagnostic> {
+    fn read(mut self, table: &mut Reader<'_>, keys: &'static [Key<C>]) -> Checked<C> {
         self.keys(table, keys)?;
         self.finish(table)
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use metrics::AxisSpec;
 use scenario::{At, Diagnostic, Node, Reader, Value, did_you_mean, nearest};
 
+use crate::Checked;
 use crate::by_size;
 use crate::formula::Formula;
 use crate::metric;
@@ -63,7 +64,7 @@ pub(crate) enum CurveOf {
 
 impl Figure {
     /// Read the figure `id` in `dir`.
-    pub(crate) fn load(id: &str, dir: &Path) -> Result<Self, Diagnostic> {
+    pub(crate) fn load(id: &str, dir: &Path) -> Checked<Self> {
         let document = document(&dir.join("figure.toml"))?;
         let mut root = Reader::new(&document.root, &document.root.at, "the figure")?;
         let mut figure = Self {
@@ -103,11 +104,7 @@ impl Figure {
     }
 
     /// The run that a row or curve names under `key`.
-    pub(crate) fn run_of(
-        &self,
-        table: &mut Reader<'_>,
-        key: &'static str,
-    ) -> Result<usize, Diagnostic> {
+    pub(crate) fn run_of(&self, table: &mut Reader<'_>, key: &'static str) -> Checked<usize> {
         let id: String = table.need(key)?;
         self.runs.iter().position(|run| run.id == id).ok_or_else(|| {
             let ids: Vec<&str> = self.runs.iter().map(|run| run.id.as_str()).collect();
@@ -123,7 +120,7 @@ impl Figure {
         table: &mut Reader<'_>,
         key: &'static str,
         run: usize,
-    ) -> Result<Rc<Formula>, Diagnostic> {
+    ) -> Checked<Rc<Formula>> {
         let text: String = table.need(key)?;
         self.formula_of(&text, table, key, run)
     }
@@ -135,7 +132,7 @@ impl Figure {
         table: &Reader<'_>,
         key: &'static str,
         run: usize,
-    ) -> Result<Rc<Formula>, Diagnostic> {
+    ) -> Checked<Rc<Formula>> {
         let formula = Formula::parse(text).map_err(|why| {
             let error = table.error(key, format!("this is not a formula: {}", why.0), "here");
             error.hint("for example `100 * packets.trimmed / packets.data_sent`")
@@ -193,11 +190,7 @@ impl Figure {
 /// How the name of a distance between the distributions of two runs begins in a formula.
 const KS: &str = "ks.";
 
-fn check_metric(
-    name: &str,
-    run: &Run,
-    error: impl FnOnce(String) -> Diagnostic,
-) -> Result<(), Diagnostic> {
+fn check_metric(name: &str, run: &Run, error: impl FnOnce(String) -> Diagnostic) -> Checked<()> {
     if metric::is_known(name, run) {
         return check_table(name, run, error);
     }
@@ -211,11 +204,7 @@ fn check_metric(
 }
 
 /// If `name` is about a traffic table, the scenario of `run` has it.
-fn check_table(
-    name: &str,
-    run: &Run,
-    error: impl FnOnce(String) -> Diagnostic,
-) -> Result<(), Diagnostic> {
+fn check_table(name: &str, run: &Run, error: impl FnOnce(String) -> Diagnostic) -> Checked<()> {
     let Some((table, _)) = metric::table_of(name) else { return Ok(()) };
     // What is wrong in the scenario is said where it is planned.
     let Some(tables) = run.tables() else { return Ok(()) };
@@ -231,11 +220,7 @@ fn check_table(
 }
 
 /// A formula over two runs compares equal points and equal seeds.
-fn check_pairing(
-    own: &Run,
-    other: &Run,
-    error: impl Fn(String) -> Diagnostic,
-) -> Result<(), Diagnostic> {
+fn check_pairing(own: &Run, other: &Run, error: impl Fn(String) -> Diagnostic) -> Checked<()> {
     let pairs = [(own.seeds(false), other.seeds(false)), (own.seeds(true), other.seeds(true))];
     let quick_too = own.quick.is_some();
     if pairs.iter().take(1 + usize::from(quick_too)).any(|(own, other)| own != other) {
@@ -264,7 +249,7 @@ fn axis(
     root: &mut Reader<'_>,
     label: &'static str,
     logarithmic: &'static str,
-) -> Result<AxisSpec, Diagnostic> {
+) -> Checked<AxisSpec> {
     let label = root.maybe(label)?.unwrap_or_default();
     Ok(AxisSpec { label, logarithmic: root.maybe(logarithmic)? })
 }
@@ -272,7 +257,7 @@ fn axis(
 impl CurveOf {
     /// What the name under `key`, one of those that name something of single messages, packets or
     /// of a probe, says of `run`.
-    fn read(table: &mut Reader<'_>, key: &'static str, run: &Run) -> Result<Self, Diagnostic> {
+    fn read(table: &mut Reader<'_>, key: &'static str, run: &Run) -> Checked<Self> {
         let name: String = table.need(key)?;
         let unknown = |what: &str, known: &[&str]| {
             let error = table.error(key, format!("no {what} `{name}`"), "here");
@@ -310,7 +295,7 @@ impl CurveOf {
 }
 
 impl Curve {
-    fn read(table: &mut Reader<'_>, figure: &Figure) -> Result<Self, Diagnostic> {
+    fn read(table: &mut Reader<'_>, figure: &Figure) -> Checked<Self> {
         let label = table.need("label")?;
         let run = figure.run_of(table, "run")?;
         let own = &figure.runs[run];
@@ -349,11 +334,7 @@ impl Curve {
 }
 
 /// The axis of `run` that `key` names.
-pub(crate) fn axis_of(
-    table: &mut Reader<'_>,
-    key: &'static str,
-    run: &Run,
-) -> Result<usize, Diagnostic> {
+pub(crate) fn axis_of(table: &mut Reader<'_>, key: &'static str, run: &Run) -> Checked<usize> {
     let name: String = table.need(key)?;
     let names: Vec<&str> = run.axes.iter().map(|axis| axis.name.as_str()).collect();
     let Some(axis) = run.axis(&name) else {
@@ -372,7 +353,7 @@ pub(crate) fn at(
     table: &mut Reader<'_>,
     run: &Run,
     open: Option<usize>,
-) -> Result<Vec<Option<usize>>, Diagnostic> {
+) -> Checked<Vec<Option<usize>>> {
     let mut point = vec![None; run.axes.len()];
     if let Some(node) = table.node("at") {
         for (name, (place, value)) in run::entries(node)? {
@@ -400,7 +381,7 @@ pub(crate) fn at(
 }
 
 /// The index of the value `node` on `axis`.
-fn index(axis: &run::Axis, node: &Node) -> Result<usize, Diagnostic> {
+fn index(axis: &run::Axis, node: &Node) -> Checked<usize> {
     let wanted = run::axis_value(node)?;
     axis.values.iter().position(|value| value.text == wanted.text).ok_or_else(|| {
         let values: Vec<&str> = axis.values.iter().map(|value| value.text.as_str()).collect();
@@ -411,12 +392,12 @@ fn index(axis: &run::Axis, node: &Node) -> Result<usize, Diagnostic> {
 }
 
 /// A list of pairs of numbers.
-pub(crate) fn points(node: &Node) -> Result<Vec<(f64, f64)>, Diagnostic> {
+pub(crate) fn points(node: &Node) -> Checked<Vec<(f64, f64)>> {
     run::list(node)?.iter().map(pair).collect()
 }
 
 /// A pair of numbers.
-pub(crate) fn pair(node: &Node) -> Result<(f64, f64), Diagnostic> {
+pub(crate) fn pair(node: &Node) -> Checked<(f64, f64)> {
     match &node.value {
         Value::Array(pair) => match pair.as_slice() {
             [x, y] => Ok((number(x)?, number(y)?)),
@@ -427,7 +408,7 @@ pub(crate) fn pair(node: &Node) -> Result<(f64, f64), Diagnostic> {
 }
 
 /// A number, or a text that counts as one along an axis.
-pub(crate) fn number(node: &Node) -> Result<f64, Diagnostic> {
+pub(crate) fn number(node: &Node) -> Checked<f64> {
     run::axis_value(node)?.number.ok_or_else(|| node.at.error("a number is wanted", "here"))
 }
 

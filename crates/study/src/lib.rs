@@ -29,3 +29,6 @@ pub use reproduce::{Options, Step, reproduce};
 pub use rounds::is_wide;
 pub use study::{Study, list};
 pub use sweep::Sweep;
+
+/// What has been read and is right, or what is wrong with it.
+type Checked<T> = Result<T, scenario::Diagnostic>;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use scenario::{Diagnostic, Scenario, command_line};
 
+use crate::Checked;
 use crate::figure::Figure;
 use crate::run::{Point, Run};
 use crate::study::Study;
@@ -140,7 +141,7 @@ impl Job<'_> {
     }
 
     /// Read its scenario.
-    pub(crate) fn scenario(&self) -> Result<Scenario, Diagnostic> {
+    pub(crate) fn scenario(&self) -> Checked<Scenario> {
         self.run.scenario(&self.point, self.quick, (self.seed, self.phase_seed))
     }
 

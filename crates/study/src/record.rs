@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use metrics::{FigureRow, Score, StudyResults, Verdict};
 use scenario::{Diagnostic, Node, Value};
 
+use crate::Checked;
 use crate::run::entries;
 use crate::study::{Study, document};
 
@@ -51,7 +52,7 @@ impl Record {
             for (figure, (_, rows)) in entries(&document.root)? {
                 let rows = entries(rows)?.iter();
                 let row = |(id, (_, forms)): (&String, &(_, Node))| Ok((id.clone(), read(forms)?));
-                figures.insert(figure.clone(), rows.map(row).collect::<Result<_, Diagnostic>>()?);
+                figures.insert(figure.clone(), rows.map(row).collect::<Checked<_>>()?);
             }
         }
         Ok(Self { path, figures })
@@ -135,7 +136,7 @@ impl std::fmt::Display for Record {
     }
 }
 
-fn read(node: &Node) -> Result<Forms, Diagnostic> {
+fn read(node: &Node) -> Checked<Forms> {
     let mut forms = Forms::default();
     for (form, (at, verdict)) in entries(node)? {
         let found = match &verdict.value {

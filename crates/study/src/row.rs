@@ -4,8 +4,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use metrics::{Origin, is_within};
-use scenario::{Diagnostic, Node, Reader, Value, read_text};
+use scenario::{Node, Reader, Value, read_text};
 
+use crate::Checked;
 use crate::figure::{self, Curve, CurveOf, Figure};
 use crate::formula::Formula;
 use crate::run::{self, Axis, Point};
@@ -97,7 +98,7 @@ const ORIGINS: &[(&str, Origin)] =
     &[("published", Origin::Published), ("own", Origin::Own), ("copy", Origin::Copy)];
 
 /// Read a table `[[row]]` into `figure`: one row, or one per point and a curve.
-pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Diagnostic> {
+pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Checked<()> {
     let id: String = table.need("id")?;
     let origin = table.choose("origin", ORIGINS, |(name, _)| name)?.1;
     let run = figure.run_of(table, "run")?;
@@ -173,7 +174,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Result<(), Di
 }
 
 /// The places of a row per point, each with its target; a place alone has only the bound.
-fn points(table: &mut Reader<'_>) -> Result<Vec<(f64, Option<f64>)>, Diagnostic> {
+fn points(table: &mut Reader<'_>) -> Checked<Vec<(f64, Option<f64>)>> {
     let Some(node) = table.node("points") else {
         return Err(table.missing("points", "add `points = [[9, 1.02], [17, 1.38]]`"));
     };
@@ -190,7 +191,7 @@ fn cause(
     figure: &Figure,
     (of, formula): (usize, &Formula),
     noted: bool,
-) -> Result<Option<Cause>, Diagnostic> {
+) -> Checked<Option<Cause>> {
     let Some(mut keys) = table.table("cause")? else { return Ok(None) };
     if !noted {
         return Err(table.missing("note", "add the note that tells the cause"));
@@ -224,7 +225,7 @@ fn cause(
     Ok(Some(Cause { run, at, formula, unreachable }))
 }
 
-fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Result<(), Diagnostic> {
+fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Checked<()> {
     if figure.rows.iter().any(|other| other.id == row.id) {
         return Err(table.error("id", format!("two rows are called `{}`", row.id), "here"));
     }
@@ -253,7 +254,7 @@ fn onset(
     row: &mut Reader<'_>,
     figure: &Figure,
     run: usize,
-) -> Result<Onset, Diagnostic> {
+) -> Checked<Onset> {
     let own = &figure.runs[run];
     let axis = figure::axis_of(&mut keys, "along", own)?;
     let at = figure::at(row, own, Some(axis))?;
@@ -267,7 +268,7 @@ fn onset(
 }
 
 /// The run that `over` names, along `axis`, which must be its only one.
-fn only_axis(keys: &mut Reader<'_>, figure: &Figure, axis: &str) -> Result<Along, Diagnostic> {
+fn only_axis(keys: &mut Reader<'_>, figure: &Figure, axis: &str) -> Checked<Along> {
     let index = figure.run_of(keys, "over")?;
     let run = &figure.runs[index];
     let numbers = |axis: &Axis| axis.values.iter().all(|value| value.number.is_some());
@@ -299,7 +300,7 @@ enum Band {
 
 impl Band {
     /// Read `low` and `high`, or `within`, or `plus_minus`.
-    fn read(table: &mut Reader<'_>) -> Result<Self, Diagnostic> {
+    fn read(table: &mut Reader<'_>) -> Checked<Self> {
         let (low, high) = (table.maybe("low")?, table.maybe("high")?);
         let (within, plus_minus) = (table.maybe("within")?, table.maybe("plus_minus")?);
         match (within, plus_minus, low.or(high)) {
@@ -328,7 +329,7 @@ impl Band {
         &self,
         target: Option<f64>,
         table: &Reader<'_>,
-    ) -> Result<(Option<f64>, Option<f64>), Diagnostic> {
+    ) -> Checked<(Option<f64>, Option<f64>)> {
         let Some(target) = target else {
             return match *self {
                 Self::Ends(low, high) => Ok((low, high)),
@@ -355,7 +356,7 @@ impl Band {
 }
 
 /// The note of a row, which must be there, with its heading.
-fn note(table: &mut Reader<'_>, dir: &Path) -> Result<Option<Note>, Diagnostic> {
+fn note(table: &mut Reader<'_>, dir: &Path) -> Checked<Option<Note>> {
     let Some(note) = table.maybe::<String>("note")? else { return Ok(None) };
     let (file, heading) = note.split_once('#').map_or((note.as_str(), None), |(f, h)| (f, Some(h)));
     let path = dir.join(file);

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use scenario::{At, Diagnostic, Node, Reader, Scenario, Source, Value, did_you_mean};
+use scenario::{At, Node, Reader, Scenario, Source, Value, did_you_mean};
 use units::{Bytes, Dur, Rate};
 
+use crate::Checked;
 use crate::metric;
 use crate::probe::{PROBES, Probe};
 
@@ -57,7 +58,7 @@ pub(crate) struct Part {
 
 impl Run {
     /// Read a table `[[run]]` of the figure in `dir`.
-    pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Result<Self, Diagnostic> {
+    pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Checked<Self> {
         let id: String = table.need("id")?;
         name(&id, "the id of a run", &table.place("id"))?;
         let scenario = dir.join(table.need::<PathBuf>("scenario")?);
@@ -76,11 +77,7 @@ impl Run {
     }
 
     /// Read the table `[sweep]` of the scenario `file`, of which each run has the `edits`, too.
-    pub(crate) fn of_sweep(
-        table: &mut Reader<'_>,
-        file: &Path,
-        edits: &[String],
-    ) -> Result<Self, Diagnostic> {
+    pub(crate) fn of_sweep(table: &mut Reader<'_>, file: &Path, edits: &[String]) -> Checked<Self> {
         let (axes, mut sets) = sweep(table, "axes")?;
         if axes.is_empty() {
             return Err(table.missing("axes", "add `axes = { n = [10, 100] }`"));
@@ -158,7 +155,7 @@ impl Run {
         point: &Point,
         quick: bool,
         (seed, phase_seed): (u64, Option<u64>),
-    ) -> Result<Scenario, Diagnostic> {
+    ) -> Checked<Scenario> {
         let edits = self.edits(point, quick);
         let mut texts: Vec<String> = edits.iter().map(|(edit, _)| edit.clone()).collect();
         texts.push(format!("seed={seed}"));
@@ -217,7 +214,7 @@ impl Run {
 }
 
 /// Names that formulas use: of runs and axes.
-pub(crate) fn name(name: &str, what: &str, at: &At) -> Result<(), Diagnostic> {
+pub(crate) fn name(name: &str, what: &str, at: &At) -> Checked<()> {
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     if first && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Ok(());
@@ -227,7 +224,7 @@ pub(crate) fn name(name: &str, what: &str, at: &At) -> Result<(), Diagnostic> {
 }
 
 /// The entries of the list `node`.
-pub(crate) fn list(node: &Node) -> Result<&[Node], Diagnostic> {
+pub(crate) fn list(node: &Node) -> Checked<&[Node]> {
     match &node.value {
         Value::Array(items) if !items.is_empty() => Ok(items),
         Value::Array(_) => Err(node.at.error("an empty list", "nothing in it")),
@@ -236,7 +233,7 @@ pub(crate) fn list(node: &Node) -> Result<&[Node], Diagnostic> {
 }
 
 /// The entries of the list `node`, each of which takes a run at least.
-fn list_of_values(node: &Node) -> Result<&[Node], Diagnostic> {
+fn list_of_values(node: &Node) -> Checked<&[Node]> {
     let items = list(node)?;
     if items.len() as u64 <= RUNS_MAX {
         return Ok(items);
@@ -246,7 +243,7 @@ fn list_of_values(node: &Node) -> Result<&[Node], Diagnostic> {
 }
 
 /// The entries of the table `node`.
-pub(crate) fn entries(node: &Node) -> Result<&scenario::Table, Diagnostic> {
+pub(crate) fn entries(node: &Node) -> Checked<&scenario::Table> {
     match &node.value {
         Value::Table(table) => Ok(table),
         other => Err(node.at.error(format!("a table is wanted, not {}", other.kind()), "here")),
@@ -254,7 +251,7 @@ pub(crate) fn entries(node: &Node) -> Result<&scenario::Table, Diagnostic> {
 }
 
 /// A list of texts, each with its place.
-fn texts(node: &Node) -> Result<Vec<Edit>, Diagnostic> {
+fn texts(node: &Node) -> Checked<Vec<Edit>> {
     let text = |item: &Node| match &item.value {
         Value::Text(text) => Ok((text.clone(), item.at.clone())),
         other => Err(item.at.error(format!("a text is wanted, not {}", other.kind()), "here")),
@@ -263,7 +260,7 @@ fn texts(node: &Node) -> Result<Vec<Edit>, Diagnostic> {
 }
 
 /// The axes under `key`, and the edits that use them.
-fn sweep(table: &mut Reader<'_>, key: &'static str) -> Result<(Vec<Axis>, Vec<Edit>), Diagnostic> {
+fn sweep(table: &mut Reader<'_>, key: &'static str) -> Checked<(Vec<Axis>, Vec<Edit>)> {
     let axes = table.node(key).map_or(Ok(Vec::new()), axes)?;
     let sets = table.node("set").map_or(Ok(Vec::new()), texts)?;
     check_placeholders(&axes, &sets, &table.place(key))?;
@@ -275,7 +272,7 @@ fn sweep(table: &mut Reader<'_>, key: &'static str) -> Result<(Vec<Axis>, Vec<Ed
 const RUNS_MAX: u64 = 100_000;
 
 /// Check that the sweep over `axes`, which stand at `at`, is one that can be run.
-fn check_runs(axes: &[Axis], seeds: &[u64], at: &At) -> Result<(), Diagnostic> {
+fn check_runs(axes: &[Axis], seeds: &[u64], at: &At) -> Checked<()> {
     let counts = || axes.iter().map(|axis| axis.values.len()).chain([seeds.len()]);
     let runs = counts().try_fold(1_u64, |runs, n| runs.checked_mul(n as u64));
     let count = match runs {
@@ -290,14 +287,14 @@ fn check_runs(axes: &[Axis], seeds: &[u64], at: &At) -> Result<(), Diagnostic> {
         .hint(format!("{RUNS_MAX} runs at most: take fewer values or axes, or several sweeps")))
 }
 
-fn needed_seeds(table: &mut Reader<'_>) -> Result<Vec<u64>, Diagnostic> {
+fn needed_seeds(table: &mut Reader<'_>) -> Checked<Vec<u64>> {
     match table.node("seeds") {
         Some(node) => seeds(node),
         None => Err(table.missing("seeds", "add `seeds = [1]`")),
     }
 }
 
-fn seeds(node: &Node) -> Result<Vec<u64>, Diagnostic> {
+fn seeds(node: &Node) -> Checked<Vec<u64>> {
     let seed = |item: &Node| match item.value {
         Value::Integer(n) if n >= 0 => Ok(n.unsigned_abs()),
         _ => Err(item.at.error("a seed is a whole number from 0", "here")),
@@ -310,7 +307,7 @@ fn seeds(node: &Node) -> Result<Vec<u64>, Diagnostic> {
 
 /// No value is there twice: a point run twice would count twice, and make the interval of its mean
 /// too narrow.
-fn once_each<V: PartialEq>(items: &[Node], values: &[V], what: &str) -> Result<(), Diagnostic> {
+fn once_each<V: PartialEq>(items: &[Node], values: &[V], what: &str) -> Checked<()> {
     let again = (1..values.len()).find(|&i| values[..i].contains(&values[i]));
     match again.and_then(|i| items.get(i)) {
         Some(item) => {
@@ -321,7 +318,7 @@ fn once_each<V: PartialEq>(items: &[Node], values: &[V], what: &str) -> Result<(
     }
 }
 
-fn axes(node: &Node) -> Result<Vec<Axis>, Diagnostic> {
+fn axes(node: &Node) -> Checked<Vec<Axis>> {
     let axis = |(key, (at, node)): (&String, &(At, Node))| {
         name(key, "an axis", at)?;
         let items = list_of_values(node)?;
@@ -333,7 +330,7 @@ fn axes(node: &Node) -> Result<Vec<Axis>, Diagnostic> {
 }
 
 /// A number, a quantity with a unit, or a name.
-pub(crate) fn axis_value(node: &Node) -> Result<AxisValue, Diagnostic> {
+pub(crate) fn axis_value(node: &Node) -> Checked<AxisValue> {
     let (text, number) = match &node.value {
         Value::Integer(n) => (n.to_string(), Some(*n as f64)),
         Value::Float(x) => (x.to_string(), Some(*x)),
@@ -355,7 +352,7 @@ fn quantity(text: &str) -> Option<f64> {
 }
 
 /// Every axis stands in some edit, and every `{name}` in an edit is an axis.
-fn check_placeholders(axes: &[Axis], sets: &[Edit], axes_at: &At) -> Result<(), Diagnostic> {
+fn check_placeholders(axes: &[Axis], sets: &[Edit], axes_at: &At) -> Checked<()> {
     let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
     for (set, at) in sets {
         for part in set.split('{').skip(1) {
@@ -381,7 +378,7 @@ fn check_placeholders(axes: &[Axis], sets: &[Edit], axes_at: &At) -> Result<(), 
 }
 
 /// What `quick` says: `true`, `false`, or a part.
-fn part(node: &Node, axes: &[Axis], seeds: &[u64]) -> Result<Option<Part>, Diagnostic> {
+fn part(node: &Node, axes: &[Axis], seeds: &[u64]) -> Checked<Option<Part>> {
     let all = axes.iter().map(|axis| (0..axis.values.len()).collect()).collect();
     let mut part = Part { values: all, seeds: seeds.to_vec(), sets: Vec::new() };
     let table = match &node.value {
@@ -407,7 +404,7 @@ fn part(node: &Node, axes: &[Axis], seeds: &[u64]) -> Result<Option<Part>, Diagn
     Ok(Some(part))
 }
 
-fn some_seeds(node: &Node, all: &[u64]) -> Result<Vec<u64>, Diagnostic> {
+fn some_seeds(node: &Node, all: &[u64]) -> Checked<Vec<u64>> {
     let some = seeds(node)?;
     match some.iter().find(|seed| !all.contains(seed)) {
         Some(seed) => {
@@ -418,7 +415,7 @@ fn some_seeds(node: &Node, all: &[u64]) -> Result<Vec<u64>, Diagnostic> {
     }
 }
 
-fn some_values(node: &Node, axis: &Axis) -> Result<Vec<usize>, Diagnostic> {
+fn some_values(node: &Node, axis: &Axis) -> Checked<Vec<usize>> {
     let index = |item: &Node| {
         let wanted = axis_value(item)?;
         axis.values.iter().position(|value| value.text == wanted.text).ok_or_else(|| {
@@ -430,7 +427,7 @@ fn some_values(node: &Node, axis: &Axis) -> Result<Vec<usize>, Diagnostic> {
 }
 
 /// Edits that make a run shorter, and no other ones.
-fn shorter(node: &Node) -> Result<Vec<Edit>, Diagnostic> {
+fn shorter(node: &Node) -> Checked<Vec<Edit>> {
     let sets = texts(node)?;
     match sets.iter().find(|(set, _)| !set.trim_start().starts_with("measure.")) {
         Some((_, at)) => {

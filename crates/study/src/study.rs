@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use scenario::{Diagnostic, Document, Reader, did_you_mean, read_text};
 
+use crate::Checked;
 use crate::figure::Figure;
 
 /// Where studies are looked for by name, from the working directory.
@@ -61,7 +62,7 @@ impl Study {
         }
     }
 
-    fn read(dir: &Path, only: Option<&str>) -> Result<Self, Diagnostic> {
+    fn read(dir: &Path, only: Option<&str>) -> Checked<Self> {
         let head = Head::read(dir)?;
         // The name of `.` or `..` is that of the directory it stands for.
         let named = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
@@ -85,7 +86,7 @@ impl Study {
 }
 
 impl Head {
-    fn read(dir: &Path) -> Result<Self, Diagnostic> {
+    fn read(dir: &Path) -> Checked<Self> {
         let path = dir.join("study.toml");
         let document = document(&path)?;
         let mut root = Reader::new(&document.root, &document.root.at, "the study")?;
@@ -115,7 +116,7 @@ impl Head {
 }
 
 /// The TOML file `path`.
-pub(crate) fn document(path: &Path) -> Result<Document, Diagnostic> {
+pub(crate) fn document(path: &Path) -> Checked<Document> {
     let name = path.display().to_string();
     let text = read_text(path).map_err(|why| {
         Diagnostic::new(format!("cannot read {name}: {why}")).hint("see docs/studies.md")

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use metrics::{AxisSpec, FigureResults, StudyResults};
 use scenario::{Diagnostic, Reader};
 
+use crate::Checked;
 use crate::figure::{self, Curve, CurveOf, Figure};
 use crate::run::Run;
 use crate::study::{Study, document};
@@ -108,7 +109,7 @@ impl Sweep {
 }
 
 /// The axis along x: `x`, or the only one.
-fn axis(table: &mut Reader<'_>, run: &Run) -> Result<usize, Diagnostic> {
+fn axis(table: &mut Reader<'_>, run: &Run) -> Checked<usize> {
     match run.axes.as_slice() {
         [only] if !table.has("x") && only.values.iter().all(|value| value.number.is_some()) => {
             Ok(0)

@@ -19,10 +19,11 @@ use endpoint::{
 };
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use thiserror::Error;
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
-use wire::cbr::{LEN, Repr};
+use wire::cbr::Repr;
 use wire::frame::UDP;
+
+use crate::config::{self, ConfigError};
 
 const PHASE: Purpose = Purpose::new("cbr phase");
 const PATH: Purpose = Purpose::new("cbr path");
@@ -38,37 +39,13 @@ pub struct Config {
     pub rate: Rate,
 }
 
-/// Why a configuration cannot run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// A field that must not be zero is.
-    #[error("CBR: {0} must be more than zero")]
-    Zero(&'static str),
-    /// A packet does not fit `Packet::wire_len`.
-    #[error("CBR: payload {payload} B and header {header} B exceed 65535 B together")]
-    PacketTooLarge {
-        /// As configured.
-        payload: u16,
-        /// As configured.
-        header: u16,
-    },
-}
-
 impl Config {
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(&self) -> Result<(), ConfigError> {
         let &Self { payload, header, rate } = self;
-        if payload == 0 {
-            return Err(ConfigError::Zero("payload"));
-        }
-        if rate == Rate(0) {
-            return Err(ConfigError::Zero("rate"));
-        }
-        match payload.checked_add(header) {
-            Some(_) => Ok(()),
-            None => Err(ConfigError::PacketTooLarge { payload, header }),
-        }
+        config::positive("CBR", &[("payload", u64::from(payload)), ("rate", rate.0)])?;
+        config::fits("CBR", payload, header)
     }
 
     /// How a message is cut into packets.
@@ -159,8 +136,7 @@ impl Cbr {
         let offset = source.seq * u64::from(payload);
         slot.span = Span { msg: source.id, offset, len: payload };
         let header = Repr { message: source.id.0, seq: source.seq };
-        slot.hdr_len = LEN as u8;
-        slot.hdr[..LEN].copy_from_slice(&header.to_bytes());
+        slot.put_header(&header.to_bytes());
     }
 }
 

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use endpoint::Effects;
-use units::{Time, TimerId};
+use units::{Dur, Time, TimerId};
 
 /// A deadline per slot; slots are dense from zero, as in a table.
 ///
@@ -55,6 +55,22 @@ impl Deadlines {
         }
     }
 
+    /// Have the deadline of `slot` as `timer` says; one that restarts comes after `timeout`.
+    #[inline]
+    pub(crate) fn follow(
+        &mut self,
+        slot: u32,
+        timer: Timer,
+        now: Time,
+        timeout: impl FnOnce() -> Dur,
+    ) {
+        match timer {
+            Timer::Keep => {}
+            Timer::Stop => self.set(slot, Time::NEVER),
+            Timer::Restart => self.set(slot, now.saturating_add(timeout())),
+        }
+    }
+
     /// Whether `slot` has a deadline.
     #[must_use]
     pub fn is_set(&self, slot: u32) -> bool {
@@ -98,6 +114,14 @@ impl Deadlines {
             self.slots[slot as usize].queued = Time::NEVER;
         }
     }
+}
+
+/// What becomes of a deadline after something has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    Keep,
+    Restart,
+    Stop,
 }
 
 /// The timers of a host, numbered from zero, each at the earliest deadline of its kind: what they

@@ -2,6 +2,7 @@
 
 pub mod cbr;
 mod channels;
+mod config;
 mod connection_ids;
 mod connections;
 pub mod deadlines;
@@ -24,3 +25,5 @@ mod slab;
 pub mod stack;
 pub mod tcp;
 mod time_wait;
+
+pub use config::ConfigError;

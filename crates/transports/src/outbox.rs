@@ -2,6 +2,34 @@
 
 use std::collections::VecDeque;
 
+use endpoint::{Flags, Packet, Span};
+use units::HostId;
+
+/// Control packets that may wait for the interface where nothing else is said.
+pub(crate) const CONTROL_MAX: usize = 1 << 16;
+
+/// A control packet that waits.
+#[derive(Debug)]
+pub(crate) struct Control<H> {
+    pub(crate) to: HostId,
+    pub(crate) path: u32,
+    /// What it is about.
+    pub(crate) span: Span,
+    pub(crate) header: H,
+}
+
+impl<H> Control<H> {
+    /// Fill a packet, of `wire_len` bytes, but for its header, which comes back.
+    pub(crate) fn fill(self, slot: &mut Packet, wire_len: u16) -> H {
+        slot.dst = self.to;
+        slot.path = self.path;
+        slot.wire_len = wire_len;
+        slot.flags = Flags::CONTROL;
+        slot.span = self.span;
+        self.header
+    }
+}
+
 /// Control packets that wait, oldest first. What finds no room is lost, as in a full device queue.
 #[derive(Debug)]
 pub(crate) struct Outbox<C> {

@@ -15,7 +15,7 @@
 //! share (a gap), but not both; discrete points must rise in both columns.
 
 use crate::sizes::{About, Point, Sampling, SizeDist};
-use crate::text::{Line, Place, Source, TextError, Word, to_u32};
+use crate::text::{Line, Parsed, Place, Source, TextError, Word, to_u32};
 
 /// Sizes above this are not exact in an `f64`: 9 PB.
 const SIZE_MAX: f64 = (1u64 << 53) as f64;
@@ -69,7 +69,7 @@ struct Header {
     about: About,
 }
 
-fn read_header(source: &Source<'_>) -> Result<Header, TextError> {
+fn read_header(source: &Source<'_>) -> Parsed<Header> {
     let about = About { title: source.name.to_owned(), ..About::default() };
     let mut header = Header { sampling: Sampling::Linear, multiple: 1, about };
     for (line, number) in source.text.lines().zip(1u32..) {
@@ -98,10 +98,8 @@ fn read_header(source: &Source<'_>) -> Result<Header, TextError> {
             "multiple of" => {
                 let bytes = text.parse::<u32>().ok().filter(|&bytes| bytes > 0);
                 let Some(bytes) = bytes else {
-                    return Err(wrong(
-                        "not a number of bytes",
-                        "for example `# multiple of: 1400`",
-                    ));
+                    let hint = "for example `# multiple of: 1400`";
+                    return Err(wrong("not a number of bytes", hint));
                 };
                 header.multiple = u64::from(bytes);
             }
@@ -117,7 +115,7 @@ struct Row<'a> {
     share: (f64, Word<'a>),
 }
 
-fn row<'a>(source: &Source<'_>, line: &Line<'a>) -> Result<Row<'a>, TextError> {
+fn row<'a>(source: &Source<'_>, line: &Line<'a>) -> Parsed<Row<'a>> {
     let hint = "write a size in bytes and a share, as in \"1500 0.25\"";
     if let Some(extra) = line.words.get(2) {
         return Err(source.wrong(*extra, "more than two columns", hint));
@@ -133,7 +131,7 @@ fn row<'a>(source: &Source<'_>, line: &Line<'a>) -> Result<Row<'a>, TextError> {
 }
 
 /// A finite number that is not negative.
-fn number(source: &Source<'_>, word: Word<'_>, what: &str) -> Result<f64, TextError> {
+fn number(source: &Source<'_>, word: Word<'_>, what: &str) -> Parsed<f64> {
     match word.text.parse::<f64>() {
         Ok(n) if n.is_finite() && n >= 0.0 => Ok(n),
         Ok(n) if n < 0.0 => {
@@ -148,7 +146,7 @@ fn number(source: &Source<'_>, word: Word<'_>, what: &str) -> Result<f64, TextEr
 }
 
 /// What all messages together are in this file: 1 or 100.
-fn whole_share(source: &Source<'_>, last: &Row<'_>) -> Result<f64, TextError> {
+fn whole_share(source: &Source<'_>, last: &Row<'_>) -> Parsed<f64> {
     let (share, word) = last.share;
     let near = |whole: f64| (share / whole - 1.0).abs() <= END_TOLERANCE;
     [1.0, 100.0].into_iter().find(|&whole| near(whole)).ok_or_else(|| {
@@ -163,7 +161,7 @@ fn point(
     whole: f64,
     before: Option<Point>,
     sampling: Sampling,
-) -> Result<Point, TextError> {
+) -> Parsed<Point> {
     let (size, size_word) = row.size;
     let (share, share_word) = row.share;
     if size > SIZE_MAX || (size as u64) as f64 != size {

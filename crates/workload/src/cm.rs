@@ -38,7 +38,7 @@ use endpoint::UNBOUNDED;
 use units::{HostId, Time};
 
 use crate::plan::{Flow, Plan, Start, TriggerKind};
-use crate::text::{Line, Place, Source, TextError, Word, one_of, to_u32};
+use crate::text::{Line, Parsed, Place, Source, TextError, Word, one_of, to_u32};
 
 /// The priority of a flow without one (`connection_matrix.cpp`).
 const NO_PRIO: u32 = 2_000_000;
@@ -268,12 +268,7 @@ struct RawFailure<'a> {
 }
 
 impl<'a> Raw<'a> {
-    fn read(
-        &mut self,
-        source: &Source<'a>,
-        line: &Line<'a>,
-        unit: StartUnit,
-    ) -> Result<(), TextError> {
+    fn read(&mut self, source: &Source<'a>, line: &Line<'a>, unit: StartUnit) -> Parsed<()> {
         let first = line.first();
         if let Some(index) = HEADER.iter().position(|known| *known == first.text) {
             let number = number(source, line.word(1), first.text)?;
@@ -296,7 +291,7 @@ impl<'a> Raw<'a> {
     }
 
     /// The counts of the header agree with the file. Returns the number of nodes.
-    fn check_header(&self, source: &Source<'a>) -> Result<Number<'a>, TextError> {
+    fn check_header(&self, source: &Source<'a>) -> Parsed<Number<'a>> {
         let [nodes, connections, triggers, failures] = self.header;
         let missing = |name: &str| {
             let hint = format!("start the file with a line such as \"{name} 16\"");
@@ -324,7 +319,7 @@ impl<'a> Raw<'a> {
     }
 
     /// Hosts, identities and priorities.
-    fn check_flows(&self, source: &Source<'_>, nodes: u32) -> Result<(), TextError> {
+    fn check_flows(&self, source: &Source<'_>, nodes: u32) -> Parsed<()> {
         let mut ids = BTreeMap::new();
         let mut messages = BTreeSet::new();
         for flow in &self.flows {
@@ -335,11 +330,8 @@ impl<'a> Raw<'a> {
                 }
             }
             if flow.src.number == flow.dst.number {
-                return Err(source.wrong(
-                    flow.ends,
-                    "the flow goes from a host to itself",
-                    "choose another destination",
-                ));
+                let hint = "choose another destination";
+                return Err(source.wrong(flow.ends, "the flow goes from a host to itself", hint));
             }
             let Some(id) = flow.id else { continue };
             let connection = (flow.src.number, flow.dst.number, flow.msg.is_some());
@@ -367,7 +359,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    fn read_triggers(&self, source: &Source<'_>) -> Result<Vec<CmTrigger>, TextError> {
+    fn read_triggers(&self, source: &Source<'_>) -> Parsed<Vec<CmTrigger>> {
         let mut ids = BTreeSet::new();
         let mut triggers = Vec::with_capacity(self.triggers.len());
         for raw in &self.triggers {
@@ -375,22 +367,15 @@ impl<'a> Raw<'a> {
                 source.wrong(raw.keyword, "the trigger has no id", "write \"trigger id 1 oneshot\"")
             })?;
             if !ids.insert(id.number) {
-                return Err(source.wrong(
-                    id.word,
-                    "this trigger id is used twice",
-                    "number triggers differently",
-                ));
+                let hint = "number triggers differently";
+                return Err(source.wrong(id.word, "this trigger id is used twice", hint));
             }
             triggers.push(CmTrigger { id: id.number, kind: raw.kind(source)? });
         }
         Ok(triggers)
     }
 
-    fn resolve_flows(
-        &self,
-        source: &Source<'_>,
-        triggers: &[CmTrigger],
-    ) -> Result<Vec<CmFlow>, TextError> {
+    fn resolve_flows(&self, source: &Source<'_>, triggers: &[CmTrigger]) -> Parsed<Vec<CmFlow>> {
         let index: BTreeMap<u32, u32> =
             triggers.iter().zip(0..).map(|(trigger, index)| (trigger.id, index)).collect();
         let resolve = |number: Option<Number<'_>>| {
@@ -417,11 +402,7 @@ impl<'a> Raw<'a> {
     }
 
     /// No trigger is activated more often than it can be, and every flow can start.
-    fn check_activations(
-        &self,
-        source: &Source<'_>,
-        matrix: &ConnectionMatrix,
-    ) -> Result<(), TextError> {
+    fn check_activations(&self, source: &Source<'_>, matrix: &ConnectionMatrix) -> Parsed<()> {
         let mut counts = vec![0u32; matrix.triggers.len()];
         for (raw, flow) in self.flows.iter().zip(&matrix.flows) {
             let done = [(flow.send_done, raw.send_done), (flow.recv_done, raw.recv_done)];
@@ -453,23 +434,18 @@ impl<'a> Raw<'a> {
 }
 
 /// Sets `slot`, which must be empty: `key` stands there twice otherwise.
-fn set<T>(
-    source: &Source<'_>,
-    key: Word<'_>,
-    slot: &mut Option<T>,
-    value: T,
-) -> Result<(), TextError> {
+fn set<T>(source: &Source<'_>, key: Word<'_>, slot: &mut Option<T>, value: T) -> Parsed<()> {
     match slot.replace(value) {
         None => Ok(()),
         Some(_) => Err(source.wrong(key, "given twice", "keep one of them")),
     }
 }
 
-fn number<'a>(source: &Source<'_>, word: Word<'a>, what: &str) -> Result<Number<'a>, TextError> {
+fn number<'a>(source: &Source<'_>, word: Word<'a>, what: &str) -> Parsed<Number<'a>> {
     source.whole_u32(word, what).map(|number| Number { number, word })
 }
 
-fn positive<'a>(source: &Source<'_>, word: Word<'a>, what: &str) -> Result<Number<'a>, TextError> {
+fn positive<'a>(source: &Source<'_>, word: Word<'a>, what: &str) -> Parsed<Number<'a>> {
     source.positive_u32(word, what).map(|number| Number { number, word })
 }
 
@@ -477,7 +453,7 @@ impl<'a> RawFlow<'a> {
     const KEYS: [&'static str; 8] =
         ["id", "msg", "start", "trigger", "size", "send_done_trigger", "recv_done_trigger", "prio"];
 
-    fn read(source: &Source<'a>, line: &Line<'a>, unit: StartUnit) -> Result<Self, TextError> {
+    fn read(source: &Source<'a>, line: &Line<'a>, unit: StartUnit) -> Parsed<Self> {
         let (src, dst) = ends(source, line.first())?;
         let mut flow = Self {
             ends: line.first(),
@@ -506,7 +482,7 @@ impl<'a> RawFlow<'a> {
         key: Word<'a>,
         value: Word<'a>,
         unit: StartUnit,
-    ) -> Result<usize, TextError> {
+    ) -> Parsed<usize> {
         match key.text {
             "id" => set(source, key, &mut self.id, positive(source, value, "the flow id")?)?,
             "msg" if !value.text.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -542,7 +518,7 @@ impl<'a> RawFlow<'a> {
         Ok(2)
     }
 
-    fn start(&self, source: &Source<'_>, trigger: Option<u32>) -> Result<Start, TextError> {
+    fn start(&self, source: &Source<'_>, trigger: Option<u32>) -> Parsed<Start> {
         match (self.start, trigger) {
             (Some((time, _)), None) => Ok(Start::At(Time(time))),
             (None, Some(trigger)) => Ok(Start::Trigger(trigger)),
@@ -557,7 +533,7 @@ impl<'a> RawFlow<'a> {
         }
     }
 
-    fn size(&self, source: &Source<'_>) -> Result<u64, TextError> {
+    fn size(&self, source: &Source<'_>) -> Parsed<u64> {
         self.size.ok_or_else(|| {
             let hint = "write \"size 2000000\", or \"size 0\" for a flow that never ends";
             source.wrong(self.ends, "the flow has no size", hint)
@@ -565,12 +541,12 @@ impl<'a> RawFlow<'a> {
     }
 }
 
-fn trigger<'a>(source: &Source<'_>, word: Word<'a>) -> Result<Number<'a>, TextError> {
+fn trigger<'a>(source: &Source<'_>, word: Word<'a>) -> Parsed<Number<'a>> {
     positive(source, word, "the trigger id")
 }
 
 /// The two ends of `SRC->DST`.
-fn ends<'a>(source: &Source<'_>, word: Word<'a>) -> Result<(Number<'a>, Number<'a>), TextError> {
+fn ends<'a>(source: &Source<'_>, word: Word<'a>) -> Parsed<(Number<'a>, Number<'a>)> {
     let (src, dst) = word.text.split_once("->").unwrap_or((word.text, ""));
     let column = word.at.column.saturating_add(to_u32(src.chars().count())).saturating_add(2);
     let src = Word { text: src, at: word.at };
@@ -579,7 +555,7 @@ fn ends<'a>(source: &Source<'_>, word: Word<'a>) -> Result<(Number<'a>, Number<'
 }
 
 /// The picoseconds of a start in `unit`: of a fraction, only zeroes may lie below a picosecond.
-fn start_ps(source: &Source<'_>, word: Word<'_>, unit: StartUnit) -> Result<u64, TextError> {
+fn start_ps(source: &Source<'_>, word: Word<'_>, unit: StartUnit) -> Parsed<u64> {
     let (text, fraction) = word.text.split_once('.').unwrap_or((word.text, ""));
     let digits = unit.digits();
     let (shown, below) = fraction.split_at_checked(digits).unwrap_or((fraction, ""));
@@ -608,7 +584,7 @@ fn start_ps(source: &Source<'_>, word: Word<'_>, unit: StartUnit) -> Result<u64,
 impl<'a> RawTrigger<'a> {
     const KEYS: [&'static str; 5] = ["id", "oneshot", "multishot", "barrier", "count"];
 
-    fn read(source: &Source<'a>, line: &Line<'a>) -> Result<Self, TextError> {
+    fn read(source: &Source<'a>, line: &Line<'a>) -> Parsed<Self> {
         let mut trigger = Self { keyword: line.first(), id: None, kind: None, count: None };
         let mut at = 1;
         while at < line.words.len() {
@@ -633,7 +609,7 @@ impl<'a> RawTrigger<'a> {
         Ok(trigger)
     }
 
-    fn kind(&self, source: &Source<'_>) -> Result<TriggerKind, TextError> {
+    fn kind(&self, source: &Source<'_>) -> Parsed<TriggerKind> {
         let kind = self.kind.ok_or_else(|| {
             let hint = "add one of oneshot, multishot, barrier";
             source.wrong(self.keyword, "the trigger has no kind", hint)
@@ -657,7 +633,7 @@ impl<'a> RawTrigger<'a> {
 impl<'a> RawFailure<'a> {
     const KEYS: [&'static str; 3] = ["switch_type", "switch_id", "link_id"];
 
-    fn read(source: &Source<'a>, line: &Line<'a>) -> Result<Self, TextError> {
+    fn read(source: &Source<'a>, line: &Line<'a>) -> Parsed<Self> {
         let mut failure =
             Self { keyword: line.first(), switch_type: None, switch: None, link: None };
         for at in (1..line.words.len()).step_by(2) {
@@ -678,7 +654,7 @@ impl<'a> RawFailure<'a> {
         Ok(failure)
     }
 
-    fn get(&self, source: &Source<'_>) -> Result<LinkFailure, TextError> {
+    fn get(&self, source: &Source<'_>) -> Parsed<LinkFailure> {
         let (Some(kind), Some(switch), Some(link)) = (self.switch_type, self.switch, self.link)
         else {
             let hint = "write \"failure switch_type AGG switch_id 0 link_id 0\"";

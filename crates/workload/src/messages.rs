@@ -13,7 +13,7 @@ use endpoint::UNBOUNDED;
 use units::{Bytes, HostId, Time, UnitError};
 
 use crate::plan::{Flow, Plan};
-use crate::text::{Place, Source, TextError, Word, one_of, to_u32};
+use crate::text::{Parsed, Place, Source, TextError, Word, one_of, to_u32};
 
 /// A list of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub fn read_messages(text: &str, name: &str) -> Result<Messages, TextError> {
 /// Where each of [`COLUMNS`] is in the file.
 type Columns = [Option<usize>; COLUMNS.len()];
 
-fn columns(source: &Source<'_>, header: &Row<'_>) -> Result<Columns, TextError> {
+fn columns(source: &Source<'_>, header: &Row<'_>) -> Parsed<Columns> {
     let mut columns = Columns::default();
     for at in 0..header.record.len() {
         let word = header.word(at);
@@ -136,7 +136,7 @@ fn columns(source: &Source<'_>, header: &Row<'_>) -> Result<Columns, TextError> 
     }
 }
 
-fn message(row: &Row<'_>, columns: &Columns, width: usize) -> Result<Message, TextError> {
+fn message(row: &Row<'_>, columns: &Columns, width: usize) -> Parsed<Message> {
     let source = row.source;
     if row.record.len() != width {
         let message = format!("the row has {} fields, the header {width}", row.record.len());
@@ -165,7 +165,7 @@ fn message(row: &Row<'_>, columns: &Columns, width: usize) -> Result<Message, Te
 }
 
 /// The size of a message that ends.
-fn bounded(source: &Source<'_>, size: Word<'_>) -> Result<Bytes, TextError> {
+fn bounded(source: &Source<'_>, size: Word<'_>) -> Parsed<Bytes> {
     match quantity(source, size)? {
         Bytes(0) => Err(source.wrong(size, "the message has no bytes", "write at least \"1B\"")),
         Bytes(UNBOUNDED) => Err(source.wrong(
@@ -177,7 +177,7 @@ fn bounded(source: &Source<'_>, size: Word<'_>) -> Result<Bytes, TextError> {
     }
 }
 
-fn quantity<T>(source: &Source<'_>, word: Word<'_>) -> Result<T, TextError>
+fn quantity<T>(source: &Source<'_>, word: Word<'_>) -> Parsed<T>
 where
     T: std::str::FromStr<Err = UnitError>,
 {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// What a text says, or what is wrong with it.
+pub(crate) type Parsed<T> = Result<T, TextError>;
+
 /// What is wrong with a text file, and where. Every reader of this crate reports this one type.
 ///
 /// `Display` gives `file:line:column: message`, the offending text and the hint; a front end that
@@ -117,7 +120,7 @@ impl<'a> Source<'a> {
     }
 
     /// `word` as a whole number of at most `max`; `what` names it in errors.
-    pub(crate) fn whole(&self, word: Word<'_>, what: &str, max: u64) -> Result<u64, TextError> {
+    pub(crate) fn whole(&self, word: Word<'_>, what: &str, max: u64) -> Parsed<u64> {
         let hint = format!("write {what} as a whole number from 0 to {max}");
         if word.text.is_empty() {
             return Err(self.wrong(word, format!("{what} is missing"), hint));
@@ -135,12 +138,12 @@ impl<'a> Source<'a> {
     }
 
     /// `word` as a whole number that fits 32 bits.
-    pub(crate) fn whole_u32(&self, word: Word<'_>, what: &str) -> Result<u32, TextError> {
+    pub(crate) fn whole_u32(&self, word: Word<'_>, what: &str) -> Parsed<u32> {
         self.whole(word, what, u64::from(u32::MAX)).map(|n| n as u32)
     }
 
     /// `word` as a 32-bit number from 1.
-    pub(crate) fn positive_u32(&self, word: Word<'_>, what: &str) -> Result<u32, TextError> {
+    pub(crate) fn positive_u32(&self, word: Word<'_>, what: &str) -> Parsed<u32> {
         match self.whole_u32(word, what)? {
             0 => Err(self.wrong(word, format!("{what} is zero"), format!("{what} starts at 1"))),
             n => Ok(n),

@@ -26,7 +26,7 @@
 
 use units::{Bytes, Dur, Rate, UnitError};
 
-use crate::text::{Line, Place, Source, TextError, Word, one_of};
+use crate::text::{Line, Parsed, Place, Source, TextError, Word, one_of};
 
 /// A fat-tree in htsim's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ fn position(known: &[&str], key: Word<'_>) -> Option<usize> {
 }
 
 impl<'a> Raw<'a> {
-    fn read(&mut self, source: &Source<'a>, line: &Line<'a>) -> Result<(), TextError> {
+    fn read(&mut self, source: &Source<'a>, line: &Line<'a>) -> Parsed<()> {
         let pair = Pair { key: line.first(), value: line.word(1) };
         if let Some(extra) = line.words.get(2) {
             return Err(source.wrong(*extra, "a second value", "write one value per key"));
@@ -156,7 +156,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    fn open_tier(&mut self, source: &Source<'a>, line: Pair<'a>) -> Result<(), TextError> {
+    fn open_tier(&mut self, source: &Source<'a>, line: Pair<'a>) -> Parsed<()> {
         let tier = source.whole(line.value, "the tier", 2)? as usize;
         self.current = Some(tier);
         match self.tiers[tier].replace(RawTier { line, keys: [None; KEYS.len()] }) {
@@ -165,7 +165,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    fn finish(&self, source: &Source<'_>) -> Result<Topo, TextError> {
+    fn finish(&self, source: &Source<'_>) -> Parsed<Topo> {
         let header = |index: usize| {
             self.header[index].map(|pair| pair.value).ok_or_else(|| {
                 let name = HEADER[index];
@@ -202,7 +202,7 @@ impl<'a> Raw<'a> {
 }
 
 impl RawTier<'_> {
-    fn get(&self, source: &Source<'_>, highest: bool) -> Result<Tier, TextError> {
+    fn get(&self, source: &Source<'_>, highest: bool) -> Parsed<Tier> {
         if highest {
             let upward = [RADIX_UP, QUEUE_UP].into_iter().find_map(|index| self.keys[index]);
             if let Some(pair) = upward {
@@ -230,8 +230,8 @@ impl RawTier<'_> {
         source: &Source<'_>,
         index: usize,
         absent: Option<T>,
-        read: impl FnOnce(Word<'_>) -> Result<T, TextError>,
-    ) -> Result<T, TextError> {
+        read: impl FnOnce(Word<'_>) -> Parsed<T>,
+    ) -> Parsed<T> {
         match (self.keys[index], absent) {
             (Some(pair), _) => read(pair.value),
             (None, Some(absent)) => Ok(absent),
@@ -243,16 +243,11 @@ impl RawTier<'_> {
         }
     }
 
-    fn positive(
-        &self,
-        source: &Source<'_>,
-        index: usize,
-        absent: Option<u32>,
-    ) -> Result<u32, TextError> {
+    fn positive(&self, source: &Source<'_>, index: usize, absent: Option<u32>) -> Parsed<u32> {
         self.value(source, index, absent, |word| source.positive_u32(word, KEYS[index]))
     }
 
-    fn queue(&self, source: &Source<'_>, index: usize) -> Result<Option<Bytes>, TextError> {
+    fn queue(&self, source: &Source<'_>, index: usize) -> Parsed<Option<Bytes>> {
         self.value(source, index, Some(None), |word| {
             match source.whole(word, KEYS[index], i64::MAX as u64)? {
                 0 => Err(source.wrong(word, "a queue without a byte", "leave the line out")),
@@ -261,7 +256,7 @@ impl RawTier<'_> {
         })
     }
 
-    fn rate(&self, source: &Source<'_>) -> Result<Rate, TextError> {
+    fn rate(&self, source: &Source<'_>) -> Parsed<Rate> {
         self.value(source, SPEED, None, |word| {
             let rate: Rate = quantity(source, word, "Gbps")?;
             if rate.0 == 0 {
@@ -271,18 +266,13 @@ impl RawTier<'_> {
         })
     }
 
-    fn delay(
-        &self,
-        source: &Source<'_>,
-        index: usize,
-        absent: Option<Dur>,
-    ) -> Result<Dur, TextError> {
+    fn delay(&self, source: &Source<'_>, index: usize, absent: Option<Dur>) -> Parsed<Dur> {
         self.value(source, index, absent, |word| quantity(source, word, "ns"))
     }
 }
 
 /// A bare number that means so many `unit`.
-fn quantity<T>(source: &Source<'_>, word: Word<'_>, unit: &str) -> Result<T, TextError>
+fn quantity<T>(source: &Source<'_>, word: Word<'_>, unit: &str) -> Parsed<T>
 where
     T: std::str::FromStr<Err = UnitError>,
 {

@@ -48,8 +48,7 @@ impl Frame {
         let mut pkt = Packet { wire_len: wire::pfc::WIRE_LEN, ..Packet::EMPTY };
         (pkt.src, pkt.dst) = (HostId(u32::MAX), HostId(u32::MAX));
         pkt.flags = Flags::CONTROL;
-        pkt.hdr[..wire::pfc::LEN].copy_from_slice(&repr.to_bytes());
-        pkt.hdr_len = wire::pfc::LEN as u8;
+        pkt.put_header(&repr.to_bytes());
         pkt
     }
 }

@@ -1,5 +1,7 @@
 //! Putting a topology together, node by node in the order in which links are numbered.
 
+use std::ops::Range;
+
 use units::Dur;
 
 use super::{Home, Link, LinkSpec, Node, Shape, Switch, Tier, Topology};
@@ -73,22 +75,38 @@ impl Builder {
         self.topology.homes.push(home);
     }
 
+    /// The links of `hosts` hosts to their ToRs.
+    pub(super) fn hosts(&mut self, hosts: u32, link: LinkSpec, tor_of: impl Fn(u32) -> u32) {
+        for host in 0..hosts {
+            self.link(Node::Host(host), Node::Switch(Tier::Tor, tor_of(host)), link);
+        }
+    }
+
+    /// Begin ToR `tor`, the `index`-th of its pod, with its links to `hosts`.
+    pub(super) fn tor(
+        &mut self,
+        (tor, pod, index): (u32, u32, u32),
+        hosts: Range<u32>,
+        link: LinkSpec,
+    ) {
+        self.switch(Tier::Tor, pod, index);
+        for (slot, host) in hosts.enumerate() {
+            self.home(tor, slot, pod);
+            self.link(Node::Switch(Tier::Tor, tor), Node::Host(host), link);
+        }
+    }
+
     /// The links of all hosts, and every ToR with its hosts and its uplinks, one to each
     /// aggregation switch of its pod.
     pub(super) fn racks(&mut self, racks: &Racks) {
         let Racks { pods, tors_per_pod, hosts_per_tor, aggs_per_pod, host_link, uplink } = *racks;
         let tors = pods * tors_per_pod;
-        for host in 0..tors * hosts_per_tor {
-            self.link(Node::Host(host), Node::Switch(Tier::Tor, host / hosts_per_tor), host_link);
-        }
+        self.hosts(tors * hosts_per_tor, host_link, |host| host / hosts_per_tor);
         for tor in 0..tors {
             let (pod, index) = (tor / tors_per_pod, tor % tors_per_pod);
             let me = Node::Switch(Tier::Tor, tor);
-            self.switch(Tier::Tor, pod, index);
-            for slot in 0..hosts_per_tor {
-                self.home(tor, slot as usize, pod);
-                self.link(me, Node::Host(tor * hosts_per_tor + slot), host_link);
-            }
+            let hosts = tor * hosts_per_tor..(tor + 1) * hosts_per_tor;
+            self.tor((tor, pod, index), hosts, host_link);
             self.ups_begin(aggs_per_pod);
             for agg in 0..aggs_per_pod {
                 self.link(me, Node::Switch(Tier::Agg, pod * aggs_per_pod + agg), uplink);

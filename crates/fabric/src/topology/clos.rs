@@ -96,20 +96,10 @@ impl Topology {
             return Err(TopologyError(format!("a switch has at most {most} hosts")));
         }
         let mut build = Builder::new("dumbbell", left + right);
-        for host in 0..left + right {
-            build.link(
-                Node::Host(host),
-                Node::Switch(Tier::Tor, u32::from(host >= left)),
-                host_link,
-            );
-        }
+        build.hosts(left + right, host_link, |host| u32::from(host >= left));
         for (side, hosts) in [(0, 0..left), (1, left..left + right)] {
             let me = Node::Switch(Tier::Tor, side);
-            build.switch(Tier::Tor, 0, side);
-            for (slot, host) in hosts.enumerate() {
-                build.home(side, slot, 0);
-                build.link(me, Node::Host(host), host_link);
-            }
+            build.tor((side, 0, side), hosts, host_link);
             build.ups_begin(1);
             build.link(me, Node::Switch(Tier::Tor, 1 - side), trunk);
         }

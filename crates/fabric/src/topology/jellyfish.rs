@@ -216,16 +216,11 @@ fn build(shape: &Jellyfish, neighbours: &[Vec<u32>]) -> Topology {
     let Jellyfish { switches, hosts_per_switch, link, .. } = *shape;
     let hosts = switches * hosts_per_switch;
     let mut build = Builder::new("jellyfish", hosts);
-    for host in 0..hosts {
-        build.link(Node::Host(host), Node::Switch(Tier::Tor, host / hosts_per_switch), link);
-    }
+    build.hosts(hosts, link, |host| host / hosts_per_switch);
     for (tor, neighbours) in (0..switches).zip(neighbours) {
         let me = Node::Switch(Tier::Tor, tor);
-        build.switch(Tier::Tor, 0, tor);
-        for slot in 0..hosts_per_switch {
-            build.home(tor, slot as usize, 0);
-            build.link(me, Node::Host(tor * hosts_per_switch + slot), link);
-        }
+        let hosts = tor * hosts_per_switch..(tor + 1) * hosts_per_switch;
+        build.tor((tor, 0, tor), hosts, link);
         build.ups_begin(neighbours.len() as u32);
         for &next in neighbours {
             build.link(me, Node::Switch(Tier::Tor, next), link);

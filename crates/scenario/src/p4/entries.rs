@@ -9,7 +9,7 @@ use std::sync::Arc;
 use p4::ir::{self, Choice, Entry, Key, MatchKind, Pattern, TableId, prefix_length};
 use p4::state::{Refused, State};
 
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::{Checked, Diagnostic, did_you_mean};
 use crate::document::{At, Document, Node, Table, Value};
 use crate::reader::Reader;
 use crate::value::ScenarioValue;
@@ -89,7 +89,7 @@ fn refused(table: &Reader<'_>, why: &Refused) -> Diagnostic {
 fn table_named<'p>(
     table: &mut Reader<'_>,
     program: &'p ir::Program,
-) -> Result<(TableId, &'p ir::Table), Diagnostic> {
+) -> Checked<(TableId, &'p ir::Table)> {
     let name: String = table.need("table")?;
     let id = program.table(&name).ok_or_else(|| {
         let known: Vec<&str> = program.tables.iter().map(|t| t.name.as_str()).collect();
@@ -100,7 +100,7 @@ fn table_named<'p>(
 }
 
 /// The table below `key`, if it is there.
-fn named<'d>(table: &mut Reader<'d>, key: &'static str) -> Result<Option<&'d Table>, Diagnostic> {
+fn named<'d>(table: &mut Reader<'d>, key: &'static str) -> Checked<Option<&'d Table>> {
     match table.node(key) {
         None => Ok(None),
         Some(Node { value: Value::Table(named), .. }) => Ok(Some(named)),
@@ -117,7 +117,7 @@ fn unknown(at: &At, what: &str, name: &str, known: &[&str]) -> Diagnostic {
 }
 
 /// A pattern for each key of the table. What is not written matches everything.
-fn patterns(table: &mut Reader<'_>, known: &ir::Table) -> Result<Vec<Pattern>, Diagnostic> {
+fn patterns(table: &mut Reader<'_>, known: &ir::Table) -> Checked<Vec<Pattern>> {
     let empty = Table::new();
     let written = named(table, "key")?.unwrap_or(&empty);
     let names: Vec<&str> = known.keys.iter().map(|key| key.name.as_str()).collect();
@@ -234,7 +234,7 @@ fn mac(text: &str) -> Option<u128> {
 }
 
 /// `priority`, which decides between entries with ternary keys and means nothing elsewhere.
-fn priority(table: &mut Reader<'_>, known: &ir::Table) -> Result<u32, Diagnostic> {
+fn priority(table: &mut Reader<'_>, known: &ir::Table) -> Checked<u32> {
     if known.keys.iter().any(|key| key.kind == MatchKind::Ternary) {
         return table.need("priority");
     }
@@ -260,7 +260,7 @@ fn choice(
     program: &ir::Program,
     known: &ir::Table,
     role: Role,
-) -> Result<Choice, Diagnostic> {
+) -> Checked<Choice> {
     let name: String = table.need("action")?;
     let may = |action: &ir::TableAction| match role {
         Role::Entry => action.in_entries,

@@ -5,7 +5,7 @@ use std::path::Path;
 use fabric::{Bcube, Jellyfish, Topology};
 
 use super::{NO_LINK, PORTS_MAX, finish, read_shape};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::keys;
 use crate::reader::Reader;
 use crate::value::{Unlimited, UpTo};
@@ -41,7 +41,7 @@ keys! { pub(super) BCUBE: Bcube {
 }}
 
 /// `kind = "jellyfish"`: a random regular graph of switches.
-pub(crate) fn jellyfish(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+pub(crate) fn jellyfish(table: &mut Reader<'_>, _: &Path) -> Checked<Topology> {
     let (switches, degree, hosts_per_switch, seed, paths, stretch) = (0, 0, 0, 0, 0, 0);
     let none =
         Jellyfish { switches, degree, hosts_per_switch, seed, paths, stretch, link: NO_LINK };
@@ -51,7 +51,7 @@ pub(crate) fn jellyfish(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Di
 }
 
 /// `kind = "bcube"`: servers that forward for each other.
-pub(crate) fn bcube(table: &mut Reader<'_>, _: &Path) -> Result<Topology, Diagnostic> {
+pub(crate) fn bcube(table: &mut Reader<'_>, _: &Path) -> Checked<Topology> {
     let none = Bcube { n: 0, k: 0, stretch: 0, link: NO_LINK };
     let (shape, links) = read_shape(table, BCUBE, none, &[])?;
     finish(table, "n", Topology::bcube(&Bcube { link: links.host, ..shape }), &links)

@@ -9,7 +9,7 @@ use super::ends::incast_pairs;
 use super::sizes::Length;
 use super::{Context, LONGEST, Part, Written, boxed};
 use crate::check::demand::Loop;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::keys;
 use crate::value::choices;
 
@@ -65,7 +65,7 @@ impl Written {
 }
 
 /// `kind = "barrier"`.
-pub(super) fn barrier(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn barrier(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let pairs = incast_pairs(cx)?;
     let mut hosts: Vec<HostId> = pairs.iter().map(|&(sender, _)| sender).collect();
     hosts.sort_unstable();
@@ -104,7 +104,7 @@ pub(super) fn barrier(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
 }
 
 /// What each sender sends of a block: `size`, or its part of `block`.
-fn parts(cx: &Context<'_, '_>, hosts: &[HostId]) -> Result<Vec<(HostId, u64)>, Diagnostic> {
+fn parts(cx: &Context<'_, '_>, hosts: &[HostId]) -> Checked<Vec<(HostId, u64)>> {
     let hint = "add `size = \"256KiB\"`, what each sender sends, or `block`, what all send";
     cx.table.one_of(&["size", "block"], hint)?;
     if let Some(Length(size)) = cx.written.part {

@@ -8,7 +8,7 @@ use workload::matrix::{self, MatrixError, Pair};
 use workload::{Destinations, HostSet};
 
 use super::{Context, Sender, Written};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::keys;
 
 keys! { "traffic.sources" SOURCES: Written {
@@ -43,7 +43,7 @@ keys! { "traffic.incast" INCAST: Written {
 
 /// `sources` and `destinations`, with `hotspots` among these. Every source needs a destination
 /// other than itself.
-pub(super) fn ends(cx: &Context<'_, '_>) -> Result<(Vec<HostId>, Destinations), Diagnostic> {
+pub(super) fn ends(cx: &Context<'_, '_>) -> Checked<(Vec<HostId>, Destinations)> {
     let sources = cx.members("sources", &cx.written.sources)?;
     let destinations = cx.members("destinations", &cx.written.destinations)?;
     if let [only] = destinations[..]
@@ -64,7 +64,7 @@ pub(super) fn ends(cx: &Context<'_, '_>) -> Result<(Vec<HostId>, Destinations), 
 
 /// Who sends one message after another to destinations drawn for each: any, or with `longest_path`
 /// only those that no other host is further away from.
-pub(super) fn senders(cx: &Context<'_, '_>) -> Result<Vec<Sender>, Diagnostic> {
+pub(super) fn senders(cx: &Context<'_, '_>) -> Checked<Vec<Sender>> {
     if !cx.written.longest_path {
         let (sources, to) = ends(cx)?;
         return Ok(sources.into_iter().map(|host| (host, to.clone())).collect());
@@ -132,7 +132,7 @@ fn hotspots(
     set: &HostSet,
     share: f64,
     destinations: &[HostId],
-) -> Result<Destinations, Diagnostic> {
+) -> Checked<Destinations> {
     let hotspots = cx.members("hotspots", set)?;
     if let Some(host) = hotspots.iter().find(|host| destinations.binary_search(host).is_err()) {
         let message = format!("{host} is a hotspot and no destination");
@@ -145,7 +145,7 @@ fn hotspots(
 }
 
 /// `senders` of the `sources`, each with the `receiver`.
-pub(super) fn incast_pairs(cx: &Context<'_, '_>) -> Result<Vec<Pair>, Diagnostic> {
+pub(super) fn incast_pairs(cx: &Context<'_, '_>) -> Checked<Vec<Pair>> {
     let hosts = cx.topology.hosts();
     let receiver = HostId(cx.table.within("receiver", cx.written.receiver, 0..=hosts - 1)?);
     let mut sources = cx.members("sources", &cx.written.sources)?;
@@ -162,7 +162,7 @@ pub(super) fn possible<T>(
     cx: &Context<'_, '_>,
     key: &str,
     pairs: Result<T, MatrixError>,
-) -> Result<T, Diagnostic> {
+) -> Checked<T> {
     pairs.map_err(|why| {
         let error = cx.table.error(key, format!("impossible traffic: {why}"), "here");
         error.hint("change this, or the number of hosts of the topology")

@@ -7,7 +7,7 @@ use units::Time;
 use workload::{CmFlow, LinkFailure, Start, StartUnit, SwitchType};
 
 use super::{Context, Part, Written};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::files;
 use crate::key::keys;
 use crate::value::choices;
@@ -22,7 +22,7 @@ keys! { "traffic.file" FILE: Written {
 choices!(StartUnit, "ps" => StartUnit::Picoseconds, "us" => StartUnit::Microseconds);
 
 /// `kind = "file"`: a connection matrix of htsim (`.cm`) or a list of messages (`.csv`).
-pub(super) fn file(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn file(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let file = files::read(cx.table, "file", cx.dir)?;
     let source = &file.source;
     let located = |e: workload::TextError| files::located(source, &e);
@@ -80,7 +80,7 @@ fn tiny_starts(cx: &Context<'_, '_>, flows: &[CmFlow]) {
 }
 
 /// A `failure` line: uplink `link` of a switch, both directions.
-fn fail(cx: &mut Context<'_, '_>, failure: &LinkFailure) -> Result<(), Diagnostic> {
+fn fail(cx: &mut Context<'_, '_>, failure: &LinkFailure) -> Checked<()> {
     let tier = match failure.switch_type {
         SwitchType::Tor => Tier::Tor,
         SwitchType::Agg => Tier::Agg,

@@ -8,7 +8,7 @@ use workload::{Flow, HostSet, Plan};
 use super::ends::{ends, incast_pairs, possible};
 use super::sizes::{MESSAGES, drawn_sizes, sizes};
 use super::{Context, Part, Written, pairs};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::keys;
 
 /// More flows than this do not fit into memory as a list.
@@ -48,7 +48,7 @@ keys! { "traffic.all-to-all" ALL_TO_ALL: Written {
 }}
 
 /// `kind = "flow"`: one message, from one host to another. With `every`, one again and again.
-pub(super) fn flow(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn flow(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let hosts = 0..=cx.topology.hosts() - 1;
     let source = cx.table.within("source", cx.written.source, hosts.clone())?;
     let destination = cx.table.within("destination", cx.written.destination, hosts)?;
@@ -60,14 +60,14 @@ pub(super) fn flow(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
 }
 
 /// `kind = "permutation"`.
-pub(super) fn permutation(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn permutation(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let share = pairs::share(cx)?;
     let part = flows(cx, share.pairs())?;
     Ok(Part { share: Some(share), ..part })
 }
 
 /// `kind = "random"`: as many flows as sources unless `flows` or `flows_per_host` says otherwise.
-pub(super) fn random(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn random(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let (mut sources, to) = ends(cx)?;
     let hosts = sources.len() as u32;
     cx.table.at_most_one(&["flows_per_host", "flows"])?;
@@ -84,20 +84,20 @@ pub(super) fn random(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
 }
 
 /// `kind = "incast"`.
-pub(super) fn incast(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn incast(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let pairs = incast_pairs(cx)?;
     flows(cx, &pairs)
 }
 
 /// `kind = "all-to-all"`.
-pub(super) fn all_to_all(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn all_to_all(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let hosts = cx.members("hosts", &cx.written.hosts)?;
     let pairs = possible(cx, "hosts", matrix::all_to_all(&hosts))?;
     flows(cx, &pairs)
 }
 
 /// One flow per pair: its size, its start, its priority. With `every`, the same again and again.
-fn flows(cx: &mut Context<'_, '_>, pairs: &[Pair]) -> Result<Part, Diagnostic> {
+fn flows(cx: &mut Context<'_, '_>, pairs: &[Pair]) -> Checked<Part> {
     const SIZE: Purpose = Purpose::new("scenario: flow size");
     const START: Purpose = Purpose::new("scenario: flow start");
     let rounds = rounds(cx, pairs.len())?;
@@ -120,7 +120,7 @@ fn flows(cx: &mut Context<'_, '_>, pairs: &[Pair]) -> Result<Part, Diagnostic> {
 }
 
 /// When `flows` flows are submitted, from `start`: once, or `every` so often before `until`.
-fn rounds(cx: &Context<'_, '_>, flows: usize) -> Result<Vec<Time>, Diagnostic> {
+fn rounds(cx: &Context<'_, '_>, flows: usize) -> Checked<Vec<Time>> {
     let start = cx.written.start;
     let Some(period) = cx.written.every else { return Ok(vec![start]) };
     if cx.written.until.is_none() {

@@ -13,7 +13,7 @@ use super::pairs::{self, PAIRS};
 use super::sizes::{MESSAGES, drawn_sizes};
 use super::{Context, GapKind, Part, SENDERS, SOURCES, TO, Written, each};
 use crate::check::demand::Loop;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::keys;
 use crate::value::choices;
 
@@ -53,7 +53,7 @@ choices!(Matrix, "random" => Matrix::Random, "permutation" => Matrix::Permutatio
 
 /// `kind = "poisson"`. Open loop, under way from time zero, so that what is measured is drained
 /// under continuing load unless `until` is written.
-pub(super) fn poisson(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn poisson(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let (senders, share) = if cx.written.matrix == Matrix::Permutation || cx.written.shared {
         for (_, keys) in [SOURCES, SENDERS, TO] {
             cx.table.without(keys, "destinations that are drawn: `matrix = \"random\"`");
@@ -92,7 +92,7 @@ pub(super) fn poisson(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
 /// The mean time between two pieces of work of a host, each of which has `bytes` bytes of payload
 /// on average, that offer `load`: relative to a host's own link, that of host 0, whose number is
 /// also its link's.
-pub(super) fn gap_of_load(cx: &Context<'_, '_>, load: f64, bytes: f64) -> Result<f64, Diagnostic> {
+pub(super) fn gap_of_load(cx: &Context<'_, '_>, load: f64, bytes: f64) -> Checked<f64> {
     let rate = cx.topology.links().first().map_or(Rate(0), |link| link.rate);
     arrivals::mean_gap_ps(load, rate, bytes)
         .ok_or_else(|| cx.table.error("load", "this load cannot be offered", "here"))
@@ -104,7 +104,7 @@ pub(super) fn gap_of_load(cx: &Context<'_, '_>, load: f64, bytes: f64) -> Result
 /// A Poisson process of which each arrival is at a host drawn anew is the same as an independent
 /// process at each host, of a rate that is its share (superposition). So the rate of the whole
 /// network is divided, and no host has to know of the others.
-fn mean_gap_ps(cx: &Context<'_, '_>, sizes: &SizeDist, senders: usize) -> Result<f64, Diagnostic> {
+fn mean_gap_ps(cx: &Context<'_, '_>, sizes: &SizeDist, senders: usize) -> Checked<f64> {
     let hint = "add `load = 0.6`, of each host's link, or `message_rate = 256`, messages per second of \
          all sources together";
     cx.table.one_of(&["load", "message_rate"], hint)?;
@@ -115,7 +115,7 @@ fn mean_gap_ps(cx: &Context<'_, '_>, sizes: &SizeDist, senders: usize) -> Result
 }
 
 /// `kind = "closed-loop"`.
-pub(super) fn closed_loop(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn closed_loop(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let senders = senders(cx)?;
     let sizes = drawn_sizes(cx, &MESSAGES)?;
     let longest = vec![(sizes.largest(), MESSAGES.keys)];

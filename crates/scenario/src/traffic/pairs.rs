@@ -6,7 +6,7 @@ use workload::{HostSet, Share, ShareError};
 
 use super::ends::possible;
 use super::{Context, Written};
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::{Checked, did_you_mean};
 use crate::key::keys;
 
 keys! { "traffic.pairs" PAIRS: Written {
@@ -24,7 +24,7 @@ keys! { "traffic.pairs" PAIRS: Written {
 
 /// The pairs of a table whose matrix is a permutation: with `rest_of` or `pairs_of` that of another
 /// table, otherwise one among `hosts`; of it the `share`, if that is written.
-pub(super) fn share(cx: &Context<'_, '_>) -> Result<Share, Diagnostic> {
+pub(super) fn share(cx: &Context<'_, '_>) -> Checked<Share> {
     cx.table.at_most_one(&["rest_of", "pairs_of"])?;
     if let Some(name) = &cx.written.pairs_of {
         return of(cx, "pairs_of", name).cloned();
@@ -53,7 +53,7 @@ fn before<'c>(
 }
 
 /// The pairs of the table that is called `wanted`, the value of `key`.
-fn of<'c>(cx: &Context<'c, '_>, key: &str, wanted: &str) -> Result<&'c Share, Diagnostic> {
+fn of<'c>(cx: &Context<'c, '_>, key: &str, wanted: &str) -> Checked<&'c Share> {
     if let Some((_, share)) = before(cx).find(|(name, _)| *name == Some(wanted)) {
         return Ok(share);
     }
@@ -71,7 +71,7 @@ fn of<'c>(cx: &Context<'c, '_>, key: &str, wanted: &str) -> Result<&'c Share, Di
 /// Check that no table before this one has taken any pair of `rest`, what this one takes by
 /// `rest_of`: two tables that take the rest of one table would have the same pairs, which only
 /// `pairs_of` may ask for.
-fn check_left(cx: &Context<'_, '_>, rest: &Share) -> Result<(), Diagnostic> {
+fn check_left(cx: &Context<'_, '_>, rest: &Share) -> Checked<()> {
     // The last of them is the one that left what is left.
     let Some((last, _)) = before(cx).rfind(|(_, share)| share.overlaps(rest)) else {
         return Ok(());
@@ -88,7 +88,7 @@ fn taken(
     cx: &Context<'_, '_>,
     key: &'static str,
     share: Result<Share, ShareError>,
-) -> Result<Share, Diagnostic> {
+) -> Checked<Share> {
     share.map_err(|why| {
         let error = cx.table.error(key, format!("impossible traffic: {why}"), "here");
         error.hint("shares are of the whole permutation; those that share it come to 1 at most")

@@ -7,7 +7,7 @@ use workload::{Aggregate, Arrivals, HostSet, LEVELS_MAX, Placement, QuerySpec, W
 
 use super::sizes::{Length, MESSAGES, drawn_sizes};
 use super::{Context, GapKind, Part, Written, boxed};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::keys;
 use crate::value::choices;
 
@@ -49,7 +49,7 @@ choices!(Placement, "drawn" => Placement::Drawn, "in-order" => Placement::InOrde
 choices!(Aggregate, "fixed" => Aggregate::Fixed, "proportional" => Aggregate::Proportional);
 
 /// `kind = "partition-aggregate"`.
-pub(super) fn partition_aggregate(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn partition_aggregate(cx: &mut Context<'_, '_>) -> Checked<Part> {
     check_fanout(cx, &cx.written.fanout)?;
     check_deadlines(cx, &cx.written.deadlines, cx.written.fanout.len())?;
     let [roots, aggregators, workers] = nodes(cx)?;
@@ -99,7 +99,7 @@ pub(super) fn partition_aggregate(cx: &mut Context<'_, '_>) -> Result<Part, Diag
 }
 
 /// Check how many nodes each node asks, the root first.
-fn check_fanout(cx: &Context<'_, '_>, fanout: &[u32]) -> Result<(), Diagnostic> {
+fn check_fanout(cx: &Context<'_, '_>, fanout: &[u32]) -> Checked<()> {
     let product = fanout.iter().try_fold(1_u64, |all, &n| all.checked_mul(u64::from(n)));
     let possible = product.is_some_and(|workers| (1..=WORKERS_MAX).contains(&workers));
     if !fanout.is_empty() && fanout.len() <= LEVELS_MAX && possible {
@@ -113,11 +113,7 @@ fn check_fanout(cx: &Context<'_, '_>, fanout: &[u32]) -> Result<(), Diagnostic> 
 }
 
 /// Check how long each node waits, the root first.
-fn check_deadlines(
-    cx: &Context<'_, '_>,
-    deadlines: &[Dur],
-    levels: usize,
-) -> Result<(), Diagnostic> {
+fn check_deadlines(cx: &Context<'_, '_>, deadlines: &[Dur], levels: usize) -> Checked<()> {
     let message = if deadlines.len() != levels {
         format!("{} deadlines for {levels} levels", deadlines.len())
     } else if deadlines.last() == Some(&Dur::ZERO) || deadlines.windows(2).any(|d| d[0] <= d[1]) {
@@ -133,7 +129,7 @@ fn check_deadlines(
 
 /// The roots, aggregators and workers: enough of them, so that a node asks none twice and never
 /// itself.
-fn nodes(cx: &Context<'_, '_>) -> Result<[Vec<HostId>; 3], Diagnostic> {
+fn nodes(cx: &Context<'_, '_>) -> Checked<[Vec<HostId>; 3]> {
     let fanout = cx.written.fanout.as_slice();
     let roots = cx.members("roots", &cx.written.roots)?;
     let workers = cx.members("workers", &cx.written.workers)?;

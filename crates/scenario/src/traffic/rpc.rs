@@ -12,7 +12,7 @@ use super::loops::{LOADS, gap_of_load};
 use super::sizes::{Length, REQUESTS, RESPONSES, drawn_sizes};
 use super::{Context, GapKind, Part, Written};
 use crate::check::demand::{Load, Loop};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::keys;
 use crate::value::choices;
 
@@ -63,7 +63,7 @@ pub(super) enum Draws {
 choices!(Draws, "once" => Draws::Once, "every-call" => Draws::EveryCall);
 
 /// `kind = "rpc"`. The `sources` call the `destinations`.
-pub(super) fn rpc(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
+pub(super) fn rpc(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let clients = senders(cx)?;
     let requests = drawn_sizes(cx, &REQUESTS)?;
     let responses = drawn_sizes(cx, &RESPONSES)?;
@@ -119,7 +119,7 @@ pub(super) fn rpc(cx: &mut Context<'_, '_>) -> Result<Part, Diagnostic> {
 
 /// When a client calls: exactly one of `outstanding` (a closed loop, with its `gap`), `load` and
 /// `call_rate` (open ones). A call moves `bytes` bytes on average.
-fn arrivals(cx: &Context<'_, '_>, bytes: f64) -> Result<Arrivals, Diagnostic> {
+fn arrivals(cx: &Context<'_, '_>, bytes: f64) -> Checked<Arrivals> {
     let hint = "add `outstanding = 4`, calls that each client keeps in flight, `load = 0.6`, or \
          `call_rate = 1000`, calls per second of each client";
     cx.table.one_of(&["outstanding", "load", "call_rate"], hint)?;

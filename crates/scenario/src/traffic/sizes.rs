@@ -6,7 +6,7 @@ use units::Bytes;
 use workload::SizeDist;
 
 use super::{Context, Written};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::distribution;
 use crate::document::Value;
 use crate::files;
@@ -96,10 +96,7 @@ impl ScenarioValue for Length {
 }
 
 /// The sizes that `keys` give, of messages that end.
-pub(super) fn drawn_sizes(
-    cx: &mut Context<'_, '_>,
-    keys: &SizeKeys,
-) -> Result<SizeDist, Diagnostic> {
+pub(super) fn drawn_sizes(cx: &mut Context<'_, '_>, keys: &SizeKeys) -> Checked<SizeDist> {
     sizes(cx, keys, "")?.ok_or_else(|| {
         cx.table.error(keys.keys[0], MUST_END, "never ends").hint("give a size such as \"135KB\"")
     })
@@ -111,7 +108,7 @@ pub(super) fn sizes(
     cx: &mut Context<'_, '_>,
     keys: &SizeKeys,
     unbounded: &str,
-) -> Result<Option<SizeDist>, Diagnostic> {
+) -> Checked<Option<SizeDist>> {
     let [size, distribution, file] = keys.keys;
     let hint = format!("add `{size} = \"135KB\"`{unbounded}, or `{distribution} = \"web-search\"`");
     cx.table.one_of(&keys.keys, &hint)?;
@@ -132,7 +129,7 @@ pub(super) fn sizes(
 }
 
 /// Say in the resolved scenario what a distribution is. When that is read again, it is a comment.
-fn describe(table: &mut Reader<'_>, dist: &SizeDist, key: &'static str) -> Result<(), Diagnostic> {
+fn describe(table: &mut Reader<'_>, dist: &SizeDist, key: &'static str) -> Checked<()> {
     let _ = table.table(key)?;
     let about = dist.about();
     let (smallest, largest) = dist.range();

@@ -4,7 +4,7 @@ use transports::cbr::{self, Config};
 use units::Rate;
 
 use super::{Around, Transport, refused};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::value::{PART_MAX, Size16};
@@ -21,16 +21,10 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "cbr"`.
-pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport> {
     let mut config = Config { payload: 1, header: 40, rate: Rate(1) };
     table.all_keys(KEYS, &mut config)?;
-    config.check().map_err(|why| {
-        let keys: &[&str] = match why {
-            cbr::ConfigError::Zero(key) => &[key],
-            cbr::ConfigError::PacketTooLarge { .. } => &["payload", "header"],
-        };
-        refused(table, &why.to_string(), keys)
-    })?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: config.payload + config.header,
         classes: vec![0],

@@ -4,7 +4,7 @@ use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Trimmed, Wire};
 use units::{Bytes, Dur};
 
 use super::{Around, Need, Signals, Transport, Wait, chosen, refused};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::distribution;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
@@ -103,14 +103,14 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "homa"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let preset = chosen(table, &["paper"])?.is_some();
     let cutoffs = cutoffs(table)?;
     let mut config = Config { paths: around.mode.sender, ..Config::paper(cutoffs) };
     let preset = preset.then_some(config);
     table.keys(KEYS, &mut config, preset.as_ref())?;
     table.complete(&["paper"])?;
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: (config.payload + config.header).max(config.control),
         classes: (0..config.priorities).map(|level| config.class(level)).collect(),
@@ -133,7 +133,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
 }
 
 /// The cut-offs between levels of unscheduled packets: as written, or those of a workload.
-fn cutoffs(table: &mut Reader<'_>) -> Result<Cutoffs, Diagnostic> {
+fn cutoffs(table: &mut Reader<'_>) -> Checked<Cutoffs> {
     let mut division = Division { cutoffs: None, workload: None, unscheduled_priorities: 0 };
     table.keys(CUTOFFS, &mut division, None)?;
     let hint =
@@ -160,20 +160,6 @@ fn wire(table: &Reader<'_>) -> Wire {
     let unscheduled = u64::from(table.peek("rtt_bytes").map_or(9328, |Size32(bytes)| bytes));
     let packets = unscheduled.div_ceil(u64::from(payload));
     Wire { payload, header, grant, unscheduled, cap: unscheduled + packets * u64::from(header) }
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &homa::ConfigError) -> Vec<&'static str> {
-    match *why {
-        homa::ConfigError::Zero(key) => vec![key],
-        homa::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
-        homa::ConfigError::TooManyUnasked => vec!["rtt_bytes", "payload"],
-        homa::ConfigError::Levels(_) => vec!["priorities"],
-        homa::ConfigError::Unscheduled(..) => {
-            vec!["priorities", "cutoffs", "unscheduled_priorities"]
-        }
-        homa::ConfigError::Order => vec!["abort_after", "rx_idle_timeout"],
-    }
 }
 
 #[cfg(test)]

@@ -2,15 +2,15 @@
 //! those of `kind = "tcp"` but for `rule`.
 
 use transports::mptcp::{
-    self, Config, Mptcp, Reinject, Scatter, ScatterThreshold, Scheduler, Switch, SwitchOn,
+    Config, Mptcp, Reinject, Scatter, ScatterThreshold, Scheduler, Switch, SwitchOn,
 };
 use transports::tcp::rr;
 use transports::tcp::rule::{RuleConfig, ewtcp, lia, semicoupled};
 use units::{Bytes, Dur};
 
-use super::tcp::{OF_SUBFLOWS, marks, refuse, timers};
+use super::tcp::{OF_SUBFLOWS, marks, timers};
 use super::{Around, Begun, Presets, Signals, Transport, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
@@ -253,7 +253,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "mptcp"`.
-pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "mss"))?;
     begun.keys(table, KEYS)?;
     for keys in OF_SUBFLOWS {
@@ -270,10 +270,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         _ => begun.keys(table, SCATTER)?,
     }
     let config = begun.finish(table)?;
-    config.check().map_err(|why| match &why {
-        mptcp::ConfigError::Tcp(why) => refuse(table, why),
-        _ => refused(table, &why.to_string(), keys_of(&why)),
-    })?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     let tcp = &config.tcp;
     Ok(Transport {
         mtu: (tcp.mss + tcp.overhead).max(tcp.longest_ack()),
@@ -292,19 +289,4 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
             Box::new(move || Some(Box::new(Mptcp::new(config).ok()?))),
         )
     })
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &mptcp::ConfigError) -> &'static [&'static str] {
-    match *why {
-        mptcp::ConfigError::Tcp(_) => &[],
-        mptcp::ConfigError::Range { name: "subflows", .. } => &["subflows"],
-        mptcp::ConfigError::Range { name: "receive_buffer", .. } => &["receive_buffer"],
-        mptcp::ConfigError::Range { name: "send_buffer", .. } => &["send_buffer"],
-        mptcp::ConfigError::Range { .. } => &["scatter_dup_threshold"],
-        mptcp::ConfigError::Share(_) => &["switch_share"],
-        mptcp::ConfigError::Gap { .. } => &["join_gap", "subflows"],
-        mptcp::ConfigError::Ictcp => &["receive_window"],
-        mptcp::ConfigError::Options => &["timestamps", "recovery"],
-    }
 }

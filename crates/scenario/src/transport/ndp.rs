@@ -8,7 +8,7 @@ use units::{HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
 use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
@@ -109,7 +109,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "ndp"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
     begun.config.paths = around.mode.sender;
     let config = begun.read(table, KEYS)?;
@@ -118,7 +118,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
         let error = table.error("priority_message", error, "no such host");
         return Err(error.hint(format!("from 0 to {}", around.hosts - 1)));
     }
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     let config = Arc::new(config);
     Ok(Transport {
         mtu: (config.payload + config.header).max(config.control),
@@ -146,16 +146,4 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
 fn acknowledges(pkt: &Packet) -> bool {
     let header = Header::new(pkt.header());
     header.is_ok_and(|header| header.packet_type() == Ok(Type::Ack))
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &ndp::ConfigError) -> Vec<&'static str> {
-    match *why {
-        ndp::ConfigError::Zero(key) => vec![key],
-        ndp::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
-        ndp::ConfigError::Order { low, high } => vec![low, high],
-        ndp::ConfigError::TimeWait { .. } => vec!["time_wait", "abort_after", "msl", "rto_max"],
-        ndp::ConfigError::Jitter(_) => vec!["rto_jitter_percent"],
-        ndp::ConfigError::History(_) => vec!["bounce_history"],
-    }
 }

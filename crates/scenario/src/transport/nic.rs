@@ -8,11 +8,11 @@ use endpoint::Framing;
 use nic::nano::buffers::SizeClass as Buffers;
 use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError};
 use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
-use transports::nano::{Config, ConfigError, Nano, Program, SizeClass};
+use transports::nano::{Config, Nano, Program, SizeClass};
 use units::Dur;
 
 use super::{Around, ForLife, Need, Signals, Transport, Wait, chosen, refused};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Key, Section, keys, section};
 use crate::p4::{self, Backend, Compiled, Named};
@@ -131,7 +131,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "nic"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let named = Named::read(table)?;
     let program = named.program.to_string_lossy().into_owned();
     match MODELS.iter().find(|(name, ..)| *name == program) {
@@ -154,7 +154,7 @@ fn model(
     file: &str,
     constants: &[&str],
     backend: Option<Backend>,
-) -> Result<Transport, Diagnostic> {
+) -> Checked<Transport> {
     let backend = backend.unwrap_or(Backend::Model);
     table.resolve("backend", &backend);
     let preset = chosen(table, &["firesim"])?.map(|_| Config::firesim(program));
@@ -165,7 +165,7 @@ fn model(
     let classes = buffers(table, preset.map(|p| p.buffers.iter().map(class).collect()))?;
     let class = |c: &Class| SizeClass { bytes: c.size, count: c.count };
     config.buffers = classes.iter().map(class).collect();
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     let framing = config.framing();
     let longest = config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0);
     let transport = Transport {
@@ -232,11 +232,7 @@ fn on_blocks(config: &Config) -> NicConfig {
 }
 
 /// A program in a file, on the blocks of the NIC.
-fn programmed(
-    table: &mut Reader<'_>,
-    around: &Around<'_>,
-    named: Named,
-) -> Result<Transport, Diagnostic> {
+fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Checked<Transport> {
     let compiled = Compiled::new(table, around.dir, named)?;
     let preset = chosen(table, &["firesim"])?.map(|_| Programmed::firesim());
     let mut read = Programmed::firesim();
@@ -290,11 +286,7 @@ fn kept(table: &Reader<'_>, pulls: bool) -> Option<&'static str> {
 }
 
 /// Makes the NICs, of which one is tried.
-fn on_the_nic(
-    table: &Reader<'_>,
-    compiled: Compiled,
-    config: NicConfig,
-) -> Result<ForLife, Diagnostic> {
+fn on_the_nic(table: &Reader<'_>, compiled: Compiled, config: NicConfig) -> Checked<ForLife> {
     let runs: Runs = compiled.first(table)?;
     let tried = Nic::new(&compiled.program, runs, config.clone()).and_then(Nic::try_egress);
     tried.map_err(|why| {
@@ -331,7 +323,7 @@ pub(crate) fn buffer_keys() -> Vec<Section> {
 }
 
 /// `[[transport.buffer]]`: the size classes of a NIC.
-fn buffers(table: &mut Reader<'_>, preset: Option<Vec<Class>>) -> Result<Vec<Class>, Diagnostic> {
+fn buffers(table: &mut Reader<'_>, preset: Option<Vec<Class>>) -> Checked<Vec<Class>> {
     let mut tables = table.tables("buffer")?;
     if tables.is_empty() {
         let Some(preset) = preset else {
@@ -352,15 +344,6 @@ fn buffers(table: &mut Reader<'_>, preset: Option<Vec<Class>>) -> Result<Vec<Cla
     }
     table.finish_tables("buffer", tables)?;
     Ok(classes)
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &ConfigError) -> Vec<&'static str> {
-    match *why {
-        ConfigError::Zero(key) | ConfigError::TooLarge { name: key, .. } => vec![key],
-        ConfigError::Buffers => vec!["buffer"],
-        ConfigError::NoPowerOfTwo => vec!["tx_messages"],
-    }
 }
 
 fn nic_keys_of(why: &NicConfigError) -> Vec<&'static str> {

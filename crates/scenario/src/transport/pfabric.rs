@@ -5,7 +5,7 @@ use transports::pfabric::{self, Config, WINDOW_MAX};
 use wire::pfabric::{Kind, Repr};
 
 use super::{Around, Begun, Presets, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
 use crate::value::{PART_MAX, Size16};
@@ -43,11 +43,11 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "pfabric"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
     begun.config.paths = around.mode.sender;
     let config = begun.read(table, KEYS)?;
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: (config.payload + config.header).max(config.control),
         classes: vec![config.class],
@@ -69,15 +69,4 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
 fn acknowledges(pkt: &Packet) -> bool {
     let header = Repr::parse(pkt.header());
     matches!(header, Ok(Repr { kind: Kind::Ack { seq, missing }, .. }) if seq != missing)
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &pfabric::ConfigError) -> Vec<&'static str> {
-    match *why {
-        pfabric::ConfigError::Zero(key)
-        | pfabric::ConfigError::Window(key)
-        | pfabric::ConfigError::Class(key) => vec![key],
-        pfabric::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
-        pfabric::ConfigError::Order { low, high } => vec![low, high],
-    }
 }

@@ -3,7 +3,7 @@
 use transports::phost::{self, Config, FreeTokens};
 
 use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
 use crate::value::{PART_MAX, Size16, word_or};
@@ -48,11 +48,11 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "phost"`.
-pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
     begun.config.paths = around.mode.sender;
     let config = begun.read(table, KEYS)?;
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: (config.payload + config.header).max(config.control),
         classes: vec![config.classes.control, config.classes.short, config.classes.long],
@@ -73,17 +73,6 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Result<Transp
             Box::new(move || Some(Box::new(phost::PHost::new(config).ok()?))),
         )
     })
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &phost::ConfigError) -> Vec<&'static str> {
-    match *why {
-        phost::ConfigError::Zero(key)
-        | phost::ConfigError::Time(key)
-        | phost::ConfigError::Class(key) => vec![key],
-        phost::ConfigError::PacketTooLarge { .. } => vec!["payload", "header"],
-        phost::ConfigError::Order { low, high } => vec![low, high],
-    }
 }
 
 word_or!(FreeTokens: u32, "bdp" => FreeTokens::Bdp; FreeTokens::UpTo);

@@ -9,7 +9,7 @@ use units::{Dur, Rate};
 
 use self::rules::{RULES, Rule};
 use super::{Around, Begun, Need, Signals, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
@@ -111,7 +111,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "rdma"`.
-pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport> {
     let rule = table.choose("rule", RULES, |rule| rule.name)?;
     let mut begun = Begun::of(table, rule.presets, payload(table, "payload"))?;
     (rule.prepare)(table, &mut begun.config);
@@ -121,7 +121,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         table.without(other.keys, other.only);
     }
     let config = begun.finish(table)?;
-    config.check().map_err(|why| refused(table, &why.to_string(), &keys_of(&why)))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: (config.payload + config.overhead).max(config.longest_ack()),
         classes: vec![config.class, config.ack_class],
@@ -140,16 +140,6 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
             Box::new(move || Some(Box::new(rdma::Rdma::new(config).ok()?))),
         )
     })
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &rdma::ConfigError) -> Vec<&'static str> {
-    match *why {
-        rdma::ConfigError::Range { name, .. } | rdma::ConfigError::Speed(name) => vec![name],
-        rdma::ConfigError::TooLong { .. } => vec!["payload", "overhead"],
-        rdma::ConfigError::Order { low, high } => vec![low, high],
-        rdma::ConfigError::Needs { name, .. } => vec![name],
-    }
 }
 
 /// A rate, or a share of the line rate.

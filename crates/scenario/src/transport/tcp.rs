@@ -8,7 +8,7 @@ use transports::tcp::{
 use units::{Bytes, Dur};
 
 use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Key, Section, keys, section, section_of_variants};
 use crate::reader::Reader;
@@ -201,7 +201,7 @@ struct Pias {
 
 impl Pias {
     /// Read them, if they are written.
-    fn read(table: &mut Reader<'_>) -> Result<Option<Demotion>, Diagnostic> {
+    fn read(table: &mut Reader<'_>) -> Checked<Option<Demotion>> {
         let mut read = Self::default();
         table.keys(PIAS, &mut read, None)?;
         let Some(thresholds) = read.thresholds else { return Ok(None) };
@@ -337,7 +337,7 @@ pub(super) fn keys() -> Vec<Section> {
 }
 
 /// `kind = "tcp"`.
-pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, Diagnostic> {
+pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport> {
     let mut begun = Begun::of(table, PRESETS, payload(table, "mss"))?;
     begun.keys(table, KEYS)?;
     begun.keys(table, RULES)?;
@@ -346,7 +346,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
     }
     begun.config.pias = Pias::read(table)?;
     let config = begun.finish(table)?;
-    config.check().map_err(|why| refuse(table, &why))?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
         mtu: (config.mss + config.overhead).max(config.longest_ack()),
         classes: config.classes().rev().collect(),
@@ -383,32 +383,5 @@ pub(super) fn marks(config: &Config) -> Need {
         _ if !config.ecn => Need::Ignores,
         RuleConfig::Dctcp(_) | RuleConfig::D2tcp(_) => Need::Needs,
         _ => Need::Uses,
-    }
-}
-
-/// A configuration that is refused.
-pub(super) fn refuse(table: &Reader<'_>, why: &tcp::ConfigError) -> Diagnostic {
-    // The fields of `Config::rto` are keys like the others.
-    let message = why.to_string().replace("rto.", "rto_");
-    refused(table, &message, &keys_of(why))
-}
-
-/// The keys whose values are refused.
-fn keys_of(why: &tcp::ConfigError) -> Vec<&'static str> {
-    match *why {
-        tcp::ConfigError::Range { name: "rto.min", .. } => vec!["rto_min"],
-        tcp::ConfigError::Range { name: "rto.initial", .. } => vec!["rto_initial"],
-        tcp::ConfigError::Range { name: "rto.random", .. } => vec!["rto_random"],
-        tcp::ConfigError::Range { name: "rto.srtt_gain", .. } => vec!["rto_srtt_gain"],
-        tcp::ConfigError::Range { name: "rto.rttvar_gain", .. } => vec!["rto_rttvar_gain"],
-        tcp::ConfigError::Range { name: "rto.first_rttvar", .. } => vec!["rto_first_rttvar"],
-        tcp::ConfigError::Range { name, .. } => vec![name],
-        tcp::ConfigError::TooLong { .. } => vec!["mss", "overhead"],
-        tcp::ConfigError::NoMarks => vec!["ecn", "rule"],
-        tcp::ConfigError::Needs { name: "undo eifel", .. } => vec!["undo", "timestamps"],
-        tcp::ConfigError::Needs { name: "undo dsack", .. } => vec!["undo", "dsack"],
-        tcp::ConfigError::Needs { name: "dsack", .. } => vec!["dsack", "recovery"],
-        tcp::ConfigError::Needs { .. } => vec!["dup_threshold", "dsack"],
-        tcp::ConfigError::Rto { .. } => vec!["rto_min", "rto_max"],
     }
 }

@@ -1,10 +1,10 @@
 //! [`Config`]: every number and switch of Homa. No `Default`: these values change the science.
 
 use endpoint::{Framing, NetView, UNBOUNDED};
-use thiserror::Error;
 use units::Dur;
 
 use super::cutoffs::Cutoffs;
+use crate::config::{self, ConfigError};
 pub use crate::ndp::PathStrategy;
 
 /// Which size of a message decides the level of its unscheduled packets.
@@ -86,34 +86,6 @@ pub struct Config {
     pub rx_idle_timeout: Dur,
 }
 
-/// Why a configuration cannot run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// A field that must not be zero is.
-    #[error("Homa: {0} must be more than zero")]
-    Zero(&'static str),
-    /// A full packet does not fit `Packet::wire_len`.
-    #[error("Homa: payload {payload} B and header {header} B exceed 65535 B together")]
-    PacketTooLarge {
-        /// As configured.
-        payload: u16,
-        /// As configured.
-        header: u16,
-    },
-    /// More packets unscheduled than the header can say.
-    #[error("Homa: rtt_bytes are more than 65534 packets")]
-    TooManyUnasked,
-    /// Not one to eight levels.
-    #[error("Homa: priorities must be from 1 to 8, not {0}")]
-    Levels(u8),
-    /// More levels for unscheduled packets than there are.
-    #[error("Homa: {0} priorities for unscheduled packets, and only {1} in all")]
-    Unscheduled(u8, u8),
-    /// A receiver forgets before the sender gives up.
-    #[error("Homa: abort_after must not be more than rx_idle_timeout")]
-    Order,
-}
-
 impl Config {
     /// The paper's simulations (OM) with `unscheduled` of eight levels for unscheduled packets,
     /// divided as `cutoffs` says, and as much overcommitment as other levels (one at least).
@@ -151,23 +123,27 @@ impl Config {
             ("resend_timeout", self.resend_timeout.0),
             ("abort_after", self.abort_after.0),
         ];
-        if let Some((name, _)) = positive.into_iter().find(|(_, n)| *n == 0) {
-            return Err(ConfigError::Zero(name));
-        }
-        if payload.checked_add(header).is_none() {
-            return Err(ConfigError::PacketTooLarge { payload, header });
-        }
+        config::positive("Homa", &positive)?;
+        config::fits("Homa", payload, header)?;
         if self.rtt_packets() >= u64::from(u16::MAX) {
-            return Err(ConfigError::TooManyUnasked);
+            let what = "Homa: rtt_bytes are more than 65534 packets";
+            return Err(ConfigError::new(["rtt_bytes", "payload"], what));
         }
         if !(1..=8).contains(&priorities) {
-            return Err(ConfigError::Levels(priorities));
+            let what = format!("Homa: priorities must be from 1 to 8, not {priorities}");
+            return Err(ConfigError::new(["priorities"], what));
         }
         if self.cutoffs.levels() > priorities {
-            return Err(ConfigError::Unscheduled(self.cutoffs.levels(), priorities));
+            let levels = self.cutoffs.levels();
+            let what = format!(
+                "Homa: {levels} priorities for unscheduled packets, and only {priorities} in all"
+            );
+            let fields = ["priorities", "cutoffs", "unscheduled_priorities"];
+            return Err(ConfigError::new(fields, what));
         }
         if self.abort_after > self.rx_idle_timeout {
-            return Err(ConfigError::Order);
+            let what = "Homa: abort_after must not be more than rx_idle_timeout";
+            return Err(ConfigError::new(["abort_after", "rx_idle_timeout"], what));
         }
         Ok(())
     }
@@ -356,11 +332,23 @@ mod tests {
     fn contradictions_are_refused() {
         let good = config(&[433]);
         assert_eq!(good.check(), Ok(()));
-        assert_eq!(Config { payload: 0, ..good }.check(), Err(ConfigError::Zero("payload")));
-        assert_eq!(Config { priorities: 9, ..good }.check(), Err(ConfigError::Levels(9)));
-        assert_eq!(Config { priorities: 1, ..good }.check(), Err(ConfigError::Unscheduled(2, 1)));
-        let unscheduled = Config { payload: 1, rtt_bytes: 70_000, ..good };
-        assert_eq!(unscheduled.check(), Err(ConfigError::TooManyUnasked));
-        assert_eq!(Config { rx_idle_timeout: Dur(1), ..good }.check(), Err(ConfigError::Order));
+        for (config, what) in [
+            (Config { payload: 0, ..good }, "payload must be more than zero"),
+            (Config { priorities: 9, ..good }, "priorities must be from 1 to 8, not 9"),
+            (
+                Config { priorities: 1, ..good },
+                "2 priorities for unscheduled packets, and only 1 in all",
+            ),
+            (
+                Config { payload: 1, rtt_bytes: 70_000, ..good },
+                "rtt_bytes are more than 65534 packets",
+            ),
+            (
+                Config { rx_idle_timeout: Dur(1), ..good },
+                "abort_after must not be more than rx_idle_timeout",
+            ),
+        ] {
+            assert_eq!(config.check().unwrap_err().to_string(), format!("Homa: {what}"));
+        }
     }
 }

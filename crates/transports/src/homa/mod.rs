@@ -36,13 +36,15 @@ use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, Time
 use units::{Dur, HostId, Time};
 use wire::homa::{CONTROL_LEN, DATA_LEN, Kind, PROTO, Repr};
 
-pub use config::{Config, ConfigError, Incast, LevelBy, PathStrategy, Trimmed};
+pub use config::{Config, Incast, LevelBy, PathStrategy, Trimmed};
 pub use cutoffs::{Cutoffs, Wire};
 
 use receiver::Receiver;
 use sender::Sender;
 
+use crate::config::ConfigError;
 use crate::deadlines::Armed;
+use crate::outbox::CONTROL_MAX;
 
 /// When the next grant may be given.
 const GRANT_TIMER: TimerId = TimerId(0);
@@ -53,9 +55,6 @@ const ACK_TIMER: TimerId = TimerId(2);
 
 /// Silence is looked for so often in a `resend_timeout`.
 const LOOKS: u64 = 4;
-
-/// Control packets that may wait for the interface; more are lost, as in a full device queue.
-const CONTROL_MAX: usize = 1 << 16;
 
 /// Homa on one host.
 #[derive(Debug)]
@@ -69,17 +68,8 @@ pub struct Homa {
     look_at: Time,
 }
 
-/// A control packet that waits for the interface.
-#[derive(Debug)]
-struct Control {
-    to: HostId,
-    path: u32,
-    /// The message that it is about, for the environment.
-    msg: MsgId,
-    header: Repr,
-}
-
-/// Those that wait.
+/// A control packet, and those that wait.
+type Control = crate::outbox::Control<Repr>;
 type Outbox = crate::outbox::Outbox<Control>;
 
 impl Homa {
@@ -91,8 +81,8 @@ impl Homa {
         config.check()?;
         Ok(Self {
             config,
-            sender: Sender::new(),
-            receiver: Receiver::new(),
+            sender: Sender::new(config),
+            receiver: Receiver::new(config),
             out: Outbox::new(CONTROL_MAX),
             armed: Armed::NONE,
             look_at: Time::NEVER,
@@ -111,7 +101,7 @@ impl Homa {
     }
 
     fn on_header(&mut self, cx: &mut Cx<'_>, pkt: &Packet, header: Repr) {
-        let Self { config, sender, receiver, out, .. } = self;
+        let Self { sender, receiver, out, .. } = self;
         let Repr { number, kind } = header;
         let from = pkt.src;
         match kind {
@@ -119,50 +109,46 @@ impl Homa {
             // anything.
             Kind::Data(_) if pkt.flags.has(Flags::CONTROL) => cx.fx.count(Stat::Rejected),
             Kind::Data(data) => {
-                sender.on_whole(cx, config, from, data.whole);
+                sender.on_whole(cx, from, data.whole);
                 if pkt.flags.has(Flags::TRIMMED) {
-                    receiver.on_trimmed(cx, config, pkt, (number, data), out);
-                } else if let Some(key) = receiver.on_data(cx, config, pkt, (number, data), out) {
-                    sender.on_arrival(cx, config, key, &data);
+                    receiver.on_trimmed(cx, pkt, (number, data), out);
+                } else if let Some(key) = receiver.on_data(cx, pkt, (number, data), out) {
+                    sender.on_arrival(cx, key, &data);
                 }
             }
-            Kind::Grant { granted, level } => {
-                sender.on_grant(cx, config, (from, number), (granted, level));
-            }
+            Kind::Grant { granted, level } => sender.on_grant(cx, (from, number), (granted, level)),
             Kind::Resend { first, end, level: _ } => {
-                sender.on_resend(cx, config, (from, number), (first, end), out);
+                sender.on_resend(cx, (from, number), (first, end), out);
             }
-            Kind::Unknown { mine: true } => {
-                receiver.on_unknown(cx, config, (from, number), out);
-            }
-            Kind::Unknown { mine: false } => sender.on_unknown(cx, config, (from, number)),
+            Kind::Unknown { mine: true } => receiver.on_unknown(cx, (from, number), out),
+            Kind::Unknown { mine: false } => sender.on_unknown(cx, (from, number)),
             Kind::Busy { mine: true } => receiver.on_busy(cx, (from, number)),
             Kind::Busy { mine: false } => sender.on_busy(cx, (from, number)),
-            Kind::NeedAck => receiver.on_need_ack(cx, config, (from, number), pkt.span.msg, out),
+            Kind::NeedAck => receiver.on_need_ack(cx, (from, number), pkt.span.msg, out),
             Kind::Ack { first_missing, next } => {
-                sender.on_ack(cx, config, (from, number), (first_missing, next));
+                sender.on_ack(cx, (from, number), (first_missing, next));
             }
-            Kind::Nack { index, granted } => {
-                sender.on_nack(cx, config, (from, number), (index, granted));
-            }
+            Kind::Nack { index, granted } => sender.on_nack(cx, (from, number), (index, granted)),
         }
     }
 }
 
+/// What tells host `to` of a message, which is `msg` to the environment.
+fn control(to: HostId, path: u32, msg: MsgId, header: Repr) -> Control {
+    Control { to, path, span: Span { msg, ..Span::default() }, header }
+}
+
 /// Write the Homa header of a packet.
 fn put_header(slot: &mut Packet, header: &Repr) {
-    let header = header.to_bytes();
-    let bytes = header.as_slice();
     slot.proto = PROTO;
-    slot.hdr_len = bytes.len() as u8;
-    slot.hdr[..bytes.len()].copy_from_slice(bytes);
+    slot.put_header(header.to_bytes().as_slice());
 }
 
 const _: () = assert!(DATA_LEN <= endpoint::HDR_MAX && CONTROL_LEN <= DATA_LEN);
 
 impl Endpoint for Homa {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        self.sender.submit(cx, &self.config, msg);
+        self.sender.submit(cx, msg);
         self.arm(cx);
         Submit::Taken
     }
@@ -182,14 +168,14 @@ impl Endpoint for Homa {
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
         self.armed.fired(id);
-        let Self { config, sender, receiver, out, .. } = self;
+        let Self { sender, receiver, out, .. } = self;
         match id {
-            GRANT_TIMER => receiver.give_grants(cx, config, out),
+            GRANT_TIMER => receiver.give_grants(cx, out),
             ACK_TIMER => receiver.tell_whole(cx, out),
             SILENCE_TIMER => {
                 self.look_at = Time::NEVER;
-                receiver.look_for_silence(cx, config, out);
-                sender.look_for_silence(cx, config, out);
+                receiver.look_for_silence(cx, out);
+                sender.look_for_silence(cx, out);
             }
             _ => {}
         }
@@ -201,24 +187,20 @@ impl Endpoint for Homa {
         if port.open != u8::MAX {
             return Tx::Idle;
         }
-        if let Some(Control { to, path, msg, header }) = self.out.pop() {
-            slot.src = cx.me;
-            slot.dst = to;
-            slot.path = path;
+        slot.src = cx.me;
+        if let Some(control) = self.out.pop() {
             slot.class = self.config.class(0);
-            slot.wire_len = self.config.control;
-            slot.flags = Flags::CONTROL;
-            slot.span = Span { msg, offset: 0, len: 0 };
+            let header = control.fill(slot, self.config.control);
             put_header(slot, &header);
             return Tx::Sent;
         }
-        let Self { config, sender, receiver, .. } = self;
+        let Self { sender, receiver, .. } = self;
         let whole = |to| receiver.tell_with_data(to);
-        if sender.poll(cx, config, whole, slot) { Tx::Sent } else { Tx::Idle }
+        if sender.poll(cx, whole, slot) { Tx::Sent } else { Tx::Idle }
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
-        self.sender.cancel(cx, &self.config, id, &mut self.out);
+        self.sender.cancel(cx, id, &mut self.out);
         self.arm(cx);
     }
 }

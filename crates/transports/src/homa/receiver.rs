@@ -12,7 +12,7 @@ use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
 use super::config::{Config, Cut};
 use super::grants::Grants;
 use super::sender::Named;
-use super::{Control, Outbox};
+use super::{Control, Outbox, control};
 use crate::connections::OPEN_MAX;
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX, unwrap_index};
@@ -73,6 +73,7 @@ pub(super) struct Peer {
 /// The receiving half of a host.
 #[derive(Debug)]
 pub(super) struct Receiver {
+    pub(super) config: Config,
     pub(super) conns: Slab<Conn>,
     /// By place among `peers` and number.
     by_number: HashMap<(u32, u64), SlotRef, FxBuildHasher>,
@@ -89,8 +90,9 @@ pub(super) struct Receiver {
 const GAPS: usize = 16;
 
 impl Receiver {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(config: Config) -> Self {
         Self {
+            config,
             conns: Slab::new(),
             by_number: HashMap::default(),
             peers: Vec::new(),
@@ -116,7 +118,7 @@ impl Receiver {
     }
 
     /// The place of `host` among `peers`.
-    pub(super) fn peer(&mut self, cx: &Cx<'_>, config: &Config, host: HostId) -> u32 {
+    pub(super) fn peer(&mut self, cx: &Cx<'_>, host: HostId) -> u32 {
         let peers = &mut self.peers;
         *self.by_host.entry(host).or_insert_with(|| {
             peers.push(Peer {
@@ -128,7 +130,7 @@ impl Receiver {
                 ack_at: Time::NEVER,
                 departures: 0,
                 paths: ControlPaths::new(
-                    config.paths,
+                    self.config.paths,
                     cx.net,
                     host,
                     cx.draw.part(u64::from(host.0)),
@@ -143,11 +145,11 @@ impl Receiver {
     pub(super) fn arrive(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         pkt: &Packet,
         (number, data): (u32, Data),
     ) -> Option<(SlotRef, u64)> {
-        let peer = self.peer(cx, config, pkt.src);
+        let peer = self.peer(cx, pkt.src);
         let state = &self.peers[peer as usize];
         let number = unwrap_index(state.over.prefix(), number);
         if state.over.contains(number) {
@@ -158,7 +160,7 @@ impl Receiver {
             cx.fx.count(Stat::Rejected);
             return None;
         }
-        self.forget_below(cx, config, (peer, number), data.oldest);
+        self.forget_below(cx, (peer, number), data.oldest);
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         let at = match self.by_number.get(&(peer, number)) {
             Some(&at) => at,
@@ -166,7 +168,7 @@ impl Receiver {
                 cx.fx.count(Stat::Rejected);
                 return None;
             }
-            None => self.open(cx, config, key, (peer, number), &data),
+            None => self.open(cx, key, (peer, number), &data),
         };
         let conn = self.conns.get_mut(at)?;
         let Some(index) = conn.index_of(pkt, &data) else {
@@ -179,7 +181,7 @@ impl Receiver {
         let unforeseen = index >= conn.granted;
         conn.granted = conn.granted.max(index + 1);
         if unforeseen && conn.left() > 0 {
-            self.grants.add(&mut self.conns, config, peer, at);
+            self.grants.add(&mut self.conns, &self.config, peer, at);
         }
         Some((at, index))
     }
@@ -188,12 +190,12 @@ impl Receiver {
     pub(super) fn on_data(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         pkt: &Packet,
         (number, data): (u32, Data),
         out: &mut Outbox,
     ) -> Option<MsgKey> {
-        let (at, index) = self.arrive(cx, config, pkt, (number, data))?;
+        let (at, index) = self.arrive(cx, pkt, (number, data))?;
         let conn = self.conns.get_mut(at)?;
         let key = conn.key;
         conn.in_vain = None;
@@ -209,9 +211,9 @@ impl Receiver {
         }
         let is_whole = conn.count == conn.packets;
         if is_whole {
-            self.deliver(cx, config, at, out);
+            self.deliver(cx, at, out);
         }
-        self.give_grants(cx, config, out);
+        self.give_grants(cx, out);
         is_whole.then_some(key)
     }
 
@@ -219,13 +221,13 @@ impl Receiver {
     fn open(
         &mut self,
         cx: &Cx<'_>,
-        config: &Config,
+
         key: MsgKey,
         (peer, number): (u32, u64),
         data: &Data,
     ) -> SlotRef {
         let size = if data.size == ENDLESS { UNBOUNDED } else { data.size };
-        let cut = config.cut(size, data.head);
+        let cut = self.config.cut(size, data.head);
         let packets = cut.packets();
         self.started += 1;
         let at = self.conns.insert(Conn {
@@ -246,7 +248,7 @@ impl Receiver {
             alive: cx.now,
             departures: 0,
             paths: ControlPaths::new(
-                config.paths,
+                self.config.paths,
                 cx.net,
                 key.src,
                 cx.draw.part(u64::from(key.src.0)).part(number),
@@ -255,40 +257,40 @@ impl Receiver {
         self.by_number.insert((peer, number), at);
         self.peers[peer as usize].open += 1;
         if self.conns.get(at).is_some_and(|conn| conn.left() > 0) {
-            self.grants.add(&mut self.conns, config, peer, at);
+            self.grants.add(&mut self.conns, &self.config, peer, at);
         }
         at
     }
 
     /// Give the grants that are due.
-    pub(super) fn give_grants(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
-        self.grants.give(cx, config, &mut self.conns, out);
+    pub(super) fn give_grants(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
+        self.grants.give(cx, &self.config, &mut self.conns, out);
     }
 
     /// A message is whole.
-    fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
-        let Some(conn) = self.close(config, at) else { return };
+    fn deliver(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) {
+        let Some(conn) = self.close(at) else { return };
         let peer = &mut self.peers[conn.peer as usize];
         peer.over.insert(conn.number);
         cx.fx.delivered(conn.key);
-        if config.ack_delay.0 == 0 {
+        if self.config.ack_delay.0 == 0 {
             out.push(peer.ack(cx, (conn.number, conn.key.id)));
             return;
         }
         peer.unreported.push((conn.number, conn.key.id));
         if peer.ack_at == Time::NEVER {
-            peer.ack_at = cx.now + config.ack_delay;
+            peer.ack_at = cx.now + self.config.ack_delay;
             self.acks.push_back((peer.ack_at, conn.peer));
         }
     }
 
     /// Forget a message.
-    fn close(&mut self, config: &Config, at: SlotRef) -> Option<Conn> {
+    fn close(&mut self, at: SlotRef) -> Option<Conn> {
         let conn = self.conns.remove(at)?;
         self.by_number.remove(&(conn.peer, conn.number));
         self.peers[conn.peer as usize].open -= 1;
         if conn.left() > 0 {
-            self.grants.change(&mut self.conns, config, conn.peer);
+            self.grants.change(&mut self.conns, &self.config, conn.peer);
         }
         Some(conn)
     }
@@ -328,12 +330,12 @@ impl Receiver {
     pub(super) fn on_need_ack(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         (from, number): Named,
         id: MsgId,
         out: &mut Outbox,
     ) {
-        let at = self.peer(cx, config, from);
+        let at = self.peer(cx, from);
         let peer = &mut self.peers[at as usize];
         let number = unwrap_index(peer.over.prefix(), number);
         if let Some(&at) = self.by_number.get(&(at, number)) {
@@ -360,30 +362,18 @@ impl Receiver {
     }
 
     /// Its sender knows nothing of the message any more.
-    pub(super) fn on_unknown(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        (from, number): Named,
-        out: &mut Outbox,
-    ) {
-        let peer = self.peer(cx, config, from);
+    pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, (from, number): Named, out: &mut Outbox) {
+        let peer = self.peer(cx, from);
         let state = &self.peers[peer as usize];
         let number = unwrap_index(state.over.prefix(), number);
         if state.may_begin(number) {
-            self.abort_after(cx, config, (peer, number));
-            self.give_grants(cx, config, out);
+            self.abort_after(cx, (peer, number));
+            self.give_grants(cx, out);
         }
     }
 
     /// All messages of `peer` that are more than `oldest` below `number` are over at their sender.
-    fn forget_below(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        (peer, number): (u32, u64),
-        oldest: u16,
-    ) {
+    fn forget_below(&mut self, cx: &mut Cx<'_>, (peer, number): (u32, u64), oldest: u16) {
         let state = &mut self.peers[peer as usize];
         let first = number.saturating_sub(u64::from(oldest));
         if oldest == u16::MAX || first <= state.over.prefix() {
@@ -392,30 +382,30 @@ impl Receiver {
         state.abandoned = state.abandoned.split_off(&first);
         for number in state.over.prefix()..first {
             if !self.peers[peer as usize].over.contains(number) {
-                self.abort_after(cx, config, (peer, number));
+                self.abort_after(cx, (peer, number));
             }
         }
     }
 
     /// A message is over without having been delivered.
-    fn abort_after(&mut self, cx: &mut Cx<'_>, config: &Config, (peer, number): (u32, u64)) {
+    fn abort_after(&mut self, cx: &mut Cx<'_>, (peer, number): (u32, u64)) {
         self.peers[peer as usize].over.insert(number);
         let Some(&at) = self.by_number.get(&(peer, number)) else { return };
-        if let Some(conn) = self.close(config, at) {
+        if let Some(conn) = self.close(at) {
             cx.fx.failed(conn.key, FailReason::Cancelled);
         }
     }
 
     /// Ask for what has been permitted and does not come; forget messages whose sender is silent
     /// for very long, and those of which nothing comes for so long although it was asked for.
-    pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+    pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, conn) in self.conns.iter_mut() {
             let silent = conn.in_vain.map_or(conn.alive, |asked| asked.min(conn.alive));
-            if silent.saturating_add(config.rx_idle_timeout) <= cx.now {
+            if silent.saturating_add(self.config.rx_idle_timeout) <= cx.now {
                 dead.push(at);
             } else if conn.under_way() > 0
-                && conn.heard.max(conn.asked).saturating_add(config.resend_timeout) <= cx.now
+                && conn.heard.max(conn.asked).saturating_add(self.config.resend_timeout) <= cx.now
             {
                 conn.asked = cx.now;
                 conn.in_vain.get_or_insert(cx.now);
@@ -423,11 +413,11 @@ impl Receiver {
             }
         }
         for at in dead {
-            let Some(conn) = self.close(config, at) else { continue };
+            let Some(conn) = self.close(at) else { continue };
             self.peers[conn.peer as usize].abandoned.insert(conn.number);
             cx.fx.failed(conn.key, FailReason::TimedOut);
         }
-        self.give_grants(cx, config, out);
+        self.give_grants(cx, out);
     }
 }
 
@@ -471,7 +461,7 @@ impl Peer {
     fn control(&mut self, cx: &Cx<'_>, (number, msg): (u64, MsgId), kind: Kind) -> Control {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
-        Control { to: self.host, path, msg, header: Repr { number: number as u32, kind } }
+        control(self.host, path, msg, Repr { number: number as u32, kind })
     }
 }
 
@@ -533,6 +523,6 @@ impl Conn {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
         let header = Repr { number: self.number as u32, kind };
-        Control { to: self.key.src, path, msg: self.key.id, header }
+        control(self.key.src, path, self.key.id, header)
     }
 }

@@ -13,7 +13,7 @@ use units::{Dur, HostId, Time};
 use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
 
 use super::config::{Config, Cut};
-use super::{Control, Outbox, put_header};
+use super::{Control, Outbox, control, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
 use crate::received::{WINDOW_MAX, unwrap_index};
@@ -87,6 +87,7 @@ pub(super) type Named = (HostId, u32);
 /// The sending half of a host.
 #[derive(Debug)]
 pub(super) struct Sender {
+    pub(super) config: Config,
     flows: Slab<Flow>,
     by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
     peers: HashMap<HostId, Peer, FxBuildHasher>,
@@ -102,8 +103,9 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(config: Config) -> Self {
         Self {
+            config,
             flows: Slab::new(),
             by_id: HashMap::default(),
             peers: HashMap::default(),
@@ -119,16 +121,16 @@ impl Sender {
         self.flows.is_empty()
     }
 
-    pub(super) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) {
+    pub(super) fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) {
         if self.channels.enter(msg) {
-            self.start(cx, config, *msg);
+            self.start(cx, *msg);
         }
     }
 
-    fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
-        let marked = self.marks(config, &msg);
-        let (unscheduled, head) = self.begins_with(cx.now, config, &msg);
-        let cut = config.cut(msg.len, head);
+    fn start(&mut self, cx: &mut Cx<'_>, msg: Msg) {
+        let marked = self.marks(&msg);
+        let (unscheduled, head) = self.begins_with(cx.now, &msg);
+        let cut = self.config.cut(msg.len, head);
         let packets = cut.packets();
         let unscheduled = unscheduled.min(packets);
         let peer = self.peers.entry(msg.dst).or_default();
@@ -143,14 +145,14 @@ impl Sender {
             granted: unscheduled,
             next: 0,
             sent: 0,
-            level: config.priorities - 1,
+            level: self.config.priorities - 1,
             again: VecDeque::new(),
             refused: Vec::new(),
             lost: 0,
             order: self.started,
             listed: None,
             departures: 0,
-            paths: ControlPaths::new(config.paths, cx.net, msg.dst, cx.draw.part(msg.id.0)),
+            paths: ControlPaths::new(self.config.paths, cx.net, msg.dst, cx.draw.part(msg.id.0)),
             heard: cx.now,
             unknown: Dur::ZERO,
             active: cx.now,
@@ -158,43 +160,45 @@ impl Sender {
         peer.flows.push_back(Some(at));
         self.by_id.insert(msg.id, at);
         if peer.flows.len() as u64 <= WINDOW_MAX {
-            self.list(config, at);
+            self.list(at);
         }
     }
 
     /// Whether the response to `msg` must begin with little (specs/homa.md#10).
-    fn marks(&mut self, config: &Config, msg: &Msg) -> bool {
-        let Some(incast) = config.incast.filter(|_| msg.reply_to.is_none()) else { return false };
+    fn marks(&mut self, msg: &Msg) -> bool {
+        let Some(incast) = self.config.incast.filter(|_| msg.reply_to.is_none()) else {
+            return false;
+        };
         self.unanswered += 1;
         self.unanswered > incast.threshold
     }
 
     /// Packets of `msg` that leave unscheduled, and the payload of the first if it is to be a short
     /// one.
-    fn begins_with(&mut self, now: Time, config: &Config, msg: &Msg) -> (u64, u16) {
+    fn begins_with(&mut self, now: Time, msg: &Msg) -> (u64, u16) {
         let marked = msg.reply_to.filter(|request| self.marked.get(now, request).is_some());
-        let (Some(incast), Some(_)) = (config.incast, marked) else {
-            return (config.rtt_packets(), 0);
+        let (Some(incast), Some(_)) = (self.config.incast, marked) else {
+            return (self.config.rtt_packets(), 0);
         };
-        if incast.bytes < u32::from(config.payload) {
+        if incast.bytes < u32::from(self.config.payload) {
             return (1, incast.bytes as u16);
         }
-        (config.in_packets(incast.bytes).min(config.rtt_packets()), 0)
+        (self.config.in_packets(incast.bytes).min(self.config.rtt_packets()), 0)
     }
 
     /// Message `key`, of which this was a packet, has arrived whole.
-    pub(super) fn on_arrival(&mut self, cx: &Cx<'_>, config: &Config, key: MsgKey, data: &Data) {
+    pub(super) fn on_arrival(&mut self, cx: &Cx<'_>, key: MsgKey, data: &Data) {
         if data.response {
             self.unanswered = self.unanswered.saturating_sub(1);
         } else if data.marked {
-            self.marked.insert(cx.now, config.rx_idle_timeout, u32::MAX, key, ());
+            self.marked.insert(cx.now, self.config.rx_idle_timeout, u32::MAX, key, ());
         }
     }
 
     /// Have the message among those that may send, if it may.
-    pub(super) fn list(&mut self, config: &Config, at: SlotRef) {
+    pub(super) fn list(&mut self, at: SlotRef) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        let left = flow.left(config);
+        let left = flow.left(&self.config);
         if flow.may_send() && flow.listed != Some(left) {
             flow.listed = Some(left);
             self.ready.push(Reverse((left, flow.order, at)));
@@ -211,13 +215,8 @@ impl Sender {
 
     /// Packets below `granted` may be sent, at `level`. An older grant than the last one says
     /// nothing (specs/homa.md#11, case 5).
-    pub(super) fn on_grant(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        name: Named,
-        (granted, level): (u32, u8),
-    ) {
+    pub(super) fn on_grant(&mut self, cx: &mut Cx<'_>, name: Named, (granted, level): (u32, u8)) {
+        let lowest = self.config.priorities - 1;
         let Some((at, flow)) = self.find(name) else { return };
         (flow.heard, flow.unknown) = (cx.now, Dur::ZERO);
         let granted = unwrap_index(flow.granted, granted);
@@ -226,9 +225,9 @@ impl Sender {
             return;
         }
         flow.granted = granted.min(flow.packets);
-        flow.level = level.min(config.priorities - 1);
+        flow.level = level.min(lowest);
         flow.release();
-        self.list(config, at);
+        self.list(at);
     }
 
     /// Packets `first..end` are missing. What has been sent of them is sent again, first of all
@@ -237,13 +236,13 @@ impl Sender {
     pub(super) fn on_resend(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         name: Named,
         (first, end): (u32, u32),
         out: &mut Outbox,
     ) {
         let Some((at, flow)) = self.find(name) else {
-            out.push(answer(cx, config, name, Kind::Unknown { mine: true }));
+            out.push(answer(cx, &self.config, name, Kind::Unknown { mine: true }));
             return;
         };
         (flow.heard, flow.unknown) = (cx.now, Dur::ZERO);
@@ -261,12 +260,12 @@ impl Sender {
             cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
         }
         flow.granted = flow.granted.max(end);
-        self.list(config, at);
+        self.list(at);
     }
 
     /// The receiver knows nothing of the message: what has been sent is sent anew, unscheduled
     /// (specs/homa.md#4.2).
-    pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
+    pub(super) fn on_unknown(&mut self, cx: &mut Cx<'_>, name: Named) {
         let Some((at, flow)) = self.find(name) else { return };
         flow.unknown += cx.now.since(flow.heard);
         flow.heard = cx.now;
@@ -277,7 +276,7 @@ impl Sender {
         flow.refused.clear();
         flow.lost = 0;
         cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
-        self.list(config, at);
+        self.list(at);
     }
 
     /// The receiver is alive.
@@ -292,42 +291,30 @@ impl Sender {
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         (from, number): Named,
         (first_missing, next): (u32, u32),
     ) {
         let Some(peer) = self.peers.get(&from) else { return };
         let number = unwrap_index(peer.first, number);
-        self.acked_below(cx, config, from, first_missing);
-        self.acked(cx, config, (from, number as u32));
-        self.acked_behind(cx, config, (from, number), next);
+        self.acked_below(cx, from, first_missing);
+        self.acked(cx, (from, number as u32));
+        self.acked_behind(cx, (from, number), next);
     }
 
     /// The messages after `number` that `bits` has bits for have arrived.
-    fn acked_behind(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        (from, number): (HostId, u64),
-        mut bits: u32,
-    ) {
+    fn acked_behind(&mut self, cx: &mut Cx<'_>, (from, number): (HostId, u64), mut bits: u32) {
         while bits != 0 {
             let ahead = 1 + u64::from(bits.trailing_zeros());
             bits &= bits - 1;
             // A number that cannot be, which a peer may name, wraps.
-            self.acked(cx, config, (from, number.wrapping_add(ahead) as u32));
+            self.acked(cx, (from, number.wrapping_add(ahead) as u32));
         }
     }
 
     /// All messages below `first_missing` have arrived. That number in full; `None` if it says
     /// nothing: old news from before the first, or what cannot be true.
-    fn acked_below(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        from: HostId,
-        first_missing: u32,
-    ) -> Option<u64> {
+    fn acked_below(&mut self, cx: &mut Cx<'_>, from: HostId, first_missing: u32) -> Option<u64> {
         let peer = self.peers.get(&from)?;
         let (first, end) = (peer.first, peer.first + peer.flows.len() as u64);
         let missing = unwrap_index(first, first_missing);
@@ -335,37 +322,31 @@ impl Sender {
             return None;
         }
         for number in first..missing {
-            self.acked(cx, config, (from, number as u32));
+            self.acked(cx, (from, number as u32));
         }
         Some(missing)
     }
 
     /// A message has arrived, says its receiver: true only of one all of which was sent.
-    fn acked(&mut self, cx: &mut Cx<'_>, config: &Config, name: Named) {
+    fn acked(&mut self, cx: &mut Cx<'_>, name: Named) {
         let Some((at, flow)) = self.find(name) else { return };
         if flow.next.max(flow.sent) < flow.packets {
             cx.fx.count(Stat::Rejected);
             return;
         }
         cx.fx.acked(flow.msg.id);
-        self.close(cx, config, at);
+        self.close(cx, at);
     }
 
     /// Host `from` has these messages.
-    pub(super) fn on_whole(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        from: HostId,
-        whole: Whole,
-    ) {
+    pub(super) fn on_whole(&mut self, cx: &mut Cx<'_>, from: HostId, whole: Whole) {
         let Some(peer) = self.peers.get_mut(&from) else { return };
         if peer.whole == whole {
             return;
         }
         peer.whole = whole;
-        if let Some(missing) = self.acked_below(cx, config, from, whole.first_missing) {
-            self.acked_behind(cx, config, (from, missing), whole.behind);
+        if let Some(missing) = self.acked_below(cx, from, whole.first_missing) {
+            self.acked_behind(cx, (from, missing), whole.behind);
         }
     }
 
@@ -374,42 +355,38 @@ impl Sender {
     /// so long although it was sent anew each time: nothing of it gets through. While a message
     /// waits for its own turn there is nothing to hear (specs/homa.md#8: the ball is in its own
     /// court).
-    pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+    pub(super) fn look_for_silence(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
         let mut dead = Vec::new();
         for (at, flow) in self.flows.iter_mut() {
             if flow.may_send() {
                 continue;
             }
-            if flow.heard.saturating_add(config.abort_after) <= cx.now.saturating_add(flow.unknown)
+            if flow.heard.saturating_add(self.config.abort_after)
+                <= cx.now.saturating_add(flow.unknown)
             {
                 dead.push(at);
-            } else if flow.heard.max(flow.active).saturating_add(config.resend_timeout) <= cx.now {
+            } else if flow.heard.max(flow.active).saturating_add(self.config.resend_timeout)
+                <= cx.now
+            {
                 flow.active = cx.now;
                 out.push(flow.control(cx, Kind::NeedAck));
             }
         }
         for at in dead {
-            self.end(cx, config, at, FailReason::TimedOut, out);
+            self.end(cx, at, FailReason::TimedOut, out);
         }
     }
 
-    pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId, out: &mut Outbox) {
+    pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, id: MsgId, out: &mut Outbox) {
         if let Some(&at) = self.by_id.get(&id) {
-            self.end(cx, config, at, FailReason::Cancelled, out);
+            self.end(cx, at, FailReason::Cancelled, out);
         } else if self.channels.cancel(id) {
             cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
         }
     }
 
     /// Give a message up, and tell the receiver.
-    fn end(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        at: SlotRef,
-        why: FailReason,
-        out: &mut Outbox,
-    ) {
+    fn end(&mut self, cx: &mut Cx<'_>, at: SlotRef, why: FailReason, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
         if flow.msg.reply_to.is_none() {
             // No response will come.
@@ -417,11 +394,11 @@ impl Sender {
         }
         out.push(flow.control(cx, Kind::Unknown { mine: true }));
         cx.fx.failed(MsgKey { src: cx.me, id: flow.msg.id }, why);
-        self.close(cx, config, at);
+        self.close(cx, at);
     }
 
     /// Forget a message, and start the next one of its channel.
-    fn close(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef) {
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
         let Some(Flow { msg, number, .. }) = self.flows.remove(at) else { return };
         self.by_id.remove(&msg.id);
         if self.flows.is_empty() {
@@ -430,10 +407,10 @@ impl Sender {
         let peer = self.peers.get_mut(&msg.dst);
         let permitted = peer.map(|peer| peer.forget(number)).unwrap_or_default();
         for at in permitted {
-            self.list(config, at);
+            self.list(at);
         }
         if let Some(next) = self.channels.leave(&msg) {
-            self.start(cx, config, next);
+            self.start(cx, next);
         }
     }
 
@@ -442,7 +419,7 @@ impl Sender {
     pub(super) fn poll(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         whole: impl FnOnce(HostId) -> Whole,
         slot: &mut Packet,
     ) -> bool {
@@ -455,12 +432,12 @@ impl Sender {
             };
             if flow.may_send() {
                 let first = self.peers.get(&flow.msg.dst).map_or(flow.number, |peer| peer.first);
-                flow.send(cx, config, flow.number - first, whole(flow.msg.dst), slot);
+                flow.send(cx, &self.config, flow.number - first, whole(flow.msg.dst), slot);
                 if !flow.may_send() {
                     flow.heard = cx.now;
                 }
                 // It has less left than before, so it stays the first.
-                let left = flow.left(config);
+                let left = flow.left(&self.config);
                 flow.listed = Some(left);
                 top.0.0 = left;
                 return true;
@@ -587,7 +564,7 @@ impl Flow {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
         let header = Repr { number: self.number as u32, kind };
-        Control { to: self.msg.dst, path, msg: self.msg.id, header }
+        control(self.msg.dst, path, self.msg.id, header)
     }
 }
 
@@ -596,7 +573,7 @@ fn answer(cx: &Cx<'_>, config: &Config, (to, number): Named, kind: Kind) -> Cont
     let paths = ControlPaths::new(config.paths, cx.net, to, cx.draw.part(u64::from(number)));
     // Time makes the draw differ between repeated answers.
     let path = paths.path(cx.net, cx.now.0);
-    Control { to, path, msg: MsgId(0), header: Repr { number, kind } }
+    control(to, path, MsgId(0), Repr { number, kind })
 }
 
 #[cfg(test)]

@@ -42,12 +42,12 @@ impl Receiver {
     pub(super) fn on_trimmed(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         pkt: &Packet,
         (number, data): (u32, Data),
         out: &mut Outbox,
     ) {
-        let peer = self.peer(cx, config, pkt.src);
+        let peer = self.peer(cx, pkt.src);
         let peer = &mut self.peers[peer as usize];
         let whole = unwrap_index(peer.over.prefix(), number);
         if peer.over.contains(whole) {
@@ -55,9 +55,9 @@ impl Receiver {
             out.push(peer.ack(cx, (whole, pkt.span.msg)));
             return;
         }
-        let Some((at, index)) = self.arrive(cx, config, pkt, (number, data)) else { return };
+        let Some((at, index)) = self.arrive(cx, pkt, (number, data)) else { return };
         let Some(conn) = self.conns.get_mut(at) else { return };
-        let as_published = config.trimmed == Trimmed::RefusedAsPublished;
+        let as_published = self.config.trimmed == Trimmed::RefusedAsPublished;
         if conn.received.contains(index) && !as_published {
             // Nothing of it is missing (E4).
             return;
@@ -69,20 +69,15 @@ impl Receiver {
             conn.refused += 1;
             conn.in_vain = None;
         }
-        self.give_grants(cx, config, out);
+        self.give_grants(cx, out);
     }
 }
 
 impl Sender {
     /// Packet `index` came without its payload, when `granted` had been permitted
     /// (specs/homa-tr.md#5).
-    pub(super) fn on_nack(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        name: Named,
-        (index, granted): (u32, u32),
-    ) {
+    pub(super) fn on_nack(&mut self, cx: &mut Cx<'_>, name: Named, (index, granted): (u32, u32)) {
+        let as_published = self.config.trimmed == Trimmed::RefusedAsPublished;
         let Some((at, flow)) = self.find(name) else { return };
         (flow.heard, flow.unknown) = (cx.now, Dur::ZERO);
         let index = unwrap_index(flow.next, index);
@@ -97,9 +92,9 @@ impl Sender {
         // What cannot be ahead is behind, beyond zero.
         let overtaken = flow.granted > granted || granted - flow.granted > u64::from(u32::MAX / 2);
         let no_grant = flow.granted == flow.packets || overtaken;
-        if no_grant && config.trimmed != Trimmed::RefusedAsPublished {
+        if no_grant && !as_published {
             flow.release();
-            self.list(config, at);
+            self.list(at);
         }
     }
 }

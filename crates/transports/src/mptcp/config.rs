@@ -1,9 +1,9 @@
 //! The parameters of [`super::Mptcp`], and published sets of them.
 
 use endpoint::Framing;
-use thiserror::Error;
 use units::Dur;
 
+use crate::config::{ConfigError, refuse};
 use crate::tcp::rule::lia;
 use crate::tcp::{self, ReceiveWindow, Recovery, RuleConfig, rr};
 
@@ -105,41 +105,6 @@ pub struct Config {
     pub opportunistic: bool,
     /// The first phase, if there is one.
     pub scatter: Option<Scatter>,
-}
-
-/// Why a [`Config`] is impossible.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum ConfigError {
-    /// What subflows refuse.
-    #[error(transparent)]
-    Tcp(#[from] tcp::ConfigError),
-    /// A number outside its range.
-    #[error("{name} is {value}: {must}")]
-    Range {
-        /// The field.
-        name: &'static str,
-        /// What it is.
-        value: u64,
-        /// What it must be.
-        must: &'static str,
-    },
-    /// `switch_share` outside its range.
-    #[error("switch_share is {0}: it must be above 0 and at most 1")]
-    Share(f64),
-    /// Not enough microseconds for that many different gaps.
-    #[error("join_gap {gap} is too short for {joins} joins, each in another microsecond")]
-    Gap {
-        /// The field `join_gap`.
-        gap: Dur,
-        /// Subflows that join.
-        joins: u32,
-    },
-    /// A window that is one subflow's affair.
-    #[error("receive_window ictcp is for connections of one subflow")]
-    Ictcp,
-    /// The options of a header are full.
-    #[error("SACK blocks, timestamps and the option of Multipath TCP do not fit one header")]
-    Options,
 }
 
 impl Config {
@@ -244,30 +209,36 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.tcp.check()?;
         if self.tcp.receive_window != ReceiveWindow::Unlimited {
-            return Err(ConfigError::Ictcp);
+            let what = "receive_window ictcp is for connections of one subflow";
+            return Err(ConfigError::new(["receive_window"], what));
         }
         if self.tcp.timestamps && self.tcp.recovery == Recovery::Sack {
-            return Err(ConfigError::Options);
+            let what =
+                "SACK blocks, timestamps and the option of Multipath TCP do not fit one header";
+            return Err(ConfigError::new(["timestamps", "recovery"], what));
         }
-        let range = |name, value, must| Err(ConfigError::Range { name, value, must });
         if !(1..SUBFLOWS_MAX).contains(&self.subflows) {
-            return range("subflows", u64::from(self.subflows), "it must be from 1 to 63");
+            return refuse("subflows", self.subflows, "it must be from 1 to 63");
         }
         let joins = self.joins();
-        if self.join_gap > Dur::ZERO && self.join_gap.0 / GAP_STEP.0 < u64::from(joins) {
-            return Err(ConfigError::Gap { gap: self.join_gap, joins });
+        let gap = self.join_gap;
+        if gap > Dur::ZERO && gap.0 / GAP_STEP.0 < u64::from(joins) {
+            let what = format!(
+                "join_gap {gap} is too short for {joins} joins, each in another microsecond"
+            );
+            return Err(ConfigError::new(["join_gap", "subflows"], what));
         }
         let segment = u64::from(self.tcp.mss);
         for (name, value) in
             [("receive_buffer", self.receive_buffer), ("send_buffer", self.send_buffer)]
         {
             if value < segment {
-                return range(name, value, "it must hold a segment at least");
+                return refuse(name, value, "it must hold a segment at least");
             }
         }
         match self.scatter.map(|scatter| scatter.dup_threshold) {
             Some(ScatterThreshold::Fixed(0)) => {
-                return range("scatter_dup_threshold", 0, "it must be at least 1");
+                return refuse("scatter_dup_threshold", 0, "it must be at least 1");
             }
             Some(ScatterThreshold::Rr(params)) => {
                 tcp::Config { rr: Some(params), ..self.tcp }.check()?;
@@ -277,7 +248,7 @@ impl Config {
         match self.scatter.and_then(|scatter| scatter.switch) {
             // Not `share <= 0.0`: a NaN is out of range too.
             Some(Switch { on: SwitchOn::Window(share), .. }) if !(share > 0.0 && share <= 1.0) => {
-                Err(ConfigError::Share(share))
+                refuse("switch_share", share, "it must be above 0 and at most 1")
             }
             _ => Ok(()),
         }

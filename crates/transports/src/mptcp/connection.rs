@@ -11,8 +11,9 @@ use super::config::{Config, Reinject};
 use super::coupling;
 use super::mappings::{Chunk, Mappings};
 use super::phases::Phase;
+use crate::deadlines::Timer;
 use crate::tcp::rule::{RuleConfig, Standing};
-use crate::tcp::sender::{Identity, Incoming, Sender, Timer};
+use crate::tcp::sender::{Identity, Incoming, Sender};
 use crate::tcp::stream::{Segment, Source, Stream};
 
 /// The timeout of the first SYN of a subflow; it doubles (specs/mptcp.md#1).

@@ -52,17 +52,17 @@ use units::{MsgId, MsgKey, Time, TimerId};
 use wire::mptcp::{Body, Signal};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX};
 
-pub use config::{
-    Config, ConfigError, Reinject, Scatter, ScatterThreshold, Scheduler, Switch, SwitchOn,
-};
+pub use config::{Config, Reinject, Scatter, ScatterThreshold, Scheduler, Switch, SwitchOn};
 use connection::{Connection, State};
 use receiver::{Ack, Receivers};
 
+use crate::config::ConfigError;
 use crate::connections::Connections;
-use crate::deadlines::{Armed, Deadlines};
-use crate::tcp::sender::{Identity, Timer};
+use crate::deadlines::{Armed, Deadlines, Timer};
+use crate::outbox::{CONTROL_MAX, Outbox};
+use crate::tcp::sender::Identity;
 use crate::tcp::stream::Segment;
-use crate::tcp::{self, ACKS_MAX, CONN_BITS, PATH, SENDER_PORT, conn_id, handshake};
+use crate::tcp::{self, CONN_BITS, PATH, SENDER_PORT, conn_id, handshake};
 
 /// One host's MPTCP.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub struct Mptcp {
     /// Retransmission timers and delayed joins, by [`Mptcp::deadline`].
     timeouts: Deadlines,
     receivers: Receivers,
-    acks: VecDeque<Ack>,
+    acks: Outbox<Ack>,
     /// Messages in flight.
     messages: u32,
     /// The timers of the host: for retransmissions and joins, and for delayed acknowledgements.
@@ -95,7 +95,7 @@ impl Mptcp {
             round: VecDeque::new(),
             timeouts: Deadlines::new(),
             receivers: Receivers::default(),
-            acks: VecDeque::new(),
+            acks: Outbox::new(CONTROL_MAX),
             messages: 0,
             armed: Armed::NONE,
         })
@@ -156,14 +156,7 @@ impl Mptcp {
             connection.in_round = true;
             self.round.push_back(slot);
         }
-        match timer {
-            Timer::Keep => {}
-            Timer::Stop => self.timeouts.set(deadline, Time::NEVER),
-            Timer::Restart => {
-                let timeout = connection.timeout(&self.config, i);
-                self.timeouts.set(deadline, now.saturating_add(timeout));
-            }
-        }
+        self.timeouts.follow(deadline, timer, now, || connection.timeout(&self.config, i));
     }
 
     fn close(&mut self, slot: u32) {
@@ -189,7 +182,7 @@ impl Mptcp {
         let said = (header, signal);
         if header.control.has(Control::SYN) {
             let answer = self.receivers.on_syn(&self.config, cx.draw, conn, said, pkt);
-            answer.into_iter().for_each(|ack| self.queue_ack(ack));
+            answer.into_iter().for_each(|ack| self.acks.push(ack));
             return;
         }
         if pkt.flags.has(Flags::CONTROL) {
@@ -197,13 +190,7 @@ impl Mptcp {
             return cx.fx.count(Stat::Rejected);
         }
         let acks = self.receivers.on_data(&self.config, cx, conn, said, pkt);
-        acks.into_iter().flatten().for_each(|ack| self.queue_ack(ack));
-    }
-
-    fn queue_ack(&mut self, ack: Ack) {
-        if self.acks.len() < ACKS_MAX {
-            self.acks.push_back(ack);
-        }
+        acks.into_iter().flatten().for_each(|ack| self.acks.push(ack));
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, header: &Repr, signal: &Signal, pkt: &Packet) {
@@ -322,7 +309,7 @@ impl Endpoint for Mptcp {
             self.on_deadline(cx, deadline / max, (deadline % max) as usize);
         }
         while let Some(ack) = self.receivers.pop_delayed(&self.config, cx.now) {
-            self.queue_ack(ack);
+            self.acks.push(ack);
         }
         self.arm_timers(cx);
     }
@@ -334,7 +321,7 @@ impl Endpoint for Mptcp {
         slot.src = cx.me;
         slot.proto = PROTO;
         slot.class = self.config.tcp.class;
-        if let Some(ack) = self.acks.pop_front() {
+        if let Some(ack) = self.acks.pop() {
             tcp::fill_ack(&self.config.tcp, cx.now, ack.tcp, slot);
             append(&ack.signal, slot);
             return Tx::Sent;

@@ -1,11 +1,11 @@
 //! Parameters of the NIC and of its programs.
 
 use endpoint::Framing;
-use thiserror::Error;
 use units::Dur;
 use wire::nano::{self, PAYLOAD};
 
 use super::clock::cycles;
+use crate::config::ConfigError;
 
 /// Which program the two pipelines run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,28 +88,6 @@ pub struct Config {
     pub egress_cycles: u32,
 }
 
-/// Why a configuration makes no sense.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ConfigError {
-    /// Something of which at least one is needed.
-    #[error("{0} must be at least 1")]
-    Zero(&'static str),
-    /// A value beyond what the NIC can count.
-    #[error("{name} is at most {most}")]
-    TooLarge {
-        /// The field.
-        name: &'static str,
-        /// The bound.
-        most: u64,
-    },
-    /// Buffers that are not whole words, hold no packet, or do not grow.
-    #[error("buffers are multiples of 64 B from 1024 B on, smallest first, 4 MiB in all")]
-    Buffers,
-    /// `tx_messages` is no power of two, so that numbers of messages would not name them.
-    #[error("tx_messages must be a power of two")]
-    NoPowerOfTwo,
-}
-
 /// Bytes of Ethernet, IPv4 and transport header.
 pub(super) const HEADERS: u16 = 64;
 /// Length of control packets: one byte of payload that means nothing.
@@ -163,7 +141,7 @@ impl Config {
             ("ingress_cycles", u64::from(self.ingress_cycles)),
         ];
         if let Some((name, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
-            return Err(ConfigError::Zero(name));
+            return Err(ConfigError::new([name], format!("{name} must be at least 1")));
         }
         // Classes are 7 down to 7 - overcommitment: control and first packets have the highest.
         let bounded = [
@@ -178,10 +156,10 @@ impl Config {
             ("egress_cycles", u64::from(self.egress_cycles), 1 << 20),
         ];
         if let Some((name, _, most)) = bounded.into_iter().find(|(_, value, most)| value > most) {
-            return Err(ConfigError::TooLarge { name, most });
+            return Err(ConfigError::new([name], format!("{name} is at most {most}")));
         }
         if !self.tx_messages.is_power_of_two() {
-            return Err(ConfigError::NoPowerOfTwo);
+            return Err(ConfigError::new(["tx_messages"], "tx_messages must be a power of two"));
         }
         self.check_buffers()
     }
@@ -197,7 +175,8 @@ impl Config {
             self.buffers.iter().map(|c| u64::from(c.bytes / WORD) * u64::from(c.count)).sum();
         let named = words <= u64::from(u16::MAX) + 1 && self.buffers.len() <= 256;
         let good = !self.buffers.is_empty() && grows && named && self.buffers.iter().all(holds);
-        if good { Ok(()) } else { Err(ConfigError::Buffers) }
+        let what = "buffers are multiples of 64 B from 1024 B on, smallest first, 4 MiB in all";
+        if good { Ok(()) } else { Err(ConfigError::new(["buffer"], what)) }
     }
 
     /// How messages are cut into packets.

@@ -2,7 +2,7 @@
 
 use endpoint::{Flags, MsgId, Packet, Span};
 use units::{Dur, HostId, Time};
-use wire::nano::{Kind, LEN, Protocol, Repr};
+use wire::nano::{Kind, Protocol, Repr};
 
 use super::config::CONTROL;
 use crate::outbox::Outbox;
@@ -69,8 +69,7 @@ impl Control {
 /// Write the transport header of a packet.
 pub(super) fn put_header(slot: &mut Packet, protocol: Protocol, header: &Repr) {
     slot.proto = protocol.number();
-    slot.hdr_len = LEN as u8;
-    slot.hdr[..LEN].copy_from_slice(&header.to_bytes(protocol));
+    slot.put_header(&header.to_bytes(protocol));
 }
 
 /// The control side of the arbiter. nano-NDP has one queue; nano-Homa sends acknowledgements before

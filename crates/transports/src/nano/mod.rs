@@ -40,7 +40,9 @@ use endpoint::{
 use units::{HostId, MsgKey, Time};
 use wire::nano::{Header, Kind, PAYLOAD, Protocol, Repr};
 
-pub use config::{Config, ConfigError, Program, SizeClass};
+pub use config::{Config, Program, SizeClass};
+
+use crate::config::ConfigError;
 
 use control::{Controls, Data};
 use packetization::Packetization;

@@ -1,9 +1,9 @@
 //! [`Config`]: every number and switch of NDP. No `Default`: these values change the science.
 
 use endpoint::{Framing, NetView};
-use thiserror::Error;
 use units::{Dur, MsgKey};
 
+use crate::config::{self, ConfigError};
 use crate::time_wait::life_max;
 
 /// How a sender spreads its packets over the paths to a host (specs/ndp.md#6).
@@ -113,44 +113,6 @@ pub struct Config {
     pub control_queue: u32,
 }
 
-/// Why a configuration cannot run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// A field that must not be zero is.
-    #[error("NDP: {0} must be more than zero")]
-    Zero(&'static str),
-    /// A full packet does not fit `Packet::wire_len`.
-    #[error("NDP: payload {payload} B and header {header} B exceed 65535 B together")]
-    PacketTooLarge {
-        /// As configured.
-        payload: u16,
-        /// As configured.
-        header: u16,
-    },
-    /// `low` exceeds `high`.
-    #[error("NDP: {low} must not exceed {high}")]
-    Order {
-        /// The field that is too large.
-        low: &'static str,
-        /// The field that is too small.
-        high: &'static str,
-    },
-    /// A message could be delivered twice.
-    #[error(
-        "NDP: time_wait must be at least {least}: abort_after, the longest timeout and twice msl together"
-    )]
-    TimeWait {
-        /// The shortest that is safe.
-        least: Dur,
-    },
-    /// The jitter would make timeouts zero or negative.
-    #[error("NDP: rto_jitter_percent {0} must be below 100")]
-    Jitter(u8),
-    /// The history does not fit its register.
-    #[error("NDP: bounce_history {0} must be 1 to 32")]
-    History(u8),
-}
-
 impl Config {
     /// The values of the paper, and of the authors' code where the paper has none, for DATA packets
     /// of `payload` bytes (specs/ndp.md#1; what is ours is marked at the field).
@@ -191,7 +153,7 @@ impl Config {
     /// # Errors
     /// The first rule that is broken.
     pub fn check(&self) -> Result<(), ConfigError> {
-        for (name, value) in [
+        let positive = [
             ("payload", u64::from(self.payload)),
             ("control", u64::from(self.control)),
             ("initial_window", u64::from(self.initial_window)),
@@ -205,32 +167,40 @@ impl Config {
             ("rx_idle_timeout", self.rx_idle_timeout.0),
             ("max_tx_messages", u64::from(self.max_tx_messages)),
             ("control_queue", u64::from(self.control_queue)),
-        ] {
-            if value == 0 {
-                return Err(ConfigError::Zero(name));
-            }
-        }
-        if self.payload.checked_add(self.header).is_none() {
-            let (payload, header) = (self.payload, self.header);
-            return Err(ConfigError::PacketTooLarge { payload, header });
-        }
+        ];
+        config::positive("NDP", &positive)?;
+        config::fits("NDP", self.payload, self.header)?;
         if self.rto_min > self.rto_max {
-            return Err(ConfigError::Order { low: "rto_min", high: "rto_max" });
+            let what = "NDP: rto_min must not exceed rto_max";
+            return Err(ConfigError::new(["rto_min", "rto_max"], what));
         }
         if self.abort_after > self.rx_idle_timeout {
-            return Err(ConfigError::Order { low: "abort_after", high: "rx_idle_timeout" });
+            let what = "NDP: abort_after must not exceed rx_idle_timeout";
+            return Err(ConfigError::new(["abort_after", "rx_idle_timeout"], what));
         }
-        if self.rto_jitter_percent >= 100 {
-            return Err(ConfigError::Jitter(self.rto_jitter_percent));
+        let (jitter, history) = (self.rto_jitter_percent, self.bounce_history);
+        if jitter >= 100 {
+            let what = format!("NDP: rto_jitter_percent {jitter} must be below 100");
+            return Err(ConfigError::new(["rto_jitter_percent"], what));
         }
-        if !(1..=32).contains(&self.bounce_history) {
-            return Err(ConfigError::History(self.bounce_history));
+        if !(1..=32).contains(&history) {
+            let what = format!("NDP: bounce_history {history} must be 1 to 32");
+            return Err(ConfigError::new(["bounce_history"], what));
         }
         if self.life_max().is_none_or(|most| most < self.msl) {
-            let least = Dur(self.asking_max().0.saturating_add(self.msl.0.saturating_mul(2)));
-            return Err(ConfigError::TimeWait { least });
+            let what = format!(
+                "NDP: time_wait must be at least {}: abort_after, the longest timeout and twice \
+                 msl together",
+                self.time_wait_min()
+            );
+            return Err(ConfigError::new(["time_wait", "abort_after", "msl", "rto_max"], what));
         }
         Ok(())
+    }
+
+    /// The least `time_wait`.
+    pub(super) fn time_wait_min(&self) -> Dur {
+        Dur(self.asking_max().0.saturating_add(self.msl.0.saturating_mul(2)))
     }
 
     /// The longest that a sender goes on sending after it last heard from the receiver: it gives up
@@ -275,27 +245,27 @@ mod tests {
     fn the_preset_is_legal_and_nonsense_is_named() {
         let paper = Config::paper(9000);
         assert_eq!(paper.check(), Ok(()));
+        let refused = |config: Config| config.check().unwrap_err().to_string();
         let broken = Config { rto_min: Dur::from_ms(21), ..paper.clone() };
-        assert_eq!(
-            broken.check().map_err(|e| e.to_string()),
-            Err("NDP: rto_min must not exceed rto_max".to_owned())
-        );
+        assert_eq!(refused(broken), "NDP: rto_min must not exceed rto_max");
         let broken = Config { payload: 65_500, ..paper.clone() };
-        assert_eq!(
-            broken.check(),
-            Err(ConfigError::PacketTooLarge { payload: 65_500, header: 64 })
-        );
+        let what = "NDP: payload 65500 B and header 64 B exceed 65535 B together";
+        assert_eq!(refused(broken), what);
         // 10 s until the sender gives up, 20 ms until it notices, 1 ms there and 1 ms back.
         let least = Dur::from_ms(10_022);
         assert_eq!(Config { time_wait: least, ..paper.clone() }.check(), Ok(()));
         let broken = Config { time_wait: Dur(least.0 - 1), ..paper.clone() };
-        assert_eq!(broken.check(), Err(ConfigError::TimeWait { least }));
+        assert_eq!(broken.time_wait_min(), least);
+        let what = format!(
+            "NDP: time_wait must be at least {least}: abort_after, the longest timeout and twice \
+             msl together"
+        );
+        assert_eq!(refused(broken), what);
         let endless =
             Config { abort_after: Dur(u64::MAX), rx_idle_timeout: Dur(u64::MAX), ..paper.clone() };
-        assert_eq!(endless.check(), Err(ConfigError::TimeWait { least: Dur(u64::MAX) }));
-        assert_eq!(
-            Config { initial_window: 0, ..paper }.check(),
-            Err(ConfigError::Zero("initial_window"))
-        );
+        assert_eq!(endless.time_wait_min(), Dur(u64::MAX));
+        assert_eq!(endless.check().unwrap_err().fields()[0], "time_wait");
+        let broken = Config { initial_window: 0, ..paper };
+        assert_eq!(refused(broken), "NDP: initial_window must be more than zero");
     }
 }

@@ -41,8 +41,9 @@ use endpoint::{
 use units::HostId;
 use wire::ndp::{self, Data, Feedback, Header, Type};
 
-pub use config::{Config, ConfigError, Discipline, PathStrategy, ScoreboardRule};
+pub use config::{Config, Discipline, PathStrategy, ScoreboardRule};
 
+use crate::config::ConfigError;
 use crate::slab::SlotRef;
 use receiver::Receiver;
 use sender::Sender;
@@ -106,8 +107,7 @@ type Outbox = crate::outbox::Outbox<Control>;
 #[inline]
 fn put_header(slot: &mut Packet, header: [u8; ndp::LEN]) {
     slot.proto = ndp::PROTOCOL;
-    slot.hdr_len = ndp::LEN as u8;
-    slot.hdr[..ndp::LEN].copy_from_slice(&header);
+    slot.put_header(&header);
 }
 
 /// Write a control packet.

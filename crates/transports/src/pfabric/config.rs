@@ -1,9 +1,9 @@
 //! [`Config`]: every number and switch of pFabric. No `Default`: these values change the science.
 
 use endpoint::Framing;
-use thiserror::Error;
 use units::Dur;
 
+use crate::config::{self, ConfigError};
 use crate::time_wait::life_max;
 
 pub use crate::ndp::PathStrategy;
@@ -41,36 +41,6 @@ pub struct Config {
     /// A receiver forgets a message silent for so long (up to twice as long); at least
     /// `abort_after`. Ours.
     pub rx_idle_timeout: Dur,
-}
-
-/// Why a configuration cannot run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// A field that must not be zero is.
-    #[error("pFabric: {0} must be more than zero")]
-    Zero(&'static str),
-    /// A full packet does not fit `Packet::wire_len`.
-    #[error("pFabric: payload {payload} B and header {header} B exceed 65535 B together")]
-    PacketTooLarge {
-        /// As configured.
-        payload: u16,
-        /// As configured.
-        header: u16,
-    },
-    /// A window is larger than what is remembered beyond a gap.
-    #[error("pFabric: {0} must be at most {WINDOW_MAX} packets")]
-    Window(&'static str),
-    /// A class is not one of eight.
-    #[error("pFabric: {0} must be from 0 to 7")]
-    Class(&'static str),
-    /// `low` exceeds `high`, or equals it where it must not.
-    #[error("pFabric: {low} is too large for {high}")]
-    Order {
-        /// The field that is too large.
-        low: &'static str,
-        /// The field that is too small.
-        high: &'static str,
-    },
 }
 
 /// Packets in flight at most. Ours: a receiver accepts packets so far beyond the first gap.
@@ -116,28 +86,27 @@ impl Config {
             ("probe_after", u64::from(self.probe_after)),
             ("abort_after", self.abort_after.0),
         ];
-        if let Some((name, _)) = positive.into_iter().find(|(_, n)| *n == 0) {
-            return Err(ConfigError::Zero(name));
-        }
-        if payload.checked_add(header).is_none() {
-            return Err(ConfigError::PacketTooLarge { payload, header });
-        }
+        config::positive("pFabric", &positive)?;
+        config::fits("pFabric", payload, header)?;
         if self.max_window > WINDOW_MAX {
-            return Err(ConfigError::Window("max_window"));
-        }
-        if self.initial_window > self.max_window {
-            return Err(ConfigError::Order { low: "initial_window", high: "max_window" });
+            let what = format!("pFabric: max_window must be at most {WINDOW_MAX} packets");
+            return Err(ConfigError::new(["max_window"], what));
         }
         if self.class > 7 {
-            return Err(ConfigError::Class("class"));
+            return Err(ConfigError::new(["class"], "pFabric: class must be from 0 to 7"));
         }
-        if self.abort_after >= self.time_wait {
-            return Err(ConfigError::Order { low: "abort_after", high: "time_wait" });
+        let ordered = [
+            (self.initial_window <= self.max_window, "initial_window", "max_window"),
+            (self.abort_after < self.time_wait, "abort_after", "time_wait"),
+            (self.abort_after <= self.rx_idle_timeout, "abort_after", "rx_idle_timeout"),
+        ];
+        match ordered.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, low, high)) => {
+                let what = format!("pFabric: {low} is too large for {high}");
+                Err(ConfigError::new([low, high], what))
+            }
+            None => Ok(()),
         }
-        if self.abort_after > self.rx_idle_timeout {
-            return Err(ConfigError::Order { low: "abort_after", high: "rx_idle_timeout" });
-        }
-        Ok(())
     }
 
     /// How a message is cut into packets.

@@ -21,24 +21,23 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx};
+use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, MsgKey, Packet, Stat, Submit, TimerId, Tx};
 use endpoint::{NetView, TxPort};
 use units::HostId;
-use wire::pfabric::{Kind, LEN, PROTO, Repr};
+use wire::pfabric::{Kind, PROTO, Repr};
 
+use crate::config::ConfigError;
 use crate::incoming::describes;
 use crate::ndp::paths::ControlPaths;
+use crate::outbox::CONTROL_MAX;
 
-pub use config::{Config, ConfigError, PathStrategy, WINDOW_MAX};
+pub use config::{Config, PathStrategy, WINDOW_MAX};
 
 use receiver::Receiver;
 use sender::Sender;
 
 const RTO_TIMER: TimerId = TimerId(0);
 const LINGER_TIMER: TimerId = TimerId(1);
-
-/// Control packets that may wait for the interface; more are lost, as in a full device queue.
-const CONTROL_MAX: usize = 1 << 16;
 
 /// pFabric on one host.
 #[derive(Debug)]
@@ -57,32 +56,22 @@ impl PFabric {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            sender: Sender::new(RTO_TIMER),
-            receiver: Receiver::new(&config, LINGER_TIMER),
+            sender: Sender::new(config, RTO_TIMER),
+            receiver: Receiver::new(config, LINGER_TIMER),
             out: Outbox::new(CONTROL_MAX),
             config,
         })
     }
 }
 
-/// A control packet that waits for the interface: an ACK, or an END.
-#[derive(Debug)]
-struct Control {
-    to: HostId,
-    path: u32,
-    /// What it acknowledges.
-    span: Span,
-    header: Repr,
-}
-
-/// Those that wait.
+/// A control packet, and those that wait.
+type Control = crate::outbox::Control<Repr>;
 type Outbox = crate::outbox::Outbox<Control>;
 
 /// Write the pFabric header of a packet.
 fn put_header(slot: &mut Packet, header: Repr) {
     slot.proto = PROTO;
-    slot.hdr_len = LEN as u8;
-    slot.hdr[..LEN].copy_from_slice(&header.to_bytes());
+    slot.put_header(&header.to_bytes());
 }
 
 /// The path of the `n`-th packet about message `id` to `to`.
@@ -93,7 +82,7 @@ fn path(config: &Config, cx: &Cx<'_>, to: HostId, id: MsgId, n: u64) -> u32 {
 
 impl Endpoint for PFabric {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        self.sender.submit(cx, &self.config, msg);
+        self.sender.submit(cx, msg);
         Submit::Taken
     }
 
@@ -111,21 +100,19 @@ impl Endpoint for PFabric {
             Kind::Data { seq, size, len, .. }
                 if describes(config.framing(), pkt, message, seq, len) =>
             {
-                receiver.on_data(cx, config, key, (seq, size, len), out);
+                receiver.on_data(cx, key, (seq, size, len), out);
             }
             Kind::Data { .. } => cx.fx.count(Stat::Rejected),
-            Kind::Probe { seq, size, .. } => receiver.on_probe(cx, config, key, (seq, size), out),
+            Kind::Probe { seq, size, .. } => receiver.on_probe(cx, key, (seq, size), out),
             Kind::End => receiver.on_end(cx, key),
-            Kind::Ack { seq, missing } => {
-                sender.on_ack(cx, config, key, (seq, missing));
-            }
+            Kind::Ack { seq, missing } => sender.on_ack(cx, key, (seq, missing)),
         }
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
-        let Self { config, sender, receiver, out } = self;
+        let Self { sender, receiver, out, .. } = self;
         match id {
-            RTO_TIMER => sender.on_timer(cx, config, out),
+            RTO_TIMER => sender.on_timer(cx, out),
             LINGER_TIMER => receiver.on_linger_timer(cx),
             _ => {}
         }
@@ -137,19 +124,15 @@ impl Endpoint for PFabric {
         }
         slot.src = cx.me;
         slot.class = self.config.class;
-        if let Some(Control { to, path, span, header }) = self.out.pop() {
-            slot.dst = to;
-            slot.path = path;
-            slot.wire_len = self.config.control;
-            slot.flags = Flags::CONTROL;
-            slot.span = span;
+        if let Some(control) = self.out.pop() {
+            let header = control.fill(slot, self.config.control);
             put_header(slot, header);
             return Tx::Sent;
         }
-        if self.sender.poll(cx, &self.config, slot) { Tx::Sent } else { Tx::Idle }
+        if self.sender.poll(cx, slot) { Tx::Sent } else { Tx::Idle }
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
-        self.sender.cancel(cx, &self.config, id, &mut self.out);
+        self.sender.cancel(cx, id, &mut self.out);
     }
 }

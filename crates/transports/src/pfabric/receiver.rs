@@ -37,32 +37,33 @@ impl Message for Conn {
 /// The receiving half of a host.
 #[derive(Debug)]
 pub(super) struct Receiver {
+    config: Config,
     messages: Incoming<Conn>,
 }
 
 impl Receiver {
-    pub(super) fn new(config: &Config, linger_timer: TimerId) -> Self {
+    pub(super) fn new(config: Config, linger_timer: TimerId) -> Self {
         let messages = Incoming::new(linger_timer, config.rx_idle_timeout, config.time_wait);
-        Self { messages }
+        Self { config, messages }
     }
 
     pub(super) fn on_data(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         key: MsgKey,
         (seq, size, len): (u64, u64, u16),
         out: &mut Outbox,
     ) {
-        if self.answer_for_finished(cx, config, key, (seq, len), out) {
+        if self.answer_for_finished(cx, key, (seq, len), out) {
             return;
         }
-        let Some(at) = self.find(cx, config, key, size) else { return };
+        let Some(at) = self.find(cx, key, size) else { return };
         let Some(conn) = self.messages.get_mut(at) else { return };
         let possible = size == conn.size
             && seq < conn.packets
             && conn.received.admits(seq)
-            && len == config.framing().payload_of(seq, size);
+            && len == self.config.framing().payload_of(seq, size);
         if !possible {
             cx.fx.count(Stat::Rejected);
             return;
@@ -75,13 +76,13 @@ impl Receiver {
         if !conn.received.insert(seq) {
             cx.fx.count(Stat::Duplicate);
         } else if len > 0 {
-            cx.fx.place(key, seq * u64::from(config.payload), u32::from(len));
+            cx.fx.place(key, seq * u64::from(self.config.payload), u32::from(len));
         }
         let missing = conn.received.prefix();
         conn.departures += 1;
         let n = conn.departures;
         let complete = missing == conn.packets;
-        out.push(ack(cx, config, key, (seq, missing, len), n));
+        out.push(ack(cx, &self.config, key, (seq, missing, len), n));
         if complete {
             self.messages.complete(cx, at, missing);
         }
@@ -91,12 +92,12 @@ impl Receiver {
     pub(super) fn on_probe(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         key: MsgKey,
         (seq, size): (u64, u64),
         out: &mut Outbox,
     ) {
-        if self.answer_for_finished(cx, config, key, (seq, 0), out) {
+        if self.answer_for_finished(cx, key, (seq, 0), out) {
             return;
         }
         let conn = self.messages.find(key).and_then(|at| self.messages.get_mut(at));
@@ -112,14 +113,14 @@ impl Receiver {
             }
             None => (seq, cx.now.0),
         };
-        out.push(ack(cx, config, key, (seq, missing, 0), n));
+        out.push(ack(cx, &self.config, key, (seq, missing, 0), n));
     }
 
     /// Whether the message is over. If all of it came, its ACK was lost: here is another.
     fn answer_for_finished(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         key: MsgKey,
         (seq, len): (u64, u16),
         out: &mut Outbox,
@@ -128,7 +129,7 @@ impl Receiver {
             Some(Over::Complete(packets)) => {
                 self.messages.refresh(cx.now, key);
                 cx.fx.count(Stat::Duplicate);
-                out.push(ack(cx, config, key, (seq, packets, len), cx.now.0));
+                out.push(ack(cx, &self.config, key, (seq, packets, len), cx.now.0));
                 true
             }
             Some(Over::Abandoned) => {
@@ -150,20 +151,14 @@ impl Receiver {
     }
 
     /// The state of a message, new if it has none; `None` if its sender has too many.
-    fn find(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        key: MsgKey,
-        size: u64,
-    ) -> Option<SlotRef> {
+    fn find(&mut self, cx: &mut Cx<'_>, key: MsgKey, size: u64) -> Option<SlotRef> {
         if let Some(at) = self.messages.find(key) {
             return Some(at);
         }
         let conn = Conn {
             key,
             size,
-            packets: config.framing().packets(size),
+            packets: self.config.framing().packets(size),
             received: Received::default(),
             heard: cx.now,
             departures: 0,

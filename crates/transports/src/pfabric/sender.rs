@@ -60,6 +60,7 @@ struct Flow {
 /// The sending half of a host.
 #[derive(Debug)]
 pub(super) struct Sender {
+    config: Config,
     timer: TimerId,
     flows: Slab<Flow>,
     by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
@@ -72,8 +73,9 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(timer: TimerId) -> Self {
+    pub(super) fn new(config: Config, timer: TimerId) -> Self {
         Self {
+            config,
             timer,
             flows: Slab::new(),
             by_id: HashMap::default(),
@@ -84,26 +86,26 @@ impl Sender {
         }
     }
 
-    pub(super) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) {
+    pub(super) fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) {
         if self.channels.enter(msg) {
-            self.start(cx, config, *msg);
+            self.start(cx, *msg);
         }
     }
 
     /// At line rate from the first packet on.
-    fn start(&mut self, cx: &Cx<'_>, config: &Config, msg: Msg) {
+    fn start(&mut self, cx: &Cx<'_>, msg: Msg) {
         self.started += 1;
         let at = self.flows.insert(Flow {
             msg,
-            packets: config.framing().packets(msg.len),
+            packets: self.config.framing().packets(msg.len),
             order: self.started,
             listed: None,
             acked: Received::default(),
             acked_bytes: 0,
             cursor: 0,
             sent: 0,
-            window: f64::from(config.initial_window),
-            threshold: f64::from(config.max_window),
+            window: f64::from(self.config.initial_window),
+            threshold: f64::from(self.config.max_window),
             timeouts: 0,
             probing: false,
             due: Time::NEVER,
@@ -136,7 +138,7 @@ impl Sender {
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         MsgKey { src: from, id }: MsgKey,
         (seq, missing): (u64, u64),
     ) {
@@ -149,10 +151,10 @@ impl Sender {
         }
         let before = flow.acked.prefix();
         if missing != seq {
-            flow.acknowledge(config, seq);
+            flow.acknowledge(&self.config, seq);
         }
         for index in before..missing {
-            flow.acknowledge(config, index);
+            flow.acknowledge(&self.config, index);
         }
         flow.heard = cx.now;
         flow.timeouts = 0;
@@ -168,14 +170,14 @@ impl Sender {
             flow.cursor = flow.acked.prefix();
         }
         if progress {
-            flow.grow(config);
+            flow.grow(&self.config);
             flow.cursor = flow.cursor.max(flow.acked.prefix());
             let in_flight = flow.cursor > flow.acked.prefix();
-            flow.due = if in_flight { cx.now + config.rto } else { Time::NEVER };
+            flow.due = if in_flight { cx.now + self.config.rto } else { Time::NEVER };
         }
         if flow.acked.prefix() == flow.packets {
             cx.fx.acked(id);
-            self.close(cx, config, at);
+            self.close(cx, at);
             return;
         }
         self.list(at);
@@ -199,7 +201,7 @@ impl Sender {
     }
 
     /// The time of some message may have come.
-    pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+    pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
         while let Some(&Reverse((due, at))) = self.timers.peek() {
             if due > cx.now {
                 break;
@@ -208,7 +210,7 @@ impl Sender {
             let Some(flow) = self.flows.get_mut(at) else { continue };
             flow.timed = false;
             if flow.due <= cx.now {
-                self.time_out(cx, config, at, out);
+                self.time_out(cx, at, out);
             } else if flow.due != Time::NEVER {
                 flow.timed = true;
                 self.timers.push(Reverse((flow.due, at)));
@@ -218,28 +220,28 @@ impl Sender {
     }
 
     /// What is in flight is lost. The timer runs again once something has been sent.
-    fn time_out(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+    fn time_out(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
         flow.in_vain += cx.now.since(flow.heard);
-        if flow.in_vain >= config.abort_after {
+        if flow.in_vain >= self.config.abort_after {
             let key = MsgKey { src: cx.me, id: flow.msg.id };
-            self.end(cx, config, at, key, FailReason::TimedOut, out);
+            self.end(cx, at, key, FailReason::TimedOut, out);
             return;
         }
         cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
         flow.due = Time::NEVER;
         flow.timeouts = flow.timeouts.saturating_add(1);
-        flow.probing = flow.timeouts >= config.probe_after;
+        flow.probing = flow.timeouts >= self.config.probe_after;
         flow.threshold = (flow.window / 2.0).floor().max(THRESHOLD_MIN);
         flow.window = 1.0;
         flow.cursor = flow.acked.prefix();
         self.list(at);
     }
 
-    pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId, out: &mut Outbox) {
+    pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, id: MsgId, out: &mut Outbox) {
         let key = MsgKey { src: cx.me, id };
         if let Some(&at) = self.by_id.get(&id) {
-            self.end(cx, config, at, key, FailReason::Cancelled, out);
+            self.end(cx, at, key, FailReason::Cancelled, out);
             return;
         }
         if self.channels.cancel(id) {
@@ -251,7 +253,7 @@ impl Sender {
     fn end(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         at: SlotRef,
         key: MsgKey,
         why: FailReason,
@@ -259,17 +261,17 @@ impl Sender {
     ) {
         if let Some(flow) = self.flows.get_mut(at) {
             let to = flow.msg.dst;
-            let path = path(config, cx, to, key.id, flow.departures);
+            let path = path(&self.config, cx, to, key.id, flow.departures);
             let span = Span { msg: key.id, offset: 0, len: 0 };
             let header = Repr { message: key.id.0, kind: Kind::End };
             out.push(Control { to, path, span, header });
         }
         cx.fx.failed(key, why);
-        self.close(cx, config, at);
+        self.close(cx, at);
     }
 
     /// Forget a message, and start the next one of its channel.
-    fn close(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef) {
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
         let Some(Flow { msg, listed, order, .. }) = self.flows.remove(at) else { return };
         if let Some(left) = listed {
             self.ready.remove(&(left, order, at));
@@ -280,19 +282,19 @@ impl Sender {
             self.arm(cx);
         }
         if let Some(next) = self.channels.leave(&msg) {
-            self.start(cx, config, next);
+            self.start(cx, next);
         }
     }
 
     /// The next packet, if a message may send. False if none may.
-    pub(super) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
+    pub(super) fn poll(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
         let Some(&(_, _, at)) = self.ready.first() else { return false };
         let Some(flow) = self.flows.get_mut(at) else { return false };
         let Some(seq) = flow.next() else { return false };
-        flow.fill(cx, config, seq, slot);
+        flow.fill(cx, &self.config, seq, slot);
         if flow.due == Time::NEVER {
             flow.heard = cx.now;
-            flow.due = cx.now + config.rto;
+            flow.due = cx.now + self.config.rto;
         }
         if !flow.probing {
             if seq < flow.sent {

@@ -1,9 +1,9 @@
 //! [`Config`]: every number and switch of pHost. No `Default`: these values change the science.
 
 use endpoint::{Framing, NetView};
-use thiserror::Error;
 use units::{Dur, HostId};
 
+use crate::config::{self, ConfigError};
 use crate::time_wait::life_max;
 
 pub use crate::ndp::PathStrategy;
@@ -72,36 +72,6 @@ pub struct Config {
     pub rx_idle_timeout: Dur,
 }
 
-/// Why a configuration cannot run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// A field that must not be zero is.
-    #[error("pHost: {0} must be more than zero")]
-    Zero(&'static str),
-    /// A full packet does not fit `Packet::wire_len`.
-    #[error("pHost: payload {payload} B and header {header} B exceed 65535 B together")]
-    PacketTooLarge {
-        /// As configured.
-        payload: u16,
-        /// As configured.
-        header: u16,
-    },
-    /// A time in packets is not from 0.001 to a million.
-    #[error("pHost: {0} must be from 0.001 to 1000000 packets")]
-    Time(&'static str),
-    /// A class is not one of eight.
-    #[error("pHost: {0} must be from 0 to 7")]
-    Class(&'static str),
-    /// `low` exceeds `high`, or equals it where it must not.
-    #[error("pHost: {low} must be less than {high}")]
-    Order {
-        /// The field that is too large.
-        low: &'static str,
-        /// The field that is too small.
-        high: &'static str,
-    },
-}
-
 impl Config {
     /// The pHost of the NDP paper's comparison: a line-rate burst in the first round trip, no
     /// priorities, 9000 B packets. What the paper does not say is R2's.
@@ -149,12 +119,8 @@ impl Config {
             ("window", u64::from(self.window)),
             ("abort_after", self.abort_after.0),
         ];
-        if let Some((name, _)) = positive.into_iter().find(|(_, n)| *n == 0) {
-            return Err(ConfigError::Zero(name));
-        }
-        if payload.checked_add(header).is_none() {
-            return Err(ConfigError::PacketTooLarge { payload, header });
-        }
+        config::positive("pHost", &positive)?;
+        config::fits("pHost", payload, header)?;
         let times = [
             ("token_expiry", self.token_expiry),
             ("window_timeout", self.window_timeout),
@@ -162,19 +128,25 @@ impl Config {
             ("request_timeout", self.request_timeout),
         ];
         if let Some((name, _)) = times.into_iter().find(|(_, n)| !(0.001..=1e6).contains(n)) {
-            return Err(ConfigError::Time(name));
+            let what = format!("pHost: {name} must be from 0.001 to 1000000 packets");
+            return Err(ConfigError::new([name], what));
         }
         let classes = [("class_control", control), ("class_short", short), ("class_long", long)];
         if let Some((name, _)) = classes.into_iter().find(|(_, class)| *class > 7) {
-            return Err(ConfigError::Class(name));
+            let what = format!("pHost: {name} must be from 0 to 7");
+            return Err(ConfigError::new([name], what));
         }
-        if self.abort_after >= self.time_wait {
-            return Err(ConfigError::Order { low: "abort_after", high: "time_wait" });
+        let ordered = [
+            (self.abort_after < self.time_wait, "time_wait"),
+            (self.abort_after <= self.rx_idle_timeout, "rx_idle_timeout"),
+        ];
+        match ordered.into_iter().find(|(holds, _)| !holds) {
+            Some((_, high)) => {
+                let what = format!("pHost: abort_after must be less than {high}");
+                Err(ConfigError::new(["abort_after", high], what))
+            }
+            None => Ok(()),
         }
-        if self.abort_after > self.rx_idle_timeout {
-            return Err(ConfigError::Order { low: "abort_after", high: "rx_idle_timeout" });
-        }
-        Ok(())
     }
 
     /// How a message is cut into packets.

@@ -25,11 +25,13 @@ mod tests;
 
 use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, TimerId, Tx, TxPort};
 use units::HostId;
-use wire::phost::{Kind, LEN, PROTO, Repr};
+use wire::phost::{Kind, PROTO, Repr};
 
-pub use config::{Classes, Config, ConfigError, FreeTokens, PathStrategy};
+pub use config::{Classes, Config, FreeTokens, PathStrategy};
 
+use crate::config::ConfigError;
 use crate::incoming::describes;
+use crate::outbox::CONTROL_MAX;
 
 use receiver::{Receiver, key};
 use sender::Sender;
@@ -37,9 +39,6 @@ use sender::Sender;
 const TOKEN_TIMER: TimerId = TimerId(0);
 const REQUEST_TIMER: TimerId = TimerId(1);
 const LINGER_TIMER: TimerId = TimerId(2);
-
-/// Control packets that may wait for the interface; more are lost, as in a full device queue.
-const CONTROL_MAX: usize = 1 << 16;
 
 /// pHost on one host.
 #[derive(Debug)]
@@ -59,34 +58,32 @@ impl PHost {
         config.check()?;
         Ok(Self {
             config,
-            sender: Sender::new(REQUEST_TIMER),
-            receiver: Receiver::new(&config, TOKEN_TIMER, LINGER_TIMER),
+            sender: Sender::new(config, REQUEST_TIMER),
+            receiver: Receiver::new(config, TOKEN_TIMER, LINGER_TIMER),
             out: Outbox::new(CONTROL_MAX),
         })
     }
 }
 
-/// A control packet that waits for the interface.
-#[derive(Debug)]
-struct Control {
-    to: HostId,
-    path: u32,
-    header: Repr,
-}
-
-/// Those that wait.
+/// A control packet, and those that wait.
+type Control = crate::outbox::Control<Repr>;
 type Outbox = crate::outbox::Outbox<Control>;
+
+/// What tells host `to` of message `id`.
+fn control(to: HostId, path: u32, id: MsgId, kind: Kind) -> Control {
+    let span = Span { msg: id, ..Span::default() };
+    Control { to, path, span, header: Repr { message: id.0, kind } }
+}
 
 /// Write the pHost header of a packet.
 fn put_header(slot: &mut Packet, header: Repr) {
     slot.proto = PROTO;
-    slot.hdr_len = LEN as u8;
-    slot.hdr[..LEN].copy_from_slice(&header.to_bytes());
+    slot.put_header(&header.to_bytes());
 }
 
 impl Endpoint for PHost {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        self.sender.submit(cx, &self.config, msg, &mut self.out);
+        self.sender.submit(cx, msg, &mut self.out);
         Submit::Taken
     }
 
@@ -101,26 +98,26 @@ impl Endpoint for PHost {
         };
         let key = key(pkt.src, message);
         match kind {
-            Kind::Req { size, free } => receiver.on_req(cx, config, key, (size, free), out),
+            Kind::Req { size, free } => receiver.on_req(cx, key, (size, free), out),
             Kind::Data { number, seq, size, len }
                 if describes(config.framing(), pkt, message, seq, len) =>
             {
-                receiver.on_data(cx, config, key, (number, seq, size, len), out);
+                receiver.on_data(cx, key, (number, seq, size, len), out);
             }
             Kind::Data { .. } => cx.fx.count(Stat::Rejected),
             Kind::End => receiver.on_end(cx, key),
             Kind::Token { number, seq, missing } => {
-                sender.on_token(cx, config, pkt.src, MsgId(message), (number, seq, missing), out);
+                sender.on_token(cx, pkt.src, MsgId(message), (number, seq, missing), out);
             }
-            Kind::Ack => sender.on_ack(cx, config, pkt.src, MsgId(message), out),
+            Kind::Ack => sender.on_ack(cx, pkt.src, MsgId(message), out),
         }
     }
 
     fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
-        let Self { config, sender, receiver, out } = self;
+        let Self { sender, receiver, out, .. } = self;
         match id {
-            TOKEN_TIMER => receiver.give(cx, config, out),
-            REQUEST_TIMER => sender.on_timer(cx, config, out),
+            TOKEN_TIMER => receiver.give(cx, out),
+            REQUEST_TIMER => sender.on_timer(cx, out),
             LINGER_TIMER => receiver.on_linger_timer(cx),
             _ => {}
         }
@@ -131,21 +128,17 @@ impl Endpoint for PHost {
         if port.open != u8::MAX {
             return Tx::Idle;
         }
-        if let Some(Control { to, path, header }) = self.out.pop() {
-            slot.src = cx.me;
-            slot.dst = to;
-            slot.path = path;
+        slot.src = cx.me;
+        if let Some(control) = self.out.pop() {
             slot.class = self.config.classes.control;
-            slot.wire_len = self.config.control;
-            slot.flags = Flags::CONTROL;
-            slot.span = Span { msg: MsgId(header.message), offset: 0, len: 0 };
+            let header = control.fill(slot, self.config.control);
             put_header(slot, header);
             return Tx::Sent;
         }
-        if self.sender.poll(cx, &self.config, slot) { Tx::Sent } else { Tx::Idle }
+        if self.sender.poll(cx, slot) { Tx::Sent } else { Tx::Idle }
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
-        self.sender.cancel(cx, &self.config, id, &mut self.out);
+        self.sender.cancel(cx, id, &mut self.out);
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use endpoint::{Cx, MsgId, MsgKey, Stat, TimerId};
 use units::{Dur, HostId, Time};
-use wire::phost::{Kind, Repr};
+use wire::phost::Kind;
 
 use super::config::{Config, FREE_MAX, scaled};
-use super::{Control, Outbox};
+use super::{Control, Outbox, control};
 use crate::incoming::{Incoming, Message, Over};
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX};
@@ -69,6 +69,7 @@ impl Message for Conn {
 /// The receiving half of a host.
 #[derive(Debug)]
 pub(super) struct Receiver {
+    config: Config,
     token_timer: TimerId,
     messages: Incoming<Conn>,
     /// Who may have a token: fewest missing packets first.
@@ -83,8 +84,9 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(config: &Config, token_timer: TimerId, linger_timer: TimerId) -> Self {
+    pub(super) fn new(config: Config, token_timer: TimerId, linger_timer: TimerId) -> Self {
         Self {
+            config,
             token_timer,
             messages: Incoming::new(linger_timer, config.rx_idle_timeout, config.time_wait),
             ready: BTreeSet::new(),
@@ -99,7 +101,7 @@ impl Receiver {
     pub(super) fn on_req(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         key: MsgKey,
         (size, free): (u64, u32),
         out: &mut Outbox,
@@ -107,15 +109,15 @@ impl Receiver {
         if let Some(Over::Complete(_)) = self.messages.over(cx.now, key) {
             // The ACK was lost.
             self.messages.refresh(cx.now, key);
-            let paths = ControlPaths::new(config.paths, cx.net, key.src, cx.draw.part(key.id.0));
+            let paths =
+                ControlPaths::new(self.config.paths, cx.net, key.src, cx.draw.part(key.id.0));
             let path = paths.path(cx.net, cx.now.0);
-            let header = Repr { message: key.id.0, kind: Kind::Ack };
-            out.push(Control { to: key.src, path, header });
+            out.push(control(key.src, path, key.id, Kind::Ack));
             return;
         }
         // More than a sender gives itself would keep the link waiting for ever.
         let free = free.min(FREE_MAX);
-        let Some(at) = self.find(cx, config, key, size) else { return };
+        let Some(at) = self.find(cx, key, size) else { return };
         let Some(conn) = self.messages.get_mut(at) else { return };
         conn.heard = cx.now;
         if conn.turn != Turn::Unasked {
@@ -127,30 +129,30 @@ impl Receiver {
         conn.tokens = u64::from(free).min(conn.packets).max(conn.used);
         conn.cursor = conn.tokens;
         conn.token_at = cx.now;
-        let mtu_time = config.mtu_time(cx.net);
+        let mtu_time = self.config.mtu_time(cx.net);
         self.hold_until = cx.now.max(self.free_at) + mtu_time * u64::from(free);
         if conn.tokens == conn.goal {
             // R2: the free tokens have covered everything; twice the time they need.
             conn.aside = Some(cx.now + mtu_time * (2 * u64::from(free)));
         }
-        self.place(cx, config, at);
-        self.give(cx, config, out);
+        self.place(cx, at);
+        self.give(cx, out);
     }
 
     pub(super) fn on_data(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         key: MsgKey,
         (number, seq, size, len): (u32, u64, u64, u16),
         out: &mut Outbox,
     ) {
-        let Some(at) = self.find(cx, config, key, size) else { return };
+        let Some(at) = self.find(cx, key, size) else { return };
         let Some(conn) = self.messages.get_mut(at) else { return };
         let possible = size == conn.size
             && seq < conn.packets
             && conn.received.admits(seq)
-            && len == config.framing().payload_of(seq, size);
+            && len == self.config.framing().payload_of(seq, size);
         if !possible {
             cx.fx.count(Stat::Rejected);
             return;
@@ -168,15 +170,15 @@ impl Receiver {
         } else {
             conn.count += 1;
             if len > 0 {
-                cx.fx.place(key, seq * u64::from(config.payload), u32::from(len));
+                cx.fx.place(key, seq * u64::from(self.config.payload), u32::from(len));
             }
         }
         if conn.count == conn.packets {
             self.deliver(cx, at, out);
         } else {
-            self.place(cx, config, at);
+            self.place(cx, at);
         }
-        self.give(cx, config, out);
+        self.give(cx, out);
     }
 
     /// The sender knows nothing of the message any more.
@@ -194,13 +196,7 @@ impl Receiver {
     }
 
     /// The state of a message, new if it has none; `None` if it is over.
-    fn find(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        key: MsgKey,
-        size: u64,
-    ) -> Option<SlotRef> {
+    fn find(&mut self, cx: &mut Cx<'_>, key: MsgKey, size: u64) -> Option<SlotRef> {
         if let Some(at) = self.messages.find(key) {
             return Some(at);
         }
@@ -208,7 +204,7 @@ impl Receiver {
             cx.fx.count(Stat::Rejected);
             return None;
         }
-        let packets = config.framing().packets(size);
+        let packets = self.config.framing().packets(size);
         let draw = cx.draw.part(u64::from(key.src.0)).part(key.id.0);
         let conn = Conn {
             key,
@@ -226,20 +222,20 @@ impl Receiver {
             token_at: cx.now,
             heard: cx.now,
             departures: 0,
-            paths: ControlPaths::new(config.paths, cx.net, key.src, draw),
+            paths: ControlPaths::new(self.config.paths, cx.net, key.src, draw),
         };
         self.messages.open(cx, conn)
     }
 
     /// Have a message that has asked where its state puts it: ready for a token, or later.
-    fn place(&mut self, cx: &Cx<'_>, config: &Config, at: SlotRef) {
-        let mtu_time = config.mtu_time(cx.net);
+    fn place(&mut self, cx: &Cx<'_>, at: SlotRef) {
+        let mtu_time = self.config.mtu_time(cx.net);
         let Some(conn) = self.messages.get_mut(at) else { return };
         if conn.order == 0 {
             return;
         }
         let (before, order) = (conn.turn, conn.order);
-        conn.turn = conn.next_turn(cx.now, config, mtu_time);
+        conn.turn = conn.next_turn(cx.now, &self.config, mtu_time);
         let turn = conn.turn;
         self.displace(at, before, order);
         match turn {
@@ -259,20 +255,20 @@ impl Receiver {
     }
 
     /// The time of a token, or of somebody who waits for one, may have come.
-    pub(super) fn give(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
+    pub(super) fn give(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
         while let Some(&(time, at)) = self.later.first()
             && time <= cx.now
         {
-            self.place(cx, config, at);
+            self.place(cx, at);
         }
-        let mtu_time = config.mtu_time(cx.net);
+        let mtu_time = self.config.mtu_time(cx.net);
         if self.turn_at() <= cx.now
             && let Some(&(_, _, at)) = self.ready.first()
             && let Some(conn) = self.messages.get_mut(at)
         {
-            out.push(conn.token(cx, config, mtu_time));
+            out.push(conn.token(cx, &self.config, mtu_time));
             self.free_at = cx.now + mtu_time;
-            self.place(cx, config, at);
+            self.place(cx, at);
         }
         let ready = if self.ready.is_empty() { Time::NEVER } else { self.turn_at() };
         let later = self.later.first().map_or(Time::NEVER, |(time, _)| *time);
@@ -346,7 +342,7 @@ impl Conn {
     fn control(&mut self, cx: &Cx<'_>, kind: Kind) -> Control {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
-        Control { to: self.key.src, path, header: Repr { message: self.key.id.0, kind } }
+        control(self.key.src, path, self.key.id, kind)
     }
 }
 

@@ -11,7 +11,7 @@ use units::{HostId, Time};
 use wire::phost::{Kind, Repr};
 
 use super::config::{Config, scaled};
-use super::{Control, Outbox, put_header};
+use super::{Control, Outbox, control, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
 use crate::received::Received;
@@ -51,6 +51,7 @@ struct Flow {
 /// The sending half of a host.
 #[derive(Debug)]
 pub(super) struct Sender {
+    config: Config,
     timer: TimerId,
     flows: Slab<Flow>,
     by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
@@ -63,8 +64,9 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(timer: TimerId) -> Self {
+    pub(super) fn new(config: Config, timer: TimerId) -> Self {
         Self {
+            config,
             timer,
             flows: Slab::new(),
             by_id: HashMap::default(),
@@ -75,19 +77,20 @@ impl Sender {
         }
     }
 
-    pub(super) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg, out: &mut Outbox) {
+    pub(super) fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg, out: &mut Outbox) {
         if self.channels.enter(msg) {
-            self.start(cx, config, *msg, out);
+            self.start(cx, *msg, out);
         }
     }
 
     /// Ask for tokens, and use the free ones.
-    fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg, out: &mut Outbox) {
-        let packets = config.framing().packets(msg.len);
-        let free = config.free(cx.net, msg.dst, packets);
-        let mtu_time = config.mtu_time(cx.net);
+    fn start(&mut self, cx: &mut Cx<'_>, msg: Msg, out: &mut Outbox) {
+        let packets = self.config.framing().packets(msg.len);
+        let free = self.config.free(cx.net, msg.dst, packets);
+        let mtu_time = self.config.mtu_time(cx.net);
         // They are all sent before the first expires.
-        let until = cx.now + mtu_time * u64::from(free) + scaled(mtu_time, config.token_expiry);
+        let until =
+            cx.now + mtu_time * u64::from(free) + scaled(mtu_time, self.config.token_expiry);
         let token = |number: u32| Token { number, seq: u64::from(number), until };
         let draw = cx.draw.part(msg.id.0);
         self.started += 1;
@@ -100,24 +103,24 @@ impl Sender {
             listed: false,
             sent: Received::default(),
             departures: 0,
-            paths: ControlPaths::new(config.paths, cx.net, msg.dst, draw),
+            paths: ControlPaths::new(self.config.paths, cx.net, msg.dst, draw),
             heard: cx.now,
         });
         self.by_id.insert(msg.id, at);
-        self.ask(cx, config, at, out);
+        self.ask(cx, at, out);
         self.list(at);
     }
 
     /// Send a REQ, and see later whether it was heard. One that comes after the free tokens, as
     /// repeats do, speaks of none: nothing is sent on them any more, and the receiver need not
     /// wait.
-    fn ask(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+    fn ask(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
         let usable = flow.tokens.back().is_some_and(|token| token.until >= cx.now);
-        let free = if usable { config.free(cx.net, flow.msg.dst, flow.packets) } else { 0 };
+        let free = if usable { self.config.free(cx.net, flow.msg.dst, flow.packets) } else { 0 };
         let kind = Kind::Req { size: flow.msg.len, free };
         out.push(flow.control(cx, kind));
-        let due = cx.now + scaled(config.mtu_time(cx.net), config.request_timeout);
+        let due = cx.now + scaled(self.config.mtu_time(cx.net), self.config.request_timeout);
         self.asks.push(Reverse((due, at)));
         self.arm(cx);
     }
@@ -147,7 +150,7 @@ impl Sender {
     pub(super) fn on_token(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         from: HostId,
         id: MsgId,
         token: (u32, u64, u64),
@@ -157,7 +160,7 @@ impl Sender {
         let known = self.by_id.get(&id).copied();
         let Some(at) = known.filter(|&at| self.flow_to(at, from)) else {
             // It is over, or was never ours: the receiver need not wait for it.
-            out.push(end(cx, config, from, id));
+            out.push(end(cx, &self.config, from, id));
             return;
         };
         self.unlist(at);
@@ -165,7 +168,7 @@ impl Sender {
         flow.heard = cx.now;
         flow.missing = missing.min(flow.packets);
         if seq < flow.packets && flow.sent.admits(seq) {
-            let until = cx.now + scaled(config.mtu_time(cx.net), config.token_expiry);
+            let until = cx.now + scaled(self.config.mtu_time(cx.net), self.config.token_expiry);
             // Free tokens may live longer than it does.
             let place = flow.tokens.partition_point(|token| token.until <= until);
             flow.tokens.insert(place, Token { number, seq, until });
@@ -180,14 +183,7 @@ impl Sender {
     }
 
     /// The receiver has it all.
-    pub(super) fn on_ack(
-        &mut self,
-        cx: &mut Cx<'_>,
-        config: &Config,
-        from: HostId,
-        id: MsgId,
-        out: &mut Outbox,
-    ) {
+    pub(super) fn on_ack(&mut self, cx: &mut Cx<'_>, from: HostId, id: MsgId, out: &mut Outbox) {
         let Some(&at) = self.by_id.get(&id) else { return };
         let Some(flow) = self.flows.get_mut(at) else { return };
         // What was never sent has not arrived, whatever a peer says.
@@ -196,12 +192,12 @@ impl Sender {
             return;
         }
         cx.fx.acked(id);
-        self.close(cx, config, at, out);
+        self.close(cx, at, out);
     }
 
     /// The time has come to see who has heard nothing.
-    pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
-        let timeout = scaled(config.mtu_time(cx.net), config.request_timeout);
+    pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
+        let timeout = scaled(self.config.mtu_time(cx.net), self.config.request_timeout);
         while let Some(&Reverse((due, at))) = self.asks.peek() {
             if due > cx.now {
                 break;
@@ -211,21 +207,21 @@ impl Sender {
             let quiet_until = flow.heard.saturating_add(timeout);
             if quiet_until > cx.now {
                 self.asks.push(Reverse((quiet_until, at)));
-            } else if flow.heard.saturating_add(config.abort_after) <= cx.now {
+            } else if flow.heard.saturating_add(self.config.abort_after) <= cx.now {
                 let key = MsgKey { src: cx.me, id: flow.msg.id };
-                self.end(cx, config, at, key, FailReason::TimedOut, out);
+                self.end(cx, at, key, FailReason::TimedOut, out);
             } else {
                 cx.fx.timeout(Stat::OtherTimeout, flow.msg.id);
-                self.ask(cx, config, at, out);
+                self.ask(cx, at, out);
             }
         }
         self.arm(cx);
     }
 
-    pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, config: &Config, id: MsgId, out: &mut Outbox) {
+    pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, id: MsgId, out: &mut Outbox) {
         let key = MsgKey { src: cx.me, id };
         if let Some(&at) = self.by_id.get(&id) {
-            self.end(cx, config, at, key, FailReason::Cancelled, out);
+            self.end(cx, at, key, FailReason::Cancelled, out);
             return;
         }
         if self.channels.cancel(id) {
@@ -237,21 +233,21 @@ impl Sender {
     fn end(
         &mut self,
         cx: &mut Cx<'_>,
-        config: &Config,
+
         at: SlotRef,
         key: MsgKey,
         why: FailReason,
         out: &mut Outbox,
     ) {
         if let Some(flow) = self.flows.get_mut(at) {
-            out.push(end(cx, config, flow.msg.dst, key.id));
+            out.push(end(cx, &self.config, flow.msg.dst, key.id));
         }
         cx.fx.failed(key, why);
-        self.close(cx, config, at, out);
+        self.close(cx, at, out);
     }
 
     /// Forget a message, and start the next one of its channel.
-    fn close(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) {
         self.unlist(at);
         let Some(Flow { msg, .. }) = self.flows.remove(at) else { return };
         self.by_id.remove(&msg.id);
@@ -260,12 +256,12 @@ impl Sender {
             self.arm(cx);
         }
         if let Some(next) = self.channels.leave(&msg) {
-            self.start(cx, config, next, out);
+            self.start(cx, next, out);
         }
     }
 
     /// The next data packet, if a message has a token. False if none has.
-    pub(super) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> bool {
+    pub(super) fn poll(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> bool {
         while let Some(&(_, _, at)) = self.ready.first() {
             let Some(flow) = self.flows.get_mut(at) else {
                 self.ready.pop_first();
@@ -283,7 +279,7 @@ impl Sender {
                 if !flow.sent.insert(token.seq) {
                     cx.fx.count(Stat::Retransmission);
                 }
-                flow.fill(cx, config, token, slot);
+                flow.fill(cx, &self.config, token, slot);
                 return true;
             }
         }
@@ -297,7 +293,6 @@ impl Flow {
         let len = config.framing().payload_of(seq, self.msg.len);
         let classes = config.classes;
         self.departures += 1;
-        slot.src = cx.me;
         slot.dst = self.msg.dst;
         slot.path = self.paths.path(cx.net, self.departures);
         slot.class =
@@ -312,7 +307,7 @@ impl Flow {
     fn control(&mut self, cx: &Cx<'_>, kind: Kind) -> Control {
         self.departures += 1;
         let path = self.paths.path(cx.net, self.departures);
-        Control { to: self.msg.dst, path, header: Repr { message: self.msg.id.0, kind } }
+        control(self.msg.dst, path, self.msg.id, kind)
     }
 }
 
@@ -321,5 +316,5 @@ fn end(cx: &Cx<'_>, config: &Config, to: HostId, id: MsgId) -> Control {
     let paths = ControlPaths::new(config.paths, cx.net, to, cx.draw.part(id.0));
     // Time makes the draw differ between repeated answers.
     let path = paths.path(cx.net, cx.now.0);
-    Control { to, path, header: Repr { message: id.0, kind: Kind::End } }
+    control(to, path, id, Kind::End)
 }

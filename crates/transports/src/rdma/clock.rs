@@ -6,7 +6,8 @@
 use endpoint::{Draw, Purpose};
 use units::{Dur, Time};
 
-use super::config::{Clock, ConfigError, within};
+use super::config::Clock;
+use crate::config::{ConfigError, within};
 
 const NOISE: Purpose = Purpose::new("rdma timestamp noise");
 const DRIFT: Purpose = Purpose::new("rdma clock drift");

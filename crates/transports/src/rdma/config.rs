@@ -1,16 +1,14 @@
 //! [`Config`]: every number and switch of the transport. No `Default`: these values change the
 //! science.
 
-use std::ops::RangeInclusive;
-
 use endpoint::Framing;
-use thiserror::Error;
 use units::{Dur, Rate};
 use wire::int;
 
 use super::flow::OUTSTANDING_MAX;
 use super::rule::{RuleConfig, dcqcn, hpcc, swift, timely};
 use super::stream::Cut;
+use crate::config::{ConfigError, refuse, within};
 use crate::rto::RtoConfig;
 
 /// What an acknowledgement answers.
@@ -237,7 +235,6 @@ impl Config {
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let at_least_one = "it must be at least 1";
         for (name, value) in [
             ("payload", u32::from(self.payload)),
             ("overhead", u32::from(self.overhead)),
@@ -245,32 +242,32 @@ impl Config {
             ("max_timeouts", self.max_timeouts),
         ] {
             if value == 0 {
-                return Err(ConfigError::Range { name, value: 0.0, must: at_least_one });
+                return refuse(name, 0, "it must be at least 1");
             }
         }
         for (name, value) in [("class", self.class), ("ack_class", self.ack_class)] {
             if value > 7 {
-                let value = f64::from(value);
-                return Err(ConfigError::Range { name, value, must: "it must be at most 7" });
+                return refuse(name, value, "it must be at most 7");
             }
         }
         let Self { payload, overhead, .. } = *self;
         if payload.checked_add(overhead).is_none() {
-            return Err(ConfigError::TooLong { payload, overhead });
+            let what =
+                format!("payload {payload} B and overhead {overhead} B exceed 65535 B together");
+            return Err(ConfigError::new(["payload", "overhead"], what));
         }
         if let Segment::Bytes(bytes) = self.segment
             && self.cut().segment > OUTSTANDING_MAX
         {
-            let must = "it must be at most 32768 payloads";
-            return Err(ConfigError::Range { name: "segment", value: f64::from(bytes), must });
+            return refuse("segment", bytes, "it must be at most 32768 payloads");
         }
         match self.nic_pacing {
             NicPacing::Line => {}
             NicPacing::At(rate) => Speed::Fixed(rate).check("nic_pacing")?,
             NicPacing::Own if self.stamps_departures() => {}
             NicPacing::Own => {
-                let of = "timestamps nic and count_nic_wait off";
-                return Err(ConfigError::Needs { name: "nic_pacing own", of });
+                let what = "nic_pacing own needs timestamps nic and count_nic_wait off";
+                return Err(ConfigError::new(["nic_pacing own"], what));
             }
         }
         if let Recovery::Selective { reordering } = self.recovery {
@@ -282,11 +279,13 @@ impl Config {
                 (self.operation == Operation::Read, "operation write"),
             ];
             if let Some((_, of)) = needs.into_iter().find(|(missing, _)| *missing) {
-                return Err(ConfigError::Needs { name: "recovery selective", of });
+                let what = format!("recovery selective needs {of}");
+                return Err(ConfigError::new(["recovery selective"], what));
             }
         }
         if self.feedback_jitter > Dur::ZERO && self.operation == Operation::Read {
-            return Err(ConfigError::Needs { name: "feedback_jitter", of: "operation write" });
+            let what = "feedback_jitter needs operation write";
+            return Err(ConfigError::new(["feedback_jitter"], what));
         }
         self.clock.check()?;
         self.check_rto()?;
@@ -299,7 +298,8 @@ impl Config {
             within(name, value.0 as f64, 1.0..=f64::MAX, "it must be above 0")?;
         }
         if rto.min > rto.max {
-            return Err(ConfigError::Order { low: "rto_min", high: "rto_max" });
+            let what = "rto_min must be at most rto_max";
+            return Err(ConfigError::new(["rto_min", "rto_max"], what));
         }
         Ok(())
     }
@@ -352,7 +352,11 @@ impl Speed {
             Self::Share(value) => value > 0.0 && value <= 1.0,
             Self::Fixed(rate) => rate.0 > 0,
         };
-        if positive { Ok(()) } else { Err(ConfigError::Speed(name)) }
+        if positive {
+            return Ok(());
+        }
+        let must = "must be a rate above zero, or a share of the line rate above 0 and at most 1";
+        Err(ConfigError::new([name], format!("{name} {must}")))
     }
 }
 
@@ -381,57 +385,4 @@ impl Initial {
             Self::At(speed) => speed.check(name),
         }
     }
-}
-
-/// Why a configuration cannot run.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum ConfigError {
-    /// A field is out of its range.
-    #[error("{name} is {value}: {must}")]
-    Range {
-        /// The field.
-        name: &'static str,
-        /// As configured.
-        value: f64,
-        /// What it must be.
-        must: &'static str,
-    },
-    /// A full packet does not fit `Packet::wire_len`.
-    #[error("payload {payload} B and overhead {overhead} B exceed 65535 B together")]
-    TooLong {
-        /// As configured.
-        payload: u16,
-        /// As configured.
-        overhead: u16,
-    },
-    /// A rate is zero, or a share of the line rate not above 0 and at most 1.
-    #[error("{0} must be a rate above zero, or a share of the line rate above 0 and at most 1")]
-    Speed(&'static str),
-    /// `low` exceeds `high`.
-    #[error("{low} must be at most {high}")]
-    Order {
-        /// The field that is too large.
-        low: &'static str,
-        /// The field that is too small.
-        high: &'static str,
-    },
-    /// One thing does not work without another.
-    #[error("{name} needs {of}")]
-    Needs {
-        /// The thing.
-        name: &'static str,
-        /// What it needs.
-        of: &'static str,
-    },
-}
-
-/// `value` of the parameter `name` must be in a range.
-pub(super) fn within(
-    name: &'static str,
-    value: f64,
-    range: RangeInclusive<f64>,
-    must: &'static str,
-) -> Result<(), ConfigError> {
-    // A NaN is in no range.
-    if range.contains(&value) { Ok(()) } else { Err(ConfigError::Range { name, value, must }) }
 }

@@ -13,6 +13,7 @@ use super::pace::Pace;
 use super::quiet::{Named, Notices};
 use super::rule::{self, PathView};
 use super::stream::{Piece, Stream};
+use crate::deadlines::Timer;
 use crate::rto::Rto;
 
 /// Packets in flight at most: what acknowledgements can tell apart, and more than any fabric holds.
@@ -118,14 +119,6 @@ pub(super) struct Incoming<'a> {
     pub(super) local: Dur,
     pub(super) marked: bool,
     pub(super) hops: &'a [Hop],
-}
-
-/// What the host must do with the retransmission timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
-    Keep,
-    Restart,
-    Stop,
 }
 
 impl Flow {

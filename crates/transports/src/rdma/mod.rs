@@ -51,11 +51,10 @@ use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 
 pub use config::{
-    Clock, Config, ConfigError, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract,
-    Timestamps,
+    Clock, Config, Initial, NicPacing, Operation, Recovery, Segment, Speed, Subtract, Timestamps,
 };
 use control::{OUTBOX_MAX, Outbox, put_header};
-use flow::{Departure, Flow, Identity, Incoming, Timer};
+use flow::{Departure, Flow, Identity, Incoming};
 use jitter::Jitter;
 use offers::Offers;
 use pacer::Pacer;
@@ -64,9 +63,10 @@ use receiver::Receivers;
 pub use rule::RuleConfig;
 use stream::Stream;
 
+use crate::config::ConfigError;
 use crate::connection_ids::{Finished, unwrap};
 use crate::connections::Connections;
-use crate::deadlines::{Armed, Deadlines};
+use crate::deadlines::{Armed, Deadlines, Timer};
 
 const PATH: Purpose = Purpose::new("rdma path");
 
@@ -181,13 +181,7 @@ impl Rdma {
         self.pacer.set(slot, if waits { flow.due() } else { Time::NEVER });
         let due = if active { flow.rule().deadline() } else { Time::NEVER };
         self.rule_timers.set(slot, due);
-        match timer {
-            Timer::Keep => {}
-            Timer::Stop => self.timeouts.set(slot, Time::NEVER),
-            Timer::Restart => {
-                self.timeouts.set(slot, now.saturating_add(flow.timeout(&self.config)));
-            }
-        }
+        self.timeouts.follow(slot, timer, now, || flow.timeout(&self.config));
     }
 
     fn close(&mut self, slot: u32) {

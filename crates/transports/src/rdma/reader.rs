@@ -9,9 +9,10 @@ use wire::roce::{BITS, Data, Kind, Repr};
 
 use super::config::Recovery;
 use super::control::Control;
-use super::flow::{Identity, Incoming, Timer};
+use super::flow::{Identity, Incoming};
 use super::{PATH, Rdma, token};
 use crate::connection_ids::unwrap;
+use crate::deadlines::Timer;
 
 /// Queue pairs that a host reads at a time: those whose owners are silent end after some timeouts.
 /// Ours.

@@ -17,7 +17,7 @@ mod unlimited;
 use units::{Dur, Rate, Time};
 use wire::int::Hop;
 
-use super::config::ConfigError;
+use crate::config::ConfigError;
 use crate::rules::rules;
 
 rules! { pub,

@@ -1,13 +1,13 @@
 //! The parameters of [`super::Tcp`], and published sets of them.
 
 use endpoint::Framing;
-use thiserror::Error;
 use units::Dur;
 
 use super::ictcp;
 use super::pias::Demotion;
 use super::rr;
 use super::rule::{RuleConfig, between};
+use crate::config::{ConfigError, refuse, within};
 use crate::rto::RtoConfig;
 
 /// How the window grows.
@@ -171,48 +171,6 @@ pub struct Config {
 
 /// Bytes that SACK blocks add to an acknowledgement at most (RFC 2018, section 3).
 const SACK_BYTES_MAX: u16 = 4 + 8 * wire::tcp::SACK_BLOCKS_MAX as u16;
-
-/// Why a [`Config`] is impossible.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum ConfigError {
-    /// A value outside its range.
-    #[error("{name} is {value}: {must}")]
-    Range {
-        /// The field.
-        name: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it must be.
-        must: &'static str,
-    },
-    /// A full packet would not fit the 16 bits of its length.
-    #[error("mss {mss} and overhead {overhead} make a packet of more than 65535 bytes")]
-    TooLong {
-        /// The field `mss`.
-        mss: u16,
-        /// The field `overhead`.
-        overhead: u16,
-    },
-    /// DCTCP or D2TCP without marks.
-    #[error("rules dctcp and d2tcp need ecn")]
-    NoMarks,
-    /// What relies on something else that is off.
-    #[error("{name} needs {of}")]
-    Needs {
-        /// What.
-        name: &'static str,
-        /// Something else.
-        of: &'static str,
-    },
-    /// `rto.min` above `rto.max`.
-    #[error("rto.min {min} is above rto.max {max}")]
-    Rto {
-        /// The field `rto.min`.
-        min: Dur,
-        /// The field `rto.max`.
-        max: Dur,
-    },
-}
 
 /// The timeouts of ns-2, and but for the least one of htsim (specs/tcp.md#11).
 const SIMULATORS_RTO: RtoConfig = RtoConfig {
@@ -404,7 +362,6 @@ impl Config {
     /// # Errors
     /// Names the first field that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let at_least_one = "it must be at least 1";
         for (name, value) in [
             ("mss", f64::from(self.mss)),
             ("ack_bytes", f64::from(self.ack_bytes)),
@@ -415,29 +372,23 @@ impl Config {
             ("max_timeouts", f64::from(self.max_timeouts)),
             ("max_messages", f64::from(self.max_messages)),
         ] {
-            // Not `value < 1.0`: a NaN is out of range too.
-            if value.is_nan() || value < 1.0 {
-                return Err(ConfigError::Range { name, value, must: at_least_one });
-            }
+            within(name, value, 1.0..=f64::INFINITY, "it must be at least 1")?;
         }
         if let Increase::PerByte { slow_start_limit: value } = self.increase
             && (value.is_nan() || value <= 0.0)
         {
-            let (name, must) = ("slow_start_limit", "it must be above 0");
-            return Err(ConfigError::Range { name, value, must });
+            return refuse("slow_start_limit", value, "it must be above 0");
         }
         if self.class > 7 {
-            let (name, value) = ("class", f64::from(self.class));
-            return Err(ConfigError::Range { name, value, must: "it must be at most 7" });
+            return refuse("class", self.class, "it must be at most 7");
         }
         if self.steps() > self.class {
-            let (name, value) = ("class", f64::from(self.class));
             let must = "it must be at least the number of pias_thresholds";
-            return Err(ConfigError::Range { name, value, must });
+            return refuse("class", self.class, must);
         }
-        for (name, value) in [("rto.min", self.rto.min), ("rto.initial", self.rto.initial)] {
+        for (name, value) in [("rto_min", self.rto.min), ("rto_initial", self.rto.initial)] {
             if value == Dur::ZERO {
-                return Err(ConfigError::Range { name, value: 0.0, must: "it must be above 0" });
+                return refuse(name, 0, "it must be above 0");
             }
         }
         check_rto(&self.rto)?;
@@ -446,18 +397,22 @@ impl Config {
             params.check()?;
         }
         if self.rule.params().echoes_each_mark() && !self.ecn {
-            return Err(ConfigError::NoMarks);
+            let what = "rules dctcp and d2tcp need ecn";
+            return Err(ConfigError::new(["ecn", "rule"], what));
         }
         self.check_reordering()?;
         if self.ack_bytes > u16::MAX - SACK_BYTES_MAX {
-            let (name, value) = ("ack_bytes", f64::from(self.ack_bytes));
-            return Err(ConfigError::Range { name, value, must: "it must be at most 65499" });
+            return refuse("ack_bytes", self.ack_bytes, "it must be at most 65499");
         }
-        if self.mss.checked_add(self.overhead).is_none() {
-            return Err(ConfigError::TooLong { mss: self.mss, overhead: self.overhead });
+        let Self { mss, overhead, rto: RtoConfig { min, max, .. }, .. } = *self;
+        if mss.checked_add(overhead).is_none() {
+            let what =
+                format!("mss {mss} and overhead {overhead} make a packet of more than 65535 bytes");
+            return Err(ConfigError::new(["mss", "overhead"], what));
         }
-        if self.rto.min > self.rto.max {
-            return Err(ConfigError::Rto { min: self.rto.min, max: self.rto.max });
+        if min > max {
+            let what = format!("rto_min {min} is above rto_max {max}");
+            return Err(ConfigError::new(["rto_min", "rto_max"], what));
         }
         Ok(())
     }
@@ -470,13 +425,25 @@ impl Config {
             params.check()?;
         }
         let needs = [
-            (self.dsack && self.recovery != Recovery::Sack, "dsack", "recovery sack"),
-            (self.undo == Undo::Dsack && !self.dsack, "undo dsack", "dsack"),
-            (self.undo == Undo::Eifel && !self.timestamps, "undo eifel", "timestamps"),
-            (self.rr.is_some() && !self.dsack, "dup_threshold rr", "dsack"),
+            (
+                self.dsack && self.recovery != Recovery::Sack,
+                ["dsack", "recovery"],
+                "dsack needs recovery sack",
+            ),
+            (self.undo == Undo::Dsack && !self.dsack, ["undo", "dsack"], "undo dsack needs dsack"),
+            (
+                self.undo == Undo::Eifel && !self.timestamps,
+                ["undo", "timestamps"],
+                "undo eifel needs timestamps",
+            ),
+            (
+                self.rr.is_some() && !self.dsack,
+                ["dup_threshold", "dsack"],
+                "dup_threshold rr needs dsack",
+            ),
         ];
         match needs.into_iter().find(|&(missing, ..)| missing) {
-            Some((_, name, of)) => Err(ConfigError::Needs { name, of }),
+            Some((_, fields, what)) => Err(ConfigError::new(fields, what)),
             None => Ok(()),
         }
     }
@@ -484,13 +451,10 @@ impl Config {
 
 /// The ranges of what [`Config::check`] does not say about timeouts.
 fn check_rto(rto: &RtoConfig) -> Result<(), ConfigError> {
-    for (name, value) in [("rto.random", rto.random), ("rto.first_rttvar", rto.first_rttvar)] {
-        if !(0.0..=f64::MAX).contains(&value) {
-            let must = "it must be at least 0 and finite";
-            return Err(ConfigError::Range { name, value, must });
-        }
+    for (name, value) in [("rto_random", rto.random), ("rto_first_rttvar", rto.first_rttvar)] {
+        within(name, value, 0.0..=f64::MAX, "it must be at least 0 and finite")?;
     }
-    for (name, value) in [("rto.srtt_gain", rto.srtt_gain), ("rto.rttvar_gain", rto.rttvar_gain)] {
+    for (name, value) in [("rto_srtt_gain", rto.srtt_gain), ("rto_rttvar_gain", rto.rttvar_gain)] {
         between(name, value, 0.0, 1.0 + f64::EPSILON, "it must be above 0 and at most 1")?;
     }
     Ok(())

@@ -14,8 +14,8 @@
 
 use units::{Dur, Time};
 
-use super::config::ConfigError;
 use super::timestamps;
+use crate::config::{ConfigError, refuse, within};
 
 /// The window field counts in units of so many bytes: a window scale of 7 (RFC 7323, section 2),
 /// which is what Linux offers, here for every connection as no option negotiates it.
@@ -71,15 +71,13 @@ impl Params {
             ("ictcp_gamma2", self.gamma2),
             ("ictcp_scarce_below", self.scarce_below),
         ] {
-            if !(0.0..=1.0).contains(&value) {
-                return Err(ConfigError::Range { name, value, must: "it must be from 0 to 1" });
-            }
+            within(name, value, 0.0..=1.0, "it must be from 0 to 1")?;
         }
         let counts =
             [("ictcp_shrink_after", self.shrink_after), ("ictcp_min_window", self.min_window)];
         for (name, value) in counts {
             if value == 0 {
-                return Err(ConfigError::Range { name, value: 0.0, must: "it must be at least 1" });
+                return refuse(name, 0, "it must be at least 1");
             }
         }
         Ok(())

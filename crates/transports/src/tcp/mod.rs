@@ -65,18 +65,18 @@ use endpoint::{
 use units::{MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
-pub use config::{
-    Config, ConfigError, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo,
-};
+pub use config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo};
 pub use pias::Demotion;
 use receiver::{Ack, Receivers};
 pub use rule::RuleConfig;
-use sender::{Identity, Incoming, Sender, Timer};
+use sender::{Identity, Incoming, Sender};
 use stream::Segment;
 
+use crate::config::ConfigError;
 use crate::connection_ids::unwrap;
 use crate::connections::Connections;
-use crate::deadlines::{Armed, Deadlines};
+use crate::deadlines::{Armed, Deadlines, Timer};
+use crate::outbox::{CONTROL_MAX, Outbox};
 
 /// Bits of a connection id.
 pub(crate) const CONN_BITS: u32 = 30;
@@ -84,8 +84,6 @@ pub(crate) const CONN_BITS: u32 = 30;
 pub(crate) const SENDER_PORT: u16 = 0x8000;
 /// The window field of receivers that take everything, and of data: it is not read.
 const WINDOW: u16 = u16::MAX;
-/// Acknowledgements that may wait for the interface; more are lost, as in a full device queue.
-pub(crate) const ACKS_MAX: usize = 1 << 16;
 
 pub(crate) const PATH: Purpose = Purpose::new("tcp path");
 
@@ -101,7 +99,7 @@ pub struct Tcp {
     /// Retransmission timers, by slot.
     timeouts: Deadlines,
     receivers: Receivers,
-    acks: VecDeque<Ack>,
+    acks: Outbox<Ack>,
     /// Messages in flight.
     messages: u32,
     /// The timers of the host: for retransmissions, and for delayed acknowledgements.
@@ -122,7 +120,7 @@ impl Tcp {
             round: VecDeque::new(),
             timeouts: Deadlines::new(),
             receivers: Receivers::new(&config),
-            acks: VecDeque::new(),
+            acks: Outbox::new(CONTROL_MAX),
             messages: 0,
             armed: Armed::NONE,
         })
@@ -166,14 +164,8 @@ impl Tcp {
             sender.in_round = true;
             self.round.push_back(slot);
         }
-        match timer {
-            Timer::Keep => {}
-            Timer::Stop => self.timeouts.set(slot, Time::NEVER),
-            Timer::Restart => {
-                let timeout = sender.rto().timeout(&self.config.rto);
-                self.timeouts.set(slot, now.saturating_add(timeout));
-            }
-        }
+        let timeout = || sender.rto().timeout(&self.config.rto);
+        self.timeouts.follow(slot, timer, now, timeout);
     }
 
     fn close(&mut self, slot: u32) {
@@ -194,7 +186,7 @@ impl Tcp {
         let conn = conn_id(header.src_port, header.dst_port);
         if header.control.has(Control::SYN) {
             let answer = self.receivers.on_syn(&self.config, conn, header, pkt);
-            answer.into_iter().for_each(|ack| self.queue_ack(ack));
+            answer.into_iter().for_each(|ack| self.acks.push(ack));
             return;
         }
         if pkt.flags.has(Flags::CONTROL) {
@@ -202,13 +194,7 @@ impl Tcp {
             return cx.fx.count(Stat::Rejected);
         }
         let acks = self.receivers.on_data(&self.config, cx.now, conn, header, pkt, cx.fx);
-        acks.into_iter().flatten().for_each(|ack| self.queue_ack(ack));
-    }
-
-    fn queue_ack(&mut self, ack: Ack) {
-        if self.acks.len() < ACKS_MAX {
-            self.acks.push_back(ack);
-        }
+        acks.into_iter().flatten().for_each(|ack| self.acks.push(ack));
     }
 
     fn on_ack(&mut self, cx: &mut Cx<'_>, header: &Repr, pkt: &Packet) {
@@ -314,7 +300,7 @@ impl Endpoint for Tcp {
             }
         }
         while let Some(ack) = self.receivers.pop_delayed(&self.config, cx.now) {
-            self.queue_ack(ack);
+            self.acks.push(ack);
         }
         self.arm_timers(cx);
     }
@@ -327,7 +313,7 @@ impl Endpoint for Tcp {
         slot.src = cx.me;
         slot.proto = PROTO;
         slot.class = self.config.class;
-        if let Some(ack) = self.acks.pop_front() {
+        if let Some(ack) = self.acks.pop() {
             fill_ack(&self.config, cx.now, ack, slot);
             return Tx::Sent;
         }

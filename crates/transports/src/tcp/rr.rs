@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use units::{Dur, Time};
 
-use super::config::ConfigError;
 use super::rule::between;
+use crate::config::{ConfigError, refuse, within};
 
 /// The parameters of RR-TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,15 +36,11 @@ impl Params {
     pub const PRESET: Self = Self { fa_ratio: 0.9, step: 0.01, history: 1_000 };
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        if !(0.0..=1.0).contains(&self.fa_ratio) {
-            let (name, value) = ("rr_fa_ratio", self.fa_ratio);
-            return Err(ConfigError::Range { name, value, must: "it must be from 0 to 1" });
-        }
+        within("rr_fa_ratio", self.fa_ratio, 0.0..=1.0, "it must be from 0 to 1")?;
         let must = "it must be above 0 and at most 1";
         between("rr_step", self.step, 0.0, 1.0 + f64::EPSILON, must)?;
         if self.history == 0 {
-            let (name, must) = ("rr_history", "it must be at least 1");
-            return Err(ConfigError::Range { name, value: 0.0, must });
+            return refuse("rr_history", 0, "it must be at least 1");
         }
         Ok(())
     }

@@ -23,7 +23,8 @@ mod tests;
 
 use units::{Dur, Time};
 
-use super::config::{ConfigError, Increase};
+use super::config::Increase;
+use crate::config::{ConfigError, refuse};
 use crate::rules::rules;
 
 rules! { pub(super),
@@ -230,5 +231,5 @@ pub(super) fn between(
     must: &'static str,
 ) -> Result<(), ConfigError> {
     // Not `value <= low`: a NaN is out of range too.
-    if value > low && value < high { Ok(()) } else { Err(ConfigError::Range { name, value, must }) }
+    if value > low && value < high { Ok(()) } else { refuse(name, value, must) }
 }

@@ -15,6 +15,7 @@ use super::scoreboard::Scoreboard;
 use super::stream::{Segment, Source, Stream};
 use super::timestamps;
 use super::window::{Phase, Window};
+use crate::deadlines::Timer;
 use crate::rto::Rto;
 use reordering::Reordering;
 
@@ -127,14 +128,6 @@ enum Cause {
     Rescue,
     /// It opens the connection.
     Syn,
-}
-
-/// What the endpoint must do with the retransmission timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timer {
-    Keep,
-    Restart,
-    Stop,
 }
 
 impl<S: Source> Sender<S> {

@@ -261,11 +261,8 @@ impl Checker<'_> {
                 return Err(self.error(span, message, "give the number a width, such as `8w1`"));
             }
             _ => {
-                return Err(self.refuse(
-                    span,
-                    &format!("passing {ty} to an extern"),
-                    "pass fields",
-                ));
+                let hint = "pass fields";
+                return Err(self.refuse(span, &format!("passing {ty} to an extern"), hint));
             }
         };
         let mut all = Vec::new();

@@ -182,11 +182,8 @@ impl Checker<'_> {
             (Within::Parser, "extract" | "lookahead" | "advance", _)
             | (Within::Deparser, "emit", _) => {
                 let message = format!("`{method}` with {}", arguments(args.len()));
-                Err(self.error(
-                    span,
-                    message,
-                    "`extract(h)`, `lookahead<T>()`, `advance(n)`, `emit(h)`",
-                ))
+                let hint = "`extract(h)`, `lookahead<T>()`, `advance(n)`, `emit(h)`";
+                Err(self.error(span, message, hint))
             }
             (within, ..) => {
                 let known: &[&str] = match within {

@@ -228,11 +228,8 @@ impl Checker<'_> {
         let on = self.expr(on)?;
         if !matches!(on.ty, Type::Fixed { .. } | Type::Enum(_) | Type::Error) {
             let message = format!("`switch` on {}", on.ty);
-            return Err(self.error(
-                on.span,
-                message,
-                "it looks at numbers, enums and `action_run`",
-            ));
+            let hint = "it looks at numbers, enums and `action_run`";
+            return Err(self.error(on.span, message, hint));
         }
         let ty = on.ty.clone();
         let selector = self.scalar(&on)?;
@@ -278,11 +275,8 @@ impl Checker<'_> {
                 Some(label) => {
                     let value = value(self, label)?;
                     if seen.contains(&value) {
-                        return Err(self.error(
-                            label.span,
-                            "this case is there twice",
-                            "remove one",
-                        ));
+                        let hint = "remove one";
+                        return Err(self.error(label.span, "this case is there twice", hint));
                     }
                     seen.push(value);
                     labels.push(value);

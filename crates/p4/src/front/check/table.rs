@@ -373,11 +373,8 @@ impl Checker<'_> {
             KeySet::Range(first, last) => {
                 let (low, high) = (self.label(first, ty)?, self.label(last, ty)?);
                 if ty.is_signed() {
-                    return Err(self.refuse(
-                        first.span,
-                        "ranges of signed numbers",
-                        "list the values",
-                    ));
+                    let hint = "list the values";
+                    return Err(self.refuse(first.span, "ranges of signed numbers", hint));
                 }
                 if low > high {
                     // Section 8.15.4.

@@ -7,8 +7,9 @@
 
 use units::{Dur, Rate, Time};
 
-use super::super::config::{ConfigError, Speed, within};
+use super::super::config::Speed;
 use super::{Ack, Parameters, PathView, Rule, rate};
+use crate::config::{ConfigError, within};
 
 /// Parameters of DCQCN.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,8 +4,9 @@
 
 use units::{Dur, Rate, Time};
 
-use super::super::config::{ConfigError, Initial, Speed, within};
+use super::super::config::{Initial, Speed};
 use super::{Ack, Parameters, PathView, Rule, rate};
+use crate::config::{ConfigError, within};
 
 /// Parameters of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]

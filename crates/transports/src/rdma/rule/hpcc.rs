@@ -8,8 +8,9 @@
 use units::{Dur, Rate, Time};
 use wire::int::{HOPS, Hop};
 
-use super::super::config::{ConfigError, Speed, within};
+use super::super::config::Speed;
 use super::{Ack, Parameters, PathView, Rule, rate};
+use crate::config::{ConfigError, within};
 
 /// Parameters of HPCC.
 #[derive(Clone, Copy, Debug, PartialEq)]

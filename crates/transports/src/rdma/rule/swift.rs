@@ -5,8 +5,8 @@
 
 use units::{Dur, Rate, Time};
 
-use super::super::config::{ConfigError, within};
 use super::{Ack, Parameters, PathView, Rule, rate};
+use crate::config::{ConfigError, within};
 
 /// Parameters of Swift. Windows are in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,8 +4,9 @@
 
 use units::{Dur, Rate, Time};
 
-use super::super::config::{ConfigError, Initial, Speed, within};
+use super::super::config::{Initial, Speed};
 use super::{Ack, Parameters, PathView, Rule, patched, rate};
+use crate::config::{ConfigError, within};
 
 /// When the rate is worked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +179,7 @@ impl Parameters for Params {
         self.max_rate.check("max_rate")?;
         self.initial_rate.check("initial_rate")?;
         if self.t_low > self.t_high {
-            return Err(ConfigError::Order { low: "t_low", high: "t_high" });
+            return Err(ConfigError::new(["t_low", "t_high"], "t_low must be at most t_high"));
         }
         Ok(())
     }

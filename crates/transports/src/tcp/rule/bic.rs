@@ -3,8 +3,9 @@
 
 use units::Time;
 
-use super::super::config::{ConfigError, Increase};
+use super::super::config::Increase;
 use super::{Acked, Parameters, Rule, between};
+use crate::config::ConfigError;
 
 /// Parameters of BIC. Linux's names in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]

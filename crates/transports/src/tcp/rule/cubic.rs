@@ -4,8 +4,8 @@
 
 use units::{Dur, Time};
 
-use super::super::config::ConfigError;
 use super::{Acked, Parameters, Rule, between, seconds};
+use crate::config::ConfigError;
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]

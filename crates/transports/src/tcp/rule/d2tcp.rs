@@ -4,8 +4,8 @@
 
 use units::Time;
 
-use super::super::config::ConfigError;
-use super::{Acked, Due, Parameters, Rule, dctcp, seconds};
+use super::{Acked, Due, Parameters, Rule, between, dctcp, seconds};
+use crate::config::{ConfigError, within};
 
 /// Parameters of D2TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,23 +26,10 @@ impl Params {
 impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
         self.dctcp.check()?;
-        let (name, value) = ("d2tcp_min_urgency", self.min_urgency);
-        if !(value > 0.0 && value <= 1.0) {
-            return Err(ConfigError::Range {
-                name,
-                value,
-                must: "it must be above 0 and at most 1",
-            });
-        }
-        let (name, value) = ("d2tcp_max_urgency", self.max_urgency);
-        if !(1.0..=f64::MAX).contains(&value) {
-            return Err(ConfigError::Range {
-                name,
-                value,
-                must: "it must be at least 1 and finite",
-            });
-        }
-        Ok(())
+        let must = "it must be above 0 and at most 1";
+        between("d2tcp_min_urgency", self.min_urgency, 0.0, 1.0 + f64::EPSILON, must)?;
+        let must = "it must be at least 1 and finite";
+        within("d2tcp_max_urgency", self.max_urgency, 1.0..=f64::MAX, must)
     }
 
     fn echoes_each_mark(&self) -> bool {

@@ -3,8 +3,8 @@
 
 use units::Time;
 
-use super::super::config::ConfigError;
 use super::{Acked, Parameters, Rule, between};
+use crate::config::{ConfigError, within};
 
 /// Parameters of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,15 +28,10 @@ impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
         let must = "it must be above 0 and at most 1";
         between("dctcp_gain", self.gain, 0.0, 1.0 + f64::EPSILON, must)?;
-        let (name, value) = ("dctcp_initial_alpha", self.initial_alpha);
-        if !(0.0..=1.0).contains(&value) {
-            return Err(ConfigError::Range { name, value, must: "it must be from 0 to 1" });
-        }
-        let (name, value) = ("dctcp_min_window", self.min_window);
-        if value.is_nan() || value < 1.0 {
-            return Err(ConfigError::Range { name, value, must: "it must be at least 1" });
-        }
-        Ok(())
+        let must = "it must be from 0 to 1";
+        within("dctcp_initial_alpha", self.initial_alpha, 0.0..=1.0, must)?;
+        let must = "it must be at least 1";
+        within("dctcp_min_window", self.min_window, 1.0..=f64::INFINITY, must)
     }
 
     fn echoes_each_mark(&self) -> bool {

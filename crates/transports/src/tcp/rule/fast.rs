@@ -3,8 +3,8 @@
 
 use units::{Dur, Time};
 
-use super::super::config::ConfigError;
 use super::{Acked, Parameters, Rule, between, seconds};
+use crate::config::ConfigError;
 
 /// Parameters of FAST. None is published as the right one for every network: the paper sets alpha
 /// for each experiment.

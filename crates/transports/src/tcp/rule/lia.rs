@@ -4,8 +4,8 @@
 
 use units::Time;
 
-use super::super::config::ConfigError;
 use super::{Acked, Group, Parameters, Rule};
+use crate::config::{ConfigError, within};
 
 /// Parameters of LIA.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,11 +26,8 @@ impl Params {
 
 impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
-        let (name, value) = ("lia_min_increase", self.min_increase);
-        if !(0.0..=1.0).contains(&value) {
-            return Err(ConfigError::Range { name, value, must: "it must be from 0 to 1 segment" });
-        }
-        Ok(())
+        let must = "it must be from 0 to 1 segment";
+        within("lia_min_increase", self.min_increase, 0.0..=1.0, must)
     }
 }
 

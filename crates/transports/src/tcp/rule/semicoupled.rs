@@ -5,8 +5,8 @@
 
 use units::Time;
 
-use super::super::config::ConfigError;
 use super::{Acked, Group, Parameters, Rule, between};
+use crate::config::{ConfigError, within};
 
 /// Parameters of the family.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,10 +26,7 @@ pub(in super::super) struct Semicoupled {
 
 impl Parameters for Params {
     fn check(&self) -> Result<(), ConfigError> {
-        let (name, value) = ("semicoupled_exponent", self.exponent);
-        if !(0.0..=2.0).contains(&value) {
-            return Err(ConfigError::Range { name, value, must: "it must be from 0 to 2" });
-        }
+        within("semicoupled_exponent", self.exponent, 0.0..=2.0, "it must be from 0 to 2")?;
         let must = "it must be above 0 and at most 1";
         between("semicoupled_weight", self.weight, 0.0, 1.0 + f64::EPSILON, must)
     }

@@ -780,7 +780,7 @@ fn impossible_configurations_are_named() {
         "mss 65500 and overhead 40 make a packet of more than 65535 bytes"
     );
     let rto = crate::rto::RtoConfig { min: Dur::from_ms(2_000), ..good.rto };
-    assert_eq!(error(Config { rto, ..good }), "rto.min 2s is above rto.max 1s");
+    assert_eq!(error(Config { rto, ..good }), "rto_min 2s is above rto_max 1s");
 }
 
 /// Configurations that differ in every switch.

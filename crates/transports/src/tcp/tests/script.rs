@@ -4,12 +4,13 @@ use endpoint::{Effect, Effects, Stat, UNBOUNDED};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
+use crate::deadlines::Timer;
 use crate::tcp::config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo};
 use crate::tcp::ictcp;
 use crate::tcp::retransmission::Retransmission;
 use crate::tcp::rr;
 use crate::tcp::rule::{RuleConfig, State, cubic, dctcp};
-use crate::tcp::sender::{Identity, Incoming, Sender, Timer};
+use crate::tcp::sender::{Identity, Incoming, Sender};
 use crate::tcp::timestamps;
 use crate::tcp::window::Phase;
 
