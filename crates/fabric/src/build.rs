@@ -232,6 +232,7 @@ fn ports(
         if let (Node::Switch(tier, n), true) = (link.from, transmits) {
             port.rare.switch = place(tier, n);
             port.rare.slot = topology.switch_slot();
+            port.rare.batches = topology.slot_heap();
         }
         port
     };

@@ -136,6 +136,8 @@ pub(crate) struct Rare {
     pub(crate) coins: u64,
     /// Packets leave in such slots: see `Topology::with_switch_slot`. Departures are events then.
     pub(crate) slot: Option<Dur>,
+    /// And come to the queue only as one begins.
+    pub(crate) batches: bool,
 }
 
 const _: () = assert!(
@@ -144,7 +146,7 @@ const _: () = assert!(
 );
 const _: () = assert!(std::mem::offset_of!(Port, bytes) == 64, "line 0 is for arrivals");
 
-const _: () = assert!(size_of::<Rare>() == 72, "65 536 hosts have 400 000 ports");
+const _: () = assert!(size_of::<Rare>() == 80, "65 536 hosts have 400 000 ports");
 
 /// What happens to packets at a port beside being sent; see `LinkStats`.
 #[derive(Default)]
@@ -194,6 +196,7 @@ impl Port {
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
                 slot: None,
+                batches: false,
             }),
         }
     }
@@ -412,6 +415,20 @@ impl Port {
         core.events_mut().departure(me, self.free_at);
     }
 
+    /// A packet has come that joins the queue as the next slot begins.
+    pub(crate) fn expect(&mut self, me: u32, core: &mut Core) {
+        if self.service == Service::Idle {
+            self.await_slot(me, Time(core.now().0 + 1), core);
+        }
+    }
+
+    /// `packet` joins the queue as a slot begins. False if it may not join as it is.
+    pub(crate) fn join(&mut self, packet: Desc) -> bool {
+        let taken = self.queue.as_mut().is_some_and(|queue| queue.try_enqueue(packet));
+        self.note_queue();
+        taken
+    }
+
     /// Whether packets leave in slots. Other ports are known by their first line alone.
     #[inline(always)]
     fn has_slots(&self) -> bool {
@@ -420,7 +437,7 @@ impl Port {
 
     /// How long a packet of `len` bytes takes.
     #[inline(always)]
-    fn serialise(&self, len: u16) -> Dur {
+    pub(crate) fn serialise(&self, len: u16) -> Dur {
         let len = u64::from(len);
         match self.ps_per_byte {
             0 => self.rare.rate.serialise(len),
@@ -471,6 +488,9 @@ impl Port {
     pub(crate) fn try_enqueue(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
         let idle = self.service == Service::Idle;
         let waits_for_slot = idle && self.has_slots();
+        if self.has(DEPARTS) && self.rare.batches {
+            return false;
+        }
         let Some(queue) = &mut self.queue else { return false };
         if waits_for_slot {
             let taken = queue.try_enqueue(packet);
