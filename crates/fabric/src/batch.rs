@@ -15,8 +15,7 @@ pub(crate) struct Held {
     pub(crate) switch: u32,
     /// The number, in the whole fabric, of the link over which it has come.
     pub(crate) number: u32,
-    /// That link in this partition, and the one over which it goes on.
-    pub(crate) from: u32,
+    /// The link over which it goes on, in this partition.
     pub(crate) out: u32,
     pub(crate) packet: Desc,
 }
@@ -86,7 +85,6 @@ mod tests {
             began: Time(began),
             switch: 0,
             number,
-            from: number,
             out: 0,
             packet: Desc { handle: number, len: 64, flags: Flags(0), class: 0 },
         };
@@ -117,15 +115,8 @@ mod tests {
     #[test]
     fn what_comes_later_stays() {
         let packet = Desc { handle: 0, len: 64, flags: Flags(0), class: 0 };
-        let held = |came| Held {
-            came: Time(came),
-            began: Time(0),
-            switch: 0,
-            number: 0,
-            from: 0,
-            out: 0,
-            packet,
-        };
+        let held =
+            |came| Held { came: Time(came), began: Time(0), switch: 0, number: 0, out: 0, packet };
         let mut all = vec![held(4), held(5)];
         assert_eq!(take(&mut all, Time(5)).len(), 1);
         assert_eq!(all.len(), 1);

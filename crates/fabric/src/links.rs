@@ -285,9 +285,9 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         port.expect(link, &mut self.core);
     }
 
-    /// `packet` joins the queue of `link` as a slot begins. False if it may not join as it is.
-    pub(crate) fn join(&mut self, link: u32, packet: Desc) -> bool {
-        self.ports[link as usize].join(packet)
+    /// `packet` joins the queue of `link` as a slot begins: see [`Port::join`]. False if it may not join as it is.
+    pub(crate) fn join(&mut self, link: u32, packet: Desc, began: Time) -> bool {
+        self.ports[link as usize].join(packet, began)
     }
 
     /// The queue of `link` may have changed in any way: serve it if the port is idle.

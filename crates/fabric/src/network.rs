@@ -330,7 +330,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         let number = self.link_number(from);
         self.links.expect(out);
         if let Some(held) = &mut self.held {
-            held.push(Held { came, began, switch, number, from, out, packet });
+            held.push(Held { came, began, switch, number, out, packet });
         }
     }
 
@@ -338,8 +338,8 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     fn join_held(&mut self) {
         let now = self.core().now();
         let Some(held) = &mut self.held else { return };
-        for Held { out, packet, .. } in batch::take(held, now) {
-            if !self.links.join(out, packet) {
+        for Held { out, packet, began, .. } in batch::take(held, now) {
+            if !self.links.join(out, packet, began) {
                 self.links.enqueue(out, packet);
                 self.links.port_mut(out).note_queue();
             }
