@@ -552,9 +552,13 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         self.pfc.as_ref().and_then(|pfc| pfc.next_stuck(&self.links, now, after))
     }
 
-    /// Packets in queues and on links.
+    /// Packets in queues and on links, or on the way from one to the other.
     pub(crate) fn in_flight(&self) -> Amount {
-        self.links.in_flight()
+        let mut amount = self.links.in_flight();
+        for held in self.held.iter().flatten() {
+            amount.add(u64::from(held.packet.len));
+        }
+        amount
     }
 
     /// How many links the whole fabric has.
