@@ -55,8 +55,8 @@ fn rise(heap: &mut [Held], mut at: usize, packet: Held) {
     heap[at] = packet;
 }
 
-/// The first of all. Its place sinks to the bottom, where the earlier child rises, of equal ones the
-/// second; there the last packet of the heap is put, which rises again.
+/// The first of all. Its place sinks to the bottom, where the earlier child rises, of equal ones
+/// the second; there the last packet of the heap is put, which rises again.
 fn pop(heap: &mut Vec<Held>) -> Option<Held> {
     let last = heap.pop()?;
     let Some(&first) = heap.first() else { return Some(last) };
@@ -74,7 +74,7 @@ fn pop(heap: &mut Vec<Held>) -> Option<Held> {
 
 #[cfg(test)]
 mod tests {
-    use queues::Flags;
+    use endpoint::Flags;
 
     use super::*;
 

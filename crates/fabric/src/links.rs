@@ -285,7 +285,8 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         port.expect(link, &mut self.core);
     }
 
-    /// `packet` joins the queue of `link` as a slot begins: see [`Port::join`]. False if it may not join as it is.
+    /// `packet` joins the queue of `link` as a slot begins: see [`Port::join`]. False if it may not
+    /// join as it is.
     pub(crate) fn join(&mut self, link: u32, packet: Desc, began: Time) -> bool {
         self.ports[link as usize].join(packet, began)
     }

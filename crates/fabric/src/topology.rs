@@ -261,8 +261,9 @@ impl Topology {
         Self { switch_slot: slot.filter(|slot| *slot > Dur::ZERO), ..self }
     }
 
-    /// With slots: what comes within one joins the queues together as it ends, first bits first, and
-    /// of equal first bits in the order of the heap that FireSim's switch model fills port by port.
+    /// With slots: what comes within one joins the queues together as it ends, first bits first,
+    /// and of equal first bits in the order of the heap that FireSim's switch model fills port by
+    /// port. None leaves, in the slot that begins then, before its first bit came in the last.
     #[must_use]
     pub fn with_slot_heap(self, slot_heap: bool) -> Self {
         Self { slot_heap, ..self }
