@@ -19,7 +19,7 @@ use crate::links::{Links, Plan};
 use crate::network::{Lengths, Network};
 use crate::partition::Partition;
 use crate::pfc::Pfc;
-use crate::port::{FarEnd, Port};
+use crate::port::{FarEnd, Port, Slots};
 use crate::route::Leg;
 use crate::switch::{Elsewhere, Switch};
 use crate::topology::{Link, Node, Topology};
@@ -231,7 +231,8 @@ fn ports(
         }
         if let (Node::Switch(tier, n), true) = (link.from, transmits) {
             port.rare.switch = place(tier, n);
-            port.rare.slot = topology.switch_slot();
+            let slots = |every| Box::new(Slots::new(every, topology.slot_heap()));
+            port.rare.slots = topology.switch_slot().map(slots);
         }
         port
     };

@@ -7,6 +7,7 @@
 //!
 //! Deliberately absent: any named transport, files, wall-clock time.
 
+mod batch;
 mod build;
 mod check;
 mod config;

@@ -278,6 +278,19 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         port.depart(link, &mut self.core);
     }
 
+    /// A packet has come that joins the queue of `link` as the next slot begins.
+    pub(crate) fn expect(&mut self, link: u32) {
+        let port = &mut self.ports[link as usize];
+        port.note_active(link, &mut self.active);
+        port.expect(link, &mut self.core);
+    }
+
+    /// `packet` joins the queue of `link` as a slot begins: see [`Port::join`]. False if it may not
+    /// join as it is.
+    pub(crate) fn join(&mut self, link: u32, packet: Desc, began: Time) -> bool {
+        self.ports[link as usize].join(packet, began)
+    }
+
     /// The queue of `link` may have changed in any way: serve it if the port is idle.
     pub(crate) fn start_if_idle(&mut self, link: u32) {
         let port = &mut self.ports[link as usize];

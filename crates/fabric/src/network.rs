@@ -9,6 +9,7 @@ use queues::{
 };
 use units::{Dur, HostId, MsgKey, Time};
 
+use crate::batch::{self, Held};
 use crate::core::Core;
 use crate::event::Event;
 use crate::faults::{Change, Script};
@@ -84,6 +85,8 @@ pub(crate) struct Network<'o, const WATCHED: bool> {
     lengths: Lengths,
     /// Whether a packet's next port follows from the packet alone.
     settled: bool,
+    /// Where switches take what comes within a slot together: what has come.
+    held: Option<Vec<Held>>,
 }
 
 impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
@@ -110,6 +113,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
             script,
             lengths,
             settled,
+            held: world.topology.slot_heap().then(Vec::new),
         }
     }
 
@@ -298,6 +302,10 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     /// `packet`, which has come over link `from`, does not simply join the queue of `link`.
     #[inline(never)]
     fn refuse(&mut self, from: u32, link: u32, packet: Desc) {
+        if self.held.is_some() {
+            self.hold(from, link, packet);
+            return;
+        }
         if let Some(pfc) = &mut self.pfc {
             pfc.join(&mut self.links, from, link, packet);
             return;
@@ -313,9 +321,35 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         self.queue_changed(link, before, idle);
     }
 
+    /// `packet`, which has come over link `from`, waits for the slot to end.
+    fn hold(&mut self, from: u32, out: u32, packet: Desc) {
+        let FarEnd::Switch(switch) = self.links.port(from).end() else { return };
+        let came = self.core().now();
+        let took = self.links.port(from).serialise(packet.len);
+        let began = Time(came.0.saturating_sub(took.0));
+        let number = self.link_number(from);
+        self.links.expect(out);
+        if let Some(held) = &mut self.held {
+            held.push(Held { came, began, switch, number, out, packet });
+        }
+    }
+
+    /// A slot begins: what has come before it joins the queues.
+    fn join_held(&mut self) {
+        let now = self.core().now();
+        let Some(held) = &mut self.held else { return };
+        for Held { out, packet, began, .. } in batch::take(held, now) {
+            if !self.links.join(out, packet, began) {
+                self.links.enqueue(out, packet);
+                self.links.port_mut(out).note_queue();
+            }
+        }
+    }
+
     /// A switch port whose departures are events has finished a packet.
     #[inline(never)]
     pub(crate) fn port_departure(&mut self, link: u32) {
+        self.join_held();
         if let Some(pfc) = &mut self.pfc {
             pfc.departure(&mut self.links, link);
             return;
@@ -518,9 +552,13 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         self.pfc.as_ref().and_then(|pfc| pfc.next_stuck(&self.links, now, after))
     }
 
-    /// Packets in queues and on links.
+    /// Packets in queues and on links, or on the way from one to the other.
     pub(crate) fn in_flight(&self) -> Amount {
-        self.links.in_flight()
+        let mut amount = self.links.in_flight();
+        for held in self.held.iter().flatten() {
+            amount.add(u64::from(held.packet.len));
+        }
+        amount
     }
 
     /// How many links the whole fabric has.

@@ -134,8 +134,23 @@ pub(crate) struct Rare {
     pub(crate) window_bytes: [u64; 2],
     /// Random choices made so far.
     pub(crate) coins: u64,
-    /// Packets leave in such slots: see `Topology::with_switch_slot`. Departures are events then.
-    pub(crate) slot: Option<Dur>,
+    /// Packets leave in slots: see `Topology::with_switch_slot`. Departures are events then.
+    pub(crate) slots: Option<Box<Slots>>,
+}
+
+/// How packets leave in slots.
+pub(crate) struct Slots {
+    pub(crate) every: Dur,
+    /// Packets come to the queue only as a slot begins: see `Topology::with_slot_heap`.
+    pub(crate) batches: bool,
+    /// Those that have come so, and before when, in the slot that begins, they may not leave.
+    fresh: Vec<(u32, Time)>,
+}
+
+impl Slots {
+    pub(crate) fn new(every: Dur, batches: bool) -> Self {
+        Self { every, batches, fresh: Vec::new() }
+    }
 }
 
 const _: () = assert!(
@@ -144,7 +159,7 @@ const _: () = assert!(
 );
 const _: () = assert!(std::mem::offset_of!(Port, bytes) == 64, "line 0 is for arrivals");
 
-const _: () = assert!(size_of::<Rare>() == 72, "65 536 hosts have 400 000 ports");
+const _: () = assert!(size_of::<Rare>() == 64, "65 536 hosts have 400 000 ports");
 
 /// What happens to packets at a port beside being sent; see `LinkStats`.
 #[derive(Default)]
@@ -193,7 +208,7 @@ impl Port {
                 drops: None,
                 window_bytes: [u64::MAX; 2],
                 coins: 0,
-                slot: None,
+                slots: None,
             }),
         }
     }
@@ -382,12 +397,15 @@ impl Port {
     #[inline(never)]
     fn begin_slot(&mut self, me: u32, core: &mut Core) {
         self.service = Service::Idle;
-        let Some(slot) = self.rare.slot else { return };
+        let Some(slots) = &mut self.rare.slots else { return };
+        let (slot, fresh) = (slots.every, std::mem::take(&mut slots.fresh));
         let begin = self.free_at;
         let mut at = begin;
         while let Some(next) = self.queue.as_ref().and_then(Queue::peek) {
-            let end = at + self.serialise(next.len);
-            if at > begin && end > begin + slot {
+            let came = fresh.iter().find(|(handle, _)| *handle == next.handle);
+            let from = came.map_or(at, |(_, came)| at.max(*came));
+            let end = from + self.serialise(next.len);
+            if from > begin && end > begin + slot {
                 break;
             }
             if let Some(queue) = &mut self.queue {
@@ -398,29 +416,47 @@ impl Port {
             self.launch(me, next.handle, end + self.delay, core);
             at = end;
         }
-        if at > begin {
+        if at > begin || self.queued_bytes() > 0 {
             self.await_slot(me, at.max(begin + slot), core);
         }
     }
 
     /// Nothing is sent before the next slot begins, `now` or later.
     fn await_slot(&mut self, me: u32, now: Time, core: &mut Core) {
-        let Some(slot) = self.rare.slot else { return };
+        let Some(slots) = &self.rare.slots else { return };
         self.serving = NOTHING;
-        self.free_at = Time(now.0.next_multiple_of(slot.0));
+        self.free_at = Time(now.0.next_multiple_of(slots.every.0));
         self.service = Service::Scheduled;
         core.events_mut().departure(me, self.free_at);
+    }
+
+    /// A packet has come that joins the queue as the next slot begins.
+    pub(crate) fn expect(&mut self, me: u32, core: &mut Core) {
+        if self.service == Service::Idle {
+            self.await_slot(me, Time(core.now().0 + 1), core);
+        }
+    }
+
+    /// `packet`, whose first bit came at `began`, joins the queue as a slot begins: as long after
+    /// that it may leave. False if it may not join as it is.
+    pub(crate) fn join(&mut self, packet: Desc, began: Time) -> bool {
+        if let Some(slots) = &mut self.rare.slots {
+            slots.fresh.push((packet.handle, began + slots.every));
+        }
+        let taken = self.queue.as_mut().is_some_and(|queue| queue.try_enqueue(packet));
+        self.note_queue();
+        taken
     }
 
     /// Whether packets leave in slots. Other ports are known by their first line alone.
     #[inline(always)]
     fn has_slots(&self) -> bool {
-        self.has(DEPARTS) && self.rare.slot.is_some()
+        self.has(DEPARTS) && self.rare.slots.is_some()
     }
 
     /// How long a packet of `len` bytes takes.
     #[inline(always)]
-    fn serialise(&self, len: u16) -> Dur {
+    pub(crate) fn serialise(&self, len: u16) -> Dur {
         let len = u64::from(len);
         match self.ps_per_byte {
             0 => self.rare.rate.serialise(len),
@@ -471,6 +507,9 @@ impl Port {
     pub(crate) fn try_enqueue(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
         let idle = self.service == Service::Idle;
         let waits_for_slot = idle && self.has_slots();
+        if self.has(DEPARTS) && self.rare.slots.as_ref().is_some_and(|slots| slots.batches) {
+            return false;
+        }
         let Some(queue) = &mut self.queue else { return false };
         if waits_for_slot {
             let taken = queue.try_enqueue(packet);

@@ -221,6 +221,7 @@ pub struct Topology {
     pub(crate) shape: Shape,
     switch_latency: Dur,
     switch_slot: Option<Dur>,
+    slot_heap: bool,
     mtu: u16,
     /// Whether some link differs from the rest of its tier: the ideal time then depends on the
     /// path.
@@ -258,6 +259,14 @@ impl Topology {
     #[must_use]
     pub fn with_switch_slot(self, slot: Option<Dur>) -> Self {
         Self { switch_slot: slot.filter(|slot| *slot > Dur::ZERO), ..self }
+    }
+
+    /// With slots: what comes within one joins the queues together as it ends, first bits first,
+    /// and of equal first bits in the order of the heap that FireSim's switch model fills port by
+    /// port. None leaves, in the slot that begins then, before its first bit came in the last.
+    #[must_use]
+    pub fn with_slot_heap(self, slot_heap: bool) -> Self {
+        Self { slot_heap, ..self }
     }
 
     /// The same fabric, known to its hosts to carry packets of up to `mtu` bytes (on the wire).
@@ -306,6 +315,12 @@ impl Topology {
     #[must_use]
     pub fn switch_slot(&self) -> Option<Dur> {
         self.switch_slot
+    }
+
+    /// Whether what comes within a slot joins the queues as it ends.
+    #[must_use]
+    pub fn slot_heap(&self) -> bool {
+        self.slot_heap && self.switch_slot.is_some()
     }
 
     /// The largest packet, bytes on the wire.

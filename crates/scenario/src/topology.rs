@@ -78,11 +78,17 @@ struct Links {
     other: LinkSpec,
     switch_latency: Dur,
     switch_slot: Option<Dur>,
+    slot_heap: bool,
 }
 
 impl Links {
-    const UNKNOWN: Self =
-        Self { host: NO_LINK, other: NO_LINK, switch_latency: Dur::ZERO, switch_slot: None };
+    const UNKNOWN: Self = Self {
+        host: NO_LINK,
+        other: NO_LINK,
+        switch_latency: Dur::ZERO,
+        switch_slot: None,
+        slot_heap: false,
+    };
 }
 
 /// Before it is read.
@@ -99,6 +105,10 @@ keys! { LINKS: Links {
         "switches send in slots of this, from time 0 on, as the switch model of FireSim does: what has \
          come before a slot begins may leave in it, as much as ends within it, but one packet at \
          least. For `drop-tail`, and `priority` with drop-tail classes".default("none");
+    slot_heap: bool,
+        "with `switch_slot`: what comes within a slot joins the queues together as it ends, first \
+         bits first, and of first bits at one instant in the order of a binary heap that is filled \
+         host by host, as in the switch model of FireSim".default("");
 }}
 
 keys! { UPLINKS: Links {
@@ -261,7 +271,7 @@ fn finish<E: std::fmt::Display>(
         error.hint("change the numbers of this table")
     })?;
     let topology = topology.with_switch_latency(links.switch_latency);
-    Ok(topology.with_switch_slot(links.switch_slot))
+    Ok(topology.with_switch_slot(links.switch_slot).with_slot_heap(links.slot_heap))
 }
 
 /// What is different about a link.

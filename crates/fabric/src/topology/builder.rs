@@ -38,6 +38,7 @@ impl Builder {
             shape: Shape::Tree,
             switch_latency: Dur::ZERO,
             switch_slot: None,
+            slot_heap: false,
             mtu: 1500,
             uneven: false,
             slow_core: false,
