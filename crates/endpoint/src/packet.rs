@@ -120,7 +120,7 @@ impl Packet {
     };
 
     /// Write the transport header, of at most [`HDR_MAX`] bytes.
-    #[inline]
+    #[inline(always)]
     pub fn put_header(&mut self, header: &[u8]) {
         self.hdr_len = header.len() as u8;
         self.hdr[..header.len()].copy_from_slice(header);

@@ -505,19 +505,11 @@ impl Port {
     /// as it is; then nothing has happened.
     #[inline(always)]
     pub(crate) fn try_enqueue(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
+        if self.has_slots() {
+            return self.try_enqueue_for_slot(me, packet, core);
+        }
         let idle = self.service == Service::Idle;
-        let waits_for_slot = idle && self.has_slots();
-        if self.has(DEPARTS) && self.rare.slots.as_ref().is_some_and(|slots| slots.batches) {
-            return false;
-        }
         let Some(queue) = &mut self.queue else { return false };
-        if waits_for_slot {
-            let taken = queue.try_enqueue(packet);
-            if taken {
-                self.start_if_idle(me, core);
-            }
-            return taken;
-        }
         let taken = if idle { queue.cut_through(packet) } else { queue.try_enqueue(packet) };
         if taken {
             self.max_queue_bytes = self.max_queue_bytes.max(queue.bytes());
@@ -526,6 +518,17 @@ impl Port {
             } else if queue.bounce_possible() {
                 self.note_crowd(core);
             }
+        }
+        taken
+    }
+
+    /// The same where packets leave in slots. In batches they join only as a slot begins.
+    #[inline(never)]
+    fn try_enqueue_for_slot(&mut self, me: u32, packet: Desc, core: &mut Core) -> bool {
+        let batches = self.rare.slots.as_ref().is_some_and(|slots| slots.batches);
+        let taken = !batches && self.queue.as_mut().is_some_and(|queue| queue.try_enqueue(packet));
+        if taken {
+            self.start_if_idle(me, core);
         }
         taken
     }
