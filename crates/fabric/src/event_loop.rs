@@ -168,8 +168,8 @@ impl Lists {
     }
 }
 
-/// Handle the only event of a slot, and those that come up meanwhile. There is nothing to order, and
-/// nothing to fetch in time: in a fabric with little traffic most slots are like that.
+/// Handle the only event of a slot, and those that come up meanwhile. There is nothing to order,
+/// and nothing to fetch in time: in a fabric with little traffic most slots are like that.
 #[inline(never)]
 fn handle_alone<const WATCHED: bool>(part: &mut Partition<'_, WATCHED>, event: Event) {
     check_time(part, event);

@@ -238,9 +238,9 @@ impl<S: Source> Sender<S> {
         open
     }
 
-    /// Whether the window is full, so that nothing may be sent whatever there is to send. Told
-    /// without asking for a segment: most subflows of a connection are so most of the time. Not told
-    /// where it takes more than the window to know.
+    /// Whether the window is full, so that nothing may be sent whatever there is to send. No
+    /// segment is asked for: most subflows of a connection are full most of the time. False where
+    /// it takes more than the window to know.
     pub(crate) fn is_full(&self, config: &Config) -> bool {
         let by_window = match self.window.phase() {
             Phase::Open => true,
