@@ -270,6 +270,10 @@ fn finish<E: std::fmt::Display>(
         let error = table.error(key, format!("impossible topology: {why}"), "this shape");
         error.hint("change the numbers of this table")
     })?;
+    if links.slot_heap && links.switch_slot.is_none() {
+        let error = table.error("slot_heap", "`slot_heap` has no effect here", "no effect");
+        return Err(error.hint("it has an effect only with `switch_slot`"));
+    }
     let topology = topology.with_switch_latency(links.switch_latency);
     Ok(topology.with_switch_slot(links.switch_slot).with_slot_heap(links.slot_heap))
 }

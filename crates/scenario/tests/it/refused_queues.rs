@@ -42,6 +42,17 @@ fn a_header_queue_holds_one_header_at_least() {
     }
 }
 
+#[test]
+fn batches_take_slots() {
+    let plain = text("capacity = \"8 packets\"", NDP, "10Gbps");
+    let with = |keys: &str| read(&plain.replace("link_delay", &format!("{keys}\nlink_delay")));
+    let why = with("slot_heap = true").err().unwrap();
+    for part in ["`slot_heap` has no effect here", "refused.toml:7:", "only with `switch_slot`"] {
+        assert!(why.contains(part), "{part:?} is not in\n{why}");
+    }
+    assert!(with("slot_heap = false").is_ok());
+}
+
 /// The one warning of a NIC with these keys at this rate, if there is one.
 fn warning(transport: &str, rate: &str) -> Option<String> {
     let scenario = read(&text("capacity = \"72000B\"", transport, rate));
