@@ -231,8 +231,8 @@ fn ports(
         }
         if let (Node::Switch(tier, n), true) = (link.from, transmits) {
             port.rare.switch = place(tier, n);
-            let slots = |every| Box::new(Slots::new(every, topology.slot_heap()));
-            port.rare.slots = topology.switch_slot().map(slots);
+            let slots = |every| Slots::new(every, topology.slot_heap());
+            port.set_slots(topology.switch_slot().map(slots));
         }
         port
     };

@@ -20,6 +20,7 @@ pub(crate) fn check(
         return Err(ConfigError(what));
     }
     check_faults(topology, config)?;
+    topology.check_slot_heap(&config.faults).map_err(ConfigError)?;
     if let Some(link) = topology.links().iter().find(|link| link.rate == Rate(0)) {
         return Err(ConfigError(format!("{link} has a rate of zero")));
     }

@@ -81,7 +81,7 @@ pub(crate) struct Port {
     leg: Leg,
     adds: bool,
     service: Service,
-    /// [`LOSSY`], [`CROWDED`], [`ACTIVE`], [`DEPARTS`].
+    /// [`LOSSY`], [`CROWDED`], [`ACTIVE`], [`DEPARTS`], [`IN_SLOTS`].
     traits: u8,
     /// Bytes whose transmission has begun.
     pub(crate) bytes: u64,
@@ -104,6 +104,8 @@ const ACTIVE: u8 = 4;
 /// Departures are events: of hosts, whose endpoint is asked at that moment; of switches whose ports
 /// share memory or mark packets as they leave; of all ports on the eager path.
 const DEPARTS: u8 = 8;
+/// Packets leave in slots.
+const IN_SLOTS: u8 = 16;
 
 /// Whether a packet is in service.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -135,14 +137,14 @@ pub(crate) struct Rare {
     /// Random choices made so far.
     pub(crate) coins: u64,
     /// Packets leave in slots: see `Topology::with_switch_slot`. Departures are events then.
-    pub(crate) slots: Option<Box<Slots>>,
+    slots: Option<Box<Slots>>,
 }
 
 /// How packets leave in slots.
 pub(crate) struct Slots {
-    pub(crate) every: Dur,
+    every: Dur,
     /// Packets come to the queue only as a slot begins: see `Topology::with_slot_heap`.
-    pub(crate) batches: bool,
+    batches: bool,
     /// Those that have come so, and before when, in the slot that begins, they may not leave.
     fresh: Vec<(u32, Time)>,
 }
@@ -448,10 +450,16 @@ impl Port {
         taken
     }
 
-    /// Whether packets leave in slots. Other ports are known by their first line alone.
+    /// From now on, packets leave in slots, if there are any.
+    pub(crate) fn set_slots(&mut self, slots: Option<Slots>) {
+        self.set(IN_SLOTS, slots.is_some());
+        self.rare.slots = slots.map(Box::new);
+    }
+
+    /// Whether packets leave in slots.
     #[inline(always)]
     fn has_slots(&self) -> bool {
-        self.has(DEPARTS) && self.rare.slots.is_some()
+        self.has(IN_SLOTS)
     }
 
     /// How long a packet of `len` bytes takes.

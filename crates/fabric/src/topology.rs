@@ -23,6 +23,7 @@ use std::fmt;
 use endpoint::Routes;
 use units::{Dur, HostId, Rate};
 
+use crate::config::{Fault, FaultAction};
 use crate::graph::Graph;
 
 pub use bcube::Bcube;
@@ -263,7 +264,8 @@ impl Topology {
 
     /// With slots: what comes within one joins the queues together as it ends, first bits first,
     /// and of equal first bits in the order of the heap that FireSim's switch model fills port by
-    /// port. None leaves, in the slot that begins then, before its first bit came in the last.
+    /// port. None leaves, in the slot that begins then, before its first bit came in the last. A
+    /// run refuses what [`Topology::check_slot_heap`] does.
     #[must_use]
     pub fn with_slot_heap(self, slot_heap: bool) -> Self {
         Self { slot_heap, ..self }
@@ -321,6 +323,27 @@ impl Topology {
     #[must_use]
     pub fn slot_heap(&self) -> bool {
         self.slot_heap && self.switch_slot.is_some()
+    }
+
+    /// Whether all ports begin their slots together, as joining in batches needs: each packet fits
+    /// a slot, and no rate changes.
+    ///
+    /// # Errors
+    /// What does not.
+    pub fn check_slot_heap(&self, faults: &[Fault]) -> Result<(), String> {
+        let Some(slot) = self.switch_slot.filter(|_| self.slot_heap) else { return Ok(()) };
+        let of_switches = self.links.iter().filter(|link| matches!(link.from, Node::Switch(..)));
+        let slowest = of_switches.min_by_key(|link| link.rate);
+        let longest = slowest.map(|link| (link, link.rate.serialise(u64::from(self.mtu))));
+        if let Some((link, time)) = longest.filter(|(_, time)| *time > slot) {
+            let mtu = self.mtu;
+            return Err(format!("a packet of {mtu} B takes {time} on {link}, more than a slot"));
+        }
+        let rate = faults.iter().find(|fault| matches!(fault.action, FaultAction::Rate(_)));
+        match rate {
+            Some(fault) => Err(format!("the rate of {} changes", self.links[fault.link as usize])),
+            None => Ok(()),
+        }
     }
 
     /// The largest packet, bytes on the wire.

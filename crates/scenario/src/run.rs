@@ -18,8 +18,8 @@ use crate::record::Recorder;
 use crate::results::Results;
 use crate::trace::{Trace, Tracer};
 
-/// Version of the engine: results of equal versions have equal digests. 6: the TCP preset `ns2`
-/// takes a connection for idle a timeout after the last acknowledgement.
+/// Version of the engine: results of equal versions have equal digests. 6: with
+/// `idle_restart = "one-segment"` (preset `ns2`) silence counts from the last acknowledgement.
 pub const ENGINE_VERSION: u32 = 6;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

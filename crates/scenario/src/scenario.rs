@@ -181,7 +181,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Checked<Scenario> {
     tables.queue.finish_tables("switch", of_switches)?;
     let queues: Vec<_> = queues_at.iter().map(|(_, queue)| queue).chain([&queue]).collect();
     let alone = buffer.is_none() && !transports.telemetry();
-    topology::check_slots(&tables.topology, &topology, &queues, alone)?;
+    topology::check_slots(&tables.topology, &topology, &queues, alone, &script.faults)?;
     let longest_life = packet_lifetime::longest(&topology, &queues, buffer, &host, &script.faults);
     set_packet_life(&tables, &mut transports, longest_life, &queues)?;
 

@@ -4,7 +4,7 @@ mod graphs;
 
 use std::path::{Path, PathBuf};
 
-use fabric::{Clos, Link, LinkSpec, Node, Tier, Topology, Vl2};
+use fabric::{Clos, Fault, Link, LinkSpec, Node, Tier, Topology, Vl2};
 use queues::QueueSpec;
 use units::{Dur, Rate};
 
@@ -108,7 +108,8 @@ keys! { LINKS: Links {
     slot_heap: bool,
         "with `switch_slot`: what comes within a slot joins the queues together as it ends, first \
          bits first, and of first bits at one instant in the order of a binary heap that is filled \
-         host by host, as in the switch model of FireSim".default("");
+         host by host; in the slot that begins then none leaves before its first bit came in the \
+         last. So does the switch model of FireSim. Each packet must fit a slot".default("");
 }}
 
 keys! { UPLINKS: Links {
@@ -241,14 +242,19 @@ fn vl2(table: &mut Reader<'_>, _: &Path) -> Checked<Topology> {
     finish(table, "aggregation_ports", Topology::vl2(&shape), &links)
 }
 
-/// Refuse queues that cannot say what goes next where switches send in slots. `alone`: ports share
-/// no memory and write no telemetry.
+/// Refuse queues that cannot say what goes next where switches send in slots, and batches whose
+/// ports would not begin together. `alone`: ports share no memory and write no telemetry.
 pub(crate) fn check_slots(
     table: &Reader<'_>,
     topology: &Topology,
     queues: &[&QueueSpec],
     alone: bool,
+    faults: &[Fault],
 ) -> Checked<()> {
+    topology.check_slot_heap(faults).map_err(|why| {
+        let error = table.error("slot_heap", why, "not in batches");
+        error.hint("make `switch_slot` longer, or leave `slot_heap` and faults of rates out")
+    })?;
     let peek = queues.iter().all(|queue| queue.spec().peeks());
     if topology.switch_slot().is_none() || peek && alone {
         return Ok(());

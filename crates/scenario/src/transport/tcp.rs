@@ -150,8 +150,9 @@ keys! { pub(super) SUBFLOW: Config {
          can come mean loss (RFC 5827)";
     idle_restart: IdleRestart,
         "how a connection sends again that was silent for longer than its timeout: as before; \
-         from the initial window (RFC 5681, section 4.1); from one segment (ns-2); with half of its window for each \
-         timeout of silence, not below the initial one (RFC 2861, Linux)";
+         from the initial window (RFC 5681, section 4.1); from one segment, counted from the last acknowledgement, not \
+         from the last segment (ns-2); with half of its window for each timeout of silence, not below the initial one \
+         (RFC 2861, Linux)";
     timestamps: bool,
         "every acknowledgement of new data is a round-trip sample (RFC 7323), not one segment at \
          a time; count the 12 bytes into `overhead` and `ack_bytes`";

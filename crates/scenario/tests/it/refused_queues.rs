@@ -51,6 +51,13 @@ fn batches_take_slots() {
         assert!(why.contains(part), "{part:?} is not in\n{why}");
     }
     assert!(with("slot_heap = false").is_ok());
+    let short = plain.replace("kind = \"ndp\"\ncapacity", "kind = \"drop-tail\"\ncapacity");
+    let short = short.replace("link_delay", "switch_slot = \"7us\"\nslot_heap = true\nlink_delay");
+    let why = read(&short).err().unwrap();
+    for part in ["a packet of 9064 B takes 7251200ps", "more than a slot", "refused.toml:8:"] {
+        assert!(why.contains(part), "{part:?} is not in\n{why}");
+    }
+    assert!(read(&short.replace("7us", "8us")).is_ok());
 }
 
 /// The one warning of a NIC with these keys at this rate, if there is one.

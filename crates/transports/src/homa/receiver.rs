@@ -145,7 +145,6 @@ impl Receiver {
     pub(super) fn arrive(
         &mut self,
         cx: &mut Cx<'_>,
-
         pkt: &Packet,
         (number, data): (u32, Data),
     ) -> Option<(SlotRef, u64)> {
@@ -190,7 +189,6 @@ impl Receiver {
     pub(super) fn on_data(
         &mut self,
         cx: &mut Cx<'_>,
-
         pkt: &Packet,
         (number, data): (u32, Data),
         out: &mut Outbox,
@@ -221,7 +219,6 @@ impl Receiver {
     fn open(
         &mut self,
         cx: &Cx<'_>,
-
         key: MsgKey,
         (peer, number): (u32, u64),
         data: &Data,
@@ -330,7 +327,6 @@ impl Receiver {
     pub(super) fn on_need_ack(
         &mut self,
         cx: &mut Cx<'_>,
-
         (from, number): Named,
         id: MsgId,
         out: &mut Outbox,

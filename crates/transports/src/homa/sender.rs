@@ -236,7 +236,6 @@ impl Sender {
     pub(super) fn on_resend(
         &mut self,
         cx: &mut Cx<'_>,
-
         name: Named,
         (first, end): (u32, u32),
         out: &mut Outbox,
@@ -291,7 +290,6 @@ impl Sender {
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
-
         (from, number): Named,
         (first_missing, next): (u32, u32),
     ) {
@@ -419,7 +417,6 @@ impl Sender {
     pub(super) fn poll(
         &mut self,
         cx: &mut Cx<'_>,
-
         whole: impl FnOnce(HostId) -> Whole,
         slot: &mut Packet,
     ) -> bool {

@@ -42,7 +42,6 @@ impl Receiver {
     pub(super) fn on_trimmed(
         &mut self,
         cx: &mut Cx<'_>,
-
         pkt: &Packet,
         (number, data): (u32, Data),
         out: &mut Outbox,

@@ -241,12 +241,17 @@ impl Connection {
 
     /// What subflow `i` may send now; `next`: [`Self::next_data`].
     pub(super) fn sendable(&mut self, config: &Config, i: usize, next: Next) -> Option<Segment> {
-        let subflow = &self.subflows[i];
-        if subflow.state != State::Live || subflow.sender.is_full(&config.tcp) {
+        if self.subflows[i].state != State::Live {
+            return None;
+        }
+        let full = self.subflows[i].sender.is_full(&config.tcp);
+        if full && !cfg!(debug_assertions) {
             return None;
         }
         self.offer(config, i, next);
-        self.subflows[i].sender.peek(&config.tcp)
+        let segment = self.subflows[i].sender.peek(&config.tcp);
+        debug_assert!(!full || segment.is_none(), "a full subflow has something to send");
+        segment
     }
 
     /// Take the next segment of subflow `i`, which is [`Self::sendable`] as it was asked last, with

@@ -32,12 +32,14 @@ impl Connection {
                 Scheduler::LowestRtt => subflow.srtt().unwrap_or(Dur(u64::MAX)),
             };
             let better = best.is_none_or(|(_, least)| rtt < least);
-            if !better && subflow.sender.sends_new_only() {
+            let new_only = subflow.sender.sends_new_only();
+            if !better && new_only && !cfg!(debug_assertions) {
                 continue; // whatever it may send
             }
             let Some(segment) = self.sendable(config, i, next) else { continue };
             let sender = &self.subflows[i].sender;
             if !sender.is_open() || !sender.source().is_new(&segment) {
+                debug_assert!(!new_only, "a subflow repeats although it has nothing to repeat");
                 return Some(i);
             }
             if better {

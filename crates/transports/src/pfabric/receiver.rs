@@ -50,7 +50,6 @@ impl Receiver {
     pub(super) fn on_data(
         &mut self,
         cx: &mut Cx<'_>,
-
         key: MsgKey,
         (seq, size, len): (u64, u64, u16),
         out: &mut Outbox,
@@ -92,7 +91,6 @@ impl Receiver {
     pub(super) fn on_probe(
         &mut self,
         cx: &mut Cx<'_>,
-
         key: MsgKey,
         (seq, size): (u64, u64),
         out: &mut Outbox,
@@ -120,7 +118,6 @@ impl Receiver {
     fn answer_for_finished(
         &mut self,
         cx: &mut Cx<'_>,
-
         key: MsgKey,
         (seq, len): (u64, u16),
         out: &mut Outbox,

@@ -138,7 +138,6 @@ impl Sender {
     pub(super) fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
-
         MsgKey { src: from, id }: MsgKey,
         (seq, missing): (u64, u64),
     ) {
@@ -253,7 +252,6 @@ impl Sender {
     fn end(
         &mut self,
         cx: &mut Cx<'_>,
-
         at: SlotRef,
         key: MsgKey,
         why: FailReason,

@@ -101,7 +101,6 @@ impl Receiver {
     pub(super) fn on_req(
         &mut self,
         cx: &mut Cx<'_>,
-
         key: MsgKey,
         (size, free): (u64, u32),
         out: &mut Outbox,
@@ -142,7 +141,6 @@ impl Receiver {
     pub(super) fn on_data(
         &mut self,
         cx: &mut Cx<'_>,
-
         key: MsgKey,
         (number, seq, size, len): (u32, u64, u64, u16),
         out: &mut Outbox,

@@ -150,7 +150,6 @@ impl Sender {
     pub(super) fn on_token(
         &mut self,
         cx: &mut Cx<'_>,
-
         from: HostId,
         id: MsgId,
         token: (u32, u64, u64),
@@ -233,7 +232,6 @@ impl Sender {
     fn end(
         &mut self,
         cx: &mut Cx<'_>,
-
         at: SlotRef,
         key: MsgKey,
         why: FailReason,

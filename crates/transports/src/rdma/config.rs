@@ -267,7 +267,7 @@ impl Config {
             NicPacing::Own if self.stamps_departures() => {}
             NicPacing::Own => {
                 let what = "nic_pacing own needs timestamps nic and count_nic_wait off";
-                return Err(ConfigError::new(["nic_pacing own"], what));
+                return Err(ConfigError::new(["nic_pacing", "timestamps", "count_nic_wait"], what));
             }
         }
         if let Recovery::Selective { reordering } = self.recovery {
@@ -280,7 +280,7 @@ impl Config {
             ];
             if let Some((_, of)) = needs.into_iter().find(|(missing, _)| *missing) {
                 let what = format!("recovery selective needs {of}");
-                return Err(ConfigError::new(["recovery selective"], what));
+                return Err(ConfigError::new(["recovery"], what));
             }
         }
         if self.feedback_jitter > Dur::ZERO && self.operation == Operation::Read {

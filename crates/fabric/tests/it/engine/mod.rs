@@ -132,9 +132,10 @@ fn any_number_of_threads_agrees() {
 fn slots_agree_on_every_way() {
     for topology in shapes().into_iter().chain(graphs()) {
         let free = run(&topology, Config { queue: drop_tail(), ..config(1) }, 6, 30_000);
-        let slots = topology.with_switch_slot(Some(Dur::from_ns(1300)));
+        let slots = |ns| topology.clone().with_switch_slot(Some(Dur::from_ns(ns)));
         let base = Config { queue: drop_tail(), ..config(1) };
-        for topology in [slots.clone(), slots.with_slot_heap(true)] {
+        // Shorter than a packet on the slowest link; as long, which batches need.
+        for topology in [slots(1300), slots(2838).with_slot_heap(true)] {
             let reference = run(&topology, base.clone(), 6, 30_000);
             assert_ne!(reference.digest, free.digest);
             for (events, threads) in [(Events::Heap, 1), (Events::Wheel, 3), (Events::Wheel, 8)] {
@@ -145,6 +146,24 @@ fn slots_agree_on_every_way() {
             }
         }
     }
+}
+
+/// Batches whose ports do not begin their slots together would depend on how the fabric is cut.
+#[test]
+fn packets_in_batches_fit_a_slot_and_rates_stay() {
+    let heap = |ns| {
+        let slots = shapes().remove(0).with_switch_slot(Some(Dur::from_ns(ns)));
+        slots.with_slot_heap(true).with_mtu(1064)
+    };
+    // 1064 B at 10 Gb/s.
+    assert!(heap(852).check_slot_heap(&[]).is_ok());
+    let why = heap(851).check_slot_heap(&[]).unwrap_err();
+    assert!(why.contains("more than a slot"), "{why}");
+    assert!(heap(851).with_slot_heap(false).check_slot_heap(&[]).is_ok());
+    let rate = Fault::new(Time(1), 3, FaultAction::Rate(Rate(1_000_000_000)));
+    assert!(heap(852).check_slot_heap(&[rate]).unwrap_err().contains("changes"));
+    let down = Fault::new(Time(1), 3, FaultAction::Down);
+    assert!(heap(852).check_slot_heap(&[down]).is_ok());
 }
 
 #[test]
