@@ -81,7 +81,7 @@ pub(crate) struct Port {
     leg: Leg,
     adds: bool,
     service: Service,
-    /// [`LOSSY`], [`CROWDED`], [`ACTIVE`], [`DEPARTS`], [`IN_SLOTS`].
+    /// [`LOSSY`], [`CROWDED`], [`ACTIVE`], [`DEPARTS`].
     traits: u8,
     /// Bytes whose transmission has begun.
     pub(crate) bytes: u64,
@@ -104,8 +104,6 @@ const ACTIVE: u8 = 4;
 /// Departures are events: of hosts, whose endpoint is asked at that moment; of switches whose ports
 /// share memory or mark packets as they leave; of all ports on the eager path.
 const DEPARTS: u8 = 8;
-/// Packets leave in slots.
-const IN_SLOTS: u8 = 16;
 
 /// Whether a packet is in service.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -452,14 +450,13 @@ impl Port {
 
     /// From now on, packets leave in slots, if there are any.
     pub(crate) fn set_slots(&mut self, slots: Option<Slots>) {
-        self.set(IN_SLOTS, slots.is_some());
         self.rare.slots = slots.map(Box::new);
     }
 
-    /// Whether packets leave in slots.
+    /// Whether packets leave in slots. Other ports are known by their first line alone.
     #[inline(always)]
     fn has_slots(&self) -> bool {
-        self.has(IN_SLOTS)
+        self.has(DEPARTS) && self.rare.slots.is_some()
     }
 
     /// How long a packet of `len` bytes takes.
