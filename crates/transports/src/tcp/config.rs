@@ -58,8 +58,8 @@ pub enum Reduces {
     Window,
 }
 
-/// How a connection sends again that was silent for longer than its timeout: since its last segment,
-/// or with [`IdleRestart::OneSegment`] for as long since the last acknowledgement.
+/// How a connection sends again that was silent for longer than its timeout: since its last
+/// segment, or with [`IdleRestart::OneSegment`] for as long since the last acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleRestart {
     /// As if it had not been.
