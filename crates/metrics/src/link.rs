@@ -93,7 +93,7 @@ pub fn read_links(path: &Path) -> Result<Vec<LinkRow>, FileError> {
 }
 
 /// The length of a queue at a sample, if it differs from that at the sample before (at first: from
-/// 0); write with [`TableWriter`]. What happens between two samples does not show.
+/// 0); write with [`crate::TableWriter`]. What happens between two samples does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueRow {
     /// The time of the sample.
