@@ -341,7 +341,6 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         for Held { out, packet, began, .. } in batch::take(held, now) {
             if !self.links.join(out, packet, began) {
                 self.links.enqueue(out, packet);
-                self.links.port_mut(out).note_queue();
             }
         }
     }

@@ -331,7 +331,7 @@ impl Topology {
     /// # Errors
     /// What does not.
     pub fn check_slot_heap(&self, faults: &[Fault]) -> Result<(), String> {
-        let Some(slot) = self.switch_slot.filter(|_| self.slot_heap) else { return Ok(()) };
+        let Some(slot) = self.switch_slot.filter(|_| self.slot_heap()) else { return Ok(()) };
         let of_switches = self.links.iter().filter(|link| matches!(link.from, Node::Switch(..)));
         let slowest = of_switches.min_by_key(|link| link.rate);
         let longest = slowest.map(|link| (link, link.rate.serialise(u64::from(self.mtu))));

@@ -244,14 +244,17 @@ impl Connection {
         if self.subflows[i].state != State::Live {
             return None;
         }
-        let full = self.subflows[i].sender.is_full(&config.tcp);
-        if full && !cfg!(debug_assertions) {
+        if self.subflows[i].sender.is_full(&config.tcp) {
+            debug_assert!(self.offered(config, i, next).is_none(), "a full subflow may send");
             return None;
         }
+        self.offered(config, i, next)
+    }
+
+    /// What subflow `i` may send of what it is offered.
+    fn offered(&mut self, config: &Config, i: usize, next: Next) -> Option<Segment> {
         self.offer(config, i, next);
-        let segment = self.subflows[i].sender.peek(&config.tcp);
-        debug_assert!(!full || segment.is_none(), "a full subflow has something to send");
-        segment
+        self.subflows[i].sender.peek(&config.tcp)
     }
 
     /// Take the next segment of subflow `i`, which is [`Self::sendable`] as it was asked last, with

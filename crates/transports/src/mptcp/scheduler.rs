@@ -33,13 +33,15 @@ impl Connection {
             };
             let better = best.is_none_or(|(_, least)| rtt < least);
             let new_only = subflow.sender.sends_new_only();
-            if !better && new_only && !cfg!(debug_assertions) {
+            debug_assert!(
+                !new_only || self.sendable(config, i, next).is_none_or(|s| self.is_new(i, &s)),
+                "a subflow repeats although it has nothing to repeat"
+            );
+            if !better && new_only {
                 continue; // whatever it may send
             }
             let Some(segment) = self.sendable(config, i, next) else { continue };
-            let sender = &self.subflows[i].sender;
-            if !sender.is_open() || !sender.source().is_new(&segment) {
-                debug_assert!(!new_only, "a subflow repeats although it has nothing to repeat");
+            if !self.is_new(i, &segment) {
                 return Some(i);
             }
             if better {
@@ -47,5 +49,11 @@ impl Connection {
             }
         }
         best.map(|(i, _)| i)
+    }
+
+    /// Whether `segment`, which subflow `i` may send, is data that it has not sent before.
+    fn is_new(&self, i: usize, segment: &Segment) -> bool {
+        let sender = &self.subflows[i].sender;
+        sender.is_open() && sender.source().is_new(segment)
     }
 }
