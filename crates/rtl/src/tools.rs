@@ -76,12 +76,15 @@ fn verilator() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(VERILATOR) {
         return Some(path.into());
     }
-    // This crate stands two folders below the workspace.
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FOLDER);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(workspace).chain(std::env::split_paths(&path));
+    let folders = std::iter::once(folder()).chain(std::env::split_paths(&path));
     let mut places = folders.flat_map(|folder| NAMES.map(|name| folder.join(name)));
     places.find(|place| place.is_file())
+}
+
+/// Where `make rtl-setup` puts programs. This crate stands two folders below the workspace.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FOLDER)
 }
 
 /// What a command says, if it succeeds.

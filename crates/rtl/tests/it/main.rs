@@ -1,6 +1,7 @@
 //! Designs that run.
 
 mod harness;
+mod synthesis;
 
 use std::path::PathBuf;
 
