@@ -50,6 +50,11 @@ impl<C> Outbox<C> {
         }
     }
 
+    /// Whether what is pushed now is lost.
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() >= self.room
+    }
+
     pub(crate) fn pop(&mut self) -> Option<C> {
         self.waiting.pop_front()
     }

@@ -53,6 +53,10 @@ mod tests {
         data
     }
 
+    fn queues() -> Control {
+        Control::new(&Config::prototype(9, Dur::from_us(7)))
+    }
+
     fn control(credit: u16) -> Egress {
         Egress { credit, ..Egress::from_values(&[]) }
     }
@@ -60,7 +64,7 @@ mod tests {
     /// N8: control waits for the packet on the wire and for nothing else.
     #[test]
     fn n8_control_waits_for_one_data_packet_at_most() {
-        let (mut waiting, mut data) = (Control::default(), data(9));
+        let (mut waiting, mut data) = (queues(), data(9));
         let mut now = Time(0) + EGRESS;
         assert!(matches!(choose(&mut waiting, &mut data, EGRESS, now), Some(Chosen::Data(_))));
         // It is asked for while that packet is on the wire.
@@ -72,7 +76,7 @@ mod tests {
 
     #[test]
     fn nothing_leaves_before_its_way_out() {
-        let (mut waiting, mut data) = (Control::default(), data(1));
+        let (mut waiting, mut data) = (queues(), data(1));
         let start = next_start(&waiting, &mut data, EGRESS).unwrap();
         assert_eq!(start, Time(0) + EGRESS);
         assert_eq!(choose(&mut waiting, &mut data, EGRESS, Time(start.0 - 1)), None);

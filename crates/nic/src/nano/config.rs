@@ -5,7 +5,9 @@ use units::{Bytes, Dur};
 
 use super::bits::PACKETS_MAX;
 use super::buffers::{SizeClass, words};
-use super::clock::cycles;
+use super::clock::{Tick, cycles};
+use super::blocks::clocked::LOOKUP;
+use super::past::REMEMBERED_MAX;
 
 /// Sizes and times of a NIC. All NICs of a network have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +53,9 @@ pub struct Config {
     pub priorities: u8,
     /// Whether each packet draws a path of its own; otherwise each message does.
     pub spray: bool,
+    /// Whether everything happens in cycles of the host's own clock, and in tables of the sizes
+    /// that a circuit has: docs/nic.md, "The clocked law".
+    pub clocked: bool,
 }
 
 /// Why a configuration is refused.
@@ -77,9 +82,32 @@ pub enum ConfigError {
     /// The header's pointers have 16 bits.
     #[error("buffers of {0} per direction: pointers of 16 bits reach 4 MiB in words of 64 bytes")]
     Memory(Bytes),
+    /// No table holds that many.
+    #[error(
+        "`remember` is \"lifetime\": a clocked NIC has tables of a fixed size; write 1024, or \
+         leave it out"
+    )]
+    Lifetime,
+    /// Not a power of two.
+    #[error(
+        "`remember` is {0}: the tables of a clocked NIC have a power of two of places, at most \
+         {REMEMBERED_MAX}; write 1024, or leave it out"
+    )]
+    Remember(u32),
+    /// Keys of live messages are compared all at once.
+    #[error("`{0}` is {1}: a clocked NIC compares them all in one cycle, {CLOCKED_IDS_MAX} at most")]
+    ClockedIds(&'static str, u16),
+    /// Nothing follows from a packet before it has been looked up.
+    #[error(
+        "`ingress_cycles` is {0}: a clocked NIC looks a packet up in its cycle {LOOKUP}, so it is \
+         {least} at least", least = LOOKUP + 1
+    )]
+    BeforeLookup(u32),
 }
 
 const IDS_MAX: u16 = 4096;
+/// Ids of each direction of a clocked NIC (C9).
+const CLOCKED_IDS_MAX: u16 = 128;
 const PRIORITIES_MAX: u8 = 8;
 /// What a size class of 8 bits can name.
 const CLASSES_MAX: usize = 256;
@@ -110,6 +138,7 @@ impl Config {
             protocols: Vec::new(),
             priorities: 8,
             spray: false,
+            clocked: false,
         }
     }
 
@@ -138,7 +167,24 @@ impl Config {
                 return Err(ConfigError::Ids(key, ids));
             }
         }
-        self.check_classes()
+        self.check_classes()?;
+        if self.clocked { self.check_clocked() } else { Ok(()) }
+    }
+
+    fn check_clocked(&self) -> Result<(), ConfigError> {
+        for (key, ids) in [("tx_messages", self.tx_messages), ("rx_messages", self.rx_messages)] {
+            if ids > CLOCKED_IDS_MAX {
+                return Err(ConfigError::ClockedIds(key, ids));
+            }
+        }
+        if u64::from(self.ingress_cycles) <= LOOKUP {
+            return Err(ConfigError::BeforeLookup(self.ingress_cycles));
+        }
+        match self.remember {
+            None => Err(ConfigError::Lifetime),
+            Some(n) if n.is_power_of_two() && n <= REMEMBERED_MAX => Ok(()),
+            Some(n) => Err(ConfigError::Remember(n)),
+        }
     }
 
     fn check_classes(&self) -> Result<(), ConfigError> {
@@ -183,6 +229,12 @@ impl Config {
         Dur(self.packet_life.0.saturating_mul(2)) + gives_up + self.ingress() + self.egress()
     }
 
+    /// What the blocks count in.
+    #[must_use]
+    pub const fn tick(&self) -> Tick {
+        if self.clocked { Tick::Cycle } else { Tick::Picosecond }
+    }
+
     /// The way in.
     #[must_use]
     pub const fn ingress(&self) -> Dur {
@@ -195,10 +247,10 @@ impl Config {
         cycles(self.egress_cycles as u64)
     }
 
-    /// The time between two PULLs.
+    /// The time between two PULLs, in ticks.
     #[must_use]
     pub const fn pull_time(&self) -> Dur {
-        cycles(self.pull_cycles as u64)
+        self.tick().cycles(self.pull_cycles as u64)
     }
 }
 

@@ -1,32 +1,22 @@
-//! The NIC as an [`Endpoint`]: simulated packets in and out of the two pipelines, and the law of
-//! time of docs/nic.md, whose rules are cited by number.
-//!
-//! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by
-//! nothing else, so that it may run ahead by the way in (rule 1); what it does to the sending side,
-//! and what the application hears, waits until then ([`Event`]).
-
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+//! The NIC as an [`Endpoint`]: simulated packets in and out of its blocks, by either law of time
+//! of docs/nic.md.
 
 use endpoint::{
-    Cx, Effects, Endpoint, FailReason, Flags, Framing, Msg, MsgId, MsgKey, Packet, Purpose, Span,
-    Stat, Submit, TimerId, Tx, TxPort,
+    Cx, Endpoint, Flags, Framing, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort,
 };
-use thiserror::Error;
 use units::{HostId, Time};
 
-use super::arbiter::{Chosen, choose, next_start};
 use super::bits::PAYLOAD;
-use super::buffers::WORD;
-use super::clock::first_cycle;
-use super::config::{Config, ConfigError};
-use super::externs::{Arrival, BindError, Event, OwnMessage, Units};
-use super::frame::{self, FrameError, SWITCH_MAC, mac_of};
-use super::generator::{Class, Control, Pacer};
-use super::meta::{Egress, Ingress, To, carried_id, host_of, ip_of};
-use super::packetization::{DataPacket, Outgoing, Packetization};
-use super::reassembly::Request;
-use p4::ir::{self, PipelineId};
-use p4::program::Program;
+use super::blocks::clocked::Clocked;
+use super::blocks::exact::Exact;
+use super::blocks::{Blocks, Source};
+use super::clock::Edges;
+use super::config::Config;
+use super::externs::OwnMessage;
+use super::mac::Mac;
+use p4::ir;
+
+pub use super::blocks::{Arrived, ProgramError, Runs};
 
 /// How a NIC cuts messages into packets.
 pub const FRAMING: Framing = Framing { payload: PAYLOAD, overhead: OVERHEAD };
@@ -37,113 +27,53 @@ const OVERHEAD: u16 = 64;
 /// The only timer: when something happens by itself.
 const WAKE: TimerId = TimerId(0);
 
-const PATH: Purpose = Purpose::new("nano path");
-
-/// Draws for the path of one packet before they are given up.
-const PATH_TRIES: u64 = 16;
-
-/// What a program is told and says on ingress, in the order of `nano.p4`.
-const INGRESS_META: [&str; 15] = [
-    "nic.nic_mac",
-    "nic.switch_mac",
-    "nic.nic_ip",
-    "nic.rtt_pkts",
-    "nic.now",
-    "ingress.src_ip",
-    "ingress.src_context",
-    "ingress.msg_len",
-    "ingress.pkt_offset",
-    "ingress.dst_context",
-    "ingress.rx_msg_id",
-    "ingress.tx_msg_id",
-    "ingress.is_last_pkt",
-    "ingress.drop",
-    "ingress.to",
-];
-
-/// What it is told on egress: `nic` as above, then the members of `egress_metadata_t`.
-const EGRESS_META: usize = 22;
-
-/// Why a program cannot run on a NIC.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ProgramError {
-    /// It is for something else.
-    #[error(
-        "a program for `{0}` does not run on a NIC: #include <nano.p4> and instantiate NanoNic"
-    )]
-    Architecture(String),
-    /// It calls what the NIC does not have.
-    #[error(transparent)]
-    Extern(#[from] BindError),
-    /// The NIC itself is impossible.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// It does not make the packets that the NIC asks for.
-    #[error("the egress pipeline makes no frame of a packet of protocol {protocol}: {why}")]
-    Frame {
-        /// The packet's protocol.
-        protocol: u8,
-        /// What is wrong.
-        why: FrameError,
-    },
-}
-
-/// A program that runs, in whatever environment.
-pub type Runs = Box<dyn Program<Units>>;
-
 /// A NIC with its program.
 pub struct Nano {
-    config: Config,
-    program: Runs,
-    ingress: PipelineId,
-    egress: PipelineId,
-    units: Units,
-    packetization: Packetization,
-    pacer: Pacer,
-    control: Control,
-    /// What is submitted and not over.
-    messages: BTreeMap<MsgId, Submitted>,
-    /// Channels with a message in flight: the next one waits for it.
-    channels: BTreeSet<(HostId, u32)>,
-    /// Control packets go only to hosts that have sent something.
-    peers: BTreeSet<HostId>,
-    /// Packets sent, for the draws of paths.
-    departures: u64,
+    law: Law,
     armed: Time,
-    frame: Vec<u8>,
-    /// Messages that the program sends of its own, where somebody supplies their bytes.
-    own: Option<VecDeque<OwnMessage>>,
 }
 
-/// What becomes of an arriving packet's payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived {
-    /// There is none that would be wanted.
-    Nothing,
-    /// It belongs to a message.
-    Payload {
-        /// The message.
-        key: MsgKey,
-        /// Its id here.
-        rx_msg_id: u16,
-        /// What its packet said in the lookup.
-        request: Request,
-        /// The application has it already: the NIC had forgotten the message.
-        is_placed: bool,
-        /// The message is whole with it, for the first time.
-        is_last: bool,
-        /// The message is for the program, not for the host.
-        ends_here: bool,
-    },
-    /// The whole packet is for software, round reassembly.
-    Software,
+/// When what happens.
+enum Law {
+    Exact(Box<Exact>),
+    Clocked(Box<Ticking>),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Submitted {
-    dst: HostId,
-    channel: u32,
-    len: u64,
+/// A machine of cycles on a clock and a wire.
+struct Ticking {
+    machine: Clocked,
+    mac: Mac,
+}
+
+impl Ticking {
+    /// Everything of the cycles that have begun.
+    fn advance(&mut self, cx: &mut Cx<'_>) {
+        let edges = Edges::of(cx.draw);
+        let Some(last) = edges.last_by(cx.now) else { return };
+        loop {
+            let chooses = self.machine.chooses(self.mac.open(edges));
+            let next = self.machine.next().into_iter().chain(chooses).min();
+            let Some(cycle) = next.filter(|next| *next <= last) else { return };
+            let mut packet = Packet::EMPTY;
+            if self.machine.step(cycle, chooses == Some(cycle), cx.me, &mut packet, cx.fx) {
+                let takes = cx.net.rate(0).serialise(u64::from(packet.wire_len));
+                self.mac.push(edges, cycle, takes, packet);
+            }
+        }
+    }
+
+    /// The wire is free: the packet that begins now.
+    fn poll(&mut self, cx: &Cx<'_>, slot: &mut Packet) -> Tx {
+        let edges = Edges::of(cx.draw);
+        if let Some(packet) = self.mac.take(cx.now) {
+            *slot = packet;
+            slot.path = self.machine.blocks.path(cx, slot.dst, slot.span.msg);
+            return Tx::Sent;
+        }
+        let chooses = || self.machine.chooses(self.mac.open(edges));
+        let starts = || Some(self.mac.start(edges, chooses()?));
+        self.mac.next().or_else(starts).map_or(Tx::Idle, Tx::NotBefore)
+    }
 }
 
 impl Nano {
@@ -152,424 +82,62 @@ impl Nano {
     /// # Errors
     /// See [`ProgramError`].
     pub fn new(program: &ir::Program, runs: Runs, config: Config) -> Result<Self, ProgramError> {
-        config.check()?;
-        let (ingress, egress) = pipelines(program)
-            .ok_or_else(|| ProgramError::Architecture(program.architecture.clone()))?;
-        let units = Units::new(program, &config)?;
-        Ok(Self {
-            packetization: Packetization::new(&config, units.sets_flows()),
-            units,
-            pacer: Pacer::new(config.pull_time(), config.max_pulls),
-            control: Control::default(),
-            program: runs,
-            ingress,
-            egress,
-            messages: BTreeMap::new(),
-            channels: BTreeSet::new(),
-            peers: BTreeSet::new(),
-            departures: 0,
-            armed: Time::NEVER,
-            frame: Vec::new(),
-            own: None,
-            config,
-        })
+        let law = if config.clocked {
+            let mac = Mac::new(config.egress_cycles.into());
+            Law::Clocked(Box::new(Ticking { machine: Clocked::new(program, runs, config)?, mac }))
+        } else {
+            Law::Exact(Box::new(Exact { blocks: Blocks::new(program, runs, config)? }))
+        };
+        Ok(Self { law, armed: Time::NEVER })
     }
 
-    /// Everything that happens by itself up to `now`, in the order of rule 4.
-    fn advance(&mut self, now: Time, me: HostId, fx: &mut Effects) {
-        loop {
-            let event = self.units.events.front().map(|(at, _)| *at);
-            let timeout = self.packetization.next_timeout();
-            let release = self.pacer.next_release();
-            let Some(next) = [event, timeout, release].into_iter().flatten().min() else { return };
-            if next > now {
-                return;
-            }
-            if event == Some(next) {
-                if let Some((at, event)) = self.units.events.pop_front() {
-                    self.dispatch(at, event, fx);
-                }
-            } else if timeout == Some(next) {
-                self.time_out(next, me, fx);
-            } else if let Some(packet) = self.pacer.release(next) {
-                self.control.push(next, Class::Ctrl, packet);
-            }
+    /// What the egress pipeline makes of the first packet of a message of two, of each protocol: a
+    /// program that is wrong there is wrong everywhere.
+    ///
+    /// # Errors
+    /// See [`ProgramError::Frame`].
+    pub fn try_egress(self) -> Result<(), ProgramError> {
+        match self.law {
+            Law::Exact(exact) => exact.blocks.try_egress(),
+            Law::Clocked(ticking) => ticking.machine.blocks.try_egress(),
         }
     }
 
-    /// A packet that has arrived takes effect (rules 12 to 14).
-    fn dispatch(&mut self, at: Time, event: Event, fx: &mut Effects) {
-        match event {
-            Event::Delivered { message: (number, context), packets } => {
-                let id = self.packetization.id_of(number, context);
-                let Some(id) = id else { return };
-                // What was never sent cannot have come: a peer that says so is not believed.
-                let sent = self.packetization.sent(id);
-                if packets & !sent != 0 {
-                    fx.count(Stat::Rejected);
-                }
-                if let Some(tag) = self.packetization.delivered(at, id, packets & sent) {
-                    self.finish(MsgId(tag));
-                    fx.acked(MsgId(tag));
-                }
-            }
-            Event::Credit { message: (number, context), credit } => {
-                if let Some(id) = self.packetization.id_of(number, context) {
-                    self.packetization.credit(at, id, credit);
-                }
-            }
-            Event::Flow { flow, pace } => self.packetization.set_flow(at, flow, pace),
-            Event::Prio { register, message: (number, context), prio } => {
-                if let Some(id) = self.packetization.id_of(number, context) {
-                    self.units.set_prio(register, id, prio);
-                }
-            }
-            Event::Control { class, packet } => {
-                let paced = class == Class::Ctrl;
-                let now = if paced { self.pacer.ask(at, packet) } else { Some(packet) };
-                if let Some(packet) = now {
-                    self.control.push(at, class, packet);
-                }
-            }
-            Event::Whole(key) => fx.delivered(key),
-            Event::Message(message) => match &mut self.own {
-                Some(own) => own.push_back(message),
-                // Simulated packets have no payload for it.
-                None => fx.count(Stat::Rejected),
-            },
+    const fn blocks(&self) -> &Blocks {
+        match &self.law {
+            Law::Exact(exact) => &exact.blocks,
+            Law::Clocked(ticking) => &ticking.machine.blocks,
         }
     }
 
-    /// Rule 15.
-    fn time_out(&mut self, now: Time, me: HostId, fx: &mut Effects) {
-        let Some(timeout) = self.packetization.on_timeout(now) else { return };
-        let id = MsgId(timeout.tag);
-        if timeout.gave_up {
-            self.finish(id);
-            fx.failed(MsgKey { src: me, id }, FailReason::TimedOut);
-        } else if timeout.repeats > 0 {
-            fx.timeout(Stat::OtherTimeout, id);
+    const fn blocks_mut(&mut self) -> &mut Blocks {
+        match &mut self.law {
+            Law::Exact(exact) => &mut exact.blocks,
+            Law::Clocked(ticking) => &mut ticking.machine.blocks,
         }
     }
 
-    /// A message of this host is over.
-    fn finish(&mut self, id: MsgId) {
-        if let Some(message) = self.messages.remove(&id) {
-            self.channels.remove(&(message.dst, message.channel));
+    /// Everything that happens by itself up to now.
+    fn advance(&mut self, cx: &mut Cx<'_>) {
+        match &mut self.law {
+            Law::Exact(exact) => exact.advance(cx.now, cx.me, cx.fx),
+            Law::Clocked(ticking) => ticking.advance(cx),
         }
     }
 
     /// Be woken when the next thing happens by itself.
-    fn arm(&mut self, fx: &mut Effects) {
-        let event = self.units.events.front().map(|(at, _)| *at);
-        let others = [self.packetization.next_timeout(), self.pacer.next_release()];
-        let next = others.into_iter().chain([event]).flatten().min().unwrap_or(Time::NEVER);
+    fn arm(&mut self, cx: &mut Cx<'_>) {
+        let next = match &self.law {
+            Law::Exact(exact) => exact.next(),
+            Law::Clocked(ticking) => {
+                ticking.machine.next().map(|cycle| Edges::of(cx.draw).begin(cycle))
+            }
+        };
+        let next = next.unwrap_or(Time::NEVER);
         if next != self.armed {
             self.armed = next;
-            fx.arm(WAKE, next);
+            cx.fx.arm(WAKE, next);
         }
-    }
-
-    /// What both pipelines are told of the NIC: it counts its cycles in 32 bits.
-    fn nic(&self, me: HostId, now: Time) -> [u128; 5] {
-        let (mac, ip) = (mac_of(me).into(), ip_of(me).into());
-        let now = first_cycle(now) as u32;
-        [mac, SWITCH_MAC.into(), ip, self.config.rtt_packets.into(), now.into()]
-    }
-
-    /// Send the packet in `self.frame` through the ingress pipeline. `None`: the program does not
-    /// want it.
-    fn run_ingress(&mut self, cx: &Cx<'_>) -> Option<Ingress> {
-        let mut meta = [0; INGRESS_META.len()];
-        meta[..5].copy_from_slice(&self.nic(cx.me, cx.now));
-        let mut nothing = Vec::new();
-        let ran =
-            self.program.run(self.ingress, &self.frame, &mut meta, &mut nothing, &mut self.units);
-        ran.ok()?;
-        let [.., rx_msg_id, _, is_last_pkt, drop, to] = meta;
-        Some(Ingress {
-            rx_msg_id: rx_msg_id as u16,
-            is_last_pkt: is_last_pkt != 0,
-            drop: drop != 0,
-            to: To::from_number(to),
-        })
-    }
-
-    /// Have the egress pipeline make `packet` in `slot`, of which source, destination, flags and
-    /// payload are known.
-    fn run_egress(
-        &mut self,
-        now: Time,
-        packet: &Egress,
-        slot: &mut Packet,
-    ) -> Result<(), FrameError> {
-        let mut meta = [0; EGRESS_META];
-        meta[..5].copy_from_slice(&self.nic(slot.src, now));
-        meta[5..].copy_from_slice(&packet.to_values());
-        let ran = self.program.run(self.egress, &[], &mut meta, &mut self.frame, &mut self.units);
-        let frame = if ran.is_ok() { self.frame.as_slice() } else { &[] };
-        slot.proto = packet.protocol;
-        frame::read(frame, self.config.priorities, slot)
-    }
-
-    /// What the egress pipeline makes of the first packet of a message of two, of each protocol: a
-    /// program that is wrong there is wrong everywhere. It leaves its marks in the program's
-    /// memory: not for a NIC that is to run.
-    ///
-    /// # Errors
-    /// See [`ProgramError::Frame`].
-    pub fn try_egress(mut self) -> Result<(), ProgramError> {
-        let (src, dst) = (HostId(1), HostId(2));
-        for protocol in self.config.protocols.clone() {
-            let packet = Egress {
-                protocol,
-                dst_ip: ip_of(dst),
-                msg_len: 2 * PAYLOAD,
-                flags: wire::nano::flags::DATA,
-                is_new_msg: true,
-                ..Egress::default()
-            };
-            let span = Span { msg: MsgId(0), offset: 0, len: PAYLOAD.into() };
-            let mut slot = Packet { src, dst, span, ..Packet::EMPTY };
-            let made = self.run_egress(Time::ZERO, &packet, &mut slot);
-            made.map_err(|why| ProgramError::Frame { protocol, why })?;
-        }
-        Ok(())
-    }
-
-    /// Make the packet that the arbiter has chosen, as packet of message `id`.
-    fn send(&mut self, cx: &mut Cx<'_>, chosen: Chosen, slot: &mut Packet) -> bool {
-        let (packet, span) = match chosen {
-            Chosen::Control(packet) => {
-                slot.flags = Flags::CONTROL;
-                let msg = message_of(&packet, self.config.tx_messages);
-                (packet, Span { msg, offset: 0, len: 0 })
-            }
-            Chosen::Data(data) => {
-                if data.again {
-                    cx.fx.count_for(Stat::Retransmission, MsgId(data.message.tag));
-                }
-                (egress_of(&data), self.span_of(&data))
-            }
-        };
-        let dst = host_of(packet.dst_ip);
-        (slot.src, slot.dst, slot.span) = (cx.me, dst, span);
-        let known = matches!(chosen, Chosen::Data(_)) || self.peers.contains(&dst);
-        if !known || self.run_egress(cx.now, &packet, slot).is_err() {
-            cx.fx.count(Stat::Rejected);
-            *slot = Packet::EMPTY;
-            return false;
-        }
-        slot.path = self.path(cx, dst, span.msg);
-        true
-    }
-
-    fn span_of(&self, data: &DataPacket) -> Span {
-        let id = MsgId(data.message.tag);
-        let len = self.messages.get(&id).map_or(0, |message| message.len);
-        let offset = u64::from(data.pkt_offset) * u64::from(PAYLOAD);
-        let rest = len.saturating_sub(offset).min(u64::from(PAYLOAD));
-        Span { msg: id, offset, len: rest as u32 }
-    }
-
-    /// The path of the next packet: a draw for each, or one for each message, or one for each flow,
-    /// since what a program knows of a flow it knows of its path.
-    fn path(&mut self, cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
-        let paths = cx.net.paths(dst);
-        if paths <= 1 {
-            return 0;
-        }
-        self.departures += 1;
-        let n = if self.config.spray { self.departures } else { 0 };
-        let part = if self.units.sets_flows() { u64::from(dst.0) } else { msg.0 };
-        let draws = if self.config.spray { cx.draw } else { cx.draw.part(part) }.stream(PATH);
-        let drawn = |attempt| draws.below(n * PATH_TRIES + attempt, u64::from(paths)) as u32;
-        let up = |&path: &u32| cx.net.path_up(dst, path);
-        let first_up = || (0..paths).find(up).unwrap_or(0);
-        (0..PATH_TRIES).map(drawn).find(up).unwrap_or_else(first_up)
-    }
-}
-
-/// The two pipelines of a program, if it is one for this NIC.
-fn pipelines(program: &ir::Program) -> Option<(PipelineId, PipelineId)> {
-    let [ingress, egress] = program.pipelines.as_slice() else { return None };
-    let names: Vec<&str> = ingress.meta.iter().map(|meta| meta.name.as_str()).collect();
-    let fits = names == INGRESS_META && egress.meta.len() == EGRESS_META;
-    fits.then_some((PipelineId(0), PipelineId(1)))
-}
-
-/// Metadata of a data packet.
-fn egress_of(data: &DataPacket) -> Egress {
-    let Outgoing { protocol, dst_ip, dst_context, src_context, msg_len, .. } = data.message;
-    Egress {
-        protocol,
-        dst_ip,
-        dst_context,
-        msg_len,
-        pkt_offset: data.pkt_offset,
-        src_context,
-        tx_msg_id: data.tx_msg_id,
-        buffer: data.buffer,
-        credit: 0,
-        rank: 0,
-        flags: wire::nano::flags::DATA,
-        is_new_msg: data.is_new_msg,
-        is_rtx: data.is_rtx,
-        notes: [0; 3],
-    }
-}
-
-/// The id of the message that a control packet is about, from the bits of it that the header has
-/// (rule 7). It names the message in traces.
-fn message_of(packet: &Egress, tx_ids: u16) -> MsgId {
-    carried_id(packet.tx_msg_id, packet.dst_context, tx_ids)
-}
-
-impl Endpoint for Nano {
-    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        self.advance(cx.now, cx.me, cx.fx);
-        let taken = self.submit(cx, msg);
-        self.arm(cx.fx);
-        taken
-    }
-
-    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        self.advance(cx.now, cx.me, cx.fx);
-        if pkt.flags.has(Flags::BOUNCED) {
-            cx.fx.count(Stat::Rejected);
-        } else {
-            self.receive(cx, pkt);
-        }
-        self.arm(cx.fx);
-    }
-
-    fn on_timer(&mut self, cx: &mut Cx<'_>, _: TimerId) {
-        self.armed = Time::NEVER;
-        self.advance(cx.now, cx.me, cx.fx);
-        self.arm(cx.fx);
-    }
-
-    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
-        self.advance(cx.now, cx.me, cx.fx);
-        self.arm(cx.fx);
-        // Which class the next packet has is known once it is made, so a pause of any pauses all.
-        if port.open != u8::MAX {
-            return Tx::Idle;
-        }
-        let egress = self.config.egress();
-        loop {
-            let data = &mut self.packetization;
-            let Some(chosen) = choose(&mut self.control, data, egress, cx.now) else { break };
-            if self.send(cx, chosen, slot) {
-                return Tx::Sent;
-            }
-        }
-        match next_start(&self.control, &mut self.packetization, egress) {
-            Some(at) => Tx::NotBefore(at),
-            None => Tx::Idle,
-        }
-    }
-
-    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
-        self.advance(cx.now, cx.me, cx.fx);
-        if self.packetization.cancel(cx.now, id.0) {
-            self.finish(id);
-            cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
-        }
-        self.arm(cx.fx);
-    }
-}
-
-impl Nano {
-    fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        if msg.len > u64::from(self.packetization.longest()) {
-            cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
-            return Submit::Taken;
-        }
-        let channel = (msg.dst, msg.channel);
-        if msg.channel != 0 && self.channels.contains(&channel) {
-            return Submit::Full;
-        }
-        let default = self.config.protocols.first().copied().unwrap_or(0);
-        let own = self.config.protocols.get(usize::from(msg.transport)).copied();
-        let out = Outgoing {
-            protocol: own.unwrap_or(default),
-            dst_ip: ip_of(msg.dst),
-            dst_context: 0,
-            src_context: msg.id.0 as u16,
-            // It fits a size class; one of no bytes travels as a dummy byte (rule 5).
-            msg_len: msg.len.max(1) as u16,
-            generation: (msg.id.0 >> 16) as u16,
-            tag: msg.id.0,
-        };
-        if !self.packetization.submit(cx.now, out) {
-            return Submit::Full;
-        }
-        if msg.channel != 0 {
-            self.channels.insert(channel);
-        }
-        let submitted = Submitted { dst: msg.dst, channel: msg.channel, len: msg.len };
-        self.messages.insert(msg.id, submitted);
-        Submit::Taken
-    }
-
-    /// A simulated packet.
-    fn receive(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        let key = MsgKey { src: pkt.src, id: pkt.span.msg };
-        let switches = cx.net.hops(pkt.src).saturating_sub(1);
-        frame::write(pkt, switches, &mut self.frame);
-        if pkt.carries_payload() && pkt.span.len <= WORD {
-            // Payload is not carried in simulation; a program that reads a short one finds zeros.
-            self.frame.resize(self.frame.len() + pkt.span.len as usize, 0);
-        }
-        match self.arrive(cx, Some(pkt.src), pkt.carries_payload(), Some(key)) {
-            Arrived::Payload { is_placed: false, .. } if pkt.span.len > 0 => {
-                cx.fx.place(key, pkt.span.offset, pkt.span.len);
-            }
-            // There is no software beside the simulated NIC.
-            Arrived::Software => cx.fx.count(Stat::Rejected),
-            _ => {}
-        }
-    }
-
-    /// Rule 1, for the packet in `self.frame`: the receiving side at once, the rest when the packet
-    /// takes effect. `key` is what its sender calls the message; `None`: what its header says of
-    /// that.
-    fn arrive(
-        &mut self,
-        cx: &mut Cx<'_>,
-        src: Option<HostId>,
-        carries_payload: bool,
-        key: Option<MsgKey>,
-    ) -> Arrived {
-        self.units.enter(Arrival { at: cx.now + self.config.ingress(), key });
-        self.peers.extend(src);
-        let Some(ingress) = self.run_ingress(cx) else {
-            cx.fx.count(Stat::Rejected);
-            return Arrived::Nothing;
-        };
-        if ingress.to == To::Software {
-            return Arrived::Software;
-        }
-        let Some((request, info)) = self.units.lookup_made() else { return Arrived::Nothing };
-        if info.is_forgotten {
-            cx.fx.count_received(Stat::Forgotten, self.units.key());
-        }
-        if info.is_done || (carries_payload && !info.is_new_pkt && !info.fail) {
-            cx.fx.count(Stat::Duplicate);
-        }
-        if ingress.drop || !carries_payload || !info.is_new_pkt {
-            return Arrived::Nothing;
-        }
-        let rx_msg_id = ingress.rx_msg_id;
-        let key = self.units.key();
-        let is_last = ingress.is_last_pkt && self.units.complete(rx_msg_id);
-        if ingress.is_last_pkt && !is_last {
-            // The simulated application gets a message once; this counts the promise broken.
-            cx.fx.count(Stat::DeliveredTwice);
-        }
-        let (is_placed, ends_here) = (info.is_placed, ingress.to == To::Nobody);
-        Arrived::Payload { key, rx_msg_id, request, is_placed, is_last, ends_here }
     }
 
     /// A packet with bytes, beginning with Ethernet: runs the ingress pipeline over `frame`, which
@@ -582,33 +150,97 @@ impl Nano {
         chopped: bool,
         frame: &[u8],
     ) -> Arrived {
-        self.advance(cx.now, cx.me, cx.fx);
-        self.frame.clear();
-        self.frame.extend_from_slice(frame);
-        let arrived = self.arrive(cx, src, !chopped, None);
-        self.arm(cx.fx);
+        self.advance(cx);
+        let source = Source { host: src, carries_payload: !chopped, key: None };
+        let arrived = match &mut self.law {
+            Law::Exact(exact) => exact.receive_frame(cx, source, frame),
+            Law::Clocked(ticking) => {
+                let cycle = Edges::of(cx.draw).first_after(cx.now);
+                ticking.machine.receive_frame(cycle, cx.me, source, frame, cx.fx)
+            }
+        };
+        self.arm(cx);
         arrived
     }
 
     /// The headers of the packet that was made last.
     #[must_use]
     pub fn headers(&self) -> &[u8] {
-        &self.frame
+        self.blocks().headers()
     }
 
     /// Keep the messages that the program sends of its own for [`Nano::own_message`].
     pub fn keep_own_messages(&mut self) {
-        self.own = Some(VecDeque::new());
+        self.blocks_mut().keep_own_messages();
     }
 
     /// A message of the program's own that takes effect now.
     pub fn own_message(&mut self) -> Option<OwnMessage> {
-        self.own.as_mut()?.pop_front()
+        self.blocks_mut().own_message()
     }
 
     /// Sizes and times.
     #[must_use]
     pub const fn config(&self) -> &Config {
-        &self.config
+        self.blocks().config()
+    }
+}
+
+impl Endpoint for Nano {
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        self.advance(cx);
+        let taken = match &mut self.law {
+            Law::Exact(exact) => exact.submit(cx, msg),
+            Law::Clocked(ticking) => {
+                let cycle = Edges::of(cx.draw).first_after(cx.now);
+                ticking.machine.submit(cycle, cx.me, msg, cx.fx)
+            }
+        };
+        self.arm(cx);
+        taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        self.advance(cx);
+        let switches = cx.net.hops(pkt.src).saturating_sub(1);
+        match &mut self.law {
+            _ if pkt.flags.has(Flags::BOUNCED) => cx.fx.count(Stat::Rejected),
+            Law::Exact(exact) => exact.receive(cx, pkt, switches),
+            Law::Clocked(ticking) => {
+                let cycle = Edges::of(cx.draw).first_after(cx.now);
+                ticking.machine.receive(cycle, cx.me, (pkt, switches), cx.fx);
+            }
+        }
+        self.arm(cx);
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>, _: TimerId) {
+        self.armed = Time::NEVER;
+        self.advance(cx);
+        self.arm(cx);
+    }
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
+        self.advance(cx);
+        self.arm(cx);
+        // Which class the next packet has is known once it is made, so a pause of any pauses all.
+        if port.open != u8::MAX {
+            return Tx::Idle;
+        }
+        match &mut self.law {
+            Law::Exact(exact) => exact.poll(cx, slot),
+            Law::Clocked(ticking) => ticking.poll(cx, slot),
+        }
+    }
+
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        self.advance(cx);
+        match &mut self.law {
+            Law::Exact(exact) => exact.cancel(cx, id),
+            Law::Clocked(ticking) => {
+                ticking.machine.cancel(Edges::of(cx.draw).first_after(cx.now), id);
+            }
+        }
+        self.arm(cx);
     }
 }

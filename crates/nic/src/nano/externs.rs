@@ -10,6 +10,7 @@ use thiserror::Error;
 use units::{MsgKey, Time};
 
 use super::cells::{Cells, Op};
+use super::blocks::clocked::GRANT_RESTART;
 use super::config::Config;
 use super::flows::Pace;
 use super::generator::Class;
@@ -66,6 +67,18 @@ pub enum Event {
     Message(OwnMessage),
 }
 
+impl Event {
+    /// The order in which the ports of the sending side take what a packet says in one cycle.
+    const fn port(&self) -> u8 {
+        match self {
+            Self::Prio { .. } => 0,
+            Self::Delivered { .. } => 1,
+            Self::Credit { .. } => 2,
+            Self::Flow { .. } | Self::Control { .. } | Self::Whole(_) | Self::Message(_) => 3,
+        }
+    }
+}
+
 /// A message that a program sends of its own, as an application would (`send_message`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnMessage {
@@ -120,7 +133,9 @@ pub enum BindError {
 /// The packet whose ingress pipeline runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When it takes effect.
+    /// When it is looked up: all that it does to the receiving side is of this tick.
+    pub lookup: Time,
+    /// When it takes effect on the sending side, and for the application.
     pub at: Time,
     /// Its sender and what that calls the message; `None`: what its header says of that.
     pub key: Option<MsgKey>,
@@ -138,9 +153,14 @@ pub struct Units {
     /// What takes effect later, in the order of time.
     pub events: VecDeque<(Time, Event)>,
     arrival: Arrival,
+    /// How many events there were when it entered.
+    entered: usize,
     /// The lookup of the packet in the pipeline, and its answer.
     info: Option<(Request, Info)>,
+    /// The message that this lookup has made whole, and whether it was so before (C7).
+    completed: Option<(u16, bool)>,
     tx_messages: u16,
+    clocked: bool,
 }
 
 /// Which instance a method belongs to: its name is unique only where it is declared.
@@ -160,9 +180,12 @@ impl Units {
             prios: Vec::new(),
             schedulers: Vec::new(),
             events: VecDeque::new(),
-            arrival: Arrival { at: Time::ZERO, key: None },
+            arrival: Arrival { lookup: Time::ZERO, at: Time::ZERO, key: None },
+            entered: 0,
             info: None,
+            completed: None,
             tx_messages: config.tx_messages,
+            clocked: config.clocked,
         };
         let mut instances: Vec<(Instance<'_>, usize)> = Vec::new();
         for called in &program.externs {
@@ -254,11 +277,26 @@ impl Units {
 
     /// A packet enters the ingress pipeline. Messages that have fallen silent before it are over.
     pub fn enter(&mut self, arrival: Arrival) {
-        while let Some(id) = self.reassembly.expire(arrival.at) {
+        while let Some(id) = self.reassembly.expire(arrival.lookup) {
             self.forget(id);
         }
         self.arrival = arrival;
         self.info = None;
+        self.completed = None;
+        self.entered = self.events.len();
+    }
+
+    /// The packet has left the ingress pipeline. In a clocked NIC, the message that it has made
+    /// whole leaves the schedulers behind it (C6), and what it does comes in the order of the ports
+    /// that it is done by (C3).
+    pub fn leave(&mut self) {
+        if !self.clocked {
+            return;
+        }
+        if let Some((rx_msg_id, _)) = self.completed {
+            self.forget(rx_msg_id);
+        }
+        self.events.make_contiguous()[self.entered..].sort_by_key(|(_, event)| event.port());
     }
 
     /// The lookup of the packet in the pipeline and its answer, if its program made one.
@@ -278,15 +316,20 @@ impl Units {
         self.arrival.key.or_else(carried).unwrap_or_default()
     }
 
-    /// The message of the packet in the pipeline is whole. Whether it goes to the application: not
-    /// if that has had it before.
-    pub fn complete(&mut self, rx_msg_id: u16) -> bool {
-        let twice = self.reassembly.complete(self.arrival.at, rx_msg_id);
-        self.forget(rx_msg_id);
+    /// The program says that the message of the packet in the pipeline is whole: it goes to the
+    /// application. Whether that has had it before, when it does not; `None` if it is not whole.
+    pub fn complete(&mut self, rx_msg_id: u16) -> Option<bool> {
+        let twice = if self.clocked {
+            self.completed?.1
+        } else {
+            let twice = self.reassembly.complete(self.arrival.lookup, rx_msg_id);
+            self.forget(rx_msg_id);
+            twice
+        };
         if !twice {
             self.push(Event::Whole(self.key()));
         }
-        !twice
+        Some(twice)
     }
 
     /// An id is free: no scheduler has an entry for it.
@@ -316,8 +359,12 @@ impl Units {
         };
         let (msg_len, pkt_offset) = (msg_len as u16, pkt_offset as u8);
         let request = Request { key, mark_received: mark_received != 0, msg_len, pkt_offset };
-        let info = self.reassembly.lookup(self.arrival.at, request);
+        let now = self.arrival.lookup;
+        let info = self.reassembly.lookup(now, request);
         self.info = Some((request, info));
+        if self.clocked && info.is_last_pkt && !info.is_done {
+            self.completed = Some((info.rx_msg_id, self.reassembly.complete(now, info.rx_msg_id)));
+        }
         let answer = [
             info.fail.into(),
             info.rx_msg_id.into(),
@@ -350,7 +397,12 @@ impl Units {
             scheduler.update(Entry { rx_msg_id, rank, granted, grantable })
         };
         if let Some(Choice { rx_msg_id, level, grant_offset }) = choice {
-            self.reassembly.granted(self.arrival.at, rx_msg_id);
+            let now = self.arrival.lookup;
+            if self.clocked {
+                self.reassembly.grant_later(now + GRANT_RESTART, rx_msg_id);
+            } else {
+                self.reassembly.granted(now, rx_msg_id);
+            }
             results.copy_from_slice(&[1, level.into(), rx_msg_id.into(), grant_offset.into()]);
         }
     }

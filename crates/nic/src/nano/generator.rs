@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 
 use units::{Dur, Time};
 
+use super::config::Config;
 use super::meta::Egress;
+use super::packetization::QUEUE_PLACES;
 
 /// The PULL bit of a control packet's flags (`PULL_FLAG` in `nano.p4`).
 const PULL: u8 = wire::nano::flags::PULL;
@@ -71,15 +73,29 @@ pub enum Class {
 }
 
 /// Control packets at the arbiter, with the time since which they wait.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Control {
     queues: [VecDeque<(Time, Egress)>; 4],
+    /// Packets that find room in each of them.
+    places: usize,
 }
 
 impl Control {
-    /// `packet` begins to wait at `now`.
-    pub fn push(&mut self, now: Time, class: Class, packet: Egress) {
-        self.queues[class as usize].push_back((now, packet));
+    /// None waits. A clocked NIC has room for so many of each kind (C8), another for all.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let places = if config.clocked { QUEUE_PLACES } else { usize::MAX };
+        Self { queues: [const { VecDeque::new() }; 4], places }
+    }
+
+    /// `packet` begins to wait at `now`. Whether there is room for it.
+    pub fn push(&mut self, now: Time, class: Class, packet: Egress) -> bool {
+        let queue = &mut self.queues[class as usize];
+        let has_room = queue.len() < self.places;
+        if has_room {
+            queue.push_back((now, packet));
+        }
+        has_room
     }
 
     /// Since when the one waits that has waited longest.
@@ -164,7 +180,7 @@ mod tests {
 
     #[test]
     fn acks_before_nacks_before_grants_each_first_in_first_out() {
-        let mut control = Control::default();
+        let mut control = Control::new(&Config::prototype(9, Dur::from_us(7)));
         control.push(Time(0), Class::Grant, packet(0, 1));
         control.push(Time(1), Class::Nack, packet(0, 2));
         control.push(Time(2), Class::Ack, packet(0, 3));

@@ -122,6 +122,9 @@ enum Queue {
     Timeout,
 }
 
+/// Places of each queue of a clocked NIC, descriptors' and control's (C8).
+pub(super) const QUEUE_PLACES: usize = 256;
+
 /// See the top of the file.
 #[derive(Debug)]
 pub struct Packetization {
@@ -130,6 +133,8 @@ pub struct Packetization {
     buffers: Buffers,
     timers: Timers<u8>,
     queues: [VecDeque<Descriptor>; 3],
+    /// Descriptors that find room in each of them.
+    places: usize,
     rtt_pkts: u16,
     timeout: Dur,
     max_timeouts: Option<u32>,
@@ -149,10 +154,11 @@ impl Packetization {
             messages: vec![None; usize::from(config.tx_messages)],
             ids: FreeList::new(config.tx_messages),
             buffers: Buffers::new(&config.classes),
-            timers: Timers::new(config.tx_messages),
+            timers: Timers::new(config.tx_messages, config.tick()),
             queues: [VecDeque::new(), VecDeque::new(), VecDeque::new()],
             rtt_pkts,
-            timeout: config.timeout,
+            timeout: config.tick().of(config.timeout),
+            places: if config.clocked { QUEUE_PLACES } else { usize::MAX },
             max_timeouts: config.max_timeouts,
             probe: config.probe,
             accepted: 0,
@@ -267,17 +273,24 @@ impl Packetization {
         }
     }
 
-    /// Put packets into a descriptor, those that do not wait in one already.
-    fn schedule(&mut self, now: Time, queue: Queue, id: u16, bits: u64, is_rtx: bool) {
-        let Some(message) = self.message(id) else { return };
+    /// Put packets into a descriptor, those that do not wait in one already. How many that are;
+    /// where the queue is full they wait as if for credit (C8).
+    fn schedule(&mut self, now: Time, queue: Queue, id: u16, bits: u64, is_rtx: bool) -> u32 {
+        let has_room = self.queues[queue as usize].len() < self.places;
+        let Some(message) = self.message(id) else { return 0 };
         message.to_btx &= !bits;
         let bits = bits & !message.waiting;
+        if !has_room {
+            message.to_btx |= bits;
+            return 0;
+        }
         message.waiting |= bits;
         let serial = message.serial;
         if bits != 0 {
             let descriptor = Descriptor { since: now, id, serial, bits, is_rtx };
             self.queues[queue as usize].push_back(descriptor);
         }
+        bits.count_ones()
     }
 
     /// When the next timeout comes.
@@ -310,16 +323,15 @@ impl Packetization {
         let mut rtx = below(u16::from(rtx_offset) + 1) & !message.delivered;
         rtx &= below(u16::from(message.packets));
         let stuck = rtx == 0 && max_tx <= rtx_offset && message.waiting == 0;
-        let before = message.waiting;
         if self.probe && stuck {
             // A lost GRANT or PULL with everything acknowledged: no packet is left that could be
             // answered, so one goes beyond the credit.
             let message = self.message(id)?;
             rtx = message.to_btx & message.to_btx.wrapping_neg();
         }
-        self.schedule(at, Queue::Timeout, id, rtx, true);
+        let repeats = self.schedule(at, Queue::Timeout, id, rtx, true);
         self.timers.schedule(id, at + self.timeout, max_tx);
-        Some(Timeout { tag, gave_up: false, repeats: (rtx & !before).count_ones() })
+        Some(Timeout { tag, gave_up: false, repeats })
     }
 
     /// When the packet that [`Packetization::next`] would give began to wait, at the earliest; or
@@ -336,22 +348,50 @@ impl Packetization {
 
     /// Descriptors of messages that are over are passed over at no cost.
     fn drop_finished(&mut self) {
-        let messages = &self.messages;
-        let alive = |d: &Descriptor| {
-            let message = messages.get(usize::from(d.id)).and_then(Option::as_ref);
-            message.is_some_and(|message| message.serial == d.serial)
+        while self.drop_fronts() {}
+    }
+
+    /// Of each queue the front goes if its message is over (C8: one in a cycle). Whether any did.
+    pub fn drop_fronts(&mut self) -> bool {
+        let Self { messages, queues, .. } = self;
+        let over = |d: &mut Descriptor| !d.is_alive(messages);
+        queues.iter_mut().fold(false, |any, queue| queue.pop_front_if(over).is_some() | any)
+    }
+
+    /// Whether [`Packetization::drop_fronts`] would drop one.
+    #[must_use]
+    pub fn has_finished_front(&self) -> bool {
+        self.queues.iter().filter_map(VecDeque::front).any(|d| !d.is_alive(&self.messages))
+    }
+
+    /// Since when the front waits that has waited longest, of those whose messages are not over.
+    #[must_use]
+    pub fn fronts_since(&self) -> Option<Time> {
+        let fronts = self.queues.iter().filter_map(VecDeque::front);
+        fronts.filter(|d| d.is_alive(&self.messages)).map(|d| d.since).min()
+    }
+
+    /// C8: in one cycle, the next packet of those that wait since `since` or longer, from the first
+    /// queue whose front's message is not over; and each other front goes. `wanted`: whether a
+    /// packet is to be taken.
+    pub fn next_in_cycle(&mut self, since: Time, wanted: bool) -> Option<DataPacket> {
+        let ready = |queue: &VecDeque<Descriptor>| {
+            queue.front().is_some_and(|d| d.since <= since && d.is_alive(&self.messages))
         };
-        for queue in &mut self.queues {
-            while queue.front().is_some_and(|d| !alive(d)) {
-                queue.pop_front();
-            }
-        }
+        let queue = self.queues.iter().position(ready).filter(|_| wanted);
+        self.drop_fronts();
+        self.take(queue?, 0, since)
     }
 
     /// The next packet of those that wait since `since` or longer.
     pub fn next(&mut self, since: Time) -> Option<DataPacket> {
         self.drop_finished();
         let (queue, place) = self.ready(since)?;
+        self.take(queue, place, since)
+    }
+
+    /// The lowest packet of the descriptor at `place` of `queue`.
+    fn take(&mut self, queue: usize, place: usize, since: Time) -> Option<DataPacket> {
         let queue = &mut self.queues[queue];
         let descriptor = queue.get_mut(place)?;
         let Descriptor { id, bits, is_rtx, .. } = *descriptor;
@@ -406,6 +446,14 @@ impl Packetization {
         self.ids.give(id);
         self.timers.cancel(id);
         Some(message.out.tag)
+    }
+}
+
+impl Descriptor {
+    /// Whether its message is not over.
+    fn is_alive(&self, messages: &[Option<Message>]) -> bool {
+        let message = messages.get(usize::from(self.id)).and_then(Option::as_ref);
+        message.is_some_and(|message| message.serial == self.serial)
     }
 }
 

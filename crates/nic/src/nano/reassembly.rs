@@ -7,7 +7,7 @@
 //! those that were ended with packets in them: their senders have heard that these had arrived, and
 //! would never send them again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use units::{Dur, Time};
 
@@ -91,6 +91,8 @@ pub struct Reassembly {
     ids: FreeList,
     buffers: Buffers,
     timers: Timers<()>,
+    /// Timers that GRANTs start again, and when, where that is later than the GRANT.
+    restarts: VecDeque<(Time, u16)>,
     timeout: Dur,
     past: Past,
 }
@@ -105,8 +107,9 @@ impl Reassembly {
             table: BTreeMap::new(),
             ids: FreeList::new(ids),
             buffers: Buffers::new(&config.classes),
-            timers: Timers::new(ids),
-            timeout: config.silence(),
+            timers: Timers::new(ids, config.tick()),
+            restarts: VecDeque::new(),
+            timeout: config.tick().of(config.silence()),
             past: Past::new(config, paced),
         }
     }
@@ -157,6 +160,11 @@ impl Reassembly {
         }
     }
 
+    /// A GRANT for message `id` starts its timer again `at` a later time, if one runs then (C6).
+    pub fn grant_later(&mut self, at: Time, id: u16) {
+        self.restarts.push_back((at, id));
+    }
+
     /// A GRANT leaves for message `id` at `now`: what it permits will take its time.
     pub fn granted(&mut self, now: Time, id: u16) {
         if self.timers.runs(id) {
@@ -199,6 +207,13 @@ impl Reassembly {
     /// called until there is none. A packet at `now` comes before a timer at `now`.
     pub fn expire(&mut self, now: Time) -> Option<u16> {
         let before = Time(now.0.checked_sub(1)?);
+        // In one cycle a timer is started before it is looked at.
+        while let Some(&(at, id)) = self.restarts.front()
+            && at <= self.timers.next().unwrap_or(before).min(before)
+        {
+            self.restarts.pop_front();
+            self.granted(at, id);
+        }
         let (_, id, ()) = self.timers.pop(before)?;
         if let Some(entry) = self.free(id).filter(|entry| entry.placed() != 0) {
             let over = Over { placed: entry.placed(), ..entry.before };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use units::Time;
 
-use super::clock::look;
+use super::clock::Tick;
 
 /// A bank of timers, each with a word that comes back when it fires.
 #[derive(Debug)]
@@ -13,13 +13,14 @@ pub struct Timers<T> {
     entries: Vec<Option<(Time, T)>>,
     /// The entries in use by the look at which they fire.
     looks: BTreeSet<(Time, u16)>,
+    tick: Tick,
 }
 
 impl<T: Copy> Timers<T> {
     /// A bank of `n` that are not running.
     #[must_use]
-    pub fn new(n: u16) -> Self {
-        Self { entries: vec![None; usize::from(n)], looks: BTreeSet::new() }
+    pub fn new(n: u16, tick: Tick) -> Self {
+        Self { entries: vec![None; usize::from(n)], looks: BTreeSet::new(), tick }
     }
 
     /// Start timer `id`, or start it again: due at `deadline`.
@@ -27,7 +28,7 @@ impl<T: Copy> Timers<T> {
         self.cancel(id);
         let entries = self.entries.len();
         let Some(entry) = self.entries.get_mut(usize::from(id)) else { return };
-        let at = look(usize::from(id), entries, deadline);
+        let at = self.tick.look(usize::from(id), entries, deadline);
         *entry = Some((at, word));
         self.looks.insert((at, id));
     }
@@ -71,7 +72,7 @@ mod tests {
         const N: u16 = 16;
         for id in 0..N {
             for deadline in (1_000_000..1_050_000).step_by(977).map(Time) {
-                let mut timers = Timers::new(N);
+                let mut timers = Timers::new(N, Tick::Picosecond);
                 timers.schedule(id, deadline, ());
                 let at = timers.next().unwrap();
                 let latest = deadline + cycles(2 * u64::from(N));
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_timer_has_one_deadline_and_can_be_cancelled() {
-        let mut timers = Timers::new(4);
+        let mut timers = Timers::new(4, Tick::Picosecond);
         timers.schedule(1, Time(100), 'a');
         timers.schedule(1, Time(50_000), 'b');
         timers.schedule(2, Time(20_000), 'c');

@@ -1,10 +1,12 @@
 //! Parameters of the NIC and of its programs.
 
 use endpoint::Framing;
-use units::Dur;
+use units::{Dur, Time};
 use wire::nano::{self, PAYLOAD};
 
-use super::clock::cycles;
+use super::clock::{cycles, in_cycles, look, look_in_cycles};
+use super::clocked::LOOKUP;
+use super::reassembly::REMEMBERED_MAX;
 use crate::config::ConfigError;
 
 /// Which program the two pipelines run.
@@ -86,6 +88,9 @@ pub struct Config {
     pub ingress_cycles: u32,
     /// Cycles from the arbiter to the first bit on the wire (12).
     pub egress_cycles: u32,
+    /// Everything happens in cycles of the host's own clock, and tables have the sizes that a
+    /// circuit's have (docs/nic.md, "The clocked law"): for [`super::Clocked`].
+    pub clocked: bool,
 }
 
 /// Bytes of Ethernet, IPv4 and transport header.
@@ -94,6 +99,8 @@ pub(super) const HEADERS: u16 = 64;
 pub(super) const CONTROL: u16 = HEADERS + 1;
 /// Packets of a message at most: 16 bits hold no more, and a bitmap has as many.
 const PACKETS_MAX: u16 = 64;
+/// Ids of each direction of a clocked NIC.
+const CLOCKED_IDS_MAX: u16 = 128;
 /// Bytes of a word of the NIC's memory.
 pub(super) const WORD: u16 = 64;
 
@@ -121,6 +128,7 @@ impl Config {
             count_chops: false,
             ingress_cycles: 23,
             egress_cycles: 12,
+            clocked: false,
         }
     }
 
@@ -161,7 +169,40 @@ impl Config {
         if !self.tx_messages.is_power_of_two() {
             return Err(ConfigError::new(["tx_messages"], "tx_messages must be a power of two"));
         }
-        self.check_buffers()
+        self.check_buffers()?;
+        if self.clocked { self.check_clocked() } else { Ok(()) }
+    }
+
+    /// What a circuit cannot have.
+    fn check_clocked(&self) -> Result<(), ConfigError> {
+        for (name, ids) in [("tx_messages", self.tx_messages), ("rx_messages", self.rx_messages)] {
+            if ids > CLOCKED_IDS_MAX || !ids.is_power_of_two() {
+                let what = format!(
+                    "`{name}` is {ids}: a clocked NIC has a power of two of them, \
+                     {CLOCKED_IDS_MAX} at most, whose keys it compares in one cycle"
+                );
+                return Err(ConfigError::new([name], what));
+            }
+        }
+        if u64::from(self.ingress_cycles) <= LOOKUP {
+            let what = format!(
+                "`ingress_cycles` is {}: a clocked NIC looks a packet up in its cycle {LOOKUP}, so \
+                 it is {} at least",
+                self.ingress_cycles,
+                LOOKUP + 1
+            );
+            return Err(ConfigError::new(["ingress_cycles"], what));
+        }
+        let what = match self.remember {
+            Some(n) if n.is_power_of_two() && n <= REMEMBERED_MAX => return Ok(()),
+            Some(n) => format!("`remember` is {n}"),
+            None => "`remember` is \"lifetime\"".to_owned(),
+        };
+        let must = format!(
+            "{what}: a clocked NIC has tables of a power of two of places, at most \
+             {REMEMBERED_MAX}; write 1024, or leave it out"
+        );
+        Err(ConfigError::new(["remember"], must))
     }
 
     fn check_buffers(&self) -> Result<(), ConfigError> {
@@ -212,6 +253,27 @@ impl Config {
         let gives_up = (u64::from(timeouts) + u64::from(PACKETS_MAX) + 1).saturating_mul(each);
         let lives = self.packet_life.0.saturating_mul(2);
         Dur(lives.saturating_add(gives_up)) + self.ingress() + self.egress()
+    }
+
+    /// When the timer of `id` fires that is started at `now` for `wait`: instants, or cycles where
+    /// it is clocked.
+    pub(super) fn fires(&self, now: Time, wait: Dur, id: usize, entries: u16) -> Time {
+        if self.clocked {
+            look_in_cycles(now, in_cycles(wait), id, entries)
+        } else {
+            look(now + wait, id, entries)
+        }
+    }
+
+    /// [`Config::time_wait`] in what times are counted in.
+    pub(super) fn wait(&self) -> Dur {
+        if self.clocked { in_cycles(self.time_wait()) } else { self.time_wait() }
+    }
+
+    /// From one PULL to the next, likewise.
+    pub(super) fn pull_time(&self) -> Dur {
+        let n = u64::from(self.pull_cycles);
+        if self.clocked { Dur(n) } else { cycles(n) }
     }
 
     pub(super) fn ingress(&self) -> Dur {

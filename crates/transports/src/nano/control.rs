@@ -9,6 +9,8 @@ use crate::outbox::Outbox;
 
 /// Control packets that may wait for the interface; more are lost.
 const WAITING_MAX: usize = 1 << 16;
+/// Of each kind in a clocked NIC.
+const CLOCKED_MAX: usize = 256;
 
 /// The traffic class of control packets: ToS 0.
 pub(super) const CLASS: u8 = 7;
@@ -84,6 +86,24 @@ pub(super) struct Controls {
 impl Controls {
     pub(super) const fn new(protocol: Protocol) -> Self {
         Self { protocol, queues: [const { Outbox::new(WAITING_MAX) }; 3] }
+    }
+
+    /// Those at the arbiter of a clocked NIC.
+    pub(super) const fn clocked(protocol: Protocol) -> Self {
+        Self { protocol, queues: [const { Outbox::new(CLOCKED_MAX) }; 3] }
+    }
+
+    /// Those that come in by `now` go on to `to`. How many find no room there.
+    pub(super) fn forward(&mut self, now: Time, to: &mut Self) -> u64 {
+        let mut lost = 0;
+        for (from, to) in self.queues.iter_mut().zip(&mut to.queues) {
+            while from.front().is_some_and(|(at, _)| *at <= now) {
+                let Some(control) = from.pop() else { break };
+                lost += u64::from(to.is_full());
+                to.push(control);
+            }
+        }
+        lost
     }
 
     pub(super) fn push(&mut self, at: Time, control: Control) {

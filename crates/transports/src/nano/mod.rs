@@ -21,6 +21,7 @@
 
 mod buffers;
 mod clock;
+mod clocked;
 mod config;
 mod control;
 mod homa;
@@ -35,11 +36,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoint::{
-    Cx, Endpoint, FailReason, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId, Tx, TxPort,
+    Cx, Effects, Endpoint, FailReason, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId, Tx, TxPort,
 };
 use units::{HostId, MsgKey, Time};
 use wire::nano::{Header, Kind, PAYLOAD, Protocol, Repr};
 
+pub use clocked::Clocked;
 pub use config::{Config, Program, SizeClass};
 
 use crate::config::ConfigError;
@@ -60,11 +62,29 @@ const PATH_DRAWS: u64 = 16;
 pub struct Nano {
     config: Arc<Config>,
     sender: Packetization,
-    reassembly: Reassembly,
-    receiver: Receiver,
-    controls: Controls,
+    arrivals: Arrivals,
     /// What is in the ingress pipeline, with the instants at which it takes effect.
     ingress: VecDeque<(Time, Ingress)>,
+}
+
+/// The receiving half of a NIC.
+#[derive(Debug)]
+struct Arrivals {
+    reassembly: Reassembly,
+    receiver: Receiver,
+    /// What it answers, dated.
+    answers: Controls,
+}
+
+/// When something happens to a packet of data.
+#[derive(Clone, Copy, Debug)]
+struct Dates {
+    /// It is looked up.
+    lookup: Time,
+    /// It is answered and delivered.
+    effect: Time,
+    /// The message that is granted more hears of that; `None`: in the lookup.
+    granted: Option<Time>,
 }
 
 /// The receiving rules of a program.
@@ -83,6 +103,73 @@ enum Ingress {
     Control(HostId, Repr),
 }
 
+impl Arrivals {
+    fn new(config: &Config) -> Self {
+        let receiver = match config.program {
+            Program::Ndp => Receiver::Ndp(ndp::Receiver::new(config)),
+            Program::Homa | Program::HomaTr => Receiver::Homa(homa::Receiver::new(config)),
+        };
+        let answers = Controls::new(config.program.protocol());
+        Self { reassembly: Reassembly::new(config), receiver, answers }
+    }
+
+    /// A packet of data: its answers, dated, and the message that it makes whole.
+    fn on_data(
+        &mut self,
+        dates: Dates,
+        data: &Data,
+        config: &Config,
+        fx: &mut Effects,
+    ) -> Option<MsgKey> {
+        let Self { reassembly, receiver, answers } = self;
+        let Dates { lookup: now, effect: at, granted } = dates;
+        while let Some(rx) = reassembly.expire(now, config) {
+            if let Receiver::Homa(receiver) = receiver {
+                receiver.forget(rx);
+            }
+        }
+        let lookup = reassembly.lookup(now, data, config);
+        match receiver {
+            Receiver::Ndp(receiver) => receiver.on_data(at, data, lookup, config, answers),
+            Receiver::Homa(receiver) => {
+                if let Some(rx) = receiver.on_data(at, data, lookup, config, answers) {
+                    match granted {
+                        None => reassembly.granted(now, rx, config),
+                        Some(later) => reassembly.granted_later(later, rx),
+                    }
+                }
+            }
+        }
+        let key = MsgKey { src: data.from, id: data.msg };
+        let again = match lookup {
+            Lookup::Fail => return None,
+            Lookup::Done => true,
+            Lookup::Known(info) => !info.is_new_packet,
+        };
+        if again && !data.chopped {
+            fx.count_received(Stat::Duplicate, key);
+        }
+        let Lookup::Known(info) = lookup else { return None };
+        if info.is_forgotten {
+            fx.count_received(Stat::Forgotten, key);
+        }
+        if info.is_new_packet && !info.is_placed && !data.chopped && data.len > 0 {
+            let offset = u64::from(data.header.pkt_offset) * u64::from(PAYLOAD);
+            fx.place(key, offset, data.len);
+        }
+        if !info.is_last_packet {
+            return None;
+        }
+        let twice = reassembly.delivered(now, info.rx, config);
+        if twice {
+            // The simulated application is notified of a message once; this counts the promise
+            // broken.
+            fx.count(Stat::DeliveredTwice);
+        }
+        (!twice).then_some(key)
+    }
+}
+
 impl Nano {
     /// An idle NIC.
     ///
@@ -90,15 +177,9 @@ impl Nano {
     /// If `config` contradicts itself, see [`Config::check`].
     pub fn new(config: Arc<Config>) -> Result<Self, ConfigError> {
         config.check()?;
-        let receiver = match config.program {
-            Program::Ndp => Receiver::Ndp(ndp::Receiver::new(&config)),
-            Program::Homa | Program::HomaTr => Receiver::Homa(homa::Receiver::new(&config)),
-        };
         Ok(Self {
             sender: Packetization::new(&config),
-            reassembly: Reassembly::new(&config),
-            receiver,
-            controls: Controls::new(config.program.protocol()),
+            arrivals: Arrivals::new(&config),
             ingress: VecDeque::new(),
             config,
         })
@@ -106,46 +187,9 @@ impl Nano {
 
     /// A packet of data: all that follows from it, dated `at`.
     fn on_data(&mut self, cx: &mut Cx<'_>, at: Time, data: &Data) {
-        let Self { config, reassembly, receiver, controls, .. } = self;
-        while let Some(rx) = reassembly.expire(at, config) {
-            if let Receiver::Homa(receiver) = receiver {
-                receiver.forget(rx);
-            }
-        }
-        let lookup = reassembly.lookup(at, data, config);
-        match receiver {
-            Receiver::Ndp(receiver) => receiver.on_data(at, data, lookup, config, controls),
-            Receiver::Homa(receiver) => {
-                if let Some(rx) = receiver.on_data(at, data, lookup, config, controls) {
-                    reassembly.granted(at, rx, config);
-                }
-            }
-        }
-        let key = MsgKey { src: data.from, id: data.msg };
-        let again = match lookup {
-            Lookup::Fail => return,
-            Lookup::Done => true,
-            Lookup::Known(info) => !info.is_new_packet,
-        };
-        if again && !data.chopped {
-            cx.fx.count_received(Stat::Duplicate, key);
-        }
-        let Lookup::Known(info) = lookup else { return };
-        if info.is_forgotten {
-            cx.fx.count_received(Stat::Forgotten, key);
-        }
-        if info.is_new_packet && !info.is_placed && !data.chopped && data.len > 0 {
-            let offset = u64::from(data.header.pkt_offset) * u64::from(PAYLOAD);
-            cx.fx.place(key, offset, data.len);
-        }
-        if info.is_last_packet {
-            if reassembly.delivered(at, info.rx, config) {
-                // The simulated application is notified of a message once; this counts the promise
-                // broken.
-                cx.fx.count(Stat::DeliveredTwice);
-            } else {
-                self.enter(cx, at, Ingress::Delivered(key));
-            }
+        let dates = Dates { lookup: at, effect: at, granted: None };
+        if let Some(key) = self.arrivals.on_data(dates, data, &self.config, cx.fx) {
+            self.enter(cx, at, Ingress::Delivered(key));
         }
     }
 
@@ -188,11 +232,11 @@ impl Nano {
 
     /// When something will have passed the egress pipeline.
     fn next_departure(&self) -> Option<Time> {
-        let pull = match &self.receiver {
+        let pull = match &self.arrivals.receiver {
             Receiver::Ndp(receiver) => receiver.next_release(),
             Receiver::Homa(_) => None,
         };
-        let first = [self.controls.first(), self.sender.first(), pull].into_iter().flatten().min();
+        let first = [self.arrivals.answers.first(), self.sender.first(), pull].into_iter().flatten().min();
         first.map(|at| at + self.config.egress())
     }
 }
@@ -223,6 +267,23 @@ fn describes(pkt: &Packet, header: &Repr) -> bool {
         && (u64::from(pkt.span.len) == rest || empty)
 }
 
+/// A packet that makes sense.
+enum Known {
+    Data(Data),
+    Control(Repr),
+}
+
+/// What a packet says to this program.
+fn understand(pkt: &Packet, program: Program) -> Option<Known> {
+    let (header, chopped) = read(pkt, program)?;
+    if !matches!(header.kind, Kind::Data { .. }) {
+        return Some(Known::Control(header));
+    }
+    let len = if chopped { 0 } else { pkt.span.len };
+    let data = Data { from: pkt.src, msg: pkt.span.msg, header, chopped, len };
+    describes(pkt, &header).then_some(Known::Data(data))
+}
+
 /// The path of a packet to `dst`, of message `msg` or in answer to it (docs/nic.md, rule 11): all
 /// of a message take one, as long as it is up.
 fn path(cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
@@ -250,19 +311,11 @@ impl Endpoint for Nano {
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
-        let Some((header, chopped)) = read(pkt, self.config.program) else {
-            cx.fx.count(Stat::Rejected);
-            return;
-        };
         let at = cx.now + self.config.ingress();
-        match header.kind {
-            Kind::Data { .. } if !describes(pkt, &header) => cx.fx.count(Stat::Rejected),
-            Kind::Data { .. } => {
-                let len = if chopped { 0 } else { pkt.span.len };
-                let data = Data { from: pkt.src, msg: pkt.span.msg, header, chopped, len };
-                self.on_data(cx, at, &data);
-            }
-            _ => self.enter(cx, at, Ingress::Control(pkt.src, header)),
+        match understand(pkt, self.config.program) {
+            None => cx.fx.count(Stat::Rejected),
+            Some(Known::Data(data)) => self.on_data(cx, at, &data),
+            Some(Known::Control(header)) => self.enter(cx, at, Ingress::Control(pkt.src, header)),
         }
     }
 
@@ -279,11 +332,11 @@ impl Endpoint for Nano {
         self.catch_up(cx);
         let egress = self.config.egress();
         if let (Receiver::Ndp(receiver), Some(until)) =
-            (&mut self.receiver, cx.now.0.checked_sub(egress.0))
+            (&mut self.arrivals.receiver, cx.now.0.checked_sub(egress.0))
         {
-            receiver.release(Time(until), &self.config, &mut self.controls);
+            receiver.release(Time(until), &self.config, &mut self.arrivals.answers);
         }
-        if let Some(control) = self.controls.pop(cx.now, egress) {
+        if let Some(control) = self.arrivals.answers.pop(cx.now, egress) {
             control.write(self.config.program.protocol(), cx.me, slot);
         } else if !self.sender.poll(cx.now, cx.me, &self.config, slot, cx.fx) {
             return self.next_departure().map_or(Tx::Idle, Tx::NotBefore);

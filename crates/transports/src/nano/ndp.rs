@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use units::Time;
 use wire::nano::Kind;
 
-use super::clock::cycles;
 use super::config::Config;
 use super::control::{Control, Controls, Data};
 use super::reassembly::{Info, Lookup};
@@ -88,7 +87,7 @@ impl Pacer {
         self.release_before(at, config, out);
         let mut control = control;
         if self.token <= at {
-            self.token = at + cycles(u64::from(config.pull_cycles));
+            self.token = at + config.pull_time();
             control.header.kind = with_pull(control.header.kind);
         } else if self.waiting.len() < PULLS_MAX {
             let mut pull = control;
@@ -108,7 +107,7 @@ impl Pacer {
             && let Some(pull) = self.waiting.pop_front()
         {
             out.push(self.token, pull);
-            self.token += cycles(u64::from(config.pull_cycles));
+            self.token += config.pull_time();
         }
     }
 

@@ -8,11 +8,10 @@ use units::{HostId, MsgKey, Time};
 use wire::nano::{Kind, PAYLOAD, Repr};
 
 use super::buffers::{Buffer, Buffers};
-use super::clock::look;
 use super::config::{Config, HEADERS, Program};
 use super::control::{CLASS, put_header};
 use super::homa::UNSCHEDULED;
-use descriptors::{Descriptor, Descriptors, Rank};
+use descriptors::{Descriptor, Descriptors, Next, Rank};
 
 /// A message that is not delivered yet. Bit i of a bitmap is packet i.
 #[derive(Debug)]
@@ -91,7 +90,7 @@ impl Packetization {
         Self {
             slots: Vec::new(),
             buffers: Buffers::new(&config.buffers),
-            descriptors: Descriptors::default(),
+            descriptors: Descriptors::new(if config.clocked { CLOCKED_PLACES } else { usize::MAX }),
         }
     }
 
@@ -125,7 +124,7 @@ impl Packetization {
             credit: config.rtt_packets,
             sent_max: 0,
             priority: 0,
-            timer: look(now + config.timeout, slot, config.tx_messages),
+            timer: config.fires(now, config.timeout, slot, config.tx_messages),
             repeat_to: 0,
             progress: false,
             timeouts: 0,
@@ -265,14 +264,43 @@ impl Packetization {
         if repeat == 0 && idle && config.probe {
             repeat = message.held & message.held.wrapping_neg();
         }
-        if repeat & !message.queued != 0 {
-            fx.timeout(Stat::OtherTimeout, message.id);
-        }
         message.held &= !repeat;
         message.repeat_to = message.sent_max;
         message.progress = false;
-        message.timer = look(now + config.timeout, slot, config.tx_messages);
-        schedule(&mut self.descriptors, message, slot, Rank::Timeout, repeat, true, now);
+        message.timer = config.fires(now, config.timeout, slot, config.tx_messages);
+        if schedule(&mut self.descriptors, message, slot, Rank::Timeout, repeat, true, now) {
+            fx.timeout(Stat::OtherTimeout, message.id);
+        }
+    }
+
+    /// Whether message `id`, which is at `place` if it is not over, is not.
+    fn alive(slots: &[Option<Message>]) -> impl Fn(usize, MsgId) -> bool {
+        |place, id| slots.get(place).and_then(Option::as_ref).is_some_and(|m| m.id == id)
+    }
+
+    /// Since when the first waits of those that a clocked arbiter may choose.
+    pub(super) fn waiting(&self) -> Option<Time> {
+        self.descriptors.waiting(Self::alive(&self.slots))
+    }
+
+    /// Whether a clocked arbiter has a descriptor to drop.
+    pub(super) fn has_dead(&self) -> bool {
+        self.descriptors.has_dead(Self::alive(&self.slots))
+    }
+
+    /// One cycle of a clocked arbiter: drop what is over, and write a packet of what came before
+    /// `cycle` if one is `wanted`.
+    pub(super) fn in_cycle(
+        &mut self,
+        cycle: Time,
+        wanted: bool,
+        me: HostId,
+        config: &Config,
+        slot: &mut Packet,
+        fx: &mut Effects,
+    ) -> bool {
+        let next = self.descriptors.in_cycle(cycle, wanted, Self::alive(&self.slots));
+        next.is_some_and(|next| self.send(next, me, config, slot, fx))
     }
 
     /// Write the packet of data that begins on the wire at `now`, if one has passed the pipeline.
@@ -284,10 +312,22 @@ impl Packetization {
         slot: &mut Packet,
         fx: &mut Effects,
     ) -> bool {
-        let slots = &mut self.slots;
+        let slots = &self.slots;
         let id_of = |place: usize| Some(slots.get(place)?.as_ref()?.id);
         let Some(next) = self.descriptors.next(now, config.egress(), id_of) else { return false };
-        let Some(message) = &mut slots[next.place] else { return false };
+        self.send(next, me, config, slot, fx)
+    }
+
+    /// Write the packet that was chosen.
+    fn send(
+        &mut self,
+        next: Next,
+        me: HostId,
+        config: &Config,
+        slot: &mut Packet,
+        fx: &mut Effects,
+    ) -> bool {
+        let Some(message) = &mut self.slots[next.place] else { return false };
         let (n, bit) = (next.packet, 1 << next.packet);
         message.queued &= !bit;
         if message.sent & bit != 0 {
@@ -310,7 +350,11 @@ impl Packetization {
     }
 }
 
-/// Have `packets` of a message sent, those left out that wait to be sent already.
+/// Descriptors that wait in each queue of a clocked NIC at most.
+const CLOCKED_PLACES: usize = 256;
+
+/// Have `packets` of a message sent, those left out that wait to be sent already. Whether any are:
+/// where there is no place for a descriptor, they are held.
 fn schedule(
     descriptors: &mut Descriptors,
     message: &mut Message,
@@ -319,12 +363,15 @@ fn schedule(
     packets: u64,
     repeated: bool,
     now: Time,
-) {
+) -> bool {
     let packets = packets & !message.queued;
-    message.queued |= packets;
-    if packets != 0 {
-        descriptors.push(rank, Descriptor { at: now, place, id: message.id, packets, repeated });
+    if packets == 0 {
+        return false;
     }
+    let descriptor = Descriptor { at: now, place, id: message.id, packets, repeated };
+    let has_place = descriptors.push(rank, descriptor);
+    *(if has_place { &mut message.queued } else { &mut message.held }) |= packets;
+    has_place
 }
 
 /// The egress pipeline: packet `n` of a message.

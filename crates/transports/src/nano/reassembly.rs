@@ -12,7 +12,6 @@ use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, Time};
 
 use super::buffers::{Buffer, Buffers};
-use super::clock::look;
 use super::config::Config;
 use super::control::Data;
 use crate::time_wait::TimeWait;
@@ -106,34 +105,116 @@ impl Last {
     }
 }
 
+/// Keys that have one hash share this many places.
+const WAYS: usize = 4;
+
+/// The largest table: 16 bits of hash name its sets.
+pub(super) const REMEMBERED_MAX: u32 = 1 << 18;
+
+/// A table in a circuit (docs/nic.md, C9).
+#[derive(Debug)]
+struct Hashed {
+    /// The places of all sets, one set after another.
+    places: Vec<Option<Key>>,
+    ways: usize,
+    /// Of each set the place that is overwritten next.
+    turn: Vec<usize>,
+}
+
+impl Hashed {
+    fn new(places: u32) -> Self {
+        let places = places as usize;
+        let ways = places.clamp(1, WAYS);
+        Self { places: vec![None; places], ways, turn: vec![0; places / ways] }
+    }
+
+    /// The first place of a key's set, and the set's number.
+    fn set(&self, &(from, context, number): &Key) -> (usize, usize) {
+        // 10.x.y.z, in two halves.
+        let (high, low) = (0x0a00 | from.0 >> 16 & 0xff, from.0 & 0xffff);
+        let turned = |value: u16, by: u32| u32::from(value.rotate_left(by));
+        let hash = (high ^ low ^ turned(context, 5) ^ turned(number, 11)) & 0xffff;
+        let set = (hash ^ hash >> 8) as usize % self.turn.len().max(1);
+        (set * self.ways, set)
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        let (first, _) = self.set(key);
+        self.places.iter().skip(first).take(self.ways).any(|place| place.as_ref() == Some(key))
+    }
+
+    fn remember(&mut self, key: Key) {
+        if self.has(&key) {
+            return;
+        }
+        let (first, set) = self.set(&key);
+        let turn = &mut self.turn[set];
+        self.places[first + *turn] = Some(key);
+        *turn = (*turn + 1) % self.ways;
+    }
+}
+
+/// What a NIC knows of messages that are over: of those delivered and of those ended.
+#[derive(Debug)]
+enum Known {
+    /// What is true.
+    All,
+    /// Of the last.
+    Last([Last; 2]),
+    /// Of those in a circuit's tables.
+    Hashed([Hashed; 2]),
+}
+
 /// Messages that are over.
 #[derive(Debug)]
 struct Past {
     /// All of which a packet may still come.
     all: TimeWait<Key, Over>,
-    /// What the NIC knows of them, where that is less: those delivered and those ended.
-    known: Option<[Last; 2]>,
+    /// What the NIC knows.
+    known: Known,
 }
 
 impl Past {
     fn new(config: &Config) -> Self {
-        let known = config.remember.map(|room| [Last::new(room), Last::new(room)]);
+        let known = match config.remember {
+            None => Known::All,
+            Some(room) if config.clocked => Known::Hashed([Hashed::new(room), Hashed::new(room)]),
+            Some(room) => Known::Last([Last::new(room), Last::new(room)]),
+        };
         Self { all: TimeWait::new(), known }
     }
 
     fn remember(&mut self, now: Time, key: Key, over: Over, known: bool, config: &Config) {
-        self.all.insert(now, config.time_wait(), u32::MAX, key, over);
-        if known && let Some([delivered, ended]) = &mut self.known {
-            (if over.delivered { delivered } else { ended }).remember(key);
+        self.all.insert(now, config.wait(), u32::MAX, key, over);
+        if !known {
+            return;
+        }
+        match (&mut self.known, over.delivered) {
+            (Known::All, _) => {}
+            (Known::Last([last, _]), true) | (Known::Last([_, last]), false) => last.remember(key),
+            (Known::Hashed([last, _]), true) | (Known::Hashed([_, last]), false) => {
+                last.remember(key);
+            }
         }
     }
 
     /// What became of the message of a packet, and whether the NIC knows.
     fn find(&mut self, now: Time, key: &Key, config: &Config) -> (Over, bool) {
-        let Some(over) = self.all.get(now, key) else { return (Over::default(), false) };
-        self.all.refresh(now, config.time_wait(), key);
-        let known = self.known.as_ref();
-        (over, known.is_none_or(|last| last.iter().any(|last| last.keys.contains(key))))
+        let over = self.all.get(now, key);
+        self.all.refresh(now, config.wait(), key);
+        let known = match &self.known {
+            Known::All => over.is_some(),
+            Known::Last(last) => over.is_some() && last.iter().any(|last| last.keys.contains(key)),
+            // Whether or not a packet may still come.
+            Known::Hashed([delivered, _]) if delivered.has(key) => {
+                return (Over { delivered: true, ..over.unwrap_or_default() }, true);
+            }
+            Known::Hashed([_, ended]) if ended.has(key) => {
+                return (Over { delivered: false, ..over.unwrap_or_default() }, true);
+            }
+            Known::Hashed(_) => false,
+        };
+        (over.unwrap_or_default(), known)
     }
 }
 
@@ -142,6 +223,8 @@ impl Past {
 pub(super) struct Reassembly {
     entries: Vec<Option<Entry>>,
     buffers: Buffers,
+    /// Messages that are granted more, each with the cycle in which it hears of that.
+    granted: VecDeque<(Time, usize)>,
     /// Delivered, or ended by their silence after some of their packets had been acknowledged.
     past: Past,
 }
@@ -151,16 +234,29 @@ impl Reassembly {
         Self {
             entries: Vec::new(),
             buffers: Buffers::new(&config.buffers),
+            granted: VecDeque::new(),
             past: Past::new(config),
         }
+    }
+
+    /// When the next message falls silent for too long, and which.
+    fn next_end(&self) -> Option<(Time, usize)> {
+        let expires = |(rx, entry): (usize, &Option<Entry>)| Some((entry.as_ref()?.expires, rx));
+        self.entries.iter().enumerate().filter_map(expires).min()
     }
 
     /// A message that is ended before `now`, one per call, in the order in which their times ran
     /// out: a table of a few places forgets the first.
     pub(super) fn expire(&mut self, now: Time, config: &Config) -> Option<usize> {
-        let expires = |(rx, entry): (usize, &Option<Entry>)| Some((entry.as_ref()?.expires, rx));
-        let ends = self.entries.iter().enumerate().filter_map(expires);
-        let (_, rx) = ends.filter(|(expires, _)| *expires < now).min()?;
+        while let Some((at, rx)) = self.granted.front().copied().filter(|(at, _)| *at < now) {
+            // Timers are looked at after they are started again.
+            if self.next_end().is_some_and(|(end, _)| end < at) {
+                break;
+            }
+            self.granted.pop_front();
+            self.granted(at, rx, config);
+        }
+        let (_, rx) = self.next_end().filter(|(expires, _)| *expires < now)?;
         let entry = self.free(rx, config)?;
         let over = Over { placed: entry.before.placed | entry.received, ..entry.before };
         if over.placed != 0 {
@@ -191,7 +287,7 @@ impl Reassembly {
         let begun = found.or_else(|| self.begin(data, before, config));
         let Some(rx) = begun else { return Lookup::Fail };
         let Some(entry) = &mut self.entries[rx] else { return Lookup::Fail };
-        entry.expires = look(now + silence(config), rx, config.rx_messages);
+        entry.expires = config.fires(now, silence(config), rx, config.rx_messages);
         let bit = if data.chopped { 0 } else { 1u64 << offset & entry.all };
         // What lies beyond the message as its first packet described it is no packet of it.
         let is_new_packet = data.chopped || entry.received & bit != bit || is_new_message;
@@ -210,8 +306,13 @@ impl Reassembly {
     /// Message `rx` is granted more at `now`: its sender needs time to hear of it.
     pub(super) fn granted(&mut self, now: Time, rx: usize, config: &Config) {
         if let Some(Some(entry)) = self.entries.get_mut(rx) {
-            entry.expires = look(now + silence(config), rx, config.rx_messages);
+            entry.expires = config.fires(now, silence(config), rx, config.rx_messages);
         }
+    }
+
+    /// The same, `at` a later cycle (docs/nic.md, C6).
+    pub(super) fn granted_later(&mut self, at: Time, rx: usize) {
+        self.granted.push_back((at, rx));
     }
 
     /// A new message: the lowest free number and the smallest buffer, if there are.

@@ -41,14 +41,26 @@ pub(super) struct Next {
 }
 
 /// The queues.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Descriptors {
     queues: [VecDeque<Descriptor>; 3],
+    /// How many wait in each at most.
+    places: usize,
 }
 
 impl Descriptors {
-    pub(super) fn push(&mut self, rank: Rank, descriptor: Descriptor) {
-        self.queues[rank as usize].push_back(descriptor);
+    pub(super) const fn new(places: usize) -> Self {
+        Self { queues: [const { VecDeque::new() }; 3], places }
+    }
+
+    /// Whether there is a place for it.
+    pub(super) fn push(&mut self, rank: Rank, descriptor: Descriptor) -> bool {
+        let queue = &mut self.queues[rank as usize];
+        if queue.len() == self.places {
+            return false;
+        }
+        queue.push_back(descriptor);
+        true
     }
 
     /// The packet that goes next of those that have been in the pipeline for `egress` at `now`: of
@@ -77,6 +89,40 @@ impl Descriptors {
         None
     }
 
+    /// When the first came in of the fronts that are `alive`.
+    pub(super) fn waiting(&self, alive: impl Fn(usize, MsgId) -> bool) -> Option<Time> {
+        let fronts = self.queues.iter().filter_map(VecDeque::front);
+        fronts.filter(|front| alive(front.place, front.id)).map(|front| front.at).min()
+    }
+
+    /// Whether a front is not.
+    pub(super) fn has_dead(&self, alive: impl Fn(usize, MsgId) -> bool) -> bool {
+        self.queues.iter().filter_map(VecDeque::front).any(|front| !alive(front.place, front.id))
+    }
+
+    /// Fronts that are not `alive` go, one of each queue in a cycle; of the others the first that
+    /// came before `cycle` gives a packet, if one is `wanted` (docs/nic.md, C8).
+    pub(super) fn in_cycle(
+        &mut self,
+        cycle: Time,
+        wanted: bool,
+        alive: impl Fn(usize, MsgId) -> bool,
+    ) -> Option<Next> {
+        let mut next = None;
+        for queue in &mut self.queues {
+            let Some(front) = queue.front_mut() else { continue };
+            let Descriptor { at, place, id, packets, repeated } = *front;
+            if !alive(place, id) {
+                queue.pop_front();
+            } else if wanted && next.is_none() && at < cycle {
+                next = Some(Next { place, packet: packets.trailing_zeros() as u16, repeated });
+                front.packets &= packets - 1;
+                queue.pop_front_if(|front| front.packets == 0);
+            }
+        }
+        next
+    }
+
     /// When the first came in that is still there.
     pub(super) fn first(&self) -> Option<Time> {
         self.queues.iter().filter_map(VecDeque::front).map(|first| first.at).min()
@@ -93,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_is_drained_before_the_next_but_a_higher_queue_goes_between() {
-        let mut queues = Descriptors::default();
+        let mut queues = Descriptors::new(usize::MAX);
         queues.push(Rank::Timeout, descriptor(0, 1, 0b101));
         queues.push(Rank::Timeout, descriptor(0, 2, 0b1));
         queues.push(Rank::Credit, descriptor(3, 3, 0b10));
@@ -112,7 +158,7 @@ mod tests {
 
     #[test]
     fn packets_of_a_message_that_is_over_are_skipped() {
-        let mut queues = Descriptors::default();
+        let mut queues = Descriptors::new(usize::MAX);
         queues.push(Rank::Credit, descriptor(0, 1, 0b111));
         queues.push(Rank::Credit, descriptor(0, 2, 0b1));
         let id_of = |place| (place != 1).then_some(MsgId(place as u64));

@@ -1,0 +1,141 @@
+//! The clocked law (docs/nic.md, rules C1 to C11), as a machine of cycles: inputs have a cycle, and
+//! so has what it does. It knows nothing of instants, and so is what a circuit is compared with;
+//! the endpoint around it ([`super::super::endpoint`]) has the clock and the wire.
+//!
+//! Whoever drives it gives all inputs of a cycle before the [step](Clocked::step) of that cycle,
+//! and steps in the order of time. Cycles in which nothing happens ([`Clocked::next`],
+//! [`Clocked::chooses`]) may be left out.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use endpoint::{Effects, Msg, MsgId, Packet, Submit};
+use p4::ir;
+use units::{Dur, HostId, Time};
+
+use super::super::arbiter::Chosen;
+use super::super::config::Config;
+use super::{Arrived, Blocks, Entry, ProgramError, Runs, Source};
+
+/// A packet is looked up so many cycles after it has come (C2).
+pub const LOOKUP: u64 = 4;
+
+/// A GRANT starts the timer of its message so many cycles after the lookup of the packet that it
+/// follows from (C6).
+pub const GRANT_RESTART: Dur = Dur(8);
+
+/// The fewest cycles between two packets with which `program` does in a circuit what it does packet
+/// by packet (C10). Until circuits of programs are built, the most that any shipped program needs,
+/// which is what the shortest packets at 200 Gb/s leave.
+#[must_use]
+pub const fn least_spacing(_: &ir::Program) -> u64 {
+    8
+}
+
+/// A NIC of cycles.
+pub struct Clocked {
+    pub(in super::super) blocks: Blocks,
+    /// The first cycle that has not passed.
+    next: u64,
+    /// Messages that nobody wants any more, with the cycles of those inputs.
+    cancelled: VecDeque<(u64, MsgId)>,
+}
+
+impl Clocked {
+    /// Idle, with `program`, which `runs`.
+    ///
+    /// # Errors
+    /// See [`ProgramError`].
+    pub fn new(program: &ir::Program, runs: Runs, config: Config) -> Result<Self, ProgramError> {
+        let blocks = Blocks::new(program, runs, config)?;
+        Ok(Self { blocks, next: 0, cancelled: VecDeque::new() })
+    }
+
+    /// The application of host `me` submits `msg` in `cycle`.
+    pub fn submit(&mut self, cycle: u64, me: HostId, msg: &Msg, fx: &mut Effects) -> Submit {
+        self.blocks.submit(Time(cycle), me, msg, fx)
+    }
+
+    /// It does not want message `id` delivered any more.
+    pub fn cancel(&mut self, cycle: u64, id: MsgId) {
+        self.cancelled.push_back((cycle, id));
+    }
+
+    /// `pkt` has come to host `me` in `cycle`, from behind so many switches: its receiving side is
+    /// done, the rest comes with the step of its cycle.
+    pub fn receive(
+        &mut self,
+        cycle: u64,
+        me: HostId,
+        (pkt, switches): (&Packet, u32),
+        fx: &mut Effects,
+    ) {
+        self.blocks.receive(self.entry(cycle), me, (pkt, switches), fx);
+    }
+
+    pub(in super::super) fn receive_frame(
+        &mut self,
+        cycle: u64,
+        me: HostId,
+        source: Source,
+        frame: &[u8],
+        fx: &mut Effects,
+    ) -> Arrived {
+        self.blocks.receive_frame(self.entry(cycle), me, source, frame, fx)
+    }
+
+    /// C2.
+    fn entry(&self, cycle: u64) -> Entry {
+        let effect = cycle + u64::from(self.blocks.config.ingress_cycles);
+        Entry { cycle, lookup: Time(cycle + LOOKUP), effect: Time(effect) }
+    }
+
+    /// The next cycle in which something happens without an input, the arbiter's choice aside.
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
+        let finished = self.blocks.packetization.has_finished_front().then_some(self.next);
+        let cancelled = self.cancelled.front().map(|(cycle, _)| *cycle);
+        let happens = self.blocks.next().map(|at| at.0);
+        finished.into_iter().chain(cancelled).chain(happens).min()
+    }
+
+    /// The cycle in which the arbiter takes a packet if nothing else happens before and the wire
+    /// lets it in these cycles (C5).
+    #[must_use]
+    pub fn chooses(&self, open: RangeInclusive<u64>) -> Option<u64> {
+        let Blocks { control, packetization, .. } = &self.blocks;
+        let waiting = control.waiting_since().into_iter().chain(packetization.fronts_since());
+        let since = waiting.min()?;
+        let cycle = self.next.max(*open.start()).max(since.0 + 1);
+        open.contains(&cycle).then_some(cycle)
+    }
+
+    /// All of `cycle` at host `me` (C3); whether the arbiter has put a packet into `slot`, which it
+    /// may if `tx_open`. Its path is not chosen.
+    pub fn step(
+        &mut self,
+        cycle: u64,
+        tx_open: bool,
+        me: HostId,
+        slot: &mut Packet,
+        fx: &mut Effects,
+    ) -> bool {
+        let chosen = self.choose(cycle, tx_open);
+        let made = chosen.is_some_and(|chosen| self.blocks.make(cycle, me, chosen, slot, fx));
+        while let Some((_, id)) = self.cancelled.pop_front_if(|(at, _)| *at <= cycle) {
+            self.blocks.cancel(Time(cycle), me, id, fx);
+        }
+        self.blocks.happen(Time(cycle), me, fx);
+        self.next = cycle + 1;
+        made
+    }
+
+    /// C5 and C8, on what the cycles before have left.
+    fn choose(&mut self, cycle: u64, tx_open: bool) -> Option<Chosen> {
+        let since = Time(cycle.checked_sub(1)?);
+        let Blocks { control, packetization, .. } = &mut self.blocks;
+        let first = if tx_open { control.next(since) } else { None };
+        let data = packetization.next_in_cycle(since, tx_open && first.is_none());
+        first.map(Chosen::Control).or(data.map(Chosen::Data))
+    }
+}
