@@ -1,0 +1,7 @@
+//! The blocks of `rtl/`, each beside a model written from the clocked law of docs/nic.md.
+//!
+//! `TRIMLINE_RTL_CYCLES=1000000` runs more cycles, `TRIMLINE_RTL_MUTANTS=1` all planted mistakes.
+
+mod bench;
+mod cells;
+mod timers;
