@@ -14,6 +14,8 @@ module fifo #(
   input  logic [1:0]       push_i,
   input  logic [Width-1:0] data0_i,
   input  logic [Width-1:0] data1_i,
+  // Whether there is a place for one, after the front has left.
+  output logic             room_o,
   output logic [1:0]       kept_o
 );
 
@@ -28,7 +30,8 @@ module fifo #(
   assign front_o = valid_o ? places_q[read_q] : '0;
 
   assign left      = count_q - (PtrW+1)'(pop_i);
-  assign kept_o[0] = push_i[0] && left < (PtrW+1)'(Depth);
+  assign room_o    = left < (PtrW+1)'(Depth);
+  assign kept_o[0] = push_i[0] && room_o;
   assign kept_o[1] = push_i[1] && left + (PtrW+1)'(kept_o[0]) < (PtrW+1)'(Depth);
   assign count_d   = left + (PtrW+1)'(kept_o[0]) + (PtrW+1)'(kept_o[1]);
   assign second    = write_q + PtrW'(kept_o[0]);

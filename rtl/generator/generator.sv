@@ -71,14 +71,16 @@ module generator import nano_pkg::*; #(
   end
 
   logic [1:0] pulls_kept;
+  logic       pulls_room;
   fifo #(.Width(MetaW), .Depth(MaxPulls)) u_pulls (
     .clk_i, .rst_ni,
     .pop_i(release_pull), .valid_o(pull_valid), .front_o(pull_front),
-    .push_i({1'b0, pull_waits}), .data0_i(ctrl_pull), .data1_i('0), .kept_o(pulls_kept)
+    .push_i({1'b0, pull_waits}), .data0_i(ctrl_pull), .data1_i('0), .room_o(pulls_room),
+    .kept_o(pulls_kept)
   );
   // PULLs beyond the room are lost without a word (rule 22).
   logic unused_pulls;
-  assign unused_pulls = ^pulls_kept;
+  assign unused_pulls = ^{pulls_kept, pulls_room};
 
   // The queues, in the order in which they are served.
   localparam int unsigned Ack = 0;
@@ -86,7 +88,7 @@ module generator import nano_pkg::*; #(
   localparam int unsigned Ctrl = 2;
   localparam int unsigned Grant = 3;
 
-  logic [3:0]       valid, pop;
+  logic [3:0]       valid, pop, room;
   logic [1:0]       push [4];
   logic [1:0]       kept [4];
   logic [MetaW-1:0] data [4];
@@ -105,7 +107,8 @@ module generator import nano_pkg::*; #(
     fifo #(.Width(MetaW), .Depth(Places)) u_queue (
       .clk_i, .rst_ni,
       .pop_i(pop[q]), .valid_o(valid[q]), .front_o(front[q]),
-      .push_i(push[q]), .data0_i(data[q]), .data1_i(pull_front), .kept_o(kept[q])
+      .push_i(push[q]), .data0_i(data[q]), .data1_i(pull_front), .room_o(room[q]),
+      .kept_o(kept[q])
     );
   end
 
@@ -125,7 +128,7 @@ module generator import nano_pkg::*; #(
                    push[Ctrl][0] && !kept[Ctrl][0], push[Nack][0] && !kept[Nack][0],
                    push[Ack][0] && !kept[Ack][0]};
   logic unused_kept;
-  assign unused_kept = kept[Ack][1] || kept[Nack][1] || kept[Grant][1];
+  assign unused_kept = kept[Ack][1] || kept[Nack][1] || kept[Grant][1] || room != '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (rst_ni) begin

@@ -64,7 +64,6 @@ const DUAL_PORT: &[Mutant] = &[
 struct Units {
     rng: Rng,
     cells: Cells,
-    ids: u64,
     width: u32,
     second: bool,
     /// Cycles since the last request of each port.
@@ -95,19 +94,20 @@ impl Units {
         asks
     }
 
+    /// Inputs are set, and mean nothing unless it `asks`.
     fn second(&mut self, inputs: &mut Values<'_>) -> u128 {
-        let (index, (op, data)) = (self.index(), self.op());
-        inputs.set("second_valid_i", 1u8);
+        let (asks, index, (op, data)) = (self.asks(1), self.index(), self.op());
+        inputs.set("second_valid_i", asks);
         inputs.set("second_index_i", index);
         inputs.set("second_op_i", op);
         inputs.set("second_data_i", data);
-        self.cells.apply(index.into(), Op::from_number(op.into()), data)
+        if asks { self.cells.apply(index.into(), Op::from_number(op.into()), data) } else { 0 }
     }
 
     fn execute(&mut self, inputs: &mut Values<'_>) -> u128 {
-        let (index, predicate) = (self.index(), self.rng.one_in(2));
+        let (asks, index, predicate) = (self.asks(0), self.index(), self.rng.one_in(2));
         let [(op0, data0), (op1, data1)] = [self.op(), self.op()];
-        inputs.set("valid_i", 1u8);
+        inputs.set("valid_i", asks);
         inputs.set("index_i", index);
         inputs.set("predicate_i", predicate);
         inputs.set("op0_i", op0);
@@ -116,7 +116,7 @@ impl Units {
         inputs.set("data1_i", data1);
         let ops = [(op0, data0), (op1, data1)];
         let ops = ops.map(|(op, data)| (Op::from_number(op.into()), data));
-        self.cells.if_else(u128::from(index) % u128::from(self.ids), predicate, ops)
+        if asks { self.cells.if_else(index.into(), predicate, ops) } else { 0 }
     }
 }
 
@@ -127,8 +127,8 @@ impl Model for Units {
         if self.second {
             outputs.set("second_value_o", second);
         }
-        let second = if self.second && self.asks(1) { self.second(inputs) } else { 0 };
-        let first = if self.asks(0) { self.execute(inputs) } else { 0 };
+        let second = if self.second { self.second(inputs) } else { 0 };
+        let first = self.execute(inputs);
         for (answers, new) in self.answers.iter_mut().zip([first, second]) {
             *answers = [answers[1], new];
         }
@@ -167,7 +167,6 @@ fn case(ids: u16, width: u32, second: bool) -> Case {
             Box::new(Units {
                 rng: Rng::new(seed),
                 cells: Cells::new(ids, mask(width)),
-                ids: ids.into(),
                 width,
                 second,
                 since: [2; 2],
