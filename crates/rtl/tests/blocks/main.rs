@@ -1,0 +1,12 @@
+//! The blocks of `rtl/`, each beside a model written from the clocked law of docs/nic.md.
+//!
+//! `TRIMLINE_RTL_CYCLES=1000000` runs more cycles, `TRIMLINE_RTL_MUTANTS=1` all planted mistakes.
+
+mod arbiter;
+mod bench;
+mod cells;
+mod generator;
+mod meta;
+mod prio;
+mod srpt;
+mod timers;

@@ -1,0 +1,140 @@
+//! The priority scheduler (rule 28, C6), beside that of the NIC's model.
+
+use std::collections::VecDeque;
+
+use nic::nano::srpt::{Choice, Entry, Scheduler};
+
+use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+
+const MUTANTS: &[Mutant] = &[
+    // A tie the wrong way: the higher id wins.
+    Mutant::new(
+        "srpt",
+        "< {best_rank, best_id}))",
+        "< {best_rank, best_id} || (any && asked.registers[r].rank == best_rank)))",
+    ),
+    // Ranks alone make a level.
+    Mutant::new(
+        "srpt",
+        "&& {asked.registers[r].rank, asked.registers[r].id} < {best_rank, best_id};",
+        "&& asked.registers[r].rank < best_rank;",
+    ),
+    // Only entries with something to grant count as better.
+    Mutant::new(
+        "srpt",
+        "better[r] = asked.valid[r]",
+        "better[r] = asked.valid[r] && asked.registers[r].grantable > asked.registers[r].granted",
+    ),
+    // Pointers and bounds off by one.
+    Mutant::new("srpt", "32'(level) < Overcommitment", "32'(level) <= Overcommitment"),
+    Mutant::new("srpt", "Registers = 16;", "Registers = 15;").in_case(1),
+    Mutant::new("srpt", "&& state.waiting[i].id == entry.id;", ";").in_case(1),
+    Mutant::new(
+        "srpt",
+        "without.registers[r] = state.waiting[0];",
+        "without.registers[r] = state.waiting[1];",
+    )
+    .in_case(1),
+    Mutant::new("srpt", "CountW'(gone);", "CountW'(1'b0);").in_case(1),
+    // Missing clears.
+    Mutant::new("srpt", "without.valid[r]     = state.count != '0;", ""),
+    Mutant::new("srpt", "drop_valid_i[1] ? without(dropped, drop1_id_i)", "drop_valid_i[1] ? dropped"),
+    Mutant::new("srpt", "chosen.registers[r].granted = best_grantable;", ""),
+    // Stale: what is dropped is still chosen, or the choice forgets what is new.
+    Mutant::new("srpt", "without(chosen, drop0_id_i)", "without(asked, drop0_id_i)"),
+    Mutant::new("srpt", "        with_entry.registers[r] = entry;", ""),
+    // An entry that waits is not kept up to date.
+    Mutant::new("srpt", "if (kept[i] || (!placed", "if ((!placed").in_case(1),
+    Mutant::new("srpt", "assign prio_level_o   = 8'(answer_qq.level);", "assign prio_level_o = 8'(answer_q.level);"),
+];
+
+/// Requests at drawn distances, ids that are free in any cycle.
+struct Srpt {
+    rng: Rng,
+    scheduler: Scheduler,
+    ids: u64,
+    /// Cycles since the last request.
+    since: u64,
+    answers: VecDeque<Option<Choice>>,
+}
+
+impl Model for Srpt {
+    fn cycle(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
+        self.since += 1;
+        let asks = self.since >= 2 && !self.rng.one_in(3);
+        // Where ids are many, few leave, so that registers are full most of the time.
+        let leaves = if self.rng.one_in(500) { 2 } else { 16 };
+        let remove = self.rng.one_in(leaves);
+        let rx_msg_id = self.rng.below(self.ids) as u16;
+        let [rank, granted, extra] = [20, 8, 4].map(|below| self.rng.below(below) as u16);
+        let grantable = granted + extra.saturating_sub(1);
+        inputs.set("valid_i", asks);
+        inputs.set("rx_msg_id_i", rx_msg_id);
+        inputs.set("remove_i", remove);
+        inputs.set("rank_i", rank);
+        inputs.set("granted_i", granted);
+        inputs.set("grantable_i", grantable);
+        let mut choice = None;
+        if asks {
+            self.since = 0;
+            let entry = Entry { rx_msg_id, rank, granted, grantable };
+            choice = match remove {
+                true => self.scheduler.update_without(rx_msg_id),
+                false => self.scheduler.update(entry),
+            };
+        }
+        let drops = [0, 1].map(|_| (self.rng.one_in(2 * leaves), self.rng.below(self.ids) as u16));
+        inputs.set("drop_valid_i", u8::from(drops[0].0) | u8::from(drops[1].0) << 1);
+        inputs.set("drop0_id_i", drops[0].1);
+        inputs.set("drop1_id_i", drops[1].1);
+        for (_, id) in drops.iter().filter(|(valid, _)| *valid) {
+            self.scheduler.remove(*id);
+        }
+        self.answers.push_back(choice);
+        if let Some(Choice { rx_msg_id, level, grant_offset }) = self.answers.pop_front().flatten() {
+            outputs.set("success_o", 1u8);
+            outputs.set("prio_level_o", level);
+            outputs.set("rx_msg_id_o", rx_msg_id);
+            outputs.set("grant_offset_o", grant_offset);
+        }
+    }
+}
+
+fn case(ids: u64, overcommitment: u8) -> Case {
+    let id = ids.ilog2();
+    Case {
+        parameters: vec![("Ids", ids.to_string()), ("Overcommitment", overcommitment.to_string())],
+        inputs: vec![
+            ("valid_i", 1),
+            ("rx_msg_id_i", 16),
+            ("remove_i", 1),
+            ("rank_i", 16),
+            ("granted_i", 16),
+            ("grantable_i", 16),
+            ("drop_valid_i", 2),
+            ("drop0_id_i", id),
+            ("drop1_id_i", id),
+        ],
+        outputs: vec![
+            ("success_o", 1),
+            ("prio_level_o", 8),
+            ("rx_msg_id_o", 16),
+            ("grant_offset_o", 16),
+        ],
+        model: Box::new(move |seed| {
+            Box::new(Srpt {
+                rng: Rng::new(seed),
+                scheduler: Scheduler::new(overcommitment),
+                ids,
+                since: 2,
+                answers: VecDeque::from([None; 2]),
+            })
+        }),
+    }
+}
+
+#[test]
+fn srpt() {
+    let cases = vec![case(16, 3), case(32, 3), case(128, 1)];
+    Block { name: "srpt", parts: &[], cases, mutants: MUTANTS }.check();
+}

@@ -1,0 +1,62 @@
+// A queue with places for `Depth` entries. In a cycle the front leaves first, then up to two
+// entries come, the one of port 0 before that of port 1. What finds no place is lost, and `kept_o`
+// says so. The front is a function of registered state alone.
+module fifo #(
+  parameter int unsigned Width = 32,
+  // A power of two.
+  parameter int unsigned Depth = 256
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  input  logic             pop_i,
+  output logic             valid_o,
+  output logic [Width-1:0] front_o,
+  input  logic [1:0]       push_i,
+  input  logic [Width-1:0] data0_i,
+  input  logic [Width-1:0] data1_i,
+  // Whether there is a place for one, after the front has left.
+  output logic             room_o,
+  output logic [1:0]       kept_o
+);
+
+  localparam int unsigned PtrW = $clog2(Depth);
+
+  logic [Width-1:0] places_q [Depth];
+  logic [PtrW-1:0]  read_q, write_q;
+  logic [PtrW:0]    count_q, left, count_d;
+  logic [PtrW-1:0]  second;
+
+  assign valid_o = count_q != '0;
+  assign front_o = valid_o ? places_q[read_q] : '0;
+
+  assign left      = count_q - (PtrW+1)'(pop_i);
+  assign room_o    = left < (PtrW+1)'(Depth);
+  assign kept_o[0] = push_i[0] && room_o;
+  assign kept_o[1] = push_i[1] && left + (PtrW+1)'(kept_o[0]) < (PtrW+1)'(Depth);
+  assign count_d   = left + (PtrW+1)'(kept_o[0]) + (PtrW+1)'(kept_o[1]);
+  assign second    = write_q + PtrW'(kept_o[0]);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      read_q  <= '0;
+      write_q <= '0;
+      count_q <= '0;
+    end else begin
+      read_q  <= read_q + PtrW'(pop_i);
+      write_q <= second + PtrW'(kept_o[1]);
+      count_q <= count_d;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (kept_o[0]) places_q[write_q] <= data0_i;
+    if (kept_o[1]) places_q[second] <= data1_i;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (rst_ni) begin
+      no_pop_of_nothing: assert (!pop_i || valid_o);
+    end
+  end
+
+endmodule
