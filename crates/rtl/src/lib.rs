@@ -3,6 +3,7 @@
 //! [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process,
 //! [`synth`] says what it costs.
 
+pub mod cosim;
 pub mod record;
 pub mod sim;
 pub mod synth;

@@ -2,6 +2,7 @@
 
 mod harness;
 mod synthesis;
+mod traffic;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,254 @@
+//! Traffic for a NIC under test: NICs of cycles that send one another messages over a network that
+//! loses, trims, repeats and delays packets. Of the first of them every cycle is told: what it is
+//! given, and what it does.
+
+use std::collections::BTreeMap;
+
+use endpoint::{Draw, Effect, Effects, Flags, Msg, MsgId, MsgKey, Packet, Purpose, Stat, Submit};
+use nic::nano::blocks::clocked::Clocked;
+use nic::nano::config::Config;
+use nic::nano::endpoint::{ProgramError, Runs};
+use nic::nano::frame;
+use p4::ir;
+use units::HostId;
+
+/// The host whose NIC is under test.
+pub const UNDER_TEST: HostId = HostId(1);
+
+/// Hosts that it talks with.
+const PEERS: u32 = 4;
+
+/// Bits that a link of 200 Gb/s carries in a cycle of 312.5 ps, doubled to be a whole number.
+const BITS_IN_TWO_CYCLES: u64 = 125;
+
+/// Which network, and how busy.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Of all draws.
+    pub seed: u64,
+    /// Fewest cycles between two packets that arrive.
+    pub spacing: u64,
+    /// Whether packets come as close as that wherever they can; otherwise gaps are drawn.
+    pub is_dense: bool,
+}
+
+/// What the NIC is given in a cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// A packet: its headers, and its length in bytes.
+    pub packet: Option<(Vec<u8>, u16)>,
+    /// A message that the application submits.
+    pub message: Option<Msg>,
+    /// The wire lets the arbiter choose.
+    pub open: bool,
+}
+
+/// What it does in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Whether it takes the message.
+    pub takes: bool,
+    /// The headers of the packet that the arbiter chooses.
+    pub sends: Option<Vec<u8>>,
+    /// A message that it has received.
+    pub delivers: Option<MsgKey>,
+    /// A message of its own that has been delivered.
+    pub acked: Option<MsgId>,
+    /// A message of its own that it gives up.
+    pub gives_up: Option<MsgId>,
+    /// Control packets for which there was no room.
+    pub lost: u32,
+}
+
+struct Host {
+    me: HostId,
+    nic: Clocked,
+    /// Packets on their way to it, by the cycle in which they come at the earliest.
+    inbox: BTreeMap<(u64, u64), Packet>,
+    /// The next packet may come in this cycle.
+    comes: u64,
+    /// The arbiter may choose from this cycle on.
+    opens: u64,
+    next_message: u64,
+}
+
+/// See the top of the file.
+pub struct Traffic {
+    plan: Plan,
+    hosts: Vec<Host>,
+    cycle: u64,
+    arrived: u64,
+    drawn: u64,
+    flights: u64,
+    fx: Effects,
+}
+
+const DRAWS: Purpose = Purpose::new("rtl traffic");
+
+impl Traffic {
+    /// NICs of `config` with a program that `runs` makes ready to run.
+    ///
+    /// # Errors
+    /// The program cannot run on such a NIC.
+    pub fn new(
+        program: &ir::Program,
+        runs: &dyn Fn() -> Runs,
+        config: &Config,
+        plan: Plan,
+    ) -> Result<Self, ProgramError> {
+        let host = |me| {
+            let nic = Clocked::new(program, runs(), config.clone())?;
+            let (inbox, me) = (BTreeMap::new(), HostId(me));
+            Ok(Host { me, nic, inbox, comes: 0, opens: 0, next_message: 0 })
+        };
+        let hosts: Result<Vec<Host>, ProgramError> =
+            (UNDER_TEST.0..=UNDER_TEST.0 + PEERS).map(host).collect();
+        let fx = Effects::new();
+        Ok(Self { plan, hosts: hosts?, cycle: 0, arrived: 0, drawn: 0, flights: 0, fx })
+    }
+
+    /// Packets that the NIC under test has been given.
+    #[must_use]
+    pub const fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// The next cycle.
+    pub fn cycle(&mut self) -> (Given, Done) {
+        let told = self.of_host(0);
+        for host in 1..self.hosts.len() {
+            self.of_host(host);
+        }
+        self.cycle += 1;
+        told
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.drawn += 1;
+        Draw::new(self.plan.seed, DRAWS, 0).below(DRAWS, self.drawn, bound)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    /// The network is whole for a while, and then it is not.
+    fn is_rough(&self) -> bool {
+        self.cycle / 50_000 % 4 != 0
+    }
+
+    /// How busy applications are changes, too: sometimes no message finds room.
+    fn idles_for(&self) -> u64 {
+        [40, 400, 1500][(self.cycle / 20_000 % 3) as usize]
+    }
+
+    fn of_host(&mut self, at: usize) -> (Given, Done) {
+        let cycle = self.cycle;
+        let mut given = Given { open: cycle >= self.hosts[at].opens, ..Given::default() };
+        let mut done = Done::default();
+        if self.one_in(self.idles_for()) {
+            let message = self.message(at);
+            done.takes = self.submit(at, &message);
+            given.message = Some(message);
+        }
+        given.packet = self.receive(at);
+        let mut slot = Packet::EMPTY;
+        let Host { me, nic, .. } = &mut self.hosts[at];
+        if nic.step(cycle, given.open, *me, &mut slot, &mut self.fx) {
+            let mut headers = Vec::new();
+            frame::write(&slot, 0, &mut headers);
+            done.sends = Some(headers);
+            self.send(at, slot);
+        }
+        self.heard(&mut done);
+        (given, done)
+    }
+
+    /// Most messages are short; some have as many packets as a buffer holds.
+    fn message(&mut self, at: usize) -> Msg {
+        let longest = [100, 1024, 4096, 12_000, 38_912][self.below(5) as usize];
+        let len = 1 + self.below(longest);
+        let other = (at as u64 + 1 + self.below(u64::from(PEERS))) % (u64::from(PEERS) + 1);
+        // Half of all go to the NIC under test or come from it.
+        let dst = if at != 0 && self.one_in(2) { UNDER_TEST } else { self.hosts[other as usize].me };
+        let id = MsgId(self.hosts[at].next_message);
+        Msg { id, ..Msg::new(dst, len) }
+    }
+
+    fn submit(&mut self, at: usize, message: &Msg) -> bool {
+        let host = &mut self.hosts[at];
+        let took = host.nic.submit(self.cycle, host.me, message, &mut self.fx) == Submit::Taken;
+        host.next_message += u64::from(took);
+        took
+    }
+
+    /// The packet that comes now, if one does.
+    fn receive(&mut self, at: usize) -> Option<(Vec<u8>, u16)> {
+        let cycle = self.cycle;
+        let host = &mut self.hosts[at];
+        let (due, _) = *host.inbox.first_key_value()?.0;
+        if due > cycle || cycle < host.comes {
+            return None;
+        }
+        let (_, pkt) = host.inbox.pop_first()?;
+        host.nic.receive(cycle, host.me, (&pkt, 1), &mut self.fx);
+        let mut headers = Vec::new();
+        frame::write(&pkt, 1, &mut headers);
+        let is_dense = self.plan.is_dense || !self.one_in(3);
+        let gap = if is_dense { 0 } else { self.below(40) };
+        self.hosts[at].comes = cycle + self.plan.spacing + gap;
+        self.arrived += u64::from(at == 0);
+        Some((headers, pkt.wire_len))
+    }
+
+    /// `pkt` leaves, and comes or does not.
+    fn send(&mut self, at: usize, pkt: Packet) {
+        let bits = 8 * u64::from(pkt.wire_len);
+        let wire = (2 * bits).div_ceil(BITS_IN_TWO_CYCLES);
+        let pause = if self.one_in(50) { self.below(300) } else { 0 };
+        // Of short packets the next is chosen before the one before is out.
+        self.hosts[at].opens = self.cycle + wire.max(1) + pause;
+        let lands = self.cycle + 12 + wire + 60 + self.below(20);
+        let mut pkt = pkt;
+        if self.is_rough() {
+            match self.below(100) {
+                0..4 => return,
+                4..7 => {
+                    let again = lands + self.below(3000);
+                    self.fly(again, pkt);
+                }
+                7..10 => {
+                    let late = lands + self.below(3000);
+                    return self.fly(late, pkt);
+                }
+                10..20 if pkt.carries_payload() => {
+                    pkt.flags.set(Flags::TRIMMED);
+                    pkt.wire_len = 65;
+                }
+                _ => {}
+            }
+        }
+        self.fly(lands, pkt);
+    }
+
+    fn fly(&mut self, lands: u64, pkt: Packet) {
+        self.flights += 1;
+        let to = (pkt.dst.0 - UNDER_TEST.0) as usize;
+        if let Some(host) = self.hosts.get_mut(to) {
+            host.inbox.insert((lands, self.flights), pkt);
+        }
+    }
+
+    fn heard(&mut self, done: &mut Done) {
+        for effect in self.fx.as_slice() {
+            match *effect {
+                Effect::Delivered(key) => done.delivers = Some(key),
+                Effect::Acked(id) => done.acked = Some(id),
+                Effect::Failed(key, _) => done.gives_up = Some(key.id),
+                Effect::Count(Stat::HostDrop) => done.lost += 1,
+                _ => {}
+            }
+        }
+        self.fx.clear();
+    }
+}
