@@ -182,22 +182,23 @@ impl<'a> Hardware<'a> {
     /// not ask them before the results of the packet ahead of it are.
     #[must_use]
     pub fn spacings(&self, fed: &[&str]) -> Vec<Spacing> {
-        self.pipelines().map(|(id, circuit, schedule)| {
-            let units = circuit.units(self.program);
-            let of = |(unit, accesses): (&Unit, &Vec<AccessId>)| {
-                self.spacing(circuit, schedule, *unit, accesses)
-            };
-            let loops = units.iter().filter_map(of);
-            let results = self.results(circuit, schedule, fed);
-            let mut most = (1, None);
-            for (cycles, between) in loops.chain(results) {
-                if cycles > most.0 {
-                    most = (cycles, Some(between));
+        self.pipelines()
+            .map(|(id, circuit, schedule)| {
+                let units = circuit.units(self.program);
+                let of = |(unit, accesses): (&Unit, &Vec<AccessId>)| {
+                    self.spacing(circuit, schedule, *unit, accesses)
+                };
+                let loops = units.iter().filter_map(of);
+                let results = self.results(circuit, schedule, fed);
+                let mut most = (1, None);
+                for (cycles, between) in loops.chain(results) {
+                    if cycles > most.0 {
+                        most = (cycles, Some(between));
+                    }
                 }
-            }
-            Spacing { pipeline: id, cycles: most.0, between: most.1 }
-        })
-        .collect()
+                Spacing { pipeline: id, cycles: most.0, between: most.1 }
+            })
+            .collect()
     }
 
     fn end(&self, circuit: &Circuit, schedule: &Schedule, id: AccessId) -> End {

@@ -26,8 +26,8 @@ pub(crate) mod example;
 mod hazards;
 
 pub use check::{EntryFault, Fault, check, check_choice, check_entry, prefix_length};
-pub use display::called;
 pub use circuit::{Circuit, Port, Ready, Schedule, Unit};
+pub use display::called;
 pub use hazards::{Access, End, Hardware, Hazard, Memory, PACKET_CYCLES, Spacing};
 
 /// Widest value, bits.

@@ -1,11 +1,11 @@
 //! From statements to nodes: what each slot holds on each way through parser and control.
 
-use super::super::{
-    ActionId, Block, ERROR_WIDTH, ErrorId, Expr, ExprKind, Fault, HeaderId, NO_ERROR,
-    NO_MATCH, PACKET_TOO_SHORT, Parser, Pattern, Pipeline, Program, Slice, SlotId, StateId, Stmt,
-    StmtKind, Table, TableId, Target, Transition, mask,
-};
 use super::super::{ACTION_WIDTH, BinaryOp, Direction, Place, Sign};
+use super::super::{
+    ActionId, Block, ERROR_WIDTH, ErrorId, Expr, ExprKind, Fault, HeaderId, NO_ERROR, NO_MATCH,
+    PACKET_TOO_SHORT, Parser, Pattern, Pipeline, Program, Slice, SlotId, StateId, Stmt, StmtKind,
+    Table, TableId, Target, Transition, mask,
+};
 use super::conditions::{ALWAYS, Cond, Conditions, NEVER};
 use super::graph::{AccessId, CURSOR_WIDTH, Graph, LENGTH_WIDTH, Node, NodeId};
 use super::{Outputs, Port};
@@ -220,10 +220,13 @@ impl<'a> Build<'a> {
             StmtKind::Exit => return Ok(Ends { exited: Some(frame), ..Ends::default() }),
             StmtKind::If { on, then, otherwise } => {
                 let on = self.expr(&frame, on);
-                self.branch(frame, on, [
-                    &mut |build, frame| build.block(frame, then),
-                    &mut |build, frame| build.block(frame, otherwise),
-                ])
+                self.branch(
+                    frame,
+                    on,
+                    [&mut |build, frame| build.block(frame, then), &mut |build, frame| {
+                        build.block(frame, otherwise)
+                    }],
+                )
             }
             StmtKind::Switch { on, cases, default } => {
                 let on = self.expr(&frame, on);
@@ -266,10 +269,13 @@ impl<'a> Build<'a> {
             let same = self.graph.node(Node::Binary(BinaryOp::Eq, on, value), 1);
             is = self.graph.node(Node::Binary(BinaryOp::Or, is, same), 1);
         }
-        self.branch(frame, is, [
-            &mut |build, frame| build.block(frame, body),
-            &mut |build, frame| build.switch(frame, on, rest, default),
-        ])
+        self.branch(
+            frame,
+            is,
+            [&mut |build, frame| build.block(frame, body), &mut |build, frame| {
+                build.switch(frame, on, rest, default)
+            }],
+        )
     }
 
     fn action(&mut self, mut frame: Frame, action: ActionId, args: &[NodeId]) -> Done<Ends> {
@@ -332,10 +338,14 @@ impl<'a> Build<'a> {
             [(action, args), rest @ ..] => {
                 let wanted = self.graph.number(at.into(), ACTION_WIDTH);
                 let is = self.graph.node(Node::Binary(BinaryOp::Eq, number, wanted), 1);
-                self.branch(frame, is, [
-                    &mut |build, frame| build.action(frame, *action, args),
-                    &mut |build, frame| build.one_of(frame, number, at + 1, rest),
-                ])
+                self.branch(
+                    frame,
+                    is,
+                    [
+                        &mut |build, frame| build.action(frame, *action, args),
+                        &mut |build, frame| build.one_of(frame, number, at + 1, rest),
+                    ],
+                )
             }
         }
     }
@@ -442,8 +452,7 @@ impl<'a> Build<'a> {
             }
             ExprKind::Resize(a, sign) => Node::Resize(self.expr(frame, a), *sign),
             ExprKind::Mux(on, a, b) => {
-                let (on, a, b) =
-                    (self.expr(frame, on), self.expr(frame, a), self.expr(frame, b));
+                let (on, a, b) = (self.expr(frame, on), self.expr(frame, a), self.expr(frame, b));
                 Node::Mux(on, a, b)
             }
         };
@@ -659,7 +668,9 @@ pub(super) fn params<'a>(
     table: &'a Table,
 ) -> impl Iterator<Item = (SlotId, u16)> + 'a {
     let actions = table.actions.iter().map(|run| &pipeline.actions[run.action.index()]);
-    actions.flat_map(|action| &action.params).map(|slot| (*slot, pipeline.slots[slot.index()].width))
+    actions
+        .flat_map(|action| &action.params)
+        .map(|slot| (*slot, pipeline.slots[slot.index()].width))
 }
 
 /// States, each behind all that lead to it.

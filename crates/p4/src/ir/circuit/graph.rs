@@ -228,11 +228,29 @@ impl Graph {
             BinaryOp::Xor | BinaryOp::Sub if a == b => self.number(0, width),
             BinaryOp::Eq if a == b => self.number(1, 1),
             BinaryOp::Ne if a == b => self.number(0, 1),
+            BinaryOp::Eq | BinaryOp::Ne if self.constant(b).is_some() => self.compare(op, a, b),
+            BinaryOp::Eq | BinaryOp::Ne if self.constant(a).is_some() => self.compare(op, b, a),
             // A position in the packet stays a choice of numbers.
             BinaryOp::Add if width == CURSOR_WIDTH && self.constant(b).is_some() => {
                 self.move_on(a, b)
             }
             _ => self.raw(Node::Binary(op, a, b), width),
+        }
+    }
+
+    /// Whether a value is, or is not, a number. Of a choice of numbers that is a condition.
+    fn compare(&mut self, op: BinaryOp, a: NodeId, number: NodeId) -> NodeId {
+        if self.width(a) == 1 {
+            let same = self.constant(number) == Some(u128::from(op == BinaryOp::Eq));
+            return if same { a } else { self.not(a, 1) };
+        }
+        match self.value(a).node {
+            Node::Mux(on, x, y) if self.constant(x).is_some() || self.constant(y).is_some() => {
+                let x = self.node(Node::Binary(op, x, number), 1);
+                let y = self.node(Node::Binary(op, y, number), 1);
+                self.mux(on, x, y)
+            }
+            _ => self.raw(Node::Binary(op, a, number), 1),
         }
     }
 
@@ -355,7 +373,13 @@ pub(super) fn compute(node: Node, width: u16, of: &dyn Fn(NodeId) -> (u128, u16)
             let (a, width) = of(a);
             signed(a, width).cast_unsigned()
         }
-        Node::Mux(on, a, b) => if of(on).0 == 1 { of(a).0 } else { of(b).0 },
+        Node::Mux(on, a, b) => {
+            if of(on).0 == 1 {
+                of(a).0
+            } else {
+                of(b).0
+            }
+        }
         Node::Input(_) | Node::Length | Node::Packet(_) | Node::PacketAt(_) => 0,
         Node::Result(..) => 0,
     };

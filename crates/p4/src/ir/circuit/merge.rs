@@ -160,8 +160,7 @@ fn groups(build: &mut Build<'_>, before: &[Vec<usize>]) -> Vec<Group> {
             let cond = build.sites[site].on;
             let fits = open.iter().copied().find(|at| {
                 let first = groups[*at].sites[0];
-                levels[first] == levels[site]
-                    && build.conditions.and(groups[*at].on, cond) == NEVER
+                levels[first] == levels[site] && build.conditions.and(groups[*at].on, cond) == NEVER
             });
             match fits {
                 None => open.push(site),

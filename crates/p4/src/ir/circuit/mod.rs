@@ -99,9 +99,7 @@ impl Port {
         match (self, next) {
             (Self::Read(_), Self::Write(_)) => 0,
             (Self::Read(_) | Self::Write(_), _) => MEMORY_LATENCY,
-            (Self::Call(which), _) if self == next => {
-                program.externs[which.index()].latency.max(1)
-            }
+            (Self::Call(which), _) if self == next => program.externs[which.index()].latency.max(1),
             _ => 0,
         }
     }
@@ -268,3 +266,6 @@ pub fn circuits(program: &Program) -> Result<Vec<Circuit>, Fault> {
     let pipelines = (0..program.pipelines.len() as u32).map(PipelineId);
     pipelines.map(|pipeline| Circuit::new(program, pipeline)).collect()
 }
+
+#[cfg(test)]
+mod tests;

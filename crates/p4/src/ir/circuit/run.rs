@@ -104,7 +104,8 @@ impl Pipelined {
                     Event::Access(id) => {
                         let access = self.circuit.access(id);
                         let on = flight.value(access.on) == 1;
-                        let args: Vec<u128> = access.args.iter().map(|a| flight.value(*a)).collect();
+                        let args: Vec<u128> =
+                            access.args.iter().map(|a| flight.value(*a)).collect();
                         // What is not asked says anything.
                         let mut answers = vec![u128::MAX; access.results.len()];
                         if on {
@@ -205,9 +206,8 @@ impl State {
                 let (choice, hit) = self.look_up(id, args);
                 let table = &program.tables[id.index()];
                 let actions = &program.pipelines[table.pipeline.index()].actions;
-                let params = |run: &super::super::TableAction| {
-                    actions[run.action.index()].params.len()
-                };
+                let params =
+                    |run: &super::super::TableAction| actions[run.action.index()].params.len();
                 let before = &table.actions[..usize::from(choice.action)];
                 let first = 2 + before.iter().map(params).sum::<usize>();
                 let choice = choice.clone();

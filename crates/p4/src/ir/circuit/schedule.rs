@@ -241,38 +241,23 @@ struct Early<'a> {
 type Units = BTreeMap<Unit, Vec<AccessId>>;
 
 impl Early<'_> {
+    /// Early accesses wait for late ones of their memory as far as packets can come closer for it.
     fn closest(&self) -> Schedule {
         let mut best = self.schedule(&vec![Ready::default(); self.circuit.accesses.len()]);
         let units = self.circuit.units(self.program);
-        let needs = |schedule: &Schedule| -> BTreeMap<Unit, u32> {
-            let of = |accesses: &Vec<AccessId>| {
-                Window::of(accesses, self.circuit, schedule).needs().max(PACKET_CYCLES)
-            };
-            units.iter().map(|(unit, accesses)| (*unit, of(accesses))).collect()
-        };
-        let mut wanted = needs(&best);
-        let most = wanted.values().copied().max().unwrap_or(0);
-        if most <= PACKET_CYCLES || self.circuit.graph.nodes().len() > MOST_MOVED {
+        let needs = units.values().map(|all| Window::of(all, self.circuit, &best).needs());
+        let mut high = needs.max().unwrap_or(0);
+        if self.circuit.graph.nodes().len() > MOST_MOVED {
             return best;
         }
-        // All of them first, then each as far as the others let it.
-        let all: Vec<Unit> = wanted.keys().copied().collect();
-        let each = all.iter().map(|unit| vec![*unit]);
-        for these in std::iter::once(all.clone()).chain(each) {
-            let (mut low, mut high) = (PACKET_CYCLES, these.iter().map(|u| wanted[u]).max());
-            while let Some(cycles) = high.filter(|high| low < *high).map(|high| (low + high) / 2) {
-                let mut closer = wanted.clone();
-                closer.values_mut().for_each(|old| *old = (*old).max(PACKET_CYCLES));
-                for unit in &these {
-                    closer.entry(*unit).and_modify(|old| *old = (*old).min(cycles));
-                }
-                match self.moved(&best, &units, &closer) {
-                    None => low = cycles + 1,
-                    Some(schedule) => {
-                        high = Some(cycles);
-                        wanted = closer;
-                        best = schedule;
-                    }
+        let mut low = PACKET_CYCLES;
+        while low < high {
+            let cycles = low.midpoint(high);
+            match self.moved(&best, &units, cycles) {
+                None => low = cycles + 1,
+                Some(schedule) => {
+                    high = cycles;
+                    best = schedule;
                 }
             }
         }
@@ -281,12 +266,7 @@ impl Early<'_> {
 
     /// With accesses moved until packets can be so many cycles apart at each memory, if nothing
     /// comes out later for it.
-    fn moved(
-        &self,
-        best: &Schedule,
-        units: &Units,
-        wanted: &BTreeMap<Unit, u32>,
-    ) -> Option<Schedule> {
+    fn moved(&self, best: &Schedule, units: &Units, cycles: u32) -> Option<Schedule> {
         let mut floors = vec![Ready::default(); self.circuit.accesses.len()];
         for _ in 0..MOST_TURNS {
             let schedule = self.schedule(&floors);
@@ -294,10 +274,10 @@ impl Early<'_> {
                 return None;
             }
             let mut changed = false;
-            for (unit, accesses) in units {
+            for accesses in units.values() {
                 let window = Window::of(accesses, self.circuit, &schedule);
                 for &id in accesses {
-                    let floor = window.floor(self.circuit.access(id).port, wanted[unit]);
+                    let floor = window.floor(self.circuit.access(id).port, cycles);
                     let now = schedule.access(id).cycle;
                     if let Some(floor) = floor.filter(|floor| floor.cycle > now) {
                         floors[id.index()] = floor;
@@ -377,8 +357,7 @@ impl Early<'_> {
             let at = schedule.accesses.len();
             let access = &self.circuit.accesses[at];
             let given = access.args.iter().chain([&access.on]).map(|arg| schedule.node(*arg));
-            let earlier =
-                before[at].iter().map(|(id, gap)| schedule.access(*id).answered(*gap));
+            let earlier = before[at].iter().map(|(id, gap)| schedule.access(*id).answered(*gap));
             let ready = given.chain(earlier).fold(floors[at], Ready::and);
             schedule.accesses.push(ready);
         }
