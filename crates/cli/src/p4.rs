@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-use p4::ir;
+use nic::nano::externs::FREED_BY_RESULTS;
+use p4::ir::{self, Hardware};
 use p4::state::State;
 use scenario::{Diagnostic, Entries, Source, check_program, read_text};
 
@@ -39,24 +40,29 @@ fn show(diagnostic: &Diagnostic) {
     tell(diagnostic.render(std::io::stderr().is_terminal()));
 }
 
-/// One line for each pipeline, memory, hazard and table.
+/// One line for each pipeline, spacing, memory, hazard and table.
 fn describe(state: &State, main: &str) -> Ended {
     let program = state.program();
+    let hardware = Hardware::new(program).map_err(|fault| {
+        let (file, text) = (file_of(program, fault.place), fault.text);
+        Diagnostic::new(format!("{file}:{}: {text}", fault.place.line))
+    })?;
     say(format_args!("{main}: {}, {} pipelines", program.architecture, program.pipelines.len()))?;
-    for (pipeline, schedule) in program.pipelines.iter().zip(ir::stages(program)) {
+    for (pipeline, schedule) in program.pipelines.iter().zip(hardware.schedules()) {
         let states = pipeline.parser.as_ref().map_or(0, |parser| parser.states.len());
         say(format_args!(
             "  {}: {states} parser states, {} stages, {} cycles, {} values",
             pipeline.name,
-            schedule.stages,
-            schedule.cycles,
+            schedule.stages(),
+            schedule.cycles(),
             pipeline.slots.len(),
         ))?;
     }
-    for memory in ir::memories(program) {
+    spacings(&hardware, program)?;
+    for memory in hardware.memories() {
         say(format_args!("  {}: {}", memory.name, touched(program, &memory)))?;
     }
-    for hazard in ir::hazards(program) {
+    for hazard in hardware.hazards() {
         say(format_args!("  hazard: {hazard}"))?;
     }
     for (id, table) in (0..).map(ir::TableId).zip(&program.tables) {
@@ -64,6 +70,39 @@ fn describe(state: &State, main: &str) -> Ended {
         say(format_args!("  table {}: {entries} of {} entries", table.name, table.size))?;
     }
     Ok(())
+}
+
+/// How far apart packets have to be, and why: a line for each pipeline, and another one where more
+/// is needed if messages are freed after the last stage.
+fn spacings(hardware: &Hardware<'_>, program: &ir::Program) -> Ended {
+    let freed_late = hardware.spacings(FREED_BY_RESULTS);
+    for (spacing, late) in hardware.spacings(&[]).iter().zip(&freed_late) {
+        let name = &program.pipelines[spacing.pipeline.index()].name;
+        say(format_args!("  {name}: packets {}", apart(program, spacing)))?;
+        if late.cycles > spacing.cycles {
+            let apart = apart(program, late);
+            say(format_args!("  {name}, messages freed after the last stage: packets {apart}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// "5 cycles apart: granted.execute (homa_rules.p4:126) in cycle 2, ..."
+fn apart(program: &ir::Program, spacing: &ir::Spacing) -> String {
+    let ends = spacing.between.iter().flatten().map(|end| {
+        let at = |place| format!(" ({}:{})", file_of(program, place), place.line);
+        format!("{}{} in cycle {}", end.name, end.place.map_or(String::new(), at), end.cycle)
+    });
+    let mut ends: Vec<String> = ends.collect();
+    ends.dedup();
+    let why = if ends.is_empty() { String::new() } else { format!(": {}", ends.join(", ")) };
+    let cycles = if spacing.cycles == 1 { "cycle" } else { "cycles" };
+    format!("{} {cycles} apart{why}", spacing.cycles)
+}
+
+/// The name of the file of a place.
+fn file_of(program: &ir::Program, place: ir::Place) -> &str {
+    program.files.get(usize::from(place.file)).map_or("", String::as_str)
 }
 
 /// In which stages a memory is accessed, from 1: "ingress stage 2, egress stages 1 to 2".

@@ -21,6 +21,21 @@ fn a_good_program_is_described() {
     assert!(said.contains("egress: 0 parser states, 1 stages"), "{said}");
 }
 
+/// How far apart packets have to be, and the loop that says so, with its lines.
+#[test]
+fn the_least_spacing_is_said_with_its_loop() {
+    let output = check("p4/homa.p4", &["--constant", "TRIM=true"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "  ingress: packets 5 cycles apart: HomaIngress.granted.execute (homa_rules.p4:",
+        ") in cycle 2, HomaIngress.granted.second (homa_rules.p4:",
+        "  ingress, messages freed after the last stage: packets 8 cycles apart: get_rx_msg_info",
+        "  hazard: HomaIngress.granted: the last access of a packet in ingress is 4 cycles",
+    ] {
+        assert!(said.contains(part), "no {part:?} in\n{said}");
+    }
+}
+
 /// Unknown field, width mismatch, missing default, unsupported construct, cyclic parser (issue 8).
 #[test]
 fn broken_programs_are_refused_with_place_line_and_hint() {

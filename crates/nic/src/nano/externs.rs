@@ -92,6 +92,11 @@ pub struct OwnMessage {
     pub bytes: [u8; OWN_MAX],
 }
 
+/// Externs that answer something else once a message is freed. Where that is after the last stage,
+/// because the ingress control's results say that the message is whole, the next packet must not
+/// ask them before.
+pub const FREED_BY_RESULTS: &[&str] = &["get_rx_msg_info"];
+
 /// The longest message of a program, bytes: one word of the message RAM.
 pub const OWN_MAX: usize = 64;
 

@@ -1,13 +1,13 @@
 //! Extern requests cycle by cycle, as hardware will see them (specs/nanotransport.md#4): a
 //! read-modify-write unit reads its memory in one cycle, writes it in the next, and answers in the
 //! one after that. It must not be asked in two cycles running, or the second request would read
-//! what the first is about to replace. Cycles are those of `ir::stages`.
+//! what the first is about to replace. Cycles are those of `ir::Hardware`.
 
 use crate::shipped;
 
 use std::collections::BTreeMap;
 
-use p4::ir::{self, ExternId, StmtKind};
+use p4::ir::{self, ExternId, Hardware, Port};
 use shipped::{HOMA_TR, compile, compile_changed};
 
 /// Cycles from a request of a read-modify-write unit to its answer.
@@ -16,9 +16,11 @@ const LATENCY: u32 = 2;
 /// In which cycles of the pipeline a program calls each of its externs.
 fn call_sites(program: &ir::Program) -> BTreeMap<ExternId, Vec<u32>> {
     let mut sites: BTreeMap<ExternId, Vec<u32>> = BTreeMap::new();
-    for step in ir::stages(program).iter().flat_map(|schedule| &schedule.steps) {
-        if let StmtKind::Call { which, .. } = step.stmt.kind {
-            sites.entry(which).or_default().push(step.at.cycle);
+    for memory in Hardware::new(program).unwrap().memories() {
+        for access in memory.accesses {
+            if let Port::Call(which) = access.port {
+                sites.entry(which).or_default().push(access.at.cycle);
+            }
         }
     }
     sites
@@ -51,14 +53,14 @@ fn n1_answers_come_two_cycles_after_requests() {
     let ndp = compile("ndp.p4", &[]);
     assert_eq!(cycles_of(&ndp, "get_rx_msg_info", ""), [0]);
     assert_eq!(cycles_of(&ndp, "IfElseRaw", "execute"), [2]);
-    // A duplicate of a message that is over needs the lookup alone.
-    assert_eq!(cycles_of(&ndp, "ctrl_pkt", ""), [2, 4]);
+    // The answer to a duplicate of a message that is over needs the lookup alone, and waits.
+    assert_eq!(cycles_of(&ndp, "ctrl_pkt", ""), [4]);
     let homa = compile("homa.p4", HOMA_TR);
     assert_eq!(cycles_of(&homa, "get_rx_msg_info", ""), [0]);
     assert_eq!(cycles_of(&homa, "DualPortRaw", "execute"), [2]);
     assert_eq!(cycles_of(&homa, "SrptScheduler", "schedule"), [4]);
     assert_eq!(cycles_of(&homa, "DualPortRaw", "second"), [6]);
-    assert_eq!(cycles_of(&homa, "grant_pkt", ""), [4, 8], "of a duplicate; of the scheduler");
+    assert_eq!(cycles_of(&homa, "grant_pkt", ""), [8], "that of a duplicate waits");
     for program in [ndp, homa] {
         let units = ["get_rx_msg_info", "IfElseRaw", "DualPortRaw", "SrptScheduler"];
         for called in program.externs.iter().filter(|called| units.contains(&called.kind.as_str()))

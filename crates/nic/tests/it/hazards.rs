@@ -3,36 +3,78 @@
 
 use crate::shipped;
 
-use p4::{front, ir};
+use p4::front;
+use p4::ir::{self, Hardware, Hazard};
 use shipped::{HOMA_TR, compile};
+use trimline_nic::nano::externs::FREED_BY_RESULTS;
+
+/// Pipeline, least spacing, and the accesses that set it, in their cycles.
+fn spacing(program: &ir::Program, at: usize, fed: &[&str]) -> (u32, Vec<(String, u32)>) {
+    let spacing = Hardware::new(program).unwrap().spacings(fed).swap_remove(at);
+    let ends = spacing.between.into_iter().flatten();
+    (spacing.cycles, ends.map(|end| (end.name, end.cycle)).collect())
+}
+
+fn hazards(program: &ir::Program) -> Vec<Hazard> {
+    Hardware::new(program).unwrap().hazards()
+}
 
 /// N12, and that what a program does packet by packet it does in a pipeline, too: no port of a unit
-/// is asked twice by a packet, no register is read while the packet before is about to write it,
-/// and none is written from two pipelines.
+/// is asked twice by a packet, nothing is read while the packet before is about to change it, and
+/// no register is written from two pipelines.
 #[test]
-fn n12_shipped_programs_have_no_hazards() {
-    let programs =
-        ["ndp.p4", "homa.p4", "window.p4", "ndp_homa.p4", "ndp_switch.p4", "hpcc.p4", "dcqcn.p4"];
-    for (file, constants) in
-        programs.map(|file| (file, &[][..])).into_iter().chain([("homa.p4", HOMA_TR)])
-    {
-        let program = compile(file, constants);
-        assert_eq!(ir::hazards(&program), [], "{file}");
-        assert!(!ir::memories(&program).is_empty(), "{file}");
+fn n12_shipped_programs_without_hazards() {
+    for file in ["ndp.p4", "window.p4", "ndp_bypass.p4", "ndp_switch.p4", "dcqcn.p4"] {
+        let program = compile(file, &[]);
+        assert_eq!(hazards(&program), [], "{file}");
+        assert!(!Hardware::new(&program).unwrap().memories().is_empty(), "{file}");
     }
 }
 
-/// Swift computes for longer on a flow's windows than its next acknowledgement may take
-/// (docs/p4.md).
+/// A program of which a memory is changed cycles after it has been read: Homa's for the message that
+/// is granted, HPCC's and Swift's for the flow (docs/nic.md).
 #[test]
-fn swift_reads_windows_that_are_about_to_change() {
-    let found = ir::hazards(&compile("swift.p4", &[]));
-    let windows = found.iter().map(|hazard| match hazard {
-        ir::Hazard::Window { name, cycles, .. } => (name.as_str(), *cycles),
-        other => panic!("{other}"),
-    });
-    let wanted = [("SwiftIngress.react.fabric_window", 3), ("SwiftIngress.react.host_window", 2)];
-    assert_eq!(windows.collect::<Vec<_>>(), wanted);
+fn what_changes_late_is_a_hazard() {
+    let homa = ["granted", "first_missing", "origins"].map(|name| (name, 4));
+    let hpcc = ["reference", "stages", "utilization", "round_began"].map(|name| (name, 2));
+    let swift = [("fabric_window", 3), ("host_window", 3)];
+    for (file, constants, wanted) in [
+        ("homa.p4", &[][..], &homa[..]),
+        ("homa.p4", HOMA_TR, &homa),
+        ("ndp_homa.p4", &[], &homa),
+        ("hpcc.p4", &[], &hpcc),
+        ("swift.p4", &[], &swift),
+    ] {
+        let found = hazards(&compile(file, constants));
+        let windows = found.iter().map(|hazard| match hazard {
+            Hazard::Window { name, cycles, .. } => (name.rsplit('.').next().unwrap(), *cycles),
+            other => panic!("{file}: {other}"),
+        });
+        assert_eq!(windows.collect::<Vec<_>>(), wanted, "{file}");
+    }
+}
+
+/// How close packets may come (issue 23): with a message freed in its last lookup, and where what
+/// the program says frees it after the last stage.
+#[test]
+fn shipped_programs_have_these_spacings() {
+    let named = |name: &str, cycle| (name.to_owned(), cycle);
+    let lookup = || named("get_rx_msg_info", 0);
+    let homa = compile("homa.p4", HOMA_TR);
+    let loops = [named("HomaIngress.granted.execute", 2), named("HomaIngress.granted.second", 6)];
+    assert_eq!(spacing(&homa, 0, &[]), (5, loops.to_vec()));
+    let results = |cycle| vec![lookup(), named("the results", cycle)];
+    assert_eq!(spacing(&homa, 0, FREED_BY_RESULTS), (8, results(8)));
+    assert_eq!(spacing(&homa, 1, &[]).0, 2);
+    let ndp = compile("ndp.p4", &[]);
+    assert_eq!(spacing(&ndp, 0, &[]), (2, vec![lookup(), lookup()]));
+    assert_eq!(spacing(&ndp, 0, FREED_BY_RESULTS), (4, results(4)));
+    assert_eq!(spacing(&ndp, 1, &[]), (1, vec![]));
+    for (file, cycles) in
+        [("window.p4", 2), ("ndp_homa.p4", 5), ("hpcc.p4", 3), ("swift.p4", 4), ("dcqcn.p4", 2)]
+    {
+        assert_eq!(spacing(&compile(file, &[]), 0, &[]).0, cycles, "{file}");
+    }
 }
 
 /// What is said of programs that are not so, in order.
@@ -86,7 +128,7 @@ fn hazards_are_found() {
         );
         let compiled = front::compile(&|_| Ok(text.clone()), "x.p4", &[]);
         let program = compiled.unwrap_or_else(|errors| panic!("{}", errors[0]));
-        let found: Vec<String> = ir::hazards(&program).iter().map(ToString::to_string).collect();
+        let found: Vec<String> = hazards(&program).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), said.len(), "{apply}: {found:?}");
         for (found, said) in found.iter().zip(said) {
             assert!(found.starts_with(said), "{apply}: {found}");
@@ -110,17 +152,22 @@ fn accesses_over_one_port_follow_one_another() {
             Register<bit<8>>(4) r; Raw() q;
             apply {
                 info.a = r.read(0); info.r = r.read(1); r.write(2, 7); r.write(3, 8);
-                info.a = q.ask(0); info.r = q.ask(1);
+                info.a = q.ask(info.a); info.r = q.ask(info.r);
                 tell(1);
             }
         }
         Box(C()) main;";
     let program = front::compile(&|_| Ok(text.to_owned()), "x.p4", &[]).unwrap();
-    let cycles: Vec<Vec<u32>> = ir::memories(&program)
+    let hardware = Hardware::new(&program).unwrap();
+    let cycles: Vec<Vec<u32>> = hardware
+        .memories()
         .iter()
         .map(|memory| memory.accesses.iter().map(|access| access.at.cycle).collect())
         .collect();
-    assert_eq!(cycles, [vec![0, 1, 1, 2], vec![0, 2], vec![0]]);
-    let schedule = &ir::stages(&program)[0];
-    assert_eq!(schedule.cycles, 5, "two answers of two cycles each, one after the other");
+    assert_eq!(cycles, [vec![0, 1, 1, 2], vec![1, 3], vec![0]]);
+    assert_eq!(
+        hardware.schedules()[0].cycles(),
+        5,
+        "two answers of two cycles each, one after the other"
+    );
 }

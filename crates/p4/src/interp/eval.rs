@@ -28,7 +28,7 @@ pub(crate) fn eval(expr: &Expr, slots: &[u128]) -> u128 {
 }
 
 /// The number that so many bits are in two's complement.
-fn signed(value: u128, width: u16) -> i128 {
+pub(crate) fn signed(value: u128, width: u16) -> i128 {
     let unused = MAX_WIDTH - width;
     (value << unused).cast_signed() >> unused
 }
@@ -40,7 +40,7 @@ fn range(width: u16) -> (i128, i128) {
 }
 
 /// The result, perhaps with bits above its width. `width` is the left operand's.
-fn binary(op: BinaryOp, a: u128, b: u128, width: u16) -> u128 {
+pub(crate) fn binary(op: BinaryOp, a: u128, b: u128, width: u16) -> u128 {
     let number = |value| signed(value, width);
     match op {
         BinaryOp::Add => a.wrapping_add(b),

@@ -14,6 +14,7 @@ use crate::ir::{Direction, Program as Ir};
 use crate::program::{Externs, Parsed, Program};
 use crate::state::State;
 use eval::eval;
+pub(crate) use eval::{binary, signed};
 
 /// A program with its state, interpreted.
 #[derive(Clone, Debug)]
@@ -86,7 +87,11 @@ impl<E: Externs + ?Sized> Program<E> for Machine {
                 *value = self.slots[known.slot.index()];
             }
         }
-        deparse(pipeline, &self.slots, out);
+        let slots = &self.slots;
+        deparse(pipeline, out, |header, field| {
+            let header = &pipeline.headers[pipeline.deparser[header].index()];
+            slots[field.map_or(header.valid, |field| header.fields[field].slot).index()]
+        });
         Ok(Parsed { bytes })
     }
 
@@ -99,17 +104,22 @@ impl<E: Externs + ?Sized> Program<E> for Machine {
     }
 }
 
-/// Replaces `out` by the valid headers, one after the other; zeros fill the last byte.
-fn deparse(pipeline: &Pipeline, slots: &[u128], out: &mut Vec<u8>) {
+/// Replaces `out` by the valid headers, one after the other; zeros fill the last byte. `of` gives
+/// the valid bit and the fields of a header by its place in the deparser.
+pub(crate) fn deparse(
+    pipeline: &Pipeline,
+    out: &mut Vec<u8>,
+    of: impl Fn(usize, Option<usize>) -> u128,
+) {
     out.clear();
     let headers = pipeline.deparser.iter().map(|header| &pipeline.headers[header.index()]);
     let mut at = 0;
-    for header in headers.filter(|header| slots[header.valid.index()] == 1) {
+    for (number, header) in headers.enumerate().filter(|(number, _)| of(*number, None) == 1) {
         let end = at + header.bits as usize;
         out.resize(end.div_ceil(8), 0);
-        for field in &header.fields {
-            let (slot, from) = (field.slot.index(), at + field.offset as usize);
-            bits::put(out, from, pipeline.slots[slot].width, slots[slot]);
+        for (place, field) in header.fields.iter().enumerate() {
+            let width = pipeline.slots[field.slot.index()].width;
+            bits::put(out, at + field.offset as usize, width, of(number, Some(place)));
         }
         at = end;
     }

@@ -285,7 +285,7 @@ impl Checker<'_> {
         let mut left: BTreeSet<usize> = (0..parser.states.len()).collect();
         loop {
             let led_to: BTreeSet<usize> =
-                left.iter().flat_map(|&at| followers(&parser.states[at])).collect();
+                left.iter().flat_map(|&at| parser.states[at].followers()).collect();
             let before = left.len();
             left.retain(|at| led_to.contains(at));
             let Some(first) = left.first() else { return Ok(()) };
@@ -554,15 +554,17 @@ fn case_fits(on: &[Expr], case: &SelectCase) -> bool {
     on.len() == case.patterns.len() && pairs.all(|(e, pattern)| pattern_fits(*pattern, e.width))
 }
 
-/// States that a state leads to.
-fn followers(state: &State) -> Vec<usize> {
-    let index = |to: Target| match to {
-        Target::State(to) => Some(to.index()),
-        Target::Accept | Target::Reject => None,
-    };
-    match &state.transition {
-        Transition::To(to) => index(*to).into_iter().collect(),
-        Transition::Select { cases, .. } => cases.iter().filter_map(|c| index(c.to)).collect(),
+impl State {
+    /// States that it leads to.
+    pub(super) fn followers(&self) -> Vec<usize> {
+        let index = |to: Target| match to {
+            Target::State(to) => Some(to.index()),
+            Target::Accept | Target::Reject => None,
+        };
+        match &self.transition {
+            Transition::To(to) => index(*to).into_iter().collect(),
+            Transition::Select { cases, .. } => cases.iter().filter_map(|c| index(c.to)).collect(),
+        }
     }
 }
 

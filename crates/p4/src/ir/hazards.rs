@@ -1,46 +1,24 @@
 //! What goes wrong in a pipeline that works on several packets at once: a packet must not reach a
 //! memory before the packet ahead of it is done there.
 //!
-//! Packets follow one another by at least [`PACKET_CYCLES`] (specs/nanotransport.md#4,N12),
-//! so a register that a packet reads in one cycle and writes in the next is safe: the next packet
-//! reads it after that. Where more has to lie between the first and the last access of a packet,
-//! the next one reads what is about to be replaced. Two pipelines work at once, so only one of them
-//! may write a register. Externs change their memory by themselves, one request per packet and
-//! port; those that answer nothing queue what they are given.
+//! Packets follow one another by at least [`PACKET_CYCLES`] (specs/nanotransport.md#4,N12), so a
+//! register that a packet reads in one cycle and writes in the next is safe: the next packet reads
+//! it after that. Where more has to lie between the first and the last access of a packet, packets
+//! must come further apart: by the [`Spacing`] of the memory. That goes for registers and for
+//! externs with all their methods. Two pipelines work at once, so only one of them may write a
+//! register. Methods that answer serve one request per packet.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{
-    ActionId, Block, ExternId, Pipeline, PipelineId, Program, Ready, RegisterId, StmtKind, called,
-    stages::{self, stages},
-};
+use super::circuit::{Access as Touch, AccessId, Circuit, Port, Ready, Schedule, Unit, circuits};
+use super::{ExternId, Fault, PipelineId, Place, Program};
 
 /// Least cycles from a packet to the next: the shortest, of 65 bytes, is two words of 64.
 pub const PACKET_CYCLES: u32 = 2;
 
-/// A register, or an instance of an extern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unit {
-    /// A register.
-    Register(RegisterId),
-    /// An instance, or a function, by the first of its externs.
-    Extern(ExternId),
-}
-
-/// How a unit is accessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Port {
-    /// A register is read.
-    Read,
-    /// A register is written.
-    Write,
-    /// A method or a function is called.
-    Call(ExternId),
-}
-
-/// A statement that accesses a unit.
-#[derive(Clone, Copy, Debug)]
+/// An access of a unit.
+#[derive(Clone, Debug)]
 pub struct Access {
     /// In which pipeline.
     pub pipeline: PipelineId,
@@ -48,6 +26,8 @@ pub struct Access {
     pub port: Port,
     /// When.
     pub at: Ready,
+    /// The statements that make it, which exclude one another.
+    pub places: Vec<Place>,
 }
 
 /// What outlives packets, and when it is accessed.
@@ -57,8 +37,31 @@ pub struct Memory {
     pub unit: Unit,
     /// Its name in the source.
     pub name: String,
-    /// In the order of pipelines and of the source.
+    /// In the order of pipelines and, where that matters, of the source.
     pub accesses: Vec<Access>,
+}
+
+/// How far apart packets of a pipeline have to be so that one does what it would do alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spacing {
+    /// The pipeline.
+    pub pipeline: PipelineId,
+    /// Cycles from a packet to the next.
+    pub cycles: u32,
+    /// What sets it: an access of a packet and one of the next, which must not come before it.
+    /// None: no memory is in the way.
+    pub between: Option<[End; 2]>,
+}
+
+/// An end of a loop through a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The access, as messages call it.
+    pub name: String,
+    /// Where it stands in the source, if it does.
+    pub place: Option<Place>,
+    /// In which cycle of the pipeline.
+    pub cycle: u32,
 }
 
 /// Why a program does not do in a pipeline what it does packet by packet.
@@ -66,7 +69,7 @@ pub struct Memory {
 pub enum Hazard {
     /// Between the first and the last access of a packet the next one can come.
     Window {
-        /// The register.
+        /// The register, or the instance.
         name: String,
         /// Where.
         pipeline: String,
@@ -86,7 +89,7 @@ pub enum Hazard {
         called: String,
         /// Where.
         pipeline: String,
-        /// The most calls on any way through it.
+        /// How often.
         calls: u32,
     },
 }
@@ -109,197 +112,219 @@ impl fmt::Display for Hazard {
     }
 }
 
-/// All registers and externs that a program accesses, and when.
-#[must_use]
-pub fn memories(program: &Program) -> Vec<Memory> {
-    let mut all: BTreeMap<Unit, Vec<Access>> = BTreeMap::new();
-    for (pipeline, schedule) in (0..).map(PipelineId).zip(stages(program)) {
-        for step in schedule.steps {
-            let (unit, port) = match &step.stmt.kind {
-                StmtKind::ReadRegister { register, .. } => (Unit::Register(*register), Port::Read),
-                StmtKind::WriteRegister { register, .. } => {
-                    (Unit::Register(*register), Port::Write)
-                }
-                StmtKind::Call { which, .. } => {
-                    (Unit::Extern(program.instance(*which)), Port::Call(*which))
-                }
-                _ => continue,
-            };
-            all.entry(unit).or_default().push(Access { pipeline, port, at: step.at });
-        }
-    }
-    let name = |unit| match unit {
-        Unit::Register(register) => program.registers[register.index()].name.clone(),
-        Unit::Extern(which) => {
-            let known = &program.externs[which.index()];
-            if known.instance.is_empty() { known.kind.clone() } else { known.instance.clone() }
-        }
-    };
-    let all = all.into_iter();
-    all.map(|(unit, accesses)| Memory { unit, name: name(unit), accesses }).collect()
-}
-
-/// What of a program is not as it seems where packets follow one another closely.
-#[must_use]
-pub fn hazards(program: &Program) -> Vec<Hazard> {
-    let mut found = Vec::new();
-    for memory in memories(program) {
-        match memory.unit {
-            Unit::Register(_) => of_register(program, &memory, &mut found),
-            Unit::Extern(_) => of_extern(program, &memory, &mut found),
-        }
-    }
-    found
-}
-
-fn of_register(program: &Program, memory: &Memory, found: &mut Vec<Hazard>) {
-    let name = |at: usize| program.pipelines[at].name.clone();
-    let writes = |access: &&Access| access.port == Port::Write;
-    let mut writers: Vec<usize> =
-        memory.accesses.iter().filter(writes).map(|access| access.pipeline.index()).collect();
-    writers.dedup();
-    for &at in &writers {
-        let cycles = window(program, at, memory.unit);
-        if cycles >= PACKET_CYCLES {
-            let (name, pipeline) = (memory.name.clone(), name(at));
-            found.push(Hazard::Window { name, pipeline, cycles });
-        }
-    }
-    if writers.len() > 1 {
-        let pipelines = writers.into_iter().map(name).collect();
-        found.push(Hazard::Writers { name: memory.name.clone(), pipelines });
-    }
-}
-
-/// Least cycles from a packet's first access to a register to its last. What is read early and
-/// written late for another reason is read later.
-fn window(program: &Program, pipeline: usize, unit: Unit) -> u32 {
-    let Unit::Register(register) = unit else { return 0 };
-    let pipeline = &program.pipelines[pipeline];
-    let accesses = |delayed: &[(RegisterId, Ready)]| -> Option<(Ready, Ready)> {
-        let steps = stages::schedule(program, pipeline, delayed).steps;
-        let touches = |kind: &StmtKind| match kind {
-            StmtKind::ReadRegister { register: r, .. }
-            | StmtKind::WriteRegister { register: r, .. } => *r == register,
-            _ => false,
-        };
-        let here = steps.iter().filter(|step| touches(&step.stmt.kind)).map(|step| step.at);
-        Some((here.clone().min_by_key(|at| at.cycle)?, here.max_by_key(|at| at.cycle)?))
-    };
-    let cycles = |(first, last): (Ready, Ready)| last.cycle - first.cycle;
-    let Some(early) = accesses(&[]) else { return 0 };
-    let before = |n: u32| n.saturating_sub(1);
-    let late = early.1;
-    let late = Ready { stage: before(late.stage), cycle: before(late.cycle), depth: late.depth };
-    let late = accesses(&[(register, late)]);
-    late.map_or(0, cycles).min(cycles(early))
-}
-
-fn of_extern(program: &Program, memory: &Memory, found: &mut Vec<Hazard>) {
-    let mut seen = Vec::new();
-    for access in &memory.accesses {
-        let Port::Call(which) = access.port else { continue };
-        let queues = program.externs[which.index()].results.is_empty();
-        if queues || seen.contains(&(access.pipeline, which)) {
-            continue;
-        }
-        seen.push((access.pipeline, which));
-        let pipeline = &program.pipelines[access.pipeline.index()];
-        let mut ways = Ways { program, pipeline, which, actions: BTreeMap::new() };
-        let calls = ways.block(&pipeline.control).most();
-        if calls > 1 {
-            let called = called(&program.externs[which.index()]);
-            found.push(Hazard::Requests { called, pipeline: pipeline.name.clone(), calls });
-        }
-    }
-}
-
-/// The most calls on the ways through some statements, by how they end.
-#[derive(Clone, Copy, Debug, Default)]
-struct Calls {
-    /// At the end. None: no way leads there.
-    through: Option<u32>,
-    /// By a return.
-    returned: Option<u32>,
-    /// By an exit.
-    exited: Option<u32>,
-}
-
-impl Calls {
-    fn most(self) -> u32 {
-        self.through.max(self.returned).max(self.exited).unwrap_or(0)
-    }
-
-    /// Either way.
-    fn or(self, other: Self) -> Self {
-        Self {
-            through: self.through.max(other.through),
-            returned: self.returned.max(other.returned),
-            exited: self.exited.max(other.exited),
-        }
-    }
-
-    /// One after the other.
-    fn then(self, next: Self) -> Self {
-        let Some(before) = self.through else { return self };
-        let after = |calls: Option<u32>| calls.map(|calls| calls.saturating_add(before));
-        Self {
-            through: after(next.through),
-            returned: self.returned.max(after(next.returned)),
-            exited: self.exited.max(after(next.exited)),
-        }
-    }
-
-    /// What a return leaves.
-    fn within(self) -> Self {
-        Self { through: self.through.max(self.returned), returned: None, exited: self.exited }
-    }
-}
-
-/// The ways through a pipeline, and how often one extern is called on them.
-struct Ways<'a> {
+/// A program's circuits with their schedules: what is asked about stages and hazards.
+#[derive(Clone, Debug)]
+pub struct Hardware<'a> {
     program: &'a Program,
-    pipeline: &'a Pipeline,
-    which: ExternId,
-    /// Those through actions, once they are known.
-    actions: BTreeMap<ActionId, Calls>,
+    circuits: Vec<Circuit>,
+    schedules: Vec<Schedule>,
 }
 
-impl Ways<'_> {
-    fn block(&mut self, block: &Block) -> Calls {
-        let through = Calls { through: Some(0), ..Calls::default() };
-        block.iter().fold(through, |calls, stmt| calls.then(self.stmt(&stmt.kind)))
+impl<'a> Hardware<'a> {
+    /// Of a program that [`check`](super::check()) accepts.
+    ///
+    /// # Errors
+    /// There are more ways through a pipeline than a circuit can have.
+    pub fn new(program: &'a Program) -> Result<Self, Fault> {
+        let circuits = circuits(program)?;
+        let schedule = |circuit| Schedule::new(program, circuit, None);
+        let schedules = circuits.iter().map(schedule).collect();
+        Ok(Self { program, circuits, schedules })
     }
 
-    fn stmt(&mut self, stmt: &StmtKind) -> Calls {
-        let once = |count| Calls { through: Some(count), ..Calls::default() };
-        match stmt {
-            StmtKind::Call { which, .. } => once(u32::from(*which == self.which)),
-            StmtKind::If { then, otherwise, .. } => self.block(then).or(self.block(otherwise)),
-            StmtKind::Switch { cases, default, .. } => {
-                let default = self.block(default);
-                cases.iter().fold(default, |calls, (_, body)| calls.or(self.block(body)))
+    /// The circuit of every pipeline, in the order of [`Program::pipelines`].
+    #[must_use]
+    pub fn circuits(&self) -> &[Circuit] {
+        &self.circuits
+    }
+
+    /// When everything in them happens.
+    #[must_use]
+    pub fn schedules(&self) -> &[Schedule] {
+        &self.schedules
+    }
+
+    fn pipelines(&self) -> impl Iterator<Item = (PipelineId, &Circuit, &Schedule)> {
+        let all = self.circuits.iter().zip(&self.schedules);
+        (0..).map(PipelineId).zip(all).map(|(id, (circuit, schedule))| (id, circuit, schedule))
+    }
+
+    /// All registers and externs that the program accesses, and when.
+    #[must_use]
+    pub fn memories(&self) -> Vec<Memory> {
+        let mut all: BTreeMap<Unit, Vec<Access>> = BTreeMap::new();
+        for (pipeline, circuit, schedule) in self.pipelines() {
+            for (unit, accesses) in circuit.units(self.program) {
+                let here = all.entry(unit).or_default();
+                here.extend(accesses.into_iter().map(|id| {
+                    let Touch { port, places, .. } = circuit.access(id);
+                    let (places, at) = (places.clone(), schedule.access(id));
+                    Access { pipeline, port: *port, at, places }
+                }));
             }
-            StmtKind::Scope(body) => self.block(body).within(),
-            StmtKind::Run { action, .. } => self.action(*action),
-            StmtKind::Apply { table, .. } => {
-                let actions = &self.program.tables[table.index()].actions;
-                let none = Calls::default();
-                actions.iter().fold(none, |calls, run| calls.or(self.action(run.action)))
+        }
+        let memory = |(unit, accesses)| Memory { unit, name: self.name(unit), accesses };
+        all.into_iter().map(memory).collect()
+    }
+
+    fn name(&self, unit: Unit) -> String {
+        match unit {
+            Unit::Register(register) => self.program.registers[register.index()].name.clone(),
+            Unit::Extern(which) => {
+                let known = &self.program.externs[which.index()];
+                if known.instance.is_empty() { &known.kind } else { &known.instance }.clone()
             }
-            StmtKind::Return => Calls { returned: Some(0), ..Calls::default() },
-            StmtKind::Exit => Calls { exited: Some(0), ..Calls::default() },
-            _ => once(0),
         }
     }
 
-    fn action(&mut self, action: ActionId) -> Calls {
-        if let Some(known) = self.actions.get(&action) {
-            return *known;
+    /// The least spacing of each pipeline. `fed` names externs (functions, kinds of instances)
+    /// whose answers change with what a pipeline's results do when they are there: a packet must
+    /// not ask them before the results of the packet ahead of it are.
+    #[must_use]
+    pub fn spacings(&self, fed: &[&str]) -> Vec<Spacing> {
+        self.pipelines()
+            .map(|(id, circuit, schedule)| {
+                let units = circuit.units(self.program);
+                let of = |(unit, accesses): (&Unit, &Vec<AccessId>)| {
+                    self.spacing(circuit, schedule, *unit, accesses)
+                };
+                let loops = units.iter().filter_map(of);
+                let results = self.results(circuit, schedule, fed);
+                let mut most = (1, None);
+                for (cycles, between) in loops.chain(results) {
+                    if cycles > most.0 {
+                        most = (cycles, Some(between));
+                    }
+                }
+                Spacing { pipeline: id, cycles: most.0, between: most.1 }
+            })
+            .collect()
+    }
+
+    fn end(&self, circuit: &Circuit, schedule: &Schedule, id: AccessId) -> End {
+        let access = circuit.access(id);
+        End {
+            name: access.port.name(self.program),
+            place: access.places.first().copied(),
+            cycle: schedule.access(id).cycle,
         }
-        let pipeline = self.pipeline;
-        let calls = self.block(&pipeline.actions[action.index()].body).within();
-        self.actions.insert(action, calls);
-        calls
+    }
+
+    /// Least cycles between packets at one memory, and the accesses that meet there.
+    fn spacing(
+        &self,
+        circuit: &Circuit,
+        schedule: &Schedule,
+        unit: Unit,
+        accesses: &[AccessId],
+    ) -> Option<(u32, [End; 2])> {
+        let mut most: Option<(u32, AccessId, AccessId)> = None;
+        let alone = matches!(unit, Unit::Extern(_)).then_some(PACKET_CYCLES);
+        for &last in accesses {
+            for &first in accesses {
+                let (late, early) = (circuit.access(last), circuit.access(first));
+                let Some(gap) = meets(late.port, early.port) else { continue };
+                let apart = schedule.access(last).cycle + gap;
+                let mut cycles = apart.saturating_sub(schedule.access(first).cycle);
+                // A unit that reads, changes and answers takes no two requests in a row.
+                if last == first && late.port.latency(self.program) >= PACKET_CYCLES {
+                    cycles = cycles.max(alone.unwrap_or(0));
+                }
+                if most.is_none_or(|(known, ..)| cycles > known) {
+                    most = Some((cycles, first, last));
+                }
+            }
+        }
+        let (cycles, first, last) = most?;
+        Some((cycles, [first, last].map(|id| self.end(circuit, schedule, id))))
+    }
+
+    /// The same where results change what an extern answers.
+    fn results(
+        &self,
+        circuit: &Circuit,
+        schedule: &Schedule,
+        fed: &[&str],
+    ) -> Option<(u32, [End; 2])> {
+        let last = schedule.cycles() - 1;
+        let asks = circuit.access_ids().filter(|id| {
+            let Port::Call(which) = circuit.access(*id).port else { return false };
+            fed.contains(&self.program.externs[which.index()].kind.as_str())
+        });
+        let first = asks.min_by_key(|id| schedule.access(*id).cycle)?;
+        let results = End { name: "the results".into(), place: None, cycle: last };
+        let first = self.end(circuit, schedule, first);
+        // What they change in a cycle is changed for what is asked in it.
+        Some((last - first.cycle, [first, results]))
+    }
+
+    /// What of the program is not as it seems where packets follow one another by
+    /// [`PACKET_CYCLES`].
+    #[must_use]
+    pub fn hazards(&self) -> Vec<Hazard> {
+        let mut found = Vec::new();
+        let memories = self.memories();
+        for memory in &memories {
+            self.windows(memory, &mut found);
+            self.writers(memory, &mut found);
+            self.requests(memory, &mut found);
+        }
+        found
+    }
+
+    fn windows(&self, memory: &Memory, found: &mut Vec<Hazard>) {
+        for (pipeline, circuit, schedule) in self.pipelines() {
+            let units = circuit.units(self.program);
+            let Some(accesses) = units.get(&memory.unit) else { continue };
+            let spacing = self.spacing(circuit, schedule, memory.unit, accesses);
+            let Some((cycles, [first, last])) = spacing else { continue };
+            // That a method is asked twice is said for itself.
+            let asks = |id: &AccessId| !circuit.access(*id).results.is_empty();
+            let twice = first.name == last.name && accesses.iter().any(asks);
+            if cycles > PACKET_CYCLES && !(twice && matches!(memory.unit, Unit::Extern(_))) {
+                let pipeline = self.program.pipelines[pipeline.index()].name.clone();
+                let cycles = last.cycle - first.cycle;
+                found.push(Hazard::Window { name: memory.name.clone(), pipeline, cycles });
+            }
+        }
+    }
+
+    fn writers(&self, memory: &Memory, found: &mut Vec<Hazard>) {
+        let writes = memory.accesses.iter().filter(|a| matches!(a.port, Port::Write(_)));
+        let mut writers: Vec<PipelineId> = writes.map(|access| access.pipeline).collect();
+        writers.dedup();
+        if writers.len() > 1 {
+            let name = |at: &PipelineId| self.program.pipelines[at.index()].name.clone();
+            let pipelines = writers.iter().map(name).collect();
+            found.push(Hazard::Writers { name: memory.name.clone(), pipelines });
+        }
+    }
+
+    /// Methods that answer and that a packet calls more than once. Those that answer nothing queue
+    /// what they are given.
+    fn requests(&self, memory: &Memory, found: &mut Vec<Hazard>) {
+        let mut calls: BTreeMap<(PipelineId, ExternId), u32> = BTreeMap::new();
+        for access in &memory.accesses {
+            if let Port::Call(which) = access.port
+                && !self.program.externs[which.index()].results.is_empty()
+            {
+                *calls.entry((access.pipeline, which)).or_default() += 1;
+            }
+        }
+        for ((pipeline, which), calls) in calls.into_iter().filter(|(_, calls)| *calls > 1) {
+            let called = super::called(&self.program.externs[which.index()]);
+            let pipeline = self.program.pipelines[pipeline.index()].name.clone();
+            found.push(Hazard::Requests { called, pipeline, calls });
+        }
+    }
+}
+
+/// Cycles by which an access of a packet has to come before one of the next, if one of them changes
+/// what the other sees. A register that is read and written in one cycle gives what it had.
+fn meets(of_one: Port, of_next: Port) -> Option<u32> {
+    match (of_one, of_next) {
+        (Port::Read(_), Port::Read(_)) => None,
+        (Port::Read(_), _) => Some(0),
+        _ => Some(1),
     }
 }

@@ -15,20 +15,20 @@
 //! - Reading a register beyond its end gives 0, writing there does nothing, nor does counting.
 //!
 //! Nothing recurs (actions call only actions before them) and nothing loops (the front end unrolls
-//! the loops of parsers), so a program is a circuit; [`stages()`] says what of it happens at once.
+//! the loops of parsers), so a pipeline is a [`circuit`], whose [`Schedule`] says what of it happens at once.
 
 mod calls;
 mod check;
+pub mod circuit;
 mod display;
 #[cfg(test)]
 pub(crate) mod example;
 mod hazards;
-mod stages;
 
 pub use check::{EntryFault, Fault, check, check_choice, check_entry, prefix_length};
+pub use circuit::{Circuit, Port, Ready, Schedule, Unit};
 pub use display::called;
-pub use hazards::{Access, Hazard, Memory, PACKET_CYCLES, Port, Unit, hazards, memories};
-pub use stages::{MEMORY_LATENCY, Ready, Schedule, Stages, Step, stages};
+pub use hazards::{Access, End, Hardware, Hazard, Memory, PACKET_CYCLES, Spacing};
 
 /// Widest value, bits.
 pub const MAX_WIDTH: u16 = 128;
@@ -475,7 +475,7 @@ pub enum ExprKind {
 }
 
 /// How an operator reads its operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sign {
     /// `bit<W>`.
     Unsigned,
@@ -484,7 +484,7 @@ pub enum Sign {
 }
 
 /// Operators with one operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
     /// Every bit inverted (`~`, and `!` of one bit).
     Not,
@@ -494,7 +494,7 @@ pub enum UnaryOp {
 
 /// Operators with two operands, both as wide as the result except where it says otherwise.
 /// Arithmetic wraps around (P4-16 section 8.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `+`
     Add,

@@ -133,7 +133,9 @@ fn compile(text: &str) {
 /// What is accepted keeps the rules of the IR, and all that works on the IR can take it.
 fn use_program(program: ir::Program, text: &str) {
     assert_eq!(ir::check(&program), Ok(()), "of\n{text}");
-    let _ = ir::hazards(&program);
+    if let Ok(hardware) = ir::Hardware::new(&program) {
+        let _ = (hardware.hazards(), hardware.spacings(&["extern"]));
+    }
     let program = Arc::new(program);
     assert!(rust::generate(&program, "Drawn").contains("FINGERPRINT"));
     let mut machine = Machine::new(Arc::clone(&program));

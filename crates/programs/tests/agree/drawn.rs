@@ -27,7 +27,7 @@ mod compiled {
 }
 
 /// Bytes, of many values or few.
-fn packet(draw: &mut Draw) -> Vec<u8> {
+pub(crate) fn packet(draw: &mut Draw) -> Vec<u8> {
     let length = draw.below(120) as usize;
     let few = draw.below(2) == 0;
     (0..length)

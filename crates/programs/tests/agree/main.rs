@@ -1,8 +1,9 @@
-//! Generated Rust does what the interpreter does: on programs drawn from a seed and on those of
+//! Generated Rust and circuits do what the interpreter does: on programs drawn from a seed and on those of
 //! `p4/`, over packets, metadata, table entries and answers of externs drawn from another.
 
 mod draw;
 mod drawn;
+mod pipelined;
 mod shipped;
 
 use std::sync::Arc;

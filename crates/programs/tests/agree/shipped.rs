@@ -11,7 +11,7 @@ use crate::draw::Draw;
 use crate::{Answers, outcome};
 
 /// A program as a scenario would compile it.
-fn compile(variant: &Variant) -> Arc<ir::Program> {
+pub(crate) fn compile(variant: &Variant) -> Arc<ir::Program> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
     let constants = variant.constants.iter().map(|(name, value)| ((*name).to_owned(), *value));
@@ -20,7 +20,7 @@ fn compile(variant: &Variant) -> Arc<ir::Program> {
 }
 
 /// Ethernet, IPv4 and bytes of a transport header, now and then cut off or not quite right.
-fn frame(draw: &mut Draw) -> Vec<u8> {
+pub(crate) fn frame(draw: &mut Draw) -> Vec<u8> {
     let mut frame: Vec<u8> = (0..64 + draw.below(60)).map(|_| draw.bits() as u8).collect();
     frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
     frame[23] = [154, 155, 197, 198, 199, 253, 200][draw.below(7) as usize];
@@ -81,8 +81,9 @@ fn a_program_with_other_constants_is_another_program() {
 fn stages_are_those_of_the_paper() {
     for variant in PROGRAMS {
         let program = compile(variant);
-        let stages = ir::stages(&program);
-        let got: Vec<_> = stages.iter().map(|s| (s.stages, s.cycles)).collect();
+        let hardware = ir::Hardware::new(&program).unwrap();
+        let schedules = hardware.schedules().iter();
+        let got: Vec<_> = schedules.map(|s| (s.stages(), s.cycles())).collect();
         let wanted = match variant.file {
             "ndp.p4" | "ndp_bypass.p4" | "window.p4" => [(3, 5), (1, 1)],
             "homa.p4" => [(5, 9), (2, 3)],

@@ -1,0 +1,401 @@
+//! When everything in a circuit happens.
+
+use std::collections::BTreeMap;
+
+use super::super::{BinaryOp, PACKET_CYCLES, Program};
+use super::graph::{Graph, Node, NodeId, Value};
+use super::{Access, AccessId, Circuit, Port, Unit};
+
+/// When something is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Stage, from 0.
+    pub stage: u32,
+    /// Cycle, from 0.
+    pub cycle: u32,
+    /// Picoseconds into the cycle.
+    pub ps: u32,
+    /// Operators before it in its stage.
+    pub depth: u32,
+}
+
+impl Ready {
+    /// When both are.
+    fn and(self, other: Self) -> Self {
+        let later = |one: u32, other: u32, a: u32, b: u32| match one.cmp(&other) {
+            std::cmp::Ordering::Less => b,
+            std::cmp::Ordering::Equal => a.max(b),
+            std::cmp::Ordering::Greater => a,
+        };
+        Self {
+            stage: self.stage.max(other.stage),
+            cycle: self.cycle.max(other.cycle),
+            ps: later(self.cycle, other.cycle, self.ps, other.ps),
+            depth: later(self.stage, other.stage, self.depth, other.depth),
+        }
+    }
+
+    /// The answer of what takes so long; of what takes no time, there at once.
+    fn answered(self, latency: u32) -> Self {
+        if latency == 0 {
+            return self;
+        }
+        let cycle = self.cycle.saturating_add(latency);
+        Self { stage: self.stage + 1, cycle, ps: 0, depth: 0 }
+    }
+}
+
+/// How long logic takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The clock's period, picoseconds.
+    pub period: u32,
+    /// `&`, `|`, `^`, `~`.
+    pub logic: Delay,
+    /// The choice between two values.
+    pub mux: Delay,
+    /// `==`, `!=`.
+    pub equal: Delay,
+    /// `+`, `-`, `<` and the like.
+    pub add: Delay,
+    /// `|+|`, `|-|`.
+    pub saturate: Delay,
+    /// Shifts by what a packet says.
+    pub shift: Delay,
+    /// `*`. What is longer than a cycle is spread over several.
+    pub multiply: Delay,
+}
+
+/// A delay in picoseconds, by the width of the operands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delay {
+    /// Of one bit.
+    pub fixed: u32,
+    /// For each doubling of the width.
+    pub doubling: u32,
+}
+
+impl Delay {
+    fn of(self, width: u16) -> u32 {
+        self.fixed + self.doubling * width.max(1).next_power_of_two().trailing_zeros()
+    }
+}
+
+impl Target {
+    fn delay(&self, graph: &Graph, value: &Value) -> u32 {
+        let constant = |id: NodeId| graph.constant(id).is_some();
+        match value.node {
+            Node::Unary(super::super::UnaryOp::Not, _) => self.logic.of(1),
+            Node::Unary(super::super::UnaryOp::Neg, _) => self.add.of(value.width),
+            Node::Mux(..) => self.mux.of(value.width),
+            // By a constant: wires.
+            Node::Binary(BinaryOp::Shl | BinaryOp::Shr(_), _, b) if constant(b) => 0,
+            Node::Binary(op, a, _) => {
+                let width = graph.width(a);
+                match op {
+                    BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => self.logic.of(1),
+                    BinaryOp::Eq | BinaryOp::Ne => self.equal.of(width),
+                    BinaryOp::AddSat(_) | BinaryOp::SubSat(_) => self.saturate.of(width),
+                    BinaryOp::Shl | BinaryOp::Shr(_) => self.shift.of(width),
+                    BinaryOp::Mul => self.multiply.of(width),
+                    _ => self.add.of(width),
+                }
+            }
+            Node::PacketAt(_) => self.shift.of(value.width),
+            _ => 0,
+        }
+    }
+}
+
+/// Whether a node is an operator rather than wires.
+fn is_operator(node: Node) -> bool {
+    matches!(node, Node::Unary(..) | Node::Binary(..) | Node::Mux(..) | Node::PacketAt(_))
+}
+
+/// When everything in a circuit happens.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    nodes: Vec<Ready>,
+    /// When the operator begins, which may be cycles before the value is there.
+    begins: Vec<u32>,
+    accesses: Vec<Ready>,
+    stages: u32,
+    cycles: u32,
+    depth: u32,
+}
+
+/// Most nodes of a circuit whose accesses are moved together.
+const MOST_MOVED: usize = 1 << 17;
+
+/// Most turns of moving accesses because others have moved.
+const MOST_TURNS: u32 = 64;
+
+impl Schedule {
+    /// Everything as early as it can be, but for accesses that later ones of the same memory want
+    /// close to them: those wait where nothing comes out later for it.
+    #[must_use]
+    pub fn new(program: &Program, circuit: &Circuit, target: Option<&Target>) -> Self {
+        let early = Early { program, circuit, target };
+        early.closest()
+    }
+
+    /// When a value is there.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> Ready {
+        self.nodes[id.index()]
+    }
+
+    /// The cycle in which an operator gets its operands; what it makes may be there cycles later.
+    #[must_use]
+    pub fn begins(&self, id: NodeId) -> u32 {
+        self.begins[id.index()]
+    }
+
+    /// When an access happens.
+    #[must_use]
+    pub fn access(&self, id: AccessId) -> Ready {
+        self.accesses[id.index()]
+    }
+
+    /// When each access happens.
+    #[must_use]
+    pub fn accesses(&self) -> &[Ready] {
+        &self.accesses
+    }
+
+    /// How many stages.
+    #[must_use]
+    pub fn stages(&self) -> u32 {
+        self.stages
+    }
+
+    /// Cycles from the packet to the last result.
+    #[must_use]
+    pub fn cycles(&self) -> u32 {
+        self.cycles
+    }
+
+    /// Operators one after the other in the worst stage.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+}
+
+/// The accesses to a memory, by when they come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    first_read: Option<Ready>,
+    last_read: Option<Ready>,
+    first_write: Option<Ready>,
+    last_write: Option<Ready>,
+}
+
+impl Window {
+    fn of(accesses: &[AccessId], circuit: &Circuit, schedule: &Schedule) -> Self {
+        let mut window = Self::default();
+        for &id in accesses {
+            let at = schedule.access(id);
+            let (first, last) = match circuit.access(id).port {
+                Port::Read(_) => (&mut window.first_read, &mut window.last_read),
+                _ => (&mut window.first_write, &mut window.last_write),
+            };
+            *first = Some(first.filter(|first| first.cycle <= at.cycle).unwrap_or(at));
+            *last = Some(last.filter(|last| last.cycle >= at.cycle).unwrap_or(at));
+        }
+        window
+    }
+
+    /// Least cycles between packets that meet here in order.
+    fn needs(&self) -> u32 {
+        let Some((first, last)) = self.first_write.zip(self.last_write) else { return 0 };
+        let early = self.first_read.map_or(first.cycle, |read| read.cycle.min(first.cycle));
+        // A packet may replace what the one before it reads in the same cycle.
+        let late = self.last_read.map_or(0, |read| read.cycle.saturating_sub(first.cycle));
+        (last.cycle - early + 1).max(late)
+    }
+
+    /// Where an access must not come before, for packets so many cycles apart.
+    fn floor(&self, port: Port, cycles: u32) -> Option<Ready> {
+        let back = |at: Ready, by: u32| Ready {
+            stage: at.stage.saturating_sub(1),
+            cycle: at.cycle.saturating_sub(by),
+            ..Ready::default()
+        };
+        let written = back(self.last_write?, cycles.saturating_sub(1));
+        Some(match (port, self.last_read) {
+            (Port::Read(_), _) | (_, None) => written,
+            (_, Some(read)) if back(read, cycles).cycle > written.cycle => back(read, cycles),
+            _ => written,
+        })
+    }
+}
+
+/// Everything as early as it can be.
+struct Early<'a> {
+    program: &'a Program,
+    circuit: &'a Circuit,
+    target: Option<&'a Target>,
+}
+
+type Units = BTreeMap<Unit, Vec<AccessId>>;
+
+impl Early<'_> {
+    /// Early accesses wait for late ones of their memory as far as packets can come closer for it.
+    fn closest(&self) -> Schedule {
+        let mut best = self.schedule(&vec![Ready::default(); self.circuit.accesses.len()]);
+        let units = self.circuit.units(self.program);
+        let needs = units.values().map(|all| Window::of(all, self.circuit, &best).needs());
+        let mut high = needs.max().unwrap_or(0);
+        if self.circuit.graph.nodes().len() > MOST_MOVED {
+            return best;
+        }
+        let mut low = PACKET_CYCLES;
+        while low < high {
+            let cycles = low.midpoint(high);
+            match self.moved(&best, &units, cycles) {
+                None => low = cycles + 1,
+                Some(schedule) => {
+                    high = cycles;
+                    best = schedule;
+                }
+            }
+        }
+        best
+    }
+
+    /// With accesses moved until packets can be so many cycles apart at each memory, if nothing
+    /// comes out later for it.
+    fn moved(&self, best: &Schedule, units: &Units, cycles: u32) -> Option<Schedule> {
+        let mut floors = vec![Ready::default(); self.circuit.accesses.len()];
+        for _ in 0..MOST_TURNS {
+            let schedule = self.schedule(&floors);
+            if schedule.cycles > best.cycles || schedule.stages > best.stages {
+                return None;
+            }
+            let mut changed = false;
+            for accesses in units.values() {
+                let window = Window::of(accesses, self.circuit, &schedule);
+                for &id in accesses {
+                    let floor = window.floor(self.circuit.access(id).port, cycles);
+                    let now = schedule.access(id).cycle;
+                    if let Some(floor) = floor.filter(|floor| floor.cycle > now) {
+                        floors[id.index()] = floor;
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                return Some(schedule);
+            }
+        }
+        None
+    }
+
+    /// No access before its floor.
+    fn schedule(&self, floors: &[Ready]) -> Schedule {
+        let count = self.circuit.graph.nodes().len();
+        let mut schedule = Schedule {
+            nodes: Vec::with_capacity(count),
+            begins: Vec::with_capacity(count),
+            accesses: Vec::new(),
+            stages: 0,
+            cycles: 0,
+            depth: 0,
+        };
+        let mut before: Vec<Vec<(AccessId, u32)>> = vec![Vec::new(); floors.len()];
+        for order in &self.circuit.order {
+            before[order.after.index()].push((order.before, order.gap));
+        }
+        for value in self.circuit.graph.nodes() {
+            if let Node::Result(access, _) = value.node {
+                // Its arguments are before the answer.
+                self.accesses(&mut schedule, access.index() + 1, floors, &before);
+                let latency = self.circuit.access(access).port.latency(self.program);
+                let at = schedule.access(access).answered(latency);
+                schedule.nodes.push(at);
+                schedule.begins.push(at.cycle);
+            } else {
+                let (begins, at) = self.computed(&schedule, value);
+                schedule.nodes.push(at);
+                schedule.begins.push(begins);
+            }
+        }
+        self.accesses(&mut schedule, floors.len(), floors, &before);
+        self.sum_up(&mut schedule);
+        schedule
+    }
+
+    /// When an operator begins and when its value is there.
+    fn computed(&self, schedule: &Schedule, value: &Value) -> (u32, Ready) {
+        let operands = value.node.operands().map(|operand| schedule.node(operand));
+        let mut at = operands.fold(Ready::default(), Ready::and);
+        at.depth += u32::from(is_operator(value.node));
+        let Some(target) = self.target else { return (at.cycle, at) };
+        let delay = target.delay(&self.circuit.graph, value);
+        if at.ps + delay > target.period && at.ps > 0 {
+            at = Ready { cycle: at.cycle + 1, ps: 0, ..at };
+        }
+        let begins = at.cycle;
+        if delay > target.period {
+            at.cycle += delay.div_ceil(target.period.max(1));
+        } else {
+            at.ps += delay;
+        }
+        (begins, at)
+    }
+
+    /// The accesses below a number.
+    fn accesses(
+        &self,
+        schedule: &mut Schedule,
+        end: usize,
+        floors: &[Ready],
+        before: &[Vec<(AccessId, u32)>],
+    ) {
+        while schedule.accesses.len() < end {
+            let at = schedule.accesses.len();
+            let access = &self.circuit.accesses[at];
+            let given = access.args.iter().chain([&access.on]).map(|arg| schedule.node(*arg));
+            let earlier = before[at].iter().map(|(id, gap)| schedule.access(*id).answered(*gap));
+            let ready = given.chain(earlier).fold(floors[at], Ready::and);
+            schedule.accesses.push(ready);
+        }
+    }
+
+    fn sum_up(&self, schedule: &mut Schedule) {
+        let outputs = self.circuit.outputs.nodes().map(|node| schedule.node(node));
+        let accesses = self.circuit.accesses.iter().zip(&schedule.accesses);
+        let ends = accesses.map(|(access, at)| self.end(access, *at));
+        let ends: Vec<Ready> = outputs.chain(ends).collect();
+        let most = |of: fn(&Ready) -> u32| ends.iter().map(of).max().unwrap_or(0);
+        schedule.stages = most(|at| at.stage) + 1;
+        schedule.cycles = most(|at| at.cycle).saturating_add(1);
+        let nodes = schedule.nodes.iter().chain(&schedule.accesses);
+        schedule.depth = nodes.map(|at| at.depth).max().unwrap_or(0);
+    }
+
+    /// When an access is over: its answer is there, or what answers nothing is at work for the last
+    /// time.
+    fn end(&self, access: &Access, at: Ready) -> Ready {
+        let latency = access.port.latency(self.program);
+        if access.results.is_empty() {
+            return Ready { cycle: at.cycle.saturating_add(latency.max(1) - 1), ..at };
+        }
+        at.answered(latency)
+    }
+}
+
+impl Circuit {
+    /// The accesses to each memory whose accesses have an order.
+    #[must_use]
+    pub fn units(&self, program: &Program) -> BTreeMap<Unit, Vec<AccessId>> {
+        let mut units: Units = BTreeMap::new();
+        for (at, access) in (0..).zip(&self.accesses) {
+            if let Some(unit) = access.port.unit(program) {
+                units.entry(unit).or_default().push(AccessId(at));
+            }
+        }
+        units
+    }
+}
