@@ -155,9 +155,7 @@ impl Traffic {
         let mut slot = Packet::EMPTY;
         let Host { me, nic, .. } = &mut self.hosts[at];
         if nic.step(cycle, given.open, *me, &mut slot, &mut self.fx) {
-            let mut headers = Vec::new();
-            frame::write(&slot, 0, &mut headers);
-            done.sends = Some(headers);
+            done.sends = Some(nic.headers().to_vec());
             self.send(at, slot);
         }
         self.heard(&mut done);

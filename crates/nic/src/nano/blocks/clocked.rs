@@ -130,6 +130,12 @@ impl Clocked {
         made
     }
 
+    /// The headers of the packet that was made last.
+    #[must_use]
+    pub fn headers(&self) -> &[u8] {
+        self.blocks.headers()
+    }
+
     /// C5 and C8, on what the cycles before have left.
     fn choose(&mut self, cycle: u64, tx_open: bool) -> Option<Chosen> {
         let since = Time(cycle.checked_sub(1)?);
