@@ -8,6 +8,7 @@ mod cells;
 mod generator;
 mod law;
 mod meta;
+mod packetization;
 mod prio;
 mod reassembly;
 mod srpt;
