@@ -39,7 +39,11 @@ const MUTANTS: &[Mutant] = &[
     // Missing clears.
     Mutant::new("srpt", "without.valid[r]     = state.count != '0;", ""),
     Mutant::new("srpt", "drop_valid_i[1] ? without(dropped, drop1_id_i)", "drop_valid_i[1] ? dropped"),
-    Mutant::new("srpt", "chosen.registers[r].granted = best_grantable;", ""),
+    Mutant::new(
+        "srpt",
+        "chosen.registers[r].granted = best_grantable;",
+        "chosen.registers[r].granted = asked.registers[r].granted;",
+    ),
     // Stale: what is dropped is still chosen, or the choice forgets what is new.
     Mutant::new("srpt", "without(chosen, drop0_id_i)", "without(asked, drop0_id_i)"),
     Mutant::new("srpt", "        with_entry.registers[r] = entry;", ""),

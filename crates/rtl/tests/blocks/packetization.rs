@@ -1,0 +1,499 @@
+//! Packetization (rules 5 to 15; C3, C4, C8).
+
+use std::collections::VecDeque;
+
+use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::law::{Buffer, Buffers, below, class_parameters, look, packets};
+use crate::meta::{BITS, Meta};
+
+const MUTANTS: &[Mutant] = &[
+    // Descriptors: stale ones are sent, live ones dropped, the front's last packet twice or never.
+    Mutant::new("packetization", "alive[q] = any[q] && stale_q[q][front[q].id] == '0;", "alive[q] = any[q];"),
+    Mutant::new("packetization", "stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_d[q][i]);", "stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_q[q][i]);"),
+    Mutant::new("packetization", "          fresh_d[q][i] = '0;", ""),
+    Mutant::new("packetization", "chosen_last = chosen_left == chosen_pkt;", "chosen_last = 1'b1;"),
+    Mutant::new("packetization", "          begun_q[q] <= '0;\n        end else if", "          begun_q[q] <= begun_q[q];\n        end else if"),
+    Mutant::new("packetization", "(taken & {Queues{chosen_last}}) | (any & ~alive);", "(taken & {Queues{chosen_last}}) | (any & ~alive & {Queues{!take_i}});"),
+    // The order of the queues.
+    Mutant::new("packetization", "localparam int unsigned Credit = 1;\n  localparam int unsigned Timeout = 2;", "localparam int unsigned Credit = 2;\n  localparam int unsigned Timeout = 1;"),
+    // What waits once is put in again (rule 9), or without a place is lost, or waits though it
+    // has none.
+    Mutant::new("packetization", "fresh = pkts & ~state.waiting;", "fresh = pkts;"),
+    Mutant::new("packetization", "waits.to_btx = (state.to_btx & ~pkts) | fresh;", "waits.to_btx = state.to_btx & ~pkts;"),
+    Mutant::new("packetization", "credited    = waits(raised, credit_send, room[Credit]);", "credited    = waits(raised, credit_send, 1'b1);"),
+    Mutant::new("packetization", "pkts: credit_send & ~raised.waiting,", "pkts: credit_send,"),
+    Mutant::new("packetization", "pkts: timeout_send & ~late.waiting,", "pkts: timeout_send,"),
+    // The packet.
+    Mutant::new("packetization", "packet_o.is_new_msg  = states_q[chosen_id].sent == '0;", "packet_o.is_new_msg  = index_of(chosen_pkt) == '0;"),
+    Mutant::new("packetization", "packet_o.tx_msg_id   = {messages_q[chosen_id].generation, chosen_id};", "packet_o.tx_msg_id   = 16'(chosen_id);"),
+    Mutant::new("packetization", "if (index_of(chosen_pkt) > states_q[chosen_id].max_tx) begin", "begin"),
+    // Submission.
+    Mutant::new("packetization", "submit_ready_o = id_free && buffer_ready;", "submit_ready_o = id_free;"),
+    Mutant::new("packetization", "RttPkts < PacketsMax ? RttPkts", "RttPkts < PacketsMax ? RttPkts - 1"),
+    // Names: a message that is over, another's context, another generation.
+    Mutant::new("packetization", " && context_of == src_context;", ";"),
+    Mutant::new("packetization", "&& generation == tx_msg_id[15:IdW]", ""),
+    Mutant::new("packetization", "return (live_q[id] || is_new)", "return (1'b1)"),
+    Mutant::new("packetization", "is_new     = submits && id == free_id;", "is_new     = 1'b0;"),
+    Mutant::new("packetization", " && !(cancel_valid_i && id == cancel_id_i)", ""),
+    // Delivered: the guard, the clear of what waits for credit, what is over gets credit.
+    Mutant::new("packetization", "arrived = delivered_pkts_i & after_submit[delivered_id].sent;", "arrived = delivered_pkts_i;"),
+    Mutant::new("packetization", "arrived = delivered_pkts_i & after_submit[delivered_id].sent;", "arrived = delivered_pkts_i & states_q[delivered_id].sent;"),
+    Mutant::new("packetization", "after_submit[delivered_id].to_btx & ~arrived;", "after_submit[delivered_id].to_btx;"),
+    Mutant::new("packetization", "&& !(delivered_whole && credit_id == delivered_id);", ";"),
+    Mutant::new("packetization", "after_delivered[delivered_id].progress = 1'b1;", "after_delivered[delivered_id].progress = 1'b0;"),
+    // Credit: one that is lower counts, one that is no packet, E4, one that waits.
+    Mutant::new("packetization", "if (credit_update_i && credit_said > raised.credit)", "if (credit_update_i)"),
+    Mutant::new("packetization", "packet(credit_rtx_pkt_offset_i) & credit_all & ~raised.delivered", "packet(credit_rtx_pkt_offset_i) & credit_all"),
+    Mutant::new("packetization", "packet(credit_rtx_pkt_offset_i) & credit_all &", "packet(credit_rtx_pkt_offset_i) &"),
+    Mutant::new("packetization", "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(PacketsMax)", "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(0)"),
+    Mutant::new("packetization", "is_rtx: credit_rtx_i};", "is_rtx: 1'b0};"),
+    // A stale copy: credit does not see what the same packet has delivered.
+    Mutant::new("packetization", "raised = after_delivered[credit_id];", "raised = after_submit[credit_id];"),
+    // Timeouts.
+    Mutant::new("packetization", "late          = after_credit[timeout_id];", "late          = after_delivered[timeout_id];"),
+    Mutant::new("packetization", "late.max_tx > late.rtx_offset || late.progress;", "late.max_tx > late.rtx_offset;"),
+    Mutant::new("packetization", "late.timeouts == CountW'(MaxTimeouts);", "late.timeouts == CountW'(MaxTimeouts - 1);"),
+    Mutant::new("packetization", "packets_t'(late.rtx_offset) + 7'd1)", "packets_t'(late.rtx_offset))"),
+    Mutant::new("packetization", "& ~late.delivered & timeout_all;", "& timeout_all;"),
+    Mutant::new("packetization", "if (Probe && stuck)", "if (stuck && 1'b0)"),
+    Mutant::new("packetization", "late.max_tx <= late.rtx_offset && late.waiting == '0;", "late.max_tx <= late.rtx_offset;"),
+    Mutant::new("packetization", "    late.progress   = 1'b0;", ""),
+    Mutant::new("packetization", "late.rtx_offset = late.max_tx;", "late.rtx_offset = late.rtx_offset;"),
+    // Frees.
+    Mutant::new("packetization", "if (gives_up) over[timeout_id] = 1'b1;", ""),
+    Mutant::new("packetization", ".give_i({cancels, gives_up, delivered_whole})", ".give_i({1'b0, gives_up, delivered_whole})"),
+    Mutant::new("packetization", ".cancel_valid_i({cancels, delivered_whole})", ".cancel_valid_i({1'b0, delivered_whole})"),
+    Mutant::new("packetization", "submits && cancel_id_i == free_id ? buffer_free", "1'b0 ? buffer_free"),
+    Mutant::new("packetization", ".give1_index_i(messages_q[timeout_id].buffer)", ".give1_index_i(messages_q[delivered_id].buffer)"),
+];
+
+#[derive(Clone, Copy)]
+struct Message {
+    meta: Meta,
+    packets: u32,
+    buffer: Buffer,
+    delivered: u64,
+    credit: u32,
+    to_btx: u64,
+    waiting: u64,
+    sent: u64,
+    max_tx: u32,
+    rtx_offset: u32,
+    delivered_before: u64,
+    timeouts: u32,
+    deadline: u64,
+    serial: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Descriptor {
+    id: usize,
+    /// Whose it is, of all messages that ever were.
+    serial: u64,
+    bits: u64,
+    is_rtx: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Sizes {
+    ids: usize,
+    rtt_pkts: u32,
+    timeout: u64,
+    max_timeouts: u32,
+    probe: bool,
+    places: usize,
+    classes: &'static [(u32, usize)],
+}
+
+const INIT: usize = 0;
+const CREDIT: usize = 1;
+const TIMEOUT: usize = 2;
+
+struct Packetization {
+    rng: Rng,
+    sizes: Sizes,
+    now: u64,
+    messages: Vec<Option<Message>>,
+    buffers: Buffers,
+    queues: [VecDeque<Descriptor>; 3],
+    accepted: u64,
+    /// Names of messages that were.
+    past: Vec<(u16, u16)>,
+    /// One cycle in so many each for: a take, a submission, a control packet.
+    busy: [u64; 3],
+}
+
+const fn bit(index: u32) -> u64 {
+    if index < 64 { 1 << index } else { 0 }
+}
+
+impl Packetization {
+    fn new(seed: u64, sizes: Sizes) -> Self {
+        Self {
+            rng: Rng::new(seed),
+            now: (1 << 32) - 5_000,
+            messages: vec![None; sizes.ids],
+            buffers: Buffers::new(sizes.classes),
+            queues: [const { VecDeque::new() }; 3],
+            accepted: 0,
+            past: vec![(0, 0)],
+            busy: [1, 2, 3],
+            sizes,
+        }
+    }
+
+    fn is_alive(&self, descriptor: &Descriptor) -> bool {
+        self.messages[descriptor.id].is_some_and(|message| message.serial == descriptor.serial)
+    }
+
+    /// What the cycles before have left: the packet that the arbiter may take. Stale fronts leave.
+    fn arbiter(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
+        let fronts: Vec<Option<Descriptor>> =
+            self.queues.iter().map(|queue| queue.front().copied()).collect();
+        let alive: Vec<bool> =
+            fronts.iter().map(|front| front.is_some_and(|front| self.is_alive(&front))).collect();
+        for (queue, (front, alive)) in self.queues.iter_mut().zip(fronts.iter().zip(&alive)) {
+            if front.is_some() && !alive {
+                queue.pop_front();
+            }
+        }
+        let Some(chosen) = alive.iter().position(|alive| *alive) else { return };
+        let Some(descriptor) = self.queues[chosen].front_mut() else { return };
+        let Some(message) = self.messages[descriptor.id].as_mut() else { return };
+        let index = descriptor.bits.trailing_zeros();
+        let packet = Meta {
+            pkt_offset: index as u8,
+            is_new_msg: message.sent == 0,
+            is_rtx: descriptor.is_rtx,
+            ..message.meta
+        };
+        outputs.set("has_data_o", 1u8);
+        outputs.set_words("packet_o", &packet.words());
+        if !self.rng.one_in(self.busy[0]) {
+            return;
+        }
+        inputs.set("take_i", 1u8);
+        message.waiting &= !bit(index);
+        message.sent |= bit(index);
+        message.max_tx = message.max_tx.max(index);
+        descriptor.bits &= !bit(index);
+        if descriptor.bits == 0 {
+            self.queues[chosen].pop_front();
+        }
+    }
+
+    fn submit(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
+        let mut meta = Meta::draw(&mut self.rng);
+        meta.msg_len = match self.rng.below(8) {
+            0..3 => meta.msg_len % 1024 + 1,
+            3..6 => meta.msg_len % 20_000 + 1,
+            6 => meta.msg_len.max(1),
+            _ => (meta.msg_len % 64).max(1) * 1023,
+        };
+        let generation = meta.tx_msg_id / self.sizes.ids as u16;
+        let asks = self.rng.one_in(self.busy[1]);
+        inputs.set("submit_valid_i", asks);
+        inputs.set("submit_protocol_i", meta.protocol);
+        inputs.set("submit_dst_ip_i", meta.dst_ip);
+        inputs.set("submit_dst_context_i", meta.dst_context);
+        inputs.set("submit_src_context_i", meta.src_context);
+        inputs.set("submit_msg_len_i", meta.msg_len);
+        inputs.set("submit_generation_i", generation);
+        let id = self.messages.iter().position(Option::is_none);
+        let Some((id, buffer)) = id.zip(self.buffers.find(meta.msg_len)) else { return };
+        outputs.set("submit_ready_o", 1u8);
+        if !asks {
+            return;
+        }
+        outputs.set("submit_id_o", id as u64);
+        let buf_ptr = self.buffers.ptr(buffer);
+        outputs.set("submit_buf_ptr_o", buf_ptr);
+        self.buffers.set_free(buffer, false);
+        let tx_msg_id = generation * self.sizes.ids as u16 + id as u16;
+        let size_class = buffer.0 as u8;
+        let fixed = Meta { credit: 0, rank: 0, flags: 1, ..meta };
+        let meta = Meta { tx_msg_id, buf_ptr, size_class, ..fixed };
+        self.begin(id, meta, buffer);
+    }
+
+    fn begin(&mut self, id: usize, meta: Meta, buffer: Buffer) {
+        let packets = packets(meta.msg_len);
+        let (all, unasked) = (below(packets), below(self.sizes.rtt_pkts));
+        self.messages[id] = Some(Message {
+            meta,
+            packets,
+            buffer,
+            delivered: 0,
+            credit: self.sizes.rtt_pkts,
+            to_btx: all & !unasked,
+            waiting: 0,
+            sent: 0,
+            max_tx: 0,
+            rtx_offset: 0,
+            delivered_before: 0,
+            timeouts: 0,
+            deadline: self.now + self.sizes.timeout,
+            serial: self.accepted,
+        });
+        self.accepted += 1;
+        self.schedule(INIT, id, all & unasked, false);
+    }
+
+    /// Rule 9, with C8's places.
+    fn schedule(&mut self, queue: usize, id: usize, bits: u64, is_rtx: bool) {
+        let room = self.queues[queue].len() < self.sizes.places;
+        let Some(message) = &mut self.messages[id] else { return };
+        message.to_btx &= !bits;
+        let bits = bits & !message.waiting;
+        if bits == 0 {
+            return;
+        }
+        if !room {
+            message.to_btx |= bits;
+            return;
+        }
+        message.waiting |= bits;
+        let serial = message.serial;
+        self.queues[queue].push_back(Descriptor { id, serial, bits, is_rtx });
+    }
+
+    fn free(&mut self, id: usize) {
+        if let Some(message) = self.messages[id].take() {
+            self.buffers.set_free(message.buffer, true);
+            self.past.push((message.meta.tx_msg_id, message.meta.src_context));
+        }
+    }
+
+    /// A name that a packet could say: mostly of a message that lives.
+    fn name(&mut self) -> (u16, u16) {
+        let live: Vec<Meta> = self.messages.iter().flatten().map(|message| message.meta).collect();
+        let mut name = match live.len() as u64 {
+            0 => (0, 0),
+            n => {
+                let meta = live[self.rng.below(n) as usize];
+                (meta.tx_msg_id, meta.src_context)
+            }
+        };
+        match self.rng.below(30) {
+            0 => name.0 = self.rng.next() as u16,
+            1 => name.1 = self.rng.next() as u16,
+            2 | 3 => name = self.past[self.past.len() - 1 - self.rng.below(self.past.len().min(30) as u64) as usize],
+            _ => {}
+        }
+        name
+    }
+
+    /// Rule 14.
+    fn named(&self, (number, context): (u16, u16)) -> Option<usize> {
+        let id = usize::from(number) % self.sizes.ids;
+        let meta = self.messages[id]?.meta;
+        (meta.tx_msg_id == number && meta.src_context == context).then_some(id)
+    }
+
+    /// What a packet does, in its order: priority, delivered, credit.
+    fn packet(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
+        let name = self.name();
+        inputs.set("prio_tx_msg_id_i", name.0);
+        inputs.set("prio_src_context_i", name.1);
+        outputs.set("prio_live_o", self.named(name).is_some());
+        let name = if self.rng.one_in(4) { self.name() } else { name };
+        self.deliver(name, inputs, outputs);
+        let name = if self.rng.one_in(4) { self.name() } else { name };
+        self.credit(name, inputs);
+    }
+
+    fn deliver(&mut self, name: (u16, u16), inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
+        let sent = self.named(name).and_then(|id| self.messages[id]).map_or(0, |m| m.sent);
+        let lowest = |bits: u64| bits & bits.wrapping_neg();
+        let bits = match self.rng.below(8) {
+            0 => self.rng.next(),
+            1 => self.rng.next() & self.rng.next() & self.rng.next() | 1,
+            2 => below(self.rng.below(64) as u32),
+            3..5 => sent & self.rng.next(),
+            5 => lowest(sent & self.rng.next()),
+            6 => sent,
+            _ => sent | lowest(!sent),
+        };
+        let valid = self.rng.one_in(self.busy[2]);
+        inputs.set("delivered_valid_i", valid);
+        inputs.set("delivered_tx_msg_id_i", name.0);
+        inputs.set("delivered_src_context_i", name.1);
+        inputs.set("delivered_pkts_i", bits);
+        let Some(id) = self.named(name).filter(|_| valid) else { return };
+        let Some(message) = &mut self.messages[id] else { return };
+        message.delivered |= bits & message.sent;
+        message.to_btx &= !message.delivered;
+        if message.delivered == below(message.packets) {
+            outputs.set("done_valid_o", 1u8);
+            outputs.set("done_id_o", id as u64);
+            self.free(id);
+        }
+    }
+
+    fn credit(&mut self, name: (u16, u16), inputs: &mut Values<'_>) {
+        let (valid, rtx, update) =
+            (self.rng.one_in(self.busy[2]), self.rng.one_in(2), self.rng.one_in(2));
+        let offset = match self.rng.below(4) {
+            0 => self.rng.next() as u8,
+            _ => self.rng.below(20) as u8,
+        };
+        let credit = match self.rng.below(8) {
+            0 => self.rng.next() as u16,
+            1 => 0,
+            _ => self.rng.below(70) as u16,
+        };
+        inputs.set("credit_valid_i", valid);
+        inputs.set("credit_tx_msg_id_i", name.0);
+        inputs.set("credit_src_context_i", name.1);
+        inputs.set("credit_rtx_i", rtx);
+        inputs.set("credit_rtx_pkt_offset_i", offset);
+        inputs.set("credit_update_i", update);
+        inputs.set("credit_new_credit_i", credit);
+        let Some(id) = self.named(name).filter(|_| valid) else { return };
+        let Some(message) = &mut self.messages[id] else { return };
+        if rtx {
+            let marked = bit(offset.into()) & below(message.packets);
+            message.to_btx |= marked & !message.delivered & !message.waiting;
+        }
+        if update {
+            message.credit = message.credit.max(credit.into());
+            let send = message.to_btx & below(message.credit);
+            self.schedule(CREDIT, id, send, rtx);
+        }
+    }
+
+    /// Rule 15.
+    fn timeout(&mut self, outputs: &mut Values<'_>) {
+        let Some(id) = look(self.now, self.sizes.ids) else { return };
+        let Some(message) = self.messages[id].as_mut().filter(|m| m.deadline <= self.now) else {
+            return;
+        };
+        let sent_more = message.max_tx > message.rtx_offset;
+        let moved = sent_more || message.delivered != message.delivered_before;
+        message.timeouts = if moved { 0 } else { message.timeouts + 1 };
+        message.delivered_before = message.delivered;
+        if self.sizes.max_timeouts != 0 && message.timeouts >= self.sizes.max_timeouts {
+            outputs.set("gave_up_valid_o", 1u8);
+            outputs.set("gave_up_id_o", id as u64);
+            self.free(id);
+            return;
+        }
+        let mut rtx = below(message.rtx_offset + 1) & below(message.packets) & !message.delivered;
+        if self.sizes.probe && rtx == 0 && !sent_more && message.waiting == 0 {
+            rtx = message.to_btx & message.to_btx.wrapping_neg();
+        }
+        message.deadline = self.now + self.sizes.timeout;
+        message.rtx_offset = message.max_tx;
+        self.schedule(TIMEOUT, id, rtx, true);
+    }
+}
+
+impl Model for Packetization {
+    fn cycle(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
+        if self.rng.one_in(300) {
+            self.busy = [8, 12, 25].map(|seldom| self.rng.below(seldom) + 1);
+            if self.rng.one_in(6) {
+                // An answer seldom comes: messages fail.
+                self.busy[2] = 10_000;
+            }
+        }
+        inputs.set("now_i", self.now & 0xffff_ffff);
+        self.arbiter(inputs, outputs);
+        self.submit(inputs, outputs);
+        let (cancel, id) = (self.rng.one_in(60), self.rng.below(self.sizes.ids as u64));
+        inputs.set("cancel_valid_i", cancel);
+        inputs.set("cancel_id_i", id);
+        if cancel {
+            self.free(id as usize);
+        }
+        self.packet(inputs, outputs);
+        self.timeout(outputs);
+        self.now += 1;
+    }
+}
+
+fn case(sizes: Sizes) -> Case {
+    let id = sizes.ids.ilog2();
+    let mut parameters = vec![
+        ("Ids", sizes.ids.to_string()),
+        ("RttPkts", sizes.rtt_pkts.to_string()),
+        ("TimeoutCycles", sizes.timeout.to_string()),
+        ("MaxTimeouts", sizes.max_timeouts.to_string()),
+        ("Probe", u8::from(sizes.probe).to_string()),
+        ("Places", sizes.places.to_string()),
+    ];
+    parameters.extend(class_parameters(sizes.classes));
+    let submit = [
+        ("submit_valid_i", 1),
+        ("submit_protocol_i", 8),
+        ("submit_dst_ip_i", 32),
+        ("submit_dst_context_i", 16),
+        ("submit_src_context_i", 16),
+        ("submit_msg_len_i", 16),
+        ("submit_generation_i", 16 - id),
+    ];
+    let packet = [
+        ("prio_tx_msg_id_i", 16),
+        ("prio_src_context_i", 16),
+        ("delivered_valid_i", 1),
+        ("delivered_tx_msg_id_i", 16),
+        ("delivered_src_context_i", 16),
+        ("delivered_pkts_i", 64),
+        ("credit_valid_i", 1),
+        ("credit_tx_msg_id_i", 16),
+        ("credit_src_context_i", 16),
+        ("credit_rtx_i", 1),
+        ("credit_rtx_pkt_offset_i", 8),
+        ("credit_update_i", 1),
+        ("credit_new_credit_i", 16),
+    ];
+    let others = [("now_i", 32), ("take_i", 1), ("cancel_valid_i", 1), ("cancel_id_i", id)];
+    Case {
+        parameters,
+        inputs: others.into_iter().chain(submit).chain(packet).collect(),
+        outputs: vec![
+            ("has_data_o", 1),
+            ("packet_o", BITS),
+            ("submit_ready_o", 1),
+            ("submit_id_o", id),
+            ("submit_buf_ptr_o", 16),
+            ("prio_live_o", 1),
+            ("done_valid_o", 1),
+            ("done_id_o", id),
+            ("gave_up_valid_o", 1),
+            ("gave_up_id_o", id),
+        ],
+        model: Box::new(move |seed| Box::new(Packetization::new(seed, sizes))),
+    }
+}
+
+#[test]
+fn packetization() {
+    let small = Sizes {
+        ids: 16,
+        rtt_pkts: 4,
+        timeout: 300,
+        max_timeouts: 3,
+        probe: true,
+        places: 16,
+        classes: &[(65_535, 6), (3000, 5), (1024, 8)],
+    };
+    let large = Sizes {
+        ids: 128,
+        rtt_pkts: 9,
+        timeout: 3000,
+        max_timeouts: 5,
+        places: 256,
+        classes: &[(38_912, 100), (1024, 20)],
+        ..small
+    };
+    let odd = Sizes { ids: 2, max_timeouts: 0, probe: false, places: 2, rtt_pkts: 100, ..small };
+    Block {
+        name: "packetization",
+        parts: &["nano_pkg", "timers", "buffers", "fifo"],
+        cases: [small, large, odd].map(case).into(),
+        mutants: MUTANTS,
+    }
+    .check();
+}
