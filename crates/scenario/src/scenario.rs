@@ -258,6 +258,7 @@ fn routed(
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let topology = topology.with_mtu(transports.mtu());
     transport::check_telemetry(&tables.transport, &transports, &topology)?;
+    transport::check_spacing(&tables.transport, &transports, &topology)?;
     transport::check_links(&tables.transport, &transports, &topology);
     Ok((mode, reroute_after, topology, transports))
 }

@@ -195,6 +195,9 @@ pub(crate) struct Transport {
     /// Tells acknowledgements of single packets from other control packets; `None` if the transport
     /// has none.
     pub(crate) acknowledges: Option<Acknowledges>,
+    /// The fewest cycles of a NIC's clock between two packets that its circuit can do with; `None`
+    /// if it has none.
+    pub(crate) spacing: Option<u64>,
     /// A key whose value is that of a preset for links of [`PUBLISHED_FOR`], if one is.
     pub(crate) kept: Option<&'static str>,
     /// Makes the endpoint of one host.
@@ -237,6 +240,7 @@ impl Transport {
             caps_windows: false,
             life_max: None,
             acknowledges: None,
+            spacing: None,
             kept: None,
             endpoint,
             for_life: None,
@@ -481,6 +485,36 @@ pub(crate) fn check_links(tables: &[Reader<'_>], transports: &Transports, topolo
         };
         table.warn(table.error("preset", message, "published for others").warning().hint(hint));
     }
+}
+
+/// Check that no host's link brings packets closer together than the circuit of its NIC can do
+/// with: two of the shortest, back to back.
+pub(crate) fn check_spacing(
+    tables: &[Reader<'_>],
+    transports: &Transports,
+    topology: &Topology,
+) -> Checked<()> {
+    let to_hosts = topology.links().iter().filter(|link| matches!(link.to, Node::Host(_)));
+    let Some(rate) = to_hosts.map(|link| link.rate).max() else { return Ok(()) };
+    let cycles = cycles_in(rate.serialise(SHORTEST));
+    let close = |(_, spacing): &(_, u64)| *spacing > cycles;
+    let each = tables.iter().zip(&transports.list);
+    let mut clocked = each.filter_map(|(table, transport)| Some((table, transport.spacing?)));
+    let Some((table, spacing)) = clocked.find(close) else { return Ok(()) };
+    let message = format!(
+        "packets of {SHORTEST} B come every {cycles} cycles from a link of {rate}, and the circuit \
+         of this program takes one every {spacing}"
+    );
+    let hint = "slower links to hosts, or leave out `clocked`: the law of instants has no circuit";
+    table.fail("clocked", message, "too close for a circuit", hint)
+}
+
+/// The shortest Ethernet frame, bytes.
+const SHORTEST: u64 = 64;
+
+/// The whole cycles of a NIC's clock, 3.2 GHz, in a time.
+const fn cycles_in(time: Dur) -> u64 {
+    (time.0 as u128 * 2 / 625) as u64
 }
 
 /// Published sets of values, each for a payload or segment of so many bytes.

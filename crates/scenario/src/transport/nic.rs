@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use endpoint::Framing;
+use endpoint::{Endpoint, Framing};
+use nic::nano::blocks::clocked::least_spacing;
 use nic::nano::buffers::SizeClass as Buffers;
 use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError};
 use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
-use transports::nano::{Config, Nano, Program, SizeClass};
+use transports::nano::{Clocked, Config, Nano, Program, SizeClass};
 use units::Dur;
 
 use super::{Around, ForLife, Need, Signals, Transport, Wait, chosen, refused};
@@ -68,6 +69,10 @@ keys! { MODEL: Config {
     ingress_cycles: u32,
         "cycles of 3.2 GHz from a packet's last bit to what it causes".range("1 to 2^20");
     egress_cycles: u32, "and from there to the first bit on the wire".range("0 to 2^20");
+    clocked: bool,
+        "everything happens in cycles of the host's own clock, and tables have the sizes and shapes \
+         that a circuit's have: `remember` is a power of two (1024 where it is not written), ids \
+         are 128 of each direction at most ([nic.md](nic.md#the-clocked-law))".default("");
 }}
 
 // Of a program in a file.
@@ -94,6 +99,8 @@ keys! { PROGRAM: Programmed {
     remember (nic.remember): Or<Lifetime, u32>, "as above".default("");
     ingress_cycles (nic.ingress_cycles): u32, "as above".range("at least 1");
     egress_cycles (nic.egress_cycles): u32, "as above";
+    clocked (nic.clocked): bool,
+        "as above. Not for programs that call `set_flow`".default("");
     telemetry: bool,
         "switches write in-band telemetry into packets whose type of service asks for it, as \
          they do for `rule = \"hpcc\"`".default("");
@@ -165,7 +172,11 @@ fn model(
     let classes = buffers(table, preset.map(|p| p.buffers.iter().map(class).collect()))?;
     let class = |c: &Class| SizeClass { bytes: c.size, count: c.count };
     config.buffers = classes.iter().map(class).collect();
+    if config.clocked {
+        config.remember = hardware_table(table, config.remember);
+    }
     config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
+    let constants = constants_of(&config, constants);
     let framing = config.framing();
     let longest = config.buffers.iter().map(|class| u64::from(class.bytes)).max().unwrap_or(0);
     let transport = Transport {
@@ -182,28 +193,60 @@ fn model(
             }
         },
         kept: kept(table, program == Program::Ndp),
+        spacing: config.clocked.then(|| spacing(table, file, &constants)).transpose()?,
         ..Transport::new(framing, config.program.protocol().number(), Box::new(|| None))
     };
     let for_life: ForLife = if backend == Backend::Model {
         Box::new(move |packet_life| {
             let config = Arc::new(Config { packet_life, ..config.clone() });
-            Box::new(move || Some(Box::new(Nano::new(Arc::clone(&config)).ok()?)))
+            Box::new(move || native(&config))
         })
     } else {
-        let set = |name: &&str| ((*name).to_owned(), 1);
-        let mut constants: Vec<(String, i128)> = constants.iter().map(set).collect();
-        if program != Program::Ndp {
-            let chosen =
-                [("STRICT_PAPER", config.strict_paper), ("COUNT_CHOPS", config.count_chops)];
-            constants.extend(chosen.iter().filter(|(_, on)| *on).map(|(name, _)| set(name)));
-            if config.overcommitment != 3 {
-                constants.push(("OVERCOMMITMENT".to_owned(), config.overcommitment.into()));
-            }
-        }
         let compiled = Compiled::shipped(table, file, &constants, backend)?;
         on_the_nic(table, compiled, on_blocks(&config))?
     };
     Ok(Transport { endpoint: for_life(Dur::MAX), for_life: Some(for_life), ..transport })
+}
+
+/// The endpoint of one host by the model's law of time.
+fn native(config: &Arc<Config>) -> Option<Box<dyn Endpoint>> {
+    let config = Arc::clone(config);
+    Some(match config.clocked {
+        true => Box::new(Clocked::new(config).ok()?),
+        false => Box::new(Nano::new(config).ok()?),
+    })
+}
+
+/// The constants of a shipped program that make it do what its model does: `set` to 1, and what
+/// keys say.
+fn constants_of(config: &Config, set: &[&str]) -> Vec<(String, i128)> {
+    let is_set = |name: &&str| ((*name).to_owned(), 1);
+    let mut constants: Vec<(String, i128)> = set.iter().map(is_set).collect();
+    if config.program != Program::Ndp {
+        let chosen = [("STRICT_PAPER", config.strict_paper), ("COUNT_CHOPS", config.count_chops)];
+        constants.extend(chosen.iter().filter(|(_, on)| *on).map(|(name, _)| is_set(name)));
+        if config.overcommitment != 3 {
+            constants.push(("OVERCOMMITMENT".to_owned(), config.overcommitment.into()));
+        }
+    }
+    constants
+}
+
+/// The least spacing of a shipped program.
+fn spacing(table: &Reader<'_>, file: &str, constants: &[(String, i128)]) -> Checked<u64> {
+    let compiled = Compiled::shipped(table, file, constants, Backend::Interpreter)?;
+    Ok(least_spacing(&compiled.program))
+}
+
+/// `remember` of a clocked NIC: what is written, or else what is a size for hardware.
+fn hardware_table(table: &mut Reader<'_>, remember: Option<u32>) -> Option<u32> {
+    /// Messages delivered, and as many ended.
+    const USUAL: u32 = 1024;
+    if table.has("remember") {
+        return remember;
+    }
+    table.resolve("remember", &USUAL);
+    Some(USUAL)
 }
 
 /// The NIC of a model, for the same program in P4.
@@ -227,6 +270,7 @@ fn on_blocks(config: &Config) -> NicConfig {
         egress_cycles: config.egress_cycles,
         protocols: vec![config.program.protocol().number()],
         priorities,
+        clocked: config.clocked,
         ..NicConfig::prototype(config.rtt_packets, config.timeout)
     }
 }
@@ -246,6 +290,9 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Chec
     nic.classes = classes.iter().map(class).collect();
     nic.protocols = protocol.0.iter().map(|(_, number)| *number).collect();
     nic.spray = around.mode.needs_spraying();
+    if nic.clocked {
+        nic.remember = hardware_table(table, nic.remember);
+    }
     nic.check().map_err(|why| refused(table, &why.to_string(), &nic_keys_of(&why)))?;
     let framing = Framing { overhead, ..FRAMING };
     let first_protocol = nic.protocols.first().copied().unwrap_or(0);
@@ -253,8 +300,10 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Chec
     let first_window = u64::from(nic.rtt_packets) * u64::from(FRAMING.payload);
     let timeout = nic.timeout;
     let pulls = compiled.program.externs.iter().any(|called| called.kind == "ctrl_pkt");
+    let spacing = nic.clocked.then(|| least_spacing(&compiled.program));
     let for_life = on_the_nic(table, compiled, nic)?;
     Ok(Transport {
+        spacing,
         mtu: framing.payload + framing.overhead,
         timers: vec![("timeout", Wait::Time(timeout))],
         parts: protocol.0.iter().filter_map(|(name, _)| name.clone()).collect(),
@@ -352,6 +401,9 @@ fn nic_keys_of(why: &NicConfigError) -> Vec<&'static str> {
         NicConfigError::Priorities(_) => vec!["priorities"],
         NicConfigError::NoClass | NicConfigError::Classes(_) => vec!["buffer"],
         NicConfigError::TooLong(_) | NicConfigError::Memory(_) => vec!["buffer"],
+        NicConfigError::Lifetime | NicConfigError::Remember(_) => vec!["remember"],
+        NicConfigError::ClockedIds(key, _) => vec![key],
+        NicConfigError::BeforeLookup(_) => vec!["ingress_cycles"],
     }
 }
 

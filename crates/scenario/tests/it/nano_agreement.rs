@@ -156,9 +156,17 @@ fn transports(kind: &str, constants: Constants, backend: &str, keys: &str) -> [S
         .map(|own| format!("[transport]\nkind = \"nic\"\npreset = \"firesim\"\n{own}{keys}"))
 }
 
+/// The law of instants, and the clocked one.
+const EXACT: &str = "";
+const CLOCKED: &str = "clocked = true\n";
+
 /// The study's own scenarios, with either buffer and both back ends.
 #[test]
 fn the_incast_of_the_study() {
+    [EXACT, CLOCKED].map(the_incast);
+}
+
+fn the_incast(law: &str) {
     for (kind, file) in KINDS.into_iter().zip(["ndp", "homa", "homatr"]) {
         let study =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/nanotransport/incast");
@@ -168,7 +176,7 @@ fn the_incast_of_the_study() {
         let scenario = format!("{}{}", &text[..start], &text[end..]);
         for (capacity, backend) in [("108800B", "rust"), ("54400B", "interpreter")] {
             let scenario = scenario.replace("108800B", capacity);
-            let [native, p4] = transports(kind, USUAL, backend, "");
+            let [native, p4] = transports(kind, USUAL, backend, law);
             let events = agree(&scenario, &native, &p4).packets.len();
             assert!(events > 290 * 4, "{events} events");
         }
@@ -272,8 +280,8 @@ impl Plan {
         (Constants { overcommitment, strict, count_chops }, "interpreter")
     }
 
-    /// Keys of the NIC.
-    fn nic(&mut self, ndp: bool) -> String {
+    /// Keys of the NIC, which is `clocked` or not.
+    fn nic(&mut self, ndp: bool, clocked: bool) -> String {
         let mut text = String::new();
         let mut key = |name: &str, value: String| text += &format!("{name} = {value}\n");
         key("rtt_packets", self.one_of(&[1, 2, 9, 12, 40]).to_string());
@@ -282,7 +290,7 @@ impl Plan {
         key("timeout", format!("\"{}\"", self.one_of(&["7us", "20us", "3333ns"])));
         key("max_timeouts", self.one_of(&["3", "5", "\"unlimited\""]).to_owned());
         key("ingress_timeouts", self.one_of(&[2, 10, 100]).to_string());
-        key("ingress_cycles", self.one_of(&[23, 1, 100]).to_string());
+        key("ingress_cycles", self.one_of(&[23, if clocked { 5 } else { 1 }, 100]).to_string());
         key("egress_cycles", self.one_of(&[12, 0, 33]).to_string());
         key("probe", self.one_of(&["true", "true", "false"]).to_owned());
         if ndp {
@@ -296,11 +304,7 @@ impl Plan {
     }
 }
 
-fn swarm(seed: u64) -> Trace {
-    swarm_with(seed, "")
-}
-
-/// As [`swarm`], with one more key of the NIC.
+/// One drawn scenario, with further keys of the NIC.
 fn swarm_with(seed: u64, key: &str) -> Trace {
     let draw = Draw::new(seed, Purpose::new("nano agreement seed"), 0);
     let mut plan = Plan { draw, n: 0 };
@@ -310,7 +314,7 @@ fn swarm_with(seed: u64, key: &str) -> Trace {
     let (constants, backend) = plan.constants(kind);
     let fabric = plan.fabric(hosts, ndp, constants.overcommitment + 1);
     let scenario = format!("name = \"agreement {seed}\"\n{fabric}{}", plan.traffic(hosts));
-    let keys = format!("{key}\n{}", plan.nic(ndp));
+    let keys = format!("{key}\n{}", plan.nic(ndp, key.contains(CLOCKED)));
     let [native, p4] = transports(kind, constants, backend, &keys);
     println!("seed {seed}: {kind} on {hosts} hosts, {backend}");
     agree(&scenario, &native, &p4)
@@ -322,6 +326,10 @@ fn swarm_with(seed: u64, key: &str) -> Trace {
 /// priorities.
 #[test]
 fn a_message_that_is_held_back_is_not_ended() {
+    [EXACT, CLOCKED].map(held_back);
+}
+
+fn held_back(law: &str) {
     for (senders, ingress_timeouts) in [(20, 2), (60, 6)] {
         let mut scenario = format!(
             "name = \"held back\"\nseed = 1\n[topology]\nkind = \"star\"\nhosts = {}\nlink_rate = \"200Gbps\"\nlink_delay = \"87500ps\"\n[queue]\nkind = \"priority\"\n",
@@ -336,7 +344,7 @@ fn a_message_that_is_held_back_is_not_ended() {
             "[routing]\nmode = \"single\"\n[[traffic]]\nkind = \"incast\"\nsenders = {senders}\nreceiver = 0\nsize = \"38912B\"\nstart = \"0us\"\n[measure]\nlimit = \"2ms\"\n"
         );
         let keys = format!(
-            "tx_messages = 64\nrx_messages = 64\ningress_timeouts = {ingress_timeouts}\n[[transport.buffer]]\nsize = \"38912B\"\ncount = 64\n"
+            "{law}tx_messages = 64\nrx_messages = 64\ningress_timeouts = {ingress_timeouts}\n[[transport.buffer]]\nsize = \"38912B\"\ncount = 64\n"
         );
         let [native, p4] = transports("homa", USUAL, "rust", &keys);
         let messages = agree(&scenario, &native, &p4).messages;
@@ -349,9 +357,18 @@ fn a_message_that_is_held_back_is_not_ended() {
 /// up.
 #[test]
 fn a_hundred_drawn_scenarios() {
+    a_hundred(EXACT);
+}
+
+#[test]
+fn a_hundred_drawn_scenarios_of_clocked_hosts() {
+    a_hundred(CLOCKED);
+}
+
+fn a_hundred(law: &str) {
     let (mut sums, mut at_once, mut trimming) = (Sums::default(), 0, 0);
     for seed in 1..=100 {
-        let trace = swarm(seed);
+        let trace = swarm_with(seed, law);
         assert!(!trace.packets.is_empty(), "seed {seed}");
         let nacks = trace.packets.iter().filter(|(_, _, _, seen)| is_nack_at_once(seen)).count();
         at_once += usize::from(nacks > 0);
@@ -377,6 +394,17 @@ fn small_tables_deliver_the_same_messages_twice() {
     let mut sums = Sums::default();
     for seed in 1_000..1_024 {
         sums.add(&swarm_with(seed, &format!("remember = {}", seed % 3)).sums);
+    }
+    assert!(sums.delivered_twice > 5, "{sums:?}");
+}
+
+/// The same of tables in sets, of one way to four.
+#[test]
+fn small_tables_in_sets_deliver_the_same_messages_twice() {
+    let mut sums = Sums::default();
+    for seed in 1_000..1_032 {
+        let key = format!("{CLOCKED}remember = {}", 1 << (seed % 4));
+        sums.add(&swarm_with(seed, &key).sums);
     }
     assert!(sums.delivered_twice > 5, "{sums:?}");
 }
