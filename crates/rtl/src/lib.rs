@@ -3,7 +3,10 @@
 //! [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process,
 //! [`synth`] says what it costs.
 
+pub mod blocks;
 pub mod cosim;
+pub mod emit;
+pub mod nic;
 pub mod record;
 pub mod sim;
 pub mod synth;

@@ -7,18 +7,19 @@ use std::fmt;
 
 use endpoint::{Msg, MsgId, MsgKey};
 use nic::nano::config::Config;
+use nic::nano::frame::{SWITCH_MAC, mac_of};
 use nic::nano::meta::{carried_id, host_of, ip_of};
 use thiserror::Error;
 
 use crate::record::Record;
 use crate::sim::{SimError, Simulation};
-use traffic::{Done, Given, Traffic};
+use traffic::{Done, Given, Traffic, UNDER_TEST};
 
 /// Cycles that the simulation is given at once.
 const BATCH: usize = 1024;
 
 /// Inputs and outputs that a mismatch tells of.
-const REMEMBERED: usize = 40;
+const REMEMBERED: usize = 12;
 
 /// What has been compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,6 +110,9 @@ impl Cosim {
         let layout = self.circuit.inputs();
         let mut record = layout.zero();
         let mut set = |port, value| layout.set(&mut record, layout.port(port), value);
+        set("nic_mac_i", mac_of(UNDER_TEST).into());
+        set("switch_mac_i", SWITCH_MAC.into());
+        set("nic_ip_i", ip_of(UNDER_TEST).into());
         set("tx_open_i", given.open.into());
         if let Some(message) = given.message {
             let bits = self.config.tx_messages.trailing_zeros();

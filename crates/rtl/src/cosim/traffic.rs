@@ -2,7 +2,7 @@
 //! loses, trims, repeats and delays packets. Of the first of them every cycle is told: what it is
 //! given, and what it does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use endpoint::{Draw, Effect, Effects, Flags, Msg, MsgId, MsgKey, Packet, Purpose, Stat, Submit};
 use nic::nano::blocks::clocked::Clocked;
@@ -70,12 +70,17 @@ struct Host {
     /// The arbiter may choose from this cycle on.
     opens: u64,
     next_message: u64,
+    /// Messages that it delivers although it has delivered and forgotten them, with the cycles:
+    /// the model only counts them (C11).
+    again: VecDeque<(u64, MsgKey)>,
 }
 
 /// See the top of the file.
 pub struct Traffic {
     plan: Plan,
     hosts: Vec<Host>,
+    /// Cycles from a packet to the delivery of a message.
+    delivers_after: u64,
     cycle: u64,
     arrived: u64,
     drawn: u64,
@@ -99,12 +104,14 @@ impl Traffic {
         let host = |me| {
             let nic = Clocked::new(program, runs(), config.clone())?;
             let (inbox, me) = (BTreeMap::new(), HostId(me));
-            Ok(Host { me, nic, inbox, comes: 0, opens: 0, next_message: 0 })
+            let again = VecDeque::new();
+            Ok(Host { me, nic, inbox, comes: 0, opens: 0, next_message: 0, again })
         };
         let hosts: Result<Vec<Host>, ProgramError> =
             (UNDER_TEST.0..=UNDER_TEST.0 + PEERS).map(host).collect();
-        let fx = Effects::new();
-        Ok(Self { plan, hosts: hosts?, cycle: 0, arrived: 0, drawn: 0, flights: 0, fx })
+        let (fx, delivers_after) = (Effects::new(), config.ingress_cycles.into());
+        let hosts = hosts?;
+        Ok(Self { plan, hosts, delivers_after, cycle: 0, arrived: 0, drawn: 0, flights: 0, fx })
     }
 
     /// Packets that the NIC under test has been given.
@@ -159,6 +166,8 @@ impl Traffic {
             self.send(at, slot);
         }
         self.heard(&mut done);
+        let again = self.hosts[at].again.pop_front_if(|(due, _)| *due == cycle);
+        done.delivers = done.delivers.or(again.map(|(_, key)| key));
         (given, done)
     }
 
@@ -190,6 +199,10 @@ impl Traffic {
         }
         let (_, pkt) = host.inbox.pop_first()?;
         host.nic.receive(cycle, host.me, (&pkt, 1), &mut self.fx);
+        if self.fx.as_slice().contains(&Effect::Count(Stat::DeliveredTwice)) {
+            let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+            host.again.push_back((cycle + self.delivers_after, key));
+        }
         let mut headers = Vec::new();
         frame::write(&pkt, 1, &mut headers);
         let is_dense = self.plan.is_dense || !self.one_in(3);

@@ -1,6 +1,7 @@
 //! Designs that run.
 
 mod harness;
+mod nic;
 mod synthesis;
 mod traffic;
 
