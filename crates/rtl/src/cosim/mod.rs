@@ -28,6 +28,8 @@ pub struct Compared {
     pub cycles: u64,
     /// Packets that the NIC was given.
     pub packets: u64,
+    /// Those of them that have come as close behind the one before as they may.
+    pub closest: u64,
     /// Packets that it has sent.
     pub sent: u64,
     /// Messages that it has delivered.
@@ -103,6 +105,7 @@ impl Cosim {
                 self.compared.cycles += 1;
             }
         }
+        self.compared.closest = self.traffic.closest();
         Ok(self.compared)
     }
 

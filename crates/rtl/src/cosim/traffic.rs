@@ -83,6 +83,8 @@ pub struct Traffic {
     delivers_after: u64,
     cycle: u64,
     arrived: u64,
+    closest: u64,
+    last: u64,
     drawn: u64,
     flights: u64,
     fx: Effects,
@@ -111,7 +113,13 @@ impl Traffic {
             (UNDER_TEST.0..=UNDER_TEST.0 + PEERS).map(host).collect();
         let (fx, delivers_after) = (Effects::new(), config.ingress_cycles.into());
         let hosts = hosts?;
-        Ok(Self { plan, hosts, delivers_after, cycle: 0, arrived: 0, drawn: 0, flights: 0, fx })
+        Ok(Self { plan, hosts, delivers_after, cycle: 0, arrived: 0, closest: 0, last: 0, drawn: 0, flights: 0, fx })
+    }
+
+    /// Packets that have come as close behind the one before as they may.
+    #[must_use]
+    pub const fn closest(&self) -> u64 {
+        self.closest
     }
 
     /// Packets that the NIC under test has been given.
@@ -205,10 +213,20 @@ impl Traffic {
         }
         let mut headers = Vec::new();
         frame::write(&pkt, 1, &mut headers);
-        let is_dense = self.plan.is_dense || !self.one_in(3);
-        let gap = if is_dense { 0 } else { self.below(40) };
+        // What is held up for a while comes in a burst.
+        let is_held = self.one_in(16);
+        let longest = match (self.plan.is_dense, is_held) {
+            (true, true) => 800,
+            (true, false) => 1,
+            (false, _) => 60,
+        };
+        let gap = self.below(longest);
         self.hosts[at].comes = cycle + self.plan.spacing + gap;
-        self.arrived += u64::from(at == 0);
+        if at == 0 {
+            self.arrived += 1;
+            self.closest += u64::from(cycle - self.last == self.plan.spacing);
+            self.last = cycle;
+        }
         Some((headers, pkt.wire_len))
     }
 

@@ -4,14 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use p4::ir;
 use p4::state::State;
 use trimline_rtl::blocks::BLOCKS;
 use trimline_rtl::cosim::Cosim;
 use trimline_rtl::cosim::traffic::Plan;
 use trimline_rtl::nic::{self, Nic};
 use trimline_rtl::sim::Design;
-use trimline_rtl::tools::Tools;
 
 use crate::traffic::{compile, config, traffic};
 use crate::{folder, tools};
@@ -35,25 +33,84 @@ fn design(nic: &Nic, folder: &Path) -> Design {
     }
 }
 
-fn agree(tools: &Tools, name: &str, program: &Arc<ir::Program>, protocol: u8, plans: &[Plan], packets: u64) {
-    let config = config(protocol);
-    let state = State::new(Arc::clone(program));
-    let nic = nic::build(program, &state, &config).unwrap();
-    let folder = folder(name);
-    let built = design(&nic, &folder).build(tools, &folder).unwrap_or_else(|why| panic!("{why}"));
-    for plan in plans {
-        let circuit = built.start().unwrap();
-        let mut cosim = Cosim::new(circuit, traffic(program, protocol, *plan), config.clone());
-        match cosim.run(packets) {
-            Ok(compared) => println!("{name}, {plan:?}: {compared:?}"),
-            Err(why) => panic!("{name}, {plan:?}: {why}"),
+/// A program as a whole NIC.
+struct Case {
+    name: &'static str,
+    file: &'static str,
+    constants: &'static [(&'static str, i128)],
+    protocols: &'static [u8],
+    /// The program's least spacing.
+    spacing: u64,
+}
+
+const NDP: Case =
+    Case { name: "ndp", file: "ndp.p4", constants: &[], protocols: &[155], spacing: 2 };
+const HOMA: Case =
+    Case { name: "homa", file: "homa.p4", constants: &[], protocols: &[154], spacing: 5 };
+const HOMA_TR: Case = Case { name: "homa_tr", constants: &[("TRIM", 1)], ..HOMA };
+const BOTH: Case = Case {
+    name: "ndp_homa",
+    file: "ndp_homa.p4",
+    constants: &[("TRIM", 1)],
+    protocols: &[155, 154],
+    spacing: 5,
+};
+const WINDOW: Case =
+    Case { name: "window", file: "window.p4", constants: &[], protocols: &[253], spacing: 2 };
+const BYPASS: Case = Case { name: "ndp_bypass", file: "ndp_bypass.p4", ..NDP };
+
+/// Packets of each plan, if they are to be others.
+const PACKETS: &str = "TRIMLINE_RTL_PACKETS";
+
+fn packets() -> u64 {
+    std::env::var(PACKETS).ok().and_then(|text| text.parse().ok()).unwrap_or(5_000)
+}
+
+/// A NIC with the program, under traffic as close as it may come and at drawn distances.
+fn agree(case: &Case) {
+    let Some(tools) = tools(case.name) else { return };
+    let (program, config) = (compile(case.file, case.constants), config(case.protocols));
+    let state = State::new(Arc::clone(&program));
+    let nic = nic::build(&program, &state, &config).unwrap();
+    let folder = folder(&format!("nic_{}", case.name));
+    let built = design(&nic, &folder).build(&tools, &folder).unwrap_or_else(|why| panic!("{why}"));
+    for (seed, is_dense) in [(1, true), (2, false)] {
+        let plan = Plan { seed, spacing: case.spacing, is_dense };
+        let traffic = traffic(&program, case.protocols, plan);
+        let mut cosim = Cosim::new(built.start().unwrap(), traffic, config.clone());
+        match cosim.run(packets()) {
+            Ok(compared) => println!("{}, {plan:?}: {compared:?}", case.name),
+            Err(why) => panic!("{}, {plan:?}: {why}", case.name),
         }
     }
 }
 
 #[test]
 fn ndp_in_hardware_is_the_clocked_model() {
-    let Some(tools) = tools("ndp_in_hardware") else { return };
-    let plans = [Plan { seed: 1, spacing: 2, is_dense: true }, Plan { seed: 2, spacing: 2, is_dense: false }];
-    agree(&tools, "nic_ndp", &compile("ndp.p4", &[]), 155, &plans, 20_000);
+    agree(&NDP);
+}
+
+#[test]
+fn homa_in_hardware_is_the_clocked_model() {
+    agree(&HOMA);
+}
+
+#[test]
+fn homa_tr_in_hardware_is_the_clocked_model() {
+    agree(&HOMA_TR);
+}
+
+#[test]
+fn both_in_hardware_are_the_clocked_model() {
+    agree(&BOTH);
+}
+
+#[test]
+fn a_window_in_hardware_is_the_clocked_model() {
+    agree(&WINDOW);
+}
+
+#[test]
+fn a_bypass_in_hardware_is_the_clocked_model() {
+    agree(&BYPASS);
 }

@@ -17,14 +17,14 @@ pub(crate) fn compile(name: &str, constants: &[(&str, i128)]) -> Arc<ir::Program
     Arc::new(p4::front::compile(&files, name, &constants).unwrap())
 }
 
-pub(crate) fn config(protocol: u8) -> Config {
+pub(crate) fn config(protocols: &[u8]) -> Config {
     let prototype = Config::prototype(9, Dur::from_ns(1000));
-    Config { protocols: vec![protocol], remember: Some(64), clocked: true, ..prototype }
+    Config { protocols: protocols.to_vec(), remember: Some(64), clocked: true, ..prototype }
 }
 
-pub(crate) fn traffic(program: &Arc<ir::Program>, protocol: u8, plan: Plan) -> Traffic {
+pub(crate) fn traffic(program: &Arc<ir::Program>, protocols: &[u8], plan: Plan) -> Traffic {
     let runs = || Box::new(Machine::new(Arc::clone(program))) as nic::nano::endpoint::Runs;
-    Traffic::new(program, &runs, &config(protocol), plan).unwrap()
+    Traffic::new(program, &runs, &config(protocols), plan).unwrap()
 }
 
 /// Everything that a NIC can do happens, often.
@@ -35,7 +35,7 @@ fn everything_happens() {
     {
         let program = compile(file, constants);
         let plan = Plan { seed: 1, spacing: 8, is_dense: true };
-        let mut traffic = traffic(&program, protocol, plan);
+        let mut traffic = traffic(&program, &[protocol], plan);
         let (mut refused, mut sent, mut delivered, mut acked, mut gave_up) = (0, 0, 0, 0, 0);
         let mut cycles = 0;
         while traffic.arrived() < 10_000 {
