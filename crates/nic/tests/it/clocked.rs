@@ -248,9 +248,8 @@ fn c5_nothing_is_chosen_while_the_wire_is_shut() {
 fn c6_an_entry_leaves_behind_the_packet_in_its_lookup() {
     let mut bench = Bench::homa();
     let ends = 32 * 203;
-    bench.data(ends - 2 * 3200 - LOOKUP, (1, 0), 6, 0);
-    // Not granted again later.
-    bench.run(ends - 100);
+    // Its GRANT starts its timer again eight cycles after the lookup.
+    bench.data(ends - 2 * 3200 - 8 - LOOKUP, (1, 0), 6, 0);
     bench.data(ends - LOOKUP, (2, 1), 20, 0);
     bench.data(ends - LOOKUP + 1, (2, 1), 20, 1);
     bench.run(ends + 200);
