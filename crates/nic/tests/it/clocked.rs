@@ -125,9 +125,8 @@ impl Bench {
     }
 
     fn count(&self, stat: Stat) -> usize {
-        let is_it = |fx: &&Effect| {
-            matches!(fx, Effect::Count(s) | Effect::CountFor(s, _) if *s == stat)
-        };
+        let is_it =
+            |fx: &&Effect| matches!(fx, Effect::Count(s) | Effect::CountFor(s, _) if *s == stat);
         self.fx.as_slice().iter().filter(is_it).count()
     }
 
@@ -147,7 +146,8 @@ const DATA: Kind = Kind::Data { chopped: false };
 fn c2_a_packet_takes_effect_after_the_way_in() {
     let mut bench = Bench::ndp();
     bench.data(100, (1, 0), 1, 0);
-    let delivered = |bench: &Bench| bench.fx.as_slice().iter().any(|fx| matches!(fx, Effect::Delivered(_)));
+    let delivered =
+        |bench: &Bench| bench.fx.as_slice().iter().any(|fx| matches!(fx, Effect::Delivered(_)));
     bench.run(100 + IN);
     assert!(!delivered(&bench));
     bench.run(100 + IN + 1);
@@ -271,7 +271,11 @@ fn c7_a_message_is_over_in_its_lookup() {
     bench.data(102, (1, 0), 1, 0);
     bench.run(200);
     let kinds: Vec<Kind> = bench.sent.iter().map(|(_, repr)| repr.kind).collect();
-    assert_eq!(kinds, [PULLED, ACK, ACK], "whole; another one, without the token; known to be over");
+    assert_eq!(
+        kinds,
+        [PULLED, ACK, ACK],
+        "whole; another one, without the token; known to be over"
+    );
     assert!(!bench.fx.as_slice().iter().any(|fx| matches!(fx, Effect::Delivered(_))));
     assert_eq!(bench.count(Stat::Duplicate), 1);
 }
