@@ -85,7 +85,8 @@ pub enum Stat {
     /// A fast retransmit whose original arrived, before or after it: nothing had been lost. Counted
     /// by the receiver, for the message; by the sender where it hears so before it could send.
     SpuriousFastRetransmit,
-    /// A packet found the transmit queue of its host's interface full and was lost before the link.
+    /// A packet found the transmit queue of its host's interface full and was lost before the link;
+    /// or a control packet that of its kind in a clocked NIC.
     HostDrop,
     /// A receiver had forgotten a message that it had delivered, and delivered it again. Only
     /// transports that are told to forget so soon count this; for all others it is a defect.

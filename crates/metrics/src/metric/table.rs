@@ -136,8 +136,9 @@ pub(super) const ENTRIES: &[Entry] = &[
         "headers that a switch returned to their sender"),
     one("packets.dropped", "dropped", Plain, Always, "lost at a queue or by a fault of a link"),
     one("packets.host_dropped", "dropped in hosts", Plain, IfNotZero,
-        "lost in the device queue of a host (`[host]` of the scenario); never on a link, and so \
-         in none of the counts above"),
+        "lost in the device queue of a host (`[host]` of the scenario), or a control packet that \
+         found its queue in a clocked NIC full; never on a link, and so in none of the counts \
+         above"),
     one("packets.ecn_marked", "ECN-marked", Plain, Always,
         "marked with congestion experienced by a switch"),
     one("packets.fast_retransmits", "fast retransmits", Plain, IfNotZero,

@@ -11,7 +11,9 @@ pub(super) mod exact;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use endpoint::{Cx, Effects, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Purpose, Span, Stat, Submit};
+use endpoint::{
+    Cx, Effects, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Purpose, Span, Stat, Submit,
+};
 use thiserror::Error;
 use units::{HostId, Time};
 

@@ -152,7 +152,10 @@ mod tests {
     #[test]
     fn c4_timers_count_cycles() {
         assert_eq!(Tick::Cycle.of(Dur::from_us(7)), Dur(22_400));
-        assert_eq!([0, 1, 312, 313, 625, 626].map(|ps| Tick::Cycle.of(Dur(ps)).0), [0, 1, 1, 2, 2, 3]);
+        assert_eq!(
+            [0, 1, 312, 313, 625, 626].map(|ps| Tick::Cycle.of(Dur(ps)).0),
+            [0, 1, 1, 2, 2, 3]
+        );
         let look = |index, deadline| Tick::Cycle.look(index, 4, Time(deadline)).0;
         assert_eq!([look(0, 8), look(0, 9), look(3, 6), look(3, 7), look(3, 0)], [8, 16, 6, 14, 6]);
     }

@@ -4,9 +4,9 @@ use thiserror::Error;
 use units::{Bytes, Dur};
 
 use super::bits::PACKETS_MAX;
+use super::blocks::clocked::LOOKUP;
 use super::buffers::{SizeClass, words};
 use super::clock::{Tick, cycles};
-use super::blocks::clocked::LOOKUP;
 use super::past::REMEMBERED_MAX;
 
 /// Sizes and times of a NIC. All NICs of a network have the same.
@@ -95,7 +95,9 @@ pub enum ConfigError {
     )]
     Remember(u32),
     /// Keys of live messages are compared all at once.
-    #[error("`{0}` is {1}: a clocked NIC compares them all in one cycle, {CLOCKED_IDS_MAX} at most")]
+    #[error(
+        "`{0}` is {1}: a clocked NIC compares them all in one cycle, {CLOCKED_IDS_MAX} at most"
+    )]
     ClockedIds(&'static str, u16),
     /// Nothing follows from a packet before it has been looked up.
     #[error(

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use thiserror::Error;
 use units::{MsgKey, Time};
 
-use super::cells::{Cells, Op};
 use super::blocks::clocked::GRANT_RESTART;
+use super::cells::{Cells, Op};
 use super::config::Config;
 use super::flows::Pace;
 use super::generator::Class;

@@ -192,4 +192,16 @@ mod tests {
         assert_eq!(rest.map(|p| p.credit).collect::<Vec<_>>(), [3, 4, 2]);
         assert_eq!(control.waiting_since(), Some(Time(9)));
     }
+
+    /// C8: of each kind 256 wait.
+    #[test]
+    fn c8_what_finds_its_queue_full_is_lost() {
+        let prototype = Config::prototype(9, Dur::from_us(7));
+        let mut control = Control::new(&Config { clocked: true, ..prototype });
+        assert!((0..256).all(|n| control.push(Time(0), Class::Ack, packet(0, n))));
+        assert!(!control.push(Time(0), Class::Ack, packet(0, 256)));
+        assert!(control.push(Time(0), Class::Nack, packet(0, 0)), "another kind");
+        assert!(control.next(Time(0)).is_some_and(|first| first.credit == 0));
+        assert!(control.push(Time(0), Class::Ack, packet(0, 257)));
+    }
 }

@@ -197,7 +197,8 @@ mod tests {
     /// 0x0c00.
     #[test]
     fn c9_the_hash() {
-        let of = |src_context, tx_msg_id| hash(&Key { src_ip: 0x0a00_0001, src_context, tx_msg_id });
+        let of =
+            |src_context, tx_msg_id| hash(&Key { src_ip: 0x0a00_0001, src_context, tx_msg_id });
         assert_eq!([of(0, 0), of(1, 0), of(0, 0x8001)], [0x0a01, 0x0a21, 0x0601]);
         let sets = Sets::new(1024);
         assert_eq!((sets.sets.len(), sets.sets[0].0.len()), (256, 4));
@@ -215,9 +216,10 @@ mod tests {
         table.insert(mine[0]);
         assert!(mine[..4].iter().all(|key| table.holds(key)));
         table.insert(mine[4]);
-        assert_eq!(mine.iter().map(|key| table.holds(key)).collect::<Vec<_>>(), [
-            false, true, true, true, true
-        ]);
+        assert_eq!(
+            mine.iter().map(|key| table.holds(key)).collect::<Vec<_>>(),
+            [false, true, true, true, true]
+        );
         let mut two = Sets::new(2);
         [1, 2, 3].map(key).into_iter().for_each(|key| two.insert(key));
         assert_eq!([1, 2, 3].map(|n| two.holds(&key(n))), [false, true, true]);

@@ -335,6 +335,35 @@ mod tests {
         (!info.is_done && !info.fail).then(|| r.complete(now, info.rx_msg_id))
     }
 
+    /// C6: a GRANT starts the timer of its message again some cycles later, if one runs then; also
+    /// one that another message has begun meanwhile.
+    #[test]
+    fn c6_a_grant_starts_the_timer_later() {
+        let prototype = Config::prototype(9, Dur::from_us(7));
+        let mut r =
+            Reassembly::new(&Config { clocked: true, remember: Some(4), ..prototype }, false);
+        let silence = Dur(44_800);
+        // Of slot 0 in multiples of 32.
+        let ends = |from: u64| Time((from + silence.0).next_multiple_of(32));
+        r.lookup(Time(100), packet(key(1, 0), 2, 0));
+        r.grant_later(Time(158), 0);
+        assert!(ends(158) > ends(100));
+        assert_eq!(r.expire(ends(158)), None);
+        assert_eq!(r.expire(ends(158) + Dur(1)), Some(0));
+        // Granted, over, and its id is another message's when the timer starts again.
+        let later = Time(1_000_000);
+        r.lookup(later, packet(key(2, 0), 1, 0));
+        r.grant_later(later + Dur(50), 0);
+        r.complete(later, 0);
+        r.lookup(later + Dur(1), packet(key(3, 0), 2, 0));
+        assert!(ends(later.0 + 50) > ends(later.0 + 1));
+        assert_eq!(r.expire(ends(later.0 + 50)), None);
+        assert_eq!(r.expire(ends(later.0 + 50) + Dur(1)), Some(0));
+        // Over, and no timer runs.
+        r.grant_later(Time(2_000_000), 0);
+        assert_eq!(r.expire(Time(3_000_000)), None);
+    }
+
     /// What the table has forgotten is delivered again, and that is known here.
     #[test]
     fn the_oldest_of_the_completed_is_forgotten_first() {

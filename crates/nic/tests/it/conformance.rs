@@ -80,6 +80,20 @@ fn n7_the_window_of_the_docs_delivers_everything_once() {
     conforms(WINDOW, "window.p4", &[], false);
 }
 
+/// By the clocked law, with a table that holds all messages of the suite.
+#[test]
+fn n7_clocked_hosts_deliver_everything_once() {
+    let of = |protocol| Config { clocked: true, remember: Some(1 << 14), ..patient(protocol) };
+    for (protocol, program, constants, trims) in [
+        (NDP, "ndp.p4", &[][..], true),
+        (HOMA, "homa.p4", &[], false),
+        (HOMA, "homa.p4", HOMA_TR, true),
+        (WINDOW, "window.p4", &[], false),
+    ] {
+        conforms_on(&of(protocol), &compile(program, constants), trims);
+    }
+}
+
 /// Nothing tells senders to slow down here: HPCC's windows stay as they begin, Swift's grow, DCQCN
 /// has none. Nothing but delay tells senders to slow down here: HPCC's windows stay as they begin,
 /// DCQCN has none.

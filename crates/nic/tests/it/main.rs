@@ -1,6 +1,7 @@
 //! Every integration test of the crate, in one binary: one link instead of many.
 
 mod bytes;
+mod clocked;
 mod conformance;
 mod cycles;
 mod dcqcn;

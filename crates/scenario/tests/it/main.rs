@@ -26,6 +26,7 @@ mod malformed;
 mod marking;
 mod mptcp_two_paths;
 mod nano_agreement;
+mod nano_clocked;
 mod nano_remember;
 mod ndp_invariants;
 mod ns2;

@@ -36,7 +36,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoint::{
-    Cx, Effects, Endpoint, FailReason, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId, Tx, TxPort,
+    Cx, Effects, Endpoint, FailReason, Flags, Msg, MsgId, Packet, Purpose, Stat, Submit, TimerId,
+    Tx, TxPort,
 };
 use units::{HostId, MsgKey, Time};
 use wire::nano::{Header, Kind, PAYLOAD, Protocol, Repr};
@@ -236,7 +237,8 @@ impl Nano {
             Receiver::Ndp(receiver) => receiver.next_release(),
             Receiver::Homa(_) => None,
         };
-        let first = [self.arrivals.answers.first(), self.sender.first(), pull].into_iter().flatten().min();
+        let first =
+            [self.arrivals.answers.first(), self.sender.first(), pull].into_iter().flatten().min();
         first.map(|at| at + self.config.egress())
     }
 }

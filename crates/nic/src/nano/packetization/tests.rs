@@ -1,5 +1,6 @@
 //! Packetization against specs/nanotransport.md#6,N3 to N6.
 
+use super::super::buffers::SizeClass;
 use super::*;
 use proptest::prelude::*;
 
@@ -312,4 +313,26 @@ proptest! {
             assert_invariants(&p);
         }
     }
+}
+
+/// C8: 256 descriptors wait in a queue. A packet for which there is no place waits as if for
+/// credit, and goes with what releases that; a timeout that finds none repeats nothing.
+#[test]
+fn c8_packets_without_a_place_wait_for_credit() {
+    let prototype = Config::prototype(64, TIMEOUT);
+    let classes = vec![SizeClass { bytes: 65_535, buffers: 16 }];
+    let mut p = Packetization::new(&Config { classes, clocked: true, ..prototype }, false);
+    for tag in 0..5 {
+        assert!(p.submit(Time(0), Outgoing { msg_len: 65_535, ..Outgoing::for_test(tag) }));
+    }
+    assert_eq!(drain(&mut p).len(), 5 * 64);
+    let refuse = |p: &mut Packetization, id: u16, offset| {
+        p.credit(Time(0), id, Credit { rtx: Some(offset), new_credit: Some(0) });
+    };
+    (0..4).for_each(|id| (0..64).for_each(|offset| refuse(&mut p, id, offset)));
+    refuse(&mut p, 4, 7);
+    refuse(&mut p, 4, 9);
+    assert_eq!(drain(&mut p).len(), 256, "those of message 4 have no place");
+    refuse(&mut p, 4, 11);
+    assert_eq!(drain(&mut p), [(7, true), (9, true), (11, true)]);
 }

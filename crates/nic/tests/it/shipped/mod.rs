@@ -22,23 +22,33 @@ pub(crate) const HOMA_TR: &[(&str, i128)] = &[("TRIM", 1)];
 
 /// A program of `p4/` with other values for some of its constants.
 pub(crate) fn compile(name: &str, constants: &[(&str, i128)]) -> Arc<ir::Program> {
-    compile_with(name, constants, |text| text)
+    compile_with(name, constants, name, |text| text)
 }
 
 /// A program of `p4/` whose main file is changed so.
 pub(crate) fn compile_changed(name: &str, change: impl Fn(String) -> String) -> Arc<ir::Program> {
-    compile_with(name, &[], change)
+    compile_with(name, &[], name, change)
+}
+
+/// A program of `p4/` in which `file`, which it includes, is changed so.
+pub(crate) fn compile_including(
+    name: &str,
+    file: &str,
+    change: impl Fn(String) -> String,
+) -> Arc<ir::Program> {
+    compile_with(name, &[], file, change)
 }
 
 fn compile_with(
     name: &str,
     constants: &[(&str, i128)],
+    changed: &str,
     change: impl Fn(String) -> String,
 ) -> Arc<ir::Program> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4");
     let files = |file: &str| {
         let text = std::fs::read_to_string(dir.join(file)).map_err(|e| e.to_string())?;
-        Ok(if file == name { change(text) } else { text })
+        Ok(if file == changed { change(text) } else { text })
     };
     let constants: Vec<_> =
         constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();

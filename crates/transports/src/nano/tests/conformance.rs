@@ -7,7 +7,7 @@ use testkit::conformance::{self, Opts};
 use units::{Bytes, Dur};
 
 use super::PROGRAMS;
-use crate::nano::{Config, Nano, Program};
+use crate::nano::{Clocked, Config, Nano, Program};
 
 /// At the pace of the suite's network, and with a patience for faults that the NIC does not have:
 /// messages are never given up, and what has come is kept for longer than any packet is late.
@@ -40,6 +40,17 @@ fn n7_every_program_passes_the_suite() {
     for program in PROGRAMS {
         let config = Arc::new(lossy(program));
         let make = |_| Box::new(Nano::new(Arc::clone(&config)).unwrap()) as Box<dyn Endpoint>;
+        conformance::run_bounded(make, opts(program));
+    }
+}
+
+/// By the clocked law, with a table that holds all messages of the suite.
+#[test]
+fn n7_every_clocked_program_passes_the_suite() {
+    for program in PROGRAMS {
+        let config = Config { clocked: true, remember: Some(1 << 14), ..lossy(program) };
+        let config = Arc::new(Config { tx_messages: 16, rx_messages: 16, ..config });
+        let make = |_| Box::new(Clocked::new(Arc::clone(&config)).unwrap()) as Box<dyn Endpoint>;
         conformance::run_bounded(make, opts(program));
     }
 }
