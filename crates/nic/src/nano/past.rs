@@ -85,19 +85,20 @@ impl Past {
         }
     }
 
-    /// Message `key` is over; it goes into the NIC's table if `table` says so.
-    pub(super) fn insert(&mut self, now: Time, key: Key, over: Over, table: bool) {
+    /// Message `key` is over. `whole`: it is whole now, or ended with packets in it, which the NIC's
+    /// table keeps; `None`: without any.
+    pub(super) fn insert(&mut self, now: Time, key: Key, over: Over, whole: Option<bool>) {
         self.expire(now);
         let until = now + self.wait;
         if self.all.insert(key, (until, over)).is_none() {
             self.order.push_back((until, key));
         }
-        let which = usize::from(!over.delivered);
+        let Some(whole) = whole else { return };
         match &mut self.table {
-            _ if !table => {}
             Table::Lifetime => {}
-            Table::Last(tables) => tables[which].insert(key),
-            Table::Sets(tables) => tables[which].insert(key),
+            Table::Last(tables) => tables[usize::from(!over.delivered)].insert(key),
+            // A circuit knows of no earlier life of the message.
+            Table::Sets(tables) => tables[usize::from(!whole)].insert(key),
         }
     }
 

@@ -190,7 +190,7 @@ impl Reassembly {
     pub fn complete(&mut self, now: Time, id: u16) -> bool {
         let Some(entry) = self.free(id) else { return false };
         let over = Over { delivered: true, placed: entry.placed() };
-        self.past.insert(now, entry.key, over, true);
+        self.past.insert(now, entry.key, over, Some(true));
         entry.before.delivered
     }
 
@@ -217,7 +217,8 @@ impl Reassembly {
         let (_, id, ()) = self.timers.pop(before)?;
         if let Some(entry) = self.free(id).filter(|entry| entry.placed() != 0) {
             let over = Over { placed: entry.placed(), ..entry.before };
-            self.past.insert(now, entry.key, over, entry.received != 0);
+            let whole = (entry.received != 0).then_some(false);
+            self.past.insert(now, entry.key, over, whole);
         }
         Some(id)
     }

@@ -184,17 +184,22 @@ impl Past {
         Self { all: TimeWait::new(), known }
     }
 
-    fn remember(&mut self, now: Time, key: Key, over: Over, known: bool, config: &Config) {
+    /// `whole`: it is whole now, or ended with packets in it; `None`: without any.
+    fn remember(
+        &mut self,
+        now: Time,
+        key: Key,
+        over: Over,
+        whole: Option<bool>,
+        config: &Config,
+    ) {
         self.all.insert(now, config.wait(), u32::MAX, key, over);
-        if !known {
-            return;
-        }
-        match (&mut self.known, over.delivered) {
-            (Known::All, _) => {}
-            (Known::Last([last, _]), true) | (Known::Last([_, last]), false) => last.remember(key),
-            (Known::Hashed([last, _]), true) | (Known::Hashed([_, last]), false) => {
-                last.remember(key);
-            }
+        let Some(whole) = whole else { return };
+        match &mut self.known {
+            Known::All => {}
+            Known::Last(last) => last[usize::from(!over.delivered)].remember(key),
+            // A circuit knows of no earlier life of the message.
+            Known::Hashed(last) => last[usize::from(!whole)].remember(key),
         }
     }
 
@@ -260,7 +265,8 @@ impl Reassembly {
         let entry = self.free(rx, config)?;
         let over = Over { placed: entry.before.placed | entry.received, ..entry.before };
         if over.placed != 0 {
-            self.past.remember(now, entry.key, over, entry.received != 0, config);
+            let whole = (entry.received != 0).then_some(false);
+            self.past.remember(now, entry.key, over, whole, config);
         }
         Some(rx)
     }
@@ -336,7 +342,7 @@ impl Reassembly {
     pub(super) fn delivered(&mut self, now: Time, rx: usize, config: &Config) -> bool {
         let Some(entry) = self.free(rx, config) else { return false };
         let over = Over { delivered: true, placed: entry.before.placed | entry.received };
-        self.past.remember(now, entry.key, over, true, config);
+        self.past.remember(now, entry.key, over, Some(true), config);
         entry.before.delivered
     }
 
