@@ -9,9 +9,10 @@
 # make recipes the recipes of CONTRIBUTING, followed by a script in a copy of the tree
 # make golden  beside ns-2.35 and htsim: every point of tests/golden
 # make bench   the simulator's own speed
+# make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test lint studies docs swarm recipes golden bench fuzz reproduce
+.PHONY: demo test rtl-setup lint studies docs swarm recipes golden bench fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -25,8 +26,16 @@ demo:
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
 # No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
-test: lint
+test: lint rtl-setup
 	cargo test --locked --workspace --tests
+
+# Without them tests of hardware say that they are skipped, and why: no reason for `make test` to fail.
+rtl-setup: target/rtl-tools/ready
+
+target/rtl-tools/ready: rtl/requirements.txt
+	-python3 -m venv target/rtl-tools && \
+	    target/rtl-tools/bin/pip install --quiet --disable-pip-version-check -r rtl/requirements.txt && \
+	    touch $@
 
 # The program that the tests have built.
 studies:

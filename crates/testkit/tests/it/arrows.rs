@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("p4", &[]),
     ("nic", &["units", "wire", "endpoint", "p4"]),
     ("programs", &["p4"]),
+    ("rtl", &["p4", "nic"]),
     ("workload", &["units", "endpoint"]),
     ("queues", &["units", "wire", "endpoint"]),
     ("fabric", &["units", "wire", "endpoint", "queues"]),
