@@ -104,6 +104,12 @@ impl State {
         &self.tables[table.index()].entries
     }
 
+    /// What a table runs where no entry matches.
+    #[must_use]
+    pub fn default_choice(&self, table: TableId) -> &Choice {
+        &self.tables[table.index()].default
+    }
+
     /// Adds an entry.
     ///
     /// # Errors

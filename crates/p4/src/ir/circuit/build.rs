@@ -299,7 +299,8 @@ impl<'a> Build<'a> {
             table.keys.iter().map(|key| self.expr(&frame, &key.value)).collect();
         let mut results = vec![1, ACTION_WIDTH];
         results.extend(params(self.pipeline, table).map(|(_, width)| width));
-        let site = self.access(frame.on, Port::LookUp(id), keys, results, place);
+        // Whether or not a packet comes here: that changes nothing.
+        let site = self.access(ALWAYS, Port::LookUp(id), keys, results, place);
         let answers = [self.result(site, 0), self.result(site, 1)];
         let mut first = 2;
         let mut runs = Vec::new();

@@ -66,7 +66,7 @@ pub enum Node {
 
 impl Node {
     /// What it is computed from, but for accesses.
-    pub(crate) fn operands(self) -> impl Iterator<Item = NodeId> {
+    pub fn operands(self) -> impl Iterator<Item = NodeId> {
         let (a, b, c) = match self {
             Self::Const(_) | Self::Input(_) | Self::Length | Self::Packet(_) => (None, None, None),
             Self::Result(..) => (None, None, None),
@@ -107,6 +107,11 @@ impl Graph {
     #[must_use]
     pub fn nodes(&self) -> &[Value] {
         &self.nodes
+    }
+
+    /// The numbers of all of them.
+    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
     }
 
     /// One of them.
@@ -230,11 +235,35 @@ impl Graph {
             BinaryOp::Ne if a == b => self.number(0, 1),
             BinaryOp::Eq | BinaryOp::Ne if self.constant(b).is_some() => self.compare(op, a, b),
             BinaryOp::Eq | BinaryOp::Ne if self.constant(a).is_some() => self.compare(op, b, a),
+            BinaryOp::Lt(sign) | BinaryOp::Le(sign) | BinaryOp::Gt(sign) | BinaryOp::Ge(sign) => {
+                match self.known_order(op, a, b, sign) {
+                    Some(known) => self.number(known.into(), 1),
+                    None => self.raw(Node::Binary(op, a, b), 1),
+                }
+            }
             // A position in the packet stays a choice of numbers.
             BinaryOp::Add if width == CURSOR_WIDTH && self.constant(b).is_some() => {
                 self.move_on(a, b)
             }
             _ => self.raw(Node::Binary(op, a, b), width),
+        }
+    }
+
+    /// Whether a value is below another, as far as an end of the range says that.
+    fn known_order(&self, op: BinaryOp, a: NodeId, b: NodeId, sign: Sign) -> Option<bool> {
+        let all = mask(self.width(a));
+        let (least, most) = match sign {
+            Sign::Unsigned => (0, all),
+            Sign::Signed => (all - (all >> 1), all >> 1),
+        };
+        let (x, y) = (self.constant(a), self.constant(b));
+        match op {
+            _ if a == b => Some(matches!(op, BinaryOp::Le(_) | BinaryOp::Ge(_))),
+            BinaryOp::Lt(_) if x == Some(most) || y == Some(least) => Some(false),
+            BinaryOp::Gt(_) if x == Some(least) || y == Some(most) => Some(false),
+            BinaryOp::Le(_) if x == Some(least) || y == Some(most) => Some(true),
+            BinaryOp::Ge(_) if x == Some(most) || y == Some(least) => Some(true),
+            _ => None,
         }
     }
 

@@ -258,6 +258,15 @@ impl Circuit {
     }
 }
 
+/// Where among the answers of a look-up the arguments of an action begin, by its number in the table.
+#[must_use]
+pub fn first_argument(program: &Program, table: TableId, action: u16) -> usize {
+    let table = &program.tables[table.index()];
+    let actions = &program.pipelines[table.pipeline.index()].actions;
+    let before = table.actions.iter().take(action.into());
+    2 + before.map(|run| actions[run.action.index()].params.len()).sum::<usize>()
+}
+
 /// The circuits of all pipelines, in their order.
 ///
 /// # Errors

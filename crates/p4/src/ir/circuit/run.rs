@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::super::{ErrorId, Fault, PipelineId, Program, mask};
 use super::graph::{AccessId, NodeId, compute};
-use super::{Circuit, Node, Port, Schedule};
+use super::{Circuit, Node, Port, Schedule, first_argument};
 use crate::bits;
 use crate::interp::deparse;
 use crate::program::{Externs, Parsed};
@@ -204,12 +204,7 @@ impl State {
             Port::LookUp(id) => {
                 let program = Arc::clone(self.program());
                 let (choice, hit) = self.look_up(id, args);
-                let table = &program.tables[id.index()];
-                let actions = &program.pipelines[table.pipeline.index()].actions;
-                let params =
-                    |run: &super::super::TableAction| actions[run.action.index()].params.len();
-                let before = &table.actions[..usize::from(choice.action)];
-                let first = 2 + before.iter().map(params).sum::<usize>();
+                let first = first_argument(&program, id, choice.action);
                 let choice = choice.clone();
                 answers[0] = hit.into();
                 answers[1] = choice.action.into();
