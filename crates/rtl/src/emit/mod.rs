@@ -616,9 +616,10 @@ impl<'a> Emitter<'a> {
             }
             Node::Binary(op, a, b) => {
                 let (a, b) = (self.operand(a, cycle), self.operand(b, cycle));
-                let before = self.names.unique(own.to_owned(), "_raw");
+                let before = format!("{own}_raw");
                 let (first, text) = text::binary(op, &a, &b, &before);
                 if let Some(first) = first {
+                    self.names.unique(before.clone(), "");
                     self.wire(&before, width.into(), &first, "");
                     self.read_all(&before);
                 }
@@ -713,6 +714,9 @@ impl<'a> Emitter<'a> {
 
     fn finish(mut self) -> Module {
         let mut unused = Vec::new();
+        for clock in ["clk_i", "rst_ni"].into_iter().filter(|name| !self.body.contains(name)) {
+            unused.push(clock.to_owned());
+        }
         for (name, signal) in &self.signals {
             unused.extend(unread(name, signal));
         }

@@ -140,7 +140,6 @@ fn shift(a: &Operand, b: &Operand, before: &str, fill: &str) -> String {
     const BITS: u16 = 8;
     let whole = |distance: &str| format!("$unsigned({before}{distance})");
     match b.number {
-        Some(by) if by >= u128::from(a.width) => fill.to_owned(),
         Some(by) => whole(&literal(by, BITS)),
         None if b.width <= BITS => whole(&b.text),
         None => {
