@@ -13,7 +13,7 @@ use p4::program::{Externs, Parsed};
 use p4::state::{Count, State};
 use programs::PROGRAMS;
 use trimline_rtl::emit::{Module, Request, emit};
-use trimline_rtl::record::{Layout, Record};
+use trimline_rtl::record::{Layout, Port, Record};
 use trimline_rtl::sim::{Design, Simulation};
 use trimline_rtl::tools::Tools;
 
@@ -26,49 +26,46 @@ fn everything() -> bool {
     std::env::var("TRIMLINE_RTL").is_ok_and(|value| value == "all")
 }
 
-/// A module that runs.
+/// What goes through a module, and what comes out.
 struct Bench {
+    name: String,
     module: Module,
-    run: Simulation,
+    program: Arc<ir::Program>,
     ins: Layout,
     outs: Layout,
-    program: Arc<ir::Program>,
     /// Registers and counters that other pipelines share, which are outside.
     state: State,
     externs: Instances,
     /// Answers by the cycle in which they are due, with the request.
     due: VecDeque<(u64, usize, Vec<u128>)>,
     draw: Draw,
+    spacing: u64,
+    packets: Vec<Input>,
+    wanted: All,
+    outcomes: Vec<Outcome>,
 }
 
 impl Bench {
-    fn new(tools: &Tools, program: &Arc<ir::Program>, at: PipelineId, name: &str) -> Self {
+    fn new(name: &str, program: &Arc<ir::Program>, at: PipelineId, packets: Vec<Input>) -> Self {
         let state = State::new(Arc::clone(program));
-        let module = emit(program, at, &state, None, name);
+        let name = format!("{name}_{}", program.pipelines[at.index()].name);
+        let module = emit(program, at, &state, None, &name);
         let module = module.unwrap_or_else(|why| panic!("{name}: {why}"));
-        let folder = folder(name);
-        fs::create_dir_all(&folder).unwrap();
-        let source = folder.join(format!("{name}.sv"));
-        fs::write(&source, module.text()).unwrap();
-        let design = Design {
-            top: name.to_owned(),
-            sources: vec![source],
-            parameters: Vec::new(),
-            inputs: module.inputs().to_vec(),
-            outputs: module.outputs().to_vec(),
-        };
-        let run = design.start(tools, &folder).unwrap_or_else(|why| panic!("{name}: {why}"));
-        let (ins, outs) = (run.inputs().clone(), run.outputs().clone());
+        let spacing = Hardware::new(program).unwrap().spacings(&[])[at.index()].cycles;
         Self {
+            name,
+            ins: Layout::new(module.inputs().to_vec()),
+            outs: Layout::new(module.outputs().to_vec()),
             module,
-            run,
-            ins,
-            outs,
             program: Arc::clone(program),
             state,
             externs: Instances::new(program),
             due: VecDeque::new(),
             draw: Draw(99),
+            spacing: spacing.into(),
+            wanted: said(program, at, one_by_one(program, at, &packets, None)),
+            packets,
+            outcomes: Vec::new(),
         }
     }
 
@@ -114,23 +111,42 @@ impl Bench {
         }
     }
 
-    /// One cycle; what leaves in it.
-    fn step(&mut self, input: Option<&Input>) -> Option<Outcome> {
+    /// The inputs of a cycle.
+    fn inputs(&mut self, now: u64) -> Record {
         let mut record = self.idle();
-        if let Some(input) = input {
+        if now.is_multiple_of(self.spacing)
+            && let Some(input) = self.packets.get((now / self.spacing) as usize)
+        {
             self.enter(&mut record, input);
         }
-        let now = self.run.cycle();
         while let Some((_, request, values)) = self.due.pop_front_if(|(due, ..)| *due == now) {
             let names = &self.module.requests()[request].results;
             for (name, value) in names.iter().zip(values) {
                 self.set(&mut record, name, value);
             }
         }
-        let out = self.run.step(&record).unwrap_or_else(|why| panic!("{why}"));
-        self.answer(&out, now);
-        let done = self.get(&out, "valid_o") == 1;
-        done.then(|| self.outcome(&out))
+        record
+    }
+
+    /// The outputs of a cycle.
+    fn outputs(&mut self, out: &Record, now: u64) {
+        self.answer(out, now);
+        let name = &self.name;
+        let since = now.checked_sub(self.module.latency().into());
+        let due = since.is_some_and(|since| {
+            since.is_multiple_of(self.spacing) && since / self.spacing < self.packets.len() as u64
+        });
+        assert_eq!(self.get(out, "valid_o") == 1, due, "{name}: valid in cycle {now}");
+        if due {
+            let (outcome, number) = (self.outcome(out), self.outcomes.len());
+            let wanted = &self.wanted.outcomes[number];
+            assert_eq!(&outcome, wanted, "{name}: packet {number}, cycle {now}");
+            self.outcomes.push(outcome);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.outcomes.len() == self.packets.len()
     }
 
     /// Asks the externs what the module asks.
@@ -186,18 +202,31 @@ impl Bench {
         Outcome { result: Ok(Parsed { bytes }), meta, out: header }
     }
 
-    /// Registers and counters, wherever they are.
-    fn left(&mut self) {
+    /// The inputs that ask for a place of all registers and counters inside.
+    fn ask(&mut self, index: u128) -> Record {
+        let mut record = self.idle();
+        for reading in self.module.readings() {
+            self.set(&mut record, &reading.index, index);
+        }
+        record
+    }
+
+    /// What they hold there.
+    fn told(&mut self, out: &Record, index: u128) {
         for reading in self.module.readings().to_vec() {
-            for index in 0..reading.size.min(64) {
-                let mut record = self.idle();
-                self.set(&mut record, &reading.index, index.into());
-                let out = self.run.step(&record).unwrap();
+            if index < reading.size.into() {
                 let values: Vec<u128> =
-                    reading.values.iter().map(|name| self.get(&out, name)).collect();
-                self.remember(&reading.name, index.into(), &values);
+                    reading.values.iter().map(|name| self.get(out, name)).collect();
+                self.remember(&reading.name, index, &values);
             }
         }
+    }
+
+    /// Registers, counters and externs are as the interpreter leaves them.
+    fn check_what_is_left(&mut self) {
+        let outcomes = std::mem::take(&mut self.outcomes);
+        let got = left_behind(outcomes, self.externs.clone(), &self.state);
+        assert!(got == self.wanted, "{}: what is left behind", self.name);
     }
 
     fn remember(&mut self, name: &str, index: u128, values: &[u128]) {
@@ -233,40 +262,116 @@ fn said(program: &ir::Program, at: PipelineId, mut all: All) -> All {
     all
 }
 
-/// Builds a pipeline, and sends packets through it and the interpreter; how many.
-fn hold(
-    tools: &Tools,
+/// Modules side by side in one design: building each alone would take longer.
+struct Rig {
+    benches: Vec<Bench>,
+    run: Simulation,
+}
+
+impl Rig {
+    fn new(tools: &Tools, name: &str, benches: Vec<Bench>) -> Self {
+        let folder = folder(name);
+        fs::create_dir_all(&folder).unwrap();
+        let mut sources = Vec::new();
+        for bench in &benches {
+            let source = folder.join(format!("{}.sv", bench.name));
+            fs::write(&source, bench.module.text()).unwrap();
+            sources.push(source);
+        }
+        let top = folder.join(format!("{name}.sv"));
+        fs::write(&top, top_of(name, &benches)).unwrap();
+        sources.push(top);
+        let ports = |of: fn(&Module) -> &[Port]| {
+            let each = benches.iter().flat_map(|bench| {
+                let name = &bench.name;
+                let ports = of(&bench.module).iter();
+                ports.map(move |port| Port::new(&format!("{name}_{}", port.name()), port.bits()))
+            });
+            each.collect()
+        };
+        let (inputs, outputs) = (ports(Module::inputs), ports(Module::outputs));
+        let parameters = Vec::new();
+        let design = Design { top: name.to_owned(), sources, parameters, inputs, outputs };
+        let run = design.start(tools, &folder).unwrap_or_else(|why| panic!("{name}: {why}"));
+        Self { benches, run }
+    }
+
+    /// A cycle with the inputs that each module gets, and each module's outputs.
+    fn step(&mut self, inputs: &[Record]) -> Vec<Record> {
+        let (ins, outs) = (self.run.inputs().clone(), self.run.outputs().clone());
+        let (mut whole, mut port) = (ins.zero(), 0);
+        for (bench, record) in self.benches.iter().zip(inputs) {
+            for own in 0..bench.ins.ports().len() {
+                ins.set_words(&mut whole, port, bench.ins.get_words(record, own));
+                port += 1;
+            }
+        }
+        let out = self.run.step(&whole).unwrap_or_else(|why| panic!("{why}"));
+        let (mut all, mut port) = (Vec::new(), 0);
+        for bench in &self.benches {
+            let mut record = bench.outs.zero();
+            for own in 0..bench.outs.ports().len() {
+                bench.outs.set_words(&mut record, own, outs.get_words(&out, port));
+                port += 1;
+            }
+            all.push(record);
+        }
+        all
+    }
+
+    /// All packets of all modules, then what they leave behind; how many packets.
+    fn hold(mut self) -> usize {
+        while !self.benches.iter().all(Bench::is_done) {
+            let now = self.run.cycle();
+            let inputs: Vec<Record> = self.benches.iter_mut().map(|b| b.inputs(now)).collect();
+            let outputs = self.step(&inputs);
+            for (bench, out) in self.benches.iter_mut().zip(&outputs) {
+                bench.outputs(out, now);
+            }
+        }
+        for index in 0..64 {
+            let inputs: Vec<Record> = self.benches.iter_mut().map(|b| b.ask(index)).collect();
+            let outputs = self.step(&inputs);
+            for (bench, out) in self.benches.iter_mut().zip(&outputs) {
+                bench.told(out, index);
+            }
+        }
+        self.benches.iter_mut().for_each(Bench::check_what_is_left);
+        self.benches.iter().map(|bench| bench.packets.len()).sum()
+    }
+}
+
+/// A module with all of them in it, and their ports with their names before them.
+fn top_of(name: &str, benches: &[Bench]) -> String {
+    let (mut ports, mut body) = (String::new(), String::new());
+    for bench in benches {
+        let own = &bench.name;
+        let mut joins = String::new();
+        let inputs = bench.module.inputs().iter().map(|port| ("input", port));
+        let outputs = bench.module.outputs().iter().map(|port| ("output", port));
+        for (way, port) in inputs.chain(outputs) {
+            let (bits, port) = (port.bits() - 1, port.name());
+            ports += &format!(",\n  {way} logic [{bits}:0] {own}_{port}");
+            joins += &format!(", .{port}({own}_{port})");
+        }
+        body += &format!("  {own} u_{own} (.clk_i(clk_i), .rst_ni(rst_ni){joins});\n");
+    }
+    format!(
+        "module {name} (\n  input logic clk_i,\n  input logic rst_ni{ports}\n);\n{body}endmodule\n"
+    )
+}
+
+/// The benches of all pipelines of a program.
+fn benches(
     name: &str,
     program: &Arc<ir::Program>,
-    at: PipelineId,
     packet: fn(&mut Draw) -> Vec<u8>,
-) -> usize {
-    let count = if everything() { 20_000 } else { 1000 };
-    let spacing = Hardware::new(program).unwrap().spacings(&[])[at.index()].cycles;
-    let pipeline = &program.pipelines[at.index()].name;
-    let mut bench = Bench::new(tools, program, at, &format!("{name}_{pipeline}"));
-    let packets = inputs(&mut Draw(5), program, at, packet, count);
-    let wanted = said(program, at, one_by_one(program, at, &packets, None));
-    let mut outcomes = Vec::new();
-    let mut waiting = packets.iter();
-    while outcomes.len() < count {
-        let cycle = bench.run.cycle();
-        let input = if cycle.is_multiple_of(spacing.into()) { waiting.next() } else { None };
-        let left = cycle.checked_sub(bench.module.latency().into());
-        let due = left.is_some_and(|since| since.is_multiple_of(spacing.into()));
-        let outcome = bench.step(input);
-        assert_eq!(outcome.is_some(), due, "{name}_{pipeline}: valid in cycle {cycle}");
-        if let Some(outcome) = outcome {
-            let number = outcomes.len();
-            let right = &wanted.outcomes[number];
-            assert_eq!(&outcome, right, "{name}_{pipeline}: packet {number}, cycle {cycle}");
-            outcomes.push(outcome);
-        }
-    }
-    bench.left();
-    let got = left_behind(outcomes, bench.externs.clone(), &bench.state);
-    assert!(got == wanted, "{name}_{pipeline}: what is left behind");
-    count
+    count: usize,
+) -> Vec<Bench> {
+    let all = (0..program.pipelines.len() as u32).map(PipelineId);
+    let bench =
+        |at| Bench::new(name, program, at, inputs(&mut Draw(5), program, at, packet, count));
+    all.map(bench).collect()
 }
 
 /// All modules of all programs, whether or not they run here.
@@ -298,28 +403,24 @@ fn verilator_has_nothing_to_say_of_any_module() {
 }
 
 #[test]
-fn shipped_programs_do_what_the_interpreter_does() {
+fn modules_do_what_the_interpreter_does() {
     let Some(tools) = tools("emitted") else { return };
+    let (count, drawn) = if everything() { (20_000, draw::PROGRAMS) } else { (1000, 4) };
     let few = ["ndp", "homa_tr", "ndp_switch"];
-    let mut packets = 0;
+    let mut all = Vec::new();
     for variant in PROGRAMS.iter().filter(|v| everything() || few.contains(&v.name)) {
         let program = traffic::compile(variant.file, variant.constants);
-        for at in (0..program.pipelines.len() as u32).map(PipelineId) {
-            packets += hold(&tools, variant.name, &program, at, traffic::frame);
-        }
+        all.extend(benches(variant.name, &program, traffic::frame, count));
     }
-    println!("{packets} packets, all as the interpreter has them");
-}
-
-#[test]
-fn drawn_programs_do_what_the_interpreter_does() {
-    let Some(tools) = tools("emitted") else { return };
-    let end = if everything() { draw::PROGRAMS } else { 4 };
-    let mut packets = 0;
-    for number in 0..end {
+    for number in 0..drawn {
         let program = Arc::new(draw::program(number));
-        let name = format!("drawn{number}");
-        packets += hold(&tools, &name, &program, PipelineId(0), traffic::packet);
+        all.extend(benches(&format!("drawn{number}"), &program, traffic::packet, count));
+    }
+    let (mut packets, mut rigs) = (0, 0);
+    while !all.is_empty() {
+        let some = all.split_off(all.len().saturating_sub(10));
+        packets += Rig::new(&tools, &format!("emitted{rigs}"), some).hold();
+        rigs += 1;
     }
     println!("{packets} packets, all as the interpreter has them");
 }
