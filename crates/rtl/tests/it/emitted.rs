@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::fs;
 use std::sync::Arc;
 
-use p4::ir::circuit::Outcome;
+use p4::front;
+use p4::ir::circuit::{Delay, Outcome, Target};
 use p4::ir::{self, Hardware, PipelineId, Port as Way, RegisterId};
 use p4::program::{Externs, Parsed};
 use p4::state::{Count, State};
@@ -46,12 +47,19 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(name: &str, program: &Arc<ir::Program>, at: PipelineId, packets: Vec<Input>) -> Self {
+    fn new(
+        name: &str,
+        program: &Arc<ir::Program>,
+        at: PipelineId,
+        packets: Vec<Input>,
+        target: Option<&Target>,
+    ) -> Self {
         let state = State::new(Arc::clone(program));
         let name = format!("{name}_{}", program.pipelines[at.index()].name);
-        let module = emit(program, at, &state, None, &name);
+        let module = emit(program, at, &state, target, &name);
         let module = module.unwrap_or_else(|why| panic!("{name}: {why}"));
-        let spacing = Hardware::new(program).unwrap().spacings(&[])[at.index()].cycles;
+        let hardware = Hardware::timed(program, target).unwrap();
+        let spacing = hardware.spacings(&[])[at.index()].cycles;
         Self {
             name,
             ins: Layout::new(module.inputs().to_vec()),
@@ -341,6 +349,18 @@ impl Rig {
     }
 }
 
+/// About what a slow process does in a cycle of 1 GHz.
+const TARGET: Target = Target {
+    period: 1000,
+    logic: Delay { fixed: 40, doubling: 0 },
+    mux: Delay { fixed: 60, doubling: 5 },
+    equal: Delay { fixed: 60, doubling: 40 },
+    add: Delay { fixed: 80, doubling: 60 },
+    saturate: Delay { fixed: 120, doubling: 60 },
+    shift: Delay { fixed: 60, doubling: 70 },
+    multiply: Delay { fixed: 400, doubling: 350 },
+};
+
 /// A module with all of them in it, and their ports with their names before them.
 fn top_of(name: &str, benches: &[Bench]) -> String {
     let (mut ports, mut body) = (String::new(), String::new());
@@ -367,10 +387,12 @@ fn benches(
     program: &Arc<ir::Program>,
     packet: fn(&mut Draw) -> Vec<u8>,
     count: usize,
+    target: Option<&Target>,
 ) -> Vec<Bench> {
     let all = (0..program.pipelines.len() as u32).map(PipelineId);
-    let bench =
-        |at| Bench::new(name, program, at, inputs(&mut Draw(5), program, at, packet, count));
+    let bench = |at| {
+        Bench::new(name, program, at, inputs(&mut Draw(5), program, at, packet, count), target)
+    };
     all.map(bench).collect()
 }
 
@@ -410,12 +432,15 @@ fn modules_do_what_the_interpreter_does() {
     let mut all = Vec::new();
     for variant in PROGRAMS.iter().filter(|v| everything() || few.contains(&v.name)) {
         let program = traffic::compile(variant.file, variant.constants);
-        all.extend(benches(variant.name, &program, traffic::frame, count));
+        all.extend(benches(variant.name, &program, traffic::frame, count, None));
     }
     for number in 0..drawn {
         let program = Arc::new(draw::program(number));
-        all.extend(benches(&format!("drawn{number}"), &program, traffic::packet, count));
+        all.extend(benches(&format!("drawn{number}"), &program, traffic::packet, count, None));
     }
+    // With a clock, values take cycles, multiplications several.
+    let hpcc = traffic::compile("hpcc.p4", &[]);
+    all.extend(benches("hpcc_clocked", &hpcc, traffic::frame, count, Some(&TARGET)));
     let (mut packets, mut rigs) = (0, 0);
     while !all.is_empty() {
         let some = all.split_off(all.len().saturating_sub(10));
@@ -423,4 +448,76 @@ fn modules_do_what_the_interpreter_does() {
         rigs += 1;
     }
     println!("{packets} packets, all as the interpreter has them");
+}
+
+/// A program of a parser and a control around these statements.
+fn program(parser: &str, locals: &str, apply: &str) -> Arc<ir::Program> {
+    let text = format!(
+        "#include <core.p4>
+        struct info_t {{ bit<32> a; bit<32> b; }}
+        extern Register<T> {{ Register(bit<32> size); @latency(1) T read(in bit<32> index);
+                             @latency(1) void write(in bit<32> index, in T value); }}
+        header x_t {{ bit<32> x; }}
+        parser P<H>(packet_in packet, out H h);
+        control C<H>(inout H h, inout info_t info);
+        package Box<H>(P<H> p, C<H> c);
+        parser Parse(packet_in packet, out x_t h) {{
+            state start {{
+                {parser}
+                transition accept;
+            }}
+        }}
+        control Work(inout x_t h, inout info_t info) {{
+            {locals}
+            apply {{ {apply} }}
+        }}
+        Box(Parse(), Work()) main;"
+    );
+    let compiled = front::compile(&|_| Ok(text.clone()), "x.p4", &[]);
+    Arc::new(compiled.unwrap_or_else(|errors| panic!("{}", errors[0])))
+}
+
+/// What the emitter does not make is refused with its line and what to do.
+#[test]
+fn what_no_module_is_made_of_is_refused() {
+    let refused = |program: &Arc<ir::Program>, state: &State| {
+        emit(program, PipelineId(0), state, None, "m").unwrap_err().to_string()
+    };
+    for (parser, locals, apply, wanted) in [
+        (
+            "packet.extract(h); packet.advance(h.x); packet.extract(h);",
+            "",
+            "info.b = h.x;",
+            "x.p4:11: where this header begins depends on a number in the packet: advance by",
+        ),
+        (
+            "packet.advance(8192); packet.extract(h);",
+            "",
+            "info.b = h.x;",
+            "x.p4:11: the parser looks 1028 bytes into the packet, and at most 1024 are there",
+        ),
+        (
+            "packet.extract(h);",
+            "Register<bit<128>>(65536) r;",
+            "info.a = (bit<32>)r.read(info.b);",
+            "x.p4:16: register Work.r has 8388608 bits, and at most 4194304 are made: give it fewer",
+        ),
+    ] {
+        let program = program(parser, locals, apply);
+        let why = refused(&program, &State::new(Arc::clone(&program)));
+        assert!(why.starts_with(wanted), "{why}");
+    }
+    let table = "action set(bit<32> to) { info.b = to; }
+        table t { key = { info.a: exact; } actions = { set; NoAction; } size = 2000;
+                  default_action = NoAction(); }";
+    let program = program("packet.extract(h);", table, "t.apply();");
+    let mut state = State::new(Arc::clone(&program));
+    for value in 0..1025 {
+        let choice = ir::Choice { action: 0, args: vec![value] };
+        let entry = ir::Entry { patterns: vec![ir::Pattern::Value(value)], priority: 0, choice };
+        state.insert(ir::TableId(0), entry).unwrap();
+    }
+    let why = refused(&program, &state);
+    let wanted = "x.p4:17: table Work.t has 1025 entries, and at most 1024 are made: give it fewer";
+    assert!(why.starts_with(wanted), "{why}");
 }
