@@ -1,7 +1,8 @@
 //! Hardware: designs in SystemVerilog, and Verilator to run them cycle by cycle.
 //!
-//! [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process,
-//! [`synth`] says what it costs.
+//! [`emit`] makes a module of a pipeline, [`nic`] a whole NIC of two and of the [`blocks`] of
+//! `rtl/`. [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process,
+//! [`cosim`] beside the model of the clocked law. [`synth`] says what a design costs.
 
 pub mod blocks;
 pub mod cosim;

@@ -1,4 +1,4 @@
-//! Programs whose packets follow one another closely (`ir::hazards`; specs/nanotransport.md#N12):
+//! Programs whose packets follow one another closely (`ir::Hardware`; specs/nanotransport.md#N12):
 //! the shipped ones, which are safe, and small ones, which are not.
 
 use crate::shipped;

@@ -11,7 +11,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::circuit::{Access as Touch, AccessId, Circuit, Port, Ready, Schedule, Unit, circuits};
+use super::circuit::{Access as Touch, AccessId, Circuit, Port, Ready, Schedule, Target};
+use super::circuit::{Unit, circuits};
 use super::{ExternId, Fault, PipelineId, Place, Program};
 
 /// Least cycles from a packet to the next: the shortest, of 65 bytes, is two words of 64.
@@ -121,13 +122,21 @@ pub struct Hardware<'a> {
 }
 
 impl<'a> Hardware<'a> {
-    /// Of a program that [`check`](super::check()) accepts.
+    /// Of a program that [`check`](super::check()) accepts, where logic takes no time.
     ///
     /// # Errors
     /// There are more ways through a pipeline than a circuit can have.
     pub fn new(program: &'a Program) -> Result<Self, Fault> {
+        Self::timed(program, None)
+    }
+
+    /// The same on a target, where it does.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn timed(program: &'a Program, target: Option<&Target>) -> Result<Self, Fault> {
         let circuits = circuits(program)?;
-        let schedule = |circuit| Schedule::new(program, circuit, None);
+        let schedule = |circuit| Schedule::new(program, circuit, target);
         let schedules = circuits.iter().map(schedule).collect();
         Ok(Self { program, circuits, schedules })
     }

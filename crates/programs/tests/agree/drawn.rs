@@ -7,6 +7,7 @@ use p4::ir::{PipelineId, TableId};
 use p4::program::Program;
 
 use crate::draw::{self, Draw, PROGRAMS};
+use crate::traffic::packet;
 use crate::{Answers, outcome};
 
 /// The programs, compiled by the build script.
@@ -24,15 +25,6 @@ mod compiled {
     use p4::state::State;
 
     include!(concat!(env!("OUT_DIR"), "/drawn.rs"));
-}
-
-/// Bytes, of many values or few.
-pub(crate) fn packet(draw: &mut Draw) -> Vec<u8> {
-    let length = draw.below(120) as usize;
-    let few = draw.below(2) == 0;
-    (0..length)
-        .map(|_| if few { [0, 0, 1, 0xff][draw.below(4) as usize] } else { draw.bits() as u8 })
-        .collect()
 }
 
 #[test]

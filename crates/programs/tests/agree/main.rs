@@ -5,6 +5,7 @@ mod draw;
 mod drawn;
 mod pipelined;
 mod shipped;
+mod traffic;
 
 use std::sync::Arc;
 

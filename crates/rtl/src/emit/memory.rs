@@ -12,6 +12,9 @@ const COUNT_WIDTH: u32 = 64;
 /// Width of an index of the control plane.
 const INDEX_WIDTH: u16 = 32;
 
+/// What signals of an access end in, beside those of a table's answers.
+const ENDS: [&str; 7] = ["_enable", "_place", "_data", "_length", "_packets", "_bytes", "_answer"];
+
 /// Bits that choose one of so many cells, two or more.
 fn address_width(size: u32) -> u16 {
     (u32::BITS - (size - 1).leading_zeros()) as u16
@@ -32,8 +35,10 @@ impl Emitter<'_> {
     pub(super) fn memories(&mut self) {
         for id in self.circuit.access_ids() {
             let port = self.circuit.access(id).port;
-            let name = names::plain(self.port_name(port).as_str());
-            let base = self.names.unique(name, "");
+            let answers = self.circuit.access(id).results.len();
+            let ends = (0..answers).flat_map(|at| [format!("_found{at}"), format!("_answer{at}")]);
+            let ends: Vec<String> = ENDS.map(str::to_owned).into_iter().chain(ends).collect();
+            let base = self.names.signal(&self.port_name(port), &ends);
             self.bases.push(base);
         }
         let ports: Vec<ir::Port> = self.accesses().map(|id| self.circuit.access(id).port).collect();
@@ -77,7 +82,7 @@ impl Emitter<'_> {
 
     fn register(&mut self, id: RegisterId, known: &ir::Register) {
         let array = self.array(id);
-        self.names.unique(array.clone(), "");
+        self.names.unique(&array, "");
         let place = self.place(known.place);
         self.line(&format!("// Register {}: {place}", known.name));
         self.line(&format!("{} {array} [{}];", logic(known.width.into()), known.size));
@@ -215,7 +220,6 @@ impl Emitter<'_> {
     /// A wire of an access that is read.
     fn inner(&mut self, id: AccessId, what: &str, width: u32, value: &str) {
         let name = self.own(id, what);
-        self.names.unique(name.clone(), "");
         self.wire(&name, width, value, "");
         self.read_all(&name);
     }
@@ -247,7 +251,6 @@ impl Emitter<'_> {
         self.place_of(id, size);
         let [enable, answer] = ["enable", "answer"].map(|what| self.own(id, what));
         let (array, place) = (self.array(register), self.cell(id, size));
-        self.names.unique(answer.clone(), "");
         self.declare(&answer, width);
         self.line(&format!("{} {answer};", logic(width)));
         self.line(&format!(
@@ -262,7 +265,7 @@ impl Emitter<'_> {
         let (port, args) = (access.port, access.args.clone());
         let cycle = self.schedule.access(id).cycle;
         let base = self.bases[id.index()].clone();
-        let valid = self.names.unique(format!("{base}_valid"), "_o");
+        let valid = self.names.unique(&format!("{base}_valid"), "_o");
         self.output(valid.clone(), 1);
         let on = self.operand(access.on, cycle).text;
         let packet = self.valid(cycle);
@@ -270,7 +273,7 @@ impl Emitter<'_> {
         let (gives, takes) = self.signature(port);
         let mut names = Vec::new();
         for (path, arg) in gives.iter().zip(args) {
-            let name = self.names.unique(format!("{base}_{path}"), "_o");
+            let name = self.names.unique(&format!("{base}_{path}"), "_o");
             let value = self.operand(arg, cycle);
             self.output(name.clone(), value.width.into());
             self.line(&format!("assign {name} = {};", value.text));
@@ -278,7 +281,7 @@ impl Emitter<'_> {
         }
         let mut results = Vec::new();
         for (path, width) in takes.iter().zip(access.results.clone()) {
-            let name = self.names.unique(format!("{base}_{path}"), "_i");
+            let name = self.names.unique(&format!("{base}_{path}"), "_i");
             results.push(self.input(name, width.into()));
         }
         self.answers[id.index()].clone_from(&results);
@@ -316,7 +319,6 @@ impl Emitter<'_> {
         let found: Vec<String> =
             wanted.iter().map(|at| self.own(id, &format!("found{at}"))).collect();
         for (at, name) in wanted.iter().zip(&found) {
-            self.names.unique(name.clone(), "");
             self.declare(name, widths[*at].into());
             self.line(&format!("{} {name};", logic(widths[*at].into())));
         }
@@ -341,7 +343,6 @@ impl Emitter<'_> {
             let mut answer = name.clone();
             if self.circuit.access(id).port.latency(self.program) > 0 {
                 answer = self.own(id, &format!("answer{at}"));
-                self.names.unique(answer.clone(), "");
                 self.declare(&answer, widths[*at].into());
                 self.read_all(name);
                 self.line(&format!("{} {answer};", logic(widths[*at].into())));

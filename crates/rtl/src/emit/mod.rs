@@ -390,6 +390,9 @@ impl<'a> Emitter<'a> {
     fn input(&mut self, name: String, width: u32) -> String {
         self.module.inputs.push(Port::new(&name, width));
         self.declare(&name, width);
+        for by in 1..=self.module.latency {
+            self.names.unique(&delayed(&name, by), "");
+        }
         name
     }
 
@@ -483,26 +486,26 @@ impl<'a> Emitter<'a> {
     }
 
     fn packet_ports(&mut self) {
-        for name in ["clk_i", "rst_ni"] {
-            self.names.unique(name.into(), "");
+        for name in ["clk_i", "rst_ni", "valid_q", "header_o", "header_length_o", "unused_v"] {
+            self.names.unique(name, "");
         }
-        let valid = self.names.unique("valid".into(), "_i");
+        let valid = self.names.unique("valid", "_i");
         self.input(valid, 1);
         if self.module.window > 0 {
-            let packet = self.names.unique("packet".into(), "_i");
+            let packet = self.names.unique("packet", "_i");
             self.input(packet, self.module.window * 8);
         }
-        let length = self.names.unique("length".into(), "_i");
+        let length = self.names.unique("length", "_i");
         self.input(length, LENGTH_WIDTH.into());
         for meta in &self.pipeline.meta {
             let width = self.pipeline.slots[meta.slot.index()].width.into();
             let name = (meta.direction != Direction::Out).then(|| {
-                let name = self.names.unique(names::plain(&meta.name), "_i");
+                let name = self.names.unique(&names::plain(&meta.name), "_i");
                 self.input(name, width)
             });
             self.module.ports.meta_in.push(name);
             let name = (meta.direction != Direction::In).then(|| {
-                let name = self.names.unique(names::plain(&meta.name), "_o");
+                let name = self.names.unique(&names::plain(&meta.name), "_o");
                 self.output(name, width)
             });
             self.module.ports.meta_out.push(name);
@@ -510,7 +513,7 @@ impl<'a> Emitter<'a> {
         for (name, width) in
             [("valid_o", 1), ("accepted_o", 1), ("error_o", 8), ("bytes_o", LENGTH_WIDTH)]
         {
-            self.names.unique(name.into(), "");
+            self.names.unique(name, "");
             self.output(name.into(), width.into());
         }
     }
@@ -533,7 +536,6 @@ impl<'a> Emitter<'a> {
             self.line(&format!("  else valid_q <= {next};"));
             self.line("end");
         }
-        self.names.unique("valid_q".into(), "");
         self.read_all("valid_i");
     }
 
@@ -565,7 +567,10 @@ impl<'a> Emitter<'a> {
         }
         let path = value.name.map(|slot| self.pipeline.slots[slot.index()].name.clone());
         let path = path.unwrap_or_else(|| format!("n_{}", id.index()));
-        let name = self.names.signal(&path);
+        let cycles = self.until[id.index()].saturating_sub(begins);
+        let mut ends: Vec<String> = (1..=cycles).map(|by| delayed("", by)).collect();
+        ends.push("_raw".into());
+        let name = self.names.signal(&path, &ends);
         let text = self.expression(value.node, value.width, begins, &name);
         let place = self.place(value.place);
         let comment = format!("{place}{}cycle {begins}", if place.is_empty() { "" } else { ", " });
@@ -582,7 +587,6 @@ impl<'a> Emitter<'a> {
         }
         let chain: Vec<String> = (0..=cycles).map(|by| delayed(name, by)).collect();
         for register in &chain[1..] {
-            self.names.unique(register.clone(), "");
             self.declare(register, width);
         }
         self.line(&format!("{} {};", logic(width), chain[1..].join(", ")));
@@ -616,7 +620,7 @@ impl<'a> Emitter<'a> {
             }
             Node::Binary(op, a, b) => {
                 let (a, b) = (self.operand(a, cycle), self.operand(b, cycle));
-                let before = self.names.unique(own.to_owned(), "_raw");
+                let before = format!("{own}_raw");
                 let (first, text) = text::binary(op, &a, &b, &before);
                 if let Some(first) = first {
                     self.wire(&before, width.into(), &first, "");
@@ -688,7 +692,7 @@ impl<'a> Emitter<'a> {
                 length = format!("({} ? {length} : 19'd0)", valid.text);
             }
             bits += header.bits;
-            let name = self.names.unique(format!("from_{}", names::plain(&header.name)), "");
+            let name = self.names.signal(&format!("from_{}", header.name), &[]);
             self.wire(&name, bits, &text, &header.name);
             self.read_all(&name);
             lengths.push(length);
@@ -704,7 +708,7 @@ impl<'a> Emitter<'a> {
         let spare = bytes * 8 - bits;
         let whole = if spare == 0 { rest } else { format!("{{{rest}, {spare}'d0}}") };
         self.line(&format!("assign header_o = {whole};"));
-        let sum = self.names.unique("header_bits".into(), "");
+        let sum = self.names.signal("header_bits", &[]);
         lengths.push("19'd7".into());
         self.wire(&sum, 19, &lengths.join(" + "), "and seven, to whole bytes");
         self.read(&sum, 3, LENGTH_WIDTH.into());
@@ -713,18 +717,16 @@ impl<'a> Emitter<'a> {
 
     fn finish(mut self) -> Module {
         let mut unused = Vec::new();
+        for clock in ["clk_i", "rst_ni"].into_iter().filter(|name| !self.body.contains(name)) {
+            unused.push(clock.to_owned());
+        }
         for (name, signal) in &self.signals {
             unused.extend(unread(name, signal));
         }
-        for pin in ["clk_i", "rst_ni"] {
-            if !self.body.contains(pin) {
-                unused.push(pin.to_owned());
-            }
-        }
         if !unused.is_empty() {
             self.line("// What nothing here looks at.");
-            self.line("logic unused;");
-            self.line(&format!("assign unused = ^{{{}}};", unused.join(", ")));
+            self.line("logic unused_v;");
+            self.line(&format!("assign unused_v = ^{{{}}};", unused.join(", ")));
         }
         let mut module = self.module;
         let mut text = format!(

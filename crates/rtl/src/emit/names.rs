@@ -25,25 +25,40 @@ const KEYWORDS: [&str; 14] = [
 ];
 
 impl Names {
-    /// The path of something in the source as a name of a signal that no other has.
-    pub(super) fn signal(&mut self, path: &str) -> String {
-        let name = plain(path);
+    /// The path of something in the source as a name that no other has: it alone, and with each of
+    /// these ends.
+    pub(super) fn signal(&mut self, path: &str, ends: &[String]) -> String {
+        let mut name = plain(path);
         // A word alone may be one of the language's.
-        let odd = !name.contains('_') || KEYWORDS.contains(&name.as_str());
-        self.unique(if odd { format!("{name}_v") } else { name }, "")
+        if !name.contains('_') || KEYWORDS.contains(&name.as_str()) {
+            name += "_v";
+        }
+        let mut own = name.clone();
+        let mut number = 1;
+        let taken = |names: &BTreeSet<String>, own: &str| {
+            names.contains(own) || ends.iter().any(|end| names.contains(&format!("{own}{end}")))
+        };
+        while taken(&self.0, &own) {
+            number += 1;
+            own = format!("{name}_{number}");
+        }
+        self.0.extend(ends.iter().map(|end| format!("{own}{end}")));
+        self.0.insert(own.clone());
+        own
     }
 
-    /// A name that ends so, of a port: what stands behind the last point of a path, or more of it if
+    /// A name that ends so, of a port: what stands behind the last point of a path, or all of it if
     /// that is taken.
     pub(super) fn port(&mut self, path: &str, end: &str) -> String {
         let last = plain(path.rsplit('.').next().unwrap_or(path));
         if self.0.contains(&format!("{last}{end}")) {
-            return self.unique(plain(path), end);
+            return self.unique(&plain(path), end);
         }
-        self.unique(last, end)
+        self.unique(&last, end)
     }
 
-    pub(super) fn unique(&mut self, name: String, end: &str) -> String {
+    /// This name with this end, and a number between them if that is taken.
+    pub(super) fn unique(&mut self, name: &str, end: &str) -> String {
         let mut whole = format!("{name}{end}");
         let mut number = 1;
         while !self.0.insert(whole.clone()) {

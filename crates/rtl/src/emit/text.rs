@@ -92,13 +92,13 @@ pub(super) fn binary(
         BinaryOp::SubSat(Sign::Unsigned) => (None, subtract_saturating(a, b)),
         BinaryOp::AddSat(Sign::Signed) => (Some(plain("+").1), clamped(a, b, "==", own)),
         BinaryOp::SubSat(Sign::Signed) => (Some(plain("-").1), clamped(a, b, "!=", own)),
-        BinaryOp::Shl => (None, shift(a, b, &format!("{x} << "), &literal(0, a.width))),
+        BinaryOp::Shl => (None, shift(b, &format!("{x} << "), &literal(0, a.width))),
         BinaryOp::Shr(Sign::Unsigned) => {
-            (None, shift(a, b, &format!("{x} >> "), &literal(0, a.width)))
+            (None, shift(b, &format!("{x} >> "), &literal(0, a.width)))
         }
         BinaryOp::Shr(Sign::Signed) => {
             let fill = format!("{{{}{{{}}}}}", a.width, a.sign());
-            (None, shift(a, b, &format!("$signed({x}) >>> "), &fill))
+            (None, shift(b, &format!("$signed({x}) >>> "), &fill))
         }
     }
 }
@@ -135,12 +135,11 @@ fn clamped(a: &Operand, b: &Operand, signs: &str, own: &str) -> String {
 }
 
 /// A shift; by the width or more there is only `fill`.
-fn shift(a: &Operand, b: &Operand, before: &str, fill: &str) -> String {
+fn shift(b: &Operand, before: &str, fill: &str) -> String {
     /// Bits of a distance that can be shorter than the widest word.
     const BITS: u16 = 8;
     let whole = |distance: &str| format!("$unsigned({before}{distance})");
     match b.number {
-        Some(by) if by >= u128::from(a.width) => fill.to_owned(),
         Some(by) => whole(&literal(by, BITS)),
         None if b.width <= BITS => whole(&b.text),
         None => {

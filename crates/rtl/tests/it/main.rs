@@ -1,8 +1,13 @@
 //! Designs that run.
 
+#[path = "../../../programs/tests/agree/draw.rs"]
+#[allow(dead_code, reason = "shared with the tests of `programs`")]
+mod draw;
+mod emitted;
 mod harness;
-mod nic;
 mod synthesis;
+#[path = "../../../programs/tests/agree/traffic.rs"]
+#[allow(dead_code, reason = "shared with the tests of `programs`")]
 mod traffic;
 
 use std::path::PathBuf;

@@ -60,6 +60,9 @@ pub(super) struct Build<'a> {
 
 type Done<T> = Result<T, Fault>;
 
+/// What follows on one of two ways.
+type Body<'a, 'b> = dyn FnMut(&mut Build<'a>, Frame) -> Done<Ends> + 'b;
+
 impl<'a> Build<'a> {
     pub(super) fn new(program: &'a Program, pipeline: &'a Pipeline) -> Self {
         Self {
@@ -156,12 +159,7 @@ impl<'a> Build<'a> {
     }
 
     /// One of two blocks, by a node of one bit.
-    fn branch(
-        &mut self,
-        frame: Frame,
-        on: NodeId,
-        bodies: [&mut dyn FnMut(&mut Self, Frame) -> Done<Ends>; 2],
-    ) -> Done<Ends> {
+    fn branch(&mut self, frame: Frame, on: NodeId, bodies: [&mut Body<'a, '_>; 2]) -> Done<Ends> {
         let cond = self.conditions.of(&self.graph, on);
         let here = self.conditions.and(frame.on, cond);
         let not = self.conditions.not(cond);
@@ -216,8 +214,8 @@ impl<'a> Build<'a> {
         self.limits(stmt.place)?;
         self.graph.here = stmt.place;
         match &stmt.kind {
-            StmtKind::Return => return Ok(Ends { returned: Some(frame), ..Ends::default() }),
-            StmtKind::Exit => return Ok(Ends { exited: Some(frame), ..Ends::default() }),
+            StmtKind::Return => Ok(Ends { returned: Some(frame), ..Ends::default() }),
+            StmtKind::Exit => Ok(Ends { exited: Some(frame), ..Ends::default() }),
             StmtKind::If { on, then, otherwise } => {
                 let on = self.expr(&frame, on);
                 self.branch(

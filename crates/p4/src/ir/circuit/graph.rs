@@ -230,6 +230,9 @@ impl Graph {
         match op {
             BinaryOp::And | BinaryOp::Or if a == b => a,
             BinaryOp::Sub if self.constant(b) == Some(0) => a,
+            BinaryOp::Shl | BinaryOp::Shr(_) if self.constant(b) >= Some(width.into()) => {
+                self.shifted_out(op, a, width)
+            }
             BinaryOp::Xor | BinaryOp::Sub if a == b => self.number(0, width),
             BinaryOp::Eq if a == b => self.number(1, 1),
             BinaryOp::Ne if a == b => self.number(0, 1),
@@ -247,6 +250,15 @@ impl Graph {
             }
             _ => self.raw(Node::Binary(op, a, b), width),
         }
+    }
+
+    /// A value shifted by its width or more.
+    fn shifted_out(&mut self, op: BinaryOp, a: NodeId, width: u16) -> NodeId {
+        if op != BinaryOp::Shr(Sign::Signed) {
+            return self.number(0, width);
+        }
+        let sign = self.slice(a, width - 1, 1);
+        self.node(Node::Resize(sign, Sign::Signed), width)
     }
 
     /// Whether a value is below another, as far as an end of the range says that.

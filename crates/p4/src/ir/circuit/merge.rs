@@ -107,21 +107,23 @@ impl Waits<'_> {
 /// source, on ways that a packet may go both. Of more than are compared, each follows the last.
 fn orders(program: &Program, build: &mut Build<'_>) -> Vec<Vec<usize>> {
     let mut units: BTreeMap<Unit, Vec<usize>> = BTreeMap::new();
-    let mut before: Vec<Vec<usize>> = vec![Vec::new(); build.sites.len()];
+    let mut before: Vec<Vec<usize>> = Vec::new();
     for later in 0..build.sites.len() {
+        before.push(Vec::new());
         let Some(unit) = build.sites[later].port.unit(program) else { continue };
-        let earlier = units.entry(unit).or_default();
-        if earlier.len() > MOST_COMPARED {
-            before[later].extend(earlier.last());
+        let known = units.entry(unit).or_default();
+        if known.len() > MOST_COMPARED {
+            before[later].extend(known.last());
         } else {
-            for &earlier in &*earlier {
-                let both = (build.sites[earlier].on, build.sites[later].on);
-                if build.conditions.and(both.0, both.1) != NEVER {
+            let here = build.sites[later].on;
+            for &earlier in &*known {
+                let both = build.conditions.and(build.sites[earlier].on, here);
+                if both != NEVER {
                     before[later].push(earlier);
                 }
             }
         }
-        earlier.push(later);
+        known.push(later);
     }
     before
 }

@@ -11,7 +11,7 @@ use trimline_rtl::cosim::traffic::Plan;
 use trimline_rtl::nic::{self, Nic};
 use trimline_rtl::sim::Design;
 
-use crate::traffic::{compile, config, traffic};
+use crate::busy::{compile, config, traffic};
 use crate::{folder, tools};
 
 /// A design of the NIC in a folder.

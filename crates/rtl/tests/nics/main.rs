@@ -1,0 +1,18 @@
+//! Whole NICs in hardware.
+
+mod busy;
+mod whole;
+
+use std::path::PathBuf;
+
+use trimline_rtl::tools::Tools;
+
+/// Verilator, or a word on why a test does nothing.
+fn tools(test: &str) -> Option<Tools> {
+    Tools::find().map_err(|why| println!("{test} skipped: {why}")).ok()
+}
+
+/// A folder of this test's own.
+fn folder(test: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("rtl").join(test)
+}
